@@ -27,7 +27,7 @@ const USAGE = "usage: npm run readers -- [readers…] [--dir <folder>] [--python
 const RUN_MS = 300_000;
 /** Of what a reader prints. */
 const OUTPUT_MAX_BYTES = 2 ** 30;
-const FORM_NAMES: Readonly<Record<Form, string>> = { logs: "NDJSON", csv: "CSV", tab: "tabs" };
+const FORM_NAMES: Readonly<Record<Form, string>> = { logs: "NDJSON", csv: "CSV", tab: "tabs", parts: "hours" };
 
 type Printed = { ok: true; text: string } | { ok: false; why: string };
 
@@ -51,6 +51,7 @@ function blocksFor(reader: Reader, form: Form, page: ReadonlyMap<string, string>
     if (found === undefined) throw new Error(`docs/reading.md has no line for ${heading}`);
     return found;
   };
+  if (form === "parts") return [block(`${reader.name} with partitions`)];
   const first = block(reader.name);
   if (form === "logs") return [first];
   const csv = block(`${reader.name} as CSV`);
@@ -62,7 +63,10 @@ function verdict(reader: Reader, way: Reader["ways"][number], form: Form, settin
   const rows = printed(way.rows(blocksFor(reader, form, setting.page)), setting.folder);
   if (!rows.ok) return `differs: ${rows.why}`;
   try {
-    const differs = difference(summaryOf(rowsOf(rows.text), { escaped: form !== "logs" }), setting.truth);
+    const differs = difference(
+      summaryOf(rowsOf(rows.text), { escaped: form === "csv" || form === "tab" }),
+      setting.truth,
+    );
     return differs === null ? "ok" : `differs: ${differs}`;
   } catch (error) {
     return `differs: ${error instanceof Error ? error.message : String(error)}`;
@@ -80,8 +84,8 @@ interface Setting {
 /** Puts the sample into a folder. @returns what is in it. */
 function writeSample(folder: string): Summary {
   const records = sampleRecords();
-  for (const [form, format] of Object.entries(FORMS)) {
-    for (const { key, bytes } of sampleObjects(records, format)) {
+  for (const form of Object.keys(FORMS) as Form[]) {
+    for (const { key, bytes } of sampleObjects(records, form)) {
       const file = join(folder, form, key);
       mkdirSync(dirname(file), { recursive: true });
       writeFileSync(file, bytes);
@@ -134,7 +138,7 @@ function main(): number {
     const setting: Setting = {
       page: blocksOf(readFileSync(join(ROOT, "docs/reading.md"), "utf8")),
       folder,
-      forms: theirs === null ? ["logs", "csv", "tab"] : ["logs"],
+      forms: theirs === null ? (Object.keys(FORMS) as Form[]) : ["logs"],
       truth: theirs === null ? writeSample(folder) : readFolder(theirs),
     };
     const kinds = Object.entries(setting.truth.kinds).map(([kind, count]) => `${count} ${plain(kind)}`);

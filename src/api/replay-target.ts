@@ -5,7 +5,7 @@ import { controlPlane, type StoredJob } from "../control/plane.ts";
 import { chainReplayable } from "../delivery/chain.ts";
 import type { Replayable, ReplaySpan } from "../delivery/replayed.ts";
 import type { Destination } from "../destinations/destination.ts";
-import { dayStamp, keyBelow } from "../destinations/keys.ts";
+import { fillOf, leadsTo, stampedMs } from "../destinations/keys.ts";
 import { openDestination } from "../destinations/kinds.ts";
 import { maskDestination, parseDestination, parsePlace, sameFolderOn } from "../destinations/parse.ts";
 import { readWithin } from "../destinations/read-small.ts";
@@ -118,7 +118,7 @@ export async function requireNoDuplicates(
     const advice = "name another path or destination, or send allow_duplicates: true";
     return faultsError(400, CODE.notAllowed, [{ pointer: "/allow_duplicates", message: `${words}; ${advice}` }], not);
   };
-  const days = { from: dayStamp(dayOf(span.sinceMs)), to: dayStamp(dayOf(span.untilMs - 1)) };
+  const days = { from: dayOf(span.sinceMs), to: dayOf(span.untilMs - 1) };
   if (sameFolderOn(into, own.destination, days)) throw refuse(planned, "the job ships there");
   const shown = target === null ? null : maskDestination(target.conf);
   for (const { destination, sinceMs: from, untilMs: to, askedMs, done, endedMs, state, id } of known) {
@@ -149,8 +149,11 @@ export async function requireNoDuplicates(
 async function standingThere(target: Destination, keys: readonly string[], platform: Platform): Promise<string | null> {
   const store = openDestination(target, platform);
   const ends = [...new Set([keys[0], keys.at(-1)])].flatMap((key) => {
-    const name = key?.slice(key.lastIndexOf("/") + 1) ?? "";
-    return key !== undefined && keyBelow(target.path, name.slice(0, 8), name) === key ? [key] : [];
+    if (key === undefined) return [];
+    const at = key.lastIndexOf("/");
+    const firstMs = stampedMs(key.slice(at + 1));
+    if (firstMs === null) return [];
+    return leadsTo(target.path, fillOf(dayOf(firstMs), firstMs, ""), key.slice(0, Math.max(0, at))) ? [key] : [];
   });
   const stands = ends.map(async (key): Promise<string | null> => {
     const asked = await readWithin(store, key, READ_WAIT_MS);

@@ -103,7 +103,7 @@ class Run {
       // Two of the same type, told apart by the call that pipelines them: what is needed is plain
       // data.
       const log = segmentOf(this.#logs, this.#job.id, node);
-      const result = await log.append(append);
+      const result = await (hasPart(append) ? log.appendParts(append) : log.append(append));
       const before = this.#progress();
       switch (result.kind) {
         case "taken":
@@ -182,6 +182,10 @@ class Run {
   #progress(): number {
     return this.#known.facts + this.#taken.size;
   }
+}
+
+function hasPart({ fragments }: Append): boolean {
+  return fragments.some(({ part }) => part !== undefined);
 }
 
 function noteAsked(asked: Map<number, Set<string>>, node: number, messages: readonly Candidate[]): void {

@@ -1,4 +1,3 @@
-import { dayStamp, keyBelow } from "../destinations/keys.ts";
 import { Chunks } from "./chunks.ts";
 import type { LogState } from "./log-state.ts";
 import { entryOf } from "./object-entry.ts";
@@ -55,7 +54,7 @@ export class AsideObjects {
   resend(number: number, nowMs: number): AsideObject | null {
     const row = this.#row(number);
     if (row === null) return null;
-    const key = keyBelow(this.#state.requireJob().path, dayStamp(row.day), row.name);
+    const key = this.#state.keyOf(row, row.name);
     this.#sql.exec(
       "UPDATE object SET state = 'waiting', key = ?, attempts = 0, next_attempt_ms = ?, doubtful = iif(doubtful = 1, 1, 2), error = NULL, aside_ms = NULL WHERE number = ?",
       key,

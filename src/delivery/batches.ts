@@ -1,4 +1,5 @@
-import type { JobConfig } from "../job/config.ts";
+import { isPartOf } from "../destinations/keys.ts";
+import { type JobConfig, templateOf } from "../job/config.ts";
 import { COMPACT_AT_RAW_BYTES } from "../limits.ts";
 import type { Encoder, Fragment } from "../object/encoder.ts";
 import { encoderOf } from "../object/encoders.ts";
@@ -38,9 +39,15 @@ const CUT_AT_ONCE = 1_000;
 const NEAR_FIRST = "abs(day - oldest_taken_ms / 86400000) > 1, id";
 
 /**
- * The records that wait, one batch for each UTC day, and when a batch is cut (cut.ts). Every method
- * is synchronous and belongs into a transaction of its caller, so that records, counts and cuts are
- * committed together.
+ * Parts of days that the cron cuts before their time, as it does each day: each is an object, and a
+ * job may have thousands of scripts.
+ */
+const PARTS_AT_ONCE = 64;
+
+/**
+ * The records that wait, one batch for each UTC day and part of it, and when a batch is cut
+ * (cut.ts). Every method is synchronous and belongs into a transaction of its caller, so that
+ * records, counts and cuts are committed together.
  */
 export class Batches {
   readonly #sql: SqlStorage;
@@ -57,19 +64,26 @@ export class Batches {
   }
 
   /**
-   * Adds fragments to the batches of their days. A batch is cut before its object would exceed the
-   * job's limits, or what one request may send, and as soon as it reaches the job's limits.
+   * Adds fragments to the batches of their days and parts. A batch is cut before its object would
+   * exceed the job's limits, or what one request may send, and as soon as it reaches the job's
+   * limits.
    * @returns how many batches it opened; the caller counts them, and the next ids follow from that.
+   * @throws if they are gathered by other parts than the job's path has: by code that does not know
+   *   its placeholders.
    */
   put(fragments: readonly Fragment[], nowMs: number): number {
-    const { limits, output } = this.#state.requireJob();
+    const job = this.#state.requireJob();
+    const { limits, output } = job;
+    const template = templateOf(job);
     const encoder = encoderOf(output);
     const around = encoder.aroundBytes;
     const seamBytes = encoder.seam.content.rawBytes;
     const firstId = this.#state.requireRow().next_batch;
     let nextId = firstId;
-    for (const [day, group] of Map.groupBy(fragments, (fragment) => fragment.day)) {
-      let batch = this.#openBatch(day);
+    for (const group of Map.groupBy(fragments, ({ day, part }) => (part ? `${day} ${part}` : day)).values()) {
+      const [{ day, part = "" }] = group as [Fragment];
+      if (!isPartOf(template, part)) throw new Error("the fragments are not of the parts that the job's path has");
+      let batch = this.#openBatch(day, part);
       let run: Fragment[] = [];
       for (const fragment of group) {
         if (batch !== null) {
@@ -111,11 +125,29 @@ export class Batches {
     for (const batch of due.toArray()) this.#cut(batch, "interval", nowMs);
   }
 
-  /** Cuts what waits. @returns false: of too many batches, some are left. */
-  cutSome(reason: CutReason, nowMs: number): boolean {
-    const some = this.#sql.exec<BatchRow>(`SELECT * FROM batch ORDER BY ${NEAR_FIRST} LIMIT ${CUT_AT_ONCE}`).toArray();
+  /**
+   * Cuts what waits. @param partsBefore parts of days with this batch id or a greater one are left,
+   * and stay due. @returns false: of too many batches, some are left.
+   */
+  cutSome(reason: CutReason, nowMs: number, partsBefore = Number.MAX_SAFE_INTEGER): boolean {
+    const some = this.#sql
+      .exec<BatchRow>(
+        `SELECT * FROM batch WHERE part = '' OR id < ? ORDER BY ${NEAR_FIRST} LIMIT ${CUT_AT_ONCE}`,
+        partsBefore,
+      )
+      .toArray();
     for (const batch of some) this.#cut(batch, reason, nowMs);
     return some.length < CUT_AT_ONCE;
+  }
+
+  /**
+   * For {@link cutSome}: beyond {@link PARTS_AT_ONCE} of them, the oldest first, parts of days wait
+   * for the job's interval. undefined: there are not so many.
+   */
+  partsBefore(): number | undefined {
+    return this.#sql
+      .exec<{ id: number }>(`SELECT id FROM batch WHERE part <> '' ORDER BY id LIMIT 1 OFFSET ${PARTS_AT_ONCE}`)
+      .toArray()[0]?.id;
   }
 
   /** Cuts all that waits. */
@@ -168,15 +200,16 @@ export class Batches {
     return this.#sql.exec<BatchRow>("SELECT * FROM batch ORDER BY id").toArray();
   }
 
-  #openBatch(day: number): BatchRow | null {
-    return this.#sql.exec<BatchRow>("SELECT * FROM batch WHERE day = ?", day).toArray()[0] ?? null;
+  #openBatch(day: number, part: string): BatchRow | null {
+    return this.#sql.exec<BatchRow>("SELECT * FROM batch WHERE day = ? AND part = ?", day, part).toArray()[0] ?? null;
   }
 
   #saveBatch(batch: BatchRow): void {
     this.#sql.exec(
-      `INSERT OR REPLACE INTO batch (day, id, records, raw_bytes, small_bytes, next_chunk, first_event_ms, last_event_ms, oldest_taken_ms, opened_ms)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT OR REPLACE INTO batch (day, part, id, records, raw_bytes, small_bytes, next_chunk, first_event_ms, last_event_ms, oldest_taken_ms, opened_ms)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       batch.day,
+      batch.part,
       batch.id,
       batch.records,
       batch.raw_bytes,
@@ -205,6 +238,7 @@ function deflatedAtMost(bytes: number): number {
 function openedWith(first: Fragment, id: number, nowMs: number): BatchRow {
   return {
     day: first.day,
+    part: first.part ?? "",
     id,
     records: first.records,
     raw_bytes: first.rawBytes,

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { dayStamp, keyBelow } from "../destinations/keys.ts";
 import type { Encoder } from "../object/encoder.ts";
 import { encoderOf } from "../object/encoders.ts";
 import type { Chunks } from "./chunks.ts";
@@ -22,7 +21,7 @@ export interface CutInto {
 export function cut(batch: BatchRow, reason: CutReason, nowMs: number, into: CutInto): void {
   const { output } = into.state.readableJob();
   fixObject(batch, encoderOf(output), reason, nowMs, into);
-  into.sql.exec("DELETE FROM batch WHERE day = ?", batch.day);
+  into.sql.exec("DELETE FROM batch WHERE day = ? AND part = ?", batch.day, batch.part);
 }
 
 /**
@@ -37,7 +36,6 @@ export function fixObject(
   nowMs: number,
   { sql, state, chunks }: CutInto,
 ): number {
-  const { path } = state.requireJob();
   chunks.compact(batch, encoder);
   const { number, name } = state.nextName(batch.first_event_ms, batch.last_event_ms, encoder.kind.suffix);
   const sha256 = createHash("sha256");
@@ -60,14 +58,15 @@ export function fixObject(
   const tail = encoder.tail(content);
   take(tail.bytes);
   sql.exec(
-    `INSERT INTO object (number, batch, day, name, key, content_type, head, tail, bytes, raw_bytes, records, sha256, md5,
+    `INSERT INTO object (number, batch, day, part, name, key, content_type, head, tail, bytes, raw_bytes, records, sha256, md5,
        first_event_ms, last_event_ms, oldest_taken_ms, reason, cut_ms, far, state)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting')`,
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting')`,
     number,
     batch.id,
     batch.day,
+    batch.part,
     name,
-    keyBelow(path, dayStamp(batch.day), name),
+    state.keyOf(batch, name),
     encoder.contentType,
     head.bytes.buffer,
     tail.bytes.buffer,

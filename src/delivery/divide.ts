@@ -87,7 +87,8 @@ export function takeApart(object: ObjectRow, left: Leftover, nowMs: number, into
   const kept = parts.reduce((sum, { records }) => sum + records, waiting.records);
   const taken: Taken = { delivered: object.records - kept, waiting: [], aside: [] };
   const shares = waiting.records > 0 ? [waiting] : [];
-  for (const part of shares) taken.waiting.push(inherit(object, part.fix(nowMs), into));
+  const doubtful = left.mayBeThere ? 1 : object.doubtful;
+  for (const part of shares) taken.waiting.push(inherit({ ...object, doubtful }, part.fix(nowMs), into));
   for (const { part, words, records } of parts) {
     const number = inherit(object, part.fix(nowMs), into);
     into.sql.exec("UPDATE object SET records = ? WHERE number = ?", records, number);
@@ -144,10 +145,10 @@ class Part {
   constructor(object: ObjectRow, into: CutInto) {
     this.#into = into;
     this.#of = object;
-    const { day, first_event_ms, last_event_ms, oldest_taken_ms } = object;
+    const { day, part, first_event_ms, last_event_ms, oldest_taken_ms } = object;
     // Its id comes with its first record: of most parts there is none.
     this.#batch = {
-      ...{ day, first_event_ms, last_event_ms, oldest_taken_ms },
+      ...{ day, part, first_event_ms, last_event_ms, oldest_taken_ms },
       ...{ id: 0, records: 0, raw_bytes: 0, small_bytes: 0, next_chunk: 0, opened_ms: 0 },
     };
   }

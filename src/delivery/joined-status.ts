@@ -21,6 +21,7 @@ export function joined(nodes: Nodes, lastCompleteMs: number | null): LogStatus {
     segments: Math.max(...segments.values()),
     ...fullest(statuses),
     ...lastDay(statuses),
+    ...scripts(statuses),
     sealed: false,
   };
 }
@@ -39,9 +40,15 @@ function lastDay(nodes: readonly LogStatus[]): Pick<LogStatus, "lastDay"> {
   return { lastDay: { objects: sum("objects"), bytes: sum("bytes") } };
 }
 
+/** Each shard makes objects of its own of a script's records. */
+function scripts(nodes: readonly LogStatus[]): Pick<LogStatus, "scripts"> {
+  const counts = nodes.flatMap(({ scripts: count }) => count ?? []);
+  return counts.length === 0 ? {} : { scripts: counts.reduce((sum, count) => sum + count, 0) };
+}
+
 function both(
   a: LogStatus,
-  { splits: _s, openBytes: _o, lastDay: _d, oldestHeldTakenMs: _h, wholeCompleteMs: _w, ...b }: LogStatus,
+  { splits: _s, openBytes: _o, lastDay: _d, scripts: _c, oldestHeldTakenMs: _h, wholeCompleteMs: _w, ...b }: LogStatus,
 ): LogStatus {
   const counts = { ...b.counts };
   for (const name of Object.keys(counts) as (keyof typeof counts)[]) counts[name] += a.counts[name];

@@ -1,11 +1,11 @@
-import { objectName, objectTag } from "../destinations/keys.ts";
-import type { JobConfig } from "../job/config.ts";
+import { fillOf, keyBelow, objectName, objectTag, type Template } from "../destinations/keys.ts";
+import { type JobConfig, templateOf } from "../job/config.ts";
 import { readJobConfig } from "../job/snapshot.ts";
 import type { AppendedMessage } from "../object/append.ts";
 import { decoderOf } from "../object/encoders.ts";
 import { NUMBERS_PER_NODE } from "./nodes.ts";
 import { UNPARKED } from "./parking.ts";
-import { type LogRow, SET_ASIDE_LAST } from "./rows.ts";
+import { type LogRow, type ObjectRow, SET_ASIDE_LAST } from "./rows.ts";
 
 /** The one row of a log: its job, its counts, and how its uploads go. */
 export class LogState {
@@ -111,6 +111,15 @@ export class LogState {
       sum.received > 0 ? 1 : 0,
       nowMs,
     );
+  }
+
+  /** The key of an object below its job's path. @param template the same, if it is read already. */
+  keyOf(
+    { day, part, first_event_ms }: Pick<ObjectRow, "day" | "part" | "first_event_ms">,
+    name: string,
+    template: Template = templateOf(this.requireJob()),
+  ): string {
+    return keyBelow(template, fillOf(day, first_event_ms, part), name);
   }
 
   /** The id of a batch that no append opened: its object comes of another one. */

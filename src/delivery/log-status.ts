@@ -1,3 +1,5 @@
+import { templateOf } from "../job/config.ts";
+import { UPLOAD_INTERVAL_S } from "../limits.ts";
 import type { LogState } from "./log-state.ts";
 import type { Following } from "./nodes.ts";
 import type { LogRow } from "./rows.ts";
@@ -60,10 +62,33 @@ export function statusOf(
     openBytes: sql.databaseSize,
     setAside: { objects: row.aside_objects, records: row.set_aside, oldestMs: oldestAsideMs },
     canary,
+    ...scriptsOf(sql, state, nowMs),
     replayed: { objects: row.replayed_objects, records: row.replayed_records, bytes: row.replayed_bytes },
     resentInDoubt: row.resent_in_doubt,
     ...following,
   };
+}
+
+/**
+ * An object that was cut this long ago, in ms, is of the last minutes: twice the longest interval.
+ */
+const LATELY_MS = 2 * UPLOAD_INTERVAL_S.max * 1_000;
+
+/** The newest objects that are looked at: as many scripts, and more, are enough to speak up. */
+const LOOKED_AT = 2_000;
+
+function scriptsOf(sql: SqlStorage, state: LogState, nowMs: number): Pick<LogStatus, "scripts"> {
+  if (!templateOf(state.requireJob()).script) return {};
+  const { scripts } = sql
+    .exec<{ scripts: number }>(
+      `SELECT count(DISTINCT substr(part, instr(part, '/'))) AS scripts FROM (
+         SELECT part FROM batch UNION ALL
+         SELECT part FROM (SELECT part, cut_ms FROM object ORDER BY number DESC LIMIT ${LOOKED_AT}) WHERE cut_ms > ?)
+       WHERE part LIKE '%/%'`,
+      nowMs - LATELY_MS,
+    )
+    .one();
+  return { scripts };
 }
 
 /** Time of intake, in ms since the epoch, of the oldest record that waits; null: none does. */

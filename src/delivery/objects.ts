@@ -1,5 +1,5 @@
 import type { Leftover } from "../destinations/destination.ts";
-import { dayStamp, keyBelow } from "../destinations/keys.ts";
+import { templateOf } from "../job/config.ts";
 import { OBJECT_HISTORY_MS } from "../limits.ts";
 import { decoderOf } from "../object/encoders.ts";
 import { Chunks } from "./chunks.ts";
@@ -220,7 +220,7 @@ export class Objects {
       object.last_event_ms,
       decoderOf(object.name).suffix,
     );
-    const key = keyBelow(this.#state.requireJob().path, dayStamp(object.day), name);
+    const key = this.#state.keyOf(object, name);
     const changed = this.#sql.exec(
       "UPDATE object SET number = ?, name = ?, key = ?, cut_ms = ?, doubtful = 0, attempts = attempts + 1, next_attempt_ms = ? WHERE number = ? AND state = 'waiting'",
       number,
@@ -237,15 +237,16 @@ export class Objects {
    * The destination has changed: what is cut and not delivered goes to the new one, and the answers
    * of the old one do not count.
    */
-  readdress(path: string): void {
-    const waiting = this.#sql.exec<{ number: number; day: number; name: string }>(
-      "SELECT number, day, name FROM object WHERE state = 'waiting'",
+  readdress(): void {
+    const template = templateOf(this.#state.requireJob());
+    const waiting = this.#sql.exec<Pick<ObjectRow, "number" | "day" | "part" | "name" | "first_event_ms">>(
+      "SELECT number, day, part, name, first_event_ms FROM object WHERE state = 'waiting'",
     );
-    for (const { number, day, name } of waiting.toArray()) {
+    for (const object of waiting.toArray()) {
       this.#sql.exec(
         "UPDATE object SET key = ?, doubtful = 0, attempts = 0, next_attempt_ms = 0 WHERE number = ?",
-        keyBelow(path, dayStamp(day), name),
-        number,
+        this.#state.keyOf(object, object.name, template),
+        object.number,
       );
     }
     this.#state.forgetStore();

@@ -26,6 +26,8 @@ export interface ReplaySource {
   key: string;
   /** Since the epoch. */
   day: number;
+  /** Of that day; a log of an earlier release does not say: none. */
+  part?: string;
   name: string;
   bytes: number;
   rawBytes: number;
@@ -103,7 +105,7 @@ export class Replayed {
     if (row === null) return { sources: [], next: null };
     const found = this.#sql
       .exec<Omit<ReplaySource, "name"> & Record<string, SqlStorageValue>>(
-        `SELECT number, key, day, bytes, raw_bytes AS rawBytes, records, sha256, md5, content_type AS contentType,
+        `SELECT number, key, day, part, bytes, raw_bytes AS rawBytes, records, sha256, md5, content_type AS contentType,
            first_event_ms AS firstEventMs, last_event_ms AS lastEventMs
          FROM object WHERE number > ? AND ${MEANT} ORDER BY number LIMIT ?`,
         after,

@@ -50,6 +50,8 @@ export const SET_ASIDE_LAST = 256;
 export interface BatchRow {
   [column: string]: SqlStorageValue;
   day: number;
+  /** As of a fragment; "": none. */
+  part: string;
   id: number;
   records: number;
   raw_bytes: number;
@@ -75,6 +77,8 @@ export interface ObjectRow {
   number: number;
   batch: number;
   day: number;
+  /** As of its batch. */
+  part: string;
   name: string;
   key: string;
   content_type: string;

@@ -2,6 +2,9 @@ import { withOutputSql } from "../job/config.ts";
 import { ID_MEMORY_SQL } from "../storage/id-memory.ts";
 import type { Migration } from "../storage/migrate.ts";
 
+/** The step that brought parts of days. */
+export const PARTS_STEP = 13;
+
 /**
  * The schema of a delivery log; docs/storage.md says of each table what writes it, how long a row
  * lives, and what a crash leaves.
@@ -228,5 +231,32 @@ export const LOG_STEPS = [
     sql: `
       -- In records.
       ALTER TABLE log ADD COLUMN resent_in_doubt INTEGER NOT NULL DEFAULT 0;`,
+  },
+  {
+    id: 13,
+    floor: 9, // until the job's path tells apart more than days
+    why: "a job's path may tell apart hours and scripts: a day may have several batches",
+    sql: `
+      CREATE TABLE batch_of_part (
+        day             INTEGER NOT NULL,
+        part            TEXT NOT NULL DEFAULT '',     -- of that day, as the job's path tells them apart
+        id              INTEGER NOT NULL,
+        records         INTEGER NOT NULL,
+        raw_bytes       INTEGER NOT NULL,
+        small_bytes     INTEGER NOT NULL,
+        next_chunk      INTEGER NOT NULL,
+        first_event_ms  INTEGER NOT NULL,
+        last_event_ms   INTEGER NOT NULL,
+        oldest_taken_ms INTEGER NOT NULL,
+        opened_ms       INTEGER NOT NULL,
+        PRIMARY KEY (day, part)
+      ) STRICT, WITHOUT ROWID;
+      INSERT INTO batch_of_part
+        SELECT day, '', id, records, raw_bytes, small_bytes, next_chunk, first_event_ms, last_event_ms, oldest_taken_ms, opened_ms
+        FROM batch;
+      DROP TABLE batch;
+      ALTER TABLE batch_of_part RENAME TO batch;
+      -- As of its batch.
+      ALTER TABLE object ADD COLUMN part TEXT NOT NULL DEFAULT '';`,
   },
 ] as const satisfies readonly Migration[];

@@ -61,6 +61,8 @@ export interface LogStatus extends Following {
   canary: CanaryStatus | null;
   /** Delivered in the last 24 hours, as stored. Nodes of earlier releases do not say. */
   lastDay?: { objects: number; bytes: number };
+  /** Scripts with objects of their own in the last minutes; absent: the path tells none apart. */
+  scripts?: number;
   /** What was shipped again; not part of the other counts. */
   replayed: ReplayedCounts;
   /**

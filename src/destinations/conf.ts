@@ -1,7 +1,7 @@
 import { utf8Length } from "../bytes.ts";
 import { isLocalHost, isPublicHost } from "../hosts.ts";
 import type { ConfParts, Parsed, Terms } from "./destination.ts";
-import { folderOf, PROBE_DAY } from "./keys.ts";
+import { folderOf, LONGEST_FILL } from "./keys.ts";
 
 /** What kinds of destination share in reading their strings. */
 
@@ -30,8 +30,8 @@ export function joinConf({ scheme, authority, path, query }: ConfParts): string 
 }
 
 /**
- * S3 keys are at most 1,024 bytes, and an object's name takes 51 of them; counted with the date in
- * its place.
+ * S3 keys are at most 1,024 bytes, and an object's name takes 51 of them; counted with the longest
+ * that may stand for its placeholders.
  */
 const PATH_MAX_BYTES = 900;
 
@@ -78,7 +78,7 @@ export function parsePath(raw: string): Parsed<string> {
   if (path.split("/").some((segment) => segment === "." || segment === "..")) {
     return { ok: false, why: "the path must not contain . or .. as a segment" };
   }
-  if (utf8Length(folderOf(path, PROBE_DAY)) > PATH_MAX_BYTES)
+  if (utf8Length(folderOf(path, LONGEST_FILL)) > PATH_MAX_BYTES)
     return { ok: false, why: `the path is longer than ${PATH_MAX_BYTES} bytes` };
   return { ok: true, value: path };
 }

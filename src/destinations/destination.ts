@@ -216,6 +216,8 @@ export interface Leftover {
   again: readonly number[];
   /** Why not now; null: they were not sent yet. */
   error: Failure | null;
+  /** What is to be sent again may be there; absent: it is not. */
+  mayBeThere?: boolean;
   /** These are refused for good. */
   refused: readonly { record: number; words: string }[];
   /** It refuses that many more, and does not say which. */

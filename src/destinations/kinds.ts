@@ -1,15 +1,19 @@
 import type { Destination, DestinationKind, NetworkPlatform, OpenDestination, Place, Terms } from "./destination.ts";
 import type { DestinationForm } from "./form.ts";
+import { datadog } from "./receiver/datadog.ts";
 import { elastic } from "./receiver/elastic.ts";
 import { receiverForm } from "./receiver/form.ts";
 import { https } from "./receiver/https.ts";
 import { receiverKind } from "./receiver/kind.ts";
+import { newrelic } from "./receiver/newrelic.ts";
 import type { Receiver } from "./receiver/receiver.ts";
+import { splunkEvent, splunkRaw } from "./receiver/splunk.ts";
+import { sumo } from "./receiver/sumo.ts";
 import { S3_FORMS } from "./s3/form.ts";
 import { s3 } from "./s3/kind.ts";
 
 /** Each takes the records of an object in one request; of one scheme, the first one that fits. */
-const RECEIVERS: readonly Receiver[] = [https, elastic];
+const RECEIVERS: readonly Receiver[] = [newrelic, https, elastic, datadog, splunkRaw, splunkEvent, sumo];
 
 /** Every kind of destination. A new kind is a file and a line here. */
 export const KINDS: readonly DestinationKind[] = [

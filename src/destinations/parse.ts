@@ -9,7 +9,7 @@ import type {
   Plan,
   PlannedObject,
 } from "./destination.ts";
-import { folderOf } from "./keys.ts";
+import { fillOf, folderOf, misspeltIn } from "./keys.ts";
 import { KINDS } from "./kinds.ts";
 import { hasMask, MASK, maskText, type SecretParts, unmaskText } from "./masks.ts";
 
@@ -33,7 +33,7 @@ export function parseNewDestination(conf: string, context: DestinationContext): 
   if (!split.ok) return split;
   const { kind, parts } = split.value;
   const read = kind.destination(parts, context);
-  const why = read.ok ? kind.misplaced(read.value) : null;
+  const why = read.ok ? (kind.misplaced(read.value) ?? misspeltIn(read.value.path)) : null;
   return why === null ? read : { ok: false, why };
 }
 
@@ -110,17 +110,30 @@ export function sameFolder(a: Place, b: Place): boolean {
 }
 
 /**
- * Whether objects of one of these days go to one folder: `logs/20261120` is that of `logs/{DATE}`
- * on that day.
- * @param from first day, as {@link dayStamp} writes it. @param to last day.
+ * Whether objects of one of these days, of any hour and script, go to one folder: `logs/20261120`
+ * is that of `logs/{DATE}` on that day. Days that neither path names are alike to both.
+ * @param from first day since the epoch. @param to last day.
  */
-export function sameFolderOn(a: Place, b: Place, { from, to }: { from: string; to: string }): boolean {
+export function sameFolderOn(a: Place, b: Place, { from, to }: { from: number; to: number }): boolean {
   if (sameFolder(a, b)) return true;
-  const digits = `${a.path} ${b.path}`;
-  const stamps = Array.from(digits, (_, at) => digits.slice(at, at + 8)).filter((text) => /^\d{8}$/.test(text));
-  return stamps.some(
-    (day) => day >= from && day <= to && folderUrl(a, folderOf(a.path, day)) === folderUrl(b, folderOf(b.path, day)),
+  const days = [from, ...daysIn(a.path), ...daysIn(b.path)].filter((day) => day >= from && day <= to);
+  return days.some((day) =>
+    HOURS_MS.some((ms) => {
+      const fill = { ...fillOf(day, ms, ""), "{SCRIPT}": "{SCRIPT}" };
+      return folderUrl(a, folderOf(a.path, fill)) === folderUrl(b, folderOf(b.path, fill));
+    }),
   );
+}
+
+const HOURS_MS = Array.from({ length: 24 }, (_, hour) => hour * 3_600_000);
+
+/** Days since the epoch that a path may name: `20261120`, `2026-11-20`, `2026/11/20`. */
+function daysIn(path: string): number[] {
+  const stamps = Array.from(path, (_, at) => /^(\d{4})\D?(\d\d)\D?(\d\d)/.exec(path.slice(at, at + 10)));
+  return stamps.flatMap((stamp) => {
+    const day = stamp === null ? Number.NaN : Date.parse(`${stamp[1]}-${stamp[2]}-${stamp[3]}T00:00:00Z`) / 86_400_000;
+    return Number.isNaN(day) ? [] : [day];
+  });
 }
 
 /** Addressing is by path: the end of one endpoint may be the bucket of another. */

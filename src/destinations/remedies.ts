@@ -119,6 +119,49 @@ const BY_CODE: Readonly<Record<string, string>> = {
   XMinioStorageFull: FULL,
 };
 
+const NO_TOKEN =
+  "Splunk does not know the token, or it is disabled. Copy it again, or enable it under HTTP Event Collector.";
+const CHANNEL =
+  "The token wants a channel: it uses indexer acknowledgement. Give channel=<a GUID> in the destination, or switch acknowledgement off.";
+
+/**
+ * The same of receivers, by the name that is said behind the status, and by its code (`Splunk.4`)
+ * or the status.
+ */
+const BY_RECEIVER: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  Datadog: {
+    401: "Datadog misses the API key. Give it as header_DD-API-KEY.",
+    403: "Datadog does not know the API key. Check that it is an API key, no application key, and that the host is the one of your site (datadoghq.com, datadoghq.eu, us3, us5, ap1, …).",
+    404: "Datadog takes no logs at this address. Use http-intake.logs.<your site>/api/v2/logs.",
+    413: "The request is larger than what this address takes, though not than Datadog does. Check for a proxy before it.",
+  },
+  NewRelic: {
+    403: "New Relic does not know the key. Use a license key of the account, and the host of its region: log-api.newrelic.com or log-api.eu.newrelic.com.",
+    429: "New Relic limits requests or bytes of this account. Uploads are retried when it says; ask it for a higher limit if it lasts.",
+  },
+  Splunk: {
+    1: NO_TOKEN,
+    2: "Splunk misses the token. Give header_Authorization=Splunk%20<token>.",
+    3: "Splunk cannot read the token. Give header_Authorization=Splunk%20<token>.",
+    4: NO_TOKEN,
+    6: "Splunk cannot read what it is sent. Check for a proxy before it that changes requests.",
+    7: "The token may not write to this index. Allow the index in the token's settings, or give another one as index.",
+    10: CHANNEL,
+    11: "Splunk cannot read the channel. Give channel=<a GUID> in the destination.",
+    14: CHANNEL,
+    15: "Splunk does not take the indexed field logship_id. Allow indexed fields for the token, or use services/collector/raw.",
+    21: NO_TOKEN,
+    22: NO_TOKEN,
+    404: "No HTTP Event Collector answers at this address. Check host and port: 8088, or 443 at http-inputs-<name>.splunkcloud.com.",
+    413: "Requests are larger than Splunk takes. Raise max_content_length of its [http_input], or lower max_upload_bytes.",
+    503: "Splunk's queues are full, or it restarts. Uploads are retried; look at its health if it lasts.",
+  },
+  Sumo: {
+    401: "Sumo Logic does not know the code at the end of the address. Copy the address of the HTTP source again: it changes when it is generated anew.",
+    429: "Sumo Logic throttles this account: it sends more than its plan allows. Uploads are retried; raise the quota if it lasts.",
+  },
+};
+
 /** The same by status, where there is no code or none that says more. */
 const BY_STATUS: Readonly<Record<number, string>> = {
   401: "The store does not know the key, or its secret is wrong. Enter both again.",
@@ -177,9 +220,20 @@ export function remedyFor(message: string | null): string | null {
 }
 
 function remedyOf({ status, code, region }: ToldAnswer): string {
-  const known = code !== null && Object.hasOwn(BY_CODE, code) ? BY_CODE[code] : undefined;
+  const known = ofReceiver(status, code) ?? own(BY_CODE, code ?? "");
   const remedy = known ?? BY_STATUS[status] ?? byClass(status);
   return region === null ? remedy : `${remedy} The store says that it is ${region}.`;
+}
+
+/** @param code `Splunk.4`, `Datadog`. */
+function ofReceiver(status: number, code: string | null): string | undefined {
+  const [name = "", number = ""] = (code ?? "").split(".");
+  const remedies = own(BY_RECEIVER, name);
+  return remedies === undefined ? undefined : (own(remedies, number) ?? own(remedies, `${status}`));
+}
+
+function own<T>(of: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(of, name) ? of[name] : undefined;
 }
 
 function byClass(status: number): string {

@@ -1,4 +1,5 @@
-import type { JobConfig, Window } from "./config.ts";
+import { PLACEHOLDERS } from "../destinations/keys.ts";
+import { type JobConfig, KEY_TEMPLATE_FORMAT, type Window } from "./config.ts";
 import type { JobMeaning } from "./rules.ts";
 import type { JobBody } from "./schema.ts";
 import { enabledWindows } from "./windows.ts";
@@ -22,6 +23,7 @@ export function created(id: number, draft: JobDraft, version: number, optOutVers
     optOutVersion,
     windows: enabledWindows([], draft.body.enabled === true, nowMs),
     ...draft.meaning,
+    ...floorOf(draft, hasTemplate(draft.path)),
     destination: draft.destination,
     path: draft.path,
     deletedMs: null,
@@ -42,10 +44,11 @@ export function updated(
 ): JobConfig {
   const outputChanged = JSON.stringify(before.output) !== JSON.stringify(draft.meaning.output);
   // Its floor is that of the settings that it has now.
-  const { floor: _, ...rest } = before;
+  const { floor: earlier = 1, ...rest } = before;
   return {
     ...rest,
     ...draft.meaning,
+    ...floorOf(draft, hasTemplate(draft.path) && (destinationChanged || earlier >= KEY_TEMPLATE_FORMAT)),
     version,
     modifiedVersion: version,
     outputVersion: outputChanged ? version : before.outputVersion,
@@ -54,6 +57,15 @@ export function updated(
     destination: draft.destination,
     path: draft.path,
   };
+}
+
+/** Releases that know `{DATE}` alone would take the other placeholders for text. */
+function hasTemplate(path: string): boolean {
+  return PLACEHOLDERS.some((name) => name !== "{DATE}" && path.includes(name));
+}
+
+function floorOf({ meaning }: JobDraft, isTemplate: boolean): Pick<JobConfig, "floor"> {
+  return isTemplate ? { floor: Math.max(KEY_TEMPLATE_FORMAT, meaning.floor ?? 1) } : {};
 }
 
 /**

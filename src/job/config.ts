@@ -1,3 +1,4 @@
+import { readTemplate, type Template } from "../destinations/keys.ts";
 import { ID_MEMORY_MS } from "../limits.ts";
 import { NDJSON, type OutputFormat } from "../output/format.ts";
 
@@ -45,7 +46,7 @@ export interface JobConfig {
    * An hourly synthetic event is written and read back. Absent in older stored configurations: off.
    */
   canary?: boolean;
-  /** Path below the bucket, with `{DATE}`: naming keys needs no decryption. */
+  /** Path below the bucket, with its placeholders: naming keys needs no decryption. */
   path: string;
   deletedMs: number | null;
   /** Drop what is waiting. */
@@ -60,10 +61,21 @@ export interface JobConfig {
 /**
  * What this code knows of a {@link JobConfig}: raised with each setting that needs a floor.
  */
-export const JOB_FORMAT = 2;
+export const JOB_FORMAT = 3;
 
 /** The {@link JOB_FORMAT} of a job with extra fields. */
 export const EXTRA_FIELDS_FORMAT = 2;
+
+/** The {@link JOB_FORMAT} of a job whose path has other placeholders than `{DATE}`. */
+export const KEY_TEMPLATE_FORMAT = 3;
+
+/**
+ * The job's path, read. In a path that was stored before there were other placeholders they are
+ * text, and stay so until its destination is set anew.
+ */
+export function templateOf({ path, floor = 1 }: Pick<JobConfig, "path" | "floor">): Template {
+  return floor < KEY_TEMPLATE_FORMAT ? readTemplate(path, ["{DATE}"]) : readTemplate(path);
+}
 
 /**
  * A job that this code cannot read, as newer code stored it: what is known of it all the same. It

@@ -1,6 +1,7 @@
+import { hasParts, partOf } from "../destinations/keys.ts";
 import { compileFilter } from "../filter/compile.ts";
 import { parseFilter } from "../filter/parse.ts";
-import type { JobConfig } from "../job/config.ts";
+import { type JobConfig, templateOf } from "../job/config.ts";
 import { APPEND_MAX_WRITTEN_UNITS } from "../limits.ts";
 import { idOf, type Part } from "../queue/message.ts";
 import { EXTRA_FIELDS, type ExtraValues, type TraceRecord } from "../record/fields.ts";
@@ -99,13 +100,16 @@ export function appendsOf<O extends Offered>(job: JobConfig, offered: readonly O
  * @throws if the job's filter cannot be read.
  */
 export function buildAppend(
-  job: ShippingRules & Pick<JobConfig, "version">,
+  job: ShippingRules & Pick<JobConfig, "version" | "path" | "floor">,
   offered: readonly Offered[],
   without: ReadonlySet<string>,
   queueDoneMs: number,
 ): Append {
   const { wants, sample, encoder } = planOf(job);
-  const gatherer = encoder.gather();
+  const template = templateOf(job);
+  const gatherer = encoder.gather(
+    hasParts(template) ? (record) => partOf(template, record.EventTimestampMs, () => record.ScriptName) : undefined,
+  );
   const messages: AppendedMessage[] = [];
   for (const { message, records, ascii } of offered) {
     if (without.has(message.id)) continue;

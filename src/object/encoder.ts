@@ -46,7 +46,8 @@ export interface Encoder {
    * of its canonical line.
    */
   unitsAtMost(lineUnits: number): number;
-  gather(): Gatherer;
+  /** @param partOf of which part of its day a record is; absent: a day has one. */
+  gather(partOf?: (record: RecordLine) => string): Gatherer;
   /**
    * Finishes what waited raw, neighbours together. In a buffer of its own: a view would carry all
    * of another through a durable object call.
@@ -67,7 +68,7 @@ export interface Encoder {
   single(record: RecordLine, variant: number): Uint8Array<ArrayBuffer>;
 }
 
-/** Gathers records into fragments, by UTC day. */
+/** Gathers records into fragments, by UTC day and part of it. */
 export interface Gatherer {
   /** @param isAscii each character of the record's line is one byte of UTF-8. */
   add(record: RecordLine, takenInMs: number, isAscii: boolean): void;
@@ -90,12 +91,14 @@ export interface Part {
 }
 
 /**
- * Encoded records of one UTC day for one job, on the way into its log, with seams between them and
- * none around them.
+ * Encoded records of one UTC day, or one part of it, for one job, on the way into its log, with
+ * seams between them and none around them.
  */
 export interface Fragment extends Content {
   /** UTC days since the epoch. */
   day: number;
+  /** What the job's path tells apart within a day, as keys.ts has it; absent: nothing. */
+  part?: string;
   /**
    * It is finished: another finished one can follow. Otherwise it waits raw, for others to be
    * finished with.

@@ -26,6 +26,8 @@ export function deflateFragment(raw: Uint8Array): Uint8Array<ArrayBuffer> {
 }
 
 interface OpenFragment {
+  day: number;
+  part: string;
   texts: string[];
   rawBytes: number;
   firstEventMs: number;
@@ -33,11 +35,12 @@ interface OpenFragment {
   oldestTakenMs: number;
 }
 
-/** Gathers encoded records of one job into fragments, by day. */
+/** Gathers encoded records of one job into fragments, by day and part of it. */
 export class FragmentBuilder {
   readonly #delimiter: string;
   readonly #delimiterBytes: number;
-  readonly #open = new Map<number, OpenFragment>();
+  /** By day, or day and part. */
+  readonly #open = new Map<number | string, OpenFragment>();
   readonly #done: Fragment[] = [];
 
   /**
@@ -54,19 +57,22 @@ export class FragmentBuilder {
    * @param text the encoded record.
    * @param bytes its length in UTF-8.
    * @param day UTC day of its timestamp.
+   * @param part of that day, as {@link Fragment} has it; "": it has none.
    */
-  add(text: string, bytes: number, day: number, eventMs: number, takenInMs: number): void {
-    let open = this.#open.get(day);
+  add(text: string, bytes: number, day: number, eventMs: number, takenInMs: number, part = ""): void {
+    const key = part === "" ? day : `${day} ${part}`;
+    let open = this.#open.get(key);
     if (open !== undefined) {
       const grown = open.rawBytes + this.#delimiterBytes + bytes;
       if (open.texts.length >= FRAGMENT_MAX_RECORDS || grown > FRAGMENT_MAX_RAW_BYTES) {
-        this.#close(day, open);
+        this.#close(open);
         open = undefined;
       }
     }
     if (open === undefined) {
-      open = { texts: [], rawBytes: 0, firstEventMs: eventMs, lastEventMs: eventMs, oldestTakenMs: takenInMs };
-      this.#open.set(day, open);
+      const times = { firstEventMs: eventMs, lastEventMs: eventMs, oldestTakenMs: takenInMs };
+      open = { day, part, texts: [], rawBytes: 0, ...times };
+      this.#open.set(key, open);
     }
     open.rawBytes += open.texts.length > 0 ? this.#delimiterBytes + bytes : bytes;
     open.texts.push(text);
@@ -76,20 +82,21 @@ export class FragmentBuilder {
   }
 
   finish(): Fragment[] {
-    for (const [day, open] of this.#open) this.#close(day, open);
+    for (const open of this.#open.values()) this.#close(open);
     this.#open.clear();
     return this.#done;
   }
 
-  #close(day: number, open: OpenFragment): void {
+  #close(open: OpenFragment): void {
     const raw = encodeUtf8(open.texts.join(this.#delimiter));
     const deflated = raw.length >= FRAGMENT_MIN_DEFLATE_BYTES;
-    const { firstEventMs, lastEventMs, oldestTakenMs } = open;
+    const { day, part, firstEventMs, lastEventMs, oldestTakenMs } = open;
     const content = contentOf(raw);
     const body = deflated ? deflateFragment(raw) : raw;
     if (deflated) free(raw);
     this.#done.push({
       day,
+      ...(part !== "" && { part }),
       deflated,
       records: open.texts.length,
       ...content,

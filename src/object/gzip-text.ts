@@ -74,7 +74,7 @@ class GzipText implements Encoder {
     return this.#added.units + this.#added.repeats * lineUnits;
   }
 
-  gather(): Gatherer {
+  gather(partOf?: (record: RecordLine) => string): Gatherer {
     const builder = new FragmentBuilder(this.#texts.delimiter);
     const render = this.#render;
     const { isAscii: lengthIsBytes, hasSource } = this.#added;
@@ -83,7 +83,8 @@ class GzipText implements Encoder {
         const text = render(record);
         const isAsciiText = isAsciiLine && lengthIsBytes && (!hasSource || isAscii(record.Source));
         const bytes = isAsciiText ? text.length : utf8Length(text);
-        builder.add(text, bytes, utcDay(record.EventTimestampMs), record.EventTimestampMs, takenInMs);
+        const { EventTimestampMs: timeMs } = record;
+        builder.add(text, bytes, utcDay(timeMs), timeMs, takenInMs, partOf?.(record));
       },
       finish: () => builder.finish(),
     };

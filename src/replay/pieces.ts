@@ -3,7 +3,7 @@ import { REPLAY_PROBLEMS_MAX } from "../limits.ts";
 import type { Piece } from "./rows.ts";
 import type { Problem, ProblemKind } from "./types.ts";
 
-const PIECE = `number, key, day, name, bytes, raw_bytes AS rawBytes, records, sha256, md5, content_type AS contentType,
+const PIECE = `number, key, day, part, name, bytes, raw_bytes AS rawBytes, records, sha256, md5, content_type AS contentType,
   first_event_ms AS firstEventMs, last_event_ms AS lastEventMs, attempts, doubtful, sent`;
 
 /**
@@ -25,12 +25,13 @@ export class Pieces {
   plan(seq: number, sources: readonly ReplaySource[], next: number | null): void {
     for (const source of sources) {
       this.#sql.exec(
-        `INSERT INTO piece (replay, number, key, day, name, bytes, raw_bytes, records, sha256, md5, content_type, first_event_ms, last_event_ms)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO piece (replay, number, key, day, part, name, bytes, raw_bytes, records, sha256, md5, content_type, first_event_ms, last_event_ms)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
         seq,
         source.number,
         source.key,
         source.day,
+        source.part ?? "",
         source.name,
         source.bytes,
         source.rawBytes,

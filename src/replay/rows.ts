@@ -1,5 +1,5 @@
 import type { ReplaySource } from "../delivery/replayed.ts";
-import { dayStamp, keyBelow } from "../destinations/keys.ts";
+import { fillOf, keyBelow } from "../destinations/keys.ts";
 import type { Amount, ReplayState, ReplayStatus } from "./types.ts";
 
 /** The rows of replays, as schema.ts declares them, and how they are shown. */
@@ -43,8 +43,11 @@ export interface Piece extends ReplaySource {
 }
 
 /** The key of an object's copy. */
-export function keyOf({ path }: Pick<ReplayRow, "path">, { day, name }: Pick<Piece, "day" | "name">): string {
-  return keyBelow(path, dayStamp(day), name);
+export function keyOf(
+  { path }: Pick<ReplayRow, "path">,
+  { day, part = "", firstEventMs, name }: Pick<Piece, "day" | "part" | "firstEventMs" | "name">,
+): string {
+  return keyBelow(path, fillOf(day, firstEventMs, part), name);
 }
 
 export function viewOf(row: ReplayRow): ReplayStatus {

@@ -1,5 +1,8 @@
 import type { Migration } from "../storage/migrate.ts";
 
+/** The step that brought parts of days. */
+export const PARTS_STEP = 4;
+
 /**
  * The schema of replays; docs/storage.md says of each table what writes it, how long a row lives,
  * and what a crash leaves.
@@ -92,5 +95,13 @@ export const REPLAY_STEPS = [
     sql: `
       -- Records that the receiver has been through.
       ALTER TABLE piece ADD COLUMN sent INTEGER NOT NULL DEFAULT 0;`,
+  },
+  {
+    id: 4,
+    floor: 2, // until a replay's path tells apart more than days
+    why: "a replay's path may tell apart hours and scripts",
+    sql: `
+      -- Of its day, as the job's path told them apart.
+      ALTER TABLE piece ADD COLUMN part TEXT NOT NULL DEFAULT '';`,
   },
 ] as const satisfies readonly Migration[];

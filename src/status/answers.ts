@@ -21,6 +21,7 @@ const Log = z
     segments: z.number(),
     openBytes: z.number().optional(),
     lastDay: numbers("objects", "bytes").optional(),
+    scripts: z.number().optional(),
     setAside: z.looseObject({ objects: z.number(), records: z.number(), oldestMs: Ms }),
     canary: z
       .looseObject({

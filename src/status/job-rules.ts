@@ -3,7 +3,7 @@ import { remedyFor } from "../destinations/remedies.ts";
 import { SEGMENT_MAX_BYTES } from "../limits.ts";
 import { canaryFindings } from "./canary-rules.ts";
 import { type Facts, type JobFacts, SILENT } from "./facts.ts";
-import { AFTER, GROWING_MS, LOG_LARGE_BYTES, REFUSED_MIN } from "./thresholds.ts";
+import { AFTER, DAY_MS, GROWING_MS, LOG_LARGE_BYTES, REFUSED_MIN, SCRIPTS_MANY } from "./thresholds.ts";
 import type { Subject } from "./types.ts";
 import { causeIn, counted, type Found, parkedAdvice, type Rest, shownGB } from "./words.ts";
 
@@ -21,7 +21,7 @@ export function jobFindings(job: JobFacts, facts: Facts): Found[] {
   else if (log !== null) {
     rest.push(...(isLive ? deliveryFindings(job, log, facts.nowMs) : drainFindings(job, log, facts.nowMs)));
     rest.push(...holdingFindings(job, log, facts.nowMs));
-    if (isLive) rest.push(...keptFindings(job, facts.nowMs));
+    if (isLive) rest.push(...keptFindings(job, facts.nowMs), ...scriptFindings(job, log));
     if (isLive && log.canary !== null) rest.push(...canaryFindings(log.canary));
   }
   if (isLive) rest.push(...receiptFindings(job, facts), ...fieldFindings(job));
@@ -269,6 +269,24 @@ function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number):
       advice: "This is a bug in logship. Save GET /jobs/{id}/ledger as it is now and report it.",
     });
   return findings;
+}
+
+/** Each script has objects of its own, by the job's path. */
+function scriptFindings({ id, intervalMs }: JobFacts, { scripts = 0, lastDay }: LogStatus): Rest[] {
+  if (scripts <= SCRIPTS_MANY) return [];
+  const aDay = Math.round(scripts * (DAY_MS / intervalMs));
+  const had = lastDay === undefined ? "" : `; in the last 24 hours ${lastDay.objects}`;
+  return [
+    {
+      kind: "many_scripts",
+      severity: "warning",
+      sinceMs: null,
+      affected: null,
+      summary: `Job ${id} writes objects of ${scripts} scripts, each its own, by {SCRIPT} in its path: up to ${aDay} objects a day${had}.`,
+      advice:
+        "Each object costs a request, and readers open every one. Raise max_upload_interval_seconds, take {SCRIPT} out of the path (PUT /jobs/{id}), or keep functions out with a filter on ScriptName.",
+    },
+  ];
 }
 
 function keptFindings({ id, hasFilter, sampleRate, past }: JobFacts, nowMs: number): Rest[] {

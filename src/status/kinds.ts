@@ -41,6 +41,7 @@ export const KINDS = [
   "owed",
   "log_large",
   "objects_set_aside",
+  "many_scripts",
   "extra_field_off",
   "canary_failed",
   "canary_missing",

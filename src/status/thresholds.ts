@@ -2,6 +2,7 @@ import { DEBTS_SHARD_MAX_BYTES, LEDGER_SHARD_MAX_BYTES, QUEUE_MAX_BYTES, SEGMENT
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
 
 /**
  * How long a state must last before it is a finding, in ms. docs/status.md repeats these in words.
@@ -47,6 +48,9 @@ export const REFUSED_MIN = 20;
 
 /** Messages in the queue that count as a backlog; a batch has a hundred. */
 export const BACKLOG_MIN = 1_000;
+
+/** Scripts with objects of their own that are called many: beyond, the cron leaves them open. */
+export const SCRIPTS_MANY = 64;
 
 /** A log of this size is called large, in bytes: half of a full segment. */
 export const LOG_LARGE_BYTES = SEGMENT_MAX_BYTES / 2;

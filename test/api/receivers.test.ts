@@ -7,6 +7,7 @@ import { PRODUCTION } from "../destinations/context.ts";
 import { SECRETS } from "../destinations/kinds.ts";
 import { RECEIVERS } from "../destinations/receivers.ts";
 import { NOON } from "../record/samples.ts";
+import { setClock } from "../support/runtime/pipeline.ts";
 import { receiving } from "../support/runtime/receiving.ts";
 import { call, errorsOf, type Job, listJobs } from "./harness.ts";
 import { token } from "./principals.ts";
@@ -74,9 +75,10 @@ describe.each(Object.entries(RECEIVERS))("a job that ships to a receiver: %s", (
 
   it("is previewed as the requests that it would make, and nothing is sent", async () => {
     const requests = receiving(conf, service().fetch);
+    setClock(NOON + 1_000);
     const events = [
       { EventTimestampMs: NOON, ScriptName: "shop", Outcome: "ok" },
-      { EventTimestampMs: NOON + 86_400_000, ScriptName: "shop", Outcome: "exception" },
+      { EventTimestampMs: NOON - 86_400_000, ScriptName: "shop", Outcome: "exception" },
     ];
     for (const destination_conf of [conf, maskDestination(conf)]) {
       const { status, body } = await call<PreviewResult>("POST", "/logship/preview", { destination_conf, events });
@@ -84,6 +86,7 @@ describe.each(Object.entries(RECEIVERS))("a job that ships to a receiver: %s", (
       for (const secret of SECRETS) expect(JSON.stringify(body)).not.toContain(secret);
       const { requests: shown = [], refused = [], kept } = body.result;
       expect(kept).toBe(2);
+      expect(shown.length).toBeGreaterThan(0);
       expect(shown.reduce((sum, { records }) => sum + records, 0) + refused.length).toBe(2);
       for (const { text, method, complete, headers } of shown) {
         expect([method, complete, headers["content-encoding"]]).toEqual(["POST", true, "gzip"]);
@@ -101,7 +104,9 @@ it("a preview for a store has no requests, and one for nothing is refused", asyn
     200,
     expect.not.arrayContaining(["requests", "refused"]),
   ]);
-  expect(errorsOf(await ask("nothing://x"))).toEqual([[1004, "/destination_conf", expect.stringContaining("unknown scheme")]]);
+  expect(errorsOf(await ask("nothing://x"))).toEqual([
+    [1004, "/destination_conf", expect.stringContaining("unknown scheme")],
+  ]);
   vi.restoreAllMocks();
 });
 

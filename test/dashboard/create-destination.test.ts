@@ -165,6 +165,15 @@ describe("what is entered", () => {
     ],
   ];
 
+  it("shows what the placeholders of its path mean, with an example of a key", async () => {
+    const creator = await Creator.begin();
+    const path = "a/{SCRIPT}/dt={DATE_ISO}/hour={HOUR}";
+    const said = textOf((await creator.post("destination", s3Form(creator.bucket.name, { path, bucket: "" }))).html);
+    for (const words of ["{DATE_ISO} 2026-11-20", "{HOUR} 14", "{SCRIPT} shop", "objects of its own"])
+      expect(said).toContain(words);
+    expect(said).toContain("Example: a/shop/dt=2026-11-20/hour=14/20261120T141619Z_20261120T141620Z_d4cf1da2.log.gz");
+  });
+
   it.each(faults)("is told beside its field: %s", async (_name, more, field, words) => {
     const creator = await Creator.begin();
     const { status, html } = await creator.post("destination", s3Form(creator.bucket.name, more));

@@ -4,10 +4,12 @@ import { call, freshBucket, type Job } from "../api/harness.ts";
 import { token } from "../api/principals.ts";
 import { shippedJob } from "../replay/shipped.ts";
 import { Oracle } from "../support/oracle.ts";
-import { createJob } from "../support/runtime/api.ts";
+import { createJob, destinationConf } from "../support/runtime/api.ts";
 import { deliver, NOON, pack, runCron, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
 import { textOf, Visitor } from "./support.ts";
+
+const at = (bucket: string, path: string) => ({ destination_conf: destinationConf(bucket, path) });
 
 const text = async (visitor: Visitor, path: string): Promise<string> => textOf((await visitor.get(path)).html);
 
@@ -53,6 +55,19 @@ describe("the page of a job", () => {
     ])
       expect(said).toContain(words);
     expect(html).not.toContain("<i>new");
+  });
+
+  it("has an example of its keys, where its path has placeholders", async () => {
+    setClock(NOON);
+    const { name } = freshBucket();
+    const [plain, parts] = [
+      await createJob(name, at(name, "all")),
+      await createJob(name, at(name, "{SCRIPT}/{HOUR}/")),
+    ];
+    const visitor = await Visitor.signedIn();
+    expect(await text(visitor, `/jobs/${plain}`)).not.toContain("Example key");
+    expect(await text(visitor, `/jobs/${parts}`)).toContain("Example key shop/14/20261120T141619Z_");
+    expect(await text(visitor, `/jobs/${parts}/edit`)).toContain("Example: shop/14/20261120T141619Z_");
   });
 
   it("says what waits, and why delivery fails", async () => {

@@ -8,6 +8,7 @@ import { call, type Job } from "../api/harness.ts";
 import { SECRETS } from "../destinations/kinds.ts";
 import { RECEIVERS, type ReceiverService } from "../destinations/receivers.ts";
 import { NOON } from "../record/samples.ts";
+import { setClock } from "../support/runtime/pipeline.ts";
 import { receiving } from "../support/runtime/receiving.ts";
 import { untouched } from "./browser-form.ts";
 import { Creator } from "./creating.ts";
@@ -121,6 +122,7 @@ describe.each(Object.entries(RECEIVERS))("a receiver: %s", (_name, { conf, servi
 
   it("is previewed as its requests", async () => {
     answers();
+    setClock(NOON);
     const events = [NOON, NOON + 1].map((EventTimestampMs) => ({ EventTimestampMs, ScriptName: "shop" }));
     const asked = await call<PreviewView>("POST", "/logship/preview", { destination_conf: conf, events });
     const html = String(await PreviewPanel({ preview: asked.body.result, body: {} })?.toString());

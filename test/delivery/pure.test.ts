@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, it } from "vitest";
 import { disposition, failureWords } from "../../src/delivery/disposition.ts";
 import type { FailureKind } from "../../src/destinations/failure.ts";
-import { dayStamp, keyBelow, objectName, objectTag, timeStamp } from "../../src/destinations/keys.ts";
+import { dayStamp, fillOf, keyBelow, objectName, objectTag, timeStamp } from "../../src/destinations/keys.ts";
 
 describe("keys", () => {
   it.for([
@@ -24,8 +24,12 @@ describe("keys", () => {
     ["plain/path", "plain/path/name"],
     ["", "name"],
     ["$&/{DATE}", "$&/20261120/name"],
+    ["{YYYY}/{MM}/{DD}/{HOUR}", "2026/11/20/14/name"],
+    ["dt={DATE_ISO}/hour={HOUR}", "dt=2026-11-20/hour=14/name"],
+    ["{SCRIPT}/{DATE}", "a%2Fb/20261120/name"],
+    ["{date}/{SCRIPT", "{date}/{SCRIPT/name"],
   ] as const)("below %j is %s", ([path, key], { expect }) => {
-    expect(keyBelow(path, "20261120", "name")).toBe(key);
+    expect(keyBelow(path, fillOf(20_777, Date.UTC(2026, 10, 20, 14, 16), "/a%2Fb"), "name")).toBe(key);
   });
 
   it("sort by the time of their first event", ({ expect }) => {

@@ -8,6 +8,7 @@ import type { JobConfig } from "../../src/job/config.ts";
 import { destinationPurpose, seal } from "../../src/job/secrets.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { platform } from "../../src/platform.ts";
+import { splunkCollector } from "../destinations/hosted-receivers.ts";
 import { asked, POISON, RECEIVERS, type ReceiverService } from "../destinations/receivers.ts";
 import { ACCOUNT } from "../support/constants.ts";
 import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
@@ -163,6 +164,21 @@ describe("a receiver that takes an object partly", () => {
       expect(countsOf(log)).toMatchObject({ received: 7, delivered: 5, set_aside: 0, discarded: 2 });
     });
     expect(held.taken().sort()).toEqual(marks(5));
+  });
+
+  it("and names the record that it refuses, behind others that it took: these are sent again, and counted", async () => {
+    const { conf } = RECEIVERS["splunk, events"] as typeof https;
+    const { held, clock } = receiver({ ...https, service: () => splunkCollector({ takesPrefix: true }) });
+    const job = jobTo(conf);
+    await inLog(job, async (log, storage) => {
+      log.configure(job, 0);
+      append(log, 1, fragmentsOf(NDJSON, [...records(5), record("mark-x", POISON), record("mark-7")]));
+      await drain(log, clock, 3);
+      expect(countsOf(log)).toMatchObject({ received: 7, delivered: 6, pending: 0, set_aside: 1, resent: 6 });
+      const aside = rowsOf(storage).find(({ state }) => state === "set_aside");
+      expect(aside?.error).toContain("HTTP 400 Splunk.6");
+    });
+    expect(held.taken().sort()).toEqual([...marks(5), ...marks(5), "mark-7"].sort());
   });
 
   it("gets again what it had no room for, and nothing else", async () => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { encodeUtf8, utf8Length } from "../../src/bytes.ts";
 import {
   dayStamp,
+  fillOf,
   folderOf,
   keyBelow,
   objectName,
@@ -82,7 +83,7 @@ function isBefore(a: string, b: string): boolean {
 }
 
 function keyOf(below: string, [first, last]: readonly [number, number], tag: string): string {
-  return keyBelow(below, dayStamp(utcDay(first)), objectName(first, last, tag, ".log.gz"));
+  return keyBelow(below, fillOf(utcDay(first), first, ""), objectName(first, last, tag, ".log.gz"));
 }
 
 describe("the times in a key", () => {
@@ -123,7 +124,7 @@ describe("the key of an object", () => {
         const name = objectName(...events, "0123abcd", ".log.gz");
         const folder = below.split("{DATE}").join(day);
         expect(keyOf(below, events, "0123abcd")).toBe(folder === "" ? name : `${folder}/${name}`);
-        expect(folderOf(below, day)).toBe(folder);
+        expect(folderOf(below, fillOf(utcDay(events[0]), events[0], ""))).toBe(folder);
       }),
       { numRuns: 1_000 },
     );

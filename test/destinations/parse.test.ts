@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { keyBelow, objectName } from "../../src/destinations/keys.ts";
+import { keyBelow, objectName, PROBE_DAY } from "../../src/destinations/keys.ts";
 import {
   isMasked,
   maskDestination,
@@ -29,6 +29,13 @@ describe("destinations in the wild", () => {
     "https://cf-logpush-to-logtail.<your-worker-subdomain>.workers.dev?header_Authorization=Bearer%20<your-logtail-token>&header_Content-Type=application/json":
       "the address must be a host or an https:// URL",
     "https://log-api.newrelic.com/log/v1?Api-Key=<NR_LICENSE_KEY>&format=cloudflare": null,
+    "https://log-api.eu.newrelic.com/log/v1?Api-Key=<NR_LICENSE_KEY>&format=cloudflare": null,
+    "datadog://<DATADOG_ENDPOINT_URL>?header_DD-API-KEY=<DATADOG_API_KEY>&ddsource=cloudflare&service=<SERVICE>&host=<HOST>&ddtags=<TAGS>":
+      "the address must be a host or an https:// URL",
+    "splunk://<SPLUNK_ENDPOINT_URL>?channel=<SPLUNK_CHANNEL_ID>&insecure-skip-verify=<INSECURE_SKIP_VERIFY>&sourcetype=<SOURCE_TYPE>&header_Authorization=<SPLUNK_AUTH_TOKEN>":
+      "the address must be a host or an https:// URL",
+    "sumo://<SUMO_ENDPOINT_URL>/receiver/v1/http/<UNIQUE_HTTP_COLLECTOR_CODE>":
+      "the address must be a host or an https:// URL",
     "https://logpush-receiver.sd.cfplat.com?updated=true": null,
   };
 
@@ -351,7 +358,7 @@ describe("the path of a destination", () => {
     "leaves room for an object's name in the 1,024 bytes of a key, with {DATE} in it %i times",
     (days) => {
       const parsed = parseDestination(`s3://traces/${longest(days)}?${S3}`, PRODUCTION);
-      const key = parsed.ok ? keyBelow(parsed.value.path, "20261120", NAME) : "";
+      const key = parsed.ok ? keyBelow(parsed.value.path, PROBE_DAY, NAME) : "";
       expect(key.length).toBeLessThanOrEqual(1_024);
     },
   );

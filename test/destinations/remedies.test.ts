@@ -76,6 +76,28 @@ const TABLE: readonly (readonly [said: string, advice: string])[] = [
   ["HTTP 525", UNTRUSTED],
   ["HTTP 526", UNTRUSTED],
   ["HTTP 530", "host name is not known"],
+  // What receivers answer.
+  ["HTTP 401 Datadog", "header_DD-API-KEY"],
+  ["HTTP 403 Datadog", "the one of your site"],
+  ["HTTP 404 Datadog", "api/v2/logs"],
+  ["HTTP 413 Datadog", "proxy"],
+  ["HTTP 503 Datadog", BUSY],
+  ["HTTP 403 NewRelic", "license key"],
+  ["HTTP 429 NewRelic", "limits requests or bytes"],
+  ["HTTP 403 Splunk.4", "does not know the token"],
+  ["HTTP 403 Splunk.1", "it is disabled"],
+  ["HTTP 401 Splunk.2", "Splunk%20<token>"],
+  ["HTTP 401 Splunk.3", "Splunk%20<token>"],
+  ["HTTP 400 Splunk.6", "changes requests"],
+  ["HTTP 400 Splunk.7", "may not write to this index"],
+  ["HTTP 400 Splunk.10", "indexer acknowledgement"],
+  ["HTTP 400 Splunk.11", "channel=<a GUID>"],
+  ["HTTP 400 Splunk.15", "logship_id"],
+  ["HTTP 404 Splunk", "No HTTP Event Collector"],
+  ["HTTP 413 Splunk", "max_content_length"],
+  ["HTTP 503 Splunk.9", "queues are full"],
+  ["HTTP 401 Sumo", "code at the end of the address"],
+  ["HTTP 429 Sumo", "throttles this account"],
   // No answer.
   ["connection failed: nothing listens at this port, or it hung up", DOWN],
   ["connection failed: its certificate is not trusted, has expired or is for another name", UNTRUSTED],
@@ -95,7 +117,16 @@ describe("advice", () => {
   });
 
   it("is a sentence for whatever a store may say, and none of its own names", () => {
-    const codes = ["", " constructor", " toString", " __proto__", ' <Code attr="x">', " (region ../x)"];
+    const codes = [
+      "",
+      " constructor",
+      " toString",
+      " __proto__",
+      " Splunk.constructor",
+      " Datadog.7",
+      ' <Code attr="x">',
+      " (region ../x)",
+    ];
     for (let status = 300; status < 600; status++)
       for (const code of codes) {
         const remedy = remedyFor(`HTTP ${status}${code}`);

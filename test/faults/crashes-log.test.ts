@@ -8,6 +8,7 @@ import { changed, rows, shipped, steps, swept } from "./crashes.ts";
 describe("the delivery log", () => {
   rows("log", [
     ...steps(DeliveryLog, ["append", "holds"], shipped("the caller")),
+    ...steps(DeliveryLog, ["appendParts"], shipped("the caller", { path: "{SCRIPT}/dt={DATE_ISO}/hour={HOUR}" })),
     ...steps(DeliveryLog, ["alarm"], shipped("the platform")),
     ...steps(Attempts, ["uploadOne", "put"], shipped("the platform")),
     ...steps(DeliveryLog, ["holds", "drive"], swept),

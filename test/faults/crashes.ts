@@ -11,6 +11,7 @@ import { BlobStore, DeliveryLog } from "../../src/index.ts";
 import { cells } from "../support/matrix.ts";
 import { BREAKAGES, type Breakage, breakable, firstCalls } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";
+import type { JobOptions } from "../support/runtime/world-jobs.ts";
 import { Fault, type Patience } from "./fault.ts";
 import { largeEvent } from "./large-event.ts";
 import { row } from "./row.ts";
@@ -74,10 +75,10 @@ async function expectStoredOnce(world: World): Promise<void> {
 
 /** Events are taken in, appended, cut and uploaded; the queue delivers them a second time. */
 export const shipped =
-  (ends: Patience): Scene =>
+  (ends: Patience, options: JobOptions = {}): Scene =>
   async (world, fault) => {
     world.coldIsolate();
-    await world.createJob();
+    await world.createJob(options);
     await world.take(world.mint(10));
     await world.deliverDue();
     await world.take([...world.mint(40, { days: 3 }), largeEvent(world)], 10);

@@ -1,11 +1,13 @@
 /** The count before a replay, where its copies may go, and that none get there twice unasked. */
 import { describe, expect, it } from "vitest";
 import { PRICES } from "../../src/prices.ts";
+import { REPLAY_STEPS } from "../../src/replay/schema.ts";
+import { migrate } from "../../src/storage/migrate.ts";
 import { call } from "../api/harness.ts";
 import { SECRET_KEY } from "../support/constants.ts";
 import { createJob, destinationConf } from "../support/runtime/api.ts";
 import { freshBucket } from "../support/runtime/pipeline.ts";
-import { ALL, at, expectCopied, RECORDS, shippedJob } from "./shipped.ts";
+import { ALL, at, expectCopied, inReplays, RECORDS, shippedJob } from "./shipped.ts";
 
 interface Estimate {
   since: string;
@@ -156,6 +158,39 @@ describe("a replay into a folder that holds its records", () => {
 });
 
 describe("another folder", () => {
+  it.each([
+    ["{SCRIPT}/{DATE}", "copy/{SCRIPT}/hour={HOUR}", "copy/shop/hour=12"],
+    ["logs/{DATE}", "copy/{SCRIPT}/{DATE_ISO}", "copy/_mixed/2100-11-20"],
+    ["{HOUR}", "copy/{DATE}", "copy/21001120"],
+  ])("tells apart what its own path does: from %s to %s", async (from, to, folder) => {
+    const shipped = await shippedJob(2, from);
+    const conf = destinationConf(shipped.name, to);
+    const { id } = (await begin(shipped, { ...ALL, destination_conf: conf })).body.result;
+    expect(await shipped.settle(id)).toMatchObject({ state: "done", done: { objects: 2 } });
+    const { copies } = await shipped.objects();
+    expect(copies.map(({ key }) => key.slice(0, key.lastIndexOf("/")))).toEqual([folder, folder]);
+    await inReplays(async (_object, storage) => {
+      const before = () =>
+        migrate(
+          storage,
+          REPLAY_STEPS.filter(({ id }) => id < 4),
+        );
+      if (to.includes("{DATE}")) expect(before()).toBe(0);
+      else expect(before).toThrow("needs code that knows step 4");
+    });
+  });
+
+  it.each([
+    ["{SCRIPT}/{DATE}", "{SCRIPT}/{YYYY}{MM}{DD}", "the job ships there"],
+    ["{SCRIPT}/{DATE}", "shop/{DATE}", "the store has the job's shop/21001120/"],
+    ["dt={DATE_ISO}/hour={HOUR}", "dt=2100-11-20/hour=12", "the job ships there"],
+  ])("is none where it is the same by another path: from %s to %s", async (from, to, why) => {
+    const shipped = await shippedJob(2, from);
+    const refused = await begin(shipped, { ...ALL, destination_conf: destinationConf(shipped.name, to) });
+    expect(pointers(refused)).toEqual([[1004, "/allow_duplicates"]]);
+    expect(refused.body.errors[0]?.message).toContain(why);
+  });
+
   it("of the job's bucket is written to with the job's stored keys", async () => {
     const shipped = await shippedJob(2);
     const masked = destinationConf(shipped.name, "again/{DATE}").replace(/(key(?:-id)?)=[^&]*/g, "$1=****");

@@ -11,7 +11,7 @@ import { call } from "../api/harness.ts";
 import { append, fragmentsOf } from "../delivery/direct.ts";
 import { noise } from "../record/samples.ts";
 import { Oracle } from "../support/oracle.ts";
-import { type Answer, api, createJob } from "../support/runtime/api.ts";
+import { type Answer, api, createJob, destinationConf } from "../support/runtime/api.ts";
 import { deliver, freshBucket, jobObjects, NOON, pack, setClock } from "../support/runtime/pipeline.ts";
 import { alive } from "../support/runtime/world-jobs.ts";
 
@@ -45,10 +45,10 @@ export interface Detail {
   problems: { object: number; key: string; kind: string; why: string }[];
 }
 
-export async function shippedJob(objects = 3) {
+export async function shippedJob(objects = 3, keysBelow = "logs/{DATE}") {
   const clock = setClock(NOON);
   const { name, control } = freshBucket();
-  const job = await createJob(name);
+  const job = await createJob(name, { destination_conf: destinationConf(name, keysBelow) });
   const oracle = new Oracle({ at: NOON });
   const ship = async (count: number): Promise<void> => {
     for (let n = 0; n < count; n++) {

@@ -347,6 +347,16 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     { severity: "warning", sinceMs: ago(3), affected: { count: 2, what: "objects" } },
   ],
   [
+    "many_scripts",
+    ofLog({ scripts: 64 }),
+    ofLog({ scripts: 65, lastDay: { objects: 7, bytes: 9 } }),
+    {
+      severity: "warning",
+      summary:
+        "Job 1 writes objects of 65 scripts, each its own, by {SCRIPT} in its path: up to 187200 objects a day; in the last 24 hours 7.",
+    },
+  ],
+  [
     "canary_failed",
     canary("waiting"),
     canary("failed", "HTTP 404 NoSuchBucket"),

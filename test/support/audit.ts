@@ -39,8 +39,9 @@ export interface Expectation {
    */
   readonly parse?: (raw: Uint8Array) => readonly unknown[];
   /**
-   * The path of the destination, without the bucket, with `{DATE}` as configured: every key must
-   * lie there. Without it, an 8-digit day in a key's folder must be that of the events.
+   * The path of the destination, without the bucket, with its placeholders as configured: every key
+   * must lie there, and no object may mix what they tell apart. Without it, an 8-digit day in a
+   * key's folder must be that of the events.
    */
   readonly path?: string;
 }
@@ -117,6 +118,7 @@ export function audit(
     if (records.length === 0) corrupted.push({ key, reason: "no record in it" });
 
     const times: number[] = [];
+    const scripts = new Set<string>();
     for (const record of records) {
       recordCount += 1;
       const id = idOf(record);
@@ -124,6 +126,7 @@ export function audit(
       const shippedAt = timeOf(record);
       const at = event?.at ?? shippedAt;
       if (at !== undefined) times.push(at);
+      if (event?.record !== undefined) scripts.add(String(event.record.ScriptName));
       if (id === undefined || event === undefined) {
         invented.push({ key, reason: `${id ?? "a record without an id"}: not owed: ${excerpt(record)}` });
         continue;
@@ -136,7 +139,7 @@ export function audit(
       }
       seenIn.set(id, [...(seenIn.get(id) ?? []), key]);
     }
-    checkDays(key, times, expectation.path, mixedDays, misfiled);
+    checkDays(key, { times, scripts }, expectation.path, mixedDays, misfiled);
     checkKeyTimes(key, times, wrongKeyTimes);
   }
 
@@ -230,7 +233,7 @@ function fieldDifference(shipped: unknown, { record }: Owed): string | null {
 
 function checkDays(
   key: string,
-  times: readonly number[],
+  { times, scripts }: { readonly times: readonly number[]; readonly scripts: ReadonlySet<string> },
   path: string | undefined,
   mixedDays: Finding[],
   misfiled: Finding[],
@@ -248,7 +251,19 @@ function checkDays(
     if (filedUnder !== undefined && filedUnder !== day) misfiled.push({ key, reason: `its events are of ${day}` });
     return;
   }
-  const wanted = path.replaceAll("{DATE}", day).replace(/\/?$/, "/").replace(/^\//, "");
+  const hours = new Set(times.map((ms) => keyTime(ms).slice(9, 11)));
+  const mixed = [path.includes("{HOUR}") ? hours : [], path.includes("{SCRIPT}") ? scripts : []].map((set) => [...set]);
+  for (const values of mixed) if (values.length > 1) mixedDays.push({ key, reason: values.join(", ") });
+  if (mixed.some(({ length }) => length > 1)) return;
+  const filled = path
+    .replaceAll("{DATE}", day)
+    .replaceAll("{DATE_ISO}", `${day.slice(0, 4)}-${day.slice(4, 6)}-${day.slice(6)}`)
+    .replaceAll("{YYYY}", day.slice(0, 4))
+    .replaceAll("{MM}", day.slice(4, 6))
+    .replaceAll("{DD}", day.slice(6))
+    .replaceAll("{HOUR}", mixed[0]?.[0] ?? "")
+    .replaceAll("{SCRIPT}", encodeURIComponent(mixed[1]?.[0] ?? ""));
+  const wanted = filled.replace(/\/?$/, "/").replace(/^\//, "");
   if (folder !== wanted) misfiled.push({ key, reason: `its events belong under ${wanted}` });
 }
 

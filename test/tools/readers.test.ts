@@ -8,7 +8,7 @@ import { FIELD_NAMES } from "../../src/record/fields.ts";
 import { ROOT } from "../../tools/paths.ts";
 import { blocksOf, forTabs } from "../../tools/readers/blocks.ts";
 import { difference, type Row, summaryOf } from "../../tools/readers/compare.ts";
-import { FORMS, type Form, sampleObjects, sampleRecords } from "../../tools/readers/sample.ts";
+import { type Form, sampleObjects, sampleRecords } from "../../tools/readers/sample.ts";
 import { readers } from "../../tools/readers/ways.ts";
 import { readCsv } from "../output/read-csv.ts";
 import { folderOf } from "./project-files/temporary.ts";
@@ -67,14 +67,14 @@ function rowsOf(of: readonly object[]): Row[] {
 }
 
 const textsOf = (form: Form): string[] =>
-  sampleObjects(records, FORMS[form]).map(({ bytes }) => new TextDecoder().decode(gunzipSync(bytes)));
+  sampleObjects(records, form).map(({ bytes }) => new TextDecoder().decode(gunzipSync(bytes)));
 
 describe("the sample", () => {
   it("has every kind of event, each rarer than the requests before it, over several days", () => {
     const kinds = "alarm deployment email fetch hibernatable_web_socket queue scheduled tail unknown worker_rpc";
     expect(Object.keys(truth.kinds)).toEqual(kinds.split(" "));
     expect(records.findIndex(({ EventType }) => EventType !== "fetch")).toBeGreaterThan(200);
-    const keys = sampleObjects(records, FORMS.logs).map(({ key }) => key);
+    const keys = sampleObjects(records, "logs").map(({ key }) => key);
     expect(new Set(keys).size).toBe(keys.length);
     expect(keys.map((key) => key.slice(0, 9))).toEqual(
       ["20261119/", "20261120/", "20261121/"].flatMap((day) => [day, day]),
@@ -105,6 +105,20 @@ describe("the sample", () => {
     const lines = textsOf("logs").flatMap((text) => text.split("\n").filter((line) => line !== ""));
     expect(lines.map((line) => JSON.parse(line))).toEqual(records);
     expect(lines.join("\n").split(/\r\n|[\n\r\u2028\u2029\u0085]/).length).toBeGreaterThan(lines.length);
+  });
+
+  it("is the same by hours, each object of one", () => {
+    const objects = sampleObjects(records, "parts");
+    const lines = objects.flatMap(({ key, bytes }) => {
+      const own = gunzipSync(bytes).toString().split("\n").slice(0, -1);
+      for (const line of own) {
+        const iso = new Date(JSON.parse(line).EventTimestampMs).toISOString();
+        expect(key.startsWith(`dt=${iso.slice(0, 10)}/hour=${iso.slice(11, 13)}/`)).toBe(true);
+      }
+      return own;
+    });
+    expect(lines.map((line) => JSON.parse(line))).toEqual(records);
+    expect(objects.length).toBeGreaterThan(12);
   });
 
   it.each([

@@ -120,6 +120,25 @@ describe("what is right", () => {
   });
 });
 
+describe("a path that tells hours and scripts apart", () => {
+  const path = "{SCRIPT}/{DATE_ISO}/{HOUR}";
+  const found = (key: string, shipped: readonly Minted[]) =>
+    faultsIn(oracle.audit(1, [{ ...ship(shipped), key: key + ship(shipped, "").key }], { path })).filter(
+      (kind) => kind !== "missing",
+    );
+
+  it("is kept, or broken by an object in another folder, or of several parts", () => {
+    const other = oracle.mint(1, { scriptName: "cart" });
+    const later = oracle.mint(1, { at: Date.UTC(2026, 10, 20, 13) });
+    oracle.acknowledged(1, [...other, ...later]);
+    expect(found("shop/2026-11-20/12", events)).toEqual([]);
+    expect(found("shop/2026-11-20/13", events)).toEqual(["misfiled"]);
+    expect(found("cart/2026-11-20/12", events)).toEqual(["misfiled"]);
+    expect(found("shop/2026-11-20/12", [...events, ...other])).toEqual(["mixedDays"]);
+    expect(found("shop/2026-11-20/12", [...events, ...later])).toEqual(["mixedDays"]);
+  });
+});
+
 describe("each kind of fault", () => {
   it.for<[string, string[], () => Shipped[]]>([
     ["an event in no object", ["missing"], () => [ship(events.slice(1))]],

@@ -4,7 +4,7 @@
  * NDJSON, the largest numbers. Always the same. Pure.
  */
 import { concat, isAscii } from "../../src/bytes.ts";
-import { dayStamp, keyBelow, objectName, objectTag } from "../../src/destinations/keys.ts";
+import { fillOf, keyBelow, objectName, objectTag, partOf, readTemplate } from "../../src/destinations/keys.ts";
 import type { Fragment } from "../../src/object/encoder.ts";
 import { encoderOf } from "../../src/object/encoders.ts";
 import { NDJSON, type OutputFormat } from "../../src/output/format.ts";
@@ -44,10 +44,23 @@ const csv = (fieldDelimiter: string): OutputFormat => ({
   batchPrefix: `${FIELD_NAMES.join(fieldDelimiter)}\n`,
 });
 
-export type Form = "logs" | "csv" | "tab";
+export type Form = "logs" | "csv" | "tab" | "parts";
 
 /** What docs/reading.md reads, by folder. */
-export const FORMS: Readonly<Record<Form, OutputFormat>> = { logs: NDJSON, csv: csv(","), tab: csv("\t") };
+export const FORMS: Readonly<Record<Form, OutputFormat>> = {
+  logs: NDJSON,
+  csv: csv(","),
+  tab: csv("\t"),
+  parts: NDJSON,
+};
+
+/** The path of each form, below its folder. */
+export const PATHS: Readonly<Record<Form, string>> = {
+  logs: "{DATE}",
+  csv: "{DATE}",
+  tab: "{DATE}",
+  parts: "dt={DATE_ISO}/hour={HOUR}",
+};
 
 type Item = Record<string, unknown>;
 
@@ -124,26 +137,30 @@ export interface SampleObject {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** Two objects of each day. */
-export function sampleObjects(records: readonly TraceRecord[], format: OutputFormat): SampleObject[] {
-  const encoder = encoderOf(format);
+/** Two objects of each day, or of each part of it that the path tells apart. */
+export function sampleObjects(records: readonly TraceRecord[], form: Form): SampleObject[] {
+  const encoder = encoderOf(FORMS[form]);
+  const template = readTemplate(PATHS[form]);
   const days = Map.groupBy(records, ({ EventTimestampMs }) => Math.floor(EventTimestampMs / DAY_MS));
   let number = 0;
   return [...days.values()].flatMap((day) => {
     const middle = Math.ceil(day.length / 2);
-    return [day.slice(0, middle), day.slice(middle)].map((part): SampleObject => {
-      const gatherer = encoder.gather();
-      for (const record of part) {
+    return [day.slice(0, middle), day.slice(middle)].flatMap((half): SampleObject[] => {
+      const gatherer = encoder.gather((record) => partOf(template, record.EventTimestampMs, () => record.ScriptName));
+      for (const record of half) {
         const line = RecordLine.read(recordLine(record));
         if (line === null) throw new Error("a record of the sample has no canonical line");
         gatherer.add(line, record.EventTimestampMs, isAscii(line.line));
       }
-      const [fragment, ...more] = gatherer.finish();
-      if (fragment === undefined || more.length > 0) throw new Error("a part of the sample is one fragment");
-      number += 1;
-      const tag = objectTag("sample", number);
-      const name = objectName(fragment.firstEventMs, fragment.lastEventMs, tag, encoder.kind.suffix);
-      return { key: keyBelow("{DATE}", dayStamp(fragment.day), name), bytes: wholeObject(encoder, fragment) };
+      return gatherer.finish().map((fragment) => {
+        number += 1;
+        const { day, firstEventMs, lastEventMs, part = "" } = fragment;
+        const name = objectName(firstEventMs, lastEventMs, objectTag("sample", number), encoder.kind.suffix);
+        return {
+          key: keyBelow(template, fillOf(day, firstEventMs, part), name),
+          bytes: wholeObject(encoder, fragment),
+        };
+      });
     });
   });
 }

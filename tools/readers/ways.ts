@@ -53,7 +53,7 @@ export function readers(python: string): Reader[] {
   return [
     {
       name: "DuckDB",
-      forms: ALL,
+      forms: [...ALL, "parts"],
       ways: [
         {
           version: shell("duckdb -version"),

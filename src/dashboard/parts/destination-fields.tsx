@@ -1,12 +1,13 @@
 import type { Child, FC, PropsWithChildren } from "hono/jsx";
 import type { Terms } from "../../destinations/destination.ts";
 import { type DestinationEntry, isChoice, requireForm, shownOf } from "../../destinations/entry.ts";
-import type { FormField } from "../../destinations/form.ts";
+import type { DestinationForm, FormField } from "../../destinations/form.ts";
 import { FORMS } from "../../destinations/kinds.ts";
 import type { Viewer } from "../session.ts";
 import type { EntryFaults } from "./destination-entry.ts";
 import { visible } from "./foreign.tsx";
 import { Check, Field, Form, Radio, Select } from "./form.tsx";
+import { PathHint } from "./key-path.tsx";
 
 /** Words in which backticks mark code. */
 export function coded(words: string): Child {
@@ -60,8 +61,9 @@ const Control: FC<{ field: FormField; entry: DestinationEntry; error: string | u
 }) => {
   const { label, kind, choices, isSecret } = field;
   const name = prefix + field.name;
-  const hint = field.hint === undefined ? undefined : coded(field.hint);
   const value = shownOf(field, entry);
+  const words = field.hint === undefined ? undefined : coded(field.hint);
+  const hint = kind === "path" ? <PathHint path={value} /> : words;
   if (kind === "check") return <Check name={name} label={coded(label)} checked={value !== ""} hint={error ?? hint} />;
   if (choices !== undefined) {
     const isKnown = choices.some((choice) => choice.value === value);
@@ -100,7 +102,7 @@ export const Kinds: FC<{ entry: DestinationEntry; here: string }> = ({ entry, he
       {GROUPS.map(({ group, title }) => (
         <p class="actions">
           <span>{title}:</span>
-          {FORMS.filter((form) => form.group === group).map(({ id, name }) => (
+          {formsOf(group).map(({ id, name }) => (
             <a
               href={`${here}scheme=${id}`}
               class="button small"
@@ -114,6 +116,13 @@ export const Kinds: FC<{ entry: DestinationEntry; here: string }> = ({ entry, he
     </nav>
   </details>
 );
+
+/** The forms of a group, by their names. */
+export function formsOf(group: DestinationForm["group"]): DestinationForm[] {
+  return FORMS.filter((form) => form.group === group).sort((a, b) =>
+    a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1,
+  );
+}
 
 /** The groups of kinds, as they are offered. */
 export const GROUPS = [

@@ -36,14 +36,22 @@ export function buildBody(lines: readonly string[], id: string, form: BodyForm, 
   for (const [number, line] of lines.entries()) {
     const record = readRecord(line);
     if (record === null) return { kind: "unreadable" };
-    const { group, text } = form.entry(record, `${id}-${number}`);
-    const size = utf8Length(text);
     lineBytes += utf8Length(line) + 1;
+    const entry = form.entry(record, `${id}-${number}`);
+    if ("refused" in entry) {
+      refused.push({ record: number, words: entry.refused });
+      continue;
+    }
+    const { group, text } = entry;
+    const size = utf8Length(text);
     if (size > limits.entryBytes) {
       refused.push({ record: number, words: `a record of ${size} bytes; ${name} takes ${limits.entryBytes}` });
     } else if (record.timeMs > 0 && record.timeMs < oldestMs) {
       const hours = (limits.maxAgeMs ?? 0) / 3_600_000;
       refused.push({ record: number, words: `older than the ${hours} hours that ${name} takes` });
+    } else if (limits.maxAheadMs !== undefined && record.timeMs > nowMs + limits.maxAheadMs) {
+      const minutes = limits.maxAheadMs / 60_000;
+      refused.push({ record: number, words: `further ahead than the ${minutes} minutes that ${name} takes` });
     }
     let members = groups.get(group);
     if (members === undefined) {

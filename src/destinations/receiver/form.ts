@@ -28,23 +28,28 @@ export function receiverForm(receiver: Receiver): DestinationForm {
   const { scheme, isAt, name, parameters, own, hasSecretPath } = receiver;
   const asks = receiver.asks ?? { about: `\`${scheme}://\`, with a URL.`, fields: [url({ hasCode: hasSecretPath })] };
   const claimed = new Set(asks.fields.flatMap(({ at }) => at.claims));
-  const known = [...(parameters === "any" ? [] : parameters), ...own];
+  const known = [...(parameters === "any" ? [] : parameters), ...own.filter((each) => SECRET_NAME.test(each))];
   const others = [...new Set(known)].filter((each) => !claimed.has(each.toLowerCase()));
   return {
-    id: isAt === undefined ? scheme : slug(name),
+    id: isAt === undefined ? scheme : slug(asks.name ?? name),
     group: "receiver",
     name: asks.name ?? name,
     about: asks.about,
     start: `${scheme}://${asks.start ?? ""}`,
     terms: receiverTerms(receiver),
     owns: ({ scheme: given, authority, path: at }) =>
-      given === scheme && (isAt === undefined || isAt(authority.replace(/:\d+$/, "").toLowerCase(), `/${at}`)),
+      given === scheme && (isAt === undefined || isAt(hostOf(authority), `/${at}`)),
     parts: [
       ...asks.fields,
       ...others.map((each) => text(each, { label: each, isSecret: SECRET_NAME.test(each) })),
       HEADERS,
     ],
   };
+}
+
+/** As a URL has it: `LOG%2Dapi.example:443` is `log-api.example`. */
+export function hostOf(authority: string): string {
+  return URL.canParse(`https://${authority}`) ? new URL(`https://${authority}`).hostname : "";
 }
 
 type Words = Partial<Pick<FormField, "label" | "hint" | "missing" | "initial" | "choices" | "isSecret">>;
@@ -60,8 +65,13 @@ const HEADERS: FormField = {
 
 /** The host, or one of several. */
 export function host(words: Words = {}): FormField {
-  const { label = "Address", missing = "Enter the address.", ...more } = words;
-  return { name: "address", at: HOST, blamed: /^the address\b/, label, missing, ...more };
+  const {
+    label = "Address",
+    missing = "Enter the address.",
+    initial = words.choices?.[0]?.value ?? "",
+    ...more
+  } = words;
+  return { name: "address", at: HOST, blamed: /^the address\b/, label, missing, initial, ...more };
 }
 
 /** Its whole path. */
@@ -85,7 +95,7 @@ export function secretHeader(name: string, { prefix = "", ...words }: Words & { 
   return { name: slug(name), label: name, at: header(name, prefix), isSecret: true, ...words };
 }
 
-/** A parameter. */
+/** A parameter. @param words.isSecret it is never shown. */
 export function text(name: string, words: Words = {}): FormField {
   return { name: slug(name), label: name, at: parameter(name), ...words };
 }

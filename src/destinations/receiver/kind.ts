@@ -2,7 +2,7 @@ import { isLocalHost } from "../../hosts.ts";
 import { parseEndpoint } from "../conf.ts";
 import type { ConfParts, DestinationContext, DestinationKind, Parsed, Place } from "../destination.ts";
 import { MASK } from "../masks.ts";
-import { receiverTerms, SECRET_NAME } from "./form.ts";
+import { hostOf, receiverTerms, SECRET_NAME } from "./form.ts";
 import { openReceiver } from "./open.ts";
 import { planOf } from "./plan.ts";
 import type { Options, Receiver, ReceiverDestination } from "./receiver.ts";
@@ -20,7 +20,7 @@ export function receiverKind(scheme: string, receivers: readonly Receiver[]): De
   };
   const at = ({ endpoint }: Place): Receiver => of(endpoint.hostname, endpoint.pathname);
   const read = (parts: ConfParts, context: DestinationContext) =>
-    readReceiver(parts, context, of(parts.authority.replace(/:\d+$/, "").toLowerCase(), `/${parts.path}`));
+    readReceiver(parts, context, of(hostOf(parts.authority), `/${parts.path}`));
   return {
     schemes: [scheme],
     isSecret: (parameter) => SECRET_NAME.test(parameter),

@@ -7,7 +7,7 @@ import type { Failure } from "../failure.ts";
 import { retryAfter } from "../retry-after.ts";
 import { buildBody, linesOf } from "./body.ts";
 import type { BodyForm, Receiver, ReceiverAnswer, ReceiverDestination, Verdict } from "./receiver.ts";
-import { bodyOf, headOf, NDJSON_TYPE, tooMuch, UNREADABLE } from "./request.ts";
+import { bodyOf, headOf, NDJSON_TYPE, partly, tooMuch, UNREADABLE } from "./request.ts";
 
 /** Time for an answer, in ms; the slowest upload, in bytes a ms; and the longest time, in ms. */
 const ANSWER_MS = 60_000;
@@ -91,6 +91,14 @@ async function outcomeOf(
         const { error: found } = probed;
         const kind = found.kind === "refused" ? { ...found, kind: "misconfigured" as const } : found;
         return { kind: "failed", error: kind, mayBeThere };
+      }
+      const named = verdict.entry === undefined ? undefined : recordOf(verdict.entry);
+      if (named !== undefined && object.records > 1) {
+        const again = Array.from({ length: object.records }, (_, record) => record).filter(
+          (record) => record !== named,
+        );
+        const refused = [{ record: named, words: error.words }];
+        return partly({ isSent: true, refused, again, mayBeThere: true });
       }
       if (object.records < 2 || mayBeThere) return { kind: "failed", error, mayBeThere };
       return { kind: "divide", records: Math.ceil(object.records / 2), bytes: object.rawBytes, why: error.words };

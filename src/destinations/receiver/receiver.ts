@@ -97,11 +97,11 @@ export interface BodyForm {
   entry(record: SentRecord, id: string): Entry;
 }
 
-export interface Entry {
-  /** How the group begins that it belongs to; "": there is one group without a text. */
-  group: string;
-  text: string;
-}
+export type Entry =
+  /** `group`: how the group begins that it belongs to; "": there is one group without a text. */
+  | { group: string; text: string }
+  /** The receiver would not keep all of the record: in words, what it has and what it takes. */
+  | { refused: string };
 
 /** A record as it is written: its chosen fields, in NDJSON, and what that says. */
 export interface SentRecord {
@@ -120,6 +120,8 @@ export interface FormLimits {
   entryBytes: number;
   /** Older records are not taken, or dropped in silence; in ms. null: none is too old. */
   maxAgeMs: number | null;
+  /** Nor are records of a time so far ahead, in ms; absent: of any. */
+  maxAheadMs?: number;
 }
 
 /** An answer, as far as anything may follow from it. */
@@ -133,8 +135,11 @@ export interface ReceiverAnswer {
 
 export type Verdict =
   | { kind: "taken" }
-  /** `mayBeThere`: some or all of it may have been taken. */
-  | { kind: "failed"; error: Failure; mayBeThere: boolean }
+  /**
+   * `mayBeThere`: some or all of it may have been taken. `entry`: the one that it was refused for,
+   * where the answer names it; those before it may have been taken.
+   */
+  | { kind: "failed"; error: Failure; mayBeThere: boolean; entry?: number }
   /** Entries by their place in the body. */
   | {
       kind: "partly";

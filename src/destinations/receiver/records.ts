@@ -24,3 +24,52 @@ export function withFirst(line: string, member: string): string {
   const rest = line.slice(line.indexOf("{") + 1);
   return rest.trim() === "}" ? `{${member}}` : `{${member},${rest}`;
 }
+
+/** How bad a record is, in words that receivers know. */
+export type Severity = "info" | "warn" | "error";
+
+/** Outcomes that are no error of the function: the client has gone. */
+const HARMLESS: ReadonlySet<unknown> = new Set([undefined, "", "ok", "canceled", "responseStreamDisconnected"]);
+
+/** By outcome, exceptions and levels of logs, as far as a job ships them. */
+export function severityOf({ Outcome, Exceptions, Logs }: SentRecord["fields"]): Severity {
+  if (!HARMLESS.has(Outcome) || listOf(Exceptions).length > 0) return "error";
+  const levels = new Set(listOf(Logs).map(({ Level }) => Level));
+  if (levels.has("error")) return "error";
+  return levels.has("warn") ? "warn" : "info";
+}
+
+/** In UTF-16 units: New Relic searches the first 4,094 of a value. */
+const MESSAGE_MAX = 4_000;
+
+/**
+ * A record as a person reads it: what was called, what was thrown, what was logged; cut after
+ * {@link MESSAGE_MAX}. It begins with a word, so it is no JSON, which receivers would take apart
+ * and write over the fields of the record.
+ */
+export function messageOf({ EventType, Event, Outcome, Exceptions, Logs }: SentRecord["fields"]): string {
+  const { Request, Response, Cron, Queue, RPCMethod } = objectOf(Event);
+  const { Method, URL } = objectOf(Request);
+  const called = [Method, URL, objectOf(Response).Status, Cron, Queue, RPCMethod, Outcome === "ok" ? "" : Outcome];
+  const kind = typeof EventType === "string" && /^[a-z_]+$/.test(EventType) ? EventType : "event";
+  let text = [kind, ...called.filter((part) => isText(part) && part !== "")].join(" ");
+  for (const { name, message } of listOf(Exceptions)) text += `\n${[name, message].filter(isText).join(": ")}`;
+  for (const { Message } of listOf(Logs)) {
+    if (text.length > MESSAGE_MAX) break;
+    text += `\n${Array.isArray(Message) ? Message.filter(isText).join(" ") : ""}`;
+  }
+  return text.slice(0, MESSAGE_MAX).toWellFormed();
+}
+
+function isText(value: unknown): value is string | number {
+  return typeof value === "string" || typeof value === "number";
+}
+
+/** The members of an object; none of what is no object. */
+function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function listOf(value: unknown): Readonly<Record<string, unknown>>[] {
+  return Array.isArray(value) ? value.map(objectOf) : [];
+}

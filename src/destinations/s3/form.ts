@@ -15,8 +15,8 @@ const BUCKET: FormField = {
 export const STORE_PATH: FormField = {
   name: "path",
   label: "Path",
-  hint: "`{DATE}` becomes the UTC day of the events, such as `20261120`. Without it, all objects go to one folder.",
   at: PATH,
+  kind: "path",
   initial: "logs/{DATE}",
   stub: "",
   blamed: /^the path\b/,

@@ -2,14 +2,13 @@ import type { FC, PropsWithChildren } from "hono/jsx";
 import { controlPlane, type StoredJob } from "../../../control/plane.ts";
 import { splitConf } from "../../../destinations/conf.ts";
 import { buildDestination, type DestinationEntry, entryOf } from "../../../destinations/entry.ts";
-import { FORMS } from "../../../destinations/kinds.ts";
 import { maskDestination } from "../../../destinations/parse.ts";
 import { CODE, oneError } from "../../../errors.ts";
 import { destinationPurpose, unseal } from "../../../job/secrets.ts";
 import { DRAFTS_OF_OWNER_MAX } from "../../../limits.ts";
 import { type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { localEntry, newEntry } from "../../parts/destination-entry.ts";
-import { coded, GROUPS } from "../../parts/destination-fields.tsx";
+import { coded, formsOf, GROUPS } from "../../parts/destination-fields.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Action } from "../../parts/form.tsx";
 import { Notice, Panel, Table } from "../../parts/panel.tsx";
@@ -66,7 +65,7 @@ export async function showStart(page: PageContext): Promise<View> {
             <h3>{title}</h3>
             <p class="quiet">{words}</p>
             <div class="choices">
-              {FORMS.filter((form) => form.group === group).map(({ id, name, about }) => (
+              {formsOf(group).map(({ id, name, about }) => (
                 <Choice viewer={viewer} kind={id} name={name}>
                   {coded(about)}
                 </Choice>

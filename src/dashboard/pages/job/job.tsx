@@ -1,7 +1,9 @@
 import type { Child, FC } from "hono/jsx";
+import { parsePlace } from "../../../destinations/parse.ts";
 import type { Page, PageContext, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action, may } from "../../parts/form.tsx";
+import { KeyExample } from "../../parts/key-path.tsx";
 import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
 import { Ago, plural, Time } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
@@ -48,7 +50,7 @@ async function jobView(page: PageContext): Promise<View> {
         <Trouble job={job} nowMs={nowMs} />
       </>,
       query.has("created") ? loadFirstObject(page, job).then((first) => <FirstObject {...first} />) : null,
-      <About job={job} viewer={viewer} nowMs={nowMs} />,
+      <About job={job} page={page} />,
       ledger.then((found) => <PendingPanel job={job} ledger={found} />),
       ledger.then((found) => <LedgerPanel jobId={job.id} ledger={found} />),
       loadHealth(page, job.id, range).then((sums) => (
@@ -118,8 +120,11 @@ const Trouble: FC<{ job: JobView; nowMs: number }> = ({ job, nowMs }) => (
   </div>
 );
 
-const About: FC<{ job: JobView; viewer: Viewer; nowMs: number }> = ({ job, viewer, nowMs }) => {
+const About: FC<{ job: JobView; page: PageContext }> = ({ job, page }) => {
+  const { viewer, nowMs } = page;
   const { kind, words } = stateOf(job);
+  const place = parsePlace(job.destination_conf, page.config.destinations);
+  const path = place.ok ? place.value.path : "";
   return (
     <Panel
       id="about"
@@ -134,6 +139,7 @@ const About: FC<{ job: JobView; viewer: Viewer; nowMs: number }> = ({ job, viewe
         rows={[
           ["ID", String(job.id)],
           ["Destination", <Destination conf={job.destination_conf} />],
+          ...(path.includes("{") ? [["Example key", <KeyExample path={path} />] as const] : []),
           ...shippingFacts(job),
           [
             "Delivered up to",

@@ -1,0 +1,40 @@
+import { judgeByStatus } from "./answers.ts";
+import { url } from "./form.ts";
+import type { Receiver } from "./receiver.ts";
+import { testLine } from "./records.ts";
+
+/** Its name of what a record comes from: `_sourceName` of a search. */
+const NAME = "x-sumo-name";
+
+/**
+ * An HTTP Logs source of Sumo Logic, whose address is the secret. It ignores parameters.
+ * https://www.sumologic.com/help/docs/send-data/hosted-collectors/http-source/logs-metrics/
+ */
+export const sumo: Receiver = {
+  scheme: "sumo",
+  name: "Sumo Logic",
+  parameters: [],
+  own: [],
+  hasSecretPath: true,
+  id: "X-Sumo-Name (_sourceName)",
+  // At most 1 MB a request before compression: same page.
+  takes: { plainRecords: false, fields: [], limits: { records: 10_000, bytes: 1_000_000 } },
+  fault: ({ path }) =>
+    /^receiver\/v1\/http\/[^/]+$/.test(path) ? null : "the path must be receiver/v1/http/ and the code of the source",
+  form: () => null,
+  request: ({ headers }, id) => (headers.has(NAME) ? {} : { headers: { [NAME]: id } }),
+  asks: {
+    about: "`sumo://`, with the address of an HTTP Logs source.",
+    fields: [
+      url({
+        label: "HTTP source address",
+        hint: "As Sumo Logic shows it. Its end is the secret, which is shown as `****`.",
+        hasCode: true,
+      }),
+    ],
+  },
+  // 408 is one that was accepted and timed out: it may be there.
+  // https://www.sumologic.com/help/docs/send-data/hosted-collectors/http-source/troubleshooting/
+  judge: (answer) => judgeByStatus(answer, { code: "Sumo", taken: [200] }),
+  probe: (_options, nowMs) => ({ line: testLine(nowMs) }),
+};

@@ -1,0 +1,378 @@
+/** A job whose path tells hours and scripts apart: batches and objects of parts of a day. */
+import { abortAllDurableObjects } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import * as fc from "fast-check";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { appendToChain } from "../../src/delivery/append-to-chain.ts";
+import { Attempts } from "../../src/delivery/attempts.ts";
+import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
+import { LOG_STEPS } from "../../src/delivery/schema.ts";
+import { type JobConfig, KEY_TEMPLATE_FORMAT } from "../../src/job/config.ts";
+import type { Append } from "../../src/object/append.ts";
+import { buildAppend } from "../../src/object/build.ts";
+import type { TraceRecord } from "../../src/record/fields.ts";
+import { migrate } from "../../src/storage/migrate.ts";
+import { id, loadedRecord } from "../pipeline/scripted.ts";
+import { traceRecord } from "../record/samples.ts";
+import { logStatus, NOON, setClock } from "../support/runtime/pipeline.ts";
+import { cutObjects, DAY, inLog, jobInto, textOfMember } from "./direct.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** A job with a path of this release. */
+const jobAt = (path: string, fields: Partial<JobConfig> = {}): JobConfig =>
+  jobInto("nowhere", { path, floor: KEY_TEMPLATE_FORMAT, ...fields });
+
+const event = (ScriptName: string, EventTimestampMs = NOON, more: Partial<TraceRecord> = {}): TraceRecord =>
+  traceRecord({ ScriptName, EventTimestampMs, ...more });
+
+let messages = 0;
+
+/** One message of these records, as the consumer of a job builds it. */
+function built(job: JobConfig, records: readonly TraceRecord[]): Append {
+  messages += 1;
+  const message = { id: id(messages), takenInMs: NOON, keyed: false, records: records.length, elsewhere: null };
+  return buildAppend(job, [{ message, ascii: false, records: records.map(loadedRecord) }], new Set(), 0);
+}
+
+function take(log: DeliveryLog, job: JobConfig, records: readonly TraceRecord[]): void {
+  expect(log.appendParts(built(job, records))).toEqual({ kind: "taken" });
+}
+
+/** Cuts all that waits, by a change of the format. @returns the changed job. */
+function cutAll(log: DeliveryLog, job: JobConfig): JobConfig {
+  const changed = { ...job, version: job.version + 1, outputVersion: job.version + 1 };
+  log.configure(changed, 0);
+  return changed;
+}
+
+const folders = (storage: DurableObjectStorage): string[] =>
+  cutObjects(storage).map(({ row }) => row.key.slice(0, row.key.lastIndexOf("/")));
+
+/** No store takes anything: what is cut stays, and can be read. */
+beforeEach(() => {
+  vi.spyOn(Attempts.prototype, "put").mockResolvedValue({
+    kind: "failed",
+    error: { kind: "busy", words: "HTTP 503", retryAfterS: null, cause: 503 },
+  });
+});
+
+describe("an object", () => {
+  const name = fc.constantFrom("shop", "..", "", "a/b", "é".repeat(60), "_test");
+  const ms = fc.nat({ max: 5 * HOUR_MS }).map((more) => NOON + 10 * HOUR_MS + more);
+  const step = fc.oneof(
+    { weight: 6, arbitrary: fc.array(fc.tuple(name, ms), { minLength: 1, maxLength: 12 }) },
+    { weight: 2, arbitrary: fc.constantFrom("alarm" as const, "cron" as const, "config" as const, "die" as const) },
+  );
+  type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
+  const UNITS = { "{DATE}": 24 * HOUR_MS, "{HOUR}": HOUR_MS } as const;
+
+  it("has records of one part of a day, and each record is in one, whatever comes in which order", async () => {
+    const clock = setClock(NOON);
+    let jobs = 5_000;
+    const run = async (path: string, most: number, steps: readonly Step[]): Promise<void> => {
+      jobs += 1;
+      const limits = { bytes: 100_000_000, records: most, intervalMs: 30_000 };
+      let job = { ...jobAt(path, { limits }), id: jobs };
+      const sent = new Map<string, TraceRecord>();
+      await inLog(job, (log) => void log.configure(job, 0));
+      for (const each of steps) {
+        if (each === "die") await abortAllDurableObjects();
+        else
+          await inLog(job, async (log) => {
+            log.alarmWaitMs = 0;
+            if (each === "config") job = cutAll(log, job);
+            else if (each === "cron") await log.drive("scheduled", 0);
+            else if (each === "alarm") {
+              clock.advance(40_000);
+              await log.alarm();
+            } else {
+              const records = each.map(([script, at], i) => event(script, at, { Outcome: `${sent.size + i}` }));
+              for (const record of records) sent.set(record.Outcome, record);
+              take(log, job, records);
+            }
+          });
+      }
+      await inLog(job, (log, storage) => {
+        cutAll(log, job);
+        const found = cutObjects(storage).flatMap(({ row, bytes }) => {
+          const lines = textOfMember(bytes).split("\n").slice(0, -1);
+          const records = lines.map((line) => JSON.parse(line) as TraceRecord);
+          const units = path.includes("{HOUR}") ? UNITS["{HOUR}"] : UNITS["{DATE}"];
+          expect(new Set(records.map((record) => Math.floor(record.EventTimestampMs / units))).size).toBe(1);
+          if (path.includes("{SCRIPT}")) expect(new Set(records.map(({ ScriptName }) => ScriptName)).size).toBe(1);
+          expect(records.length).toBe(row.records);
+          return records.map(({ Outcome }) => Outcome);
+        });
+        expect(found.toSorted()).toEqual([...sent.keys()].toSorted());
+      });
+    };
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom("{HOUR}", "{SCRIPT}", "a/{SCRIPT}/{DATE_ISO}/{HOUR}", "{DATE}"),
+        fc.constantFrom(3, 1_000),
+        fc.array(step, { minLength: 1, maxLength: 12 }),
+        run,
+      ),
+      { numRuns: 40 },
+    );
+  }, 120_000);
+
+  it("is in the folder of its part", async () => {
+    setClock(NOON);
+    const job = jobAt("{SCRIPT}/dt={DATE_ISO}/hour={HOUR}");
+    await inLog(job, (log, storage) => {
+      log.configure(job, 0);
+      take(log, job, [event("shop"), event("a/b"), event("shop", NOON + HOUR_MS), event("")]);
+      cutAll(log, job);
+      expect(folders(storage).toSorted()).toEqual([
+        "_none/dt=2100-11-20/hour=12",
+        "a%2Fb/dt=2100-11-20/hour=12",
+        "shop/dt=2100-11-20/hour=12",
+        "shop/dt=2100-11-20/hour=13",
+      ]);
+    });
+  });
+
+  it("of a path that was stored when other placeholders were text stays where it was", async () => {
+    setClock(NOON);
+    const { floor: _, ...job } = jobAt("{DATE}/{HOUR}/{SCRIPT}");
+    await inLog(job, (log, storage) => {
+      log.configure(job, 0);
+      take(log, job, [event("shop"), event("cart", NOON + HOUR_MS)]);
+      cutAll(log, job);
+      expect(folders(storage)).toEqual(["21001120/{HOUR}/{SCRIPT}"]);
+    });
+  });
+
+  it("that was cut by another path keeps what it is of: a folder of many scripts is _mixed", async () => {
+    setClock(NOON);
+    const plain = jobInto("nowhere");
+    await inLog(plain, (log, storage) => {
+      log.configure(plain, 0);
+      take(log, plain, [event("shop", NOON + HOUR_MS), event("cart", NOON + 2 * HOUR_MS)]);
+      const cut = cutAll(log, plain);
+      take(log, cut, [event("open")]);
+      const moved = { ...cut, version: 3, destinationVersion: 3, path: "{SCRIPT}/{HOUR}", floor: KEY_TEMPLATE_FORMAT };
+      log.configure(moved, 0);
+      expect(folders(storage)).toEqual(["_mixed/13"]);
+      take(log, moved, [event("shop")]);
+      const next = cutAll(log, moved);
+      // What waited in a batch of the old path is no part of the new one.
+      expect(folders(storage).toSorted()).toEqual(["_mixed/12", "_mixed/13", "shop/12"]);
+      log.configure({ ...next, version: 9, destinationVersion: 9, path: "{YYYY}/{SCRIPT}" }, 0);
+      expect(folders(storage).toSorted()).toEqual(["2100/_mixed", "2100/_mixed", "2100/shop"]);
+      log.configure({ ...next, version: 10, destinationVersion: 10, path: "all" }, 0);
+      expect(new Set(folders(storage))).toEqual(new Set(["all"]));
+    });
+  });
+
+  it("keeps its folder under a new number, and when it is sent again", async () => {
+    setClock(NOON);
+    const job = jobAt("{SCRIPT}/{HOUR}");
+    const put = vi.spyOn(Attempts.prototype, "put");
+    await inLog(job, async (log, storage) => {
+      log.configure(job, 0);
+      take(log, job, [event("shop")]);
+      put.mockResolvedValueOnce({ kind: "key_taken" });
+      put.mockResolvedValueOnce({
+        kind: "failed",
+        error: { kind: "refused", words: "HTTP 400", cause: 400 },
+      });
+      await log.drive("manual", 10_000);
+      expect(cutObjects(storage).map(({ row }) => [row.number, row.state])).toEqual([[2, "set_aside"]]);
+      log.asideResend(2);
+      expect(folders(storage)).toEqual(["shop/12"]);
+    });
+  });
+});
+
+describe("many scripts", () => {
+  const scripts = (count: number): TraceRecord[] => Array.from({ length: count }, (_, n) => event(`s${n}`));
+
+  it("are left open by the cron beyond 64, the oldest first, and cut by their own interval or by hand", async () => {
+    const clock = setClock(NOON);
+    const job = jobAt("{SCRIPT}", { limits: { bytes: 1e8, records: 1e5, intervalMs: 300_000 } });
+    await inLog(job, async (log, storage) => {
+      log.alarmWaitMs = 0;
+      log.configure(job, 0);
+      take(log, job, scripts(64));
+      await log.drive("scheduled", 0);
+      expect(cutObjects(storage)).toHaveLength(64);
+      take(log, job, scripts(100));
+      await log.drive("scheduled", 0);
+      const cut = cutObjects(storage);
+      expect(cut.slice(64).map(({ row }) => row.part)).toEqual(scripts(64).map(({ ScriptName }) => `/${ScriptName}`));
+      expect(new Set(cut.map(({ row }) => row.reason))).toEqual(new Set(["scheduled"]));
+      clock.advance(300_000);
+      await log.alarm();
+      expect(
+        cutObjects(storage)
+          .slice(128)
+          .map(({ row }) => row.reason),
+      ).toEqual(Array(36).fill("interval"));
+      take(log, job, scripts(100));
+      await log.drive("manual", 0);
+      expect(cutObjects(storage)).toHaveLength(264);
+      expect(log.status()?.counts).toMatchObject({ received: 264, pending: 264 });
+    });
+  });
+
+  it("do not change what the cron cuts of days", async () => {
+    setClock(NOON);
+    const job = jobInto("nowhere");
+    await inLog(job, async (log, storage) => {
+      log.configure(job, 0);
+      take(
+        log,
+        job,
+        Array.from({ length: 100 }, (_, n) => event("shop", NOON + n * 24 * HOUR_MS)),
+      );
+      await log.drive("scheduled", 0);
+      expect(cutObjects(storage)).toHaveLength(100);
+    });
+  });
+
+  it("as 10,000 names in a minute are taken, cut a thousand at a time, and said", async () => {
+    const clock = setClock(NOON);
+    const job = jobAt("{SCRIPT}/{HOUR}");
+    await inLog(job, async (log, { sql }) => {
+      log.alarmWaitMs = 0;
+      log.configure(job, 0);
+      const all = scripts(10_000);
+      for (let n = 0; n < all.length; n += 2_000) take(log, job, all.slice(n, n + 2_000));
+      expect(log.status()).toMatchObject({ scripts: 10_000, counts: { pending: 10_000 } });
+      clock.advance(30_000);
+      for (let turn = 1; turn <= 10; turn++) {
+        await log.alarm();
+        expect(sql.exec("SELECT count(*) AS n FROM object").one()).toEqual({ n: 1_000 * turn });
+      }
+      expect(log.status()).toMatchObject({ scripts: 2_000, counts: { pending: 10_000 } });
+      clock.advance(600_000);
+      expect(log.status()?.scripts).toBe(0);
+    });
+  }, 60_000);
+
+  it("are counted where a path tells them apart, whatever the hours", async () => {
+    setClock(NOON);
+    const hours = jobAt("{HOUR}");
+    await inLog(hours, (log) => {
+      log.configure(hours, 0);
+      take(log, hours, [event("a"), event("b", NOON + HOUR_MS)]);
+      expect(log.status()).not.toHaveProperty("scripts");
+      const both = { ...hours, version: 2, path: "{HOUR}/{SCRIPT}", destinationVersion: 2 };
+      log.configure(both, 0);
+      take(log, both, [event("a"), event("b", NOON + HOUR_MS), event("b")]);
+      expect(log.status()?.scripts).toBe(2);
+    });
+  });
+});
+
+describe("another release", () => {
+  it("as a consumer that tells no parts apart is refused, and nothing of it is stored", async () => {
+    setClock(NOON);
+    const job = jobAt("{SCRIPT}");
+    await inLog(job, (log) => {
+      log.configure(job, 0);
+      const { floor: _, ...old } = job;
+      expect(() => log.append(built(old, [event("a"), event("b")]))).toThrow("parts that the job's path has");
+      expect(() => log.append(built({ ...job, path: "{HOUR}" }, [event("a")]))).toThrow("parts");
+      expect(log.status()?.counts.received).toBe(0);
+    });
+  });
+
+  it("as a log that knows no parts takes nothing: the append comes again, and is taken once", async () => {
+    setClock(NOON);
+    const job = jobAt("{SCRIPT}");
+    await inLog(job, (log) => void log.configure(job, 0));
+    const append = built(job, [event("a"), event("b")]);
+    const offer = () =>
+      appendToChain(
+        env.LOG,
+        job,
+        () => append,
+        append.messages.map((message) => ({ ...message, isSuspect: false })),
+      );
+    const known = DeliveryLog.prototype.appendParts;
+    Reflect.deleteProperty(DeliveryLog.prototype, "appendParts");
+    try {
+      await expect(offer()).rejects.toThrow("appendParts");
+    } finally {
+      DeliveryLog.prototype.appendParts = known;
+    }
+    expect((await logStatus(job.id)).counts.received).toBe(0);
+    for (let n = 0; n < 2; n++) expect(await offer()).toEqual({ kind: "taken" });
+    expect((await logStatus(job.id)).counts.received).toBe(2);
+  });
+
+  const BEFORE = LOG_STEPS.filter((step) => step.id < 13);
+
+  it("before it works with a log whose path tells days apart, batch by batch", async () => {
+    const clock = setClock(NOON);
+    const job = jobInto("nowhere");
+    await inLog(job, async (log, storage) => {
+      const { sql } = storage;
+      log.alarmWaitMs = 0;
+      log.configure(job, 0);
+      take(log, job, [event("a"), event("b", NOON + 24 * HOUR_MS)]);
+      expect(migrate(storage, BEFORE)).toBe(0);
+      // Its statements.
+      const [batch] = sql.exec<Record<string, SqlStorageValue>>("SELECT * FROM batch WHERE day = ?", DAY).toArray();
+      if (batch === undefined) throw new Error("no batch");
+      const { part: _, ...row } = { ...batch, records: 5, opened_ms: 7 } as Record<string, SqlStorageValue>;
+      const names = Object.keys(row);
+      sql.exec(
+        `INSERT OR REPLACE INTO batch (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
+        ...Object.values(row),
+      );
+      expect(sql.exec("SELECT records, opened_ms, part FROM batch WHERE day = ?", DAY).toArray()).toEqual([
+        { records: 5, opened_ms: 7, part: "" },
+      ]);
+      sql.exec("DELETE FROM batch WHERE day = ?", DAY + 1);
+      clock.advance(30_000);
+      await log.alarm();
+      expect(cutObjects(storage).map(({ row: { day, records } }) => [day, records])).toEqual([[DAY, 5]]);
+    });
+  });
+
+  it("before it refuses a log whose path tells more apart, from its configuration on", async () => {
+    setClock(NOON);
+    const job = jobAt("{HOUR}");
+    await inLog(job, (log, storage) => {
+      log.configure(job, 0);
+      expect(() => migrate(storage, BEFORE)).toThrow("needs code that knows step 13");
+    });
+  });
+
+  it("has left batches of days: they go on", async () => {
+    setClock(NOON);
+    const job = jobInto("nowhere");
+    await inLog(job, (log, storage) => {
+      const { sql } = storage;
+      log.configure(job, 0);
+      take(log, job, [event("a"), event("b", NOON + 24 * HOUR_MS)]);
+      const batches = sql.exec("SELECT * FROM batch ORDER BY day").toArray();
+      const { sql: created } = sql.exec<{ sql: string }>("SELECT sql FROM sqlite_schema WHERE name = 'batch'").one();
+      expect(created).toContain("WITHOUT ROWID");
+      sql.exec("DROP TABLE batch");
+      sql.exec(`CREATE TABLE batch (day INTEGER PRIMARY KEY, id INTEGER NOT NULL, records INTEGER NOT NULL,
+        raw_bytes INTEGER NOT NULL, small_bytes INTEGER NOT NULL, next_chunk INTEGER NOT NULL,
+        first_event_ms INTEGER NOT NULL, last_event_ms INTEGER NOT NULL, oldest_taken_ms INTEGER NOT NULL,
+        opened_ms INTEGER NOT NULL) STRICT`);
+      for (const { part: _, ...row } of batches)
+        sql.exec(
+          `INSERT INTO batch (${Object.keys(row).join(", ")}) VALUES (${Object.keys(row)
+            .map(() => "?")
+            .join(", ")})`,
+          ...Object.values(row),
+        );
+      sql.exec("ALTER TABLE object DROP COLUMN part");
+      sql.exec("DELETE FROM schema_step WHERE id = 13");
+      expect(migrate(storage, LOG_STEPS)).toBe(1);
+      expect(sql.exec("SELECT * FROM batch ORDER BY day").toArray()).toEqual(batches);
+      take(log, job, [event("c")]);
+      cutAll(log, job);
+      expect(cutObjects(storage).map(({ row }) => row.records)).toEqual([2, 1]);
+    });
+  });
+});
