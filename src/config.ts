@@ -16,6 +16,7 @@ export interface Settings {
   SECRETS_KEY_PREVIOUS?: string;
   OBJSTORE_ENDPOINT?: string;
   ALLOW_LOOPBACK_DESTINATIONS?: string;
+  DESTINATION_BINDINGS?: string;
   REQUIRE_OWNERSHIP_CHALLENGE?: string;
   PREVIEW_RECENT?: string;
   EXTRA_FIELDS?: string;
@@ -94,6 +95,23 @@ export function readExtraFields(env: object): ExtraField[] | null {
   const names = setting.split(",").map((name) => name.trim());
   const known = EXTRA_FIELDS.filter((name) => names.includes(name));
   return setting === "" || names.every(isExtraField) ? known : null;
+}
+
+/** Bindings that any job may ship to; null: malformed. */
+function readBindings(env: object): string[] | null {
+  const setting: unknown = (env as Settings).DESTINATION_BINDINGS || "";
+  if (typeof setting !== "string") return null;
+  if (setting === "") return [];
+  const names = setting.split(",").map((name) => name.trim());
+  return names.every((name) => /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name)) ? names : null;
+}
+
+/** A KV namespace has no `head`, a durable object's namespace and a queue no `put`. */
+function isR2Bucket(value: unknown): value is R2Bucket {
+  if (typeof value !== "object" || value === null) return false;
+  return ["put", "head", "get", "createMultipartUpload"].every(
+    (name) => typeof Reflect.get(value, name) === "function",
+  );
 }
 
 /**
@@ -234,6 +252,8 @@ export function readConfig(env: object): ConfigResult {
   const extraFields = readExtraFields(env);
   if (extraFields === null)
     faults.push(`EXTRA_FIELDS: names out of ${EXTRA_FIELDS.join(", ")}, separated by commas, or absent`);
+  if (readBindings(env) === null)
+    faults.push("DESTINATION_BINDINGS: names of bindings of R2 buckets, separated by commas, or absent");
   const objstoreEndpoint = settings.OBJSTORE_ENDPOINT || DEFAULT_OBJSTORE_ENDPOINT;
   const endpoint = parseEndpoint(
     objstoreEndpoint.replaceAll("{account-id}", "account"),
@@ -246,6 +266,13 @@ export function readConfig(env: object): ConfigResult {
   const upstream = readUpstream(settings, allowLoopback);
   if (!upstream.ok) faults.push(...upstream.faults);
   if (faults.length > 0 || current === null || !access.ok || !local.ok || !upstream.ok) return { ok: false, faults };
+  const bindings = readBindings(env) ?? [];
+  const binding: DestinationContext["binding"] = (name) => {
+    if (!bindings.includes(name)) return "unlisted";
+    const value: unknown = Reflect.get(env, name);
+    if (value === undefined || value === null) return "unbound";
+    return isR2Bucket(value) ? value : "other";
+  };
   const secret = (name: string): string | undefined => {
     const value: unknown = name.startsWith("DEST_") ? Reflect.get(env, name) : undefined;
     return typeof value === "string" ? value : undefined;
@@ -255,7 +282,7 @@ export function readConfig(env: object): ConfigResult {
     config: {
       ...access.access,
       keys: { current, previous },
-      destinations: { objstoreEndpoint, allowLoopback, secret },
+      destinations: { objstoreEndpoint, allowLoopback, secret, binding },
       requireOwnershipChallenge,
       previewRecent,
       extraFields: extraFields ?? [],

@@ -3,7 +3,7 @@ import type { Config } from "../config.ts";
 import { controlPlane, type JobChange, type JobDraft, type StoredJob } from "../control/plane.ts";
 import { driveChain } from "../delivery/chain.ts";
 import type { Destination } from "../destinations/destination.ts";
-import { openDestination, termsOf } from "../destinations/kinds.ts";
+import { openDestination, remarkOn, termsOf } from "../destinations/kinds.ts";
 import {
   isMasked,
   parseDestination,
@@ -164,7 +164,10 @@ async function createJob(c: AppContext, config: Config, platform: Platform): Pro
   await requireWritable(destination, platform, not);
   const change: JobChange = await control.create(draft);
   if (change.kind === "refused") throw refused(change.why);
-  return success(c, await viewOf(c, requireInForce(change), config), { status: 201, messages });
+  return success(c, await viewOf(c, requireInForce(change), config), {
+    status: 201,
+    messages: [...messages, ...remarks(destination)],
+  });
 }
 
 async function updateJob(c: AppContext, config: Config, platform: Platform): Promise<Response> {
@@ -194,7 +197,9 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
     const change: JobChange = await control.update(job.config.id, job.config.modifiedVersion, draft, moved);
     if (change.kind === "conflict") continue;
     if (!moved && isSame(draft.body, job.body)) c.set("unchanged", true);
-    return success(c, await viewOf(c, requireInForce(change), config), { messages });
+    return success(c, await viewOf(c, requireInForce(change), config), {
+      messages: moved ? [...messages, ...remarks(destination)] : messages,
+    });
   }
   throw oneError(409, CODE.conflict, "the job is being changed concurrently; try again");
 }
@@ -207,6 +212,12 @@ function spareMessages(sent: z.infer<typeof UpdateJob>): Message[] {
     code: CODE.note,
     message: `the key ${JSON.stringify(name)} is kept and echoed, and has no effect`,
   }));
+}
+
+/** What a destination does not allow, though it works. */
+function remarks(destination: Destination): Message[] {
+  const remark = remarkOn(destination);
+  return remark === null ? [] : [{ code: CODE.note, message: `destination_conf: ${remark}` }];
 }
 
 /** Whether two bodies say the same: a missing value is as `""`, `0`, `false` and null. */

@@ -1,5 +1,5 @@
 import { concat } from "../bytes.ts";
-import type { Destination, Parsed, WriteOutcome } from "../destinations/destination.ts";
+import type { Destination, OpenDestination, Parsed, WriteOutcome } from "../destinations/destination.ts";
 import type { Failure } from "../destinations/failure.ts";
 import { openDestination, termsOf } from "../destinations/kinds.ts";
 import type { JobConfig } from "../job/config.ts";
@@ -37,6 +37,8 @@ export interface AttemptHost {
 export class Attempts {
   readonly ctx: DurableObjectState;
   readonly #host: AttemptHost;
+  /** Attempts of one destination version share what they find out while they run. */
+  #open: { version: number; destination: OpenDestination } | null = null;
 
   constructor(ctx: DurableObjectState, host: AttemptHost) {
     this.ctx = ctx;
@@ -56,7 +58,7 @@ export class Attempts {
     try {
       const opened = this.#host.open(job);
       if (!opened.ok) return fail({ kind: "unusable", words: opened.why, cause: "configuration" }, false);
-      this.settle(object, await this.put(object, opened.value), job, startedMs);
+      this.settle(object, await this.put(object, opened.value, job), job, startedMs);
     } catch (error) {
       log.error("upload broke", {
         durable_object: "DeliveryLog",
@@ -69,8 +71,9 @@ export class Attempts {
     }
   }
 
-  put(object: ObjectRow, destination: Destination): Promise<WriteOutcome> {
+  put(object: ObjectRow, destination: Destination, { destinationVersion: version }: JobConfig): Promise<WriteOutcome> {
     const { state, objects } = this.#host;
+    if (this.#open?.version !== version) this.#open = { version, destination: openDestination(destination, platform) };
     const body = (): Uint8Array | ReadableStream<Uint8Array> => {
       if (object.bytes <= BUFFERED_MAX_BYTES) return concat([...objects.pieces(object)]);
       return streamed(object.bytes, objects.pieces(object));
@@ -79,7 +82,7 @@ export class Attempts {
     // then.
     if (!termsOf(destination).repeats.once) objects.markSending(object, state);
     const { content_type: contentType, raw_bytes: rawBytes } = object;
-    return openDestination(destination, platform).write({ ...object, contentType, rawBytes }, body, {
+    return this.#open.destination.write({ ...object, contentType, rawBytes }, body, {
       doubtful: object.doubtful !== 0,
       leaveOut: state.leftOut(),
     });
@@ -121,7 +124,7 @@ export class Attempts {
       return this.#fail(object, { kind: "refused", words, cause: "not_kept" }, false, now);
     }
     const learned = "leaveOut" in outcome ? outcome.leaveOut : undefined;
-    if (learned !== undefined && !moved) state.setLeftOut(learned);
+    if (learned !== undefined && !moved && learned !== state.leftOut()) state.setLeftOut(learned);
     switch (outcome.kind) {
       case "delivered": {
         const counts = objects.markDelivered(object, object.key, outcome.verified, now);

@@ -27,6 +27,8 @@ export interface DestinationKind {
    * destination. Absent: records are written as they are.
    */
   plan?(parts: ConfParts, context: DestinationContext, object: PlannedObject, nowMs: number): Plan | null;
+  /** What a user should know of a destination that works: what its credentials do not allow. */
+  remark?(destination: Destination): string | null;
   /** What holds of a place, whatever is shipped there. */
   terms(place: Place): Terms;
   /**
@@ -116,6 +118,11 @@ export interface DestinationContext {
   allowLoopback: boolean;
   /** A secret by its name, for `credentials=env:DEST_<NAME>`. */
   secret(name: string): string | undefined;
+  /**
+   * An R2 bucket of the worker, by its name. `unlisted`: `DESTINATION_BINDINGS` does not name it.
+   * `unbound`: it does, and there is none. `other`: that is no R2 bucket.
+   */
+  binding(name: string): R2Bucket | "unlisted" | "unbound" | "other";
 }
 
 export type Parsed<T> = { ok: true; value: T } | { ok: false; why: string };
@@ -143,7 +150,8 @@ export interface FixedObject extends WrittenObject {
 }
 
 /**
- * A destination that requests can be sent to. No method throws, follows a redirect or tries again:
+ * A destination that requests can be sent to, for as long as its string and its path are the same.
+ * No method throws, follows a redirect or tries again:
  * failures are data, and the caller decides.
  */
 export interface OpenDestination {

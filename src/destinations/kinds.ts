@@ -1,5 +1,11 @@
+import { azureForm } from "./azure/form.ts";
+import { azure } from "./azure/kind.ts";
+import { bindingForm } from "./binding/form.ts";
+import { binding } from "./binding/kind.ts";
 import type { Destination, DestinationKind, NetworkPlatform, OpenDestination, Place, Terms } from "./destination.ts";
 import type { DestinationForm } from "./form.ts";
+import { gsForm } from "./gs/form.ts";
+import { gs } from "./gs/kind.ts";
 import { datadog } from "./receiver/datadog.ts";
 import { elastic } from "./receiver/elastic.ts";
 import { receiverForm } from "./receiver/form.ts";
@@ -18,6 +24,9 @@ const RECEIVERS: readonly Receiver[] = [newrelic, https, elastic, datadog, splun
 /** Every kind of destination. A new kind is a file and a line here. */
 export const KINDS: readonly DestinationKind[] = [
   s3,
+  gs,
+  azure,
+  binding,
   ...[...Map.groupBy(RECEIVERS, ({ scheme }) => scheme)].map(([scheme, receivers]) => receiverKind(scheme, receivers)),
 ];
 
@@ -25,7 +34,13 @@ export const KINDS: readonly DestinationKind[] = [
  * What forms ask for, in the order in which kinds are offered. The first one that owns a string is
  * its form.
  */
-export const FORMS: readonly DestinationForm[] = [...S3_FORMS, ...RECEIVERS.map(receiverForm)];
+export const FORMS: readonly DestinationForm[] = [
+  ...S3_FORMS,
+  gsForm,
+  azureForm,
+  bindingForm,
+  ...RECEIVERS.map(receiverForm),
+];
 
 /** @param path where the probes of its writes go; its own if it is not said. */
 export function openDestination(
@@ -39,6 +54,11 @@ export function openDestination(
 /** What a place promises, and what a job that ships there has to keep to. */
 export function termsOf(place: Place): Terms {
   return kindOf(place).terms(place);
+}
+
+/** What a user should know of a destination that works; null: nothing. */
+export function remarkOn(destination: Destination): string | null {
+  return kindOf(destination).remark?.(destination) ?? null;
 }
 
 function kindOf({ scheme }: Pick<Place, "scheme">): DestinationKind {

@@ -162,6 +162,49 @@ const BY_RECEIVER: Readonly<Record<string, Readonly<Record<string, string>>>> = 
   },
 };
 
+const SAS =
+  "The SAS has expired, is not valid yet or was changed, or its key was replaced. Create a new one and change destination_conf.";
+const SAS_SCOPE =
+  "The SAS does not allow this. Create one for blobs (ss=b) and objects (srt=o), or for the container (sr=c), with create, write and read (sp=rcw), and change destination_conf.";
+const NETWORK =
+  "The storage account's firewall refuses this service, or the SAS is for other addresses (sip). Allow access from all networks, and create the SAS without addresses.";
+const NO_CONTAINER = "There is no container of this name. Create it, or check its name and the account.";
+const ACCOUNT_OFF = "The storage account or the container is disabled, often for an unpaid bill. Enable it.";
+
+/** Of Azure. https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes */
+const BY_AZURE_CODE: Readonly<Record<string, string>> = {
+  AccountIsDisabled: ACCOUNT_OFF,
+  AuthenticationFailed: SAS,
+  AuthorizationFailure: NETWORK,
+  AuthorizationPermissionMismatch: SAS_SCOPE,
+  AuthorizationProtocolMismatch: "The SAS is for https alone (spr). Create one for both protocols, or use https.",
+  AuthorizationResourceTypeMismatch: SAS_SCOPE,
+  AuthorizationServiceMismatch: SAS_SCOPE,
+  AuthorizationSourceIPMismatch: NETWORK,
+  BlobImmutableDueToLegalHold: LOCKED,
+  BlobImmutableDueToPolicy: LOCKED,
+  ContainerBeingDeleted:
+    "The container is being deleted. Create it again under this name once it is gone, or use another.",
+  ContainerDisabled: ACCOUNT_OFF,
+  ContainerNotFound: NO_CONTAINER,
+  InsufficientAccountPermissions: ACCOUNT_OFF,
+  InvalidAuthenticationInfo: SAS,
+  InvalidResourceName: "The container or the path has a name that Azure does not take. Check their spelling.",
+  KeyBasedAuthenticationNotPermitted:
+    "The storage account forbids its keys, with which this SAS is signed. Create a user delegation SAS, or allow the keys.",
+  Md5Mismatch: CHANGED,
+  NoAuthenticationInformation: SAS,
+  OperationTimedOut: BUSY,
+  RequestBodyTooLarge: TOO_LARGE,
+  RequestEntityTooLarge: TOO_LARGE,
+  ResourceNotFound: NO_CONTAINER,
+  ServerBusy: BUSY,
+  UnauthorizedBlobOverwrite:
+    "The SAS may create blobs, and not write over them, which this needs. Create one with write (sp=rcw).",
+};
+
+const OF_CODE: Readonly<Record<string, string>> = { ...BY_CODE, ...BY_AZURE_CODE };
+
 /** The same by status, where there is no code or none that says more. */
 const BY_STATUS: Readonly<Record<number, string>> = {
   401: "The store does not know the key, or its secret is wrong. Enter both again.",
@@ -220,7 +263,7 @@ export function remedyFor(message: string | null): string | null {
 }
 
 function remedyOf({ status, code, region }: ToldAnswer): string {
-  const known = ofReceiver(status, code) ?? own(BY_CODE, code ?? "");
+  const known = ofReceiver(status, code) ?? own(OF_CODE, code ?? "");
   const remedy = known ?? BY_STATUS[status] ?? byClass(status);
   return region === null ? remedy : `${remedy} The store says that it is ${region}.`;
 }

@@ -61,7 +61,8 @@ export class Steps {
     try {
       const outcome = await this.copyOne(run, piece);
       const learned = outcome.kind === "delivered" ? outcome.leaveOut : undefined;
-      if (learned !== undefined) {
+      // Copies that began together have learned the same.
+      if (learned !== undefined && learned !== run.leaveOut) {
         this.#change(() => this.#plans.setLeftOut(run.seq, learned));
         run.leaveOut = learned;
       }

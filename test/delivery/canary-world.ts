@@ -32,17 +32,17 @@ export async function tick(jobId: number, segment = 0): Promise<boolean> {
 }
 
 /** A destination in a bucket, sealed. */
-export function sealed(bucket: string, path: string): string {
+export function sealed(bucket: string, path: string, conf = destinationConf): string {
   const config = readConfig(env);
   if (!config.ok) throw new Error(config.faults.join("; "));
-  return seal(destinationConf(bucket, path), destinationPurpose(ACCOUNT), config.config.keys);
+  return seal(conf(bucket, path), destinationPurpose(ACCOUNT), config.config.keys);
 }
 
-/** @param fields of the job. @param path of its destination. */
-export async function canaryWorld(fields: Partial<JobConfig> = {}, path = "logs/{DATE}") {
+/** @param fields of the job. @param path and @param conf of its destination. */
+export async function canaryWorld(fields: Partial<JobConfig> = {}, path = "logs/{DATE}", conf = destinationConf) {
   const clock = setClock(NOON);
   const { name, control } = freshBucket();
-  const job = jobInto(name, { canary: true, destination: sealed(name, path), path, ...fields });
+  const job = jobInto(name, { canary: true, destination: sealed(name, path, conf), path, ...fields });
   await inLog(job, (log) => void log.configure(job, 0));
   const requests = async (): Promise<SeenRequest[]> =>
     (await control.requests()).filter(({ key }) => key.includes("canary/"));

@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import { canaryAfter } from "../../src/delivery/canary-object.ts";
 import { batchTexts, NDJSON } from "../../src/output/format.ts";
 import { platform } from "../../src/platform.ts";
+import { azureConf } from "../support/runtime/api.ts";
 import { logStatus, NOON } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
 import { CANARY_GET, canaryWorld, ended, tick } from "./canary-world.ts";
@@ -64,6 +65,22 @@ describe("a canary", () => {
     await drive();
     await drive();
     expect(await asked()).toEqual(["PUT 200", "GET 200", "PUT 200", "GET 200"]);
+  });
+
+  it("is written and read in a container of Azure", async () => {
+    const { asked, state, nextHour, tick } = await canaryWorld({}, undefined, azureConf);
+    await tick();
+    expect(await state()).toMatchObject({ state: "ok" });
+    expect(await nextHour()).toMatchObject({ state: "ok" });
+    expect(await asked()).toEqual(["PUT 201", "GET 200", "PUT 201", "GET 200"]);
+  });
+
+  it("is not sent at all with a SAS that may only create", async () => {
+    const createOnly: typeof azureConf = (name, path) => azureConf(name, path, "rc");
+    const { asked, untilDecided } = await canaryWorld({}, undefined, createOnly);
+    const why = "the canary could not be written: the SAS may create blobs, and not write over them (sp without w)";
+    expect(await untilDecided()).toMatchObject({ state: "failed", why });
+    expect(await asked()).toEqual([]);
   });
 
   it.each([

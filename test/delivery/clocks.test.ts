@@ -25,7 +25,7 @@ describe("a store that takes its time", () => {
     await runInDurableObject(segmentOf(env.LOG, job, 0), (log) => {
       log.alarmWaitMs = 0;
     });
-    await control.script([rule({ do: "hold" }, { method: "PUT" }, 1)]);
+    await control.script([rule({ do: "hold" }, { method: "PUT", keyIncludes: ".log.gz" }, 1)]);
     for (let i = 0; i < 2; i++) {
       const events = oracle.mint(5);
       oracle.acknowledged("job", events);
@@ -55,7 +55,7 @@ describe("a store that takes its time", () => {
       // Longer than this test may take: only the next cut can end the wait.
       log.alarmWaitMs = 600_000;
     });
-    await control.script([rule({ do: "hold" }, { method: "PUT" }, 1)]);
+    await control.script([rule({ do: "hold" }, { method: "PUT", keyIncludes: ".log.gz" }, 1)]);
     const today = oracle.mint(5);
     const tomorrow = oracle.mint(5, { at: NOON + 86_400_000 });
     oracle.acknowledged("job", [...today, ...tomorrow]);

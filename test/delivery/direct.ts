@@ -37,6 +37,11 @@ export function format(fields: Partial<OutputFormat>): OutputFormat {
   return { ...NDJSON, ...fields };
 }
 
+/** Of what a bucket holds: an object, and not the probe of a log's first upload. */
+export function isShipped({ key }: { key: string }): boolean {
+  return !key.endsWith("/test.txt.gz");
+}
+
 /** Records as they are written, as the fragments of one consumer. */
 export function fragmentsOf(output: OutputFormat, records: readonly string[]): Fragment[] {
   const builder = new FragmentBuilder(batchTexts(output).delimiter);

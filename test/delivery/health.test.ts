@@ -10,7 +10,7 @@ import { platform } from "../../src/platform.ts";
 import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";
 import type { BucketControl } from "../support/s3-control.ts";
 import { rule } from "../support/s3-script.ts";
-import { append, cutObjects, fragmentsOf, inLog, jobInto } from "./direct.ts";
+import { append, cutObjects, fragmentsOf, inLog, isShipped, jobInto } from "./direct.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -61,7 +61,8 @@ describe("the hours of a log", () => {
     await drive(job);
     const { deliveredBytes: bytes, deliveredRawBytes: rawBytes } = await logStatus(job.id);
     expect([rawBytes, bytes > 0]).toEqual([14, true]);
-    const counted = { ...emptyHour(HOUR), ok: 2, records: 3, bytes, rawBytes, totalMs: 80, longestMs: 40 };
+    // The first one had to find out what the store does with a condition, in two requests.
+    const counted = { ...emptyHour(HOUR), ok: 2, records: 3, bytes, rawBytes, totalMs: 160, longestMs: 120 };
     expect(await hoursOf(job)).toEqual([counted]);
   });
 
@@ -96,7 +97,7 @@ describe("the hours of a log", () => {
     await record(job);
     const foreign = { etag: `"${"f".repeat(32)}"` };
     await control.script([
-      rule({ do: "answer", status: 412 }, { method: "PUT" }, 1),
+      rule({ do: "answer", status: 412 }, { method: "PUT", keyIncludes: ".log.gz" }, 1),
       rule({ do: "answer", status: 200, headers: foreign }, { method: "HEAD" }, 1),
     ]);
     await drive(job);
@@ -169,7 +170,7 @@ describe("the hours of a log", () => {
       throw new Error("the disk is full");
     });
     await drive(job).catch(() => {});
-    expect([(await control.objects()).length, (await logStatus(job.id)).counts]).toMatchObject([
+    expect([(await control.objects()).filter(isShipped).length, (await logStatus(job.id)).counts]).toMatchObject([
       1,
       { delivered: 0, pending: 1 },
     ]);

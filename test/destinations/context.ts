@@ -18,6 +18,7 @@ export const PRODUCTION: DestinationContext = {
       return JSON.stringify({ host: "store.example", access_key_id: "x", secret_access_key: "y" });
     return undefined;
   },
+  binding: (name) => (name === "KV" ? "other" : name === "GONE" ? "unbound" : "unlisted"),
 };
 
 export const LOCAL: DestinationContext = {

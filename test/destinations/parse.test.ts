@@ -5,6 +5,8 @@ import {
   isMasked,
   maskDestination,
   parseDestination,
+  parsePlace,
+  samePlace,
   sameStore,
   unmaskDestination,
 } from "../../src/destinations/parse.ts";
@@ -24,6 +26,9 @@ describe("destinations in the wild", () => {
     "s3://mybucket/logs/{DATE}?region=us-east-1&sse=AES256": "access-key-id is missing",
     "s3://<BUCKET_PATH>?region=us-west-2/": "the bucket must be 2 to 255 letters, digits, dots, dashes or underscores",
     "s3://cloudflare": "region is missing",
+    "azure://myblobcontainer/logs/{DATE}?[QueryString]":
+      "the host must be a public host; use azure://<account>.blob.core.windows.net/<container>/<path>?<SAS>",
+    "gs://mybucket/logs": "access-key-id is missing",
     "https://logs.example.com?header_Authorization=Basic%20REDACTED&tags=host:theburritobot.com,dataset:http_requests":
       null,
     "https://cf-logpush-to-logtail.<your-worker-subdomain>.workers.dev?header_Authorization=Bearer%20<your-logtail-token>&header_Content-Type=application/json":
@@ -44,6 +49,75 @@ describe("destinations in the wild", () => {
     const expected = reasons[conf];
     if (expected === null) expect(parsed.ok).toBe(true);
     else expect(parsed).toEqual({ ok: false, why: expected ?? UNKNOWN_SCHEME });
+  });
+});
+
+describe("gs://", () => {
+  const place = { scheme: "gs", bucket: "my-traces", path: "logs/{DATE}", accountId: null };
+  it("is read with an HMAC key, and with a secret of the deployment for its host", () => {
+    expect(destination(`gs://my-traces/logs/{DATE}?${KEYS}`)).toEqual({
+      ...place,
+      endpoint: new URL("https://storage.googleapis.com/"),
+      credentials: { accessKeyId: "AKID", secretAccessKey: "SECRET" },
+    });
+    expect(destination("gs://my-traces/logs/{DATE}?endpoint=store.example&credentials=env:DEST_ARCHIVE")).toEqual({
+      ...place,
+      endpoint: new URL("https://store.example/"),
+      credentials: { accessKeyId: "env-id", secretAccessKey: "env-secret" },
+    });
+  });
+
+  it.each([
+    ["no key", "gs://traces/a", "access-key-id is missing"],
+    ["half a key", "gs://traces/a?access-key-id=x", "secret-access-key is missing"],
+    [
+      "a bucket in capitals",
+      `gs://Traces/a?${KEYS}`,
+      "the bucket must be 3 to 222 lower-case letters, digits, dots, dashes or underscores",
+    ],
+    [
+      "a region, which is S3's",
+      `gs://traces/a?region=auto&${KEYS}`,
+      "unknown parameter; known for this scheme are endpoint, access-key-id, secret-access-key, credentials",
+    ],
+    [
+      "a secret for another host",
+      "gs://traces/a?credentials=env:DEST_ARCHIVE",
+      "the secret DEST_ARCHIVE is for another host than this destination's",
+    ],
+    ["an inner host", `gs://traces/a?endpoint=169.254.169.254&${KEYS}`, "endpoint must be a public host"],
+  ])("is refused with %s", (_what, conf, why) => {
+    expect(refusal(conf)).toBe(why);
+  });
+});
+
+describe("binding://", () => {
+  it("is a bucket of the worker, without keys", () => {
+    const bucket = { put: () => {} } as unknown as R2Bucket;
+    expect(destination("binding://TRACES/logs/{DATE}", { ...PRODUCTION, binding: () => bucket })).toEqual({
+      scheme: "binding",
+      bucket: "TRACES",
+      path: "logs/{DATE}",
+      accountId: null,
+      endpoint: new URL("binding://worker"),
+      credentials: bucket,
+    });
+  });
+
+  it.each([
+    ["a binding that is not listed", "binding://SECRETS/a", "DESTINATION_BINDINGS does not name SECRETS"],
+    ["one that is not bound", "binding://GONE/a", "this service has no binding GONE"],
+    ["one that is no bucket", "binding://KV/a", "the binding KV is no R2 bucket"],
+    ["no name", "binding:///a", "the binding must be 1 to 64 letters, digits or underscores, and begin with no digit"],
+    ["a parameter", "binding://GONE/a?region=auto", "binding:// takes no parameters"],
+    ["a path that leads up", "binding://GONE/../a", "the path must not contain . or .. as a segment"],
+  ])("is refused with %s", (_what, conf, why) => {
+    expect(refusal(conf)).toBe(why);
+  });
+
+  it("is one place, whether it is bound or not", () => {
+    const place = parsePlace("binding://GONE/logs", PRODUCTION);
+    expect(place.ok && samePlace(place.value, place.value)).toBe(true);
   });
 });
 

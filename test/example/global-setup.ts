@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import {
+  arePackagesInstalled,
   buildExample,
   copyExample,
-  installExample,
-  isExampleInstalled,
+  installPackages,
   SHOP_NAME,
   type ShopSecrets,
   startShop,
@@ -40,7 +40,7 @@ const SECRETS: ShopSecrets = {
  * packages if they are missing.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  if (!isExampleInstalled()) await installExample();
+  if (!arePackagesInstalled()) await installPackages();
   const folder = mkdtempSync(join(tmpdir(), "logship-example-"));
   const ends: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
   const end = async (): Promise<void> => {

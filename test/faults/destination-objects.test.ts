@@ -239,6 +239,16 @@ describe("a store that does not know If-None-Match", () => {
   }
 });
 
+/** Requests of another client of the store to one key. */
+function otherClient(bucket: string, key: string): (method: string, body?: string) => Promise<Response> {
+  const client = new AwsClient({ accessKeyId: ACCESS_KEY, secretAccessKey: SECRET_KEY, service: "s3", region: "auto" });
+  return (method, body = "") => {
+    const headers = { "x-amz-content-sha256": createHash("sha256").update(body).digest("hex") };
+    const init = { method, headers, ...(body !== "" && { body }) };
+    return client.fetch(`${inject("s3Url")}/${bucket}/${key}`, init);
+  };
+}
+
 describe("another object under the key", () => {
   row("somebody else's object stands under the key: it stays, ours gets a new one", async (world, { expect }) => {
     const waiting = await waitingJob(world);
@@ -246,22 +256,35 @@ describe("another object under the key", () => {
     await control.script([rule({ do: "reset", when: "before" }, PUTS, 1)]);
     await pass(world);
     const key = (await jobObjects(job.id))[0]?.key ?? "";
-    const url = `${inject("s3Url")}/${job.buckets[0]?.name}/${key}`;
-    const somebody = new AwsClient({
-      accessKeyId: ACCESS_KEY,
-      secretAccessKey: SECRET_KEY,
-      service: "s3",
-      region: "auto",
-    });
-    const theirs = (method: string, body = "") => {
-      const headers = { "x-amz-content-sha256": createHash("sha256").update(body).digest("hex") };
-      return somebody.fetch(url, { method, headers, ...(body !== "" && { body }) });
-    };
+    const theirs = otherClient(job.buckets[0]?.name ?? "", key);
     expect((await theirs("PUT", "theirs")).status).toBe(200);
     await endsWell(world, waiting, { expect, number: 2 });
     expect(new TextDecoder().decode(await control.object(key))).toBe("theirs");
     world.injected(await decided(control));
     // The audit does not expect this object.
+    expect((await theirs("DELETE")).status).toBe(204);
+  });
+
+  row("the store ignores the condition, and another object stands there: it stays", async (world, { expect }) => {
+    const waiting = await waitingJob(world);
+    const { job, control } = waiting;
+    // Neither the trial of the condition nor the first object gets through.
+    await control.script([rule({ do: "reset", when: "before" }, { method: "PUT" })]);
+    await pass(world);
+    world.injected(await decided(control));
+    const key = (await jobObjects(job.id))[0]?.key ?? "";
+    const theirs = otherClient(job.buckets[0]?.name ?? "", key);
+    await control.script([]);
+    expect((await theirs("PUT", "theirs")).status).toBe(200);
+    await control.script([rule({ do: "ignore-conditional" }, { method: "PUT" })]);
+    await endsWell(world, waiting, { expect, number: 2 });
+    expect(new TextDecoder().decode(await control.object(key))).toBe("theirs");
+    // It is noticed once: the probe is created twice.
+    const before = (await control.requests()).length;
+    await world.take(world.mint(10));
+    await world.settle();
+    const asked = (await control.requests()).slice(before).filter(({ state }) => state === "answered");
+    expect(asked.map(({ method, status }) => `${method} ${status}`)).toEqual(["HEAD 404", "PUT 200"]);
     expect((await theirs("DELETE")).status).toBe(204);
   });
 
@@ -336,7 +359,8 @@ describe("an object that the store refuses for itself", () => {
     const waiting = await waitingJob(world);
     await waiting.control.script([
       rule({ do: "answer", status: 413, code: "EntityTooLarge" }, PUTS, 3),
-      rule({ do: "answer", status: 503 }, { method: "PUT" }, 3),
+      // Nor does it say what it does with a condition.
+      rule({ do: "answer", status: 503 }, { method: "PUT" }, 6),
     ]);
     await pass(world);
     expect(await countsOf(waiting.job)).toMatchObject({ pending: 10, set_aside: 0 });

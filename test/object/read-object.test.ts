@@ -5,8 +5,8 @@
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { readAnswer } from "../../src/destinations/s3/answers.ts";
-import type { StoreAnswer } from "../../src/destinations/s3/object-store.ts";
+import { readAnswer } from "../../src/destinations/store/answers.ts";
+import type { StoreAnswer } from "../../src/destinations/store/client.ts";
 import { objectStream, openObject, READ_PATIENCE, ReadFault, readLines } from "../../src/object/read-object.ts";
 
 afterEach(() => {
@@ -250,7 +250,7 @@ describe("an answer without an object", () => {
   it.each<[StoreAnswer, string]>([
     [answer({ status: 404, code: "NoSuchKey" }), "gone"],
     [answer({ status: 410 }), "gone"],
-    [answer({ status: 404, code: "NoSuchBucket" }), "refused"],
+    [answer({ status: 404, code: "NoSuchBucket", means: "destination" }), "refused"],
     [answer({ status: 403, code: "AccessDenied" }), "forbidden"],
     [answer({ status: 401 }), "forbidden"],
     [answer({ status: 307 }), "refused"],

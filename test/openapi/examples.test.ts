@@ -1,7 +1,7 @@
 /** Sends every example of the document, as its command line says, to the running service. */
 import { env } from "cloudflare:workers";
 import { createHash } from "node:crypto";
-import { describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { accountLedger } from "../../src/account/ledger.ts";
 import { EXAMPLE_DESTINATION } from "../../src/api/docs/common.ts";
 import { type Platform, platform } from "../../src/platform.ts";
@@ -16,14 +16,17 @@ import { commandOf, wordsOf } from "./shell.ts";
 import { OPERATIONS, pointerTo, validatorOf } from "./support.ts";
 
 const kept = new Map<string, Uint8Array<ArrayBuffer>>();
+afterEach(() => kept.clear());
 
 /**
- * A world whose stores accept any key and, like real ones, answer a PUT with the MD5 of its bytes.
+ * A world whose stores accept any key and, like real ones, create no object twice and answer a PUT
+ * with the MD5 of its bytes.
  */
 const generous: Platform = {
   ...platform,
-  async fetch(url, { method, body }) {
+  async fetch(url, { method, headers, body }) {
     if (method === "GET") return new Response(kept.get(url) ?? null);
+    if (kept.has(url) && new Headers(headers).has("if-none-match")) return new Response(null, { status: 412 });
     const taken = new Uint8Array(await new Response(body ?? null).arrayBuffer());
     kept.set(url, taken);
     return new Response(null, { headers: { etag: `"${createHash("md5").update(taken).digest("hex")}"` } });

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { replays } from "../../src/replay/replays.ts";
-import { api, destinationConf } from "../support/runtime/api.ts";
+import { api, azureConf, destinationConf } from "../support/runtime/api.ts";
 import { freshBucket, logStatus, runCron } from "../support/runtime/pipeline.ts";
 import { ALL, at, expectCopied, inReplays, RECORDS, runReplays, shippedJob } from "./shipped.ts";
 
@@ -44,6 +44,18 @@ describe("a replay", () => {
     expect(ended.done.records).toBe(3 * RECORDS);
     await expectCopied(shipped, second.id, { objects: 3 });
     expect((await shipped.list()).map(({ id }) => id)).toEqual([second.id, first.id]);
+  });
+
+  it("reads a container of Azure, and writes to it and to another one", async ({ expect }) => {
+    const shipped = await shippedJob(2, undefined, azureConf);
+    const { id } = await shipped.begin();
+    expect((await shipped.settle(id)).done.objects).toBe(2);
+    await expectCopied(shipped, id, { objects: 2 });
+    const { name, control } = freshBucket();
+    const there = await shipped.begin({ ...ALL, destination_conf: azureConf(name, "copies", "c") });
+    expect((await shipped.settle(there.id)).done.objects).toBe(2);
+    expect((await control.objects()).filter(({ key }) => key.endsWith(".log.gz"))).toHaveLength(2);
+    expect(there.destination_conf).toMatch(/&sig=\*\*\*\*$/);
   });
 
   it("is not of what is delivered after it was asked for", async ({ expect }) => {

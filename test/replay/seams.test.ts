@@ -71,7 +71,9 @@ describe("a copy that stands, though nobody was told,", () => {
     [
       "a store that has it, and says 500",
       ({ control }: Shipped) =>
-        control.script([rule({ do: "answer", status: 500, store: true }, { method: "PUT" }, 3)]),
+        control.script([
+          rule({ do: "answer", status: 500, store: true }, { method: "PUT", keyIncludes: ".log.gz" }, 3),
+        ]),
     ],
   ] as const)("is counted when its source has gone meanwhile: %s", async ([_, fail], { expect }) => {
     const shipped = await shippedJob(3);

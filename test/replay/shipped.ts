@@ -45,10 +45,15 @@ export interface Detail {
   problems: { object: number; key: string; kind: string; why: string }[];
 }
 
-export async function shippedJob(objects = 3, keysBelow = "logs/{DATE}") {
+/** @param conf of a bucket. */
+export async function shippedJob(
+  objects = 3,
+  keysBelow = "logs/{DATE}",
+  conf: (bucket: string, path: string) => string = destinationConf,
+) {
   const clock = setClock(NOON);
   const { name, control } = freshBucket();
-  const job = await createJob(name, { destination_conf: destinationConf(name, keysBelow) });
+  const job = await createJob(name, { destination_conf: conf(name, keysBelow) });
   const oracle = new Oracle({ at: NOON });
   const ship = async (count: number): Promise<void> => {
     for (let n = 0; n < count; n++) {

@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, it, vi } from "vitest";
-import { readAnswer } from "../../src/destinations/s3/answers.ts";
-import type { StoreAnswer } from "../../src/destinations/s3/object-store.ts";
+import { readAnswer } from "../../src/destinations/store/answers.ts";
+import type { StoreAnswer } from "../../src/destinations/store/client.ts";
 import { platform } from "../../src/platform.ts";
 import { openSource, passedOn, readWhole } from "../../src/replay/source.ts";
 import type { SourceFault } from "../../src/replay/words.ts";
@@ -164,7 +164,7 @@ describe("an answer without an object", () => {
     [{ status: 404, code: "NoSuchKey" }, "missing"],
     [{ status: 404 }, "missing"],
     [{ status: 410 }, "missing"],
-    [{ status: 404, code: "NoSuchBucket" }, "misconfigured"],
+    [{ status: 404, code: "NoSuchBucket", means: "destination" }, "misconfigured"],
     [{ status: 403, code: "AccessDenied" }, "misconfigured"],
     [{ status: 401 }, "misconfigured"],
     [{ status: 301 }, "misconfigured"],

@@ -1,8 +1,10 @@
 /**
  * A scripted S3 endpoint on 127.0.0.1 for tests: path-style PUT, GET, HEAD, DELETE and
- * ListObjectsV2. A bucket exists once it is named. Every request's Signature V4 and body hash are
- * verified, and each bucket has a script of faults (s3-script.ts). Methods give its requests and
- * objects. So does HTTP below `/__control/<bucket>/`, for tests that have only `fetch`
+ * ListObjectsV2, and the same of Google (google-dialect.ts) and, below the account of Azure's
+ * emulators, of Azure (azure-dialect.ts). A bucket exists once it is named. Every request's
+ * signature and body hash are verified, and each bucket has a script of faults (s3-script.ts).
+ * Methods give its requests and objects. So does HTTP below `/__control/<bucket>/`, for tests that
+ * have only `fetch`
  * (s3-control.ts is the client):
  *
  * | request | answer |
@@ -19,6 +21,15 @@
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import {
+  asAzureAnswer,
+  asS3Headers,
+  azureFault,
+  isAzurePath,
+  permissionFault,
+  withoutAccount,
+} from "./azure-dialect.ts";
+import { fromGoogle, googleFault, isGoogle, toGoogle } from "./google-dialect.ts";
 import { type Answer, answer, Bucket, faultAnswer, type Operation, summarise } from "./s3-bucket.ts";
 import {
   type Action,
@@ -81,6 +92,15 @@ const TRICKLE_EVERY_MS = 1000;
 
 const CONTROL_PREFIX = "/__control/";
 
+/** A request that is in order. */
+interface Asked {
+  operation: Operation;
+  /** What its credentials do not allow, as things stand. */
+  denies(): S3Fault | null;
+  /** @param isScripted its code is the one to say. */
+  say(result: Answer, isScripted?: boolean): void;
+}
+
 export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Server> {
   const {
     port: wantedPort = 0,
@@ -108,19 +128,27 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
     path: string,
     query: URLSearchParams,
   ): Promise<void> {
-    const headers = flatten(req.headers);
+    const received = flatten(req.headers);
+    const headers = isGoogle(received) ? fromGoogle(received) : received;
     const method = req.method ?? "";
-    const { bucket: bucketName, key, malformed } = readTarget(path);
+    const isAzure = isAzurePath(path);
+    const { bucket: bucketName, key, malformed } = readTarget(isAzure ? withoutAccount(path) : path);
     const bucket = bucketOf(bucketName);
-    const seen = noteRequest(bucket, method, key, query, headers);
+    const seen = noteRequest(bucket, method, key, query, received);
+    const say = (result: Answer, isScripted = false): void =>
+      send(res, method, seen, isAzure ? asAzureAnswer(method, result, isScripted) : result);
 
     const fault = malformed
       ? { status: 400, code: "InvalidURI", message: "The path is not valid percent-encoded UTF-8 below a bucket." }
-      : ((await signatureFault({ method, path, query, headers }, credentials, now(), maxSkewMs)) ??
-        headerFault(method, headers, allowUnsignedPayload));
+      : isAzure
+        ? azureFault({ method, container: bucketName, query, headers }, now())
+        : ((isGoogle(received)
+            ? googleFault({ method, path, query, headers: received }, credentials)
+            : await signatureFault({ method, path, query, headers }, credentials, now(), maxSkewMs)) ??
+          headerFault(method, headers, allowUnsignedPayload));
     if (fault !== null) {
       if ((await readBody(req, 0)) === null) return abort(seen);
-      return send(res, method, seen, faultAnswer(fault));
+      return say(faultAnswer(fault));
     }
 
     const action = bucket.takeAction(method, key, headers);
@@ -132,34 +160,38 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
     const body = await readBody(req, length, untilBytes);
     if (untilBytes !== null) return reset(req, seen);
     if (body === null) return abort(seen);
-    const mismatch = bodyFault(body, headers);
-    if (mismatch !== null) return send(res, method, seen, faultAnswer(mismatch));
+    const mismatch = isAzure ? md5Fault(body, headers) : bodyFault(body, headers);
+    if (mismatch !== null) return say(faultAnswer(mismatch));
 
-    await act(action, { method, key, query, headers, body }, bucket, seen, req, res);
+    const operation = isAzure
+      ? { method, key, query: new URLSearchParams(), headers: asS3Headers(headers), body }
+      : { method, key, query, headers, body };
+    const denies = (): S3Fault | null =>
+      isAzure ? permissionFault(method, query, bucket.get(key) !== undefined) : null;
+    await act(action, { operation, denies, say }, bucket, seen, req, res);
   }
 
   async function act(
     action: Action | null,
-    operation: Operation,
+    { operation, denies, say: reply }: Asked,
     bucket: Bucket,
     seen: SeenRequest,
     req: IncomingMessage,
     res: ServerResponse,
   ): Promise<void> {
     function perform(changed: Partial<Operation> = {}, unconditional = false): Answer {
+      const denied = denies();
+      if (denied !== null) return faultAnswer(denied);
       const result = bucket.perform({ ...operation, ...changed }, now(), unconditional);
       seen.stored = result.stored;
       return result;
-    }
-    function reply(result: Answer): void {
-      send(res, operation.method, seen, result);
     }
     switch (action?.do) {
       case undefined:
         return reply(perform());
       case "answer":
         if (action.store) perform();
-        return reply(scriptedAnswer(action));
+        return reply(scriptedAnswer(action), true);
       case "reset":
         perform();
         return reset(req, seen);
@@ -322,13 +354,13 @@ function noteRequest(
 ): SeenRequest {
   const scope = readScope(headers.authorization);
   const ofInterest = Object.entries(headers).filter(
-    ([name]) => /^(content-|if-|x-amz-)/.test(name) && name !== "x-amz-security-token",
+    ([name]) => /^(content-|if-|x-amz-|x-goog-|x-ms-)/.test(name) && name !== "x-amz-security-token",
   );
   const seen: SeenRequest = {
     seq: bucket.requests.length + 1,
     method,
     key,
-    query: Object.fromEntries(query),
+    query: Object.fromEntries([...query].filter(([name]) => name !== "sig")),
     headers: Object.fromEntries(ofInterest),
     accessKeyId: scope?.accessKeyId ?? null,
     region: scope?.region ?? null,
@@ -362,6 +394,10 @@ function bodyFault(body: Buffer, headers: Record<string, string>): S3Fault | nul
   if (declared !== "UNSIGNED-PAYLOAD" && createHash("sha256").update(body).digest("hex") !== declared) {
     return { status: 400, code: "XAmzContentSHA256Mismatch", message: "The body is not the one that was signed." };
   }
+  return md5Fault(body, headers);
+}
+
+function md5Fault(body: Buffer, headers: Record<string, string>): S3Fault | null {
   const md5 = headers["content-md5"];
   if (md5 !== undefined && createHash("md5").update(body).digest("base64") !== md5) {
     return { status: 400, code: "BadDigest", message: "The Content-MD5 you specified did not match what we received." };
@@ -416,7 +452,8 @@ function readBody(req: IncomingMessage, length: number, untilBytes: number | nul
   });
 }
 
-function send(res: ServerResponse, method: string, seen: SeenRequest, { status, headers, body }: Answer): void {
+function send(res: ServerResponse, method: string, seen: SeenRequest, { status, headers: meant, body }: Answer): void {
+  const headers = seen.headers["x-goog-date"] === undefined ? meant : toGoogle(meant);
   seen.state = "answered";
   seen.status = status;
   const bytes = Buffer.from(body);

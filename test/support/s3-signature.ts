@@ -133,7 +133,7 @@ function readAmzDate(value: string | undefined): Date | null {
   return Number.isNaN(date.getTime()) ? null : date;
 }
 
-function refused(status: number, code: string, message: string): S3Fault {
+export function refused(status: number, code: string, message: string): S3Fault {
   return { status, code, message };
 }
 

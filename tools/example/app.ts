@@ -30,14 +30,14 @@ export const BUILT_SECRETS = "dist/server/.dev.vars";
 /** Vite, below the application. */
 const VITE = "node_modules/vite/bin/vite.js";
 
-export function isExampleInstalled(app: string = EXAMPLE_APP): boolean {
+export function arePackagesInstalled(app: string = EXAMPLE_APP): boolean {
   const [lock, installed] = ["package-lock.json", "node_modules/.package-lock.json"].map((name) => join(app, name));
   if (lock === undefined || installed === undefined || !existsSync(installed)) return false;
   return isInstalled(readFileSync(lock, "utf8"), readFileSync(installed, "utf8"));
 }
 
-/** Runs `npm ci`. @throws Error with npm's output. */
-export async function installExample(signal?: AbortSignal, app: string = EXAMPLE_APP): Promise<void> {
+/** Runs `npm ci`, for the example or in another folder. @throws Error with npm's output. */
+export async function installPackages(signal?: AbortSignal, app: string = EXAMPLE_APP): Promise<void> {
   const npm = new SupervisedProcess({
     argv: [...npmCommand(process.env.npm_execpath), "ci", "--no-audit", "--no-fund"],
     cwd: app,
@@ -48,7 +48,7 @@ export async function installExample(signal?: AbortSignal, app: string = EXAMPLE
   } catch (error) {
     signal?.throwIfAborted();
     throw new Error(
-      `the example's packages could not be installed; the first installation needs a network.\n${wordsOf(error)}`,
+      `the packages of ${basename(app)} could not be installed; the first installation needs a network.\n${wordsOf(error)}`,
     );
   }
 }

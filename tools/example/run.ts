@@ -12,11 +12,11 @@ import type { LocalServer } from "../servers/local-server.ts";
 import { type LocalShipper, shipperLines, showAll, startLocalShipper } from "../servers/local-shipper.ts";
 import { portAfter, readPort } from "../servers/ports.ts";
 import {
+  arePackagesInstalled,
   BUILT_SECRETS,
   buildExample,
   copyExample,
-  installExample,
-  isExampleInstalled,
+  installPackages,
   SHOP_NAME,
   startShop,
 } from "./app.ts";
@@ -32,9 +32,9 @@ interface Running extends Pick<Foreground, "say" | "state"> {
 
 async function start(foreground: Foreground, port: number): Promise<Running> {
   const { state, signal, say, keep } = foreground;
-  if (!isExampleInstalled()) {
+  if (!arePackagesInstalled()) {
     say(`Installing the packages of ${shown(EXAMPLE_APP)}: npm ci …`);
-    await installExample(signal);
+    await installPackages(signal);
   }
   const app = join(state, "app");
   say(`Building a copy of ${shown(EXAMPLE_APP)}: vite build …`);

@@ -1,11 +1,9 @@
-import * as z from "zod";
+import { KEY_PARAMETERS, KEY_SECRETS, readKeys } from "../access-keys.ts";
 import { parseEndpoint, parseParameters, parsePath, STORE_TERMS } from "../conf.ts";
 import type { ConfParts, DestinationContext, DestinationKind, Parsed } from "../destination.ts";
+import { openStore, whyOf } from "../store/open.ts";
 import { bucketInEndpoint } from "./addressing.ts";
-import { openBucket } from "./bucket.ts";
-import type { S3Destination, S3Place } from "./object-store.ts";
-
-const SECRETS: readonly string[] = ["access-key-id", "secret-access-key"];
+import { ObjectStore, type S3Destination, type S3Place } from "./object-store.ts";
 
 /**
  * Stores that speak S3: `s3://<bucket>/<path>?region=…[&endpoint=…][&sse=AES256]`, any of them, and
@@ -14,7 +12,7 @@ const SECRETS: readonly string[] = ["access-key-id", "secret-access-key"];
  */
 export const s3 = {
   schemes: ["objstore", "r2", "s3"],
-  isSecret: (parameter) => SECRETS.includes(parameter),
+  isSecret: (parameter) => KEY_SECRETS.includes(parameter),
   hasSecretPath: false,
   terms: () => STORE_TERMS,
   place: (parts, context) => {
@@ -25,12 +23,17 @@ export const s3 = {
     const read = readPlace(parts, context);
     if (!read.ok) return read;
     const { place, parameters } = read.value;
-    const credentials = readCredentials(parameters, place.endpoint, context);
+    const credentials = readKeys(parameters, place.endpoint, context);
     return credentials.ok ? { ok: true, value: { ...place, credentials: credentials.value } } : credentials;
   },
   misplaced: ({ scheme, endpoint, bucket }) => (scheme === "s3" ? bucketInEndpoint(endpoint, bucket) : null),
   // Made by the method above.
-  open: (destination, path, platform) => openBucket(destination as S3Destination, path, platform),
+  open: (destination, path, platform) =>
+    openStore(new ObjectStore(destination as S3Destination, platform), {
+      path,
+      now: () => platform.now(),
+      why: whyOf(destination.endpoint, platform),
+    }),
 } as const satisfies DestinationKind;
 
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/;
@@ -50,7 +53,7 @@ function readPlace(
   const path = parsePath(rawPath);
   if (!path.ok) return path;
   const [own, locate] = scheme === "s3" ? [["region", "endpoint", "sse"], locateS3] : [["account-id"], locateObjstore];
-  const parameters = parseParameters(query, [...own, ...SECRETS, "credentials"]);
+  const parameters = parseParameters(query, [...own, ...KEY_PARAMETERS]);
   if (!parameters.ok) return parameters;
   const located = locate(parameters.value, context);
   if (!located.ok) return located;
@@ -83,54 +86,4 @@ function locateObjstore(parameters: Parameters, { objstoreEndpoint, allowLoopbac
   const endpoint = parseEndpoint(text, "OBJSTORE_ENDPOINT", allowLoopback);
   if (!endpoint.ok) return endpoint;
   return { ok: true, value: { endpoint: endpoint.value, region: "auto", sse: null, accountId } };
-}
-
-const EnvCredentials = z.object({
-  host: z.string().min(1),
-  access_key_id: z.string().min(1),
-  secret_access_key: z.string().min(1),
-});
-
-function readCredentials(
-  parameters: Parameters,
-  endpoint: URL,
-  context: DestinationContext,
-): Parsed<S3Destination["credentials"]> {
-  const reference = parameters.get("credentials");
-  const accessKeyId = parameters.get("access-key-id");
-  const secretAccessKey = parameters.get("secret-access-key");
-  if (reference === undefined) {
-    if (accessKeyId === undefined) return { ok: false, why: "access-key-id is missing" };
-    if (secretAccessKey === undefined) return { ok: false, why: "secret-access-key is missing" };
-    // A header cannot carry anything else.
-    if (/[^\u0021-\u007e]/.test(accessKeyId)) return { ok: false, why: "access-key-id must be printable ASCII" };
-    return { ok: true, value: { accessKeyId, secretAccessKey } };
-  }
-  if (accessKeyId !== undefined || secretAccessKey !== undefined) {
-    return { ok: false, why: "give either credentials or access-key-id and secret-access-key" };
-  }
-  const name = /^env:(DEST_[A-Z0-9_]{1,64})$/.exec(reference)?.[1];
-  if (name === undefined) return { ok: false, why: "credentials must be env:DEST_<NAME>" };
-  const secret = context.secret(name);
-  if (secret === undefined) return { ok: false, why: `there is no secret ${name}` };
-  const parsed = EnvCredentials.safeParse(parseJson(secret));
-  if (!parsed.success) {
-    return { ok: false, why: `the secret ${name} must be JSON with host, access_key_id and secret_access_key` };
-  }
-  // The secret names the host it is meant for; without that, any user who may create a job could
-  // have it sent anywhere.
-  if (parsed.data.host !== endpoint.host)
-    return { ok: false, why: `the secret ${name} is for another host than this destination's` };
-  return {
-    ok: true,
-    value: { accessKeyId: parsed.data.access_key_id, secretAccessKey: parsed.data.secret_access_key },
-  };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,11 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from "vitest";
-import {
-  ObjectStore,
-  type PutRequest,
-  type S3Destination,
-  type StoreAnswer,
-} from "../../../src/destinations/s3/object-store.ts";
+import { ObjectStore, type S3Destination } from "../../../src/destinations/s3/object-store.ts";
+import type { PutRequest, StoreAnswer } from "../../../src/destinations/store/client.ts";
 import { platform } from "../../../src/platform.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../../support/constants.ts";
 import { bucketControl } from "../../support/s3-control.ts";

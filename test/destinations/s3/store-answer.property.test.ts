@@ -1,7 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/bytes.ts";
-import { ObjectStore, type StoreAnswer } from "../../../src/destinations/s3/object-store.ts";
+import { ObjectStore } from "../../../src/destinations/s3/object-store.ts";
+import type { StoreAnswer } from "../../../src/destinations/store/client.ts";
 import { destination } from "../context.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12);

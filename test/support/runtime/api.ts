@@ -1,5 +1,6 @@
 import { exports } from "cloudflare:workers";
 import { inject } from "vitest";
+import { AZURE_ACCOUNT, accountSas } from "../azure-sas.ts";
 import { ACCESS_KEY, ACCOUNT, ADMIN_TOKEN, SECRET_KEY } from "../constants.ts";
 
 export interface Answer<T = unknown> {
@@ -37,10 +38,21 @@ export async function api<T = unknown>(
   return { status: response.status, headers: response.headers, body: await response.json() };
 }
 
-/** A destination in a bucket of the scripted S3 endpoint. */
-export function destinationConf(bucket: string, path = "logs/{DATE}"): string {
+/** Kinds of store that the scripted endpoint can be. */
+export type StoreKind = "s3" | "gs" | "azure";
+
+/** A destination in a bucket of the scripted endpoint. */
+export function destinationConf(bucket: string, path = "logs/{DATE}", kind: StoreKind = "s3"): string {
+  if (kind === "azure") return azureConf(bucket, path);
   const endpoint = encodeURIComponent(inject("s3Url"));
-  return `s3://${bucket}/${path}?region=auto&endpoint=${endpoint}&access-key-id=${ACCESS_KEY}&secret-access-key=${SECRET_KEY}`;
+  const keys = `access-key-id=${ACCESS_KEY}&secret-access-key=${SECRET_KEY}`;
+  return `${kind}://${bucket}/${path}?${kind === "s3" ? "region=auto&" : ""}endpoint=${endpoint}&${keys}`;
+}
+
+/** The same, as a container of Azure. @param permissions of its SAS. */
+export function azureConf(container: string, path = "logs/{DATE}", permissions = "rcw"): string {
+  const { host } = new URL(inject("s3Url"));
+  return `azure://${host}/${AZURE_ACCOUNT}/${container}/${path}?${accountSas(permissions)}`;
 }
 
 /** Creates an enabled job and returns its id. @throws if it is refused. */

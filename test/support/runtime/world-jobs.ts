@@ -23,6 +23,8 @@ export interface JobOptions {
   /** Only a random share is shipped. */
   readonly samples?: boolean;
   readonly path?: string;
+  /** The `destination_conf` of a bucket of the scripted endpoint; by default one of S3. */
+  readonly conf?: typeof destinationConf;
   /** How to read its records, if they are not ndjson with the fields that the oracle reads. */
   readonly audit?: Partial<Expectation>;
 }
@@ -37,6 +39,7 @@ export interface WorldJob {
   /** The current one is last; the others are earlier destinations. */
   readonly buckets: Bucket[];
   readonly path: string;
+  readonly conf: typeof destinationConf;
   enabled: boolean;
   deleted: boolean;
   /** It was deleted with its undelivered records. */
@@ -82,14 +85,16 @@ export class WorldJobs {
     this.#oracle = oracle;
   }
 
-  async create({ fields = {}, keeps = () => true, samples = false, path, audit = {} }: JobOptions): Promise<WorldJob> {
+  async create(options: JobOptions): Promise<WorldJob> {
+    const { fields = {}, keeps = () => true, samples = false, path, conf = destinationConf, audit = {} } = options;
     const bucket = freshBucket();
     const where = path ?? "logs/{DATE}";
-    const id = await this.#create(bucket.name, { destination_conf: destinationConf(bucket.name, where), ...fields });
+    const id = await this.#create(bucket.name, { destination_conf: conf(bucket.name, where), ...fields });
     const job: WorldJob = {
       id,
       buckets: [bucket],
       path: where,
+      conf,
       enabled: fields.enabled !== false,
       deleted: false,
       discarded: false,
@@ -112,7 +117,7 @@ export class WorldJobs {
   /** Moves a job to a new bucket. */
   async move(job: WorldJob): Promise<Bucket> {
     const bucket = freshBucket();
-    await this.change(job, { destination_conf: destinationConf(bucket.name, job.path) });
+    await this.change(job, { destination_conf: job.conf(bucket.name, job.path) });
     job.buckets.push(bucket);
     return bucket;
   }
@@ -356,7 +361,7 @@ async function overwritten(control: BucketControl): Promise<string[]> {
   const faults: string[] = [];
   const first = new Map<string, string>();
   for (const { method, key, headers } of await control.requests()) {
-    const sha256 = headers["x-amz-meta-logship-sha256"];
+    const sha256 = headers["x-amz-meta-logship-sha256"] ?? headers["x-ms-meta-logshipsha256"];
     if (method !== "PUT" || sha256 === undefined || !key.endsWith(".log.gz")) continue;
     const before = first.get(key);
     if (before !== undefined && before !== sha256) faults.push(`${key} was sent with other bytes`);

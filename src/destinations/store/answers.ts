@@ -1,29 +1,6 @@
 import type { Body, ReadAnswer, Unread } from "../destination.ts";
 import type { Failure, FailureCause } from "../failure.ts";
-import type { StoreAnswer } from "./object-store.ts";
-
-/**
- * 400s that say something of the destination or of the moment, not of the object.
- * https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
- */
-const MISCONFIGURED_CODES: ReadonlySet<string> = new Set([
-  "AuthorizationHeaderMalformed",
-  "ExpiredToken",
-  "IllegalLocationConstraintException",
-  "InvalidBucketName",
-  "InvalidToken",
-  "TokenRefreshRequired",
-]);
-const MOMENTARY_CODES: ReadonlySet<string> = new Set([
-  "BadDigest",
-  "IncompleteBody",
-  "RequestTimeout",
-  "SlowDown",
-  "XAmzContentSHA256Mismatch",
-]);
-
-/** 400s that say something of the object alone, whatever headers it comes with. */
-const OBJECT_CODES: ReadonlySet<string> = new Set(["EntityTooLarge", "KeyTooLongError", "MaxMessageLengthExceeded"]);
+import type { StoreAnswer } from "./client.ts";
 
 /**
  * 4xx that never mean a header: they are about credentials, payment, the bucket, the object's size,
@@ -37,6 +14,15 @@ export const MOMENTARY: ReadonlySet<number> = new Set([408, 409, 412, 425, 429])
 /** Whether a store says that it took what it was sent. */
 export function isSuccess(answer: StoreAnswer): answer is Extract<StoreAnswer, { kind: "answer" }> {
   return answer.kind === "answer" && answer.status >= 200 && answer.status < 300;
+}
+
+/** Whether a PUT was refused because an object stands under its key. */
+export function isThere(answer: StoreAnswer): boolean {
+  return hasStatus(answer, 412) || (answer.kind === "answer" && answer.means === "there");
+}
+
+export function hasStatus(answer: StoreAnswer, status: number): boolean {
+  return answer.kind === "answer" && answer.status === status;
 }
 
 /**
@@ -62,10 +48,11 @@ export function classify(answer: StoreAnswer): Failure | null {
   const cause = causeOf(answer);
   if (answer.kind === "unreachable") return { kind: "unreachable", words, cause };
   if (isSuccess(answer)) return null;
-  const { status, code, retryAfterS } = answer;
+  const { status, means, retryAfterS } = answer;
+  if (means === "moment") return { kind: "busy", words, retryAfterS, cause };
+  if (means === "destination") return { kind: "misconfigured", words, cause };
+  if (means === "object") return { kind: "refused", words, cause };
   if ((status >= 500 && status !== 501) || MOMENTARY.has(status)) return { kind: "busy", words, retryAfterS, cause };
-  if (status === 400 && code !== null && MISCONFIGURED_CODES.has(code)) return { kind: "misconfigured", words, cause };
-  if (status === 400 && code !== null && MOMENTARY_CODES.has(code)) return { kind: "busy", words, retryAfterS, cause };
   if (status === 400 || status === 413) return { kind: "refused", words, cause };
   return { kind: "misconfigured", words, cause };
 }
@@ -76,10 +63,9 @@ export function classify(answer: StoreAnswer): Failure | null {
  */
 export function mayMeanHeader(answer: StoreAnswer): boolean {
   if (answer.kind === "unreachable") return false;
-  const { status, code } = answer;
+  const { status, means } = answer;
+  if (means !== undefined) return false;
   if (status === 501) return true;
-  if (status === 400 && code !== null)
-    return !MISCONFIGURED_CODES.has(code) && !MOMENTARY_CODES.has(code) && !OBJECT_CODES.has(code);
   return status >= 400 && status < 500 && !MOMENTARY.has(status) && !NEVER_A_HEADER.has(status);
 }
 
@@ -94,10 +80,10 @@ export function readAnswer(answer: StoreAnswer, body: Body | null): ReadAnswer {
 
 function whyUnread(answer: StoreAnswer): Unread["why"] {
   if (answer.kind === "unreachable") return "unreachable";
-  const { status, code } = answer;
+  const { status, means } = answer;
   if (isSuccess(answer)) return "empty";
   if (status >= 300 && status < 400) return "redirected";
   if (status === 401 || status === 403) return "forbidden";
-  if (status === 404 || status === 410) return code === "NoSuchBucket" ? "no_bucket" : "gone";
+  if (status === 404 || status === 410) return means === "destination" ? "no_bucket" : "gone";
   return status >= 500 || MOMENTARY.has(status) ? "busy" : "refused";
 }

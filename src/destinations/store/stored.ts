@@ -1,6 +1,6 @@
 import type { FixedObject } from "../destination.ts";
 import { isSuccess, MOMENTARY } from "./answers.ts";
-import type { StoreAnswer } from "./object-store.ts";
+import type { StoreAnswer } from "./client.ts";
 
 /**
  * An object as it was sent. S3 gives the MD5 as the ETag of an object that came in one PUT and is

@@ -1,8 +1,14 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, it } from "vitest";
-import type { ObjectStore, PutRequest, StoreAnswer } from "../../../src/destinations/s3/object-store.ts";
-import { type UploadableObject, uploadObject } from "../../../src/destinations/s3/upload.ts";
+import { meaningOf } from "../../../src/destinations/s3/codes.ts";
+import type { PutRequest, StoreAnswer, StoreClient } from "../../../src/destinations/store/client.ts";
+import { CONDITION } from "../../../src/destinations/store/manner.ts";
+import { tryCondition } from "../../../src/destinations/store/probe.ts";
+import { type UploadableObject, uploadObject } from "../../../src/destinations/store/upload.ts";
+
+/** The store is known to heed the condition. */
+const HEEDED = CONDITION.believed;
 
 const BYTES = new TextEncoder().encode("1024 bytes, of which a store may keep some.\n".repeat(24)).subarray(0, 1_024);
 const md5 = createHash("md5").update(BYTES).digest("hex");
@@ -19,7 +25,9 @@ const object: UploadableObject = {
 };
 
 function answer(status: number, fields: Partial<Extract<StoreAnswer, { kind: "answer" }>> = {}): StoreAnswer {
-  return { kind: "answer", status, code: null, retryAfterS: null, etag: null, bytes: null, sha256: null, ...fields };
+  const said = { code: null, retryAfterS: null, etag: null, bytes: null, sha256: null, ...fields };
+  const means = meaningOf(status, said.code);
+  return { kind: "answer", status, ...said, ...(means !== undefined && { means }) };
 }
 const unreachable: StoreAnswer = { kind: "unreachable", cause: "connection failed" };
 const timeout: StoreAnswer = { kind: "unreachable", cause: "timeout" };
@@ -82,11 +90,16 @@ function scripted(answers: readonly StoreAnswer[]) {
   };
   const put = ({ key, conditional, md5 }: PutRequest) =>
     next(`PUT ${key}${conditional ? " if absent" : ""}${md5 === null ? " without MD5" : ""}`);
-  const get: ObjectStore["get"] = async (key) => {
+  const get: StoreClient["get"] = async (key) => {
     const found = await next(`GET ${key}`);
     return { answer: found, body: bodies.get(found)?.() ?? null };
   };
   return { asked, store: { put, head: (key: string) => next(`HEAD ${key}`), get } };
+}
+
+/** What is asked of a store, but for what is known of it. */
+function optionsFor(store: StoreClient, path = "{DATE}") {
+  return { tryCondition: (leaveOut: number) => tryCondition(store, path, leaveOut), path, nowMs: 0 };
 }
 
 type Row = readonly [
@@ -358,7 +371,7 @@ const TABLES: Record<string, readonly Row[]> = {
       {},
       [answer(400), answer(400), answer(400), ...probed, answer(404), whole],
       [PUT, PROBE, PROBE_OVER, `${PROBE}${PLAIN}`, PROBE_HEAD, HEAD, `${PUT}${PLAIN}`],
-      { ...delivered, leaveOut: 2 },
+      { ...delivered, leaveOut: 2 + HEEDED },
     ],
     [
       "of this object, in every manner",
@@ -422,17 +435,86 @@ describe.each(Object.entries(TABLES))("%s", (_title, rows) => {
   it.for(rows)("%s", async ([_what, changes, answers, expectedAsked, expected], { expect }) => {
     const { asked, store } = scripted(answers);
     const outcome = await uploadObject({ ...object, ...changes }, () => BYTES, store, {
-      leaveOut: 0,
-      path: "{DATE}",
-      nowMs: 0,
+      ...optionsFor(store),
+      leaveOut: HEEDED,
     });
     expect(outcome).toEqual(expected);
     expect(asked).toEqual(expectedAsked);
   });
 });
 
+describe("to a store of which nothing is known", () => {
+  const IGNORED = CONDITION.ignored;
+  const absent = answer(404);
+  it.for<
+    readonly [
+      what: string,
+      known: number,
+      answers: readonly StoreAnswer[],
+      asked: readonly string[],
+      outcome: object,
+      changes?: Partial<UploadableObject>,
+    ]
+  >([
+    ["refuses the probe", 0, [exists, whole], [PROBE, PUT], { ...delivered, leaveOut: HEEDED }],
+    ["takes it, not another", 0, [whole, exists, whole], [PROBE, PROBE, PUT], { ...delivered, leaveOut: HEEDED }],
+    [
+      "takes both: it ignores the condition",
+      0,
+      [whole, whole, absent, whole],
+      [PROBE, PROBE, HEAD, PUT],
+      { ...delivered, leaveOut: IGNORED },
+    ],
+    ["ignores it, and has another object there", IGNORED, [foreignMarked], [HEAD], { kind: "key_taken" }],
+    ["ignores it, and has the object", IGNORED, [ours], [HEAD], delivered],
+    [
+      "takes both, and then fails: it is remembered",
+      0,
+      [whole, whole, absent, answer(503)],
+      [PROBE, PROBE, HEAD, PUT],
+      { ...busy("HTTP 503"), leaveOut: IGNORED },
+    ],
+    ["does not answer now: it is tried again", 0, [answer(503), absent, whole], [PROBE, HEAD, PUT], delivered],
+    [
+      "refuses the probe and takes the object",
+      0,
+      [answer(403), absent, whole],
+      [PROBE, HEAD, PUT],
+      { ...delivered, leaveOut: IGNORED },
+    ],
+    [
+      "refuses both: nothing is remembered",
+      0,
+      [answer(403), answer(403), answer(403)],
+      [PROBE, HEAD, PUT],
+      failed({ kind: "misconfigured", words: "HTTP 403" }),
+    ],
+    ["answers 501 to the probe", 0, [answer(501), absent, whole], [PROBE, HEAD, OVER], { ...delivered, leaveOut: 1 }],
+    ["answers 501 to the probe, and has the object", 0, [answer(501), ours], [PROBE, HEAD], delivered],
+    [
+      "wants no digest: the condition is tried again in that manner",
+      0,
+      [answer(400), absent, answer(400), answer(400), answer(400), whole, answer(403), absent, whole],
+      [PROBE, HEAD, PUT, PROBE, PROBE_OVER, `${PROBE}${PLAIN}`, PROBE_HEAD, HEAD, `${PUT}${PLAIN}`],
+      { ...delivered, leaveOut: 2 },
+    ],
+    [
+      "takes no digest",
+      2,
+      [exists, whole],
+      [`${PROBE}${PLAIN}`, `${PUT}${PLAIN}`],
+      { ...delivered, leaveOut: 2 + HEEDED },
+    ],
+    ["has lost an answer", 0, [exists, ours], [PROBE, HEAD], { ...delivered, leaveOut: HEEDED }, { doubtful: true }],
+  ])("that %s", async ([_what, leaveOut, answers, expectedAsked, expected, changes], { expect }) => {
+    const { asked, store } = scripted(answers);
+    const options = { ...optionsFor(store), leaveOut };
+    expect(await uploadObject({ ...object, ...changes }, () => BYTES, store, options)).toEqual(expected);
+    expect(asked).toEqual(expectedAsked);
+  });
+});
+
 describe("to a store that does not know the condition", () => {
-  const unconditional = { leaveOut: 1, path: "{DATE}", nowMs: 0 };
   it.for<readonly [what: string, answers: readonly StoreAnswer[], asked: readonly string[], outcome: object]>([
     ["it is sent without", [whole], [OVER], delivered],
     ["half of it is sent over", [taken, half, whole], [OVER, HEAD, OVER], delivered],
@@ -457,7 +539,7 @@ describe("to a store that does not know the condition", () => {
     ],
   ])("%s", async ([_what, answers, expectedAsked, expected], { expect }) => {
     const { asked, store } = scripted(answers);
-    expect(await uploadObject(object, () => BYTES, store, unconditional)).toEqual(expected);
+    expect(await uploadObject(object, () => BYTES, store, { ...optionsFor(store), leaveOut: 1 })).toEqual(expected);
     expect(asked).toEqual(expectedAsked);
   });
 });
@@ -485,7 +567,7 @@ describe("over any history of faults", () => {
         async (history, { keepsMeta, conditions, occupied, forgets }) => {
           const another = { body: BYTES.toReversed(), sha256: null };
           const bucket = new Map<string, { body: Uint8Array; sha256: string | null }>();
-          if (occupied && conditions) bucket.set("k1", another);
+          if (occupied) bucket.set("k1", another);
           const left = [...history];
           const head = async (key: string): Promise<StoreAnswer> => {
             const stored = bucket.get(key);
@@ -504,22 +586,19 @@ describe("over any history of faults", () => {
             if (fate.endsWith("no answer")) return timeout;
             return fate.endsWith("503") ? answer(503) : await head(key);
           };
-          const get: ObjectStore["get"] = async (key) => {
+          const get: StoreClient["get"] = async (key) => {
             const found = await head(key);
             const stored = bucket.get(key)?.body;
             return { answer: found, body: stored === undefined ? null : new Response(stored.slice()).body };
           };
-          let doubtful = false;
+          let [doubtful, leaveOut] = [false, 0];
           let number = 1;
           for (let attempt = 0; ; attempt++) {
             expect(attempt).toBeLessThanOrEqual(2 * history.length + 1);
             const now = { ...object, key: `k${number}`, doubtful };
-            const outcome = await uploadObject(
-              now,
-              () => BYTES,
-              { put, head, get },
-              { leaveOut: 0, path: "", nowMs: 0 },
-            );
+            const store = { put, head, get };
+            const outcome = await uploadObject(now, () => BYTES, store, { ...optionsFor(store, ""), leaveOut });
+            if ("leaveOut" in outcome) leaveOut = outcome.leaveOut ?? leaveOut;
             if (outcome.kind === "delivered") {
               expect(outcome.verified).toBe(true);
               break;
@@ -533,8 +612,9 @@ describe("over any history of faults", () => {
             }
           }
           expect(bucket.get(`k${number}`)?.body).toEqual(BYTES);
-          if (occupied && conditions) expect(bucket.get("k1")).toBe(another);
-          const rest = [...bucket].filter(([key, stored]) => key !== `k${number}` && stored !== another);
+          if (occupied) expect(bucket.get("k1")).toBe(another);
+          const isOther = (key: string) => key !== `k${number}` && key !== "test.txt.gz";
+          const rest = [...bucket].filter(([key, stored]) => isOther(key) && stored !== another);
           // Half an object without metadata cannot be told from another's, and is left there; all
           // else is written over.
           expect(rest.filter(([, { body }]) => keepsMeta || body.length === BYTES.length)).toEqual([]);

@@ -1,10 +1,10 @@
 import type { Body, FixedObject, WriteOutcome } from "../destination.ts";
 import type { Failure } from "../failure.ts";
-import { answerWords, causeOf, classify, isSuccess, mayMeanHeader } from "./answers.ts";
+import { answerWords, causeOf, classify, hasStatus, isSuccess, isThere, mayMeanHeader } from "./answers.ts";
+import type { StoreAnswer, StoreClient } from "./client.ts";
 import { look, type Seen } from "./look.ts";
-import { inManner, isConditional, LEFT_OUT, plainerThan } from "./manner.ts";
-import type { StoreAnswer } from "./object-store.ts";
-import { notKept, type ProbedStore, writeProbe } from "./probe.ts";
+import { beliefOf, CONDITION, inManner, isConditional, isTried, LEFT_OUT, mannerOf, plainerThan } from "./manner.ts";
+import { notKept, writeProbe } from "./probe.ts";
 import { confirms, damageWords, type SentObject } from "./stored.ts";
 
 /** `doubtful`: an earlier attempt ended without an answer. */
@@ -13,8 +13,10 @@ export interface UploadableObject extends FixedObject {
 }
 
 export interface UploadOptions {
-  /** The manner that the store takes, as far as is known; manner.ts. */
+  /** The manner that the store takes, and whether it heeds the condition; manner.ts. */
   leaveOut: number;
+  /** `tryCondition` of probe.ts, in a manner. */
+  tryCondition(leaveOut: number): Promise<"heeded" | "ignored" | StoreAnswer>;
   /** Of the destination, for asking with a probe what a refusal was about. */
   path: string;
   nowMs: number;
@@ -31,7 +33,7 @@ interface Rejected {
 }
 
 /**
- * `OpenDestination.write` for S3.
+ * `OpenDestination.write` for stores.
  *
  * A 2xx that carries the object's MD5 as ETag is delivered. A 2xx alone proves nothing: after it,
  * after 412, and before sending what may be there already, the object is looked at: HEAD decides,
@@ -51,20 +53,80 @@ interface Rejected {
  * while, and what we have stored would be stored again. Only our own bytes are written over: those
  * beside our checksum, and what stands there right after the store said that it took ours.
  *
+ * The condition is believed only of a store that was seen to refuse a second object under a key. A
+ * store that takes it is asked with HEAD before each write.
+ *
  * A refusal is the object's own only if the store takes a probe, and refuses the object without
  * every header that a store may not know.
  */
 export async function uploadObject(
   object: UploadableObject,
   body: () => Uint8Array | Body,
-  store: ProbedStore,
-  { leaveOut, path, nowMs }: UploadOptions,
+  store: StoreClient,
+  { leaveOut: known, tryCondition, path, nowMs }: UploadOptions,
 ): Promise<WriteOutcome> {
-  const sending = { object, body, store };
-  let outcome = await (object.doubtful ? lookAndSend(sending, leaveOut) : send(sending, leaveOut, false));
+  const trial = await tryOnce(known, tryCondition);
+  let isSent = false;
+  const noted = () => {
+    isSent = true;
+    return body();
+  };
+  const isHeeded = trial.lasts === "always" && (trial.known & CONDITION.ignored) === 0;
+  const doubtful = object.doubtful || !isHeeded;
+  const options = { leaveOut: mannerOf(trial.known), path, nowMs };
+  const outcome = await uploadIn({ object: { ...object, doubtful }, body: noted, store }, options);
+  if (outcome.kind !== "delivered" && outcome.kind !== "failed") return outcome;
+  const { leaveOut: manner, ...said } = outcome;
+  const learned = learnedFrom(known, trial, { manner, isTaken: isSent && isTaken(outcome) });
+  return learned === known ? said : { ...said, leaveOut: learned };
+}
+
+/**
+ * What a trial of the condition came to, and whether it is remembered: always, if the store takes
+ * the object, or never.
+ */
+interface Tried {
+  known: number;
+  lasts: "always" | "if taken" | "never";
+}
+
+/**
+ * Finds out whether the store heeds the condition, unless that is known. A condition that could not
+ * be tried is not believed.
+ */
+async function tryOnce(known: number, tryCondition: UploadOptions["tryCondition"]): Promise<Tried> {
+  if (isTried(known)) return { known, lasts: "always" };
+  const answer = await tryCondition(known);
+  if (answer === "heeded") return { known: known | CONDITION.believed, lasts: "always" };
+  const ignored = known | CONDITION.ignored;
+  if (answer === "ignored") return { known: ignored, lasts: "always" };
+  // Most stores that answer 501 mean the condition.
+  if (hasStatus(answer, 501)) return { known: known | LEFT_OUT.condition, lasts: "if taken" };
+  const kind = classify(answer)?.kind;
+  return { known: ignored, lasts: kind === "misconfigured" || kind === "refused" ? "if taken" : "never" };
+}
+
+/**
+ * What is known after an attempt.
+ * @param sent.manner that the store was found to take; undefined: as it was.
+ */
+function learnedFrom(known: number, trial: Tried, sent: { manner: number | undefined; isTaken: boolean }): number {
+  const counts = trial.lasts === "always" || (trial.lasts === "if taken" && sent.isTaken);
+  const manner = sent.manner ?? mannerOf(counts ? trial.known : known);
+  if (!isConditional(manner) || !counts) return manner;
+  // In another manner, what was refused may be taken.
+  const isStill = trial.lasts === "always" || manner === mannerOf(trial.known);
+  return isStill ? manner | beliefOf(trial.known) : manner;
+}
+
+async function uploadIn(
+  sending: Sending & { object: UploadableObject },
+  { leaveOut, path, nowMs }: Omit<UploadOptions, "tryCondition">,
+): Promise<WriteOutcome> {
+  const { doubtful } = sending.object;
+  let outcome = await (doubtful ? lookAndSend(sending, leaveOut) : send(sending, leaveOut, false));
   if (outcome.kind !== "rejected") return outcome;
   if (hasStatus(outcome.answer, 501) && isConditional(leaveOut)) {
-    // Most stores that answer 501 mean the condition.
     const next = leaveOut | LEFT_OUT.condition;
     outcome = await lookAndSend(sending, next, leaveOut);
     if (outcome.kind !== "rejected") return outcome;
@@ -75,7 +137,7 @@ export async function uploadObject(
 interface Sending {
   object: FixedObject;
   body: () => Uint8Array | Body;
-  store: ProbedStore;
+  store: StoreClient;
 }
 
 /**
@@ -109,7 +171,7 @@ async function send(
     const answer = await store.put({ key, body: body(), bytes, sha256, contentType, ...inManner(manner, md5) });
     if (confirms(answer, object)) return { kind: "delivered", verified: true };
     const error = classify(answer);
-    const occupied = isConditional(manner) && hasStatus(answer, 412);
+    const occupied = isConditional(manner) && isThere(answer);
     if (error !== null && !occupied) {
       const isEarly = error.kind === "unreachable" && bytes > EARLY_REFUSAL_BYTES;
       if (isEarly || error.kind === "refused" || mayMeanHeader(answer)) return { kind: "rejected", answer, error };
@@ -171,7 +233,7 @@ function conclude(
 async function explain(
   { answer, error }: Rejected,
   sending: Sending,
-  { leaveOut, path, nowMs }: UploadOptions,
+  { leaveOut, path, nowMs }: Omit<UploadOptions, "tryCondition">,
 ): Promise<WriteOutcome> {
   // A wrong region is a 400, too: without the probe, all objects would be set aside for it.
   const probe = await writeProbe(sending.store, path, nowMs, leaveOut);
@@ -189,8 +251,4 @@ async function explain(
     if (outcome.error.kind === "unreachable") return { kind: "failed", error: outcome.error };
   }
   return { kind: "failed", error };
-}
-
-function hasStatus(answer: StoreAnswer, status: number): boolean {
-  return answer.kind === "answer" && answer.status === status;
 }

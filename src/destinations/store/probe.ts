@@ -4,13 +4,11 @@ import { encodeUtf8 } from "../../bytes.ts";
 import { within } from "../../platform.ts";
 import type { Failure } from "../failure.ts";
 import { keyBelow, PROBE_DAY } from "../keys.ts";
-import { answerWords, classify, isSuccess, mayMeanHeader } from "./answers.ts";
+import { answerWords, classify, hasStatus, isSuccess, isThere, mayMeanHeader } from "./answers.ts";
+import type { StoreAnswer, StoreClient } from "./client.ts";
 import { look, type Seen } from "./look.ts";
 import { inManner, isConditional, LEFT_OUT, mannersFrom } from "./manner.ts";
-import type { ObjectStore, StoreAnswer } from "./object-store.ts";
 import { confirms, damageWords, type SentObject } from "./stored.ts";
-
-export type ProbedStore = Pick<ObjectStore, "put" | "head" | "get">;
 
 /** `leaveOut`: the manner in which the store took it; manner.ts. */
 export type Probed = { kind: "written"; leaveOut: number } | { kind: "failed"; failure: Failure };
@@ -33,15 +31,40 @@ const LATE_LOOK: Seen = { shown: "unknown", answer: LATE, by: "HEAD" };
  * object beside it shows the same: `test-<time>.txt.gz`.
  * @param from the manner that is tried first.
  */
-export function writeProbe(store: ProbedStore, path: string, nowMs: number, from = 0): Promise<Probed> {
-  const body = new Uint8Array(gzipSync('{"content":"test","filename":"test.txt"}'));
-  const key = keyBelow(path, PROBE_DAY, "test.txt.gz");
+export function writeProbe(store: StoreClient, path: string, nowMs: number, from = 0): Promise<Probed> {
   const spareKey = keyBelow(path, PROBE_DAY, `test-${nowMs.toString(16)}.txt.gz`);
-  return writeSmall(store, { key, spareKey, body, contentType: "application/gzip" }, from);
+  return writeSmall(store, { ...probeObject(path, PROBE_TEXT), spareKey }, from);
+}
+
+const PROBE_TEXT = '{"content":"test","filename":"test.txt"}';
+
+function probeObject(path: string, text: string): SmallObject {
+  const body = new Uint8Array(gzipSync(text));
+  return { key: keyBelow(path, PROBE_DAY, "test.txt.gz"), spareKey: null, body, contentType: "application/gzip" };
+}
+
+/**
+ * Tries whether a store heeds the condition of a PUT: some take a second object under a key, and
+ * say 200. The probe's object is created again, which is to be refused. If it is taken, it was not
+ * there, or the store heeds nothing: other bytes that read the same are sent, which are to be
+ * refused. So one request is enough where the probe has been written, and two are everywhere.
+ * @returns the answer that is neither, if there is one.
+ */
+export async function tryCondition(
+  store: StoreClient,
+  path: string,
+  leaveOut: number,
+): Promise<"heeded" | "ignored" | StoreAnswer> {
+  for (const text of [PROBE_TEXT, `${PROBE_TEXT}\n`]) {
+    const answer = await put(leaveOut, store, probeObject(path, text));
+    if (isThere(answer)) return "heeded";
+    if (!isSuccess(answer)) return answer;
+  }
+  return "ignored";
 }
 
 /** Writes an object that holds the token, and nothing else. @param key of the whole object. */
-export function writeChallenge(store: ProbedStore, key: string, token: string): Promise<Probed> {
+export function writeChallenge(store: StoreClient, key: string, token: string): Promise<Probed> {
   return writeSmall(store, { key, spareKey: null, body: encodeUtf8(token), contentType: "text/plain" }, 0);
 }
 
@@ -57,7 +80,7 @@ interface SmallObject {
 type Written = { ok: true } | { ok: false; answer: StoreAnswer; failure: Failure };
 
 /** Tries one manner after another, until the store takes one, or refuses for another reason. */
-async function writeSmall(store: ProbedStore, object: SmallObject, from: number): Promise<Probed> {
+async function writeSmall(store: StoreClient, object: SmallObject, from: number): Promise<Probed> {
   const all = async (): Promise<Probed> => {
     let first: Failure | null = null;
     for (const leaveOut of mannersFrom(from)) {
@@ -75,22 +98,22 @@ async function writeSmall(store: ProbedStore, object: SmallObject, from: number)
  * Creates the object. If it is there, it is written over, which proves more than the refusal. Where
  * that is forbidden:
  *
- * - After the condition was refused with 412, it has to be the same object: a store looks at the
+ * - After the condition was refused, it has to be the same object: a store looks at the
  *   condition only after it has let these credentials write.
  * - Otherwise it is written under its spare key: credentials that may only read get that 403, too.
  */
-async function writeIn(leaveOut: number, store: ProbedStore, object: SmallObject): Promise<Written> {
+async function writeIn(leaveOut: number, store: StoreClient, object: SmallObject): Promise<Written> {
   const { key, spareKey } = object;
-  const first = await put(leaveOut, store, object, key);
-  const isThere = isConditional(leaveOut) && hasStatus(first, 412);
-  const answer = isThere ? await put(leaveOut | LEFT_OUT.condition, store, object, key) : first;
+  const first = await put(leaveOut, store, object);
+  const isOccupied = isConditional(leaveOut) && isThere(first);
+  const answer = isOccupied ? await put(leaveOut | LEFT_OUT.condition, store, object) : first;
   if (isSuccess(answer)) return kept(answer, store, object, key);
   const isForbidden = forbidsOverwriting(answer);
-  if (!isForbidden && !(isThere && mayMeanHeader(answer))) return failed(answer);
+  if (!isForbidden && !(isOccupied && mayMeanHeader(answer))) return failed(answer);
   const { shown } = await within(LOOK_WAIT_MS, look(store, key, sentOf(object)), LATE_LOOK);
   if (shown === "absent") return failed(answer);
-  const isOurs = shown === "same" || (isThere && (shown === "hidden" || shown === "unknown"));
-  if (isForbidden && isOurs && (isThere || spareKey === null)) return { ok: true };
+  const isOurs = shown === "same" || (isOccupied && (shown === "hidden" || shown === "unknown"));
+  if (isForbidden && isOurs && (isOccupied || spareKey === null)) return { ok: true };
   if (spareKey === null) return failed(answer);
   const spare = await put(leaveOut, store, object, spareKey);
   return isSuccess(spare) ? kept(spare, store, object, spareKey) : failed(answer);
@@ -98,10 +121,10 @@ async function writeIn(leaveOut: number, store: ProbedStore, object: SmallObject
 
 /** 403 and 409, as stores say it of what is locked; 412, of what may be created only. */
 function forbidsOverwriting(answer: StoreAnswer): boolean {
-  return hasStatus(answer, 403) || hasStatus(answer, 409) || hasStatus(answer, 412);
+  return hasStatus(answer, 403) || hasStatus(answer, 409) || isThere(answer);
 }
 
-function put(leaveOut: number, store: ProbedStore, object: SmallObject, key: string): Promise<StoreAnswer> {
+function put(leaveOut: number, store: StoreClient, object: SmallObject, key = object.key): Promise<StoreAnswer> {
   const { body, contentType } = object;
   const { bytes, sha256, md5 } = sentOf(object);
   const request = { key, body, bytes, sha256, contentType, ...inManner(leaveOut, md5) };
@@ -113,7 +136,7 @@ function put(leaveOut: number, store: ProbedStore, object: SmallObject, key: str
  * looked at once: a store that shows nothing, or something else, does not keep it; one that shows
  * nothing to these credentials, or does not answer, is believed.
  */
-async function kept(answer: StoreAnswer, store: ProbedStore, object: SmallObject, key: string): Promise<Written> {
+async function kept(answer: StoreAnswer, store: StoreClient, object: SmallObject, key: string): Promise<Written> {
   const sent = sentOf(object);
   if (confirms(answer, sent)) return { ok: true };
   const seen = await within(LOOK_WAIT_MS, look(store, key, sent), LATE_LOOK);
@@ -152,8 +175,4 @@ export function writeFault(probed: Probed): string | null {
 function sentOf({ body }: SmallObject): SentObject {
   const hash = (name: string): string => createHash(name).update(body).digest("hex");
   return { bytes: body.length, sha256: hash("sha256"), md5: hash("md5") };
-}
-
-function hasStatus(answer: StoreAnswer, status: number): boolean {
-  return answer.kind === "answer" && answer.status === status;
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { PutRequest, StoreAnswer } from "../../../src/destinations/s3/object-store.ts";
-import { writeChallenge, writeFault, writeProbe } from "../../../src/destinations/s3/probe.ts";
+import type { PutRequest, StoreAnswer } from "../../../src/destinations/store/client.ts";
+import { writeChallenge, writeFault, writeProbe } from "../../../src/destinations/store/probe.ts";
 
 const accepted: StoreAnswer = {
   kind: "answer",

@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
-import { answerWords } from "../../../src/destinations/s3/answers.ts";
-import { ObjectStore, type StoreAnswer } from "../../../src/destinations/s3/object-store.ts";
-import { type Probed, writeProbe as write } from "../../../src/destinations/s3/probe.ts";
-import { compare, confirms, damageWords, type SentObject } from "../../../src/destinations/s3/stored.ts";
+import { ObjectStore } from "../../../src/destinations/s3/object-store.ts";
+import { answerWords } from "../../../src/destinations/store/answers.ts";
+import type { StoreAnswer } from "../../../src/destinations/store/client.ts";
+import { type Probed, writeProbe as write } from "../../../src/destinations/store/probe.ts";
+import { compare, confirms, damageWords, type SentObject } from "../../../src/destinations/store/stored.ts";
 import { platform } from "../../../src/platform.ts";
 import { destinationConf } from "../../support/runtime/api.ts";
 import { bucketControl } from "../../support/s3-control.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readStream } from "../../streams.ts";
 import { isSuccess } from "./answers.ts";
-import type { ObjectStore, StoreAnswer } from "./object-store.ts";
+import type { StoreAnswer, StoreClient } from "./client.ts";
 import { compare, type SentObject, type Shown } from "./stored.ts";
 
 /** How long the body of an object that is read back may take to come, in ms. */
@@ -18,13 +18,13 @@ export interface Seen {
  * Asks with HEAD what stands under a key. Where only its bytes tell, they are read back, no more
  * than were sent, and compared by their SHA-256.
  */
-export async function look(store: Pick<ObjectStore, "head" | "get">, key: string, sent: SentObject): Promise<Seen> {
+export async function look(store: Pick<StoreClient, "head" | "get">, key: string, sent: SentObject): Promise<Seen> {
   const answer = await store.head(key);
   const shown = compare(answer, sent);
   return shown === "lookalike" ? readBack(store, key, sent) : { shown, answer, by: "HEAD" };
 }
 
-async function readBack(store: Pick<ObjectStore, "get">, key: string, sent: SentObject): Promise<Seen> {
+async function readBack(store: Pick<StoreClient, "get">, key: string, sent: SentObject): Promise<Seen> {
   const { answer, body } = await store.get(key);
   // What the headers of a GET say, HEAD has said.
   if (!isSuccess(answer)) return { shown: unread(compare(answer, sent)), answer, by: "GET" };
