@@ -129,6 +129,18 @@ export const PATH: Lens = {
       : done({ ...parts, path: withoutOuterSlashes(text) }),
 };
 
+/** The end of a path whose beginning is mostly the same. A text with a slash is the whole path. */
+export function pathBelow(prefix: string): Lens {
+  return {
+    claims: [],
+    get: ({ path }) => {
+      const rest = path.slice(prefix.length);
+      return path.startsWith(prefix) && !rest.includes("/") ? rest : path;
+    },
+    set: (parts, text) => PATH.set(parts, text === "" || text.includes("/") ? text : prefix + text, none),
+  };
+}
+
 /**
  * A parameter. @param prefix stands before what is entered: a text that has a blank, or is the
  * whole value already, is taken as it is.

@@ -6,12 +6,16 @@ import type { Destination, DestinationKind, NetworkPlatform, OpenDestination, Pl
 import type { DestinationForm } from "./form.ts";
 import { gsForm } from "./gs/form.ts";
 import { gs } from "./gs/kind.ts";
+import { axiom } from "./receiver/axiom.ts";
+import { clickhouse } from "./receiver/clickhouse.ts";
 import { datadog } from "./receiver/datadog.ts";
 import { elastic } from "./receiver/elastic.ts";
 import { receiverForm } from "./receiver/form.ts";
 import { https } from "./receiver/https.ts";
 import { receiverKind } from "./receiver/kind.ts";
+import { loki } from "./receiver/loki.ts";
 import { newrelic } from "./receiver/newrelic.ts";
+import { otlp } from "./receiver/otlp.ts";
 import type { Receiver } from "./receiver/receiver.ts";
 import { splunkEvent, splunkRaw } from "./receiver/splunk.ts";
 import { sumo } from "./receiver/sumo.ts";
@@ -19,7 +23,10 @@ import { S3_FORMS } from "./s3/form.ts";
 import { s3 } from "./s3/kind.ts";
 
 /** Each takes the records of an object in one request; of one scheme, the first one that fits. */
-const RECEIVERS: readonly Receiver[] = [newrelic, https, elastic, datadog, splunkRaw, splunkEvent, sumo];
+const RECEIVERS: readonly Receiver[] = [
+  ...[newrelic, https, elastic, datadog, splunkRaw, splunkEvent, sumo],
+  ...[loki, otlp, clickhouse, axiom],
+];
 
 /** Every kind of destination. A new kind is a file and a line here. */
 export const KINDS: readonly DestinationKind[] = [

@@ -1,7 +1,7 @@
 /** What a store answered, as a job's error message says it. */
 export interface ToldAnswer {
   status: number;
-  /** Letters, digits and dots; null: none. */
+  /** Letters, digits, `_` and dots; null: none. */
   code: string | null;
   /** The region that the store says the bucket is in; null: it says none. */
   region: string | null;
@@ -10,7 +10,7 @@ export interface ToldAnswer {
 /** Of the error of a job or a test, what the store has said. null: the message names no answer. */
 export function answerIn(message: string | null): ToldAnswer | null {
   const match =
-    /\bHTTP (\d{3})(?: ([A-Za-z0-9]{1,64}(?:\.[A-Za-z0-9]{1,64})?)\b)?(?: \(region ([A-Za-z0-9_-]{1,64})\))?/.exec(
+    /\bHTTP (\d{3})(?: ([A-Za-z0-9_]{1,64}(?:\.[A-Za-z0-9]{1,64})?)\b)?(?: \(region ([A-Za-z0-9_-]{1,64})\))?/.exec(
       message ?? "",
     );
   if (match === null) return null;
@@ -56,12 +56,58 @@ const UNTRUSTED =
   "The endpoint's certificate is not trusted, has expired or is for another name. It needs one of a public authority. In local development, NODE_EXTRA_CA_CERTS=<file.pem> adds an authority of your own.";
 const UNKNOWN_HOST = "The endpoint's host name is not known. Check its spelling, and that public name servers know it.";
 
+const BLOCKED =
+  "Loki blocks ingestion for this tenant: its operator has set block_ingestion_until. Uploads go on when that is lifted.";
+const SPREAD =
+  "More comes than Loki's limits let pass. Raise ingestion_rate_mb and per_stream_rate_limit, or lower max_upload_bytes; uploads are retried.";
+const CLICKHOUSE_USER =
+  "ClickHouse does not let this user in. Check header_X-ClickHouse-User and header_X-ClickHouse-Key, and from where the user may connect.";
+const CLICKHOUSE_GRANT = "This user may not insert into the table. GRANT INSERT ON <database>.<table> TO <user>.";
+const CLICKHOUSE_TABLE = "There is no such table. Create it, or check database and table.";
+const CLICKHOUSE_ROW =
+  "ClickHouse cannot read a row into the columns of the table. Compare their types with those in the documentation.";
+const CLICKHOUSE_BUSY = "ClickHouse is too busy to insert. Look at its merges, memory and disks; uploads are retried.";
+
 /**
  * What to change, by the code of a store's refusal. Stores mean different things by one code; each
  * sentence names what they have been seen to mean.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
  */
 const BY_CODE: Readonly<Record<string, string>> = {
+  // Loki: loki.ts names them by its own metrics.
+  blocked_ingestion: BLOCKED,
+  greater_than_max_sample_age:
+    "Loki takes no records so old. Raise reject_old_samples_max_age, or set max-age-hours to what it is there, and send what is set aside again.",
+  line_too_long: "A line is longer than Loki takes. Raise max_line_size there, or ship fewer fields.",
+  missing_enforced_labels: "Loki wants labels that are not there. Add them with labels=<name>=<value>.",
+  per_stream_rate_limit: SPREAD,
+  rate_limited: SPREAD,
+  stream_limit: "Loki takes no more streams. Raise max_global_streams_per_user, or split the job by a filter.",
+  too_far_behind:
+    "Loki has records of this stream that are more than an hour newer. Set shard_streams.time_sharding_enabled there, or give what comes late a label of its own.",
+  too_far_in_future: "The time of a record is ahead of Loki's clock. Check the clock of what sends the events.",
+  // ClickHouse, by the names of its exceptions.
+  ACCESS_DENIED: CLICKHOUSE_GRANT,
+  AUTHENTICATION_FAILED: CLICKHOUSE_USER,
+  CANNOT_CONVERT_TYPE: CLICKHOUSE_ROW,
+  CANNOT_PARSE_DATETIME: CLICKHOUSE_ROW,
+  CANNOT_PARSE_INPUT_ASSERTION_FAILED: CLICKHOUSE_ROW,
+  CANNOT_PARSE_TEXT: CLICKHOUSE_ROW,
+  INCORRECT_DATA: CLICKHOUSE_ROW,
+  IP_ADDRESS_NOT_ALLOWED: CLICKHOUSE_USER,
+  MEMORY_LIMIT_EXCEEDED: CLICKHOUSE_BUSY,
+  NOT_ENOUGH_SPACE: CLICKHOUSE_BUSY,
+  READONLY: CLICKHOUSE_GRANT,
+  REQUIRED_PASSWORD: CLICKHOUSE_USER,
+  TOO_MANY_PARTS: CLICKHOUSE_BUSY,
+  TOO_MANY_SIMULTANEOUS_QUERIES: CLICKHOUSE_BUSY,
+  TYPE_MISMATCH: CLICKHOUSE_ROW,
+  UNKNOWN_DATABASE: CLICKHOUSE_TABLE,
+  UNKNOWN_TABLE: CLICKHOUSE_TABLE,
+  UNKNOWN_USER: CLICKHOUSE_USER,
+  VIOLATED_CONSTRAINT: "A row violates a constraint of the table. It is set aside, and can be sent again.",
+  WRONG_PASSWORD: CLICKHOUSE_USER,
+  // Stores that speak S3.
   // Garage answers so to a wrong secret, where others say SignatureDoesNotMatch.
   AccessDenied: RIGHTS,
   AccountProblem: UNPAID,
@@ -207,6 +253,7 @@ const OF_CODE: Readonly<Record<string, string>> = { ...BY_CODE, ...BY_AZURE_CODE
 
 /** The same by status, where there is no code or none that says more. */
 const BY_STATUS: Readonly<Record<number, string>> = {
+  260: BLOCKED,
   401: "The store does not know the key, or its secret is wrong. Enter both again.",
   402: UNPAID,
   403: RIGHTS,
@@ -238,6 +285,18 @@ const BY_WORDS: readonly (readonly [RegExp, string])[] = [
     /but the object is not there|the store keeps|does not show/,
     "The endpoint does not keep what it is sent. Check that it is the store's own.",
   ],
+  [
+    /but (?:records were rejected|events failed)/,
+    "The receiver has rejected records without saying which: all of their upload are set aside. Look at its own log, or at its dataset, for why.",
+  ],
+  [
+    /but not (?:as an OTLP receiver answers|the empty answer of an insert|how many events|what became of each)/,
+    "Something else answers there, maybe a proxy or a login page. Check host and path.",
+  ],
+  [
+    /older than the|further ahead than the/,
+    "The receiver would drop these records for their time. They are set aside, and a replay can send them elsewhere.",
+  ],
   [/certificate/, UNTRUSTED],
   [/host name/, UNKNOWN_HOST],
   [
@@ -258,8 +317,14 @@ const BY_WORDS: readonly (readonly [RegExp, string])[] = [
  */
 export function remedyFor(message: string | null): string | null {
   const answer = answerIn(message);
-  if (answer !== null && (answer.status < 200 || answer.status > 299)) return remedyOf(answer);
+  if (answer !== null && isRefusal(answer)) return remedyOf(answer);
   return BY_WORDS.find(([words]) => words.test(message ?? ""))?.[1] ?? null;
+}
+
+/** Some receivers refuse with what is a success elsewhere. */
+function isRefusal({ status, code }: ToldAnswer): boolean {
+  const isSuccess = status >= 200 && status < 300;
+  return !isSuccess || BY_STATUS[status] !== undefined || (code !== null && Object.hasOwn(BY_CODE, code));
 }
 
 function remedyOf({ status, code, region }: ToldAnswer): string {

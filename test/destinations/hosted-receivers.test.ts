@@ -61,6 +61,7 @@ const answer = (status: number, text = ""): ReceiverAnswer => ({
   text,
   headers: new Headers(),
   retryAfterS: 7,
+  atMs: 0,
 });
 
 /** The vendor's documented strings, with its own examples in their places. */

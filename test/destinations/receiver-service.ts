@@ -26,6 +26,8 @@ export interface ReceiverFixture {
    * too long.
    */
   recordBytes: number | null;
+  /** Statuses below 500 after which it may have taken some of a body. */
+  partialAt?: readonly number[];
 }
 
 /**

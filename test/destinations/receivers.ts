@@ -2,6 +2,7 @@
  * One fixture for each kind of receiver, for their contract suite. A new kind is a line in
  * RECEIVERS.
  */
+import { DATABASES } from "./database-receivers.ts";
 import { HOSTED } from "./hosted-receivers.ts";
 import { SECRETS } from "./kinds.ts";
 import { asked, marksIn, POISON, type ReceiverFixture, type ReceiverService } from "./receiver-service.ts";
@@ -51,6 +52,7 @@ function bulk(): ReceiverService {
 }
 
 export const RECEIVERS: { readonly [name: string]: ReceiverFixture } = {
+  ...DATABASES,
   ...HOSTED,
   https: {
     conf: `https://logs.example/in?header_Authorization=Bearer%20${SECRETS[0]}&team=a&x-token=${SECRETS[1]}`,

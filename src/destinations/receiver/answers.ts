@@ -35,6 +35,16 @@ export function failureOf(answer: ReceiverAnswer, code: string | number | null =
   return { kind: OF_THE_BODY.has(status) ? "refused" : "misconfigured", ...said };
 }
 
+/** An answer of success that does not say what a success has to: whether it is one is unknown. */
+export function unclear(answer: ReceiverAnswer, what: string): Verdict {
+  const said = `${words(answer)}, but not ${what}`;
+  return {
+    kind: "failed",
+    error: { kind: "busy", words: said, retryAfterS: answer.retryAfterS, cause: "not_kept" },
+    mayBeThere: true,
+  };
+}
+
 /** A JSON body, bounded and unchecked; undefined: it is none. */
 export function jsonOf({ text }: Pick<ReceiverAnswer, "text">): unknown {
   try {

@@ -25,15 +25,24 @@ const SPARE = 0.8;
  * @param lines NDJSON, one record each.
  * @param id of the object.
  * @param name the receiver's, for people.
+ * @param from the number of the first of these lines in the object.
  */
-export function buildBody(lines: readonly string[], id: string, form: BodyForm, name: string, nowMs: number): Built {
+export function buildBody(
+  lines: readonly string[],
+  id: string,
+  form: BodyForm,
+  name: string,
+  nowMs: number,
+  from = 0,
+): Built {
   const { limits, frame } = form;
   const oldestMs = limits.maxAgeMs === null ? Number.NEGATIVE_INFINITY : nowMs - limits.maxAgeMs;
   const refused: { record: number; words: string }[] = [];
   const groups = new Map<string, { texts: string[]; records: number[] }>();
   let bytes = frame.open.length + frame.close.length;
   let lineBytes = 0;
-  for (const [number, line] of lines.entries()) {
+  for (const [index, line] of lines.entries()) {
+    const number = from + index;
     const record = readRecord(line);
     if (record === null) return { kind: "unreadable" };
     lineBytes += utf8Length(line) + 1;
@@ -42,10 +51,11 @@ export function buildBody(lines: readonly string[], id: string, form: BodyForm, 
       refused.push({ record: number, words: entry.refused });
       continue;
     }
-    const { group, text } = entry;
+    const { group, text, bytes: counted } = entry;
     const size = utf8Length(text);
-    if (size > limits.entryBytes) {
-      refused.push({ record: number, words: `a record of ${size} bytes; ${name} takes ${limits.entryBytes}` });
+    const limited = counted ?? size;
+    if (limited > limits.entryBytes) {
+      refused.push({ record: number, words: `a record of ${limited} bytes; ${name} takes ${limits.entryBytes}` });
     } else if (record.timeMs > 0 && record.timeMs < oldestMs) {
       const hours = (limits.maxAgeMs ?? 0) / 3_600_000;
       refused.push({ record: number, words: `older than the ${hours} hours that ${name} takes` });

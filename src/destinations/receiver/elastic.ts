@@ -1,4 +1,4 @@
-import { failureOf, jsonOf, judgeByStatus, words } from "./answers.ts";
+import { failureOf, jsonOf, judgeByStatus, unclear, words } from "./answers.ts";
 import { host, path, secretHeader, text } from "./form.ts";
 import type { Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
 import { testLine, withTime } from "./records.ts";
@@ -63,15 +63,7 @@ function judge(answer: ReceiverAnswer, count: number): Verdict {
   const said = jsonOf(answer);
   const items = listOf(said, "items");
   // A proxy's page, or an answer that was cut off: nothing is known of any record.
-  if (items === null || items.length !== count) {
-    const error = {
-      kind: "busy",
-      words: `${words(answer)}, but not what became of each record`,
-      retryAfterS: null,
-      cause: "not_kept",
-    } as const;
-    return { kind: "failed", error, mayBeThere: true };
-  }
+  if (items === null || items.length !== count) return unclear(answer, "what became of each record");
   const again: number[] = [];
   const refused: { entry: number; words: string }[] = [];
   let first: { status: number; type: string | null } | null = null;

@@ -52,7 +52,7 @@ export function hostOf(authority: string): string {
   return URL.canParse(`https://${authority}`) ? new URL(`https://${authority}`).hostname : "";
 }
 
-type Words = Partial<Pick<FormField, "label" | "hint" | "missing" | "initial" | "choices" | "isSecret">>;
+type Words = Partial<Pick<FormField, "at" | "label" | "hint" | "missing" | "initial" | "choices" | "isSecret">>;
 
 const HEADERS: FormField = {
   name: "headers",

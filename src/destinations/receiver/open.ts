@@ -7,7 +7,7 @@ import type { Failure } from "../failure.ts";
 import { retryAfter } from "../retry-after.ts";
 import { buildBody, linesOf } from "./body.ts";
 import type { BodyForm, Receiver, ReceiverAnswer, ReceiverDestination, Verdict } from "./receiver.ts";
-import { bodyOf, headOf, NDJSON_TYPE, partly, tooMuch, UNREADABLE } from "./request.ts";
+import { bodyOf, headOf, NDJSON_TYPE, partly, type SentBody, tooMuch, unreadable } from "./request.ts";
 
 /** Time for an answer, in ms; the slowest upload, in bytes a ms; and the longest time, in ms. */
 const ANSWER_MS = 60_000;
@@ -55,12 +55,63 @@ async function write(object: FixedObject, body: () => Uint8Array | Body, sender:
     return outcomeOf(verdict, object, sender, (entry) => entry);
   }
   const lines = await contentLines(body());
-  const built = lines === null ? UNREADABLE : bodyOf(lines, id, receiver, form, sender.nowMs());
+  const built = lines === null ? unreadable(receiver) : bodyOf(lines, id, receiver, form, sender.nowMs());
   if (built.kind !== "body") return built;
-  const packed = new Uint8Array(gzipSync(built.text));
-  const verdict = await sender.send(id, packed, packed.length, form.contentType, built.records.length);
-  return outcomeOf(verdict, object, sender, (entry) => built.records[entry]);
+  const verdict = await sender.sendBody(id, built);
+  const outcome = await outcomeOf(verdict, object, sender, (entry) => built.records[entry]);
+  const isInDoubt = outcome.kind === "failed" && outcome.error.kind === "refused" && outcome.mayBeThere === true;
+  const canFind = isInDoubt && receiver.tellsRepeats && lines !== null && lines.length > 1;
+  return canFind ? findRefused(lines, id, sender, form) : outcome;
 }
+
+/** Requests that one write may take to find the records that are refused. */
+const SEARCH_REQUESTS = 64;
+
+/**
+ * Of a body that was refused while some of it was taken, sends the halves, and of a half that is
+ * refused its halves. A record keeps its id, so that a receiver can tell that it has it. What is
+ * not found within the bound is refused without being named.
+ */
+async function findRefused(
+  lines: readonly string[],
+  id: string,
+  sender: Sender,
+  form: BodyForm,
+): Promise<WriteOutcome> {
+  const halves = (from: number, until: number): [number, number][] => {
+    const middle = Math.ceil((from + until) / 2);
+    return [
+      [middle, until],
+      [from, middle],
+    ];
+  };
+  const open = halves(0, lines.length);
+  const refused: { record: number; words: string }[] = [];
+  let words = "";
+  for (let requests = 0; open.length > 0 && requests < SEARCH_REQUESTS; requests++) {
+    const [from, until] = open.pop() as [number, number];
+    const part = lines.slice(from, until);
+    const built = buildBody(part, id, form, sender.receiver.name, sender.nowMs(), from);
+    // The whole was built a moment ago: only the clock has moved.
+    if (built.kind !== "body") return { kind: "failed", error: NOT_FOUND_OUT, mayBeThere: true };
+    const verdict = await sender.sendBody(id, built);
+    if (verdict.kind === "taken") continue;
+    const error = verdict.error ?? NOT_FOUND_OUT;
+    if (error.kind !== "refused") return { kind: "failed", error, mayBeThere: true };
+    words = error.words;
+    if (part.length === 1) refused.push({ record: from, words });
+    else open.push(...halves(from, until));
+  }
+  const records = open.reduce((sum, [from, until]) => sum + until - from, 0);
+  return partly({ isSent: true, refused, unnamed: records === 0 ? null : { records, words } });
+}
+
+const NOT_FOUND_OUT: Failure = {
+  kind: "busy",
+  words: "it could not be found out which records were taken",
+  retryAfterS: null,
+  cause: "internal",
+};
 
 /**
  * What a verdict means for an object. A body that is refused as a whole goes on as halves, until
@@ -165,13 +216,17 @@ class Sender {
       if (built.kind !== "body") throw new Error("a test record does not fit a body");
       text = built.text;
     }
-    const packed = new Uint8Array(gzipSync(text));
-    const type = this.form?.contentType ?? NDJSON_TYPE;
-    return within(PROBE_MS, this.send(id, packed, packed.length, type, 1), lost("timeout"));
+    return within(PROBE_MS, this.sendBody(id, { text, records: [0] }), lost("timeout"));
   }
 
   async whyUnreachable(): Promise<string | null> {
     return within(WHY_MS, whyUnreachable(this.#destination.endpoint, this.#platform), null);
+  }
+
+  /** One request with a body that was built. */
+  async sendBody(id: string, { text, records }: Pick<SentBody, "text" | "records">): Promise<Verdict> {
+    const packed = new Uint8Array(gzipSync(text));
+    return this.send(id, packed, packed.length, this.form?.contentType ?? NDJSON_TYPE, records.length);
   }
 
   /** One request. @param packed gzip. @param count of the entries in it. Never throws. */
@@ -197,7 +252,8 @@ class Sender {
   async #answer({ status, headers, body }: Response): Promise<ReceiverAnswer> {
     const { bytes } = await readStream(body, { maxBytes: ANSWER_MAX_BYTES, ms: ANSWER_BODY_MS });
     const text = new TextDecoder().decode(bytes);
-    return { status, headers, text, retryAfterS: retryAfter(headers.get("retry-after"), this.#platform.now()) };
+    const atMs = this.#platform.now();
+    return { status, headers, text, retryAfterS: retryAfter(headers.get("retry-after"), atMs), atMs };
   }
 }
 

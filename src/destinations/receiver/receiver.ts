@@ -25,6 +25,11 @@ export interface Receiver {
   /** As in `Repeats`: by what a repeat is told. */
   readonly id: string;
   /**
+   * true: what it has, and gets again with the same id, is there once. So a body that it refused
+   * while it took some of it may be sent again in halves.
+   */
+  readonly tellsRepeats?: true;
+  /**
    * What a job that ships there keeps to. Its limits are those of an object as it is cut, so that
    * one body holds it: those of the body, less what its form adds.
    */
@@ -98,8 +103,11 @@ export interface BodyForm {
 }
 
 export type Entry =
-  /** `group`: how the group begins that it belongs to; "": there is one group without a text. */
-  | { group: string; text: string }
+  /**
+   * `group`: how the group begins that it belongs to; "": there is one group without a text.
+   * `bytes`: what counts against the limit of an entry, in UTF-8; absent: its text.
+   */
+  | { group: string; text: string; bytes?: number }
   /** The receiver would not keep all of the record: in words, what it has and what it takes. */
   | { refused: string };
 
@@ -130,14 +138,18 @@ export interface ReceiverAnswer {
   headers: Headers;
   /** The beginning of its body: at most 1 MiB. */
   text: string;
+  /** From `Retry-After`. */
   retryAfterS: number | null;
+  /** When it came, in ms since the epoch. */
+  atMs: number;
 }
 
 export type Verdict =
   | { kind: "taken" }
   /**
    * `mayBeThere`: some or all of it may have been taken. `entry`: the one that it was refused for,
-   * where the answer names it; those before it may have been taken.
+   * where the answer names it; those before it may have been taken. Where none is named and
+   * it tells repeats, that is found out.
    */
   | { kind: "failed"; error: Failure; mayBeThere: boolean; entry?: number }
   /** Entries by their place in the body. */

@@ -66,10 +66,11 @@ function isText(value: unknown): value is string | number {
 }
 
 /** The members of an object; none of what is no object. */
-function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+export function objectOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }
 
-function listOf(value: unknown): Readonly<Record<string, unknown>>[] {
+/** The members of a list; none of what is no list. */
+export function listOf(value: unknown): Readonly<Record<string, unknown>>[] {
   return Array.isArray(value) ? value.map(objectOf) : [];
 }

@@ -42,12 +42,11 @@ export function partly(leftover: Partial<Extract<WriteOutcome, { kind: "partly" 
 /** `records`: the number of the record that each entry is. */
 export type SentBody = { kind: "body"; text: string; records: readonly number[] };
 
-/** Of an object that is no text. */
-export const UNREADABLE: WriteOutcome = {
-  kind: "failed",
-  error: { kind: "refused", words: "holds what is no NDJSON record, as this receiver needs", cause: "configuration" },
-  mayBeThere: false,
-};
+/** Of an object that is no text of records. */
+export function unreadable({ name }: Pick<Receiver, "name">): WriteOutcome {
+  const words = `holds what is no NDJSON record, as ${name} needs`;
+  return { kind: "failed", error: { kind: "refused", words, cause: "configuration" }, mayBeThere: false };
+}
 
 /**
  * The body of lines, or why they are not sent as one. Pure.
@@ -56,16 +55,16 @@ export const UNREADABLE: WriteOutcome = {
 export function bodyOf(
   lines: readonly string[],
   id: string,
-  { name }: Pick<Receiver, "name">,
+  receiver: Pick<Receiver, "name">,
   form: BodyForm,
   nowMs: number,
 ): SentBody | WriteOutcome {
-  const built = buildBody(lines, id, form, name, nowMs);
+  const built = buildBody(lines, id, form, receiver.name, nowMs);
   switch (built.kind) {
     case "body":
       return built;
     case "unreadable":
-      return UNREADABLE;
+      return unreadable(receiver);
     case "too_large":
       return { kind: "divide", records: built.records, bytes: built.bytes, why: null };
     case "refused": {
