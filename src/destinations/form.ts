@@ -40,7 +40,9 @@ export interface FormField {
   readonly at: Lens;
   /** Never shown, not even in part. */
   readonly isSecret?: boolean;
-  /** Lines of text; whether something holds (`true`, or ""); the path of objects, with placeholders. */
+  /**
+   * Lines of text; whether something holds (`true`, or ""); the path of objects, with placeholders.
+   */
   readonly kind?: "lines" | "check" | "path";
   /** What may be chosen; absent: any text. */
   readonly choices?: readonly { value: string; label: string }[];

@@ -126,8 +126,16 @@ export function formsOf(group: DestinationForm["group"]): DestinationForm[] {
 
 /** The groups of kinds, as they are offered. */
 export const GROUPS = [
-  { group: "store", title: "Stores", words: "Compressed objects in a bucket, which can be replayed from." },
-  { group: "receiver", title: "Receivers", words: "A request for each batch, to a service that takes logs." },
+  {
+    group: "store",
+    title: "Stores",
+    words: "Compressed objects in a bucket, each record exactly once. They can be searched and replayed.",
+  },
+  {
+    group: "receiver",
+    title: "Receivers",
+    words: "A request for each batch, each record at least once. What was sent cannot be read back.",
+  },
 ] as const;
 
 /** What a destination promises, in one line. */

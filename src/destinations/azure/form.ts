@@ -4,7 +4,9 @@ import { type DestinationForm, furtherParameters, type Lens, PATH } from "../for
 import { STORE_PATH } from "../store/fields.ts";
 import { SIGNATURE } from "./sas.ts";
 
-/** Segments of a path before that of the blobs: the container, behind its account on a local server. */
+/**
+ * Segments of a path before that of the blobs: the container, behind its account on a local server.
+ */
 function depthOf(authority: string): number {
   const host = authority.replace(/:\d+$/, "");
   return isLocalHost(host) && !/^[a-z0-9]+\.(?:.+\.)?localhost$/.test(host) ? 2 : 1;

@@ -153,7 +153,7 @@ function view(page: PageContext, kept: Kept, entry: DestinationEntry, faults: En
             <Guarantee terms={requireForm(entry).terms} />
           </p>
           <p class="quiet">
-            <WhatTestDoes entry={entry} /> You can delete it.
+            <WhatTestDoes entry={entry} />
           </p>
           <div class="actions">
             <button type="submit" name="do" value="continue" class="primary">
@@ -190,6 +190,7 @@ export const WhatTestDoes: FC<{ entry: DestinationEntry }> = ({ entry }) =>
   requireForm(entry).group === "store" ? (
     <>
       The test writes a small object, <code>test.txt.gz</code>, below the path, with <code>00010101</code> as the date.
+      You can delete it.
     </>
   ) : (
     <>The test sends one small record.</>

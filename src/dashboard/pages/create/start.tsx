@@ -52,7 +52,7 @@ export async function showStart(page: PageContext): Promise<View> {
         </Notice>
       ),
       <Panel id="begin" title="Choose a destination">
-        <p>A job ships the trace events of your functions to one destination.</p>
+        <p>A job ships the trace events of your functions to one destination. For several, create a job each.</p>
         {localEntry(config) !== null && (
           <div class="choices">
             <Choice viewer={viewer} kind="local" name="Local bucket" label="Use the local bucket">
