@@ -65,6 +65,8 @@ const runtime: TestProjectInlineConfiguration = {
           SECRETS_KEY_PREVIOUS: "",
           ALLOW_LOOPBACK_DESTINATIONS: "true",
           OBJSTORE_ENDPOINT: inject("s3Url"),
+          // A bucket, nothing, and a queue.
+          DESTINATION_BINDINGS: "TRACES, GONE, EVENTS",
           SELF_NAME: "logship",
           DEFAULT_SCRIPT_NAME: "unnamed",
           PREVIEW_RECENT: "true",

@@ -7,7 +7,8 @@ import type { OwedToJob } from "../debts/debt-rows.ts";
 import { owedIfAny } from "../debts/debt-store.ts";
 import { chainStatus } from "../delivery/chain.ts";
 import type { LogStatus } from "../delivery/types.ts";
-import { maskDestination } from "../destinations/parse.ts";
+import { termsOf } from "../destinations/kinds.ts";
+import { maskDestination, parsePlace } from "../destinations/parse.ts";
 import { outboxStatus } from "../intake/outboxes.ts";
 import { datasetBelow, spareKeys } from "../job/schema.ts";
 import { destinationPurpose, unseal } from "../job/secrets.ts";
@@ -76,9 +77,24 @@ export async function presentJob(
           : status === undefined
             ? SILENT
             : (status?.errorMessage ?? null),
+    // Clients of the vendor's path compare what they read with what they know.
+    ...(pathName(c) === "logship" && { guarantee: guaranteeOf(conf, config) }),
     time_created: isoTime(job.createdMs),
     time_modified: isoTime(job.modifiedMs),
   };
+}
+
+/** What a job's destination promises, in words; null: that cannot be read. */
+function guaranteeOf(conf: string | null, { destinations }: Config): string | null {
+  const place = conf === null ? null : parsePlace(conf, destinations);
+  if (!place?.ok) return null;
+  const { repeats } = termsOf(place.value);
+  return repeats.once ? "once" : `at least once, id: ${repeats.id}`;
+}
+
+/** The same of a stored job. */
+export function guaranteeOfJob({ config: { destination } }: StoredJob, config: Config): string | null {
+  return guaranteeOf(unseal(destination, destinationPurpose(config.accountId), config.keys), config);
 }
 
 /**

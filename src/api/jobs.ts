@@ -35,6 +35,7 @@ import {
 } from "./docs/jobs.ts";
 import { isoTime, listed, type Message, success } from "./envelope.ts";
 import {
+  guaranteeOfJob,
   logStatus,
   oldestOutside,
   owedTo,
@@ -104,12 +105,13 @@ async function deleteJob(c: AppContext): Promise<Response> {
   return success(c, { id });
 }
 
-async function readLedger(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
-  const { config } = await requireJob(c);
-  const status = await logStatus(c.env, config.id, undefined);
+async function readLedger(c: AppContext, config: Config, platform: Platform): Promise<Response> {
+  const job = await requireJob(c);
+  const { id } = job.config;
+  const status = await logStatus(c.env, id, undefined);
   if (status === undefined) throw unavailable(SILENT);
   if (status === null) throw unavailable(UNCONFIRMED);
-  const owed = await owedTo(c.env, config.id);
+  const owed = await owedTo(c.env, id);
   if (owed === undefined) throw unavailable(SILENT_DEBTS);
   const oldest = status.oldestPendingTakenMs;
   return success(c, {
@@ -124,6 +126,8 @@ async function readLedger(c: AppContext, _config: Config, platform: Platform): P
       records: owed?.records ?? 0,
       oldest: isoTime(owed?.oldestTakenMs ?? null),
     },
+    guarantee: guaranteeOfJob(job, config),
+    resent_in_doubt: status.resentInDoubt ?? 0,
   });
 }
 

@@ -1,7 +1,7 @@
 import { Chunks } from "./chunks.ts";
 import type { LogState } from "./log-state.ts";
 import { entryOf } from "./object-entry.ts";
-import type { ObjectRow } from "./rows.ts";
+import { DOUBT, type ObjectRow } from "./rows.ts";
 import type { AsideObject } from "./types.ts";
 
 /**
@@ -56,7 +56,8 @@ export class AsideObjects {
     if (row === null) return null;
     const key = this.#state.keyOf(row, row.name);
     this.#sql.exec(
-      "UPDATE object SET state = 'waiting', key = ?, attempts = 0, next_attempt_ms = ?, doubtful = iif(doubtful = 1, 1, 2), error = NULL, aside_ms = NULL WHERE number = ?",
+      `UPDATE object SET state = 'waiting', key = ?, attempts = 0, next_attempt_ms = ?,
+         doubtful = iif(doubtful = ${DOUBT.none}, ${DOUBT.resent}, doubtful), error = NULL, aside_ms = NULL WHERE number = ?`,
       key,
       nowMs,
       number,

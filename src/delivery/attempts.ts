@@ -1,5 +1,5 @@
 import { concat } from "../bytes.ts";
-import type { Destination, OpenDestination, Parsed, WriteOutcome } from "../destinations/destination.ts";
+import type { Destination, OpenDestination, Origin, Parsed, WriteOutcome } from "../destinations/destination.ts";
 import type { Failure } from "../destinations/failure.ts";
 import { openDestination, termsOf } from "../destinations/kinds.ts";
 import type { JobConfig } from "../job/config.ts";
@@ -82,7 +82,8 @@ export class Attempts {
     // then.
     if (!termsOf(destination).repeats.once) objects.markSending(object, state);
     const { content_type: contentType, raw_bytes: rawBytes } = object;
-    return this.#open.destination.write({ ...object, contentType, rawBytes }, body, {
+    const origin: Origin | null = object.origin === null ? null : JSON.parse(object.origin);
+    return this.#open.destination.write({ ...object, contentType, rawBytes, origin }, body, {
       doubtful: object.doubtful !== 0,
       leaveOut: state.leftOut(),
     });
@@ -157,7 +158,9 @@ export class Attempts {
   /** What was taken of an object is delivered; what was not goes on, or is set aside, by itself. */
   #takePartly(object: ObjectRow, outcome: TakenPartly, now: number): UploadEnd {
     const { state, objects } = this.#host;
-    const { error } = outcome;
+    // What is to be sent again waits, whatever it failed on: at once would be without an end.
+    const error: Failure | null =
+      outcome.error?.kind === "refused" ? { ...outcome.error, kind: "busy", retryAfterS: null } : outcome.error;
     const delay = error === null ? null : disposition(error, object.attempts + 1, platform.random());
     const parts = objects.takeApart(object, outcome, now);
     if (parts === null) return endOf("superseded", outcome);
@@ -177,7 +180,7 @@ export class Attempts {
     const forObject = disposition(error, object.attempts + 1, platform.random());
     const words = failureWords(error, forObject.do);
     const ended = (counts: boolean) => endOf(counts ? forObject.do : "superseded", { kind: "failed", error });
-    if (forObject.do === "set_aside") return ended(objects.markSetAside(object, words, now));
+    if (forObject.do === "set_aside") return ended(objects.markSetAside(object, words, now, mayBeThere));
     if (!objects.markFailed(object, words, now + forObject.delayMs, mayBeThere)) return ended(false);
     // One object that keeps failing alone is no outage: the others do not wait for it.
     const failures = objects.countFailing(state.requireRow().failures + 1);

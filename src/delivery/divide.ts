@@ -1,6 +1,6 @@
 import { constants, inflateRawSync } from "node:zlib";
 import { concat } from "../bytes.ts";
-import type { Leftover } from "../destinations/destination.ts";
+import type { Leftover, Origin } from "../destinations/destination.ts";
 import { FRAGMENT_MAX_RAW_BYTES } from "../limits.ts";
 import type { Encoder } from "../object/encoder.ts";
 import { encoderOf } from "../object/encoders.ts";
@@ -8,7 +8,7 @@ import { deflateFragment } from "../object/fragment.ts";
 import { contentOf, memberHead } from "../object/gzip.ts";
 import { NDJSON } from "../output/format.ts";
 import { type CutInto, fixObject } from "./cut.ts";
-import type { BatchRow, ObjectRow } from "./rows.ts";
+import { type BatchRow, DOUBT, type ObjectRow } from "./rows.ts";
 
 /**
  * An object that goes on as several: a receiver takes less in one request than a store in one
@@ -17,9 +17,21 @@ import type { BatchRow, ObjectRow } from "./rows.ts";
  * What is here belongs into a transaction of its caller.
  */
 
-/** Whether an object can be taken apart: lines, without a text around them. */
-export function isDivisible({ content_type, head }: ObjectRow): boolean {
-  return content_type === encoderOf(NDJSON).contentType && head.byteLength === EMPTY_HEAD_BYTES;
+/**
+ * Whether an object can be taken apart: a line a record, without a text around them. Of one that
+ * has more lines, some are there, and no part would know how many of its own.
+ */
+export function isDivisible(object: ObjectRow, into: CutInto): boolean {
+  const { content_type, head, records } = object;
+  const areLines = content_type === encoderOf(NDJSON).contentType && head.byteLength === EMPTY_HEAD_BYTES;
+  return areLines && countLines(object, into) === records;
+}
+
+/** The lines of an object that is NDJSON. */
+export function countLines(object: ObjectRow, into: CutInto): number {
+  let lines = 0;
+  for (const _line of linesOf(object, into)) lines += 1;
+  return lines;
 }
 
 const EMPTY_HEAD_BYTES = memberHead(new Uint8Array()).length;
@@ -33,14 +45,15 @@ export function divide(
 ): void {
   let part: Part | null = null;
   const end = (): void => {
-    if (part !== null) inherit(object, part.fix(nowMs), into);
+    if (part !== null) inherit(object, part, nowMs, into);
     part = null;
   };
+  const places = placesOf(object);
   for (const line of linesOf(object, into)) {
     const bytes = line.length;
     if (part !== null && (part.records >= most.records || part.rawBytes + bytes > most.bytes)) end();
     part ??= new Part(object, into);
-    part.add(line);
+    part.add(line, next(places));
   }
   end();
   drop(object, into);
@@ -68,15 +81,17 @@ export function takeApart(object: ObjectRow, left: Leftover, nowMs: number, into
   const aside = new Map<string, Part>();
   let whole: Part | null = left.unnamed === null ? null : new Part(object, into);
   let number = 0;
+  const places = placesOf(object);
   for (const line of linesOf(object, into)) {
+    const place = next(places);
     const words = refused.get(number);
     if (words !== undefined) {
       const part = aside.get(words) ?? new Part(object, into);
       aside.set(words, part);
-      part.add(line);
-    } else if (again.has(number)) waiting.add(line);
+      part.add(line, place);
+    } else if (again.has(number)) waiting.add(line, place);
     // Which of the others were refused is unknown: all of them are kept.
-    else whole?.add(line);
+    else whole?.add(line, place);
     number += 1;
   }
   const parts = [...aside].map(([words, part]) => ({ words, part, records: part.records }));
@@ -87,11 +102,13 @@ export function takeApart(object: ObjectRow, left: Leftover, nowMs: number, into
   const kept = parts.reduce((sum, { records }) => sum + records, waiting.records);
   const taken: Taken = { delivered: object.records - kept, waiting: [], aside: [] };
   const shares = waiting.records > 0 ? [waiting] : [];
-  const doubtful = left.mayBeThere ? 1 : object.doubtful;
-  for (const part of shares) taken.waiting.push(inherit({ ...object, doubtful }, part.fix(nowMs), into));
+  const doubtful = left.mayBeThere ? DOUBT.unanswered : object.doubtful;
+  for (const part of shares) taken.waiting.push(inherit({ ...object, doubtful }, part, nowMs, into));
   for (const { part, words, records } of parts) {
-    const number = inherit(object, part.fix(nowMs), into);
-    into.sql.exec("UPDATE object SET records = ? WHERE number = ?", records, number);
+    const { records: lines } = part;
+    const number = inherit(object, part, nowMs, into);
+    if (records < lines)
+      into.sql.exec("UPDATE object SET records = ?, doubtful = ? WHERE number = ?", records, DOUBT.partly, number);
     taken.aside.push({ number, records, words });
   }
   if (taken.delivered <= 0) drop(object, into);
@@ -99,10 +116,35 @@ export function takeApart(object: ObjectRow, left: Leftover, nowMs: number, into
   return taken;
 }
 
-/** What is known of an object holds for what comes of it: it may be there, and is of its day. */
-function inherit({ far, attempts, doubtful }: ObjectRow, number: number, { sql }: CutInto): number {
-  sql.exec("UPDATE object SET far = ?, attempts = ?, doubtful = ? WHERE number = ?", far, attempts, doubtful, number);
+/**
+ * An object of records of another. What is known of that one holds for it: it may be there, and is
+ * of its day. @returns its number.
+ */
+function inherit({ far, attempts, doubtful }: ObjectRow, part: Part, nowMs: number, into: CutInto): number {
+  const number = part.fix(nowMs);
+  into.sql.exec(
+    "UPDATE object SET far = ?, attempts = ?, doubtful = ?, origin = ? WHERE number = ?",
+    far,
+    attempts,
+    doubtful,
+    JSON.stringify(part.origin),
+    number,
+  );
   return number;
+}
+
+/** Where a record was first: the name of its object, and its number there. */
+type FirstPlace = readonly [name: string, number: number];
+
+/** Of an object's records, in order, where each was first. */
+function* placesOf({ name, origin }: ObjectRow): Generator<FirstPlace, never> {
+  const runs: Origin = origin === null ? [] : JSON.parse(origin);
+  for (const [first, from, count] of runs) for (let n = 0; n < count; n++) yield [first, from + n];
+  for (let n = 0; ; n++) yield [name, n];
+}
+
+function next(places: Generator<FirstPlace, never>): FirstPlace {
+  return places.next().value;
 }
 
 function drop(object: ObjectRow, { sql, chunks }: CutInto): void {
@@ -139,6 +181,7 @@ class Part {
   readonly #batch: BatchRow;
   readonly #of: ObjectRow;
   readonly #encoder: Encoder = encoderOf(NDJSON);
+  readonly #origin: [name: string, from: number, count: number][] = [];
   #lines: Uint8Array[] = [];
   #bytes = 0;
 
@@ -161,7 +204,15 @@ class Part {
     return this.#batch.raw_bytes;
   }
 
-  add(line: Uint8Array): void {
+  /** Where its records were first. */
+  get origin(): Origin {
+    return this.#origin;
+  }
+
+  add(line: Uint8Array, [name, number]: FirstPlace): void {
+    const last = this.#origin.at(-1);
+    if (last !== undefined && last[0] === name && last[1] + last[2] === number) last[2] += 1;
+    else this.#origin.push([name, number, 1]);
     if (this.records === 0) this.#batch.id = this.#into.state.nextBatch();
     if (this.#lines.length > 0 && this.#bytes + line.length > FRAGMENT_MAX_RAW_BYTES) this.#store();
     this.#lines.push(line);

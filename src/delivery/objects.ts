@@ -4,10 +4,10 @@ import { OBJECT_HISTORY_MS } from "../limits.ts";
 import { decoderOf } from "../object/encoders.ts";
 import { Chunks } from "./chunks.ts";
 import type { CutInto } from "./cut.ts";
-import { divide, isDivisible, takeApart } from "./divide.ts";
+import { countLines, divide, isDivisible, takeApart } from "./divide.ts";
 import type { LogState } from "./log-state.ts";
 import { unpark } from "./parking.ts";
-import type { ObjectRow } from "./rows.ts";
+import { DOUBT, type ObjectRow } from "./rows.ts";
 
 /**
  * After all that had failed was made due at once, it is not done again for this long, in ms: the
@@ -23,6 +23,11 @@ const FAR = { near: 0, far: 1 } as const satisfies Record<Lane, number>;
 
 /** How long a store that claims to have another object under every key is left alone, in ms. */
 const RENUMBER_AGAIN_MS = 60_000;
+
+/** What is known after an attempt of whether an object is there. */
+function doubtAfter({ doubtful }: ObjectRow, mayBeThere: boolean): number {
+  return mayBeThere && doubtful !== DOUBT.partly ? DOUBT.unanswered : doubtful;
+}
 
 /**
  * The objects of a log: key and bytes are fixed, only their state changes. Every method that
@@ -128,8 +133,10 @@ export class Objects {
    * An object is about to be sent to what cannot tell a repeat. If the last time ended without an
    * answer, this is one, and is counted.
    */
-  markSending({ number, doubtful, records }: ObjectRow, state: LogState): void {
-    if (doubtful === 1) state.countResent(records);
+  markSending(object: ObjectRow, state: LogState): void {
+    const { number, doubtful, records } = object;
+    if (doubtful === DOUBT.partly) state.countResent(countLines(object, this.#cutInto()));
+    else if (doubtful === DOUBT.unanswered) state.countResent(records);
     else this.#sql.exec("UPDATE object SET doubtful = 1 WHERE number = ? AND state = 'waiting'", number);
   }
 
@@ -141,7 +148,7 @@ export class Objects {
     const changed = this.#sql.exec(
       "UPDATE object SET attempts = attempts + 1, next_attempt_ms = ?, doubtful = ?, error = ? WHERE number = ? AND state = 'waiting'",
       nextAttemptMs,
-      mayBeThere ? 1 : object.doubtful,
+      doubtAfter(object, mayBeThere),
       error,
       object.number,
     );
@@ -149,12 +156,13 @@ export class Objects {
   }
 
   /**
-   * The store refuses this object itself; its bytes stay here, and it holds up no other. @returns
-   * false if it was not waiting.
+   * The store refuses this object itself; its bytes stay here, and it holds up no other.
+   * @param mayBeThere as of {@link markFailed}. @returns false if it was not waiting.
    */
-  markSetAside(object: ObjectRow, error: string, nowMs: number): boolean {
+  markSetAside(object: ObjectRow, error: string, nowMs: number, mayBeThere = false): boolean {
     const changed = this.#sql.exec(
-      "UPDATE object SET state = 'set_aside', attempts = attempts + 1, error = ?, aside_ms = ? WHERE number = ? AND state = 'waiting'",
+      "UPDATE object SET state = 'set_aside', attempts = attempts + 1, doubtful = ?, error = ?, aside_ms = ? WHERE number = ? AND state = 'waiting'",
+      doubtAfter(object, mayBeThere),
       error,
       nowMs,
       object.number,
@@ -170,7 +178,7 @@ export class Objects {
    */
   divide(object: ObjectRow, most: { records: number; bytes: number; why: string | null }, nowMs: number): boolean {
     if (this.object(object.number)?.state !== "waiting") return false;
-    if (!isDivisible(object) || object.records < 2) {
+    if (!isDivisible(object, this.#cutInto()) || object.records < 2) {
       const words = most.why ?? "more than the destination takes in one request";
       this.markSetAside(object, `an object was set aside: ${words}; it cannot be divided`, nowMs);
       return true;
@@ -186,9 +194,9 @@ export class Objects {
    */
   takeApart(object: ObjectRow, left: Leftover, nowMs: number): { delivered: number; waiting: ObjectRow[] } | null {
     if (this.object(object.number)?.state !== "waiting") return null;
-    if (!isDivisible(object)) {
+    if (!isDivisible(object, this.#cutInto())) {
       const words = left.refused[0]?.words ?? left.unnamed?.words ?? left.error?.words ?? "not all of it was taken";
-      this.markSetAside(object, `an object was set aside: ${words}`, nowMs);
+      this.markSetAside(object, `an object was set aside: ${words}`, nowMs, true);
       return { delivered: 0, waiting: [] };
     }
     const { delivered, waiting, aside } = takeApart(object, left, nowMs, this.#cutInto());
@@ -244,7 +252,7 @@ export class Objects {
     );
     for (const object of waiting.toArray()) {
       this.#sql.exec(
-        "UPDATE object SET key = ?, doubtful = 0, attempts = 0, next_attempt_ms = 0 WHERE number = ?",
+        `UPDATE object SET key = ?, doubtful = iif(doubtful = ${DOUBT.partly}, doubtful, 0), attempts = 0, next_attempt_ms = 0 WHERE number = ?`,
         this.#state.keyOf(object, object.name, template),
         object.number,
       );

@@ -47,6 +47,21 @@ export interface LogRow {
 /** A bit of {@link LogRow.unconditional}: no object was delivered since one was set aside. */
 export const SET_ASIDE_LAST = 256;
 
+/** Whether an object may be at its destination though it waits. */
+export const DOUBT = {
+  /** It is not. */
+  none: 0,
+  /** An attempt ended without an answer: it may be. */
+  unanswered: 1,
+  /** It was set aside, and is sent again. */
+  resent: 2,
+  /**
+   * Some of its lines are, and it is unknown which: it has more lines than `records`, which counts
+   * the others.
+   */
+  partly: 3,
+} as const;
+
 export interface BatchRow {
   [column: string]: SqlStorageValue;
   day: number;
@@ -97,9 +112,7 @@ export interface ObjectRow {
   state: ObjectState;
   attempts: number;
   next_attempt_ms: number;
-  /**
-   * An attempt ended without an answer: it may be there. 2: it was set aside, and is sent again.
-   */
+  /** One of {@link DOUBT}. */
   doubtful: number;
   verified: number | null;
   error: string | null;
@@ -109,6 +122,8 @@ export interface ObjectRow {
   elsewhere: string | null;
   aside_ms: number | null;
   far: number;
+  /** JSON of Origin, of an object that another one was divided into. */
+  origin: string | null;
 }
 
 /**

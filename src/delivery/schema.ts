@@ -259,4 +259,12 @@ export const LOG_STEPS = [
       -- As of its batch.
       ALTER TABLE object ADD COLUMN part TEXT NOT NULL DEFAULT '';`,
   },
+  {
+    id: 14,
+    floor: 9, // as of step 13
+    why: "a record keeps its id when its object is divided, so that a receiver tells it",
+    sql: `
+      -- JSON of Origin: which records of which object its own were; NULL: they are its own.
+      ALTER TABLE object ADD COLUMN origin TEXT;`,
+  },
 ] as const satisfies readonly Migration[];

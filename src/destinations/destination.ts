@@ -142,9 +142,17 @@ export interface WrittenObject {
   contentType: string;
 }
 
+/**
+ * Records by the objects that they were in first: in order, runs of `count` records from number
+ * `from` of the object of this name. Their ids stay what they were there.
+ */
+export type Origin = readonly (readonly [name: string, from: number, count: number])[];
+
 /** An object as it is sent. */
 export interface FixedObject extends WrittenObject {
   records: number;
+  /** Of an object that another one was divided into; null: its records are its own. */
+  origin?: Origin | null;
   /** Before compression. */
   rawBytes: number;
 }

@@ -47,6 +47,11 @@ const LONG_KEY = "The store refuses the key of the object. Choose a shorter path
 const CHANGED = "What arrives is not what was sent. Check for a proxy before the store that changes bodies or headers.";
 const LOCKED =
   "Objects there may not be changed yet (object lock, a retention rule). Use a path in which nothing is locked.";
+const HEADERS =
+  "Something before the store adds headers of S3 to requests of Google. Check for a proxy, and that the endpoint is Google's own.";
+const PAYER = "The bucket wants its requester to pay, for which a key has no project. Switch that off.";
+const UNENTITLED = "The account has no R2. Subscribe to it, or bind a bucket of one that has.";
+const METADATA = "The store refuses what is stored beside the object. Check for a proxy before it.";
 const BUSY =
   "The store is not available now: it is busy, or limits requests. Test again in a minute; uploads are retried.";
 const FAULTY = "The store is not available: it fails. Look at its own status; uploads are retried.";
@@ -74,6 +79,21 @@ const CLICKHOUSE_BUSY = "ClickHouse is too busy to insert. Look at its merges, m
  * https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
  */
 const BY_CODE: Readonly<Record<string, string>> = {
+  // Google Cloud Storage, and where its codes differ from S3's.
+  // https://docs.cloud.google.com/storage/docs/xml-api/reference-status
+  CloudKmsBadKey: KMS,
+  CloudKmsDisabledKey: KMS,
+  CloudKmsEncryptionKeyNotFound: KMS,
+  ExcessHeaderValues: HEADERS,
+  KeyTooLong: LONG_KEY,
+  ObjectUnderActiveHold: LOCKED,
+  RetentionPolicyNotMet: LOCKED,
+  UserProjectMissing: PAYER,
+  // R2 through a binding. https://developers.cloudflare.com/r2/api/error-codes/
+  InvalidObjectName: LONG_KEY,
+  MetadataTooLarge: METADATA,
+  NotEntitled: UNENTITLED,
+  ObjectLockedByBucketPolicy: LOCKED,
   // Loki: loki.ts names them by its own metrics.
   blocked_ingestion: BLOCKED,
   greater_than_max_sample_age:

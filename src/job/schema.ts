@@ -23,6 +23,7 @@ const READ_ONLY = {
   last_complete: readOnly,
   last_error: readOnly,
   error_message: readOnly,
+  guarantee: readOnly,
   time_created: readOnly,
   time_modified: readOnly,
 };

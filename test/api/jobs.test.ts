@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { controlPlane } from "../../src/control/plane.ts";
 import { DeliveryLog } from "../../src/index.ts";
+import { platform } from "../../src/platform.ts";
 import { Oracle } from "../support/oracle.ts";
 import { destinationConf } from "../support/runtime/api.ts";
 import { deliver, logStatus, NOON, pack, setClock } from "../support/runtime/pipeline.ts";
@@ -74,6 +75,7 @@ describe("a job that is created", () => {
       last_complete: null,
       last_error: null,
       error_message: null,
+      guarantee: "once",
       time_created: NOON_TEXT,
       time_modified: NOON_TEXT,
     };
@@ -540,8 +542,30 @@ describe("what a job tells of its delivery", () => {
       bytes_compressed: 0,
       replayed: { objects: 0, records: 0, bytes: 0 },
       owed: { messages: 0, records: 0, oldest: null },
+      guarantee: "once",
+      resent_in_doubt: 0,
     });
     expect((await call("GET", `/logship/jobs/${id}/objects`)).body.result).toEqual([]);
+  });
+
+  it("is how often its destination takes a record, on the path of our own alone", async () => {
+    vi.spyOn(platform, "fetch").mockImplementation(async () => new Response(null, { status: 204 }));
+    const answer = await call<Job & { guarantee: string | null }>("POST", "/logship/jobs", {
+      destination_conf: "https://logs.example/in?header_Authorization=Bearer%20x",
+    });
+    const guarantee = "at least once, id: header Idempotency-Key";
+    expect([answer.status, answer.body.result.guarantee]).toEqual([201, guarantee]);
+    const { id } = answer.body.result;
+    expect((await call("GET", `/logship/jobs/${id}/ledger`)).body.result).toMatchObject({ guarantee });
+    expect((await call("GET", `/logpush/jobs/${id}`)).body.result).not.toHaveProperty("guarantee");
+  });
+
+  it("says nothing of a destination that no key opens", async () => {
+    const { id } = await create();
+    for (const path of [`/logship/jobs/${id}`, `/logship/jobs/${id}/ledger`]) {
+      const answer = await call("GET", path, undefined, { settings: { SECRETS_KEY: btoa("x".repeat(32)) } });
+      expect([path, answer.body.result]).toMatchObject([path, { guarantee: null }]);
+    }
   });
 
   it("is what waits and for how long, then what was delivered, in one list of objects", async () => {

@@ -20,7 +20,7 @@ interface Recorded {
 const REQUESTS = recorded.requests as unknown as readonly Recorded[];
 
 /** Keys that no request declares. */
-const SERVER_KEYS = ["id", "time_created", "time_modified", "last_complete", "last_error", "filename"];
+const SERVER_KEYS = ["id", "time_created", "time_modified", "last_complete", "last_error", "filename", "guarantee"];
 
 /** What a tool compares with its state: what it does not declare may change. */
 function shown(result: Body): Body {

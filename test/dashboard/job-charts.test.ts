@@ -5,6 +5,7 @@ import { timeEntered } from "../../src/dashboard/pages/job/replay-begin.tsx";
 import { bucketed, RANGES, type Range, rangeOf, startOf, whole } from "../../src/dashboard/pages/job/series.ts";
 import {
   addsUp,
+  guaranteeWords,
   limitsWords,
   nameOf,
   objectState,
@@ -139,7 +140,20 @@ describe("a job in words", () => {
     bytes_compressed: 0,
     replayed: { objects: 0, records: 0, bytes: 0 },
     owed: { messages: 0, records: 0, oldest: null },
+    guarantee: "once",
+    resent_in_doubt: 0,
     ...fields,
+  });
+
+  it("is delivered once, or as its destination can tell", () => {
+    const said = ["once", "at least once, id: header Idempotency-Key", null].map((guarantee) =>
+      guaranteeWords({ guarantee }),
+    );
+    expect(said).toEqual([
+      "once",
+      "at least once, id: header Idempotency-Key",
+      "unknown: the destination cannot be read",
+    ]);
   });
 
   it("has a name, a state, and what it ships", () => {

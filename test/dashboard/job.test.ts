@@ -1,5 +1,6 @@
 /** The page of a job, the list of jobs, and their actions. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { platform } from "../../src/platform.ts";
 import { call, freshBucket, type Job } from "../api/harness.ts";
 import { token } from "../api/principals.ts";
 import { shippedJob } from "../replay/shipped.ts";
@@ -24,6 +25,8 @@ describe("the page of a job", () => {
       "It adds up 20 received = 0 filtered + 0 sampled out + 20 delivered + 0 pending + 0 set aside + 0 discarded",
     );
     expect(said).toContain("Nothing is waiting.");
+    expect(said).toContain("Guarantee once");
+    expect(said).not.toContain("in doubt");
     expect(said).toContain("2 uploads ok, 0 retried, 0 failed in the last 24 hours.");
     expect(said).toContain("20 records delivered in the last 24 hours");
     expect(page.html).toContain('aria-label="2 uploads ok, 0 retried, 0 failed in the last 24 hours."');
@@ -37,6 +40,26 @@ describe("the page of a job", () => {
       expect((await visitor.get(`/jobs/${job}?range=${range}`)).html.match(/<title>2100-[^<]*<\/title>/g)).toHaveLength(
         3 * bars,
       );
+  });
+
+  it("says what was sent again in doubt, and that its destination takes each record at least once", async () => {
+    const clock = setClock(NOON);
+    let lost = 1;
+    vi.spyOn(platform, "fetch").mockImplementation(async (_url, { headers }) => {
+      const isRecords = !new Headers(headers).get("idempotency-key")?.startsWith("test-");
+      if (isRecords && lost-- > 0) throw new TypeError("connection reset");
+      return new Response(null, { status: 204 });
+    });
+    const job = await createJob("", { destination_conf: "https://logs.example/in?header_Authorization=Bearer%20x" });
+    await deliver(pack(new Oracle({ at: NOON }).mint(7), NOON));
+    for (let n = 0; n < 3; n++) {
+      clock.advance(300_000);
+      await runCron();
+    }
+    const said = await text(await Visitor.signedIn(), `/jobs/${job}`);
+    expect(said).toContain("Guarantee at least once, id: header Idempotency-Key");
+    expect(said).toContain("Sent again in doubt (counted separately) 7 records");
+    expect(said).toContain("7 received = 0 filtered + 0 sampled out + 7 delivered");
   });
 
   it("of a job that took nothing yet says so", async () => {

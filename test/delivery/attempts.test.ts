@@ -1,4 +1,5 @@
 import { expect, it, vi } from "vitest";
+import { LogState } from "../../src/delivery/log-state.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { platform } from "../../src/platform.ts";
 import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
@@ -45,4 +46,23 @@ it("a changed job tries again at once what a store refused, and a switch of a fu
     log.configure({ ...job, version: 3, modifiedVersion: 3 }, 0);
     expect(isDelayed()).toBe(false);
   });
+});
+
+it("uploads that begin together find out once what the store does with a condition, and it is stored once", async () => {
+  setClock(NOON);
+  const { name, control } = freshBucket();
+  const job = jobInto(name);
+  const stored = vi.spyOn(LogState.prototype, "setLeftOut");
+  await inLog(job, async (log) => {
+    log.configure(job, 0);
+    for (const days of [0, 1, 2]) {
+      append(log, 1 + days, fragmentsOf(NDJSON, ["a record\n"]));
+      log.configure({ ...job, version: 2 + days, outputVersion: 2 + days }, 0);
+    }
+    await log.drive("manual", 10_000);
+  });
+  expect(stored).toHaveBeenCalledTimes(1);
+  const asked = (await control.requests()).map(({ key, status }) => `${key.split("/").at(-1)} ${status}`);
+  expect(asked.filter((request) => request.startsWith("test"))).toEqual(["test.txt.gz 200", "test.txt.gz 412"]);
+  expect(asked).toHaveLength(5);
 });

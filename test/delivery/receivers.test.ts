@@ -4,6 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import { readConfig } from "../../src/config.ts";
 import type { DeliveryLog } from "../../src/delivery/delivery-log.ts";
 import type { ObjectRow } from "../../src/delivery/rows.ts";
+import type { WriteOutcome } from "../../src/destinations/destination.ts";
 import type { JobConfig } from "../../src/job/config.ts";
 import { destinationPurpose, seal } from "../../src/job/secrets.ts";
 import { NDJSON } from "../../src/output/format.ts";
@@ -203,6 +204,8 @@ describe("a receiver that takes an object partly", () => {
       await log.drive("manual", 10_000);
       expect(countsOf(log)).toMatchObject({ received: 8, delivered: 4, pending: 4, resent: 0 });
       expect(log.status()).toMatchObject({ errorMessage: expect.stringContaining("HTTP 429"), parked: false });
+      // Half of 5 s, as chance is 0 here.
+      expect(rowsOf(storage).at(-1)).toMatchObject({ attempts: 1, next_attempt_ms: NOON + 2_500 });
       await drain(log, clock, 6);
       expect(countsOf(log)).toMatchObject({ received: 8, delivered: 8, pending: 0, set_aside: 0, resent: 0 });
       expect(rowsOf(storage).every(({ state }) => state === "delivered")).toBe(true);
@@ -284,9 +287,55 @@ describe("a receiver that takes an object partly", () => {
       expect(textOfMember(kept?.bytes as Uint8Array<ArrayBuffer>)).toBe(records(5).join(""));
     });
   });
+
+  const left = { isSent: true, again: [], error: null, refused: [], unnamed: null };
+  it.each<[string, WriteOutcome, object]>([
+    ["is taken", { kind: "delivered", verified: false }, { delivered: 5, set_aside: 0 }],
+    ["is divided", { kind: "divide", records: 2, bytes: 1_000, why: "HTTP 413" }, { delivered: 3, set_aside: 2 }],
+    ["is refused", { kind: "partly", ...left, refused: [{ record: 0, words: "bad" }] }, { delivered: 3, set_aside: 2 }],
+    ["has to wait", { kind: "partly", ...left, again: [0, 1, 2, 3, 4] }, { delivered: 3, set_aside: 2 }],
+  ])("keeps its books when what it does not name is sent again, and %s", async (_how, outcome, counts) => {
+    const { clock } = receiver(https);
+    await inLog(jobTo(https.conf), async (log, storage) => {
+      log.configure(jobTo(https.conf), 0);
+      append(log, 1, fragmentsOf(NDJSON, records(5)));
+      const unnamed: WriteOutcome = { kind: "partly", ...left, unnamed: { records: 2, words: "2 of these" } };
+      const write = vi.spyOn(log.attempts, "put").mockResolvedValueOnce(unnamed);
+      await log.drive("manual", 10_000);
+      const [, kept] = rowsOf(storage);
+      expect(log.asideResend(kept?.number ?? 0)).toMatchObject({ state: "waiting", records: 2 });
+      write.mockRestore();
+      const outcomeOf = vi.spyOn(log.attempts, "settle");
+      const { settle } = Object.getPrototypeOf(log.attempts) as typeof log.attempts;
+      outcomeOf.mockImplementationOnce((object, _outcome, job, startedMs) =>
+        settle.call(log.attempts, object, outcome, job, startedMs),
+      );
+      clock.advance(60_000);
+      await log.drive("manual", 10_000);
+      // All five lines were sent, of which three had been taken.
+      expect(countsOf(log)).toMatchObject({ received: 5, pending: 0, ...counts, resent: 5 });
+    });
+  });
 });
 
 describe("an object that is more than one request may hold", () => {
+  it("is divided by its bytes, where it was cut for a store", async () => {
+    const sizes: number[] = [];
+    const { held, clock } = receiver(elastic, (fetch) => async (url, init) => {
+      sizes.push((await asked(url, init)).text.length);
+      return fetch(url, init);
+    });
+    const job = jobTo(elastic.conf, { limits: { records: 50_000, bytes: 100_000_000, intervalMs: 30_000 } });
+    await inLog(job, async (log) => {
+      log.configure(job, 0);
+      append(log, 1, fragmentsOf(NDJSON, records(3_000, "x".repeat(8_000))));
+      await drain(log, clock, 3);
+      expect(countsOf(log)).toMatchObject({ received: 3_000, delivered: 3_000, pending: 0, resent: 0 });
+    });
+    expect(held.taken().length).toBe(3_000);
+    expect([sizes.length, Math.max(...sizes) < 11_000_000]).toEqual([3, true]);
+  });
+
   it("goes on as several, in order, each of which fits; each has its own progress", async () => {
     let failing = false;
     const counts: number[] = [];

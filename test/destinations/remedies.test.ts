@@ -46,6 +46,18 @@ const TABLE: readonly (readonly [said: string, advice: string])[] = [
   ["HTTP 405 MethodNotAllowed", NO_STORE],
   ["HTTP 405", NO_STORE],
   ["HTTP 407", "proxy"],
+  // Of Google.
+  ["HTTP 400 ExcessHeaderValues", "adds headers of S3"],
+  ["HTTP 400 UserProjectMissing", "its requester to pay"],
+  ["HTTP 403 RetentionPolicyNotMet", "object lock, a retention rule"],
+  ["HTTP 403 ObjectUnderActiveHold", "object lock, a retention rule"],
+  ["HTTP 400 CloudKmsDisabledKey", "with which the bucket encrypts"],
+  ["HTTP 400 KeyTooLong", LONG_KEY],
+  // Of R2 through a binding.
+  ["HTTP 403 ObjectLockedByBucketPolicy", "object lock, a retention rule"],
+  ["HTTP 403 NotEntitled", "has no R2"],
+  ["HTTP 400 InvalidObjectName", LONG_KEY],
+  ["HTTP 400 MetadataTooLarge", "beside the object"],
   // What is sent.
   ["HTTP 400 InvalidRequest", SETTING],
   ["HTTP 501 NotImplemented", SETTING],

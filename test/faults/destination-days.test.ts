@@ -1,8 +1,5 @@
 /** Stores that are down for days, or fail in every way for a day, beside healthy ones. */
-import { runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { describe, vi } from "vitest";
-import { segmentOf } from "../../src/delivery/chain.ts";
 import { DeliveryLog } from "../../src/index.ts";
 import { platform } from "../../src/platform.ts";
 import { noise } from "../record/samples.ts";
@@ -12,8 +9,20 @@ import type { Minted } from "../support/oracle.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
 import { type Action, type Match, type Rule, rule } from "../support/s3-script.ts";
-import { row } from "./row.ts";
-import { attempts, controlOf, countsOf, decided, HEADS, PUTS, pass, said, waitingJob, written } from "./stores.ts";
+import { OVER_HTTP, row, STORES, storeRow, TELLS } from "./row.ts";
+import {
+  attempts,
+  controlOf,
+  countsOf,
+  decided,
+  HEADS,
+  outlast,
+  PUTS,
+  pass,
+  said,
+  waitingJob,
+  written,
+} from "./stores.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
@@ -63,7 +72,7 @@ describe("one of two jobs' store is down for three days, and the other job deliv
 });
 
 describe("one of many objects", () => {
-  row("one object of three fails for a day: the others pass it", async (world, { expect }) => {
+  storeRow("one object of three fails for a day: the others pass it", STORES, async (world, { expect }) => {
     const job = await world.createJob();
     await world.take(world.mint(30, { days: 3 }));
     await world.deliverDue();
@@ -99,7 +108,7 @@ describe("one of many objects", () => {
     expect((await tried()).length - before).toBeLessThan(4 * 16);
   });
 
-  row("an outage ends: it is over for all objects at once", async (world, { expect }) => {
+  storeRow("an outage ends: it is over for all objects at once", STORES, async (world, { expect }) => {
     const { job, control } = await waitingJob(world);
     await control.script([rule({ do: "answer", status: 503 }, PUTS)]);
     for (let i = 0; i < 6; i++) await interval(world);
@@ -111,7 +120,7 @@ describe("one of many objects", () => {
     expect(await countsOf(job)).toMatchObject({ delivered: 28, pending: 0 });
   });
 
-  row("the store is down, and nobody but the cron comes by", async (world, { expect }) => {
+  storeRow("the store is down, and nobody but the cron comes by", OVER_HTTP, async (world, { expect }) => {
     const { job, control } = await waitingJob(world);
     vi.spyOn(DeliveryLog.prototype, "alarm").mockResolvedValue();
     await control.script([rule({ do: "answer", status: 503 }, PUTS)]);
@@ -131,32 +140,6 @@ describe("one of many objects", () => {
 });
 
 describe("a store that takes its time", () => {
-  /** Runs an alarm against a store that does not answer, and advances the object's own timers. */
-  async function outlast(
-    world: World,
-    jobId: number,
-    held: () => Promise<void>,
-    waitsMs: readonly number[],
-  ): Promise<void> {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const log = segmentOf(env.LOG, jobId, 0);
-    world.clock.advance(30_000);
-    const alarms = world.runAlarms();
-    await held();
-    // In steps, with real time between them: an answer that arrives meanwhile may set another
-    // timer.
-    const advance = async (ms: number): Promise<void> => {
-      for (let step = 0; step < 8; step++) {
-        await scheduler.wait(15);
-        await runInDurableObject(log, () => vi.advanceTimersByTimeAsync(ms / 8));
-      }
-    };
-    await advance(8_000);
-    await alarms;
-    for (const ms of waitsMs) await advance(ms);
-    vi.useRealTimers();
-  }
-
   for (const [name, action, stored] of [
     ["takes an object, and its answer never comes", { do: "withhold" }, 1],
     ["does not come to reading an object", { do: "hold" }, 0],
@@ -195,7 +178,7 @@ describe("a store that takes its time", () => {
     world.injected(await decided(control));
   });
 
-  row("HEAD is never answered after an answer was lost", async (world, { expect }) => {
+  storeRow("HEAD is never answered after an answer was lost", STORES, async (world, { expect }) => {
     const { job, control } = await waitingJob(world);
     await control.script([rule({ do: "reset", when: "after" }, PUTS, 1), rule({ do: "withhold" }, HEADS, 1)]);
     await pass(world);
@@ -238,7 +221,7 @@ describe("a large object", () => {
     },
   );
 
-  row("a large object breaks off in its middle, over and over", async (world, { expect }) => {
+  storeRow("a large object breaks off in its middle, over and over", TELLS, async (world, { expect }) => {
     const job = await world.createJob();
     await world.take(large(world.mint(10)));
     await world.deliverDue();

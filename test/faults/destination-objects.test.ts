@@ -7,7 +7,7 @@ import { cells, variants } from "../support/matrix.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
 import { type Action, type Match, type Rule, rule } from "../support/s3-script.ts";
-import { row } from "./row.ts";
+import { OVER_HTTP, row, STORES, storeRow, TELLS } from "./row.ts";
 import {
   attempts,
   controlOf,
@@ -37,7 +37,7 @@ async function endsWell(
 
 describe("a store that does not keep what it was sent", () => {
   const half: Action = { do: "truncate" };
-  row("the store keeps half of an object, once: it is written over", async (world, { expect }) => {
+  storeRow("the store keeps half of an object, once: it is written over", TELLS, async (world, { expect }) => {
     const waiting = await waitingJob(world);
     await waiting.control.script([rule(half, PUTS, 1)]);
     await pass(world);
@@ -46,7 +46,7 @@ describe("a store that does not keep what it was sent", () => {
     await endsWell(world, waiting, { expect });
   });
 
-  row("the store keeps half of every object, for a day", async (world, { expect }) => {
+  storeRow("the store keeps half of every object, for a day", STORES, async (world, { expect }) => {
     const waiting = await waitingJob(world);
     await waiting.control.script([rule(half, PUTS)]);
     for (let hours = 0; hours < 24; hours++) {
@@ -61,7 +61,7 @@ describe("a store that does not keep what it was sent", () => {
     await endsWell(world, waiting, { expect });
   });
 
-  row("the store keeps half of an object, and its answer is lost", async (world, { expect }) => {
+  storeRow("the store keeps half of an object, and its answer is lost", TELLS, async (world, { expect }) => {
     const waiting = await waitingJob(world);
     // Half is kept, HEAD fails, so the result is unknown; then the connection breaks.
     await waiting.control.script([
@@ -75,14 +75,18 @@ describe("a store that does not keep what it was sent", () => {
     world.injected(await decided(waiting.control));
   });
 
-  row("the store says 200 and keeps nothing, and will not be asked for a while", async (world, { expect }) => {
-    const waiting = await waitingJob(world);
-    await waiting.control.script([rule({ do: "discard" }, PUTS, 6), rule({ do: "answer", status: 503 }, HEADS, 3)]);
-    await pass(world);
-    expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
-    await endsWell(world, waiting, { expect });
-    world.injected(await decided(waiting.control));
-  });
+  storeRow(
+    "the store says 200 and keeps nothing, and will not be asked for a while",
+    STORES,
+    async (world, { expect }) => {
+      const waiting = await waitingJob(world);
+      await waiting.control.script([rule({ do: "discard" }, PUTS, 6), rule({ do: "answer", status: 503 }, HEADS, 3)]);
+      await pass(world);
+      expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
+      await endsWell(world, waiting, { expect });
+      world.injected(await decided(waiting.control));
+    },
+  );
 
   const untold = [
     ["a wrong ETag", [rule({ do: "wrong-etag" }, PUTS)]],
@@ -93,7 +97,7 @@ describe("a store that does not keep what it was sent", () => {
     ["no metadata", [rule({ do: "drop-meta" })]],
   ] as const satisfies readonly (readonly [string, readonly Rule[]])[];
   for (const [name, rules] of variants(untold, 3)) {
-    row(`the store answers with ${name}: HEAD tells what is there`, async (world, { expect }) => {
+    storeRow(`the store answers with ${name}: HEAD tells what is there`, STORES, async (world, { expect }) => {
       const waiting = await waitingJob(world);
       await waiting.control.script(rules);
       await pass(world);
@@ -104,23 +108,27 @@ describe("a store that does not keep what it was sent", () => {
     });
   }
 
-  row("the store has ETags of its own that look like MD5, and keeps no metadata", async (world, { expect }) => {
-    const waiting = await waitingJob(world);
-    await waiting.control.script([rule({ do: "own-etag" })]);
-    await pass(world);
-    expect(await countsOf(waiting.job)).toMatchObject({ delivered: 10, pending: 0 });
-    // It is read back, and compared.
-    expect(await jobObjects(waiting.job.id)).toMatchObject([{ number: 1, verified: true }]);
-    expect(await written(waiting.control)).toBe(1);
-    world.injected(await decided(waiting.control));
-  });
+  storeRow(
+    "the store has ETags of its own that look like MD5, and keeps no metadata",
+    STORES,
+    async (world, { expect }) => {
+      const waiting = await waitingJob(world);
+      await waiting.control.script([rule({ do: "own-etag" })]);
+      await pass(world);
+      expect(await countsOf(waiting.job)).toMatchObject({ delivered: 10, pending: 0 });
+      // It is read back, and compared.
+      expect(await jobObjects(waiting.job.id)).toMatchObject([{ number: 1, verified: true }]);
+      expect(await written(waiting.control)).toBe(1);
+      world.injected(await decided(waiting.control));
+    },
+  );
 
   const pages = [
     ["of any length", { "content-length": "1256" }],
     ["with an ETag of its own", { "content-length": "1256", etag: '"5d8c72a5-4e8"' }],
   ] as const;
   for (const [name, page] of variants(pages)) {
-    row(`a proxy answers HEAD with a page ${name}, for a day`, async (world, { expect }) => {
+    storeRow(`a proxy answers HEAD with a page ${name}, for a day`, OVER_HTTP, async (world, { expect }) => {
       const waiting = await waitingJob(world);
       await waiting.control.script([
         rule({ do: "no-etag" }, PUTS),
@@ -134,8 +142,9 @@ describe("a store that does not keep what it was sent", () => {
       expect(await said(waiting.job)).toBeNull();
     });
 
-    row(
+    storeRow(
       `an answer is lost, and for an hour a proxy answers everything with a page ${name}`,
+      OVER_HTTP,
       async (world, { expect }) => {
         const waiting = await waitingJob(world);
         const { "content-length": _length, ...headers } = page;
@@ -179,19 +188,23 @@ describe("an answer that is lost", () => {
     ["HEAD is redirected", { do: "redirect", location: "/elsewhere/x" }, null],
   ];
   for (const [[how, action, words], [name, head, verified]] of cells(lost, variants(heads, 6))) {
-    row(`the answer to a PUT is lost ${how}, and ${name}`, async (world, { expect }) => {
-      const waiting = await waitingJob(world);
-      await waiting.control.script([rule(action, PUTS, 1), ...(head === null ? [] : [rule(head, HEADS)])]);
-      await pass(world);
-      expect(await said(waiting.job)).toContain(words);
-      expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
-      for (let i = 0; i < 6; i++) await pass(world, 300_000);
-      expect(await countsOf(waiting.job)).toMatchObject(verified === null ? { pending: 10 } : { delivered: 10 });
-      world.injected(await decided(waiting.control));
-      if (verified === null) await waiting.control.script([]);
-      await endsWell(world, waiting, { expect, verified: verified ?? true });
-      expect(await written(waiting.control)).toBe(1);
-    });
+    storeRow(
+      `the answer to a PUT is lost ${how}, and ${name}`,
+      head === null && action.do === "reset" ? TELLS : OVER_HTTP,
+      async (world, { expect }) => {
+        const waiting = await waitingJob(world);
+        await waiting.control.script([rule(action, PUTS, 1), ...(head === null ? [] : [rule(head, HEADS)])]);
+        await pass(world);
+        expect(await said(waiting.job)).toContain(words);
+        expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
+        for (let i = 0; i < 6; i++) await pass(world, 300_000);
+        expect(await countsOf(waiting.job)).toMatchObject(verified === null ? { pending: 10 } : { delivered: 10 });
+        world.injected(await decided(waiting.control));
+        if (verified === null) await waiting.control.script([]);
+        await endsWell(world, waiting, { expect, verified: verified ?? true });
+        expect(await written(waiting.control)).toBe(1);
+      },
+    );
   }
 });
 
@@ -226,7 +239,7 @@ describe("a store that does not know If-None-Match", () => {
     ["is refused", [rule({ do: "answer", status: 403 }, HEADS)]],
   ] as const;
   for (const [[name, rules], [[how, action], [what, head]]] of cells(conditions, cells(losses, heads))) {
-    row(`the store ${name}, loses two answers ${how}, and HEAD ${what}`, async (world, { expect }) => {
+    storeRow(`the store ${name}, loses two answers ${how}, and HEAD ${what}`, OVER_HTTP, async (world, { expect }) => {
       const waiting = await waitingJob(world);
       const unconditional = rules[0] === refuses ? { ...PUTS, conditional: false } : PUTS;
       await waiting.control.script([...head, rule(action, unconditional, 2), ...rules]);
@@ -250,43 +263,51 @@ function otherClient(bucket: string, key: string): (method: string, body?: strin
 }
 
 describe("another object under the key", () => {
-  row("somebody else's object stands under the key: it stays, ours gets a new one", async (world, { expect }) => {
-    const waiting = await waitingJob(world);
-    const { job, control } = waiting;
-    await control.script([rule({ do: "reset", when: "before" }, PUTS, 1)]);
-    await pass(world);
-    const key = (await jobObjects(job.id))[0]?.key ?? "";
-    const theirs = otherClient(job.buckets[0]?.name ?? "", key);
-    expect((await theirs("PUT", "theirs")).status).toBe(200);
-    await endsWell(world, waiting, { expect, number: 2 });
-    expect(new TextDecoder().decode(await control.object(key))).toBe("theirs");
-    world.injected(await decided(control));
-    // The audit does not expect this object.
-    expect((await theirs("DELETE")).status).toBe(204);
-  });
+  storeRow(
+    "somebody else's object stands under the key: it stays, ours gets a new one",
+    TELLS,
+    async (world, { expect }) => {
+      const waiting = await waitingJob(world);
+      const { job, control } = waiting;
+      await control.script([rule({ do: "reset", when: "before" }, PUTS, 1)]);
+      await pass(world);
+      const key = (await jobObjects(job.id))[0]?.key ?? "";
+      const theirs = otherClient(job.buckets[0]?.name ?? "", key);
+      expect((await theirs("PUT", "theirs")).status).toBe(200);
+      await endsWell(world, waiting, { expect, number: 2 });
+      expect(new TextDecoder().decode(await control.object(key))).toBe("theirs");
+      world.injected(await decided(control));
+      // The audit does not expect this object.
+      expect((await theirs("DELETE")).status).toBe(204);
+    },
+  );
 
-  row("the store ignores the condition, and another object stands there: it stays", async (world, { expect }) => {
-    const waiting = await waitingJob(world);
-    const { job, control } = waiting;
-    // Neither the trial of the condition nor the first object gets through.
-    await control.script([rule({ do: "reset", when: "before" }, { method: "PUT" })]);
-    await pass(world);
-    world.injected(await decided(control));
-    const key = (await jobObjects(job.id))[0]?.key ?? "";
-    const theirs = otherClient(job.buckets[0]?.name ?? "", key);
-    await control.script([]);
-    expect((await theirs("PUT", "theirs")).status).toBe(200);
-    await control.script([rule({ do: "ignore-conditional" }, { method: "PUT" })]);
-    await endsWell(world, waiting, { expect, number: 2 });
-    expect(new TextDecoder().decode(await control.object(key))).toBe("theirs");
-    // It is noticed once: the probe is created twice.
-    const before = (await control.requests()).length;
-    await world.take(world.mint(10));
-    await world.settle();
-    const asked = (await control.requests()).slice(before).filter(({ state }) => state === "answered");
-    expect(asked.map(({ method, status }) => `${method} ${status}`)).toEqual(["HEAD 404", "PUT 200"]);
-    expect((await theirs("DELETE")).status).toBe(204);
-  });
+  storeRow(
+    "the store ignores the condition, and another object stands there: it stays",
+    TELLS,
+    async (world, { expect }) => {
+      const waiting = await waitingJob(world);
+      const { job, control } = waiting;
+      // Neither the trial of the condition nor the first object gets through.
+      await control.script([rule({ do: "reset", when: "before" }, { method: "PUT" })]);
+      await pass(world);
+      world.injected(await decided(control));
+      const key = (await jobObjects(job.id))[0]?.key ?? "";
+      const theirs = otherClient(job.buckets[0]?.name ?? "", key);
+      await control.script([]);
+      expect((await theirs("PUT", "theirs")).status).toBe(200);
+      await control.script([rule({ do: "ignore-conditional" }, { method: "PUT" })]);
+      await endsWell(world, waiting, { expect, number: 2 });
+      expect(new TextDecoder().decode(await control.object(key))).toBe("theirs");
+      // It is noticed once: the probe is created twice.
+      const before = (await control.requests()).length;
+      await world.take(world.mint(10));
+      await world.settle();
+      const asked = (await control.requests()).slice(before).filter(({ state }) => state === "answered");
+      expect(asked.map(({ method, status }) => `${method} ${status}`)).toEqual(["HEAD 404", "PUT 200"]);
+      expect((await theirs("DELETE")).status).toBe(204);
+    },
+  );
 
   const taken = rule({ do: "answer", status: 412, code: "PreconditionFailed" }, PUTS);
   const shown = [
@@ -295,7 +316,7 @@ describe("another object under the key", () => {
     ["is not answered", { do: "reset", when: "before" }, /HTTP 412 PreconditionFailed, then connection failed to HEAD/],
   ] as const satisfies readonly (readonly [string, Action, RegExp])[];
   for (const [name, head, words] of variants(shown)) {
-    row(`the store answers 412 for a day, and HEAD ${name}`, async (world, { expect }) => {
+    storeRow(`the store answers 412 for a day, and HEAD ${name}`, STORES, async (world, { expect }) => {
       const waiting = await waitingJob(world);
       await waiting.control.script([taken, rule(head, HEADS)]);
       for (let halfHours = 0; halfHours < 48; halfHours++) await pass(world, HOUR_MS / 2);
@@ -316,55 +337,67 @@ describe("an object that the store refuses for itself", () => {
     [400, "InvalidArgument"],
   ] as const;
   for (const [status, code] of variants(refusals)) {
-    row(`the store answers ${status} ${code} to one object of three: it is set aside`, async (world, { expect }) => {
-      const job = await world.createJob();
-      const events = world.mint(30, { days: 3 });
-      await world.take(events);
-      await world.deliverDue();
-      const control = controlOf(job);
-      await control.script([rule({ do: "answer", status, code }, { ...PUTS, keyIncludes: "/21001121/" })]);
-      await pass(world);
-      expect(await countsOf(job)).toMatchObject({ received: 30, delivered: 20, set_aside: 10, pending: 0 });
-      world.injected(await decided(control));
-      const aside = (await jobObjects(job.id)).filter(({ state }) => state === "set_aside");
-      expect(aside).toMatchObject([{ records: 10, error: `an object was set aside: HTTP ${status} ${code}` }]);
-      expect(await said(job)).toBe(`an object was set aside: HTTP ${status} ${code}`);
-      world.jobs.setAside(
-        job,
-        events.filter(({ day }) => day === "21001121"),
-      );
-      // The store takes the object by now, but set-aside objects are only sent again on request.
-      await control.script([]);
-      await world.take(world.mint(7));
-      await world.deliverDue();
-      for (let i = 0; i < 5; i++) await pass(world, HOUR_MS);
-      expect(await countsOf(job)).toMatchObject({ received: 37, delivered: 27, set_aside: 10, pending: 0 });
-    });
+    storeRow(
+      `the store answers ${status} ${code} to one object of three: it is set aside`,
+      OVER_HTTP,
+      async (world, { expect }) => {
+        const job = await world.createJob();
+        const events = world.mint(30, { days: 3 });
+        await world.take(events);
+        await world.deliverDue();
+        const control = controlOf(job);
+        await control.script([rule({ do: "answer", status, code }, { ...PUTS, keyIncludes: "/21001121/" })]);
+        await pass(world);
+        expect(await countsOf(job)).toMatchObject({ received: 30, delivered: 20, set_aside: 10, pending: 0 });
+        world.injected(await decided(control));
+        const aside = (await jobObjects(job.id)).filter(({ state }) => state === "set_aside");
+        expect(aside).toMatchObject([{ records: 10, error: `an object was set aside: HTTP ${status} ${code}` }]);
+        expect(await said(job)).toBe(`an object was set aside: HTTP ${status} ${code}`);
+        world.jobs.setAside(
+          job,
+          events.filter(({ day }) => day === "21001121"),
+        );
+        // The store takes the object by now, but set-aside objects are only sent again on request.
+        await control.script([]);
+        await world.take(world.mint(7));
+        await world.deliverDue();
+        for (let i = 0; i < 5; i++) await pass(world, HOUR_MS);
+        expect(await countsOf(job)).toMatchObject({ received: 37, delivered: 27, set_aside: 10, pending: 0 });
+      },
+    );
 
-    row(`the store answers ${status} ${code} to everything: parked, nothing set aside`, async (world, { expect }) => {
-      const waiting = await waitingJob(world);
-      await waiting.control.script([rule({ do: "answer", status, code })]);
-      for (let i = 0; i < 12; i++) {
-        await pass(world, 300_000);
-        expect(await said(waiting.job)).toMatch(new RegExp(`^parked: HTTP ${status} ${code}`));
-        expect(await countsOf(waiting.job)).toMatchObject({ pending: 10, set_aside: 0 });
-      }
-      world.injected(await decided(waiting.control));
-      await waiting.control.script([]);
-      await endsWell(world, waiting, { expect });
-    });
+    storeRow(
+      `the store answers ${status} ${code} to everything: parked, nothing set aside`,
+      OVER_HTTP,
+      async (world, { expect }) => {
+        const waiting = await waitingJob(world);
+        await waiting.control.script([rule({ do: "answer", status, code })]);
+        for (let i = 0; i < 12; i++) {
+          await pass(world, 300_000);
+          expect(await said(waiting.job)).toMatch(new RegExp(`^parked: HTTP ${status} ${code}`));
+          expect(await countsOf(waiting.job)).toMatchObject({ pending: 10, set_aside: 0 });
+        }
+        world.injected(await decided(waiting.control));
+        await waiting.control.script([]);
+        await endsWell(world, waiting, { expect });
+      },
+    );
   }
 
-  row("the store answers 413 to an object, and cannot be asked what it means", async (world, { expect }) => {
-    const waiting = await waitingJob(world);
-    await waiting.control.script([
-      rule({ do: "answer", status: 413, code: "EntityTooLarge" }, PUTS, 3),
-      // Nor does it say what it does with a condition.
-      rule({ do: "answer", status: 503 }, { method: "PUT" }, 6),
-    ]);
-    await pass(world);
-    expect(await countsOf(waiting.job)).toMatchObject({ pending: 10, set_aside: 0 });
-    await endsWell(world, waiting, { expect });
-    world.injected(await decided(waiting.control));
-  });
+  storeRow(
+    "the store answers 413 to an object, and cannot be asked what it means",
+    OVER_HTTP,
+    async (world, { expect }) => {
+      const waiting = await waitingJob(world);
+      await waiting.control.script([
+        rule({ do: "answer", status: 413, code: "EntityTooLarge" }, PUTS, 3),
+        // Nor does it say what it does with a condition.
+        rule({ do: "answer", status: 503 }, { method: "PUT" }, 6),
+      ]);
+      await pass(world);
+      expect(await countsOf(waiting.job)).toMatchObject({ pending: 10, set_aside: 0 });
+      await endsWell(world, waiting, { expect });
+      world.injected(await decided(waiting.control));
+    },
+  );
 });

@@ -6,7 +6,7 @@ import { jobObjects } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
 import type { BucketControl } from "../support/s3-control.ts";
 import { type Action, type Match, type Rule, rule } from "../support/s3-script.ts";
-import { row } from "./row.ts";
+import { OVER_HTTP, row, storeRow } from "./row.ts";
 import { controlOf, countsOf, decided, HEADS, PUTS, pass, said, viewOf, waitingJob } from "./stores.ts";
 
 const MINUTE_MS = 60_000;
@@ -137,7 +137,7 @@ describe("a store with ETags of its own that look like MD5, and without metadata
     ["an answer is lost behind a proxy", { do: "answer", status: 503, store: true }],
   ] as const satisfies readonly (readonly [string, Action])[];
   for (const [how, lost] of variants(losses)) {
-    row(`${how}: the object is read back, and is there once`, async (world, { expect }) => {
+    storeRow(`${how}: the object is read back, and is there once`, OVER_HTTP, async (world, { expect }) => {
       const { job, control } = await waitingJob(world);
       await control.script([ownEtagsOnHead(), rule(lost, PUTS, 1), ownEtags]);
       for (let n = 0; n < 6; n++) await pass(world, 2 * MINUTE_MS);
@@ -178,7 +178,7 @@ describe("a store with ETags of its own that look like MD5, and without metadata
 
 describe("keys that may only be created", () => {
   for (const status of variants([403, 409, 412])) {
-    row(`a second PUT is answered ${status}, and an answer is lost`, async (world, { expect }) => {
+    storeRow(`a second PUT is answered ${status}, and an answer is lost`, OVER_HTTP, async (world, { expect }) => {
       const { job, control } = await waitingJob(world);
       await control.script([
         rule({ do: "reset", when: "after" }, PUTS, 1),

@@ -1,6 +1,8 @@
 /** A job with a failing store, for the rows about destinations. */
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { chainStatus } from "../../src/delivery/chain.ts";
+import { vi } from "vitest";
+import { chainStatus, segmentOf } from "../../src/delivery/chain.ts";
 import type { LogCounts } from "../../src/delivery/types.ts";
 import { api } from "../support/runtime/api.ts";
 import type { World } from "../support/runtime/world.ts";
@@ -74,4 +76,30 @@ export async function attempts(control: BucketControl): Promise<number> {
 /** How many times a bucket has written an object. */
 export async function written(control: BucketControl): Promise<number> {
   return (await control.puts()).filter(({ key }) => key.endsWith(".log.gz")).length;
+}
+
+/** Runs an alarm against a destination that does not answer, and advances its own timers. */
+export async function outlast(
+  world: World,
+  jobId: number,
+  held: () => Promise<void>,
+  waitsMs: readonly number[],
+): Promise<void> {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const log = segmentOf(env.LOG, jobId, 0);
+  world.clock.advance(30_000);
+  const alarms = world.runAlarms();
+  await held();
+  // In steps, with real time between them: an answer that arrives meanwhile may set another
+  // timer.
+  const advance = async (ms: number): Promise<void> => {
+    for (let step = 0; step < 8; step++) {
+      await scheduler.wait(15);
+      await runInDurableObject(log, () => vi.advanceTimersByTimeAsync(ms / 8));
+    }
+  };
+  await advance(8_000);
+  await alarms;
+  for (const ms of waitsMs) await advance(ms);
+  vi.useRealTimers();
 }

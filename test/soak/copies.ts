@@ -3,9 +3,9 @@
 import { type Detail, runReplays } from "../replay/shipped.ts";
 import { readSingleMember } from "../support/gzip-member.ts";
 import { api, destinationConf } from "../support/runtime/api.ts";
+import type { Bucket } from "../support/runtime/destinations.ts";
 import { freshBucket } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
-import type { Bucket } from "../support/runtime/world-jobs.ts";
 
 const ALL = { since: "1970-01-01T00:00:00Z", until: "2199-01-01T00:00:00Z" };
 

@@ -31,6 +31,8 @@ export interface Operation {
   readonly query: URLSearchParams;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
+  /** What a receiver does wrong. */
+  readonly fault?: Action;
 }
 
 /** What the store answers; `stored`: whether it wrote an object. */
@@ -177,6 +179,12 @@ export class Bucket {
     if (!unconditional && condition === "*" && this.#current.has(key)) {
       return faultAnswer({ status: 412, code: "PreconditionFailed", message: "The key exists already." });
     }
+    const stored = this.keep(key, body, headers, nowMs);
+    return { ...answer(200, { etag: stored.etag }), stored: true };
+  }
+
+  /** Another version of an object. */
+  protected keep(key: string, body: Buffer, headers: Operation["headers"], nowMs: number): Stored {
     const version = (this.#versions.get(key) ?? 0) + 1;
     const stored: Stored = {
       key,
@@ -193,7 +201,7 @@ export class Bucket {
     this.#versions.set(key, version);
     this.puts.push(stored);
     this.#current.set(key, stored);
-    return { ...answer(200, { etag: stored.etag }), stored: true };
+    return stored;
   }
 
   #read(key: string): Answer {

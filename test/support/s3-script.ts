@@ -91,7 +91,11 @@ export type Action =
   /** Executes the request and answers with an ETag that is not the object's. */
   | { do: "wrong-etag" }
   /** Executes the request and answers without an ETag. */
-  | { do: "no-etag" };
+  | { do: "no-etag" }
+  /** A receiver that refuses each `each`-th record of a request with this status, if it can. */
+  | { do: "refuse"; each: number; status: number }
+  /** A receiver that answers 413 to more records or characters than this in one request. */
+  | { do: "limit"; records?: number; bytes?: number };
 
 /**
  * The first rule that matches and has `times` left (by default unlimited) decides. Without one the
@@ -175,6 +179,8 @@ const ACTION_FIELDS: Record<Action["do"], Record<string, (value: unknown) => boo
   "own-etag": {},
   "wrong-etag": {},
   "no-etag": {},
+  refuse: { each: isCount, status: isStatus },
+  limit: { records: isOptional(isCount), bytes: isOptional(isCount) },
 };
 
 const MATCH_FIELDS = {

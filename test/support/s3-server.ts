@@ -30,6 +30,7 @@ import {
   withoutAccount,
 } from "./azure-dialect.ts";
 import { fromGoogle, googleFault, isGoogle, toGoogle } from "./google-dialect.ts";
+import { checksum, Receiver } from "./receiver.ts";
 import { type Answer, answer, Bucket, faultAnswer, type Operation, summarise } from "./s3-bucket.ts";
 import {
   type Action,
@@ -112,7 +113,7 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
   const buckets = new Map<string, Bucket>();
 
   function bucketOf(name: string): Bucket {
-    const bucket = buckets.get(name) ?? new Bucket(name);
+    const bucket = buckets.get(name) ?? (name.startsWith("receiver-") ? new Receiver(name) : new Bucket(name));
     buckets.set(name, bucket);
     return bucket;
   }
@@ -132,20 +133,34 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
     const headers = isGoogle(received) ? fromGoogle(received) : received;
     const method = req.method ?? "";
     const isAzure = isAzurePath(path);
-    const { bucket: bucketName, key, malformed } = readTarget(isAzure ? withoutAccount(path) : path);
+    const receiver = headers["x-receiver"];
+    const {
+      bucket: bucketName,
+      key,
+      malformed,
+    } = receiver === undefined
+      ? readTarget(isAzure ? withoutAccount(path) : path)
+      : { bucket: receiver, key: `${path}/${headers["idempotency-key"] ?? ""}`, malformed: false };
     const bucket = bucketOf(bucketName);
     const seen = noteRequest(bucket, method, key, query, received);
     const say = (result: Answer, isScripted = false): void =>
       send(res, method, seen, isAzure ? asAzureAnswer(method, result, isScripted) : result);
 
-    const fault = malformed
-      ? { status: 400, code: "InvalidURI", message: "The path is not valid percent-encoded UTF-8 below a bucket." }
-      : isAzure
-        ? azureFault({ method, container: bucketName, query, headers }, now())
-        : ((isGoogle(received)
-            ? googleFault({ method, path, query, headers: received }, credentials)
-            : await signatureFault({ method, path, query, headers }, credentials, now(), maxSkewMs)) ??
-          headerFault(method, headers, allowUnsignedPayload));
+    const wrongRequest = async (): Promise<S3Fault | null> => {
+      if (receiver !== undefined) return null;
+      if (malformed)
+        return {
+          status: 400,
+          code: "InvalidURI",
+          message: "The path is not valid percent-encoded UTF-8 below a bucket.",
+        };
+      if (isAzure) return azureFault({ method, container: bucketName, query, headers }, now());
+      const signed = isGoogle(received)
+        ? googleFault({ method, path, query, headers: received }, credentials)
+        : await signatureFault({ method, path, query, headers }, credentials, now(), maxSkewMs);
+      return signed ?? headerFault(method, headers, allowUnsignedPayload);
+    };
+    const fault = await wrongRequest();
     if (fault !== null) {
       if ((await readBody(req, 0)) === null) return abort(seen);
       return say(faultAnswer(fault));
@@ -160,7 +175,9 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
     const body = await readBody(req, length, untilBytes);
     if (untilBytes !== null) return reset(req, seen);
     if (body === null) return abort(seen);
-    const mismatch = isAzure ? md5Fault(body, headers) : bodyFault(body, headers);
+    if (receiver !== undefined) seen.headers["content-sha256"] = checksum(body);
+    const wrongBody = isAzure ? md5Fault(body, headers) : bodyFault(body, headers);
+    const mismatch = receiver !== undefined ? null : wrongBody;
     if (mismatch !== null) return say(faultAnswer(mismatch));
 
     const operation = isAzure
@@ -254,6 +271,9 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
         const result = perform();
         return reply({ ...result, headers: { ...result.headers, etag: `"${"0".repeat(32)}"` } });
       }
+      case "refuse":
+      case "limit":
+        return reply(perform({ fault: action }));
       case "no-etag":
         return reply(withHeaders(perform(), (name) => name !== "etag"));
     }

@@ -9,6 +9,13 @@ import { Count, EXAMPLE_DESTINATION, JobId, Time } from "./common.ts";
 
 const OwnId = JobId.describe("Never reused, even after the job is deleted.");
 
+const Guarantee = z
+  .string()
+  .nullable()
+  .describe(
+    "`once`, or `at least once, id: …`: by what the destination, or a reader, tells a record that was sent again after a lost answer. null: no key opens the destination.",
+  );
+
 export const Job = tolerant({
   id: OwnId,
   dataset: z.enum(DATASETS).describe("As last sent below this path, otherwise by the name that the path uses."),
@@ -32,6 +39,7 @@ export const Job = tolerant({
   last_complete: Time.nullable().describe("No event accepted before this time waits or is set aside. Never goes back."),
   last_error: Time.nullable().describe("When delivery last failed; null: it does not fail now."),
   error_message: z.string().nullable().describe("Why delivery fails; null: it does not."),
+  guarantee: Guarantee.optional(),
   time_created: Time,
   time_modified: Time,
 }).meta({ id: "Job", description: "A read returns what was sent, without options that were never sent." });
@@ -56,6 +64,10 @@ export const JobLedger = z
     owed: z
       .strictObject({ messages: Count, records: Count, oldest: Time.nullable().describe("Its time of intake.") })
       .describe("What the job's log could not take yet, before its filter; not part of the other counts."),
+    guarantee: Guarantee,
+    resent_in_doubt: Count.describe(
+      "Records that were sent again though an earlier attempt may have brought them, to a destination that does not take each once; not part of the other counts.",
+    ),
   })
   .meta({ id: "JobLedger", description: "Counts of all records offered to the job." });
 

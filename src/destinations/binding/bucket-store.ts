@@ -66,13 +66,16 @@ export class BucketStore implements StoreClient {
 
   async get(key: string): Promise<{ answer: StoreAnswer; body: ReadableStream<Uint8Array> | null }> {
     let body: ReadableStream<Uint8Array> | null = null;
+    let isLate = false;
     const answer = await this.#answer(ANSWER_TIMEOUT_MS, async () => {
       const object = await this.#bucket.get(key);
       if (object === null) return refused(404, "NoSuchKey");
-      body = object.body;
+      if (isLate) await object.body.cancel();
+      else body = object.body;
       return shown(object);
     });
-    return { answer, body: answer.kind === "answer" && answer.status === 200 ? body : null };
+    isLate = true;
+    return { answer, body };
   }
 
   async #answer(ms: number, call: () => Promise<StoreAnswer>): Promise<StoreAnswer> {

@@ -68,6 +68,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   InvalidBucketName: "destination",
   KeyTooLong: "object",
   NoSuchBucket: "destination",
+  RequestTimeout: "moment",
   // The bucket wants its requester to pay.
   UserProjectMissing: "destination",
 };

@@ -1,6 +1,5 @@
 import { createHash, createHmac } from "node:crypto";
 import { toHex } from "../../bytes.ts";
-import type { AccessKey } from "../access-keys.ts";
 
 /** A request to be signed; it has no query. */
 export interface Unsigned {
@@ -29,7 +28,7 @@ const LOCATION = "auto";
  * https://docs.cloud.google.com/storage/docs/authentication/canonical-requests
  */
 export function signGoog4(
-  key: AccessKey,
+  key: { accessKeyId: string; secretAccessKey: string },
   { method, host, path, headers, sha256, nowMs }: Unsigned,
 ): Record<string, string> {
   const time = `${new Date(nowMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, "")}Z`;

@@ -2,8 +2,8 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { within } from "../../platform.ts";
 import { readStream } from "../../streams.ts";
 import { whyUnreachable } from "../connection.ts";
-import type { Body, FixedObject, NetworkPlatform, OpenDestination, WriteOutcome } from "../destination.ts";
-import type { Failure } from "../failure.ts";
+import type { Body, FixedObject, NetworkPlatform, OpenDestination, Origin, WriteOutcome } from "../destination.ts";
+import type { Failure, FailureCause } from "../failure.ts";
 import { retryAfter } from "../retry-after.ts";
 import { buildBody, linesOf } from "./body.ts";
 import type { BodyForm, Receiver, ReceiverAnswer, ReceiverDestination, Verdict } from "./receiver.ts";
@@ -46,8 +46,9 @@ export function openReceiver(
 }
 
 async function write(object: FixedObject, body: () => Uint8Array | Body, sender: Sender): Promise<WriteOutcome> {
-  const { form, receiver } = sender;
+  const { receiver } = sender;
   const id = idOf(object.key);
+  const form = sender.form === null ? null : withFirstIds(sender.form, id, object.origin ?? []);
   const unsent = tooMuch(object, receiver, form);
   if (unsent !== null) return unsent;
   if (form === null) {
@@ -115,7 +116,8 @@ const NOT_FOUND_OUT: Failure = {
 
 /**
  * What a verdict means for an object. A body that is refused as a whole goes on as halves, until
- * the record is found that it was refused for; unless the receiver refuses a probe as well.
+ * the record is found that it was refused for. Where a probe is refused as well, no record is to
+ * blame, nor where each of them is refused by itself.
  */
 async function outcomeOf(
   verdict: Verdict,
@@ -132,17 +134,17 @@ async function outcomeOf(
         return record === undefined ? [] : [{ record, words }];
       });
       const again = verdict.again.flatMap((entry) => recordOf(entry) ?? []);
+      if (refused.length > 0 && refused.length >= object.records) {
+        const error = await refusesAll(sender);
+        if (error !== null) return { kind: "failed", error, mayBeThere: false };
+      }
       return { kind: "partly", isSent: true, again, refused, error: verdict.error, unnamed: verdict.unnamed };
     }
     case "failed": {
       const { error, mayBeThere } = verdict;
       if (error.kind !== "refused") return { kind: "failed", error, mayBeThere };
-      const probed = await sender.probe();
-      if (probed.kind === "failed") {
-        const { error: found } = probed;
-        const kind = found.kind === "refused" ? { ...found, kind: "misconfigured" as const } : found;
-        return { kind: "failed", error: kind, mayBeThere };
-      }
+      const found = await refusesAll(sender);
+      if (found !== null) return { kind: "failed", error: found, mayBeThere };
       const named = verdict.entry === undefined ? undefined : recordOf(verdict.entry);
       if (named !== undefined && object.records > 1) {
         const again = Array.from({ length: object.records }, (_, record) => record).filter(
@@ -157,10 +159,41 @@ async function outcomeOf(
   }
 }
 
+/** What a receiver answers to a test record, where that is a refusal too; null: it takes it. */
+async function refusesAll(sender: Sender): Promise<Failure | null> {
+  const probed = await sender.probe();
+  if (probed.kind === "taken") return null;
+  const said = probed.error;
+  if (said !== null && said.kind !== "refused") return said;
+  const words = wordsOf(probed);
+  return { kind: "misconfigured", words, cause: said?.cause ?? causeIn(words) };
+}
+
+/** What a refusal counts as: its status, where its words name one. */
+function causeIn(words: string): FailureCause {
+  const [, status] = /^HTTP (\d{3})\b/.exec(words) ?? [];
+  return status === undefined ? "not_kept" : Number(status);
+}
+
+/** Why a test record was not taken. */
+function wordsOf(verdict: Exclude<Verdict, { kind: "taken" }>): string {
+  if (verdict.kind === "failed") return verdict.error.words;
+  return verdict.refused[0]?.words ?? verdict.unnamed?.words ?? verdict.error?.words ?? "it was not taken";
+}
+
 /** The id of an object in every attempt: the end of its key, without what kind of file it is. */
 function idOf(key: string): string {
   const name = key.slice(key.lastIndexOf("/") + 1);
   return name.replace(/(?:\.[a-z]+)*$/, "");
+}
+
+/** Records of an object that another one was divided into keep the ids that they had first. */
+function withFirstIds(form: BodyForm, id: string, origin: Origin): BodyForm {
+  if (origin.length === 0) return form;
+  const ids = origin.flatMap(([name, from, count]) =>
+    Array.from({ length: count }, (_, n) => `${idOf(name)}-${from + n}`),
+  );
+  return { ...form, entry: (record, own) => form.entry(record, ids[Number(own.slice(id.length + 1))] ?? own) };
 }
 
 /** null: it is no gzip of text. */
@@ -176,10 +209,7 @@ async function contentLines(body: Uint8Array | Body): Promise<string[] | null> {
 async function probe(sender: Sender): Promise<string | null> {
   const verdict = await sender.probe();
   if (verdict.kind === "taken") return null;
-  if (verdict.kind === "partly") {
-    const said = verdict.refused[0]?.words ?? verdict.unnamed?.words ?? verdict.error?.words ?? "it was not taken";
-    return `error sending a test record: ${said}`;
-  }
+  if (verdict.kind === "partly") return `error sending a test record: ${wordsOf(verdict)}`;
   const { words, cause } = verdict.error;
   const why = cause === "connection_failed" ? await sender.whyUnreachable() : null;
   return `error sending a test record: ${why === null ? words : `connection failed: ${why}`}`;

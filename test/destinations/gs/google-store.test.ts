@@ -6,7 +6,7 @@ import { signGoog4 } from "../../../src/destinations/gs/sign.ts";
 import { openDestination } from "../../../src/destinations/kinds.ts";
 import { parseDestination } from "../../../src/destinations/parse.ts";
 import { platform } from "../../../src/platform.ts";
-import { destinationConf } from "../../support/runtime/api.ts";
+import { googleConf } from "../../support/runtime/api.ts";
 import { bucketControl } from "../../support/s3-control.ts";
 import { rule } from "../../support/s3-script.ts";
 import { LOCAL } from "../context.ts";
@@ -60,7 +60,7 @@ describe("a GOOG4 signature", () => {
 let names = 0;
 let control = bucketControl(inject("s3Url"), "none");
 function open() {
-  const parsed = parseDestination(destinationConf(`google-${names}`, "logs", "gs"), LOCAL);
+  const parsed = parseDestination(googleConf(`google-${names}`, "logs"), LOCAL);
   if (!parsed.ok) throw new Error(parsed.why);
   return {
     store: new GoogleStore(parsed.value as GoogleDestination, platform),

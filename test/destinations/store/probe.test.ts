@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { PutRequest, StoreAnswer } from "../../../src/destinations/store/client.ts";
-import { writeChallenge, writeFault, writeProbe } from "../../../src/destinations/store/probe.ts";
+import { tryCondition, writeChallenge, writeFault, writeProbe } from "../../../src/destinations/store/probe.ts";
 
 const accepted: StoreAnswer = {
   kind: "answer",
@@ -46,5 +46,19 @@ describe("a small object that shows what a destination does", () => {
     expect(writeFault(await writeChallenge({ put, head, get: noBody }, "a/b.txt", "1.2.three"))).toBeNull();
     expect(puts).toMatchObject([{ key: "a/b.txt", bytes: 9, contentType: "text/plain", conditional: true }]);
     expect(new TextDecoder().decode(puts[0]?.body as Uint8Array)).toBe("1.2.three");
+  });
+});
+
+describe("a trial of the condition", () => {
+  it("sends other bytes, as a store may say of the same ones that it took them", async () => {
+    const first = new Map<string, string>();
+    const put = async ({ key, sha256, conditional }: PutRequest): Promise<StoreAnswer> => {
+      expect(conditional).toBe(true);
+      const before = first.get(key) ?? sha256;
+      first.set(key, before);
+      return before === sha256 ? accepted : { ...accepted, status: 412 };
+    };
+    expect(await tryCondition({ put, head: never, get: noBody }, "logs/{DATE}", 0)).toBe("heeded");
+    expect([...first.keys()]).toEqual(["logs/00010101/test.txt.gz"]);
   });
 });

@@ -38,15 +38,20 @@ export async function api<T = unknown>(
   return { status: response.status, headers: response.headers, body: await response.json() };
 }
 
-/** Kinds of store that the scripted endpoint can be. */
-export type StoreKind = "s3" | "gs" | "azure";
-
-/** A destination in a bucket of the scripted endpoint. */
-export function destinationConf(bucket: string, path = "logs/{DATE}", kind: StoreKind = "s3"): string {
-  if (kind === "azure") return azureConf(bucket, path);
+/** A destination in a bucket of the scripted S3 endpoint. */
+export function destinationConf(bucket: string, path = "logs/{DATE}"): string {
   const endpoint = encodeURIComponent(inject("s3Url"));
-  const keys = `access-key-id=${ACCESS_KEY}&secret-access-key=${SECRET_KEY}`;
-  return `${kind}://${bucket}/${path}?${kind === "s3" ? "region=auto&" : ""}endpoint=${endpoint}&${keys}`;
+  return `s3://${bucket}/${path}?region=auto&endpoint=${endpoint}&access-key-id=${ACCESS_KEY}&secret-access-key=${SECRET_KEY}`;
+}
+
+/** The same, as a bucket of Google. */
+export function googleConf(bucket: string, path?: string): string {
+  return destinationConf(bucket, path).replace("s3://", "gs://").replace("region=auto&", "");
+}
+
+/** A bound bucket of the local R2; it is one for all, so paths keep tests apart. */
+export function boundConf(_bucket: string, path = "logs/{DATE}"): string {
+  return `binding://TRACES/${path}`;
 }
 
 /** The same, as a container of Azure. @param permissions of its SAS. */

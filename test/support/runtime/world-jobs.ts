@@ -11,9 +11,11 @@ import { assertClean, type Expectation } from "../audit.ts";
 import { readSingleMember } from "../gzip-member.ts";
 import { type AccountCounts, type Count, jobLedgerFaults, type LeftOut, objectListFaults } from "../ledger-audit.ts";
 import type { Minted, Oracle } from "../oracle.ts";
+import type { DialectName } from "../receiver.ts";
 import type { BucketControl } from "../s3-control.ts";
-import { api, createJob, destinationConf } from "./api.ts";
-import { freshBucket } from "./pipeline.ts";
+import { api, boundConf, createJob, destinationConf } from "./api.ts";
+import { type Bucket, changed, freshDestination, received, TELLS_REPEATS, WHERE } from "./destinations.ts";
+import { folderOfBucket } from "./r2-over-fetch.ts";
 
 export interface JobOptions {
   /** Fields of the API, without the destination. */
@@ -25,13 +27,10 @@ export interface JobOptions {
   readonly path?: string;
   /** The `destination_conf` of a bucket of the scripted endpoint; by default one of S3. */
   readonly conf?: typeof destinationConf;
+  /** Its destination is a receiver that speaks this, instead of a bucket. */
+  readonly receiver?: DialectName;
   /** How to read its records, if they are not ndjson with the fields that the oracle reads. */
   readonly audit?: Partial<Expectation>;
-}
-
-export interface Bucket {
-  readonly name: string;
-  readonly control: BucketControl;
 }
 
 export interface WorldJob {
@@ -40,6 +39,8 @@ export interface WorldJob {
   readonly buckets: Bucket[];
   readonly path: string;
   readonly conf: typeof destinationConf;
+  /** null: its destinations are buckets. */
+  readonly receiver: DialectName | null;
   enabled: boolean;
   deleted: boolean;
   /** It was deleted with its undelivered records. */
@@ -75,6 +76,8 @@ export class WorldJobs {
    * How long a client waits for an answer that may never come; null: it gives up. By default it
    * waits.
    */
+  /** Of jobs whose options name none. */
+  conf: typeof destinationConf = destinationConf;
   patience: <T>(answer: Promise<T>) => Promise<T | null> = (answer) => answer;
   readonly #oracle: Oracle;
   /** By job and event id. */
@@ -86,15 +89,19 @@ export class WorldJobs {
   }
 
   async create(options: JobOptions): Promise<WorldJob> {
-    const { fields = {}, keeps = () => true, samples = false, path, conf = destinationConf, audit = {} } = options;
-    const bucket = freshBucket();
-    const where = path ?? "logs/{DATE}";
-    const id = await this.#create(bucket.name, { destination_conf: conf(bucket.name, where), ...fields });
+    const { fields = {}, keeps = () => true, samples = false, path = WHERE, audit = {}, receiver = null } = options;
+    const { conf: ofBucket = this.conf } = options;
+    // One bound bucket is many of the endpoint's, by the first folder.
+    const whereIn = (bucket: string): string => (ofBucket === boundConf ? `${folderOfBucket(bucket)}/${path}` : path);
+    const { bucket, conf } = freshDestination(receiver, whereIn, ofBucket);
+    const where = whereIn(bucket.name);
+    const id = await this.#create(bucket.name, { destination_conf: conf, ...fields });
     const job: WorldJob = {
       id,
       buckets: [bucket],
       path: where,
-      conf,
+      conf: ofBucket,
+      receiver,
       enabled: fields.enabled !== false,
       deleted: false,
       discarded: false,
@@ -114,10 +121,10 @@ export class WorldJobs {
     if (typeof fields.enabled === "boolean") job.enabled = fields.enabled;
   }
 
-  /** Moves a job to a new bucket. */
+  /** Moves a job to a new bucket, or a new receiver. */
   async move(job: WorldJob): Promise<Bucket> {
-    const bucket = freshBucket();
-    await this.change(job, { destination_conf: job.conf(bucket.name, job.path) });
+    const { bucket, conf } = freshDestination(job.receiver, () => job.path, job.conf);
+    await this.change(job, { destination_conf: conf });
     job.buckets.push(bucket);
     return bucket;
   }
@@ -250,6 +257,7 @@ export class WorldJobs {
 
   /** @returns how many objects were read. @throws Error naming every fault. */
   async audit(job: WorldJob): Promise<number> {
+    if (job.receiver !== null) return this.#auditReceived(job, job.receiver);
     const contents = await Promise.all(job.buckets.map(({ control }) => control.contents()));
     const options = { path: job.path, ...job.audit };
     const { entries: listed } = await chainObjects(env.LOG, job.id, 0, 100_000);
@@ -281,6 +289,40 @@ export class WorldJobs {
       faults.push((error as Error).message);
     }
     for (const { control } of job.buckets) faults.push(...(await overwritten(control)));
+    if (faults.length > 0) throw new Error(`job ${job.id}: ${faults.join("\n")}`);
+    return report.objects;
+  }
+
+  /**
+   * The same of a job whose destination is a receiver. A record may be there twice where the ledger
+   * counts it as sent again in doubt, and never where the receiver tells repeats.
+   */
+  async #auditReceived(job: WorldJob, dialect: DialectName): Promise<number> {
+    const stored = (await Promise.all(job.buckets.map(({ control }) => received(control)))).flat();
+    const report = this.#oracle.audit(job.id, stored, { ...job.audit, areBodies: true });
+    const twice = report.duplicated.reduce((sum, { keys }) => sum + keys.length - 1, 0);
+    const once = report.records - twice;
+    const faults: string[] = [];
+    const status = await alive(() => chainStatus(env.LOG, job.id));
+    if (status !== null) {
+      const { counts, resentInDoubt = 0 } = status;
+      const records = job.discarded ? Math.min(Math.max(once - counts.discarded, counts.delivered), once) : once;
+      faults.push(...jobLedgerFaults(counts, { records }, this.#leftOut(job)));
+      const most = job.mayBeInBoth ? Number.POSITIVE_INFINITY : TELLS_REPEATS.has(dialect) ? 0 : resentInDoubt;
+      if (twice > most) faults.push(`${twice} records are there again, and ${most} are accounted for`);
+      const { entries } = await chainObjects(env.LOG, job.id, 0, 100_000);
+      const listed = entries
+        .filter(({ state }) => state === "delivered")
+        .reduce((sum, entry) => sum + entry.records, 0);
+      if (listed !== counts.delivered) faults.push(`its list has ${listed} delivered, its ledger ${counts.delivered}`);
+      faults.push(...(await this.#healthFaults(job, status)));
+    } else if (!job.deleted) faults.push("it has no log");
+    try {
+      assertClean({ ...report, duplicated: [] });
+    } catch (error) {
+      faults.push((error as Error).message);
+    }
+    for (const { control } of job.buckets) faults.push(...(await changed(control)));
     if (faults.length > 0) throw new Error(`job ${job.id}: ${faults.join("\n")}`);
     return report.objects;
   }
@@ -361,7 +403,10 @@ async function overwritten(control: BucketControl): Promise<string[]> {
   const faults: string[] = [];
   const first = new Map<string, string>();
   for (const { method, key, headers } of await control.requests()) {
-    const sha256 = headers["x-amz-meta-logship-sha256"] ?? headers["x-ms-meta-logshipsha256"];
+    const sha256 =
+      headers["x-amz-meta-logship-sha256"] ??
+      headers["x-ms-meta-logshipsha256"] ??
+      headers["x-goog-meta-logship-sha256"];
     if (method !== "PUT" || sha256 === undefined || !key.endsWith(".log.gz")) continue;
     const before = first.get(key);
     if (before !== undefined && before !== sha256) faults.push(`${key} was sent with other bytes`);

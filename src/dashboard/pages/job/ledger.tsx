@@ -3,7 +3,7 @@ import { percent, type Series, Share } from "../../parts/chart.tsx";
 import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
 import { bytes, count, plural } from "../../parts/values.tsx";
 import type { JobView, LedgerView } from "../../views/job.ts";
-import { addsUp, pendingWords } from "./words.ts";
+import { addsUp, guaranteeWords, pendingWords } from "./words.ts";
 
 export const PendingPanel: FC<{ job: JobView; ledger: LedgerView }> = ({ job, ledger }) => (
   <Panel id="pending" title="Waiting" refresh={5}>
@@ -35,10 +35,10 @@ export const LedgerPanel: FC<{ jobId: number; ledger: LedgerView }> = ({ jobId, 
               <Row name="Sampled out" what="not in the sample" value={sampled_out} of={of} tone="quiet" />
             </li>
             <li>
-              <Row name="Kept" what="for the bucket" value={passed} of={of} tone="bar" />
+              <Row name="Kept" what="for the destination" value={passed} of={of} tone="bar" />
               <ol>
                 <li>
-                  <Row name="Delivered" what="in the bucket" value={delivered} of={of} tone="ok" />
+                  <Row name="Delivered" what="at the destination" value={delivered} of={of} tone="ok" />
                 </li>
                 <li>
                   <Row name="Pending" what="waiting" value={pending} of={of} tone="info" />
@@ -46,7 +46,7 @@ export const LedgerPanel: FC<{ jobId: number; ledger: LedgerView }> = ({ jobId, 
                 <li>
                   <Row
                     name={set_aside > 0 ? <a href="/set-aside">Set aside</a> : "Set aside"}
-                    what="refused by the store"
+                    what="refused by the destination"
                     value={set_aside}
                     of={of}
                     tone="bad"
@@ -85,6 +85,10 @@ export const LedgerPanel: FC<{ jobId: number; ledger: LedgerView }> = ({ jobId, 
               : `${(ledger.bytes_raw / ledger.bytes_compressed).toFixed(1)} to 1`,
           ],
           ...(ledger.owed.messages === 0 ? [] : [["Owed (counted separately)", <Owed {...ledger.owed} />] as const]),
+          ["Guarantee", guaranteeWords(ledger)],
+          ...(ledger.resent_in_doubt === 0
+            ? []
+            : [["Sent again in doubt (counted separately)", plural(ledger.resent_in_doubt, "record")] as const]),
           ["Replayed (counted separately)", <Replayed jobId={jobId} {...ledger.replayed} />],
         ]}
       />

@@ -95,6 +95,11 @@ export function pendingWords(job: JobView, ledger: LedgerView): string {
     : `${what} The next upload is due.`;
 }
 
+/** How often each record reaches the destination. */
+export function guaranteeWords({ guarantee }: Pick<LedgerView, "guarantee">): string {
+  return guarantee === null ? "unknown: the destination cannot be read" : guarantee;
+}
+
 /** Whether every received record is accounted for. */
 export function addsUp(ledger: LedgerView): { ok: boolean; sum: number } {
   const { filtered, sampled_out, delivered, pending, set_aside, discarded } = ledger;

@@ -1,0 +1,261 @@
+/**
+ * Objects of which a receiver takes a part, or less than one holds: divided, with a part set aside,
+ * and what became of each record counted once. And what happens around such an answer.
+ */
+import { describe } from "vitest";
+import { Attempts } from "../../src/delivery/attempts.ts";
+import { cells, variants } from "../support/matrix.ts";
+import { api } from "../support/runtime/api.ts";
+import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
+import { jobObjects } from "../support/runtime/pipeline.ts";
+import type { World } from "../support/runtime/world.ts";
+import { type Action, rule } from "../support/s3-script.ts";
+import { Fault } from "./fault.ts";
+import { asideOf, POSTS, posts, RECEIVERS, resent, sendAgain } from "./receivers.ts";
+import { row } from "./row.ts";
+import { controlOf, countsOf, decided, pass, said, waitingJob } from "./stores.ts";
+
+describe("a record that is refused", () => {
+  for (const kind of RECEIVERS) {
+    row(`${kind} refuses one record among a hundred: it alone is set aside`, async (world, { expect }) => {
+      const job = await world.createJob({ receiver: kind });
+      const [poison, ...good] = [...world.mint(1, { scriptName: "poison" }), ...world.mint(99)];
+      await world.take([...good.slice(0, 37), ...(poison === undefined ? [] : [poison]), ...good.slice(37)]);
+      await world.deliverDue();
+      for (let n = 0; n < 4; n++) await pass(world, 60_000);
+      world.injected();
+      world.jobs.setAside(job, poison === undefined ? [] : [poison]);
+      expect(await countsOf(job)).toMatchObject({ delivered: 99, set_aside: 1, pending: 0 });
+      expect(await asideOf(job)).toMatchObject([{ records: 1, why: expect.stringMatching(/HTTP 400/) }]);
+      expect(await resent(job)).toBe(0);
+      await world.audit();
+      const [aside] = await asideOf(job);
+      expect((await api("DELETE", `/logship/set-aside/${aside?.id}`)).status).toBe(200);
+      job.leftOut = { discarded: 1 };
+    });
+
+    row(`${kind} refuses one record, and takes it when it is sent again`, async (world, { expect }) => {
+      const job = await world.createJob({ receiver: kind });
+      const control = controlOf(job);
+      const [large] = world.mint(1, { padding: 15_000 });
+      await world.take([...world.mint(9), ...(large === undefined ? [] : [large])]);
+      await world.deliverDue();
+      await control.script([rule({ do: "limit", bytes: 10_000 })]);
+      for (let n = 0; n < 4; n++) await pass(world, 60_000);
+      expect(await countsOf(job)).toMatchObject({ delivered: 9, set_aside: 1, pending: 0 });
+      expect(await asideOf(job)).toMatchObject([{ records: 1, why: expect.stringMatching(/HTTP 413/) }]);
+      world.injected(await decided(control));
+      await control.script([]);
+      await sendAgain(world, job);
+      // It was never taken: nothing is in doubt.
+      expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 10, set_aside: 0 }, 0]);
+    });
+  }
+
+  row("elastic refuses each third record for good", async (world, { expect }) => {
+    const job = await world.createJob({ receiver: "elastic" });
+    const control = controlOf(job);
+    const events = world.mint(10);
+    await world.take(events);
+    await world.deliverDue();
+    await control.script([rule({ do: "refuse", each: 3, status: 400 }, POSTS, 1)]);
+    await pass(world, 60_000);
+    expect(await countsOf(job)).toMatchObject({ delivered: 7, set_aside: 3, pending: 0 });
+    world.jobs.setAside(
+      job,
+      events.filter((_, n) => n % 3 === 2),
+    );
+    world.injected(await decided(control));
+    await world.audit();
+    // Its list names both: what was taken, and what was not.
+    expect(await jobObjects(job.id)).toMatchObject([
+      { number: 1, state: "delivered", records: 7 },
+      { number: 2, state: "set_aside", records: 3, error: expect.stringMatching(/HTTP 400 document_parsing/) },
+    ]);
+    const kept = await asideOf(job);
+    expect(kept).toHaveLength(1);
+    expect((await api("DELETE", `/logship/set-aside/${kept[0]?.id}`)).status).toBe(200);
+    job.leftOut = { discarded: 3 };
+  });
+
+  const some: readonly (readonly [each: number, status: number])[] = [
+    [3, 429],
+    [2, 503],
+    [10, 403],
+    [1, 429],
+  ];
+  for (const [each, status] of variants(some, 2)) {
+    row(`elastic answers ${status} to one record of ${each}, for an hour`, async (world, { expect }) => {
+      const { job, control } = await waitingJob(world, 10, { receiver: "elastic" });
+      await control.script([rule({ do: "refuse", each, status }, POSTS)]);
+      for (let n = 0; n < 12; n++) {
+        await pass(world, 300_000);
+        await world.checkBalances();
+      }
+      expect((await countsOf(job)).set_aside).toBe(0);
+      expect(await posts(control)).toBeLessThan(16);
+      world.injected(await decided(control));
+      await control.script([]);
+      await world.settle();
+      expect([await countsOf(job), await said(job)]).toMatchObject([{ delivered: 10, pending: 0 }, null]);
+      expect(await resent(job)).toBe(0);
+    });
+  }
+});
+
+describe("an object that is more than a receiver takes", () => {
+  const limits: readonly (readonly [name: string, Action])[] = [
+    ["three records", { do: "limit", records: 3 }],
+    ["one record", { do: "limit", records: 1 }],
+    ["2,000 bytes", { do: "limit", bytes: 2_000 }],
+  ];
+  for (const [kind, [name, action]] of cells(RECEIVERS, variants(limits, 2))) {
+    row(`${kind} takes ${name} at once: divided, and each part is there once`, async (world, { expect }) => {
+      const { job, control } = await waitingJob(world, 10, { receiver: kind });
+      await control.script([rule(action)]);
+      for (let n = 0; n < 6; n++) await pass(world, 60_000);
+      expect(await countsOf(job)).toMatchObject({ delivered: 10, set_aside: 0, pending: 0 });
+      expect([await said(job), await resent(job)]).toEqual([null, 0]);
+      world.injected(await decided(control));
+    });
+  }
+
+  for (const kind of RECEIVERS) {
+    row(`${kind} gets ten million bytes, and takes a megabyte at once`, async (world, { expect }) => {
+      const job = await world.createJob({ receiver: kind });
+      const control = controlOf(job);
+      await world.take(world.mint(650, { padding: 15_500 }), 65);
+      await world.deliverDue();
+      await control.script([rule({ do: "limit", bytes: 1_000_000 })]);
+      for (let n = 0; n < 3; n++) await pass(world, 60_000);
+      await world.settle();
+      expect(await countsOf(job)).toMatchObject({ delivered: 650, set_aside: 0, pending: 0 });
+      expect(await resent(job)).toBe(0);
+      world.injected(await decided(control));
+    });
+
+    row(`${kind} loses an answer, then takes less at once: in doubt, and counted`, async (world, { expect }) => {
+      const { job, control } = await waitingJob(world, 8, { receiver: kind });
+      await control.script([rule({ do: "reset", when: "after" }, POSTS, 1), rule({ do: "limit", records: 4 })]);
+      for (let n = 0; n < 6; n++) await pass(world, 60_000);
+      expect(await countsOf(job)).toMatchObject({ delivered: 8, pending: 0 });
+      // Once whole, and once more in halves.
+      expect(await resent(job)).toBe(16);
+      world.injected(await decided(control));
+    });
+  }
+});
+
+describe("the log dies around an answer", () => {
+  const scenes: readonly (readonly [name: string, Action | null])[] = [
+    ["of success", null],
+    ["that takes a part", { do: "refuse", each: 3, status: 429 }],
+    ["that divides", { do: "limit", records: 4 }],
+    ["that may have taken it", { do: "answer", status: 503, store: true }],
+  ];
+  const broken = [
+    ["settle", PROMPT_BREAKAGES],
+    ["put", PROMPT_BREAKAGES],
+  ] as const;
+  for (const [method, breakages] of broken) {
+    for (const kind of RECEIVERS) {
+      for (const [[name, action], breakage] of cells(scenes, breakages)) {
+        if (kind === "https" && action?.do === "refuse") continue;
+        row(`before ${kind}, at an answer ${name}: ${breakage} at ${method}()`, async (world, { expect }) => {
+          const { job, control } = await waitingJob(world, 10, { receiver: kind });
+          if (action !== null) await control.script([rule(action, POSTS, 1)]);
+          const fault = new Fault(world, Attempts.prototype, method, breakage);
+          fault.begin();
+          world.clock.advance(30_000);
+          await fault.meet(() => world.runAlarms(), "the platform");
+          expect(fault.took()).toBe(true);
+          await world.settle();
+          expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 10, pending: 0 });
+          // Whatever may have been taken is counted when it is sent again.
+          const requests = await posts(control);
+          if (requests > 1 && action === null) expect(await resent(job)).toBeGreaterThanOrEqual(10);
+        });
+      }
+    }
+  }
+});
+
+describe("a job that changes while its receiver fails", () => {
+  const fails = rule({ do: "reset", when: "after" }, POSTS);
+  const refuses = rule({ do: "answer", status: 403 });
+
+  /** Three attempts that fail. */
+  async function failing(world: World): Promise<void> {
+    for (let n = 0; n < 3; n++) await pass(world, 300_000);
+  }
+
+  for (const kind of RECEIVERS) {
+    row(`${kind} is parked, and the job gets another: all goes there, nothing in doubt`, async (world, { expect }) => {
+      const { job, control } = await waitingJob(world, 10, { receiver: kind });
+      await control.script([refuses]);
+      await failing(world);
+      world.injected(await decided(control));
+      await world.jobs.move(job);
+      await world.runAlarms();
+      expect([await said(job), await countsOf(job), await resent(job)]).toMatchObject([null, { delivered: 10 }, 0]);
+      expect(await controlOf(job).puts()).toHaveLength(1);
+    });
+
+    row(`${kind} loses answers, and the job gets another: what the first has, it keeps`, async (world, { expect }) => {
+      const { job, control } = await waitingJob(world, 10, { receiver: kind });
+      await control.script([fails]);
+      await failing(world);
+      const before = await resent(job);
+      world.injected(await decided(control));
+      job.mayBeInBoth = true;
+      await world.jobs.move(job);
+      await world.runAlarms();
+      // The new one was never sent anything: that is no repeat.
+      expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 10 }, before]);
+    });
+
+    row(`${kind} loses answers while the job is disabled, enabled and deleted`, async (world, { expect }) => {
+      const { job, control } = await waitingJob(world, 10, { receiver: kind });
+      await control.script([fails]);
+      await failing(world);
+      await world.jobs.change(job, { enabled: false });
+      world.clock.advance(1_000);
+      await world.take(world.mint(5));
+      world.clock.advance(1_000);
+      await world.jobs.change(job, { enabled: true });
+      world.clock.advance(1_000);
+      await world.take(world.mint(5));
+      await world.deliverDue();
+      await failing(world);
+      expect(await countsOf(job)).toMatchObject({ received: 15, delivered: 0, pending: 15 });
+      await world.jobs.remove(job);
+      await failing(world);
+      world.injected(await decided(control));
+      await control.script([]);
+      await world.settle();
+      expect(await countsOf(job)).toMatchObject({ received: 15, delivered: 15, pending: 0 });
+    });
+
+    row(`${kind} is down, and the job is deleted with what waits`, async (world, { expect }) => {
+      const { job, control } = await waitingJob(world, 10, { receiver: kind });
+      await control.script([rule({ do: "answer", status: 503 }, POSTS)]);
+      await failing(world);
+      await world.jobs.remove(job, { discard: true });
+      await world.runAlarms();
+      expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 0, pending: 0, discarded: 10 });
+      world.injected(await decided(control));
+    });
+
+    row(`${kind} and another job's store get the same records, and one is down`, async (world, { expect }) => {
+      const store = await world.createJob();
+      const { job, control } = await waitingJob(world, 10, { receiver: kind });
+      await control.script([rule({ do: "answer", status: 503, store: true }, POSTS)]);
+      await failing(world);
+      expect([await countsOf(store), await countsOf(job)]).toMatchObject([{ delivered: 10 }, { pending: 10 }]);
+      world.injected(await decided(control));
+      await control.script([]);
+      await world.settle();
+      expect(await resent(store)).toBe(0);
+    });
+  }
+});
