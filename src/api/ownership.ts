@@ -1,6 +1,6 @@
 import type { Config } from "../config.ts";
 import type { Destination } from "../destinations/destination.ts";
-import { openDestination } from "../destinations/kinds.ts";
+import { openDestination, termsOf } from "../destinations/kinds.ts";
 import { parsePlace, samePlace } from "../destinations/parse.ts";
 import { CODE, faultsError } from "../errors.ts";
 import { answersChallenge, issueChallenge } from "../job/ownership.ts";
@@ -31,10 +31,14 @@ async function issue(c: AppContext, config: Config, platform: Platform): Promise
   const { destination_conf } = await jsonBody(c.req.raw, AskDestination);
   const destination = sentDestination(destination_conf, config);
   if (!destination.ok) return success(c, { valid: false, message: destination.why, filename: "" });
+  if (!termsOf(destination.value).isReadable) return success(c, { valid: false, message: NOT_NEEDED, filename: "" });
   const { token, key } = issueChallenge(config.accountId, destination.value, config.keys, platform.now());
   const fault = await openDestination(destination.value, platform).challenge(key, token);
   return success(c, { valid: fault === null, message: fault ?? "", filename: fault === null ? key : "" });
 }
+
+/** Of a receiver: what was written to it cannot be read. The vendor asks for none, either. */
+const NOT_NEEDED = "no ownership challenge is needed: this destination cannot be read back";
 
 async function check(c: AppContext, { accountId, keys, destinations }: Config, platform: Platform): Promise<Response> {
   const { destination_conf, ownership_challenge } = await jsonBody(c.req.raw, AskOwnership);
@@ -44,7 +48,8 @@ async function check(c: AppContext, { accountId, keys, destinations }: Config, p
 }
 
 /**
- * Checks the ownership challenge, if this deployment requires one. Otherwise the challenge is
+ * Checks the ownership challenge, if this deployment requires one and the destination can prove it.
+ * Otherwise the challenge is
  * ignored: configurations keep theirs for years, and a challenge is valid for 7 days.
  * @param stored the job's current destination; the same place, even with other keys, needs no new
  *   proof. null: none, or no key opens it.
@@ -57,7 +62,7 @@ export function requireProof(
   platform: Pick<Platform, "now">,
   stored: string | null = null,
 ): void {
-  if (!requireOwnershipChallenge) return;
+  if (!requireOwnershipChallenge || !termsOf(destination).isReadable) return;
   const before = stored === null ? null : parsePlace(stored, destinations);
   if (before?.ok === true && samePlace(before.value, destination)) return;
   if (answersChallenge(challenge ?? "", accountId, destination, keys, platform.now())) return;

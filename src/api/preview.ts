@@ -1,11 +1,14 @@
 import * as z from "zod";
 import { LedgerShards } from "../account/shards.ts";
+import { utf8Length } from "../bytes.ts";
 import { type Config, readIntakeConfig } from "../config.ts";
 import { dayStamp } from "../destinations/keys.ts";
+import { termsOf } from "../destinations/kinds.ts";
+import { parsePlace, planFor } from "../destinations/parse.ts";
 import { ApiError, CODE, type ErrorEntry, faultsError } from "../errors.ts";
 import { acceptEvents } from "../intake/events.ts";
 import { named } from "../intake/take.ts";
-import { readShipping } from "../job/rules.ts";
+import { fitDestination, readShipping } from "../job/rules.ts";
 import { AskPreview } from "../job/schema.ts";
 import { PREVIEW_TEXT_MAX_BYTES } from "../limits.ts";
 import { readStrictly } from "../object/load.ts";
@@ -42,6 +45,25 @@ const PreviewResult = z.strictObject({
     )
     .describe("The object of each day."),
   left_out: Count.describe("Kept records that are not shown."),
+  requests: z
+    .array(
+      z.strictObject({
+        day: z.string().describe("As in `objects`."),
+        method: z.literal("POST"),
+        url: z.string(),
+        headers: z.record(z.string(), z.string()).describe("Secrets are `****`; ids are examples."),
+        records: Count,
+        bytes: Count.describe("Before compression."),
+        text: z.string().describe("The body before compression."),
+        complete: z.boolean().describe("`false`: the text is cut off."),
+      }),
+    )
+    .optional()
+    .describe("What a receiver would get of the records that are shown. Absent without a receiver."),
+  refused: z
+    .array(z.strictObject({ index: Count, reason: z.string() }))
+    .optional()
+    .describe("Records that would be set aside before they are sent. Absent without a receiver."),
 });
 export type PreviewResult = z.infer<typeof PreviewResult>;
 
@@ -64,6 +86,13 @@ const PREVIEW: RouteDoc = {
       },
     },
     { name: "Recent events, as they would be shipped by default", body: {} },
+    {
+      name: "The requests that Elasticsearch would get",
+      body: {
+        destination_conf: "elastic://es.example:9243/traces?header_Authorization=****",
+        events: [{ EventTimestampMs: 1795176000000, ScriptName: "shop", Outcome: "ok" }],
+      },
+    },
   ],
 };
 
@@ -75,8 +104,8 @@ export const previewRoutes: readonly Resource[] = [
 ];
 
 async function showPreview(c: AppContext, config: Config, platform: Platform): Promise<Response> {
-  const { events, ...options } = await jsonBody(c.req.raw, AskPreview);
-  const rules = readShipping(options, config.extraFields);
+  const { events, destination_conf, ...options } = await jsonBody(c.req.raw, AskPreview);
+  const rules = readFitting(options, destination_conf ?? null, config);
   const given = events == null ? null : givenLines(events, c, platform);
   if (!rules.ok) {
     const refused = faultsError(400, CODE.notAllowed, rules.faults);
@@ -89,7 +118,59 @@ async function showPreview(c: AppContext, config: Config, platform: Platform): P
     notes.push(note(`the last ${shown.leftOut} kept records are not shown: beyond ${PREVIEW_TEXT_MAX_BYTES} bytes`));
   if (rules.value.sampleRate < 1)
     notes.push(note("the sample is an example: a job samples other records, at the same rate"));
-  return success(c, present(given === null ? "recent" : "given", shown), { messages: notes });
+  const result = present(given === null ? "recent" : "given", shown);
+  const planned = destination_conf == null ? {} : plannedFor(destination_conf, shown, config, platform.now());
+  return success(c, { ...result, ...planned }, { messages: notes });
+}
+
+/** The rules of a body, and what its destination does not take of them. */
+function readFitting(
+  options: Omit<z.infer<typeof AskPreview>, "events" | "destination_conf">,
+  conf: string | null,
+  { extraFields, destinations }: Config,
+): ReturnType<typeof readShipping> {
+  const rules = readShipping(options, extraFields);
+  const place = conf === null ? null : parsePlace(conf, destinations);
+  const faults = rules.ok ? [] : [...rules.faults];
+  if (place?.ok === false) faults.push({ pointer: "/destination_conf", message: place.why });
+  else if (rules.ok && place !== null) {
+    const meaning = { ...rules.value, limits: { bytes: 0, records: 0, intervalMs: 0 }, canary: false };
+    faults.push(...fitDestination(meaning, options, termsOf(place.value)).faults);
+  }
+  return faults.length > 0 ? { ok: false, faults } : rules;
+}
+
+/** Of one UTF-16 unit. */
+const UTF8_MAX_BYTES = 3;
+
+/** What a receiver would get; nothing for a store. Requests have the records of one day. */
+function plannedFor(
+  conf: string,
+  { records, objects }: Preview,
+  { destinations }: Config,
+  nowMs: number,
+): Pick<PreviewResult, "requests" | "refused"> {
+  if (planFor(conf, destinations, { id: "", lines: [], text: "", contentType: "" }, nowMs) === null) return {};
+  let room = PREVIEW_TEXT_MAX_BYTES;
+  const requests: NonNullable<PreviewResult["requests"]> = [];
+  const refused: NonNullable<PreviewResult["refused"]> = [];
+  for (const object of objects) {
+    const those = records.filter(({ day }) => day === object.day);
+    const lines = those.map(({ text }) => text.replace(/\n$/, ""));
+    const stamp = dayStamp(object.day);
+    const id = `${stamp}T000000Z_${stamp}T235959Z_00000000`;
+    const plan = planFor(conf, destinations, { id, lines, text: object.text, contentType: object.contentType }, nowMs);
+    if (plan === null) continue;
+    for (const { record, words } of plan.refused) refused.push({ index: those[record]?.index ?? 0, reason: words });
+    for (const { text, ...request } of plan.requests) {
+      const bytes = utf8Length(text);
+      const shown = bytes <= room ? text : text.slice(0, Math.floor(room / UTF8_MAX_BYTES)).toWellFormed();
+      room = Math.max(0, room - bytes);
+      const complete = shown.length === text.length;
+      requests.push({ day: stamp, method: "POST", ...request, bytes, text: shown, complete });
+    }
+  }
+  return { requests, refused };
 }
 
 type Given =
@@ -153,7 +234,7 @@ function present(
     filtered: shown.filtered,
     sampled_out: sampledOut,
     truncated: shown.truncated,
-    records: shown.records,
+    records: shown.records.map(({ day: _, ...record }) => record),
     not_kept: notKept,
     objects: objects.map(({ day, contentType, ...object }) => ({
       day: dayStamp(day),

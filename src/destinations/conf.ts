@@ -1,6 +1,6 @@
 import { utf8Length } from "../bytes.ts";
 import { isLocalHost, isPublicHost } from "../hosts.ts";
-import type { Parsed, Terms } from "./destination.ts";
+import type { ConfParts, Parsed, Terms } from "./destination.ts";
 import { folderOf, LONGEST_FILL } from "./keys.ts";
 
 /** What kinds of destination share in reading their strings. */
@@ -13,6 +13,21 @@ export const STORE_TERMS: Terms = {
   limits: null,
   isReadable: true,
 };
+
+const SHAPE = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)(?:\/([^?]*))?(?:\?(.*))?$/is;
+
+/** Splits a `destination_conf`. null: it has another shape. */
+export function splitConf(conf: string): ConfParts | null {
+  const match = SHAPE.exec(conf);
+  if (match === null) return null;
+  const [, scheme = "", authority = "", path = "", query = ""] = match;
+  return { scheme, authority, path, query };
+}
+
+/** The reverse: what {@link splitConf} splits into the same parts. */
+export function joinConf({ scheme, authority, path, query }: ConfParts): string {
+  return `${scheme}://${authority}/${path}${query === "" ? "" : `?${query}`}`;
+}
 
 /**
  * S3 keys are at most 1,024 bytes, and an object's name takes 51 of them; counted with the longest

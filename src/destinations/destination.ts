@@ -22,6 +22,11 @@ export interface DestinationKind {
    * of stored jobs go on. null: they would.
    */
   misplaced(place: Place): string | null;
+  /**
+   * What would be sent of records, for a preview: its secrets may be masked. null: it is no
+   * destination. Absent: records are written as they are.
+   */
+  plan?(parts: ConfParts, context: DestinationContext, object: PlannedObject, nowMs: number): Plan | null;
   /** What a user should know of a destination that works: what its credentials do not allow. */
   remark?(destination: Destination): string | null;
   /** What holds of a place, whatever is shipped there. */
@@ -51,6 +56,30 @@ export interface Terms {
   limits: { records: number; bytes: number } | null;
   /** What was written can be read again. */
   isReadable: boolean;
+}
+
+/** An object that is not written yet. */
+export interface PlannedObject {
+  id: string;
+  /** Its records, without what stands around them. */
+  lines: readonly string[];
+  text: string;
+  contentType: string;
+}
+
+/** The requests that records would make, and what would not be sent of them. */
+export interface Plan {
+  requests: PlannedRequest[];
+  /** Records by their number. */
+  refused: { record: number; words: string }[];
+}
+
+export interface PlannedRequest {
+  url: string;
+  headers: Record<string, string>;
+  /** Its body before compression. */
+  text: string;
+  records: number;
 }
 
 /** A `destination_conf`, split at its first `://`, `/` and `?`. Nothing is decoded. */

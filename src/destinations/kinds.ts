@@ -1,11 +1,16 @@
+import { azureForm } from "./azure/form.ts";
 import { azure } from "./azure/kind.ts";
+import { bindingForm } from "./binding/form.ts";
 import { binding } from "./binding/kind.ts";
 import type { Destination, DestinationKind, NetworkPlatform, OpenDestination, Place, Terms } from "./destination.ts";
+import type { DestinationForm } from "./form.ts";
+import { gsForm } from "./gs/form.ts";
 import { gs } from "./gs/kind.ts";
 import { axiom } from "./receiver/axiom.ts";
 import { clickhouse } from "./receiver/clickhouse.ts";
 import { datadog } from "./receiver/datadog.ts";
 import { elastic } from "./receiver/elastic.ts";
+import { receiverForm } from "./receiver/form.ts";
 import { https } from "./receiver/https.ts";
 import { receiverKind } from "./receiver/kind.ts";
 import { loki } from "./receiver/loki.ts";
@@ -14,6 +19,7 @@ import { otlp } from "./receiver/otlp.ts";
 import type { Receiver } from "./receiver/receiver.ts";
 import { splunkEvent, splunkRaw } from "./receiver/splunk.ts";
 import { sumo } from "./receiver/sumo.ts";
+import { S3_FORMS } from "./s3/form.ts";
 import { s3 } from "./s3/kind.ts";
 
 /** Each takes the records of an object in one request; of one scheme, the first one that fits. */
@@ -29,6 +35,18 @@ export const KINDS: readonly DestinationKind[] = [
   azure,
   binding,
   ...[...Map.groupBy(RECEIVERS, ({ scheme }) => scheme)].map(([scheme, receivers]) => receiverKind(scheme, receivers)),
+];
+
+/**
+ * What forms ask for, in the order in which kinds are offered. The first one that owns a string is
+ * its form.
+ */
+export const FORMS: readonly DestinationForm[] = [
+  ...S3_FORMS,
+  gsForm,
+  azureForm,
+  bindingForm,
+  ...RECEIVERS.map(receiverForm),
 ];
 
 /** @param path where the probes of its writes go; its own if it is not said. */

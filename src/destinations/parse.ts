@@ -1,14 +1,22 @@
-import type { ConfParts, Destination, DestinationContext, DestinationKind, Parsed, Place } from "./destination.ts";
+import { splitConf } from "./conf.ts";
+import type {
+  ConfParts,
+  Destination,
+  DestinationContext,
+  DestinationKind,
+  Parsed,
+  Place,
+  Plan,
+  PlannedObject,
+} from "./destination.ts";
 import { fillOf, folderOf, misspeltIn } from "./keys.ts";
 import { KINDS } from "./kinds.ts";
+import { hasMask, MASK, maskText, type SecretParts, unmaskText } from "./masks.ts";
+
+export { MASK };
 
 /** Longest `destination_conf`, in characters. */
 export const DESTINATION_CONF_MAX = 4_096;
-
-/** Stands for a secret where it is not shown, and for "as it was" where it is sent. */
-export const MASK = "****";
-
-const SHAPE = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)(?:\/([^?]*))?(?:\?(.*))?$/is;
 
 /**
  * Reads a `destination_conf`.
@@ -35,15 +43,23 @@ export function parsePlace(conf: string, context: DestinationContext): Parsed<Pl
   return split.ok ? split.value.kind.place(split.value.parts, context) : split;
 }
 
+/**
+ * What would be sent of records, without a secret of the string; null: they are written as they
+ * are, or the string is no destination.
+ */
+export function planFor(conf: string, context: DestinationContext, object: PlannedObject, nowMs: number): Plan | null {
+  const split = partsOf(maskDestination(conf));
+  return split.ok ? (split.value.kind.plan?.(split.value.parts, context, object, nowMs) ?? null) : null;
+}
+
 function partsOf(conf: string): Parsed<{ kind: DestinationKind; parts: ConfParts }> {
   if (conf.length > DESTINATION_CONF_MAX)
     return { ok: false, why: `destination_conf is longer than ${DESTINATION_CONF_MAX} characters` };
   if (!conf.isWellFormed()) return { ok: false, why: "destination_conf must be well-formed text" };
-  const match = SHAPE.exec(conf);
-  if (match === null) return { ok: false, why: "destination_conf must be <scheme>://<bucket>/<path>?<parameters>" };
-  const [, scheme = "", authority = "", path = "", query = ""] = match;
-  const kind = KINDS.find(({ schemes }) => schemes.includes(scheme));
-  if (kind !== undefined) return { ok: true, value: { kind, parts: { scheme, authority, path, query } } };
+  const parts = splitConf(conf);
+  if (parts === null) return { ok: false, why: "destination_conf must be <scheme>://<bucket>/<path>?<parameters>" };
+  const kind = KINDS.find(({ schemes }) => schemes.includes(parts.scheme));
+  if (kind !== undefined) return { ok: true, value: { kind, parts } };
   const known = KINDS.flatMap(({ schemes }) => schemes).map((name) => `${name}://`);
   return { ok: false, why: `unknown scheme; supported are ${known.join(", ")}` };
 }
@@ -55,69 +71,22 @@ function isSecret(parameter: string): boolean {
 
 /** The string with `****` for every secret value. */
 export function maskDestination(conf: string): string {
-  const { path, code, query } = sections(conf);
-  return path + (code === "" ? "" : MASK) + mapParameters(query, (name, value) => (isSecret(name) ? MASK : value));
+  return maskText(conf, secretsIn(conf));
 }
 
 /** Puts the stored secrets where the sent string has `****`. */
 export function unmaskDestination(sent: string, stored: string): string {
-  const secrets = new Map<string, string>();
-  const known = sections(stored);
-  mapParameters(known.query, (name, value) => {
-    if (isSecret(name)) secrets.set(name, value);
-    return value;
-  });
-  const { path, code, query } = sections(sent);
-  const isSamePath = code === MASK && path === known.path;
-  return path + (isSamePath ? known.code : code) + mapMasked(query, (name, value) => secrets.get(name) ?? value);
-}
-
-/**
- * A string up to its query, without a code that is the end of its path; that code, or ""; and its
- * query, with the `?`.
- */
-function sections(conf: string): { path: string; code: string; query: string } {
-  const at = conf.indexOf("?");
-  const whole = at === -1 ? conf : conf.slice(0, at);
-  const query = at === -1 ? "" : conf.slice(at);
-  const scheme = whole.slice(0, whole.indexOf("://"));
-  const hasCode = KINDS.some(({ schemes, hasSecretPath }) => hasSecretPath && schemes.includes(scheme));
-  const cut = hasCode ? whole.lastIndexOf("/") + 1 : whole.length;
-  return { path: whole.slice(0, cut), code: whole.slice(cut), query };
+  return unmaskText(sent, stored, { ...secretsIn(sent), storedHasCode: secretsIn(stored).hasCode });
 }
 
 /** Whether a secret in the string is masked. */
 export function isMasked(conf: string): boolean {
-  const { code, query } = sections(conf);
-  let found = code === MASK;
-  mapMasked(query, (name, value) => {
-    found ||= isSecret(name);
-    return value;
-  });
-  return found;
+  return hasMask(conf, secretsIn(conf));
 }
 
-function mapMasked(query: string, map: (name: string, value: string) => string): string {
-  return mapParameters(query, (name, value) => (decoded(value) === MASK ? map(name, value) : value));
-}
-
-/** Maps the values of a query, as they are written. Names are compared percent-decoded. */
-function mapParameters(query: string, map: (name: string, value: string) => string): string {
-  if (query === "") return "";
-  const pairs = query.slice(1).split("&");
-  const mapped = pairs.map((pair) => {
-    const at = pair.indexOf("=");
-    return at === -1 ? pair : `${pair.slice(0, at)}=${map(decoded(pair.slice(0, at)), pair.slice(at + 1))}`;
-  });
-  return `?${mapped.join("&")}`;
-}
-
-function decoded(name: string): string {
-  try {
-    return decodeURIComponent(name);
-  } catch {
-    return name;
-  }
+function secretsIn(conf: string): SecretParts {
+  const scheme = conf.slice(0, Math.max(0, conf.indexOf("://")));
+  return { isSecret, hasCode: KINDS.some(({ schemes, hasSecretPath }) => hasSecretPath && schemes.includes(scheme)) };
 }
 
 /** Whether the secrets of one may be kept for the other: they are never sent anywhere else. */

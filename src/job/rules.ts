@@ -1,7 +1,7 @@
 import type { Terms } from "../destinations/destination.ts";
 import { type Filter, parseFilter } from "../filter/parse.ts";
 import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../limits.ts";
-import { isPlain, type OutputFormat } from "../output/format.ts";
+import { type OutputFormat, unplain } from "../output/format.ts";
 import { EXTRA_FIELDS, type ExtraField } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
 import { EXTRA_FIELDS_FORMAT, type JobConfig, type UploadLimits } from "./config.ts";
@@ -44,25 +44,40 @@ export function readJob(body: JobBody, extra: readonly ExtraField[] = []): Read<
   return { ok: true, value: { ...shipping.value, limits, canary: body.canary === true, ...floor } };
 }
 
+/** The option that says each part of a format. */
+const OPTION_OF: { readonly [name in keyof OutputFormat]: string } = {
+  fieldNames: "field_names",
+  type: "output_type",
+  batchPrefix: "batch_prefix",
+  batchSuffix: "batch_suffix",
+  recordPrefix: "record_prefix",
+  recordSuffix: "record_suffix",
+  recordDelimiter: "record_delimiter",
+  fieldDelimiter: "field_delimiter",
+  recordTemplate: "record_template",
+  escapeDollarBrace: "CVE-2021-44228",
+};
+
 /**
- * What of a job its destination does not take, with the place in its body; and its limits, so that
- * one write holds what is cut.
+ * What of a job its destination does not take, each with its place in the body; and its limits, so
+ * that one write holds what is cut.
  */
 export function fitDestination(
-  { output, limits, canary }: JobMeaning,
-  body: Pick<JobBody, "output_options">,
+  { output, limits, canary }: Pick<JobMeaning, "output" | "limits" | "canary">,
+  body: { output_options?: JobBody["output_options"] | undefined },
   { plainRecords, fields, limits: most, isReadable }: Terms,
 ): { faults: Fault[]; limits: UploadLimits } {
-  const pointer = body.output_options == null ? "/logpull_options" : "/output_options";
-  const faults: Fault[] = [];
-  if (plainRecords && !isPlain(output))
-    faults.push({
-      pointer,
-      message: "this destination takes NDJSON records alone: no CSV, template, prefix or delimiter",
-    });
-  const missing = fields.filter((name) => output.fieldNames !== null && !output.fieldNames.includes(name));
-  for (const name of missing)
-    faults.push({ pointer, message: `this destination needs the field ${name}: name it, or leave field_names out` });
+  const at = (name: keyof OutputFormat): string =>
+    body.output_options == null ? "/logpull_options" : `/output_options/${OPTION_OF[name]}`;
+  const faults: Fault[] = (plainRecords ? unplain(output) : []).map((name) => ({
+    pointer: at(name),
+    message: `${OPTION_OF[name]}: this destination takes NDJSON records alone: no CSV, template, prefix or delimiter`,
+  }));
+  for (const name of fields) {
+    if (output.fieldNames === null || output.fieldNames.includes(name)) continue;
+    const message = `field_names: this destination needs the field ${name}: name it, or leave field_names out`;
+    faults.push({ pointer: at("fieldNames"), message });
+  }
   if (canary && !isReadable)
     faults.push({ pointer: "/canary", message: "canary: this destination cannot be read back" });
   if (most === null) return { faults, limits };

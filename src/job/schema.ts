@@ -125,7 +125,7 @@ export const DestinationConf = z
   .min(1)
   .max(DESTINATION_CONF_MAX)
   .describe(
-    "Where records go, with credentials; stores (`objstore://…`, `s3://…`, `gs://…`, `azure://…`, `binding://…`) with bucket and path. Placeholders in the path: `{DATE}` (the UTC day of the events, `20261120`), `{DATE_ISO}` (`2026-11-20`), `{YYYY}`, `{MM}`, `{DD}`, `{HOUR}` (`00`–`23`), `{SCRIPT}` (`ScriptName`, percent-encoded, 128 bytes at most). An object never has records of two days, nor of two values of a placeholder.",
+    "Where records go, with credentials: a receiver (`https://…`, `elastic://…` and others), or a store (`objstore://…`, `s3://…`, `gs://…`, `azure://…`, `binding://…`) with bucket and path. Placeholders in the path: `{DATE}` (the UTC day of the events, `20261120`), `{DATE_ISO}` (`2026-11-20`), `{YYYY}`, `{MM}`, `{DD}`, `{HOUR}` (`00`–`23`), `{SCRIPT}` (`ScriptName`, percent-encoded, 128 bytes at most). An object never has records of two days, nor of two values of a placeholder.",
   );
 
 /** The vendor's bound of a token; ours has 60 characters. */
@@ -169,6 +169,9 @@ export const AskOrigin = z.strictObject({
 
 /** The body of a preview. */
 export const AskPreview = z.strictObject({
+  destination_conf: DestinationConf.nullish().describe(
+    "Of a receiver: shows the requests that it would get. Secrets may be `****`; nothing is sent there.",
+  ),
   ...OPTIONAL.pick({ filter: true, output_options: true, logpull_options: true }).shape,
   events: z
     .array(z.unknown())

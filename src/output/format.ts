@@ -37,11 +37,14 @@ export const NDJSON: OutputFormat = {
   escapeDollarBrace: false,
 };
 
-/** Whether records are lines of JSON objects, and nothing else is written. */
-export function isPlain(format: OutputFormat): boolean {
+/**
+ * What keeps records from being lines of JSON objects, and nothing else: none, the type, or texts.
+ */
+export function unplain(format: OutputFormat): readonly (keyof OutputFormat)[] {
+  if (format.type !== NDJSON.type) return ["type"];
   const { fieldNames, escapeDollarBrace } = format;
   const plain: OutputFormat = { ...NDJSON, fieldNames, escapeDollarBrace };
-  return (Object.keys(plain) as (keyof OutputFormat)[]).every((name) => format[name] === plain[name]);
+  return (Object.keys(plain) as (keyof OutputFormat)[]).filter((name) => format[name] !== plain[name]);
 }
 
 /**

@@ -17,12 +17,21 @@ export interface Preview {
   /** How many kept records lose some of their `Exceptions` and `Logs`. */
   truncated: number;
   /** The kept records that are shown. */
-  records: { index: number; text: string; source: Source; truncated: boolean }[];
+  records: PreviewRecord[];
   notKept: { index: number; reason: "filtered" | "sampled_out" }[];
   /** One for each UTC day, in the order of their first records. */
   objects: PreviewObject[];
   /** How many kept records are not shown. */
   leftOut: number;
+}
+
+export interface PreviewRecord {
+  index: number;
+  /** As in {@link PreviewObject}. */
+  day: number;
+  text: string;
+  source: Source;
+  truncated: boolean;
 }
 
 /** An object of these records alone, before compression. */
@@ -80,8 +89,8 @@ export function preview(
       const truncated = record.shipped !== record.whole;
       result.kept += 1;
       if (truncated) result.truncated += 1;
-      if (objects.add(text, utcDay(record.shipped.EventTimestampMs)))
-        result.records.push({ index, text, source: whole.Source, truncated });
+      const day = utcDay(record.shipped.EventTimestampMs);
+      if (objects.add(text, day)) result.records.push({ index, day, text, source: whole.Source, truncated });
       else result.leftOut += 1;
     }
   }

@@ -113,11 +113,12 @@ describe("a preview of events that are given", () => {
 
   it("runs its own examples", async () => {
     const examples = previewRoutes[0]?.methods.POST?.doc?.examples ?? [];
-    expect(examples.length).toBe(2);
+    expect(examples.length).toBe(3);
     const answers = await Promise.all(examples.map(({ body }) => ask(body)));
     expect(answers.map(({ status, body }) => [status, body.result.source, body.result.kept])).toEqual([
       [200, "given", 1],
       [200, "recent", 0],
+      [200, "given", 1],
     ]);
   });
 

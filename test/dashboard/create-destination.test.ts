@@ -2,8 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, inject, it } from "vitest";
 import { type ControlPlane, controlPlane } from "../../src/control/plane.ts";
-import { adviceOn, isOfStore, namedRegion } from "../../src/dashboard/pages/create/advice.ts";
-import type { Draft } from "../../src/dashboard/pages/create/draft.ts";
+import { adviceOn, isOfStore, mendOf } from "../../src/dashboard/pages/create/advice.ts";
 import { freshBucket } from "../api/harness.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
 import { destinationConf } from "../support/runtime/api.ts";
@@ -114,7 +113,7 @@ describe("a region that the store names", () => {
     expect(textOf(html)).toContain("The region is not the one of the bucket. The store says that it is eu-west-1.");
     expect(html).toContain("Use region eu-west-1 and test");
     await control.script([]);
-    const used = await creator.post("destination", { do: "region" });
+    const used = await creator.post("destination", { do: "mend" });
     expect(used.location).toBe(`${creator.base}/destination#tested`);
     const after = (await creator.get("destination")).html;
     expect(textOf(after)).toContain("Reachable and writable");
@@ -123,15 +122,19 @@ describe("a region that the store names", () => {
   });
 
   const tested = { ok: false, message: "error writing object: error uploading: HTTP 301 (region eu-west-1)", atMs: 0 };
-  const draft = (endpoint: string, message = tested.message, scheme = "s3") =>
-    ({ destination: { scheme, endpoint }, tested: { ...tested, message } }) as unknown as Draft;
-  it.each<[string, Draft, string | null]>([
+  const draft = (endpoint: string, message = tested.message, form = "s3") => ({
+    destination: { form, values: { endpoint, region: "auto" }, base: "s3://" },
+    tested: { ...tested, message },
+  });
+  it.each<[string, ReturnType<typeof draft>, string | null]>([
     ["of AWS", draft(""), "eu-west-1"],
     ["behind another endpoint", draft("s3.us-east-1.amazonaws.com"), null],
     ["at this endpoint", draft("a.example", "HTTP 400 AuthorizationHeaderMalformed (region garage)"), "garage"],
     ["of none", draft("", "HTTP 301"), null],
     ["that is not S3", draft("", tested.message, "objstore"), null],
-  ])("is offered where it alone has to change: %s", (_what, of, region) => expect(namedRegion(of)).toBe(region));
+  ])("is offered where it alone has to change: %s", (_what, of, region) =>
+    expect(mendOf(of)?.values ?? null).toEqual(region === null ? null : { ...of.destination.values, region }),
+  );
 });
 
 describe("what is entered", () => {

@@ -205,7 +205,7 @@ describe("the destination of a job that is edited", () => {
   });
   it("is refused in words where it cannot be written, and no key that was entered is shown again", async () => {
     const id = await created();
-    const answer = await save(id, { "secret-access-key": "wrong secret/+&<", name: "other" });
+    const answer = await save(id, { "destination-secret_access_key": "wrong secret/+&<", name: "other" });
     expect(answer.status).toBe(400);
     expect(textOf(answer.html)).toMatch(/error validating destination: .*403/);
     expect(textOf(answer.html)).toContain("Enter the keys again");
@@ -223,7 +223,11 @@ describe("the destination of a job that is edited", () => {
     const id = await created();
     const before = (await bucket.control.puts()).length;
     // The same keys as stored: the page cannot know that.
-    const keys = { "access-key-id": ACCESS_KEY, "secret-access-key": SECRET_KEY, "destination-path": "x/{DATE}" };
+    const keys = {
+      "destination-access_key_id": ACCESS_KEY,
+      "destination-secret_access_key": SECRET_KEY,
+      "destination-path": "x/{DATE}",
+    };
     expect((await save(id, keys)).status).toBe(303);
     expect((await bucket.control.puts()).length).toBe(before + 1);
     expect((await stored(id)).destination_conf).toBe(destinationConf(bucket.name, "x/{DATE}"));
@@ -255,7 +259,10 @@ describe("the destination of a job that is edited", () => {
   it("has no path that would be parameters", async () => {
     const id = await created();
     const answer = await save(id, { "destination-path": "a?endpoint=x" });
-    expect([answer.status, textOf(answer.html)]).toEqual([400, expect.stringContaining("question mark")]);
+    expect([answer.status, textOf(answer.html)]).toEqual([
+      400,
+      expect.stringContaining("the path must not contain a ?"),
+    ]);
   });
 });
 

@@ -8,7 +8,7 @@ import { untouched } from "./browser-form.ts";
 import { textOf } from "./support.ts";
 
 async function shown(body: ShippingBody, faults: readonly ErrorEntry[] = []): Promise<string> {
-  return String(await OutputForm({ body, faults })?.toString());
+  return String(await OutputForm({ body, faults, terms: null })?.toString());
 }
 
 type Fields = Record<string, string | undefined>;

@@ -11,7 +11,7 @@ import { untouched } from "./browser-form.ts";
 import { textOf } from "./support.ts";
 
 async function shown(body: ShippingBody, faults: readonly ErrorEntry[] = []): Promise<string> {
-  return String(await RecordsForm({ body, fields: FIELD_DESCRIPTIONS, faults })?.toString());
+  return String(await RecordsForm({ body, fields: FIELD_DESCRIPTIONS, faults, terms: null })?.toString());
 }
 
 /** The form of a body with some fields changed; undefined removes one. */

@@ -9,6 +9,7 @@ import {
   maskDestination,
   parseDestination,
   parsePlace,
+  planFor,
   sameStore,
   unmaskDestination,
 } from "../../src/destinations/parse.ts";
@@ -286,6 +287,51 @@ describe.each(Object.entries(RECEIVERS))("a receiver: %s", (_name, fixture) => {
     if (!place.ok || !same.ok) throw new Error("no place");
     expect(sameStore(place.value, same.value)).toBe(true);
     for (const secret of SECRETS) expect(JSON.stringify(place.value)).not.toContain(secret);
+  });
+
+  it("is previewed as what is sent, without a secret", async () => {
+    const { to, requests } = open();
+    const of = lines(3);
+    await write(to, of);
+    const sent = await asked(requests[0]?.url as string, requests[0]?.init as RequestInit);
+    const text = of.map((each) => `${each}\n`).join("");
+    const planned = { id: ID, lines: of, text, contentType: "application/x-ndjson" };
+    const plan = planFor(conf, PRODUCTION, planned, NOW);
+    expect(plan).toMatchObject({ refused: [], requests: [{ text: sent.text, records: 3 }] });
+    const { url = "", headers = {} } = plan?.requests[0] ?? {};
+    expect([new URL(url).origin, new URL(url).pathname.split("/").length]).toEqual([
+      sent.url.origin,
+      sent.url.pathname.split("/").length,
+    ]);
+    const masked = Object.entries(headers).map(([name, value]) => [name, value.includes("****") ? "****" : value]);
+    const known = [...sent.headers].filter(([name]) => name !== "content-length");
+    expect(Object.fromEntries(masked)).toEqual(
+      Object.fromEntries(known.map(([name, value]) => [name, headers[name]?.includes("****") ? "****" : value])),
+    );
+    expect(new URL(url).searchParams.size).toBe(sent.url.searchParams.size);
+    for (const secret of SECRETS) expect(JSON.stringify(plan)).not.toContain(secret);
+  });
+
+  it("is previewed in parts that fit, and says what does not", async () => {
+    const place = parsePlace(conf, PRODUCTION);
+    const limits = place.ok ? termsOf(place.value).limits : null;
+    if (limits === null) return;
+    const count = Math.min(limits.records + 1, 3_000);
+    const of = Array.from({ length: count }, (_, i) => line(`mark-${i}`, "x".repeat(Math.ceil(limits.bytes / count))));
+    if (recordBytes !== null) of.splice(1, 0, line("mark-long", "x".repeat(recordBytes)));
+    const planned = { id: ID, lines: of, text: "", contentType: "application/x-ndjson" };
+    const plan = planFor(conf, PRODUCTION, planned, NOW);
+    const { held } = open();
+    for (const { url, headers, text } of plan?.requests ?? []) {
+      const body = new Uint8Array(gzipSync(text));
+      const { status } = await held.fetch(url, { headers: { ...headers, "content-length": `${body.length}` }, body });
+      // A masked secret may be refused; what is too much for one request never is another answer.
+      expect([200, 201, 202, 204, 401, 403, 404]).toContain(status);
+    }
+    expect(plan?.requests.length).toBeGreaterThan(1);
+    expect(new Set(plan?.requests.map(({ headers }) => headers["idempotency-key"])).size).toBe(plan?.requests.length);
+    expect(plan?.requests.reduce((sum, { records }) => sum + records, 0)).toBe(count);
+    expect(plan?.refused.map(({ record }) => record)).toEqual(recordBytes === null ? [] : [1]);
   });
 
   it("says by what a repeat is told", () => {

@@ -109,8 +109,8 @@ describe("a preview", () => {
     expect(preview(rules, records.map(recordLine), 1_000, ["tail", "rpc"])).toEqual({
       ...{ events: 3, kept: 2, filtered: 1, sampledOut: 0, truncated: 1, leftOut: 0 },
       records: [
-        { index: 0, text: '{"Outcome":"a"}', source: "tail", truncated: false },
-        { index: 2, text: '{"Outcome":"c"}', source: "", truncated: true },
+        { index: 0, day: Math.floor(NOON / DAY_MS), text: '{"Outcome":"a"}', source: "tail", truncated: false },
+        { index: 2, day: Math.floor(NOON / DAY_MS) + 1, text: '{"Outcome":"c"}', source: "", truncated: true },
       ],
       notKept: [{ index: 1, reason: "filtered" }],
       objects: [

@@ -11,7 +11,8 @@ const ASKED = { destination_conf: EXAMPLE_DESTINATION };
 
 export const ISSUE_CHALLENGE: RouteDoc = {
   summary: "Write an ownership challenge to a destination",
-  description: "Reading the object proves ownership for 7 days.",
+  description:
+    "Reading the object proves ownership for 7 days. A receiver cannot be read back: it needs no proof, and gets none.",
   body: AskDestination,
   result: z.object({
     valid: z.boolean().describe("Whether the object was written."),

@@ -115,6 +115,29 @@ export const CREATE_JOB: RouteDoc = {
         max_upload_interval_seconds: 60,
       },
     },
+    {
+      name: "To an S3 bucket, an object per hour and function",
+      body: {
+        destination_conf:
+          "s3://my-bucket/{SCRIPT}/dt={DATE_ISO}/hour={HOUR}?region=eu-central-1&access-key-id=AKEXAMPLE&secret-access-key=EXAMPLE-SECRET",
+        enabled: true,
+      },
+    },
+    {
+      name: "To Datadog",
+      body: {
+        destination_conf:
+          "datadog://http-intake.logs.datadoghq.com/api/v2/logs?header_DD-API-KEY=EXAMPLE-KEY&ddsource=cloudflare&service=shop",
+        enabled: true,
+      },
+    },
+    {
+      name: "To an address of yours",
+      body: {
+        destination_conf: "https://logs.example.com/in?header_Authorization=Bearer%20EXAMPLE-TOKEN",
+        enabled: true,
+      },
+    },
   ],
 };
 

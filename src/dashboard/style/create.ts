@@ -12,5 +12,7 @@ export const CREATE = `
 .choices{display:grid;gap:var(--gap);grid-template-columns:repeat(auto-fill,minmax(min(100%,17rem),1fr))}
 .choices>div{display:flex;flex-direction:column;align-items:flex-start;border:1px solid var(--line);border-radius:var(--radius);padding:.75rem 1rem}
 .choices .action{margin-top:auto}
-.choices h3{margin-top:0}
+.choices h4{margin:0}
+.choices p{margin:.25rem 0 .5rem}
+.kinds{margin-bottom:var(--gap)}
 `;

@@ -1,5 +1,7 @@
+import { pathBelow } from "../form.ts";
 import { retryAfter } from "../retry-after.ts";
 import { jsonOf, judgeByStatus, unclear, words } from "./answers.ts";
+import { host, path, secretHeader } from "./form.ts";
 import type { Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
 import { testLine, withFirst } from "./records.ts";
 
@@ -33,6 +35,19 @@ export const axiom: Receiver = {
       text: withFirst(line, `"_time":"${new Date(timeMs).toISOString()}","logship_id":"${id}"`),
     }),
   }),
+  asks: {
+    about: "`axiom://`, with a dataset and an API token.",
+    fields: [
+      host({ hint: "The edge of its region, such as `us-east-1.aws.edge.axiom.co`, or `api.axiom.co`." }),
+      path({ label: "Dataset", at: pathBelow("v1/ingest/"), missing: "Enter the dataset." }),
+      secretHeader("Authorization", {
+        label: "API token",
+        prefix: "Bearer ",
+        hint: "With the permission to ingest into the dataset.",
+        missing: "Enter the API token.",
+      }),
+    ],
+  },
   request: () => ({}),
   judge,
   probe: (_options, nowMs) => ({ line: testLine(nowMs) }),

@@ -1,4 +1,5 @@
 import { failureOf, judgeByStatus, unclear, words } from "./answers.ts";
+import { host, secretHeader, text } from "./form.ts";
 import type { Options, Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
 import { withFirst } from "./records.ts";
 
@@ -37,6 +38,16 @@ export const clickhouse: Receiver = {
       text: withFirst(line, `"logship_id":"${id}","timestamp":"${new Date(timeMs).toISOString()}"`),
     }),
   }),
+  asks: {
+    about: "`clickhouse://`, with a table, a user and a password.",
+    fields: [
+      host({ hint: "Its HTTPS interface, such as `abc.eu-central-1.aws.clickhouse.cloud:8443`." }),
+      text("database", { label: "Database", hint: "Empty: the default of the user." }),
+      text("table", { label: "Table", missing: "Enter the table." }),
+      secretHeader("X-ClickHouse-User", { label: "User", hint: "With the right to insert into the table." }),
+      secretHeader("X-ClickHouse-Key", { label: "Password" }),
+    ],
+  },
   request: (options, id) => ({
     query: {
       query: `INSERT INTO ${tableOf(options)} FORMAT JSONEachRow`,

@@ -1,4 +1,5 @@
 import { judgeByStatus } from "./answers.ts";
+import { host, secretHeader, text } from "./form.ts";
 import type { Receiver } from "./receiver.ts";
 import { messageOf, severityOf, testLine, withFirst } from "./records.ts";
 
@@ -17,6 +18,12 @@ const LIMITS = {
 };
 
 const PATH = "api/v2/logs";
+
+/** https://docs.datadoghq.com/getting_started/site/ */
+const SITES = [
+  ...["datadoghq.com", "us3.datadoghq.com", "us5.datadoghq.com", "datadoghq.eu"],
+  ...["ap1.datadoghq.com", "ap2.datadoghq.com", "uk1.datadoghq.com", "ddog-gov.com"],
+];
 
 /**
  * Datadog's intake of logs, v1 and v2, in the vendor's string.
@@ -58,6 +65,18 @@ export const datadog: Receiver = {
     };
   },
   request: () => ({}),
+  asks: {
+    about: "`datadog://`, with a site and an API key.",
+    start: `/${PATH}?ddsource=cloudflare`,
+    fields: [
+      host({ label: "Site", choices: SITES.map((site) => ({ value: `http-intake.logs.${site}`, label: site })) }),
+      secretHeader("DD-API-KEY", { label: "API key", missing: "Enter the API key." }),
+      text("service", { label: "Service", hint: "Empty: the name of the function." }),
+      text("ddtags", { label: "Tags", hint: "Such as `env:production,team:shop`." }),
+      text("ddsource", { label: "Source" }),
+      text("host", { label: "Host" }),
+    ],
+  },
   // v1 answers 200, v2 202.
   judge: (answer) => judgeByStatus(answer, { code: "Datadog", taken: [200, 202] }),
   probe: (_options, nowMs) => ({ line: testLine(nowMs) }),

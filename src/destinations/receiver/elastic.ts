@@ -1,4 +1,5 @@
 import { failureOf, jsonOf, judgeByStatus, unclear, words } from "./answers.ts";
+import { host, path, secretHeader, text } from "./form.ts";
 import type { Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
 import { testLine, withTime } from "./records.ts";
 
@@ -31,6 +32,24 @@ export const elastic: Receiver = {
     limits: { records: RECORDS, bytes: BODY_BYTES, entryBytes: BODY_BYTES - ADDED_BYTES, maxAgeMs: null },
     entry: (record, id) => ({ group: "", text: `{"create":{"_id":"${id}"}}\n${withTime(record, "@timestamp")}` }),
   }),
+  asks: {
+    name: "Elasticsearch, OpenSearch",
+    about: "`elastic://`, with an index and an API key.",
+    fields: [
+      host({ hint: "Of the cluster, such as `my-cluster.es.example:9243`." }),
+      path({
+        label: "Index",
+        hint: "An index, an alias or a data stream.",
+        missing: "Enter the index.",
+      }),
+      secretHeader("Authorization", {
+        label: "API key",
+        prefix: "ApiKey ",
+        hint: "As it is shown, in Base64. For a user: `Basic` and user:password in Base64.",
+      }),
+      text("pipeline", { label: "Ingest pipeline", hint: "Empty for the one of the index." }),
+    ],
+  },
   // Of each record no more than what became of it.
   request: () => ({ query: { filter_path: "errors,items.*.status,items.*.error.type" } }),
   judge,

@@ -1,4 +1,5 @@
 import { judgeByStatus } from "./answers.ts";
+import { url } from "./form.ts";
 import type { Receiver } from "./receiver.ts";
 
 /**
@@ -17,6 +18,11 @@ export const https: Receiver = {
   form: () => null,
   request: () => ({}),
   judge: (answer) => judgeByStatus(answer),
+  asks: {
+    name: "HTTP endpoint",
+    about: "Any `https://` address of yours, which takes gzip of NDJSON.",
+    fields: [url()],
+  },
   // As the vendor's: receivers made for it know this one.
   probe: () => ({ line: '{"content":"tests","filename":"test.txt"}' }),
 };

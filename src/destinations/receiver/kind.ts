@@ -1,7 +1,10 @@
 import { isLocalHost } from "../../hosts.ts";
 import { parseEndpoint } from "../conf.ts";
 import type { ConfParts, DestinationContext, DestinationKind, Parsed, Place } from "../destination.ts";
+import { MASK } from "../masks.ts";
+import { hostOf, receiverTerms, SECRET_NAME } from "./form.ts";
 import { openReceiver } from "./open.ts";
+import { planOf } from "./plan.ts";
 import type { Options, Receiver, ReceiverDestination } from "./receiver.ts";
 
 /**
@@ -22,10 +25,7 @@ export function receiverKind(scheme: string, receivers: readonly Receiver[]): De
     schemes: [scheme],
     isSecret: (parameter) => SECRET_NAME.test(parameter),
     hasSecretPath: receivers.some(({ hasSecretPath }) => hasSecretPath),
-    terms: (place) => {
-      const { id, takes } = at(place);
-      return { repeats: { once: false, id }, ...takes, isReadable: false };
-    },
+    terms: (place) => receiverTerms(at(place)),
     place: (parts, context) => {
       const found = read(parts, context);
       return found.ok ? { ok: true, value: found.value.place } : found;
@@ -38,27 +38,19 @@ export function receiverKind(scheme: string, receivers: readonly Receiver[]): De
       return why === null ? { ok: true, value: { ...place, credentials: { url, options } } } : { ok: false, why };
     },
     misplaced: () => null,
+    plan: (parts, context, object, nowMs) => {
+      const found = read(parts, context);
+      return found.ok ? planOf(found.value, at(found.value.place), object, nowMs) : null;
+    },
     // Made by the method above.
     open: (destination, _path, platform) => openReceiver(destination as ReceiverDestination, at(destination), platform),
   };
-}
-
-/** As a URL has it: `LOG%2Dapi.example:443` is `log-api.example`. */
-function hostOf(authority: string): string {
-  return URL.canParse(`https://${authority}`) ? new URL(`https://${authority}`).hostname : "";
 }
 
 const HEADER = "header_";
 
 /** In local development: plain http to a local host. */
 const PLAIN_HTTP = "tls";
-
-/**
- * Parameters that are secrets, whatever the receiver: every header, and what is called like one.
- * The values of all others are shown.
- */
-const SECRET_NAME =
-  /^header_|(?:^|[-_.])(?:api-?key|key|token|secret|password|passwd|pwd|auth|authorization|sig|signature|code)$/i;
 
 /** Headers that are made here, or that belong to the connection: RFC 9110, section 7.6.1. */
 const NOT_GIVEN: ReadonlySet<string> = new Set([
@@ -79,9 +71,6 @@ const NOT_GIVEN: ReadonlySet<string> = new Set([
 /** RFC 9110, sections 5.1 and 5.5: a token; visible characters, with blanks inside. */
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/;
 const HEADER_VALUE = /^[\u0021-\u007e](?:[\u0020-\u007e]*[\u0021-\u007e])?$/;
-
-/** Stands for a secret in a place, which holds none. */
-const HIDDEN = "****";
 
 interface Read {
   place: Place;
@@ -107,10 +96,10 @@ function readReceiver(parts: ConfParts, context: DestinationContext, receiver: R
   if (receiver.hasSecretPath && secretOf(path) === "")
     return { ok: false, why: "the path must end with the code of the receiver" };
   const query = kept.map(({ text }) => text).join("&");
-  const shown = kept.map(({ name, text }) => (SECRET_NAME.test(name) ? `${encodeURIComponent(name)}=${HIDDEN}` : text));
+  const shown = kept.map(({ name, text }) => (SECRET_NAME.test(name) ? `${encodeURIComponent(name)}=${MASK}` : text));
   const at = (shownPath: string, text: string): string =>
     `${endpoint.value.origin}/${shownPath}${text === "" ? "" : `?${text}`}`;
-  const shownPath = receiver.hasSecretPath ? path.slice(0, path.length - secretOf(path).length) + HIDDEN : path;
+  const shownPath = receiver.hasSecretPath ? path.slice(0, path.length - secretOf(path).length) + MASK : path;
   return {
     ok: true,
     value: {

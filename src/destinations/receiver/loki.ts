@@ -1,5 +1,6 @@
 import { utf8Length } from "../../bytes.ts";
 import { failureOf, judgeByStatus } from "./answers.ts";
+import { host, secretHeader, text } from "./form.ts";
 import type { Receiver, ReceiverAnswer, SentRecord, Verdict } from "./receiver.ts";
 import { testLine, withFirst } from "./records.ts";
 
@@ -62,6 +63,23 @@ export const loki: Receiver = {
       return "max-age-hours must be a number of hours; 0: none is too old";
     const labels = labelsOf(parameters.get("labels"));
     return typeof labels === "string" ? labels : null;
+  },
+  asks: {
+    about: "`loki://`, Grafana Cloud or a server of yours.",
+    start: "/loki/api/v1/push",
+    fields: [
+      host({ hint: "Such as `logs-prod-012.grafana.net`." }),
+      secretHeader("Authorization", {
+        label: "Authorization",
+        hint: "`Basic` and user:token in Base64, if it needs one.",
+      }),
+      secretHeader("X-Scope-OrgID", { label: "Tenant", hint: "`X-Scope-OrgID`, where it has several." }),
+      text("labels", { label: "Labels", hint: "Besides script and outcome, such as `env=production,team=shop`." }),
+      text("max-age-hours", {
+        label: "Hours until a record is too old",
+        hint: "Its `reject_old_samples_max_age`. Empty: a week; 0: none is.",
+      }),
+    ],
   },
   requestPath,
   form: ({ parameters }) => {

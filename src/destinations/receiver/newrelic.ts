@@ -1,5 +1,6 @@
 import { utf8Length } from "../../bytes.ts";
 import { judgeByStatus } from "./answers.ts";
+import { host, text } from "./form.ts";
 import type { Receiver, SentRecord } from "./receiver.ts";
 import { messageOf, severityOf, testLine } from "./records.ts";
 
@@ -70,6 +71,21 @@ export const newrelic: Receiver = {
   request: ({ parameters }) => {
     const key = parameters.get(KEY);
     return key === undefined ? {} : { headers: { [KEY]: key } };
+  },
+  asks: {
+    about: "`https://log-api.newrelic.com/`, with a region and a license key.",
+    start: "/log/v1?format=cloudflare",
+    fields: [
+      host({
+        label: "Region",
+        choices: [
+          { value: "log-api.newrelic.com", label: "US" },
+          { value: "log-api.eu.newrelic.com", label: "EU" },
+          { value: "gov-log-api.newrelic.com", label: "US FedRAMP" },
+        ],
+      }),
+      text(KEY, { label: "License key", hint: "An ingest license key.", isSecret: true }),
+    ],
   },
   judge: (answer) => judgeByStatus(answer, { code: "NewRelic", taken: [200, 202] }),
   probe: (_options, nowMs) => ({ line: testLine(nowMs) }),

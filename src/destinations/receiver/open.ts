@@ -5,8 +5,9 @@ import { whyUnreachable } from "../connection.ts";
 import type { Body, FixedObject, NetworkPlatform, OpenDestination, Origin, WriteOutcome } from "../destination.ts";
 import type { Failure, FailureCause } from "../failure.ts";
 import { retryAfter } from "../retry-after.ts";
-import { type Built, buildBody, linesOf } from "./body.ts";
+import { buildBody, linesOf } from "./body.ts";
 import type { BodyForm, Receiver, ReceiverAnswer, ReceiverDestination, Verdict } from "./receiver.ts";
+import { bodyOf, headOf, NDJSON_TYPE, partly, type SentBody, tooMuch, unreadable } from "./request.ts";
 
 /** Time for an answer, in ms; the slowest upload, in bytes a ms; and the longest time, in ms. */
 const ANSWER_MS = 60_000;
@@ -18,12 +19,6 @@ const WHY_MS = 6_000;
 /** Bounds of reading an answer. A list of what became of each of 10,000 records is below 1 MiB. */
 const ANSWER_MAX_BYTES = 1_048_576;
 const ANSWER_BODY_MS = 15_000;
-
-/** An object above this size, before compression, is not read into memory: it is divided. */
-const READ_MAX_BYTES = 16_000_000;
-
-/** Of an object that is sent as it is. */
-const NDJSON_TYPE = "application/x-ndjson";
 
 const NOT_READABLE = "a receiver cannot be read back";
 
@@ -54,48 +49,20 @@ async function write(object: FixedObject, body: () => Uint8Array | Body, sender:
   const { receiver } = sender;
   const id = idOf(object.key);
   const form = sender.form === null ? null : withFirstIds(sender.form, id, object.origin ?? []);
-  const { limits } = receiver.takes;
+  const unsent = tooMuch(object, receiver, form);
+  if (unsent !== null) return unsent;
   if (form === null) {
-    if (limits !== null && isOver(object, limits)) {
-      if (object.records > 1) return { kind: "divide", ...limits, why: null };
-      const words = `a record of ${object.rawBytes} bytes; ${receiver.name} takes ${limits.bytes}`;
-      return partly({ refused: [{ record: 0, words }] });
-    }
     const verdict = await sender.send(id, body(), object.bytes, object.contentType, object.records);
     return outcomeOf(verdict, object, sender, (entry) => entry);
   }
-  if (object.rawBytes > READ_MAX_BYTES && object.records > 1) {
-    const bytes = Math.min(limits?.bytes ?? READ_MAX_BYTES, Math.floor(object.rawBytes / 2));
-    return {
-      kind: "divide",
-      records: Math.min(limits?.records ?? object.records, object.records - 1),
-      bytes,
-      why: null,
-    };
-  }
   const lines = await contentLines(body());
-  const built =
-    lines === null ? ({ kind: "unreadable" } as const) : buildBody(lines, id, form, receiver.name, sender.nowMs());
-  switch (built.kind) {
-    case "unreadable": {
-      const words = `holds what is no NDJSON record, as ${receiver.name} needs`;
-      return { kind: "failed", error: { kind: "refused", words, cause: "configuration" }, mayBeThere: false };
-    }
-    case "too_large":
-      return { kind: "divide", records: built.records, bytes: built.bytes, why: null };
-    case "refused": {
-      const refused = new Set(built.refused.map(({ record }) => record));
-      const again = (lines ?? []).flatMap((_, number) => (refused.has(number) ? [] : [number]));
-      return partly({ refused: built.refused, again });
-    }
-    case "body": {
-      const verdict = await sender.sendBody(id, built);
-      const outcome = await outcomeOf(verdict, object, sender, (entry) => built.records[entry]);
-      const isInDoubt = outcome.kind === "failed" && outcome.error.kind === "refused" && outcome.mayBeThere === true;
-      const canFind = isInDoubt && receiver.tellsRepeats && lines !== null && lines.length > 1;
-      return canFind ? findRefused(lines, id, sender, form) : outcome;
-    }
-  }
+  const built = lines === null ? unreadable(receiver) : bodyOf(lines, id, receiver, form, sender.nowMs());
+  if (built.kind !== "body") return built;
+  const verdict = await sender.sendBody(id, built);
+  const outcome = await outcomeOf(verdict, object, sender, (entry) => built.records[entry]);
+  const isInDoubt = outcome.kind === "failed" && outcome.error.kind === "refused" && outcome.mayBeThere === true;
+  const canFind = isInDoubt && receiver.tellsRepeats && lines !== null && lines.length > 1;
+  return canFind ? findRefused(lines, id, sender, form) : outcome;
 }
 
 /** Requests that one write may take to find the records that are refused. */
@@ -214,15 +181,6 @@ function wordsOf(verdict: Exclude<Verdict, { kind: "taken" }>): string {
   return verdict.refused[0]?.words ?? verdict.unnamed?.words ?? verdict.error?.words ?? "it was not taken";
 }
 
-/** What is refused; before anything is sent, where nothing else is said. */
-function partly(leftover: Partial<Extract<WriteOutcome, { kind: "partly" }>>): WriteOutcome {
-  return { kind: "partly", isSent: false, again: [], refused: [], error: null, unnamed: null, ...leftover };
-}
-
-function isOver({ records, rawBytes }: FixedObject, limits: { records: number; bytes: number }): boolean {
-  return records > limits.records || rawBytes > limits.bytes;
-}
-
 /** The id of an object in every attempt: the end of its key, without what kind of file it is. */
 function idOf(key: string): string {
   const name = key.slice(key.lastIndexOf("/") + 1);
@@ -256,8 +214,6 @@ async function probe(sender: Sender): Promise<string | null> {
   const why = cause === "connection_failed" ? await sender.whyUnreachable() : null;
   return `error sending a test record: ${why === null ? words : `connection failed: ${why}`}`;
 }
-
-type Sendable = Pick<Extract<Built, { kind: "body" }>, "text" | "records">;
 
 /** Sends bodies to one receiver. It never follows a redirect, and never sends one twice. */
 class Sender {
@@ -298,31 +254,22 @@ class Sender {
   }
 
   /** One request with a body that was built. */
-  async sendBody(id: string, { text, records }: Sendable): Promise<Verdict> {
+  async sendBody(id: string, { text, records }: Pick<SentBody, "text" | "records">): Promise<Verdict> {
     const packed = new Uint8Array(gzipSync(text));
     return this.send(id, packed, packed.length, this.form?.contentType ?? NDJSON_TYPE, records.length);
   }
 
   /** One request. @param packed gzip. @param count of the entries in it. Never throws. */
   async send(id: string, packed: Uint8Array | Body, bytes: number, type: string, count: number): Promise<Verdict> {
-    const { url, options } = this.#destination.credentials;
-    const added = this.receiver.request(options, id);
-    const headers = new Headers([...options.headers]);
-    if (!options.headers.has("content-type")) headers.set("content-type", type);
-    headers.set("content-encoding", "gzip");
+    const { url, headers } = headOf(this.#destination.credentials, this.receiver, id, type);
     headers.set("content-length", `${bytes}`);
-    headers.set("idempotency-key", id);
-    for (const [name, value] of Object.entries(added.headers ?? {})) headers.set(name, value);
-    const target = new URL(url);
-    const query = new URLSearchParams(added.query ?? {}).toString();
-    if (query !== "") target.search = target.search === "" ? `?${query}` : `${target.search}&${query}`;
     const timeoutMs = Math.min(ANSWER_MS + bytes / SLOWEST_BYTES_PER_MS, LONGEST_MS);
     // Not `AbortSignal.timeout`: its timer cannot be cleared, and keeps a durable object awake.
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(new DOMException("too slow", "TimeoutError")), Math.round(timeoutMs));
     try {
       const init = { method: "POST", headers, body: packed, redirect: "manual", signal: deadline.signal } as const;
-      const response = await this.#platform.fetch(target.href, init);
+      const response = await this.#platform.fetch(url, init);
       return this.receiver.judge(await this.#answer(response), count);
     } catch (error) {
       // Only the kind of failure is kept: the text may hold the URL, and whatever is in that.

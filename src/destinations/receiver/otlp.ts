@@ -1,4 +1,5 @@
 import { judgeByStatus, unclear, words } from "./answers.ts";
+import { secretHeader, url } from "./form.ts";
 import { type Json, recordAttributes, resourceAttributes } from "./otlp-record.ts";
 import type { Receiver, ReceiverAnswer, SentRecord, Verdict } from "./receiver.ts";
 import { messageOf, type Severity, severityOf } from "./records.ts";
@@ -39,6 +40,14 @@ export const otlp: Receiver = {
       text: logRecord(record, id),
     }),
   }),
+  asks: {
+    name: "OpenTelemetry (OTLP)",
+    about: "`otlp://`, a collector or a service that takes OTLP over HTTP.",
+    fields: [
+      url({ hint: "Such as `https://collector.example:4318`. Where `/v1/logs` is not its end, it is added." }),
+      secretHeader("Authorization", { hint: "Such as `Bearer` and a token, if it needs one." }),
+    ],
+  },
   request: () => ({}),
   judge,
   // It should be answered as a success, and leaves nothing.

@@ -1,5 +1,6 @@
 import type { Destination, Terms } from "../destination.ts";
 import type { Failure } from "../failure.ts";
+import type { FormField } from "../form.ts";
 
 /**
  * A receiver takes the records of an object in one HTTP request, and cannot be read back. A kind of
@@ -48,11 +49,27 @@ export interface Receiver {
    * sent.
    */
   judge(answer: ReceiverAnswer, count: number): Verdict;
+  /** What a form asks for; absent: its URL. */
+  readonly asks?: ReceiverAsks;
   /**
    * The line of a record that shows whether it can be written to, in NDJSON; or the body of a
    * request that does so without a record.
    */
   probe(options: Options, nowMs: number): { line: string } | { body: string };
+}
+
+/**
+ * What a form asks for: form.ts makes the fields. Parameters that have none get one of their name;
+ * headers that have none are lines of one for all.
+ */
+export interface ReceiverAsks {
+  /** The name that people look for; absent: the receiver's. */
+  readonly name?: string;
+  /** What it takes, in one line; backticks mark code. */
+  readonly about: string;
+  /** What a new string is made from, if more than its scheme: path and parameters. */
+  readonly start?: string;
+  readonly fields: readonly FormField[];
 }
 
 /** A receiver, with what its requests are made of. */

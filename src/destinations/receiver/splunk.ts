@@ -1,4 +1,5 @@
 import { failureOf, jsonOf, judgeByStatus, words } from "./answers.ts";
+import { host, secretHeader, text } from "./form.ts";
 import type { Options, Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
 import { testLine } from "./records.ts";
 
@@ -14,6 +15,17 @@ const METADATA = ["host", "source", "sourcetype", "index"];
 const VERIFY = "insecure-skip-verify";
 const PATH = /(?:^|\/)services\/collector(?:\/(?:raw|event)(?:\/1\.0)?)?$/;
 const GUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** What both endpoints ask for. */
+const FIELDS = [
+  host({ hint: "Of the collector, such as `http-inputs-acme.splunkcloud.com:443` or `splunk.example:8088`." }),
+  secretHeader("Authorization", { label: "Token", prefix: "Splunk ", missing: "Enter the token." }),
+  text("sourcetype", { label: "Source type", hint: "Empty: the one of the token; so with all below." }),
+  text("index", { label: "Index" }),
+  text("source", { label: "Source" }),
+  text("host", { label: "Host" }),
+  text("channel", { label: "Channel", hint: "A GUID; for tokens with acknowledgement." }),
+];
 
 /** Splunk's HTTP Event Collector, whichever of its endpoints. */
 const collector = {
@@ -40,6 +52,12 @@ export const splunkRaw: Receiver = {
   // As a file has its name there.
   request: ({ parameters }, id) => (parameters.has("source") ? {} : { query: { source: id } }),
   judge: (answer) => judge(answer, 0),
+  asks: {
+    name: "Splunk, raw",
+    about: "`splunk://…/raw`, as the vendor ships: its source type divides lines into events.",
+    start: "/services/collector/raw",
+    fields: FIELDS,
+  },
 };
 
 /**
@@ -65,6 +83,11 @@ export const splunkEvent: Receiver = {
   },
   request: () => ({}),
   judge,
+  asks: {
+    about: "`splunk://…/event`, an event with time and id for each record.",
+    start: "/services/collector/event",
+    fields: FIELDS,
+  },
 };
 
 function fault({ path, parameters, headers }: Options): string | null {

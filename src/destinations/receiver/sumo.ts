@@ -1,4 +1,5 @@
 import { judgeByStatus } from "./answers.ts";
+import { url } from "./form.ts";
 import type { Receiver } from "./receiver.ts";
 import { testLine } from "./records.ts";
 
@@ -22,6 +23,16 @@ export const sumo: Receiver = {
     /^receiver\/v1\/http\/[^/]+$/.test(path) ? null : "the path must be receiver/v1/http/ and the code of the source",
   form: () => null,
   request: ({ headers }, id) => (headers.has(NAME) ? {} : { headers: { [NAME]: id } }),
+  asks: {
+    about: "`sumo://`, with the address of an HTTP Logs source.",
+    fields: [
+      url({
+        label: "HTTP source address",
+        hint: "As Sumo Logic shows it. Its end is the secret, which is shown as `****`.",
+        hasCode: true,
+      }),
+    ],
+  },
   // 408 is one that was accepted and timed out: it may be there.
   // https://www.sumologic.com/help/docs/send-data/hosted-collectors/http-source/troubleshooting/
   judge: (answer) => judgeByStatus(answer, { code: "Sumo", taken: [200] }),

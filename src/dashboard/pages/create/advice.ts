@@ -1,3 +1,5 @@
+import { requireForm } from "../../../destinations/entry.ts";
+import type { Values } from "../../../destinations/form.ts";
 import { answerIn, remedyFor } from "../../../destinations/remedies.ts";
 import type { Draft } from "./draft.ts";
 
@@ -6,18 +8,16 @@ export function adviceOn(message: string): string {
   return remedyFor(message) ?? "Check the destination.";
 }
 
-/** Whether the store refused, rather than the destination being invalid. */
+/** Whether the destination refused, rather than being invalid. */
 export function isOfStore(message: string): boolean {
-  return message.startsWith("error writing object");
+  return /^error (?:writing|sending) /.test(message);
 }
 
-/**
- * The region to try next, as the store has named it. null: it named none, or a change of the region
- * alone does not lead there: the endpoint is that of another one.
- */
-export function namedRegion({ destination: { scheme, endpoint }, tested }: Draft): string | null {
-  if (scheme !== "s3" || tested === null || tested.ok) return null;
-  const answer = answerIn(tested.message);
-  if (answer === null || (endpoint !== "" && answer.code !== "AuthorizationHeaderMalformed")) return null;
-  return answer.region;
+/** The values to try next, as the answer to the last test suggests. null: it suggests none. */
+export function mendOf({
+  destination,
+  tested,
+}: Pick<Draft, "destination" | "tested">): { values: Values; words: string } | null {
+  const answer = tested === null || tested.ok ? null : answerIn(tested.message);
+  return answer === null ? null : (requireForm(destination).mend?.(destination.values, answer) ?? null);
 }

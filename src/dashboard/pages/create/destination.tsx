@@ -1,37 +1,37 @@
 import type { FC, PropsWithChildren } from "hono/jsx";
-import { buildDestination, type DestinationEntry, entryOf } from "../../../destinations/build.ts";
+import {
+  buildDestination,
+  type DestinationEntry,
+  entryOf,
+  missingOf,
+  requireForm,
+  sharesSecrets,
+  withoutSecrets,
+} from "../../../destinations/entry.ts";
 import { CODE } from "../../../errors.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
+import {
+  type EntryFaults,
+  faultsOf,
+  isMoved,
+  localEntry,
+  ofKind,
+  sentEntry,
+  withKeptSecrets,
+} from "../../parts/destination-entry.ts";
+import { DestinationFields, Guarantee, Kinds, PasteForm } from "../../parts/destination-fields.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action, Form } from "../../parts/form.tsx";
 import { Notice, Panel } from "../../parts/panel.tsx";
 import { Ago } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
-import { adviceOn, isOfStore, namedRegion } from "./advice.ts";
-import {
-  type EntryFaults,
-  faultOf,
-  isMoved,
-  localEntry,
-  missingOf,
-  readEntryForm,
-  sharesKeys,
-  withKeptKeys,
-} from "./destination-entry.ts";
-import { DestinationForm, PasteForm } from "./destination-form.tsx";
+import { adviceOn, isOfStore, mendOf } from "./advice.ts";
 import { type Draft, type Kept, saveDraft, type Tested } from "./draft.ts";
 import { marked, refusedAt, stepOf, stepPath, stepView } from "./steps.tsx";
 
 export function showDestination(page: PageContext, kept: Kept): View {
-  const wanted = page.query.get("scheme");
-  const { destination } = kept.draft;
-  if (wanted === "s3" && destination.scheme !== "s3") return view(page, kept, { ...destination, scheme: "s3" });
-  if (wanted === "objstore" && destination.scheme === "s3") {
-    const accountId = destination.accountId || page.config.accountId;
-    return view(page, kept, { ...destination, scheme: "objstore", accountId });
-  }
-  return view(page, kept, destination);
+  return view(page, kept, ofKind(page.query.get("scheme") ?? "", kept.draft.destination, page.config));
 }
 
 /** Stores what was entered, keys included, and tests it. */
@@ -42,9 +42,7 @@ export async function takeDestination(page: PageContext, kept: Kept, form: URLSe
   const local = what === "local" ? localEntry(page.config) : null;
   const entry =
     local ??
-    (what === "region"
-      ? inNamedRegion(page, draft)
-      : withKeptKeys(readEntryForm(form), draft, page.config.destinations));
+    (what === "mend" ? mended(page, draft) : keeping(page, draft, sentEntry(form, draft.destination, page.config)));
   const changed = changedTo(page, draft, entry);
   const missing = missingOf(entry);
   const built = buildDestination(entry);
@@ -53,9 +51,9 @@ export async function takeDestination(page: PageContext, kept: Kept, form: URLSe
     return view(page, { ...kept, draft: changed }, entry, faults);
   };
   if (Object.keys(missing).length > 0) return faulty(missing);
-  if (!built.ok) return faulty(faultOf(built.why));
+  if (!built.ok) return faulty(faultsOf(entry, built.why));
   const verdict = await testOf(page, built.value);
-  if (!verdict.ok && !isOfStore(verdict.message)) return faulty(faultOf(verdict.message));
+  if (!verdict.ok && !isOfStore(verdict.message)) return faulty(faultsOf(entry, verdict.message));
   const { shared, ...tested } = verdict;
   const goesOn = tested.ok && what === "continue";
   const refusal = draft.refusal.filter((fault) => stepOf(fault) !== "destination");
@@ -65,13 +63,20 @@ export async function takeDestination(page: PageContext, kept: Kept, form: URLSe
 }
 
 /**
- * The draft's destination in the region that the store has named. Keys of a job stay with its host;
- * those that were entered here may go to another region of AWS, which is where none was entered.
+ * The draft's destination as the answer to its test suggests. Secrets of a job stay with its store;
+ * those that were entered here may go along.
  */
-function inNamedRegion({ config }: PageContext, draft: Draft): DestinationEntry {
-  const entry = { ...draft.destination, region: namedRegion(draft) ?? draft.destination.region };
-  if (!draft.keysOfJob) return entry;
-  return withKeptKeys({ ...entry, accessKeyId: "", secretAccessKey: "" }, draft, config.destinations);
+function mended(page: PageContext, draft: Draft): DestinationEntry {
+  const entry = { ...draft.destination, values: mendOf(draft)?.values ?? draft.destination.values };
+  return draft.keysOfJob ? keeping(page, draft, withoutSecrets(entry)) : entry;
+}
+
+function keeping(
+  { config }: PageContext,
+  { destination, keysOfJob }: Draft,
+  entry: DestinationEntry,
+): DestinationEntry {
+  return withKeptSecrets(entry, destination, keysOfJob, config.destinations);
 }
 
 /** Replaces the destination, and drops what was known about the one before. */
@@ -80,7 +85,7 @@ function changedTo({ config }: PageContext, draft: Draft, entry: DestinationEntr
   if (isSame) return draft;
   const moved = isMoved(draft.destination, entry, config.destinations);
   // One key of the job is enough: with a new ID, its secret must not move elsewhere either.
-  const keysOfJob = draft.keysOfJob && sharesKeys(entry, draft.destination);
+  const keysOfJob = draft.keysOfJob && sharesSecrets(entry, draft.destination);
   const changed = marked(
     { ...draft, destination: entry, keysOfJob, tested: null, shared: false },
     "destination",
@@ -122,8 +127,7 @@ async function pasted(page: PageContext, kept: Kept, conf: string): Promise<Page
       {},
       `${read.why}. The pasted text is not shown again: it may contain keys.`,
     );
-  const entry = withKeptKeys(read.value, draft, page.config.destinations);
-  await saveDraft(page, id, changedTo(page, draft, entry));
+  await saveDraft(page, id, changedTo(page, draft, keeping(page, draft, read.value)));
   return seeOther(stepPath(id, "destination"));
 }
 
@@ -132,7 +136,7 @@ function view(page: PageContext, kept: Kept, entry: DestinationEntry, faults: En
   const { id, draft } = kept;
   const here = stepPath(id, "destination");
   const isRefused = Object.keys(faults).length > 0 || paste !== undefined;
-  const isShown = !isRefused && entry.scheme === draft.destination.scheme;
+  const isShown = !isRefused && entry.form === draft.destination.form;
   return stepView(
     kept,
     "destination",
@@ -143,10 +147,13 @@ function view(page: PageContext, kept: Kept, entry: DestinationEntry, faults: En
       <Panel id="destination" title="Destination">
         <Kinds entry={entry} here={`${here}?`} />
         <Form viewer={viewer} action={here} label="Destination">
-          <DestinationForm entry={entry} faults={faults} />
+          <input type="hidden" name="scheme" value={entry.form} />
+          <DestinationFields entry={entry} faults={faults} />
+          <p>
+            <Guarantee terms={requireForm(entry).terms} />
+          </p>
           <p class="quiet">
-            The test writes a small object, <code>test.txt.gz</code>, below the path, with <code>00010101</code> as the
-            date. You can delete it.
+            <WhatTestDoes entry={entry} />
           </p>
           <div class="actions">
             <button type="submit" name="do" value="continue" class="primary">
@@ -178,18 +185,16 @@ function view(page: PageContext, kept: Kept, entry: DestinationEntry, faults: En
   );
 }
 
-/** @param here ends with `?`, or with a query and `&`. */
-export const Kinds: FC<{ entry: DestinationEntry; here: string }> = ({ entry, here }) => (
-  <nav class="actions" aria-label="Kind of store">
-    <span>Store:</span>
-    <a href={`${here}scheme=objstore`} class="button small" aria-current={entry.scheme === "s3" ? undefined : "true"}>
-      Platform bucket
-    </a>
-    <a href={`${here}scheme=s3`} class="button small" aria-current={entry.scheme === "s3" ? "true" : undefined}>
-      S3 or compatible
-    </a>
-  </nav>
-);
+/** What a test leaves at a destination. */
+export const WhatTestDoes: FC<{ entry: DestinationEntry }> = ({ entry }) =>
+  requireForm(entry).group === "store" ? (
+    <>
+      The test writes a small object, <code>test.txt.gz</code>, below the path, with <code>00010101</code> as the date.
+      You can delete it.
+    </>
+  ) : (
+    <>The test sends one small record.</>
+  );
 
 /** Why what was entered is no destination, if it is none. */
 export const NotValid: FC<{ why: string | undefined }> = ({ why }) =>
@@ -222,17 +227,17 @@ export const Outcome: FC<PropsWithChildren<{ tested: Tested; nowMs: number }>> =
 const TestResult: FC<{ draft: Draft; nowMs: number; viewer: Viewer; here: string }> = ({ draft, nowMs, ...form }) => {
   const { tested, shared } = draft;
   if (tested === null) return null;
-  const region = namedRegion(draft);
+  const mend = mendOf(draft);
   return (
     <div id="tested">
       <Outcome tested={tested} nowMs={nowMs}>
-        {region !== null && (
+        {mend !== null && (
           <Action
             viewer={form.viewer}
             action={form.here}
-            label={`Use region ${region} and test`}
+            label={mend.words}
             needs="logs:edit"
-            fields={{ do: "region" }}
+            fields={{ do: "mend" }}
           />
         )}
       </Outcome>

@@ -2,12 +2,13 @@ import * as z from "zod";
 import { toBase64Url } from "../../../bytes.ts";
 import type { StoredDraft } from "../../../control/drafts.ts";
 import { controlPlane } from "../../../control/plane.ts";
-import { buildDestination, type DestinationEntry } from "../../../destinations/build.ts";
-import type { Parsed } from "../../../destinations/destination.ts";
+import type { Parsed, Terms } from "../../../destinations/destination.ts";
+import { buildDestination, type DestinationEntry, requireForm } from "../../../destinations/entry.ts";
 import { CODE, type ErrorEntry, oneError } from "../../../errors.ts";
 import { draftPurpose, seal, unseal } from "../../../job/secrets.ts";
 import { DRAFT_MAX_UNITS } from "../../../limits.ts";
 import type { PageContext } from "../../page.ts";
+import { StoredEntry } from "../../parts/destination-entry.ts";
 import type { ShippingBody } from "../shipping/body.ts";
 
 /** The steps of the wizard, in order. */
@@ -19,6 +20,16 @@ export const STEPS = [
   { name: "ownership", label: "Ownership" },
   { name: "finish", label: "Finish" },
 ] as const;
+
+/** The steps of a draft. What cannot be read back cannot prove who owns it. */
+export function stepsOf(draft: Pick<Draft, "destination">): readonly (typeof STEPS)[number][] {
+  return STEPS.filter(({ name }) => name !== "ownership" || termsOfDraft(draft).isReadable);
+}
+
+/** What holds of a draft's destination. */
+export function termsOfDraft({ destination }: Pick<Draft, "destination">): Terms {
+  return requireForm(destination).terms;
+}
 
 export type StepName = (typeof STEPS)[number]["name"];
 
@@ -108,7 +119,7 @@ async function required(page: PageContext, how: "draft" | "takeDraft"): Promise<
   return kept;
 }
 
-const Shape = z.looseObject({ destination: z.looseObject({ scheme: z.string() }), done: z.array(z.string()) });
+const Shape = z.looseObject({ destination: StoredEntry, done: z.array(z.string()) });
 
 function opened(here: Here, { id, sealed, changedMs }: StoredDraft): Kept | null {
   const text = unseal(sealed, draftPurpose(here.config.accountId, ownerOf(here), id), here.config.keys);

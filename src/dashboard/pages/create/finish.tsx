@@ -2,6 +2,7 @@ import type { FC } from "hono/jsx";
 import { maskDestination } from "../../../destinations/parse.ts";
 import type { ErrorEntry } from "../../../errors.ts";
 import { type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
+import { Guarantee } from "../../parts/destination-fields.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Form, may } from "../../parts/form.tsx";
 import { Facts, Notice, Panel } from "../../parts/panel.tsx";
@@ -9,7 +10,7 @@ import type { JobView } from "../../views/job.ts";
 import { Destination, FilterText } from "../job/facts.tsx";
 import { shippingFacts } from "../job/words.ts";
 import { inShort } from "../shipping/body.ts";
-import { confOf, type Draft, type Kept, STEPS, saveDraft, takeDraft } from "./draft.ts";
+import { confOf, type Draft, type Kept, STEPS, saveDraft, takeDraft, termsOfDraft } from "./draft.ts";
 import { marked, stepOf, stepPath, stepView } from "./steps.tsx";
 
 export function showFinish(page: PageContext, kept: Kept): View {
@@ -63,11 +64,15 @@ function view({ viewer }: PageContext, kept: Kept, refusal: readonly ErrorEntry[
   const { id, draft } = kept;
   const { body } = draft;
   const conf = confOf(draft);
+  const terms = termsOfDraft(draft);
   const parts = [
     refusal.length === 0 ? null : <Refused id={id} errors={refusal} isLater={status >= 500} />,
     <Panel id="destination" title="Destination" aside={<a href={stepPath(id, "destination")}>Edit the destination</a>}>
       <p>
         <Destination conf={maskDestination(conf.ok ? conf.value : "")} />
+      </p>
+      <p>
+        <Guarantee terms={terms} />
       </p>
       {draft.shared && <p>Another job ships to the same folder.</p>}
     </Panel>,
@@ -89,11 +94,13 @@ function view({ viewer }: PageContext, kept: Kept, refusal: readonly ErrorEntry[
       />
       <FilterText filter={body.filter} />
     </Panel>,
-    <Panel id="proof" title="Ownership" aside={<a href={stepPath(id, "ownership")}>Edit the proof</a>}>
-      <p>{draft.proof === null ? "Not verified; not required." : "Ownership is verified."}</p>
-    </Panel>,
+    terms.isReadable ? (
+      <Panel id="proof" title="Ownership" aside={<a href={stepPath(id, "ownership")}>Edit the proof</a>}>
+        <p>{draft.proof === null ? "Not verified; not required." : "Ownership is verified."}</p>
+      </Panel>
+    ) : null,
     <Form viewer={viewer} action={stepPath(id, "finish")}>
-      <p class="quiet">The store bills one request per object, and its storage.</p>
+      {terms.isReadable && <p class="quiet">The store bills one request per object, and its storage.</p>}
       <div class="actions">
         <button type="submit" class="primary">
           Create job

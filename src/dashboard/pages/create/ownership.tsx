@@ -1,4 +1,5 @@
 import type { Child, FC } from "hono/jsx";
+import { placeOf } from "../../../destinations/entry.ts";
 import { openDestination } from "../../../destinations/kinds.ts";
 import { parseDestination } from "../../../destinations/parse.ts";
 import { readSmall } from "../../../destinations/read-small.ts";
@@ -165,7 +166,8 @@ function view(page: PageContext, kept: Kept, fault: Fault | null): View {
         </p>
         {draft.challenge === null ? null : (
           <p>
-            The token is in the bucket <Foreign text={draft.destination.bucket} />, as{" "}
+            The token is in the bucket <Foreign text={placeOf(draft.destination, config.destinations)?.bucket ?? ""} />,
+            as{" "}
             <code>
               <Foreign text={draft.challenge} />
             </code>

@@ -1,7 +1,9 @@
 import type { Child } from "hono/jsx";
 import { shapeFaults } from "../../../api/body.ts";
+import type { Terms } from "../../../destinations/destination.ts";
+import { maskDestination } from "../../../destinations/parse.ts";
 import { CODE, type ErrorEntry, faultsError, missing } from "../../../errors.ts";
-import { readJob } from "../../../job/rules.ts";
+import { fitDestination, readJob } from "../../../job/rules.ts";
 import { CreateJob, type JobBody } from "../../../job/schema.ts";
 import { DATASETS } from "../../../record/fields.ts";
 import { type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
@@ -12,7 +14,7 @@ import { askPreview, loadFields, Refused, readForms } from "../shipping/flow.tsx
 import { OutputForm } from "../shipping/output-form.tsx";
 import { PreviewPanel } from "../shipping/preview-panel.tsx";
 import { LogpullNotice, RecordsForm } from "../shipping/records-form.tsx";
-import { type Kept, saveDraft } from "./draft.ts";
+import { confOf, type Draft, type Kept, saveDraft, termsOfDraft } from "./draft.ts";
 import { marked, nextStep, refusedAt, stepOf, stepPath, stepView } from "./steps.tsx";
 
 type FormStep = "records" | "output";
@@ -27,24 +29,22 @@ export const takeForm =
     const { id, draft } = kept;
     const { body, again } = readForms(form, draft.body);
     const refusal = draft.refusal.filter((fault) => stepOf(fault) !== step);
-    const faults = again ? [] : shippingFaults(body).filter((fault) => stepOf(fault) === step);
+    const faults = again ? [] : shippingFaults(body, termsOfDraft(draft)).filter((fault) => stepOf(fault) === step);
     // A filter under construction may be incomplete: the step stays open.
     const next = marked({ ...draft, body, refusal }, step, !again && faults.length === 0);
     await saveDraft(page, id, next);
-    if (!again && faults.length === 0) return seeOther(stepPath(id, nextStep(step)));
+    if (!again && faults.length === 0) return seeOther(stepPath(id, nextStep(next, step)));
     return formView(page, { ...kept, draft: next }, step, faults, again ? 200 : 400);
   };
 
-/** The faults for which creating this job would be refused, apart from its destination. */
-export function shippingFaults(body: ShippingBody): ErrorEntry[] {
+/** The faults for which creating this job would be refused, apart from its destination itself. */
+export function shippingFaults(body: ShippingBody, terms: Terms): ErrorEntry[] {
   const shape = CreateJob.omit({ destination_conf: true }).safeParse(body, { error: missing });
   if (!shape.success) return [...faultsError(400, CODE.invalid, shapeFaults(shape.error)).entries];
-  const meaning = readJob({
-    ...shape.data,
-    dataset: shape.data.dataset ?? DATASETS[0],
-    destination_conf: "",
-  } as JobBody);
-  return meaning.ok ? [] : [...faultsError(400, CODE.notAllowed, meaning.faults).entries];
+  const whole = { ...shape.data, dataset: shape.data.dataset ?? DATASETS[0], destination_conf: "" } as JobBody;
+  const meaning = readJob(whole);
+  const { faults } = meaning.ok ? fitDestination(meaning.value, whole, terms) : meaning;
+  return faults.length === 0 ? [] : [...faultsError(400, CODE.notAllowed, faults).entries];
 }
 
 async function formView(
@@ -69,7 +69,7 @@ async function formView(
     <Panel id={`${step}-form`} title={isRecords ? "What to ship" : "How to write it"}>
       <Form viewer={viewer} action={stepPath(kept.id, step)} label={isRecords ? "Records" : "Output"}>
         {isRecords ? (
-          <RecordsForm body={body} fields={fields} faults={faults} />
+          <RecordsForm body={body} fields={fields} faults={faults} terms={termsOfDraft(kept.draft)} />
         ) : (
           <>
             {/* Enter presses the first button of a form. */}
@@ -77,7 +77,7 @@ async function formView(
               Save and go on
             </button>
             <LogpullNotice body={body} />
-            <OutputForm body={body} faults={faults} />
+            <OutputForm body={body} faults={faults} terms={termsOfDraft(kept.draft)} />
           </>
         )}
         <div class="actions">
@@ -95,7 +95,7 @@ export function showPreview(page: PageContext, kept: Kept): View {
   const { viewer } = page;
   const here = stepPath(kept.id, "preview");
   return stepView(kept, "preview", viewer, [
-    previewOf(page, kept.draft.body),
+    previewOf(page, kept.draft),
     <Form viewer={viewer} action={here}>
       <div class="actions">
         <button type="submit" class="primary">
@@ -111,17 +111,18 @@ export function showPreview(page: PageContext, kept: Kept): View {
 
 export async function takePreview(page: PageContext, { id, draft }: Kept): Promise<PageAnswer> {
   await saveDraft(page, id, marked(draft, "preview", true));
-  return seeOther(stepPath(id, "ownership"));
+  return seeOther(stepPath(id, nextStep(draft, "preview")));
 }
 
-async function previewOf(page: PageContext, body: ShippingBody): Promise<Child> {
+async function previewOf(page: PageContext, draft: Draft): Promise<Child> {
   if (!may(page.viewer, "logs:read"))
     return (
       <Notice kind="info" title="The preview needs the permission logs:read">
         <p>You can create the job without it.</p>
       </Notice>
     );
-  const answer = await askPreview(page, body);
+  const conf = confOf(draft);
+  const answer = await askPreview(page, draft.body, conf.ok ? maskDestination(conf.value) : null);
   if (!answer.ok) return <Refused title="No preview" faults={answer.errors} />;
-  return <PreviewPanel preview={answer.result} body={body} notes={answer.messages} />;
+  return <PreviewPanel preview={answer.result} body={draft.body} notes={answer.messages} />;
 }

@@ -1,15 +1,20 @@
+import type { FC, PropsWithChildren } from "hono/jsx";
 import { controlPlane, type StoredJob } from "../../../control/plane.ts";
-import { type DestinationEntry, emptyEntry, entryOf } from "../../../destinations/build.ts";
+import { splitConf } from "../../../destinations/conf.ts";
+import { buildDestination, type DestinationEntry, entryOf } from "../../../destinations/entry.ts";
+import { maskDestination } from "../../../destinations/parse.ts";
 import { CODE, oneError } from "../../../errors.ts";
 import { destinationPurpose, unseal } from "../../../job/secrets.ts";
 import { DRAFTS_OF_OWNER_MAX } from "../../../limits.ts";
 import { type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
+import { localEntry, newEntry } from "../../parts/destination-entry.ts";
+import { coded, formsOf, GROUPS } from "../../parts/destination-fields.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Action } from "../../parts/form.tsx";
 import { Notice, Panel, Table } from "../../parts/panel.tsx";
 import { Ago } from "../../parts/values.tsx";
+import type { Viewer } from "../../session.ts";
 import type { ShippingBody } from "../shipping/body.ts";
-import { localEntry } from "./destination-entry.ts";
 import {
   type Draft,
   type Kept,
@@ -36,9 +41,6 @@ export async function showStart(page: PageContext): Promise<View> {
   const { viewer, nowMs, config, query } = page;
   const created = /^\d{1,15}$/.exec(query.get("created") ?? "")?.[0];
   const drafts = await listDrafts(page);
-  const begin = (kind: string, label: string) => (
-    <Action viewer={viewer} action="/jobs/new" label={label} needs="logs:edit" kind="primary" fields={{ kind }} />
-  );
   return {
     title: "Create a job",
     section: "jobs",
@@ -50,30 +52,27 @@ export async function showStart(page: PageContext): Promise<View> {
         </Notice>
       ),
       <Panel id="begin" title="Choose a destination">
-        <p>A job ships the trace events of your functions to a bucket, as compressed objects.</p>
-        <div class="choices">
-          <div>
-            <h3>Platform bucket</h3>
-            <p>
-              <code>objstore://</code>, with an account ID and an access key.
-            </p>
-            {begin("objstore", "Use a platform bucket")}
+        <p>A job ships the trace events of your functions to one destination. For several, create a job each.</p>
+        {localEntry(config) !== null && (
+          <div class="choices">
+            <Choice viewer={viewer} kind="local" name="Local bucket" label="Use the local bucket">
+              The bucket of local development, to try things out.
+            </Choice>
           </div>
-          <div>
-            <h3>S3 or compatible</h3>
-            <p>
-              <code>s3://</code>, with a region, an endpoint and an access key.
-            </p>
-            {begin("s3", "Use an S3 bucket")}
-          </div>
-          {localEntry(config) === null ? null : (
-            <div>
-              <h3>Local bucket</h3>
-              <p>The bucket of local development, to try things out.</p>
-              {begin("local", "Use the local bucket")}
+        )}
+        {GROUPS.map(({ group, title, words }) => (
+          <>
+            <h3>{title}</h3>
+            <p class="quiet">{words}</p>
+            <div class="choices">
+              {formsOf(group).map(({ id, name, about }) => (
+                <Choice viewer={viewer} kind={id} name={name}>
+                  {coded(about)}
+                </Choice>
+              ))}
             </div>
-          )}
-        </div>
+          </>
+        ))}
       </Panel>,
       drafts.length === 0 ? null : (
         <Panel id="drafts" title="Drafts">
@@ -82,6 +81,35 @@ export async function showStart(page: PageContext): Promise<View> {
       ),
     ],
   };
+}
+
+const Choice: FC<PropsWithChildren<{ viewer: Viewer; kind: string; name: string; label?: string }>> = ({
+  viewer,
+  kind,
+  name,
+  label,
+  children,
+}) => (
+  <div>
+    <h4>{name}</h4>
+    <p>{children}</p>
+    <Action
+      viewer={viewer}
+      action="/jobs/new"
+      label={label ?? "Choose"}
+      {...(label === undefined && { about: name })}
+      needs="logs:edit"
+      kind="small"
+      fields={{ kind }}
+    />
+  </div>
+);
+
+/** Where an entry leads, without its parameters; "": it does not say yet. */
+function shortOf(entry: DestinationEntry): string {
+  const conf = buildDestination(entry);
+  if (!conf.ok || splitConf(conf.value)?.authority === "") return "";
+  return maskDestination(conf.value).split("?", 1)[0] ?? "";
 }
 
 const Drafts = ({ drafts, page: { viewer }, nowMs }: { drafts: readonly Kept[]; page: PageContext; nowMs: number }) => (
@@ -105,14 +133,7 @@ const Drafts = ({ drafts, page: { viewer }, nowMs }: { drafts: readonly Kept[]; 
             {isNamed ? <Foreign text={name} max={120} /> : UNNAMED}
             <span class="unseen"> ({id.slice(0, 6)})</span>
           </a>,
-          draft.destination.bucket === "" ? (
-            ""
-          ) : (
-            <Foreign
-              text={`${draft.destination.scheme}://${draft.destination.bucket}/${draft.destination.path}`}
-              max={120}
-            />
-          ),
+          <Foreign text={shortOf(draft.destination)} max={120} />,
           STEPS.find((each) => each.name === step)?.label ?? "",
           <Ago at={changedMs} nowMs={nowMs} />,
           <Action
@@ -136,7 +157,7 @@ export async function takeStart(page: PageContext, form: URLSearchParams): Promi
   const { config } = page;
   const kind = form.get("kind");
   const local = kind === "local" ? localEntry(config) : null;
-  return begun(page, local ?? emptyEntry(kind === "s3" ? "s3" : "objstore", config.accountId), NEW_BODY, {});
+  return begun(page, local ?? newEntry(kind ?? "", config), NEW_BODY, {});
 }
 
 async function begun(
@@ -172,7 +193,7 @@ export async function duplicate(page: PageContext): Promise<Response> {
   if (job === null) throw oneError(404, CODE.jobNotFound, "job not found");
   const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
   const entry = conf === null ? null : entryOf(conf, config.destinations);
-  const destination = entry?.ok === true ? entry.value : emptyEntry("objstore", config.accountId);
+  const destination = entry?.ok === true ? entry.value : newEntry("", config);
   const before = job.body.name == null || job.body.name === "" ? `job ${id}` : job.body.name;
   const name = cut(before, NAME_MAX - COPY.length) + COPY;
   // The stored job is valid.

@@ -4,20 +4,21 @@ import type { Part, View } from "../../page.ts";
 import { Action } from "../../parts/form.tsx";
 import type { Viewer } from "../../session.ts";
 import { Refused } from "../shipping/flow.tsx";
-import { type Draft, type Kept, STEPS, type StepName } from "./draft.ts";
+import { type Draft, type Kept, STEPS, type StepName, stepsOf } from "./draft.ts";
 
 export function stepPath(id: string, step: StepName): string {
   return `/jobs/new/${id}/${step}`;
 }
 
 /** The first step that is not completed. */
-export function firstOpen({ done }: Draft): StepName {
-  return STEPS.find(({ name }) => !done.includes(name))?.name ?? "finish";
+export function firstOpen(draft: Draft): StepName {
+  return stepsOf(draft).find(({ name }) => !draft.done.includes(name))?.name ?? "finish";
 }
 
-/** Whether all steps before this one are completed. */
+/** Whether it is a step of the draft, and all steps before it are completed. */
 export function isReachable(draft: Draft, step: StepName): boolean {
-  return indexOf(step) <= indexOf(firstOpen(draft));
+  const at = indexOf(draft, step);
+  return at !== -1 && at <= indexOf(draft, firstOpen(draft));
 }
 
 /** Marks a step as completed or open. */
@@ -26,12 +27,12 @@ export function marked(draft: Draft, step: StepName, isDone: boolean): Draft {
   return { ...draft, done: isDone ? [...others, step] : others };
 }
 
-export function nextStep(step: StepName): StepName {
-  return STEPS[indexOf(step) + 1]?.name ?? "finish";
+export function nextStep(draft: Draft, step: StepName): StepName {
+  return stepsOf(draft)[indexOf(draft, step) + 1]?.name ?? "finish";
 }
 
-function indexOf(step: StepName): number {
-  return STEPS.findIndex(({ name }) => name === step);
+function indexOf(draft: Draft, step: StepName): number {
+  return stepsOf(draft).findIndex(({ name }) => name === step);
 }
 
 /** Fields of the records form; all other fields are on the output form. */
@@ -59,10 +60,10 @@ export function refusedAt({ refusal }: Draft, step: StepName): ErrorEntry[] {
 const Progress: FC<{ kept: Kept; step: StepName }> = ({ kept: { id, draft }, step }) => (
   <nav class="steps" aria-label="Steps">
     <p class="quiet">
-      Step {indexOf(step) + 1} of {STEPS.length}
+      Step {indexOf(draft, step) + 1} of {stepsOf(draft).length}
     </p>
     <ol>
-      {STEPS.map(({ name, label }) => (
+      {stepsOf(draft).map(({ name, label }) => (
         <li>
           {name === step ? (
             <span aria-current="step">{label}</span>
@@ -96,7 +97,7 @@ export function stepView(
   { status = 200, faults = [] }: { status?: number; faults?: readonly ErrorEntry[] } = {},
 ): View {
   return {
-    title: `Create a job: ${STEPS[indexOf(step)]?.label.toLowerCase() ?? ""}`,
+    title: `Create a job: ${STEPS.find(({ name }) => name === step)?.label.toLowerCase() ?? ""}`,
     status,
     section: "jobs",
     trail: [

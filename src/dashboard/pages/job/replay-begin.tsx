@@ -1,4 +1,5 @@
 import type { Child, FC } from "hono/jsx";
+import { buildDestination } from "../../../destinations/entry.ts";
 import type { ErrorEntry } from "../../../errors.ts";
 import type { InnerAnswer } from "../../inner-api.ts";
 import { InnerFailure } from "../../inner-api.ts";
@@ -9,7 +10,7 @@ import { Check, Field, Form, may, Radio, Select } from "../../parts/form.tsx";
 import { Facts, Panel } from "../../parts/panel.tsx";
 import { bytes, count, dollars, plural } from "../../parts/values.tsx";
 import type { EstimateView, JobView, ReplayView } from "../../views/job.ts";
-import { pathOf, readDestination } from "../shipping/destination-read.ts";
+import { faultOf, storedEntry } from "../shipping/destination-read.ts";
 import { jobPath } from "./words.ts";
 
 const HOUR_MS = 3_600_000;
@@ -216,7 +217,7 @@ const Where: FC<{
 }> = ({ page, job, span, estimate, others, refused }) => {
   const faults = refused === undefined ? NO_FAULTS : faultsOf(refused.errors, FIELDS);
   const { to, path, ofJob, challenge } = refused?.entered ?? { to: "folder", path: "", ofJob: "", challenge: "" };
-  const own = pathOf(job.destination_conf) ?? "";
+  const own = storedEntry(job.destination_conf, page.config)?.values.path ?? "";
   return (
     <>
       <h3>Where to</h3>
@@ -307,9 +308,10 @@ async function target(
   if (to === "job") return { body: { destination_of_job: Number(ofJob) } };
   if (to !== "folder") return { body: {} };
   const { destination_conf } = await page.api.get<JobView>(jobPath(page));
-  const asked = readDestination(new URLSearchParams({ "destination-path": path }), destination_conf);
+  const own = storedEntry(destination_conf, page.config);
+  if (own === null) return { body: {} };
+  const built = buildDestination({ ...own, values: { ...own.values, path } });
+  if (!built.ok) return { errors: [faultOf(built.why)] };
   // The same path is the job's own folder.
-  return asked.faults.length > 0
-    ? { errors: asked.faults }
-    : { body: asked.conf === null ? {} : { destination_conf: asked.conf } };
+  return { body: built.value === destination_conf ? {} : { destination_conf: built.value } };
 }

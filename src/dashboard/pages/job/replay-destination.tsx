@@ -1,16 +1,30 @@
 import type { Child } from "hono/jsx";
-import { buildDestination, type DestinationEntry, emptyEntry, entryOf } from "../../../destinations/build.ts";
+import {
+  buildDestination,
+  type DestinationEntry,
+  entryOf,
+  missingOf,
+  requireForm,
+  sharesSecrets,
+} from "../../../destinations/entry.ts";
 import type { ErrorEntry } from "../../../errors.ts";
 import { enteredPurpose, seal, unseal } from "../../../job/secrets.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
+import {
+  type EntryFaults,
+  faultsOf as faultsOfEntry,
+  newEntry,
+  StoredEntry,
+  sentEntry,
+  withKeptSecrets,
+} from "../../parts/destination-entry.ts";
+import { DestinationFields, Guarantee, Kinds, PasteForm } from "../../parts/destination-fields.tsx";
 import { faultsOf, RestOf } from "../../parts/faults.tsx";
 import { Form } from "../../parts/form.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import type { EstimateView, JobView } from "../../views/job.ts";
 import { isOfStore } from "../create/advice.ts";
-import { Kinds, NotValid, Outcome, testOf } from "../create/destination.tsx";
-import { type EntryFaults, faultOf, missingOf, readEntryForm, withKeptKeys } from "../create/destination-entry.ts";
-import { DestinationForm, PasteForm } from "../create/destination-form.tsx";
+import { NotValid, Outcome, testOf, WhatTestDoes } from "../create/destination.tsx";
 import { ownerOf, type Tested } from "../create/draft.ts";
 import {
   AllowDuplicates,
@@ -45,8 +59,14 @@ interface Shown {
 
 async function showForm(page: PageContext): Promise<PageAnswer> {
   const span = spanIn(page.query);
-  const scheme = page.query.get("scheme") === "s3" ? "s3" : "objstore";
-  return view(page, span, { ...emptyEntry(scheme, page.config.accountId), path: "replay/{DATE}" });
+  return view(page, span, emptyForm(page, page.query.get("scheme") ?? ""));
+}
+
+/** A new form, whose path is another one than that of a new job. */
+function emptyForm({ config }: PageContext, kind: string): DestinationEntry {
+  const entry = newEntry(kind, config);
+  const path = entry.values.path?.replace("logs/{DATE}", "replay/{DATE}");
+  return path === undefined ? entry : { ...entry, values: { ...entry.values, path } };
 }
 
 async function takeForm(page: PageContext, form: URLSearchParams): Promise<PageAnswer> {
@@ -54,22 +74,21 @@ async function takeForm(page: PageContext, form: URLSearchParams): Promise<PageA
   const span = spanIn(form);
   const what = form.get("do");
   const before = keptIn(page, form);
-  const kept = (entry: DestinationEntry): DestinationEntry =>
-    before === null ? entry : withKeptKeys(entry, { destination: before, keysOfJob: false }, config.destinations);
+  const was = before ?? emptyForm(page, form.get("scheme") ?? "");
+  const kept = (entry: DestinationEntry): DestinationEntry => withKeptSecrets(entry, was, false, config.destinations);
   if (what === "paste") {
     const read = entryOf((form.get("conf") ?? "").trim(), config.destinations);
     if (read.ok) return view(page, span, kept(read.value));
-    const empty = before ?? emptyEntry("objstore", config.accountId);
-    return view(page, span, empty, { paste: `${read.why}. The pasted text is not shown again: it may contain keys.` });
+    return view(page, span, was, { paste: `${read.why}. The pasted text is not shown again: it may contain keys.` });
   }
-  const entry = kept(readEntryForm(form));
+  const entry = kept(sentEntry(form, was, config));
   const again = (shown: Omit<Shown, "form">): Promise<View | Response> => view(page, span, entry, { form, ...shown });
   const missing = missingOf(entry);
   if (Object.keys(missing).length > 0) return again({ faults: missing });
   const built = buildDestination(entry);
-  if (!built.ok) return again({ faults: faultOf(built.why) });
+  if (!built.ok) return again({ faults: faultsOfEntry(entry, built.why) });
   const tested = await testOf(page, built.value);
-  if (!tested.ok && !isOfStore(tested.message)) return again({ faults: faultOf(tested.message) });
+  if (!tested.ok && !isOfStore(tested.message)) return again({ faults: faultsOfEntry(entry, tested.message) });
   if (!tested.ok || what !== "start" || span === null) return again({ tested });
   const answer = await sendBegin(page, span, { destination_conf: built.value, ...confirmedIn(form) });
   return answer.ok ? seeOther(`/jobs/${answer.result.job_id}/replay#replays`) : again({ errors: answer.errors });
@@ -81,7 +100,8 @@ async function takeForm(page: PageContext, form: URLSearchParams): Promise<PageA
  */
 function keptIn(page: PageContext, form: URLSearchParams): DestinationEntry | null {
   const text = unseal(form.get("entered") ?? "", purposeOf(page), page.config.keys);
-  return text === null ? null : (JSON.parse(text) as DestinationEntry);
+  const read = text === null ? null : StoredEntry.safeParse(JSON.parse(text));
+  return read?.success === true ? read.data : null;
 }
 
 function purposeOf(page: PageContext): string {
@@ -126,8 +146,9 @@ function entryParts(
 ): Child[] {
   const { viewer, config, nowMs } = page;
   const at = `/jobs/${jobId}/replay/destination`;
+  const { terms } = requireForm(entry);
   const refusals = faultsOf(errors, ["allow_duplicates", "ownership_challenge"]);
-  const hasKeys = entry.accessKeyId !== "" || entry.secretAccessKey !== "";
+  const hasKeys = sharesSecrets(entry, entry);
   const carried = (
     <>
       <input type="hidden" name="since" value={span.since} />
@@ -145,16 +166,25 @@ function entryParts(
       <Kinds entry={entry} here={`${at}?${spanQuery(span)}&`} />
       <Form viewer={viewer} action={at} label="Destination">
         {carried}
-        <DestinationForm entry={entry} faults={faults} />
-        <Token page={page} value={form?.get("ownership_challenge") ?? ""} error={refusals.at("ownership_challenge")} />
+        <input type="hidden" name="scheme" value={entry.form} />
+        <DestinationFields entry={entry} faults={faults} />
+        <p>
+          <Guarantee terms={terms} />
+        </p>
+        {terms.isReadable && (
+          <Token
+            page={page}
+            value={form?.get("ownership_challenge") ?? ""}
+            error={refusals.at("ownership_challenge")}
+          />
+        )}
         <AllowDuplicates
           estimate={estimate}
           checked={form?.has("allow_duplicates") ?? false}
           error={refusals.at("allow_duplicates")}
         />
         <p class="quiet">
-          The test writes a small object, <code>test.txt.gz</code>, below the path. The keys are deleted when the replay
-          ends.
+          <WhatTestDoes entry={entry} /> The keys are deleted when the replay ends.
         </p>
         <div class="actions">
           <button type="submit" name="do" value="start" class="primary" disabled={estimate.planned.objects === 0}>

@@ -1,14 +1,16 @@
 import type { FC } from "hono/jsx";
+import type { Config } from "../../../config.ts";
+import { blamedOf, withoutSecrets, withSecretsOf } from "../../../destinations/entry.ts";
 import type { ErrorEntry } from "../../../errors.ts";
+import { DestinationFields } from "../../parts/destination-fields.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Field } from "../../parts/form.tsx";
-import { PathHint } from "../../parts/key-path.tsx";
 import { Notice } from "../../parts/panel.tsx";
 import { faultAt } from "./body.ts";
-import { type DestinationAsked, pathOf } from "./destination-read.ts";
+import { type DestinationAsked, PREFIX, storedEntry } from "./destination-read.ts";
 
 /**
- * The destination of a stored job: a new path, new keys, or a new destination. Entered secrets go
+ * The destination of a stored job: what its form asks for, or a whole new one. Entered secrets go
  * to the API and are never shown again.
  */
 export const DestinationForm: FC<{
@@ -17,15 +19,20 @@ export const DestinationForm: FC<{
   /** What the form sent; null: nothing yet. */
   asked: DestinationAsked | null;
   faults: readonly ErrorEntry[];
-}> = ({ masked, asked, faults }) => {
-  const path = pathOf(masked);
+  config: Config;
+}> = ({ masked, asked, faults, config }) => {
+  const stored = storedEntry(masked, config);
+  const sent = asked?.again.entry ?? null;
+  // Of each secret, the form says that there is one.
+  const entry = stored === null || sent === null ? stored : withSecretsOf(withoutSecrets(sent), stored);
   const fault = faultAt(faults, "/destination_conf");
+  const blamed = fault === undefined || entry === null ? null : blamedOf(entry, fault);
   const challenge = faultAt(faults, "/ownership_challenge");
   return (
     <>
       {asked?.hadSecrets === true && (
         <Notice kind="warn" title="Enter the keys again">
-          <p>Secrets are never shown. Leave the fields empty to keep the stored keys.</p>
+          <p>Secrets are never shown. Leave their fields empty to keep what is stored.</p>
         </Notice>
       )}
       {masked === "" ? (
@@ -42,32 +49,14 @@ export const DestinationForm: FC<{
         </p>
       )}
       {fault !== undefined && <p class="error">{fault}</p>}
-      {path !== null && (
-        <>
-          <Field
-            name="destination-path"
-            label="Path"
-            value={asked?.again.path ?? path}
-            spellcheck={false}
-            hint={<PathHint path={asked?.again.path ?? path} />}
-          />
-          <Field
-            name="access-key-id"
-            label="New access key ID"
-            autocomplete="off"
-            spellcheck={false}
-            hint="Empty: unchanged."
-          />
-          <Field
-            name="secret-access-key"
-            label="New secret access key"
-            type="password"
-            autocomplete="off"
-            hint="Empty: unchanged."
-          />
-        </>
+      {entry !== null && (
+        <DestinationFields
+          entry={entry}
+          faults={blamed === null || fault === undefined ? {} : { [blamed]: fault }}
+          prefix={PREFIX}
+        />
       )}
-      <details open={path === null || (asked?.again.conf ?? "") !== "" || challenge !== undefined}>
+      <details open={entry === null || (asked?.again.conf ?? "") !== "" || challenge !== undefined}>
         <summary>Replace the destination</summary>
         <Field
           name="destination_conf"
@@ -78,7 +67,7 @@ export const DestinationForm: FC<{
           spellcheck={false}
           hint={
             <>
-              Replaces the fields above. <code>****</code> keeps a stored key, for the same scheme, endpoint, account
+              Replaces the fields above. <code>****</code> keeps a stored secret, for the same scheme, endpoint, account
               and bucket.
             </>
           }

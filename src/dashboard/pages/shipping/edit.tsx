@@ -1,8 +1,10 @@
 import type { FC } from "hono/jsx";
 import type { Message } from "../../../api/envelope.ts";
+import { maskDestination } from "../../../destinations/parse.ts";
 import type { ErrorEntry } from "../../../errors.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther } from "../../page.ts";
+import { termsOfConf } from "../../parts/destination-entry.ts";
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Form } from "../../parts/form.tsx";
 import { Notice, Panel, Table } from "../../parts/panel.tsx";
@@ -62,12 +64,12 @@ async function takeEdit(page: PageContext, form: URLSearchParams): Promise<PageA
   const [job, fields] = await loadJob(page);
   const before = bodyOf(job);
   const { body, again } = readForms(form, before);
-  const destination = readDestination(form, job.destination_conf);
+  const destination = readDestination(form, job.destination_conf, page.config);
   const show = (said: Said): PageAnswer => editView(page, { job, fields, body, destination }, said);
   const base = form.get(BASE_FIELD) ?? "";
   if (again) return show({ base });
   if (form.get(DO_FIELD) === "preview") {
-    const answer = await askPreview(page, body);
+    const answer = await askPreview(page, body, maskDestination(destination.conf ?? job.destination_conf));
     return show({ base, ...(answer.ok ? { preview: answer.result, notes: answer.messages } : refused(answer)) });
   }
   if (base !== digestOf(job)) return show({ status: 409, conflict: true });
@@ -89,9 +91,10 @@ function refused({ status, errors }: { status: number; errors: readonly ErrorEnt
   return { status, faults: errors };
 }
 
-function editView({ viewer }: PageContext, edited: Edited, said: Said): PageAnswer {
+function editView({ viewer, config }: PageContext, edited: Edited, said: Said): PageAnswer {
   const { job, fields, body, destination } = edited;
   const { status = 200, faults = [], base = digestOf(job), conflict = false, preview, notes = [], notice } = said;
+  const terms = termsOfConf(destination?.conf ?? job.destination_conf, config.destinations);
   return {
     title: `Edit ${job.name ? visible(job.name).slice(0, 120) : `job ${job.id}`}`,
     status,
@@ -110,16 +113,16 @@ function editView({ viewer }: PageContext, edited: Edited, said: Said): PageAnsw
         <input type="hidden" name={BASE_FIELD} value={base} />
         <Panel id="records" title="Records">
           <p class="quiet">A change applies to events accepted after saving, and to those still in the queue.</p>
-          <RecordsForm body={body} fields={fields} faults={faults} />
+          <RecordsForm body={body} fields={fields} faults={faults} terms={terms} />
         </Panel>
         <Panel id="output" title="Output">
-          <OutputForm body={body} faults={faults} />
+          <OutputForm body={body} faults={faults} terms={terms} />
         </Panel>
         <Panel id="destination" title="Destination">
           <p class="quiet">
             A new destination is tested before it is saved, and applies to everything not yet delivered.
           </p>
-          <DestinationForm masked={job.destination_conf} asked={destination} faults={faults} />
+          <DestinationForm masked={job.destination_conf} asked={destination} faults={faults} config={config} />
         </Panel>
         <div class="actions save">
           <button type="submit" class="primary" name={DO_FIELD} value="save">

@@ -25,10 +25,18 @@ export async function loadFields({ api, viewer }: PageContext): Promise<Fields> 
   return may(viewer, "logs:read") ? api.get<Fields>(`/logship/datasets/${DATASETS[0]}/fields`) : {};
 }
 
-/** Runs a body on recent events. */
-export function askPreview({ api }: PageContext, body: ShippingBody): Promise<InnerAnswer<PreviewView>> {
+/**
+ * Runs a body on recent events. @param masked where it ships, with masked secrets; null: that is
+ * not known.
+ */
+export function askPreview(
+  { api }: PageContext,
+  body: ShippingBody,
+  masked: string | null,
+): Promise<InnerAnswer<PreviewView>> {
   const { filter, output_options, logpull_options } = body;
-  return api.send("POST", "/logship/preview", { filter, output_options, logpull_options });
+  const destination_conf = masked === "" ? null : masked;
+  return api.send("POST", "/logship/preview", { filter, output_options, logpull_options, destination_conf });
 }
 
 /** All faults in one list; a fault of a field is shown beside the field as well. */

@@ -1,4 +1,5 @@
 import type { FC } from "hono/jsx";
+import type { Terms } from "../../../destinations/destination.ts";
 import type { ErrorEntry } from "../../../errors.ts";
 import { withDefaults } from "../../../job/output-rules.ts";
 import { TIMESTAMP_FORMATS } from "../../../job/schema.ts";
@@ -30,9 +31,18 @@ const LIMITS = [
   { key: "max_upload_bytes", label: "Max bytes per object", bounds: UPLOAD_BYTES, what: "Before compression." },
 ] as const;
 
-/** Name, format and object limits: the controls only. */
-export const OutputForm: FC<{ body: ShippingBody; faults: readonly ErrorEntry[] }> = ({ body, faults }) => {
+/**
+ * Name, format and object limits: the controls only. What the destination does not take is not
+ * offered, unless the job has it.
+ * @param terms of the destination; null: unknown.
+ */
+export const OutputForm: FC<{ body: ShippingBody; faults: readonly ErrorEntry[]; terms: Terms | null }> = ({
+  body,
+  faults,
+  terms,
+}) => {
   const options = optionsOf(body);
+  const isPlain = terms?.plainRecords === true && !hasTexts(options) && (options.output_type ?? "ndjson") === "ndjson";
   return (
     <>
       <Field name="name" label="Name" value={body.name ?? ""} maxlength={512} error={faultAt(faults, "/name")} />
@@ -42,26 +52,35 @@ export const OutputForm: FC<{ body: ShippingBody; faults: readonly ErrorEntry[] 
         checked={body.enabled === true}
         hint="A paused job takes no new events, but still delivers what it has."
       />
-      <Check
-        name="canary"
-        label="Hourly canary"
-        checked={body.canary === true}
-        hint="Writes a small synthetic event to the destination every hour and reads it back. Not counted."
-      />
+      {(terms?.isReadable !== false || body.canary === true) && (
+        <Check
+          name="canary"
+          label="Hourly canary"
+          checked={body.canary === true}
+          hint={
+            faultAt(faults, "/canary") ??
+            "Writes a small synthetic event to the destination every hour and reads it back. Not counted."
+          }
+        />
+      )}
       <fieldset>
         <legend>Format</legend>
         <input type="hidden" name="output-was" value={options.output_type ?? "ndjson"} />
-        <Select
-          name="output_type"
-          label="Output type"
-          value={options.output_type ?? "ndjson"}
-          options={[
-            { value: "ndjson", label: "NDJSON" },
-            { value: "csv", label: "CSV" },
-          ]}
-          hint="A change applies to new records. Formats never mix within an object."
-          error={faultAt(faults, "/output_options/output_type")}
-        />
+        {isPlain ? (
+          <p class="quiet">The destination takes NDJSON records alone: no CSV, template, prefix or delimiter.</p>
+        ) : (
+          <Select
+            name="output_type"
+            label="Output type"
+            value={options.output_type ?? "ndjson"}
+            options={[
+              { value: "ndjson", label: "NDJSON" },
+              { value: "csv", label: "CSV" },
+            ]}
+            hint="A change applies to new records. Formats never mix within an object."
+            error={faultAt(faults, "/output_options/output_type")}
+          />
+        )}
         <Select
           name="timestamp_format"
           label="Timestamp format"
@@ -89,22 +108,33 @@ export const OutputForm: FC<{ body: ShippingBody; faults: readonly ErrorEntry[] 
             value={body[key] ? `${body[key]}` : ""}
             placeholder={String(fallback)}
             error={faultAt(faults, `/${key}`)}
-            hint={`${what} ${count(min)} to ${count(max)}; default ${count(fallback)}.`.trim()}
+            hint={`${what} ${count(min)} to ${count(max)}; default ${count(fallback)}.${cutTo(key, terms)}`.trim()}
           />
         ))}
       </fieldset>
-      <More options={options} faults={faults} />
+      {!isPlain && <More options={options} faults={faults} />}
       <Kept body={body} options={options} />
     </>
   );
 };
+
+/** That the destination takes less in one request than a job may ask for. */
+function cutTo(key: (typeof LIMITS)[number]["key"], terms: Terms | null): string {
+  const limits = terms?.limits ?? null;
+  if (limits === null || key === "max_upload_interval_seconds") return "";
+  return ` The destination takes ${count(key === "max_upload_records" ? limits.records : limits.bytes)} at most.`;
+}
+
+function hasTexts(options: Options): boolean {
+  return [...TEXTS.map(({ option }) => option), "record_template" as const].some((option) => options[option] != null);
+}
 
 const More: FC<{ options: Options; faults: readonly ErrorEntry[] }> = ({ options, faults }) => {
   const type = options.output_type ?? "ndjson";
   const told = (option: string) => faultAt(faults, `/output_options/${option}`);
   const whole = faults.some(({ source }) => source?.pointer === "/output_options");
   const names = [...TEXTS.map(({ option }) => option), "record_template"] as const;
-  const isOpen = whole || names.some((option) => options[option] != null || told(option) !== undefined);
+  const isOpen = whole || hasTexts(options) || names.some((option) => told(option) !== undefined);
   return (
     <details open={isOpen}>
       <summary>Advanced: prefixes, suffixes, delimiters, template</summary>

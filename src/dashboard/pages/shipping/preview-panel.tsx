@@ -2,7 +2,7 @@ import type { FC } from "hono/jsx";
 import type { Message } from "../../../api/envelope.ts";
 import type { PreviewResult } from "../../../api/preview.ts";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Empty, Panel, Table } from "../../parts/panel.tsx";
+import { Empty, Notice, Panel, Table } from "../../parts/panel.tsx";
 import { bytes, count, plural } from "../../parts/values.tsx";
 import { optionsOf, type ShippingBody } from "./body.ts";
 
@@ -66,7 +66,7 @@ const Outcome: FC<{ preview: PreviewView; body: ShippingBody }> = ({ preview, bo
         </p>
       )}
       {filtered + sampled_out > 0 && <NotKept preview={preview} />}
-      {kept > 0 && <Written preview={preview} />}
+      {kept > 0 && (preview.requests === undefined ? <Written preview={preview} /> : <Requests preview={preview} />)}
     </>
   );
 };
@@ -138,6 +138,55 @@ const NotKept: FC<{ preview: PreviewView }> = ({ preview }) => (
     />
   </details>
 );
+
+/** Requests shown. */
+const SHOWN_REQUESTS = 3;
+
+/** What a receiver would get, and what it would not. */
+const Requests: FC<{ preview: PreviewView }> = ({ preview: { requests = [], refused = [] } }) => (
+  <>
+    <h3>Requests</h3>
+    <p>
+      {requests.length === 0
+        ? "Nothing would be sent."
+        : `${plural(requests.length, "request")}, compressed with gzip.`}{" "}
+      Ids are examples.
+    </p>
+    {refused.length > 0 && (
+      <Notice kind="warn" title={`${plural(refused.length, "record")} would be set aside`}>
+        <ul>
+          {[...Map.groupBy(refused, ({ reason }) => reason)].map(([reason, those]) => (
+            <li>
+              <Foreign text={reason} max={500} />: event {ranges(those.map(({ index }) => index + 1))}
+            </li>
+          ))}
+        </ul>
+      </Notice>
+    )}
+    {requests.slice(0, SHOWN_REQUESTS).map(({ method, url, headers, records, bytes: size, text, complete }, i) => (
+      <section class="scroll" tabindex={0} aria-label={`Request ${i + 1}`}>
+        <p class="quiet">
+          {plural(records, "record")}, {bytes(size)} before compression
+        </p>
+        <pre>
+          <code>
+            <Foreign text={`${method} ${url}\n${headerLines(headers)}\n\n${text}`} max={SHOWN_CHARACTERS} />
+            {!complete && " …"}
+          </code>
+        </pre>
+      </section>
+    ))}
+    {requests.length > SHOWN_REQUESTS && (
+      <p class="quiet">… and {plural(requests.length - SHOWN_REQUESTS, "more request")}.</p>
+    )}
+  </>
+);
+
+function headerLines(headers: Readonly<Record<string, string>>): string {
+  return Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join("\n");
+}
 
 const Written: FC<{ preview: PreviewView }> = ({ preview: { records, kept, objects } }) => {
   const shown = records.slice(0, SHOWN);

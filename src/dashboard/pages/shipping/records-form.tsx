@@ -1,4 +1,5 @@
 import type { FC } from "hono/jsx";
+import type { Terms } from "../../../destinations/destination.ts";
 import type { ErrorEntry } from "../../../errors.ts";
 import { DATASETS } from "../../../record/fields.ts";
 import { Foreign } from "../../parts/foreign.tsx";
@@ -20,7 +21,9 @@ export const RecordsForm: FC<{
   body: ShippingBody;
   fields: Readonly<Record<string, string>>;
   faults: readonly ErrorEntry[];
-}> = ({ body, fields, faults }) => {
+  /** Of its destination; null: unknown. */
+  terms: Terms | null;
+}> = ({ body, fields, faults, terms }) => {
   const rate = optionsOf(body).sample_rate;
   return (
     <>
@@ -31,6 +34,18 @@ export const RecordsForm: FC<{
         Dataset: <code>{body.dataset ?? DATASETS[0]}</code>, one record per function call.
       </p>
       <LogpullNotice body={body} />
+      {terms !== null && terms.fields.length > 0 && (
+        <p class="quiet">
+          The destination needs{" "}
+          {terms.fields.map((name, i) => (
+            <>
+              {i > 0 && ", "}
+              <code>{name}</code>
+            </>
+          ))}
+          : if you choose fields, choose it too.
+        </p>
+      )}
       <FieldsForm body={body} fields={fields} faults={faults} />
       <FilterForm filter={body.filter ?? ""} fields={fields} faults={faults} />
       <fieldset>

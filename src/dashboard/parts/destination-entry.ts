@@ -1,0 +1,127 @@
+import * as z from "zod";
+import { EXAMPLE_DESTINATION } from "../../api/docs/common.ts";
+import type { Config } from "../../config.ts";
+import type { DestinationContext, Terms } from "../../destinations/destination.ts";
+import {
+  blamedOf,
+  choicesOf,
+  type DestinationEntry,
+  emptyEntry,
+  entryOf,
+  fieldsOf,
+  formOf,
+  placeOf,
+  requireForm,
+  sameServiceEntry,
+  sameStoreEntry,
+  shownOf,
+  withoutMasks,
+  withSecretsOf,
+} from "../../destinations/entry.ts";
+import type { DestinationForm } from "../../destinations/form.ts";
+import { FORMS, termsOf } from "../../destinations/kinds.ts";
+import { parsePlace, samePlace } from "../../destinations/parse.ts";
+import { mayBe } from "../pages/shipping/text.ts";
+import { visible } from "./foreign.tsx";
+
+/** Faults by field; `whole`: of the destination. */
+export type EntryFaults = Readonly<Record<string, string>>;
+
+/** An entry that was stored or carried, maybe by another version. */
+export const StoredEntry = z.object({
+  form: z.string().refine((id) => FORMS.some((form) => form.id === id)),
+  values: z.record(z.string(), z.string()),
+  base: z.string(),
+});
+
+/** The endpoint of the local bucket, as `npm start` and `npm run demo` set it. */
+const LOCAL_ENDPOINT = /^http:\/\/(?:localhost|127\.0\.0\.1)(?::\d+)?\/cdn-cgi\/local\/r2\/s3\/?$/;
+
+/**
+ * The bucket of local development; its keys are in wrangler.jsonc and work nowhere else. null: not
+ * local.
+ */
+export function localEntry({ destinations }: Config): DestinationEntry | null {
+  if (!destinations.allowLoopback || !LOCAL_ENDPOINT.test(destinations.objstoreEndpoint)) return null;
+  const entry = entryOf(EXAMPLE_DESTINATION, destinations);
+  return entry.ok ? entry.value : null;
+}
+
+/** A new form of a kind; of the first one where there is no such kind. */
+export function newEntry(kind: string, { accountId }: Pick<Config, "accountId">): DestinationEntry {
+  return emptyEntry(formOf(kind) ?? (FORMS[0] as DestinationForm), { accountId });
+}
+
+/** The form of another kind, with what both ask for in the same words. */
+export function ofKind(kind: string, entry: DestinationEntry, config: Pick<Config, "accountId">): DestinationEntry {
+  const form = formOf(kind) ?? requireForm(entry);
+  if (form.id === entry.form) return entry;
+  const empty = newEntry(form.id, config);
+  const alike = fieldsOf(form).filter(
+    ({ name, label, isSecret, at }) =>
+      isSecret !== true &&
+      at.masks === undefined &&
+      (entry.values[name] ?? "") !== "" &&
+      fieldsOf(requireForm(entry)).some((other) => other.name === name && other.label === label),
+  );
+  const values = Object.fromEntries(alike.map(({ name }) => [name, entry.values[name] ?? ""]));
+  return { ...empty, values: { ...empty.values, ...values } };
+}
+
+/**
+ * The texts of a form. Secrets that were not entered are "", or `****` inside a text.
+ * @param before what the form was made with, if it is of the same kind. @param prefix of its names.
+ */
+export function sentEntry(
+  sent: URLSearchParams,
+  before: DestinationEntry,
+  config: Pick<Config, "accountId">,
+  prefix = "",
+): DestinationEntry {
+  const form = formOf(sent.get("scheme") ?? before.form) ?? requireForm(before);
+  const was = form.id === before.form ? before : newEntry(form.id, config);
+  const texts = fieldsOf(form).map((field) => {
+    const text = sent.get(prefix + field.name) ?? "";
+    const shown = shownOf(field, was);
+    const isSame = text === visible(shown) || mayBe(text, shown, field.kind === "lines");
+    return [field.name, isSame ? shown : text.trim()];
+  });
+  const chosen = choicesOf(form).map(({ name, ways }) => {
+    const value = sent.get(prefix + name);
+    return [name, ways.find((way) => way.value === value)?.value ?? ways[0]?.value ?? ""];
+  });
+  return { ...was, values: Object.fromEntries([...texts, ...chosen]) };
+}
+
+/**
+ * Fills secrets that were not entered from the entry before. Those of a stored job stay with its
+ * store; those that were entered in this form may go to another bucket of the same service.
+ */
+export function withKeptSecrets(
+  entry: DestinationEntry,
+  before: DestinationEntry,
+  ofJob: boolean,
+  context: DestinationContext,
+): DestinationEntry {
+  const isSame = ofJob ? sameStoreEntry : sameServiceEntry;
+  return entry.form === before.form && isSame(before, entry, context)
+    ? withSecretsOf(entry, before)
+    : withoutMasks(entry);
+}
+
+/** Assigns the API's message to a field. */
+export function faultsOf(entry: DestinationEntry, message: string): EntryFaults {
+  return { [blamedOf(entry, message) ?? "whole"]: message };
+}
+
+/** Whether two entries lead to different places: a proof of ownership does not carry over. */
+export function isMoved(before: DestinationEntry, after: DestinationEntry, context: DestinationContext): boolean {
+  const [one, other] = [placeOf(before, context), placeOf(after, context)];
+  return one === null || other === null || !samePlace(one, other);
+}
+
+/** What holds of a stored destination; null: it cannot be read. */
+export function termsOfConf(conf: string, context: DestinationContext): Terms | null {
+  const place = parsePlace(conf, context);
+  return place.ok ? termsOf(place.value) : null;
+}
