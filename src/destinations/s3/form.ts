@@ -66,4 +66,4 @@ const anyS3: DestinationForm = {
       : { values: { ...values, region }, words: `Use region ${region} and test` },
 };
 
-export const S3_FORMS: readonly DestinationForm[] = [anyS3, objstore];
+export const S3_FORMS: readonly DestinationForm[] = [objstore, anyS3];

@@ -54,11 +54,14 @@ export async function showStart(page: PageContext): Promise<View> {
       <Panel id="begin" title="Choose a destination">
         <p>A job ships the trace events of your functions to one destination. For several, create a job each.</p>
         {localEntry(config) !== null && (
-          <div class="choices">
-            <Choice viewer={viewer} kind="local" name="Local bucket" label="Use the local bucket">
-              The bucket of local development, to try things out.
-            </Choice>
-          </div>
+          <>
+            <h3>Local development</h3>
+            <div class="choices">
+              <Choice viewer={viewer} kind="local" name="Local bucket" label="Use the local bucket">
+                To try things out.
+              </Choice>
+            </div>
+          </>
         )}
         {GROUPS.map(({ group, title, words }) => (
           <>
