@@ -270,8 +270,8 @@ describe("a crash", () => {
     await vi.waitFor(() => expect(isThere()).toBe(true));
     await abortAllDurableObjects();
     await cron;
-    // What was not asked anything since it died is not emptied after the test: the audit would be in
-    // the next one.
+    // What was not asked anything since it died is not emptied after the test: the audit would be
+    // in the next one.
     await call("GET", "/logship/audit");
   }
 
