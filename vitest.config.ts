@@ -1,4 +1,5 @@
 import { readFileSync, statfsSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig, type Plugin, type TestProjectInlineConfiguration } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
@@ -115,8 +116,8 @@ export default defineConfig({
   test: {
     // What a passing test logs is what it provoked.
     silent: "passed-only",
-    // By default one processor is left idle, and of two that is half of them.
-    maxWorkers: "100%",
+    // One more than there are processors: some of the tests wait, and by default one is left idle.
+    maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: ByProject },
     provide: { wholeMatrix: process.env[WHOLE_MATRIX_VARIABLE] !== undefined },
     projects: [

@@ -7,7 +7,7 @@ import { isService, readSections, type Section } from "../../../tools/project-fi
 import { attaching, detaching, languageOf } from "./fixtures.ts";
 import { choices, project, writeJsonc, writeToml } from "./written.ts";
 
-const RUNS = 1_500;
+const RUNS = 500;
 
 /** An empty list of consumers is the same as none. */
 function meaning(value: Json): unknown {
