@@ -23,7 +23,7 @@ describe.each(Object.entries(RECEIVERS))("a job that ships to a receiver: %s", (
     call<Job>("POST", "/logship/jobs", { destination_conf: conf, ...fields }, options);
   beforeEach(() => receiving(conf, service().fetch));
 
-  it("is created after a test, and shown with its secrets to whoever may change it alone", async () => {
+  it("is created after a test, and shows its secrets only with the right to change it", async () => {
     expect((await create({ enabled: true })).status).toBe(201);
     expect((await listJobs())[0]?.destination_conf).toBe(conf);
     const { headers } = await token(["logs:read"]);

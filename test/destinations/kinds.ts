@@ -34,7 +34,7 @@ const base64Md5 = (bytes: Uint8Array): string => createHash("md5").update(bytes)
 
 /**
  * A bucket that speaks S3. @param shows false: its ETags are no MD5, as with encryption by a
- * managed key. @param family of its headers; Google's heeds a condition of its own alone.
+ * managed key. @param family of its headers; Google's honours a condition of its own alone.
  */
 function bucket(shows = true, family: "amz" | "goog" = "amz"): Service {
   const [meta, condition] =

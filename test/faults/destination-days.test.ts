@@ -120,7 +120,7 @@ describe("one of many objects", () => {
     expect(await countsOf(job)).toMatchObject({ delivered: 28, pending: 0 });
   });
 
-  storeRow("the store is down, and nobody but the cron comes by", OVER_HTTP, async (world, { expect }) => {
+  storeRow("the store is down, and only the cron runs", OVER_HTTP, async (world, { expect }) => {
     const { job, control } = await waitingJob(world);
     vi.spyOn(DeliveryLog.prototype, "alarm").mockResolvedValue();
     await control.script([rule({ do: "answer", status: 503 }, PUTS)]);

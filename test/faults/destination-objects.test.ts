@@ -263,24 +263,20 @@ function otherClient(bucket: string, key: string): (method: string, body?: strin
 }
 
 describe("another object under the key", () => {
-  storeRow(
-    "somebody else's object stands under the key: it stays, ours gets a new one",
-    TELLS,
-    async (world, { expect }) => {
-      const waiting = await waitingJob(world);
-      const { job, control } = waiting;
-      await control.script([rule({ do: "reset", when: "before" }, PUTS, 1)]);
-      await pass(world);
-      const key = (await jobObjects(job.id))[0]?.key ?? "";
-      const theirs = otherClient(job.buckets[0]?.name ?? "", key);
-      expect((await theirs("PUT", "theirs")).status).toBe(200);
-      await endsWell(world, waiting, { expect, number: 2 });
-      expect(new TextDecoder().decode(await control.object(key))).toBe("theirs");
-      world.injected(await decided(control));
-      // The audit does not expect this object.
-      expect((await theirs("DELETE")).status).toBe(204);
-    },
-  );
+  storeRow("another writer's object has the key: it stays, ours gets a new key", TELLS, async (world, { expect }) => {
+    const waiting = await waitingJob(world);
+    const { job, control } = waiting;
+    await control.script([rule({ do: "reset", when: "before" }, PUTS, 1)]);
+    await pass(world);
+    const key = (await jobObjects(job.id))[0]?.key ?? "";
+    const theirs = otherClient(job.buckets[0]?.name ?? "", key);
+    expect((await theirs("PUT", "theirs")).status).toBe(200);
+    await endsWell(world, waiting, { expect, number: 2 });
+    expect(new TextDecoder().decode(await control.object(key))).toBe("theirs");
+    world.injected(await decided(control));
+    // The audit does not expect this object.
+    expect((await theirs("DELETE")).status).toBe(204);
+  });
 
   storeRow(
     "the store ignores the condition, and another object stands there: it stays",

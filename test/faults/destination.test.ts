@@ -191,7 +191,7 @@ describe("a destination that is misconfigured", () => {
   });
 
   for (const status of variants([301, 302, 303, 307, 308])) {
-    storeRow(`the store redirects with ${status}: nobody goes there`, OVER_HTTP, async (world, { expect }) => {
+    storeRow(`the store redirects with ${status}, which is not followed`, OVER_HTTP, async (world, { expect }) => {
       const { job, control } = await waitingJob(world);
       const elsewhere = freshBucket();
       const redirect: Action = { do: "redirect", location: `${inject("s3Url")}/${elsewhere.name}/x`, status };

@@ -54,10 +54,10 @@ export async function tryCondition(
   store: StoreClient,
   path: string,
   leaveOut: number,
-): Promise<"heeded" | "ignored" | StoreAnswer> {
+): Promise<"honoured" | "ignored" | StoreAnswer> {
   for (const text of [PROBE_TEXT, `${PROBE_TEXT}\n`]) {
     const answer = await put(leaveOut, store, probeObject(path, text));
-    if (isThere(answer)) return "heeded";
+    if (isThere(answer)) return "honoured";
     if (!isSuccess(answer)) return answer;
   }
   return "ignored";

@@ -16,7 +16,7 @@ export interface UploadOptions {
   /** The manner that the store takes, and whether it heeds the condition; manner.ts. */
   leaveOut: number;
   /** `tryCondition` of probe.ts, in a manner. */
-  tryCondition(leaveOut: number): Promise<"heeded" | "ignored" | StoreAnswer>;
+  tryCondition(leaveOut: number): Promise<"honoured" | "ignored" | StoreAnswer>;
   /** Of the destination, for asking with a probe what a refusal was about. */
   path: string;
   nowMs: number;
@@ -97,7 +97,7 @@ interface Tried {
 async function tryOnce(known: number, tryCondition: UploadOptions["tryCondition"]): Promise<Tried> {
   if (isTried(known)) return { known, lasts: "always" };
   const answer = await tryCondition(known);
-  if (answer === "heeded") return { known: known | CONDITION.believed, lasts: "always" };
+  if (answer === "honoured") return { known: known | CONDITION.believed, lasts: "always" };
   const ignored = known | CONDITION.ignored;
   if (answer === "ignored") return { known: ignored, lasts: "always" };
   // Most stores that answer 501 mean the condition.

@@ -171,7 +171,7 @@ describe("an answer", () => {
 });
 
 describe("what is written for other ends", () => {
-  it.each(["w", "cw", "rcw", "c", "rc"])("shows that the condition is heeded, for sp=%s", async (permissions) => {
+  it.each(["w", "cw", "rcw", "c", "rc"])("shows that the condition is honoured, for sp=%s", async (permissions) => {
     const outcome = await write(open(accountSas(permissions)), { doubtful: false, leaveOut: 0 });
     expect(outcome).toEqual({ ...delivered(), leaveOut: CONDITION.believed });
     expect((await seen()).slice(1)).toEqual([permissions.includes("w") ? "PUT 409" : "PUT 403", "PUT 201"]);

@@ -107,7 +107,7 @@ describe("a bucket of Google", () => {
     expect(await store.head(object.key)).toMatchObject({ etag: null, sha256: object.sha256 });
   });
 
-  it("shows that the condition is heeded, and is written to once however often an answer is lost", async () => {
+  it("shows that the condition is honoured, and is written to once however often an answer is lost", async () => {
     const { to } = open();
     const write = (doubtful: boolean, leaveOut: number) => to.write(object, () => BYTES, { doubtful, leaveOut });
     await control.script([rule({ do: "reset", when: "after" }, { method: "PUT", keyIncludes: "a=b" }, 1)]);

@@ -58,7 +58,7 @@ describe("a trial of the condition", () => {
       first.set(key, before);
       return before === sha256 ? accepted : { ...accepted, status: 412 };
     };
-    expect(await tryCondition({ put, head: never, get: noBody }, "logs/{DATE}", 0)).toBe("heeded");
+    expect(await tryCondition({ put, head: never, get: noBody }, "logs/{DATE}", 0)).toBe("honoured");
     expect([...first.keys()]).toEqual(["logs/00010101/test.txt.gz"]);
   });
 });
