@@ -30,6 +30,7 @@ import {
   type Handler as RouteHandler,
 } from "./api/route.ts";
 import { scriptRoutes } from "./api/scripts.ts";
+import { searchRoutes } from "./api/search.ts";
 import { setAsideRoutes } from "./api/set-aside.ts";
 import { statusRoutes } from "./api/status.ts";
 import { usageRoutes } from "./api/usage.ts";
@@ -62,6 +63,7 @@ export const GROUPS: readonly ResourceGroup[] = [
       ...validationRoutes,
       ...datasetRoutes,
       ...previewRoutes,
+      ...searchRoutes,
       ...canaryRoutes,
       ...setAsideRoutes,
       ...replayRoutes,

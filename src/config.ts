@@ -4,6 +4,7 @@ import type { LinkSecrets } from "./access/sign-in-link.ts";
 import { fromBase64 } from "./bytes.ts";
 import { parseEndpoint } from "./destinations/conf.ts";
 import type { DestinationContext } from "./destinations/destination.ts";
+import { FAILING_BY_DEFAULT, FAILING_FAULT, type FailingRules, readFailingRules } from "./failing-setting.ts";
 import type { SealingKeys } from "./job/secrets.ts";
 import { OBJECT_STORED_BYTES, SUBREQUESTS } from "./limits.ts";
 import { EXTRA_FIELDS, type ExtraField, isExtraField } from "./record/fields.ts";
@@ -20,6 +21,7 @@ export interface Settings {
   REQUIRE_OWNERSHIP_CHALLENGE?: string;
   PREVIEW_RECENT?: string;
   EXTRA_FIELDS?: string;
+  FUNCTION_FAILING?: string;
   SUBREQUESTS_MAX?: string;
   OBJECT_STORED_MAX_BYTES?: string;
   SIGN_IN_LINKS?: string;
@@ -95,6 +97,11 @@ export function readExtraFields(env: object): ExtraField[] | null {
   const names = setting.split(",").map((name) => name.trim());
   const known = EXTRA_FIELDS.filter((name) => names.includes(name));
   return setting === "" || names.every(isExtraField) ? known : null;
+}
+
+/** When a function is said to fail. A malformed setting is as good as none. */
+export function readFunctionFailing(env: object): FailingRules {
+  return readFailingRules((env as Settings).FUNCTION_FAILING) ?? FAILING_BY_DEFAULT;
 }
 
 /** Bindings that any job may ship to; null: malformed. */
@@ -252,6 +259,7 @@ export function readConfig(env: object): ConfigResult {
   const extraFields = readExtraFields(env);
   if (extraFields === null)
     faults.push(`EXTRA_FIELDS: names out of ${EXTRA_FIELDS.join(", ")}, separated by commas, or absent`);
+  if (readFailingRules(settings.FUNCTION_FAILING) === null) faults.push(FAILING_FAULT);
   if (readBindings(env) === null)
     faults.push("DESTINATION_BINDINGS: names of bindings of R2 buckets, separated by commas, or absent");
   const objstoreEndpoint = settings.OBJSTORE_ENDPOINT || DEFAULT_OBJSTORE_ENDPOINT;

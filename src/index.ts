@@ -6,7 +6,6 @@ export { AccountLedger } from "./account/ledger.ts";
 export { ControlPlane } from "./control/plane.ts";
 export { DebtStore } from "./debts/debt-store.ts";
 export { DeliveryLog } from "./delivery/delivery-log.ts";
-export { SketchStore } from "./delivery/sketch-store.ts";
 export { KeyRegister } from "./intake/key-register.ts";
 export { Outbox } from "./intake/outbox.ts";
 export { Packer } from "./intake/packer.ts";
@@ -15,6 +14,7 @@ export { Live } from "./live/live.ts";
 export { LocalFunctions } from "./local/local-functions.ts";
 export { BlobStore } from "./queue/blob-store.ts";
 export { Replays } from "./replay/replays.ts";
+export { SketchStore } from "./sketch/sketch-store.ts";
 export { Watch } from "./status/watch.ts";
 
 export default createWorker(isolateMemory);

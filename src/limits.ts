@@ -562,6 +562,8 @@ export const LIVE_WINDOW_MESSAGES = 100;
  * filter.
  */
 export const LIVE_SCRIPT_MAX_BYTES = 1_024;
+/** Text that live records are searched for, in bytes; likewise. */
+export const LIVE_TEXT_MAX_BYTES = 1_024;
 
 /** A message of a live viewer, in bytes: a filter with every character escaped, and its names. */
 export const LIVE_MESSAGE_MAX_BYTES = 32 * 1024;
@@ -618,3 +620,31 @@ export const SIGN_IN_PACE = { silenceMs: 5_000, ms: 10_000 } as const;
 /** Lines of an object in one answer, and their bytes. */
 export const OBJECT_LINES_MAX = 200;
 export const OBJECT_TEXT_MAX_BYTES = 1024 * 1024;
+
+/** Hits of one answer of a search: number… */
+export const SEARCH_HITS_MAX = 1_000;
+/** …and their records, in UTF-16 units; one is answered in any case. */
+export const SEARCH_HITS_UNITS = 4_000_000;
+/** Objects that a cursor names as done; a line of one takes up to 100 characters. */
+export const SEARCH_DONE_MAX = 10_000;
+/** A cursor, in characters, and the body that it is in, in bytes. */
+export const SEARCH_CURSOR_MAX = 2_000_000;
+export const SEARCH_BODY_MAX_BYTES = SEARCH_CURSOR_MAX + API_BODY_MAX_BYTES;
+/** A text that is searched for, in UTF-16 units. */
+export const SEARCH_TEXT_MAX = 1_000;
+/**
+ * No object is begun after an answer has read so much, in bytes before compression: some ten
+ * seconds of CPU, of the thirty that the platform allows by default…
+ * https://developers.cloudflare.com/workers/platform/limits/#cpu-time
+ */
+export const SEARCH_RAW_BYTES = 2_000_000_000;
+/** …or so long, in ms. */
+export const SEARCH_MS = 30_000;
+/** Objects that one search reads side by side. */
+export const SEARCH_READS_AT_ONCE = 4;
+/** What one search holds in memory, in bytes: hits, and pieces of the objects that are read. */
+export const SEARCH_HELD_BYTES = 12_000_000;
+/** Searches of one caller at once. */
+export const SEARCHES_AT_ONCE = 2;
+/** A search that has not ended after so long, in ms, is taken for ended. */
+export const SEARCH_LEASE_MS = 120_000;

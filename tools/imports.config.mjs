@@ -11,8 +11,9 @@ const ROWS = [
   ["dashboard", "openapi"],
   ["api"],
   ["status"],
-  ["replay", "debts", "local"],
-  ["control", "live"],
+  ["live"],
+  ["replay", "search", "debts", "local"],
+  ["control"],
   ["pipeline", "functions"],
   ["set-aside"],
   ["delivery"],
@@ -21,10 +22,10 @@ const ROWS = [
   ["object", "config"],
   ["job"],
   ["queue", "access", "filter", "output"],
-  ["destinations", "errors"],
+  ["sketch", "destinations", "errors"],
   ["record", "storage", "streams"],
   ["memory"],
-  ["limits", "log", "platform", "prices", "bytes", "backoff", "hosts", "runtime-made"],
+  ["limits", "log", "platform", "prices", "bytes", "backoff", "hosts", "runtime-made", "failing-setting"],
 ];
 
 const place = (names) => `^src/(${names.join("|")})(/|\\.tsx?$)`;

@@ -1,4 +1,5 @@
 import type { Source } from "../record/source.ts";
+import type { Health } from "./health.ts";
 
 /** Events of one function. */
 export interface FunctionCount {
@@ -14,6 +15,15 @@ export interface FunctionCount {
   lastEventMs: number;
   /** Where its events came from, the latest first; absent: unknown, as of earlier code. */
   sources?: readonly SeenSource[];
+}
+
+/** Events of one function in one message. */
+export interface CountedFunction extends FunctionCount {
+  /**
+   * How its invocations went, without those that were not enabled. Absent: unknown, as of earlier
+   * code.
+   */
+  health?: Health;
 }
 
 /** A source of events of a function. */

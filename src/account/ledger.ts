@@ -8,6 +8,7 @@ import { migrate } from "../storage/migrate.ts";
 import { ROOT } from "../storage/splits.ts";
 import type { FunctionCount } from "./function-counts.ts";
 import { FunctionHours } from "./function-hours.ts";
+import { HealthHours, type HourHealth } from "./health-hours.ts";
 import { JobsCopy } from "./jobs-copy.ts";
 import type { MonthUse } from "./month-use.ts";
 import { countsOf, type MessageCount, type Outcome, type Watched } from "./outcome.ts";
@@ -59,6 +60,7 @@ export class AccountLedger extends DurableObject<Env> {
   readonly #ids: IdMemory;
   readonly #totals: Totals;
   readonly #functions: FunctionHours;
+  readonly #health: HealthHours;
   readonly #jobs: JobsCopy;
   readonly #redeliveries: Redeliveries;
   readonly #aside: AsideMessages;
@@ -75,9 +77,10 @@ export class AccountLedger extends DurableObject<Env> {
     this.#ids = new IdMemory(ctx.storage.sql);
     this.#totals = new Totals(ctx.storage.sql);
     this.#functions = new FunctionHours(ctx.storage.sql);
+    this.#health = new HealthHours(ctx.storage.sql);
     this.#jobs = new JobsCopy(ctx.storage.sql);
     this.#redeliveries = new Redeliveries(ctx.storage.sql, this.#ids);
-    this.#aside = new AsideMessages(ctx.storage.sql, this.#ids, this.#functions);
+    this.#aside = new AsideMessages(ctx.storage.sql, this.#ids, this.#functions, this.#health);
     this.#splits = new OwnSplits(ctx.storage.sql);
     this.#splitter = new Splitter({
       ...{ storage: ctx.storage, splits: this.#splits, ids: this.#ids, jobs: this.#jobs },
@@ -106,7 +109,7 @@ export class AccountLedger extends DurableObject<Env> {
       const fresh = done.filter(({ id }) => !before.has(id));
       if (fresh.length === 0) return fresh;
       this.#ids.remember(fresh);
-      this.#totals.add(fresh, outcome, now);
+      this.#totals.add(fresh, outcome, this.#health.add(fresh, now), now);
       this.#functions.add(countsOf(fresh, now), now);
       return fresh;
     });
@@ -272,13 +275,21 @@ export class AccountLedger extends DurableObject<Env> {
     return this.#splits.told(known, () => this.#functions.of(scriptName, platform.now()));
   }
 
+  /** As {@link HealthHours.of}. */
+  functionHealth(scriptName: string, since: number, until: number, known?: number): HourHealth[] {
+    return this.#splits.told(known, () => this.#health.of(scriptName, since, until, platform.now()));
+  }
+
   /**
    * Forgets a function's name. Its counts stay in the sum, without a name; later events are counted
    * anew.
    */
   forgetFunction(scriptName: string, known?: number): undefined {
     return this.#splits.told(known, (): undefined => {
-      this.ctx.storage.transactionSync(() => this.#functions.forget(scriptName));
+      this.ctx.storage.transactionSync(() => {
+        this.#functions.forget(scriptName);
+        this.#health.forget(scriptName, platform.now());
+      });
       this.#recent.forget(new Set([scriptName]));
     });
   }
@@ -296,6 +307,7 @@ export class AccountLedger extends DurableObject<Env> {
         this.#ids.sweep(now);
         this.#redeliveries.sweep(now);
         this.#functions.sweep(now);
+        this.#health.sweep(now);
         const bytes = this.#sql.databaseSize;
         this.#sql.exec("UPDATE account SET swept_ms = ?, swept_bytes = ? WHERE id = 1", now, bytes);
       });
@@ -336,6 +348,7 @@ export class AccountLedger extends DurableObject<Env> {
         oldestUnfinishedMs: this.#redeliveries.oldestMs(),
         oldestAsideMs: this.#aside.oldestMs(),
         stopsClaims: this.#aside.oldestTakenMs() === 0,
+        failing: this.#health.failing(platform.now()),
       }),
     );
   }

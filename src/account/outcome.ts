@@ -1,7 +1,7 @@
 import type { JobsSnapshot } from "../job/config.ts";
 import type { Source } from "../record/source.ts";
 import type { TakenId } from "../storage/id-memory.ts";
-import type { FunctionCount } from "./function-counts.ts";
+import type { CountedFunction, FunctionCount } from "./function-counts.ts";
 import type { RecentRecords } from "./recent.ts";
 
 /** How the events of a message, or of a part of it, ended up, from the account's point of view. */
@@ -15,7 +15,7 @@ export interface MessageCount extends TakenId {
   /** No job was enabled. */
   notRouted: number;
   /** The three by function. */
-  functions: readonly FunctionCount[];
+  functions: readonly CountedFunction[];
   /**
    * Size of what the queue delivered, in bytes; absent: unknown; 0: it is a further part of a
    * message that is counted already.

@@ -160,4 +160,19 @@ export const ACCOUNT_STEPS = [
       -- of counts, see function-counts.ts; NULL: unknown, as where earlier code has replaced the row
       ALTER TABLE function_hour ADD COLUMN sources TEXT;`,
   },
+  {
+    id: 13,
+    // Earlier code counts without it, and leaves it as it is.
+    floor: 6,
+    why: "it is shown how the invocations of a function go",
+    sql: `
+      -- JSON of what is not in function_health yet, see health-hours.ts; NULL: nothing was counted since this step
+      ALTER TABLE account ADD COLUMN health TEXT;
+      CREATE TABLE function_health (
+        hour     INTEGER NOT NULL,     -- since the epoch, by time of intake
+        function TEXT NOT NULL,        -- JSON of its name; null: those that are summed
+        health   TEXT NOT NULL,        -- JSON of Health, see health.ts
+        PRIMARY KEY (hour, function)
+      ) STRICT, WITHOUT ROWID;`,
+  },
 ] as const satisfies readonly Migration[];

@@ -4,6 +4,7 @@ import { ID_MEMORY_MS } from "../limits.ts";
 import type { IdMemory, TakenId } from "../storage/id-memory.ts";
 import { headerOf, takenOf } from "./aside-header.ts";
 import type { FunctionHours } from "./function-hours.ts";
+import type { HealthHours } from "./health-hours.ts";
 import { countsOf, type MessageCount } from "./outcome.ts";
 
 export interface SetAsideMessage {
@@ -112,12 +113,17 @@ export class AsideMessages {
   readonly #sql: SqlStorage;
   readonly #ids: IdMemory;
   readonly #functions: FunctionHours;
+  readonly #health: HealthHours;
 
-  /** @param ids of counted messages. @param functions the counts by function. */
-  constructor(sql: SqlStorage, ids: IdMemory, functions: FunctionHours) {
+  /**
+   * @param ids of counted messages. @param functions the counts by function. @param health
+   *   likewise.
+   */
+  constructor(sql: SqlStorage, ids: IdMemory, functions: FunctionHours, health: HealthHours) {
     this.#sql = sql;
     this.#ids = ids;
     this.#functions = functions;
+    this.#health = health;
   }
 
   /** Stores a message whole, under a new id, and counts it. */
@@ -200,13 +206,14 @@ export class AsideMessages {
     const sum = (of: (part: MessageCount) => number): number => counted.reduce((total, part) => total + of(part), 0);
     this.#sql.exec(
       `UPDATE account SET aside_messages = aside_messages - 1, processed = processed - ? + ?, set_aside = set_aside - ?, routed = routed + ?,
-         not_enabled = not_enabled + ?, not_routed = not_routed + ? WHERE id = 1`,
+         not_enabled = not_enabled + ?, not_routed = not_routed + ?, health = ? WHERE id = 1`,
       removed.events,
       sum(({ events }) => events),
       removed.events,
       sum(({ routed }) => routed),
       sum(({ notEnabled }) => notEnabled),
       sum(({ notRouted }) => notRouted),
+      this.#health.add(counted, nowMs),
     );
     this.#functions.add(countsOf(counted, nowMs), nowMs);
     return true;

@@ -4,6 +4,7 @@ import type { TakenId } from "../storage/id-memory.ts";
 import { ROOT } from "../storage/splits.ts";
 import { type FunctionCount, joinCounts, TALLY_BOUNDS, type TallyBounds } from "./function-counts.ts";
 import { LISTED_BOUNDS } from "./function-hours.ts";
+import type { HourHealth } from "./health-hours.ts";
 import { countAtHomes, expectAgainAtHomes } from "./homes.ts";
 import { KnownSplits, learning, REFUSED } from "./known-splits.ts";
 import { type AccountLedger, ledgerShard } from "./ledger.ts";
@@ -86,6 +87,14 @@ export class LedgerShards {
     );
     const known = all.filter((count) => count !== null).map((count) => [count]);
     return joined(known, TALLY_BOUNDS)[0] ?? null;
+  }
+
+  /** As the method of each shard: an hour may be there several times. */
+  async functionHealth(scriptName: string, since: number, until: number): Promise<HourHealth[]> {
+    const all = await this.#all(
+      (shard, known) => shard.functionHealth(scriptName, since, until, known) as Promise<HourHealth[]>,
+    );
+    return all.flat();
   }
 
   /** As the method of each shard. */

@@ -1,3 +1,4 @@
+import type { FunctionSlots } from "./health-hours.ts";
 export interface AccountCounts {
   processed: number;
   routed: number;
@@ -26,6 +27,8 @@ export interface AccountStatus {
   setAsideMessages: { messages: number; events: number; oldestMs: number | null; stopsClaims?: boolean };
   /** Size of the fullest shard, in bytes (absent: an earlier version does not say). */
   storedBytes?: number;
+  /** The last hour of the functions that failed in it; absent: none, or it is of earlier code. */
+  failing?: readonly FunctionSlots[];
 }
 
 export function accountStatus(
@@ -34,7 +37,13 @@ export function accountStatus(
     oldestUnfinishedMs,
     oldestAsideMs,
     stopsClaims,
-  }: { oldestUnfinishedMs: number | null; oldestAsideMs: number | null; stopsClaims: boolean },
+    failing,
+  }: {
+    oldestUnfinishedMs: number | null;
+    oldestAsideMs: number | null;
+    stopsClaims: boolean;
+    failing: readonly FunctionSlots[];
+  },
 ): AccountStatus {
   const row = sql
     .exec<{
@@ -49,7 +58,8 @@ export function accountStatus(
       queue_backlog: number | null;
       queue_bytes: number | null;
       queue_seen_ms: number | null;
-    }>("SELECT * FROM account")
+    }>(`SELECT processed, routed, not_enabled, not_routed, set_aside, discarded, aside_messages, intake_lost,
+         queue_backlog, queue_bytes, queue_seen_ms FROM account`)
     .one();
   const { processed, routed, not_enabled, not_routed, set_aside, discarded } = row;
   return {
@@ -61,5 +71,6 @@ export function accountStatus(
     queueSeenMs: row.queue_seen_ms,
     setAsideMessages: { messages: row.aside_messages, events: set_aside, oldestMs: oldestAsideMs, stopsClaims },
     storedBytes: sql.databaseSize,
+    ...(failing.length > 0 && { failing }),
   };
 }

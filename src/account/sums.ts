@@ -1,4 +1,5 @@
 import { RECENT_MAX_EVENTS } from "../limits.ts";
+import { joinedSlots } from "./health-hours.ts";
 import { type MonthUse, withUse } from "./month-use.ts";
 import { type RecentRecords, RecentRing } from "./recent.ts";
 import type { AccountStatus } from "./status.ts";
@@ -15,6 +16,7 @@ function addedStatus(a: AccountStatus, b: AccountStatus): AccountStatus {
   for (const name of Object.keys(counts) as (keyof typeof counts)[]) counts[name] += b.counts[name];
   // Each shard has what the queue said when it last counted.
   const latest = (b.queueSeenMs ?? 0) > (a.queueSeenMs ?? 0) ? b : a;
+  const failing = joinedSlots([...(a.failing ?? []), ...(b.failing ?? [])]);
   return {
     counts,
     intakeLost: a.intakeLost + b.intakeLost,
@@ -29,6 +31,7 @@ function addedStatus(a: AccountStatus, b: AccountStatus): AccountStatus {
       stopsClaims: a.setAsideMessages.stopsClaims === true || b.setAsideMessages.stopsClaims === true,
     },
     storedBytes: Math.max(a.storedBytes ?? 0, b.storedBytes ?? 0),
+    ...(failing.length > 0 && { failing }),
   };
 }
 

@@ -12,10 +12,11 @@ export class Totals {
     this.#sql = sql;
   }
 
-  /** Counts messages that were not counted before. */
+  /** Counts messages that were not counted before. @param health as of `HealthHours`. */
   add(
     fresh: readonly MessageCount[],
     { work, backlog, backlogBytes = null }: Pick<Outcome, "work" | "backlog" | "backlogBytes">,
+    health: string,
     nowMs: number,
   ): void {
     const sum = (of: (message: MessageCount) => number): number =>
@@ -32,10 +33,10 @@ export class Totals {
       },
       nowMs,
     );
-    // All in one row: counting a month's use costs no further write.
+    // All in one row: a month's use and the health of functions cost no further write.
     this.#sql.exec(
       `UPDATE account SET processed = processed + ?, routed = routed + ?, not_enabled = not_enabled + ?, not_routed = not_routed + ?,
-         queue_backlog = ?, queue_bytes = ?, queue_seen_ms = ?, month_use = ? WHERE id = 1`,
+         queue_backlog = ?, queue_bytes = ?, queue_seen_ms = ?, month_use = ?, health = ? WHERE id = 1`,
       events,
       sum(({ routed }) => routed),
       sum(({ notEnabled }) => notEnabled),
@@ -44,6 +45,7 @@ export class Totals {
       backlogBytes,
       nowMs,
       JSON.stringify(use),
+      health,
     );
   }
 

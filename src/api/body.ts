@@ -49,11 +49,25 @@ export function bodyBytes(body: Body): Uint8Array {
 
 /**
  * A JSON body of the given shape.
+ * @param maxBytes of it.
  * @throws ApiError 415 for another media type, 413 if it is too large, 408 if it is too slow, 400
  *   with one entry per fault.
  */
-export async function jsonBody<S extends z.ZodType>(request: Request, schema: S): Promise<z.infer<S>> {
+export async function jsonBody<S extends z.ZodType>(
+  request: Request,
+  schema: S,
+  maxBytes: number = API_BODY_MAX_BYTES,
+): Promise<z.infer<S>> {
+  return jsonOf(request, bodyBytes(await readBody(request, maxBytes, API_BODY_PACE)), schema);
+}
+
+/** The same where no body at all is as `{}`. */
+export async function optionalBody<S extends z.ZodObject>(request: Request, schema: S): Promise<z.infer<S>> {
   const bytes = bodyBytes(await readBody(request, API_BODY_MAX_BYTES, API_BODY_PACE));
+  return bytes.length === 0 ? schema.parse({}) : jsonOf(request, bytes, schema);
+}
+
+function jsonOf<S extends z.ZodType>(request: Request, bytes: Uint8Array, schema: S): z.infer<S> {
   if (!isJsonType(request)) throw oneError(415, CODE.mediaType, "Content-Type must be application/json");
   const text = decodeUtf8(bytes);
   if (!text.ok) throw oneError(400, CODE.invalid, text.why);

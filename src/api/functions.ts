@@ -161,7 +161,7 @@ function readCount(c: AppContext, name: string): Promise<FunctionCount | null> {
 /**
  * @throws ApiError 404 for a function without settings, attachment, or events in the last 30 days.
  */
-async function requireFunction(c: AppContext): Promise<Known> {
+export async function requireFunction(c: AppContext): Promise<Known> {
   const name = scriptName(c);
   const [setting, attachment, count] = await Promise.all([
     readSetting(c, name),

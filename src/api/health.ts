@@ -65,7 +65,7 @@ async function readHealth(c: AppContext, _config: Config, platform: Platform): P
 }
 
 /** @returns hours since the epoch; `until` is exclusive. @throws ApiError 400. */
-function hoursAsked(c: AppContext, nowMs: number): { since: number; until: number } {
+export function hoursAsked(c: AppContext, nowMs: number): { since: number; until: number } {
   const sinceMs = timeAsked(c, "since");
   const untilMs = timeAsked(c, "until") ?? nowMs;
   if (sinceMs !== null && sinceMs >= untilMs) throw oneError(400, CODE.invalid, "since must be before until");

@@ -65,6 +65,7 @@ export async function presentJob(
     max_upload_records: body.max_upload_records === undefined ? 0 : body.max_upload_records,
     max_upload_interval_seconds: body.max_upload_interval_seconds === undefined ? 0 : body.max_upload_interval_seconds,
     ...(body.canary !== undefined && { canary: body.canary }),
+    ...(body.sketches !== undefined && { sketches: body.sketches }),
     ...(body.filter_attack_traffic !== undefined && { filter_attack_traffic: body.filter_attack_traffic }),
     ...Object.fromEntries(spareKeys(body)),
     last_complete: isoTime(status?.lastCompleteMs ?? null),

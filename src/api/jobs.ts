@@ -3,7 +3,7 @@ import type { Config } from "../config.ts";
 import { controlPlane, type JobChange, type JobDraft, type StoredJob } from "../control/plane.ts";
 import { driveChain } from "../delivery/chain.ts";
 import type { Destination } from "../destinations/destination.ts";
-import { openDestination, remarkOn, termsOf } from "../destinations/kinds.ts";
+import { openDestination, termsOf } from "../destinations/kinds.ts";
 import {
   isMasked,
   parseDestination,
@@ -48,6 +48,7 @@ import {
 import { requireProof } from "./ownership.ts";
 import { pageOf, queryOf } from "./query.ts";
 import { type AppContext, isDataset, pathName, type Resource, requireDataset } from "./route.ts";
+import { remarks } from "./validation.ts";
 
 /** Attempts at a change while others change the job concurrently. */
 const UPDATE_TRIES = 3;
@@ -170,7 +171,7 @@ async function createJob(c: AppContext, config: Config, platform: Platform): Pro
   if (change.kind === "refused") throw refused(change.why);
   return success(c, await viewOf(c, requireInForce(change), config), {
     status: 201,
-    messages: [...messages, ...remarks(destination)],
+    messages: [...messages, ...(await remarks(destination, platform))],
   });
 }
 
@@ -202,7 +203,7 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
     if (change.kind === "conflict") continue;
     if (!moved && isSame(draft.body, job.body)) c.set("unchanged", true);
     return success(c, await viewOf(c, requireInForce(change), config), {
-      messages: moved ? [...messages, ...remarks(destination)] : messages,
+      messages: moved ? [...messages, ...(await remarks(destination, platform))] : messages,
     });
   }
   throw oneError(409, CODE.conflict, "the job is being changed concurrently; try again");
@@ -216,12 +217,6 @@ function spareMessages(sent: z.infer<typeof UpdateJob>): Message[] {
     code: CODE.note,
     message: `the key ${JSON.stringify(name)} is kept and echoed, and has no effect`,
   }));
-}
-
-/** What a destination does not allow, though it works. */
-function remarks(destination: Destination): Message[] {
-  const remark = remarkOn(destination);
-  return remark === null ? [] : [{ code: CODE.note, message: `destination_conf: ${remark}` }];
 }
 
 /** Whether two bodies say the same: a missing value is as `""`, `0`, `false` and null. */
@@ -257,7 +252,7 @@ export function withStoredSecrets(sent: string, stored: string | null, config: C
   if (!before.ok || !sameStore(before.value, after.value)) {
     throw badDestination(
       not,
-      "a masked secret is kept only for the same scheme, endpoint, account and bucket; send it again",
+      "a masked secret is kept only for the same scheme, endpoint, account and bucket, or host and path; send it again",
     );
   }
   return conf;
@@ -277,13 +272,13 @@ function readDraft(
   const faults = meaning.ok ? [] : [...meaning.faults];
   if (!destination.ok) faults.push({ pointer: "/destination_conf", message: destination.why });
   if (!meaning.ok || !destination.ok) throw faultsError(400, CODE.notAllowed, faults, not);
-  const fit = fitDestination(meaning.value, body, termsOf(destination.value));
-  if (fit.faults.length > 0) throw faultsError(400, CODE.notAllowed, fit.faults, not);
+  const { faults: unfit, ...fitted } = fitDestination(meaning.value, body, termsOf(destination.value));
+  if (unfit.length > 0) throw faultsError(400, CODE.notAllowed, unfit, not);
   return {
     destination: destination.value,
     draft: {
       body: rest,
-      meaning: { ...meaning.value, limits: fit.limits },
+      meaning: { ...meaning.value, ...fitted },
       destination: seal(destination_conf, destinationPurpose(config.accountId), config.keys),
       path: destination.value.path,
     },

@@ -31,17 +31,22 @@ export const objectRoutes: readonly Resource[] = [
 
 async function list(c: AppContext): Promise<Response> {
   const { config } = await requireJob(c);
-  const { after, before, limit } = queryOf(c, ObjectsQuery);
+  const { after, before, limit, since, until } = queryOf(c, ObjectsQuery);
+  const span = {
+    sinceMs: since === undefined ? 0 : Date.parse(since),
+    untilMs: until === undefined ? Number.MAX_SAFE_INTEGER : Date.parse(until),
+  };
+  const asked = since === undefined && until === undefined ? undefined : span;
   const { entries, total } =
     before === undefined
-      ? await chainObjects(c.env.LOG, config.id, after, limit)
-      : await chainObjectsBefore(c.env.LOG, config.id, before, limit);
-  return listed(c, entries, { page: 1, perPage: limit, total });
+      ? await chainObjects(c.env.LOG, config.id, after, limit, asked)
+      : await chainObjectsBefore(c.env.LOG, config.id, before, limit, asked);
+  return listed(c, entries.map(present), { page: 1, perPage: limit, total });
 }
 
 async function read(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const { download } = queryOf(c, ObjectQuery);
-  if (!download) return success(c, await requireEntry(c));
+  if (!download) return success(c, present(await requireEntry(c)));
   return reading(async () => {
     const { entry, store, known } = await deliveredObject(c, config, platform);
     const stream = objectStream(await openObject(store, known));
@@ -56,6 +61,10 @@ async function readRecords(c: AppContext, config: Config, platform: Platform): P
     const asked = { skip, limit, bytesMax: OBJECT_TEXT_MAX_BYTES };
     return success(c, await readLines(await openObject(store, known), known, asked));
   });
+}
+
+function present(entry: ObjectEntry): ObjectEntry {
+  return { ...entry, sent_to: entry.sent_to ?? null };
 }
 
 /** @throws ApiError 404. */
@@ -85,6 +94,7 @@ async function deliveredObject(
     throw conflict(
       `a replay wrote it to another destination, ${entry.replay.destination}, which the job has no keys for`,
     );
+  if (entry.sent_to != null) throw conflict(`it was sent to another destination, ${entry.sent_to}`);
   const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
   if (conf === null) throw conflict("no key opens the job's stored destination");
   const destination = parseDestination(conf, config.destinations);

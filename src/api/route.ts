@@ -43,6 +43,8 @@ export interface RouteDoc {
   headers?: z.ZodObject;
   /** The body: JSON of this shape, or a schema per media type. */
   body?: z.ZodType | { readonly [mediaType: string]: z.ZodType };
+  /** No body is as `{}`. */
+  bodyIsOptional?: true;
   /** `result` of the envelope; for a list, one item. */
   result: z.ZodType;
   /** The answer is a list; an object adds keys to `result_info`. */

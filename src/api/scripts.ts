@@ -10,6 +10,7 @@ import { runLocally, runnableOf } from "../local/runnable.ts";
 import type { Platform } from "../platform.ts";
 import { UPLOAD_SCRIPT } from "./docs/scripts.ts";
 import { isoTime, success } from "./envelope.ts";
+import { functionHealthRoutes } from "./function-health.ts";
 import { functionRoutes, type Property, presentSettings, requireInForce, scriptName, spelling } from "./functions.ts";
 import { platformHandlers } from "./platform-scripts.ts";
 import type { AppContext, Resource, Route } from "./route.ts";
@@ -27,14 +28,16 @@ const UPLOAD: Route = {
  * The routes of functions and the upload of scripts, each with its handler for callers that the
  * platform knows.
  */
-export const scriptRoutes: readonly Resource[] = functionRoutes.map(({ path, methods }) => {
-  const all = path === "/:script_name" ? { ...methods, PUT: UPLOAD } : methods;
-  const entries = Object.entries(all).map(([method, route]) => {
-    const foreign = platformHandlers[`${method} ${path}`];
-    return [method, foreign === undefined ? route : { ...route, foreign }] as const;
-  });
-  return { path, methods: Object.fromEntries(entries) };
-});
+export const scriptRoutes: readonly Resource[] = [...functionRoutes, ...functionHealthRoutes].map(
+  ({ path, methods }) => {
+    const all = path === "/:script_name" ? { ...methods, PUT: UPLOAD } : methods;
+    const entries = Object.entries(all).map(([method, route]) => {
+      const foreign = platformHandlers[`${method} ${path}`];
+      return [method, foreign === undefined ? route : { ...route, foreign }] as const;
+    });
+    return { path, methods: Object.fromEntries(entries) };
+  },
+);
 
 /** An upload by one of our own callers: it runs only in local development. */
 async function uploadScript(c: AppContext, config: Config, platform: Platform, read: ReadUpload): Promise<Response> {

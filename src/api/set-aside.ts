@@ -1,17 +1,21 @@
 import type { AsideEntry } from "../account/set-aside-messages.ts";
 import { LedgerShards } from "../account/shards.ts";
+import type { Config } from "../config.ts";
 import { controlPlane } from "../control/plane.ts";
 import type { AsideObject } from "../delivery/types.ts";
+import { termsOf } from "../destinations/kinds.ts";
+import { maskDestination } from "../destinations/parse.ts";
 import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
+import { elsewherePurpose, seal } from "../job/secrets.ts";
 import { readSnapshot } from "../job/snapshot.ts";
 import { commitAndCount } from "../pipeline/commit.ts";
-import { answered } from "../platform.ts";
+import { answered, type Platform } from "../platform.ts";
 import { blobStore } from "../queue/blob-store.ts";
-import { type AsideId, type AsideStores, discardAside, findAside, listAside } from "../set-aside/aside.ts";
+import { type AsideId, type AsideStores, discardAside, findAside, findObject, listAside } from "../set-aside/aside.ts";
 import { contentOf } from "../set-aside/content.ts";
 import { type NotResent, type Resent, resendAside } from "../set-aside/resend.ts";
 import { resendAll } from "../set-aside/resend-all.ts";
-import { jsonBody } from "./body.ts";
+import { jsonBody, optionalBody } from "./body.ts";
 import {
   AsidePage,
   AsideQuery,
@@ -21,11 +25,15 @@ import {
   RESEND_ALL,
   RESEND_ASIDE,
   ResendAll,
+  ResendTo,
 } from "./docs/set-aside.ts";
 import { listed, success } from "./envelope.ts";
 import { fileOf } from "./file.ts";
+import { badDestination, requireWritable } from "./jobs.ts";
+import { requireProof } from "./ownership.ts";
 import { queryOf } from "./query.ts";
 import type { AppContext, Resource } from "./route.ts";
+import { sentDestination } from "./validation.ts";
 
 /** Deadline for the control plane, in ms. */
 const CONTROL_MS = 5_000;
@@ -63,7 +71,7 @@ export const setAsideRoutes: readonly Resource[] = [
         permission: "logs:edit",
         action: "set-aside.resend",
         doc: RESEND_ASIDE,
-        handle: (c, _config, platform) => resend(c, platform),
+        handle: resend,
       },
     },
   },
@@ -147,8 +155,13 @@ async function resendSome(c: AppContext, platform: { now(): number }): Promise<R
   return success(c, { ...result, unanswered_jobs: unanswered });
 }
 
-async function resend(c: AppContext, platform: { now(): number }): Promise<Response> {
+async function resend(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const id = asideId(c);
+  const { destination_conf, ownership_challenge } = await optionalBody(c.req.raw, ResendTo);
+  if (destination_conf !== undefined) {
+    const to = { conf: destination_conf, challenge: ownership_challenge };
+    return presentSent(c, await sendTo(c, id, to, config, platform), maskDestination(destination_conf));
+  }
   const resent = await resendOne(c, id, platform);
   switch (resent.kind) {
     case "message": {
@@ -156,13 +169,55 @@ async function resend(c: AppContext, platform: { now(): number }): Promise<Respo
       const counts = { events, routed, not_enabled, not_routed };
       return success(c, { id: nameOf(id), kind: "message", jobs: resent.jobs, gone_jobs: resent.gone, ...counts });
     }
-    case "object": {
-      const { job, number, key, records } = resent.object;
-      return success(c, { id: nameOf(id), kind: "object", job, number, key, records });
-    }
+    case "object":
+      return presentSent(c, resent.object, null);
     default:
       throw refusal(resent);
   }
+}
+
+function presentSent(c: AppContext, { job, number, key, records }: AsideObject, sentTo: string | null): Response {
+  const id = nameOf({ kind: "object", job, number });
+  return success(c, { id, kind: "object", job, number, key, records, sent_to: sentTo });
+}
+
+/**
+ * Sends an object to another destination than its job's, which is checked as that of a new job.
+ * @throws ApiError 400 if it cannot be used, or does not take these records; 404, 409 as resending.
+ */
+async function sendTo(
+  c: AppContext,
+  id: AsideId,
+  { conf, challenge }: { conf: string; challenge: string | null | undefined },
+  config: Config,
+  platform: Platform,
+): Promise<AsideObject> {
+  const not = `sending ${nameOf(id)} to another destination is not allowed: `;
+  if (id.kind === "message") throw badDestination(not, "a message goes to the jobs that were enabled at its intake");
+  const read = sentDestination(conf, config);
+  if (!read.ok) throw badDestination(not, read.why);
+  const { value: destination } = read;
+  const found = await findObject(storesOf(c), id);
+  if (found === null) throw notFound();
+  if (found.object.isDiscarded) throw refusal({ kind: "discarded" });
+  requireProof(challenge, destination, config, platform);
+  const { plainRecords, fields } = termsOf(destination);
+  const lacks = await found.log.asideLacks(id.number, [...fields]);
+  if (lacks === null) throw notFound();
+  if (plainRecords && !lacks.plain) throw badDestination(not, "it takes NDJSON records alone, and this is none");
+  const [missing] = lacks.missing;
+  if (missing !== undefined)
+    throw badDestination(not, `it needs the field ${missing}, which the records of this object do not have`);
+  await requireWritable(destination, platform, not);
+  const target = {
+    sealed: seal(conf, elsewherePurpose(config.accountId, id.job), config.keys),
+    path: destination.path,
+    host: destination.endpoint.host,
+    leaveOut: 0,
+  };
+  const object = (await found.log.asideSendTo(id.number, target, maskDestination(conf))) as AsideObject | null;
+  if (object === null) throw notFound();
+  return object;
 }
 
 async function discard(c: AppContext): Promise<Response> {

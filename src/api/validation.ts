@@ -1,9 +1,9 @@
 import type { Config } from "../config.ts";
 import { controlPlane, type StoredJob } from "../control/plane.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
-import { openDestination } from "../destinations/kinds.ts";
+import { openDestination, remarkOn } from "../destinations/kinds.ts";
 import { isMasked, parseNewDestination, parsePlace, sameFolder } from "../destinations/parse.ts";
-import { unavailable } from "../errors.ts";
+import { CODE, unavailable } from "../errors.ts";
 import { readLogpull } from "../job/rules.ts";
 import { AskDestination, AskOrigin } from "../job/schema.ts";
 import { destinationPurpose, unseal } from "../job/secrets.ts";
@@ -11,7 +11,7 @@ import type { Platform } from "../platform.ts";
 import { DATASETS } from "../record/fields.ts";
 import { jsonBody } from "./body.ts";
 import { DESTINATION_EXISTS, VALIDATE_DESTINATION, VALIDATE_ORIGIN } from "./docs/destinations.ts";
-import { success } from "./envelope.ts";
+import { type Message, success } from "./envelope.ts";
 import { type AppContext, isDataset, type Resource, type Route } from "./route.ts";
 
 const ASKING = { permission: "logs:edit", action: null } as const satisfies Partial<Route>;
@@ -38,7 +38,15 @@ async function validateDestination(c: AppContext, config: Config, platform: Plat
   if (!destination.ok) return verdict(c, [destination.why]);
   const { value } = destination;
   const fault = await openDestination(value, platform).probe();
-  return verdict(c, fault === null ? [] : [fault]);
+  return fault === null ? verdict(c, [], await remarks(value, platform)) : verdict(c, [fault]);
+}
+
+/** What a destination does not allow or promise, though it works. */
+export async function remarks(destination: Destination, platform: Platform): Promise<Message[]> {
+  const said = [remarkOn(destination), (await openDestination(destination, platform).remark?.()) ?? null];
+  return said
+    .filter((remark) => remark !== null)
+    .map((remark) => ({ code: CODE.note, message: `destination_conf: ${remark}` }));
 }
 
 async function destinationExists(c: AppContext, config: Config): Promise<Response> {
@@ -53,8 +61,8 @@ async function validateOrigin(c: AppContext, { extraFields }: Config): Promise<R
   return verdict(c, read.ok ? faults : [...faults, ...read.faults.map(({ message }) => message)]);
 }
 
-function verdict(c: AppContext, faults: readonly string[]): Response {
-  return success(c, { valid: faults.length === 0, message: faults.join("; ") });
+function verdict(c: AppContext, faults: readonly string[], messages: Message[] = []): Response {
+  return success(c, { valid: faults.length === 0, message: faults.join("; ") }, { messages });
 }
 
 /**

@@ -16,6 +16,7 @@ import { Drafts, type StoredDraft } from "./drafts.ts";
 import { type FunctionPatch, type FunctionSetting, FunctionSettings } from "./function-settings.ts";
 import { LocalStore } from "./local-store.ts";
 import { PATIENCE, Rollout } from "./rollout.ts";
+import { SearchSlots } from "./search-slots.ts";
 
 export type { JobDraft } from "../job/change.ts";
 export { CONTROL_STEPS } from "./control-schema.ts";
@@ -63,6 +64,7 @@ export class ControlPlane extends DurableObject<Env> {
   readonly #drafts: Drafts;
   readonly #state: ControlState;
   readonly #rollout: Rollout;
+  readonly #searches = new SearchSlots();
   /** Tests override it, so that they do not wait. */
   readonly patience = { ...PATIENCE };
 
@@ -88,6 +90,15 @@ export class ControlPlane extends DurableObject<Env> {
     if (isBehind(this.#state.state(), state)) this.#rollout.overtake(state);
     const current = this.#state.state();
     return current === state ? { state, jobs: null } : this.#state.snapshot();
+  }
+
+  /** @returns whether a caller may begin a search; see {@link SearchSlots}. */
+  beginSearch(caller: string, search: string): boolean {
+    return this.#searches.take(caller, search, platform.now());
+  }
+
+  endSearch(caller: string, search: string): void {
+    this.#searches.free(caller, search);
   }
 
   list(): StoredJob[] {

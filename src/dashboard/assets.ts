@@ -1,14 +1,33 @@
 import { createHash } from "node:crypto";
 import { encodeUtf8 } from "../bytes.ts";
 import liveScript from "./client/live.client.js";
+import linkScript from "./client/live-link.client.js";
+import listScript from "./client/live-list.client.js";
+import recordScript from "./client/live-record.client.js";
 import pageScript from "./client/page.client.js";
+import searchScript from "./client/search.client.js";
+import { recordFilters } from "./parts/record-filter.ts";
 import { recordTexts } from "./parts/record-summary.ts";
 import { STYLE } from "./style/style.ts";
 
-/** `page` is on every page, `live` on /live, with the shared functions in place of their import. */
+/**
+ * One script of several files, with the source of the functions that they share with the pages in
+ * place of all imports.
+ */
+function joined(...files: readonly string[]): string {
+  const own = files.map((text) => text.replace(/^import \{[^}]*\} from "[^"]+";$/gm, "").replace(/^export /gm, ""));
+  return [
+    `const { STEERING, summaryOf, visible } = (${recordTexts})();`,
+    `const { combined, curlOf, identityOf, leavesOf, matcher, narrowed } = (${recordFilters})();`,
+    ...own,
+  ].join("\n");
+}
+
+/** `page` is on every page, `search` on /search, `live` on /live. */
 const SCRIPTS = {
   page: pageScript,
-  live: liveScript.replace(/^import .*$/m, () => `const { summaryOf, visible } = (${recordTexts})();`),
+  search: searchScript,
+  live: joined(linkScript, listScript, recordScript, liveScript),
 } as const;
 
 export type ScriptName = keyof typeof SCRIPTS;

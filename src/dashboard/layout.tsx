@@ -9,6 +9,7 @@ import type { Viewer } from "./session.ts";
 
 const NAVIGATION: readonly { section: Section; href: string; label: string; needs: Permission | null }[] = [
   { section: "overview", href: "/", label: "Overview", needs: null },
+  { section: "search", href: "/search", label: "Search", needs: "logs:read" },
   { section: "jobs", href: "/jobs", label: "Jobs", needs: "logs:read" },
   { section: "functions", href: "/functions", label: "Functions", needs: "functions:read" },
   { section: "live", href: "/live", label: "Live", needs: "logs:read" },
@@ -41,7 +42,8 @@ const Frame: FC<{ view: View; viewer: Viewer | null; accountId: string }> = ({ v
       <link rel="icon" href={ICON} />
       <style>{raw(STYLE)}</style>
       {(["page", ...(view.scripts ?? [])] satisfies ScriptName[]).map((name) => (
-        <script type="module" src={scriptPath(name)} />
+        // A page that is long in coming has its keys before it is whole.
+        <script type="module" src={scriptPath(name)} async={name === "search"} />
       ))}
     </head>
     <body>

@@ -31,8 +31,11 @@ export interface PageContext {
 /** Sent by the script that refreshes: only the refreshed parts are made. */
 export const REFRESH_HEADER = "x-logship-refresh";
 
-/** A part of a page. A slow part is a promise; the parts before it are sent meanwhile. */
-export type Part = Child | Promise<Child>;
+/**
+ * A part of a page. A slow part is a promise; the parts before it are sent meanwhile. A generator
+ * sends a part piece by piece, and is returned when the browser stops loading.
+ */
+export type Part = Child | Promise<Child> | AsyncGenerator<Child>;
 
 export interface View {
   /** The heading, and the start of the title of the window. */
@@ -50,7 +53,7 @@ export interface View {
 }
 
 /** The entries of the navigation. */
-export type Section = "overview" | "jobs" | "functions" | "live" | "set-aside" | "access" | "status";
+export type Section = "overview" | "search" | "jobs" | "functions" | "live" | "set-aside" | "access" | "status";
 
 /** A view, or a redirect, file or the like. */
 export type PageAnswer = View | Response;

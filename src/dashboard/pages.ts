@@ -6,6 +6,7 @@ import { jobPages } from "./pages/job/job.tsx";
 import { jobsPages } from "./pages/jobs.tsx";
 import { livePages } from "./pages/live.tsx";
 import { overviewPages } from "./pages/overview.tsx";
+import { searchPages } from "./pages/search/search.tsx";
 import { asidePages } from "./pages/set-aside.tsx";
 import { editPages } from "./pages/shipping/edit.tsx";
 import { statusPages } from "./pages/status.tsx";
@@ -19,6 +20,7 @@ export const PAGES: readonly Page[] = [
   ...jobPages,
   ...functionPages,
   ...livePages,
+  ...searchPages,
   ...asidePages,
   ...accessPages,
   ...statusPages,

@@ -35,25 +35,55 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
  * @param before markup before the parts, not escaped; `after` likewise.
  */
 export function streamed(before: string, parts: readonly Part[], after: string, status: number): Response {
-  const queue = [before, ...parts.map(settle), after].values();
+  const queue = texts(before, parts, after);
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const next = queue.next();
+      const next = await queue.next();
       if (next.done) controller.close();
-      else controller.enqueue(encodeUtf8(await next.value));
+      else controller.enqueue(encodeUtf8(next.value));
+    },
+    async cancel() {
+      await queue.return();
     },
   });
   return new Response(body, { status, headers: PAGE_HEADERS });
 }
 
+async function* texts(before: string, parts: readonly Part[], after: string): AsyncGenerator<string, void, void> {
+  const settled = parts.map((part) => (isGenerator(part) ? part : settle(part)));
+  yield before;
+  for (const part of settled) {
+    if (part instanceof Promise) yield await part;
+    else yield* pieces(part);
+  }
+  yield after;
+}
+
+function isGenerator(part: Part): part is AsyncGenerator<Child> {
+  return typeof part === "object" && part !== null && Symbol.asyncIterator in part;
+}
+
+/** What fails ends with an error in its place. */
+async function* pieces(part: AsyncGenerator<Child>): AsyncGenerator<string, void, void> {
+  try {
+    for await (const piece of part) yield await text(piece);
+  } catch (error) {
+    yield await failed(error);
+  }
+}
+
 /** Never rejects, so that no part becomes an unhandled rejection. */
-async function settle(part: Part): Promise<string> {
+async function settle(part: Child | Promise<Child>): Promise<string> {
   try {
     return await text(await part);
   } catch (error) {
-    log.error("a part of a page failed", { error: errorText(error) });
-    return text(failedPart(error));
+    return failed(error);
   }
+}
+
+function failed(error: unknown): Promise<string> {
+  log.error("a part of a page failed", { error: errorText(error) });
+  return text(failedPart(error));
 }
 
 /** Components escape their texts. */

@@ -1,7 +1,9 @@
 import { Chunks } from "./chunks.ts";
+import { fieldsOf } from "./divide.ts";
+import { type Target, templateElsewhere } from "./elsewhere.ts";
 import type { LogState } from "./log-state.ts";
 import { entryOf } from "./object-entry.ts";
-import { DOUBT, type ObjectRow } from "./rows.ts";
+import { DOUBT, FAR, type ObjectRow } from "./rows.ts";
 import type { AsideObject } from "./types.ts";
 
 /**
@@ -50,20 +52,40 @@ export class AsideObjects {
   /**
    * Lets an object wait again, as if it had never been tried, for its job's current destination.
    * The store is asked first whether it has it: a store may keep what it refused.
+   * @param to another destination: a target, and its masked string. What was in doubt stays so, as
+   *   this may be the place where it is.
    */
-  resend(number: number, nowMs: number): AsideObject | null {
+  resend(number: number, nowMs: number, to: { target: Target; shown: string } | null = null): AsideObject | null {
     const row = this.#row(number);
     if (row === null) return null;
-    const key = this.#state.keyOf(row, row.name);
+    const target = to && JSON.stringify(to.target);
+    const key = this.#state.keyOf(row, row.name, templateElsewhere({ target }));
     this.#sql.exec(
-      `UPDATE object SET state = 'waiting', key = ?, attempts = 0, next_attempt_ms = ?,
-         doubtful = iif(doubtful = ${DOUBT.none}, ${DOUBT.resent}, doubtful), error = NULL, aside_ms = NULL WHERE number = ?`,
+      `UPDATE object SET state = 'waiting', key = ?, attempts = 0, next_attempt_ms = ?, target = ?, elsewhere = ?,
+         far = iif(?, ${FAR.elsewhere}, far), doubtful = iif(doubtful = ${DOUBT.none}, ${DOUBT.resent}, doubtful),
+         error = NULL, aside_ms = NULL WHERE number = ?`,
       key,
       nowMs,
+      target,
+      to?.shown ?? null,
+      to === null ? 0 : 1,
       number,
     );
     this.#state.countTakenUp(row.records, 0);
-    return { ...this.#present(row), key, state: "waiting", attempts: 0, error: null };
+    const after = { ...row, key, state: "waiting", attempts: 0, error: null, elsewhere: to?.shown ?? null } as const;
+    return this.#present(after);
+  }
+
+  /**
+   * What an object lacks for a destination. @returns null: it is not set aside. `plain`: it is
+   * NDJSON of records. `missing`: of these fields, those that its first record does not have, as
+   * all of them were written in the same format.
+   */
+  lacks(number: number, fields: readonly string[]): { plain: boolean; missing: string[] } | null {
+    const row = this.#row(number);
+    if (row === null) return null;
+    const has = fieldsOf(row, this.#chunks);
+    return { plain: has !== null, missing: fields.filter((name) => !has?.has(name)) };
   }
 
   discard(number: number): AsideObject | null {

@@ -6,6 +6,7 @@ import type { JobConfig } from "../job/config.ts";
 import { errorText, log } from "../log.ts";
 import { platform } from "../platform.ts";
 import { afterAnother, disposition, failureWords } from "./disposition.ts";
+import { ELSEWHERE_TRIES, type Target, targetOf } from "./elsewhere.ts";
 import type { Health } from "./health.ts";
 import type { LogState } from "./log-state.ts";
 import type { Objects } from "./objects.ts";
@@ -20,9 +21,13 @@ const BUFFERED_MAX_BYTES = 2_000_000;
 export interface AttemptHost {
   /** Where the job's objects go; or why that is unknown, in words. */
   open(job: JobConfig): Parsed<Destination>;
+  /** The same of an object that goes elsewhere. */
+  openElsewhere(job: JobConfig, target: Target): Parsed<Destination>;
   readonly state: LogState;
   readonly objects: Objects;
   readonly health: Health;
+  /** Keeps the sketch of an object that was delivered. It never throws. */
+  keepSketch(object: ObjectRow): Promise<void>;
   /**
    * The job was discarded: drops what waits, and the object of this number, which is no longer
    * under way. Called within a transaction.
@@ -56,9 +61,14 @@ export class Attempts {
     const fail = (error: Failure, mayBeThere: boolean): void =>
       this.settle(object, { kind: "failed", error, mayBeThere }, job, startedMs);
     try {
-      const opened = this.#host.open(job);
+      const target = targetOf(object);
+      const opened = target === null ? this.#host.open(job) : this.#host.openElsewhere(job, target);
       if (!opened.ok) return fail({ kind: "unusable", words: opened.why, cause: "configuration" }, false);
-      this.settle(object, await this.put(object, opened.value, job), job, startedMs);
+      const outcome = await this.put(object, opened.value, job);
+      // Until it is settled its words are there.
+      const isSearched = target === null && termsOf(opened.value).isReadable;
+      if (outcome.kind === "delivered" && isSearched) await this.#host.keepSketch(object);
+      this.settle(object, outcome, job, startedMs);
     } catch (error) {
       log.error("upload broke", {
         durable_object: "DeliveryLog",
@@ -73,7 +83,8 @@ export class Attempts {
 
   put(object: ObjectRow, destination: Destination, { destinationVersion: version }: JobConfig): Promise<WriteOutcome> {
     const { state, objects } = this.#host;
-    if (this.#open?.version !== version) this.#open = { version, destination: openDestination(destination, platform) };
+    const target = targetOf(object);
+    const open = target === null ? this.#openFor(version, destination) : openDestination(destination, platform);
     const body = (): Uint8Array | ReadableStream<Uint8Array> => {
       if (object.bytes <= BUFFERED_MAX_BYTES) return concat([...objects.pieces(object)]);
       return streamed(object.bytes, objects.pieces(object));
@@ -83,10 +94,15 @@ export class Attempts {
     if (!termsOf(destination).repeats.once) objects.markSending(object, state);
     const { content_type: contentType, raw_bytes: rawBytes } = object;
     const origin: Origin | null = object.origin === null ? null : JSON.parse(object.origin);
-    return this.#open.destination.write({ ...object, contentType, rawBytes, origin }, body, {
+    return open.write({ ...object, contentType, rawBytes, origin }, body, {
       doubtful: object.doubtful !== 0,
-      leaveOut: state.leftOut(),
+      leaveOut: target === null ? state.leftOut() : target.leaveOut,
     });
+  }
+
+  #openFor(version: number, destination: Destination): OpenDestination {
+    if (this.#open?.version !== version) this.#open = { version, destination: openDestination(destination, platform) };
+    return this.#open.destination;
   }
 
   /**
@@ -107,6 +123,12 @@ export class Attempts {
   #conclude(object: ObjectRow, outcome: WriteOutcome, job: JobConfig, now: number): UploadEnd {
     const { state, objects } = this.#host;
     const current = state.job();
+    const target = targetOf(object);
+    if (target !== null) {
+      const end = this.#concludeElsewhere(object, target, outcome, now);
+      if (current?.discard && end.outcome !== "delivered") this.#host.discard(object.number);
+      return end;
+    }
     // The destination has changed meanwhile: a failure of the old one says nothing about the new
     // one; what it took is delivered.
     const moved = current?.destinationVersion !== job.destinationVersion;
@@ -121,8 +143,8 @@ export class Attempts {
     }
     if (moved && outcome.kind !== "delivered") return endOf("superseded", outcome);
     if (outcome.kind === "partly") {
-      const words = outcome.refused[0]?.words ?? "nothing was taken";
-      return this.#fail(object, { kind: "refused", words, cause: "not_kept" }, false, now);
+      const words = outcome.refused[0]?.words ?? outcome.unnamed?.words ?? "nothing was taken";
+      return this.#fail(object, { kind: "refused", words, cause: "not_kept" }, outcome.mayBeThere ?? false, now);
     }
     const learned = "leaveOut" in outcome ? outcome.leaveOut : undefined;
     if (learned !== undefined && !moved && learned !== state.leftOut()) state.setLeftOut(learned);
@@ -151,8 +173,10 @@ export class Attempts {
    * Whether a destination refuses every record of one object after another: the fault is in it, or
    * in what is sent there, and not in records.
    */
-  #isAllRefused({ records }: ObjectRow, { refused, isSent }: TakenPartly): boolean {
-    return isSent && records > 1 && refused.length === records && this.#host.state.wasSetAsideLast();
+  #isAllRefused({ records }: ObjectRow, { refused, unnamed, isSent }: TakenPartly): boolean {
+    if (!isSent || !this.#host.state.wasSetAsideLast()) return false;
+    // A record that is named and alone was found by halves, as the next one may be.
+    return unnamed === null ? records > 1 && refused.length === records : refused.length + unnamed.records >= records;
   }
 
   /** What was taken of an object is delivered; what was not goes on, or is set aside, by itself. */
@@ -171,6 +195,52 @@ export class Attempts {
     const failures = objects.countFailing(state.requireRow().failures + 1);
     state.failed(words, now + delay.delayMs, now, failures, delay.do === "park");
     return end;
+  }
+
+  /**
+   * The same of an object that goes elsewhere: nothing of it changes the state of the log's
+   * uploads.
+   */
+  #concludeElsewhere(object: ObjectRow, target: Target, outcome: WriteOutcome, now: number): UploadEnd {
+    const { objects } = this.#host;
+    const fail = (of: ObjectRow, error: Failure, mayBeThere: boolean): UploadEnd =>
+      this.#failElsewhere(of, target.host, error, mayBeThere, now);
+    const learned = "leaveOut" in outcome ? outcome.leaveOut : undefined;
+    if (learned !== undefined) objects.setTarget(object, { ...target, leaveOut: learned });
+    switch (outcome.kind) {
+      case "delivered": {
+        const counts = objects.markDelivered(object, object.key, outcome.verified, now);
+        return endOf(counts ? "delivered" : "superseded", outcome);
+      }
+      case "key_taken":
+        if (object.attempts + 1 >= ELSEWHERE_TRIES) {
+          const words = "the store says of every key that another object stands there";
+          return fail(object, { kind: "refused", words, cause: "key_taken" }, false);
+        }
+        return endOf(objects.renumber(object, now) ? "key_taken" : "superseded", outcome);
+      case "failed":
+        return fail(object, outcome.error, outcome.mayBeThere ?? outcome.error.kind === "unreachable");
+      case "divide":
+        return endOf(objects.divide(object, outcome, now) ? "divided" : "superseded", outcome);
+      case "partly": {
+        const parts = objects.takeApart(object, outcome, now);
+        if (parts === null) return endOf("superseded", outcome);
+        const { error } = outcome;
+        if (error !== null) for (const part of parts.waiting) fail(part, error, false);
+        return { ...endOf("partly", outcome), delivered: parts.delivered };
+      }
+    }
+  }
+
+  /** It is tried again some times, if that may help, then set aside again. */
+  #failElsewhere(object: ObjectRow, host: string, error: Failure, mayBeThere: boolean, now: number): UploadEnd {
+    const { objects } = this.#host;
+    const then = disposition(error, object.attempts + 1, platform.random());
+    const isAgain = then.do === "retry" && object.attempts + 1 < ELSEWHERE_TRIES;
+    const counts = isAgain
+      ? objects.markFailed(object, failureWords(error, "retry"), now + then.delayMs, mayBeThere)
+      : objects.markSetAside(object, failureWords({ words: `${host}: ${error.words}` }, "set_aside"), now, mayBeThere);
+    return endOf(counts ? (isAgain ? "retry" : "set_aside") : "superseded", { kind: "failed", error });
   }
 
   #fail(object: ObjectRow, failure: Failure, mayBeThere: boolean, now: number): UploadEnd {

@@ -1,6 +1,7 @@
 import { concat } from "../bytes.ts";
 import { COMPACT_AT_RAW_BYTES, FRAGMENT_MAX_RAW_BYTES, ROW_MAX_BYTES } from "../limits.ts";
 import type { Content, Encoder, Fragment } from "../object/encoder.ts";
+import { joinWords } from "../sketch/sketch.ts";
 import { type BatchRow, type ChunkRow, chunkId, chunkRange } from "./rows.ts";
 
 /**
@@ -35,10 +36,18 @@ export class Chunks {
         bodies.push(fragment.body);
         contents.push(fragment);
       }
-      this.#insert(batch, deflated, encoder.join(contents), concat(bodies));
+      const body = concat(bodies);
+      const words = joined(
+        row.map(({ words }) => words),
+        body,
+      );
+      this.#insert(batch, deflated, encoder.join(contents), body, words);
     };
     for (const fragment of fragments) {
-      const size = fragment.body.length + (fragment.deflated ? seam.finished : seam.raw).length;
+      const size =
+        fragment.body.length +
+        (fragment.deflated ? seam.finished : seam.raw).length +
+        (fragment.words?.byteLength ?? 0);
       const fits = bytes + size <= (fragment.deflated ? ROW_MAX_BYTES : COMPACT_AT_RAW_BYTES);
       if (row.length > 0 && (!fits || row[0]?.deflated !== fragment.deflated)) {
         write();
@@ -64,11 +73,16 @@ export class Chunks {
       if (first === undefined) return;
       const { rawBytes, crc } = encoder.join(group.map(({ raw_bytes, crc }) => ({ rawBytes: raw_bytes, crc })));
       const body = encoder.finish(concat(group.map(({ body }) => new Uint8Array(body))));
+      const words = joined(
+        group.map(({ words }) => (words === null ? undefined : new Uint32Array(words))),
+        body,
+      );
       this.#sql.exec(
-        "UPDATE chunk SET deflated = 1, raw_bytes = ?, crc = ?, body = ? WHERE id = ?",
+        "UPDATE chunk SET deflated = 1, raw_bytes = ?, crc = ?, body = ?, words = ? WHERE id = ?",
         rawBytes,
         crc,
         body.buffer,
+        words?.buffer ?? null,
         first.id,
       );
       for (const { id } of others) this.#sql.exec("DELETE FROM chunk WHERE id = ?", id);
@@ -107,6 +121,21 @@ export class Chunks {
     }
   }
 
+  /** What the chunks of a batch are, and the bytes of those that wait raw. */
+  *outline(batchId: number): Generator<Pick<ChunkRow, "id" | "raw_bytes" | "crc"> & { raw: Uint8Array | null }> {
+    const rows = this.#sql.exec<Pick<ChunkRow, "id" | "raw_bytes" | "crc"> & { body: ArrayBuffer | null }>(
+      "SELECT id, raw_bytes, crc, iif(deflated = 1, NULL, body) AS body FROM chunk WHERE id >= ? AND id < ? ORDER BY id",
+      ...chunkRange(batchId),
+    );
+    for (const { body, ...row } of rows) yield { ...row, raw: body === null ? null : new Uint8Array(body) };
+  }
+
+  /** null: there is no such chunk any more. */
+  body(id: number): Uint8Array | null {
+    const row = this.#sql.exec<Pick<ChunkRow, "body">>("SELECT body FROM chunk WHERE id = ?", id).toArray()[0];
+    return row === undefined ? null : new Uint8Array(row.body);
+  }
+
   /** How many bytes the chunks of a batch take. Reads their lengths alone. */
   storedBytes(batchId: number): number {
     const { bytes } = this.#sql
@@ -118,6 +147,25 @@ export class Chunks {
     return bytes;
   }
 
+  /**
+   * The hashes of the words in a batch, chunk by chunk; null, if those of any chunk are unknown: it
+   * gets no sketch.
+   */
+  *words(batchId: number): Generator<Uint32Array | null> {
+    const [first, end] = chunkRange(batchId);
+    for (let next = first; ; ) {
+      const row = this.#sql
+        .exec<Pick<ChunkRow, "id" | "words">>(
+          "SELECT id, words FROM chunk WHERE id >= ? AND id < ? ORDER BY id LIMIT 1",
+          ...[next, end],
+        )
+        .toArray()[0];
+      if (row === undefined) return;
+      next = row.id + 1;
+      yield row.words === null ? null : new Uint32Array(row.words);
+    }
+  }
+
   drop(batchId: number): void {
     this.#sql.exec("DELETE FROM chunk WHERE id >= ? AND id < ?", ...chunkRange(batchId));
   }
@@ -127,18 +175,25 @@ export class Chunks {
    * about all of them.
    * @param body in a buffer of its own, which is given away.
    */
-  #insert(batch: BatchRow, deflated: boolean, { rawBytes, crc }: Content, body: Uint8Array<ArrayBuffer>): void {
+  #insert(
+    batch: BatchRow,
+    deflated: boolean,
+    { rawBytes, crc }: Content,
+    body: Uint8Array<ArrayBuffer>,
+    words: Uint32Array<ArrayBuffer> | null,
+  ): void {
     for (let from = 0; from === 0 || from < body.length; from += ROW_MAX_BYTES) {
       const id = chunkId(batch.id, batch.next_chunk);
       batch.next_chunk += 1;
       const row = body.length <= ROW_MAX_BYTES ? body.buffer : body.slice(from, from + ROW_MAX_BYTES).buffer;
       this.#sql.exec(
-        "INSERT INTO chunk (id, deflated, raw_bytes, crc, body) VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO chunk (id, deflated, raw_bytes, crc, body, words) VALUES (?, ?, ?, ?, ?, ?)",
         id,
         deflated ? 1 : 0,
         from === 0 ? rawBytes : 0,
         from === 0 ? crc : 0,
         row,
+        words?.buffer ?? null,
       );
       // The database has its copy. Left to the garbage collector, the rows of many appends would
       // pile up.
@@ -146,4 +201,14 @@ export class Chunks {
     }
     if (!deflated) batch.small_bytes += rawBytes;
   }
+}
+
+/** null: those of one of them are unknown, or a row does not hold them beside its body. */
+function joined(
+  parts: readonly (Uint32Array<ArrayBuffer> | undefined)[],
+  body: Uint8Array,
+): Uint32Array<ArrayBuffer> | null {
+  const known = parts.filter((words) => words !== undefined);
+  if (known.length < parts.length) return null;
+  return joinWords(known, (ROW_MAX_BYTES - body.length) / Uint32Array.BYTES_PER_ELEMENT);
 }

@@ -92,3 +92,6 @@ export function fixObject(
 function isFar({ day, oldest_taken_ms }: BatchRow): boolean {
   return Math.abs(day - Math.floor(oldest_taken_ms / 86_400_000)) > 1;
 }
+
+/** The same of an object's row. */
+export const FAR_SQL = "(abs(day - oldest_taken_ms / 86400000) > 1)";

@@ -15,20 +15,24 @@ import { AsideObjects } from "./aside-objects.ts";
 import { Attempts } from "./attempts.ts";
 import { Batches } from "./batches.ts";
 import { Canary, type CanaryReport } from "./canary.ts";
+import { Chunks } from "./chunks.ts";
+import type { Target } from "./elsewhere.ts";
 import { Health, type HealthHour } from "./health.ts";
 import { FIRST, type Inherited } from "./known-logs.ts";
 import { LogState } from "./log-state.ts";
 import { countsOf, statusOf } from "./log-status.ts";
 import { type Following, nodeName } from "./nodes.ts";
 import { entryOf } from "./object-entry.ts";
-import { Objects } from "./objects.ts";
-import { destinationOf } from "./open.ts";
+import { keepSketch } from "./object-sketch.ts";
+import { type EventSpan, Objects } from "./objects.ts";
+import { destinationOf, elsewhereOf, stays } from "./open.ts";
 import { OwnSplits } from "./own-splits.ts";
 import { tryNow } from "./parking.ts";
 import { type Replayable, Replayed, type ReplayedObject, type ReplayPage, type ReplaySpan } from "./replayed.ts";
-import { LOG_STEPS, PARTS_STEP } from "./schema.ts";
+import { LOG_STEPS, PARTS_STEP, TARGET_STEP } from "./schema.ts";
+import { type Searchable, SearchableObjects, type SearchSpan } from "./searchable.ts";
 import { Splitting } from "./splitting.ts";
-import { streamed } from "./stream.ts";
+import { piecewise, streamed } from "./stream.ts";
 import type { AsideObject, LogStatus, ObjectEntry } from "./types.ts";
 import { LOOK_AGAIN_MS, Uploads } from "./uploads.ts";
 
@@ -53,6 +57,7 @@ export class DeliveryLog extends DurableObject<Env> {
   readonly #health: Health;
   readonly #replayed: Replayed;
   readonly #aside: AsideObjects;
+  readonly #searchable: SearchableObjects;
   readonly #splits: OwnSplits;
   readonly #appends: Appends;
   readonly #uploads: Uploads;
@@ -86,6 +91,8 @@ export class DeliveryLog extends DurableObject<Env> {
         }),
     });
     this.#aside = new AsideObjects(sql, this.#state);
+    const chunks = new Chunks(sql);
+    this.#searchable = new SearchableObjects(sql, this.#state, this.#objects, chunks);
     this.#splits = new OwnSplits(sql);
     this.#appends = new Appends(sql, this.#state, this.#batches, this.#splits);
     this.splitting = new Splitting(this.#state, this.#splits, {
@@ -96,9 +103,14 @@ export class DeliveryLog extends DurableObject<Env> {
     });
     this.attempts = new Attempts(ctx, {
       open,
+      openElsewhere: (job, target) => elsewhereOf(job, target, this.env),
       state: this.#state,
       objects: this.#objects,
       health: this.#health,
+      keepSketch: (object) => {
+        const { id: job } = this.#state.requireJob();
+        return keepSketch(object, chunks, env.SKETCHES, { job, node: this.#state.requireRow().segment });
+      },
       discard: (number) => {
         this.#uploads.ended(number);
         this.#discard();
@@ -148,7 +160,7 @@ export class DeliveryLog extends DurableObject<Env> {
       this.canary.follow(job, now);
       if (earlier === null) return this.#arm(now);
       if (job.discard) this.#discard();
-      if (job.destinationVersion !== earlier.destinationVersion) this.#objects.readdress();
+      if (job.destinationVersion !== earlier.destinationVersion) this.#objects.readdress(stays(earlier, job, this.env));
       // Not with every new version: a switch of a function's logging does not concern a store that
       // asked for patience.
       if (job.modifiedVersion !== earlier.modifiedVersion) tryNow(this.ctx.storage.sql);
@@ -273,19 +285,42 @@ export class DeliveryLog extends DurableObject<Env> {
   /**
    * @param after list only objects with a greater number. @param limit 0 for their number alone.
    * @param cutMs instead: those that were cut later, or then and with a greater number, by time.
+   * @param span of these, only those that have events of this time.
    */
-  objects(after: number, limit: number, cutMs?: number): Following & { entries: ObjectEntry[]; total: number } {
+  objects(
+    after: number,
+    limit: number,
+    cutMs?: number,
+    span?: EventSpan,
+  ): Following & { entries: ObjectEntry[]; total: number } {
     if (this.#state.row() === null) return { entries: [], total: 0, sealed: false };
-    const entries = this.#objects.list(after, limit, cutMs).map(entryOf);
-    return { entries, total: this.#objects.count(after, cutMs), ...this.#following() };
+    const entries = this.#objects.list(after, limit, cutMs, span).map(entryOf);
+    return { entries, total: this.#objects.count(after, cutMs, span), ...this.#following() };
   }
 
   /**
    * Objects with a smaller number, the newest first.
    * @param cutMs instead: those that were cut earlier, or then and with a smaller number.
    */
-  objectsBefore(before: number, limit: number, cutMs?: number): ObjectEntry[] {
-    return this.#state.row() === null ? [] : this.#objects.listBefore(before, limit, cutMs).map(entryOf);
+  objectsBefore(before: number, limit: number, cutMs?: number, span?: EventSpan): ObjectEntry[] {
+    return this.#state.row() === null ? [] : this.#objects.listBefore(before, limit, cutMs, span).map(entryOf);
+  }
+
+  /** What of this node has records of some time. */
+  searchable(span: SearchSpan): Following & { objects: Searchable[]; isAll: boolean } {
+    if (this.#state.row() === null) return { objects: [], isAll: true, sealed: false };
+    return { ...this.#searchable.list(span), ...this.#following() };
+  }
+
+  /** What has become of a batch since it was listed; null: it is gone. */
+  searchableBatch(batch: number): Searchable | null {
+    return this.#state.row() === null ? null : this.#searchable.find(batch);
+  }
+
+  /** The bytes of a batch as a whole object, cut or not. null: they are not here. */
+  batchBytes(batch: number): ReadableStream<Uint8Array> | null {
+    const pieces = this.#state.row() === null ? null : this.#searchable.pieces(batch);
+    return pieces === null ? null : piecewise(pieces);
   }
 
   /** A part of the objects that are set aside, the oldest first, and how many there are. */
@@ -312,13 +347,33 @@ export class DeliveryLog extends DurableObject<Env> {
    * or its job was discarded.
    */
   asideResend(number: number): AsideObject | null {
+    return this.#resend(number, null);
+  }
+
+  /**
+   * The same to another destination than its job's. By another name, as code of an earlier release
+   * would not look at the destination: it does not know this one.
+   * @param shown the destination, masked.
+   */
+  asideSendTo(number: number, target: Target, shown: string): AsideObject | null {
+    return this.#resend(number, { target, shown });
+  }
+
+  #resend(number: number, to: { target: Target; shown: string } | null): AsideObject | null {
     const now = platform.now();
     return this.#alarm.transaction(() => {
       if (this.#state.row() === null || this.#state.requireJob().discard) return null;
-      const object = this.#aside.resend(number, now);
-      if (object !== null) this.#arm(now);
+      const object = this.#aside.resend(number, now, to);
+      if (object === null) return null;
+      if (to !== null) raiseFloor(this.ctx.storage.sql, TARGET_STEP);
+      this.#arm(now);
       return object;
     });
+  }
+
+  /** What an object that was set aside lacks for a destination: {@link AsideObjects.lacks}. */
+  asideLacks(number: number, fields: readonly string[]): { plain: boolean; missing: string[] } | null {
+    return this.#state.row() === null ? null : this.#aside.lacks(number, fields);
   }
 
   /**

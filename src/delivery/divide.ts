@@ -7,7 +7,9 @@ import { encoderOf } from "../object/encoders.ts";
 import { deflateFragment } from "../object/fragment.ts";
 import { contentOf, memberHead } from "../object/gzip.ts";
 import { NDJSON } from "../output/format.ts";
+import type { Chunks } from "./chunks.ts";
 import { type CutInto, fixObject } from "./cut.ts";
+import { templateElsewhere } from "./elsewhere.ts";
 import { type BatchRow, DOUBT, type ObjectRow } from "./rows.ts";
 
 /**
@@ -22,9 +24,24 @@ import { type BatchRow, DOUBT, type ObjectRow } from "./rows.ts";
  * has more lines, some are there, and no part would know how many of its own.
  */
 export function isDivisible(object: ObjectRow, into: CutInto): boolean {
-  const { content_type, head, records } = object;
-  const areLines = content_type === encoderOf(NDJSON).contentType && head.byteLength === EMPTY_HEAD_BYTES;
-  return areLines && countLines(object, into) === records;
+  return areLines(object) && countLines(object, into) === object.records;
+}
+
+function areLines({ content_type, head }: ObjectRow): boolean {
+  return content_type === encoderOf(NDJSON).contentType && head.byteLength === EMPTY_HEAD_BYTES;
+}
+
+/** The fields of the first record of an object; null: it is no NDJSON of records. */
+export function fieldsOf(object: ObjectRow, chunks: Chunks): ReadonlySet<string> | null {
+  const first = areLines(object) ? linesOf(object, { chunks }).next().value : undefined;
+  try {
+    const record: unknown = first === undefined ? null : JSON.parse(new TextDecoder().decode(first));
+    return typeof record === "object" && record !== null && !Array.isArray(record)
+      ? new Set(Object.keys(record))
+      : null;
+  } catch {
+    return null;
+  }
 }
 
 /** The lines of an object that is NDJSON. */
@@ -59,6 +76,9 @@ export function divide(
   drop(object, into);
 }
 
+/** So many reasons get an object each; a receiver may give another one with every record. */
+const REASONS_MAX = 16;
+
 /** What became of the records of an object. */
 export interface Taken {
   /** Records that the destination has. */
@@ -79,6 +99,8 @@ export function takeApart(object: ObjectRow, left: Leftover, nowMs: number, into
   const refused = new Map(left.refused.map(({ record, words }) => [record, words]));
   const waiting = new Part(object, into);
   const aside = new Map<string, Part>();
+  /** Of all further reasons; its words begin with the first of them. */
+  let others: { words: string; part: Part } | null = null;
   let whole: Part | null = left.unnamed === null ? null : new Part(object, into);
   let number = 0;
   const places = placesOf(object);
@@ -86,15 +108,21 @@ export function takeApart(object: ObjectRow, left: Leftover, nowMs: number, into
     const place = next(places);
     const words = refused.get(number);
     if (words !== undefined) {
-      const part = aside.get(words) ?? new Part(object, into);
-      aside.set(words, part);
-      part.add(line, place);
+      let part = aside.get(words);
+      if (part === undefined && aside.size < REASONS_MAX) {
+        part = new Part(object, into);
+        aside.set(words, part);
+      }
+      others ??= part === undefined ? { words: `${words}; and others`, part: new Part(object, into) } : null;
+      (part ?? others?.part)?.add(line, place);
     } else if (again.has(number)) waiting.add(line, place);
     // Which of the others were refused is unknown: all of them are kept.
     else whole?.add(line, place);
     number += 1;
   }
-  const parts = [...aside].map(([words, part]) => ({ words, part, records: part.records }));
+  const reasons = [...aside].map(([words, part]) => ({ words, part }));
+  if (others !== null) reasons.push(others);
+  const parts = reasons.map(({ words, part }) => ({ words, part, records: part.records }));
   if (whole !== null && whole.records > 0 && left.unnamed !== null) {
     const { words, records } = left.unnamed;
     parts.push({ words, part: whole, records: Math.min(records, whole.records) });
@@ -120,16 +148,24 @@ export function takeApart(object: ObjectRow, left: Leftover, nowMs: number, into
  * An object of records of another. What is known of that one holds for it: it may be there, and is
  * of its day. @returns its number.
  */
-function inherit({ far, attempts, doubtful }: ObjectRow, part: Part, nowMs: number, into: CutInto): number {
+function inherit(object: ObjectRow, part: Part, nowMs: number, into: CutInto): number {
+  const { far, attempts, doubtful, target, elsewhere } = object;
   const number = part.fix(nowMs);
   into.sql.exec(
-    "UPDATE object SET far = ?, attempts = ?, doubtful = ?, origin = ? WHERE number = ?",
+    "UPDATE object SET far = ?, attempts = ?, doubtful = ?, origin = ?, target = ?, elsewhere = ? WHERE number = ?",
     far,
     attempts,
     doubtful,
     JSON.stringify(part.origin),
+    target,
+    elsewhere,
     number,
   );
+  const template = templateElsewhere(object);
+  if (template !== undefined) {
+    const { name } = into.sql.exec<{ name: string }>("SELECT name FROM object WHERE number = ?", number).one();
+    into.sql.exec("UPDATE object SET key = ? WHERE number = ?", into.state.keyOf(object, name, template), number);
+  }
   return number;
 }
 
@@ -153,7 +189,7 @@ function drop(object: ObjectRow, { sql, chunks }: CutInto): void {
 }
 
 /** The records of an object, in UTF-8, each with its line's end. One row of chunks is in memory. */
-function* linesOf(object: ObjectRow, { chunks }: CutInto): Generator<Uint8Array<ArrayBuffer>> {
+function* linesOf(object: ObjectRow, { chunks }: Pick<CutInto, "chunks">): Generator<Uint8Array<ArrayBuffer>> {
   let rows: Uint8Array[] = [];
   const lines = function* (): Generator<Uint8Array<ArrayBuffer>> {
     const packed = concat(rows);

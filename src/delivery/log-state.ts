@@ -177,6 +177,17 @@ export class LogState {
     );
   }
 
+  /** The same of one that was sent elsewhere, which says nothing of the job's own destination. */
+  countDeliveredElsewhere(records: number, rawBytes: number, bytes: number): void {
+    this.#sql.exec(
+      `UPDATE log SET delivered = delivered + ?, delivered_raw = delivered_raw + ?, delivered_bytes = delivered_bytes + ?
+         WHERE id = 1`,
+      records,
+      rawBytes,
+      bytes,
+    );
+  }
+
   /** Records were sent again to a destination that may have taken them before. */
   countResent(records: number): void {
     this.#sql.exec("UPDATE log SET resent_in_doubt = resent_in_doubt + ? WHERE id = 1", records);
@@ -244,6 +255,17 @@ export class LogState {
       nowMs,
       error,
       SET_ASIDE_LAST,
+    );
+  }
+
+  /** The same after it was sent elsewhere. What the job's own uploads fail on goes before. */
+  countReturned(records: number, error: string, nowMs: number): void {
+    this.#sql.exec(
+      `UPDATE log SET set_aside = set_aside + ?, aside_objects = aside_objects + 1,
+         last_error_ms = iif(failures = 0, ?, last_error_ms), error_message = iif(failures = 0, ?, error_message) WHERE id = 1`,
+      records,
+      nowMs,
+      error,
     );
   }
 

@@ -23,5 +23,6 @@ export function entryOf(row: ObjectRow): ObjectEntry {
       row.replay === null || row.replay_of === null
         ? null
         : { id: row.replay, of: row.replay_of, destination: row.elsewhere },
+    sent_to: row.replay === null ? row.elsewhere : null,
   };
 }

@@ -2,6 +2,7 @@ import { eachNode, findSegment, type Log, segmentOf, segmentWith } from "./chain
 import type { DeliveryLog } from "./delivery-log.ts";
 import { KnownLog } from "./known-logs.ts";
 import { type Following, nodeOfNumber } from "./nodes.ts";
+import type { EventSpan } from "./objects.ts";
 import type { AsideObject, ObjectEntry } from "./types.ts";
 
 type Logs = DurableObjectNamespace<DeliveryLog>;
@@ -16,23 +17,26 @@ interface Page<E> {
  * number above `after`, by number, if the log has one shard. Numbers of different shards tell
  * nothing about time: there, `after` stands for the time at which that object was cut, and what was
  * cut at the same time goes by number. Clocks of shards may differ by a moment.
+ * @param span only those that have events of this time.
  */
 export async function chainObjects(
   logs: Logs,
   jobId: number,
   after: number,
   limit: number,
+  span?: EventSpan,
 ): Promise<Page<ObjectEntry>> {
   const known = new KnownLog();
-  const page = await paged(logs, jobId, limit, (log, _before, atMost) => log.objects(after, atMost), known);
+  const ask = (log: Log, _before: number, atMost: number) => log.objects(after, atMost, undefined, span);
+  const page = await paged(logs, jobId, limit, ask, known);
   if (known.splits.size === 0) return page;
   const from = await cursor(logs, jobId, after, 1, page.nodes);
   const counts = await Promise.all(
-    page.nodes.map((node) => segmentOf(logs, jobId, node).objects(from.number, 0, from.cutMs)),
+    page.nodes.map((node) => segmentOf(logs, jobId, node).objects(from.number, 0, from.cutMs, span)),
   );
   const nodes = page.nodes.filter((_, i) => (counts[i]?.total ?? 0) > 0);
   const entries = await byTime(nodes, from, limit, 1, async (node, { number, cutMs }, atMost) => {
-    return (await segmentOf(logs, jobId, node).objects(number, atMost, cutMs)).entries;
+    return (await segmentOf(logs, jobId, node).objects(number, atMost, cutMs, span)).entries;
   });
   return { entries, total: counts.reduce((sum, { total }) => sum + total, 0) };
 }
@@ -43,13 +47,14 @@ export async function chainObjectsBefore(
   jobId: number,
   before: number,
   limit: number,
+  span?: EventSpan,
 ): Promise<Page<ObjectEntry>> {
   const known = new KnownLog();
-  const answers = await eachNode(logs, jobId, (log) => log.objects(0, 0), known);
+  const answers = await eachNode(logs, jobId, (log) => log.objects(0, 0, undefined, span), known);
   const total = answers.reduce((sum, { answer }) => sum + answer.total, 0);
   const nodes = answers.filter(({ answer }) => answer.total > 0).map(({ node }) => node);
   const ask = async (node: number, { number, cutMs }: Cursor, atMost: number): Promise<ObjectEntry[]> =>
-    segmentOf(logs, jobId, node).objectsBefore(number, atMost, cutMs);
+    segmentOf(logs, jobId, node).objectsBefore(number, atMost, cutMs, span);
   if (known.splits.size > 0) {
     const from = await cursor(logs, jobId, before, -1, nodes);
     return { entries: await byTime(nodes, from, limit, -1, ask), total };

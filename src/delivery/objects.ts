@@ -3,11 +3,12 @@ import { templateOf } from "../job/config.ts";
 import { OBJECT_HISTORY_MS } from "../limits.ts";
 import { decoderOf } from "../object/encoders.ts";
 import { Chunks } from "./chunks.ts";
-import type { CutInto } from "./cut.ts";
+import { type CutInto, FAR_SQL } from "./cut.ts";
 import { countLines, divide, isDivisible, takeApart } from "./divide.ts";
+import { type Target, templateElsewhere } from "./elsewhere.ts";
 import type { LogState } from "./log-state.ts";
 import { unpark } from "./parking.ts";
-import { DOUBT, type ObjectRow } from "./rows.ts";
+import { DOUBT, FAR, type ObjectRow } from "./rows.ts";
 
 /**
  * After all that had failed was made due at once, it is not done again for this long, in ms: the
@@ -15,11 +16,11 @@ import { DOUBT, type ObjectRow } from "./rows.ts";
  */
 const RELIEVE_AGAIN_MS = 15 * 60_000;
 
-/** `far`: objects of days far from that of their intake, as cut.ts decides. */
-export type Lane = "near" | "far";
-
-/** Its column in the table. */
-const FAR = { near: 0, far: 1 } as const satisfies Record<Lane, number>;
+/**
+ * `far`: objects of days far from that of their intake, as cut.ts decides. `elsewhere`: those with
+ * a destination of their own.
+ */
+export type Lane = keyof typeof FAR;
 
 /** How long a store that claims to have another object under every key is left alone, in ms. */
 const RENUMBER_AGAIN_MS = 60_000;
@@ -79,8 +80,9 @@ export class Objects {
         ),
       ),
       first(
-        "SELECT number, next_attempt_ms FROM object INDEXED BY object_by_time WHERE state = 'waiting' AND attempts > 0 AND far <= ? ORDER BY next_attempt_ms LIMIT ?",
-        lanes.includes("far") ? FAR.far : FAR.near,
+        "SELECT number, next_attempt_ms FROM object INDEXED BY object_by_time WHERE state = 'waiting' AND attempts > 0 AND far BETWEEN ? AND ? ORDER BY next_attempt_ms LIMIT ?",
+        Math.min(...lanes.map((lane) => FAR[lane])),
+        Math.max(...lanes.map((lane) => FAR[lane])),
       ),
     );
   }
@@ -106,7 +108,7 @@ export class Objects {
    */
   markDelivered(object: ObjectRow, key: string, verified: boolean, nowMs: number): boolean {
     const changed = this.#sql.exec(
-      "UPDATE object SET state = 'delivered', key = ?, verified = ?, error = NULL, uploaded_ms = ?, attempts = attempts + 1 WHERE number = ? AND state = 'waiting'",
+      "UPDATE object SET state = 'delivered', key = ?, verified = ?, error = NULL, uploaded_ms = ?, attempts = attempts + 1, target = NULL WHERE number = ? AND state = 'waiting'",
       key,
       verified ? 1 : 0,
       nowMs,
@@ -114,6 +116,10 @@ export class Objects {
     );
     if (changed.rowsWritten === 0) return false;
     this.#chunks.drop(object.batch);
+    if (object.target !== null) {
+      this.#state.countDeliveredElsewhere(object.records, object.raw_bytes, object.bytes);
+      return true;
+    }
     const { failures, relieved_ms } = this.#state.requireRow();
     this.#state.countDelivered(object.records, object.raw_bytes, object.bytes);
     // The outage is over, and what waits for that is due. One object that fails alone is no outage;
@@ -155,20 +161,33 @@ export class Objects {
     return changed.rowsWritten > 0;
   }
 
+  /** What has been found out about where an object goes. */
+  setTarget({ number }: ObjectRow, target: Target): void {
+    this.#sql.exec(
+      "UPDATE object SET target = ? WHERE number = ? AND state = 'waiting'",
+      JSON.stringify(target),
+      number,
+    );
+  }
+
   /**
-   * The store refuses this object itself; its bytes stay here, and it holds up no other.
+   * The store refuses this object itself; its bytes stay here, and it holds up no other. If it was
+   * sent elsewhere, that ends.
    * @param mayBeThere as of {@link markFailed}. @returns false if it was not waiting.
    */
   markSetAside(object: ObjectRow, error: string, nowMs: number, mayBeThere = false): boolean {
     const changed = this.#sql.exec(
-      "UPDATE object SET state = 'set_aside', attempts = attempts + 1, doubtful = ?, error = ?, aside_ms = ? WHERE number = ? AND state = 'waiting'",
+      `UPDATE object SET state = 'set_aside', attempts = attempts + 1, doubtful = ?, error = ?, aside_ms = ?,
+         far = iif(target IS NULL, far, ${FAR_SQL}), elsewhere = iif(target IS NULL, elsewhere, NULL), target = NULL
+         WHERE number = ? AND state = 'waiting'`,
       doubtAfter(object, mayBeThere),
       error,
       nowMs,
       object.number,
     );
     if (changed.rowsWritten === 0) return false;
-    this.#state.countSetAside(object.records, error, nowMs);
+    if (object.target !== null) this.#state.countReturned(object.records, error, nowMs);
+    else this.#state.countSetAside(object.records, error, nowMs);
     return true;
   }
 
@@ -228,9 +247,9 @@ export class Objects {
       object.last_event_ms,
       decoderOf(object.name).suffix,
     );
-    const key = this.#state.keyOf(object, name);
+    const key = this.#state.keyOf(object, name, templateElsewhere(object));
     const changed = this.#sql.exec(
-      "UPDATE object SET number = ?, name = ?, key = ?, cut_ms = ?, doubtful = 0, attempts = attempts + 1, next_attempt_ms = ? WHERE number = ? AND state = 'waiting'",
+      `UPDATE object SET number = ?, name = ?, key = ?, cut_ms = ?, doubtful = iif(doubtful = ${DOUBT.partly}, doubtful, 0), attempts = attempts + 1, next_attempt_ms = ? WHERE number = ? AND state = 'waiting'`,
       number,
       name,
       key,
@@ -243,17 +262,19 @@ export class Objects {
 
   /**
    * The destination has changed: what is cut and not delivered goes to the new one, and the answers
-   * of the old one do not count.
+   * of the old one do not count. What goes elsewhere still does.
+   * @param isSame it has other secrets or parameters alone: what may be there, still may.
    */
-  readdress(): void {
+  readdress(isSame: boolean): void {
     const template = templateOf(this.#state.requireJob());
     const waiting = this.#sql.exec<Pick<ObjectRow, "number" | "day" | "part" | "name" | "first_event_ms">>(
-      "SELECT number, day, part, name, first_event_ms FROM object WHERE state = 'waiting'",
+      "SELECT number, day, part, name, first_event_ms FROM object WHERE state = 'waiting' AND target IS NULL",
     );
     for (const object of waiting.toArray()) {
       this.#sql.exec(
-        `UPDATE object SET key = ?, doubtful = iif(doubtful = ${DOUBT.partly}, doubtful, 0), attempts = 0, next_attempt_ms = 0 WHERE number = ?`,
+        `UPDATE object SET key = ?, doubtful = iif(? OR doubtful = ${DOUBT.partly}, doubtful, 0), attempts = 0, next_attempt_ms = 0 WHERE number = ?`,
         this.#state.keyOf(object, object.name, template),
+        isSame ? 1 : 0,
         object.number,
       );
     }
@@ -273,7 +294,7 @@ export class Objects {
       .filter(({ number }) => !underWay.has(number));
     for (const { number, batch } of waiting) {
       this.#chunks.drop(batch);
-      this.#sql.exec("UPDATE object SET state = 'discarded' WHERE number = ?", number);
+      this.#sql.exec("UPDATE object SET state = 'discarded', target = NULL WHERE number = ?", number);
     }
     return waiting.reduce((sum, { records }) => sum + records, 0);
   }
@@ -286,11 +307,14 @@ export class Objects {
     );
   }
 
-  /** How many objects have failed and wait for another try, up to `limit`. */
+  /**
+   * How many objects have failed at their job's destination and wait for another try, up to
+   * `limit`.
+   */
   countFailing(limit: number): number {
     const { n } = this.#sql
       .exec<{ n: number }>(
-        "SELECT count(*) AS n FROM (SELECT 1 FROM object INDEXED BY object_by_time WHERE state = 'waiting' AND attempts > 0 LIMIT ?)",
+        "SELECT count(*) AS n FROM (SELECT 1 FROM object INDEXED BY object_by_time WHERE state = 'waiting' AND attempts > 0 AND target IS NULL LIMIT ?)",
         limit,
       )
       .one();
@@ -302,42 +326,52 @@ export class Objects {
   }
 
   /** Objects with a number above `after`, in that order. @param cutMs as in {@link beyond}. */
-  list(after: number, limit: number, cutMs?: number): ObjectRow[] {
-    const { where, values, by } = beyond(">", after, cutMs);
+  list(after: number, limit: number, cutMs?: number, span?: EventSpan): ObjectRow[] {
+    const { where, values, by } = beyond(">", after, cutMs, span);
     return this.#sql
       .exec<ObjectRow>(`SELECT * FROM object WHERE ${where} ORDER BY ${by("ASC")} LIMIT ?`, ...values, limit)
       .toArray();
   }
 
   /** Objects with a number below `before`, the newest first. @param cutMs as in {@link beyond}. */
-  listBefore(before: number, limit: number, cutMs?: number): ObjectRow[] {
-    const { where, values, by } = beyond("<", before, cutMs);
+  listBefore(before: number, limit: number, cutMs?: number, span?: EventSpan): ObjectRow[] {
+    const { where, values, by } = beyond("<", before, cutMs, span);
     return this.#sql
       .exec<ObjectRow>(`SELECT * FROM object WHERE ${where} ORDER BY ${by("DESC")} LIMIT ?`, ...values, limit)
       .toArray();
   }
 
   /** How many objects have a number above `after`. @param cutMs as in {@link beyond}. */
-  count(after: number, cutMs?: number): number {
-    const { where, values } = beyond(">", after, cutMs);
+  count(after: number, cutMs?: number, span?: EventSpan): number {
+    const { where, values } = beyond(">", after, cutMs, span);
     return Number(this.#sql.exec(`SELECT count(*) AS n FROM object WHERE ${where}`, ...values).one().n);
   }
+}
+
+/** In ms since the epoch: events from the first, before the second. */
+export interface EventSpan {
+  sinceMs: number;
+  untilMs: number;
 }
 
 /**
  * Objects on one side of a number; or of a time at which objects are cut, in ms, and then of the
  * number. The order is the same.
+ * @param span only those that have events of this time.
  */
 function beyond(
   side: "<" | ">",
   number: number,
   cutMs?: number,
+  span?: EventSpan,
 ): { where: string; values: number[]; by: (order: "ASC" | "DESC") => string } {
+  const overlaps = span === undefined ? "" : " AND first_event_ms < ? AND last_event_ms >= ?";
+  const of = span === undefined ? [] : [span.untilMs, span.sinceMs];
   return cutMs === undefined
-    ? { where: `number ${side} ?`, values: [number], by: (order) => `number ${order}` }
+    ? { where: `number ${side} ?${overlaps}`, values: [number, ...of], by: (order) => `number ${order}` }
     : {
-        where: `cut_ms ${side} ? OR (cut_ms = ? AND number ${side} ?)`,
-        values: [cutMs, cutMs, number],
+        where: `(cut_ms ${side} ? OR (cut_ms = ? AND number ${side} ?))${overlaps}`,
+        values: [cutMs, cutMs, number, ...of],
         by: (order) => `cut_ms ${order}, number ${order}`,
       };
 }

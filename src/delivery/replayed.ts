@@ -59,9 +59,10 @@ export interface ReplayedObject extends ReplaySource {
 }
 
 /**
- * An event's range is closed at both ends; a span is open at its end. Copies are not copied again.
+ * An event's range is closed at both ends; a span is open at its end. Copies are not copied again,
+ * and what was sent elsewhere is not at the job's destination.
  */
-const MEANT = `state = 'delivered' AND replay IS NULL AND last_event_ms >= ? AND first_event_ms < ? AND uploaded_ms <= ?`;
+const MEANT = `state = 'delivered' AND replay IS NULL AND elsewhere IS NULL AND last_event_ms >= ? AND first_event_ms < ? AND uploaded_ms <= ?`;
 
 /**
  * The part of a log that replays read and write. Every method that changes anything belongs into a

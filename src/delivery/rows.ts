@@ -62,6 +62,9 @@ export const DOUBT = {
   partly: 3,
 } as const;
 
+/** Lanes of objects that wait: a column of their table. */
+export const FAR = { near: 0, far: 1, elsewhere: 2 } as const;
+
 export interface BatchRow {
   [column: string]: SqlStorageValue;
   day: number;
@@ -85,6 +88,8 @@ export interface ChunkRow {
   raw_bytes: number;
   crc: number;
   body: ArrayBuffer;
+  /** As of a fragment; null: unknown. */
+  words: ArrayBuffer | null;
 }
 
 export interface ObjectRow {
@@ -119,9 +124,16 @@ export interface ObjectRow {
   uploaded_ms: number | null;
   replay: string | null;
   replay_of: number | null;
+  /**
+   * Of a copy that a replay wrote: bucket and endpoint, if that is not its job's destination. Of
+   * any other: the masked destination that it was sent to instead of its job's.
+   */
   elsewhere: string | null;
   aside_ms: number | null;
+  /** Its lane: 0 near, 1 far, 2 elsewhere. */
   far: number;
+  /** JSON of Target: where it goes instead of its job's destination; null: nowhere else. */
+  target: string | null;
   /** JSON of Origin, of an object that another one was divided into. */
   origin: string | null;
 }

@@ -5,6 +5,9 @@ import type { Migration } from "../storage/migrate.ts";
 /** The step that brought parts of days. */
 export const PARTS_STEP = 13;
 
+/** The step that brought destinations of single objects. */
+export const TARGET_STEP = 15;
+
 /**
  * The schema of a delivery log; docs/storage.md says of each table what writes it, how long a row
  * lives, and what a crash leaves.
@@ -266,5 +269,21 @@ export const LOG_STEPS = [
     sql: `
       -- JSON of Origin: which records of which object its own were; NULL: they are its own.
       ALTER TABLE object ADD COLUMN origin TEXT;`,
+  },
+  {
+    id: 15,
+    floor: 9, // until the first object is sent elsewhere
+    why: "an object that was set aside may be sent to another destination than its job's",
+    sql: `
+      -- JSON of Target, while it waits: sealed. Its lane (far) is 2 then.
+      ALTER TABLE object ADD COLUMN target TEXT;`,
+  },
+  {
+    id: 16,
+    floor: 9, // as of step 15
+    why: "searches skip objects that cannot hold a match",
+    sql: `
+      -- Hashes of the words in it, 4 bytes each; NULL: unknown.
+      ALTER TABLE chunk ADD COLUMN words BLOB;`,
   },
 ] as const satisfies readonly Migration[];

@@ -15,3 +15,27 @@ export function streamed(bytes: number, pieces: Iterable<Uint8Array>): ReadableS
   write().catch((error: unknown) => writer.abort(error).catch(() => {}));
   return readable;
 }
+
+/** A body of unknown length, each piece of which is read when it is asked for. */
+export function piecewise(pieces: Iterable<Uint8Array>): ReadableStream<Uint8Array> {
+  const iterator = pieces[Symbol.iterator]();
+  return new ReadableStream({
+    type: "bytes",
+    pull(controller) {
+      for (;;) {
+        const next = iterator.next();
+        if (next.done) {
+          controller.close();
+          controller.byobRequest?.respond(0);
+          return;
+        }
+        if (next.value.length === 0) continue;
+        controller.enqueue(next.value);
+        return;
+      }
+    },
+    cancel() {
+      iterator.return?.();
+    },
+  });
+}

@@ -112,6 +112,11 @@ export interface ObjectEntry {
   error: string | null;
   /** Of an object that a replay wrote; null: the job's own. */
   replay: ReplayMark | null;
+  /**
+   * The masked destination that it is or was sent to instead of its job's; null: none. Nodes of
+   * earlier releases do not say.
+   */
+  sent_to?: string | null;
 }
 
 export interface ReplayMark {

@@ -27,7 +27,7 @@ const FAR_AT_ONCE = UPLOADS_AT_ONCE - 1;
 
 /**
  * Which objects of a log are uploaded when: some side by side while all is well, one at a time
- * after a failure, until one succeeds.
+ * after a failure, until one succeeds; and beside them, one at a time, those that go elsewhere.
  */
 export class Uploads {
   readonly #state: LogState;
@@ -40,6 +40,8 @@ export class Uploads {
   readonly #underWay = new Set<number>();
   /** Those of them that are of far-away days. */
   readonly #farUnderWay = new Set<number>();
+  /** The one of them that goes elsewhere: one at a time, beside the others. */
+  #elsewhere: number | null = null;
   /** When this instance last began an upload, in ms since the epoch. */
   #lastStartMs = 0;
   /** Uploads that this instance has begun. */
@@ -61,16 +63,42 @@ export class Uploads {
   ended(number: number): void {
     this.#underWay.delete(number);
     this.#farUnderWay.delete(number);
+    if (this.#elsewhere === number) this.#elsewhere = null;
   }
 
   /** When there is something to do, in ms since the epoch; Infinity: there is nothing. */
   nextMs(row: LogRow, nowMs: number): number {
-    const attempt = Math.max(this.#objects.nextAttemptMs(this.#underWay, this.#lanes()), this.#freeMs(row));
+    const own = Math.max(this.#objects.nextAttemptMs(this.#underWay, this.#lanes()), this.#freeMs(row));
+    // What the job's own destination fails on does not hold it up.
+    const elsewhere =
+      this.#elsewhere === null ? this.#objects.nextAttemptMs(this.#underWay, ["elsewhere"]) : Number.POSITIVE_INFINITY;
+    const attempt = Math.min(own, elsewhere);
     return this.#underWay.size > 0 ? Math.min(attempt, nowMs + LOOK_AGAIN_MS) : attempt;
   }
 
   /** Uploads every object that is due. */
   async run(): Promise<void> {
+    await Promise.all([this.#runOwn(), this.#runElsewhere()]);
+  }
+
+  async #runElsewhere(): Promise<void> {
+    const tried = new Set<number>();
+    while (this.#elsewhere === null && this.#state.row() !== null) {
+      const due = this.#objects.due(platform.now(), tried.size + 1, "elsewhere");
+      const object = due.find(({ number }) => !tried.has(number));
+      if (object === undefined) return;
+      tried.add(object.number);
+      this.#elsewhere = object.number;
+      this.#underWay.add(object.number);
+      try {
+        await this.#attempt(object);
+      } finally {
+        this.ended(object.number);
+      }
+    }
+  }
+
+  async #runOwn(): Promise<void> {
     const tried = new Set<number>();
     const work = async (): Promise<void> => {
       for (;;) {
@@ -103,10 +131,11 @@ export class Uploads {
    * way ends.
    */
   #freeMs(row: Pick<LogRow, "failures" | "resume_ms">): number {
-    if (this.#underWay.size >= UPLOADS_AT_ONCE) return Number.POSITIVE_INFINITY;
+    const own = this.#underWay.size - (this.#elsewhere === null ? 0 : 1);
+    if (own >= UPLOADS_AT_ONCE) return Number.POSITIVE_INFINITY;
     if (row.failures === 0) return 0;
     // After a failure one at a time; one that hangs does not hold up the others for long.
-    return Math.max(row.resume_ms, this.#underWay.size > 0 ? this.#lastStartMs + PROBE_PATIENCE_MS : 0);
+    return Math.max(row.resume_ms, own > 0 ? this.#lastStartMs + PROBE_PATIENCE_MS : 0);
   }
 
   #claim(tried: ReadonlySet<number>): ObjectRow | null {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { DestinationContext, Parsed } from "./destination.ts";
+import type { DestinationContext, Parsed, Place } from "./destination.ts";
 
 /** An access key, as S3's dialects and HMAC keys of Google have it. */
 export interface AccessKey {
@@ -18,11 +18,11 @@ const EnvCredentials = z.object({
 
 /**
  * The key of a string: both of its parts, or a secret of the deployment that has them.
- * @param endpoint that it is for.
+ * @param place that it is for.
  */
 export function readKeys(
   parameters: ReadonlyMap<string, string>,
-  endpoint: URL,
+  { endpoint }: Place,
   context: DestinationContext,
 ): Parsed<AccessKey> {
   const reference = parameters.get("credentials");

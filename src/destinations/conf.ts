@@ -1,6 +1,6 @@
 import { utf8Length } from "../bytes.ts";
 import { isLocalHost, isPublicHost } from "../hosts.ts";
-import type { ConfParts, Parsed, Terms } from "./destination.ts";
+import type { ConfParts, DestinationContext, DestinationKind, Parsed, Place, Terms } from "./destination.ts";
 import { folderOf, LONGEST_FILL } from "./keys.ts";
 
 /** What kinds of destination share in reading their strings. */
@@ -13,6 +13,35 @@ export const STORE_TERMS: Terms = {
   limits: null,
   isReadable: true,
 };
+
+/** By name, percent-decoded. */
+export type Parameters = ReadonlyMap<string, string>;
+
+export interface PlaceRead<P extends Place = Place> {
+  readonly place: P;
+  /** Credentials are among them. */
+  readonly parameters: Parameters;
+}
+
+/** The two readings of a kind whose parameters are its credentials. */
+export function readings<P extends Place>(
+  readPlace: (parts: ConfParts, context: DestinationContext) => Parsed<PlaceRead<P>>,
+  readCredentials: (parameters: Parameters, place: P, context: DestinationContext) => Parsed<unknown>,
+): Pick<DestinationKind, "place" | "destination"> {
+  return {
+    place: (parts, context) => {
+      const read = readPlace(parts, context);
+      return read.ok ? { ok: true, value: read.value.place } : read;
+    },
+    destination: (parts, context) => {
+      const read = readPlace(parts, context);
+      if (!read.ok) return read;
+      const { place, parameters } = read.value;
+      const credentials = readCredentials(parameters, place, context);
+      return credentials.ok ? { ok: true, value: { ...place, credentials: credentials.value } } : credentials;
+    },
+  };
+}
 
 const SHAPE = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)(?:\/([^?]*))?(?:\?(.*))?$/is;
 
@@ -83,20 +112,34 @@ export function parsePath(raw: string): Parsed<string> {
   return { ok: true, value: path };
 }
 
-/** The parameters of a query, percent-decoded; a `+` stays a `+`. */
-export function parseParameters(query: string, known: readonly string[]): Parsed<Map<string, string>> {
+export interface Pair {
+  /** As it is written. */
+  readonly text: string;
+  readonly name: string;
+  readonly value: string;
+}
+
+/** The parameters of a query in their order, percent-decoded; a `+` stays a `+`. */
+export function parsePairs(query: string): Parsed<Pair[]> {
+  const pairs = query.split("&").filter((text) => text !== "");
+  try {
+    return {
+      ok: true,
+      value: pairs.map((text) => {
+        const [name = "", ...rest] = text.split("=");
+        return { text, name: decodeURIComponent(name), value: decodeURIComponent(rest.join("=")) };
+      }),
+    };
+  } catch {
+    return { ok: false, why: "a parameter is not correctly percent-encoded" };
+  }
+}
+
+export function parseParameters(query: string, known: readonly string[]): Parsed<Parameters> {
+  const pairs = parsePairs(query);
+  if (!pairs.ok) return pairs;
   const parameters = new Map<string, string>();
-  for (const pair of query.split("&")) {
-    if (pair === "") continue;
-    const at = pair.indexOf("=");
-    let name: string;
-    let value: string;
-    try {
-      name = decodeURIComponent(at === -1 ? pair : pair.slice(0, at));
-      value = at === -1 ? "" : decodeURIComponent(pair.slice(at + 1));
-    } catch {
-      return { ok: false, why: "a parameter is not correctly percent-encoded" };
-    }
+  for (const { name, value } of pairs.value) {
     // An unknown name may be a secret in the wrong place (a key with an unescaped `&`): it is not
     // repeated.
     if (!known.includes(name))

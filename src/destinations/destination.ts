@@ -29,6 +29,11 @@ export interface DestinationKind {
   plan?(parts: ConfParts, context: DestinationContext, object: PlannedObject, nowMs: number): Plan | null;
   /** What a user should know of a destination that works: what its credentials do not allow. */
   remark?(destination: Destination): string | null;
+  /**
+   * When its credentials end, in ms since the epoch; null: it is not known, or never. Absent: its
+   * credentials never say.
+   */
+  expiresMs?(destination: Destination): number | null;
   /** What holds of a place, whatever is shipped there. */
   terms(place: Place): Terms;
   /**
@@ -194,6 +199,11 @@ export interface OpenDestination {
    * words; null: it is written.
    */
   probe(): Promise<string | null>;
+  /**
+   * Asks what a user should know of a destination that was probed, and its string does not say;
+   * null: nothing. Absent: there is nothing to ask.
+   */
+  remark?(): Promise<string | null>;
   /**
    * Writes the token of an ownership challenge, and nothing else, under a key. @returns as
    * {@link probe}.

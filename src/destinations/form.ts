@@ -20,6 +20,8 @@ export interface DestinationForm {
   readonly start: string;
   readonly parts: readonly FormPart[];
   readonly terms: Terms;
+  /** Its test is a request without a record. */
+  readonly testLeavesNothing?: true;
   /** Whether a string of this scheme is one of its own. */
   owns(parts: ConfParts): boolean;
   /** The values to try next, as an answer to a test suggests. null: it suggests none. */
@@ -44,6 +46,8 @@ export interface FormField {
    * Lines of text; whether something holds (`true`, or ""); the path of objects, with placeholders.
    */
   readonly kind?: "lines" | "check" | "path";
+  /** Rarely needed: folded away while it is empty. */
+  readonly isFurther?: true;
   /** What may be chosen; absent: any text. */
   readonly choices?: readonly { value: string; label: string }[];
   /** What to say where it is empty; absent: it may be. */

@@ -152,8 +152,10 @@ function encoded3986(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-/** Fills examples: an event of the script `shop`. */
-export const EXAMPLE_FILL: Fill = fillOf(20_777, Date.UTC(2026, 10, 20, 14, 16, 19), "/shop");
+/** Fills examples: an event of the script `shop` at this time. */
+export function exampleFill(nowMs: number): Fill {
+  return fillOf(Math.floor(nowMs / (24 * HOUR_MS)), nowMs, "/shop");
+}
 
 /** What people write for a placeholder, without case and punctuation. */
 const MISSPELT: Readonly<Record<string, Placeholder>> = {
@@ -207,6 +209,11 @@ export function leadsTo(template: string, fill: Fill, folder: string): boolean {
 export function keyBelow(template: Template | string, fill: Fill, name: string): string {
   const folder = folderOf(template, fill);
   return folder === "" ? name : `${folder}/${name}`;
+}
+
+/** Key of the small object that shows a destination to be writable. */
+export function probeKey(path: string): string {
+  return keyBelow(path, PROBE_DAY, "test.txt.gz");
 }
 
 /**

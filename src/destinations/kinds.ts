@@ -68,6 +68,11 @@ export function remarkOn(destination: Destination): string | null {
   return kindOf(destination).remark?.(destination) ?? null;
 }
 
+/** When its credentials end, in ms since the epoch; null: it is not known, or never. */
+export function expiryOf(destination: Destination): number | null {
+  return kindOf(destination).expiresMs?.(destination) ?? null;
+}
+
 function kindOf({ scheme }: Pick<Place, "scheme">): DestinationKind {
   const kind = KINDS.find(({ schemes }) => schemes.includes(scheme));
   if (kind === undefined) throw new Error("a destination of no kind");

@@ -27,6 +27,8 @@ export function unmaskText(sent: string, stored: string, of: SecretParts & { sto
   });
   const { path, code, query } = sections(sent, of.hasCode);
   const isSamePath = code === MASK && path === known.path;
+  // With another code it is another address.
+  if (!isSamePath && code !== known.code) return sent;
   return path + (isSamePath ? known.code : code) + mapMasked(query, (name, value) => secrets.get(name) ?? value);
 }
 

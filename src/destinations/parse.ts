@@ -85,15 +85,33 @@ export function isMasked(conf: string): boolean {
 }
 
 function secretsIn(conf: string): SecretParts {
-  const scheme = conf.slice(0, Math.max(0, conf.indexOf("://")));
+  // Of one that is refused for its capitals, too.
+  const scheme = conf.slice(0, Math.max(0, conf.indexOf("://"))).toLowerCase();
   return { isSecret, hasCode: KINDS.some(({ schemes, hasSecretPath }) => hasSecretPath && schemes.includes(scheme)) };
 }
 
-/** Whether the secrets of one may be kept for the other: they are never sent anywhere else. */
+/**
+ * Whether the secrets of one may be kept for the other: they are never sent to another address.
+ * Parameters of a receiver are none of it.
+ */
 export function sameStore(a: Place, b: Place): boolean {
   return (
-    a.scheme === b.scheme && a.endpoint.href === b.endpoint.href && a.accountId === b.accountId && a.bucket === b.bucket
+    a.scheme === b.scheme &&
+    a.endpoint.origin === b.endpoint.origin &&
+    a.endpoint.pathname === b.endpoint.pathname &&
+    a.accountId === b.accountId &&
+    a.bucket === b.bucket
   );
+}
+
+/**
+ * Whether what one of them has, the other has as well: they differ in secrets and parameters at
+ * most.
+ */
+export function sameHolder(a: Place, b: Place): boolean {
+  const holder = ({ scheme, endpoint: { origin, host, pathname }, accountId, bucket, path }: Place): string =>
+    JSON.stringify([scheme, origin, host, pathname, accountId, bucket, path]);
+  return holder(a) === holder(b);
 }
 
 /**
@@ -101,7 +119,7 @@ export function sameStore(a: Place, b: Place): boolean {
  * and to the account.
  */
 export function samePlace(a: Place, b: Place): boolean {
-  return sameStore(a, b) && a.path === b.path;
+  return sameStore(a, b) && a.endpoint.href === b.endpoint.href && a.path === b.path;
 }
 
 /** Whether objects of both go to one folder, by whichever parameters the two name it. */

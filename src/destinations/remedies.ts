@@ -19,19 +19,19 @@ export function answerIn(message: string | null): ToldAnswer | null {
 }
 
 const RIGHTS =
-  "The key may not write there, or its secret is wrong: some stores answer both alike. Allow it to put objects into this bucket and path, or enter key and secret again.";
+  "The key may not write there, or its secret is wrong: some stores answer both alike. Allow it to write to this bucket and path, or this address; or enter the secret again.";
 const KEY_ID =
   "The store does not know this access key ID. Check that it is complete, active, and of this store and account.";
 const TEMPORARY =
   "The key is a temporary one or has expired. Use a permanent access key: a session token cannot be given.";
 const ELSEWHERE =
-  "The bucket is in another region or behind another endpoint. Find both at the store; redirects are not followed.";
+  "The destination is in another region or behind another endpoint. Find both there; redirects are not followed.";
 const REGION = "The region is not the one of the bucket.";
 const REGION_NAME =
   "The store knows no region of this name. Use the one that it shows for the bucket, in its own spelling; many stores take auto or us-east-1.";
 const NO_BUCKET = "There is no bucket of this name. Create it, or check its name, the account and the endpoint.";
 const NO_STORE =
-  "No S3 interface answers at this endpoint. Use the store's S3 endpoint, not a public address of the bucket, a console or a proxy.";
+  "No S3 interface, nor a receiver of logs, answers at this address. Use the endpoint itself, not a public address of the bucket, a console or a proxy.";
 const SETTING =
   "The store refuses a setting of the request. If the destination has sse, leave it out: not every store encrypts on request. Otherwise check its region and endpoint.";
 const KMS = "The key with which the bucket encrypts cannot be used. Enable it, and allow this access key to use it.";
@@ -40,9 +40,9 @@ const SKEWED =
 const QUOTA = "The bucket's quota is used up. Raise it, or delete old objects.";
 const FULL = "The store's disks are full. Add space, or delete old objects.";
 const UNPAID =
-  "The store has closed the account or the bucket, often for an unpaid bill or a used-up plan. Settle that with it.";
+  "The destination has closed the account or the bucket, often for an unpaid bill or a used-up plan. Settle that with it.";
 const TOO_LARGE =
-  "Objects are larger than the store or a proxy before it takes. Lower max_upload_bytes, or raise their limit.";
+  "Objects are larger than the destination or a proxy before it takes. Lower max_upload_bytes, or raise their limit.";
 const LONG_KEY = "The store refuses the key of the object. Choose a shorter path, of plain characters.";
 const CHANGED = "What arrives is not what was sent. Check for a proxy before the store that changes bodies or headers.";
 const LOCKED =
@@ -53,8 +53,8 @@ const PAYER = "The bucket wants its requester to pay, for which a key has no pro
 const UNENTITLED = "The account has no R2. Subscribe to it, or bind a bucket of one that has.";
 const METADATA = "The store refuses what is stored beside the object. Check for a proxy before it.";
 const BUSY =
-  "The store is not available now: it is busy, or limits requests. Test again in a minute; uploads are retried.";
-const FAULTY = "The store is not available: it fails. Look at its own status; uploads are retried.";
+  "The destination is not available now: it is busy, or limits requests. Test again in a minute; uploads are retried.";
+const FAULTY = "The destination is not available: it fails. Look at its own status; uploads are retried.";
 const DOWN =
   "Nothing answers at this endpoint. Check its host name and port, and that it is reachable from the internet.";
 const UNTRUSTED =
@@ -274,10 +274,10 @@ const OF_CODE: Readonly<Record<string, string>> = { ...BY_CODE, ...BY_AZURE_CODE
 /** The same by status, where there is no code or none that says more. */
 const BY_STATUS: Readonly<Record<number, string>> = {
   260: BLOCKED,
-  401: "The store does not know the key, or its secret is wrong. Enter both again.",
+  401: "The destination does not know the key, or its secret is wrong. Enter it again.",
   402: UNPAID,
   403: RIGHTS,
-  404: "The store does not find what is asked for. Check bucket, account and endpoint.",
+  404: "The destination does not find what is asked for. Check bucket, account and endpoint, or host and path.",
   405: NO_STORE,
   407: "A proxy before the store wants credentials of its own. Use an endpoint without it.",
   411: CHANGED,
@@ -325,10 +325,7 @@ const BY_WORDS: readonly (readonly [RegExp, string])[] = [
   ],
   [/not http\b/, "The endpoint speaks https. Write it with https://."],
   [/connection failed/, DOWN],
-  [
-    /no answer in time/,
-    "No answer in time. Check the endpoint's host name and port, and that the store is not overloaded.",
-  ],
+  [/no answer in time/, "No answer in time. Check the endpoint's host name and port, and that it is not overloaded."],
 ];
 
 /**
@@ -368,5 +365,5 @@ function byClass(status: number): string {
   if (status >= 500) return FAULTY;
   return status >= 300 && status < 400
     ? ELSEWHERE
-    : "The store refuses the request. Check bucket, region and endpoint.";
+    : "The destination refuses the request. Check bucket, region and endpoint, or host and path.";
 }

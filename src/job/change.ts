@@ -43,8 +43,8 @@ export function updated(
   nowMs: number,
 ): JobConfig {
   const outputChanged = JSON.stringify(before.output) !== JSON.stringify(draft.meaning.output);
-  // Its floor is that of the settings that it has now.
-  const { floor: earlier = 1, ...rest } = before;
+  // Both follow from the settings that it has now.
+  const { floor: earlier = 1, sketches: _, ...rest } = before;
   return {
     ...rest,
     ...draft.meaning,

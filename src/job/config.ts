@@ -46,6 +46,11 @@ export interface JobConfig {
    * An hourly synthetic event is written and read back. Absent in older stored configurations: off.
    */
   canary?: boolean;
+  /**
+   * false: objects have no sketches, by the owner's wish or as nothing can be read back. Absent:
+   * they have, where the format is one that searches read.
+   */
+  sketches?: boolean;
   /** Path below the bucket, with its placeholders: naming keys needs no decryption. */
   path: string;
   deletedMs: number | null;

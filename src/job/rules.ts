@@ -17,6 +17,8 @@ export interface JobMeaning {
   limits: UploadLimits;
   canary: boolean;
   /** As in {@link JobConfig}. */
+  sketches?: boolean;
+  /** As in {@link JobConfig}. */
   floor?: number;
 }
 
@@ -41,7 +43,8 @@ export function readJob(body: JobBody, extra: readonly ExtraField[] = []): Read<
   };
   // Releases before extra fields would ship others, or drop what they cannot judge.
   const floor = extraFieldsOf(shipping.value).length === 0 ? {} : { floor: EXTRA_FIELDS_FORMAT };
-  return { ok: true, value: { ...shipping.value, limits, canary: body.canary === true, ...floor } };
+  const sketches = body.sketches === false ? { sketches: false } : {};
+  return { ok: true, value: { ...shipping.value, limits, canary: body.canary === true, ...sketches, ...floor } };
 }
 
 /** The option that says each part of a format. */
@@ -59,14 +62,15 @@ const OPTION_OF: { readonly [name in keyof OutputFormat]: string } = {
 };
 
 /**
- * What of a job its destination does not take, each with its place in the body; and its limits, so
- * that one write holds what is cut.
+ * What of a job its destination does not take, each with its place in the body; and what of its
+ * meaning follows from it: its limits, so that one write holds what is cut, and that nothing is
+ * searched which cannot be read back.
  */
 export function fitDestination(
   { output, limits, canary }: Pick<JobMeaning, "output" | "limits" | "canary">,
-  body: { output_options?: JobBody["output_options"] | undefined },
+  body: { output_options?: JobBody["output_options"] | undefined; sketches?: JobBody["sketches"] },
   { plainRecords, fields, limits: most, isReadable }: Terms,
-): { faults: Fault[]; limits: UploadLimits } {
+): { faults: Fault[]; limits: UploadLimits; sketches?: boolean } {
   const at = (name: keyof OutputFormat): string =>
     body.output_options == null ? "/logpull_options" : `/output_options/${OPTION_OF[name]}`;
   const faults: Fault[] = (plainRecords ? unplain(output) : []).map((name) => ({
@@ -80,14 +84,13 @@ export function fitDestination(
   }
   if (canary && !isReadable)
     faults.push({ pointer: "/canary", message: "canary: this destination cannot be read back" });
-  if (most === null) return { faults, limits };
+  if (body.sketches === true && !isReadable)
+    faults.push({ pointer: "/sketches", message: "sketches: this destination cannot be read back, nor searched" });
+  const { records, bytes } = most ?? limits;
   return {
     faults,
-    limits: {
-      ...limits,
-      records: Math.min(limits.records, most.records),
-      bytes: Math.min(limits.bytes, most.bytes),
-    },
+    limits: { ...limits, records: Math.min(limits.records, records), bytes: Math.min(limits.bytes, bytes) },
+    ...(!isReadable && { sketches: false }),
   };
 }
 

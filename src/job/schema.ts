@@ -115,6 +115,12 @@ export const JOB_FIELDS = {
     .describe(
       "Writes a synthetic event to the destination every hour, as an object of its own that no count includes, and reads it back; `false` by default.",
     ),
+  sketches: z
+    .boolean()
+    .nullable()
+    .describe(
+      "Keeps a sketch of each object, so that searches read only those that may hold a match; `true` by default. docs/search.md says what it costs.",
+    ),
 };
 
 /** The same, each of which may be left out. */
@@ -151,7 +157,7 @@ export const CreateJob = tolerant({
 export const UpdateJob = tolerant({
   ...OPTIONAL.shape,
   destination_conf: DestinationConf.optional().describe(
-    "As on creation. `****` in place of a secret keeps the stored one, for the same scheme, endpoint, account and bucket.",
+    "As on creation. `****` in place of a secret keeps the stored one, for the same scheme, endpoint, account and bucket; of a receiver, for the same host and path.",
   ),
   dataset: z.string().nullish().describe("It may be named by either of its names."),
   kind: z.string().nullish().describe("It may be named with the value that it has."),

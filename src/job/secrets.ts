@@ -67,9 +67,19 @@ export function replayPurpose(accountId: string): string {
   return `destination_conf of a replay of account ${accountId}`;
 }
 
+/** The purpose of the sealed destination of objects of a job that are sent elsewhere. */
+export function elsewherePurpose(accountId: string, job: number): string {
+  return `destination_conf of set-aside objects of job ${job} of account ${accountId}`;
+}
+
 /** The purpose of a destination that its owner enters for a replay, between two forms. */
 export function enteredPurpose(accountId: string, owner: string, job: number): string {
   return `destination entered by ${owner} for a replay of job ${job} of account ${accountId}`;
+}
+
+/** The same for an object that was set aside. @param id of the entry. */
+export function enteredAsidePurpose(accountId: string, owner: string, id: string): string {
+  return `destination entered by ${owner} for ${id} of account ${accountId}`;
 }
 
 /**

@@ -50,6 +50,7 @@ const Job: z.ZodType<JobConfig> = z.looseObject({
   destination: z.string(),
   // Missing in older stored configurations.
   canary: z.boolean().exactOptional(),
+  sketches: z.boolean().exactOptional(),
   path: z.string(),
   deletedMs: z.int().min(0).nullable(),
   discard: z.boolean(),

@@ -140,7 +140,7 @@ export class Live extends DurableObject<Env> {
     const watcher = this.#watcherOf(socket);
     switch (said.type) {
       case "filter":
-        send(socket, filterMessage(watcher.want(said.filter, said.script, readExtraFields(this.env) ?? [])));
+        send(socket, filterMessage(watcher.want(said, readExtraFields(this.env) ?? [])));
         break;
       case "pause":
         watcher.pause();

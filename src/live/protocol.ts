@@ -39,15 +39,15 @@ export interface Counts {
 }
 
 const ClientMessage = z.discriminatedUnion("type", [
-  z.strictObject({ type: z.literal("filter"), filter: z.string(), script: z.string() }),
+  z.strictObject({ type: z.literal("filter"), filter: z.string(), script: z.string(), text: z.string().default("") }),
   z.strictObject({ type: z.literal("pause") }),
   z.strictObject({ type: z.literal("resume") }),
   z.strictObject({ type: z.literal("drawn"), number: z.int().min(1) }),
 ]);
 
 /**
- * A message of a viewer. `filter`: sets the filter and the function, "" for any. `drawn`: all
- * messages up to this number are on the screen.
+ * A message of a viewer. `filter`: sets the filter, the function and the text, "" for any. `drawn`:
+ * all messages up to this number are on the screen, or kept for it.
  */
 export type ClientMessage = z.infer<typeof ClientMessage>;
 

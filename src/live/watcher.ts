@@ -4,12 +4,15 @@ import { parseFilter } from "../filter/parse.ts";
 import {
   FILTER_MAX_BYTES,
   LIVE_SCRIPT_MAX_BYTES,
+  LIVE_TEXT_MAX_BYTES,
   LIVE_WINDOW_MESSAGES,
   LIVE_WINDOW_RECORDS,
   LIVE_WINDOW_UNITS,
 } from "../limits.ts";
 import { EXTRA_FIELDS, type ExtraField } from "../record/fields.ts";
 import type { RecordLine } from "../record/line.ts";
+import { type CompiledQuery, compileQuery } from "../search/query.ts";
+import { fold } from "../sketch/words.ts";
 import { type Counts, recordJson, recordsMessage } from "./protocol.ts";
 
 /** A viewer's state, which survives hibernation: at most 16 kB as the platform serializes it. */
@@ -22,6 +25,8 @@ export interface WatcherState {
   filter: Uint8Array;
   /** Name of the function, in UTF-8; empty: any. */
   script: Uint8Array;
+  /** A part of any string of a record, in UTF-8; empty: any record. */
+  text: Uint8Array;
   isPaused: boolean;
   counts: Counts;
   /** Number of the last message with records. */
@@ -30,6 +35,16 @@ export interface WatcherState {
   underWay: (readonly [records: number, units: number])[];
   /** The counts have changed since they were last sent. */
   isBehind: boolean;
+}
+
+/** Which records a viewer wants; "" for any. */
+export interface Wants {
+  /** As of a job. */
+  filter: string;
+  /** Name of the function. */
+  script: string;
+  /** A part of any string of the record, whatever its case. */
+  text: string;
 }
 
 const decoder = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
@@ -42,12 +57,14 @@ export class Watcher {
   readonly #state: WatcherState;
   #wants: RecordPredicate | null;
   #script: string;
+  #text: CompiledQuery | null;
 
   private constructor(state: WatcherState) {
     this.#state = state;
     this.#script = decoder.decode(state.script);
     const parsed = parseFilter(decoder.decode(state.filter), EXTRA_FIELDS);
     this.#wants = parsed.ok && parsed.filter !== null ? compileFilter(parsed.filter) : null;
+    this.#text = textQuery(decoder.decode(state.text));
   }
 
   /** @param holder as {@link Watcher.holder}. */
@@ -57,6 +74,7 @@ export class Watcher {
       holder,
       filter: new Uint8Array(),
       script: new Uint8Array(),
+      text: new Uint8Array(),
       isPaused: false,
       counts: { seen: 0, shown: 0, filtered: 0, dropped: 0, paused: 0 },
       sent: 0,
@@ -139,22 +157,25 @@ export class Watcher {
 
   /**
    * Sets the filter.
-   * @param script name of the function; "": any.
    * @param extra fields that are on.
    * @returns faults; if there are any, nothing changes.
    */
-  want(filter: string, script: string, extra: readonly ExtraField[] = []): readonly string[] {
-    const [bytes, name] = [encodeUtf8(filter), encodeUtf8(script)];
+  want({ filter, script, text }: Wants, extra: readonly ExtraField[] = []): readonly string[] {
+    const [bytes, name, part] = [encodeUtf8(filter), encodeUtf8(script), encodeUtf8(text)];
     if (bytes.length > FILTER_MAX_BYTES)
       return [`the filter has ${bytes.length} bytes; at most ${FILTER_MAX_BYTES} are possible`];
     if (name.length > LIVE_SCRIPT_MAX_BYTES) return ["the function's name is too long to be one"];
+    if (part.length > LIVE_TEXT_MAX_BYTES)
+      return [`the text has ${part.length} bytes; at most ${LIVE_TEXT_MAX_BYTES} are possible`];
     const parsed = parseFilter(filter, extra);
     if (!parsed.ok) return parsed.faults;
     this.#wants = parsed.filter === null ? null : compileFilter(parsed.filter);
     // As in records, which have no lone surrogates.
     this.#script = script.toWellFormed();
+    this.#text = textQuery(text.toWellFormed());
     this.#state.filter = bytes;
     this.#state.script = name;
+    this.#state.text = part;
     return [];
   }
 
@@ -175,6 +196,7 @@ export class Watcher {
     try {
       if (this.#script !== "" && record.ScriptName !== this.#script) return "unwanted";
       if (this.#wants !== null && !this.#wants(record)) return "unwanted";
+      if (this.#text !== null && !holds(this.#text, record.line)) return "unwanted";
       return recordJson(record);
     } catch {
       return null;
@@ -187,6 +209,17 @@ export class Watcher {
     this.#state.isBehind = false;
     return recordsMessage(this.#state.sent, this.#state.counts, texts);
   }
+}
+
+/** null: any record has it. */
+function textQuery(text: string): CompiledQuery | null {
+  if (text === "") return null;
+  return compileQuery({ filter: null, text, rayId: "", sinceMs: 0, untilMs: Number.POSITIVE_INFINITY });
+}
+
+/** Most lines need not be parsed. @throws SyntaxError if the line is no JSON. */
+function holds({ foldedPart, matches }: CompiledQuery, line: string): boolean {
+  return fold(line).includes(foldedPart) && matches(JSON.parse(line));
 }
 
 function sumOf(underWay: WatcherState["underWay"], place: 0 | 1): number {

@@ -5,6 +5,7 @@ import { type JobConfig, templateOf } from "../job/config.ts";
 import { APPEND_MAX_WRITTEN_UNITS } from "../limits.ts";
 import { idOf, type Part } from "../queue/message.ts";
 import { EXTRA_FIELDS, type ExtraValues, type TraceRecord } from "../record/fields.ts";
+import { seedOf } from "../sketch/words.ts";
 import type { Append, AppendedMessage } from "./append.ts";
 import type { Encoder } from "./encoder.ts";
 import { encoderOf } from "./encoders.ts";
@@ -100,7 +101,7 @@ export function appendsOf<O extends Offered>(job: JobConfig, offered: readonly O
  * @throws if the job's filter cannot be read.
  */
 export function buildAppend(
-  job: ShippingRules & Pick<JobConfig, "version" | "path" | "floor">,
+  job: ShippingRules & Pick<JobConfig, "version" | "path" | "floor" | "sketches">,
   offered: readonly Offered[],
   without: ReadonlySet<string>,
   queueDoneMs: number,
@@ -109,6 +110,7 @@ export function buildAppend(
   const template = templateOf(job);
   const gatherer = encoder.gather(
     hasParts(template) ? (record) => partOf(template, record.EventTimestampMs, () => record.ScriptName) : undefined,
+    job.sketches === false ? undefined : seedOf(job.id),
   );
   const messages: AppendedMessage[] = [];
   for (const { message, records, ascii } of offered) {

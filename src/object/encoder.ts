@@ -46,8 +46,12 @@ export interface Encoder {
    * of its canonical line.
    */
   unitsAtMost(lineUnits: number): number;
-  /** @param partOf of which part of its day a record is; absent: a day has one. */
-  gather(partOf?: (record: RecordLine) => string): Gatherer;
+  /**
+   * @param partOf of which part of its day a record is; absent: a day has one.
+   * @param wordSeed of the hashes of words, as words.ts has it; absent, or of a format that no
+   *   search reads: there are none.
+   */
+  gather(partOf?: (record: RecordLine) => string, wordSeed?: number): Gatherer;
   /**
    * Finishes what waited raw, neighbours together. In a buffer of its own: a view would carry all
    * of another through a durable object call.
@@ -109,4 +113,9 @@ export interface Fragment extends Content {
   lastEventMs: number;
   oldestTakenMs: number;
   body: Uint8Array;
+  /**
+   * Hashes of the words of its records, in any order, for the sketch of its object; absent: none
+   * are wanted, or there are too many.
+   */
+  words?: Uint32Array<ArrayBuffer>;
 }

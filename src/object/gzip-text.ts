@@ -1,6 +1,6 @@
 import { gunzipSync } from "node:zlib";
 import { concat, encodeUtf8, isAscii, toHex, utf8Length } from "../bytes.ts";
-import { batchTexts, contentType, type OutputFormat, recordLayout } from "../output/format.ts";
+import { batchTexts, contentType, type OutputFormat, recordLayout, unplain } from "../output/format.ts";
 import { type RecordRenderer, recordRenderer } from "../output/render.ts";
 import type { RecordLine } from "../record/line.ts";
 import { utcDay } from "../record/record.ts";
@@ -74,8 +74,9 @@ class GzipText implements Encoder {
     return this.#added.units + this.#added.repeats * lineUnits;
   }
 
-  gather(partOf?: (record: RecordLine) => string): Gatherer {
-    const builder = new FragmentBuilder(this.#texts.delimiter);
+  gather(partOf?: (record: RecordLine) => string, wordSeed?: number): Gatherer {
+    const isSearched = wordSeed !== undefined && unplain(this.#output).length === 0;
+    const builder = new FragmentBuilder(this.#texts.delimiter, isSearched ? wordSeed : null);
     const render = this.#render;
     const { isAscii: lengthIsBytes, hasSource } = this.#added;
     return {

@@ -138,7 +138,7 @@ export interface LinesAsked {
  * What is in an object before compression. @throws ReadFault where it cannot be decoded, or becomes
  * longer than was delivered.
  */
-async function* plain(pieces: Pieces, { key, rawBytes }: Known): Pieces {
+export async function* plain(pieces: Pieces, { key, rawBytes }: Known): Pieces {
   let total = 0;
   try {
     for await (const piece of decoderOf(key).decode(pieces)) {

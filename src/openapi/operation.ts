@@ -39,7 +39,9 @@ export function operationOf(route: Route, { method, base, path, firstPath }: Pla
       ...sentBeside("query", doc, schemas),
       ...sentBeside("headers", doc, schemas),
     ],
-    ...(doc.body !== undefined && { requestBody: { required: true, content: requestContent(doc, schemas) } }),
+    ...(doc.body !== undefined && {
+      requestBody: { required: doc.bodyIsOptional !== true, content: requestContent(doc, schemas) },
+    }),
     responses: {
       [doc.status ?? 200]: successOf(doc, schemas),
       ...Object.fromEntries(

@@ -71,7 +71,7 @@ export interface Operation {
   summary: string;
   description: string;
   parameters: Parameter[];
-  requestBody?: { required: true; content: { [mediaType: string]: MediaType } };
+  requestBody?: { required: boolean; content: { [mediaType: string]: MediaType } };
   responses: { [status: string]: Answer | Ref };
   /** Absent: any known caller. */
   "x-permission"?: string;

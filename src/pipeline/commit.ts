@@ -1,6 +1,5 @@
-import type { FunctionCount, MessageCount, Outcome } from "../account/ledger.ts";
+import type { Outcome } from "../account/ledger.ts";
 import { type CommitCount, partlyOf, type Work } from "../account/outcome.ts";
-import type { RecentRecords } from "../account/recent.ts";
 import { type JobConfig, type JobsSnapshot, type OptOut, optedOut, type UnreadableJob, wasIn } from "../job/config.ts";
 import { readJobConfig, readSnapshot } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
@@ -9,6 +8,7 @@ import { appendsOf, buildAppend, type Offered } from "../object/build.ts";
 import type { Loaded } from "../object/load.ts";
 import { settled } from "../platform.ts";
 import { idOf } from "../queue/message.ts";
+import { countOf } from "./counting.ts";
 import { type Arrived, arrivedOf } from "./live.ts";
 import { recentOf } from "./recent.ts";
 
@@ -113,7 +113,7 @@ export async function commitAndCount(
       const outcome: Outcome = {
         done: counting
           .filter(({ message }) => !failed.has(message.id))
-          .map((offer) => countOf(offer, counted, recent?.get(offer.message.id))),
+          .map((offer) => countOf(offer, counted.has(offer.message.id), recent?.get(offer.message.id))),
         failed: counting.filter(({ message }) => failed.has(message.id)).map(({ message }) => idOf(message)),
         ...(owed.length > 0 && { owes: true as const }),
         backlog: queue.backlog,
@@ -295,38 +295,6 @@ async function commitAll(
     if (result?.status === "rejected") fail(entry.job, entry.offers, result.reason);
   });
   return failures;
-}
-
-/** How the events of a message ended up, in all and by function. */
-function countOf(
-  { loaded, message, records }: Offer,
-  routed: ReadonlyMap<string, Offer>,
-  recent: RecentRecords | undefined,
-): MessageCount {
-  // Keyed by the JSON of the name: most messages have few functions, so each name is parsed once.
-  const functions = new Map<string, FunctionCount>();
-  const offered = records === loaded.records ? null : new Set(records);
-  const fateOfOffered = routed.has(message.id) ? "routed" : "notRouted";
-  const sum = { routed: 0, notEnabled: 0, notRouted: 0 };
-  for (const record of loaded.records) {
-    const { whole } = record;
-    const key = whole.text("ScriptName") ?? "";
-    let count = functions.get(key);
-    if (count === undefined) {
-      count = { scriptName: whole.ScriptName, routed: 0, notEnabled: 0, notRouted: 0, lastEventMs: 0 };
-      functions.set(key, count);
-    }
-    const fate = offered === null || offered.has(record) ? fateOfOffered : "notEnabled";
-    count[fate] += 1;
-    count.lastEventMs = Math.max(count.lastEventMs, whole.EventTimestampMs);
-    sum[fate] += 1;
-  }
-  const count: MessageCount = {
-    ...{ ...idOf(message), events: loaded.records.length, ...sum, functions: [...functions.values()] },
-    bytes: loaded.bytes,
-    ...(message.source && { source: message.source }),
-  };
-  return recent === undefined ? count : { ...count, recent };
 }
 
 /**

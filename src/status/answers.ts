@@ -33,6 +33,10 @@ const Log = z
   })
   .nullable();
 
+const Slots = z.array(
+  z.looseObject({ scriptName: z.string(), slots: z.array(numbers("slot", "events", "failed", "firstFailedMs")) }),
+);
+
 const Account = z.looseObject({
   counts: numbers("processed", "routed", "not_enabled", "not_routed", "set_aside", "discarded"),
   intakeLost: z.number(),
@@ -47,6 +51,7 @@ const Account = z.looseObject({
     stopsClaims: z.boolean().optional(),
   }),
   storedBytes: z.number().optional(),
+  failing: Slots.optional(),
 });
 
 const Outbox = z.looseObject({ events: z.number(), oldestTakenMs: Ms, storedBytes: z.number() });

@@ -2,6 +2,7 @@ import type { AccountStatus } from "../account/ledger.ts";
 import type { Owed } from "../debts/debt-store.ts";
 import type { LogStatus } from "../delivery/types.ts";
 import type { OutboxStatus } from "../intake/outbox.ts";
+import type { FailingFunction } from "./failing.ts";
 import type { KeptNothing, Mark } from "./marks.ts";
 
 /** The value of an answer that did not come, or not in time. Never means "nothing is wrong". */
@@ -21,6 +22,8 @@ export interface Facts {
   outbox: Told<OutboxStatus>;
   /** Functions with a setting or a rhythm. Silent when the ledger is: it counts their events. */
   functions: Told<FunctionsFacts>;
+  /** Of those whose logging is not off. */
+  failing: Told<readonly FailingFunction[]>;
   replays: Told<readonly WaitingReplay[]>;
   attachments: Told<readonly KnownAttachment[]>;
   /** What jobs are owed. */
@@ -55,7 +58,9 @@ export interface KnownJob {
  * wrong, without a value of it; `unknown`: the configuration is malformed, so nothing can be
  * decrypted.
  */
-export type DestinationFact = { kind: "ok" | "lost" | "unknown" } | { kind: "unusable"; why: string };
+export type DestinationFact =
+  /** `expiresMs`: when its credentials end; absent: it is not known, or never. */
+  { kind: "ok"; expiresMs?: number } | { kind: "lost" | "unknown" } | { kind: "unusable"; why: string };
 
 export interface JobFacts extends KnownJob {
   /** null: the log has no job yet. */

@@ -1,4 +1,5 @@
 import { type Facts, type FunctionFacts, type KnownAttachment, SILENT, type Usual } from "./facts.ts";
+import { failingFindings } from "./failing.ts";
 import { AFTER, isQuiet, NAMED_MAX } from "./thresholds.ts";
 import type { Subject } from "./types.ts";
 import { counted, type Found, shown, span } from "./words.ts";
@@ -12,15 +13,16 @@ export function functionFindings(facts: Facts): Found[] {
 }
 
 /** The same without a bound. */
-export function everyFunctionFinding({ functions, attachments, nowMs }: Facts): Found[] {
+export function everyFunctionFinding({ functions, attachments, failing, nowMs }: Facts): Found[] {
+  const fail = failing === SILENT ? [] : failingFindings(failing);
   const undone = attachments === SILENT ? [] : attachments.flatMap((each) => attachmentFindings(each, nowMs));
-  if (functions === SILENT) return undone;
+  if (functions === SILENT) return [...fail, ...undone];
   const { each, countedUntilMs, unnamedMs } = functions;
   const found = each.flatMap((known) => [
     ...switchedOff(known),
     ...(mayBeUnnamed(known, unnamedMs) ? [] : [...quiet(known, countedUntilMs), ...neverSeen(known, nowMs)]),
   ]);
-  return [...undone, ...found];
+  return [...fail, ...undone, ...found];
 }
 
 function switchedOff({ name, logging, setMs, dropped, lastEventMs }: FunctionFacts): Found[] {

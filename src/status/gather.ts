@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import { type AccountStatus, accountLedger, type FunctionCount } from "../account/ledger.ts";
 import { LedgerShards } from "../account/shards.ts";
-import { readConfig } from "../config.ts";
+import { readConfig, readFunctionFailing } from "../config.ts";
 import type { FunctionSetting } from "../control/function-settings.ts";
 import { controlPlane } from "../control/plane.ts";
 import { type Owed, owedIfAny } from "../debts/debt-store.ts";
@@ -18,6 +18,7 @@ import { replays } from "../replay/replays.ts";
 import { ANSWER, checked } from "./answers.ts";
 import type { AccountFacts, Facts, JobFacts, KnownAttachment, KnownJob, Told, WaitingReplay } from "./facts.ts";
 import { SILENT } from "./facts.ts";
+import { failingOf } from "./failing.ts";
 import { candidates, functionFacts, heardOf, unnamedMs } from "./function-facts.ts";
 import { knownJob, knownUnreadable } from "./known-jobs.ts";
 import type { Rhythm } from "./rhythm.ts";
@@ -97,6 +98,8 @@ export async function gather(
       account: accountFacts(answers.account, state, memory.rhythm),
       outbox: answers.outbox,
       functions,
+      failing:
+        answers.account === SILENT ? SILENT : failingOf(answers.account.failing ?? [], readFunctionFailing(env), nowMs),
       replays: answers.replays,
       attachments: answers.attachments,
       debts: answers.debts,

@@ -3,7 +3,15 @@ import { remedyFor } from "../destinations/remedies.ts";
 import { SEGMENT_MAX_BYTES } from "../limits.ts";
 import { canaryFindings } from "./canary-rules.ts";
 import { type Facts, type JobFacts, SILENT } from "./facts.ts";
-import { AFTER, DAY_MS, GROWING_MS, LOG_LARGE_BYTES, REFUSED_MIN, SCRIPTS_MANY } from "./thresholds.ts";
+import {
+  AFTER,
+  DAY_MS,
+  EXPIRES_WITHIN_MS,
+  GROWING_MS,
+  LOG_LARGE_BYTES,
+  REFUSED_MIN,
+  SCRIPTS_MANY,
+} from "./thresholds.ts";
 import type { Subject } from "./types.ts";
 import { causeIn, counted, type Found, parkedAdvice, type Rest, shownGB } from "./words.ts";
 
@@ -16,7 +24,7 @@ export function jobFindings(job: JobFacts, facts: Facts): Found[] {
   const pending = log === SILENT || log === null ? 0 : log.counts.pending;
   const isLive = job.deletedMs === null;
   const rest: Rest[] = [];
-  if (isLive) rest.push(...destinationFindings(job, pending));
+  if (isLive) rest.push(...destinationFindings(job, pending), ...expiryFindings(job, facts.nowMs));
   if (log === SILENT) rest.push(logSilent(job));
   else if (log !== null) {
     rest.push(...(isLive ? deliveryFindings(job, log, facts.nowMs) : drainFindings(job, log, facts.nowMs)));
@@ -58,6 +66,26 @@ function destinationFindings({ id, destination, log }: JobFacts, pending: number
       },
     ];
   return [];
+}
+
+/** A job that is parked after its credentials ended says so itself. */
+function expiryFindings({ id, destination, log }: JobFacts, nowMs: number): Rest[] {
+  if (destination.kind !== "ok" || destination.expiresMs === undefined) return [];
+  const leftMs = destination.expiresMs - nowMs;
+  const isParked = log !== SILENT && log?.parked === true;
+  if (leftMs > EXPIRES_WITHIN_MS || (leftMs <= 0 && isParked)) return [];
+  const at = new Date(destination.expiresMs).toISOString();
+  return [
+    {
+      kind: "credentials_expire",
+      severity: leftMs > 0 ? "warning" : "error",
+      sinceMs: destination.expiresMs - EXPIRES_WITHIN_MS,
+      affected: null,
+      summary: `The credentials of the destination of job ${id} ${leftMs > 0 ? "expire" : "expired"} at ${at}.`,
+      advice:
+        "Create new ones, and send destination_conf with them (PUT /jobs/{id}). Records wait from then on; none is lost.",
+    },
+  ];
 }
 
 function unreadable({ id }: JobFacts): Rest {
@@ -148,7 +176,7 @@ function deliveryFindings(job: JobFacts, log: LogStatus, nowMs: number): Rest[] 
       sinceMs: failingSinceMs,
       affected,
       summary: `Uploads of job ${id} fail: ${cause}.`,
-      advice: `${remedyFor(log.errorMessage) ?? "If it lasts, check the store."} Uploads are retried automatically: after seconds at first, later every 15 minutes. POST /jobs/{id}/flush retries now, and POST /validate/destination tells why a connection fails. Nothing is lost.`,
+      advice: `${remedyFor(log.errorMessage) ?? "If it lasts, check the destination."} Uploads are retried automatically: after seconds at first, later every 15 minutes. POST /jobs/{id}/flush retries now, and POST /validate/destination tells why a connection fails. Nothing is lost.`,
     });
   }
   const isLate = oldestMs !== null && nowMs - oldestMs > lateAfterMs(intervalMs);
@@ -160,7 +188,7 @@ function deliveryFindings(job: JobFacts, log: LogStatus, nowMs: number): Rest[] 
       sinceMs: oldestMs,
       affected,
       summary: `Job ${id} is disabled but still holds ${counted(pending, "records")}.`,
-      advice: "They are delivered as soon as the store accepts them. DELETE /jobs/{id}?discard=true drops them.",
+      advice: "They are delivered as soon as the destination accepts them. DELETE /jobs/{id}?discard=true drops them.",
     });
   else if (failingSinceMs === null && !isSaid)
     findings.push({
@@ -170,7 +198,7 @@ function deliveryFindings(job: JobFacts, log: LogStatus, nowMs: number): Rest[] 
       affected,
       summary: `Job ${id} is behind. Waiting: ${counted(pending, "records")}, the oldest for longer than the interval allows.`,
       advice:
-        "GET /jobs/{id}/health shows how long uploads take, and /objects what is waiting. If the store is slow, or one log cannot take all events, split them over several jobs with filters.",
+        "GET /jobs/{id}/health shows how long uploads take, and /objects what is waiting. If the destination is slow, or one log cannot take all events, split them over several jobs with filters.",
     });
   return findings;
 }
@@ -206,7 +234,7 @@ function drainFindings({ id, deletedMs, destination }: JobFacts, log: LogStatus,
       sinceMs: log.failingSinceMs ?? deletedMs,
       affected,
       summary: `Job ${id} is deleted and cannot deliver what it holds (${counted(pending, "records")}): ${why}.`,
-      advice: `Fix the destination at the store: a deleted job cannot be changed. ${discard}`,
+      advice: `Fix what the destination refuses where it is: a deleted job cannot be changed. ${discard}`,
     },
   ];
 }
@@ -252,9 +280,9 @@ function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number):
         setAside.objects > 0
           ? { count: setAside.objects, what: "objects" }
           : { count: counts.set_aside, what: "records" },
-      summary: `The store rejects objects of job ${id}. Set aside: ${counted(counts.set_aside, "records")}${grows ? ", and growing" : ""}.`,
+      summary: `The destination rejects objects of job ${id}. Set aside: ${counted(counts.set_aside, "records")}${grows ? ", and growing" : ""}.`,
       advice:
-        "GET /jobs/{id}/objects shows the store's answers, and GET /set-aside lists the objects. Fix the cause, then POST /set-aside/{id}/resend; or DELETE what you do not need. Until then last_complete passes none of them.",
+        "GET /jobs/{id}/objects shows its answers, and GET /set-aside lists the objects. Fix the cause, then POST /set-aside/{id}/resend; or DELETE what you do not need. Until then last_complete passes none of them.",
     });
   }
   const { received, filtered, sampled_out, delivered, pending, set_aside, discarded } = counts;

@@ -28,6 +28,7 @@ export const KINDS = [
   "job_unreadable",
   "key_lost",
   "destination_unusable",
+  "credentials_expire",
   "parked",
   "failing",
   "lagging",
@@ -51,6 +52,7 @@ export const KINDS = [
   "function_off",
   "function_quiet",
   "function_never_seen",
+  "function_failing",
   "attachment_undone",
   "attachment_unknown",
 ] as const;

@@ -1,4 +1,5 @@
 import type { ConfigResult } from "../config.ts";
+import { expiryOf } from "../destinations/kinds.ts";
 import { parseDestination } from "../destinations/parse.ts";
 import { CLOCK_SKEW_MS, type JobConfig, type UnreadableJob } from "../job/config.ts";
 import { extraFieldsOf } from "../job/rules.ts";
@@ -46,5 +47,7 @@ function destinationFact(sealed: string, config: ConfigResult): DestinationFact 
   const conf = unseal(sealed, destinationPurpose(accountId), keys);
   if (conf === null) return { kind: "lost" };
   const parsed = parseDestination(conf, destinations);
-  return parsed.ok ? { kind: "ok" } : { kind: "unusable", why: parsed.why };
+  if (!parsed.ok) return { kind: "unusable", why: parsed.why };
+  const expiresMs = expiryOf(parsed.value);
+  return { kind: "ok", ...(expiresMs !== null && { expiresMs }) };
 }

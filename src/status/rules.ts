@@ -69,8 +69,11 @@ const OF_LEDGER: ReadonlySet<Kind> = new Set([
   "out_of_balance",
 ]);
 
+/** Kinds of a job that its decrypted destination tells. */
+const OF_DESTINATION: ReadonlySet<Kind> = new Set(["key_lost", "destination_unusable", "credentials_expire"]);
+
 /** Kinds of a job that need no answer of its log. */
-const WITHOUT_LOG: ReadonlySet<Kind> = new Set(["key_lost", "destination_unusable", "log_silent", "replay_waiting"]);
+const WITHOUT_LOG: ReadonlySet<Kind> = new Set([...OF_DESTINATION, "log_silent", "replay_waiting"]);
 
 /**
  * Whether the facts cannot tell if there is such a finding, because a part is silent or nothing can
@@ -88,7 +91,8 @@ export function isUntold(facts: Facts, subject: Subject, kind: string): boolean 
       if (of === "keys_large") return facts.keysBytes === SILENT;
       if (of === "blobs_large") return facts.blobBytes === SILENT;
       if (of === "functions_not_watched") return facts.functions === SILENT;
-      if (of === "functions_more") return facts.functions === SILENT || facts.attachments === SILENT;
+      if (of === "functions_more")
+        return facts.functions === SILENT || facts.attachments === SILENT || facts.failing === SILENT;
       if (of === "no_job_enabled") return facts.account === SILENT || !facts.controlTold;
       if (of === "no_events") return facts.account === SILENT || !facts.controlTold || isSilenceUntold(facts);
       return OF_LEDGER.has(of) && facts.account === SILENT;
@@ -99,6 +103,7 @@ export function isUntold(facts: Facts, subject: Subject, kind: string): boolean 
     }
     case "function":
       if (isUnnamed(facts, subject.name, of)) return true;
+      if (of === "function_failing") return facts.failing === SILENT;
       if (of === "attachment_undone" || of === "attachment_unknown") return facts.attachments === SILENT;
       return (
         facts.functions === SILENT ||
@@ -112,7 +117,7 @@ function isUntoldOf(job: JobFacts, kind: Kind, facts: Facts): boolean {
   const { log, destination } = job;
   if (kind === "job_unreadable") return false;
   if (job.isUnreadable) return kind !== "replay_waiting";
-  if (kind === "key_lost" || kind === "destination_unusable") return destination.kind === "unknown";
+  if (OF_DESTINATION.has(kind)) return destination.kind === "unknown";
   if (kind === "owed") return facts.debts === SILENT;
   if (kind === "nothing_received" && isReceiptUntold(job, facts)) return true;
   return log === SILENT && !WITHOUT_LOG.has(kind);

@@ -49,6 +49,9 @@ export const REFUSED_MIN = 20;
 /** Messages in the queue that count as a backlog; a batch has a hundred. */
 export const BACKLOG_MIN = 1_000;
 
+/** How long before credentials end it is said, in ms. */
+export const EXPIRES_WITHIN_MS = 30 * DAY_MS;
+
 /** Scripts with objects of their own that are called many: beyond, the cron leaves them open. */
 export const SCRIPTS_MANY = 64;
 

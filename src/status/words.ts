@@ -15,12 +15,12 @@ export type Rest = Omit<Found, "subject">;
 export function causeIn(errorMessage: string | null): string {
   const answer = answerIn(errorMessage);
   if (answer !== null && (answer.status < 200 || answer.status > 299))
-    return `the store answers HTTP ${answer.status}${answer.code === null ? "" : ` ${answer.code}`}`;
+    return `the destination answers HTTP ${answer.status}${answer.code === null ? "" : ` ${answer.code}`}`;
   const message = errorMessage ?? "";
-  if (/timeout|no answer/.test(message)) return "the store does not answer in time";
-  if (/connection failed/.test(message)) return "the connection to the store fails";
+  if (/timeout|no answer/.test(message)) return "the destination does not answer in time";
+  if (/connection failed/.test(message)) return "the connection to the destination fails";
   if (/the store (keeps|does not show)|does not keep|not there/.test(message))
-    return "the store does not keep what it accepts";
+    return "the destination does not keep what it accepts";
   if (/another object stands/.test(message)) return "another object already exists at every key";
   if (/configuration:/.test(message)) return "the configuration is malformed";
   return "see the error_message of the job";

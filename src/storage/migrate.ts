@@ -29,12 +29,36 @@ export function migrate(storage: DurableObjectStorage, steps: readonly Migration
     if (at > newest) requireFloor(sql, newest);
     const due = steps.filter((step) => step.id > at);
     if (due.length > 0 && !hasFloors(sql)) sql.exec("ALTER TABLE schema_step ADD COLUMN floor INTEGER");
+    const whole = at === 0 ? wholes.get(steps) : undefined;
+    if (whole !== undefined) sql.exec(whole);
     for (const { id, sql: change, floor } of due) {
-      sql.exec(change);
+      if (whole === undefined) sql.exec(change);
       sql.exec("INSERT INTO schema_step (id, applied_ms, floor) VALUES (?, ?, ?)", ...[id, Date.now(), floor ?? null]);
     }
+    if (at === 0 && !wholes.has(steps)) wholes.set(steps, wholeOf(sql));
     return due.length;
   });
+}
+
+/**
+ * What all steps together make of an empty object, by the steps: found with the first one that this
+ * isolate makes, and run at once from then on. undefined: they make rows as well.
+ */
+const wholes = new WeakMap<readonly Migration[], string | undefined>();
+
+/** The statements that make the tables and indexes of a new object, but for that of `migrate`. */
+function wholeOf(sql: SqlStorage): string | undefined {
+  const made = sql
+    .exec<{ type: string; name: string; sql: string }>(
+      `SELECT type, name, sql FROM sqlite_master
+         WHERE sql IS NOT NULL AND tbl_name <> 'schema_step' AND tbl_name NOT GLOB '_cf_*'
+         ORDER BY type = 'index', rowid`,
+    )
+    .toArray();
+  const hasRows = made.some(
+    ({ type, name }) => type === "table" && sql.exec(`SELECT 1 FROM "${name}" LIMIT 1`).toArray().length > 0,
+  );
+  return hasRows ? undefined : made.map((statement) => `${statement.sql};`).join("\n");
 }
 
 /**

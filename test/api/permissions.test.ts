@@ -47,6 +47,7 @@ const LOGS: { readonly [route: string]: Permission } = {
   "POST /set-aside/:aside_id/resend": "logs:edit",
   "POST /set-aside/resend": "logs:edit",
   "POST /preview": "logs:read",
+  "POST /search": "logs:read",
   "GET /incidents": "logs:read",
   "GET /webhook": "logs:edit",
   "PUT /webhook": "logs:edit",
@@ -60,6 +61,7 @@ const SCRIPTS: { readonly [route: string]: Permission } = {
   "PUT /:script_name": "functions:edit",
   "DELETE /:script_name": "functions:edit",
   "GET /:script_name/script-settings": "functions:read",
+  "GET /:script_name/health": "logs:read",
   "PATCH /:script_name/script-settings": "functions:edit",
 };
 /** null: any known caller. */

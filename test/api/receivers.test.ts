@@ -13,7 +13,17 @@ import { token } from "./principals.ts";
 
 const REQUIRED = { settings: { REQUIRE_OWNERSHIP_CHALLENGE: "true" } };
 
-describe.each(Object.entries(RECEIVERS))("a job that ships to a receiver: %s", (_name, { conf, service }) => {
+/** Changes a parameter that is no secret, by the scheme of receivers that have one. */
+const PLAIN: Readonly<Record<string, (conf: string) => string>> = {
+  https: (conf) =>
+    conf.includes("newrelic") ? conf.replace("&format=cloudflare", "") : conf.replace("team=a", "team=b"),
+  elastic: (conf) => `${conf}&pipeline=b`,
+  datadog: (conf) => `${conf}&service=b`,
+  splunk: (conf) => `${conf}&index=b`,
+  loki: (conf) => `${conf}&max-age-hours=100`,
+};
+
+describe.each(Object.entries(RECEIVERS))("a job that ships to a receiver: %s", (name, { conf, service }) => {
   const terms = () => {
     const place = parsePlace(conf, PRODUCTION);
     if (!place.ok) throw new Error(place.why);
@@ -24,7 +34,14 @@ describe.each(Object.entries(RECEIVERS))("a job that ships to a receiver: %s", (
   beforeEach(() => receiving(conf, service().fetch));
 
   it("is created after a test, and shows its secrets only with the right to change it", async () => {
-    expect((await create({ enabled: true })).status).toBe(201);
+    const created = await create({ enabled: true });
+    expect(created.status).toBe(201);
+    // It is asked whether it tells repeats, where that depends on it.
+    const said = {
+      code: expect.any(Number),
+      message: expect.stringMatching(/^destination_conf: .* last 10000 inserts/),
+    };
+    expect(created.body.messages).toEqual(name === "clickhouse" ? [said] : []);
     expect((await listJobs())[0]?.destination_conf).toBe(conf);
     const { headers } = await token(["logs:read"]);
     const { result } = (await call<Job>("GET", "/logship/jobs/1", undefined, { headers })).body;
@@ -33,6 +50,27 @@ describe.each(Object.entries(RECEIVERS))("a job that ships to a receiver: %s", (
     for (const secret of SECRETS) expect(JSON.stringify(result) + audit).not.toContain(secret);
     const again = await call<Job>("PUT", "/logship/jobs/1", { ...result, name: "masked" });
     expect([again.status, again.body.result.destination_conf]).toEqual([200, conf]);
+  });
+
+  it("gets another parameter with its secrets kept, and never another host or path", async () => {
+    await create({ enabled: true });
+    const masked = maskDestination(conf);
+    const [, scheme = "", host = "", path = "", query = ""] = /^(\w+):\/\/([^/?]+)([^?]*)\??(.*)$/.exec(masked) ?? [];
+    const change = (destination_conf: string) => call<Job>("PUT", "/logship/jobs/1", { destination_conf });
+    const elsewhere = [
+      `${scheme}://evil.example${path}?${query}`,
+      `${scheme}://${host.split(":")[0]}:4443${path}?${query}`,
+      `${scheme}://${host}/evil${path}?${query}`,
+      `${scheme === "https" ? "otlp" : "https"}://${host}${path}?${query}`,
+    ];
+    const requests = receiving(conf, service().fetch);
+    for (const each of elsewhere) expect([each, (await change(each)).status]).toEqual([each, 400]);
+    expect(requests).toEqual([]);
+    expect((await listJobs())[0]?.destination_conf).toBe(conf);
+    const plain = PLAIN[scheme];
+    if (plain === undefined) return;
+    const { status, body } = await change(plain(masked));
+    expect([status, body.errors, body.result?.destination_conf]).toEqual([200, [], plain(conf)]);
   });
 
   it("is not created where the test is refused, and no secret is in the answer", async () => {

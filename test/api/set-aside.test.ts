@@ -2,11 +2,13 @@
  * What the API shows of set-aside data, and what can be done with it. Faults in the course of this
  * are in test/faults/set-aside.test.ts.
  */
+import { runInDurableObject } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { accountLedger } from "../../src/account/ledger.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
+import { maskDestination } from "../../src/destinations/parse.ts";
 import { DeliveryLog } from "../../src/index.ts";
 import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../../src/limits.ts";
 import { recordLine } from "../../src/record/encode.ts";
@@ -15,7 +17,8 @@ import { traceRecord } from "../record/samples.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";
 import { encodeMessage } from "../support/message-v1.ts";
 import { type Minted, Oracle } from "../support/oracle.ts";
-import { createJob } from "../support/runtime/api.ts";
+import { createJob, destinationConf } from "../support/runtime/api.ts";
+import { freshDestination } from "../support/runtime/destinations.ts";
 import { deliver, freshBucket, logStatus, NOON, pack, runAlarm, setClock } from "../support/runtime/pipeline.ts";
 import { type Rule, rule } from "../support/s3-script.ts";
 import { call, errorsOf } from "./harness.ts";
@@ -280,6 +283,175 @@ describe("an object", () => {
     expect([answer.status, errorsOf(answer)]).toEqual([409, [[1009, undefined, words]]]);
     expect((await call("DELETE", `/logship/set-aside/object-${job}-1`)).status).toBe(200);
     expect((await list()).body.result).toEqual([]);
+  });
+});
+
+describe("an object that is sent elsewhere", () => {
+  const SECRET = "of-the-other-destination";
+  const REQUIRED = { settings: { REQUIRE_OWNERSHIP_CHALLENGE: "true" } };
+  const send = (name: string, body: unknown, options = {}) =>
+    call<Entry>("POST", `/logship/set-aside/${name}/resend`, body, options);
+  const other = () => {
+    const bucket = freshBucket();
+    const conf = `${destinationConf(bucket.name, "other/{DATE}")}`.replace(/(secret-access-key=)[^&]*/, `$1${SECRET}`);
+    return { ...bucket, conf };
+  };
+  const object = async (): Promise<{ job: number; name: string }> => {
+    const job = await refusedObjects(1);
+    return { job, name: `object-${job}-1` };
+  };
+
+  it("is there, under the path of that destination, and the list says where", async () => {
+    const { job, name } = await object();
+    const bucket = freshBucket();
+    const conf = destinationConf(bucket.name, "other/{YYYY}/{SCRIPT}");
+    const { status, body } = await send(name, { destination_conf: conf });
+    const sent_to = maskDestination(conf);
+    const key = expect.stringMatching(/^other\/2100\/_mixed\/.*\.log\.gz$/);
+    expect([status, body.result]).toEqual([
+      200,
+      { id: name, kind: "object", job, number: 1, key, records: 2, sent_to },
+    ]);
+    expect((await send(name, { destination_conf: conf })).status).toBe(404);
+    const entry = () => call("GET", `/logship/jobs/${job}/objects/1`);
+    expect((await entry()).body.result).toMatchObject({ state: "waiting", sent_to });
+    await runAlarm(job);
+    expect((await entry()).body.result).toMatchObject({ state: "delivered", verified: true, sent_to, replay: null });
+    const kept = (await bucket.control.contents()).filter(({ key: at }) => at.endsWith(".log.gz"));
+    expect(kept).toMatchObject([{ key }]);
+    expect((await logStatus(job)).counts).toMatchObject({ delivered: 3, pending: 0, set_aside: 0 });
+    // It is not at the job's own destination, to be read or copied.
+    const records = await call("GET", `/logship/jobs/${job}/objects/1/records`);
+    expect(errorsOf(records)).toEqual([
+      [1009, undefined, `the object cannot be read: it was sent to another destination, ${sent_to}`],
+    ]);
+    const span = { since: new Date(NOON - 86_400_000).toISOString(), until: new Date(NOON + 86_400_000).toISOString() };
+    const estimate = await call("GET", `/logship/jobs/${job}/replay/estimate?${new URLSearchParams(span)}`);
+    expect(estimate.body.result).toMatchObject({ planned: { objects: 1 } });
+  });
+
+  it("leaves its secret nowhere, and nothing sealed once it is there", async () => {
+    const { job, name } = await object();
+    const lines = (["log", "info", "warn", "error"] as const).map((level) =>
+      vi.spyOn(console, level).mockImplementation(() => {}),
+    );
+    const { conf, control } = other();
+    // A wrong secret: the test object is refused.
+    const refused = await send(name, { destination_conf: conf });
+    expect(errorsOf(refused)).toEqual([[1004, "/destination_conf", expect.stringContaining("HTTP 403")]]);
+    const right = freshBucket();
+    await control.script([]);
+    expect((await send(name, { destination_conf: destinationConf(right.name) })).status).toBe(200);
+    const rows = () =>
+      runInDurableObject(segmentOf(env.LOG, job, 0), (_log, { storage }) =>
+        JSON.stringify(storage.sql.exec("SELECT key, error, target, elsewhere FROM object WHERE number = 1").toArray()),
+      );
+    const [, secret = ""] = /secret-access-key=([^&]*)/.exec(destinationConf(right.name)) ?? [];
+    expect(await rows()).toMatch(/"sealed\\":\\"1\./);
+    expect(await rows()).not.toContain(secret);
+    await runAlarm(job);
+    expect(await rows()).toContain('"target":null');
+    const said = [
+      (await call("GET", "/logship/audit")).body,
+      (await call("GET", `/logship/jobs/${job}/objects`)).body,
+      refused.body,
+      lines.map(({ mock }) => mock.calls),
+    ];
+    for (const each of [SECRET, secret]) expect(JSON.stringify(said)).not.toContain(each);
+    const { result } = (await call<object[]>("GET", "/logship/audit")).body;
+    expect(result[0]).toMatchObject({ action: "set-aside.resend", resource: name, outcome: "done" });
+  });
+
+  it.each([
+    ["a masked secret", "s3://b/p?region=auto&access-key-id=a&secret-access-key=****", "a masked secret"],
+    ["an internal host", "https://169.254.169.254/latest?header_A=b", "host"],
+    ["a bound bucket that is not named", "binding://SECRET_BUCKET/logs", "SECRET_BUCKET"],
+    ["no destination", "nowhere", ""],
+  ])("is refused %s, and stays", async (_what, destination_conf, words) => {
+    const { name } = await object();
+    const answer = await send(name, { destination_conf });
+    expect([answer.status, errorsOf(answer)]).toEqual([
+      400,
+      [[1004, "/destination_conf", expect.stringContaining(words)]],
+    ]);
+    expect((await list()).body.result.map((entry) => entry.id)).toEqual([name]);
+  });
+
+  it("is refused a body of another shape, and a destination that is not tested to work", async () => {
+    const { name } = await object();
+    for (const body of [[], { destination_conf: 7 }, { destination: "x" }, null])
+      expect((await send(name, body)).status).toBe(400);
+    const bucket = freshBucket();
+    await bucket.control.script([rule({ do: "answer", status: 403, code: "AccessDenied" })]);
+    const answer = await send(name, { destination_conf: destinationConf(bucket.name) });
+    expect(errorsOf(answer)).toEqual([[1004, "/destination_conf", expect.stringContaining("HTTP 403 AccessDenied")]]);
+    expect((await list()).body.result).toHaveLength(1);
+  });
+
+  it("needs a proof of ownership where one is required", async () => {
+    const { name } = await object();
+    const conf = destinationConf(freshBucket().name);
+    expect(errorsOf(await send(name, { destination_conf: conf }, REQUIRED))).toMatchObject([
+      [1002, "/ownership_challenge", "incorrect ownership challenge"],
+    ]);
+    expect((await list()).body.result).toHaveLength(1);
+  });
+
+  it("is refused a destination that does not take its records, which names what they lack", async () => {
+    const { conf } = freshDestination("datadog", () => "");
+    for (const [output_options, words] of [
+      [{ field_names: ["ScriptName", "Logs"] }, "it needs the field EventTimestampMs"],
+      [{ output_type: "csv" }, "it takes NDJSON records alone"],
+      [{ batch_prefix: "[", batch_suffix: "]" }, "it takes NDJSON records alone"],
+    ] as const) {
+      const { name: bucket, control } = freshBucket();
+      const job = await createJob(bucket, { output_options });
+      await control.script([rule({ do: "answer", status: 413 }, { method: "PUT", keyIncludes: ".log.gz" })]);
+      clock.advance(1_000);
+      await deliver(pack(new Oracle({ at: clock.nowMs() }).mint(2), clock.nowMs()));
+      clock.advance(60_000);
+      await runAlarm(job);
+      await call("PUT", `/logship/jobs/${job}`, { enabled: false });
+      const answer = await send(`object-${job}-1`, { destination_conf: conf });
+      expect(errorsOf(answer)).toEqual([[1004, "/destination_conf", expect.stringContaining(words)]]);
+      // A store takes any.
+      expect((await send(`object-${job}-1`, { destination_conf: destinationConf(freshBucket().name) })).status).toBe(
+        200,
+      );
+      await runAlarm(job);
+      expect((await logStatus(job)).counts).toMatchObject({ delivered: 2, set_aside: 0 });
+    }
+  });
+
+  it("is none of a discarded job, nor a message", async () => {
+    const { job, name } = await object();
+    const destination_conf = destinationConf(freshBucket().name);
+    await call("DELETE", `/logship/jobs/${job}?discard=true`);
+    expect((await send(name, { destination_conf })).status).toBe(409);
+    await aside(1, [lineOf("shop")]);
+    const answer = await send("message-1", { destination_conf });
+    expect(errorsOf(answer)).toEqual([
+      [
+        1004,
+        "/destination_conf",
+        expect.stringContaining("a message goes to the jobs that were enabled at its intake"),
+      ],
+    ]);
+    expect((await send("message-1", {})).status).toBe(200);
+  });
+
+  it("is set aside again where no key opens its destination any more", async () => {
+    const { job, name } = await object();
+    await send(name, { destination_conf: destinationConf(freshBucket().name) });
+    await runInDurableObject(segmentOf(env.LOG, job, 0), (_log, { storage }) => {
+      storage.sql.exec("UPDATE object SET target = json_set(target, '$.sealed', '1.AAAA.AAAA') WHERE number = 1");
+    });
+    await runAlarm(job);
+    const [entry] = (await list()).body.result;
+    expect(entry).toMatchObject({ id: name, why: expect.stringContaining("opens the stored destination") });
+    expect((await send(name, undefined)).status).toBe(200);
+    await runAlarm(job);
+    expect((await logStatus(job)).counts).toMatchObject({ delivered: 3, set_aside: 0 });
   });
 });
 

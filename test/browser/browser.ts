@@ -22,6 +22,30 @@ function chromiumPath(): string {
 }
 
 /**
+ * Features of the browser that are off. The last list given counts, so this one repeats
+ * Playwright's (`disabledFeatures` in playwright-core).
+ */
+const DISABLED = [
+  "AimEnabled",
+  "AvoidCorsURLLoaderRestartOnRedirect",
+  "AvoidUnnecessaryBeforeUnloadCheckSync",
+  "DestroyProfileOnBrowserClose",
+  "HttpsFirstBalancedModeAutoEnable",
+  "HttpsUpgrades",
+  "LensOverlay",
+  "MediaRouter",
+  "NetworkTimeServiceQuerying",
+  "OptimizationHints",
+  "PaintHolding",
+  "PreconnectToSearch",
+  "TcpPortRandomizationWin",
+  "ThirdPartyStoragePartitioning",
+  // Pages of the address bar, which no test has: each profile would start two processes for them.
+  "WebUIOmniboxAimPopup",
+  "WebUIOmniboxPopup",
+];
+
+/**
  * Names other than this machine's do not resolve, so no request leaves it. As root the sandbox is
  * not available.
  */
@@ -29,6 +53,7 @@ const FLAGS = [
   "--no-sandbox",
   "--disable-background-networking",
   "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost",
+  `--disable-features=${DISABLED.join()}`,
 ];
 
 export async function launch(): Promise<Browser> {

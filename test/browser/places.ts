@@ -38,9 +38,13 @@ export const PLACES: Readonly<Record<string, (seeded: Seeded) => readonly string
   "/functions/:name": (seeded) => ["/functions/shop", `/functions/${odd(seeded)}`, "/functions/never-called"],
   "/attach": () => ["/attach"],
   "/live": () => ["/live"],
+  "/search": () => ["/search", "/search?text=a", "/search?last=own&since=2026-01-01&until=2999-01-01"],
+  "/search/export": () => ["/search/export?text=a"],
+  "/live/recent": () => ["/live/recent"],
   "/set-aside": () => ["/set-aside"],
   "/set-aside/:id": ({ aside }) => [`/set-aside/${aside}`],
   "/set-aside/:id/download": ({ aside }) => [`/set-aside/${aside}/download`],
+  "/set-aside/:id/elsewhere": ({ aside }) => ["", "?scheme=s3"].map((query) => `/set-aside/${aside}/elsewhere${query}`),
   "/set-aside/:id/delete": ({ aside }) => [`/set-aside/${aside}/delete`],
   "/status": () => ["/status"],
   "/status/webhook": () => ["/status/webhook"],
@@ -56,7 +60,12 @@ export const PLACES: Readonly<Record<string, (seeded: Seeded) => readonly string
 };
 
 /** Patterns that give a file, not a page. */
-export const FILES: readonly string[] = ["/jobs/:job_id/objects/:number/download", "/set-aside/:id/download"];
+export const FILES: readonly string[] = [
+  "/search/export",
+  "/jobs/:job_id/objects/:number/download",
+  "/live/recent",
+  "/set-aside/:id/download",
+];
 
 /** Addresses at which nothing exists. */
 export const NOTHING = ["/nothing-here", "/jobs/999999"];

@@ -4,8 +4,10 @@ import { describe, expect, inject, it } from "vitest";
 import { type ControlPlane, controlPlane } from "../../src/control/plane.ts";
 import { adviceOn, isOfStore, mendOf } from "../../src/dashboard/pages/create/advice.ts";
 import { freshBucket } from "../api/harness.ts";
+import { NOON } from "../record/samples.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
-import { destinationConf } from "../support/runtime/api.ts";
+import { azureConf, destinationConf } from "../support/runtime/api.ts";
+import { setClock } from "../support/runtime/pipeline.ts";
 import { type Action, rule } from "../support/s3-script.ts";
 import { untouched } from "./browser-form.ts";
 import { Creator, s3Form } from "./creating.ts";
@@ -101,6 +103,23 @@ describe("a destination that is tested", () => {
   });
 });
 
+it("says of a SAS that works what it does not allow, and nothing of one that allows all", async () => {
+  for (const [permissions, said] of [
+    ["rcw", false],
+    ["w", true],
+  ] as const) {
+    const creator = await Creator.begin({ kind: "azure" });
+    await creator.post("destination", {
+      do: "paste",
+      conf: azureConf(creator.bucket.name, "logs/{DATE}", permissions),
+    });
+    await creator.send("destination", { do: "test" });
+    const shown = textOf((await creator.get("destination")).html);
+    expect(shown).toContain("Reachable and writable");
+    expect([permissions, shown.includes("It works: the SAS is write-only")]).toEqual([permissions, said]);
+  }
+});
+
 describe("a region that the store names", () => {
   const wrong = "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region></Error>";
 
@@ -165,13 +184,14 @@ describe("what is entered", () => {
     ],
   ];
 
-  it("shows what the placeholders of its path mean, with an example of a key", async () => {
+  it("shows what the placeholders of its path mean, with an example of a key of now", async () => {
+    setClock(NOON);
     const creator = await Creator.begin();
     const path = "a/{SCRIPT}/dt={DATE_ISO}/hour={HOUR}";
     const said = textOf((await creator.post("destination", s3Form(creator.bucket.name, { path, bucket: "" }))).html);
-    for (const words of ["{DATE_ISO} 2026-11-20", "{HOUR} 14", "{SCRIPT} shop", "objects of its own"])
+    for (const words of ["{DATE_ISO} 2026-11-20", "{HOUR} 12", "{SCRIPT} shop", "objects of its own"])
       expect(said).toContain(words);
-    expect(said).toContain("Example: a/shop/dt=2026-11-20/hour=14/20261120T141619Z_20261120T141620Z_d4cf1da2.log.gz");
+    expect(said).toContain("Example: a/shop/dt=2026-11-20/hour=12/20261120T120000Z_20261120T120001Z_d4cf1da2.log.gz");
   });
 
   it.each(faults)("is told beside its field: %s", async (_name, more, field, words) => {

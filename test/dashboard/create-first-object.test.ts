@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { lookOf } from "../../src/dashboard/pages/create/first-object.tsx";
+import { FirstObject, lookOf } from "../../src/dashboard/pages/create/first-object.tsx";
 import type { JobView, LedgerView, ObjectView } from "../../src/dashboard/views/job.ts";
 import { call } from "../api/harness.ts";
 import { Oracle } from "../support/oracle.ts";
@@ -47,6 +47,21 @@ describe("what is said of a new job", () => {
       object: OBJECT,
     });
   });
+});
+
+it("speaks of a bucket only where there is one", async () => {
+  const here = {
+    jobId: 7,
+    look: { kind: "delivered", object: OBJECT },
+    selfName: "",
+    origin: "",
+    accountId: "",
+  } as const;
+  for (const [isStore, title] of [
+    [true, "Delivered to your bucket"],
+    [false, "Delivered to the receiver"],
+  ] as const)
+    expect(textOf(String(await FirstObject({ ...here, isStore })?.toString()))).toContain(title);
 });
 
 describe("the page of a new job", () => {

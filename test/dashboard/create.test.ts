@@ -1,6 +1,9 @@
+import { env } from "cloudflare:workers";
 import { describe, expect, inject, it, vi } from "vitest";
-import { ControlPlane } from "../../src/control/plane.ts";
+import { readConfig } from "../../src/config.ts";
+import { ControlPlane, controlPlane } from "../../src/control/plane.ts";
 import { filterDo } from "../../src/dashboard/pages/shipping/filter-read.ts";
+import { draftPurpose, seal } from "../../src/job/secrets.ts";
 import { call, errorsOf, freshBucket, type Job, listJobs } from "../api/harness.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
 import { destinationConf } from "../support/runtime/api.ts";
@@ -29,6 +32,35 @@ describe("the way to a job", () => {
     );
     expect((await creator.get("finish")).status).toBe(404);
     expect(textOf((await creator.visitor.get("/jobs/new")).html)).not.toContain("Drafts");
+  });
+
+  it("goes on with a draft of the release before, keys included", async () => {
+    const creator = await Creator.begin();
+    const id = creator.base.split("/").at(-1) ?? "";
+    const { bucket } = creator;
+    const destination = {
+      ...{ scheme: "s3", bucket: bucket.name, path: "old/{DATE}", accountId: "", region: "auto", sse: false },
+      ...{ endpoint: inject("s3Url"), credentials: "keys", secretName: "" },
+      ...{ accessKeyId: ACCESS_KEY, secretAccessKey: SECRET_KEY },
+    };
+    const earlier = {
+      ...{ destination, keysOfJob: false, tested: { ok: true, message: "", atMs: 0 }, shared: false },
+      ...{ body: { dataset: "functions_trace_events", enabled: true, name: "from before" } },
+      ...{ challenge: null, proof: null, done: ["destination", "records"], refusal: [] },
+    };
+    const config = readConfig(env);
+    if (!config.ok) throw new Error("malformed");
+    const purpose = draftPurpose(config.config.accountId, "admin:admin", id);
+    const sealed = seal(JSON.stringify(earlier), purpose, config.config.keys);
+    expect(await controlPlane(env.CONTROL).saveDraft(id, "admin:admin", sealed)).toBe(true);
+    expect(textOf((await creator.visitor.get("/jobs/new")).html)).toContain("from before");
+    const { html } = await creator.get("destination");
+    for (const text of [bucket.name, "old/{DATE}", inject("s3Url")]) expect(html).toContain(`value="${text}"`);
+    expect(html).not.toContain(SECRET_KEY);
+    // It is tested anew; what else was entered stays.
+    expect((await creator.send("destination")).location).toBe(`${creator.base}/records`);
+    expect((await bucket.control.puts()).map(({ key }) => key)).toEqual(["old/00010101/test.txt.gz"]);
+    expect((await creator.get("output")).html).toContain('value="from before"');
   });
 
   it("makes one job of a button that is pressed twice", async () => {

@@ -242,3 +242,60 @@ describe("how to attach one", () => {
     expect(page).toContain("/functions/scripts/shop");
   });
 });
+
+describe("the health of a function", () => {
+  /** Events that end so. */
+  async function ended(outcome: string, events: number, name = "checkout"): Promise<void> {
+    clock.advance(1_000);
+    const minted = new Oracle({ at: clock.nowMs(), name: outcome }).mint(events, { scriptName: name, outcome });
+    await deliver(pack(minted, clock.nowMs()));
+  }
+
+  it("is on its page: how many failed, how long they took, and an example of each error to open", async () => {
+    await createJob(freshBucket().name);
+    await ended("ok", 3);
+    await ended("exceededCpu", 1);
+    const { html } = await (await Visitor.signedIn()).get("/functions/checkout");
+    const said = textOf(html);
+    expect(said).toContain("4 invocations in the last 24 hours, 25 % failed (1; 0 answers with a status from 500 on).");
+    expect(said).toContain("How they ended: ok 3, exceededCpu 1.");
+    expect(said).toMatch(/Duration per hour .* in the median, p95 .*, p99 .*, in the last 24 hours\./);
+    const [, href = ""] = /href="(\/search\?[^"]*)"/.exec(html) ?? [];
+    const { searchParams } = new URL(href.replaceAll("&amp;", "&"), "http://logship.test");
+    const since = Date.parse(searchParams.get("since") ?? "");
+    expect(since).toBe(clock.nowMs());
+    expect(Object.fromEntries(searchParams)).toMatchObject({
+      function: "checkout",
+      until: new Date(since + 1).toISOString(),
+    });
+    const week = await text("/functions/checkout?range=7d");
+    expect(week).toContain("4 invocations in the last 7 days, 25 % failed");
+    expect(week).toContain("Invocations per 6 hours");
+  });
+
+  it("says of hostile texts what they are, and nothing more", async () => {
+    await ended("<script>alert(1)</script>\u202e", 1, "<b>x<b>");
+    const { html } = await (await Visitor.signedIn()).get("/functions/%3Cb%3Ex%3Cb%3E");
+    expect(html).not.toMatch(/<script>alert|<b>x|\u202e/);
+    expect(textOf(html)).toContain("<script>alert(1)</script>");
+  });
+
+  it("is empty where nothing was invoked, and not shown without logs:read", async () => {
+    await patch("still", { logship: true });
+    expect(await text("/functions/still")).toContain("No invocations in the last 24 hours");
+    const { secret } = await token(["functions:read"]);
+    const reader = await Visitor.signedIn({ token: secret });
+    const said = await text("/functions/still", reader);
+    expect(said).not.toContain("No invocations");
+    expect(said).toContain("Problems of this function: needs the permission logs:read");
+  });
+
+  it("is on the overview where too much fails, with a link to the function", async () => {
+    await createJob(freshBucket().name);
+    await ended("ok", 60);
+    await ended("exception", 20);
+    const { html } = await (await Visitor.signedIn()).get("/");
+    expect(textOf(html)).toMatch(/1 problem "checkout": 25 % of requests fail since 12:00 UTC/);
+    expect(html).toMatch(/class="named"[\s\S]*<a href="\/functions\/checkout">/);
+  });
+});

@@ -44,8 +44,9 @@ it("whatever a form says", async () => {
   const csrf = await visitor.csrf();
   const steps = ["destination", "records", "output", "preview", "ownership"].map((step) => `${base}/${step}`);
   const others = ["/status/webhook", "/access/members", "/access/tokens", "/functions", "/set-aside/resend"];
+  const elsewhere = "/set-aside/object-1-1/elsewhere";
   const replay = [`/jobs/${id}/replay`, `/jobs/${id}/replay/destination`];
-  for (const path of [...steps, ...replay, `/jobs/${id}/edit`, `/jobs/${id}/enabled`, ...others]) {
+  for (const path of [...steps, ...replay, elsewhere, `/jobs/${id}/edit`, `/jobs/${id}/enabled`, ...others]) {
     for (const [n, fields] of FORMS.entries()) {
       const begunMs = Date.now();
       const { status, location } = await visitor.post(path, new URLSearchParams({ csrf, ...fields }), OWN);

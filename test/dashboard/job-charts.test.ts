@@ -179,6 +179,9 @@ describe("a job in words", () => {
     expect(limitsWords(job({ max_upload_interval_seconds: 60, max_upload_records: 0, max_upload_bytes: null }))).toBe(
       "60 s, 100,000 records or 100 MB before compression",
     );
+    expect(limitsWords(job({ max_upload_records: 1_000 }), { records: 20_000, bytes: 5_000_000 })).toBe(
+      "30 s, 1,000 records or 5.0 MB before compression",
+    );
   });
 
   it("says when the next upload starts", () => {
@@ -211,8 +214,10 @@ describe("a job in words", () => {
   });
 
   it("has words for each state of an object", () => {
-    const of = (fields: Partial<ObjectView>) =>
-      objectState({ attempts: 0, verified: true, ...fields } as ObjectView).words;
+    const of = (fields: Partial<ObjectView>, isReadable = true) =>
+      objectState({ attempts: 0, verified: true, ...fields } as ObjectView, isReadable).words;
+    // No receiver shows what it has.
+    expect(of({ state: "delivered", verified: false }, false)).toBe("delivered");
     expect([
       of({ state: "delivered" }),
       of({ state: "delivered", verified: false }),

@@ -1,11 +1,15 @@
 /** The pages of objects and their records. */
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import type { ObjectEntry } from "../../src/delivery/types.ts";
 import { call } from "../api/harness.ts";
+import { RECEIVERS, type ReceiverFixture } from "../destinations/receivers.ts";
 import { shippedJob } from "../replay/shipped.ts";
 import { deliver, pack } from "../support/runtime/pipeline.ts";
+import { receiving } from "../support/runtime/receiving.ts";
 import { rule } from "../support/s3-script.ts";
 import { textOf, Visitor } from "./support.ts";
+
+afterEach(() => vi.restoreAllMocks());
 
 async function opened(objects = 1) {
   const shipped = await shippedJob(objects);
@@ -64,6 +68,24 @@ describe("the objects of a job", () => {
     expect(textOf(html)).toContain("the job's credentials may not read it (HTTP 403 AccessDenied)");
     expect(textOf(html)).toContain("Download .gz");
     expect((await visitor.get(`${here}/download`)).status).toBe(403);
+  });
+
+  it("of a job that ships to a receiver are not asked for, nor copied", async () => {
+    const { visitor, path, entries, job } = await opened();
+    const { conf, service } = RECEIVERS.https as ReceiverFixture;
+    receiving(conf, service().fetch);
+    const moved = await call("PUT", `/logship/jobs/${job}`, { destination_conf: conf });
+    expect(moved.status, JSON.stringify(moved.body.errors)).toBe(200);
+    const { html, status } = await visitor.get(`${path}/objects/${entries[0]?.number}`);
+    expect(status).toBe(200);
+    expect(textOf(html)).toContain("A receiver cannot be read back. Look for them there.");
+    for (const words of ["cannot be shown", "Download .gz", "not verified"]) expect(textOf(html)).not.toContain(words);
+    const about = await visitor.get(path);
+    expect(about.html).not.toContain(`href="${path}/replay"`);
+    expect(textOf(about.html)).not.toContain("not verified");
+    const replay = await visitor.get(`${path}/replay`);
+    expect(textOf(replay.html)).toContain("which cannot be read back: there is nothing to copy from");
+    expect(replay.html).not.toContain('name="since"');
   });
 
   it("that are not uploaded say so", async () => {

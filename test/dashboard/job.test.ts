@@ -89,8 +89,8 @@ describe("the page of a job", () => {
     ];
     const visitor = await Visitor.signedIn();
     expect(await text(visitor, `/jobs/${plain}`)).not.toContain("Example key");
-    expect(await text(visitor, `/jobs/${parts}`)).toContain("Example key shop/14/20261120T141619Z_");
-    expect(await text(visitor, `/jobs/${parts}/edit`)).toContain("Example: shop/14/20261120T141619Z_");
+    expect(await text(visitor, `/jobs/${parts}`)).toContain("Example key shop/12/21001120T120000Z_");
+    expect(await text(visitor, `/jobs/${parts}/edit`)).toContain("Example: shop/12/21001120T120000Z_");
   });
 
   it("says what waits, and why delivery fails", async () => {

@@ -2,13 +2,18 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ShippingBody } from "../../src/dashboard/pages/shipping/body.ts";
 import { OutputForm, readOutputForm } from "../../src/dashboard/pages/shipping/output-form.tsx";
+import type { Terms } from "../../src/destinations/destination.ts";
 import type { ErrorEntry } from "../../src/errors.ts";
 import { validBody } from "./bodies.ts";
 import { untouched } from "./browser-form.ts";
 import { textOf } from "./support.ts";
 
-async function shown(body: ShippingBody, faults: readonly ErrorEntry[] = []): Promise<string> {
-  return String(await OutputForm({ body, faults, terms: null })?.toString());
+async function shown(
+  body: ShippingBody,
+  faults: readonly ErrorEntry[] = [],
+  terms: Terms | null = null,
+): Promise<string> {
+  return String(await OutputForm({ body, faults, terms })?.toString());
 }
 
 type Fields = Record<string, string | undefined>;
@@ -48,6 +53,13 @@ describe("a form of the output", () => {
       }),
       { numRuns: 300 },
     );
+  });
+  it("shows as defaults no more than its destination takes", async () => {
+    const terms = { plainRecords: true, fields: [], limits: { records: 20_000, bytes: 5_000_000 }, isReadable: false };
+    const html = await shown({}, [], { ...terms, repeats: { once: true } });
+    expect([...html.matchAll(/placeholder="(\d+)"/g)].map(([, text]) => text)).toEqual(["30", "20000", "5000000"]);
+    expect(textOf(html)).toContain("default 20,000. The destination takes 20,000 at most.");
+    expect(textOf(await shown({}))).toContain("default 100,000.");
   });
   it("shows the defaults of its type without writing them down", async () => {
     const form = untouched(await shown({ output_options: { output_type: "csv" } }));

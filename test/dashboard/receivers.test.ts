@@ -6,7 +6,7 @@ import { maskDestination } from "../../src/destinations/parse.ts";
 import { platform } from "../../src/platform.ts";
 import { call, type Job } from "../api/harness.ts";
 import { SECRETS } from "../destinations/kinds.ts";
-import { RECEIVERS, type ReceiverService } from "../destinations/receivers.ts";
+import { RECEIVERS, type ReceiverFixture, type ReceiverService } from "../destinations/receivers.ts";
 import { NOON } from "../record/samples.ts";
 import { receiving } from "../support/runtime/receiving.ts";
 import { untouched } from "./browser-form.ts";
@@ -39,6 +39,63 @@ it("the chooser offers every kind by its name, in groups, and each begins a form
     // What is missing is said, and nothing is sent.
     expect((await creator.post("destination", { scheme: id, do: "test" })).status).toBe(400);
   }
+});
+
+it("a form folds away what is rarely needed, until it holds something", async () => {
+  const further = (html: string) => /<details class="further"( open="")?>.*?<\/details>/s.exec(html);
+  const elastic = (RECEIVERS.elastic as ReceiverFixture).conf;
+  const creator = await Creator.begin({ kind: "elastic" });
+  const [empty = "", isOpen] = further((await creator.get("destination")).html) ?? [];
+  for (const name of ["routing", "require_alias", "headers"]) expect(empty).toContain(`name="${name}"`);
+  for (const name of ["address", "path", "pipeline"]) expect(empty).not.toContain(`name="${name}"`);
+  expect(isOpen).toBeUndefined();
+  const filled = await pasted(`${elastic}&routing=a`);
+  expect(further((await filled.get("destination")).html)?.[1]).toBeDefined();
+  // Any address needs its headers.
+  const https = await Creator.begin({ kind: "https" });
+  expect(further((await https.get("destination")).html)).toBeNull();
+});
+
+it("a test that leaves no record does not say that it does", async () => {
+  for (const [kind, words] of [
+    ["clickhouse", "The test sends a request without a record."],
+    ["otlp", "The test sends a request without a record."],
+    ["loki", "The test sends one small record."],
+    ["s3", "The test writes a small object, such as logs/00010101/test.txt.gz"],
+  ] as const) {
+    const { html } = await (await Creator.begin({ kind })).get("destination");
+    expect(textOf(html)).toContain(words);
+  }
+});
+
+it("what a receiver says of itself stands beside a test that worked, and in the API's answer", async () => {
+  const { conf } = RECEIVERS.clickhouse as ReceiverFixture;
+  const row = JSON.stringify(["MergeTree", "MergeTree ORDER BY x", "0", "100"]);
+  receiving(conf, async (url) => new Response(new URL(url).searchParams.get("query")?.startsWith("SELECT") ? row : ""));
+  const creator = await pasted(conf);
+  await creator.send("destination", { do: "test" });
+  const said = "the table tells no repeat, as its non_replicated_deduplication_window is 0";
+  expect(textOf((await creator.get("destination")).html)).toContain(`It works: ${said}`);
+  const { body } = await call("POST", "/logship/validate/destination", { destination_conf: conf });
+  expect(body.messages).toMatchObject([{ message: expect.stringMatching(`^destination_conf: ${said}`) }]);
+  // Of one that does not work, nothing more is asked.
+  const sent = receiving(conf, async () => new Response(null, { status: 403 }));
+  const refused = await call("POST", "/logship/validate/destination", { destination_conf: conf });
+  expect([refused.body.messages, sent.length]).toEqual([[], 1]);
+});
+
+it("another table of a server is another place, and a job that ships there is said as one", async () => {
+  const { conf, service } = RECEIVERS.clickhouse as ReceiverFixture;
+  receiving(conf, service().fetch);
+  await call("POST", "/logship/jobs", { destination_conf: conf });
+  const exists = async (destination_conf: string) =>
+    (await call("POST", "/logship/validate/destination/exists", { destination_conf })).body.result;
+  expect(await exists(conf)).toEqual({ exists: true });
+  expect(await exists(conf.replace("table=traces", "table=others"))).toEqual({ exists: false });
+  const creator = await pasted(conf);
+  await creator.send("destination", { do: "test" });
+  const said = textOf((await creator.get("destination")).html);
+  expect(said).toContain("Another job ships there The receiver gets the records of both jobs.");
 });
 
 describe.each(Object.entries(RECEIVERS))("a receiver: %s", (_name, { conf, service }) => {

@@ -12,11 +12,14 @@ import { call } from "../api/harness.ts";
 import { token } from "../api/principals.ts";
 import { id } from "../pipeline/scripted.ts";
 import { traceRecord } from "../record/samples.ts";
+import { SECRET_KEY } from "../support/constants.ts";
 import { encodeMessage } from "../support/message-v1.ts";
 import { Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
 import { deliver, freshBucket, logStatus, NOON, pack, runAlarm, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
+import { untouched } from "./browser-form.ts";
+import { s3Form } from "./creating.ts";
 import { IMAGE, LONG, OBEYED, SCRIPT, STEERING } from "./hostile.ts";
 import { ORIGIN, textOf, Visitor } from "./support.ts";
 
@@ -271,6 +274,74 @@ describe("sending again", () => {
   });
 });
 
+describe("sending elsewhere", () => {
+  const form = (bucket: string, more: Record<string, string> = {}) =>
+    s3Form(bucket, { path: "other/{DATE}", do: "start", ...more });
+
+  it("takes a destination as that of a job, tests it, and never shows its keys", async () => {
+    const job = await refusedObject();
+    const at = `/set-aside/object-${job}-1/elsewhere`;
+    expect((await admin.get(`/set-aside/object-${job}-1`)).html).toContain(`href="${at}"`);
+    const page = await admin.get(`${at}?scheme=s3`);
+    expect(textOf(page.html)).toContain(`2 records of job ${job}`);
+    expect([page.html.includes('value="set-aside/{DATE}"'), page.html.includes(`href="${at}?scheme=`)]).toEqual([
+      true,
+      true,
+    ]);
+    const { name, control } = freshBucket();
+    const tested = await admin.submit(at, form(name, { do: "test" }));
+    expect([tested.status, textOf(tested.html)]).toEqual([200, expect.stringContaining("Reachable and writable")]);
+    expect([tested.html.includes(SECRET_KEY), await ids()]).toEqual([false, [`object-${job}-1`]]);
+    // The form carries what was entered: nothing is entered again.
+    const carried = untouched(tested.html.slice(tested.html.indexOf('aria-label="Destination"')));
+    carried.set("do", "start");
+    expect(carried.get("secret_access_key")).toBe("");
+    const sent = await admin.submit(at, carried);
+    expect(sent.location).toBe(`/set-aside?sent=${job}-1`);
+    expect(await textAt(sent.location ?? "")).toContain(`Object 1 of job ${job}`);
+    await runAlarm(job);
+    expect((await control.objects()).map(({ key }) => key)).toEqual([
+      "other/00010101/test.txt.gz",
+      expect.stringMatching(/^other\/21001120\/.*\.log\.gz$/),
+    ]);
+    const object = await admin.get(`/jobs/${job}/objects/1`);
+    expect(textOf(object.html)).toContain(`Sent to s3://${name}/other/{DATE}`);
+    expect(textOf(object.html)).toContain("sent to another destination, whose keys are not kept");
+    expect(object.html).not.toContain(SECRET_KEY);
+    expect((await admin.get(at)).status).toBe(404);
+  });
+
+  it("shows why it is refused, and it stays", async () => {
+    const job = await refusedObject();
+    const at = `/set-aside/object-${job}-1/elsewhere`;
+    const { name, control } = freshBucket();
+    const missing = await admin.submit(at, form(""));
+    expect([missing.status, missing.html.includes('id="field-bucket-error"')]).toEqual([400, true]);
+    await control.script([rule({ do: "answer", status: 403, code: "AccessDenied" })]);
+    const refused = await admin.submit(at, form(name));
+    expect([refused.status, textOf(refused.html)]).toEqual([200, expect.stringContaining("HTTP 403 AccessDenied")]);
+    expect([refused.html.includes(SECRET_KEY), await ids()]).toEqual([false, [`object-${job}-1`]]);
+    // Another caller, or another entry, does not open what the form carries.
+    const entered = /name="entered" value="([^"]+)"/.exec(refused.html)?.[1] ?? "";
+    const without = form(name, { access_key_id: "", secret_access_key: "", entered });
+    await control.script([]);
+    const other = await Visitor.signedIn({ token: (await token(["logs:read", "logs:edit"])).secret });
+    expect((await other.submit(at, without)).status).toBe(400);
+    expect((await admin.submit("/set-aside/object-1-99/elsewhere", without)).status).toBe(404);
+    expect((await admin.submit(at, without)).status).toBe(303);
+  });
+
+  it("is not for messages", async () => {
+    await aside(1, [lineOf("shop")]);
+    expect((await admin.get("/set-aside/message-1/elsewhere")).location).toBe("/set-aside/message-1");
+    expect((await admin.get("/set-aside/message-1")).html).not.toContain("/elsewhere");
+    const { name, control } = freshBucket();
+    const sent = await admin.submit("/set-aside/message-1/elsewhere", form(name));
+    expect([sent.location, await control.requests()]).toEqual(["/set-aside/message-1", []]);
+    expect(await ids()).toEqual(["message-1"]);
+  });
+});
+
 describe("deleting", () => {
   it("counts as discarded, after a page that says so", async () => {
     await aside(1, [lineOf("shop"), lineOf("till")]);
@@ -295,7 +366,7 @@ it("is closed without logs:edit, as it holds records", async () => {
     const { status, html } = await reader.get(path);
     expect([path, status, textOf(html)]).toEqual([path, 403, expect.stringContaining("logs:edit")]);
   }
-  for (const path of ["/set-aside/resend", `${one}/delete`])
+  for (const path of ["/set-aside/resend", `${one}/delete`, `${one}/elsewhere`])
     expect((await reader.submit(path, { id: "message-1" })).status).toBe(403);
   expect(await ids()).toEqual(["message-1"]);
 });

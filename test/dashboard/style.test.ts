@@ -7,11 +7,12 @@ import { LIVE } from "../../src/dashboard/style/live.ts";
 import { OPS } from "../../src/dashboard/style/ops.ts";
 import { OVERVIEW } from "../../src/dashboard/style/overview.ts";
 import { PARTS } from "../../src/dashboard/style/parts.ts";
+import { SEARCH } from "../../src/dashboard/style/search.ts";
 import { SHIPPING } from "../../src/dashboard/style/shipping.ts";
 import { STYLE } from "../../src/dashboard/style/style.ts";
 import { TOKENS } from "../../src/dashboard/style/tokens.ts";
 
-const SHEETS = { BASE, CHARTS, CREATE, FORMS, LIVE, OPS, OVERVIEW, PARTS, SHIPPING, TOKENS };
+const SHEETS = { BASE, CHARTS, CREATE, FORMS, LIVE, OPS, OVERVIEW, PARTS, SEARCH, SHIPPING, TOKENS };
 
 /** The selectors of a sheet. */
 function selectorsOf(sheet: string): string[] {

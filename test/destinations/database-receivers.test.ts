@@ -6,7 +6,7 @@ import type { OpenDestination, WriteOutcome } from "../../src/destinations/desti
 import { openDestination } from "../../src/destinations/kinds.ts";
 import { maskDestination, parseDestination } from "../../src/destinations/parse.ts";
 import { PRODUCTION, refusal } from "./context.ts";
-import { DATABASES, lokiServer, table } from "./database-receivers.ts";
+import { DATABASES, lokiServer, TABLE, table } from "./database-receivers.ts";
 import { asked, POISON, type ReceiverService } from "./receiver-service.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12);
@@ -25,7 +25,11 @@ function record(mark: string, fields: Fields = {}): Fields {
 
 const records = (count: number): Fields[] => Array.from({ length: count }, (_, i) => record(`mark-${i}`));
 
-function open(conf: string, fetch: Fetch): { to: OpenDestination; sent: { url: URL; text: string }[] } {
+function open(
+  conf: string,
+  fetch: Fetch,
+  now = () => NOW,
+): { to: OpenDestination; sent: { url: URL; text: string }[] } {
   const parsed = parseDestination(conf, PRODUCTION);
   if (!parsed.ok) throw new Error(parsed.why);
   const sent: { url: URL; text: string }[] = [];
@@ -34,7 +38,7 @@ function open(conf: string, fetch: Fetch): { to: OpenDestination; sent: { url: U
     sent.push({ url: at, text });
     return fetch(url, init);
   };
-  return { to: openDestination(parsed.value, { now: () => NOW, fetch: noted }), sent };
+  return { to: openDestination(parsed.value, { now, fetch: noted }), sent };
 }
 
 function write(to: OpenDestination, of: readonly Fields[], doubtful = false): Promise<WriteOutcome> {
@@ -98,6 +102,23 @@ describe("loki", () => {
     expect(outcome.unnamed?.words).toBe("HTTP 400 too_far_behind");
     expect(outcome.refused.length + (outcome.unnamed?.records ?? 0)).toBeGreaterThanOrEqual(400);
     expect(sent.length).toBeLessThan(70);
+  });
+
+  it("looks for no longer than an alarm may run, however late its answers are", async () => {
+    const held = lokiServer();
+    let now = NOW;
+    const late: Fetch = (url, init) => {
+      now += MINUTE;
+      return held.fetch(url, init);
+    };
+    const { to, sent } = open(conf, late, () => now);
+    const of = records(64).map((_, i) => record(`mark-${i}-${POISON}`));
+    expect(await write(to, of)).toMatchObject({
+      kind: "partly",
+      unnamed: { records: 64, words: "HTTP 400 too_far_behind" },
+      mayBeThere: true,
+    });
+    expect(sent.length).toBeLessThan(10);
   });
 
   it("sends the whole again after a limit in the middle of looking, and nothing is there twice", async () => {
@@ -178,6 +199,17 @@ describe("loki", () => {
 });
 
 describe("otlp", () => {
+  it("sets a record aside, with the limit named, that fits no body beside what its script has in common", async () => {
+    const long = record("mark-long", { ScriptName: "s".repeat(16_000), Message: "x".repeat(9_965_000) });
+    const { to, sent } = open(confOf("otlp"), async () => new Response(null, { status: 200 }));
+    expect(await write(to, [long])).toMatchObject({
+      kind: "partly",
+      isSent: false,
+      refused: [{ record: 0, words: expect.stringMatching(/^a record of 100\d{5} bytes; .* takes 10000000$/) }],
+    });
+    expect(sent).toEqual([]);
+  });
+
   it.each([
     ["otlp://c.example", "/v1/logs"],
     ["otlp://c.example:4318/", "/v1/logs"],
@@ -309,6 +341,41 @@ describe("otlp", () => {
 });
 
 describe("clickhouse", () => {
+  const [, , ...defaults] = TABLE as [string, string, string, string];
+  const plain = "MergeTree ORDER BY timestamp SETTINGS index_granularity = 8192";
+  it.each<[string, readonly unknown[], RegExp]>([
+    ["of a table with a window", TABLE, /^the table tells a repeat within its last 10000 inserts \(non_/],
+    ["of one without", ["MergeTree", plain, ...defaults], /^the table tells no repeat, as its non_.* is 0: /],
+    ["of one whose server has a window", ["MergeTree", plain, "100", "0"], / last 100 inserts \(non_/],
+    ["of a replicated one", ["ReplicatedMergeTree", plain, "0", "1000"], / last 1000 inserts \(replicated_/],
+    [
+      "of a shared one",
+      ["SharedReplacingMergeTree", TABLE[1], "7", "0"],
+      /^the table tells no repeat, as its replicated_/,
+    ],
+    ["of another engine", ["Distributed", TABLE[1], ...defaults], /^whether the table tells a repeat is unknown/],
+    ["of what is no window", ["MergeTree", plain, null, "<b>"], /^whether the table tells a repeat is unknown/],
+    ["of no table", [], /^whether the table tells a repeat is unknown/],
+  ])("says %s whether a repeat is told", async (_what, row, said) => {
+    const { to, sent } = open(confOf("clickhouse"), async () => new Response(`${JSON.stringify(row)}\n`));
+    expect(await to.remark?.()).toMatch(said);
+    expect(sent).toHaveLength(1);
+    expect(sent[0]?.text).toBe("\n");
+    expect([...(sent[0]?.url.searchParams.keys() ?? [])]).toEqual(["query", "wait_end_of_query"]);
+    expect(sent[0]?.url.searchParams.get("query")).toMatch(/^SELECT .* WHERE database = 'logs' AND name = 'traces' /);
+  });
+
+  it.each<[string, Fetch]>([
+    ["refused", async () => raise(497, 403, "ACCESS_DENIED")()],
+    ["answered with an exception", async () => raise(241, 200, "MEMORY_LIMIT_EXCEEDED")()],
+    ["answered with a page", async () => new Response("<html>")],
+    ["lost", () => Promise.reject(new TypeError("connection reset"))],
+  ])("calls it unknown where that is %s", async (_what, fetch) => {
+    expect(await open(confOf("clickhouse"), fetch).to.remark?.()).toMatch(
+      /^whether the table tells a repeat is unknown/,
+    );
+  });
+
   const raise = (code: number, status: number, name: string) => () =>
     new Response(`Code: ${code}. DB::Exception: secret text. (${name})`, {
       status,

@@ -3,10 +3,11 @@
  * taken here either.
  */
 import { utf8Length } from "../../src/bytes.ts";
+import { isShaped } from "../support/receiver-dialects/otlp-shape.ts";
 import { SECRETS } from "./kinds.ts";
 import { asked, marksIn, POISON, type ReceiverFixture, type ReceiverService } from "./receiver-service.ts";
 
-/** The time of these services. */
+/** The time of these services, unless another one is given. */
 const NOW = Date.UTC(2026, 10, 20, 12);
 const WEEK_MS = 7 * 86_400_000;
 const NS = 1_000_000n;
@@ -17,7 +18,7 @@ const refuse = (why: string, status = 400): Response => new Response(why, { stat
 type Entry = readonly [ns: string, line: string];
 
 /** As the distributor of Loki 3 with its defaults: what is valid of a push is stored. */
-export function lokiServer(): ReceiverService {
+export function lokiServer(nowMs = NOW): ReceiverService {
   const entries = new Set<string>();
   const lines: string[] = [];
   return {
@@ -36,8 +37,8 @@ export function lokiServer(): ReceiverService {
         for (const [ns, line] of values) {
           if (typeof ns !== "string" || !/^\d{1,19}$/.test(ns)) return refuse("couldn't parse push request");
           const ms = Number(BigInt(ns) / NS);
-          if (ms < NOW - WEEK_MS) why = "entry has timestamp too old";
-          else if (ms > NOW + 600_000) why = "entry has timestamp too new";
+          if (ms < nowMs - WEEK_MS) why = "entry has timestamp too old";
+          else if (ms > nowMs + 600_000) why = "entry has timestamp too new";
           else if (utf8Length(line) > 262_144) why = "max entry size '262144' bytes exceeded";
           else if (line.includes(POISON)) why = "entry too far behind";
           else {
@@ -65,7 +66,7 @@ export function collector(): ReceiverService {
       if (headers.get("content-type") !== "application/json") return refuse("unsupported media type", 415);
       if (utf8Length(text) > 20 * 1_048_576) return refuse("http: request body too large", 413);
       const body = JSON.parse(text);
-      const isBad = text.includes(POISON) || !shapeOf(body, "request");
+      const isBad = text.includes(POISON) || !isShaped(body);
       if (isBad) return json({ code: 3, message: "bad" }, 400);
       taken.push(...marksIn(text));
       return json({ partialSuccess: {} });
@@ -73,40 +74,12 @@ export function collector(): ReceiverService {
   };
 }
 
-/**
- * The keys of each message with what they hold.
- * https://github.com/open-telemetry/opentelemetry-proto
- */
-const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  request: { resourceLogs: "resourceLogs[]" },
-  resourceLogs: { resource: "resource", scopeLogs: "scopeLogs[]" },
-  resource: { attributes: "keyValue[]" },
-  scopeLogs: { scope: "scope", logRecords: "logRecord[]" },
-  scope: { name: "string" },
-  logRecord: {
-    ...{ timeUnixNano: "uint64", observedTimeUnixNano: "uint64", severityNumber: "severity" },
-    ...{ severityText: "string", body: "anyValue", attributes: "keyValue[]" },
-  },
-  keyValue: { key: "string", value: "anyValue" },
-  anyValue: {
-    ...{ stringValue: "string", boolValue: "boolean", intValue: "int64", doubleValue: "number" },
-    arrayValue: "arrayValue",
-  },
-  arrayValue: { values: "anyValue[]" },
-};
-
-function shapeOf(value: unknown, kind: string): boolean {
-  if (kind.endsWith("[]")) return Array.isArray(value) && value.every((item) => shapeOf(item, kind.slice(0, -2)));
-  if (kind === "uint64") return typeof value === "string" && /^\d{1,19}$/.test(value);
-  if (kind === "int64") return typeof value === "string" && /^-?\d{1,19}$/.test(value);
-  if (kind === "severity") return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= 24;
-  const keys = SHAPES[kind];
-  if (keys === undefined) return typeof value === kind;
-  if (typeof value !== "object" || value === null) return false;
-  const members = Object.entries(value);
-  if (kind === "anyValue" && members.length !== 1) return false;
-  return members.every(([key, member]) => keys[key] !== undefined && shapeOf(member, keys[key]));
-}
+/** Engine, engine_full, and the windows that the server has by default. */
+export const TABLE = [
+  "MergeTree",
+  "MergeTree ORDER BY timestamp SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192",
+  ...["0", "10000"],
+];
 
 /** A MergeTree with a window: an insert whose token it has succeeds, and leaves nothing. */
 export function table(): ReceiverService {
@@ -122,6 +95,7 @@ export function table(): ReceiverService {
       const { url: at, headers, text } = await asked(url, init);
       const { query, insert_deduplication_token: token, ...settings } = Object.fromEntries(at.searchParams);
       if (headers.get("x-clickhouse-key") !== SECRETS[0]) return raise(516, "AUTHENTICATION_FAILED", 403);
+      if (query?.startsWith("SELECT ") && text === "\n") return new Response(`${JSON.stringify(TABLE)}\n`);
       if (query !== "INSERT INTO `logs`.`traces` FORMAT JSONEachRow") return raise(60, "UNKNOWN_TABLE", 404);
       const known = ["async_insert", "date_time_input_format", "input_format_skip_unknown_fields", "wait_end_of_query"];
       if (Object.keys(settings).toSorted().join() !== known.join()) return raise(115, "UNKNOWN_SETTING", 404);

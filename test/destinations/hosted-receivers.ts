@@ -6,7 +6,7 @@ import { utf8Length } from "../../src/bytes.ts";
 import { SECRETS } from "./kinds.ts";
 import { asked, marksIn, POISON, type ReceiverFixture, type ReceiverService } from "./receiver-service.ts";
 
-/** The time of these services. */
+/** The time of these services, unless another one is given. */
 const NOW = Date.UTC(2026, 10, 20, 12);
 const HOUR = 3_600_000;
 const [KEY] = SECRETS as [string];
@@ -35,7 +35,7 @@ function serviceOf(
 }
 
 /** https://docs.datadoghq.com/api/latest/logs/send-logs/ */
-export function datadogIntake(): ReceiverService {
+export function datadogIntake(nowMs = NOW): ReceiverService {
   return serviceOf(({ url, headers, text }, store) => {
     if (url.pathname !== "/api/v2/logs" && url.pathname !== "/v1/input") return json(404, {});
     if (!headers.has("dd-api-key")) return json(401, {});
@@ -46,7 +46,7 @@ export function datadogIntake(): ReceiverService {
     if (!Array.isArray(logs) || logs.length > 1_000 || text.includes(POISON)) return json(400, {});
     for (const log of logs) {
       const { message, timestamp, status, service, ddsource, logship } = log;
-      const isNew = timestamp >= NOW - 18 * HOUR && timestamp <= NOW + 2 * HOUR;
+      const isNew = timestamp >= nowMs - 18 * HOUR && timestamp <= nowMs + 2 * HOUR;
       const isIndexed = [message, status, service, ddsource, logship.id].every((value) => typeof value === "string");
       const whole = JSON.stringify(log);
       if (isNew && isIndexed && parsed(message) === undefined && utf8Length(whole) <= 1_000_000) store(whole);
@@ -56,7 +56,7 @@ export function datadogIntake(): ReceiverService {
 }
 
 /** https://docs.newrelic.com/docs/logs/log-api/introduction-log-api/ */
-export function newRelic(): ReceiverService {
+export function newRelic(nowMs = NOW): ReceiverService {
   return serviceOf(({ url, headers, text }, store) => {
     if (url.pathname !== "/log/v1" || url.search !== "") return json(404, {});
     if (headers.get("api-key") !== KEY) return json(403, {});
@@ -71,7 +71,7 @@ export function newRelic(): ReceiverService {
         return isPlain && name.length <= 255 && utf8Length(`${value}`) <= 131_072;
       });
       const isShort = typeof message === "string" && message.length <= 4_094 && parsed(message) === undefined;
-      if (isKept && isShort && named.length <= 250 && timestamp >= NOW - 48 * HOUR) store(JSON.stringify(attributes));
+      if (isKept && isShort && named.length <= 250 && timestamp >= nowMs - 48 * HOUR) store(JSON.stringify(attributes));
     }
     return json(202, { requestId: "0f0f0f0f-0001-b000-0000-018c2f6a1d2e" });
   });
@@ -145,13 +145,13 @@ export const HOSTED: { readonly [name: string]: ReceiverFixture } = {
   },
   splunk: {
     conf: `splunk://splunk.example:8088/services/collector/raw?channel=${GUID}&insecure-skip-verify=false&sourcetype=cloudflare:json&header_Authorization=Splunk%20${KEY}`,
-    service: splunkCollector,
+    service: () => splunkCollector(),
     tellsRepeats: false,
     recordBytes: 1_000_000,
   },
   "splunk, events": {
     conf: `splunk://splunk.example:8088/services/collector/event?sourcetype=_json&header_Authorization=Splunk%20${KEY}`,
-    service: splunkCollector,
+    service: () => splunkCollector(),
     tellsRepeats: false,
     recordBytes: 1_000_000,
   },

@@ -637,6 +637,15 @@ describe("masking", () => {
     );
   });
 
+  it("stays where the code of the address is another one: no other secret of it goes there", () => {
+    const [at, token] = ["sumo://sumo.example/receiver/v1/http/", "?header_Authorization="];
+    const stored = `${at}CODE${token}HIDDEN`;
+    expect(unmaskDestination(`${at}****${token}****`, stored)).toBe(stored);
+    expect(unmaskDestination(`${at}CODE${token}****`, stored)).toBe(stored);
+    for (const sent of [`${at}OTHER${token}****`, `${at}${token}****`, `${at}below/****${token}****`])
+      expect(unmaskDestination(sent, stored)).toBe(sent);
+  });
+
   it("stays where nothing is stored for it", () => {
     expect(unmaskDestination(masked, "s3://traces/a?region=auto&credentials=env:DEST_ARCHIVE")).toBe(masked);
   });
@@ -673,6 +682,24 @@ describe("masking", () => {
         expect(unmaskDestination(hidden, text)).toBe(text);
       }),
     );
+  });
+
+  it.each([
+    ...["accessToken", "client_secret", "clientSecret", "privateKey", "apikey", "licenseKey", "key2", "auth_code"],
+    ...["x-amz-signature", "passphrase", "sig", "jwt"],
+  ])("hides the parameter %s of any address", (name) => {
+    expect(maskDestination(`https://logs.example/in?team=a&${name}=hidden&b=c`)).toBe(
+      `https://logs.example/in?team=a&${name}=****&b=c`,
+    );
+  });
+
+  it.each(["team", "sourcetype", "keyspace", "design", "tokens_per_s", "codec"])("shows the parameter %s", (name) => {
+    const conf = `https://logs.example/in?${name}=shown`;
+    expect(maskDestination(conf)).toBe(conf);
+  });
+
+  it("hides the code of an address that is refused for its capitals", () => {
+    expect(maskDestination("SUMO://sumo.example/receiver/v1/http/hidden")).not.toContain("hidden");
   });
 
   it("hides a secret whose parameter's name is percent-encoded", () => {

@@ -18,7 +18,8 @@ export interface ReceiverService {
 export interface ReceiverFixture {
   /** Its secrets are {@link SECRETS}, or one of them. */
   conf: string;
-  service(): ReceiverService;
+  /** @param nowMs its time, since the epoch; absent: the one of the contract suite. */
+  service(nowMs?: number): ReceiverService;
   /** It tells a record that it has from one that it has not. */
   tellsRepeats: boolean;
   /**

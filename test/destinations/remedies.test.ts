@@ -13,7 +13,7 @@ const DOWN = "Nothing answers at this endpoint";
 const UNTRUSTED = "certificate is not trusted";
 const LONG_KEY = "Choose a shorter path";
 const BUSY = "it is busy, or limits";
-const NO_STORE = "No S3 interface answers";
+const NO_STORE = "No S3 interface, nor a receiver";
 
 /** What stores really answer, and the part of the advice that is about that alone. */
 const TABLE: readonly (readonly [said: string, advice: string])[] = [

@@ -80,6 +80,30 @@ export async function assertDelivered(
 }
 
 /**
+ * Checks that a job has delivered everything to a receiver: each record is there, and again at most
+ * as often as the ledger says, or never if the receiver tells repeats.
+ * @throws Error that says what is wrong.
+ */
+export async function assertReceived(
+  api: ApiClient,
+  store: HostileStore,
+  name: string,
+  oracle: Oracle,
+  { id }: JobId,
+  { tellsRepeats }: { tellsRepeats: boolean },
+): Promise<Report & { doubled: number }> {
+  const report = oracle.audit(id, store.received(name), { areBodies: true });
+  assertClean({ ...report, duplicated: [] });
+  const doubled = report.duplicated.reduce((sum, { keys }) => sum + keys.length - 1, 0);
+  const ledger = await api.jobLedger(id);
+  const faults = jobLedgerFaults(ledger, { records: report.records - doubled }, {});
+  const most = tellsRepeats ? 0 : ledger.resent_in_doubt;
+  if (doubled > most) faults.push(`${doubled} records are there again, and ${most} are accounted for`);
+  if (faults.length > 0) throw new Error(`job ${id}:\n${faults.join("\n")}`);
+  return { ...report, doubled };
+}
+
+/**
  * The records of a bucket's objects, one list for each.
  * @throws Error if one is not a strict single-member gzip of NDJSON.
  */

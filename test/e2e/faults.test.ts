@@ -9,7 +9,15 @@ import { isWhole } from "../support/matrix.ts";
 import { assertClean, type Minted, Oracle } from "../support/oracle.ts";
 import { Chance } from "./chance.ts";
 import { logsOnDisk } from "./disk.ts";
-import { assertDelivered, auditStore, drain, readCsv, receivedBy, recordLists } from "./fault-support.ts";
+import {
+  assertDelivered,
+  assertReceived,
+  auditStore,
+  drain,
+  readCsv,
+  receivedBy,
+  recordLists,
+} from "./fault-support.ts";
 import { HostileStore, Storm } from "./hostile-store.ts";
 import { LedgerWatch } from "./ledger-watch.ts";
 import { PersistentClient } from "./persistent-client.ts";
@@ -27,6 +35,9 @@ const QUEUE_WAIT_S = 1;
 
 /** Some fifty starts of a process, several at once: slow on a busy machine. */
 const TIMEOUT_MS = 400_000;
+
+const HTTPS = "receiver-https-storm";
+const ELASTIC = "receiver-elastic-storm";
 
 const INTERVAL_MS = 30_000;
 /** An upload starts at most this long after the interval. */
@@ -57,9 +68,17 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
         output_options: { output_type: "csv", field_names: CSV_FIELDS },
       }),
     );
+    // One takes a repeat as new, one tells it.
+    const anyHttps = await shipper.api.createJob(store.job(HTTPS));
+    const elastic = await shipper.api.createJob(store.job(ELASTIC));
+    const jobs = [small, csv, anyHttps, elastic] as const;
     const client = new PersistentClient(shipper, `storm-${chance.seed}`);
-    const watch = new LedgerWatch(shipper, [small.id, csv.id], (ledgers) => client.learn(ledgers));
-    const storms = ["small", "csv"].map((bucket) => new Storm(store, bucket, chance.of(bucket)));
+    const watch = new LedgerWatch(
+      shipper,
+      jobs.map(({ id }) => id),
+      (ledgers) => client.learn(ledgers),
+    );
+    const storms = ["small", "csv", HTTPS, ELASTIC].map((bucket) => new Storm(store, bucket, chance.of(bucket)));
 
     let filtered = 0;
     const eventChance = chance.of("events");
@@ -71,7 +90,7 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
       Array.from({ length: eventChance.between(10, 40) }, () => {
         const outcome = eventChance.pick(["ok", "ok", "exception"]);
         const events = oracle.mint(eventChance.between(1, 90), { days: 2, outcome });
-        oracle.acknowledged(small.id, events);
+        for (const { id } of [small, anyHttps, elastic]) oracle.acknowledged(id, events);
         if (outcome === "ok") oracle.acknowledged(csv.id, events);
         else filtered += events.length;
         return events;
@@ -88,7 +107,7 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
       const flushes: Promise<unknown>[] = [];
       for (; shipper.isUp; await pause(flushChance.between(50, 400))) {
         // Not awaited: an answer may take as long as the store holds an upload.
-        const { id } = flushChance.pick([small, csv]);
+        const { id } = flushChance.pick(jobs);
         flushes.push(shipper.unlessKilled((api) => api.flush(id)));
       }
       await Promise.all(flushes);
@@ -107,7 +126,7 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
     // After the faults events arrive as usual.
     await client.post(someRequests());
     await client.insist();
-    for (const job of [small, csv]) await drain(shipper.api, job);
+    for (const job of jobs) await drain(shipper.api, job);
     await watch.stop();
 
     expect([...watch.faults, ...client.faults]).toEqual([]);
@@ -121,12 +140,17 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
     expect(ofCsv.records).toBe(events - filtered);
     expect(await shipper.api.accountLedger()).toMatchObject({ processed: events, routed: events });
 
-    const injected = store.faults("small") + store.faults("csv");
-    const objects = ofSmall.objects + ofCsv.objects;
-    task.meta.fault = { row: "kill -9 at random moments", events, faults: KILLS + injected, objects };
+    const ofHttps = await assertReceived(shipper.api, store, HTTPS, oracle, anyHttps, { tellsRepeats: false });
+    const ofElastic = await assertReceived(shipper.api, store, ELASTIC, oracle, elastic, { tellsRepeats: true });
+    expect([ofHttps.records - ofHttps.doubled, ofElastic.records]).toEqual([events, events]);
+
+    const injected = ["small", "csv", HTTPS, ELASTIC].reduce((sum, bucket) => sum + store.faults(bucket), 0);
+    const objects = ofSmall.objects + ofCsv.objects + ofHttps.objects + ofElastic.objects;
+    const { doubled } = ofHttps;
+    task.meta.fault = { row: "kill -9 at random moments", events, faults: KILLS + injected, objects, doubled };
     console.log(
       `${events} events in ${client.sent} requests, ${client.acknowledged} of them acknowledged; ${KILLS} kills, ` +
-        `${injected} faults of the store; ${objects} objects, ${watch.polls} looks at the ledgers`,
+        `${injected} faults of the stores; ${objects} objects, ${doubled} records again, as counted, ${watch.polls} looks at the ledgers`,
     );
     // Below these counts the test would prove little.
     expect(client.sent).toBeGreaterThan(client.requests);

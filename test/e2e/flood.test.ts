@@ -26,7 +26,7 @@ interface Shipped {
 it(`ships ${INVOCATIONS} invocations in few messages, and large ones among them, each once and no longer than it may be`, async ({
   expect,
 }) => {
-  await using shipper = await IsolatedShipper.start();
+  await using shipper = await IsolatedShipper.start({ queueWaitS: 1 });
   const { api } = shipper;
   const producer = await startProducer(shipper, firstPort("producer"));
   try {

@@ -6,10 +6,15 @@ import { pathOf } from "./shipper.ts";
 
 const PUT: Match = { method: "PUT" };
 
+/** Requests with records to a receiver. */
+const POST: Match = { method: "POST", keyExcludes: "/test-" };
+
+type Faults = readonly [(times?: number) => Rule, ...((times?: number) => Rule)[]];
+
 /**
  * Faults of a request. After each the store behaves like S3: it has every object that it reports.
  */
-const FAULTS: readonly [(times?: number) => Rule, ...((times?: number) => Rule)[]] = [
+const FAULTS: Faults = [
   (times) => rule({ do: "answer", status: 503, code: "SlowDown" }, {}, times),
   (times) => rule({ do: "reset", when: "before" }, {}, times),
   (times) => rule({ do: "reset", when: "during" }, PUT, times),
@@ -19,6 +24,20 @@ const FAULTS: readonly [(times?: number) => Rule, ...((times?: number) => Rule)[
   (times) => rule({ do: "hold" }, PUT, times),
   (times) => rule({ do: "ignore-conditional" }, PUT, times),
 ];
+
+/** The same of a receiver, which shows nothing of what it has. */
+const FAULTS_OF_RECEIVERS: Faults = [
+  (times) => rule({ do: "answer", status: 503 }, {}, times),
+  (times) => rule({ do: "reset", when: "before" }, {}, times),
+  (times) => rule({ do: "reset", when: "during" }, POST, times),
+  (times) => rule({ do: "reset", when: "after" }, POST, times),
+  (times) => rule({ do: "answer", status: 500, store: true }, POST, times),
+  (times) => rule({ do: "answer", status: 403 }, {}, times),
+  (times) => rule({ do: "hold" }, POST, times),
+  (times) => rule({ do: "limit", records: 20 }, POST, times),
+];
+
+const isReceiver = (name: string): boolean => name.startsWith("receiver-");
 
 /**
  * The scripted S3 endpoint in this process. A kill of the shipper does not touch its requests and
@@ -41,8 +60,14 @@ export class HostileStore implements AsyncDisposable {
     return { name: bucket, enabled: true, destination_conf, max_upload_interval_seconds: 30, ...more };
   }
 
-  /** @param folder where in the bucket; the folder of the same name by default. */
+  /**
+   * @param bucket or a receiver: `receiver-elastic-…` as its dialect is called.
+   * @param folder where in the bucket; the folder of the same name by default.
+   */
   destination(bucket: string, folder = bucket): string {
+    const [, scheme] = /^receiver-(https|elastic)-/.exec(bucket) ?? [];
+    if (scheme !== undefined)
+      return `${scheme}://${new URL(this.server.url).host}/in?tls=off&header_X-Receiver=${bucket}`;
     const [[accessKeyId, secretAccessKey] = []] = Object.entries(DEFAULT_CREDENTIALS);
     const endpoint = encodeURIComponent(this.server.url);
     const keys = `access-key-id=${accessKeyId}&secret-access-key=${secretAccessKey}`;
@@ -68,6 +93,14 @@ export class HostileStore implements AsyncDisposable {
     return this.server.objects(bucket).flatMap(({ key }) => {
       const bytes = this.server.object(bucket, key);
       return bytes === undefined ? [] : [{ key, bytes }];
+    });
+  }
+
+  /** What a receiver kept, request by request. */
+  received(name: string): { key: string; bytes: Uint8Array }[] {
+    return this.server.puts(name).flatMap(({ key, version }) => {
+      const bytes = this.server.object(name, key, version);
+      return bytes === undefined ? [] : [{ key: `${key} (${version})`, bytes }];
     });
   }
 
@@ -110,7 +143,7 @@ export class Storm {
 
   async #blow(store: HostileStore, bucket: string, chance: Chance): Promise<void> {
     while (!this.#isOver) {
-      store.server.script(bucket, spell(chance));
+      store.server.script(bucket, spell(chance, isReceiver(bucket) ? FAULTS_OF_RECEIVERS : FAULTS));
       await pause(chance.between(300, 1_500));
       store.letGo(bucket);
     }
@@ -118,14 +151,14 @@ export class Storm {
 }
 
 /** One fault until the next change, several one after the other, or none. */
-function spell(chance: Chance): Rule[] {
+function spell(chance: Chance, faults: Faults): Rule[] {
   switch (chance.between(0, 5)) {
     case 0:
       return [];
     case 1:
     case 2:
-      return [chance.pick(FAULTS)()];
+      return [chance.pick(faults)()];
     default:
-      return Array.from({ length: 3 }, () => chance.pick(FAULTS)(chance.between(1, 2)));
+      return Array.from({ length: 3 }, () => chance.pick(faults)(chance.between(1, 2)));
   }
 }

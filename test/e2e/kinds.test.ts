@@ -21,7 +21,7 @@ it("ships a request, what it throws or rejects, a cron, a batch, an alarm and an
   expect,
 }) => {
   const fromMs = Date.now();
-  await using shipper = await IsolatedShipper.start();
+  await using shipper = await IsolatedShipper.start({ queueWaitS: 1 });
   const sample = await startSample(shipper);
   try {
     const job = await shipper.api.createJob(jobInto("kinds"));

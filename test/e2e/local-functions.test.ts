@@ -23,7 +23,7 @@ let host: LocalServer;
 
 beforeAll(async () => {
   const port = await pickPort(firstPort("host"));
-  shipper = await IsolatedShipper.start({ settings: { LOCAL_FUNCTIONS: `http://localhost:${port}` } });
+  shipper = await IsolatedShipper.start({ queueWaitS: 1, settings: { LOCAL_FUNCTIONS: `http://localhost:${port}` } });
   host = await startHostOf(shipper, port);
 });
 

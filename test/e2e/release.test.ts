@@ -12,7 +12,8 @@ import { ROOT } from "../../tools/paths.ts";
 import type { BuiltWorker } from "../../tools/servers/dev-server.ts";
 import { until } from "../../tools/until.ts";
 import { assertClean, Oracle } from "../support/oracle.ts";
-import { drain, receivedBy } from "./fault-support.ts";
+import { assertReceived, drain, receivedBy } from "./fault-support.ts";
+import { HostileStore } from "./hostile-store.ts";
 import { setQueueWait } from "./queue-wait.ts";
 import { IsolatedShipper, jobInto, pathOf, RECEIVED_WITHIN_MS } from "./shipper.ts";
 
@@ -22,6 +23,7 @@ const SPLITS_STEP = 9;
 /** SQLite recovers its log after a kill. */
 const LOCKED_AT_MOST_MS = 10_000;
 
+const RECEIVER = "receiver-elastic-after";
 const RELEASE = join(ROOT, "test/fixtures/release");
 
 /** The release, with a copy of its configuration. */
@@ -54,8 +56,11 @@ describe("a release to go back to", () => {
     const release = releaseFor(shipper);
     const oracle = new Oracle({ name: "release", at: Date.now() });
     const folder = "versions";
+    await using store = await HostileStore.start();
     // So long that records wait in an open batch while the version changes.
     const job = await shipper.api.createJob(jobInto(folder, { max_upload_interval_seconds: 300 }));
+    // Its log is the release's as well, until it ships to a receiver.
+    const moved = await shipper.api.createJob(jobInto("moved", { max_upload_interval_seconds: 300 }));
     let taken = 0;
     let last: () => Promise<unknown> = () => Promise.resolve();
     const take = async (count: number): Promise<void> => {
@@ -71,9 +76,9 @@ describe("a release to go back to", () => {
       // What the version before has taken: its repeat has the same ids in this one.
       await last();
       last = post;
-      oracle.acknowledged(job.id, events);
+      for (const each of [job, moved]) oracle.acknowledged(each.id, events);
       taken += count;
-      await receivedBy(shipper.api, job, taken);
+      for (const each of [job, moved]) await receivedBy(shipper.api, each, taken);
       const counts = await until({
         what: "the account's ledger to have counted them",
         withinMs: RECEIVED_WITHIN_MS,
@@ -98,6 +103,13 @@ describe("a release to go back to", () => {
     await drain(shipper.api, job);
     assertClean(oracle.audit(job.id, await shipper.bucket.read(`${folder}/`), { path: pathOf(folder) }));
     expect(await shipper.api.jobLedger(job.id)).toMatchObject({ received: taken, delivered: taken });
+    // What the release knows nothing of.
+    await shipper.crashAndRestart({ built: head });
+    await shipper.api.updateJob(moved.id, { destination_conf: store.destination(RECEIVER) });
+    await drain(shipper.api, moved);
+    const { records } = await assertReceived(shipper.api, store, RECEIVER, oracle, moved, { tellsRepeats: true });
+    expect(records).toBe(taken);
+    expect(await shipper.api.jobLedger(moved.id)).toMatchObject({ delivered: taken, resent_in_doubt: 0 });
   });
 
   it("leaves a ledger alone that was split since, and this code goes on with it", { timeout: 300_000 }, async ({

@@ -300,7 +300,7 @@ describe("another object under the key", () => {
       await world.take(world.mint(10));
       await world.settle();
       const asked = (await control.requests()).slice(before).filter(({ state }) => state === "answered");
-      expect(asked.map(({ method, status }) => `${method} ${status}`)).toEqual(["HEAD 404", "PUT 200"]);
+      expect(asked.map(({ method }) => method)).toEqual(["HEAD", "PUT"]);
       expect((await theirs("DELETE")).status).toBe(204);
     },
   );

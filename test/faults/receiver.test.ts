@@ -6,20 +6,36 @@ import { describe, inject, vi } from "vitest";
 import { platform } from "../../src/platform.ts";
 import { Random } from "../soak/random.ts";
 import { cells, variants } from "../support/matrix.ts";
+import type { DialectName } from "../support/receiver.ts";
 import { api } from "../support/runtime/api.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";
 import { type Action, type Rule, rule } from "../support/s3-script.ts";
-import { asideOf, POSTS, posts, RECEIVERS, resent, sendAgain, TESTS, TIMELESS } from "./receivers.ts";
+import {
+  AGES,
+  asideOf,
+  LASTING,
+  POSTS,
+  posts,
+  RECEIVERS,
+  resent,
+  SOME,
+  sendAgain,
+  TESTS,
+  TIMELESS,
+} from "./receivers.ts";
 import { row } from "./row.ts";
 import { controlOf, countsOf, decided, outlast, pass, said, viewOf, waitingJob } from "./stores.ts";
 
 const HOUR_MS = 3_600_000;
+const PAGE = "<html></html>";
+/** The words with which Loki has taken nothing. */
+const RATE_LIMITED = "Ingestion rate limit exceeded";
 
 describe("a receiver that cannot now", () => {
   /** `mayBe`: what is sent after it is in doubt. The most telling first. */
   const answers: readonly (readonly [name: string, action: Action, words: RegExp, mayBe: boolean])[] = [
     ["503 after taking it", { do: "answer", status: 503, store: true }, /HTTP 503/, true],
-    ["429", { do: "answer", status: 429 }, /HTTP 429/, false],
+    ["429", { do: "answer", status: 429, body: RATE_LIMITED }, /HTTP 429/, false],
     ["with a reset after taking it", { do: "reset", when: "after" }, /connection failed/, true],
     ["with a reset within the body", { do: "reset", when: "during" }, /connection failed/, true],
     ["408 after taking it", { do: "answer", status: 408, store: true }, /HTTP 408/, true],
@@ -49,7 +65,7 @@ describe("a receiver that cannot now", () => {
     });
   }
 
-  for (const [kind, action] of cells(RECEIVERS, [{ do: "withhold" }, { do: "hold" }] as const)) {
+  for (const [kind, action] of cells(SOME, [{ do: "withhold" }, { do: "hold" }] as const)) {
     row(`${kind} never answers, with "${action.do}": given up after a minute, in doubt`, async (world, { expect }) => {
       const { job, control } = await waitingJob(world, 10, { receiver: kind });
       await control.script([rule(action, POSTS, 1)]);
@@ -63,31 +79,59 @@ describe("a receiver that cannot now", () => {
     });
   }
 
-  const pages: readonly (readonly [name: string, body: string])[] = [
-    ["a page of a proxy", "<html></html>"],
-    ["no items", '{"errors":false}'],
-    ["too few items", '{"errors":false,"items":[{"create":{"status":201}}]}'],
-    ["half an answer", '{"errors":false,"items":[{"create":{"stat'],
+  /** The first of each kind, and then further ones. */
+  const pages: readonly (readonly [kind: DialectName, name: string, body: string, words: RegExp])[] = [
+    ["elastic", "a page of a proxy", PAGE, /HTTP 200, but not what became of each record/],
+    ["splunkraw", "a page of a proxy", PAGE, /HTTP 200 Splunk, but not as Splunk says/],
+    ["splunkevent", "another code", '{"text":"Server is busy","code":9}', /HTTP 200 Splunk\.9, but not as/],
+    ["otlp", "half an answer", '{"partialSuccess":{"rejec', /HTTP 200, but not as an OTLP receiver answers/],
+    ["clickhouse", "an exception", "Code: 241. DB::Exception: no", /HTTP 200 MEMORY_LIMIT_EXCEEDED/],
+    ["axiom", "no counts", "{}", /HTTP 200, but not how many events were taken/],
+    ["elastic", "no items", '{"errors":false}', /what became of each record/],
+    ["elastic", "too few items", '{"errors":false,"items":[{"create":{"status":201}}]}', /what became of each/],
+    ["elastic", "half an answer", '{"errors":false,"items":[{"create":{"stat', /what became of each record/],
+    ["clickhouse", "a page of a proxy", PAGE, /HTTP 200, but not the empty answer of an insert/],
+    ["otlp", "a page of a proxy", PAGE, /HTTP 200, but not as an OTLP receiver answers/],
+    ["axiom", "a page of a proxy", PAGE, /HTTP 200, but not how many events were taken/],
   ];
-  for (const [name, body] of variants(pages, 2)) {
-    row(`elastic answers 200 with ${name}, after taking it: no success`, async (world, { expect }) => {
-      const { job, control } = await waitingJob(world, 10, { receiver: "elastic" });
+  for (const [kind, name, body, words] of variants(pages, 6)) {
+    row(`${kind} answers 200 with ${name}, after taking it: no success`, async (world, { expect }) => {
+      const { job, control } = await waitingJob(world, 10, { receiver: kind });
       await control.script([rule({ do: "answer", status: 200, body, store: true }, POSTS)]);
       for (let n = 0; n < 4; n++) await pass(world, 900_000);
-      expect(await said(job)).toMatch(/HTTP 200, but not what became of each record; it is being tried again/);
+      expect(await said(job)).toMatch(words);
+      expect(await said(job)).toMatch(/; it is being tried again$/);
       expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
+      const failed = await posts(control);
       world.injected(await decided(control));
+      await control.script([]);
+      await world.settle();
+      expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 10 }, 10 * failed]);
     });
   }
 
-  for (const kind of RECEIVERS) {
+  const blocked = "ingestion blocked for user fake until '2026-12-01T00:00:00Z' with status code '260'";
+  row("loki answers 260 for hours, and drops it: parked, and all is sent again", async (world, { expect }) => {
+    const { job, control } = await waitingJob(world, 10, { receiver: "loki" });
+    await control.script([rule({ do: "answer", status: 260, body: blocked })]);
+    for (let n = 0; n < 4; n++) await pass(world, HOUR_MS);
+    expect(await said(job)).toMatch(/^parked: HTTP 260 blocked_ingestion; nothing is lost/);
+    expect(await countsOf(job)).toMatchObject({ delivered: 0, set_aside: 0, pending: 10 });
+    world.injected(await decided(control));
+    await control.script([]);
+    await world.jobs.change(job, { name: "mended" });
+    await world.settle();
+    expect(await countsOf(job)).toMatchObject({ delivered: 10, pending: 0 });
+  });
+
+  for (const kind of SOME) {
     row(`${kind} answers 429 with Retry-After for an hour`, async (world, { expect }) => {
       const { job, control } = await waitingJob(world, 10, { receiver: kind });
       const other = await world.createJob();
       const endMs = world.clock.nowMs() + HOUR_MS;
       for (let leftS = 3_600; leftS > 0; leftS -= 60) {
         const headers = { "retry-after": `${Math.ceil((endMs - world.clock.nowMs()) / 1_000)}` };
-        await control.script([rule({ do: "answer", status: 429, headers }, POSTS)]);
+        await control.script([rule({ do: "answer", status: 429, headers, body: RATE_LIMITED }, POSTS)]);
         await world.take(world.mint(5));
         await world.deliverDue();
         await pass(world, 60_000);
@@ -115,7 +159,7 @@ describe("a receiver that is misconfigured", () => {
     ["413 to everything", { do: "answer", status: 413 }],
     ["410", { do: "answer", status: 410 }],
   ];
-  for (const [kind, [name, action]] of cells(RECEIVERS, variants(answers, 6))) {
+  for (const [kind, [name, action]] of cells(SOME, variants(answers, 6))) {
     row(`${kind} answers ${name} for hours: the job is parked, and nothing is set aside`, async (world, { expect }) => {
       const { job, control } = await waitingJob(world, 10, { receiver: kind });
       await control.script([rule(action)]);
@@ -125,7 +169,7 @@ describe("a receiver that is misconfigured", () => {
         await world.deliverDue();
         await pass(world, HOUR_MS);
         await world.checkBalances();
-        expect(await said(job)).toMatch(/^parked: HTTP \d{3}(?: Datadog)?; nothing is lost/);
+        expect(await said(job)).toMatch(/^parked: HTTP \d{3}(?: [A-Za-z]+)?; nothing is lost/);
         expect(await countsOf(job)).toMatchObject({ delivered: 0, set_aside: 0, pending: 15 + 5 * n });
       }
       world.injected(await decided(control));
@@ -134,7 +178,10 @@ describe("a receiver that is misconfigured", () => {
       await world.runAlarms();
       expect(await said(job)).toBeNull();
       await pass(world, 60_000);
-      expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 30, pending: 0 }, 0]);
+      expect(await countsOf(job)).toMatchObject({ delivered: 30, pending: 0 });
+      // After a 400, Loki may have stored other lines of a push.
+      const isInDoubt = kind === "loki" && name === "400 to everything";
+      expect((await resent(job)) > 0).toBe(isInDoubt);
     });
   }
 
@@ -176,10 +223,10 @@ describe("a receiver that is misconfigured", () => {
 describe("a receiver that is down for days", () => {
   const down: readonly (readonly [string, Action, words: RegExp])[] = [
     ["answers 403", { do: "answer", status: 403 }, /^parked: HTTP 403/],
-    ["answers 503", { do: "answer", status: 503 }, /HTTP 503; it is being tried again/],
+    ["answers 503", { do: "answer", status: 503 }, /HTTP 503(?: [A-Za-z]+)?; it is being tried again/],
     ["takes all and answers nothing", { do: "reset", when: "after" }, /connection failed; it is being tried again/],
   ];
-  for (const [kind, [name, action, words]] of cells(TIMELESS, down)) {
+  for (const [kind, [name, action, words]] of cells(variants(LASTING, 2), down)) {
     row(`${kind} ${name} for three days, and another job delivers all the while`, async (world, { expect }) => {
       const { job, control } = await waitingJob(world, 3, { receiver: kind });
       const healthy = await world.createJob({ receiver: "elastic" });
@@ -205,26 +252,29 @@ describe("a receiver that is down for days", () => {
 });
 
 describe("a receiver that takes no record that is old", () => {
-  row("datadog is down for a day: what is too old by then is set aside, and said", async (world, { expect }) => {
-    const job = await world.createJob({ receiver: "datadog" });
-    const control = controlOf(job);
-    await control.script([rule({ do: "answer", status: 503 }, POSTS)]);
-    const old = world.mint(10);
-    await world.take(old);
-    await world.deliverDue();
-    for (let hours = 0; hours < 24; hours += 2) await pass(world, 2 * HOUR_MS);
-    await world.take(world.mint(5));
-    await world.deliverDue();
-    expect(await countsOf(job)).toMatchObject({ received: 15, pending: 5, set_aside: 10 });
-    world.injected(await decided(control));
-    await control.script([]);
-    for (let n = 0; n < 4; n++) await pass(world, 300_000);
-    expect(await countsOf(job)).toMatchObject({ delivered: 5, set_aside: 10, pending: 0 });
-    expect(await asideOf(job)).toMatchObject([{ records: 10, why: expect.stringMatching(/older than the 18 hours/) }]);
-    // None was dropped in silence, nor lost by a request that it answers with a success.
-    world.jobs.setAside(job, old);
-    await world.audit();
-  });
+  for (const [kind, hours] of Object.entries(AGES) as [DialectName, number][]) {
+    row(`${kind} is down for too long: what is too old by then is set aside, and said`, async (world, { expect }) => {
+      const job = await world.createJob({ receiver: kind });
+      const control = controlOf(job);
+      await control.script([rule({ do: "answer", status: 503 }, POSTS)]);
+      const old = world.mint(10);
+      await world.take(old);
+      await world.deliverDue();
+      for (let n = 0; n < 12; n++) await pass(world, (hours / 10) * HOUR_MS);
+      await world.take(world.mint(5));
+      await world.deliverDue();
+      expect(await countsOf(job)).toMatchObject({ received: 15, pending: 5, set_aside: 10 });
+      world.injected(await decided(control));
+      await control.script([rule({ do: "past", beforeMs: world.clock.nowMs() - hours * HOUR_MS })]);
+      for (let n = 0; n < 4; n++) await pass(world, 300_000);
+      expect(await countsOf(job)).toMatchObject({ delivered: 5, set_aside: 10, pending: 0 });
+      const why = expect.stringMatching(new RegExp(`older than the ${hours} hours`));
+      expect(await asideOf(job)).toMatchObject([{ records: 10, why }]);
+      // None was dropped in silence, nor lost by a request that it answers with a success.
+      world.jobs.setAside(job, old);
+      await world.audit();
+    });
+  }
 });
 
 describe("a receiver that does everything wrong for a day", () => {
@@ -241,23 +291,38 @@ describe("a receiver that does everything wrong for a day", () => {
     { do: "reset", when: "after" },
     { do: "limit", records: 3 },
   ];
-  const TO_ELASTIC: readonly Action[] = [
-    ...ANY,
-    { do: "refuse", each: 2, status: 429 },
-    { do: "refuse", each: 3, status: 503 },
-    { do: "answer", status: 200, body: '{"errors":false,"items":[]}', store: true },
-  ];
-  for (const [kind, seed] of cells(TIMELESS, variants([1, 2, 3, 4], 2))) {
+  /** What is partly taken, and said so in ways of its own. */
+  const OWN: Partial<Record<DialectName, readonly Action[]>> = {
+    elastic: [
+      { do: "refuse", each: 2, status: 429 },
+      { do: "refuse", each: 3, status: 503 },
+      { do: "answer", status: 200, body: '{"errors":false,"items":[]}', store: true },
+    ],
+    loki: [
+      { do: "refuse", each: 2, status: 429 },
+      { do: "refuse", each: 3, status: 400 },
+    ],
+    otlp: [{ do: "refuse", each: 3, status: 400 }],
+    axiom: [{ do: "refuse", each: 3, status: 400 }],
+    splunkevent: [{ do: "refuse", each: 3, status: 400 }],
+    clickhouse: [{ do: "answer", status: 200, body: "Code: 241. DB::Exception: no", store: true }],
+  };
+  const kinds = [...TIMELESS, "loki", "newrelic"] as const;
+  for (const [kind, seed] of cells(variants(kinds, 2), variants([1, 2, 3, 4], 2))) {
     row(`${kind} at random, seed ${seed}`, async (world) => {
       const random = new Random(seed);
+      const isTimeless = TIMELESS.some((each) => each === kind);
       vi.spyOn(platform, "random").mockImplementation(() => random.next());
       const job = await world.createJob({ receiver: kind });
+      // Divided, its records come in other requests.
+      job.cannotTell = true;
       for (let halfHours = 0; halfHours < 48; halfHours++) {
         const rules: Rule[] = Array.from({ length: random.int(0, 4) }, () =>
-          rule(random.pick(kind === "elastic" ? TO_ELASTIC : ANY), POSTS, random.int(1, 3)),
+          rule(random.pick([...ANY, ...(OWN[kind] ?? [])]), POSTS, random.int(1, 3)),
         );
         await controlOf(job).script(rules);
-        if (random.chance(0.4)) await world.take(world.mint(random.int(1, 20), { days: random.pick([1, 1, 2]) }));
+        if (random.chance(0.4))
+          await world.take(world.mint(random.int(1, 20), { days: random.pick(isTimeless ? [1, 1, 2] : [1]) }));
         await world.deliverDue();
         for (const ms of [40_000, random.int(60, 1_700) * 1_000]) await pass(world, ms);
         await world.checkBalances();

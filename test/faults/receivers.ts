@@ -1,14 +1,30 @@
 /** Jobs whose destination is a receiver, for the rows about these. */
+import { variants } from "../support/matrix.ts";
+import type { DialectName } from "../support/receiver.ts";
 import { api } from "../support/runtime/api.ts";
 import type { World } from "../support/runtime/world.ts";
 import type { WorldJob } from "../support/runtime/world-jobs.ts";
 import type { BucketControl } from "../support/s3-control.ts";
 import type { Match } from "../support/s3-script.ts";
 
-/** One that takes what it is sent again as new, one that tells it: of records of any time. */
-export const TIMELESS = ["https", "elastic"] as const;
-/** And one that takes records of the last 18 hours. */
-export const RECEIVERS = [...TIMELESS, "datadog"] as const;
+/** Hours after which a record is too old for it. */
+export const AGES = { datadog: 18, newrelic: 48, loki: 168 } as const satisfies Partial<Record<DialectName, number>>;
+
+/**
+ * Every kind of receiver, the most telling first: one that takes what it is sent again as new, one
+ * that tells records, one that takes nothing old.
+ */
+export const RECEIVERS = [
+  ...["https", "elastic", "datadog", "splunkraw", "sumo", "loki", "otlp", "clickhouse", "axiom", "newrelic"],
+  "splunkevent",
+] as const satisfies DialectName[];
+
+/** Those for which each row runs in `npm test`. */
+export const SOME = variants(RECEIVERS, 3);
+
+/** Those that take records of three days ago, and of any time. */
+export const LASTING = RECEIVERS.filter((kind) => kind !== "datadog" && kind !== "newrelic");
+export const TIMELESS = RECEIVERS.filter((kind) => !(kind in AGES));
 
 /** Requests with records, and those that test whether it takes any. */
 export const POSTS: Match = { method: "POST", keyExcludes: "/test-" };

@@ -1,16 +1,21 @@
 import { it, type TestContext } from "vitest";
 import type { FaultMeta } from "../support/fault-meta.ts";
 import { variants } from "../support/matrix.ts";
-import { boundConf, googleConf } from "../support/runtime/api.ts";
+import { azureConf, boundConf, googleConf } from "../support/runtime/api.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 import { bindToEndpoint } from "../support/runtime/r2-over-fetch.ts";
 import { World } from "../support/runtime/world.ts";
 
-/** Kinds of store beside S3, by the scripted endpoint. */
-const OTHER_STORES = [
+/** Kinds of store beside S3, by the scripted endpoint. Azure has rows of its own as well. */
+const OTHER_STORES: readonly (readonly [kind: string, conf: ConfOf])[] = [
   ["a bucket of Google", googleConf],
   ["a bound bucket", boundConf],
-] as const;
+  ["a container of Azure", azureConf],
+];
+/** Of these, those of a row that tells: the first ones. */
+const TELLING = 2;
+
+type ConfOf = (name: string, path?: string) => string;
 
 /**
  * For which kinds of store a row runs. In `npm test` it is S3 alone, but for rows that tell whether
@@ -18,22 +23,25 @@ const OTHER_STORES = [
  */
 interface Kinds {
   readonly tells: boolean;
-  /** false: it is about what only HTTP has, such as a status or a header. */
-  readonly binding: boolean;
+  /** Kinds that do not have what it is about. */
+  readonly without: readonly ConfOf[];
 }
-export const STORES: Kinds = { tells: false, binding: true };
-export const TELLS: Kinds = { tells: true, binding: true };
-export const OVER_HTTP: Kinds = { tells: false, binding: false };
+export const STORES: Kinds = { tells: false, without: [] };
+export const TELLS: Kinds = { tells: true, without: [] };
+/** About what only HTTP has, such as a status or a header. */
+export const OVER_HTTP: Kinds = { tells: false, without: [boundConf] };
+/** About an error code of S3, which Google has as well. */
+export const WITH_CODES: Kinds = { tells: false, without: [boundConf, azureConf] };
 
 /** A row for every kind of store. */
 export function storeRow(
   fault: string,
-  { tells, binding }: Kinds,
+  { tells, without }: Kinds,
   run: (world: World, context: TestContext) => Promise<void>,
 ): void {
   row(fault, run);
-  const others = OTHER_STORES.filter(([, conf]) => binding || conf !== boundConf);
-  for (const [kind, conf] of tells ? others : variants(others, 0)) {
+  const others = OTHER_STORES.filter(([, conf]) => !without.includes(conf));
+  for (const [kind, conf] of variants(others, tells ? TELLING : 0)) {
     row(`${fault}; ${kind}`, async (world, context) => {
       if (conf === boundConf) context.onTestFinished(bindToEndpoint());
       world.jobs.conf = conf;

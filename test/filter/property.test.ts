@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { recordFilters } from "../../src/dashboard/parts/record-filter.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import operatorTable from "../fixtures/filters/operator-table.json";
@@ -169,9 +170,11 @@ describe("a compiled filter", () => {
     fc.assert(
       fc.property(node, fc.array(record, { minLength: 1, maxLength: 8 }), (where, records) => {
         const matches = compiled(JSON.stringify({ where }));
+        const inBrowser = recordFilters().matcher(JSON.stringify({ where }), "");
         for (const each of records) {
           const kept = matches(each);
           expect(kept).toBe(slowMatch(where, each));
+          expect(inBrowser(each)).toBe(kept);
           answers[`${kept}`] += 1;
         }
       }),
@@ -188,6 +191,7 @@ describe("a compiled filter", () => {
       fc.property(conditionWith(operator), record, (where, each) => {
         const kept = compiled(JSON.stringify({ where }))(each);
         expect(kept).toBe(slowMatch(where, each));
+        expect(recordFilters().matcher(JSON.stringify({ where }), "")(each)).toBe(kept);
         answers[`${kept}`] += 1;
       }),
       { numRuns: 1_000 },

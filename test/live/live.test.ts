@@ -140,7 +140,7 @@ describe("those who watch", () => {
     const viewing = await watch();
     // The longest filter, of characters that take two bytes each once there is one above U+00FF.
     const longest = filter(`€${"x".repeat(8_192 - 3 - filter("").length)}`);
-    viewing.say({ type: "filter", filter: longest, script: "s".repeat(1_024) });
+    viewing.say({ type: "filter", filter: longest, script: "s".repeat(1_024), text: "t".repeat(1_024) });
     expect(await viewing.next("filter")).toEqual({ type: "filter", faults: [] });
     // And with as much under way as possible.
     for (let n = 0; n < 101; n++) await push("a");

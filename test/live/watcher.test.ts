@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { LIVE_WINDOW_RECORDS, LIVE_WINDOW_UNITS } from "../../src/limits.ts";
-import { Watcher } from "../../src/live/watcher.ts";
+import { type Wants, Watcher } from "../../src/live/watcher.ts";
 import { recordLine } from "../../src/record/encode.ts";
-import type { TraceRecord } from "../../src/record/fields.ts";
+import type { ExtraField, TraceRecord } from "../../src/record/fields.ts";
 import { RecordLine } from "../../src/record/line.ts";
 import { noise, traceRecord } from "../record/samples.ts";
 import { outcomes, type Said } from "./viewing.ts";
@@ -14,6 +14,8 @@ const line = (fields: Partial<TraceRecord>): RecordLine => {
   return read;
 };
 const read = (message: string | null): Said | null => (message === null ? null : (JSON.parse(message) as Said));
+const want = (watcher: Watcher, wants: Partial<Wants>, extra: readonly ExtraField[] = []) =>
+  watcher.want({ filter: "", script: "", text: "", ...wants }, extra);
 const newcomer = () => Watcher.newcomer(new Uint8Array(32), "admin:admin");
 
 type Step =
@@ -41,7 +43,7 @@ describe("one who watches", () => {
     fc.assert(
       fc.property(fc.array(STEP, { maxLength: 30 }), (steps: Step[]) => {
         let watcher = newcomer();
-        watcher.want(JSON.stringify({ where: { key: "Outcome", operator: "eq", value: "wanted" } }), "");
+        want(watcher, { filter: JSON.stringify({ where: { key: "Outcome", operator: "eq", value: "wanted" } }) });
         let [arrived, sent, drawn, number] = [0, 0, 0, 0];
         const got = (message: string | null | false): void => {
           const said = read(message === false ? null : message);
@@ -110,7 +112,7 @@ describe("one who watches", () => {
 
   it("wants records of one function alone, by its whole name", () => {
     const watcher = newcomer();
-    expect(watcher.want("", "shop\ud800")).toEqual([]);
+    expect(want(watcher, { script: "shop\ud800" })).toEqual([]);
     const names = ["shop", "shop\ufffd", "shop 2"];
     const said = read(
       watcher.offer(
@@ -119,13 +121,28 @@ describe("one who watches", () => {
       ),
     );
     expect(outcomes(said as Said)).toEqual(["shop\ufffd"]);
-    expect(watcher.want("", "s".repeat(1_025))).not.toEqual([]);
+    expect(want(watcher, { script: "s".repeat(1_025) })).not.toEqual([]);
+  });
+
+  it("wants records with a text in any of their strings, whatever its case", () => {
+    const watcher = newcomer();
+    expect(want(watcher, { text: 'ÄRGER "7"' })).toEqual([]);
+    const logged = (text: string) => line({ Outcome: text, Logs: [{ Level: "log", Message: [text], TimestampMs: 0 }] });
+    const said = (watcher: Watcher) =>
+      outcomes(read(watcher.offer([logged('kein ärger "7"!'), logged("ärger 7")], 0)) as Said);
+    expect(said(watcher)).toEqual(['kein ärger "7"!']);
+    // After hibernation, too.
+    expect(said(Watcher.awoken(structuredClone(watcher.state)))).toEqual(['kein ärger "7"!']);
+    // The names of fields are no part of it.
+    want(watcher, { text: "OUTCOME" });
+    expect(said(watcher)).toEqual([]);
+    expect(want(watcher, { text: "é".repeat(513) })).toEqual([expect.stringContaining("1026 bytes")]);
   });
 
   it("has filters see a record as it is, and gets of one that is too large its short fields", () => {
     const watcher = newcomer();
     const needle = { Level: "log", Message: [`${noise(90_000)}needle`], TimestampMs: 0 };
-    watcher.want(JSON.stringify({ where: { key: "Logs", operator: "contains", value: "needle" } }), "");
+    want(watcher, { filter: JSON.stringify({ where: { key: "Logs", operator: "contains", value: "needle" } }) });
     const large = line({ Outcome: "ok", ScriptName: "shop", Logs: [needle] });
     const said = read(watcher.offer([large, line({ Outcome: "not this" })], 0));
     expect(said?.records).toHaveLength(1);
@@ -142,8 +159,8 @@ describe("one who watches", () => {
     const said = read(watcher.offer([from("tail"), from('http:"'), from(""), large], 0));
     expect(said?.records?.map((each) => (each as { source?: string }).source)).toEqual(["tail", 'http:"', "", "rpc"]);
     const filter = JSON.stringify({ where: { key: "Source", operator: "eq", value: "tail" } });
-    expect(watcher.want(filter, "")).toEqual([expect.stringContaining("EXTRA_FIELDS")]);
-    expect(watcher.want(filter, "", ["Source"])).toEqual([]);
+    expect(want(watcher, { filter })).toEqual([expect.stringContaining("EXTRA_FIELDS")]);
+    expect(want(watcher, { filter }, ["Source"])).toEqual([]);
     // After hibernation, too.
     const awoken = Watcher.awoken(watcher.state);
     expect(outcomes(read(awoken.offer([from("rpc"), from("tail")], 0)) as Said)).toEqual(["tail"]);
@@ -152,7 +169,7 @@ describe("one who watches", () => {
   it("is not held up by what nobody can read: that is dropped", () => {
     const watcher = newcomer();
     const broken = RecordLine.read(line({ Outcome: "ok" }).line.replace('"ok"', "oops"));
-    watcher.want(JSON.stringify({ where: { key: "Outcome", operator: "eq", value: "a" } }), "");
+    want(watcher, { filter: JSON.stringify({ where: { key: "Outcome", operator: "eq", value: "a" } }) });
     const said = read(watcher.offer([null, broken, line({ Outcome: "a" })], 1));
     expect([outcomes(said as Said), said?.counts?.dropped]).toEqual([["a"], 3]);
   });

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { accountLedger } from "../../src/account/ledger.ts";
 import { EXAMPLE_DESTINATION } from "../../src/api/docs/common.ts";
 import { type Platform, platform } from "../../src/platform.ts";
-import { call, send } from "../api/harness.ts";
+import { call, isFile, send } from "../api/harness.ts";
 import { member, token } from "../api/principals.ts";
 import { id, one } from "../pipeline/scripted.ts";
 import { NOON } from "../record/samples.ts";
@@ -136,6 +136,7 @@ describe("every example", () => {
       "application/json",
       "schema",
     ];
+    if (isFile(answer)) return;
     const validate = validatorOf(pointerTo(...place));
     expect([validate(answer.body), validate.errors]).toEqual([true, null]);
   });

@@ -84,17 +84,25 @@ describe("a batch of the queue", () => {
   it("is counted by message: events, routed or not, under the ids that dedupe", async () => {
     const it_ = world([job(1)]);
     const early = { takenInMs: NOON - 60_000, keyed: true };
+    const went = (invocations: number) => ({
+      ...{ outcomes: expect.any(Array), failed: invocations, serverErrors: 0, errors: expect.any(Array) },
+      ...{ wall: [expect.any(Number), invocations], cpu: [expect.any(Number), invocations] },
+    });
     await consumeEvents(deliver([one(1, { records: [record("a"), record("b")] }), one(2, early)]).batch, it_);
     expect(it_.counts.map(({ done }) => done)).toEqual([
       [
         {
           ...{ id: id(1), takenInMs: NOON, keyed: false, events: 2, routed: 2, notEnabled: 0, notRouted: 0 },
-          functions: [{ scriptName: "shop", routed: 2, notEnabled: 0, notRouted: 0, lastEventMs: NOON }],
+          functions: [
+            { scriptName: "shop", routed: 2, notEnabled: 0, notRouted: 0, lastEventMs: NOON, health: went(2) },
+          ],
           bytes: expect.any(Number),
         },
         {
           ...{ id: id(2), ...early, events: 1, routed: 0, notEnabled: 0, notRouted: 1 },
-          functions: [{ scriptName: "shop", routed: 0, notEnabled: 0, notRouted: 1, lastEventMs: NOON }],
+          functions: [
+            { scriptName: "shop", routed: 0, notEnabled: 0, notRouted: 1, lastEventMs: NOON, health: went(1) },
+          ],
           bytes: expect.any(Number),
         },
       ],

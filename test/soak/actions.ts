@@ -14,7 +14,7 @@ import type { World } from "../support/runtime/world.ts";
 import { alive, type WorldJob } from "../support/runtime/world-jobs.ts";
 import type { Breakdowns } from "./breakdowns.ts";
 import type { Copies } from "./copies.ts";
-import { anyFilter, anyJob } from "./job-kinds.ts";
+import { anyFields, anyFilter, anyJob } from "./job-kinds.ts";
 import type { Random } from "./random.ts";
 import { misbehaviour } from "./stores.ts";
 
@@ -241,7 +241,7 @@ export const DEEDS: readonly Deed[] = [
       const job = someJob(scene, () => true);
       const bucket = job?.buckets.at(-1);
       if (job === null || bucket === undefined) return null;
-      const { words, rules } = misbehaviour(scene.random);
+      const { words, rules } = misbehaviour(scene.random, job);
       await bucket.control.script(rules);
       scene.world.injected();
       return `of job ${job.id}: ${words}`;
@@ -383,7 +383,7 @@ export const DEEDS: readonly Deed[] = [
     async run(scene) {
       const job = someJob(scene, ({ samples }) => !samples);
       if (job === null) return null;
-      const fields = scene.random.pick([["Logs"], ["Logs", "EventTimestampMs"], ["Outcome", "Logs", "ScriptName"]]);
+      const fields = anyFields(scene.random, job);
       await scene.world.jobs.change(job, { output_options: { field_names: fields } });
       return `job ${job.id}: ${fields}`;
     },

@@ -1,6 +1,6 @@
 /** Jobs that an episode may create: their fields, and how the oracle reads them. */
 import type { Minted } from "../support/oracle.ts";
-import type { JobOptions } from "../support/runtime/world-jobs.ts";
+import type { JobOptions, WorldJob } from "../support/runtime/world-jobs.ts";
 import type { Random } from "./random.ts";
 
 export interface FilterKind {
@@ -25,6 +25,22 @@ const OUTPUTS: readonly object[] = [
   { output_options: { field_names: ["Logs"], record_prefix: "  {", record_suffix: "} \n" } },
 ];
 
+/** Fields that leave records of time to a receiver that shows them by it. */
+const WITH_TIME: readonly (readonly string[])[] = [
+  ["EventTimestampMs", "Logs"],
+  ["Outcome", "Logs", "ScriptName", "EventTimestampMs"],
+];
+const ANY_FIELDS: readonly (readonly string[])[] = [
+  ["Logs"],
+  ["Logs", "EventTimestampMs"],
+  ["Outcome", "Logs", "ScriptName"],
+];
+
+/** Fields that a job may change to. */
+export function anyFields(random: Random, { receiver }: Pick<JobOptions, "receiver"> | WorldJob): readonly string[] {
+  return random.pick(receiver === "elastic" ? WITH_TIME : ANY_FIELDS);
+}
+
 export function anyFilter(random: Random): FilterKind {
   return random.pick(FILTERS);
 }
@@ -32,7 +48,9 @@ export function anyFilter(random: Random): FilterKind {
 export function anyJob(random: Random): JobOptions {
   const { filter, keeps } = anyFilter(random);
   const samples = random.chance(0.15);
-  const output = random.pick(OUTPUTS) as { output_options?: object };
+  // One that tells repeats, one that takes each as new, or a store.
+  const receiver = random.pick(["elastic", "https", null, null, null, null] as const);
+  const output = random.pick(receiver === "elastic" ? OUTPUTS.slice(0, 2) : OUTPUTS) as { output_options?: object };
   return {
     fields: {
       filter,
@@ -41,10 +59,12 @@ export function anyJob(random: Random): JobOptions {
       max_upload_records: random.pick([0, 1_000]),
       max_upload_interval_seconds: random.pick([0, 30, 120, 300]),
       enabled: random.chance(0.9),
-      canary: random.chance(0.2),
+      // A receiver cannot be read back.
+      canary: random.chance(0.2) && receiver === null,
     },
     keeps,
     samples,
+    ...(receiver !== null && { receiver }),
     path: random.pick(["logs/{DATE}", "a/date={DATE}/b", "flat"]),
   };
 }

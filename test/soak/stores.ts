@@ -1,16 +1,48 @@
-/** What a store may do in an episode. */
+/** What a store or a receiver may do in an episode. */
+import type { DialectName } from "../support/receiver.ts";
+import type { WorldJob } from "../support/runtime/world-jobs.ts";
 import { type Action, type Match, type Rule, rule } from "../support/s3-script.ts";
 import type { Random } from "./random.ts";
 
+/** Without those that test whether it takes any. */
+const POSTS: Match = { method: "POST", keyExcludes: "/test-" };
 const PUTS: Match = { method: "PUT", keyIncludes: ".log.gz" };
 const HEADS: Match = { method: "HEAD" };
+
+interface Misbehaviour {
+  words: string;
+  rules: Rule[];
+}
+
+/** The same of a receiver. */
+function misbehaviourOf(receiver: DialectName, random: Random, times: number): Misbehaviour {
+  const any: readonly Action[] = [
+    { do: "answer", status: 503 },
+    { do: "answer", status: 503, store: true },
+    { do: "answer", status: 429, headers: { "retry-after": String(random.int(1, 900)) } },
+    { do: "answer", status: 403 },
+    { do: "answer", status: 400 },
+    { do: "redirect", location: "http://127.0.0.1:1/elsewhere" },
+    { do: "reset", when: "before" },
+    { do: "reset", when: "during" },
+    { do: "reset", when: "after" },
+    { do: "limit", records: 3 },
+  ];
+  const named: readonly Action[] = [
+    { do: "refuse", each: 2, status: 429 },
+    { do: "refuse", each: 3, status: 400 },
+  ];
+  const action = random.pick(receiver === "elastic" ? [...any, ...named] : any);
+  return { words: `${JSON.stringify(action)}, ${times} times`, rules: [rule(action, POSTS, times)] };
+}
 
 /**
  * Rules for a while, and their description for the trace. Denial of an object that the store holds
  * is left out, because that cannot be detected.
  */
-export function misbehaviour(random: Random): { words: string; rules: Rule[] } {
+export function misbehaviour(random: Random, { receiver }: Pick<WorldJob, "receiver">): Misbehaviour {
   const times = random.int(1, 4);
+  if (receiver !== null) return misbehaviourOf(receiver, random, times);
   const puts = (action: Action, match = PUTS): Rule => rule(action, match, times);
   const kinds: readonly { weight: number; words: string; rules: () => Rule[] }[] = [
     { weight: 4, words: "503", rules: () => [puts({ do: "answer", status: 503, code: "SlowDown" })] },

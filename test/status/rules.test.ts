@@ -28,6 +28,9 @@ const ofLog = (fields: Partial<LogStatus>): Facts => ofJob({}, fields);
 const ofAccount = (fields: Partial<AccountFacts>): Facts => facts({ account: account(fields) });
 const ofFunction = (fields: Partial<FunctionFacts>): Facts =>
   facts({ functions: { countedUntilMs: NOON, each: [fn(fields)], unnamedMs: null, notWatched: 0 } });
+const failingShop = {
+  ...{ name: "shop", events: 492, failed: 123, overMs: 13 * MINUTE, sinceMs: ago(58 * MINUTE), isLonger: false },
+};
 const pending = (n: number): Pick<LogStatus, "counts"> => ({
   counts: { ...log().counts, received: n, delivered: 0, pending: n },
 });
@@ -256,6 +259,23 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     { summary: "The destination of job 1 cannot be used: there is no secret DEST_X." },
   ],
   [
+    "credentials_expire",
+    ofJob({ destination: { kind: "ok", expiresMs: NOON + 30 * DAY + 1 } }),
+    ofJob({ destination: { kind: "ok", expiresMs: NOON + 30 * DAY } }),
+    {
+      severity: "warning",
+      sinceMs: NOON,
+      summary: `The credentials of the destination of job 1 expire at ${new Date(NOON + 30 * DAY).toISOString()}.`,
+    },
+  ],
+  [
+    "credentials_expire",
+    // It says so itself.
+    ofJob({ destination: { kind: "ok", expiresMs: NOON } }, PARKED),
+    ofJob({ destination: { kind: "ok", expiresMs: NOON } }),
+    { severity: "error", summary: expect.stringContaining(" expired at ") },
+  ],
+  [
     "parked",
     ofLog({ ...PARKED, ...pending(0) }),
     ofLog(PARKED),
@@ -265,7 +285,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     "failing",
     ofLog({ ...FAILS, failingSinceMs: ago(2 * MINUTE) }),
     ofLog({ ...FAILS, failingSinceMs: ago(2 * MINUTE + 1) }),
-    { severity: "error", summary: "Uploads of job 1 fail: the store answers HTTP 503." },
+    { severity: "error", summary: "Uploads of job 1 fail: the destination answers HTTP 503." },
   ],
   [
     "lagging",
@@ -382,6 +402,21 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
       affected: { count: 16, what: "objects" },
       summary: "2 replays of job 4 cannot continue: HTTP 503.",
     },
+  ],
+  [
+    "function_failing",
+    facts(),
+    facts({ failing: [failingShop] }),
+    {
+      ...{ severity: "warning", sinceMs: ago(58 * MINUTE), affected: { count: 123, what: "events" } },
+      summary: `"shop": 25 % of requests fail since 11:02 UTC; 123 of 492 invocations in the last 13 minutes.`,
+    },
+  ],
+  [
+    "function_failing",
+    facts(),
+    facts({ failing: [{ ...failingShop, failed: 2, isLonger: true }] }),
+    { summary: `"shop": 0.4 % of requests fail for at least an hour; 2 of 492 invocations in the last 13 minutes.` },
   ],
   [
     "function_off",
@@ -596,6 +631,8 @@ describe("what is not told", () => {
     ["of functions, without the ledger", facts({ functions: "silent" }), shop, "function_quiet", true],
     ["of functions, without their settings", facts({ controlTold: false }), shop, "function_off", true],
     ["whether they are attached", facts({ attachments: "silent" }), shop, "attachment_undone", true],
+    ["whether they fail", facts({ failing: "silent" }), shop, "function_failing", true],
+    ["and otherwise not", facts(), shop, "function_failing", false],
     ["and otherwise not", facts(), shop, "function_quiet", false],
   ])("%s", (_what, of, subject, kind, untold) => {
     expect(isUntold(of, subject, kind)).toBe(untold);
@@ -604,12 +641,12 @@ describe("what is not told", () => {
 
 describe("words", () => {
   it.each([
-    ["upload failed: HTTP 503 SlowDown; it is being tried again", "the store answers HTTP 503 SlowDown"],
-    ["parked: HTTP 301; nothing is lost", "the store answers HTTP 301"],
-    ["upload failed: timeout; it is being tried again", "the store does not answer in time"],
-    ["upload failed: connection failed; it is being tried again", "the connection to the store fails"],
-    ["upload failed: HTTP 200, but the object is not there; it is …", "the store does not keep what it accepts"],
-    ["upload failed: the store keeps 3 of 9 bytes; it is …", "the store does not keep what it accepts"],
+    ["upload failed: HTTP 503 SlowDown; it is being tried again", "the destination answers HTTP 503 SlowDown"],
+    ["parked: HTTP 301; nothing is lost", "the destination answers HTTP 301"],
+    ["upload failed: timeout; it is being tried again", "the destination does not answer in time"],
+    ["upload failed: connection failed; it is being tried again", "the connection to the destination fails"],
+    ["upload failed: HTTP 200, but the object is not there; it is …", "the destination does not keep what it accepts"],
+    ["upload failed: the store keeps 3 of 9 bytes; it is …", "the destination does not keep what it accepts"],
     ["parked: configuration: SECRETS_KEY: base64", "the configuration is malformed"],
     ["the store says of every key that another object stands there", "another object already exists at every key"],
     ["anything that a record says", "see the error_message of the job"],

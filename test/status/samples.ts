@@ -15,6 +15,7 @@ export function facts(fields: Partial<Facts> = {}): Facts {
     account: account(),
     outbox: { messages: 0, events: 0, oldestTakenMs: null, storedBytes: 0 },
     functions: { countedUntilMs: NOON, each: [fn()], unnamedMs: null, notWatched: 0 },
+    failing: [],
     replays: [],
     attachments: [],
     debts: { jobs: new Map(), storedBytes: 0 },

@@ -78,7 +78,7 @@ describe("a store that does not take records", () => {
       subject: { type: "job", id: job },
       since: at(NOON + 30_000),
       affected: { count: 10, what: "records" },
-      summary: `Job ${job} is parked: the store answers HTTP ${code} ${word}.`,
+      summary: `Job ${job} is parked: the destination answers HTTP ${code} ${word}.`,
       advice: expect.stringMatching(advice),
       // Not yet: it is seen for the first time.
       incident: null,
@@ -104,7 +104,10 @@ describe("a store that does not take records", () => {
     clock.advance(30_000);
     await runAlarm(job);
     const [found] = (await status()).findings;
-    expect(found).toMatchObject({ kind: "parked", advice: expect.stringMatching(/^The bucket is in another region/) });
+    expect(found).toMatchObject({
+      kind: "parked",
+      advice: expect.stringMatching(/^The destination is in another region/),
+    });
   });
 
   it("a store that cannot now is said after two minutes", async () => {
@@ -120,7 +123,7 @@ describe("a store that does not take records", () => {
         kind: "failing",
         since: at(NOON + 30_000),
         affected: { count: 10, what: "records" },
-        summary: `Uploads of job ${job} fail: the store answers HTTP 503 SlowDown.`,
+        summary: `Uploads of job ${job} fail: the destination answers HTTP 503 SlowDown.`,
       },
     ]);
   });
@@ -206,6 +209,20 @@ describe("a destination that cannot be opened", () => {
     expect((await status()).findings).toMatchObject([
       { kind: "destination_unusable", summary: expect.stringContaining("there is no secret DEST_GONE") },
     ]);
+  });
+
+  it("credentials that end soon are named with the time, and with nothing else of them", async () => {
+    const { job } = await waitingJob();
+    const config = readConfig(env);
+    if (!config.ok) throw new Error("malformed");
+    const se = new Date(NOON + 7 * 86_400_000).toISOString();
+    const conf = `azure://account.blob.core.windows.net/traces/logs?sv=2021-12-02&sr=c&sp=rcw&se=${se}&sig=SECRET-SIG`;
+    await reseal(job, seal(conf, destinationPurpose(ACCOUNT), config.config.keys));
+    const { findings } = await status();
+    expect(findings).toMatchObject([
+      { kind: "credentials_expire", severity: "warning", summary: expect.stringContaining(`expire at ${se}`) },
+    ]);
+    expect(JSON.stringify(findings)).not.toContain("SECRET-SIG");
   });
 
   async function reseal(job: number, destination: string): Promise<void> {

@@ -5,6 +5,7 @@ import { ACCESS_STEPS } from "../../src/access/schema.ts";
 import { ACCOUNT_STEPS } from "../../src/account/ledger.ts";
 import { concat, fromHex } from "../../src/bytes.ts";
 import { CONTROL_STEPS } from "../../src/control/plane.ts";
+import { DEBT_STEPS } from "../../src/debts/schema.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { LOG_STEPS } from "../../src/delivery/schema.ts";
 import { KEY_STEPS } from "../../src/intake/key-register.ts";
@@ -36,6 +37,7 @@ const SCHEMAS: Record<string, readonly Migration[]> = {
   watch: WATCH_STEPS,
   replays: REPLAY_STEPS,
   keys: KEY_STEPS,
+  debts: DEBT_STEPS,
 };
 
 describe.each(Object.entries(SCHEMAS))("the schema of %s", (name, steps) => {
@@ -48,6 +50,24 @@ describe.each(Object.entries(SCHEMAS))("the schema of %s", (name, steps) => {
         expect(migrate(storage, steps)).toBe(0);
       });
     }
+  });
+
+  it("is the same in an object that is made at once as in one that takes step by step", async ({ expect }) => {
+    const schemaAfter = (migrated: (storage: DurableObjectStorage) => void) =>
+      runInDurableObject(env.LOG.getByName(`${name} whole`), async (_object, { storage }) => {
+        await storage.deleteAll();
+        migrated(storage);
+        const made = storage.sql.exec("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name");
+        return { made: made.toArray(), steps: storage.sql.exec("SELECT id, floor FROM schema_step").toArray() };
+      });
+    const oneByOne = await schemaAfter((storage) => {
+      for (let end = 1; end <= steps.length; end++) migrate(storage, steps.slice(0, end));
+    });
+    const own = [...steps];
+    await schemaAfter((storage) => migrate(storage, own));
+    const atOnce = await schemaAfter((storage) => migrate(storage, own));
+    expect(oneByOne.made.length).toBeGreaterThan(0);
+    expect(atOnce).toEqual(oneByOne);
   });
 
   it("refuses storage that a newer version wrote", async ({ expect }) => {

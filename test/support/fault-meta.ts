@@ -8,6 +8,10 @@ export interface FaultMeta {
   faults: number;
   /** Objects that were read back and audited. */
   objects: number;
+  /** The kind of destination that it is about; absent: several, or none. */
+  kind?: string;
+  /** Records that a receiver has again, each accounted for; absent: none. */
+  doubled?: number;
 }
 
 declare module "vitest" {

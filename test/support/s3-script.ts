@@ -95,7 +95,14 @@ export type Action =
   /** A receiver that refuses each `each`-th record of a request with this status, if it can. */
   | { do: "refuse"; each: number; status: number }
   /** A receiver that answers 413 to more records or characters than this in one request. */
-  | { do: "limit"; records?: number; bytes?: number };
+  | { do: "limit"; records?: number; bytes?: number }
+  /**
+   * A receiver that takes no record of a time before this, in ms since the epoch, and says so or
+   * does not, as its service.
+   */
+  | { do: "past"; beforeMs: number }
+  /** A receiver that has forgotten all but the latest of the inserts by which it tells repeats. */
+  | { do: "window"; inserts: number };
 
 /**
  * The first rule that matches and has `times` left (by default unlimited) decides. Without one the
@@ -181,6 +188,8 @@ const ACTION_FIELDS: Record<Action["do"], Record<string, (value: unknown) => boo
   "no-etag": {},
   refuse: { each: isCount, status: isStatus },
   limit: { records: isOptional(isCount), bytes: isOptional(isCount) },
+  past: { beforeMs: isCount },
+  window: { inserts: isCount },
 };
 
 const MATCH_FIELDS = {

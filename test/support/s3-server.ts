@@ -273,6 +273,8 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
       }
       case "refuse":
       case "limit":
+      case "past":
+      case "window":
         return reply(perform({ fault: action }));
       case "no-etag":
         return reply(withHeaders(perform(), (name) => name !== "etag"));

@@ -1,6 +1,11 @@
-/** The browser evaluates the source of this function: it must not use anything from outside. */
-import { expect, it } from "vitest";
+/** The browser evaluates the source of these functions: they must not use anything from outside. */
+import { execFileSync } from "node:child_process";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { recordFilters } from "../../src/dashboard/parts/record-filter.ts";
 import { recordTexts } from "../../src/dashboard/parts/record-summary.ts";
+import { parseFilter } from "../../src/filter/parse.ts";
+import { compileQuery } from "../../src/search/query.ts";
 
 it("the texts of a record are the same in a browser, which has their source alone", () => {
   const there: ReturnType<typeof recordTexts> = new Function(`return (${recordTexts})()`)();
@@ -15,4 +20,99 @@ it("the texts of a record are the same in a browser, which has their source alon
   ])
     expect(there.summaryOf(record)).toEqual(here.summaryOf(record));
   expect(there.visible("a\u001b\u007f\u202e")).toBe(here.visible("a\u001b\u007f\u202e"));
+});
+
+describe("in a browser", () => {
+  const there: ReturnType<typeof recordFilters> = new Function(`return (${recordFilters})()`)();
+  const RECORD = {
+    CPUTimeMs: 3,
+    Event: {
+      Request: { Method: "POST", URL: "https://shop.example/a", Headers: [{ "x.y": "z" }] },
+      Response: { Status: 502 },
+      RayID: "8f",
+      IsSecret: true,
+      "a.b": 1,
+      Long: "ä".repeat(900),
+    },
+    Exceptions: [{ name: "TypeError", message: "x is not a function", TimestampMs: 1 }],
+    Logs: [{ Level: "log", Message: ['order "7"', ""], TimestampMs: 1 }],
+    Outcome: "exception",
+    ScriptName: "shop",
+    ScriptTags: ["a", "t".repeat(600)],
+    ScriptVersion: { ID: "v1" },
+  };
+
+  it("each value that a filter can name leads to a filter for it, and one against it", () => {
+    const leaves = there.leavesOf(RECORD);
+    const named = leaves.flatMap(({ condition, path }) => (condition === null ? [] : [[path, condition] as const]));
+    const left = leaves.flatMap(({ condition, path }) => (condition === null ? [path] : []));
+    expect(left).toEqual([
+      "Event.Request.Headers[0].x.y",
+      "Event.a.b",
+      "Exceptions[0].TimestampMs",
+      "Logs[0].Level",
+      "Logs[0].Message[1]",
+      "Logs[0].TimestampMs",
+      "ScriptTags[1]",
+    ]);
+    for (const [path, condition] of named) {
+      for (const before of ["", JSON.stringify({ where: { key: "ScriptName", operator: "eq", value: "shop" } })]) {
+        for (const isAgainst of [false, true]) {
+          const filter = there.narrowed(before, condition, isAgainst);
+          expect(parseFilter(filter).ok, filter).toBe(true);
+          expect([path, there.matcher(filter, "")(RECORD)]).toEqual([path, !isAgainst]);
+        }
+      }
+    }
+  });
+
+  it("a text is found as a search finds it", () => {
+    const text = fc.string({ unit: fc.constantFrom("a", "A", "Σ", "σ", "ς", "İ", '"', "7", " "), maxLength: 3 });
+    fc.assert(
+      fc.property(text, text, (part, message) => {
+        const record = { Outcome: "x", Logs: [{ Message: [message] }] };
+        const span = { sinceMs: 0, untilMs: Number.POSITIVE_INFINITY };
+        const query = compileQuery({ filter: null, text: part, rayId: "", ...span });
+        expect(there.matcher("", part)(record)).toBe(query.matches(record));
+      }),
+    );
+  });
+
+  it.each([
+    [{ Outcome: "ok" }, false],
+    [{ Outcome: "exceededCpu" }, true],
+    [{ Outcome: "ok", Exceptions: [{ name: "Error", message: "" }] }, true],
+    [{ Outcome: "ok", Event: { Response: { Status: 500 } } }, true],
+    [{ Outcome: "ok", Event: { Response: { Status: 499 } } }, false],
+  ])("errors are %j: %s", (fields, isError) => {
+    const record = { ScriptName: "shop", Exceptions: [], ...fields };
+    const shop = JSON.stringify({ where: { key: "ScriptName", operator: "!eq", value: "bank" } });
+    for (const filter of ["", shop]) {
+      const combined = there.combined(filter, "shop", true);
+      expect(parseFilter(combined).ok).toBe(true);
+      expect(there.matcher(combined, "")(record)).toBe(isError);
+      expect(there.matcher(there.combined(filter, "bank", true), "")(record)).toBe(false);
+    }
+    // What is no filter is told as such.
+    expect(there.combined("{", "shop", true)).toBe("{");
+  });
+
+  it("a request becomes a command that a shell passes on as it is", () => {
+    const curl = (Method: string, URL: string) => there.curlOf({ Event: { Request: { Method, URL } } });
+    expect(curl("GET", "https://a.example/?q=[1-9]{a}")).toBe("curl --globoff 'https://a.example/?q=[1-9]{a}'");
+    expect(curl("HEAD", "https://a.example/")).toBe("curl --globoff --head 'https://a.example/'");
+    const evil = "https://a.example/'$(touch x)`id`!!\u001b[31m\u202e\n;rm -rf ~#\ud800é";
+    const command = curl("DELETE", evil) ?? "";
+    expect(command).toMatch(/^curl --globoff -X DELETE '[!-~]*'$/);
+    const words = execFileSync("sh", ["-c", `set -- ${command}; printf '%s\\n' "$@"`], { encoding: "utf8" });
+    expect(words).toBe(`curl\n--globoff\n-X\nDELETE\n${new URL(evil).href}\n`);
+    for (const [method, url] of [
+      ["GET;id", "https://a.example/"],
+      ["GET", "file:///etc/passwd"],
+      ["GET", "https://"],
+      ["", ""],
+    ] as const)
+      expect(curl(method, url)).toBeNull();
+    expect(there.curlOf({ Event: "x" })).toBeNull();
+  });
 });

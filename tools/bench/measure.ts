@@ -2,6 +2,7 @@
 import { type Bill, bill, type Terms } from "./billing.ts";
 import { type CpuClock, cpuClock } from "./cpu-clock.ts";
 import { type Harness, startHarness } from "./harness.ts";
+import { type KindEffort, type KindResult, measureKinds } from "./kinds.ts";
 import { FULL_MEMORY, type MemoryEffort, type MemoryResult, measureMemory, QUICK_MEMORY } from "./memory.ts";
 import { type MixMemory, measureMixes } from "./mixes.ts";
 import { canMeasureMemory } from "./process-memory.ts";
@@ -15,6 +16,7 @@ import {
   WORKS,
   type Work,
 } from "./protocol.ts";
+import { measureSearch, type SearchEffort, type SearchResult } from "./search.ts";
 import { type Summary, summary } from "./stats.ts";
 
 /** How much is measured. */
@@ -29,7 +31,9 @@ export interface Effort {
   eventsPerSecond: readonly number[];
   /** Records that the growing log takes. */
   growth: number;
+  kinds: KindEffort;
   memory: MemoryEffort;
+  search: SearchEffort;
 }
 
 export const FULL: Effort = {
@@ -39,7 +43,9 @@ export const FULL: Effort = {
   seconds: 300,
   eventsPerSecond: [1, 100, 1_000],
   growth: 1_000_000,
+  kinds: { rounds: 11, warmUpRounds: 2, objects: 10 },
   memory: FULL_MEMORY,
+  search: { rounds: 11, records: 30_000, objects: 2_880, tries: 10, hour: 120 },
 };
 
 /** To see that it works: its numbers are rough. */
@@ -50,7 +56,9 @@ export const QUICK: Effort = {
   records: 3_000,
   eventsPerSecond: [1, 100],
   growth: 50_000,
+  kinds: { rounds: 3, warmUpRounds: 1, objects: 5 },
   memory: QUICK_MEMORY,
+  search: { rounds: 2, records: 3_000, objects: 96, tries: 3, hour: 5 },
 };
 
 /** A typical job: its filter keeps nine records of ten, and it ships 7 of 13 fields. */
@@ -186,11 +194,13 @@ export interface Results {
   cpu: { filtered: CpuResult; everything: CpuResult } | null;
   costs: CostResult[] | null;
   growth: GrowthResult | null;
+  kinds: KindResult[] | null;
   memory: MemoryResult | "unreadable" | null;
   mixes: MixMemory[] | "unreadable" | null;
+  search: SearchResult | null;
 }
 
-export const PARTS = ["cpu", "costs", "growth", "memory", "mixes"] as const;
+export const PARTS = ["cpu", "costs", "growth", "kinds", "memory", "mixes", "search"] as const;
 export type Part = (typeof PARTS)[number];
 
 /** CPU time for a bill where none was measured. */
@@ -204,8 +214,10 @@ export async function measure(parts: ReadonlySet<Part>, effort: Effort, say: (li
     cpu: null,
     costs: null,
     growth: null,
+    kinds: null,
     memory: null,
     mixes: null,
+    search: null,
   };
   if (parts.has("cpu") || parts.has("costs"))
     await withHarness(async (harness, clock) => {
@@ -232,6 +244,20 @@ export async function measure(parts: ReadonlySet<Part>, effort: Effort, say: (li
     await withHarness(async (harness, clock) => {
       results.clock = clock.kind;
       results.growth = await measureGrowth(harness, clock, effort);
+    });
+  }
+  if (parts.has("kinds")) {
+    say("Uploads to each kind of destination …");
+    await withHarness(async (harness, clock) => {
+      results.clock = clock.kind;
+      results.kinds = await measureKinds(harness, clock, effort.kinds);
+    });
+  }
+  if (parts.has("search")) {
+    say("Sketches and searches …");
+    await withHarness(async (harness, clock) => {
+      results.clock = clock.kind;
+      results.search = await measureSearch(harness, clock, effort.search, say);
     });
   }
   if (parts.has("memory")) results.memory = canMeasureMemory() ? await measureMemory(effort.memory, say) : "unreadable";

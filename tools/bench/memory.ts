@@ -52,7 +52,15 @@ export interface MemoryResult {
   idle: number;
   batches: BatchMemory[];
   objects: ObjectMemory[];
-  together: { objects: CutSize[]; atOnce: number; peak: Peak };
+  together: Together;
+  /** The same to receivers that get a body of their own, by scheme. */
+  receivers: { [scheme: string]: Together };
+}
+
+export interface Together {
+  objects: CutSize[];
+  atOnce: number;
+  peak: Peak;
 }
 
 /** As many messages as a batch has at most. */
@@ -73,6 +81,13 @@ const SLOW: Manner = { status: 503, restMs: 10, stall: { atBytes: 1_000_000, for
 
 /** Objects of a log that are uploaded side by side; see src/delivery/delivery-log.ts. */
 const UPLOADS_AT_ONCE = 4;
+
+/** The largest bodies for an object, and the largest objects. */
+const RECEIVERS = [
+  ["loki", "/loki/api/v1/push"],
+  ["otlp", "/v1/logs"],
+  ["https", "/records"],
+] as const;
 
 /** Jobs that a consumer commits to side by side; see src/pipeline/commit.ts. */
 const JOBS_AT_ONCE = 8;
@@ -165,8 +180,18 @@ class Measurement {
   }
 
   /** Objects that are uploaded side by side. */
-  async together(texture: Texture, maxBytes: number, objects: number): Promise<MemoryResult["together"]> {
-    const job = await this.create({ max_upload_bytes: maxBytes, max_upload_records: UPLOAD_RECORDS.max });
+  async together(texture: Texture, maxBytes: number, objects: number): Promise<Together> {
+    return this.#stacked(texture, objects, { max_upload_bytes: maxBytes, max_upload_records: UPLOAD_RECORDS.max });
+  }
+
+  /** The largest that a receiver gets. @param path with the scheme: of its address. */
+  async receiver(scheme: string, path: string, objects: number): Promise<Together> {
+    const { host } = new URL(this.#endpoint);
+    return this.#stacked("logs", objects, { destination_conf: `${scheme}://${host}${path}` });
+  }
+
+  async #stacked(texture: Texture, objects: number, fields: object): Promise<Together> {
+    const job = await this.create(fields);
     await this.#bring(texture);
     const sizes = await this.#harness.ask<CutSize[]>("stack", { job, objects });
     await this.disable(job);
@@ -271,10 +296,14 @@ async function measureAll(
     }
   }
   say("Memory: uploads side by side …");
+  const receivers: MemoryResult["receivers"] = {};
+  for (const [scheme, path] of RECEIVERS)
+    receivers[scheme] = await measurement.receiver(scheme, `${path}?tls=off`, 3 * UPLOADS_AT_ONCE);
   return {
     idle: await measurement.idle(),
     batches,
     objects,
     together: await measurement.together("noise", together, UPLOADS_AT_ONCE),
+    receivers,
   };
 }

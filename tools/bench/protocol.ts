@@ -88,11 +88,43 @@ export interface Prepared {
  * the cost of a request; it is subtracted from the others.
  */
 export const WORKS = ["nothing", "pipeline", "gzip", "intake", "decode", "load", "build", "deflate"] as const;
+
+/** Further ones: words of what is shipped, in the queue handler, and its sketch, in the log. */
+export const SKETCH_WORKS = ["words", "sketch"] as const;
 export type Work = (typeof WORKS)[number];
+export type SketchWork = (typeof SKETCH_WORKS)[number];
 
 /** The result of a run, to check that two runs did the same. */
 export interface Ran {
   bytes: number;
+}
+
+/** Kinds of destinations whose uploads are measured; the others are compared with S3. */
+export const KIND_NAMES = [
+  ...(["s3", "gs", "azure", "binding", "https", "sumo", "splunk", "datadog", "newrelic"] as const),
+  ...(["elastic", "loki", "otlp", "clickhouse", "axiom"] as const),
+] as const;
+export type KindName = (typeof KIND_NAMES)[number];
+
+export interface StackingKind {
+  kind: KindName;
+  objects: number;
+  /** Of each object. */
+  records: number;
+}
+
+export interface StackedKind {
+  /** Of one object. */
+  size: CutSize;
+  /** Records of an object that is as large as a job of this kind may have it by default. */
+  recordsOfFull: number;
+}
+
+/** What was used for the uploads of a kind, and sent in them. */
+export interface ShippedKind {
+  use: Use;
+  /** Of bodies. */
+  sentBytes: number;
 }
 
 export interface Grown {
@@ -141,4 +173,39 @@ export interface Consuming {
 export interface Stacking {
   job: number;
   objects: number;
+}
+
+/** One object, as it is stored, and its sketch. */
+export interface ObjectSize extends CutSize {
+  words: number;
+  sketchBytes: number;
+  /** Rows of its sketch. */
+  segments: number;
+}
+
+export interface DaysSketches {
+  day: number;
+  first: number;
+  objects: number;
+  /** Of each. */
+  words: number;
+}
+
+/** Sums of all tries. */
+export interface LookedUp {
+  sketchBytes: number;
+  /** Objects that a search would read. */
+  read: number;
+  falseHits: number;
+}
+
+export interface TextSearch {
+  objects: number;
+  text: string;
+  limit: number;
+}
+
+export interface FoundText {
+  hits: number;
+  read: number;
 }

@@ -12,7 +12,7 @@ const ISOLATE_MB = 128;
 export function memoryReport(memory: MemoryResult | "unreadable"): string[] {
   if (memory === "unreadable")
     return ["MEMORY: not measured; it takes Linux, whose /proc says what a process has had resident"];
-  const { batches, objects, together, idle } = memory;
+  const { batches, objects, together, receivers, idle } = memory;
   return [
     `MEMORY that the runtime's process had resident at most, in MB above what it had before (${megabytes(idle)} idle; an isolate may have ${ISOLATE_MB}, other parts of the process not counted)`,
     `while one object is cut and uploaded\n${table(
@@ -25,6 +25,10 @@ export function memoryReport(memory: MemoryResult | "unreadable"): string[] {
       ]),
     )}`,
     `while ${together.atOnce} objects of ${count((together.objects[0]?.bytes ?? 0) / 1e6)} MB are uploaded side by side: ${increment(together.peak)}`,
+    ...Object.entries(receivers).map(
+      ([scheme, { atOnce, objects, peak }]) =>
+        `while ${objects.length} objects of ${megabytes(objects[0]?.rawBytes ?? 0)} MB before compression go to ${scheme}://, ${atOnce} at a time: ${increment(peak)}`,
+    ),
     `while a batch of the queue is consumed, into logs of the same process\n${table(
       ["data", "messages", "raw MB", "jobs", "as the runtime collects", "collected at each step"],
       batches.map(batchCells),

@@ -1,8 +1,10 @@
 /** The results as text. */
 import { ASSUMED_SECONDS } from "../../src/account/usage.ts";
 import { PRICE_NAMES, type PriceName } from "../../src/prices.ts";
+import type { KindResult } from "./kinds.ts";
 import type { CostResult, CpuResult, GrowthResult, Results } from "./measure.ts";
 import { memoryReport, mixesReport } from "./report-memory.ts";
+import { searchReport } from "./search.ts";
 import { type Summary, summary } from "./stats.ts";
 import { count, table } from "./table.ts";
 
@@ -45,8 +47,10 @@ export function report(results: Results): string {
   }
   if (growth !== null)
     parts.push("GROWTH: CPU time from message to delivered object while one log grows", growthTable(growth));
+  if (results.kinds !== null) parts.push("UPLOADS to each kind of destination", kindsTable(results.kinds));
   if (memory !== null) parts.push(...memoryReport(memory));
   if (results.mixes !== null) parts.push(...mixesReport(results.mixes));
+  if (results.search !== null) parts.push(...searchReport(results.search));
   return parts.join("\n\n");
 }
 
@@ -132,6 +136,23 @@ function growthTable({ steps }: GrowthResult): string {
     ];
   });
   return table(["records", "µs/record", "middle half", "objects", "log kB", "ledger kB"], rows);
+}
+
+function kindsTable(kinds: readonly KindResult[]): string {
+  const { size } = kinds[0] as KindResult;
+  const waiting = `each object: ${count(size.records)} records, ${count(size.rawBytes / 1e3)} kB, ${count(size.bytes / 1e3)} kB as it waits; with the answers of its service, from memory`;
+  const heads = ["µs/record", "middle half", "× S3", "sent kB", "requests", "rows", "objects of a million records"];
+  const rows = kinds.map(({ kind, microseconds, ratio, sentBytes, requests, rows, objectsOfMillion }) => [
+    kind,
+    microseconds.median.toFixed(2),
+    `${microseconds.low.toFixed(2)} – ${microseconds.high.toFixed(2)}`,
+    ratio.median.toFixed(2),
+    count(sentBytes / 1e3),
+    requests.toFixed(1),
+    rows.toFixed(1),
+    count(objectsOfMillion),
+  ]);
+  return `${waiting}\n${table(["", ...heads], rows)}`;
 }
 
 function dollars(value: number): string {

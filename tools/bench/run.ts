@@ -4,7 +4,7 @@
  *
  *     npm run bench                      readable, on the terminal
  *     npm run bench -- --json            one JSON document on stdout, and nothing else
- *     npm run bench -- --only=cpu        or costs, growth, memory, mixes; may be repeated
+ *     npm run bench -- --only=cpu        or costs, growth, kinds, memory, mixes, search; repeatable
  *     npm run bench -- --quick           fewer rounds: to see that it works
  */
 import { parseArgs } from "node:util";

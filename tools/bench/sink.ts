@@ -1,6 +1,7 @@
 /**
  * An S3 endpoint that keeps no bodies: it checks the announced length and SHA-256 of every PUT,
- * keeps what HEAD has to show, and drops the body. It can read as slowly as a store under load.
+ * keeps what HEAD has to show, and drops the body. It can read as slowly as a store under load. A
+ * POST is of a receiver, and is taken.
  */
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -72,6 +73,7 @@ export class Sink {
       const headers = this.#stored.get(path);
       return void response.writeHead(headers === undefined ? 404 : 200, headers).end();
     }
+    if (method === "POST") return this.#receive(request, response);
     if (method !== "PUT") return void response.writeHead(405).end();
     const announced = Number(request.headers["content-length"]);
     const isObject = announced >= OBJECT_MIN_BYTES;
@@ -98,6 +100,19 @@ export class Sink {
       response.writeHead(status).end();
     } finally {
       this.#atOnce -= isObject ? 1 : 0;
+    }
+  }
+
+  async #receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.#atOnce += 1;
+    this.mostAtOnce = Math.max(this.mostAtOnce, this.#atOnce);
+    try {
+      await this.#read(request, FAST);
+      // Loki's success; the other one is OTLP's.
+      if (request.url?.includes("/loki/")) response.writeHead(204).end();
+      else response.writeHead(200, { "content-type": "application/json" }).end("{}");
+    } finally {
+      this.#atOnce -= 1;
     }
   }
 

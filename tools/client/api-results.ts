@@ -12,6 +12,8 @@ export const JobLedger = z.object({
   set_aside: COUNT,
   discarded: COUNT,
   pending_objects: COUNT,
+  /** Code from before receivers does not have it. */
+  resent_in_doubt: COUNT.default(0),
   replayed: z.object({ objects: COUNT, records: COUNT, bytes: COUNT }),
 });
 export type JobLedger = z.infer<typeof JobLedger>;

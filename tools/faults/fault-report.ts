@@ -49,32 +49,57 @@ export default class FaultReport implements Reporter {
       }
     }
     for (const { message } of errors) write(`FAILED  ${message}\n`);
-    write(`\n${faultTable(rows)}\n\n${passed} passed, ${failed + errors.length} failed\n`);
+    write(`\n${faultTable(rows)}\n`);
+    if (rows.some(({ kind }) => kind !== undefined)) write(`\n${kindTable(rows)}\n`);
+    write(`\n${passed} passed, ${failed + errors.length} failed\n`);
   }
 }
 
 /** @returns a table of the rows with their counts and the sums. */
 export function faultTable(rows: readonly FaultMeta[]): string {
-  const sum = rows.reduce(
-    (total, { events, faults, objects }) => ({
-      row: `${rows.length} rows`,
-      events: total.events + events,
-      faults: total.faults + faults,
-      objects: total.objects + objects,
-    }),
-    { row: "0 rows", events: 0, faults: 0, objects: 0 },
-  );
-  const cells = [
+  const sum = { ...sumOf(rows), row: `${rows.length} rows` };
+  return aligned([
     ["events", "faults", "objects", "fault"],
-    ...[...rows, sum].map(({ row, events, faults, objects }) => [
-      events.toLocaleString("en"),
-      faults.toLocaleString("en"),
-      objects.toLocaleString("en"),
-      row,
-    ]),
-  ];
-  const widths = [0, 1, 2].map((column) => Math.max(...cells.map((line) => line[column]?.length ?? 0)));
-  return cells
-    .map((line) => line.map((cell, column) => (column < 3 ? cell.padStart(widths[column] ?? 0) : cell)).join("  "))
+    ...[...rows, sum].map(({ row, events, faults, objects }) => [...[events, faults, objects].map(inWords), row]),
+  ]);
+}
+
+/**
+ * @returns a table of the counts by kind of destination. A row passes only if every record is
+ * where it belongs, so what is lost is 0; what is doubled is accounted for.
+ */
+export function kindTable(rows: readonly FaultMeta[]): string {
+  const kinds = Map.groupBy(rows, ({ kind }) => kind ?? "several");
+  const lines = [...kinds].map(([kind, all]) => {
+    const { events, faults, doubled } = sumOf(all);
+    return [...[all.length, events, faults, 0, doubled].map(inWords), kind];
+  });
+  return aligned([
+    ["rows", "events", "faults", "lost", "doubled", "kind"],
+    ...lines.sort((a, b) => (a.at(-1) ?? "").localeCompare(b.at(-1) ?? "")),
+  ]);
+}
+
+function sumOf(rows: readonly FaultMeta[]): Required<Omit<FaultMeta, "row" | "kind">> {
+  const sum = { events: 0, faults: 0, objects: 0, doubled: 0 };
+  for (const { events, faults, objects, doubled = 0 } of rows) {
+    sum.events += events;
+    sum.faults += faults;
+    sum.objects += objects;
+    sum.doubled += doubled;
+  }
+  return sum;
+}
+
+const inWords = (count: number): string => count.toLocaleString("en");
+
+/** Columns of numbers, and one of text. */
+function aligned(lines: readonly (readonly string[])[]): string {
+  const last = (lines[0]?.length ?? 1) - 1;
+  const widths = Array.from({ length: last }, (_, column) =>
+    Math.max(...lines.map((line) => line[column]?.length ?? 0)),
+  );
+  return lines
+    .map((line) => line.map((cell, column) => (column < last ? cell.padStart(widths[column] ?? 0) : cell)).join("  "))
     .join("\n");
 }

@@ -31,6 +31,7 @@ export const CHECK_CHALLENGE: RouteDoc = {
 
 export const VALIDATE_DESTINATION: RouteDoc = {
   summary: "Check a destination by writing to it",
+  description: "Of one that is valid, `messages` says what it does not allow or promise, as on creation of a job.",
   body: AskDestination,
   result: Verdict,
   examples: [{ name: "A bucket", body: ASKED }],

@@ -35,6 +35,7 @@ export const Job = tolerant({
   max_upload_records: JOB_FIELDS.max_upload_records,
   max_upload_interval_seconds: JOB_FIELDS.max_upload_interval_seconds,
   canary: JOB_FIELDS.canary.optional(),
+  sketches: JOB_FIELDS.sketches.optional(),
   filter_attack_traffic: JOB_FIELDS.filter_attack_traffic.optional(),
   last_complete: Time.nullable().describe("No event accepted before this time waits or is set aside. Never goes back."),
   last_error: Time.nullable().describe("When delivery last failed; null: it does not fail now."),

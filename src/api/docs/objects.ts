@@ -2,7 +2,7 @@ import * as z from "zod";
 import { OBJECT_LINES_MAX, OBJECT_TEXT_MAX_BYTES, UPLOAD_BYTES } from "../../limits.ts";
 import { flag, wholeNumber, wholeNumberOr } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
-import { Count, Time } from "./common.ts";
+import { AskedTime, Count, Time } from "./common.ts";
 
 export const ObjectEntry = z
   .object({
@@ -38,6 +38,12 @@ export const ObjectEntry = z
       })
       .nullable()
       .describe("Set on copies that a replay wrote; otherwise null."),
+    sent_to: z
+      .string()
+      .nullable()
+      .describe(
+        "The destination that it was sent to after it had been set aside, its secrets as `****`; null: the job's own.",
+      ),
   })
   .meta({ id: "ObjectEntry" });
 
@@ -62,6 +68,8 @@ export const ObjectsQuery = z.object({
     .optional()
     .describe("Only objects with smaller numbers, or that were cut before that one, newest first; overrides `after`."),
   limit: wholeNumberOr(100, 1, 1_000).describe("Maximum number of objects."),
+  since: AskedTime.optional().describe("RFC 3339. Only objects whose last event is at or after this time…"),
+  until: AskedTime.optional().describe("…and whose first event is before this time."),
 });
 
 export const ObjectQuery = z.object({
@@ -87,7 +95,7 @@ export const JOB_OBJECTS: RouteDoc = {
 };
 
 const STORE =
-  "The object is read from the job's current destination. An object that is not uploaded, was copied elsewhere by a replay, or is not what was delivered is a 409; one that the store no longer has, a 404; one that the job's credentials may not read, a 403.";
+  "The object is read from the job's current destination. An object that is not uploaded, was sent or copied to another destination, or is not what was delivered is a 409; one that the store no longer has, a 404; one that the job's credentials may not read, a 403.";
 
 export const READ_OBJECT: RouteDoc = {
   summary: "Read one object of a job",

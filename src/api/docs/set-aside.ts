@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { CreateJob, DestinationConf } from "../../job/schema.ts";
 import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../../limits.ts";
 import { flag, paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
@@ -86,12 +87,25 @@ export const READ_ASIDE: RouteDoc = {
   examples: [{ name: "What is in it" }],
 };
 
+export const ResendTo = z
+  .strictObject({
+    destination_conf: DestinationConf.optional().describe(
+      "Where an object goes instead of its job's destination, with its secrets; they are never returned, and deleted when it is there.",
+    ),
+    ownership_challenge: CreateJob.shape.ownership_challenge,
+  })
+  .meta({ id: "ResendTo" });
+
 export const RESEND_ASIDE: RouteDoc = {
   summary: "Resend an entry",
   description:
     "A message is offered to every job that was enabled at its intake and has not taken it yet; then it leaves this list, and its events are counted by their result. " +
-    "An object waits for its upload again, at the job's current destination; if the store still refuses it, it is set aside again. " +
+    "An object waits for its upload again, at the job's current destination; if that still refuses it, it is set aside again. " +
+    "With `destination_conf` an object goes there instead, whatever becomes of its job's destination: the destination is tested as for a new job, and has to take the object's records as they were written. " +
+    "What it refuses, or does not take in eight attempts, is set aside again, with the reason. " +
     "You may repeat the request: nothing is taken twice. What cannot be resent is a 409 with the reason; what is no longer listed is a 404.",
+  body: ResendTo,
+  bodyIsOptional: true,
   result: z.discriminatedUnion("kind", [
     z.strictObject({
       id: MESSAGE.id,
@@ -110,6 +124,7 @@ export const RESEND_ASIDE: RouteDoc = {
       number: OBJECT.number,
       key: z.string().describe("The new key."),
       records: Count.describe("Counted as pending again."),
+      sent_to: z.string().nullable().describe("Where it goes, its secrets as `****`; null: to its job's destination."),
     }),
   ]),
   errors: [409],

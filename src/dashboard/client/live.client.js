@@ -1,29 +1,34 @@
-// Records as they arrive: the list of /live. docs/live.md describes the messages of the socket.
+// Records as they arrive: the page /live. assets.ts joins it with the files that it imports.
 // @ts-check
-import { summaryOf, visible } from "../parts/record-summary.ts";
+import { combined, matcher, narrowed } from "../parts/record-filter.ts";
+import { COUNTED, Link } from "./live-link.client.js";
+import { List } from "./live-list.client.js";
+import { copyRecord, showRecord } from "./live-record.client.js";
 
-/** @typedef {{ [name: string]: unknown }} Json */
+/** @typedef {import("./live-link.client.js").Arrived} Arrived */
+/** @typedef {ReturnType<List["entriesOf"]>[number]} Entry */
+/** @typedef {{ filter: string, script: string, text: string, isErrorsOnly: boolean }} Conditions */
 /**
- * @typedef {{ seen: number, shown: number, filtered: number, dropped: number, paused: number }}
- *   Counts
+ * What is not in the list yet; `judged`: under which filter.
+ * @typedef {{ arrived: Arrived, judged: number }} Waiting
  */
-/** @typedef {{ record: Json, source?: string, tooLarge?: number }} Arrived */
-/** @typedef {{ arrived: Arrived, row: HTMLTableRowElement, text: string | null }} Entry */
 
-/** Records kept in the list. */
-const KEPT = 1000;
 /** Records drawn per frame. */
 const DRAWN_AT_ONCE = 60;
+/** Records kept during a pause; beyond them, the server is told to pause. */
+const HELD_MAX = 500;
 /** How often the server is told what is drawn, in ms; it limits the rate of messages. */
 const TELL_MS = 250;
 /** How often the counts are announced to screen readers, in ms. */
 const SPEAK_MS = 5000;
 /** How long a hidden page stays connected, in ms. */
 const UNSEEN_MS = 600_000;
-const PING_MS = 30_000;
-/** How long a socket may take to open, in ms. */
-const CONNECT_MS = 10_000;
-const BACKOFF_MS = { first: 1000, most: 30_000 };
+/** After typing, in ms: until the filter changes… */
+const TYPED_MS = 250;
+/** …and until objects are searched. */
+const FILL_MS = 800;
+/** With so many in the list, no older ones are searched. */
+const ENOUGH = 50;
 
 /** @template {HTMLElement} T */
 function part(/** @type {string} */ id, /** @type {new () => T} */ kind) {
@@ -32,63 +37,83 @@ function part(/** @type {string} */ id, /** @type {new () => T} */ kind) {
   throw new Error(`the page has no ${id}`);
 }
 
-/** @template {keyof HTMLElementTagNameMap} K */
-function element(
-  /** @type {K} */ name,
-  /** @type {string} */ className = "",
-  /** @type {(Node | string)[]} */ ...inside
-) {
-  const made = document.createElement(name);
-  if (className !== "") made.className = className;
-  made.append(...inside);
-  return made;
-}
-
 const ui = {
   app: part("live-app", HTMLElement),
-  state: part("live-state", HTMLElement),
-  spoken: part("live-spoken", HTMLElement),
-  rows: part("live-rows", HTMLTableSectionElement),
-  table: part("live-table", HTMLTableElement),
-  empty: part("live-empty", HTMLElement),
-  faults: part("live-faults", HTMLElement),
-  form: part("live-filter", HTMLFormElement),
-  filter: part("field-filter", HTMLTextAreaElement),
-  script: part("field-script", HTMLInputElement),
+  form: /** @type {HTMLFormElement} */ (part("live-what", HTMLDetailsElement).closest("form")),
+  text: part("live-text", HTMLInputElement),
+  script: part("live-script", HTMLInputElement),
+  errors: part("live-errors", HTMLInputElement),
   what: part("live-what", HTMLDetailsElement),
   wanted: part("live-wanted", HTMLElement),
-  job: document.getElementById("field-job"),
-  search: part("field-search", HTMLInputElement),
-  found: part("live-found", HTMLElement),
+  faults: part("live-faults", HTMLElement),
+  tools: part("live-tools", HTMLElement),
   pause: part("live-pause", HTMLButtonElement),
   clear: part("live-clear", HTMLButtonElement),
+  state: part("live-state", HTMLElement),
+  held: part("live-held", HTMLElement),
+  spoken: part("live-spoken", HTMLElement),
+  empty: part("live-empty", HTMLElement),
+  rows: part("live-rows", HTMLOListElement),
   record: part("live-record", HTMLDialogElement),
-  json: part("live-json", HTMLElement),
-  source: part("live-source", HTMLElement),
-  large: part("live-large", HTMLElement),
   close: part("live-close", HTMLButtonElement),
+  newer: part("live-newer", HTMLButtonElement),
+  older: part("live-older", HTMLButtonElement),
+  copyJson: part("live-copy-json", HTMLButtonElement),
+  copyCurl: part("live-copy-curl", HTMLButtonElement),
+  large: part("live-large", HTMLElement),
+  values: part("live-values", HTMLElement),
+  json: part("live-json", HTMLElement),
 };
 
-const COUNTED = /** @type {const} */ (["seen", "shown", "filtered", "dropped", "paused"]);
-
-/** @returns {Counts} */
-const none = () => ({ seen: 0, shown: 0, filtered: 0, dropped: 0, paused: 0 });
-
-// The list, and what is waiting to enter it.
-
-/** Newest first. @type {Entry[]} */
-let entries = [];
+const list = new List(ui.rows);
 /**
- * In order of arrival; `number` follows the last record of each message. @type {(Arrived | {
- * number: number } | { gap: string })[]}
+ * In order of arrival; `number` follows the last record of each message.
+ * @type {(Waiting | { number: number } | { gap: string })[]}
  */
 let pending = [];
 let isPaused = false;
 let isDrawing = false;
-/** Counts of earlier sockets, and of this one. */
-const before = none();
-let counts = none();
 let spokenOf = "";
+/** How often the filter changed. */
+let judged = 0;
+/** The filter in force. */
+let matches = matcher("", "");
+/** Of the builder, which the server makes. */
+let filter = filterOf(document);
+/** The record in the dialog. @type {Entry | null} */
+let opened = null;
+
+/** Whether a record matches the filter in force. */
+const isWanted = (/** @type {Arrived} */ { record, source = "" }) => matches({ ...record, Source: source });
+
+const link = new Link({
+  opened: () => fill(),
+  gap(text) {
+    pending.push({ gap: text });
+    drawSoon();
+  },
+  records(records, number) {
+    pending.push(...records.map((arrived) => ({ arrived, judged })), { number });
+    if (isPaused) hold();
+    drawSoon();
+  },
+  judged(faults, isNew) {
+    showFaults(faults);
+    if (faults.length > 0) return;
+    history.replaceState(null, "", `/live${addressOf(conditions())}`);
+    if (!isNew) return;
+    judged += 1;
+    matches = matcher(link.wanted.filter, link.wanted.text);
+    list.filter(isWanted);
+    showCounts();
+    clearTimeout(filling);
+    filling = setTimeout(fill, FILL_MS);
+  },
+  state(text, isOpen) {
+    ui.state.textContent = text;
+    ui.state.classList.toggle("live-off", !isOpen);
+  },
+});
 
 function drawSoon() {
   if (isDrawing || isPaused || pending.length === 0) return;
@@ -99,370 +124,229 @@ function drawSoon() {
 function draw() {
   isDrawing = false;
   if (isPaused) return;
-  const rows = [];
-  let drawn = 0;
-  let at = 0;
-  for (; at < pending.length && drawn < DRAWN_AT_ONCE; at++) {
+  let [drawn, at] = [0, 0];
+  for (; at < pending.length; at++) {
     const next = /** @type {typeof pending[number]} */ (pending[at]);
+    // Numbers directly behind the last record need no drawing.
     if ("number" in next) link.drawn(next.number);
-    else if ("gap" in next) rows.push(gapRow(next.gap));
+    else if (drawn === DRAWN_AT_ONCE) break;
+    else if ("gap" in next) list.addGap(next.gap);
     else {
-      const entry = { arrived: next, row: rowOf(next), text: null };
-      entries.unshift(entry);
-      hideUnlessFound(entry);
-      rows.push(entry.row);
+      list.add(next.arrived, next.judged === judged || isWanted(next.arrived));
       drawn += 1;
     }
   }
-  // Numbers directly behind need no drawing.
-  for (let next = pending[at]; next !== undefined && "number" in next; next = pending[++at]) link.drawn(next.number);
   pending = pending.slice(at);
-  ui.rows.prepend(...rows.reverse());
-  entries.length = Math.min(entries.length, KEPT);
-  while (ui.rows.rows.length > KEPT) ui.rows.lastElementChild?.remove();
-  keepOneReachable();
+  list.draw();
   showCounts();
   drawSoon();
 }
 
 function showCounts() {
-  for (const name of COUNTED) part(`live-${name}`, HTMLElement).textContent = total(name).toLocaleString("en");
-  ui.empty.hidden = ui.rows.rows.length > 0;
-  ui.table.hidden = ui.rows.rows.length === 0;
+  for (const name of COUNTED) part(`live-${name}`, HTMLElement).textContent = link.total(name).toLocaleString("en");
+  const { shown, all } = list.size;
+  ui.empty.hidden = all > 0 || !isFilled;
+  ui.wanted.textContent = all === shown ? "" : `${shown.toLocaleString("en")} of ${all.toLocaleString("en")} match`;
 }
 
-const total = (/** @type {keyof Counts} */ name) => before[name] + counts[name];
-
 function speakCounts() {
-  const text = `${total("seen")} arrived, ${total("shown")} shown, ${total("filtered")} filtered, ${total("dropped")} skipped`;
-  if (text === spokenOf) return;
-  ui.spoken.textContent = text;
+  const words = { seen: "arrived", shown: "shown", filtered: "filtered", dropped: "skipped" };
+  const text = Object.entries(words)
+    .map(([name, word]) => `${link.total(/** @type {"seen"} */ (name))} ${word}`)
+    .join(", ");
+  if (text !== spokenOf) ui.spoken.textContent = text;
   spokenOf = text;
 }
 
-// Rows.
+// Pause: what arrives is kept, up to a bound.
 
-/** Shapes beside colours. @type {Record<string, string>} */
-const MARKS = { ok: "●", warn: "▲", bad: "■", info: "◆", quiet: "○" };
-
-function marked(/** @type {string} */ kind, /** @type {string} */ text) {
-  const mark = element("span", "mark", MARKS[kind] ?? "");
-  mark.setAttribute("aria-hidden", "true");
-  return element("span", `live-mark ${kind}`, mark, text);
-}
-
-function rowOf(/** @type {Arrived} */ { record, source = "", tooLarge }) {
-  const { atMs, outcome, kind, script, event, line, lineKind, more } = summaryOf(record);
-  const time = element("time", "");
-  if (atMs !== null) {
-    const at = new Date(atMs);
-    time.dateTime = at.toISOString();
-    time.title = `${at.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" })} (your time)\n${time.dateTime}`;
-    time.textContent = time.dateTime.slice(11, 23);
-  }
-  const name = visible(script);
-  const button = element("button", "small mono", time, element("span", "unseen", ` UTC: open the record of ${name}`));
-  button.type = "button";
-  button.tabIndex = -1;
-  const heading = element("th", "", button);
-  heading.scope = "row";
-  const row = element("tr", "", heading);
-  const firstLine =
-    tooLarge === undefined
-      ? line && marked(lineKind, `${visible(line)}${more > 0 ? ` +${more}` : ""}`)
-      : marked("warn", `too large to show: ${tooLarge.toLocaleString("en")} bytes`);
-  const cells = /** @type {const} */ ([
-    ["Outcome", marked(kind, visible(outcome))],
-    ["Function", name],
-    ["Event", visible(event)],
-    ["First line", firstLine],
-  ]);
-  for (const [label, inside] of cells) {
-    // On a narrow screen, CSS hides an empty cell.
-    const cell = element("td", "", ...(inside === "" ? [] : [element("bdi", "foreign", inside)]));
-    cell.dataset.label = label;
-    if (label === "Function" && source !== "") cell.append(element("span", "quiet live-source", visible(source)));
-    row.append(cell);
-  }
-  return row;
-}
-
-function gapRow(/** @type {string} */ text) {
-  const cell = element("td", "live-gap", marked("warn", text));
-  cell.colSpan = 5;
-  return element("tr", "", cell);
-}
-
-const buttons = () => /** @type {HTMLButtonElement[]} */ ([...ui.rows.querySelectorAll("tr:not([hidden]) button")]);
-
-/** The list is one tab stop; arrows move inside it. */
-function keepOneReachable() {
-  const reachable = ui.rows.querySelector("tr:not([hidden]) button[tabindex='0']");
-  if (reachable !== null) return;
-  for (const old of ui.rows.querySelectorAll("button[tabindex='0']")) old.setAttribute("tabindex", "-1");
-  const first = /** @type {HTMLElement | null} */ (ui.rows.querySelector("tr:not([hidden]) button"));
-  if (first !== null) first.tabIndex = 0;
-}
-
-function reach(/** @type {HTMLButtonElement | undefined} */ button) {
-  if (button === undefined) return;
-  for (const old of ui.rows.querySelectorAll("button[tabindex='0']")) old.setAttribute("tabindex", "-1");
-  button.tabIndex = 0;
-  button.focus();
-}
-
-ui.rows.addEventListener("keydown", (event) => {
-  const all = buttons();
-  const at = all.indexOf(/** @type {HTMLButtonElement} */ (document.activeElement));
-  if (at === -1) return;
-  /** @type {Record<string, number>} */
-  const steps = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 };
-  const to = steps[event.key];
-  if (to === undefined) return;
-  event.preventDefault();
-  reach(all[to]);
-});
-
-ui.rows.addEventListener("click", (event) => {
-  const row = /** @type {Element} */ (event.target).closest("tr");
-  const entry = entries.find((each) => each.row === row);
-  if (entry === undefined || getSelection()?.isCollapsed === false) return;
-  const { record, source = "", tooLarge } = entry.arrived;
-  ui.large.textContent =
-    tooLarge === undefined
-      ? ""
-      : `Too large to show in full: ${tooLarge.toLocaleString("en")} bytes. These are its short fields; jobs ship all of it.`;
-  ui.json.textContent = visible(JSON.stringify(record, null, 2));
-  ui.source.textContent = source === "" ? "" : `Source: ${visible(source)}`;
-  ui.record.showModal();
-});
-ui.close.addEventListener("click", () => ui.record.close());
-
-// Search, in the list only.
-
-function hideUnlessFound(/** @type {Entry} */ entry) {
-  const wanted = ui.search.value.trim().toLowerCase();
-  if (wanted !== "") entry.text ??= `${JSON.stringify(entry.arrived.record)} ${entry.arrived.source}`.toLowerCase();
-  entry.row.hidden = wanted !== "" && entry.text?.includes(wanted) !== true;
-}
-
-/** @type {ReturnType<typeof setTimeout> | undefined} */
-let searching;
-ui.search.addEventListener("input", () => {
-  clearTimeout(searching);
-  searching = setTimeout(() => {
-    for (const entry of entries) hideUnlessFound(entry);
-    const found = entries.filter(({ row }) => !row.hidden).length;
-    const of = entries.length.toLocaleString("en");
-    ui.found.textContent = ui.search.value.trim() === "" ? "" : `${found.toLocaleString("en")} of ${of} records match.`;
-    keepOneReachable();
-  }, 150);
-});
-
-function clearList() {
-  entries = [];
-  // What is waiting counts as drawn.
+function hold() {
   for (const each of pending) if ("number" in each) link.drawn(each.number);
-  pending = [];
-  ui.rows.replaceChildren();
-  showCounts();
+  pending = pending.filter((each) => !("number" in each));
+  const held = pending.filter((each) => "arrived" in each).length;
+  if (held >= HELD_MAX) link.pause(true);
+  ui.held.textContent = `Paused: ${held.toLocaleString("en")} waiting${held >= HELD_MAX ? ", further ones are missed" : ""}`;
 }
-ui.clear.addEventListener("click", clearList);
-
-// Pause.
 
 function setPaused(/** @type {boolean} */ paused) {
   isPaused = paused;
   ui.pause.textContent = paused ? "Resume" : "Pause";
-  link.say({ type: paused ? "pause" : "resume" });
-  link.showState();
+  if (paused) return hold();
+  ui.held.textContent = "";
+  link.pause(false);
   drawSoon();
-}
-ui.pause.addEventListener("click", () => setPaused(!isPaused));
-addEventListener("keydown", (event) => {
-  if (event.key !== " " || event.ctrlKey || event.altKey || event.metaKey || ui.record.open) return;
-  const focused = /** @type {HTMLElement | null} */ (document.activeElement);
-  if (focused?.closest("input, textarea, select, button, a, summary, [contenteditable]")) return;
-  event.preventDefault();
-  setPaused(!isPaused);
-});
-
-// The socket.
-
-class Link {
-  /** @type {WebSocket | null} */
-  #socket = null;
-  #wait = BACKOFF_MS.first;
-  /** Why there is no further socket; "": reconnects. */
-  #end = "";
-  #isOpen = false;
-  #told = 0;
-  #drawn = 0;
-  #heardMs = Date.now();
-  /** When the last socket was lost. @type {number | null} */
-  #lostMs = null;
-  /** The filter in force. */
-  wanted = { filter: "", script: "" };
-  /** The filter sent, until the server accepts or rejects it. @type {typeof this.wanted | null} */
-  #asked = null;
-
-  connect() {
-    if (this.#socket !== null || this.#end !== "") return;
-    for (const name of COUNTED) before[name] += counts[name];
-    [counts, this.#told, this.#drawn] = [none(), 0, 0];
-    // Numbers belong to their socket.
-    pending = pending.filter((each) => !("number" in each));
-    const url = new URL("/live/socket", location.href);
-    url.protocol = url.protocol.replace("http", "ws");
-    const socket = new WebSocket(url);
-    this.#socket = socket;
-    this.#heardMs = Date.now();
-    socket.addEventListener("message", ({ data }) => socket === this.#socket && this.#take(String(data)));
-    socket.addEventListener("close", ({ code, reason }) => socket === this.#socket && this.#closed(code, reason));
-    this.showState();
-  }
-
-  /** @param {string} why shown until {@link connect}. */
-  disconnect(why) {
-    const socket = this.#socket;
-    if (this.#isOpen) this.#lostMs = Date.now();
-    [this.#socket, this.#isOpen] = [null, false];
-    socket?.close(1000);
-    ui.state.textContent = why;
-  }
-
-  say(/** @type {object} */ message) {
-    if (this.#isOpen) this.#socket?.send(JSON.stringify(message));
-  }
-
-  want(/** @type {typeof this.wanted} */ wanted) {
-    this.#asked = wanted;
-    this.say({ type: "filter", ...wanted });
-  }
-
-  drawn(/** @type {number} */ number) {
-    this.#drawn = number;
-  }
-
-  tell() {
-    if (this.#drawn > this.#told) this.say({ type: "drawn", number: this.#drawn });
-    this.#told = this.#drawn;
-  }
-
-  ping() {
-    // A dead connection does not report itself, nor one that never opens.
-    const silentMs = Date.now() - this.#heardMs;
-    if (this.#socket !== null && silentMs > (this.#isOpen ? 2.5 * PING_MS : CONNECT_MS)) {
-      this.#socket.close();
-      this.#closed(1006, "");
-    } else if (this.#isOpen && silentMs > PING_MS) this.#socket?.send("ping");
-  }
-
-  showState() {
-    if (this.#end !== "") ui.state.textContent = this.#end;
-    else if (this.#isOpen)
-      ui.state.textContent = isPaused ? "Paused: no records are sent." : "Connected. Records appear as they arrive.";
-    else if (this.#socket !== null) ui.state.textContent = "Connecting…";
-    else ui.state.textContent = "Disconnected. Reconnecting…";
-    ui.state.classList.toggle("live-off", !this.#isOpen);
-  }
-
-  #take(/** @type {string} */ data) {
-    this.#heardMs = Date.now();
-    if (data === "pong") return;
-    const message = JSON.parse(data);
-    if (message.type === "hello") {
-      [this.#isOpen, this.#wait] = [true, BACKOFF_MS.first];
-      if (this.#lostMs !== null) {
-        const seconds = Math.max(1, Math.round((Date.now() - this.#lostMs) / 1000));
-        pending.push({ gap: `Disconnected for ${seconds.toLocaleString("en")} s: records of that time are missing` });
-        this.#lostMs = null;
-        drawSoon();
-      }
-      const { filter, script } = this.#asked ?? this.wanted;
-      if (filter !== "" || script !== "" || this.#asked !== null) this.want({ filter, script });
-      if (isPaused) this.say({ type: "pause" });
-      this.showState();
-    }
-    if (message.type === "filter") this.#judged(message.faults);
-    if (message.type !== "records") return;
-    pending.push(...message.records);
-    const [dropped, paused] = [message.counts.dropped - counts.dropped, message.counts.paused - counts.paused];
-    if (dropped > 0) pending.push({ gap: `${dropped.toLocaleString("en")} skipped (too fast)` });
-    if (paused > 0) pending.push({ gap: `${paused.toLocaleString("en")} missed while paused` });
-    pending.push({ number: message.number });
-    counts = message.counts;
-    drawSoon();
-  }
-
-  #judged(/** @type {string[]} */ faults) {
-    const asked = this.#asked;
-    this.#asked = null;
-    if (faults.length === 0 && asked !== null) {
-      const isNew = asked.filter !== this.wanted.filter || asked.script !== this.wanted.script;
-      this.wanted = asked;
-      if (isNew) clearList();
-    }
-    showFaults(faults);
-  }
-
-  async #closed(/** @type {number} */ code, /** @type {string} */ reason) {
-    const wasOpen = this.#isOpen;
-    if (wasOpen) this.#lostMs = Date.now();
-    [this.#socket, this.#isOpen] = [null, false];
-    if (code === 4401) this.#end = "Signed out. Sign in again to continue.";
-    else if (code === 4403) this.#end = "You can no longer see records: this needs the permission logs:read.";
-    else if (!wasOpen && code < 4000) await this.#askWhy();
-    const wait = code === 4429 ? BACKOFF_MS.most : this.#wait * (0.75 + Math.random() / 2);
-    this.#wait = Math.min(BACKOFF_MS.most, this.#wait * 2);
-    if (this.#end === "") setTimeout(() => this.connect(), wait);
-    this.showState();
-    if (this.#end === "" && reason !== "") ui.state.textContent = `Disconnected: ${visible(reason)}. Reconnecting…`;
-  }
-
-  /** A browser does not say why a socket was rejected. */
-  async #askWhy() {
-    try {
-      const { status } = await fetch("/live/socket", { signal: AbortSignal.timeout(CONNECT_MS) });
-      if (status === 401) this.#end = "Signed out. Sign in again to continue.";
-      if (status === 403) this.#end = "You cannot see records: this needs the permission logs:read.";
-    } catch {
-      // Offline: retried.
-    }
-  }
 }
 
 // Filter.
 
+/** @returns {Conditions} */
+function conditions() {
+  const [script, text] = [ui.script.value.trim(), ui.text.value.trim()];
+  return { filter, script, text, isErrorsOnly: ui.errors.checked };
+}
+
+/** The query of the page with these conditions. */
+function addressOf(/** @type {Conditions} */ { filter, script, text, isErrorsOnly }) {
+  const said = { text, script, errors: isErrorsOnly ? "1" : "", filter };
+  const query = new URLSearchParams(Object.entries(said).filter(([, value]) => value !== ""));
+  return query.size === 0 ? "" : `?${query}`;
+}
+
+/** The filter of the builder on a page. */
+function filterOf(/** @type {Document} */ page) {
+  const was = page.querySelector("input[name=filter-was]")?.getAttribute("value");
+  return String(JSON.parse(was ?? '""'));
+}
+
+function apply() {
+  const { filter, script, text, isErrorsOnly } = conditions();
+  link.want({ filter: combined(filter, script, isErrorsOnly), text });
+}
+
 function showFaults(/** @type {string[]} */ faults) {
-  ui.faults.replaceChildren(...faults.map((fault) => element("span", "live-fault", visible(fault))));
-  if (faults.length > 0) ui.filter.setAttribute("aria-invalid", "true");
-  else ui.filter.removeAttribute("aria-invalid");
-  // After a rejected filter the previous one stays in force.
+  ui.faults.textContent = faults.map((fault) => fault.slice(0, 500)).join("; ");
   if (faults.length > 0) ui.what.open = true;
-  else showWanted();
 }
 
-function showWanted() {
-  const { filter, script } = link.wanted;
-  const what = filter === "" ? "all records" : "matching records";
-  ui.wanted.textContent = `${what}${script === "" ? "" : ` of ${visible(script.slice(0, 100))}`}`;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let typing;
+function applySoon() {
+  clearTimeout(typing);
+  typing = setTimeout(apply, TYPED_MS);
+}
+ui.text.addEventListener("input", applySoon);
+ui.script.addEventListener("input", applySoon);
+ui.errors.addEventListener("change", apply);
+
+/** Shows the builder of a page of the server. @returns whether there was one. */
+async function showBuilder(/** @type {RequestInit} */ init = {}) {
+  const headers = { accept: "text/html", "x-logship-refresh": "1" };
+  const answer = await fetch(`/live${init.method === "POST" ? "" : addressOf(conditions())}`, { ...init, headers });
+  // Signed out meanwhile.
+  if (new URL(answer.url).pathname !== "/live") return location.reload();
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const fresh = page.getElementById("live-builder");
+  if (fresh === null) return showFaults([page.querySelector("h1")?.textContent ?? "The service does not answer."]);
+  filter = filterOf(page);
+  const isFocused = ui.what.contains(document.activeElement);
+  document.getElementById("live-builder")?.replaceWith(fresh);
+  if (isFocused) {
+    /** @type {NodeListOf<HTMLElement>} */
+    const fields = fresh.querySelectorAll("input[name^=key-]");
+    (fields[fields.length - 1] ?? ui.what.querySelector("summary"))?.focus();
+  }
+  return answer.redirected;
 }
 
-ui.form.addEventListener("submit", (event) => {
+ui.form.addEventListener("submit", async (event) => {
   event.preventDefault();
-  link.want({ filter: ui.filter.value.trim(), script: ui.script.value.trim() });
+  // The server changes the builder; other buttons apply what it shows.
+  const body = new URLSearchParams(/** @type {any} */ (new FormData(ui.form, event.submitter)));
+  const job = /** @type {HTMLSelectElement} */ (document.getElementById("live-job"));
+  try {
+    if (await showBuilder({ method: "POST", body })) apply();
+    job.value = "";
+  } catch {
+    showFaults(["The service cannot be reached."]);
+  }
 });
 
-ui.job?.addEventListener("change", () => {
-  const chosen = /** @type {HTMLSelectElement} */ (ui.job).selectedOptions[0];
-  if (chosen?.dataset.filter !== undefined) ui.filter.value = chosen.dataset.filter;
+// Older records, from what waits and from the last objects.
+
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let filling;
+let asked = new AbortController();
+/** Whether older records were asked for, with whatever answer. */
+let isFilled = false;
+async function fill() {
+  if (list.size.shown >= ENOUGH) return;
+  asked.abort();
+  asked = new AbortController();
+  const at = judged;
+  try {
+    const answer = await fetch(`/live/recent${addressOf(conditions())}`, { signal: asked.signal });
+    if (!answer.ok || at !== judged) return;
+    const { records } = await answer.json();
+    if (at === judged) list.insert(records);
+  } catch {
+    // Offline: what arrives is shown all the same.
+  } finally {
+    isFilled = true;
+    showCounts();
+  }
+}
+
+// An opened record.
+
+function open(/** @type {Entry | null | undefined} */ entry) {
+  if (entry?.arrived == null) return;
+  opened = entry;
+  showRecord(ui, entry.arrived, ui.app.dataset.source !== undefined, (condition, isAgainst) => {
+    filter = narrowed(filter, condition, isAgainst);
+    ui.record.close();
+    apply();
+    showBuilder().catch(() => showFaults(["The service cannot be reached."]));
+  });
+  ui.newer.disabled = list.beside(entry, -1) === null;
+  ui.older.disabled = list.beside(entry, 1) === null;
+  if (!ui.record.open) ui.record.showModal();
+}
+
+const step = (/** @type {1 | -1} */ by) => opened !== null && open(list.beside(opened, by));
+ui.newer.addEventListener("click", () => step(-1));
+ui.older.addEventListener("click", () => step(1));
+ui.close.addEventListener("click", () => ui.record.close());
+ui.copyJson.addEventListener("click", () => opened?.arrived && copyRecord(ui.copyJson, opened.arrived, "json"));
+ui.copyCurl.addEventListener("click", () => opened?.arrived && copyRecord(ui.copyCurl, opened.arrived, "curl"));
+ui.rows.addEventListener("click", (event) => {
+  const row = /** @type {Element} */ (event.target).closest("li");
+  if (row !== null) open(list.entriesOf(row)[0]);
+});
+ui.pause.addEventListener("click", () => setPaused(!isPaused));
+ui.clear.addEventListener("click", () => {
+  // What is waiting counts as drawn.
+  for (const each of pending) if ("number" in each) link.drawn(each.number);
+  pending = [];
+  list.clear();
+  if (isPaused) hold();
+  showCounts();
 });
 
-const link = new Link();
-link.wanted = { filter: ui.filter.value.trim(), script: ui.script.value.trim() };
+// Keys.
+
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement);
+  const inList = ui.rows.contains(focused);
+  if (focused?.closest("input, textarea, select, [contenteditable]")) return;
+  if (ui.record.open) {
+    if (event.key === "j" || event.key === "k") step(event.key === "j" ? 1 : -1);
+    return;
+  }
+  if (event.key === "/") ui.text.focus();
+  else if (event.key === "j" || (inList && event.key === "ArrowDown")) list.move(1);
+  else if (event.key === "k" || (inList && event.key === "ArrowUp")) list.move(-1);
+  else if (inList && event.key === "Home") list.moveToEnd("first");
+  else if (inList && event.key === "End") list.moveToEnd("last");
+  else if (event.key === " " && (inList || !focused?.closest("button, a, summary"))) setPaused(!isPaused);
+  else return;
+  event.preventDefault();
+});
+// A button is pressed when the space bar comes up.
+ui.rows.addEventListener("keyup", (event) => event.key === " " && event.preventDefault());
+
 ui.app.hidden = false;
-showWanted();
+ui.tools.hidden = false;
+document.getElementById("recent")?.remove();
+{
+  const { filter, script, text, isErrorsOnly } = conditions();
+  link.wanted = { filter: combined(filter, script, isErrorsOnly), text };
+}
+try {
+  matches = matcher(link.wanted.filter, link.wanted.text);
+} catch {
+  // The address has a filter that is none: the server says so.
+}
 showCounts();
 link.connect();
 setInterval(() => link.tell(), TELL_MS);

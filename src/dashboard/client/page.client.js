@@ -89,6 +89,23 @@ function shownOnce() {
   if (on) history.replaceState(null, "", on);
 }
 
+/** Lines per page of an object's records. */
+const LINES = 50;
+
+/** The address of a record names its line: it may be on another page than the first. */
+function lineOfAddress() {
+  const line = Number(/^#line-(\d{1,9})$/.exec(location.hash)?.[1] ?? 0);
+  if (line === 0) return;
+  const there = document.getElementById(`line-${line}`);
+  const row = there?.querySelector("details");
+  if (row) row.open = true;
+  const skip = `${line - 1 - ((line - 1) % LINES)}`;
+  const to = new URL(location.href);
+  if (there !== null || !/\/objects\/\d+$/.test(to.pathname) || to.searchParams.get("skip") === skip) return;
+  to.searchParams.set("skip", skip);
+  location.replace(to);
+}
+
 function enhance(/** @type {ParentNode} */ root) {
   localTimes(root);
   copyButtons(root);
@@ -96,4 +113,5 @@ function enhance(/** @type {ParentNode} */ root) {
 
 enhance(document);
 shownOnce();
+lineOfAddress();
 refreshing();

@@ -1,30 +1,69 @@
 import type { Child, FC } from "hono/jsx";
-import type { PreviewResult } from "../../api/preview.ts";
-import { InnerFailure } from "../inner-api.ts";
-import type { Page, PageContext, View } from "../page.ts";
-import { Foreign, visible } from "../parts/foreign.tsx";
-import { Field } from "../parts/form.tsx";
-import { Empty, type Kind, Notice, Panel, State, Table } from "../parts/panel.tsx";
-import { Time } from "../parts/values.tsx";
+import { readExtraFields } from "../../config.ts";
+import type { ErrorEntry } from "../../errors.ts";
+import { CODE } from "../../errors.ts";
+import { parseFilter } from "../../filter/parse.ts";
+import { type Page, type PageAnswer, type PageContext, REFRESH_HEADER, seeOther, type View } from "../page.ts";
+import { Empty, Notice, Panel } from "../parts/panel.tsx";
+import { Records } from "../parts/record.tsx";
 import type { JobView } from "../views/job.ts";
+import { ConditionsForm, type JobFilter } from "./live/form.tsx";
+import { type Conditions, held, lastRecords } from "./live/recent.ts";
+import { readFilter } from "./shipping/filter-read.ts";
 
-export const livePages: readonly Page[] = [{ path: "/live", get: { permission: "logs:read", show: liveView } }];
+export const livePages: readonly Page[] = [
+  {
+    path: "/live",
+    get: { permission: "logs:read", show: liveView },
+    post: { permission: "logs:read", take: takeConditions },
+  },
+  { path: "/live/recent", get: { permission: "logs:read", show: recentRecords } },
+];
 
-/** Recent records listed at most. */
-const RECENT_SHOWN = 50;
+async function liveView(page: PageContext): Promise<View> {
+  const jobs = await jobsWithFilter(page);
+  const chosen = jobs.find(({ id }) => `${id}` === page.query.get("job"));
+  const conditions = conditionsOf(page.query);
+  return view(page, jobs, chosen === undefined ? conditions : { ...conditions, filter: chosen.filter }, false);
+}
 
-/**
- * Total size of the job filters in the page, in UTF-16 units: a hundred jobs may have 8 kB each.
- */
-const FILTERS_MAX_UNITS = 100_000;
+/** The form: leads to the address that says the same, or shows the builder again. */
+async function takeConditions(page: PageContext, form: URLSearchParams): Promise<PageAnswer> {
+  const jobs = await jobsWithFilter(page);
+  const { filter, again } = readFilter(form, {});
+  const chosen = again ? undefined : jobs.find(({ id }) => `${id}` === form.get("job"));
+  const conditions = { ...conditionsOf(form), filter: chosen?.filter ?? filter };
+  if (again) return view(page, jobs, conditions, true);
+  return seeOther(`/live${addressOf(conditions, form.get("list") === "1")}`);
+}
 
-/** `?job=` and `?script=` preset the filter. */
-async function liveView({ api, query }: PageContext): Promise<View> {
+/** For the script of the page. */
+async function recentRecords({ api, query, platform }: PageContext): Promise<Response> {
+  const recent = await lastRecords(api, conditionsOf(query), platform);
+  return Response.json(recent, { headers: { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" } });
+}
+
+function conditionsOf(query: URLSearchParams): Conditions {
+  const of = (name: string) => (query.get(name) ?? "").trim();
+  return { filter: of("filter"), script: of("script"), text: of("text"), isErrorsOnly: of("errors") === "1" };
+}
+
+/** The query of the page with these conditions. */
+function addressOf({ filter, script, text, isErrorsOnly }: Conditions, isList: boolean): string {
+  const said = { text, script, errors: isErrorsOnly ? "1" : "", filter, list: isList ? "1" : "" };
+  const query = new URLSearchParams(Object.entries(said).filter(([, value]) => value !== ""));
+  return query.size === 0 ? "" : `?${query}`;
+}
+
+async function jobsWithFilter({ api }: PageContext): Promise<JobFilter[]> {
   const { items } = await api.list<JobView>("/logship/jobs");
-  const jobs = items.flatMap(({ id, name, filter }) =>
+  return items.flatMap(({ id, name, filter }) =>
     filter === null || filter === "" ? [] : [{ id, name: name ?? `job ${id}`, filter }],
   );
-  const chosen = jobs.find(({ id }) => `${id}` === query.get("job"));
+}
+
+function view(page: PageContext, jobs: readonly JobFilter[], conditions: Conditions, isBuilding: boolean): View {
+  const faults = faultsOf(conditions.filter, page);
   return {
     title: "Live",
     section: "live",
@@ -33,210 +72,151 @@ async function liveView({ api, query }: PageContext): Promise<View> {
       <noscript>
         <Notice kind="info" title="The live view needs JavaScript">
           <p>
-            <a href="#recent">The most recent records</a> are below.
+            <a href="#recent">The most recent records</a> are below. Apply lists those of the last hour that match.
           </p>
         </Notice>
       </noscript>,
-      <Live jobs={jobs} filter={chosen?.filter ?? ""} script={query.get("script") ?? ""} />,
-      recent(api),
+      <ConditionsForm
+        viewer={page.viewer}
+        conditions={conditions}
+        faults={faults}
+        jobs={jobs}
+        isBuilding={isBuilding}
+      />,
+      <Live canFilterSource={(readExtraFields(page.env) ?? []).includes("Source")} />,
+      ...(page.request.headers.has(REFRESH_HEADER) ? [] : [recent(page, conditions)]),
     ],
   };
 }
 
-/** Counts since the page was opened. */
-const COUNTS = [
-  ["seen", "Arrived"],
-  ["shown", "Shown"],
-  ["filtered", "Filtered"],
-  ["dropped", "Skipped (too fast)"],
-  ["paused", "Missed while paused"],
-] as const;
-
-interface JobFilter {
-  id: number;
-  name: string;
-  filter: string;
+/** As the API tells them of a job's filter. */
+function faultsOf(filter: string, { env }: PageContext): ErrorEntry[] {
+  const parsed = parseFilter(filter, readExtraFields(env) ?? []);
+  if (parsed.ok) return [];
+  return parsed.faults.map((message) => ({ code: CODE.invalid, message, source: { pointer: "/filter" } }));
 }
 
-const Live: FC<{ jobs: readonly JobFilter[]; filter: string; script: string }> = ({ jobs, filter, script }) => (
-  <div id="live-app" hidden>
-    <Panel id="arriving" title="Live records">
-      <p>
-        <span id="live-state" role="status">
-          Connecting…
-        </span>{" "}
+/** Counts since the page was opened. */
+const COUNTS = [
+  ["seen", "arrived"],
+  ["shown", "shown"],
+  ["filtered", "filtered"],
+  ["dropped", "skipped (too fast)"],
+  ["paused", "missed while paused"],
+] as const;
+
+const Live: FC<{ canFilterSource: boolean }> = ({ canFilterSource }) => (
+  <div id="live-app" data-source={canFilterSource ? "" : undefined} hidden>
+    <p class="live-line">
+      <span id="live-state" role="status">
+        Connecting…
+      </span>
+      {COUNTS.map(([name, label]) => (
         <span class="quiet">
-          A record appears up to ten seconds after its event, as the queue collects batches. The list keeps the newest
-          1,000 and stores nothing.
+          <span id={`live-${name}`}>0</span> {label}
         </span>
-      </p>
-      <dl class="live-counts">
-        {COUNTS.map(([name, label]) => (
-          <div>
-            <dt>{label}</dt>
-            <dd id={`live-${name}`}>0</dd>
-          </div>
-        ))}
-      </dl>
-      <p id="live-spoken" class="unseen" aria-live="polite" />
-      <details class="live-what" id="live-what" open={filter !== "" || script !== ""}>
-        <summary>
-          Filter <span class="quiet" id="live-wanted" />
-        </summary>
-        <form id="live-filter" aria-label="Filter" autocomplete="off">
-          <div class="live-filter">
-            <Field
-              name="filter"
-              label="Filter"
-              rows={3}
-              value={filter}
-              spellcheck={false}
-              hint={
-                <>
-                  The syntax of job filters, e.g.{" "}
-                  <code>{'{"where":{"key":"Outcome","operator":"!eq","value":"ok"}}'}</code>. Empty: all.
-                </>
-              }
-            />
-            <div>
-              <JobFilters jobs={jobs} />
-              <Field
-                name="script"
-                label="Function"
-                value={visible(script)}
-                spellcheck={false}
-                hint="Full name. Empty: all."
-              />
-            </div>
-          </div>
-          <p id="live-faults" class="error" role="alert" />
-          <button type="submit" class="primary">
-            Apply
-          </button>{" "}
-          <span class="quiet">Clears the list.</span>
-        </form>
-      </details>
-      <div class="live-bar">
-        <button type="button" id="live-pause" aria-keyshortcuts="Space">
-          Pause
-        </button>
-        <button type="button" id="live-clear">
-          Clear list
-        </button>
-        <Field name="search" label="Search the list" type="search" spellcheck={false} />
-      </div>
-      <p id="live-found" class="quiet" role="status" />
-      <div id="live-empty">
-        <Empty title="No records yet">
-          <p>
-            Records appear when a function sends trace events, with or without a job.{" "}
-            <a href="/attach">Attach a function</a>
-          </p>
-        </Empty>
-      </div>
-      <table class="list live-table" id="live-table" hidden>
-        <caption class="unseen">Records, newest first. Up and Down move, Enter opens a record.</caption>
-        <thead>
-          <tr>
-            {["Time (UTC)", "Outcome", "Function", "Event", "First line"].map((label) => (
-              <th scope="col">{label}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody id="live-rows" />
-      </table>
-    </Panel>
+      ))}
+      <span id="live-held" role="status" />
+    </p>
+    <p class="live-line quiet">
+      <span>
+        <kbd>/</kbd> text
+      </span>
+      <span>
+        <kbd>j</kbd> <kbd>k</kbd> move
+      </span>
+      <span>
+        <kbd>Enter</kbd> opens
+      </span>
+      <span>
+        <kbd>Esc</kbd> closes
+      </span>
+      <span>
+        <kbd>Space</kbd> pauses
+      </span>
+      <span>Records appear up to ten seconds after their event. The list keeps the newest 1,000.</span>
+    </p>
+    <p id="live-spoken" class="unseen" aria-live="polite" />
+    <div id="live-empty" hidden>
+      <Empty title="No records yet">
+        <p>
+          Records appear when a function sends trace events, with or without a job.{" "}
+          <a href="/attach">Attach a function</a>
+        </p>
+      </Empty>
+    </div>
+    <ol class="live-rows" id="live-rows" aria-label="Records, newest first" />
     <dialog id="live-record" aria-labelledby="live-record-title">
       <header>
         <h2 id="live-record-title">Record</h2>
-        <button type="button" id="live-close">
-          Close
-        </button>
+        <p class="actions">
+          <button type="button" class="small" id="live-newer">
+            Newer
+          </button>
+          <button type="button" class="small" id="live-older">
+            Older
+          </button>
+          <button type="button" class="small" id="live-copy-json">
+            Copy as JSON
+          </button>
+          <button type="button" class="small" id="live-copy-curl">
+            Copy as curl
+          </button>
+          <button type="button" class="small" id="live-close">
+            Close
+          </button>
+        </p>
       </header>
-      <p id="live-source" class="quiet" />
-      <p id="live-large" class="quiet" />
+      <p id="live-large" class="quiet" role="status" />
       {/* Focusable: it scrolls when it is longer than the screen. */}
-      <section class="scroll" tabindex={0} aria-label="The record as JSON">
-        <pre>
-          <code id="live-json" />
-        </pre>
+      <section class="scroll" tabindex={0} aria-label="The record">
+        <table class="live-values">
+          <caption class="unseen">Values of the record</caption>
+          <thead class="unseen">
+            <tr>
+              <th scope="col">Field</th>
+              <th scope="col">Value</th>
+              <th scope="col">Filter</th>
+            </tr>
+          </thead>
+          <tbody id="live-values" />
+        </table>
+        <details>
+          <summary>As JSON</summary>
+          <pre>
+            <code id="live-json" />
+          </pre>
+        </details>
       </section>
     </dialog>
   </div>
 );
 
-/** Copies the filter of a job into the field. */
-const JobFilters: FC<{ jobs: readonly JobFilter[] }> = ({ jobs }): Child => {
-  let units = 0;
-  const listed = jobs.map((job) => {
-    units += job.filter.length;
-    return { ...job, fits: units <= FILTERS_MAX_UNITS };
-  });
-  return (
-    <div class="field">
-      <label for="field-job">Use the filter of a job</label>
-      <select id="field-job" disabled={jobs.length === 0}>
-        <option value="">{jobs.length === 0 ? "no job has a filter" : "choose a job"}</option>
-        {listed.map(({ id, name, filter, fits }) => (
-          <option value={`${id}`} data-filter={fits ? filter : undefined} disabled={!fits}>
-            {visible(name.slice(0, 100))}
-            {!fits && ` (open /live?job=${id})`}
-          </option>
-        ))}
-      </select>
-    </div>
-  );
-};
-
-/** The fields of a record that are listed. */
-interface Shipped {
-  EventTimestampMs: number;
-  Outcome: string;
-  ScriptName: string;
-}
-
-/** The newest records in the memory of the account's ledger. */
-async function recent(api: PageContext["api"]): Promise<Child> {
-  const answer = await api.send<PreviewResult>("POST", "/logship/preview", {});
-  if (!answer.ok) throw new InnerFailure(answer.status, answer.errors);
-  const rows = answer.result.records
-    .slice(-RECENT_SHOWN)
-    .reverse()
-    .map(({ text, source }) => {
-      const { EventTimestampMs, Outcome, ScriptName } = JSON.parse(text) as Shipped;
-      const kind: Kind = Outcome === "ok" ? "ok" : "bad";
-      return [
-        <Time at={EventTimestampMs} />,
-        <State kind={kind}>
-          <Foreign text={Outcome} max={40} />
-        </State>,
-        <Foreign text={ScriptName} max={100} />,
-        source === "" ? <span class="quiet">unknown</span> : <Foreign text={source} max={100} />,
-        <Foreign text={text.trim()} max={400} />,
-      ];
-    });
+/**
+ * Records without a script: those in memory, or after the form was sent (`list`) those of the last
+ * hour.
+ */
+async function recent({ api, query, platform }: PageContext, conditions: Conditions): Promise<Child> {
+  const isList = query.get("list") === "1";
+  const { records, from } = isList
+    ? await lastRecords(api, conditions, platform)
+    : { records: await held(api, conditions), from: "memory" as const };
   return (
     <Panel id="recent" title="Recent records">
-      {rows.length === 0 ? (
+      {records.length === 0 ? (
         <Empty title="No recent records">
           <p>
-            Some of the newest are kept in memory, for minutes at most. Shipped records are in the objects of the jobs.
+            Some of the newest are kept in memory, for half a minute. Shipped records are in the objects of the jobs.
           </p>
         </Empty>
       ) : (
         <>
-          <p class="quiet">Up to {RECENT_SHOWN} records from memory, newest first; a sample if many arrive.</p>
-          <Table
-            caption="Recent records"
-            columns={[
-              { label: "Time" },
-              { label: "Outcome" },
-              { label: "Function" },
-              { label: "Source" },
-              { label: "Record" },
-            ]}
-            rows={rows}
-          />
+          <p class="quiet">
+            {from === "search"
+              ? "Records of the last hour, newest first."
+              : "Records from memory, newest first; a sample if many arrive."}
+          </p>
+          <Records label="Recent records" records={records} />
         </>
       )}
     </Panel>

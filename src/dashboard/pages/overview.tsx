@@ -29,7 +29,7 @@ function shippingParts({ api, viewer, nowMs, env, config, request }: PageContext
   const jobs = askJobsOrNot(api);
   const ledger = awaited(api.get<AccountLedgerView>("/logship/ledger"));
   const selfName = readIntakeConfig(env).selfName ?? "logship";
-  const verdict = async () => <Verdict status={await status} jobs={await jobs} />;
+  const verdict = async () => <Verdict status={await status} jobs={await jobs} viewer={viewer} />;
   const firstSteps = async () => {
     const [known, counts] = [await jobs, await ledger.catch(() => null)];
     // Unknown, or done.

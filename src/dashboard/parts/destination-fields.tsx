@@ -1,6 +1,6 @@
 import type { Child, FC, PropsWithChildren } from "hono/jsx";
 import type { Terms } from "../../destinations/destination.ts";
-import { type DestinationEntry, isChoice, requireForm, shownOf } from "../../destinations/entry.ts";
+import { type DestinationEntry, fieldsOf, isChoice, requireForm, shownOf } from "../../destinations/entry.ts";
 import type { DestinationForm, FormField } from "../../destinations/form.ts";
 import { FORMS } from "../../destinations/kinds.ts";
 import type { Viewer } from "../session.ts";
@@ -18,17 +18,21 @@ export function coded(words: string): Child {
  * The controls of a destination. Secrets are never shown, only that there are some.
  * @param prefix of their names.
  */
-export const DestinationFields: FC<{ entry: DestinationEntry; faults: EntryFaults; prefix?: string }> = ({
-  entry,
-  faults,
-  prefix = "",
-}) => {
+export const DestinationFields: FC<{
+  entry: DestinationEntry;
+  faults: EntryFaults;
+  nowMs: number;
+  prefix?: string;
+}> = ({ entry, faults, nowMs, prefix = "" }) => {
   const control = (field: FormField) => (
-    <Control field={field} entry={entry} error={faults[field.name]} prefix={prefix} />
+    <Control field={field} entry={entry} error={faults[field.name]} nowMs={nowMs} prefix={prefix} />
   );
+  const { parts } = requireForm(entry);
+  const further = fieldsOf(requireForm(entry)).filter(({ isFurther }) => isFurther === true);
+  const isHeld = ({ name }: FormField) => (entry.values[name] ?? "") !== "" || faults[name] !== undefined;
   return (
     <>
-      {requireForm(entry).parts.map((part) =>
+      {parts.map((part) =>
         isChoice(part) ? (
           <fieldset>
             <legend>{part.legend}</legend>
@@ -45,25 +49,32 @@ export const DestinationFields: FC<{ entry: DestinationEntry; faults: EntryFault
               </>
             ))}
           </fieldset>
-        ) : (
+        ) : part.isFurther === true ? null : (
           control(part)
         ),
+      )}
+      {further.length > 0 && (
+        <details class="further" open={further.some(isHeld)}>
+          <summary>{further.length === 1 ? "More" : "More parameters and headers"}</summary>
+          {further.map(control)}
+        </details>
       )}
     </>
   );
 };
 
-const Control: FC<{ field: FormField; entry: DestinationEntry; error: string | undefined; prefix: string }> = ({
-  field,
-  entry,
-  error,
-  prefix,
-}) => {
+const Control: FC<{
+  field: FormField;
+  entry: DestinationEntry;
+  error: string | undefined;
+  nowMs: number;
+  prefix: string;
+}> = ({ field, entry, error, nowMs, prefix }) => {
   const { label, kind, choices, isSecret } = field;
   const name = prefix + field.name;
   const value = shownOf(field, entry);
   const words = field.hint === undefined ? undefined : coded(field.hint);
-  const hint = kind === "path" ? <PathHint path={value} /> : words;
+  const hint = kind === "path" ? <PathHint path={value} nowMs={nowMs} /> : words;
   if (kind === "check") return <Check name={name} label={coded(label)} checked={value !== ""} hint={error ?? hint} />;
   if (choices !== undefined) {
     const isKnown = choices.some((choice) => choice.value === value);
@@ -143,7 +154,7 @@ export const Guarantee: FC<{ terms: Terms }> = ({ terms: { repeats } }) =>
   repeats.once ? (
     <>Exactly once.</>
   ) : (
-    <>At least once. What is sent again after a lost answer has the same id: {coded(repeats.id)}.</>
+    <>At least once. After a lost answer, records are sent again with the same id ({coded(repeats.id)}).</>
   );
 
 /** Fills the form from a `destination_conf`. @param error what was pasted before is none. */

@@ -1,17 +1,7 @@
 import type { FC } from "hono/jsx";
-import { STEERING, visible } from "./record-summary.ts";
+import { escaped, STEERING, unicodeEscapes, visible } from "./record-summary.ts";
 
-export { STEERING, visible };
-
-/** Untrusted JSON or code, safe to copy: steering characters become `\uXXXX` escapes. */
-export function escaped(text: string): string {
-  return text.replace(STEERING, unicodeEscapes);
-}
-
-/** `\uXXXX` for each UTF-16 unit. */
-export function unicodeEscapes(text: string): string {
-  return text.replace(/[\s\S]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
-}
+export { escaped, STEERING, unicodeEscapes, visible };
 
 /**
  * Untrusted text: of a record, a name, a store. @param max characters shown; the rest is counted.

@@ -137,6 +137,16 @@ export function recordTexts() {
 
 export const { STEERING, visible, summaryOf } = recordTexts();
 
+/** Untrusted JSON or code, safe to copy: steering characters become `\uXXXX` escapes. */
+export function escaped(text: string): string {
+  return text.replace(STEERING, unicodeEscapes);
+}
+
+/** `\uXXXX` for each UTF-16 unit. */
+export function unicodeEscapes(text: string): string {
+  return text.replace(/[\s\S]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
 /** A whole record: indented JSON, or a text as it stands. */
 export function wholeOf(record: unknown): string {
   if (typeof record === "string") return record;

@@ -85,7 +85,7 @@ export const Records: FC<{
 }> = ({ label, records }) => (
   <ol class="records" aria-label={label}>
     {records.map((each) => (
-      <li>
+      <li id={each.number === undefined ? undefined : `line-${each.number}`}>
         <RecordRow {...each} />
       </li>
     ))}

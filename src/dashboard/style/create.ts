@@ -14,5 +14,6 @@ export const CREATE = `
 .choices .action{margin-top:auto}
 .choices h4{margin:0}
 .choices p{margin:.25rem 0 .5rem}
-.kinds{margin-bottom:var(--gap)}
+.kinds,.further{margin-bottom:var(--gap)}
+.further summary{margin-bottom:.5rem}
 `;

@@ -1,37 +1,41 @@
-/** The live view. */
+/** The live view: a line for each record, over the full width. */
 export const LIVE = `
-.live-what{border:1px solid var(--line);border-radius:var(--radius);padding:.25rem .75rem;margin-bottom:.75rem}
-.live-what summary{font-weight:600}
-.live-counts{display:flex;flex-wrap:wrap;gap:.1rem 1.5rem;margin:0 0 .75rem;font-variant-numeric:tabular-nums}
-.live-counts>div{display:flex;gap:.4rem}
-.live-counts dt{color:var(--quiet)}
-.live-counts dd{margin:0;font-weight:600}
+main:has(#live-rows){max-width:none}
+.live-form{margin-bottom:.25rem!important}
+.live-bar{display:flex;flex-wrap:wrap;gap:.35rem .75rem;align-items:center}
+.live-bar label{display:flex;gap:.4rem;align-items:center;flex:1 1 12rem;max-width:26rem;font-weight:600;white-space:nowrap}
+.live-bar .live-check{flex:0 0 auto}
+.live-check input{width:1.1em;height:1.1em;accent-color:var(--accent)}
 .live-what summary .quiet{font-weight:400}
-.live-what[open] summary{margin-bottom:.75rem}
-.live-what form>:last-child{margin-bottom:.25rem}
-.live-filter{display:grid;gap:0 1.5rem;grid-template-columns:minmax(0,1fr)}
-@media (min-width:52rem){.live-filter{grid-template-columns:minmax(0,2fr) minmax(0,1fr)}}
-.live-bar{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:end;margin:0 0 .5rem}
-.live-bar .field{margin:0;flex:1 1 14rem}
-.live-off{color:var(--bad);font-weight:600}
-.live-fault{display:block}
+.live-line{display:flex;flex-wrap:wrap;gap:0 1.1rem;margin:0 0 .2rem;font-variant-numeric:tabular-nums}
+.live-off,#live-held{color:var(--bad);font-weight:600}
+#live-held{color:var(--warn)}
 .live-mark.ok .mark{color:var(--ok)}
 .live-mark.warn,.live-mark.warn .mark{color:var(--warn)}
 .live-mark.bad,.live-mark.bad .mark{color:var(--bad)}
-.live-table button{white-space:nowrap;border-color:var(--line)}
-.live-table td{overflow-wrap:anywhere}
-.live-source{display:block}
-.list td.live-gap{background:var(--warn-ground);padding-left:.5rem}
-@media (min-width:44rem){
-  .live-table{table-layout:fixed}
-  .live-table .foreign{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:3;overflow:hidden}
-  .live-table th:nth-child(1){width:9rem}
-  .live-table th:nth-child(2){width:8rem}
-  .live-table th:nth-child(3){width:9rem}
+.live-rows{list-style:none;margin:0;padding:0;border-top:1px solid var(--line)}
+.live-rows li{border-bottom:1px solid var(--line);content-visibility:auto;contain-intrinsic-size:auto 24px}
+.live-gap{background:var(--warn-ground);padding:0 .4rem}
+.live-rows button{display:grid;grid-template-columns:6.6rem 8rem 9rem minmax(0,3fr) minmax(0,4fr) 4rem;gap:.6rem;width:100%;min-height:24px;padding:0 .3rem;border:0;border-radius:0;background:none;text-align:left;font-family:var(--mono);font-size:.86rem;line-height:23px}
+.live-rows button:hover{background:var(--sunken)}
+.live-rows button:focus-visible{outline-offset:-2px}
+.live-rows button>*{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;min-width:0}
+.live-count{text-align:right;font-weight:600}
+@media (max-width:60rem){
+  .live-rows li{contain-intrinsic-size:auto 46px}
+  .live-rows button{grid-template-columns:6.6rem minmax(0,1fr) minmax(0,1fr) 4rem;gap:0 .6rem}
+  .live-rows .live-event{grid-row:2;grid-column:1/3}
+  .live-rows button>:nth-child(5){grid-row:2;grid-column:3/5}
 }
-dialog{width:min(60rem,calc(100vw - 2rem));max-height:calc(100vh - 2rem);padding:1rem;color:var(--text);background:var(--surface);border:1px solid var(--edge);border-radius:var(--radius)}
+dialog{width:min(70rem,calc(100vw - 2rem));max-height:calc(100vh - 2rem);padding:1rem;color:var(--text);background:var(--surface);border:1px solid var(--edge);border-radius:var(--radius)}
 dialog::backdrop{background:rgb(0 0 0/.5)}
-dialog header{display:flex;justify-content:space-between;align-items:center;margin-bottom:.5rem}
+dialog header{display:flex;flex-wrap:wrap;justify-content:space-between;align-items:center;gap:.25rem 1rem;margin-bottom:.5rem}
+dialog .actions{margin:0}
 dialog pre{white-space:pre-wrap;overflow-wrap:anywhere}
 dialog .scroll pre{width:auto}
+.live-values{border-collapse:collapse;width:100%;table-layout:fixed}
+.live-values th,.live-values td{text-align:left;vertical-align:top;font-weight:400;padding:.15rem .5rem .15rem 0;border-top:1px solid var(--line);overflow-wrap:anywhere}
+.live-values tbody th{width:32%;color:var(--quiet)}
+.live-values tr>:last-child{width:5.5rem;white-space:nowrap}
+.live-values .small{padding:.1rem .45rem;margin-right:.2rem}
 `;

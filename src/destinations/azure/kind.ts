@@ -1,5 +1,5 @@
 import { isLocalHost } from "../../hosts.ts";
-import { parseEndpoint, parseParameters, parsePath, STORE_TERMS } from "../conf.ts";
+import { type PlaceRead, parseEndpoint, parseParameters, parsePath, readings, STORE_TERMS } from "../conf.ts";
 import type {
   ConfParts,
   DestinationContext,
@@ -7,7 +7,6 @@ import type {
   NetworkPlatform,
   OpenDestination,
   Parsed,
-  Place,
 } from "../destination.ts";
 import { openStore, whyOf } from "../store/open.ts";
 import { type AzureDestination, BlobStore } from "./blob-store.ts";
@@ -23,18 +22,10 @@ export const azure = {
   hasSecretPath: false,
   terms: () => STORE_TERMS,
   isSecret: (parameter) => parameter === SIGNATURE,
-  place: (parts, context) => {
-    const read = readPlace(parts, context);
-    return read.ok ? { ok: true, value: read.value.place } : read;
-  },
-  destination: (parts, context) => {
-    const read = readPlace(parts, context);
-    if (!read.ok) return read;
-    const sas = readSas(read.value.parameters);
-    return sas.ok ? { ok: true, value: { ...read.value.place, credentials: sas.value } } : sas;
-  },
+  ...readings(readPlace, readSas),
   misplaced: () => null,
   remark: (destination) => remarkOf((destination as AzureDestination).credentials),
+  expiresMs: (destination) => (destination as AzureDestination).credentials.expiresMs,
   // Made by the method above.
   open: (destination, path, platform) => openContainer(destination as AzureDestination, path, platform),
 } as const satisfies DestinationKind;
@@ -56,7 +47,7 @@ const FORM = "azure://<account>.blob.core.windows.net/<container>/<path>?<SAS>";
 function readPlace(
   { scheme, authority, path: whole, query }: ConfParts,
   context: DestinationContext,
-): Parsed<{ place: Place; parameters: ReadonlyMap<string, string> }> {
+): Parsed<PlaceRead> {
   const located = locate(authority, whole, context);
   if (!located.ok) return located;
   const { endpoint, container, rest } = located.value;

@@ -1,6 +1,6 @@
 import { KEY_PARAMETERS, KEY_SECRETS, readKeys } from "../access-keys.ts";
-import { parseEndpoint, parseParameters, parsePath, STORE_TERMS } from "../conf.ts";
-import type { ConfParts, DestinationContext, DestinationKind, Parsed, Place } from "../destination.ts";
+import { type PlaceRead, parseEndpoint, parseParameters, parsePath, readings, STORE_TERMS } from "../conf.ts";
+import type { ConfParts, DestinationContext, DestinationKind, Parsed } from "../destination.ts";
 import { openStore, whyOf } from "../store/open.ts";
 import { type GoogleDestination, GoogleStore } from "./google-store.ts";
 
@@ -13,17 +13,7 @@ export const gs = {
   isSecret: (parameter) => KEY_SECRETS.includes(parameter),
   hasSecretPath: false,
   terms: () => STORE_TERMS,
-  place: (parts, context) => {
-    const read = readPlace(parts, context);
-    return read.ok ? { ok: true, value: read.value.place } : read;
-  },
-  destination: (parts, context) => {
-    const read = readPlace(parts, context);
-    if (!read.ok) return read;
-    const { place, parameters } = read.value;
-    const credentials = readKeys(parameters, place.endpoint, context);
-    return credentials.ok ? { ok: true, value: { ...place, credentials: credentials.value } } : credentials;
-  },
+  ...readings(readPlace, readKeys),
   misplaced: () => null,
   // Made by the method above.
   open: (destination, path, platform) =>
@@ -42,7 +32,7 @@ const BUCKET = /^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$/;
 function readPlace(
   { scheme, authority: bucket, path: rawPath, query }: ConfParts,
   { allowLoopback }: DestinationContext,
-): Parsed<{ place: Place; parameters: ReadonlyMap<string, string> }> {
+): Parsed<PlaceRead> {
   if (!BUCKET.test(bucket))
     return { ok: false, why: "the bucket must be 3 to 222 lower-case letters, digits, dots, dashes or underscores" };
   const path = parsePath(rawPath);

@@ -74,6 +74,11 @@ export function buildBody(
     bytes += size + frame.between.length;
   }
   if (refused.length > 0) return { kind: "refused", refused };
+  if (bytes > limits.bytes && lines.length === 1)
+    return {
+      kind: "refused",
+      refused: [{ record: from, words: `a record of ${bytes} bytes; ${name} takes ${limits.bytes}` }],
+    };
   if (lines.length > limits.records || bytes > limits.bytes) {
     const share = Math.min(1, limits.bytes / bytes) * SPARE;
     const records = Math.max(1, Math.min(limits.records, Math.ceil(lines.length / 2)));

@@ -1,4 +1,4 @@
-import { failureOf, judgeByStatus, unclear, words } from "./answers.ts";
+import { failureOf, jsonOf, judgeByStatus, unclear, words } from "./answers.ts";
 import { host, secretHeader, text } from "./form.ts";
 import type { Options, Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
 import { withFirst } from "./records.ts";
@@ -19,9 +19,10 @@ export const clickhouse: Receiver = {
   name: "ClickHouse",
   parameters: [],
   own: ["database", "table"],
+  holder: ["database", "table"],
   hasSecretPath: false,
-  id: "insert_deduplication_token: once within the window of the table; logship_id in each row",
-  takes: { plainRecords: true, fields: ["EventTimestampMs"], limits: { records: 20_000, bytes: 8_000_000 } },
+  id: "insert_deduplication_token: once within the window of the table, if it has one; logship_id in each row",
+  takes: { plainRecords: true, fields: ["EventTimestampMs"], limits: { records: 20_000, bytes: 5_000_000 } },
   fault: ({ parameters }) => {
     const [database, table] = [parameters.get("database"), parameters.get("table")];
     if (table === undefined) return "table is missing";
@@ -64,11 +65,46 @@ export const clickhouse: Receiver = {
   // No row: it needs the table, and the right to insert. Releases refuse the gzip of nothing.
   // https://github.com/ClickHouse/clickhouse-js/pull/229
   probe: () => ({ body: "\n" }),
+  asksBack: { query: (options) => ({ query: windowQuery(options), wait_end_of_query: "1" }), remark: windowRemark },
 };
 
 function tableOf({ parameters }: Options): string {
   const [database, table] = [parameters.get("database"), parameters.get("table") ?? ""];
   return database === undefined ? `\`${table}\`` : `\`${database}\`.\`${table}\``;
+}
+
+/**
+ * Asks for the engine of the table and for the windows that the server has by default. Who may
+ * insert into a table may see it here: a grant on its columns implies SHOW TABLES.
+ * https://clickhouse.com/docs/operations/system-tables/tables
+ * https://github.com/ClickHouse/ClickHouse/blob/master/src/Access/ContextAccess.cpp
+ */
+function windowQuery({ parameters }: Options): string {
+  const database = parameters.get("database");
+  const fallback = (name: string): string => `(SELECT value FROM system.merge_tree_settings WHERE name = '${name}')`;
+  const columns = ["engine", "engine_full", ...WINDOWS.map(fallback)].join(", ");
+  const where = `database = ${database === undefined ? "currentDatabase()" : `'${database}'`} AND name = '${parameters.get("table")}'`;
+  return `SELECT ${columns} FROM system.tables WHERE ${where} FORMAT JSONCompactEachRow`;
+}
+
+/** Of tables that are not replicated, and of those that are. */
+const WINDOWS = ["non_replicated_deduplication_window", "replicated_deduplication_window"] as const;
+
+const UNKNOWN_WINDOW =
+  "whether the table tells a repeat is unknown, as its deduplication window cannot be read; without one, what is sent again after a lost answer is there twice";
+
+/** Whether a repeat is told. A window counts inserts; 0, as it is by default: there is none. */
+function windowRemark(answer: ReceiverAnswer | null): string {
+  const row = answer?.status === 200 && exceptionOf(answer) === null ? jsonOf(answer) : null;
+  if (!Array.isArray(row) || !/^[A-Za-z]{0,64}MergeTree$/.test(`${row[0]}`)) return UNKNOWN_WINDOW;
+  const isReplicated = /^(?:Replicated|Shared)/.test(row[0]);
+  const name = WINDOWS[isReplicated ? 1 : 0];
+  const own = new RegExp(`\\b${name} = (\\d{1,15})\\b`).exec(`${row[1]}`)?.[1];
+  const value = own ?? `${row[isReplicated ? 3 : 2]}`;
+  if (!/^\d{1,15}$/.test(value)) return UNKNOWN_WINDOW;
+  return Number(value) === 0
+    ? `the table tells no repeat, as its ${name} is 0: what is sent again after a lost answer is there twice`
+    : `the table tells a repeat within its last ${value} inserts (${name})`;
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
 import { testLine, withTime } from "./records.ts";
 
 /** Elasticsearch's `http.max_content_length` is 100 MB by default; small bodies answer sooner. */
-const BODY_BYTES = 20_000_000;
+const BODY_BYTES = 10_000_000;
 const RECORDS = 10_000;
 
 /** What each record gets besides its own text, in bytes: an action with its id, and a time. */
@@ -22,7 +22,7 @@ export const elastic: Receiver = {
   own: [],
   hasSecretPath: false,
   id: "_id: once within one backing index",
-  takes: { plainRecords: true, fields: ["EventTimestampMs"], limits: { records: RECORDS, bytes: 10_000_000 } },
+  takes: { plainRecords: true, fields: ["EventTimestampMs"], limits: { records: RECORDS, bytes: 5_000_000 } },
   fault: ({ path }) =>
     /^[^/]{1,255}$/.test(path) ? null : "the path must be the name of an index, an alias or a data stream",
   requestPath: (path) => `${path}/_bulk`,
@@ -67,6 +67,7 @@ function judge(answer: ReceiverAnswer, count: number): Verdict {
   const again: number[] = [];
   const refused: { entry: number; words: string }[] = [];
   let first: { status: number; type: string | null } | null = null;
+  let mayBeThere = false;
   for (const [entry, item] of items.entries()) {
     const { status, type } = resultOf(item);
     // 409: it is there from an earlier attempt.
@@ -75,14 +76,16 @@ function judge(answer: ReceiverAnswer, count: number): Verdict {
     if (failure.kind === "refused") refused.push({ entry, words: words({ status }, type) });
     else {
       again.push(entry);
+      // 503: its shard is not there, which is looked at before it is written.
+      mayBeThere ||= status >= 500 && status !== 503;
       first ??= { status, type };
     }
   }
   if (first === null && refused.length === 0) return { kind: "taken" };
   const error = first === null ? null : failureOf({ ...answer, status: first.status }, first.type);
   // Nothing of it was taken: that is the body's failure, not that of some records.
-  if (error !== null && again.length === count) return { kind: "failed", error, mayBeThere: false };
-  return { kind: "partly", again, error, refused, unnamed: null };
+  if (error !== null && again.length === count) return { kind: "failed", error, mayBeThere };
+  return { kind: "partly", again, error, refused, unnamed: null, mayBeThere };
 }
 
 function listOf(said: unknown, name: string): unknown[] | null {
@@ -97,5 +100,9 @@ function resultOf(item: unknown): { status: number; type: string | null } {
   if (typeof result !== "object" || result === null) return { status: 500, type: null };
   const { status, error } = result as { status?: unknown; error?: { type?: unknown } };
   const type = error?.type;
-  return { status: typeof status === "number" ? status : 500, type: typeof type === "string" ? type : null };
+  return { status: isStatus(status) ? status : 500, type: typeof type === "string" ? type : null };
+}
+
+function isStatus(status: unknown): status is number {
+  return typeof status === "number" && Number.isInteger(status) && status >= 100 && status <= 599;
 }

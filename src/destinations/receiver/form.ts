@@ -16,7 +16,7 @@ import type { Receiver } from "./receiver.ts";
  * The values of all others are shown.
  */
 export const SECRET_NAME =
-  /^header_|(?:^|[-_.])(?:api-?key|key|token|secret|password|passwd|pwd|auth|authorization|sig|signature|code)$/i;
+  /^header_|(?:key|token|secret|password|passwd|passphrase|signature|authorization)\d*$|(?:^|[-_.])(?:pwd|pass|auth|sig|code|jwt|bearer|hmac|sas)$/i;
 
 /** What a receiver promises, and what a job has to keep to. */
 export function receiverTerms({ id, takes }: Receiver): Terms {
@@ -25,7 +25,7 @@ export function receiverTerms({ id, takes }: Receiver): Terms {
 
 /** The form of a receiver: what it asks for, then parameters and headers that have no field. */
 export function receiverForm(receiver: Receiver): DestinationForm {
-  const { scheme, isAt, name, parameters, own, hasSecretPath } = receiver;
+  const { scheme, isAt, name, parameters, own, hasSecretPath, probe } = receiver;
   const asks = receiver.asks ?? { about: `\`${scheme}://\`, with a URL.`, fields: [url({ hasCode: hasSecretPath })] };
   const claimed = new Set(asks.fields.flatMap(({ at }) => at.claims));
   const known = [...(parameters === "any" ? [] : parameters), ...own.filter((each) => SECRET_NAME.test(each))];
@@ -37,12 +37,17 @@ export function receiverForm(receiver: Receiver): DestinationForm {
     about: asks.about,
     start: `${scheme}://${asks.start ?? ""}`,
     terms: receiverTerms(receiver),
+    ...("body" in probe({ path: "", parameters: new Map(), headers: new Map() }, 0) && { testLeavesNothing: true }),
     owns: ({ scheme: given, authority, path: at }) =>
       given === scheme && (isAt === undefined || isAt(hostOf(authority), `/${at}`)),
     parts: [
       ...asks.fields,
-      ...others.map((each) => text(each, { label: each, isSecret: SECRET_NAME.test(each) })),
-      HEADERS,
+      ...others.map((each) => ({
+        ...text(each, { label: each, isSecret: SECRET_NAME.test(each) }),
+        isFurther: true as const,
+      })),
+      // Where anything may be asked for, the headers say who sends it.
+      parameters === "any" ? { ...HEADERS, label: "Headers" } : { ...HEADERS, isFurther: true },
     ],
   };
 }

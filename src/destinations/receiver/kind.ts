@@ -1,5 +1,5 @@
 import { isLocalHost } from "../../hosts.ts";
-import { parseEndpoint } from "../conf.ts";
+import { parseEndpoint, parsePairs } from "../conf.ts";
 import type { ConfParts, DestinationContext, DestinationKind, Parsed, Place } from "../destination.ts";
 import { MASK } from "../masks.ts";
 import { hostOf, receiverTerms, SECRET_NAME } from "./form.ts";
@@ -82,7 +82,7 @@ function readReceiver(parts: ConfParts, context: DestinationContext, receiver: R
   const { authority, path } = parts;
   const read = readParameters(parts.query, receiver);
   if (!read.ok) return read;
-  const { headers, parameters, kept } = read.value;
+  const { headers, parameters, kept, held } = read.value;
   const isPlain = parameters.get(PLAIN_HTTP) === "off";
   const endpoint = parseEndpoint(`${isPlain ? "http" : "https"}://${authority}`, "the address", context.allowLoopback);
   if (!endpoint.ok) return endpoint;
@@ -96,7 +96,9 @@ function readReceiver(parts: ConfParts, context: DestinationContext, receiver: R
   if (receiver.hasSecretPath && secretOf(path) === "")
     return { ok: false, why: "the path must end with the code of the receiver" };
   const query = kept.map(({ text }) => text).join("&");
-  const shown = kept.map(({ name, text }) => (SECRET_NAME.test(name) ? `${encodeURIComponent(name)}=${MASK}` : text));
+  const shown = [...kept, ...held].map(({ name, text }) =>
+    SECRET_NAME.test(name) ? `${encodeURIComponent(name)}=${MASK}` : text,
+  );
   const at = (shownPath: string, text: string): string =>
     `${endpoint.value.origin}/${shownPath}${text === "" ? "" : `?${text}`}`;
   const shownPath = receiver.hasSecretPath ? path.slice(0, path.length - secretOf(path).length) + MASK : path;
@@ -126,26 +128,21 @@ interface Parameters {
   parameters: Map<string, string>;
   /** What goes into the address, as it is written. */
   kept: { name: string; text: string }[];
+  /** What says where the records are held, and does not. */
+  held: { name: string; text: string }[];
 }
 
-function readParameters(query: string, { parameters: known, own }: Receiver): Parsed<Parameters> {
+function readParameters(query: string, { parameters: known, own, holder = [] }: Receiver): Parsed<Parameters> {
   const headers = new Map<string, string>();
   const parameters = new Map<string, string>();
   const kept: Parameters["kept"] = [];
-  for (const pair of query.split("&")) {
-    if (pair === "") continue;
-    const at = pair.indexOf("=");
-    let name: string;
-    let value: string;
-    try {
-      name = decodeURIComponent(at === -1 ? pair : pair.slice(0, at));
-      value = at === -1 ? "" : decodeURIComponent(pair.slice(at + 1));
-    } catch {
-      return { ok: false, why: "a parameter is not correctly percent-encoded" };
-    }
+  const held: Parameters["held"] = [];
+  const pairs = parsePairs(query);
+  if (!pairs.ok) return pairs;
+  for (const { text, name, value } of pairs.value) {
     // A URL would cut the rest off, or write these in another way.
     // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
-    if (/[\u0000-\u0020\u007f#]/.test(pair)) return { ok: false, why: "a parameter must not contain blanks or #" };
+    if (/[\u0000-\u0020\u007f#]/.test(text)) return { ok: false, why: "a parameter must not contain blanks or #" };
     if (name.startsWith(HEADER)) {
       const header = name.slice(HEADER.length);
       const lower = header.toLowerCase();
@@ -165,7 +162,9 @@ function readParameters(query: string, { parameters: known, own }: Receiver): Pa
     }
     if (parameters.has(name) && known !== "any") return { ok: false, why: `${name} is given twice` };
     parameters.set(name, value);
-    if (!isOwn) kept.push({ name, text: pair });
+    if (!isOwn) kept.push({ name, text });
+    else if (holder.includes(name)) held.push({ name, text: `${name}=${encodeURIComponent(value)}` });
   }
-  return { ok: true, value: { headers, parameters, kept } };
+  held.sort((a, b) => (a.name < b.name ? -1 : 1));
+  return { ok: true, value: { headers, parameters, kept, held } };
 }

@@ -20,6 +20,12 @@ const WHY_MS = 6_000;
 const ANSWER_MAX_BYTES = 1_048_576;
 const ANSWER_BODY_MS = 15_000;
 
+/**
+ * Of a body that is built for each attempt and kept by nothing: half of the time of the default
+ * level, for a seventh more bytes at most. docs/costs.md
+ */
+const GZIP_LEVEL = 3;
+
 const NOT_READABLE = "a receiver cannot be read back";
 
 /** A receiver, opened. What it takes, it cannot show: nothing is ever `verified`. */
@@ -41,6 +47,7 @@ export function openReceiver(
       cause: "configuration",
     }),
     probe: () => probe(sender),
+    remark: async () => receiver.asksBack?.remark(await sender.ask(receiver.asksBack)) ?? null,
     challenge: async () => NOT_READABLE,
   };
 }
@@ -55,18 +62,50 @@ async function write(object: FixedObject, body: () => Uint8Array | Body, sender:
     const verdict = await sender.send(id, body(), object.bytes, object.contentType, object.records);
     return outcomeOf(verdict, object, sender, (entry) => entry);
   }
-  const lines = await contentLines(body());
-  const built = lines === null ? unreadable(receiver) : bodyOf(lines, id, receiver, form, sender.nowMs());
-  if (built.kind !== "body") return built;
-  const verdict = await sender.sendBody(id, built);
-  const outcome = await outcomeOf(verdict, object, sender, (entry) => built.records[entry]);
+  const built = await packedBody(body(), id, form, sender);
+  if (built.kind !== "packed") return built;
+  const { records } = built;
+  const verdict = await sender.sendPacked(id, built);
+  const outcome = await outcomeOf(verdict, object, sender, (entry) => records[entry]);
   const isInDoubt = outcome.kind === "failed" && outcome.error.kind === "refused" && outcome.mayBeThere === true;
-  const canFind = isInDoubt && receiver.tellsRepeats && lines !== null && lines.length > 1;
-  return canFind ? findRefused(lines, id, sender, form) : outcome;
+  if (!isInDoubt || !receiver.tellsRepeats || object.records < 2) return outcome;
+  const lines = await contentLines(body());
+  return lines === null ? outcome : findRefused(lines, id, sender, form, outcome.error.words);
 }
 
-/** Requests that one write may take to find the records that are refused. */
+/** A body as it is sent. `records` as of a body that is not compressed. */
+interface Packed {
+  kind: "packed";
+  bytes: Uint8Array<ArrayBuffer>;
+  records: readonly number[];
+}
+
+/**
+ * A function of its own, so that nothing but its result is held while a request is under way: lines
+ * and text are ten times as large.
+ */
+async function packedBody(
+  body: Uint8Array | Body,
+  id: string,
+  form: BodyForm,
+  { receiver, nowMs }: Sender,
+): Promise<Packed | WriteOutcome> {
+  const lines = await contentLines(body);
+  const built = lines === null ? unreadable(receiver) : bodyOf(lines, id, receiver, form, nowMs());
+  return built.kind === "body" ? packed(built) : built;
+}
+
+function packed({ text, records }: Pick<SentBody, "text" | "records">): Packed {
+  return { kind: "packed", bytes: new Uint8Array(gzipSync(text, { level: GZIP_LEVEL })), records };
+}
+
+/**
+ * Requests that one write may take to find the records that are refused, and after how long, in
+ * ms, it begins no further one: an alarm of a durable object runs for 15 minutes.
+ * https://developers.cloudflare.com/durable-objects/platform/limits/
+ */
 const SEARCH_REQUESTS = 64;
+const SEARCH_MS = 5 * 60_000;
 
 /**
  * Of a body that was refused while some of it was taken, sends the halves, and of a half that is
@@ -78,6 +117,7 @@ async function findRefused(
   id: string,
   sender: Sender,
   form: BodyForm,
+  why: string,
 ): Promise<WriteOutcome> {
   const halves = (from: number, until: number): [number, number][] => {
     const middle = Math.ceil((from + until) / 2);
@@ -88,14 +128,15 @@ async function findRefused(
   };
   const open = halves(0, lines.length);
   const refused: { record: number; words: string }[] = [];
-  let words = "";
-  for (let requests = 0; open.length > 0 && requests < SEARCH_REQUESTS; requests++) {
+  let words = why;
+  const untilMs = sender.nowMs() + SEARCH_MS;
+  for (let requests = 0; open.length > 0 && requests < SEARCH_REQUESTS && sender.nowMs() < untilMs; requests++) {
     const [from, until] = open.pop() as [number, number];
     const part = lines.slice(from, until);
     const built = buildBody(part, id, form, sender.receiver.name, sender.nowMs(), from);
     // The whole was built a moment ago: only the clock has moved.
     if (built.kind !== "body") return { kind: "failed", error: NOT_FOUND_OUT, mayBeThere: true };
-    const verdict = await sender.sendBody(id, built);
+    const verdict = await sender.sendPacked(id, packed(built));
     if (verdict.kind === "taken") continue;
     const error = verdict.error ?? NOT_FOUND_OUT;
     if (error.kind !== "refused") return { kind: "failed", error, mayBeThere: true };
@@ -104,7 +145,8 @@ async function findRefused(
     else open.push(...halves(from, until));
   }
   const records = open.reduce((sum, [from, until]) => sum + until - from, 0);
-  return partly({ isSent: true, refused, unnamed: records === 0 ? null : { records, words } });
+  const unnamed = records === 0 ? null : { records, words };
+  return partly({ isSent: true, refused, unnamed, mayBeThere: true });
 }
 
 const NOT_FOUND_OUT: Failure = {
@@ -138,7 +180,8 @@ async function outcomeOf(
         const error = await refusesAll(sender);
         if (error !== null) return { kind: "failed", error, mayBeThere: false };
       }
-      return { kind: "partly", isSent: true, again, refused, error: verdict.error, unnamed: verdict.unnamed };
+      const { error, unnamed, mayBeThere } = verdict;
+      return { kind: "partly", isSent: true, again, refused, error, unnamed, ...(mayBeThere && { mayBeThere }) };
     }
     case "failed": {
       const { error, mayBeThere } = verdict;
@@ -229,9 +272,7 @@ class Sender {
     this.form = receiver.form(destination.credentials.options);
   }
 
-  nowMs(): number {
-    return this.#platform.now();
-  }
+  readonly nowMs = (): number => this.#platform.now();
 
   /** Sends the record that shows whether records can be sent. */
   async probe(): Promise<Verdict> {
@@ -246,7 +287,7 @@ class Sender {
       if (built.kind !== "body") throw new Error("a test record does not fit a body");
       text = built.text;
     }
-    return within(PROBE_MS, this.sendBody(id, { text, records: [0] }), lost("timeout"));
+    return within(PROBE_MS, this.sendPacked(id, packed({ text, records: [0] })), lost("timeout"));
   }
 
   async whyUnreachable(): Promise<string | null> {
@@ -254,26 +295,50 @@ class Sender {
   }
 
   /** One request with a body that was built. */
-  async sendBody(id: string, { text, records }: Pick<SentBody, "text" | "records">): Promise<Verdict> {
-    const packed = new Uint8Array(gzipSync(text));
-    return this.send(id, packed, packed.length, this.form?.contentType ?? NDJSON_TYPE, records.length);
+  async sendPacked(id: string, { bytes, records }: Packed): Promise<Verdict> {
+    return this.send(id, bytes, bytes.length, this.form?.contentType ?? NDJSON_TYPE, records.length);
   }
 
   /** One request. @param packed gzip. @param count of the entries in it. Never throws. */
   async send(id: string, packed: Uint8Array | Body, bytes: number, type: string, count: number): Promise<Verdict> {
     const { url, headers } = headOf(this.#destination.credentials, this.receiver, id, type);
-    headers.set("content-length", `${bytes}`);
     const timeoutMs = Math.min(ANSWER_MS + bytes / SLOWEST_BYTES_PER_MS, LONGEST_MS);
+    try {
+      return this.receiver.judge(await this.#request(url, headers, packed, bytes, timeoutMs), count);
+    } catch (error) {
+      // Only the kind of failure is kept: the text may hold the URL, and whatever is in that.
+      return lost(error instanceof Error && error.name === "TimeoutError" ? "timeout" : "connection_failed");
+    }
+  }
+
+  /** A question, in the parameters of a request with an empty line. null: no answer. */
+  async ask({ query }: NonNullable<Receiver["asksBack"]>): Promise<ReceiverAnswer | null> {
+    const { credentials } = this.#destination;
+    const receiver = { ...this.receiver, request: () => ({ query: query(credentials.options) }) };
+    const { url, headers } = headOf(credentials, receiver, `test-${this.nowMs().toString(16)}`, NDJSON_TYPE);
+    const line = new Uint8Array(gzipSync("\n"));
+    return within(
+      WHY_MS,
+      this.#request(url, headers, line, line.length, WHY_MS).catch(() => null),
+      null,
+    );
+  }
+
+  /** @throws if there is no answer in time. */
+  async #request(
+    url: string,
+    headers: Headers,
+    body: Uint8Array | Body,
+    bytes: number,
+    timeoutMs: number,
+  ): Promise<ReceiverAnswer> {
+    headers.set("content-length", `${bytes}`);
     // Not `AbortSignal.timeout`: its timer cannot be cleared, and keeps a durable object awake.
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(new DOMException("too slow", "TimeoutError")), Math.round(timeoutMs));
     try {
-      const init = { method: "POST", headers, body: packed, redirect: "manual", signal: deadline.signal } as const;
-      const response = await this.#platform.fetch(url, init);
-      return this.receiver.judge(await this.#answer(response), count);
-    } catch (error) {
-      // Only the kind of failure is kept: the text may hold the URL, and whatever is in that.
-      return lost(error instanceof Error && error.name === "TimeoutError" ? "timeout" : "connection_failed");
+      const init = { method: "POST", headers, body, redirect: "manual", signal: deadline.signal } as const;
+      return await this.#answer(await this.#platform.fetch(url, init));
     } finally {
       clearTimeout(timer);
     }

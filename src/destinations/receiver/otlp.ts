@@ -22,7 +22,7 @@ export const otlp: Receiver = {
   takes: {
     plainRecords: true,
     fields: ["EventTimestampMs", "ScriptName"],
-    limits: { records: 5_000, bytes: 4_000_000 },
+    limits: { records: 2_500, bytes: 2_000_000 },
   },
   fault: () => null,
   // As `OTEL_EXPORTER_OTLP_ENDPOINT`: the base of the paths of all signals.

@@ -20,6 +20,8 @@ export interface Receiver {
   readonly parameters: "any" | readonly string[];
   /** Of these, those that are for us: no request has them. */
   readonly own: readonly string[];
+  /** Of these, those that say what holds the records: they are part of its place. */
+  readonly holder?: readonly string[];
   /** The end of its path is a secret. */
   readonly hasSecretPath: boolean;
   /** As in `Repeats`: by what a repeat is told. */
@@ -56,6 +58,16 @@ export interface Receiver {
    * request that does so without a record.
    */
   probe(options: Options, nowMs: number): { line: string } | { body: string };
+  /** What it is asked once it takes records; absent: nothing. */
+  readonly asksBack?: {
+    /** Parameters of a request that changes nothing. */
+    query(options: Options): Record<string, string>;
+    /**
+     * What its answer tells a user. Never throws: it is a stranger's.
+     * @param answer null: there was none.
+     */
+    remark(answer: ReceiverAnswer | null): string;
+  };
 }
 
 /**
@@ -152,11 +164,12 @@ export type Verdict =
    * it tells repeats, that is found out.
    */
   | { kind: "failed"; error: Failure; mayBeThere: boolean; entry?: number }
-  /** Entries by their place in the body. */
+  /** Entries by their place in the body. `mayBeThere`: of those that are sent again. */
   | {
       kind: "partly";
       again: readonly number[];
       error: Failure | null;
       refused: readonly { entry: number; words: string }[];
       unnamed: { records: number; words: string } | null;
+      mayBeThere?: boolean;
     };

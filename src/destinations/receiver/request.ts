@@ -6,8 +6,12 @@ import type { BodyForm, Receiver, ReceiverDestination } from "./receiver.ts";
  * What one request to a receiver is, before it is compressed. What sends and what previews use it.
  */
 
-/** An object above this size, before compression, is not read into memory: it is divided. */
-const READ_MAX_BYTES = 16_000_000;
+/**
+ * An object above this size, before compression, is not read into memory: it is divided. Four are
+ * sent at once, each as lines and as the text of a body, in an isolate of 128 MB.
+ * https://developers.cloudflare.com/workers/platform/limits/#memory
+ */
+const READ_MAX_BYTES = 8_000_000;
 
 /** Of an object that is sent as it is. */
 export const NDJSON_TYPE = "application/x-ndjson";

@@ -1,5 +1,13 @@
 import { KEY_PARAMETERS, KEY_SECRETS, readKeys } from "../access-keys.ts";
-import { parseEndpoint, parseParameters, parsePath, STORE_TERMS } from "../conf.ts";
+import {
+  type Parameters,
+  type PlaceRead,
+  parseEndpoint,
+  parseParameters,
+  parsePath,
+  readings,
+  STORE_TERMS,
+} from "../conf.ts";
 import type { ConfParts, DestinationContext, DestinationKind, Parsed } from "../destination.ts";
 import { openStore, whyOf } from "../store/open.ts";
 import { bucketInEndpoint } from "./addressing.ts";
@@ -15,17 +23,7 @@ export const s3 = {
   isSecret: (parameter) => KEY_SECRETS.includes(parameter),
   hasSecretPath: false,
   terms: () => STORE_TERMS,
-  place: (parts, context) => {
-    const read = readPlace(parts, context);
-    return read.ok ? { ok: true, value: read.value.place } : read;
-  },
-  destination: (parts, context) => {
-    const read = readPlace(parts, context);
-    if (!read.ok) return read;
-    const { place, parameters } = read.value;
-    const credentials = readKeys(parameters, place.endpoint, context);
-    return credentials.ok ? { ok: true, value: { ...place, credentials: credentials.value } } : credentials;
-  },
+  ...readings(readPlace, readKeys),
   misplaced: ({ scheme, endpoint, bucket }) => (scheme === "s3" ? bucketInEndpoint(endpoint, bucket) : null),
   // Made by the method above.
   open: (destination, path, platform) =>
@@ -42,12 +40,10 @@ const ACCOUNT_ID = /^[A-Za-z0-9-]{1,64}$/;
 const REGION = /^[A-Za-z0-9._-]{1,64}$/;
 const AWS_REGION = /^[a-z0-9-]{1,64}$/;
 
-type Parameters = ReadonlyMap<string, string>;
-
 function readPlace(
   { scheme, authority: bucket, path: rawPath, query }: ConfParts,
   context: DestinationContext,
-): Parsed<{ place: S3Place; parameters: Parameters }> {
+): Parsed<PlaceRead<S3Place>> {
   if (!BUCKET.test(bucket))
     return { ok: false, why: "the bucket must be 2 to 255 letters, digits, dots, dashes or underscores" };
   const path = parsePath(rawPath);

@@ -21,6 +21,11 @@ export function isThere(answer: StoreAnswer): boolean {
   return hasStatus(answer, 412) || (answer.kind === "answer" && answer.means === "there");
 }
 
+/** 403 and 409, as stores say it of what is locked; 412, of what may be created only. */
+export function forbidsOverwriting(answer: StoreAnswer): boolean {
+  return hasStatus(answer, 403) || hasStatus(answer, 409) || isThere(answer);
+}
+
 export function hasStatus(answer: StoreAnswer, status: number): boolean {
   return answer.kind === "answer" && answer.status === status;
 }

@@ -3,8 +3,8 @@ import { gzipSync } from "node:zlib";
 import { encodeUtf8 } from "../../bytes.ts";
 import { within } from "../../platform.ts";
 import type { Failure } from "../failure.ts";
-import { keyBelow, PROBE_DAY } from "../keys.ts";
-import { answerWords, classify, hasStatus, isSuccess, isThere, mayMeanHeader } from "./answers.ts";
+import { keyBelow, PROBE_DAY, probeKey } from "../keys.ts";
+import { answerWords, classify, forbidsOverwriting, isSuccess, isThere, mayMeanHeader } from "./answers.ts";
 import type { StoreAnswer, StoreClient } from "./client.ts";
 import { look, type Seen } from "./look.ts";
 import { inManner, isConditional, LEFT_OUT, mannersFrom } from "./manner.ts";
@@ -40,7 +40,7 @@ const PROBE_TEXT = '{"content":"test","filename":"test.txt"}';
 
 function probeObject(path: string, text: string): SmallObject {
   const body = new Uint8Array(gzipSync(text));
-  return { key: keyBelow(path, PROBE_DAY, "test.txt.gz"), spareKey: null, body, contentType: "application/gzip" };
+  return { key: probeKey(path), spareKey: null, body, contentType: "application/gzip" };
 }
 
 /**
@@ -117,11 +117,6 @@ async function writeIn(leaveOut: number, store: StoreClient, object: SmallObject
   if (spareKey === null) return failed(answer);
   const spare = await put(leaveOut, store, object, spareKey);
   return isSuccess(spare) ? kept(spare, store, object, spareKey) : failed(answer);
-}
-
-/** 403 and 409, as stores say it of what is locked; 412, of what may be created only. */
-function forbidsOverwriting(answer: StoreAnswer): boolean {
-  return hasStatus(answer, 403) || hasStatus(answer, 409) || isThere(answer);
 }
 
 function put(leaveOut: number, store: StoreClient, object: SmallObject, key = object.key): Promise<StoreAnswer> {

@@ -1,6 +1,15 @@
 import type { Body, FixedObject, WriteOutcome } from "../destination.ts";
 import type { Failure } from "../failure.ts";
-import { answerWords, causeOf, classify, hasStatus, isSuccess, isThere, mayMeanHeader } from "./answers.ts";
+import {
+  answerWords,
+  causeOf,
+  classify,
+  forbidsOverwriting,
+  hasStatus,
+  isSuccess,
+  isThere,
+  mayMeanHeader,
+} from "./answers.ts";
 import type { StoreAnswer, StoreClient } from "./client.ts";
 import { look, type Seen } from "./look.ts";
 import { beliefOf, CONDITION, inManner, isConditional, isTried, LEFT_OUT, mannerOf, plainerThan } from "./manner.ts";
@@ -173,6 +182,13 @@ async function send(
     const error = classify(answer);
     const occupied = isConditional(manner) && isThere(answer);
     if (error !== null && !occupied) {
+      if (!isConditional(leaveOut) && forbidsOverwriting(answer)) {
+        // A store that forbids overwriting refuses so what it has of an attempt that died, or that
+        // it answered with an error.
+        const { shown } = await look(store, key, object);
+        if (shown === "same") return { kind: "delivered", verified: true };
+        if (shown === "different") return { kind: "key_taken" };
+      }
       const isEarly = error.kind === "unreachable" && bytes > EARLY_REFUSAL_BYTES;
       if (isEarly || error.kind === "refused" || mayMeanHeader(answer)) return { kind: "rejected", answer, error };
       return { kind: "failed", error };

@@ -465,6 +465,31 @@ describe("to a store of which nothing is known", () => {
       [PROBE, PROBE, HEAD, PUT],
       { ...delivered, leaveOut: IGNORED },
     ],
+    ...[403, 409].map(
+      (status) =>
+        [
+          `knows none, and forbids with ${status} to write over what an attempt that died has left`,
+          1,
+          [answer(status), ours],
+          [OVER, HEAD],
+          delivered,
+        ] as const,
+    ),
+    [
+      "knows none, and refuses what is not there",
+      1,
+      [answer(403), absent],
+      [OVER, HEAD],
+      failed({ kind: "misconfigured", words: "HTTP 403" }),
+    ],
+    [
+      "knows none, and forbids to write over another object",
+      1,
+      [answer(403), foreignMarked],
+      [OVER, HEAD],
+      { kind: "key_taken" },
+    ],
+    ["knows none, and refuses what it does not show", 1, [answer(409), answer(403)], [OVER, HEAD], busy("HTTP 409")],
     ["ignores it, and has another object there", IGNORED, [foreignMarked], [HEAD], { kind: "key_taken" }],
     ["ignores it, and has the object", IGNORED, [ours], [HEAD], delivered],
     [
@@ -524,7 +549,12 @@ describe("to a store that does not know the condition", () => {
       [OVER, HEAD, OVER, HEAD],
       busy("the store keeps 512 of 1024 bytes"),
     ],
-    ["412 is of the moment", [exists], [OVER], busy("HTTP 412 PreconditionFailed")],
+    [
+      "412 is of the moment, where nothing is there",
+      [exists, answer(404)],
+      [OVER, HEAD],
+      busy("HTTP 412 PreconditionFailed"),
+    ],
     [
       "501 is of the destination, if the probe is not taken in any manner",
       Array.from({ length: 5 }, () => answer(501)),
@@ -563,8 +593,19 @@ describe("over any history of faults", () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom(...FATES), { maxLength: 8 }),
-        fc.record({ keepsMeta: fc.boolean(), conditions: fc.boolean(), occupied: fc.boolean(), forgets: fc.boolean() }),
-        async (history, { keepsMeta, conditions, occupied, forgets }) => {
+        fc.record({
+          keepsMeta: fc.boolean(),
+          conditions: fc.constantFrom("heeded", "ignored", "unknown"),
+          // What stands there is not written over, and refused with this status.
+          locked: fc.constantFrom(null, 403, 409),
+          occupied: fc.boolean(),
+          forgets: fc.boolean(),
+          // At this attempt the destination gets other keys.
+          rotatedAt: fc.nat(4),
+        }),
+        async (history, { keepsMeta, conditions, locked, occupied, forgets, rotatedAt }) => {
+          // Without a condition another's object is only seen where it may not be written over.
+          fc.pre(conditions !== "unknown" || !occupied || locked !== null);
           const another = { body: BYTES.toReversed(), sha256: null };
           const bucket = new Map<string, { body: Uint8Array; sha256: string | null }>();
           if (occupied) bucket.set("k1", another);
@@ -577,8 +618,12 @@ describe("over any history of faults", () => {
             return answer(200, { bytes: stored.body.length, sha256: stored.sha256, etag });
           };
           const put = async ({ key, conditional }: PutRequest): Promise<StoreAnswer> => {
-            if (conditions && conditional && bucket.has(key)) return exists;
-            const fate = left.shift() ?? "kept";
+            if (conditions === "unknown" && conditional) return answer(501);
+            if (conditions === "heeded" && conditional && bucket.has(key)) return exists;
+            if (locked !== null && bucket.has(key)) return answer(locked, { code: "AccessDenied" });
+            const drawn = left.shift() ?? "kept";
+            // Half of it would stay for good.
+            const fate = locked !== null && drawn.startsWith("half") ? "kept, 503" : drawn;
             if (fate === "reset") return unreachable;
             if (fate === "nothing") return answer(200);
             const body = fate.startsWith("half") ? BYTES.subarray(0, 512) : BYTES;
@@ -595,6 +640,7 @@ describe("over any history of faults", () => {
           let number = 1;
           for (let attempt = 0; ; attempt++) {
             expect(attempt).toBeLessThanOrEqual(2 * history.length + 1);
+            if (attempt === rotatedAt) leaveOut = 0;
             const now = { ...object, key: `k${number}`, doubtful };
             const store = { put, head, get };
             const outcome = await uploadObject(now, () => BYTES, store, { ...optionsFor(store, ""), leaveOut });

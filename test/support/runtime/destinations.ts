@@ -1,5 +1,6 @@
 /** Destinations of tests: a bucket or a receiver of the scripted endpoint, and what one kept. */
-import { inject } from "vitest";
+import { inject, onTestFinished } from "vitest";
+import { platform } from "../../../src/platform.ts";
 import type { DialectName } from "../receiver.ts";
 import { type BucketControl, bucketControl } from "../s3-control.ts";
 import { destinationConf } from "./api.ts";
@@ -35,8 +36,34 @@ export async function received(control: BucketControl): Promise<{ key: string; b
 /** The path of a bucket in which a test looks for objects. */
 export const WHERE = "logs/{DATE}";
 
-/** Receivers that take no record twice. */
-export const TELLS_REPEATS: ReadonlySet<DialectName> = new Set(["elastic"]);
+/**
+ * Receivers that keep no record twice, by their own means: those of records, and those of a whole
+ * request.
+ */
+export const TELLS_RECORDS: ReadonlySet<DialectName> = new Set(["elastic", "loki"]);
+export const TELLS_REQUESTS: ReadonlySet<DialectName> = new Set(["clickhouse"]);
+
+/** A string of New Relic is one by this host. Its requests go to the scripted endpoint. */
+const NEW_RELIC = "log-api.newrelic.com";
+
+const BEARER = "header_Authorization=Bearer%20x";
+const SPLUNK = "header_Authorization=Splunk%20x&sourcetype=_json";
+const USER = "header_X-ClickHouse-User=x&header_X-ClickHouse-Key=x";
+
+/** What a `destination_conf` has before and after the host, as its users write it. */
+const STRINGS: Readonly<Record<DialectName, readonly [scheme: string, rest: string]>> = {
+  https: ["https", `/in?${BEARER}`],
+  elastic: ["elastic", `/in?${BEARER}`],
+  datadog: ["datadog", "/api/v2/logs?header_DD-API-KEY=x&ddsource=cloudflare"],
+  newrelic: ["https", "/log/v1?Api-Key=x&format=cloudflare"],
+  splunkraw: ["splunk", `/services/collector/raw?${SPLUNK}&channel=fe0ecfad-13d5-401b-847d-77833bd77131`],
+  splunkevent: ["splunk", `/services/collector/event?${SPLUNK}`],
+  sumo: ["sumo", "/receiver/v1/http/x?header_X-Sumo-Category=x"],
+  loki: ["loki", `/loki/api/v1/push?${BEARER}&labels=env=prod`],
+  otlp: ["otlp", `/v1/logs?${BEARER}`],
+  clickhouse: ["clickhouse", `/?database=logs&table=traces&${USER}`],
+  axiom: ["axiom", `/v1/ingest/traces?${BEARER}`],
+};
 
 /** A destination of a test's own. @param path of a bucket. */
 export function freshDestination(
@@ -50,8 +77,23 @@ export function freshDestination(
   }
   const url = inject("s3Url");
   const name = `receiver-${receiver}-${crypto.randomUUID()}`;
-  const at = receiver === "datadog" ? "api/v2/logs" : "in";
-  const headers = `header_X-Receiver=${name}&header_Authorization=Bearer%20x&header_DD-API-KEY=x`;
-  const conf = `${receiver}://${new URL(url).host}/${at}?tls=off&${headers}`;
-  return { bucket: { name, control: bucketControl(url, name) }, conf };
+  const [scheme, rest] = STRINGS[receiver];
+  const hosted = `${rest}&header_X-Receiver=${name}`;
+  const bucket = { name, control: bucketControl(url, name) };
+  if (receiver !== "newrelic") return { bucket, conf: `${scheme}://${new URL(url).host}${hosted}&tls=off` };
+  connectNewRelic();
+  return { bucket, conf: `${scheme}://${NEW_RELIC}${hosted}` };
+}
+
+/** For a test, requests to New Relic go to the scripted endpoint, whose receiver they name. */
+function connectNewRelic(): void {
+  const { fetch } = platform;
+  // No mock: a world restores those before its end.
+  platform.fetch = (url, init) => {
+    const { host, pathname, search } = new URL(url);
+    return fetch(host === NEW_RELIC ? `${inject("s3Url")}${pathname}${search}` : url, init);
+  };
+  onTestFinished(() => {
+    platform.fetch = fetch;
+  });
 }

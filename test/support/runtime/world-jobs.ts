@@ -14,7 +14,15 @@ import type { Minted, Oracle } from "../oracle.ts";
 import type { DialectName } from "../receiver.ts";
 import type { BucketControl } from "../s3-control.ts";
 import { api, boundConf, createJob, destinationConf } from "./api.ts";
-import { type Bucket, changed, freshDestination, received, TELLS_REPEATS, WHERE } from "./destinations.ts";
+import {
+  type Bucket,
+  changed,
+  freshDestination,
+  received,
+  TELLS_RECORDS,
+  TELLS_REQUESTS,
+  WHERE,
+} from "./destinations.ts";
 import { folderOfBucket } from "./r2-over-fetch.ts";
 
 export interface JobOptions {
@@ -37,6 +45,8 @@ export interface WorldJob {
   readonly id: number;
   /** The current one is last; the others are earlier destinations. */
   readonly buckets: Bucket[];
+  /** Other destinations of objects that were set aside. */
+  readonly elsewhere: { readonly bucket: Bucket; readonly receiver: DialectName | null }[];
   readonly path: string;
   readonly conf: typeof destinationConf;
   /** null: its destinations are buckets. */
@@ -55,6 +65,19 @@ export interface WorldJob {
    * both.
    */
   mayBeInBoth: boolean;
+  /**
+   * Its receiver tells a repeated request, and no longer can: the records came in other requests
+   * than before, or too late.
+   */
+  cannotTell: boolean;
+}
+
+/** What an audit found of a job. */
+export interface Audited {
+  /** Objects that were read. */
+  readonly objects: number;
+  /** Records that its receiver has once more than once, each of them accounted for. */
+  readonly doubled: number;
 }
 
 /** What a job should make of an event. */
@@ -99,6 +122,7 @@ export class WorldJobs {
     const job: WorldJob = {
       id,
       buckets: [bucket],
+      elsewhere: [],
       path: where,
       conf: ofBucket,
       receiver,
@@ -110,9 +134,18 @@ export class WorldJobs {
       audit,
       leftOut: {},
       mayBeInBoth: false,
+      cannotTell: false,
     };
     this.all.push(job);
     return job;
+  }
+
+  /** The kind of the first receiver, or else of the first store. */
+  kind(): string {
+    const receiver = this.all.find((job) => job.receiver !== null)?.receiver;
+    if (receiver !== undefined && receiver !== null) return receiver;
+    const [scheme = ""] = (this.all[0]?.conf ?? this.conf)("bucket").split(":");
+    return scheme;
   }
 
   /** Changes a job over the API. @throws if it is refused. */
@@ -127,6 +160,13 @@ export class WorldJobs {
     await this.change(job, { destination_conf: conf });
     job.buckets.push(bucket);
     return bucket;
+  }
+
+  /** A new destination for what a job set aside. */
+  elsewhere(job: WorldJob, receiver: DialectName | null): Bucket & { conf: string } {
+    const { bucket, conf } = freshDestination(receiver, () => job.path);
+    job.elsewhere.push({ bucket, receiver });
+    return { ...bucket, conf };
   }
 
   async remove(job: WorldJob, { discard = false } = {}): Promise<void> {
@@ -255,9 +295,9 @@ export class WorldJobs {
     return map;
   }
 
-  /** @returns how many objects were read. @throws Error naming every fault. */
-  async audit(job: WorldJob): Promise<number> {
-    if (job.receiver !== null) return this.#auditReceived(job, job.receiver);
+  /** @throws Error naming every fault. */
+  async audit(job: WorldJob): Promise<Audited> {
+    if (job.receiver !== null || job.elsewhere.length > 0) return this.#auditReceived(job);
     const contents = await Promise.all(job.buckets.map(({ control }) => control.contents()));
     const options = { path: job.path, ...job.audit };
     const { entries: listed } = await chainObjects(env.LOG, job.id, 0, 100_000);
@@ -290,15 +330,19 @@ export class WorldJobs {
     }
     for (const { control } of job.buckets) faults.push(...(await overwritten(control)));
     if (faults.length > 0) throw new Error(`job ${job.id}: ${faults.join("\n")}`);
-    return report.objects;
+    return { objects: report.objects, doubled: 0 };
   }
 
   /**
-   * The same of a job whose destination is a receiver. A record may be there twice where the ledger
-   * counts it as sent again in doubt, and never where the receiver tells repeats.
+   * The same of a job with a destination that is a receiver, or of an object of its own. A record
+   * may be there twice where the ledger counts it as sent again in doubt, and never where its only
+   * receiver tells repeats.
    */
-  async #auditReceived(job: WorldJob, dialect: DialectName): Promise<number> {
-    const stored = (await Promise.all(job.buckets.map(({ control }) => received(control)))).flat();
+  async #auditReceived(job: WorldJob): Promise<Audited> {
+    const places = [...job.buckets.map((bucket) => ({ bucket, receiver: job.receiver })), ...job.elsewhere];
+    const stored = (
+      await Promise.all(places.map(({ bucket, receiver }) => (receiver === null ? unpacked : received)(bucket.control)))
+    ).flat();
     const report = this.#oracle.audit(job.id, stored, { ...job.audit, areBodies: true });
     const twice = report.duplicated.reduce((sum, { keys }) => sum + keys.length - 1, 0);
     const once = report.records - twice;
@@ -308,7 +352,11 @@ export class WorldJobs {
       const { counts, resentInDoubt = 0 } = status;
       const records = job.discarded ? Math.min(Math.max(once - counts.discarded, counts.delivered), once) : once;
       faults.push(...jobLedgerFaults(counts, { records }, this.#leftOut(job)));
-      const most = job.mayBeInBoth ? Number.POSITIVE_INFINITY : TELLS_REPEATS.has(dialect) ? 0 : resentInDoubt;
+      const tells = places.every(
+        ({ receiver }) =>
+          receiver !== null && (TELLS_RECORDS.has(receiver) || (TELLS_REQUESTS.has(receiver) && !job.cannotTell)),
+      );
+      const most = job.mayBeInBoth ? Number.POSITIVE_INFINITY : tells ? 0 : resentInDoubt;
       if (twice > most) faults.push(`${twice} records are there again, and ${most} are accounted for`);
       const { entries } = await chainObjects(env.LOG, job.id, 0, 100_000);
       const listed = entries
@@ -322,9 +370,11 @@ export class WorldJobs {
     } catch (error) {
       faults.push((error as Error).message);
     }
-    for (const { control } of job.buckets) faults.push(...(await changed(control)));
+    // Loki is asked for halves of a body that it took a part of: it tells entries, and no requests.
+    for (const { bucket, receiver } of places.filter((place) => place.receiver !== "loki"))
+      faults.push(...(await (receiver === null ? overwritten : changed)(bucket.control)));
     if (faults.length > 0) throw new Error(`job ${job.id}: ${faults.join("\n")}`);
-    return report.objects;
+    return { objects: report.objects, doubled: twice };
   }
 
   /**
@@ -413,6 +463,16 @@ async function overwritten(control: BucketControl): Promise<string[]> {
     first.set(key, sha256);
   }
   return faults;
+}
+
+/** The objects of a store, as what a receiver kept. */
+async function unpacked(control: BucketControl): Promise<{ key: string; bytes: Uint8Array }[]> {
+  return (await control.contents()).flatMap(({ key, bytes }) => {
+    if (!key.endsWith(".log.gz")) return [];
+    const member = readSingleMember(bytes);
+    if (!member.ok) throw new Error(`${key}: ${member.reason}`);
+    return { key, bytes: member.raw };
+  });
 }
 
 function distinct<T extends { readonly key: string }>(objects: readonly T[]): T[] {

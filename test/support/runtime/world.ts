@@ -28,7 +28,7 @@ import { accountLedgerFaults, type Count } from "../ledger-audit.ts";
 import { type Minted, type MintOptions, Oracle } from "../oracle.ts";
 import { setClock } from "./pipeline.ts";
 import { SimulatedQueue } from "./queue.ts";
-import { alive, type JobOptions, type WorldJob, WorldJobs } from "./world-jobs.ts";
+import { type Audited, alive, type JobOptions, type WorldJob, WorldJobs } from "./world-jobs.ts";
 
 /** In hours of the test's clock. What has not settled by then never will. */
 const SETTLE_MAX_HOURS = 72;
@@ -40,6 +40,10 @@ export interface Summary {
   faults: number;
   /** Objects that were read back and audited. */
   objects: number;
+  /** The kind of the destination that it is about: the first receiver, or else the first store. */
+  kind: string;
+  /** Records that a receiver has again, each accounted for. */
+  doubled: number;
 }
 
 export interface PostOptions {
@@ -294,9 +298,13 @@ export class World {
    * Compares everything that was shipped with what is owed and with the ledgers.
    * @throws Error naming every fault.
    */
-  async audit(): Promise<{ objects: number }> {
-    let objects = 0;
-    for (const job of this.jobs.all) objects += await this.jobs.audit(job);
+  async audit(): Promise<Audited> {
+    let [objects, doubled] = [0, 0];
+    for (const job of this.jobs.all) {
+      const audited = await this.jobs.audit(job);
+      objects += audited.objects;
+      doubled += audited.doubled;
+    }
     const counts = await this.accountCounts();
     const faults = accountLedgerFaults(counts, {
       ...this.jobs.accountExpectation(this.#accepted, this.#unsure),
@@ -304,7 +312,7 @@ export class World {
     });
     if (this.queue.expired.length > 0) faults.push(`the queue deleted ${this.queue.expired.length} messages`);
     if (faults.length > 0) throw new Error(`account: ${faults.join("; ")}`);
-    return { objects };
+    return { objects, doubled };
   }
 
   /**
@@ -323,8 +331,8 @@ export class World {
     if (this.jobs.all.every(({ enabled }) => !enabled)) await this.createJob();
     await this.take(this.mint(1, { padding: 10 }));
     await this.settle();
-    const { objects } = await this.audit();
-    return { events: this.#accepted.size, faults: this.#faults, objects };
+    const { objects, doubled } = await this.audit();
+    return { events: this.#accepted.size, faults: this.#faults, objects, kind: this.jobs.kind(), doubled };
   }
 
   /** Ends every fault. */

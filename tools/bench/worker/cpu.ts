@@ -21,9 +21,10 @@ import { SilentLogs } from "../../../src/pipeline/silent-logs.ts";
 import { Delivery } from "../../../src/queue/delivery.ts";
 import { decodeMessage } from "../../../src/queue/message.ts";
 import type { FieldName } from "../../../src/record/fields.ts";
-import type { JobShape, PrepareCpu, Prepared, Ran, Work } from "../protocol.ts";
+import type { JobShape, PrepareCpu, Prepared, Ran, SketchWork, Work } from "../protocol.ts";
 import { RecordMix, type TraceItem } from "../records.ts";
 import { batchOf } from "./queue-batch.ts";
+import { sketchOfWords, wordsOfPieces } from "./search.ts";
 
 /** 2026-11-20T12:00:00Z. */
 const NOON = 1_795_176_000_000;
@@ -38,6 +39,8 @@ interface Data {
   job: JobConfig;
   /** What the job ships, in the pieces that are compressed one by one. */
   pieces: Uint8Array[];
+  /** Their words. */
+  words: Uint32Array<ArrayBuffer>[];
 }
 
 let data: Data | null = null;
@@ -51,7 +54,7 @@ export async function prepare({ records, seed, shape }: PrepareCpu): Promise<Pre
   const job = jobOf(shape);
   const fragments = built(job, groups);
   const pieces = fragments.map(uncompressed);
-  data = { items, bodies, groups, job, pieces };
+  data = { items, bodies, groups, job, pieces, words: wordsOfPieces(pieces) };
   return {
     records,
     shipped: fragments.reduce((sum, fragment) => sum + fragment.records, 0),
@@ -63,12 +66,18 @@ export async function prepare({ records, seed, shape }: PrepareCpu): Promise<Pre
 }
 
 /** Runs a piece of work once. @throws if nothing is prepared. */
-export async function run(work: Work): Promise<Ran> {
+export async function run(work: Work | SketchWork): Promise<Ran> {
   if (data === null) throw new Error("prepare comes first");
   return { bytes: await RUNS[work](data) };
 }
 
-const RUNS: { readonly [work in Work]: (data: Data) => number | Promise<number> } = {
+/** What is prepared, before compression. @throws if nothing is. */
+export function preparedPieces(): readonly Uint8Array[] {
+  if (data === null) throw new Error("prepare comes first");
+  return data.pieces;
+}
+
+const RUNS: { readonly [work in Work | SketchWork]: (data: Data) => number | Promise<number> } = {
   nothing: () => 0,
   intake: async ({ items }) => (await gathered(items)).reduce((sum, body) => sum + body.byteLength, 0),
   pipeline: ({ bodies, job }) => consumed(bodies, job),
@@ -81,6 +90,8 @@ const RUNS: { readonly [work in Work]: (data: Data) => number | Promise<number> 
   },
   build: ({ job, groups }) => bytesOf(built(job, groups).map(({ body }) => body)),
   deflate: ({ pieces }) => bytesOf(pieces.map(deflateFragment)),
+  words: ({ pieces }) => wordsOfPieces(pieces).reduce((sum, { byteLength }) => sum + byteLength, 0),
+  sketch: ({ words }) => bytesOf(sketchOfWords(words)),
 };
 
 /** From trace items to messages, one invocation of `tail()` each. */
@@ -147,7 +158,7 @@ async function consumed(bodies: readonly ArrayBuffer[], job: JobConfig): Promise
   return bytes;
 }
 
-async function loaded(body: ArrayBuffer): Promise<Loaded> {
+export async function loaded(body: ArrayBuffer): Promise<Loaded> {
   const [message] = batchOf([body], NOON).messages;
   if (message === undefined) throw new Error("no message");
   const loading = await load(new Delivery(message), NO_BLOBS);
@@ -183,7 +194,7 @@ function bytesOf(parts: readonly Uint8Array[]): number {
   return parts.reduce((sum, { length }) => sum + length, 0);
 }
 
-function jobOf({ filter, fieldNames }: JobShape): JobConfig {
+export function jobOf({ filter, fieldNames }: JobShape): JobConfig {
   return {
     id: 1,
     version: 1,

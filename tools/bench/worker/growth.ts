@@ -31,7 +31,8 @@ export function pack(records: number): void {
   packed = result.messages.map(({ body }) => body.slice().buffer);
 }
 
-function linesOf(records: number, atMs: number): string[] {
+/** Records of the mix, as they travel. */
+export function linesOf(records: number, atMs: number): string[] {
   const mix = new RecordMix(7);
   const context = { takenInMs: atMs, defaultScriptName: "unnamed", lenient: true };
   return Array.from({ length: records }, () => {

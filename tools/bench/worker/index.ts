@@ -4,11 +4,22 @@
  * outside.
  */
 import worker, * as shipper from "../../../src/index.ts";
-import type { PrepareCpu, Scenario, Work } from "../protocol.ts";
+import type {
+  DaysSketches,
+  KindName,
+  PrepareCpu,
+  Scenario,
+  SketchWork,
+  StackingKind,
+  TextSearch,
+  Work,
+} from "../protocol.ts";
 import { playThePlatform } from "./clock.ts";
 import { prepare, run } from "./cpu.ts";
 import { append, grown, pack } from "./growth.ts";
+import { BUCKET, shipKind, stackKind } from "./kinds.ts";
 import { meteredEnv, meteredState } from "./meter.ts";
+import { keepSketches, lookUp, makeObject, searchText } from "./search.ts";
 import { simulate } from "./simulate.ts";
 
 type ObjectClass = new (ctx: DurableObjectState, env: Env) => { ctx: DurableObjectState; alarm?(): Promise<void> };
@@ -17,7 +28,7 @@ type ObjectClass = new (ctx: DurableObjectState, env: Env) => { ctx: DurableObje
 function metered(name: string, original: unknown): ObjectClass {
   return class extends (original as ObjectClass) {
     constructor(ctx: DurableObjectState, env: Env) {
-      super(meteredState(ctx, name), meteredEnv(env));
+      super(meteredState(ctx, name), { ...meteredEnv(env), ...BUCKET });
     }
 
     /** As on the platform: an alarm counts as not set while its handler runs. */
@@ -52,10 +63,16 @@ const COMMANDS: { readonly [name: string]: (argument: never, env: Env) => unknow
   ping: () => null,
   simulate: (scenario: Scenario, env) => simulate(env, scenario),
   prepare: (what: PrepareCpu) => prepare(what),
-  run: (work: Work) => run(work),
+  run: (work: Work | SketchWork) => run(work),
   pack: (records: number) => pack(records),
   append: (_: null, env) => append(env),
   grown: (jobId: number, env) => grown(env, jobId),
+  stackKind: (what: StackingKind, env) => stackKind(what, env),
+  makeObject: (records: number) => makeObject(records),
+  keepSketches: (what: DaysSketches, env) => keepSketches(what, env),
+  lookUp: (what: DaysSketches & { tries: number }, env) => lookUp(what, env),
+  searchText: (what: TextSearch) => searchText(what),
+  shipKind: (kind: KindName, env) => shipKind(kind, env),
 };
 
 export default {

@@ -16,11 +16,20 @@ async function listView({ api, query, here, viewer, nowMs }: PageContext): Promi
   const silent = info.unanswered_jobs as readonly number[];
   const sendable = items.filter(({ resendable }) => resendable);
   const total = info.total_count;
+  const [, job, number] = /^(\d{1,15})-(\d{1,15})$/.exec(query.get("sent") ?? "") ?? [];
   return {
     title: "Set aside",
     section: "set-aside",
     parts: [
       query.has("deleted") && <Notice kind="ok" title="Deleted, and counted as discarded" />,
+      job !== undefined && (
+        <Notice kind="ok" title="On its way to the other destination">
+          <p>
+            <a href={`/jobs/${job}/objects/${number}`}>Object {number}</a> of job {job}. If the destination rejects it,
+            it returns here.
+          </p>
+        </Notice>
+      ),
       silent.length > 0 && (
         <Notice kind="warn" title="Incomplete list">
           <p>
@@ -31,7 +40,7 @@ async function listView({ api, query, here, viewer, nowMs }: PageContext): Promi
       ),
       <p>
         Messages and objects that could not be processed are kept here until you resend or delete them. Resending is
-        safe: nothing is delivered twice.
+        safe: a store gets nothing twice, and at a receiver records keep their ids.
       </p>,
       <Panel
         id="aside"
@@ -60,7 +69,7 @@ async function listView({ api, query, here, viewer, nowMs }: PageContext): Promi
       >
         {total === 0 && silent.length === 0 ? (
           <Empty title="No entries">
-            <p>Messages that cannot be processed, and objects that the store rejects, appear here.</p>
+            <p>Messages that cannot be processed, and objects that the destination rejects, appear here.</p>
           </Empty>
         ) : (
           items.length > 0 && (

@@ -57,6 +57,9 @@ async function oneView(context: PageContext): Promise<View> {
                 fields={{ id: entry.id }}
               />
             )}
+            {entry.kind === "object" && entry.resendable && (
+              <a href={`${placeOf(entry.id)}/elsewhere`}>Send elsewhere</a>
+            )}
             <a href={`${placeOf(entry.id)}/delete`}>Delete</a>
           </div>
         }
@@ -81,7 +84,7 @@ const MEANING = {
   message:
     "Resending delivers it to every job that was enabled when it arrived and does not have it yet, with the current filter and format.",
   object:
-    "Resending uploads it at once, to the current destination of the job. If the store rejects it again, it returns here.",
+    "Resending uploads it at once, to the current destination of the job, or to another one if you send it elsewhere. If that rejects it, it returns here.",
 } as const;
 
 const About = ({ entry }: { entry: Read | AsideView }) => {

@@ -145,7 +145,7 @@ function detail(answer: Tried["answer"]): Child {
     return (
       <>
         {plural(result.records, "record")} of <a href={`/jobs/${result.job}`}>job {result.job}</a> waiting for upload as{" "}
-        <Foreign text={result.key} max={1_100} />. If the store rejects it again, it returns here.
+        <Foreign text={result.key} max={1_100} />. If the destination rejects it again, it returns here.
       </>
     );
   return (

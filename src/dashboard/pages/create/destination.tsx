@@ -1,4 +1,5 @@
 import type { FC, PropsWithChildren } from "hono/jsx";
+import { withoutOuterSlashes } from "../../../destinations/conf.ts";
 import {
   buildDestination,
   type DestinationEntry,
@@ -8,6 +9,7 @@ import {
   sharesSecrets,
   withoutSecrets,
 } from "../../../destinations/entry.ts";
+import { probeKey } from "../../../destinations/keys.ts";
 import { CODE } from "../../../errors.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
@@ -27,7 +29,7 @@ import { Notice, Panel } from "../../parts/panel.tsx";
 import { Ago } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import { adviceOn, isOfStore, mendOf } from "./advice.ts";
-import { type Draft, type Kept, saveDraft, type Tested } from "./draft.ts";
+import { type Draft, type Kept, saveDraft, type Tested, termsOfDraft } from "./draft.ts";
 import { marked, refusedAt, stepOf, stepPath, stepView } from "./steps.tsx";
 
 export function showDestination(page: PageContext, kept: Kept): View {
@@ -109,7 +111,8 @@ export async function testOf(
     return { ok: false, message: tooLong.message, atMs: nowMs, shared: false };
   }
   const { valid, message } = verdict.result;
-  return { ok: valid, message, atMs: nowMs, shared: exists.ok && exists.result.exists };
+  const remarks = verdict.messages.map((note) => note.message.replace(/^destination_conf: /, ""));
+  return { ok: valid, message, remarks, atMs: nowMs, shared: exists.ok && exists.result.exists };
 }
 
 /**
@@ -148,7 +151,7 @@ function view(page: PageContext, kept: Kept, entry: DestinationEntry, faults: En
         <Kinds entry={entry} here={`${here}?`} />
         <Form viewer={viewer} action={here} label="Destination">
           <input type="hidden" name="scheme" value={entry.form} />
-          <DestinationFields entry={entry} faults={faults} />
+          <DestinationFields entry={entry} faults={faults} nowMs={nowMs} />
           <p>
             <Guarantee terms={requireForm(entry).terms} />
           </p>
@@ -189,9 +192,14 @@ function view(page: PageContext, kept: Kept, entry: DestinationEntry, faults: En
 export const WhatTestDoes: FC<{ entry: DestinationEntry }> = ({ entry }) =>
   requireForm(entry).group === "store" ? (
     <>
-      The test writes a small object, <code>test.txt.gz</code>, below the path, with <code>00010101</code> as the date.
-      You can delete it.
+      The test writes a small object, such as{" "}
+      <code>
+        <Foreign text={probeKey(withoutOuterSlashes(entry.values.path ?? ""))} max={1_024} />
+      </code>
+      . You can delete it.
     </>
+  ) : requireForm(entry).testLeavesNothing === true ? (
+    <>The test sends a request without a record.</>
   ) : (
     <>The test sends one small record.</>
   );
@@ -209,11 +217,20 @@ export const NotValid: FC<{ why: string | undefined }> = ({ why }) =>
 /** How a test of a destination ended, with what may be done after a failed one. */
 export const Outcome: FC<PropsWithChildren<{ tested: Tested; nowMs: number }>> = ({ tested, nowMs, children }) =>
   tested.ok ? (
-    <Notice kind="ok" title="Reachable and writable">
-      <p>
-        Tested <Ago at={tested.atMs} nowMs={nowMs} />.
-      </p>
-    </Notice>
+    <>
+      <Notice kind="ok" title="Reachable and writable">
+        <p>
+          Tested <Ago at={tested.atMs} nowMs={nowMs} />.
+        </p>
+      </Notice>
+      {(tested.remarks ?? []).map((remark) => (
+        <Notice kind="info" title="What to know of it">
+          <p>
+            It works: <Foreign text={remark} max={500} />.
+          </p>
+        </Notice>
+      ))}
+    </>
   ) : (
     <Notice kind="bad" title="Test failed">
       <p>{adviceOn(tested.message)}</p>
@@ -241,11 +258,16 @@ const TestResult: FC<{ draft: Draft; nowMs: number; viewer: Viewer; here: string
           />
         )}
       </Outcome>
-      {shared && (
-        <Notice kind="warn" title="Another job ships to the same folder">
-          <p>Object names never collide, but a reader of the folder gets the records of both jobs.</p>
-        </Notice>
-      )}
+      {shared &&
+        (termsOfDraft(draft).isReadable ? (
+          <Notice kind="warn" title="Another job ships to the same folder">
+            <p>Object names never collide, but a reader of the folder gets the records of both jobs.</p>
+          </Notice>
+        ) : (
+          <Notice kind="warn" title="Another job ships there">
+            <p>The receiver gets the records of both jobs.</p>
+          </Notice>
+        ))}
     </div>
   );
 };

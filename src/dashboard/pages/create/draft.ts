@@ -8,7 +8,7 @@ import { CODE, type ErrorEntry, oneError } from "../../../errors.ts";
 import { draftPurpose, seal, unseal } from "../../../job/secrets.ts";
 import { DRAFT_MAX_UNITS } from "../../../limits.ts";
 import type { PageContext } from "../../page.ts";
-import { StoredEntry } from "../../parts/destination-entry.ts";
+import { newEntry, StoredEntry } from "../../parts/destination-entry.ts";
 import type { ShippingBody } from "../shipping/body.ts";
 
 /** The steps of the wizard, in order. */
@@ -38,6 +38,8 @@ export interface Tested {
   ok: boolean;
   /** As the API says it. */
   message: string;
+  /** What a destination that works does not allow or promise; absent in a draft of before. */
+  remarks?: readonly string[];
   atMs: number;
 }
 
@@ -121,12 +123,36 @@ async function required(page: PageContext, how: "draft" | "takeDraft"): Promise<
 
 const Shape = z.looseObject({ destination: StoredEntry, done: z.array(z.string()) });
 
+/** A destination as the release before the forms of kinds kept it: these are S3's. */
+const EarlierEntry = z
+  .looseObject({ scheme: z.enum(["s3", "objstore", "r2"]) })
+  .transform((earlier) => earlier as Readonly<Record<string, unknown>> & { scheme: string });
+const EarlierShape = z.looseObject({ destination: EarlierEntry, done: z.array(z.string()) });
+
 function opened(here: Here, { id, sealed, changedMs }: StoredDraft): Kept | null {
   const text = unseal(sealed, draftPurpose(here.config.accountId, ownerOf(here), id), here.config.keys);
   if (text === null) return null;
   const draft: unknown = JSON.parse(text);
   // Encrypted by this service, but maybe by an older version.
-  return Shape.safeParse(draft).success ? { id, draft: draft as Draft, changedMs } : null;
+  if (Shape.safeParse(draft).success) return { id, draft: draft as Draft, changedMs };
+  const earlier = EarlierShape.safeParse(draft);
+  if (!earlier.success) return null;
+  const kept = { ...(draft as Draft), destination: fromEarlier(earlier.data.destination, here.config) };
+  return { id, draft: { ...kept, tested: null, done: kept.done.filter((step) => step !== "destination") }, changedMs };
+}
+
+/** Its texts, by the names of the fields of today's form: `accountId` is `account_id`. */
+function fromEarlier(
+  earlier: z.output<typeof EarlierEntry>,
+  config: Pick<PageContext["config"], "accountId">,
+): DestinationEntry {
+  const entry = newEntry(earlier.scheme, config);
+  const values = Object.keys(entry.values).map((name) => {
+    const value = earlier[name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())];
+    if (typeof value === "boolean") return [name, value ? "true" : ""];
+    return [name, typeof value === "string" ? value : (entry.values[name] ?? "")];
+  });
+  return { ...entry, values: Object.fromEntries(values) };
 }
 
 /** The `destination_conf` of a draft, keys included: for the API, never for a page. */

@@ -74,7 +74,7 @@ function view({ viewer }: PageContext, kept: Kept, refusal: readonly ErrorEntry[
       <p>
         <Guarantee terms={terms} />
       </p>
-      {draft.shared && <p>Another job ships to the same folder.</p>}
+      {draft.shared && <p>Another job ships {terms.isReadable ? "to the same folder" : "there"}.</p>}
     </Panel>,
     <Panel
       id="shipping"
@@ -89,7 +89,7 @@ function view({ viewer }: PageContext, kept: Kept, refusal: readonly ErrorEntry[
         rows={[
           ["Name", body.name == null || body.name === "" ? "none" : <Foreign text={body.name} max={512} />],
           ["State", body.enabled === true ? "on" : "paused: takes no events until you resume it"],
-          ...shippingFacts(body),
+          ...shippingFacts(body, terms),
         ]}
       />
       <FilterText filter={body.filter} />

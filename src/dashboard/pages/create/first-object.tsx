@@ -2,6 +2,7 @@ import type { Child, FC } from "hono/jsx";
 import { readIntakeConfig } from "../../../config.ts";
 import { UPLOAD_INTERVAL_S } from "../../../limits.ts";
 import type { PageContext } from "../../page.ts";
+import { termsOfConf } from "../../parts/destination-entry.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { type Kind, Notice, Panel, Snippet, State } from "../../parts/panel.tsx";
 import { bytes, count, plural, Time } from "../../parts/values.tsx";
@@ -24,6 +25,8 @@ export type FirstLook =
 export interface FirstObjectProps {
   jobId: number;
   look: FirstLook;
+  /** The destination is a store, not a receiver. */
+  isStore: boolean;
   /** The service that functions name as their tail consumer. */
   selfName: string;
   origin: string;
@@ -42,6 +45,7 @@ export async function loadFirstObject(
   return {
     jobId: job.id,
     look: lookOf(job, ledger.ok ? ledger.result : null, objects.items),
+    isStore: termsOfConf(job.destination_conf, config.destinations)?.isReadable ?? true,
     selfName: readIntakeConfig(env).selfName ?? "logship",
     origin,
     accountId: config.accountId,
@@ -65,13 +69,13 @@ export function lookOf(job: JobView, ledger: LedgerView | null, objects: readonl
 }
 
 /** Refreshes itself until the first object is delivered. */
-export const FirstObject: FC<FirstObjectProps> = ({ jobId, look, ...here }) => (
+export const FirstObject: FC<FirstObjectProps> = ({ jobId, look, isStore, ...here }) => (
   <Panel
     id="first-object"
-    title="First object"
+    title={isStore ? "First object" : "First batch"}
     refresh={look.kind === "delivered" || look.kind === "paused" ? undefined : REFRESH_S}
   >
-    <Look look={look} jobId={jobId} />
+    <Look look={look} jobId={jobId} isStore={isStore} />
     {(look.kind === "nothing" || look.kind === "dropped") && <HowTo {...here} />}
     {look.kind !== "delivered" && look.kind !== "paused" && (
       <p class="quiet">
@@ -81,10 +85,10 @@ export const FirstObject: FC<FirstObjectProps> = ({ jobId, look, ...here }) => (
   </Panel>
 );
 
-const Look: FC<{ look: FirstLook; jobId: number }> = ({ look, jobId }): Child => {
+const Look: FC<Pick<FirstObjectProps, "look" | "jobId" | "isStore">> = ({ look, jobId, isStore }): Child => {
   switch (look.kind) {
     case "delivered":
-      return <Delivered object={look.object} jobId={jobId} />;
+      return <Delivered object={look.object} jobId={jobId} isStore={isStore} />;
     case "failing":
       return (
         <Notice kind="bad" title="Upload failed; retrying">
@@ -119,8 +123,8 @@ function stated(kind: Kind, state: string, words: string, link: Child = null): C
   );
 }
 
-const Delivered: FC<{ object: ObjectView; jobId: number }> = ({ object, jobId }) => (
-  <Notice kind="ok" title="Delivered to your bucket">
+const Delivered: FC<{ object: ObjectView; jobId: number; isStore: boolean }> = ({ object, jobId, isStore }) => (
+  <Notice kind="ok" title={isStore ? "Delivered to your bucket" : "Delivered to the receiver"}>
     <p>
       <a href={`/jobs/${jobId}/objects/${object.number}`}>
         <Foreign text={object.key} max={1_024} />
@@ -137,7 +141,7 @@ const Delivered: FC<{ object: ObjectView; jobId: number }> = ({ object, jobId })
   </Notice>
 );
 
-const HowTo: FC<Omit<FirstObjectProps, "jobId" | "look">> = ({ selfName, origin, accountId }) => (
+const HowTo: FC<Omit<FirstObjectProps, "jobId" | "look" | "isStore">> = ({ selfName, origin, accountId }) => (
   <>
     <p>
       Add this to the project file of a function, deploy it and call it; or send an event with a token that holds{" "}

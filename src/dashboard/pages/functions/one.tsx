@@ -8,13 +8,15 @@ import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
 import { Ago, count, Time } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { FindingView, FunctionView, StatusView } from "../../views/account.ts";
+import { rangeOf } from "../job/series.ts";
 import { Closed } from "../overview/account.tsx";
+import { HealthPanel, loadFunctionHealth } from "./health.tsx";
 import { Attached } from "./list.tsx";
 import { functionPath, LoggingSwitch } from "./logging.tsx";
 
 /** A function: findings, counts and settings. */
 export async function functionView(page: PageContext): Promise<View> {
-  const { api, viewer, nowMs, params } = page;
+  const { api, viewer, nowMs, params, query } = page;
   const name = params.name ?? "";
   const [known, url] = await Promise.all([
     api.get<FunctionView>(`/functions/scripts/${encodeURIComponent(name.toWellFormed())}`),
@@ -25,12 +27,17 @@ export async function functionView(page: PageContext): Promise<View> {
   ) : (
     <Closed what="Problems of this function" permission="logs:read" />
   );
+  const range = rangeOf(query.get("range"));
+  const health: Part =
+    may(viewer, "logs:read") &&
+    (async () => <HealthPanel {...{ name, range, nowMs }} health={await loadFunctionHealth(page, name, range)} />)();
   return {
     title: name,
     section: "functions",
     trail: [{ href: "/functions", label: "Functions" }],
     parts: [
       findings,
+      health,
       <Counts of={known} nowMs={nowMs} />,
       <Settings of={known} url={url} viewer={viewer} nowMs={nowMs} />,
       <Forget name={name} viewer={viewer} />,

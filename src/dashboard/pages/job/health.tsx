@@ -6,7 +6,7 @@ import { Bars, type Bucket, type Series } from "../../parts/chart.tsx";
 import { Empty, Notice, Panel, Table } from "../../parts/panel.tsx";
 import { bytes, count, duration, plural } from "../../parts/values.tsx";
 import type { HourView, JobView } from "../../views/job.ts";
-import { bucketed, RANGES, type Range, type Sum, startOf, whole } from "./series.ts";
+import { bucketed, bucketOf, RANGES, type Range, type Sum, startOf, whole } from "./series.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -141,14 +141,14 @@ const Ranges: FC<{ jobId: number; range: Range }> = ({ jobId, range }) => (
 
 /** By HTTP status or word. */
 const CAUSES: Readonly<Record<string, string>> = {
-  "401": "the store does not know the keys",
+  "401": "the destination does not know the keys",
   "403": "the keys may not write there",
-  "404": "no such bucket",
-  "429": "the store limits requests",
-  "500": "the store failed",
-  "503": "the store is busy",
+  "404": "no such bucket or address",
+  "429": "the destination limits requests",
+  "500": "the destination failed",
+  "503": "the destination is busy",
   timeout: "no answer in time",
-  connection_failed: "the store is unreachable",
+  connection_failed: "the destination is unreachable",
 };
 
 const Causes: FC<{ errors: Readonly<Record<string, number>>; label: string }> = ({ errors, label }) => {
@@ -169,12 +169,6 @@ const Causes: FC<{ errors: Readonly<Record<string, number>>; label: string }> = 
     </>
   );
 };
-
-function bucketOf(startMs: number, step: number): Bucket {
-  const iso = new Date(startMs).toISOString();
-  const [day, time] = [iso.slice(0, 10), iso.slice(11, 16)];
-  return step === 24 ? { label: day, short: day } : { label: `${day} ${time}`, short: `${day.slice(5)} ${time}` };
-}
 
 function mostOf(
   sums: readonly Sum[],

@@ -1,6 +1,8 @@
 import type { Child, FC } from "hono/jsx";
+import { termsOf } from "../../../destinations/kinds.ts";
 import { parsePlace } from "../../../destinations/parse.ts";
 import type { Page, PageContext, View } from "../../page.ts";
+import { termsOfConf } from "../../parts/destination-entry.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action, may } from "../../parts/form.tsx";
 import { KeyExample } from "../../parts/key-path.tsx";
@@ -33,8 +35,9 @@ export const jobPages: readonly Page[] = [
 ];
 
 async function jobView(page: PageContext): Promise<View> {
-  const { api, viewer, query, nowMs } = page;
+  const { api, viewer, query, config, nowMs } = page;
   const job = await api.get<JobView>(jobPath(page));
+  const isReadable = termsOfConf(job.destination_conf, config.destinations)?.isReadable ?? true;
   const range = rangeOf(query.get("range"));
   const path = `/logship/jobs/${job.id}`;
   const ledger = api.get<LedgerView>(`${path}/ledger`);
@@ -60,7 +63,7 @@ async function jobView(page: PageContext): Promise<View> {
         </>
       )),
       objects.then(({ items, info }) => (
-        <LastObjects job={job} objects={items} total={info.total_count} nowMs={nowMs} />
+        <LastObjects job={job} objects={items} total={info.total_count} isReadable={isReadable} nowMs={nowMs} />
       )),
       replays.then(({ items, info }) => (
         <LastReplays jobId={job.id} replays={items} total={info.total_count} viewer={viewer} nowMs={nowMs} />
@@ -125,6 +128,7 @@ const About: FC<{ job: JobView; page: PageContext }> = ({ job, page }) => {
   const { kind, words } = stateOf(job);
   const place = parsePlace(job.destination_conf, page.config.destinations);
   const path = place.ok ? place.value.path : "";
+  const terms = place.ok ? termsOf(place.value) : null;
   return (
     <Panel
       id="about"
@@ -139,8 +143,8 @@ const About: FC<{ job: JobView; page: PageContext }> = ({ job, page }) => {
         rows={[
           ["ID", String(job.id)],
           ["Destination", <Destination conf={job.destination_conf} />],
-          ...(path.includes("{") ? [["Example key", <KeyExample path={path} />] as const] : []),
-          ...shippingFacts(job),
+          ...(path.includes("{") ? [["Example key", <KeyExample path={path} nowMs={nowMs} />] as const] : []),
+          ...shippingFacts(job, terms),
           [
             "Delivered up to",
             <span id="delivered-to" data-refresh={REFRESH_S}>
@@ -152,12 +156,12 @@ const About: FC<{ job: JobView; page: PageContext }> = ({ job, page }) => {
         ]}
       />
       <FilterText filter={job.filter} />
-      <Actions job={job} viewer={viewer} />
+      <Actions job={job} viewer={viewer} isReadable={terms?.isReadable ?? true} />
     </Panel>
   );
 };
 
-const Actions: FC<{ job: JobView; viewer: Viewer }> = ({ job, viewer }) => {
+const Actions: FC<{ job: JobView; viewer: Viewer; isReadable: boolean }> = ({ job, viewer, isReadable }) => {
   const path = `/jobs/${job.id}`;
   const shared = { viewer, needs: "logs:edit" } as const;
   return (
@@ -171,9 +175,11 @@ const Actions: FC<{ job: JobView; viewer: Viewer }> = ({ job, viewer }) => {
         )}
         <Way viewer={viewer} href={`${path}/edit`} label="Edit" />
         <Action {...shared} action={`${path}/duplicate`} label="Duplicate" />
-        <a class="button" href={`${path}/replay`}>
-          Replay
-        </a>
+        {isReadable && (
+          <a class="button" href={`${path}/replay`}>
+            Replay
+          </a>
+        )}
         <Way viewer={viewer} href={`${path}/delete`} label="Delete" />
       </div>
       <p class="quiet">

@@ -1,6 +1,7 @@
 import type { Child, FC } from "hono/jsx";
 import { InnerFailure } from "../../inner-api.ts";
 import type { Page, PageAnswer, PageContext, View } from "../../page.ts";
+import { termsOfConf } from "../../parts/destination-entry.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Empty, Facts, Notice, Panel, State, Table } from "../../parts/panel.tsx";
 import { Records, recordOfLine } from "../../parts/record.tsx";
@@ -22,6 +23,8 @@ export const objectPages: readonly Page[] = [
 interface ObjectsProps {
   job: JobView;
   objects: readonly ObjectView[];
+  /** Whether the destination can show what it has. */
+  isReadable: boolean;
   nowMs: number;
 }
 
@@ -37,7 +40,7 @@ export const LastObjects: FC<ObjectsProps & { total: number }> = ({ total, ...pr
   </Panel>
 );
 
-const ObjectTable: FC<ObjectsProps> = ({ job, objects, nowMs }) =>
+const ObjectTable: FC<ObjectsProps> = ({ job, objects, isReadable, nowMs }) =>
   objects.length === 0 ? (
     <Empty title="No objects yet">
       <p>Objects are listed for 30 days.</p>
@@ -56,7 +59,7 @@ const ObjectTable: FC<ObjectsProps> = ({ job, objects, nowMs }) =>
         { label: "Uploaded" },
       ]}
       rows={objects.map((object) => {
-        const { kind, words } = objectState(object);
+        const { kind, words } = objectState(object, isReadable);
         return [
           <a href={`/jobs/${job.id}/objects/${object.number}`}>
             <Foreign text={object.key} max={300} />
@@ -80,7 +83,7 @@ const Span: FC<{ from: string; to: string }> = ({ from, to }) => (
   </>
 );
 
-async function objectsView({ api, params, query, nowMs }: PageContext): Promise<View> {
+async function objectsView({ api, params, query, config, nowMs }: PageContext): Promise<View> {
   const path = jobPath({ params });
   const [after, before] = [numberIn(query, "after"), numberIn(query, "before")];
   // `after` answers the oldest first.
@@ -104,7 +107,7 @@ async function objectsView({ api, params, query, nowMs }: PageContext): Promise<
     trail: jobTrail(job),
     parts: [
       <Panel id="objects" title={after === null ? `${plural(info.total_count, "object")} in 30 days` : "Newer objects"}>
-        <ObjectTable job={job} objects={objects} nowMs={nowMs} />
+        <ObjectTable job={job} objects={objects} isReadable={isReadableOf(job, config)} nowMs={nowMs} />
         <nav class="pager" aria-label="Pages">
           {(after !== null || before !== null) && <a href={all}>Newest</a>}
           {hasNewer && <a href={`${all}?after=${first.number}`}>Newer</a>}
@@ -113,6 +116,10 @@ async function objectsView({ api, params, query, nowMs }: PageContext): Promise<
       </Panel>,
     ],
   };
+}
+
+function isReadableOf({ destination_conf }: JobView, { destinations }: PageContext["config"]): boolean {
+  return termsOfConf(destination_conf, destinations)?.isReadable ?? true;
 }
 
 /** null: absent or not a positive number. */
@@ -127,11 +134,13 @@ function objectPath({ params }: Pick<PageContext, "params">): string {
 }
 
 async function objectView(page: PageContext): Promise<View> {
-  const { api, query, nowMs } = page;
+  const { api, query, config, nowMs } = page;
   const [job, object] = await Promise.all([api.get<JobView>(jobPath(page)), api.get<ObjectView>(objectPath(page))]);
   const skip = numberIn(query, "skip") ?? 0;
   const here = `/jobs/${job.id}/objects/${object.number}`;
-  const isThere = object.state === "delivered" && (object.replay === null || object.replay.destination === null);
+  const isReadable = isReadableOf(job, config);
+  const isThere =
+    isReadable && object.state === "delivered" && object.replay?.destination == null && object.sent_to === null;
   const read = (): Promise<Child> =>
     api
       .get<LinesView>(`${objectPath(page)}/records`, { skip, limit: LINES_PER_PAGE })
@@ -141,20 +150,20 @@ async function objectView(page: PageContext): Promise<View> {
     section: "jobs",
     trail: [...jobTrail(job), { href: `/jobs/${job.id}/objects`, label: "Objects" }],
     parts: [
-      <ObjectPanel job={job} object={object} here={here} isThere={isThere} nowMs={nowMs} />,
-      isThere ? read() : <NotHere object={object} />,
+      <ObjectPanel {...{ job, object, here, isThere, nowMs }} state={objectState(object, isReadable)} />,
+      isThere ? read() : <NotHere object={object} isReadable={isReadable} />,
     ],
   };
 }
 
-const ObjectPanel: FC<{ job: JobView; object: ObjectView; here: string; isThere: boolean; nowMs: number }> = ({
-  job,
-  object,
-  here,
-  isThere,
-  nowMs,
-}) => {
-  const { kind, words } = objectState(object);
+const ObjectPanel: FC<{
+  job: JobView;
+  object: ObjectView;
+  here: string;
+  isThere: boolean;
+  state: ReturnType<typeof objectState>;
+  nowMs: number;
+}> = ({ job, object, here, isThere, state: { kind, words }, nowMs }) => {
   return (
     <Panel id="object" title="About" aside={isThere && <a href={`${here}/download`}>Download .gz</a>}>
       <p>
@@ -173,6 +182,7 @@ const ObjectPanel: FC<{ job: JobView; object: ObjectView; here: string; isThere:
           ["Created", <Time at={object.cut_at} />],
           ["Attempts", count(object.attempts)],
           ["Uploaded", object.uploaded_at === null ? "not yet" : <Ago at={object.uploaded_at} nowMs={nowMs} />],
+          ...(object.sent_to === null ? [] : ([["Sent to", <Foreign text={object.sent_to} max={1_024} />]] as const)),
           ...(object.replay === null
             ? []
             : ([
@@ -223,7 +233,7 @@ const LinesPanel: FC<{ here: string; skip: number; lines: LinesView; records: nu
 );
 
 /** Why the records cannot be read. */
-const NotHere: FC<{ object: ObjectView }> = ({ object }) => {
+const NotHere: FC<{ object: ObjectView; isReadable: boolean }> = ({ object, isReadable }) => {
   if (object.replay?.destination != null)
     return (
       <Notice kind="info" title="Records not available here">
@@ -233,9 +243,21 @@ const NotHere: FC<{ object: ObjectView }> = ({ object }) => {
         </p>
       </Notice>
     );
+  if (object.state === "delivered" && object.sent_to === null && !isReadable)
+    return (
+      <Notice kind="info" title="Records not available here">
+        <p>A receiver cannot be read back. Look for them there.</p>
+      </Notice>
+    );
+  if (object.state === "delivered")
+    return (
+      <Notice kind="info" title="Records not available here">
+        <p>The object was set aside and sent to another destination, whose keys are not kept.</p>
+      </Notice>
+    );
   if (object.state === "set_aside")
     return (
-      <Notice kind="warn" title="Refused by the store">
+      <Notice kind="warn" title="Refused by the destination">
         <p>
           The object is set aside with all its records. <a href="/set-aside">Read, resend or delete it</a>
         </p>

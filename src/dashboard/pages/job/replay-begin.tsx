@@ -4,6 +4,7 @@ import type { ErrorEntry } from "../../../errors.ts";
 import type { InnerAnswer } from "../../inner-api.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type PageAnswer, type PageContext, seeOther } from "../../page.ts";
+import { termsOfConf } from "../../parts/destination-entry.ts";
 import { type Faults, faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Check, Field, Form, may, Radio, Select } from "../../parts/form.tsx";
@@ -75,7 +76,13 @@ export function timeEntered(text: string): string {
 
 /** The steps before a replay: its time, what it would ship, and where to. */
 export async function beginParts(page: PageContext, job: JobView, refused?: Refused): Promise<Child> {
-  const { api, viewer, nowMs, query } = page;
+  const { api, viewer, config, nowMs, query } = page;
+  if (termsOfConf(job.destination_conf, config.destinations)?.isReadable === false)
+    return (
+      <Panel id="begin" title="New replay">
+        <p>The job ships to a receiver, which cannot be read back: there is nothing to copy from.</p>
+      </Panel>
+    );
   const span = refused?.span ?? spanIn(query);
   const answer = span === null ? null : await counted(page, jobPath(page), span);
   const mayBegin = may(viewer, "logs:edit");
@@ -226,7 +233,7 @@ const Where: FC<{
         <input type="hidden" name="since" value={span.since} />
         <input type="hidden" name="until" value={span.until} />
         <fieldset>
-          <legend>Folder</legend>
+          <legend>Destination</legend>
           <Radio
             name="to"
             value="folder"
@@ -244,7 +251,7 @@ const Where: FC<{
           />
           {others.length > 0 && (
             <>
-              <Radio name="to" value="job" label="The folder of another job" checked={to === "job"} />
+              <Radio name="to" value="job" label="The destination of another job" checked={to === "job"} />
               <Select
                 name="of_job"
                 label="Job"

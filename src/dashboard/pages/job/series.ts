@@ -1,3 +1,4 @@
+import type { Bucket } from "../../parts/chart.tsx";
 import type { HourView } from "../../views/job.ts";
 
 const HOUR_MS = 3_600_000;
@@ -93,4 +94,11 @@ function add(sum: Sum, { uploads, errors, records, bytes_raw, bytes_compressed, 
 
 function count(causes: Record<string, number>, cause: string, n: number): void {
   causes[cause] = (causes[cause] ?? 0) + n;
+}
+
+/** How a bar of so many hours is named. */
+export function bucketOf(startMs: number, step: number): Bucket {
+  const iso = new Date(startMs).toISOString();
+  const [day, time] = [iso.slice(0, 10), iso.slice(11, 16)];
+  return step === 24 ? { label: day, short: day } : { label: `${day} ${time}`, short: `${day.slice(5)} ${time}` };
 }

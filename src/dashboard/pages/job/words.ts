@@ -1,4 +1,5 @@
 /** A job in words: pure functions of what the API says. */
+import type { Terms } from "../../../destinations/destination.ts";
 import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../../../limits.ts";
 import type { PageContext } from "../../page.ts";
 import type { Kind } from "../../parts/panel.tsx";
@@ -40,13 +41,17 @@ export function stateOf({ enabled, error_message }: Pick<JobView, "enabled" | "e
   return enabled ? { kind: "ok", words: "on" } : { kind: "quiet", words: "paused" };
 }
 
-/** What a job ships, as names and values. */
-export function shippingFacts(body: ShippingBody): (readonly [name: string, value: string])[] {
+/** What a job ships, as names and values. @param terms of its destination; null: unknown. */
+export function shippingFacts(
+  body: ShippingBody,
+  terms: Pick<Terms, "limits"> | null,
+): (readonly [name: string, value: string])[] {
   return [
     ["Records", recordsWords(body)],
     ["Output", outputWords(body)],
-    ["Object limits", limitsWords(body)],
+    ["Object limits", limitsWords(body, terms?.limits)],
     ["Canary", body.canary === true ? "hourly" : "off"],
+    ["Sketches", body.sketches === false ? "off" : "on"],
   ];
 }
 
@@ -72,11 +77,12 @@ export function outputWords(body: ShippingBody): string {
   ].join(", ");
 }
 
-/** Whichever limit is reached first cuts an object. */
-export function limitsWords(body: ShippingBody): string {
+/** Whichever limit is reached first cuts an object. @param most what the destination takes. */
+export function limitsWords(body: ShippingBody, most?: Terms["limits"]): string {
   const interval = Number(body.max_upload_interval_seconds) || UPLOAD_INTERVAL_S.fallback;
-  const records = Number(body.max_upload_records) || UPLOAD_RECORDS.fallback;
-  const size = Number(body.max_upload_bytes) || UPLOAD_BYTES.fallback;
+  const { records: mostRecords, bytes: mostBytes } = most ?? { records: Infinity, bytes: Infinity };
+  const records = Math.min(Number(body.max_upload_records) || UPLOAD_RECORDS.fallback, mostRecords);
+  const size = Math.min(Number(body.max_upload_bytes) || UPLOAD_BYTES.fallback, mostBytes);
   return `${interval} s, ${count(records)} records or ${bytes(size)} before compression`;
 }
 
@@ -125,10 +131,14 @@ export function reasonWords({ reason, cut_at }: ObjectView, job: JobView): strin
   return `${REASONS.interval} (${job.max_upload_interval_seconds || UPLOAD_INTERVAL_S.fallback} s)`;
 }
 
-export function objectState({ state, attempts, verified }: ObjectView): { kind: Kind; words: string } {
+/** @param isReadable whether its destination can show what it has. */
+export function objectState(
+  { state, attempts, verified }: ObjectView,
+  isReadable: boolean,
+): { kind: Kind; words: string } {
   switch (state) {
     case "delivered":
-      return { kind: "ok", words: verified === false ? "delivered, not verified" : "delivered" };
+      return { kind: "ok", words: verified === false && isReadable ? "delivered, not verified" : "delivered" };
     case "waiting":
       return attempts > 0 ? { kind: "warn", words: "waiting, retrying" } : { kind: "info", words: "waiting" };
     case "set_aside":

@@ -9,6 +9,7 @@ import { functionPath } from "../functions/logging.tsx";
 
 /** Findings that the panel of functions shows. */
 const FUNCTION_KINDS: ReadonlySet<string> = new Set([
+  "function_failing",
   "function_quiet",
   "function_off",
   "function_never_seen",

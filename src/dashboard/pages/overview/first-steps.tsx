@@ -34,7 +34,7 @@ export const FirstSteps: FC<{ steps: Steps; viewer: Viewer; selfName: string; is
   <Panel id="first-steps" title="Get started" refresh={REFRESH_S}>
     <ol class="way">
       <Step number={1} done={steps.job} title="Create a job">
-        <p>A job ships the trace events of your functions to your bucket.</p>
+        <p>A job ships the trace events of your functions to a bucket or a log service of yours.</p>
         {!steps.job &&
           (may(viewer, "logs:edit") ? (
             <p>
@@ -57,7 +57,7 @@ export const FirstSteps: FC<{ steps: Steps; viewer: Viewer; selfName: string; is
       </Step>
       <Step number={3} done={steps.delivered} title="Watch events arrive">
         <p>
-          <a href="/live">Open the live view</a>. A job delivers events to the bucket about half a minute later.
+          <a href="/live">Open the live view</a>. A job delivers events about half a minute later.
         </p>
       </Step>
     </ol>

@@ -1,8 +1,11 @@
 import type { Child, FC } from "hono/jsx";
 import { Foreign } from "../../parts/foreign.tsx";
+import { may } from "../../parts/form.tsx";
 import { Notice } from "../../parts/panel.tsx";
 import { duration, plural } from "../../parts/values.tsx";
+import type { Viewer } from "../../session.ts";
 import type { FindingView, StatusView } from "../../views/account.ts";
+import { functionPath, hasPath } from "../functions/logging.tsx";
 import { jobPath, recoveringWords } from "../status/finding.tsx";
 import type { Jobs } from "./asks.ts";
 
@@ -13,13 +16,17 @@ const NAMED_MAX = 3;
 export const REFRESH_S = 15;
 
 /** The status in one sentence. @param status null: unavailable. @param jobs null: unavailable. */
-export const Verdict: FC<{ status: StatusView | null; jobs: Jobs | null }> = ({ status, jobs }) => (
+export const Verdict: FC<{ status: StatusView | null; jobs: Jobs | null; viewer: Viewer }> = ({
+  status,
+  jobs,
+  viewer,
+}) => (
   <div id="verdict" class="verdict" data-refresh={REFRESH_S}>
-    {said(status, jobs)}
+    {said(status, jobs, viewer)}
   </div>
 );
 
-function said(status: StatusView | null, jobs: Jobs | null): Child {
+function said(status: StatusView | null, jobs: Jobs | null, viewer: Viewer): Child {
   if (status === null)
     return (
       <Notice kind="bad" title="Status unavailable">
@@ -45,7 +52,7 @@ function said(status: StatusView | null, jobs: Jobs | null): Child {
       <ul class="named">
         {findings.slice(0, NAMED_MAX).map((finding) => (
           <li>
-            <Summary finding={finding} jobs={jobs} />
+            <Summary finding={finding} jobs={jobs} viewer={viewer} />
           </li>
         ))}
       </ul>
@@ -60,9 +67,18 @@ function said(status: StatusView | null, jobs: Jobs | null): Child {
   );
 }
 
-/** A finding; the job number in it becomes a link, followed by the name of the job. */
-const Summary: FC<{ finding: FindingView; jobs: Jobs | null }> = ({ finding, jobs }) => {
+/**
+ * A finding; the job number in it becomes a link, followed by the name of the job. One about a
+ * function is a link to it.
+ */
+const Summary: FC<{ finding: FindingView; jobs: Jobs | null; viewer: Viewer }> = ({ finding, jobs, viewer }) => {
   const { subject, summary } = finding;
+  if (subject.type === "function" && may(viewer, "functions:read") && hasPath(subject.name))
+    return (
+      <a href={functionPath(subject.name)}>
+        <Foreign text={summary} />
+      </a>
+    );
   if (subject.type !== "job") return <Foreign text={summary} />;
   const { id } = subject;
   const name = jobs?.all.find((job) => job.id === id)?.name ?? "";

@@ -29,6 +29,7 @@ export interface ShippingBody {
   max_upload_records?: Typed<number> | null;
   max_upload_interval_seconds?: Typed<number> | null;
   canary?: boolean | null | undefined;
+  sketches?: boolean | null | undefined;
 }
 
 export interface FormRead {
@@ -81,7 +82,7 @@ export function inShort(message: string): string {
 /** Everything that can be changed, except the destination. */
 const KEYS = [
   ...(["name", "enabled", "filter", "output_options", "logpull_options", "frequency"] as const),
-  ...(["max_upload_bytes", "max_upload_records", "max_upload_interval_seconds", "canary"] as const),
+  ...(["max_upload_bytes", "max_upload_records", "max_upload_interval_seconds", "canary", "sketches"] as const),
 ];
 
 /** A stored job as the forms hold it. */

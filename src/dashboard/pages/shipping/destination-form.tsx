@@ -20,7 +20,8 @@ export const DestinationForm: FC<{
   asked: DestinationAsked | null;
   faults: readonly ErrorEntry[];
   config: Config;
-}> = ({ masked, asked, faults, config }) => {
+  nowMs: number;
+}> = ({ masked, asked, faults, config, nowMs }) => {
   const stored = storedEntry(masked, config);
   const sent = asked?.again.entry ?? null;
   // Of each secret, the form says that there is one.
@@ -53,6 +54,7 @@ export const DestinationForm: FC<{
         <DestinationFields
           entry={entry}
           faults={blamed === null || fault === undefined ? {} : { [blamed]: fault }}
+          nowMs={nowMs}
           prefix={PREFIX}
         />
       )}
@@ -68,7 +70,7 @@ export const DestinationForm: FC<{
           hint={
             <>
               Replaces the fields above. <code>****</code> keeps a stored secret, for the same scheme, endpoint, account
-              and bucket.
+              and bucket, or host and path.
             </>
           }
         />

@@ -91,7 +91,7 @@ function refused({ status, errors }: { status: number; errors: readonly ErrorEnt
   return { status, faults: errors };
 }
 
-function editView({ viewer, config }: PageContext, edited: Edited, said: Said): PageAnswer {
+function editView({ viewer, config, nowMs }: PageContext, edited: Edited, said: Said): PageAnswer {
   const { job, fields, body, destination } = edited;
   const { status = 200, faults = [], base = digestOf(job), conflict = false, preview, notes = [], notice } = said;
   const terms = termsOfConf(destination?.conf ?? job.destination_conf, config.destinations);
@@ -122,7 +122,13 @@ function editView({ viewer, config }: PageContext, edited: Edited, said: Said): 
           <p class="quiet">
             A new destination is tested before it is saved, and applies to everything not yet delivered.
           </p>
-          <DestinationForm masked={job.destination_conf} asked={destination} faults={faults} config={config} />
+          <DestinationForm
+            masked={job.destination_conf}
+            asked={destination}
+            faults={faults}
+            config={config}
+            nowMs={nowMs}
+          />
         </Panel>
         <div class="actions save">
           <button type="submit" class="primary" name={DO_FIELD} value="save">

@@ -65,7 +65,17 @@ export const FilterForm: FC<{
   filter: string;
   fields: Readonly<Record<string, string>>;
   faults: readonly ErrorEntry[];
-}> = ({ filter, fields, faults }) => {
+  /** What it does; by default, as for a job. */
+  hint?: string;
+  /** What no filter means. */
+  none?: string;
+}> = ({
+  filter,
+  fields,
+  faults,
+  hint = "Only matching records are shipped; the rest is counted as filtered. The filter sees all fields of a record.",
+  none = "No filter: every record is shipped.",
+}) => {
   const tree = readTree(filter);
   const found = filterFaults(faults);
   const root = tree.ok && tree.root !== null ? placed(tree.root) : null;
@@ -74,9 +84,7 @@ export const FilterForm: FC<{
   return (
     <fieldset id="filter">
       <legend>Filter</legend>
-      <p class="hint">
-        Only matching records are shipped; the rest is counted as filtered. The filter sees all fields of a record.
-      </p>
+      <p class="hint">{hint}</p>
       <input type="hidden" name={FILTER_WAS} value={quoted(filter)} />
       <datalist id="filter-keys">
         {[...Object.keys(fields).filter((name) => typeof resolveKey(name, EXTRA_FIELDS) !== "string"), ...PATHS].map(
@@ -91,7 +99,7 @@ export const FilterForm: FC<{
         </Notice>
       )}
       {tree.ok && elsewhere.map((message) => <p class="error">{visible(message)}</p>)}
-      {tree.ok && root === null && <p>No filter: every record is shipped.</p>}
+      {tree.ok && root === null && <p>{none}</p>}
       {root !== null && <Node at={root} faults={found} />}
       {tree.ok && (root === null || !isGroup(root.node)) && (
         <div class="actions">

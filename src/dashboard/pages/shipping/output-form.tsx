@@ -63,6 +63,18 @@ export const OutputForm: FC<{ body: ShippingBody; faults: readonly ErrorEntry[];
           }
         />
       )}
+      {terms?.isReadable !== false && <input type="hidden" name="sketches-was" value="1" />}
+      {terms?.isReadable !== false && (
+        <Check
+          name="sketches"
+          label="Sketches for searches"
+          checked={body.sketches !== false}
+          hint={
+            faultAt(faults, "/sketches") ??
+            "Searches skip the objects that cannot hold a match. Kept beside the log for 30 days, a few per cent of its size."
+          }
+        />
+      )}
       <fieldset>
         <legend>Format</legend>
         <input type="hidden" name="output-was" value={options.output_type ?? "ndjson"} />
@@ -106,9 +118,9 @@ export const OutputForm: FC<{ body: ShippingBody; faults: readonly ErrorEntry[];
             min={0}
             max={max}
             value={body[key] ? `${body[key]}` : ""}
-            placeholder={String(fallback)}
+            placeholder={String(Math.min(fallback, mostOf(key, terms)))}
             error={faultAt(faults, `/${key}`)}
-            hint={`${what} ${count(min)} to ${count(max)}; default ${count(fallback)}.${cutTo(key, terms)}`.trim()}
+            hint={`${what} ${count(min)} to ${count(max)}; default ${count(Math.min(fallback, mostOf(key, terms)))}.${cutTo(key, terms)}`.trim()}
           />
         ))}
       </fieldset>
@@ -120,9 +132,14 @@ export const OutputForm: FC<{ body: ShippingBody; faults: readonly ErrorEntry[];
 
 /** That the destination takes less in one request than a job may ask for. */
 function cutTo(key: (typeof LIMITS)[number]["key"], terms: Terms | null): string {
+  const most = mostOf(key, terms);
+  return most === Infinity ? "" : ` The destination takes ${count(most)} at most.`;
+}
+
+function mostOf(key: (typeof LIMITS)[number]["key"], terms: Terms | null): number {
   const limits = terms?.limits ?? null;
-  if (limits === null || key === "max_upload_interval_seconds") return "";
-  return ` The destination takes ${count(key === "max_upload_records" ? limits.records : limits.bytes)} at most.`;
+  if (limits === null || key === "max_upload_interval_seconds") return Infinity;
+  return key === "max_upload_records" ? limits.records : limits.bytes;
 }
 
 function hasTexts(options: Options): boolean {
@@ -209,6 +226,8 @@ export function readOutputForm(form: URLSearchParams, before: ShippingBody): For
   for (const key of ["enabled", "canary"] as const) {
     if (form.has(key) !== (before[key] === true)) body[key] = form.has(key);
   }
+  if (form.has("sketches-was") && form.has("sketches") !== (before.sketches !== false))
+    body.sketches = form.has("sketches");
   for (const { key } of LIMITS) {
     const sent = form.get(key)?.trim() ?? "";
     const limit = sent === "" ? 0 : Number.isNaN(Number(sent)) ? sent : Number(sent);

@@ -120,6 +120,7 @@ const DESTINATION = { href: "/edit#destination", label: "Change the destination"
 const PLACES_OF_JOB: Readonly<Record<string, { href: string; label: string }>> = {
   key_lost: DESTINATION,
   destination_unusable: DESTINATION,
+  credentials_expire: DESTINATION,
   parked: DESTINATION,
   failing: DESTINATION,
   canary_failed: DESTINATION,

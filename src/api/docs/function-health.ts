@@ -1,0 +1,84 @@
+import * as z from "zod";
+import type { RouteDoc } from "../route.ts";
+import { AskedTime, Count, Time } from "./common.ts";
+
+/** Errors of an answer. */
+export const ERRORS_SHOWN = 20;
+
+const Milliseconds = z.number().min(0);
+
+const Quantiles = z
+  .object({ p50: Milliseconds, p95: Milliseconds, p99: Milliseconds })
+  .nullable()
+  .describe("In milliseconds, within 5 % (up to 20 ms exact); null: nothing was invoked.");
+
+const SUM = {
+  invocations: Count.describe("Records that were counted, without those that came while logging was off."),
+  failed: Count.describe(
+    "Of these, those that answered with a status from 500 to 599, or ended otherwise than `ok`, `canceled`, `responseStreamDisconnected` or `unknown`.",
+  ),
+  outcomes: z
+    .array(z.object({ outcome: z.string(), count: Count }))
+    .describe("How they ended, the most frequent first; beyond twenty different ones: `other`."),
+  server_errors: Count.describe("Answers with a status from 500 to 599."),
+  wall_ms: Quantiles,
+  cpu_ms: Quantiles,
+};
+
+export const FunctionSum = z.object(SUM);
+
+export const FunctionHealth = z
+  .object({
+    since: Time,
+    until: Time,
+    total: FunctionSum.describe("Of all hours together."),
+    hours: z.array(
+      z.object({
+        hour: Time.describe("Start of the hour."),
+        ...SUM,
+        partial: z
+          .boolean()
+          .describe(
+            "More than 200 functions ran in this hour, and some of this one's invocations may not be counted here.",
+          ),
+      }),
+    ),
+    errors: z
+      .array(
+        z.object({
+          name: z.string().describe("Of the exception; `HTTP <status>`; or the outcome."),
+          message: z.string().describe("Its first 160 characters; numbers and hexadecimal ids are written as `#`."),
+          count: Count.describe("At least so many: of more than 16 different errors in an hour, some are left out."),
+          first: Time.describe("Time of the first event."),
+          last: Time.describe("Of the latest."),
+          record: z
+            .object({
+              script: z.string(),
+              event_timestamp_ms: z.int(),
+              ray_id: z.string().nullable().describe("null: it has none."),
+            })
+            .describe(
+              "The latest. `POST /search` finds it: `since` is this time, `until` a millisecond later, with the `ray_id`, or a filter for the script.",
+            ),
+        }),
+      )
+      .describe(`What it failed with, the most frequent first, at most ${ERRORS_SHOWN}.`),
+  })
+  .meta({ id: "FunctionHealth" });
+export type FunctionHealth = z.infer<typeof FunctionHealth>;
+
+export const READ_FUNCTION_HEALTH: RouteDoc = {
+  summary: "Show a function's invocations by the hour",
+  description:
+    "The last 24 hours, or whole hours from `since` to `until`, in UTC, oldest first. Hours without invocations are included with zeros; " +
+    "hours older than 30 days or in the future are left out. An invocation belongs to the hour in which its event was taken in.",
+  query: z.object({
+    since: AskedTime.optional().describe("Rounded down to the hour. Default: 24 hours before `until`."),
+    until: AskedTime.optional().describe("Rounded up to the hour. Default: now."),
+  }),
+  result: FunctionHealth,
+  examples: [
+    { name: "The last day" },
+    { name: "Since a day", query: { since: "2026-11-20T00:00:00Z", until: "2100-01-01T00:00:00Z" } },
+  ],
+};

@@ -1,0 +1,49 @@
+// Keys of the page Search: / to the text, j and k to the next and previous record, Esc closes one;
+// and its button to stop. It may run before all of the page is there.
+// @ts-check
+
+/** @returns {HTMLElement[]} */
+const rows = () =>
+  [...document.querySelectorAll("details.hit > summary")].filter((each) => each instanceof HTMLElement);
+
+/** @returns {boolean} */
+function isTyping(/** @type {Element | null} */ at) {
+  return at?.matches("input, select, textarea, [contenteditable]") === true;
+}
+
+function move(/** @type {number} */ by) {
+  const all = rows();
+  const at = all.findIndex(
+    (row) => row === document.activeElement || row.parentElement?.contains(document.activeElement),
+  );
+  const next = all[at === -1 ? 0 : Math.min(all.length - 1, Math.max(0, at + by))];
+  if (next === undefined) return;
+  next.focus();
+  next.scrollIntoView({ block: "nearest" });
+  // What is open follows.
+  const open = document.querySelector("details.hit[open]");
+  if (open !== null && next.parentElement instanceof HTMLDetailsElement) next.parentElement.open = true;
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "Escape") {
+    const open = document.querySelector("details.hit[open]");
+    if (!(open instanceof HTMLDetailsElement)) return;
+    open.open = false;
+    const row = open.querySelector("summary");
+    if (row instanceof HTMLElement) row.focus();
+    return;
+  }
+  if (isTyping(document.activeElement)) return;
+  if (event.key === "/") document.getElementById("field-text")?.focus();
+  else if (event.key === "j") move(1);
+  else if (event.key === "k") move(-1);
+  else return;
+  event.preventDefault();
+});
+
+// The search ends with the page.
+document.addEventListener("click", (event) => {
+  if (event.target instanceof Element && event.target.matches("[data-halt]")) window.stop();
+});

@@ -1,0 +1,106 @@
+import type * as z from "zod";
+import type { Shown } from "../../../api/docs/set-aside.ts";
+import { requireForm } from "../../../destinations/entry.ts";
+import type { ErrorEntry } from "../../../errors.ts";
+import { enteredAsidePurpose } from "../../../job/secrets.ts";
+import { InnerFailure } from "../../inner-api.ts";
+import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
+import { faultsOf, RestOf } from "../../parts/faults.tsx";
+import { Panel } from "../../parts/panel.tsx";
+import { ownerOf } from "../create/draft.ts";
+import { Token } from "../job/replay-begin.tsx";
+import { type Entered, EnteredForm, emptyForm, isRefused, takeEntered } from "../shipping/entered.tsx";
+import { AT, amountOf, placeOf, TRAIL } from "./entry.tsx";
+
+/** An object is sent to a destination of its own, entered as that of a job. */
+export const elsewherePages: readonly Page[] = [
+  {
+    path: `${AT}/:id/elsewhere`,
+    get: { permission: "logs:edit", show },
+    post: { permission: "logs:edit", take },
+  },
+];
+
+type Read = z.infer<typeof Shown>;
+type ObjectRead = Extract<Read, { kind: "object" }>;
+
+/** The folder in a new form. */
+const FOLDER = "set-aside";
+
+const purposeOf = (page: PageContext): string =>
+  enteredAsidePurpose(page.config.accountId, ownerOf(page), page.params.id ?? "");
+
+/** null: a message, which goes to jobs alone, or what cannot be resent at all. */
+async function objectOf({ api, params }: PageContext): Promise<ObjectRead | null> {
+  const entry = await api.get<Read>(`/logship/set-aside/${encodeURIComponent(params.id ?? "")}`);
+  return entry.kind === "object" && entry.resendable ? entry : null;
+}
+
+const without = ({ params }: PageContext): Response => seeOther(placeOf(params.id ?? ""));
+
+async function show(page: PageContext): Promise<PageAnswer> {
+  const object = await objectOf(page);
+  const entry = emptyForm(page, page.query.get("scheme") ?? "", FOLDER);
+  return object === null ? without(page) : view(page, object, { entry });
+}
+
+async function take(page: PageContext, form: URLSearchParams): Promise<PageAnswer> {
+  const object = await objectOf(page);
+  if (object === null) return without(page);
+  const { conf, ...entered } = await takeEntered(page, form, purposeOf(page), FOLDER);
+  if (conf === undefined) return view(page, object, entered, form);
+  const challenge = (form.get("ownership_challenge") ?? "").trim();
+  const answer = await page.api.send<{ job: number; number: number }>(
+    "POST",
+    `/logship/set-aside/${encodeURIComponent(page.params.id ?? "")}/resend`,
+    { destination_conf: conf, ...(challenge !== "" && { ownership_challenge: challenge }) },
+  );
+  if (answer.ok) return seeOther(`${AT}?sent=${answer.result.job}-${answer.result.number}`);
+  if (answer.status !== 400) throw new InnerFailure(answer.status, answer.errors);
+  const { tested: _, ...untested } = entered;
+  return view(page, object, untested, form, answer.errors);
+}
+
+function view(
+  page: PageContext,
+  object: ObjectRead,
+  entered: Entered,
+  form?: URLSearchParams,
+  errors: readonly ErrorEntry[] = [],
+): View {
+  const at = `${placeOf(object.id)}/elsewhere`;
+  const refusals = faultsOf(errors, ["ownership_challenge"]);
+  return {
+    title: "Send elsewhere",
+    section: "set-aside",
+    status: isRefused(entered) || errors.length > 0 ? 400 : 200,
+    trail: [...TRAIL, { href: placeOf(object.id), label: object.id }],
+    parts: [
+      <Panel id="about" title="Details">
+        <p>
+          {amountOf(object)} of <a href={`/jobs/${object.job}`}>job {object.job}</a>, as written. What the destination
+          refuses returns to this list.
+        </p>
+      </Panel>,
+      <RestOf faults={refusals} title="The object was not sent" />,
+      <EnteredForm
+        page={page}
+        entered={entered}
+        purpose={purposeOf(page)}
+        action={at}
+        here={`${at}?`}
+        folder={FOLDER}
+        about="The keys are kept until the object is there, or set aside again."
+        start="Test and send"
+      >
+        {requireForm(entered.entry).terms.isReadable && (
+          <Token
+            page={page}
+            value={form?.get("ownership_challenge") ?? ""}
+            error={refusals.at("ownership_challenge")}
+          />
+        )}
+      </EnteredForm>,
+    ],
+  };
+}

@@ -1,0 +1,185 @@
+import type { FC } from "hono/jsx";
+import type { PageContext } from "../../page.ts";
+import { Bars, type Bucket } from "../../parts/chart.tsx";
+import { Foreign } from "../../parts/foreign.tsx";
+import { Empty, Panel, Table } from "../../parts/panel.tsx";
+import { Ago, count, duration, plural } from "../../parts/values.tsx";
+import type { FunctionHealthView } from "../../views/account.ts";
+import { bucketOf, RANGES, type Range, startOf } from "../job/series.ts";
+import { functionPath } from "./logging.tsx";
+
+const HOUR_MS = 3_600_000;
+
+type Hour = FunctionHealthView["hours"][number];
+type Time = "wall_ms" | "cpu_ms";
+
+/** @throws InnerFailure */
+export function loadFunctionHealth(
+  { api, nowMs }: PageContext,
+  name: string,
+  range: Range,
+): Promise<FunctionHealthView> {
+  const firstMs = startOf(range, nowMs);
+  return api.get<FunctionHealthView>(`/functions/scripts/${encodeURIComponent(name.toWellFormed())}/health`, {
+    since: new Date(firstMs).toISOString(),
+    // Includes the current hour; the API leaves out future ones.
+    until: new Date(firstMs + RANGES[range].hours * HOUR_MS).toISOString(),
+  });
+}
+
+/** How the invocations of a function went: how many, what failed, how long they took. */
+export const HealthPanel: FC<{ name: string; range: Range; health: FunctionHealthView; nowMs: number }> = ({
+  name,
+  range,
+  health,
+  nowMs,
+}) => {
+  const { label, step } = RANGES[range];
+  const { total, hours, errors } = health;
+  const bars = inBars(hours, step);
+  const buckets = bars.map(([first]) => bucketOf(Date.parse(first?.hour ?? ""), step));
+  const per = step === 1 ? "hour" : step === 24 ? "day" : `${step} hours`;
+  const sums = (of: (hour: Hour) => number): number[] =>
+    bars.map((each) => each.reduce((sum, hour) => sum + of(hour), 0));
+  const times = (title: string, time: Time) => <Times title={title} {...{ time, per, label, bars, buckets, total }} />;
+  return (
+    <Panel id="health" title="Health" aside={<Ranges name={name} range={range} />}>
+      {total.invocations === 0 ? (
+        <Empty title={`No invocations in the last ${label}`} />
+      ) : (
+        <>
+          <div class="columns">
+            <Bars
+              id="chart-invocations"
+              title={`Invocations per ${per}`}
+              sentence={`${plural(total.invocations, "invocation")} in the last ${label}, ${share(total)} failed (${count(total.failed)}; ${plural(total.server_errors, "answer")} with a status from 500 on).`}
+              buckets={buckets}
+              series={[
+                { name: "well", tone: "bar", values: sums((hour) => hour.invocations - hour.failed) },
+                { name: "failed", tone: "bad", values: sums((hour) => hour.failed) },
+              ]}
+              format={count}
+            />
+            {times("Duration", "wall_ms")}
+            {times("CPU time", "cpu_ms")}
+          </div>
+          <p>
+            How they ended:{" "}
+            {total.outcomes.map(({ outcome, count: n }, i) => (
+              <>
+                {i > 0 && ", "}
+                <Foreign text={outcome} max={40} /> {count(n)}
+              </>
+            ))}
+            .
+          </p>
+          {hours.some(({ partial }) => partial) && (
+            <p class="quiet">In some hours more than 200 functions ran; some invocations may be missing here.</p>
+          )}
+          <Errors name={name} errors={errors} nowMs={nowMs} />
+        </>
+      )}
+    </Panel>
+  );
+};
+
+/** Medians, and what lies between them and the 95th of a hundred. Of several hours, the highest. */
+const Times: FC<{
+  title: string;
+  time: Time;
+  per: string;
+  label: string;
+  bars: readonly (readonly Hour[])[];
+  buckets: readonly Bucket[];
+  total: FunctionHealthView["total"];
+}> = ({ title, time, per, label, bars, buckets, total }) => {
+  const highest = (of: "p50" | "p95" | "p99"): number[] =>
+    bars.map((each) => Math.max(0, ...each.map((hour) => hour[time]?.[of] ?? 0)));
+  const [p50, p95, p99] = [highest("p50"), highest("p95"), highest("p99")];
+  const all = total[time];
+  const words =
+    all === null ? "" : `${duration(all.p50)} in the median, p95 ${duration(all.p95)}, p99 ${duration(all.p99)}`;
+  return (
+    <Bars
+      id={`chart-${time}`}
+      title={`${title} per ${per}`}
+      sentence={`${words}, in the last ${label}.`}
+      buckets={buckets}
+      series={[
+        { name: "p50", tone: "bar", values: p50 },
+        { name: "to p95", tone: "faint", values: p95.map((ms, i) => Math.max(0, ms - (p50[i] ?? 0))) },
+      ]}
+      format={duration}
+      table={{
+        columns: ["p50", "p95", "p99"],
+        rows: bars.map((_, i) => [p50, p95, p99].map((values) => duration(values[i] ?? 0))),
+      }}
+    />
+  );
+};
+
+const Errors: FC<{ name: string; errors: FunctionHealthView["errors"]; nowMs: number }> = ({ name, errors, nowMs }) =>
+  errors.length === 0 ? (
+    <p>Nothing failed.</p>
+  ) : (
+    <Table
+      caption="The most frequent errors, each with its latest record"
+      columns={[
+        { label: "Error" },
+        { label: "Count", figures: true },
+        { label: "First" },
+        { label: "Latest" },
+        { label: "Example" },
+      ]}
+      rows={errors.map((error, i) => [
+        <>
+          <Foreign text={error.name} max={60} />
+          {error.message !== "" && (
+            <>
+              : <Foreign text={error.message} max={160} />
+            </>
+          )}
+        </>,
+        count(error.count),
+        <Ago at={error.first} nowMs={nowMs} />,
+        <Ago at={error.last} nowMs={nowMs} />,
+        <a href={searchPath(name, error.record)} aria-label={`Open an example of error ${i + 1}`}>
+          Open
+        </a>,
+      ])}
+    />
+  );
+
+/** Finds one record: nothing else is searched than the millisecond of its event. */
+export function searchPath(name: string, record: FunctionHealthView["errors"][number]["record"]): string {
+  const at = record.event_timestamp_ms;
+  const query = new URLSearchParams({
+    ...(record.ray_id === null ? {} : { ray_id: record.ray_id }),
+    function: name.toWellFormed(),
+    since: new Date(at).toISOString(),
+    until: new Date(at + 1).toISOString(),
+  });
+  return `/search?${query}`;
+}
+
+const Ranges: FC<{ name: string; range: Range }> = ({ name, range }) => (
+  <nav class="range" aria-label="Time range">
+    {(Object.keys(RANGES) as Range[]).map((each) => (
+      <a href={`${functionPath(name)}?range=${each}#health`} aria-current={each === range ? "true" : undefined}>
+        {RANGES[each].label}
+      </a>
+    ))}
+  </nav>
+);
+
+/** `25 %`. */
+function share({ failed, invocations }: { failed: number; invocations: number }): string {
+  const percent = (failed / Math.max(1, invocations)) * 100;
+  return `${percent > 0 && percent < 1 ? percent.toFixed(2) : Math.round(percent)} %`;
+}
+
+/** Hours by bars of `step`, the first of each at a multiple of it. */
+function inBars(hours: readonly Hour[], step: number): Hour[][] {
+  const bars = Map.groupBy(hours, ({ hour }) => Math.floor(Date.parse(hour) / HOUR_MS / step));
+  return [...bars.values()];
+}

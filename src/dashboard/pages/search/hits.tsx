@@ -1,0 +1,258 @@
+import { raw } from "hono/html";
+import type { Child, FC } from "hono/jsx";
+import type { ErrorEntry } from "../../../errors.ts";
+import type { PageContext } from "../../page.ts";
+import { Bars } from "../../parts/chart.tsx";
+import { Foreign } from "../../parts/foreign.tsx";
+import { Empty, Notice, State } from "../../parts/panel.tsx";
+import { RecordDetails } from "../../parts/record-details.tsx";
+import { summaryOf } from "../../parts/record-summary.ts";
+import { bytes, count, plural } from "../../parts/values.tsx";
+import { type Asked, narrowed, OWN_TIME, questionOf, searchPath } from "./address.ts";
+
+/** Hits of one page. */
+const HITS_SHOWN = 100;
+
+/**
+ * Of a search and a value that are longer together, in characters, there are no links: each of the
+ * thousands on a page repeats both.
+ */
+const LINK_MAX = 1_000;
+
+const LINES_PER_PAGE = 50;
+
+type Json = Record<string, unknown>;
+
+type Line =
+  | { type: "hit"; job_id: number; object: number | null; line: number; record: Json }
+  | { type: "progress"; objects: number; read: number; skipped: number; bytes_read: number; sketch_bytes: number }
+  | { type: "end"; complete: boolean; cursor: string | null; not_searched: { what: string; why: string }[] };
+type Hit = Extract<Line, { type: "hit" }>;
+
+/**
+ * The answer to a search, piece by piece as it comes: hits, the newest progress, and the end. When
+ * the browser stops loading the page, the search stops.
+ */
+export async function* answerOf({ api, nowMs }: PageContext, asked: Asked): AsyncGenerator<Child> {
+  let question: Json;
+  try {
+    question = questionOf(asked, nowMs);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    yield (
+      <Notice kind="warn" title="No such time">
+        <p>
+          <Foreign text={error.message} max={100} /> is no time. Write it as 2026-11-20 15:00, in UTC.
+        </p>
+      </Notice>
+    );
+    return;
+  }
+  const response = await api.raw("POST", "/logship/search", { ...question, limit: HITS_SHOWN });
+  if (!response.ok || response.body === null) {
+    const { errors } = (await response.json()) as { errors: ErrorEntry[] };
+    yield <Refused errors={errors} />;
+    return;
+  }
+  yield raw(
+    '<section class="panel hits" id="hits" aria-labelledby="hits-title"><h2 id="hits-title">Records</h2>' +
+      '<button type="button" class="small" data-halt>Stop</button>',
+  );
+  const times: number[] = [];
+  let shown = 0;
+  for await (const lines of linesOf(response.body)) {
+    const hits = lines.filter((line) => line.type === "hit");
+    const progress = lines.findLast((line) => line.type === "progress");
+    const end = lines.find((line) => line.type === "end");
+    if (hits.length > 0) yield <Hits hits={hits} from={shown} asked={asked} />;
+    shown += hits.length;
+    for (const { record } of hits) if (typeof record.EventTimestampMs === "number") times.push(record.EventTimestampMs);
+    if (progress !== undefined) yield <Progress {...progress} shown={shown} />;
+    if (end === undefined) continue;
+    const { since, until } = question as { since: string; until: string };
+    if (times.length > 0) yield <Histogram times={times} sinceMs={Date.parse(since)} untilMs={Date.parse(until)} />;
+    yield <End {...{ end, asked, since, until, shown }} />;
+  }
+  yield raw("</section>");
+}
+
+/** The lines of an answer, as many at once as came at once. */
+async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Line[]> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
+      rest = lines.pop() ?? "";
+      if (lines.length > 0) yield lines.map((line) => JSON.parse(line) as Line);
+    }
+  } finally {
+    // The page was closed, and the rest is not wanted.
+    reader.cancel().catch(() => {});
+  }
+}
+
+const Refused: FC<{ errors: readonly ErrorEntry[] }> = ({ errors }) => (
+  <Notice kind="warn" title="The search was refused">
+    <ul>
+      {errors.map(({ message }) => (
+        <li>
+          <Foreign text={message} max={400} />
+        </li>
+      ))}
+    </ul>
+  </Notice>
+);
+
+/** Each stands in place of the one before it: the style sheet shows the last. */
+const Progress: FC<Extract<Line, { type: "progress" }> & { shown: number }> = (progress) => (
+  <p class="progress quiet">
+    {plural(progress.shown, "record")}. Read {count(progress.read)} of {plural(progress.objects, "object")} (
+    {bytes(progress.bytes_read)}), skipped {count(progress.skipped)} by sketch
+    {progress.sketch_bytes > 0 && ` (${bytes(progress.sketch_bytes)})`}.
+  </p>
+);
+
+const Hits: FC<{ hits: readonly Hit[]; from: number; asked: Asked }> = ({ hits, from, asked }) => (
+  <ol class="records" start={from + 1}>
+    {hits.map((hit, i) => (
+      <li>
+        <HitRow hit={hit} id={`hit-${from + i + 1}`} asked={asked} />
+      </li>
+    ))}
+  </ol>
+);
+
+const HitRow: FC<{ hit: Hit; id: string; asked: Asked }> = ({ hit, id, asked }) => {
+  const { record } = hit;
+  const { atMs, outcome, kind, script, event, line, lineKind, more } = summaryOf(record);
+  return (
+    <details class="hit" name="hit" id={id}>
+      <summary>
+        <span class="hit-time">{atMs !== null && new Date(atMs).toISOString().slice(5, 23).replace("T", " ")}</span>
+        <State kind={kind}>
+          <Foreign text={outcome} max={40} />
+        </State>
+        <strong>
+          <Foreign text={script} max={60} />
+        </strong>
+        <span class="mono">
+          <Foreign text={event} max={200} />
+        </span>
+        <span class={lineKind === "quiet" ? "quiet" : `state ${lineKind}`}>
+          <Foreign text={line} max={200} />
+          {more > 0 && ` +${more}`}
+        </span>
+      </summary>
+      <RecordDetails
+        id={id}
+        record={record}
+        links={(condition) =>
+          asked.text.length + asked.filter.length + `${condition.value}`.length > LINK_MAX
+            ? null
+            : {
+                is: searchPath(narrowed(asked, condition, false)),
+                isNot: searchPath(narrowed(asked, condition, true)),
+              }
+        }
+      >
+        <Ways hit={hit} atMs={atMs} />
+      </RecordDetails>
+    </details>
+  );
+};
+
+/** Where a record leads to. */
+const Ways: FC<{ hit: Hit; atMs: number | null }> = ({ hit: { job_id, object, line, record }, atMs }) => {
+  const around = (ms: number) => ({
+    last: OWN_TIME,
+    since: new Date((atMs ?? 0) - ms).toISOString(),
+    until: new Date((atMs ?? 0) + ms).toISOString(),
+  });
+  const { RayID: ray } = (record.Event ?? {}) as { RayID?: unknown };
+  const { ScriptName: script } = record;
+  return (
+    <p class="ways">
+      {object === null ? (
+        <span class="quiet">Not uploaded yet, job {job_id}</span>
+      ) : (
+        <a href={`/jobs/${job_id}/objects/${object}?skip=${line - 1 - ((line - 1) % LINES_PER_PAGE)}#line-${line}`}>
+          Object {object}, line {line}
+        </a>
+      )}
+      {atMs !== null && typeof ray === "string" && ray !== "" && (
+        <a href={searchPath({ text: ray, ...around(300_000) })}>Same request in other functions</a>
+      )}
+      {atMs !== null && typeof script === "string" && (
+        <a href={searchPath({ function: script, ...around(60_000), order: "oldest" })}>Before and after</a>
+      )}
+    </p>
+  );
+};
+
+const End: FC<{
+  end: Extract<Line, { type: "end" }>;
+  asked: Asked;
+  since: string;
+  until: string;
+  shown: number;
+}> = ({ end, asked, since, until, shown }) => {
+  const fixed: Asked = { ...asked, last: OWN_TIME, since, until };
+  return (
+    <>
+      {shown === 0 && end.cursor === null && (
+        <Empty title="Nothing found">
+          <p>
+            Searched from {since} to {until}. A wider time, or a shorter text, may find more.
+          </p>
+        </Empty>
+      )}
+      {end.not_searched.length > 0 && (
+        <Notice kind="warn" title="Not all of it could be searched">
+          <ul>
+            {end.not_searched.map(({ what, why }) => (
+              <li>
+                <Foreign text={`${what}: ${why}`} max={400} />
+              </li>
+            ))}
+          </ul>
+        </Notice>
+      )}
+      <div class="ways" data-end>
+        {end.cursor !== null && <a href={searchPath({ ...fixed, cursor: end.cursor })}>More</a>}
+        <a href={searchPath({ ...fixed, cursor: "" })}>Link to this search</a>
+        <a href={searchPath({ ...fixed, cursor: asked.cursor }).replace("/search?", "/search/export?")}>
+          Download as NDJSON
+        </a>
+      </div>
+    </>
+  );
+};
+
+const BUCKETS = 40;
+
+const Histogram: FC<{ times: readonly number[]; sinceMs: number; untilMs: number }> = ({ times, sinceMs, untilMs }) => {
+  const width = (untilMs - sinceMs) / BUCKETS;
+  const values = Array.from({ length: BUCKETS }, () => 0);
+  for (const time of times) {
+    const at = Math.min(BUCKETS - 1, Math.max(0, Math.floor((time - sinceMs) / width)));
+    values[at] = (values[at] ?? 0) + 1;
+  }
+  const buckets = values.map((_, i) => {
+    const from = new Date(sinceMs + i * width).toISOString();
+    return { label: from.slice(0, 16).replace("T", " "), short: from.slice(5, 16).replace("T", " ") };
+  });
+  return (
+    <Bars
+      id="over-time"
+      title="Records over time"
+      sentence={`${plural(times.length, "record")} shown, from ${buckets[0]?.label} UTC on.`}
+      buckets={buckets}
+      series={[{ name: "Records", tone: "bar", values }]}
+      format={count}
+    />
+  );
+};

@@ -1,0 +1,169 @@
+import type { FC } from "hono/jsx";
+import { CODE, type ErrorEntry } from "../../../errors.ts";
+import { InnerFailure } from "../../inner-api.ts";
+import { type Page, type PageAnswer, type PageContext, seeOther } from "../../page.ts";
+import { visible } from "../../parts/foreign.tsx";
+import { Field, Select } from "../../parts/form.tsx";
+import { Panel } from "../../parts/panel.tsx";
+import type { JobView } from "../../views/job.ts";
+import { FilterForm } from "../shipping/filter-form.tsx";
+import { FILTER_WAS, readFilter } from "../shipping/filter-read.ts";
+import { loadFields } from "../shipping/flow.tsx";
+import { type Asked, askedOf, LAST, NOTHING, OUTCOMES, OWN_TIME, questionOf, searchPath } from "./address.ts";
+import { answerOf } from "./hits.tsx";
+
+const needs = { permission: "logs:read" } as const;
+
+export const searchPages: readonly Page[] = [
+  { path: "/search", get: { ...needs, show: searchView } },
+  { path: "/search/export", get: { ...needs, show: exported } },
+];
+
+/**
+ * The form, and below it what was found. The search is in the address: a form that was sent leads
+ * to the address of its search.
+ */
+async function searchView(page: PageContext): Promise<PageAnswer> {
+  const { query, api } = page;
+  const isSent = query.has(FILTER_WAS);
+  const built = readFilter(query, {});
+  if (isSent && !built.again) {
+    const sent = askedOf(query) ?? NOTHING;
+    const own = sent.last === OWN_TIME ? {} : { since: "", until: "" };
+    return seeOther(searchPath({ ...sent, ...own, filter: built.filter, cursor: "" }));
+  }
+  const asked = askedOf(query);
+  const form = { ...(asked ?? { ...NOTHING, outcome: "failed" }), ...(isSent && { filter: built.filter }) };
+  const [{ items: jobs }, fields] = await Promise.all([api.list<JobView>("/logship/jobs"), loadFields(page)]);
+  return {
+    title: "Search",
+    section: "search",
+    scripts: ["search"],
+    parts: [
+      <SearchForm asked={form} jobs={jobs} fields={fields} isOpen={built.again} />,
+      ...(asked === null || isSent ? [] : [answerOf(page, asked)]),
+    ],
+  };
+}
+
+const SearchForm: FC<{
+  asked: Asked;
+  jobs: readonly JobView[];
+  fields: Readonly<Record<string, string>>;
+  isOpen: boolean;
+}> = ({ asked, jobs, fields, isOpen }) => (
+  <Panel id="question" title="What happened?">
+    <form method="get" action="/search" class="search-form" id="search-form">
+      <div class="search-fields">
+        <Field
+          name="text"
+          label="Text or ray id"
+          type="search"
+          value={visible(asked.text)}
+          spellcheck={false}
+          autocomplete="off"
+          maxlength={1_000}
+        />
+        <Field name="function" label="Function" value={visible(asked.function)} spellcheck={false} autocomplete="off" />
+        <Select
+          name="outcome"
+          label="Outcome"
+          value={asked.outcome}
+          options={[
+            ...Object.entries(OUTCOMES).map(([value, label]) => ({ value, label })),
+            ...(Object.hasOwn(OUTCOMES, asked.outcome)
+              ? []
+              : [{ value: asked.outcome, label: visible(asked.outcome) }]),
+          ]}
+        />
+        <Select
+          name="last"
+          label="Time"
+          value={asked.last}
+          options={[
+            ...Object.entries(LAST).map(([value, { label }]) => ({ value, label })),
+            { value: OWN_TIME, label: "from … to …" },
+          ]}
+        />
+        <button type="submit" class="primary">
+          Search
+        </button>
+      </div>
+      <details open={isOpen || asked.last === OWN_TIME || asked.filter !== "" || asked.job !== ""}>
+        <summary>More conditions</summary>
+        <div class="search-fields">
+          <Field name="since" label="From (UTC)" value={visible(asked.since)} placeholder="2026-11-20 14:30" />
+          <Field name="until" label="To (UTC)" value={visible(asked.until)} placeholder="now" />
+          <Select
+            name="job"
+            label="Job"
+            value={asked.job}
+            options={[
+              { value: "", label: "all jobs" },
+              ...jobs.map(({ id, name }) => ({ value: `${id}`, label: visible(name ?? "") || `job ${id}` })),
+            ]}
+          />
+          <Select
+            name="order"
+            label="Order"
+            value={asked.order}
+            options={[
+              { value: "", label: "newest first" },
+              { value: "oldest", label: "oldest first" },
+            ]}
+          />
+        </div>
+        <FilterForm
+          filter={asked.filter}
+          fields={fields}
+          faults={[]}
+          hint="Conditions on the record as it was shipped."
+          none="No further conditions."
+        />
+      </details>
+    </form>
+    <p class="quiet keys">
+      <kbd>/</kbd> text, <kbd>j</kbd> <kbd>k</kbd> next and previous record, <kbd>Enter</kbd> open, <kbd>Esc</kbd> close
+    </p>
+  </Panel>
+);
+
+/** What one page of a search finds, as a file of records. */
+async function exported({ api, query, nowMs }: PageContext): Promise<PageAnswer> {
+  let question: Record<string, unknown>;
+  try {
+    question = questionOf(askedOf(query) ?? NOTHING, nowMs);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new InnerFailure(400, [{ code: CODE.invalid, message: `${error.message.slice(0, 100)} is no time` }]);
+  }
+  const answer = await api.raw("POST", "/logship/search", { ...question, limit: 1_000 });
+  if (!answer.ok || answer.body === null) {
+    const { errors } = (await answer.json()) as { errors: ErrorEntry[] };
+    throw new InnerFailure(answer.status, errors);
+  }
+  return new Response(answer.body.pipeThrough(recordsAlone()), {
+    headers: {
+      "Content-Type": "application/x-ndjson",
+      "Content-Disposition": 'attachment; filename="records.ndjson"',
+      "Cache-Control": "no-store",
+      "X-Content-Type-Options": "nosniff",
+    },
+  });
+}
+
+/** Of the lines of an answer, the records of its hits. */
+function recordsAlone(): TransformStream<Uint8Array, Uint8Array> {
+  const [decoder, encoder] = [new TextDecoder(), new TextEncoder()];
+  let rest = "";
+  return new TransformStream({
+    transform(piece, controller) {
+      const lines = (rest + decoder.decode(piece, { stream: true })).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) {
+        const { type, record } = JSON.parse(line) as { type: string; record?: unknown };
+        if (type === "hit") controller.enqueue(encoder.encode(`${JSON.stringify(record)}\n`));
+      }
+    },
+  });
+}

@@ -1,0 +1,207 @@
+/** A condition of a filter that a value of a record suggests. */
+export interface Condition {
+  key: string;
+  operator: "eq" | "contains";
+  value: string | number | boolean;
+}
+
+/** A value of a record. The texts come from the record: show them through `visible`. */
+export interface Leaf {
+  /** Where it is: `Event.Request.URL`, `Logs[0].Message[0]`. */
+  path: string;
+  text: string;
+  /** null: no filter can name it. */
+  condition: Condition | null;
+}
+
+/**
+ * Functions that filter records by their values. As those of `recordTexts`, they are sent to the
+ * browser as source: nothing from outside, methods only.
+ */
+export function recordFilters() {
+  /** Leaves of one record. */
+  const LEAVES_MAX = 400;
+  /** Of a value in a suggested condition, in UTF-16 units: a filter has 8,192 bytes in all. */
+  const VALUE_MAX = 500;
+  /** Keys whose values `eq` takes. */
+  const NAMED =
+    /^(?:CPUTimeMs|DispatchNamespace|Entrypoint|EventTimestampMs|EventType|Outcome|ScriptName|WallTimeMs|Event\..+|ScriptVersion\.(?:ID|Message|Tag))$/s;
+  /** Values in a list, which `contains` finds by the name of the list. */
+  const LISTED = /^(?:(ScriptTags)\[\d+\]|(Logs)\[\d+\]\.Message\[\d+\]|(Exceptions)\[\d+\]\.(?:name|message))$/;
+
+  const to = {
+    fold(text: string): string {
+      return text.toLowerCase().replaceAll("ς", "σ");
+    },
+    holds(value: unknown, folded: string): boolean {
+      if (typeof value === "string") return to.fold(value).includes(folded);
+      return typeof value === "object" && value !== null && Object.values(value).some((each) => to.holds(each, folded));
+    },
+    /** The value at a path through own properties; not into lists. */
+    at(record: unknown, key: string): unknown {
+      return key
+        .toWellFormed()
+        .split(".")
+        .reduce<unknown>((value, name) => {
+          const isThere =
+            typeof value === "object" && value !== null && !Array.isArray(value) && Object.hasOwn(value, name);
+          return isThere ? (value as Record<string, unknown>)[name] : undefined;
+        }, record);
+    },
+    equals(value: unknown, wanted: unknown): boolean {
+      const text = String(wanted).toWellFormed();
+      if (typeof value === "boolean") return String(value) === text;
+      return value === text || (typeof value === "number" && String(value) === text);
+    },
+    contains(value: unknown, key: string, text: string): boolean {
+      if (typeof value === "string") return value.includes(text);
+      if (!Array.isArray(value)) return false;
+      const texts =
+        key === "Logs"
+          ? value.flatMap((log) => (Array.isArray(log?.Message) ? log.Message : []))
+          : value.flatMap((thrown) => [thrown?.name, thrown?.message]);
+      if (key !== "Logs" && key !== "Exceptions") return value.some((each) => to.equals(each, text));
+      return texts.some((each) => typeof each === "string" && each.includes(text));
+    },
+    tests(value: unknown, key: string, operator: string, wanted: unknown): boolean {
+      const text = String(wanted).toWellFormed();
+      switch (operator) {
+        case "eq":
+          return to.equals(value, wanted);
+        case "in":
+          return typeof value !== "boolean" && (wanted as unknown[]).some((each) => to.equals(value, each));
+        case "startsWith":
+          return typeof value === "string" && value.startsWith(text);
+        case "endsWith":
+          return typeof value === "string" && value.endsWith(text);
+        case "contains":
+          return to.contains(value, key, text);
+        default:
+          if (typeof value !== "number") return false;
+          if (operator === "lt") return value < Number(wanted);
+          if (operator === "leq") return value <= Number(wanted);
+          return operator === "gt" ? value > Number(wanted) : value >= Number(wanted);
+      }
+    },
+    // biome-ignore lint/suspicious/noExplicitAny: a filter that the server has checked
+    passes(node: any, record: unknown): boolean {
+      if (node.and != null) return node.and.every((each: unknown) => to.passes(each, record));
+      if (node.or != null) return node.or.some((each: unknown) => to.passes(each, record));
+      const { key, operator, value } = node;
+      const isNegated = operator.startsWith("!");
+      return to.tests(to.at(record, key), key, operator.replace("!", ""), value) !== isNegated;
+    },
+    /** @param key of a filter; null: there is none. */
+    condition(path: string, key: string | null, value: unknown): Condition | null {
+      if (typeof value === "object" || (typeof value === "number" && !Number.isSafeInteger(value))) return null;
+      const text = String(value).slice(0, VALUE_MAX).toWellFormed();
+      const isCut = text.length < String(value).length;
+      const [, tags, ...texts] = LISTED.exec(path) ?? [];
+      const list = tags ?? texts.find((each) => each !== undefined);
+      if (list !== undefined)
+        return text === "" || (isCut && list === tags) ? null : { key: list, operator: "contains", value: text };
+      if (key === null || !NAMED.test(key)) return null;
+      if (isCut) return { key, operator: "contains", value: text };
+      return { key, operator: "eq", value: value as Condition["value"] };
+    },
+    leaves(value: unknown, path: string, key: string | null, into: Leaf[]): void {
+      if (into.length >= LEAVES_MAX) return;
+      if (typeof value !== "object" || value === null) {
+        into.push({ path, text: String(value), condition: to.condition(path, key, value) });
+      } else if (Array.isArray(value)) {
+        for (const [i, each] of value.entries()) to.leaves(each, `${path}[${i}]`, null, into);
+      } else {
+        for (const [name, each] of Object.entries(value)) {
+          const canBeNamed = key !== null && name !== "" && !name.includes(".");
+          const dot = path === "" ? "" : ".";
+          to.leaves(each, `${path}${dot}${name}`, canBeNamed ? `${key}${dot}${name}` : null, into);
+        }
+      }
+    },
+  };
+
+  return {
+    /**
+     * Whether records match, as `compileQuery` has it.
+     * @param filter valid; "": any record. @param text "": any record.
+     */
+    matcher(filter: string, text: string): (record: unknown) => boolean {
+      const where = filter === "" ? null : JSON.parse(filter).where;
+      const folded = to.fold(text.toWellFormed());
+      return (record) => (where == null || to.passes(where, record)) && (folded === "" || to.holds(record, folded));
+    },
+
+    /**
+     * One filter of all conditions. Of an error, the outcome is not `ok`, or there are exceptions,
+     * or the status is 5xx.
+     * @param filter any text: what is no filter is left alone, for its faults to be told.
+     */
+    combined(filter: string, script: string, isErrorsOnly: boolean): string {
+      const nodes: unknown[] = [];
+      if (isErrorsOnly) {
+        nodes.push({
+          or: [
+            { key: "Outcome", operator: "!eq", value: "ok" },
+            { key: "Exceptions", operator: "contains", value: "" },
+            { key: "Event.Response.Status", operator: "geq", value: 500 },
+          ],
+        });
+      }
+      if (script !== "") nodes.push({ key: "ScriptName", operator: "eq", value: script });
+      if (nodes.length === 0) return filter;
+      try {
+        if (filter !== "") nodes.push(JSON.parse(filter).where);
+      } catch {
+        return filter;
+      }
+      return JSON.stringify({ where: nodes.length === 1 ? nodes[0] : { and: nodes } });
+    },
+
+    /** A valid filter, and one condition more: for it, or against it. */
+    narrowed(filter: string, { key, operator, value }: Condition, isAgainst: boolean): string {
+      const node = { key, operator: isAgainst ? `!${operator}` : operator, value };
+      if (filter === "") return JSON.stringify({ where: node });
+      const { where } = JSON.parse(filter);
+      return JSON.stringify({ where: { and: [...(where.and ?? [where]), node] } });
+    },
+
+    /** Two copies of a record have it in common, as long as both were shipped with these fields. */
+    identityOf(record: unknown): string {
+      const keys = [
+        "EventTimestampMs",
+        "ScriptName",
+        "Event.RayID",
+        "EventType",
+        "Entrypoint",
+        "WallTimeMs",
+        "CPUTimeMs",
+      ];
+      return JSON.stringify([...keys, "Outcome"].map((key) => to.at(record, key) ?? ""));
+    },
+
+    /** The values of a record, some hundred at most, each with the condition that it suggests. */
+    leavesOf(record: unknown): Leaf[] {
+      const leaves: Leaf[] = [];
+      to.leaves(record, "", "", leaves);
+      return leaves;
+    },
+
+    /**
+     * The request of a record as a command for a POSIX shell. The URL is of ASCII and the quotes
+     * are single, so that neither shell nor terminal reads anything in it. null: no HTTP request.
+     */
+    curlOf(record: unknown): string | null {
+      const [method, url] = [to.at(record, "Event.Request.Method"), to.at(record, "Event.Request.URL")];
+      if (typeof method !== "string" || !/^[A-Za-z]{1,40}$/.test(method)) return null;
+      if (typeof url !== "string" || !/^https?:/i.test(url) || !URL.canParse(url)) return null;
+      const href = new URL(url).href
+        .toWellFormed()
+        .replace(/[^!-~]/gu, encodeURIComponent)
+        .replaceAll("'", "'\\''");
+      const verb = method === "GET" ? "" : method === "HEAD" ? " --head" : ` -X ${method}`;
+      return `curl --globoff${verb} '${href}'`;
+    },
+  };
+}
+
+export const { combined, curlOf, identityOf, leavesOf, matcher, narrowed } = recordFilters();

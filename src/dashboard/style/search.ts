@@ -1,0 +1,45 @@
+/** The search, and whole records. */
+export const SEARCH = `
+.search-fields{display:grid;gap:0 .75rem;grid-template-columns:minmax(0,1fr);align-items:end}
+.search-fields .field{margin-bottom:.6rem}
+.search-fields button{margin-bottom:.6rem}
+@media (min-width:52rem){.search-fields{grid-template-columns:minmax(0,3fr) repeat(3,minmax(0,2fr)) auto}}
+.hits{display:flex;flex-direction:column}
+.hits>h2{order:-3}
+.hits>.progress{order:-2;margin:0 0 .5rem}
+.hits>.progress:not(:last-of-type){display:none}
+.hits>.chart{order:-1}
+.hits>.chart svg{height:3rem}
+.hits>.records{margin:0}
+.hit>summary{display:grid;gap:0 .6rem;padding:.15rem 0;grid-template-columns:auto auto minmax(0,1fr);font-variant-numeric:tabular-nums}
+.hit>summary>*,.hit>summary .foreign{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+.hit>summary .foreign{display:inline}
+.hit>summary>:nth-child(n+4){grid-column:1/-1}
+.hit[open]>summary{background:var(--ground)}
+.hit-time{color:var(--quiet)}
+.keys,[data-halt]{display:none}
+@media (scripting:enabled){.keys{display:block}.hits:not(:has([data-end]))>[data-halt]{display:block;order:-2;justify-self:start;align-self:start}}
+.ways{display:flex;flex-wrap:wrap;gap:.25rem 1.25rem}
+.record-details{padding:.5rem .75rem;background:var(--surface);border:1px solid var(--edge);border-radius:var(--radius);}
+.record-details td:last-child{overflow-wrap:anywhere}
+.record-details table{border-collapse:collapse;width:100%;margin-bottom:.75rem}
+.record-details th{text-align:left;vertical-align:top;font-weight:400;color:var(--quiet);padding-right:.75rem;width:13rem}
+.record-details td{vertical-align:top;padding-right:.75rem}
+.logged td:last-child{width:100%}
+.logged td:not(:last-child),.logged td:not(:last-child) .foreign{white-space:nowrap;overflow-wrap:normal}
+.thrown{list-style:none;margin:0 0 .75rem;padding:0}
+.thrown pre{white-space:pre-wrap}
+.narrow{white-space:nowrap}
+.narrow a{padding:0 .35rem;text-decoration:none}
+@media (max-width:51.9rem){.record-details th{width:auto;display:block}.record-details td{display:block}}
+@media (min-width:52rem){
+  .hit>summary{grid-template-columns:auto 8rem 9rem minmax(0,3fr) minmax(0,2fr)}
+  .hit>summary>:nth-child(n+4){grid-column:auto}
+}
+@media (min-width:75rem){
+  .hits:has(.hit[open])>.records{margin-right:47%}
+  .hits:has(.hit[open]) .hit>summary{grid-template-columns:auto auto minmax(0,1fr) minmax(0,2fr)}
+  .hits:has(.hit[open]) .hit>summary>:last-child{display:none}
+  .hit[open]>.record-details{position:fixed;top:0;right:0;bottom:0;width:48vw;overflow:auto;border-width:0 0 0 1px;border-radius:0;z-index:2}
+}
+`;

@@ -1,0 +1,185 @@
+import { encoderOf } from "../object/encoders.ts";
+import type { Chunks } from "./chunks.ts";
+import type { LogState } from "./log-state.ts";
+import { markOf } from "./object-sketch.ts";
+import type { Objects } from "./objects.ts";
+import type { BatchRow, ObjectRow } from "./rows.ts";
+
+/** An object, or what will become one, with records of a time that a search asks for. */
+export interface Searchable {
+  /** Of its node; it stays when the object gets another number, and when it is cut. */
+  batch: number;
+  /** null: it is not cut yet. */
+  number: number | null;
+  /** `held`: its bytes are in the log. `elsewhere`: they went elsewhere than the job's others. */
+  state: "delivered" | "held" | "elsewhere";
+  key: string;
+  /** As its sketch has it; "": it is not cut. */
+  mark: string;
+  contentType: string;
+  /** As stored; of what is not cut, as it waits. */
+  bytes: number;
+  rawBytes: number;
+  records: number;
+  /** UTC days since the epoch. */
+  day: number;
+  firstMs: number;
+  lastMs: number;
+}
+
+/** Where a page of searchable objects begins, and in which order they come. */
+export interface SearchSpan {
+  /** In ms since the epoch: events from the first, before the second. */
+  sinceMs: number;
+  untilMs: number;
+  order: "newest" | "oldest";
+  limit: number;
+}
+
+type Row = Pick<
+  ObjectRow,
+  | "batch"
+  | "number"
+  | "state"
+  | "key"
+  | "sha256"
+  | "content_type"
+  | "bytes"
+  | "raw_bytes"
+  | "records"
+  | "day"
+  | "first_event_ms"
+  | "last_event_ms"
+  | "elsewhere"
+>;
+
+const COLUMNS =
+  "batch, number, state, key, sha256, content_type, bytes, raw_bytes, records, day, first_event_ms, last_event_ms, elsewhere";
+
+/**
+ * What of a log has records of some time: by the time of events, those that wait for their cut
+ * included. Copies that replays wrote are left out: their records are those of other objects. An
+ * index by time would cost a row with each object; one look at all of them costs less.
+ */
+export class SearchableObjects {
+  readonly #sql: SqlStorage;
+  readonly #state: LogState;
+  readonly #objects: Objects;
+  readonly #chunks: Chunks;
+
+  constructor(sql: SqlStorage, state: LogState, objects: Objects, chunks: Chunks) {
+    this.#sql = sql;
+    this.#state = state;
+    this.#objects = objects;
+    this.#chunks = chunks;
+  }
+
+  /** @returns at most `limit`, by their last event (`oldest`: first); and whether that is all. */
+  list({ sinceMs, untilMs, order, limit }: SearchSpan): { objects: Searchable[]; isAll: boolean } {
+    const by = order === "newest" ? "last_event_ms DESC" : "first_event_ms";
+    const overlaps = "first_event_ms < ? AND last_event_ms >= ?";
+    const cut = this.#sql.exec<Row>(
+      `SELECT ${COLUMNS} FROM object WHERE state <> 'discarded' AND replay IS NULL AND ${overlaps} ORDER BY ${by}, batch LIMIT ?`,
+      ...[untilMs, sinceMs, limit + 1],
+    );
+    const open = this.#sql.exec<BatchRow>(
+      `SELECT * FROM batch WHERE ${overlaps} ORDER BY ${by}, id LIMIT ?`,
+      ...[untilMs, sinceMs, limit + 1],
+    );
+    const sign = order === "newest" ? -1 : 1;
+    const time = order === "newest" ? "lastMs" : "firstMs";
+    const objects = [...cut.toArray().map(ofRow), ...this.#ofOpen(open.toArray())].sort(
+      (a, b) => sign * (a[time] - b[time]) || a.batch - b.batch,
+    );
+    return { objects: objects.slice(0, limit), isAll: objects.length <= limit };
+  }
+
+  /** What has become of a batch; null: it is gone, or holds nothing that is searched. */
+  find(batch: number): Searchable | null {
+    const row = this.#sql
+      .exec<Row>(`SELECT ${COLUMNS} FROM object WHERE batch = ? AND state <> 'discarded' AND replay IS NULL`, batch)
+      .toArray()[0];
+    if (row !== undefined) return ofRow(row);
+    return this.#ofOpen(this.#openBatch(batch))[0] ?? null;
+  }
+
+  /**
+   * The bytes of a batch that the log holds, as a whole object, cut or not; null: it holds none.
+   * What comes to an open batch meanwhile is not part of them.
+   */
+  pieces(batch: number): Iterable<Uint8Array> | null {
+    const [open] = this.#openBatch(batch);
+    if (open !== undefined) return this.#openPieces(open);
+    const [cut] = this.#sql
+      .exec<ObjectRow>("SELECT * FROM object WHERE batch = ? AND state IN ('waiting', 'set_aside')", batch)
+      .toArray();
+    return cut === undefined ? null : this.#objects.pieces(cut);
+  }
+
+  #openBatch(id: number): BatchRow[] {
+    return this.#sql.exec<BatchRow>("SELECT * FROM batch WHERE id = ?", id).toArray();
+  }
+
+  #ofOpen(batches: readonly BatchRow[]): Searchable[] {
+    if (batches.length === 0) return [];
+    const { contentType } = encoderOf(this.#state.readableJob().output);
+    return batches.map((batch) => ({
+      batch: batch.id,
+      number: null,
+      state: "held",
+      key: "",
+      mark: "",
+      contentType,
+      bytes: this.#chunks.storedBytes(batch.id),
+      rawBytes: batch.raw_bytes,
+      records: batch.records,
+      day: batch.day,
+      firstMs: batch.first_event_ms,
+      lastMs: batch.last_event_ms,
+    }));
+  }
+
+  /**
+   * An object of what the batch has now. What waits raw is read at once: later, it may have been
+   * finished together with its neighbours. What is finished stays as it is.
+   */
+  #openPieces({ id }: BatchRow): Iterable<Uint8Array> {
+    const encoder = encoderOf(this.#state.readableJob().output);
+    const head = encoder.head();
+    let { content } = head;
+    const parts: { chunk: number; raw: Uint8Array | null }[] = [];
+    for (const { id: chunk, raw_bytes: rawBytes, crc, raw } of this.#chunks.outline(id)) {
+      content = encoder.join([content, { rawBytes, crc }]);
+      parts.push({ chunk, raw });
+    }
+    const tail = encoder.tail(content);
+    const chunks = this.#chunks;
+    return (function* () {
+      yield head.bytes;
+      for (const { chunk, raw } of parts) {
+        const bytes = raw === null ? chunks.body(chunk) : encoder.finish(raw);
+        // It was delivered meanwhile: the reader asks again.
+        if (bytes === null) return;
+        yield bytes;
+      }
+      yield tail.bytes;
+    })();
+  }
+}
+
+function ofRow(row: Row): Searchable {
+  return {
+    batch: row.batch,
+    number: row.number,
+    state: row.elsewhere !== null ? "elsewhere" : row.state === "delivered" ? "delivered" : "held",
+    key: row.key,
+    mark: markOf(row),
+    contentType: row.content_type,
+    bytes: row.bytes,
+    rawBytes: row.raw_bytes,
+    records: row.records,
+    day: row.day,
+    firstMs: row.first_event_ms,
+    lastMs: row.last_event_ms,
+  };
+}

@@ -1,0 +1,170 @@
+import type { CountedFunction } from "../account/function-counts.ts";
+import {
+  addedErrors,
+  bucketOf,
+  cut,
+  ERRORS_KEPT,
+  type ErrorCount,
+  folded,
+  type Health,
+  isFailed,
+  OTHER_OUTCOMES,
+  OUTCOMES_KEPT,
+  sketchOf,
+  TEXT_MAX,
+} from "../account/health.ts";
+import type { MessageCount } from "../account/outcome.ts";
+import type { RecentRecords } from "../account/recent.ts";
+import type { Offered } from "../object/build.ts";
+import type { Loaded } from "../object/load.ts";
+import { idOf } from "../queue/message.ts";
+import type { RecordLine } from "../record/line.ts";
+
+interface Tallied {
+  count: CountedFunction;
+  health: HealthTally;
+}
+
+/**
+ * How the events of a message ended up, in all and by function.
+ * @param isRouted some job took what it was offered.
+ */
+export function countOf(
+  { loaded, message, records }: Offered & { loaded: Loaded },
+  isRouted: boolean,
+  recent: RecentRecords | undefined,
+): MessageCount {
+  // Keyed by the JSON of the name: most messages have few functions, so each name is parsed once.
+  const functions = new Map<string, Tallied>();
+  const offered = records === loaded.records ? null : new Set(records);
+  const fateOfOffered = isRouted ? "routed" : "notRouted";
+  const sum = { routed: 0, notEnabled: 0, notRouted: 0 };
+  for (const record of loaded.records) {
+    const { whole } = record;
+    const key = whole.text("ScriptName") ?? "";
+    let tallied = functions.get(key);
+    if (tallied === undefined) {
+      const count = { scriptName: whole.ScriptName, routed: 0, notEnabled: 0, notRouted: 0, lastEventMs: 0 };
+      tallied = { count, health: new HealthTally() };
+      functions.set(key, tallied);
+    }
+    const { count, health } = tallied;
+    const fate = offered === null || offered.has(record) ? fateOfOffered : "notEnabled";
+    count[fate] += 1;
+    count.lastEventMs = Math.max(count.lastEventMs, whole.EventTimestampMs);
+    sum[fate] += 1;
+    if (fate !== "notEnabled") health.add(whole);
+  }
+  const count: MessageCount = {
+    ...{ ...idOf(message), events: loaded.records.length, ...sum },
+    functions: [...functions.values()].map(({ count, health }) => ({ ...count, health: health.sum() })),
+    bytes: loaded.bytes,
+    ...(message.source && { source: message.source }),
+  };
+  return recent === undefined ? count : { ...count, recent };
+}
+
+/** Different errors that one function's share of a message is searched for at most. */
+const ERRORS_SEEN = 4 * ERRORS_KEPT;
+
+const NO_EXCEPTIONS = "[]";
+const OK = '"ok"';
+
+/** The health of one function. Of most records four short texts are read, and nothing is parsed. */
+export class HealthTally {
+  /** By its JSON. */
+  readonly #outcomes = new Map<string, number>();
+  readonly #wall = new Map<number, number>();
+  readonly #cpu = new Map<number, number>();
+  #errors: ErrorCount[] = [];
+  #failed = 0;
+  #serverErrors = 0;
+
+  add(record: RecordLine): void {
+    const outcome = record.text("Outcome") ?? "";
+    increase(this.#outcomes, outcome);
+    increase(this.#wall, bucketOf(Number(record.text("WallTimeMs"))));
+    increase(this.#cpu, bucketOf(Number(record.text("CPUTimeMs"))));
+    const status = statusOf(record);
+    const isServerError = status >= 500 && status <= 599;
+    if (isServerError) this.#serverErrors += 1;
+    const hasThrown = record.text("Exceptions") !== NO_EXCEPTIONS;
+    if (outcome === OK && !isServerError && !hasThrown) return;
+    const isBad = isFailed(record.Outcome, isServerError ? status : 0);
+    if (isBad) this.#failed += 1;
+    if (!isBad && !hasThrown) return;
+    this.#errors.push(errorOf(record, status, hasThrown));
+    if (this.#errors.length > ERRORS_SEEN) this.#errors = addedErrors(this.#errors).slice(0, ERRORS_KEPT);
+  }
+
+  sum(): Health {
+    const outcomes = new Map<string, number>();
+    for (const [json, count] of this.#outcomes) {
+      const name = cut(JSON.parse(json) as string, TEXT_MAX.outcome);
+      const isKept = outcomes.has(name) || outcomes.size < OUTCOMES_KEPT;
+      increase(outcomes, isKept ? name : OTHER_OUTCOMES, count);
+    }
+    return {
+      outcomes: [...outcomes].map(([outcome, count]) => ({ outcome, count })),
+      failed: this.#failed,
+      serverErrors: this.#serverErrors,
+      wall: sketchOf(this.#wall),
+      cpu: sketchOf(this.#cpu),
+      errors: addedErrors(this.#errors).slice(0, ERRORS_KEPT),
+    };
+  }
+}
+
+/** What an invocation failed with: its first exception, or the status, or how it ended. */
+function errorOf(record: RecordLine, status: number, hasThrown: boolean): ErrorCount {
+  const [thrown] = hasThrown ? record.Exceptions : [];
+  const { EventTimestampMs: atMs } = record;
+  const isServerError = status >= 500;
+  return {
+    name: cut(
+      thrown?.name ?? (record.Outcome === "ok" && isServerError ? `HTTP ${status}` : record.Outcome),
+      TEXT_MAX.name,
+    ),
+    message: folded(thrown?.message ?? ""),
+    count: 1,
+    firstMs: atMs,
+    lastMs: atMs,
+    rayId: cut(rayIdOf(record), TEXT_MAX.rayId),
+  };
+}
+
+/** Intake writes it first in the event. */
+const RAY_ID = /^\{"RayID":"([^"\\]*)"/;
+
+function rayIdOf(record: RecordLine): string {
+  const [, first] = RAY_ID.exec(record.text("Event") ?? "") ?? [];
+  if (first !== undefined) return first;
+  const { RayID: rayId } = record.Event;
+  return typeof rayId === "string" ? rayId : "";
+}
+
+const FETCH = '"fetch"';
+const RESPONSE = '"Response":{"Status":';
+
+/**
+ * Status of the answer; 0: none. Intake writes it last in the event, so nothing is parsed: what
+ * ends with two braces behind it is the event's own. Elsewhere it is looked for in all of it.
+ */
+export function statusOf(record: Pick<RecordLine, "text" | "Event">): number {
+  if (record.text("EventType") !== FETCH) return 0;
+  const event = record.text("Event") ?? "";
+  const at = event.lastIndexOf(RESPONSE);
+  if (at === -1) return event.includes('"Status"') ? parsedStatus(record) : 0;
+  const rest = event.slice(at + RESPONSE.length);
+  const number = Number(rest.slice(0, -2));
+  return rest.endsWith("}}") && Number.isInteger(number) ? number : parsedStatus(record);
+}
+
+function parsedStatus({ Event: { Response: response } }: Pick<RecordLine, "Event">): number {
+  const { Status: status } = (response ?? {}) as { Status?: unknown };
+  return typeof status === "number" ? status : 0;
+}
+
+function increase<K>(counts: Map<K, number>, key: K, by = 1): void {
+  counts.set(key, (counts.get(key) ?? 0) + by);
+}

@@ -1,0 +1,73 @@
+import { createHash } from "node:crypto";
+import * as z from "zod";
+import { encodeUtf8, fromBase64, toBase64Url } from "../bytes.ts";
+import { SEARCH_DONE_MAX } from "../limits.ts";
+import type { Place } from "./hits.ts";
+
+/** A batch of a node of a job's log. */
+export type BatchPlace = readonly [job: number, node: number, batch: number];
+
+/**
+ * Where a search goes on. Every hit up to `after` was answered; of the batches in `done`, all were,
+ * or those up to a place of their own.
+ */
+export interface Cursor {
+  /** null: nothing was answered yet, but for what is done. */
+  after: Place | null;
+  done: readonly (readonly [batch: BatchPlace, upTo: Place | null])[];
+}
+
+const Whole = z.int().min(-1);
+const PlaceShape = z.tuple([z.number(), Whole, Whole, Whole, Whole]);
+const BatchShape = z.tuple([Whole, Whole, Whole]);
+const Stored = z.tuple([
+  z.literal(1),
+  z.string(),
+  z.tuple([z.int().min(0), z.int().min(0)]),
+  PlaceShape.nullable(),
+  z.array(z.tuple([BatchShape, PlaceShape.nullable()])).max(SEARCH_DONE_MAX),
+  z.boolean(),
+]);
+
+/** The time that the first page found, in ms since the epoch. */
+export interface Span {
+  sinceMs: number;
+  untilMs: number;
+}
+
+/** What a page needs of those before it. */
+export interface Ongoing {
+  cursor: Cursor;
+  span: Span;
+  /** Of what they covered, not all was searched. */
+  lacks: boolean;
+}
+
+/**
+ * @param question what is searched: a cursor is of one search alone.
+ * @returns null: more is done than a cursor can name.
+ */
+export function writeCursor({ cursor, span, lacks }: Ongoing, question: string): string | null {
+  if (cursor.done.length > SEARCH_DONE_MAX) return null;
+  const stored = [1, markOf(question), [span.sinceMs, span.untilMs], cursor.after, cursor.done, lacks];
+  return toBase64Url(encodeUtf8(JSON.stringify(stored)));
+}
+
+/** null: it is none, or that of another search. */
+export function readCursor(text: string, question: string): Ongoing | null {
+  let json: unknown;
+  try {
+    json = JSON.parse(new TextDecoder().decode(fromBase64(text)));
+  } catch {
+    return null;
+  }
+  const read = Stored.safeParse(json);
+  if (!read.success) return null;
+  const [, mark, [sinceMs, untilMs], after, done, lacks] = read.data;
+  return mark === markOf(question) ? { cursor: { after, done }, span: { sinceMs, untilMs }, lacks } : null;
+}
+
+/** It tells mistakes, and protects nothing: a caller may search for anything anyway. */
+function markOf(question: string): string {
+  return createHash("sha256").update(question).digest("hex").slice(0, 8);
+}

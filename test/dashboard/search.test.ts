@@ -1,0 +1,172 @@
+/** The page Search: its form, its address, and what it shows of an answer. */
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { askedOf, narrowed, questionOf, searchPath } from "../../src/dashboard/pages/search/address.ts";
+import { Oracle } from "../support/oracle.ts";
+import { createJob } from "../support/runtime/api.ts";
+import { deliver, freshBucket, NOON, pack, setClock, settle } from "../support/runtime/pipeline.ts";
+import { IMAGE, OBEYED, SCRIPT, STEERING } from "./hostile.ts";
+
+const HOSTILE = `${SCRIPT}${IMAGE}${STEERING}`;
+
+import { textOf, Visitor } from "./support.ts";
+
+afterEach(() => void vi.restoreAllMocks());
+
+const asked = (query: string) => askedOf(new URLSearchParams(query)) ?? expect.unreachable("nothing is asked");
+
+async function shipped(count: number, options: object = {}) {
+  const clock = setClock(NOON);
+  const job = await createJob(freshBucket().name);
+  await deliver(pack(new Oracle({ at: NOON }).mint(count, options), NOON));
+  await settle(job, clock);
+  return { job, clock, visitor: await Visitor.signedIn() };
+}
+
+describe("the address of a search", () => {
+  it("is the question: what is typed, the conditions, and the time", () => {
+    const query = "text=card+declined&function=shop&outcome=failed&last=24h&job=3";
+    expect(questionOf(asked(query), NOON)).toEqual({
+      since: "2100-11-19T12:00:00.000Z",
+      until: "2100-11-20T12:00:00.000Z",
+      text: "card declined",
+      job_id: 3,
+      filter:
+        '{"where":{"and":[{"or":[{"key":"Outcome","operator":"!eq","value":"ok"},{"key":"Exceptions","operator":"contains","value":""},{"key":"Event.Response.Status","operator":"geq","value":500}]},{"key":"ScriptName","operator":"eq","value":"shop"}]}}',
+    });
+  });
+
+  it.each([
+    ["text=8F14e45fceea167A-FRA", { ray_id: "8f14e45fceea167a" }],
+    ["ray_id=8f14e45fceea167a", { ray_id: "8f14e45fceea167a" }],
+    ["text=8f14e45fceea167", { text: "8f14e45fceea167" }],
+    [
+      "since=2100-11-20+10:30&until=2100-11-20T11:00%2B01:00",
+      { since: "2100-11-20T10:30:00.000Z", until: "2100-11-20T10:00:00.000Z" },
+    ],
+    ["since=2100-11-20", { since: "2100-11-20T00:00:00.000Z" }],
+    ["last=own", { since: "2100-11-20T11:00:00.000Z" }],
+    ["last=never", { since: "2100-11-20T11:00:00.000Z" }],
+    ["outcome=canceled", { filter: '{"where":{"key":"Outcome","operator":"eq","value":"canceled"}}' }],
+    ["order=oldest&cursor=abc", { order: "oldest", cursor: "abc" }],
+  ])("%s asks for %j", (query, part) => {
+    expect(questionOf(asked(query), NOON)).toMatchObject(part);
+  });
+
+  it("gets a condition with each value that is clicked, beside those that it has", () => {
+    const once = narrowed(asked("text=a&cursor=x"), { key: "Outcome", operator: "eq", value: "ok" }, false);
+    const twice = narrowed(once, { key: "Event.Response.Status", operator: "eq", value: 500 }, true);
+    expect(new URL(searchPath(twice), "http://x").searchParams.get("filter")).toBe(
+      '{"where":{"and":[{"key":"Outcome","operator":"eq","value":"ok"},{"key":"Event.Response.Status","operator":"!eq","value":500}]}}',
+    );
+    expect(searchPath(twice)).not.toContain("cursor");
+  });
+});
+
+describe("the page Search", () => {
+  it("asks nothing by itself, and suggests what failed in the last hour", async () => {
+    setClock(NOON);
+    const { html } = await (await Visitor.signedIn()).get("/search");
+    expect(html).toMatch(/<option value="failed" selected/);
+    expect(html).not.toContain('id="hits"');
+  });
+
+  it("shows what was found, the newest first, with where it is and what narrows it", async () => {
+    const { job, visitor } = await shipped(3, { outcome: "exception", scriptName: "shop" });
+    const { html, status } = await visitor.get("/search?outcome=failed&last=1h");
+    expect(status).toBe(200);
+    expect(html.match(/<details class="hit"/g)).toHaveLength(3);
+    expect(html).toContain(`href="/jobs/${job}/objects/1?skip=0#line-3"`);
+    expect(textOf(html)).toContain("3 records. Read 1 of 1 object");
+    expect(html).toContain("%22key%22%3A%22ScriptName%22%2C%22operator%22%3A%22%21eq%22%2C%22value%22%3A%22shop%22");
+    const lines = [...html.matchAll(/objects\/1\?skip=0#line-(\d)/g)].map(([, line]) => line);
+    expect(lines).toEqual(["3", "2", "1"]);
+  });
+
+  it("says when nothing is found, and when not all could be searched", async () => {
+    const { visitor, clock } = await shipped(1);
+    expect(textOf((await visitor.get("/search?text=nowhere&last=1h")).html)).toContain("Nothing found");
+    await createJob(freshBucket().name, { output_options: { output_type: "csv", field_names: ["ScriptName"] } });
+    clock.advance(1_000);
+    await deliver(pack(new Oracle({ at: NOON, name: "b" }).mint(1), clock.nowMs()));
+    expect(textOf((await visitor.get("/search?last=1h")).html)).toContain("its records are text/csv, not JSON");
+  });
+
+  it("goes on with a page of a hundred and one", async () => {
+    const { visitor } = await shipped(101);
+    const { html } = await visitor.get("/search?last=1h");
+    expect(html.match(/<details class="hit"/g)).toHaveLength(100);
+    const more = /<a href="([^"]+cursor=[^"]+)">More/.exec(html)?.[1]?.replaceAll("&amp;", "&") ?? "";
+    const rest = (await visitor.get(more)).html;
+    expect(rest.match(/<details class="hit"/g)).toHaveLength(1);
+  });
+
+  it("is in the address after its form was sent, and shows the form again for a button of the builder", async () => {
+    setClock(NOON);
+    const visitor = await Visitor.signedIn();
+    const form = "text=a&outcome=&last=1h&since=x&filter-was=%22%22";
+    expect((await visitor.get(`/search?${form}`)).location).toBe("/search?text=a&last=1h");
+    const { html, status } = await visitor.get(`/search?${form}&do=filter:add:0`);
+    expect(status).toBe(200);
+    expect(html).toContain('name="key-0"');
+    expect(html).not.toContain('id="hits"');
+  });
+
+  it.each([
+    ["since=yesterday", "yesterday is no time"],
+    ["since=2100-11-20&until=2100-11-19", "until: must be later than since"],
+    ["filter=%7B", "bad predicate"],
+    ["job=99", "job not found"],
+  ])("says what is wrong with %s", async (query, words) => {
+    setClock(NOON);
+    const { html, status } = await (await Visitor.signedIn()).get(`/search?${query}`);
+    expect([status, textOf(html).includes(words)]).toEqual([200, true]);
+  });
+
+  it("gives the records as a file", async () => {
+    const { visitor } = await shipped(2);
+    const { html, headers } = await visitor.get("/search/export?last=1h");
+    expect(headers.get("content-disposition")).toContain("records.ndjson");
+    expect(
+      html
+        .trimEnd()
+        .split("\n")
+        .map((line) => Object.keys(JSON.parse(line))[0]),
+    ).toEqual(["CPUTimeMs", "CPUTimeMs"]);
+  });
+
+  it("says of which file the time is none", async () => {
+    setClock(NOON);
+    const { html, status } = await (await Visitor.signedIn()).get("/search/export?since=yesterday");
+    expect([status, textOf(html).includes("yesterday is no time")]).toEqual([400, true]);
+  });
+
+  it("repeats no long search in the links of each value", async () => {
+    const { visitor } = await shipped(3);
+    const links = async (filter: string) =>
+      (await visitor.get(`/search?last=1h&filter=${encodeURIComponent(filter)}`)).html.match(/only with this value/g);
+    const filter = (value: string) => JSON.stringify({ where: { key: "Outcome", operator: "!in", value: [value] } });
+    expect((await links(filter("x")))?.length).toBeGreaterThan(10);
+    expect(await links(filter("x".repeat(1_000)))).toBeNull();
+  });
+
+  it("escapes what records and addresses hold", async () => {
+    const clock = setClock(NOON);
+    const job = await createJob(freshBucket().name);
+    const minted = new Oracle({ at: NOON }).mint(1);
+    const [first] = minted;
+    const hostile = {
+      ...first,
+      event: {
+        ...first?.event,
+        ScriptName: HOSTILE,
+        Logs: [{ Level: HOSTILE, Message: [HOSTILE], TimestampMs: NOON }],
+      },
+    };
+    await deliver(pack([hostile as (typeof minted)[number]], NOON));
+    await settle(job, clock);
+    const visitor = await Visitor.signedIn();
+    const { html } = await visitor.get(`/search?last=1h&function=${encodeURIComponent(HOSTILE)}`);
+    expect(html).toMatch(/<details class="hit"/);
+    expect(html).not.toMatch(OBEYED);
+  });
+});

@@ -1,0 +1,138 @@
+/** The sketch of an object is kept with its delivery, and nothing of the delivery depends on it. */
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { segmentOf } from "../../src/delivery/chain.ts";
+import type { Chunks } from "../../src/delivery/chunks.ts";
+import { keepSketch } from "../../src/delivery/object-sketch.ts";
+import { SketchStore } from "../../src/index.ts";
+import { sketchesOf } from "../../src/sketch/sketch-store.ts";
+import { fold, seedOf, wordHash, wordsIn } from "../../src/sketch/words.ts";
+import { Oracle } from "../support/oracle.ts";
+import { api, createJob } from "../support/runtime/api.ts";
+import { deliver, freshBucket, jobObjects, NOON, pack, setClock, settle } from "../support/runtime/pipeline.ts";
+
+afterEach(() => void vi.restoreAllMocks());
+
+const DAY = Math.floor(NOON / 86_400_000);
+
+async function shipped(fields: object = {}, appends = 3) {
+  const clock = setClock(NOON);
+  const bucket = freshBucket();
+  const job = await createJob(bucket.name, fields);
+  const oracle = new Oracle({ at: NOON });
+  const minted = [];
+  for (let i = 0; i < appends; i++) {
+    const some = oracle.mint(4, { at: clock.nowMs(), scriptName: `shop-${i}`, padding: i * 100_000 });
+    minted.push(...some);
+    await deliver(pack(some, clock.nowMs()));
+  }
+  await settle(job, clock);
+  return { job, minted, store: sketchesOf(env.SKETCHES, job, 0, DAY) };
+}
+
+const strings = (value: unknown): string[] =>
+  typeof value === "string"
+    ? [value]
+    : typeof value === "object" && value !== null
+      ? Object.values(value).flatMap(strings)
+      : [];
+
+const sketches = (job: number) =>
+  runInDurableObject(sketchesOf(env.SKETCHES, job, 0, DAY), (_store, { storage }) =>
+    storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'segment'").toArray().length === 0
+      ? 0
+      : Number(storage.sql.exec("SELECT count(*) AS n FROM segment").one().n),
+  );
+
+/** The objects of a job, as its sketches know them. */
+const marked = (job: number) =>
+  runInDurableObject(segmentOf(env.LOG, job, 0), (_log, { storage }) =>
+    storage.sql
+      .exec<{ batch: number; sha256: string }>("SELECT batch, sha256 FROM object")
+      .toArray()
+      .map(({ batch, sha256 }) => ({ batch, mark: sha256.slice(0, 8) })),
+  );
+
+describe("a sketch", () => {
+  it("holds every word of every record of its object, whatever joined the object in which form", async () => {
+    const { job, minted, store } = await shipped();
+    const objects = await jobObjects(job);
+    expect(objects.map(({ records }) => records)).toEqual([12]);
+    const words = new Set(
+      minted
+        .flatMap(({ record }) => strings(record))
+        .flatMap((text) => [...wordsIn(fold(text))].map(({ word }) => word)),
+    );
+    expect(words.size).toBeGreaterThan(20);
+    const all = [...words].map((word) => wordHash(word, seedOf(job)));
+    expect((await store.look(await marked(job), { all })).out).toEqual([]);
+    expect((await store.look(await marked(job), wordHash("nowhere", seedOf(job)))).out).toEqual([1]);
+  });
+
+  it.each([
+    ["is not wanted", { sketches: false }],
+    ["is of no format that searches read", { output_options: { output_type: "csv", field_names: ["ScriptName"] } }],
+  ])("is not kept where it %s", async (_why, fields) => {
+    const { job } = await shipped(fields, 1);
+    expect(await sketches(job)).toBe(0);
+  });
+
+  it("is kept again once it is wanted again", async () => {
+    const { job } = await shipped({ sketches: false }, 1);
+    await api("PUT", `/logship/jobs/${job}`, { sketches: true });
+    const clock = setClock(NOON + 600_000);
+    await deliver(pack(new Oracle({ at: NOON, name: "later" }).mint(2, { at: clock.nowMs() }), clock.nowMs()));
+    await settle(job, clock);
+    expect(await sketches(job)).toBe(1);
+  });
+
+  it("is not made of an object whose chunks are gone: it would exclude all", async () => {
+    const getByName = vi.fn();
+    await keepSketch(
+      { number: 7, batch: 7, day: DAY, sha256: "" },
+      { words: function* () {} } as unknown as Chunks,
+      { getByName } as unknown as typeof env.SKETCHES,
+      { job: 3, node: 0 },
+    );
+    expect(getByName).not.toHaveBeenCalled();
+  });
+
+  it("that cannot be kept is dropped: the object is delivered, and the log says so", async () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    const { keep } = SketchStore.prototype;
+    SketchStore.prototype.keep = () => {
+      throw new Error("the disk is full");
+    };
+    try {
+      const { job } = await shipped({}, 1);
+      expect((await jobObjects(job)).map(({ state }) => state)).toEqual(["delivered"]);
+      const lines = warn.mock.calls.map(([line]) => line);
+      expect(JSON.stringify(lines)).toContain("a sketch was dropped");
+    } finally {
+      SketchStore.prototype.keep = keep;
+    }
+  });
+
+  it("whose store hangs is waited for five seconds, and dropped", async () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      const words = function* () {
+        yield Uint32Array.of(4711);
+      };
+      const sketches = { getByName: () => ({ keep: () => new Promise(() => {}) }) };
+      const kept = keepSketch(
+        { number: 7, batch: 7, day: DAY, sha256: "" },
+        { words } as unknown as Chunks,
+        sketches as unknown as typeof env.SKETCHES,
+        { job: 3, node: 0 },
+      );
+      await vi.advanceTimersByTimeAsync(5_000);
+      await kept;
+      expect(JSON.stringify(warn.mock.calls)).toContain("a sketch was dropped");
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
