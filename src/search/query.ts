@@ -4,7 +4,8 @@ import type { Filter } from "../filter/parse.ts";
 import { finder } from "../filter/text-search.ts";
 import type { ExtraValues, TraceRecord } from "../record/fields.ts";
 import type { Wanted } from "../sketch/look.ts";
-import { fold, wordHash, wordsIn } from "../sketch/words.ts";
+import { fold, wordHash } from "../sketch/words.ts";
+import { allOf, type Needed, wordsWithin } from "./needed-words.ts";
 
 /** What is searched for. All that is given has to match. */
 export interface Query {
@@ -18,9 +19,6 @@ export interface Query {
   sinceMs: number;
   untilMs: number;
 }
-
-/** Words that a record with a match has. null: any record may match. */
-export type Needed = string | { readonly all: readonly Needed[] } | { readonly any: readonly Needed[] } | null;
 
 export interface CompiledQuery {
   /** @param record a line of an object, parsed. */
@@ -54,7 +52,7 @@ export function compileQuery(query: Query): CompiledQuery {
       return passes(record as TraceRecord & ExtraValues) && holds(record);
     },
     foldedPart: fold(longest(parts).slice(0, PART_MAX)),
-    needed: allOf([filter === null ? null : neededBy(filter), within(query.text, false, false)]),
+    needed: allOf([filter === null ? null : neededBy(filter), wordsWithin(query.text, false, false)]),
   };
 }
 
@@ -98,11 +96,6 @@ export function wantedIn(needed: Needed, seed: number): Wanted | null {
   return all.length === 0 ? null : { all };
 }
 
-function allOf(parts: readonly Needed[]): Needed {
-  const all = parts.filter((part) => part !== null);
-  return all.length === 0 ? null : { all };
-}
-
 function neededBy(filter: Filter): Needed {
   switch (filter.kind) {
     case "and":
@@ -125,12 +118,12 @@ function neededByTest(test: Test): Needed {
       return any.includes(null) ? null : { any };
     }
     case "startsWith":
-      return within(test.text, true, false);
+      return wordsWithin(test.text, true, false);
     case "endsWith":
-      return within(test.text, false, true);
+      return wordsWithin(test.text, false, true);
     case "contains":
       // An element of an array may be a number.
-      return Number.isNaN(canonicalNumber(test.text)) ? within(test.text, false, false) : null;
+      return Number.isNaN(canonicalNumber(test.text)) ? wordsWithin(test.text, false, false) : null;
     case "lt":
     case "leq":
     case "gt":
@@ -142,19 +135,7 @@ function neededByTest(test: Test): Needed {
 /** A number or boolean that is written like the text equals it, and is no word. */
 function equal(text: string): Needed {
   if (text === "true" || text === "false" || !Number.isNaN(canonicalNumber(text))) return null;
-  return within(text, true, true);
-}
-
-/**
- * The words of a text that are whole within it: before and after may stand more of a word.
- * @param begins the value begins with it. @param ends likewise.
- */
-function within(text: string, begins: boolean, ends: boolean): Needed {
-  const folded = fold(text);
-  const whole = [...wordsIn(folded)]
-    .filter(({ word, at }) => (begins || at > 0) && (ends || at + word.length < folded.length))
-    .map(({ word }) => word);
-  return allOf([...new Set(whole)]);
+  return wordsWithin(text, true, true);
 }
 
 /** Of each condition that every match fulfils, a part that stands in the line as it is. */

@@ -9,7 +9,8 @@ import { answered, within } from "../platform.ts";
 import { type Looked, sketchesOf } from "../sketch/sketch-store.ts";
 import { seedOf } from "../sketch/words.ts";
 import { type Pieces, piecesOf } from "../streams.ts";
-import { type Needed, wantedIn } from "./query.ts";
+import type { Needed } from "./needed-words.ts";
+import { wantedIn } from "./query.ts";
 import type { NotSearched, Source, Sources } from "./search.ts";
 
 /** A job whose objects are searched. */

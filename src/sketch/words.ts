@@ -1,7 +1,7 @@
 /**
- * The words of records, by which a sketch tells what an object cannot hold. A word is a run of
- * ASCII letters and digits and of all that is not ASCII, case-folded, in a string of a record; the
- * names of fields are no words.
+ * The words of records, by which a sketch tells what an object cannot hold. A word is a UUID, or
+ * else a run of ASCII letters and digits and of all that is not ASCII, case-folded, in a string of a
+ * record; the names of fields are no words.
  */
 
 /**
@@ -12,9 +12,30 @@ export function fold(text: string): string {
   return text.toLowerCase().replaceAll("ς", "σ");
 }
 
-/** The words of a folded text, with where each begins. */
-export function* wordsIn(folded: string): Generator<{ word: string; at: number }> {
-  for (const { 0: word, index: at } of folded.matchAll(/[a-z0-9\u0080-\uffff]+/g)) yield { word, at };
+/** How many digits the groups of a UUID have (RFC 9562). */
+export const UUID_GROUPS = [8, 4, 4, 4, 12] as const;
+
+/** How long a UUID is, its hyphens included. */
+export const UUID_LENGTH = 36;
+
+const WORD = /[a-z0-9\u0080-\uffff]+/.source;
+const WORDS = new RegExp(`${UUID_GROUPS.map((n) => `[0-9a-f]{${n}}`).join("-")}(?!${WORD})|${WORD}`, "g");
+const RUNS = new RegExp(WORD, "g");
+
+/** A word of a text, and where it begins. */
+export interface Word {
+  word: string;
+  at: number;
+}
+
+/** The words of a folded text. */
+export function wordsIn(folded: string): Word[] {
+  return Array.from(folded.matchAll(WORDS), ({ 0: word, index: at }) => ({ word, at }));
+}
+
+/** The runs of a folded text, where a UUID is five. */
+export function runsIn(folded: string): Word[] {
+  return Array.from(folded.matchAll(RUNS), ({ 0: word, index: at }) => ({ word, at }));
 }
 
 const FNV_PRIME = 0x01000193;
@@ -29,24 +50,31 @@ export function wordHash(word: string, seed: number): number {
   let hash = seed;
   for (const byte of encoder.encode(word)) hash = Math.imul(hash ^ byte, FNV_PRIME);
   // As in a `HashSet`, which has no 0.
-  return mixed(hash) || 1;
+  return mixed(hash) >>> 0 || 1;
 }
 
-/** Spreads over all 32 bits (the last step of MurmurHash3). */
+/**
+ * Spreads over all 32 bits (the last step of MurmurHash3).
+ * @returns signed: half of the unsigned ones are numbers on the heap.
+ */
 function mixed(hash: number): number {
   let h = hash;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
-  return (h ^ (h >>> 16)) >>> 0;
+  return h ^ (h >>> 16);
 }
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 const QUOTE = 0x22;
+const HYPHEN = 0x2d;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
 const U = 0x75;
+
+/** The last hexadecimal digit: "f". */
+const LAST_DIGIT = 0x66;
 
 /** What each byte is: the folded byte of a word, or 0: it stands between words. */
 const WORD_BYTE = Uint8Array.from({ length: 256 }, (_, byte) => {
@@ -54,28 +82,37 @@ const WORD_BYTE = Uint8Array.from({ length: 256 }, (_, byte) => {
   return byte < 0x80 && /[a-z0-9]/.test(char) ? char.charCodeAt(0) : 0;
 });
 
+/** Fullest that a set gets: beyond, looking for a free slot takes longer than growing. */
+const FULL = 0.5;
+
 /** A set of hashes, in one buffer: far cheaper than a `Set` of a hundred thousand numbers. */
 export class HashSet {
   /** 0: free. */
-  #slots = new Uint32Array(1_024);
+  #slots: Int32Array;
   #size = 0;
+
+  /** @param expected so many are added without growing. */
+  constructor(expected = 512) {
+    this.#slots = new Int32Array(2 ** Math.ceil(Math.log2(Math.max(expected, 1) / FULL)));
+  }
 
   get size(): number {
     return this.#size;
   }
 
+  /** @param hash 32 bits, signed or not. */
   add(hash: number): void {
-    const wanted = hash === 0 ? 1 : hash;
-    const mask = this.#slots.length - 1;
-    for (let at = wanted & mask; ; at = (at + 1) & mask) {
-      const there = this.#slots[at];
+    const wanted = hash | 0 || 1;
+    const slots = this.#slots;
+    const mask = slots.length - 1;
+    let at = wanted & mask;
+    for (let there = slots[at]; there !== 0; there = slots[at]) {
       if (there === wanted) return;
-      if (there !== 0) continue;
-      this.#slots[at] = wanted;
-      this.#size += 1;
-      if (this.#size > this.#slots.length / 2) this.#grow();
-      return;
+      at = (at + 1) & mask;
     }
+    slots[at] = wanted;
+    this.#size += 1;
+    if (this.#size > slots.length * FULL) this.#grow();
   }
 
   /** All of them, in any order: sorting them takes as long as finding them. */
@@ -88,14 +125,15 @@ export class HashSet {
 
   #grow(): void {
     const old = this.#slots;
-    this.#slots = new Uint32Array(old.length * 2);
-    const mask = this.#slots.length - 1;
+    const slots = new Int32Array(old.length * 2);
+    const mask = slots.length - 1;
     for (const hash of old) {
       if (hash === 0) continue;
       let at = hash & mask;
-      while (this.#slots[at] !== 0) at = (at + 1) & mask;
-      this.#slots[at] = hash;
+      while (slots[at] !== 0) at = (at + 1) & mask;
+      slots[at] = hash;
     }
+    this.#slots = slots;
   }
 }
 
@@ -108,17 +146,19 @@ export class HashSet {
 export function hashJson(json: Uint8Array, seed: number, into: HashSet): void {
   const end = json.length;
   /** Of the string in hand, until it is known to be no name. */
-  const held: number[] = [];
+  let held = new Int32Array(1_024);
   for (let at = 0; at < end; at++) {
     if (json[at] !== QUOTE) continue;
     const from = at;
     let count = 0;
-    let hash = seed;
-    let inWord = false;
     let isPlain = true;
-    for (at += 1; at < end; at++) {
+    /** How many groups of a UUID, one after the other, end where the last of them does. */
+    let groups = 0;
+    let groupEnd = 0;
+    at += 1;
+    while (at < end) {
       const byte = json[at] as number;
-      const folded = WORD_BYTE[byte] as number;
+      let folded = WORD_BYTE[byte] as number;
       if (folded === 0) {
         if (byte === QUOTE) break;
         if (byte >= 0x80) isPlain = false;
@@ -130,21 +170,49 @@ export function hashJson(json: Uint8Array, seed: number, into: HashSet): void {
             at += 4;
           }
         }
+        at += 1;
+        continue;
       }
-      if (folded !== 0) {
+      const begin = at;
+      let hash = seed;
+      do {
         hash = Math.imul(hash ^ folded, FNV_PRIME);
-        inWord = true;
-      } else if (inWord) {
-        held[count++] = hash;
-        hash = seed;
-        inWord = false;
+        at += 1;
+        folded = at < end ? (WORD_BYTE[json[at] as number] as number) : 0;
+      } while (folded !== 0);
+      if (count === held.length) {
+        const grown = new Int32Array(2 * count);
+        grown.set(held);
+        held = grown;
       }
+      held[count++] = hash;
+      const goesOn = groups > 0 && begin === groupEnd + 1 && json[groupEnd] === HYPHEN;
+      if (at - begin === 8) groups = 1;
+      else groups = goesOn && at - begin === UUID_GROUPS[groups] ? groups + 1 : 0;
+      groupEnd = at;
+      if (groups < UUID_GROUPS.length) continue;
+      groups = 0;
+      const uuid = uuidHash(json, at - UUID_LENGTH, seed);
+      if (uuid === null) continue;
+      count -= UUID_GROUPS.length - 1;
+      held[count - 1] = uuid;
     }
-    if (inWord) held[count++] = hash;
     if (json[at + 1] === COLON) continue;
     if (isPlain) for (let i = 0; i < count; i++) into.add(mixed(held[i] as number));
     else hashText(JSON.parse(decoder.decode(json.subarray(from, at + 1))) as string, seed, into);
   }
+}
+
+/** Of bytes in the groups of a UUID; null: they are letters beyond those of one. Not mixed. */
+function uuidHash(bytes: Uint8Array, from: number, seed: number): number | null {
+  let hash = seed;
+  for (let i = 0; i < UUID_LENGTH; i++) {
+    const byte = bytes[from + i] as number;
+    const folded = byte === HYPHEN ? HYPHEN : (WORD_BYTE[byte] as number);
+    if (folded > LAST_DIGIT) return null;
+    hash = Math.imul(hash ^ folded, FNV_PRIME);
+  }
+  return hash;
 }
 
 function hashText(text: string, seed: number, into: HashSet): void {

@@ -15,6 +15,7 @@ const WORDS = [
   'say "hi"',
   "x\ny",
   "/p/q",
+  "8f14e45f-ceea-167a-9e8b-0123456789ab",
 ];
 
 export const words = fc.constantFrom(...WORDS);
@@ -26,7 +27,7 @@ export const texts = fc.array(words, { minLength: 1, maxLength: 3 }).map((parts)
 export const parts = fc.tuple(texts, fc.nat(), fc.nat()).map(([text, a, b]) => {
   const units = [...text];
   const from = a % units.length;
-  return units.slice(from, from + 1 + (b % 8)).join("");
+  return units.slice(from, from + 1 + (b % 40)).join("");
 });
 
 const RAYS = ["8f14e45fceea167a", "8f14e45fceea167b", "0000000000000001"];

@@ -30,6 +30,9 @@ const text = fc.oneof(
         "K",
         "😀",
         "/",
+        "8f14e45f",
+        "-ceea-167a-9e8b",
+        "-0123456789ab",
       ),
     )
     .map((parts) => parts.join("")),
@@ -76,6 +79,12 @@ describe("words of records", () => {
     ['{"a":":","b":"c"}', ["c"]],
     ['["a:","b"]', ["a", "b"]],
     ['{"n":12,"t":true}', []],
+    ['{"id":"8F14e45f-ceea-167a-9e8b-0123456789ab"}', ["8f14e45f-ceea-167a-9e8b-0123456789ab"]],
+    ['{"id":"a-8f14e45f-ceea-167a-9e8b-0123456789ab-b"}', ["a", "8f14e45f-ceea-167a-9e8b-0123456789ab", "b"]],
+    ['{"id":"8f14e45f-ceea-167a-9e8b-0123456789abc"}', ["8f14e45f", "ceea", "167a", "9e8b", "0123456789abc"]],
+    ['{"id":"8f14e45f-ceea-167a-9e8b-0123456789ag"}', ["8f14e45f", "ceea", "167a", "9e8b", "0123456789ag"]],
+    ['{"id":"8f14e45f-ceea-167a-9e8b 0123456789ab"}', ["8f14e45f", "ceea", "167a", "9e8b", "0123456789ab"]],
+    ['{"id":"é 8f14e45f-ceea-167a-9e8b-0123456789ab"}', ["é", "8f14e45f-ceea-167a-9e8b-0123456789ab"]],
   ])("of %s are %j", (line, words) => {
     expect(hashesOf(line)).toEqual(words.map((word) => wordHash(word, SEED)).sort((a, b) => a - b));
   });
