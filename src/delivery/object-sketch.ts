@@ -1,8 +1,8 @@
 import { errorText, log } from "../log.ts";
 import { answered } from "../platform.ts";
+import { HashSet } from "../sketch/hash-set.ts";
 import { SKETCH_MAX_WORDS, sketchOf } from "../sketch/sketch.ts";
 import { type SketchStore, sketchesOf } from "../sketch/sketch-store.ts";
-import { HashSet } from "../sketch/words.ts";
 import type { Chunks } from "./chunks.ts";
 import type { ObjectRow } from "./rows.ts";
 
@@ -34,7 +34,7 @@ function wordsOf(chunks: Chunks, batch: number): Uint32Array | null {
   const all = new HashSet();
   for (const words of chunks.words(batch)) {
     if (words === null) return null;
-    for (const hash of words) all.add(hash);
+    all.addAll(words);
     if (all.size > SKETCH_MAX_WORDS) return null;
   }
   return all.size === 0 ? null : all.all();

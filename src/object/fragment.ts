@@ -1,8 +1,9 @@
 import { constants, deflateRawSync } from "node:zlib";
 import { concat, encodeUtf8, free } from "../bytes.ts";
 import { FRAGMENT_MAX_RAW_BYTES, FRAGMENT_MAX_RECORDS, FRAGMENT_MIN_DEFLATE_BYTES } from "../limits.ts";
+import { HashSet } from "../sketch/hash-set.ts";
 import { FRAGMENT_MAX_WORDS } from "../sketch/sketch.ts";
-import { HashSet, hashJson } from "../sketch/words.ts";
+import { hashJson } from "../sketch/words.ts";
 import type { Fragment } from "./encoder.ts";
 import { contentOf } from "./gzip.ts";
 

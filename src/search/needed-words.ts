@@ -55,7 +55,10 @@ class Part {
     return (!this.#begins && at === 0) || (!this.#ends && at + word.length === this.#text.length);
   }
 
-  /** Whether the value may have a UUID whose first group is this run. @param first below 0: before the text. */
+  /**
+   * Whether the value may have a UUID whose first group is this run.
+   * @param first below 0: before the text.
+   */
   mayBeUuid(first: number): boolean {
     return UUID_GROUPS.every((digits, i) => {
       const run = this.runs[first + i];

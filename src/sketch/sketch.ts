@@ -1,4 +1,4 @@
-import { HashSet } from "./words.ts";
+import { HashSet } from "./hash-set.ts";
 
 /**
  * What an object holds, in short: a Bloom filter (Bloom, 1970) over the hashes of its words, in
@@ -31,8 +31,11 @@ export const FRAGMENT_MAX_WORDS = 65_536;
 /** The distinct hashes of these parts, in any order; null: too many. */
 export function joinWords(parts: Iterable<Uint32Array>, most: number): Uint32Array<ArrayBuffer> | null {
   const joined = new HashSet();
-  for (const part of parts) for (const hash of part) joined.add(hash);
-  return joined.size > most ? null : joined.all();
+  for (const part of parts) {
+    joined.addAll(part);
+    if (joined.size > most) return null;
+  }
+  return joined.all();
 }
 
 /** @param words distinct. */
@@ -40,39 +43,58 @@ export function sketchOf(words: Uint32Array): Sketch {
   let segments = 1;
   while (segments < SEGMENTS_MAX && words.length / segments > WORDS_A_SEGMENT) segments *= 2;
   const counts = new Uint32Array(segments);
-  for (const hash of words) counts[segmentOf(hash, segments)] = (counts[segmentOf(hash, segments)] as number) + 1;
+  for (let i = 0; i < words.length; i++) {
+    const segment = segmentOf(words[i] as number, segments);
+    counts[segment] = (counts[segment] as number) + 1;
+  }
   const sketch: Sketch = Array.from(counts, (count) => new Uint8Array(Math.ceil((count * BITS_A_WORD) / 8)));
-  for (const hash of words) put(sketch[segmentOf(hash, segments)] as Uint8Array, hash);
+  for (let i = 0; i < words.length; i++) {
+    const hash = words[i] as number;
+    put(sketch[segmentOf(hash, segments)] as Uint8Array, hash);
+  }
   return sketch;
 }
 
 /** The segment in which a hash is looked up. @param segments how many the sketch has: 2^n. */
 export function segmentOf(hash: number, segments: number): number {
-  return segments === 1 ? 0 : hash >>> (32 - Math.log2(segments));
-}
-
-function put(filter: Uint8Array, hash: number): void {
-  probe(filter, hash, (at, bit) => {
-    filter[at] = (filter[at] as number) | bit;
-    return true;
-  });
+  return segments === 1 ? 0 : hash >>> Math.clz32(segments - 1);
 }
 
 /** Whether the word may be in the object. False is certain. */
 export function mayHold(segment: Uint8Array, hash: number): boolean {
-  return segment.length > 0 && probe(segment, hash, (at, bit) => ((segment[at] as number) & bit) !== 0);
-}
-
-/** Double hashing (Kirsch and Mitzenmacher, 2006). @returns whether `visit` was true throughout. */
-function probe(filter: Uint8Array, hash: number, visit: (at: number, bit: number) => boolean): boolean {
-  const bits = filter.length * 8;
-  // Of one segment, all hashes begin with the same bits: both are drawn from all of them.
-  let place = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) >>> 0;
-  const step = (Math.imul(hash ^ (hash >>> 12), 0x297a2d39) | 1) >>> 0;
+  const bits = segment.length * 8;
+  let place = firstPlace(hash);
   for (let i = 0; i < PROBES; i++) {
-    const bit = place % bits;
-    if (!visit(bit >>> 3, 1 << (bit & 7))) return false;
-    place = (place + step) >>> 0;
+    const bit = bitAt(place, bits);
+    if (((segment[bit >>> 3] ?? 0) & (1 << (bit & 7))) === 0) return false;
+    place = (place + stepOf(hash)) | 0;
   }
   return true;
+}
+
+function put(filter: Uint8Array, hash: number): void {
+  const bits = filter.length * 8;
+  const step = stepOf(hash);
+  let place = firstPlace(hash);
+  for (let i = 0; i < PROBES; i++) {
+    const bit = bitAt(place, bits);
+    filter[bit >>> 3] = (filter[bit >>> 3] as number) | (1 << (bit & 7));
+    place = (place + step) | 0;
+  }
+}
+
+// Double hashing (Kirsch and Mitzenmacher, 2006). Of one segment, all hashes begin with the same
+// bits: place and step are drawn from all of them.
+
+function firstPlace(hash: number): number {
+  return Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
+}
+
+function stepOf(hash: number): number {
+  return Math.imul(hash ^ (hash >>> 12), 0x297a2d39) | 1;
+}
+
+/** Scales a place of 32 bits to those of a filter: a remainder takes five times as long. */
+function bitAt(place: number, bits: number): number {
+  return (((place >>> 0) * bits) / 2 ** 32) | 0;
 }

@@ -1,8 +1,10 @@
 /**
  * The words of records, by which a sketch tells what an object cannot hold. A word is a UUID, or
- * else a run of ASCII letters and digits and of all that is not ASCII, case-folded, in a string of a
- * record; the names of fields are no words.
+ * else a run of ASCII letters and digits and of all that is not ASCII, case-folded, in a string of
+ * a record; the names of fields are no words.
  */
+
+import type { HashSet } from "./hash-set.ts";
 
 /**
  * Text as it is compared without regard to case. The fold of two texts, joined, is that of the
@@ -71,6 +73,7 @@ const QUOTE = 0x22;
 const HYPHEN = 0x2d;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
+const BRACKET = 0x5b;
 const U = 0x75;
 
 /** The last hexadecimal digit: "f". */
@@ -82,61 +85,6 @@ const WORD_BYTE = Uint8Array.from({ length: 256 }, (_, byte) => {
   return byte < 0x80 && /[a-z0-9]/.test(char) ? char.charCodeAt(0) : 0;
 });
 
-/** Fullest that a set gets: beyond, looking for a free slot takes longer than growing. */
-const FULL = 0.5;
-
-/** A set of hashes, in one buffer: far cheaper than a `Set` of a hundred thousand numbers. */
-export class HashSet {
-  /** 0: free. */
-  #slots: Int32Array;
-  #size = 0;
-
-  /** @param expected so many are added without growing. */
-  constructor(expected = 512) {
-    this.#slots = new Int32Array(2 ** Math.ceil(Math.log2(Math.max(expected, 1) / FULL)));
-  }
-
-  get size(): number {
-    return this.#size;
-  }
-
-  /** @param hash 32 bits, signed or not. */
-  add(hash: number): void {
-    const wanted = hash | 0 || 1;
-    const slots = this.#slots;
-    const mask = slots.length - 1;
-    let at = wanted & mask;
-    for (let there = slots[at]; there !== 0; there = slots[at]) {
-      if (there === wanted) return;
-      at = (at + 1) & mask;
-    }
-    slots[at] = wanted;
-    this.#size += 1;
-    if (this.#size > slots.length * FULL) this.#grow();
-  }
-
-  /** All of them, in any order: sorting them takes as long as finding them. */
-  all(): Uint32Array<ArrayBuffer> {
-    const all = new Uint32Array(this.#size);
-    let count = 0;
-    for (const hash of this.#slots) if (hash !== 0) all[count++] = hash;
-    return all;
-  }
-
-  #grow(): void {
-    const old = this.#slots;
-    const slots = new Int32Array(old.length * 2);
-    const mask = slots.length - 1;
-    for (const hash of old) {
-      if (hash === 0) continue;
-      let at = hash & mask;
-      while (slots[at] !== 0) at = (at + 1) & mask;
-      slots[at] = hash;
-    }
-    this.#slots = slots;
-  }
-}
-
 /**
  * The hashes of all words in lines of JSON, found in one pass over their bytes, without parsing.
  * Strings that have anything but ASCII are read one by one.
@@ -144,63 +92,86 @@ export class HashSet {
  * @param into gets them.
  */
 export function hashJson(json: Uint8Array, seed: number, into: HashSet): void {
-  const end = json.length;
-  /** Of the string in hand, until it is known to be no name. */
-  let held = new Int32Array(1_024);
-  for (let at = 0; at < end; at++) {
+  for (let at = 0; at < json.length; at++) {
     if (json[at] !== QUOTE) continue;
-    const from = at;
-    let count = 0;
-    let isPlain = true;
-    /** How many groups of a UUID, one after the other, end where the last of them does. */
-    let groups = 0;
-    let groupEnd = 0;
-    at += 1;
-    while (at < end) {
-      const byte = json[at] as number;
-      let folded = WORD_BYTE[byte] as number;
-      if (folded === 0) {
-        if (byte === QUOTE) break;
-        if (byte >= 0x80) isPlain = false;
-        if (byte === BACKSLASH) {
-          at += 1;
-          if (json[at] === U) {
-            // JSON.stringify escapes control characters alone so; whatever else it is, is read.
-            if (json[at + 1] !== 0x30 || json[at + 2] !== 0x30 || (json[at + 3] as number) > 0x31) isPlain = false;
-            at += 4;
-          }
-        }
-        at += 1;
+    const before = json[at - 1];
+    if (before !== COLON && before !== BRACKET) {
+      const end = endOfString(json, at);
+      if (json[end] === COLON) {
+        at = end;
         continue;
       }
-      const begin = at;
-      let hash = seed;
-      do {
-        hash = Math.imul(hash ^ folded, FNV_PRIME);
-        at += 1;
-        folded = at < end ? (WORD_BYTE[json[at] as number] as number) : 0;
-      } while (folded !== 0);
-      if (count === held.length) {
-        const grown = new Int32Array(2 * count);
-        grown.set(held);
-        held = grown;
-      }
-      held[count++] = hash;
-      const goesOn = groups > 0 && begin === groupEnd + 1 && json[groupEnd] === HYPHEN;
-      if (at - begin === 8) groups = 1;
-      else groups = goesOn && at - begin === UUID_GROUPS[groups] ? groups + 1 : 0;
-      groupEnd = at;
-      if (groups < UUID_GROUPS.length) continue;
-      groups = 0;
-      const uuid = uuidHash(json, at - UUID_LENGTH, seed);
-      if (uuid === null) continue;
-      count -= UUID_GROUPS.length - 1;
-      held[count - 1] = uuid;
     }
-    if (json[at + 1] === COLON) continue;
-    if (isPlain) for (let i = 0; i < count; i++) into.add(mixed(held[i] as number));
-    else hashText(JSON.parse(decoder.decode(json.subarray(from, at + 1))) as string, seed, into);
+    at = hashString(json, at, seed, into);
   }
+}
+
+/** Where a string ends. @param from its first quote. @returns the place after its last one. */
+function endOfString(json: Uint8Array, from: number): number {
+  let at = from + 1;
+  for (; at < json.length && json[at] !== QUOTE; at++) if (json[at] === BACKSLASH) at += 1;
+  return at + 1;
+}
+
+/** Of the string in hand, until it is known to be ASCII. Of the largest record it takes 2 MB. */
+let held = new Int32Array(1_024);
+
+/** @param from its first quote. @returns where its last one is. */
+function hashString(json: Uint8Array, from: number, seed: number, into: HashSet): number {
+  let count = 0;
+  let isPlain = true;
+  /** How many groups of a UUID, one after the other, end where the last of them does. */
+  let groups = 0;
+  let groupEnd = 0;
+  let at = from + 1;
+  while (at < json.length) {
+    const byte = json[at] as number;
+    let folded = WORD_BYTE[byte] as number;
+    if (folded === 0) {
+      if (byte === QUOTE) break;
+      if (byte >= 0x80) isPlain = false;
+      if (byte === BACKSLASH) {
+        at += 1;
+        if (json[at] === U) {
+          // JSON.stringify escapes control characters alone so; whatever else it is, is read.
+          if (json[at + 1] !== 0x30 || json[at + 2] !== 0x30 || (json[at + 3] as number) > 0x31) isPlain = false;
+          at += 4;
+        }
+      }
+      at += 1;
+      continue;
+    }
+    const begin = at;
+    let hash = seed;
+    do {
+      hash = Math.imul(hash ^ folded, FNV_PRIME);
+      at += 1;
+      folded = WORD_BYTE[json[at] as number] as number;
+    } while (folded > 0);
+    if (count === held.length) held = grown(held);
+    held[count++] = hash;
+    const digits = at - begin;
+    if (digits === UUID_GROUPS[0]) groups = 1;
+    else if (groups === 0) continue;
+    else if (begin === groupEnd + 1 && json[groupEnd] === HYPHEN && digits === UUID_GROUPS[groups]) groups += 1;
+    else groups = 0;
+    groupEnd = at;
+    if (groups < UUID_GROUPS.length) continue;
+    groups = 0;
+    const uuid = uuidHash(json, at - UUID_LENGTH, seed);
+    if (uuid === null) continue;
+    count -= UUID_GROUPS.length - 1;
+    held[count - 1] = uuid;
+  }
+  if (isPlain) for (let i = 0; i < count; i++) into.add(mixed(held[i] as number));
+  else hashText(JSON.parse(decoder.decode(json.subarray(from, at + 1))) as string, seed, into);
+  return at;
+}
+
+function grown(full: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(2 * full.length);
+  larger.set(full);
+  return larger;
 }
 
 /** Of bytes in the groups of a UUID; null: they are letters beyond those of one. Not mixed. */

@@ -4,9 +4,10 @@ import { encodeUtf8 } from "../../src/bytes.ts";
 import { compileFilter } from "../../src/filter/compile.ts";
 import { parseFilter } from "../../src/filter/parse.ts";
 import { compileQuery, type Query, wantedIn } from "../../src/search/query.ts";
+import { HashSet } from "../../src/sketch/hash-set.ts";
 import { isHeld } from "../../src/sketch/look.ts";
 import { sketchOf } from "../../src/sketch/sketch.ts";
-import { fold, HashSet, hashJson, seedOf } from "../../src/sketch/words.ts";
+import { fold, hashJson, seedOf } from "../../src/sketch/words.ts";
 import { filters, parts, rays, record } from "./records.ts";
 
 function queryOf(filter: string, text = "", rayId = ""): Query {

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../src/bytes.ts";
-import { fold, HashSet, hashJson, seedOf, wordHash, wordsIn } from "../../src/sketch/words.ts";
+import { HashSet } from "../../src/sketch/hash-set.ts";
+import { fold, hashJson, seedOf, wordHash, wordsIn } from "../../src/sketch/words.ts";
 
 const SEED = seedOf(1);
 
