@@ -642,7 +642,7 @@ export const SEARCH_RAW_BYTES = 2_000_000_000;
 export const SEARCH_MS = 30_000;
 /** Objects that one search reads side by side. */
 export const SEARCH_READS_AT_ONCE = 4;
-/** What one search holds in memory, in bytes: hits, and pieces of the objects that are read. */
+/** What one search holds in memory, in bytes: hits, the objects listed, pieces of what is read. */
 export const SEARCH_HELD_BYTES = 12_000_000;
 /** Searches of one caller at once. */
 export const SEARCHES_AT_ONCE = 2;

@@ -21,7 +21,8 @@ import { isolateMemory } from "../memory.ts";
 import { answered, type Platform } from "../platform.ts";
 import { EXTRA_FIELDS } from "../record/fields.ts";
 import { answerLines, inWords } from "../search/answer.ts";
-import { readCursor, type Span } from "../search/cursor.ts";
+import { type BatchPlace, leftOf, readCursor, type Span, whollyDone } from "../search/cursor.ts";
+import { type Estimate, estimate } from "../search/estimate.ts";
 import { compileQuery } from "../search/query.ts";
 import type { NotSearched } from "../search/search.ts";
 import { type Listed, listSources, type SearchedJob } from "../search/sources.ts";
@@ -51,16 +52,22 @@ async function searchRecords(c: AppContext, config: Config, platform: Platform):
     ...span,
     filter: filterOf(sent.filter ?? ""),
     text: (sent.text ?? "").toWellFormed(),
-    rayId: (sent.ray_id ?? "").trim().split("-", 1)[0] ?? "",
+    rayId: rayIdOf(sent),
   });
   const { jobs, notSearched } = await searchedJobs(c, sent.job_id, config, platform);
   const listedFromMs = platform.now() - OBJECT_HISTORY_MS;
   if (span.sinceMs < listedFromMs) notSearched.push({ job: null, object: null, why: beforeTheList(listedFromMs) });
-  const free = isDry ? async () => {} : await takeSlot(c);
+  const from = read?.cursor.after?.[0];
+  const list = (fromMs: number | undefined, without: readonly BatchPlace[]): Promise<Listed> =>
+    listSources(c.env, jobs, { ...leftOf(span, order, fromMs ?? from), order, without }, query.needed);
+  const free = await takeSlot(c);
   try {
-    const from = read?.cursor.after?.[0];
-    const listed = await listSources(c.env, jobs, { ...narrowed(span, order, from), order }, query.needed);
-    if (isDry) return success(c, estimateOf(listed, notSearched));
+    if (isDry) {
+      const estimated = await estimate({ order, list, platform, maxMs: SEARCH_MS });
+      await free();
+      return success(c, presentEstimate(estimated, notSearched));
+    }
+    const listed = await list(from, read === null ? [] : whollyDone(read.cursor));
     const lines = answerLines({
       listed,
       notSearched,
@@ -114,12 +121,12 @@ function spanOf({ since, until }: AskSearch, nowMs: number): Span {
   throw wrong("/until", "until: must be later than since");
 }
 
-/** What is left of a time on a page whose first hit may be at `from`, in ms. */
-function narrowed({ sinceMs, untilMs }: Span, order: AskSearch["order"], from: number | undefined): Span {
-  if (from === undefined) return { sinceMs, untilMs };
-  return order === "newest"
-    ? { sinceMs, untilMs: Math.min(untilMs, from + 1) }
-    : { sinceMs: Math.max(sinceMs, from), untilMs };
+/** "": none is asked for. @throws ApiError 400 for one that would match every record. */
+function rayIdOf({ ray_id: sent }: AskSearch): string {
+  const rayId = (sent ?? "").trim().split("-", 1)[0] ?? "";
+  if (sent !== undefined && rayId === "")
+    throw wrong("/ray_id", "ray_id: is empty, or nothing stands before its hyphen");
+  return rayId;
 }
 
 /** @throws ApiError 400 with every fault. */
@@ -187,16 +194,10 @@ async function takeSlot(c: AppContext): Promise<() => Promise<void>> {
   throw unavailable("too much is under way; repeat the request");
 }
 
-function estimateOf(listed: Listed, notSearched: readonly NotSearched[]): z.infer<typeof SearchEstimate> {
-  const read = listed.list.filter(({ isOut }) => !isOut);
-  const sum = (of: "bytes" | "rawBytes" | "records"): number => read.reduce((total, source) => total + source[of], 0);
-  return {
-    objects: listed.list.length,
-    skipped: listed.list.length - read.length,
-    bytes: sum("bytes"),
-    raw_bytes: sum("rawBytes"),
-    records: sum("records"),
-    sketch_bytes: listed.sketchBytes,
-    not_searched: inWords([...notSearched, ...listed.notSearched]),
-  };
+function presentEstimate(
+  { rawBytes, sketchBytes, notSearched, ...sums }: Estimate,
+  others: readonly NotSearched[],
+): z.infer<typeof SearchEstimate> {
+  const left = inWords([...others, ...notSearched]);
+  return { ...sums, raw_bytes: rawBytes, sketch_bytes: sketchBytes, not_searched: left };
 }

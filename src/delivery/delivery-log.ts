@@ -312,6 +312,12 @@ export class DeliveryLog extends DurableObject<Env> {
     return { ...this.#searchable.list(span), ...this.#following() };
   }
 
+  /** How many objects of this node have records of some time; the limit does not count. */
+  searchableCount(span: SearchSpan): Following & { objects: number } {
+    if (this.#state.row() === null) return { objects: 0, sealed: false };
+    return { objects: this.#searchable.count(span), ...this.#following() };
+  }
+
   /** What has become of a batch since it was listed; null: it is gone. */
   searchableBatch(batch: number): Searchable | null {
     return this.#state.row() === null ? null : this.#searchable.find(batch);

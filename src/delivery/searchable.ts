@@ -34,6 +34,8 @@ export interface SearchSpan {
   untilMs: number;
   order: "newest" | "oldest";
   limit: number;
+  /** Batches that are not asked for any more. */
+  without: readonly number[];
 }
 
 type Row = Pick<
@@ -52,6 +54,10 @@ type Row = Pick<
   | "last_event_ms"
   | "elsewhere"
 >;
+
+const OVERLAPS = "first_event_ms < ? AND last_event_ms >= ?";
+const IS_SEARCHED = `state <> 'discarded' AND replay IS NULL AND ${OVERLAPS} AND batch NOT IN (SELECT value FROM json_each(?))`;
+const IS_OPEN = `${OVERLAPS} AND id NOT IN (SELECT value FROM json_each(?))`;
 
 const COLUMNS =
   "batch, number, state, key, sha256, content_type, bytes, raw_bytes, records, day, first_event_ms, last_event_ms, elsewhere";
@@ -75,23 +81,31 @@ export class SearchableObjects {
   }
 
   /** @returns at most `limit`, by their last event (`oldest`: first); and whether that is all. */
-  list({ sinceMs, untilMs, order, limit }: SearchSpan): { objects: Searchable[]; isAll: boolean } {
+  list({ sinceMs, untilMs, order, limit, without }: SearchSpan): { objects: Searchable[]; isAll: boolean } {
     const by = order === "newest" ? "last_event_ms DESC" : "first_event_ms";
-    const overlaps = "first_event_ms < ? AND last_event_ms >= ?";
+    const asked = [untilMs, sinceMs, JSON.stringify(without), limit + 1];
     const cut = this.#sql.exec<Row>(
-      `SELECT ${COLUMNS} FROM object WHERE state <> 'discarded' AND replay IS NULL AND ${overlaps} ORDER BY ${by}, batch LIMIT ?`,
-      ...[untilMs, sinceMs, limit + 1],
+      `SELECT ${COLUMNS} FROM object WHERE ${IS_SEARCHED} ORDER BY ${by}, batch LIMIT ?`,
+      ...asked,
     );
-    const open = this.#sql.exec<BatchRow>(
-      `SELECT * FROM batch WHERE ${overlaps} ORDER BY ${by}, id LIMIT ?`,
-      ...[untilMs, sinceMs, limit + 1],
-    );
+    const open = this.#sql.exec<BatchRow>(`SELECT * FROM batch WHERE ${IS_OPEN} ORDER BY ${by}, id LIMIT ?`, ...asked);
     const sign = order === "newest" ? -1 : 1;
     const time = order === "newest" ? "lastMs" : "firstMs";
     const objects = [...cut.toArray().map(ofRow), ...this.#ofOpen(open.toArray())].sort(
       (a, b) => sign * (a[time] - b[time]) || a.batch - b.batch,
     );
     return { objects: objects.slice(0, limit), isAll: objects.length <= limit };
+  }
+
+  /** How many {@link list} has without a limit. */
+  count({ sinceMs, untilMs, without }: SearchSpan): number {
+    const { n } = this.#sql
+      .exec<{ n: number }>(
+        `SELECT (SELECT count(*) FROM object WHERE ${IS_SEARCHED}) + (SELECT count(*) FROM batch WHERE ${IS_OPEN}) AS n`,
+        ...[untilMs, sinceMs, JSON.stringify(without), untilMs, sinceMs, JSON.stringify(without)],
+      )
+      .one();
+    return n;
   }
 
   /** What has become of a batch; null: it is gone, or holds nothing that is searched. */

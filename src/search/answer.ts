@@ -50,13 +50,13 @@ export function answerLines({
       const line = (text: string): void => {
         if (!aborted.signal.aborted) controller.enqueue(encodeUtf8(`${text}\n`));
       };
-      const progress = ({ reachedMs, bytesRead, ...counts }: Progress): void =>
+      const progress = ({ reachedMs, bytesRead, sketchBytes, ...counts }: Progress): void =>
         line(
           JSON.stringify({
             type: "progress",
             ...counts,
             bytes_read: bytesRead,
-            sketch_bytes: listed.sketchBytes,
+            sketch_bytes: sketchBytes,
             reached: reachedMs === null ? null : new Date(reachedMs).toISOString(),
           }),
         );

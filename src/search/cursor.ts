@@ -1,11 +1,20 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
 import { encodeUtf8, fromBase64, toBase64Url } from "../bytes.ts";
+import type { SearchSpan } from "../delivery/searchable.ts";
 import { SEARCH_DONE_MAX } from "../limits.ts";
 import type { Place } from "./hits.ts";
 
 /** A batch of a node of a job's log. */
 export type BatchPlace = readonly [job: number, node: number, batch: number];
+
+/**
+ * A batch of which hits were answered.
+ * @param upTo up to here; null: all.
+ * @param endMs of an object that is done: its first event, or, oldest first, its last. A search
+ *   that is past it names it no more. null: not known.
+ */
+export type Done = readonly [batch: BatchPlace, upTo: Place | null, endMs: number | null];
 
 /**
  * Where a search goes on. Every hit up to `after` was answered; of the batches in `done`, all were,
@@ -14,7 +23,7 @@ export type BatchPlace = readonly [job: number, node: number, batch: number];
 export interface Cursor {
   /** null: nothing was answered yet, but for what is done. */
   after: Place | null;
-  done: readonly (readonly [batch: BatchPlace, upTo: Place | null])[];
+  done: readonly Done[];
 }
 
 const Whole = z.int().min(-1);
@@ -25,7 +34,7 @@ const Stored = z.tuple([
   z.string(),
   z.tuple([z.int().min(0), z.int().min(0)]),
   PlaceShape.nullable(),
-  z.array(z.tuple([BatchShape, PlaceShape.nullable()])).max(SEARCH_DONE_MAX),
+  z.array(z.tuple([BatchShape, PlaceShape.nullable(), z.number().nullable()])).max(SEARCH_DONE_MAX),
   z.boolean(),
 ]);
 
@@ -33,6 +42,25 @@ const Stored = z.tuple([
 export interface Span {
   sinceMs: number;
   untilMs: number;
+}
+
+/** What is left of a time on a page whose first hit may be at `fromMs`. */
+export function leftOf({ sinceMs, untilMs }: Span, order: SearchSpan["order"], fromMs: number | undefined): Span {
+  if (fromMs === undefined) return { sinceMs, untilMs };
+  return order === "newest"
+    ? { sinceMs, untilMs: Math.min(untilMs, fromMs + 1) }
+    : { sinceMs: Math.max(sinceMs, fromMs), untilMs };
+}
+
+/** Objects, not open batches, that were answered as a whole: there is nothing more in them. */
+export function whollyDone({ done }: Cursor): BatchPlace[] {
+  return done.flatMap(([batch, upTo, endMs]) => (upTo === null && endMs !== null ? [batch] : []));
+}
+
+/** Their numbers, by job and node. */
+export function batchesOf(places: readonly BatchPlace[]): Map<string, number[]> {
+  const groups = Map.groupBy(places, ([job, node]) => `${job},${node}`);
+  return new Map([...groups].map(([key, group]) => [key, group.map(([, , batch]) => batch)]));
 }
 
 /** What a page needs of those before it. */

@@ -2,38 +2,20 @@ import type { SearchSpan } from "../delivery/searchable.ts";
 import { ReadFault } from "../object/read-object.ts";
 import { type Platform, within } from "../platform.ts";
 import type { Pieces } from "../streams.ts";
-import type { BatchPlace, Cursor } from "./cursor.ts";
+import type { BatchPlace, Cursor, Done } from "./cursor.ts";
 import { comparePlaces, FirstHits, type Hit, type Place } from "./hits.ts";
+import type { LookUp } from "./look-up.ts";
 import type { CompiledQuery } from "./query.ts";
 import { type Match, scan } from "./scan.ts";
-
-/** An object, or what will become one, that a search may read. */
-export interface Source {
-  job: number;
-  node: number;
-  batch: number;
-  /** null: it is not cut yet. */
-  number: number | null;
-  firstMs: number;
-  lastMs: number;
-  /** As stored, and before compression. */
-  bytes: number;
-  rawBytes: number;
-  records: number;
-  /** Its sketch says that it holds no match. */
-  isOut: boolean;
-  /** It waits in its log, and may be cut and delivered while it is read. */
-  isHeld: boolean;
-  /**
-   * Its lines, decoded. `read` is told what comes from where it is stored, in bytes. @throws
-   * ReadFault, also from the generator.
-   */
-  open(read: (bytes: number) => void): Promise<Pieces>;
-}
+import { type Known, keyOf, type Source } from "./source.ts";
 
 /** What there is to search. */
 export interface Sources {
   list: readonly Source[];
+  /** What is named as not searched, and needs not be listed again. */
+  unsearchable?: readonly Known[];
+  /** Absent: nothing is known of what they hold. */
+  lookUp?: LookUp;
   /**
    * Beyond this time, in ms since the epoch, not all are listed: newest first, those whose last
    * event is not later; oldest first, those whose first is not earlier. null: all are.
@@ -51,6 +33,8 @@ export interface Bounds {
   ms: number;
   /** Objects that are read side by side. */
   atOnce: number;
+  /** Objects whose sketches are asked at once, when the search reaches them; for tests. */
+  lookAhead?: number;
 }
 
 /** So far. */
@@ -60,6 +44,8 @@ export interface Progress {
   read: number;
   /** Not read, as their sketch says that they hold no match. */
   skipped: number;
+  /** Of sketches, that were read. */
+  sketchBytes: number;
   /** As stored. */
   bytesRead: number;
   records: number;
@@ -99,6 +85,9 @@ export interface Asked {
   platform: Pick<Platform, "now">;
 }
 
+/** As of {@link Bounds.lookAhead}. */
+export const LOOK_MAX = 1_000;
+
 /** How often progress is told at least, in ms. */
 const TELL_MS = 1_000;
 
@@ -115,7 +104,8 @@ const HELD_TRIES = 3;
 const REFUSALS_MAX = 3;
 
 /**
- * Searches objects, the newest or oldest first by their last (first) event, some side by side. Hits
+ * Searches objects, the newest or oldest first by their last (first) event, some side by side.
+ * Sketches are asked for some objects ahead, so that the first hit waits for those alone. Hits
  * are told in the order of their events, overlapping objects interleaved, as soon as no object that
  * is not read can hold an earlier one. Where a bound ends the search before, hits are told all the
  * same, and the cursor names the objects that are done; so the pages of a search have each hit
@@ -135,6 +125,11 @@ class Search {
   readonly #hits: FirstHits;
   /** In the order in which they are read. */
   readonly #unread: Source[];
+  /** So many of the first of them may hold a match, as far as their sketches say. */
+  #lookedUp = 0;
+  #looking: Promise<void> | null = null;
+  /** Nothing of them is read. */
+  readonly #out: Known[];
   readonly #underWay = new Set<Source>();
   /** With the last place of each that was told on this page; those that could not be read, too. */
   readonly #read = new Map<string, { batch: BatchPlace; told: Place | null; isFailed: boolean }>();
@@ -161,13 +156,13 @@ class Search {
     const left = sources.list.filter(
       (source) => !this.#isPast(source, this.#before.after) && this.#doneBefore.get(keyOf(source)) !== null,
     );
-    this.#unread = left
-      .filter(({ isOut }) => !isOut)
-      .sort((a, b) => comparePlaces(this.#edge(a), this.#edge(b), order));
+    this.#unread = left.sort((a, b) => comparePlaces(this.#edge(a), this.#edge(b), order));
+    this.#out = [...(sources.unsearchable ?? [])];
     this.#progress = {
       objects: left.length,
       read: 0,
-      skipped: left.length - this.#unread.length,
+      skipped: 0,
+      sketchBytes: 0,
       bytesRead: 0,
       records: 0,
       reachedMs: null,
@@ -189,7 +184,13 @@ class Search {
     for (;;) {
       const source = this.#unread[0];
       if (source === undefined || this.#isEnough(source)) return;
+      if (this.#lookedUp === 0 && this.#mayLook()) {
+        this.#looking ??= this.#lookAhead();
+        await this.#looking;
+        continue;
+      }
       this.#unread.shift();
+      this.#lookedUp = Math.max(0, this.#lookedUp - 1);
       this.#underWay.add(source);
       await this.#readOne(source);
       this.#underWay.delete(source);
@@ -198,15 +199,39 @@ class Search {
     }
   }
 
+  /** Too late, the next object is read without: this page gets on, whatever its sketches say. */
+  #mayLook(): boolean {
+    return this.#sources.lookUp !== undefined && !this.#isLate;
+  }
+
+  get #isLate(): boolean {
+    return this.#asked.platform.now() - this.#startedMs >= this.#asked.bounds.ms;
+  }
+
+  /** Takes the next objects out that cannot hold a match. Nothing is begun meanwhile. */
+  async #lookAhead(): Promise<void> {
+    const next = this.#unread.slice(0, this.#asked.bounds.lookAhead ?? LOOK_MAX);
+    const { out, bytes } = (await this.#sources.lookUp?.(next)) ?? { out: new Set(), bytes: 0 };
+    const left = next.filter((source) => !out.has(source));
+    this.#unread.splice(0, next.length, ...left);
+    this.#out.push(...out);
+    this.#lookedUp = left.length;
+    this.#progress.skipped += out.size;
+    this.#progress.sketchBytes += bytes;
+    this.#looking = null;
+    this.#tellSafe();
+    this.#tellInTime();
+  }
+
   /** Whether this source, and all after it, are left to another page. */
   #isEnough(source: Source): boolean {
     const { droppedFrom } = this.#hits;
-    const { bounds, order, signal, platform } = this.#asked;
+    const { bounds, order, signal } = this.#asked;
     if (droppedFrom !== null && comparePlaces(this.#edge(source), droppedFrom, order) > 0) return true;
     if (signal.aborted) return true;
     // One is read in any case, so that every page gets on.
     if (this.#begun === 0) return false;
-    return this.#rawBytes >= bounds.rawBytes || platform.now() - this.#startedMs >= bounds.ms;
+    return this.#rawBytes >= bounds.rawBytes || this.#isLate;
   }
 
   async #readOne(source: Source): Promise<void> {
@@ -304,13 +329,15 @@ class Search {
     const { order } = this.#asked;
     const frontier = this.#frontier();
     const done = new Map(this.#before.done.map((entry) => [entry[0].join(), entry]));
+    for (const { job, node, batch, number } of this.#out)
+      if (number !== null) done.set([job, node, batch].join(), [[job, node, batch], null, null]);
     if (frontier === null || (droppedFrom !== null && comparePlaces(frontier, droppedFrom, order) > 0)) {
       this.#tellHits(this.#hits.take(null));
       if (droppedFrom === null) return null;
       // What is open may get records that move its others, told ones too.
       for (const { job, node, batch, number } of this.#sources.list) {
         const told = this.#read.get([job, node, batch].join())?.told ?? null;
-        if (number === null && told !== null) done.set([job, node, batch].join(), [[job, node, batch], told]);
+        if (number === null && told !== null) done.set([job, node, batch].join(), [[job, node, batch], told, null]);
       }
       return { after: this.#last, done: this.#stillNeeded([...done.values()], this.#last) };
     }
@@ -320,17 +347,30 @@ class Search {
     this.#tellHits(this.#hits.take(null));
     for (const [key, { batch, told, isFailed }] of this.#read) {
       // Of hits that were dropped it is not known which object had them.
-      if (droppedFrom === null || isFailed) done.set(key, [batch, null]);
-      else if (told !== null) done.set(key, [batch, told]);
+      if (droppedFrom === null || isFailed) done.set(key, [batch, null, null]);
+      else if (told !== null) done.set(key, [batch, told, null]);
     }
     return { after, done: this.#stillNeeded([...done.values()], after) };
   }
 
   /** Without the objects of which a page after this place reads nothing anyway, whatever comes. */
   #stillNeeded(done: Cursor["done"], after: Place | null): Cursor["done"] {
-    const isPast = (source: Source): boolean => source.number !== null && this.#isPast(source, after);
-    const past = new Set(this.#sources.list.filter(isPast).map(keyOf));
-    return done.filter(([batch]) => !past.has(batch.join()));
+    const { list, unsearchable = [] } = this.#sources;
+    const ends = new Map([...list, ...unsearchable].map((known) => [keyOf(known), this.#endOf(known)]));
+    return done
+      .map(([batch, upTo, endMs]): Done => [batch, upTo, endMs ?? ends.get(batch.join()) ?? null])
+      .filter(([, , endMs]) => endMs === null || !this.#isBefore(endMs, after));
+  }
+
+  /** The time of the last hit that an object can have; null: it may get records of any time. */
+  #endOf({ number, firstMs, lastMs }: Known): number | null {
+    if (number === null) return null;
+    return this.#asked.order === "newest" ? firstMs : lastMs;
+  }
+
+  #isBefore(timeMs: number, place: Place | null): boolean {
+    if (place === null) return false;
+    return this.#asked.order === "newest" ? timeMs > place[0] : timeMs < place[0];
   }
 
   #tell(): void {
@@ -344,16 +384,11 @@ class Search {
 
   /** Whether every hit that it can have comes before this place. */
   #isPast({ firstMs, lastMs }: Source, place: Place | null): boolean {
-    if (place === null) return false;
-    return this.#asked.order === "newest" ? firstMs > place[0] : lastMs < place[0];
+    return this.#isBefore(this.#asked.order === "newest" ? firstMs : lastMs, place);
   }
 
   /** No hit of it comes before this place. */
   #edge({ job, node, batch, firstMs, lastMs }: Source): Place {
     return [this.#asked.order === "newest" ? lastMs : firstMs, job, node, batch, 0];
   }
-}
-
-function keyOf({ job, node, batch }: Source): string {
-  return [job, node, batch].join();
 }

@@ -1,17 +1,16 @@
-import { type Answered, eachNode, type Log, segmentOf } from "../delivery/chain.ts";
-import type { Following } from "../delivery/nodes.ts";
-import type { Searchable, SearchSpan } from "../delivery/searchable.ts";
+import { type Log, segmentOf } from "../delivery/chain.ts";
+import type { Searchable } from "../delivery/searchable.ts";
 import type { OpenDestination } from "../destinations/destination.ts";
 import { errorText, log } from "../log.ts";
 import { decoderOf } from "../object/encoders.ts";
 import { openObject, plain, READ_PATIENCE, ReadFault } from "../object/read-object.ts";
 import { answered, within } from "../platform.ts";
-import { type Looked, sketchesOf } from "../sketch/sketch-store.ts";
-import { seedOf } from "../sketch/words.ts";
 import { type Pieces, piecesOf } from "../streams.ts";
+import { type ListedSpan, listObjects } from "./listing.ts";
+import { type Sketched, sketchLookUp } from "./look-up.ts";
 import type { Needed } from "./needed-words.ts";
-import { wantedIn } from "./query.ts";
-import type { NotSearched, Source, Sources } from "./search.ts";
+import type { NotSearched, Sources } from "./search.ts";
+import type { Known, Source } from "./source.ts";
 
 /** A job whose objects are searched. */
 export interface SearchedJob {
@@ -20,75 +19,49 @@ export interface SearchedJob {
   store: Pick<OpenDestination, "read">;
 }
 
-type Page = Following & { objects: Searchable[]; isAll: boolean };
-
 export interface Listed extends Sources {
   notSearched: NotSearched[];
-  /** Of sketches, that were read. */
-  sketchBytes: number;
 }
 
-/** Objects that one node names at once. */
-const LIST_MAX = 10_000;
-
-/** Deadline of a question to a log or to sketches, in ms. */
+/** Deadline of a question to a log, in ms. */
 const ASK_MS = 10_000;
 
 /** How often what waits is looked for anew, while it is cut and delivered. */
 const LOOKS = 4;
 
 /**
- * What of these jobs has records of a time, over all nodes of their logs; and which of it cannot
- * hold a match.
- * @param limit of one node; for tests.
+ * What of these jobs has records of a time, over all nodes of their logs; and what tells which of
+ * it cannot hold a match.
+ * @param limit of what is listed; for tests.
  */
 export async function listSources(
   env: Pick<Env, "LOG" | "SKETCHES">,
   jobs: readonly SearchedJob[],
-  span: Omit<SearchSpan, "limit">,
+  span: ListedSpan,
   needed: Needed,
-  limit: number = LIST_MAX,
+  limit?: number,
 ): Promise<Listed> {
-  const listed: Listed = { list: [], listedToMs: null, notSearched: [], sketchBytes: 0 };
+  const ids = jobs.map(({ id }) => id);
+  const { found, listedToMs, silent } = await listObjects(env.LOG, ids, span, limit);
+  const stores = new Map(jobs.map((job) => [job.id, job]));
+  const notSearched: NotSearched[] = silent.map((job) => ({ job, object: null, why: "its log does not answer" }));
   const list: Source[] = [];
-  for (const job of jobs) {
-    const nodes = await asked(env.LOG, job.id, { ...span, limit });
-    if (nodes === null) listed.notSearched.push({ job: job.id, object: null, why: "its log does not answer" });
-    for (const { node, answer } of nodes ?? []) {
-      const last = answer.objects.at(-1);
-      if (!answer.isAll && last !== undefined) listed.listedToMs = nearer(listed.listedToMs, last, span.order);
-      const searched = answer.objects.filter((object) => {
-        const why = whyNot(object);
-        if (why !== null) listed.notSearched.push({ job: job.id, object: object.number, why });
-        return why === null;
-      });
-      const { out, bytes } = await lookUp(env.SKETCHES, job.id, node, searched, needed);
-      listed.sketchBytes += bytes;
-      const segment = (): Log => segmentOf(env.LOG, job.id, node);
-      list.push(...searched.map((object) => sourceOf(object, job, node, segment, out)));
+  const unsearchable: Known[] = [];
+  const sketched = new Map<Source, Sketched>();
+  for (const { job, node, object } of found) {
+    const { batch, number, firstMs, lastMs, state } = object;
+    const why = whyNot(object);
+    if (why !== null) {
+      notSearched.push({ job, object: number, why });
+      unsearchable.push({ job, node, batch, number, firstMs, lastMs });
+      continue;
     }
+    const source = sourceOf(object, stores.get(job) as SearchedJob, node, () => segmentOf(env.LOG, job, node));
+    list.push(source);
+    if (state === "delivered") sketched.set(source, object);
   }
-  return { ...listed, list };
-}
-
-/** null: not all of its log answers. */
-async function asked(logs: Env["LOG"], job: number, span: SearchSpan): Promise<Answered<Page>[] | null> {
-  try {
-    return await answered(
-      "DeliveryLog",
-      ASK_MS,
-      eachNode<Page>(logs, job, (log) => log.searchable(span)),
-    );
-  } catch (error) {
-    log.warn("a log was not searched", { job, error: errorText(error) });
-    return null;
-  }
-}
-
-/** The bound that is met first. */
-function nearer(knownMs: number | null, { firstMs, lastMs }: Searchable, order: SearchSpan["order"]): number {
-  if (order === "newest") return Math.max(knownMs ?? lastMs, lastMs);
-  return Math.min(knownMs ?? firstMs, firstMs);
+  const lookUp = needed === null ? null : sketchLookUp(env.SKETCHES, needed, sketched);
+  return { list, unsearchable, listedToMs, notSearched, ...(lookUp !== null && { lookUp }) };
 }
 
 function whyNot({ state, contentType, key }: Searchable): string | null {
@@ -98,44 +71,19 @@ function whyNot({ state, contentType, key }: Searchable): string | null {
   return null;
 }
 
-/** Batches that cannot hold a match. */
-async function lookUp(
-  sketches: Env["SKETCHES"],
-  job: number,
-  node: number,
-  objects: readonly Searchable[],
-  needed: Needed,
-): Promise<{ out: ReadonlySet<number>; bytes: number }> {
-  const out = new Set<number>();
-  const wanted = wantedIn(needed, seedOf(job));
-  let bytes = 0;
-  if (wanted === null) return { out, bytes };
-  const delivered = objects.filter(({ state }) => state === "delivered");
-  for (const [day, ofDay] of Map.groupBy(delivered, (object) => object.day)) {
-    const asked = ofDay.map(({ batch, mark }) => ({ batch, mark }));
-    try {
-      const ask = async (): Promise<Looked> => sketchesOf(sketches, job, node, day).look(asked, wanted);
-      const looked = await answered("SketchStore", ASK_MS, ask());
-      for (const batch of looked.out) out.add(batch);
-      bytes += looked.bytes;
-    } catch (error) {
-      log.warn("sketches were not asked, and their objects are read", { job, error: errorText(error) });
-    }
-  }
-  return { out, bytes };
-}
-
-function sourceOf(
-  object: Searchable,
-  job: SearchedJob,
-  node: number,
-  segment: () => Log,
-  out: ReadonlySet<number>,
-): Source {
+function sourceOf(object: Searchable, job: SearchedJob, node: number, segment: () => Log): Source {
   const { batch, number, firstMs, lastMs, bytes, rawBytes, records } = object;
+  // One literal: put together of several, it takes 400 bytes more.
   return {
-    ...{ job: job.id, node, batch, number, firstMs, lastMs, bytes, rawBytes, records },
-    isOut: out.has(batch),
+    job: job.id,
+    node,
+    batch,
+    number,
+    firstMs,
+    lastMs,
+    bytes,
+    rawBytes,
+    records,
     isHeld: object.state === "held",
     open: (read) => contentOf(object, job, segment, read),
   };

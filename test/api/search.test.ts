@@ -172,7 +172,10 @@ describe("POST /search", () => {
       429,
       "2 of your searches are under way; repeat the request when one has ended",
     ]);
+    // What an estimate takes is no less.
+    expect((await call("POST", "/logship/search", { dry_run: true })).status).toBe(429);
     await control.endSearch("admin admin", "a");
+    expect((await call("POST", "/logship/search", { dry_run: true })).status).toBe(200);
     expect((await call("POST", "/logship/search", {})).status).toBe(200);
     expect((await call("POST", "/logship/search", {})).status).toBe(200);
   });
@@ -216,6 +219,8 @@ describe("POST /search", () => {
     [{ filter: "{" }, "bad predicate: not valid JSON"],
     [{ filter: '{"where":{"key":"Nope","operator":"eq","value":"x"}}' }, 'unknown field "Nope"'],
     [{ cursor: "bm8" }, "cursor: is none of this search"],
+    [{ ray_id: "-FRA" }, "ray_id: is empty, or nothing stands before its hyphen"],
+    [{ ray_id: " " }, "ray_id: is empty"],
     [{ limit: 0 }, "limit"],
     [{ limit: 1_001 }, "limit"],
     [{ order: "best" }, "order"],
@@ -236,6 +241,7 @@ describe("POST /search", () => {
       const done = Array.from({ length: count }, (_, i): Cursor["done"][number] => [
         [9_999, 4_095, 9_000_000 + i],
         [NOON, 9_999, 4_095, 9_000_000 + i, 1_000_000],
+        NOON - HOUR_MS,
       ]);
       const times = { sinceMs: NOON - HOUR_MS, untilMs: NOON };
       return writeCursor({ cursor: { after: null, done }, span: times, lacks: false }, question);

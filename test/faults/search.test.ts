@@ -70,7 +70,7 @@ describe("a sketch that is not kept", () => {
 });
 
 describe("a search", () => {
-  const METHODS = ["searchable", "batchBytes"] as const;
+  const METHODS = ["searchableCount", "searchable", "batchBytes"] as const;
   for (const [method, breakage] of cells(METHODS, PROMPT_BREAKAGES)) {
     row(
       `a log ${breakage} at ${method}() of a search`,

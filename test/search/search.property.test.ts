@@ -2,10 +2,12 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../src/bytes.ts";
 import { ReadFault } from "../../src/object/read-object.ts";
-import type { Cursor } from "../../src/search/cursor.ts";
+import { type Cursor, whollyDone } from "../../src/search/cursor.ts";
 import { comparePlaces, type Hit } from "../../src/search/hits.ts";
+import type { LookUp } from "../../src/search/look-up.ts";
 import { compileQuery } from "../../src/search/query.ts";
-import { type Bounds, type NotSearched, type Source, search } from "../../src/search/search.ts";
+import { type Bounds, type NotSearched, type Sources, search } from "../../src/search/search.ts";
+import type { Source } from "../../src/search/source.ts";
 
 const NEVER = new AbortController().signal;
 
@@ -51,7 +53,7 @@ function sourceOf(object: Stored, pieceBytes: number, late: readonly number[]): 
   const times = records.map(({ time }) => time);
   return {
     ...{ job: 1, node, batch, number: batch, records: records.length, bytes: bytes.length, rawBytes: bytes.length },
-    ...{ firstMs: Math.min(...times), lastMs: Math.max(...times), isOut: object.isOut, isHeld: false },
+    ...{ firstMs: Math.min(...times), lastMs: Math.max(...times), isHeld: false },
     async open(read) {
       if (object.fails) throw new ReadFault("gone", "it is not there");
       return (async function* () {
@@ -80,22 +82,21 @@ interface Page {
 }
 
 async function page(
-  sources: readonly Source[],
-  listedToMs: number | null,
+  sources: Sources,
   order: "newest" | "oldest",
   cursor: Cursor | null,
   bounds: Partial<Bounds>,
 ): Promise<Page> {
   const hits: Hit[] = [];
   const end = await search(
-    { list: sources, listedToMs },
+    sources,
     {
       query: QUERY,
       order,
       cursor,
       signal: NEVER,
       platform: { now: () => 0 },
-      bounds: { limit: 1_000, hitUnits: 1e9, rawBytes: 1e9, ms: 1e9, atOnce: 2, ...bounds },
+      bounds: { limit: 1_000, hitUnits: 1e9, rawBytes: 1e9, ms: 1e9, atOnce: 2, lookAhead: 3, ...bounds },
     },
     { hits: (found) => void hits.push(...found), progress: () => {} },
   );
@@ -114,17 +115,25 @@ async function pages(
   }: { pieceBytes?: number; listMax?: number; late?: readonly (readonly number[])[] } = {},
 ): Promise<Page[]> {
   const sources = list.map((object, i) => sourceOf(object, pieceBytes, object.isOut ? [] : (late[i] ?? [])));
+  const out = new Set(sources.filter((_source, i) => list[i]?.isOut));
+  const lookUp: LookUp = async (some) => ({ out: new Set(some.filter((source) => out.has(source))), bytes: 1 });
   const edge = order === "newest" ? "lastMs" : "firstMs";
   const sorted = [...sources].sort((a, b) => (order === "newest" ? b[edge] - a[edge] : a[edge] - b[edge]));
   const found: Page[] = [];
   for (let cursor: Cursor | null = null; ; ) {
     const from: number | undefined = cursor?.after?.[0];
+    const done = cursor === null ? [] : whollyDone(cursor).map(String);
     const overlapping = sorted.filter(
-      ({ firstMs, lastMs }) => from === undefined || (order === "newest" ? firstMs <= from : lastMs >= from),
+      ({ job, node, batch, firstMs, lastMs }) =>
+        !done.includes(`${job},${node},${batch}`) &&
+        (from === undefined || (order === "newest" ? firstMs <= from : lastMs >= from)),
     );
     const listed = overlapping.slice(0, listMax);
     const listedToMs = listed.length < overlapping.length ? (listed.at(-1) as Source)[edge] : null;
-    const next = await page(listed, listedToMs, order, cursor, bounds);
+    const next = await page({ list: listed, listedToMs, lookUp }, order, cursor, bounds);
+    expect(next.hits.map(({ place }) => place)).toEqual(
+      next.hits.map(({ place }) => place).sort((a, b) => comparePlaces(a, b, order)),
+    );
     found.push(next);
     if (next.cursor === null) return found;
     if (JSON.stringify(next.cursor) === JSON.stringify(cursor)) throw new Error("a page got no further");
@@ -202,7 +211,7 @@ describe("a search over objects", () => {
         fc.integer({ min: 1, max: 400 }),
         fc.integer({ min: 1, max: 4 }),
         async (list, order, limit, rawBytes, hitUnits, atOnce) => {
-          const found = await pages(list, order, { limit, rawBytes, hitUnits, atOnce }, { listMax: 13 });
+          const found = await pages(list, order, { limit, rawBytes, hitUnits, atOnce }, { listMax: 5 });
           for (const { hits } of found) {
             expect(hits.length).toBeLessThanOrEqual(limit);
             const units = hits.reduce((sum, { json }) => sum + json.length, 0);
@@ -259,19 +268,68 @@ describe("a search over objects", () => {
       fc.asyncProperty(
         objects(fc.constant(false)),
         orders,
-        fc.integer({ min: 2, max: 5 }),
-        async (list, order, listMax) => {
-          // Objects of one moment each: fewer than the list holds overlap.
-          const short = list.map((object, i) => ({
-            ...object,
-            records: object.records.map((record) => ({ ...record, time: i })),
-          }));
-          const found = await pages(short, order, {}, { listMax });
-          expect(found.flatMap(({ hits }) => hits.map(nameOf))).toEqual(expected(short, order));
+        fc.integer({ min: 1, max: 5 }),
+        fc.integer({ min: 1, max: 7 }),
+        async (list, order, listMax, limit) => {
+          // Many overlap, more than are listed at once.
+          const found = await pages(list, order, { limit }, { listMax });
+          const names = found.flatMap(({ hits }) => hits.map(nameOf));
+          expect(names.toSorted()).toEqual(expected(list, order).toSorted());
         },
       ),
       { numRuns: 200 },
     );
+  });
+
+  it("tells the hits of the first objects before it has asked the sketches of those after them", async () => {
+    const list = Array.from({ length: 6 }, (_, batch) => ({
+      ...{ node: 0, batch, records: [{ time: 10 + batch, match: true }], fails: false, isOut: false },
+    }));
+    const told = Promise.withResolvers<void>();
+    let asked = 0;
+    let hits = 0;
+    const lookUp: LookUp = async (some) => {
+      asked += some.length;
+      if (asked > 3) await told.promise;
+      return { out: new Set(), bytes: 10 };
+    };
+    const { progress } = await search(
+      { list: list.map((object) => sourceOf(object, 50, [])), listedToMs: null, lookUp },
+      {
+        ...{ query: QUERY, order: "newest", cursor: null, signal: NEVER, platform: { now: () => 0 } },
+        bounds: { limit: 10, hitUnits: 1e9, rawBytes: 1e9, ms: 1e9, atOnce: 4, lookAhead: 3 },
+      },
+      {
+        hits: (found) => {
+          hits += found.length;
+          told.resolve();
+        },
+        progress: () => {},
+      },
+    );
+    expect([hits, asked, progress.sketchBytes]).toEqual([6, 6, 20]);
+  });
+
+  it("asks no sketches after its time, and gets on with one object all the same", async () => {
+    const list = Array.from({ length: 6 }, (_, batch) => ({
+      ...{ node: 0, batch, records: [{ time: 10 + batch, match: false }], fails: false, isOut: false },
+    }));
+    let nowMs = 0;
+    let asked = 0;
+    const lookUp: LookUp = async (some) => {
+      nowMs += 500;
+      asked += some.length;
+      return { out: new Set(some), bytes: 0 };
+    };
+    const { progress, cursor } = await search(
+      { list: list.map((object) => sourceOf(object, 50, [])), listedToMs: null, lookUp },
+      {
+        ...{ query: QUERY, order: "newest", cursor: null, signal: NEVER, platform: { now: () => nowMs } },
+        bounds: { limit: 10, hitUnits: 1e9, rawBytes: 1e9, ms: 900, atOnce: 4, lookAhead: 2 },
+      },
+      { hits: () => {}, progress: () => {} },
+    );
+    expect([asked, progress.skipped, progress.read, cursor?.after?.[0]]).toEqual([4, 4, 1, 10]);
   });
 
   it.each(["its store sends a byte now and then", "the answer is not wanted any more"])(
