@@ -85,6 +85,10 @@ describe("the row of a record", () => {
 
   it("shows all of it, however deep or long, within bounds", async () => {
     expect(wholeOf({ a: [1] })).toBe('{\n  "a": [\n    1\n  ]\n}');
+    let nested: unknown = 0;
+    for (let i = 0; i < 1_000; i++) nested = [nested];
+    expect(wholeOf(nested)).toBe(JSON.stringify(nested));
+    expect(wholeOf(Array(60_000).fill(0))).toHaveLength(120_001);
     let deep: unknown = 0;
     for (let i = 0; i < 100_000; i++) deep = [deep];
     expect(wholeOf(deep)).toContain("nested too deeply");

@@ -100,6 +100,26 @@ describe("the page Search", () => {
     expect(rest.match(/<details class="hit"/g)).toHaveLength(1);
   });
 
+  it("goes on by a form where the address would be too long, and gives its records so", async () => {
+    const { visitor } = await shipped(101);
+    const filter = JSON.stringify({ where: { key: "Outcome", operator: "!in", value: ["x".repeat(5_000)] } });
+    const fieldsOf = (html: string, action: string) => {
+      const [, form = ""] =
+        new RegExp(`<form method="post" action="${action}"[^>]*>(.*?)</form>`, "s").exec(html) ?? [];
+      const fields = [...form.matchAll(/name="(\w+)" value="([^"]*)"/g)];
+      return Object.fromEntries(fields.map(([, name = "", value = ""]) => [name, value.replaceAll("&quot;", '"')]));
+    };
+    const first = await visitor.get(`/search?last=1h&filter=${encodeURIComponent(filter)}`);
+    expect(first.html.match(/<details class="hit"/g)).toHaveLength(100);
+    expect(first.html).not.toContain("cursor=");
+    const more = fieldsOf(first.html, "/search");
+    expect(more.cursor).toMatch(/^\w/);
+    const second = await visitor.submit("/search", more);
+    expect(second.html.match(/<details class="hit"/g)).toHaveLength(1);
+    const file = await visitor.submit("/search/export", fieldsOf(second.html, "/search/export"));
+    expect(file.html.trimEnd().split("\n")).toHaveLength(1);
+  });
+
   it("is in the address after its form was sent, and shows the form again for a button of the builder", async () => {
     setClock(NOON);
     const visitor = await Visitor.signedIn();

@@ -147,12 +147,29 @@ export function unicodeEscapes(text: string): string {
   return text.replace(/[\s\S]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** A whole record: indented JSON, or a text as it stands. */
+/** Indentation of one record, in characters: it grows with depth times lines. */
+const INDENT_MAX = 200_000;
+
+/** A whole record: JSON, indented where that does not take too much, or a text as it stands. */
 export function wholeOf(record: unknown): string {
   if (typeof record === "string") return record;
   try {
-    return JSON.stringify(record, null, 2) ?? String(record);
+    return JSON.stringify(record, null, isIndentable(record) ? 2 : 0) ?? String(record);
   } catch {
     return "This record is nested too deeply to show.";
   }
+}
+
+function isIndentable(record: unknown): boolean {
+  const left: [value: unknown, depth: number][] = [[record, 0]];
+  let characters = 0;
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const [value, depth] = next;
+    // Twice: its end may have a line of its own.
+    characters += 4 * depth;
+    if (characters > INDENT_MAX) return false;
+    if (typeof value !== "object" || value === null) continue;
+    for (const below of Object.values(value)) left.push([below, depth + 1]);
+  }
+  return true;
 }

@@ -4,10 +4,12 @@ import type { ErrorEntry } from "../../../errors.ts";
 import type { PageContext } from "../../page.ts";
 import { Bars } from "../../parts/chart.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
+import { Form } from "../../parts/form.tsx";
 import { Empty, Notice, State } from "../../parts/panel.tsx";
 import { RecordDetails } from "../../parts/record-details.tsx";
 import { summaryOf } from "../../parts/record-summary.ts";
 import { bytes, count, plural } from "../../parts/values.tsx";
+import type { Viewer } from "../../session.ts";
 import { type Asked, narrowed, OWN_TIME, questionOf, searchPath } from "./address.ts";
 
 /** Hits of one page. */
@@ -18,6 +20,9 @@ const HITS_SHOWN = 100;
  * thousands on a page repeats both.
  */
 const LINK_MAX = 1_000;
+
+/** A longer address, in characters, is sent as a form: browsers and servers take some 8,000. */
+const ADDRESS_MAX = 4_000;
 
 const LINES_PER_PAGE = 50;
 
@@ -33,7 +38,7 @@ type Hit = Extract<Line, { type: "hit" }>;
  * The answer to a search, piece by piece as it comes: hits, the newest progress, and the end. When
  * the browser stops loading the page, the search stops.
  */
-export async function* answerOf({ api, nowMs }: PageContext, asked: Asked): AsyncGenerator<Child> {
+export async function* answerOf({ api, nowMs, viewer }: PageContext, asked: Asked): AsyncGenerator<Child> {
   let question: Json;
   try {
     question = questionOf(asked, nowMs);
@@ -71,7 +76,7 @@ export async function* answerOf({ api, nowMs }: PageContext, asked: Asked): Asyn
     if (end === undefined) continue;
     const { since, until } = question as { since: string; until: string };
     if (times.length > 0) yield <Histogram times={times} sinceMs={Date.parse(since)} untilMs={Date.parse(until)} />;
-    yield <End {...{ end, asked, since, until, shown }} />;
+    yield <End {...{ end, asked, since, until, shown, viewer }} />;
   }
   yield raw("</section>");
 }
@@ -199,7 +204,8 @@ const End: FC<{
   since: string;
   until: string;
   shown: number;
-}> = ({ end, asked, since, until, shown }) => {
+  viewer: Viewer;
+}> = ({ end, asked, since, until, shown, viewer }) => {
   const fixed: Asked = { ...asked, last: OWN_TIME, since, until };
   return (
     <>
@@ -222,13 +228,34 @@ const End: FC<{
         </Notice>
       )}
       <div class="ways" data-end>
-        {end.cursor !== null && <a href={searchPath({ ...fixed, cursor: end.cursor })}>More</a>}
+        {end.cursor !== null && (
+          <Way to="/search" asked={{ ...fixed, cursor: end.cursor }} viewer={viewer} label="More" />
+        )}
         <a href={searchPath({ ...fixed, cursor: "" })}>Link to this search</a>
-        <a href={searchPath({ ...fixed, cursor: asked.cursor }).replace("/search?", "/search/export?")}>
-          Download as NDJSON
-        </a>
+        <Way
+          to="/search/export"
+          asked={{ ...fixed, cursor: asked.cursor }}
+          viewer={viewer}
+          label="Download as NDJSON"
+        />
       </div>
     </>
+  );
+};
+
+/** Leads to a search. A cursor may be hundreds of kilobytes. */
+const Way: FC<{ to: string; asked: Asked; viewer: Viewer; label: string }> = ({ to, asked, viewer, label }) => {
+  const path = searchPath(asked).replace("/search?", `${to}?`);
+  if (path.length <= ADDRESS_MAX) return <a href={path}>{label}</a>;
+  return (
+    <Form viewer={viewer} action={to}>
+      {Object.entries(asked).map(([name, value]) => (
+        <input type="hidden" name={name} value={value} />
+      ))}
+      <button type="submit" class="small">
+        {label}
+      </button>
+    </Form>
   );
 };
 

@@ -15,9 +15,14 @@ import { answerOf } from "./hits.tsx";
 const needs = { permission: "logs:read" } as const;
 
 export const searchPages: readonly Page[] = [
-  { path: "/search", get: { ...needs, show: searchView } },
-  { path: "/search/export", get: { ...needs, show: exported } },
+  { path: "/search", get: { ...needs, show: searchView }, post: { ...needs, take: formOf(searchView) } },
+  { path: "/search/export", get: { ...needs, show: exported }, post: { ...needs, take: formOf(exported) } },
 ];
+
+/** A search that is too long for an address. */
+function formOf(show: (page: PageContext) => Promise<PageAnswer>) {
+  return (page: PageContext, form: URLSearchParams): Promise<PageAnswer> => show({ ...page, query: form });
+}
 
 /**
  * The form, and below it what was found. The search is in the address: a form that was sent leads
