@@ -185,7 +185,7 @@ function ofRow(row: Row): Searchable {
   return {
     batch: row.batch,
     number: row.number,
-    state: row.elsewhere !== null ? "elsewhere" : row.state === "delivered" ? "delivered" : "held",
+    state: row.state !== "delivered" ? "held" : row.elsewhere === null ? "delivered" : "elsewhere",
     key: row.key,
     mark: markOf(row),
     contentType: row.content_type,
