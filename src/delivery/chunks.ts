@@ -37,11 +37,13 @@ export class Chunks {
         contents.push(fragment);
       }
       const body = concat(bodies);
-      const words = joined(
+      const content = encoder.join(contents);
+      const words = storedWords(
         row.map(({ words }) => words),
+        content.rawBytes,
         body,
       );
-      this.#insert(batch, deflated, encoder.join(contents), body, words);
+      this.#insert(batch, deflated, content, body, words);
     };
     for (const fragment of fragments) {
       const size =
@@ -73,10 +75,7 @@ export class Chunks {
       if (first === undefined) return;
       const { rawBytes, crc } = encoder.join(group.map(({ raw_bytes, crc }) => ({ rawBytes: raw_bytes, crc })));
       const body = encoder.finish(concat(group.map(({ body }) => new Uint8Array(body))));
-      const words = joined(
-        group.map(({ words }) => (words === null ? undefined : new Uint32Array(words))),
-        body,
-      );
+      const words = storedWords(group.map(wordsOf), rawBytes, body);
       this.#sql.exec(
         "UPDATE chunk SET deflated = 1, raw_bytes = ?, crc = ?, body = ?, words = ? WHERE id = ?",
         rawBytes,
@@ -155,14 +154,14 @@ export class Chunks {
     const [first, end] = chunkRange(batchId);
     for (let next = first; ; ) {
       const row = this.#sql
-        .exec<Pick<ChunkRow, "id" | "words">>(
-          "SELECT id, words FROM chunk WHERE id >= ? AND id < ? ORDER BY id LIMIT 1",
+        .exec<Pick<ChunkRow, "id" | "raw_bytes" | "words">>(
+          "SELECT id, raw_bytes, words FROM chunk WHERE id >= ? AND id < ? ORDER BY id LIMIT 1",
           ...[next, end],
         )
         .toArray()[0];
       if (row === undefined) return;
       next = row.id + 1;
-      yield row.words === null ? null : new Uint32Array(row.words);
+      yield wordsOf(row) ?? null;
     }
   }
 
@@ -203,12 +202,28 @@ export class Chunks {
   }
 }
 
-/** null: those of one of them are unknown, or a row does not hold them beside its body. */
-function joined(
-  parts: readonly (Uint32Array<ArrayBuffer> | undefined)[],
+/**
+ * As a row has them: first the length of what they are of, as an earlier release that joins chunks
+ * leaves the words of the first in place. null: those of one of them are unknown, or a row does not
+ * hold them beside its body.
+ */
+function storedWords(
+  parts: readonly (Uint32Array | undefined)[],
+  rawBytes: number,
   body: Uint8Array,
 ): Uint32Array<ArrayBuffer> | null {
   const known = parts.filter((words) => words !== undefined);
   if (known.length < parts.length) return null;
-  return joinWords(known, (ROW_MAX_BYTES - body.length) / Uint32Array.BYTES_PER_ELEMENT);
+  const words = joinWords(known, (ROW_MAX_BYTES - body.length) / Uint32Array.BYTES_PER_ELEMENT - 1);
+  if (words === null) return null;
+  const stored = new Uint32Array(words.length + 1);
+  stored[0] = rawBytes;
+  stored.set(words, 1);
+  return stored;
+}
+
+/** undefined: unknown, or those of a part of it. */
+function wordsOf({ raw_bytes: rawBytes, words }: Pick<ChunkRow, "raw_bytes" | "words">): Uint32Array | undefined {
+  const [ofBytes] = words === null ? [] : new Uint32Array(words, 0, 1);
+  return words === null || ofBytes !== rawBytes ? undefined : new Uint32Array(words).subarray(1);
 }

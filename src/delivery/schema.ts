@@ -283,7 +283,7 @@ export const LOG_STEPS = [
     floor: 9, // as of step 15
     why: "searches skip objects that cannot hold a match",
     sql: `
-      -- Hashes of the words in it, 4 bytes each; NULL: unknown.
+      -- 4 bytes each: the raw_bytes that it is of, then hashes of the words in them; NULL: unknown.
       ALTER TABLE chunk ADD COLUMN words BLOB;`,
   },
 ] as const satisfies readonly Migration[];

@@ -16,7 +16,7 @@ afterEach(() => void vi.restoreAllMocks());
 
 const DAY = Math.floor(NOON / 86_400_000);
 
-async function shipped(fields: object = {}, appends = 3) {
+async function shipped(fields: object = {}, appends = 3, before: (storage: DurableObjectStorage) => void = () => {}) {
   const clock = setClock(NOON);
   const bucket = freshBucket();
   const job = await createJob(bucket.name, fields);
@@ -27,6 +27,7 @@ async function shipped(fields: object = {}, appends = 3) {
     minted.push(...some);
     await deliver(pack(some, clock.nowMs()));
   }
+  await runInDurableObject(segmentOf(env.LOG, job, 0), (_log, { storage }) => before(storage));
   await settle(job, clock);
   return { job, minted, store: sketchesOf(env.SKETCHES, job, 0, DAY) };
 }
@@ -68,6 +69,20 @@ describe("a sketch", () => {
     const all = [...words].map((word) => wordHash(word, seedOf(job)));
     expect((await store.look(await marked(job), { all })).out).toEqual([]);
     expect((await store.look(await marked(job), wordHash("nowhere", seedOf(job)))).out).toEqual([1]);
+  });
+
+  it("is not made of words that a release before sketches has left beside more records than they are of", async () => {
+    // Such a release joins what waits raw, and knows nothing of the column.
+    const { job, minted } = await shipped({}, 3, ({ sql }) =>
+      sql.exec(
+        `CREATE TRIGGER earlier AFTER UPDATE OF body ON chunk BEGIN
+           UPDATE chunk SET words = OLD.words WHERE id = OLD.id; END`,
+      ),
+    );
+    expect((await jobObjects(job)).map(({ state, records }) => [state, records])).toEqual([
+      ["delivered", minted.length],
+    ]);
+    expect(await sketches(job)).toBe(0);
   });
 
   it.each([

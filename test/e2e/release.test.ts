@@ -23,6 +23,8 @@ const SPLITS_STEP = 9;
 /** SQLite recovers its log after a kill. */
 const LOCKED_AT_MOST_MS = 10_000;
 
+const DAY_MS = 86_400_000;
+
 const RECEIVER = "receiver-elastic-after";
 const RELEASE = join(ROOT, "test/fixtures/release");
 
@@ -45,6 +47,33 @@ async function createToken({ url, token }: IsolatedShipper): Promise<string> {
   });
   const { result } = (await response.json()) as { result: { value: string } };
   return result.value;
+}
+
+async function ask({ url, token }: IsolatedShipper, method: string, path: string, body?: object): Promise<unknown> {
+  const response = await fetch(`${url}/client/v4/accounts/local${path}`, {
+    method,
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const lines = (await response.text()).trimEnd().split("\n");
+  return lines.length === 1 ? JSON.parse(lines[0] ?? "") : lines.map((line) => JSON.parse(line) as unknown);
+}
+
+/** How many records of any time a search finds, and how it ends. */
+async function search(shipper: IsolatedShipper, question: object): Promise<{ hits: number; end: unknown }> {
+  const span = {
+    since: new Date(Date.now() - DAY_MS).toISOString(),
+    until: new Date(Date.now() + 9 * DAY_MS).toISOString(),
+  };
+  const lines = (await ask(shipper, "POST", "/logship/search", { ...span, ...question })) as { type: string }[];
+  return { hits: lines.filter(({ type }) => type === "hit").length, end: lines.at(-1) };
+}
+
+async function healthOf(shipper: IsolatedShipper, name: string): Promise<{ invocations: number }> {
+  const { result } = (await ask(shipper, "GET", `/functions/scripts/${name}/health`)) as {
+    result: { total: { invocations: number } };
+  };
+  return result.total;
 }
 
 describe("a release to go back to", () => {
@@ -105,6 +134,10 @@ describe("a release to go back to", () => {
     expect(await shipper.api.jobLedger(job.id)).toMatchObject({ received: taken, delivered: taken });
     // What the release knows nothing of.
     await shipper.crashAndRestart({ built: head });
+    const { hits, end } = await search(shipper, { job_id: job.id, limit: 1_000 });
+    expect([hits, end]).toMatchObject([taken, { complete: true, not_searched: [] }]);
+    // Of its own turns: the release counts none.
+    expect((await healthOf(shipper, "shop")).invocations).toBe(70);
     await shipper.api.updateJob(moved.id, { destination_conf: store.destination(RECEIVER) });
     await drain(shipper.api, moved);
     const { records } = await assertReceived(shipper.api, store, RECEIVER, oracle, moved, { tellsRepeats: true });
