@@ -29,8 +29,16 @@ function shots(stage: Stage, { all }: Showcase): Shot[] {
     { name: "overview", show: (page) => page.goto("/") },
     { name: "create-records", show: records, heightMax: 1_500 },
     { name: "job", show: (page) => page.goto(`/jobs/${all}`), heightMax: 1_430 },
-    { name: "live", show: (page) => live(page, stage), heightMax: 1_000 },
+    { name: "search", show: search, heightMax: 640 },
+    { name: "live", show: (page) => live(page, stage), heightMax: 720 },
   ];
+}
+
+/** What failed in the last minutes, and one record of it. */
+async function search(page: Page): Promise<void> {
+  await page.goto("/search?function=checkout&outcome=failed&last=15m");
+  await page.locator("[data-end]").waitFor();
+  await page.locator("details.hit > summary").nth(2).click();
 }
 
 /** Records as they arrive. */

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { encodeUtf8 } from "../bytes.ts";
 import liveScript from "./client/live.client.js";
+import filterScript from "./client/live-filter.client.js";
 import linkScript from "./client/live-link.client.js";
 import listScript from "./client/live-list.client.js";
 import recordScript from "./client/live-record.client.js";
@@ -27,7 +28,7 @@ function joined(...files: readonly string[]): string {
 const SCRIPTS = {
   page: pageScript,
   search: searchScript,
-  live: joined(linkScript, listScript, recordScript, liveScript),
+  live: joined(filterScript, linkScript, listScript, recordScript, liveScript),
 } as const;
 
 export type ScriptName = keyof typeof SCRIPTS;

@@ -25,8 +25,8 @@ async function markStops(): Promise<number> {
     for (const element of candidates) {
       // The default button of the return key, if another button comes first: it needs no focus.
       if (element.matches("button.unseen[tabindex='-1']")) continue;
-      // A list of records is one stop; the arrows lead on.
-      if (element.matches(".live-rows button[tabindex='-1']")) continue;
+      // A list of records is one stop; the arrows lead on. Of a bar, its row in the table is one.
+      if (element.matches(".live-rows button[tabindex='-1'], .chart svg a")) continue;
       if (element.matches(":disabled") || !element.checkVisibility({ visibilityProperty: true })) continue;
       if (element instanceof HTMLInputElement && element.type === "radio") {
         if (element.name !== "" && groups.has(element.name)) continue;

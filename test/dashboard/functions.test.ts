@@ -266,11 +266,43 @@ describe("the health of a function", () => {
     expect(since).toBe(clock.nowMs());
     expect(Object.fromEntries(searchParams)).toMatchObject({
       function: "checkout",
-      until: new Date(since + 1).toISOString(),
+      outcome: "failed",
+      until: "2100-11-20 12:00:02.001 UTC",
     });
+    // It is the only record of its moment, and open.
+    const example = await (await Visitor.signedIn()).get(href.replaceAll("&amp;", "&"));
+    expect(example.html.match(/<details class="hit"[^>]*>/g)).toEqual([
+      '<details class="hit" name="hit" id="hit-1" open="">',
+    ]);
     const week = await text("/functions/checkout?range=7d");
     expect(week).toContain("4 invocations in the last 7 days, 25 % failed");
     expect(week).toContain("Invocations per 6 hours");
+  });
+
+  it("leads from an hour to what failed in it, and to what was slow", async () => {
+    await createJob(freshBucket().name);
+    await ended("ok", 3);
+    await ended("exceededCpu", 1);
+    const minted = new Oracle({ at: clock.nowMs(), name: "slow" }).mint(1, { scriptName: "checkout" });
+    await deliver(
+      pack(
+        minted.map((each) => ({ ...each, event: { ...each.event, WallTimeMs: 900 } })),
+        clock.nowMs(),
+      ),
+    );
+    const visitor = await Visitor.signedIn();
+    const { html } = await visitor.get("/functions/checkout");
+    const [failed = "", slow = ""] = [...html.matchAll(/<a href="([^"]*)" tabindex="-1">/g)].map(([, href]) => href);
+    for (const [href, has] of [
+      [failed, "outcome=failed"],
+      [slow, "slower="],
+    ] as const) {
+      expect(href).toContain(has);
+      const found = (await visitor.get(href.replaceAll("&amp;", "&"))).html;
+      expect(found.match(/<details class="hit"/g)).toHaveLength(1);
+      // The table has the same links, for the keyboard.
+      expect(html.split(`href="${href}"`)).toHaveLength(3);
+    }
   });
 
   it("says of hostile texts what they are, and nothing more", async () => {

@@ -45,6 +45,11 @@ describe("the address of a search", () => {
     ],
     ["since=2100-11-20", { since: "2100-11-20T00:00:00.000Z" }],
     ["last=own", { since: "2100-11-20T11:00:00.000Z" }],
+    ["at=yesterday+15:00", { since: "2100-11-19T14:45:00.000Z", until: "2100-11-19T15:15:00.000Z" }],
+    ["at=15:00&zone=Europe/Berlin", { since: "2100-11-19T13:45:00.000Z", until: "2100-11-19T14:15:00.000Z" }],
+    // What another choice of time left in the form.
+    ["last=24h&since=x&until=x&at=x&zone=x", { since: "2100-11-19T12:00:00.000Z", until: "2100-11-20T12:00:00.000Z" }],
+    ["slower=250", { filter: '{"where":{"key":"WallTimeMs","operator":"geq","value":250}}' }],
     ["last=never", { since: "2100-11-20T11:00:00.000Z" }],
     ["outcome=canceled", { filter: '{"where":{"key":"Outcome","operator":"eq","value":"canceled"}}' }],
     ["order=oldest&cursor=abc", { order: "oldest", cursor: "abc" }],
@@ -91,6 +96,57 @@ describe("the page Search", () => {
     expect(textOf((await visitor.get("/search?last=1h")).html)).toContain("its records are text/csv, not JSON");
   });
 
+  it("leads on where nothing is found: each link leaves one condition out, or takes a longer time", async () => {
+    const { visitor } = await shipped(1, { outcome: "ok", scriptName: "shop" });
+    const waysOf = async (query: string) => {
+      const { html } = await visitor.get(`/search?${query}`);
+      const [, empty = ""] = /class="empty">([\s\S]*?)<\/div>/.exec(html) ?? [];
+      return [...empty.matchAll(/<a href="([^"]*)">([^<]*)/g)].map(
+        ([, href = "", label]) => [label, href.replaceAll("&amp;", "&")] as const,
+      );
+    };
+    const hits = async (path: string) => (await visitor.get(path)).html.match(/<details class="hit"/g)?.length ?? 0;
+
+    const conditions = await waysOf("function=shop&outcome=failed&slower=9&job=1&last=15m");
+    expect(conditions.map(([label]) => label)).toEqual([
+      "the last hour",
+      "any outcome",
+      "all functions",
+      "any duration",
+      "all jobs",
+    ]);
+    const byOutcome = await waysOf("function=shop&outcome=failed&last=1h");
+    expect(await Promise.all(byOutcome.map(([, href]) => hits(href)))).toEqual([0, 1, 0]);
+    const [[label, wider] = []] = await waysOf("last=around&at=2100-11-20+13:00");
+    expect([label, await hits(wider ?? "")]).toEqual(["60 min more before and after", 1]);
+    expect(await waysOf("last=30d&text=nowhere")).toEqual([]);
+  });
+
+  it("shows how long each took, and leads from a bar to the records of its time", async () => {
+    const { visitor } = await shipped(3, { scriptName: "shop" });
+    const { html } = await visitor.get("/search?function=shop&last=1h");
+    expect(textOf(html)).toMatch(/ok shop 7 ms GET/);
+    const bars = [...html.matchAll(/<a href="([^"]*)" tabindex="-1">/g)].map(([, href = ""]) => href);
+    expect(bars).toHaveLength(1);
+    const { html: narrower } = await visitor.get((bars[0] ?? "").replaceAll("&amp;", "&"));
+    expect(narrower.match(/<details class="hit"/g)).toHaveLength(3);
+    expect(textOf(narrower)).toContain("3 records shown, from 2100-11-20 11:59 to 2100-11-20 12:01 UTC.");
+  });
+
+  it("shows a record once, however many jobs ship it, unless with other fields", async () => {
+    const clock = setClock(NOON);
+    const jobs = [await createJob(freshBucket().name), await createJob(freshBucket().name)];
+    const few = { output_options: { field_names: ["EventTimestampMs", "ScriptName", "Event", "Outcome"] } };
+    jobs.push(await createJob(freshBucket().name, few));
+    const [minted] = new Oracle({ at: NOON }).mint(1);
+    // Two invocations that look the same are two.
+    await deliver(pack([minted, minted] as never, NOON));
+    for (const job of jobs) await settle(job, clock);
+    const { html } = await (await Visitor.signedIn()).get("/search?last=1h");
+    expect(html.match(/<details class="hit"/g)).toHaveLength(4);
+    expect(textOf(html)).toContain("4 records, and 2 copies of them in other jobs. Read 3 of 3 objects");
+  });
+
   it("goes on with a page of a hundred and one", async () => {
     const { visitor } = await shipped(101);
     const { html } = await visitor.get("/search?last=1h");
@@ -132,7 +188,9 @@ describe("the page Search", () => {
   });
 
   it.each([
-    ["since=yesterday", "yesterday is no time"],
+    ["since=teatime", "teatime is no time"],
+    ["at=15:00&zone=Mars", "Mars is no time"],
+    ["slower=fast&last=1h", "bad predicate"],
     ["since=2100-11-20&until=2100-11-19", "until: must be later than since"],
     ["filter=%7B", "bad predicate"],
     ["job=99", "job not found"],
@@ -156,8 +214,8 @@ describe("the page Search", () => {
 
   it("says of which file the time is none", async () => {
     setClock(NOON);
-    const { html, status } = await (await Visitor.signedIn()).get("/search/export?since=yesterday");
-    expect([status, textOf(html).includes("yesterday is no time")]).toEqual([400, true]);
+    const { html, status } = await (await Visitor.signedIn()).get("/search/export?since=teatime");
+    expect([status, textOf(html).includes("teatime is no time")]).toEqual([400, true]);
   });
 
   it("repeats no long search in the links of each value", async () => {

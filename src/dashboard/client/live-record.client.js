@@ -11,10 +11,10 @@ import { element } from "./live-list.client.js";
 const VALUE_SHOWN = 2000;
 
 /** The record as JSON, with characters that steer terminals as escapes. */
-function jsonOf(/** @type {Arrived} */ { record }, /** @type {number} */ indent = 0) {
+function jsonOf(/** @type {Arrived} */ { record }) {
   const escaped = (/** @type {string} */ text) =>
     text.replace(/[\s\S]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
-  return JSON.stringify(record, null, indent).replace(STEERING, escaped);
+  return JSON.stringify(record, null, 2).replace(STEERING, escaped);
 }
 
 /**
@@ -22,7 +22,7 @@ function jsonOf(/** @type {Arrived} */ { record }, /** @type {number} */ indent 
  * @param {(condition: Condition, isAgainst: boolean) => void} narrow filters for a value.
  */
 export function showRecord(
-  /** @type {Record<"values" | "json" | "large" | "copyCurl", HTMLElement>} */ ui,
+  /** @type {Record<"values" | "json" | "curl" | "large" | "copyCurl", HTMLElement>} */ ui,
   /** @type {Arrived} */ arrived,
   /** @type {boolean} */ canFilterSource,
   narrow,
@@ -61,21 +61,8 @@ export function showRecord(
       return element("tr", "", heading, element("td", "", value), filters);
     }),
   );
-  ui.json.textContent = visible(jsonOf(arrived, 2));
-  ui.copyCurl.hidden = curlOf(record) === null;
-}
-
-/** @param {"json" | "curl"} as */
-export async function copyRecord(/** @type {HTMLElement} */ button, /** @type {Arrived} */ arrived, as) {
-  const label = button.dataset.label ?? button.textContent ?? "";
-  button.dataset.label = label;
-  try {
-    await navigator.clipboard.writeText(as === "json" ? jsonOf(arrived) : (curlOf(arrived.record) ?? ""));
-    button.textContent = "Copied";
-  } catch {
-    button.textContent = "Copy it by hand";
-  }
-  setTimeout(() => {
-    button.textContent = label;
-  }, 2000);
+  ui.json.textContent = visible(jsonOf(arrived));
+  const curl = curlOf(record);
+  ui.curl.textContent = curl;
+  ui.copyCurl.hidden = curl === null;
 }

@@ -1,13 +1,13 @@
 // Records as they arrive: the page /live. assets.ts joins it with the files that it imports.
 // @ts-check
-import { combined, matcher, narrowed } from "../parts/record-filter.ts";
+import { matcher } from "../parts/record-filter.ts";
+import { Filter } from "./live-filter.client.js";
 import { COUNTED, Link } from "./live-link.client.js";
 import { List } from "./live-list.client.js";
-import { copyRecord, showRecord } from "./live-record.client.js";
+import { showRecord } from "./live-record.client.js";
 
 /** @typedef {import("./live-link.client.js").Arrived} Arrived */
 /** @typedef {ReturnType<List["entriesOf"]>[number]} Entry */
-/** @typedef {{ filter: string, script: string, text: string, isErrorsOnly: boolean }} Conditions */
 /**
  * What is not in the list yet; `judged`: under which filter.
  * @typedef {{ arrived: Arrived, judged: number }} Waiting
@@ -23,9 +23,7 @@ const TELL_MS = 250;
 const SPEAK_MS = 5000;
 /** How long a hidden page stays connected, in ms. */
 const UNSEEN_MS = 600_000;
-/** After typing, in ms: until the filter changes… */
-const TYPED_MS = 250;
-/** …and until objects are searched. */
+/** After a change of the filter, until objects are searched, in ms. */
 const FILL_MS = 800;
 /** With so many in the list, no older ones are searched. */
 const ENOUGH = 50;
@@ -58,11 +56,11 @@ const ui = {
   close: part("live-close", HTMLButtonElement),
   newer: part("live-newer", HTMLButtonElement),
   older: part("live-older", HTMLButtonElement),
-  copyJson: part("live-copy-json", HTMLButtonElement),
   copyCurl: part("live-copy-curl", HTMLButtonElement),
   large: part("live-large", HTMLElement),
   values: part("live-values", HTMLElement),
   json: part("live-json", HTMLElement),
+  curl: part("live-curl", HTMLElement),
 };
 
 const list = new List(ui.rows);
@@ -78,8 +76,6 @@ let spokenOf = "";
 let judged = 0;
 /** The filter in force. */
 let matches = matcher("", "");
-/** Of the builder, which the server makes. */
-let filter = filterOf(document);
 /** The record in the dialog. @type {Entry | null} */
 let opened = null;
 
@@ -98,9 +94,9 @@ const link = new Link({
     drawSoon();
   },
   judged(faults, isNew) {
-    showFaults(faults);
+    filter.show(faults);
     if (faults.length > 0) return;
-    history.replaceState(null, "", `/live${addressOf(conditions())}`);
+    history.replaceState(null, "", `/live${filter.query}`);
     if (!isNew) return;
     judged += 1;
     matches = matcher(link.wanted.filter, link.wanted.text);
@@ -179,77 +175,7 @@ function setPaused(/** @type {boolean} */ paused) {
 
 // Filter.
 
-/** @returns {Conditions} */
-function conditions() {
-  const [script, text] = [ui.script.value.trim(), ui.text.value.trim()];
-  return { filter, script, text, isErrorsOnly: ui.errors.checked };
-}
-
-/** The query of the page with these conditions. */
-function addressOf(/** @type {Conditions} */ { filter, script, text, isErrorsOnly }) {
-  const said = { text, script, errors: isErrorsOnly ? "1" : "", filter };
-  const query = new URLSearchParams(Object.entries(said).filter(([, value]) => value !== ""));
-  return query.size === 0 ? "" : `?${query}`;
-}
-
-/** The filter of the builder on a page. */
-function filterOf(/** @type {Document} */ page) {
-  const was = page.querySelector("input[name=filter-was]")?.getAttribute("value");
-  return String(JSON.parse(was ?? '""'));
-}
-
-function apply() {
-  const { filter, script, text, isErrorsOnly } = conditions();
-  link.want({ filter: combined(filter, script, isErrorsOnly), text });
-}
-
-function showFaults(/** @type {string[]} */ faults) {
-  ui.faults.textContent = faults.map((fault) => fault.slice(0, 500)).join("; ");
-  if (faults.length > 0) ui.what.open = true;
-}
-
-/** @type {ReturnType<typeof setTimeout> | undefined} */
-let typing;
-function applySoon() {
-  clearTimeout(typing);
-  typing = setTimeout(apply, TYPED_MS);
-}
-ui.text.addEventListener("input", applySoon);
-ui.script.addEventListener("input", applySoon);
-ui.errors.addEventListener("change", apply);
-
-/** Shows the builder of a page of the server. @returns whether there was one. */
-async function showBuilder(/** @type {RequestInit} */ init = {}) {
-  const headers = { accept: "text/html", "x-logship-refresh": "1" };
-  const answer = await fetch(`/live${init.method === "POST" ? "" : addressOf(conditions())}`, { ...init, headers });
-  // Signed out meanwhile.
-  if (new URL(answer.url).pathname !== "/live") return location.reload();
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const fresh = page.getElementById("live-builder");
-  if (fresh === null) return showFaults([page.querySelector("h1")?.textContent ?? "The service does not answer."]);
-  filter = filterOf(page);
-  const isFocused = ui.what.contains(document.activeElement);
-  document.getElementById("live-builder")?.replaceWith(fresh);
-  if (isFocused) {
-    /** @type {NodeListOf<HTMLElement>} */
-    const fields = fresh.querySelectorAll("input[name^=key-]");
-    (fields[fields.length - 1] ?? ui.what.querySelector("summary"))?.focus();
-  }
-  return answer.redirected;
-}
-
-ui.form.addEventListener("submit", async (event) => {
-  event.preventDefault();
-  // The server changes the builder; other buttons apply what it shows.
-  const body = new URLSearchParams(/** @type {any} */ (new FormData(ui.form, event.submitter)));
-  const job = /** @type {HTMLSelectElement} */ (document.getElementById("live-job"));
-  try {
-    if (await showBuilder({ method: "POST", body })) apply();
-    job.value = "";
-  } catch {
-    showFaults(["The service cannot be reached."]);
-  }
-});
+const filter = new Filter(ui, () => link.want(filter.wanted));
 
 // Older records, from what waits and from the last objects.
 
@@ -264,7 +190,7 @@ async function fill() {
   asked = new AbortController();
   const at = judged;
   try {
-    const answer = await fetch(`/live/recent${addressOf(conditions())}`, { signal: asked.signal });
+    const answer = await fetch(`/live/recent${filter.query}`, { signal: asked.signal });
     if (!answer.ok || at !== judged) return;
     const { records } = await answer.json();
     if (at === judged) list.insert(records);
@@ -282,10 +208,8 @@ function open(/** @type {Entry | null | undefined} */ entry) {
   if (entry?.arrived == null) return;
   opened = entry;
   showRecord(ui, entry.arrived, ui.app.dataset.source !== undefined, (condition, isAgainst) => {
-    filter = narrowed(filter, condition, isAgainst);
     ui.record.close();
-    apply();
-    showBuilder().catch(() => showFaults(["The service cannot be reached."]));
+    filter.narrow(condition, isAgainst);
   });
   ui.newer.disabled = list.beside(entry, -1) === null;
   ui.older.disabled = list.beside(entry, 1) === null;
@@ -296,8 +220,6 @@ const step = (/** @type {1 | -1} */ by) => opened !== null && open(list.beside(o
 ui.newer.addEventListener("click", () => step(-1));
 ui.older.addEventListener("click", () => step(1));
 ui.close.addEventListener("click", () => ui.record.close());
-ui.copyJson.addEventListener("click", () => opened?.arrived && copyRecord(ui.copyJson, opened.arrived, "json"));
-ui.copyCurl.addEventListener("click", () => opened?.arrived && copyRecord(ui.copyCurl, opened.arrived, "curl"));
 ui.rows.addEventListener("click", (event) => {
   const row = /** @type {Element} */ (event.target).closest("li");
   if (row !== null) open(list.entriesOf(row)[0]);
@@ -338,10 +260,7 @@ ui.rows.addEventListener("keyup", (event) => event.key === " " && event.preventD
 ui.app.hidden = false;
 ui.tools.hidden = false;
 document.getElementById("recent")?.remove();
-{
-  const { filter, script, text, isErrorsOnly } = conditions();
-  link.wanted = { filter: combined(filter, script, isErrorsOnly), text };
-}
+link.wanted = filter.wanted;
 try {
   matches = matcher(link.wanted.filter, link.wanted.text);
 } catch {

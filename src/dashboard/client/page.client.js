@@ -11,13 +11,13 @@ function localTimes(/** @type {ParentNode} */ root) {
   }
 }
 
-/** Copy buttons, hidden without a script. */
+/** Copy buttons of a text elsewhere on the page, hidden without a script. */
 function copyButtons(/** @type {ParentNode} */ root) {
   for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (root.querySelectorAll("button[data-copy]"))) {
     button.hidden = false;
+    const label = [...button.childNodes];
     button.addEventListener("click", async () => {
       const text = document.getElementById(button.dataset.copy ?? "")?.textContent ?? "";
-      const label = button.textContent;
       try {
         await navigator.clipboard.writeText(text);
         button.textContent = "Copied";
@@ -25,7 +25,7 @@ function copyButtons(/** @type {ParentNode} */ root) {
         button.textContent = "Copy it by hand";
       }
       setTimeout(() => {
-        button.textContent = label;
+        button.replaceChildren(...label);
       }, 2000);
     });
   }

@@ -1,5 +1,5 @@
 // Keys of the page Search: / to the text, j and k to the next and previous record, Esc closes one;
-// and its button to stop. It may run before all of the page is there.
+// and its buttons. It may run before all of the page is there.
 // @ts-check
 
 /** @returns {HTMLElement[]} */
@@ -25,16 +25,17 @@ function move(/** @type {number} */ by) {
   if (open !== null && next.parentElement instanceof HTMLDetailsElement) next.parentElement.open = true;
 }
 
+function close() {
+  const open = document.querySelector("details.hit[open]");
+  if (!(open instanceof HTMLDetailsElement)) return;
+  open.open = false;
+  const row = open.querySelector("summary");
+  if (row instanceof HTMLElement) row.focus();
+}
+
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "Escape") {
-    const open = document.querySelector("details.hit[open]");
-    if (!(open instanceof HTMLDetailsElement)) return;
-    open.open = false;
-    const row = open.querySelector("summary");
-    if (row instanceof HTMLElement) row.focus();
-    return;
-  }
+  if (event.key === "Escape") return close();
   if (isTyping(document.activeElement)) return;
   if (event.key === "/") document.getElementById("field-text")?.focus();
   else if (event.key === "j") move(1);
@@ -43,7 +44,19 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-// The search ends with the page.
 document.addEventListener("click", (event) => {
-  if (event.target instanceof Element && event.target.matches("[data-halt]")) window.stop();
+  if (!(event.target instanceof Element)) return;
+  // The search ends with the page.
+  if (event.target.matches("[data-halt]")) window.stop();
+  if (event.target.matches("[data-close]")) close();
 });
+
+/** Times can be entered in the time zone of the browser, which the server does not know. */
+function offerZone() {
+  const zones = document.getElementById("field-zone");
+  const own = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (!(zones instanceof HTMLSelectElement) || own === "UTC") return;
+  if (![...zones.options].some(({ value }) => value === own)) zones.add(new Option(own, own));
+}
+offerZone();
+for (const name of ["DOMContentLoaded", "change"]) document.addEventListener(name, offerZone);

@@ -156,10 +156,10 @@ const Live: FC<{ canFilterSource: boolean }> = ({ canFilterSource }) => (
           <button type="button" class="small" id="live-older">
             Older
           </button>
-          <button type="button" class="small" id="live-copy-json">
+          <button type="button" class="small" id="live-copy-json" data-copy="live-json">
             Copy as JSON
           </button>
-          <button type="button" class="small" id="live-copy-curl">
+          <button type="button" class="small" id="live-copy-curl" data-copy="live-curl">
             Copy as curl
           </button>
           <button type="button" class="small" id="live-close">
@@ -187,6 +187,7 @@ const Live: FC<{ canFilterSource: boolean }> = ({ canFilterSource }) => (
             <code id="live-json" />
           </pre>
         </details>
+        <code id="live-curl" hidden />
       </section>
     </dialog>
   </div>

@@ -1,4 +1,4 @@
-import type { FC } from "hono/jsx";
+import type { FC, PropsWithChildren } from "hono/jsx";
 import { Empty, type Kind, MARKS, Table } from "./panel.tsx";
 
 export interface Series {
@@ -14,6 +14,8 @@ export interface Bucket {
   label: string;
   /** Below the chart, for the first and the last bucket. */
   short: string;
+  /** Where its bar, and its row of the table, lead. */
+  href?: string | undefined;
 }
 
 export interface BarsProps {
@@ -52,6 +54,7 @@ export function stack(values: readonly number[], most: number): { y: number; hei
 export const Bars: FC<BarsProps> = ({ id, title, sentence, buckets, series, format, table }) => {
   const totals = buckets.map((_, i) => series.reduce((sum, { values }) => sum + (values[i] ?? 0), 0));
   const most = Math.max(0, ...totals);
+  const isLinked = buckets.some(({ href }) => href !== undefined);
   const { columns, rows } = table ?? {
     columns: series.map(({ name }) => name),
     rows: buckets.map((_, i) => series.map(({ values }) => format(values[i] ?? 0))),
@@ -78,11 +81,12 @@ export const Bars: FC<BarsProps> = ({ id, title, sentence, buckets, series, form
           <svg
             role="img"
             aria-label={sentence}
+            aria-hidden={isLinked ? "true" : undefined}
             viewBox={`0 0 ${Math.max(1, buckets.length) * STEP - GAP} ${HEIGHT}`}
             preserveAspectRatio="none"
           >
-            {buckets.map(({ label }, i) => (
-              <g>
+            {buckets.map(({ label, href }, i) => (
+              <Bar href={href} x={i * STEP}>
                 <title>{`${label} UTC: ${columns.map((name, at) => `${name} ${rows[i]?.[at] ?? ""}`).join(", ")}`}</title>
                 {stack(
                   series.map(({ values }) => values[i] ?? 0),
@@ -98,7 +102,7 @@ export const Bars: FC<BarsProps> = ({ id, title, sentence, buckets, series, form
                     />
                   ),
                 )}
-              </g>
+              </Bar>
             ))}
           </svg>
           <p class="quiet axis ends">
@@ -113,7 +117,10 @@ export const Bars: FC<BarsProps> = ({ id, title, sentence, buckets, series, form
             <Table
               caption={title}
               columns={[{ label: "From (UTC)" }, ...columns.map((label) => ({ label, figures: true }))]}
-              rows={buckets.map(({ label }, i) => [label, ...(rows[i] ?? [])])}
+              rows={buckets.map(({ label, href }, i) => [
+                href === undefined ? label : <a href={href}>{label}</a>,
+                ...(rows[i] ?? []),
+              ])}
             />
           </details>
         </>
@@ -121,6 +128,20 @@ export const Bars: FC<BarsProps> = ({ id, title, sentence, buckets, series, form
     </figure>
   );
 };
+
+/**
+ * A link is for pointers, over the whole height, as a bar may be one pixel high: for the keyboard
+ * and for screen readers the table has the same ones.
+ */
+const Bar: FC<PropsWithChildren<{ href: string | undefined; x: number }>> = ({ href, x, children }) =>
+  href === undefined ? (
+    <g>{children}</g>
+  ) : (
+    <a href={href} tabindex={-1}>
+      {children}
+      <rect class="fill-none" x={x} y="0" width={STEP - GAP} height={HEIGHT} />
+    </a>
+  );
 
 const Swatch: FC<{ tone: Series["tone"] }> = ({ tone }) => (
   <span class={`swatch-${tone}`} aria-hidden="true">

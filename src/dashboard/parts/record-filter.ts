@@ -1,7 +1,7 @@
 /** A condition of a filter that a value of a record suggests. */
 export interface Condition {
   key: string;
-  operator: "eq" | "contains";
+  operator: "eq" | "contains" | "geq";
   value: string | number | boolean;
 }
 

@@ -15,6 +15,8 @@ export const CHARTS = `
 .fill-bad{fill:var(--bad)}.swatch-bad{color:var(--bad)}
 .fill-info{fill:var(--info)}.swatch-info{color:var(--info)}
 .fill-quiet{fill:var(--edge)}.swatch-quiet{color:var(--edge)}
+.fill-none{fill:transparent}
+.chart svg a:hover .fill-none{fill:var(--accent);fill-opacity:.15}
 .share{display:block;width:100%;height:.5rem;background:var(--sunken);border-radius:2px}
 .flow,.flow ol{list-style:none;margin:0;padding:0}
 .flow ol{border-left:2px solid var(--line);margin:0 0 .25rem .3rem;padding-left:.9rem}

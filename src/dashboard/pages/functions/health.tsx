@@ -6,12 +6,17 @@ import { Empty, Panel, Table } from "../../parts/panel.tsx";
 import { Ago, count, duration, plural } from "../../parts/values.tsx";
 import type { FunctionHealthView } from "../../views/account.ts";
 import { bucketOf, RANGES, type Range, startOf } from "../job/series.ts";
+import { type Asked, exactly, searchPath } from "../search/address.ts";
 import { functionPath } from "./logging.tsx";
 
 const HOUR_MS = 3_600_000;
 
+/** A quantile may be so many times the exact one: docs/functions.md, Health. */
+const QUANTILE_ERROR = 1.05;
+
 type Hour = FunctionHealthView["hours"][number];
 type Time = "wall_ms" | "cpu_ms";
+type Example = FunctionHealthView["errors"][number]["record"];
 
 /** @throws InnerFailure */
 export function loadFunctionHealth(
@@ -37,23 +42,42 @@ export const HealthPanel: FC<{ name: string; range: Range; health: FunctionHealt
   const { label, step } = RANGES[range];
   const { total, hours, errors } = health;
   const bars = inBars(hours, step);
-  const buckets = bars.map(([first]) => bucketOf(Date.parse(first?.hour ?? ""), step));
+  // A bar leads to what it stands for, as far as one can search.
+  const bucketsTo = (of: (hours: readonly Hour[]) => Partial<Asked> | null): Bucket[] =>
+    bars.map((each) => {
+      const startMs = Date.parse(each[0]?.hour ?? "");
+      const asked = of(each);
+      const time = exactly(startMs, startMs + each.length * HOUR_MS);
+      const href = asked === null ? undefined : searchPath({ function: name.toWellFormed(), ...asked, ...time });
+      return { ...bucketOf(startMs, step), href };
+    });
+  const invoked = bucketsTo((each) => {
+    const failed = each.some((hour) => hour.failed > 0);
+    return each.every((hour) => hour.invocations === 0) ? null : failed ? { outcome: "failed" } : {};
+  });
   const per = step === 1 ? "hour" : step === 24 ? "day" : `${step} hours`;
   const sums = (of: (hour: Hour) => number): number[] =>
     bars.map((each) => each.reduce((sum, hour) => sum + of(hour), 0));
-  const times = (title: string, time: Time) => <Times title={title} {...{ time, per, label, bars, buckets, total }} />;
+  const times = (title: string, time: Time) => {
+    const buckets = bucketsTo((each) => {
+      const slowest = Math.max(0, ...each.map((hour) => hour[time]?.p95 ?? 0));
+      return time === "cpu_ms" || slowest < 2 ? null : { slower: `${Math.floor(slowest / QUANTILE_ERROR)}` };
+    });
+    return <Times title={title} {...{ time, per, label, bars, buckets, total }} />;
+  };
   return (
     <Panel id="health" title="Health" aside={<Ranges name={name} range={range} />}>
       {total.invocations === 0 ? (
         <Empty title={`No invocations in the last ${label}`} />
       ) : (
         <>
+          <Errors name={name} errors={errors} nowMs={nowMs} />
           <div class="columns">
             <Bars
               id="chart-invocations"
               title={`Invocations per ${per}`}
               sentence={`${plural(total.invocations, "invocation")} in the last ${label}, ${share(total)} failed (${count(total.failed)}; ${plural(total.server_errors, "answer")} with a status from 500 on).`}
-              buckets={buckets}
+              buckets={invoked}
               series={[
                 { name: "well", tone: "bar", values: sums((hour) => hour.invocations - hour.failed) },
                 { name: "failed", tone: "bad", values: sums((hour) => hour.failed) },
@@ -76,7 +100,6 @@ export const HealthPanel: FC<{ name: string; range: Range; health: FunctionHealt
           {hours.some(({ partial }) => partial) && (
             <p class="quiet">In some hours more than 200 functions ran; some invocations may be missing here.</p>
           )}
-          <Errors name={name} errors={errors} nowMs={nowMs} />
         </>
       )}
     </Panel>
@@ -143,7 +166,7 @@ const Errors: FC<{ name: string; errors: FunctionHealthView["errors"]; nowMs: nu
         count(error.count),
         <Ago at={error.first} nowMs={nowMs} />,
         <Ago at={error.last} nowMs={nowMs} />,
-        <a href={searchPath(name, error.record)} aria-label={`Open an example of error ${i + 1}`}>
+        <a href={examplePath(name, error.record)} aria-label={`Open an example of error ${i + 1}`}>
           Open
         </a>,
       ])}
@@ -151,15 +174,8 @@ const Errors: FC<{ name: string; errors: FunctionHealthView["errors"]; nowMs: nu
   );
 
 /** Finds one record: nothing else is searched than the millisecond of its event. */
-export function searchPath(name: string, record: FunctionHealthView["errors"][number]["record"]): string {
-  const at = record.event_timestamp_ms;
-  const query = new URLSearchParams({
-    ...(record.ray_id === null ? {} : { ray_id: record.ray_id }),
-    function: name.toWellFormed(),
-    since: new Date(at).toISOString(),
-    until: new Date(at + 1).toISOString(),
-  });
-  return `/search?${query}`;
+function examplePath(name: string, { event_timestamp_ms: at, ray_id }: Example): string {
+  return searchPath({ text: ray_id ?? "", function: name.toWellFormed(), outcome: "failed", ...exactly(at, at + 1) });
 }
 
 const Ranges: FC<{ name: string; range: Range }> = ({ name, range }) => (

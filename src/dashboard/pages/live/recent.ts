@@ -1,6 +1,7 @@
 import type { PreviewResult } from "../../../api/preview.ts";
 import { type Platform, within } from "../../../platform.ts";
 import type { InnerApi } from "../../inner-api.ts";
+import { once } from "../../parts/once.ts";
 import { combined, identityOf, matcher } from "../../parts/record-filter.ts";
 
 /** Which records the live page shows, as its address says. "": any. */
@@ -76,7 +77,7 @@ async function searched(api: InnerApi, conditions: Conditions, platform: Platfor
   }
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   const [records, untilMs]: [{ record: unknown; source: string }[], number] = [[], now + SEARCH_MS];
-  const isNew = once();
+  const isNew = once(identityOf);
   let [rest, units] = ["", 0];
   while (units < UNITS_MAX) {
     const read = await within(Math.max(0, untilMs - platform.now()), reader.read(), null);
@@ -87,28 +88,10 @@ async function searched(api: InnerApi, conditions: Conditions, platform: Platfor
       if (!line.startsWith('{"type":"hit"')) continue;
       units += line.length;
       if (units > UNITS_MAX) break;
-      const hit = JSON.parse(line) as Hit;
+      const hit = JSON.parse(line) as { job_id: number; record: unknown };
       if (isNew(hit)) records.push({ record: hit.record, source: "" });
     }
   }
   await reader.cancel();
   return records;
-}
-
-interface Hit {
-  job_id: number;
-  record: unknown;
-}
-
-/** Several jobs may ship a record. One job may ship several that look the same: these all count. */
-function once(): (hit: Hit) => boolean {
-  const [ofJobs, kept] = [new Map<string, number>(), new Map<string, number>()];
-  return ({ job_id, record }) => {
-    const id = identityOf(record);
-    const times = (ofJobs.get(`${job_id} ${id}`) ?? 0) + 1;
-    ofJobs.set(`${job_id} ${id}`, times);
-    if (times <= (kept.get(id) ?? 0)) return false;
-    kept.set(id, times);
-    return true;
-  };
 }

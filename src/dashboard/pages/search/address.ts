@@ -1,5 +1,6 @@
 import { type Condition, combined, narrowed as narrowedFilter } from "../../parts/record-filter.ts";
 import { readTree } from "../shipping/filter-tree.ts";
+import { around, between } from "./when.ts";
 
 /** The times that a search offers, as distances back from now, in ms. */
 export const LAST = {
@@ -12,10 +13,12 @@ export const LAST = {
 
 /** The value of `last` that stands for `since` and `until`. */
 export const OWN_TIME = "own";
+/** … and the one that stands for `at`. */
+export const AROUND = "around";
 
 /** What became of an invocation, as a search offers it. */
 export const OUTCOMES = {
-  failed: "failed (not ok, thrown, or 5xx)",
+  failed: "failed",
   "": "any outcome",
   ok: "ok",
   exception: "exception",
@@ -34,25 +37,38 @@ export interface Asked {
   outcome: string;
   /** Id of a job; "": all. */
   job: string;
-  /** A key of {@link LAST}, or {@link OWN_TIME}. */
+  /** A key of {@link LAST}, {@link OWN_TIME} or {@link AROUND}. */
   last: string;
   since: string;
   until: string;
+  at: string;
+  /** Of these times, as the IANA names it; "": UTC. */
+  zone: string;
+  /** The least duration, in ms; "": any. */
+  slower: string;
   order: string;
   /** JSON of further conditions; "": none. */
   filter: string;
   cursor: string;
 }
 
-const FIELDS = ["text", "function", "outcome", "job", "last", "since", "until", "order", "filter", "cursor"] as const;
+const FIELDS = [
+  ...["text", "function", "outcome", "slower", "job", "last", "since", "until", "at", "zone"],
+  ...["order", "filter", "cursor"],
+] as (keyof Asked)[];
 
 /** null: nothing is asked yet. */
 export function askedOf(query: URLSearchParams): Asked | null {
   const asked = Object.fromEntries(FIELDS.map((name) => [name, (query.get(name) ?? "").trim()])) as unknown as Asked;
   asked.text ||= (query.get("ray_id") ?? "").trim();
   if ([...query.keys()].length === 0) return null;
-  if (asked.since !== "" && asked.last === "") asked.last = OWN_TIME;
-  if (!Object.hasOwn(LAST, asked.last) && asked.last !== OWN_TIME) asked.last = "1h";
+  if (asked.last === "" && asked.since !== "") asked.last = OWN_TIME;
+  if (asked.last === "" && asked.at !== "") asked.last = AROUND;
+  if (!Object.hasOwn(LAST, asked.last) && asked.last !== OWN_TIME && asked.last !== AROUND) asked.last = "1h";
+  // What another choice of time left behind.
+  if (asked.last !== OWN_TIME) [asked.since, asked.until] = ["", ""];
+  if (asked.last !== AROUND) asked.at = "";
+  if (asked.since + asked.until + asked.at === "") asked.zone = "";
   return asked;
 }
 
@@ -65,6 +81,18 @@ export function searchPath(asked: Partial<Asked>): string {
   return `/search?${query}`;
 }
 
+/** The fields of an address for this time. */
+export function exactly(sinceMs: number, untilMs: number): Partial<Asked> {
+  const [since, until] = [sinceMs, untilMs].map((ms) => `${stamp(ms, 1)} UTC`);
+  return { last: OWN_TIME, since: since ?? "", until: until ?? "", at: "", zone: "" };
+}
+
+/** `2026-11-20 15:00`, in UTC, and as exact as steps of so many ms need it. */
+export function stamp(ms: number, stepMs: number): string {
+  const length = stepMs >= 60_000 ? 16 : stepMs >= 1_000 ? 19 : 23;
+  return new Date(ms).toISOString().slice(0, length).replace("T", " ");
+}
+
 /** The same search with one more condition: for it, or against it. */
 export function narrowed(asked: Asked, condition: Condition, isAgainst: boolean): Asked {
   return { ...asked, filter: narrowedFilter(asked.filter, condition, isAgainst), cursor: "" };
@@ -73,12 +101,15 @@ export function narrowed(asked: Asked, condition: Condition, isAgainst: boolean)
 /** Sixteen hex digits, as `cf-ray` has them, with or without what follows them there. */
 const RAY_ID = /^([0-9a-f]{16})(?:-[a-z]{3})?$/i;
 
-/** The body of `POST /search`. @throws RangeError for a time that is none. */
-export function questionOf(asked: Asked, nowMs: number): Record<string, unknown> {
-  const isOwn = asked.last === OWN_TIME;
-  const back = LAST[asked.last as keyof typeof LAST]?.ms ?? LAST["1h"].ms;
-  const until = isOwn && asked.until !== "" ? timeOf(asked.until) : nowMs;
-  const since = isOwn && asked.since !== "" ? timeOf(asked.since) : until - back;
+/** The time that a search is about, in ms. @throws RangeError with a text that is no time. */
+function spanOf({ last, since, until, at, zone }: Asked, nowMs: number): [since: number, until: number] {
+  if (last === AROUND && at !== "") return around(at, zone, nowMs);
+  return between(since, until, LAST[last as keyof typeof LAST]?.ms ?? LAST["1h"].ms, zone, nowMs);
+}
+
+/** The body of `POST /search`. @throws RangeError with a text that is no time. */
+export function questionOf(asked: Asked, nowMs: number): Question {
+  const [since, until] = spanOf(asked, nowMs);
   const ray = RAY_ID.exec(asked.text)?.[1];
   const filter = filterOf(asked);
   return {
@@ -92,17 +123,25 @@ export function questionOf(asked: Asked, nowMs: number): Record<string, unknown>
   };
 }
 
-/** @param text as a person writes a time: UTC where it names no zone. */
-function timeOf(text: string): number {
-  const iso = text.replace(" ", "T").replace(/ ?UTC$/i, "Z");
-  const ms = Date.parse(/(?:z|[+-]\d\d:?\d\d)$/i.test(iso) ? iso : `${iso}${iso.includes("T") ? "" : "T00:00"}Z`);
-  if (Number.isNaN(ms)) throw new RangeError(text);
-  return ms;
+interface Question {
+  since: string;
+  until: string;
+  [name: string]: unknown;
 }
 
-function filterOf({ function: name, outcome, filter }: Asked): string {
+function filterOf({ function: name, outcome, slower, filter: built }: Asked): string {
+  const isOne = outcome !== "" && outcome !== "failed";
+  let filter = built;
   // The API says what is wrong with a filter that is none.
-  if (!readTree(filter).ok || outcome === "" || outcome === "failed")
-    return combined(filter, name, outcome === "failed");
-  return combined(narrowedFilter(filter, { key: "Outcome", operator: "eq", value: outcome }, false), name, false);
+  if (readTree(built).ok) {
+    if (isOne) filter = narrowedFilter(filter, { key: "Outcome", operator: "eq", value: outcome }, false);
+    if (slower !== "")
+      filter = narrowedFilter(filter, { key: "WallTimeMs", operator: "geq", value: numeric(slower) }, false);
+  }
+  return combined(filter, name, outcome === "failed");
+}
+
+/** A number where it is one: the API refuses others, and says so. */
+function numeric(text: string): number | string {
+  return /^\d{1,15}$/.test(text) ? Number(text) : text;
 }

@@ -5,12 +5,13 @@ import type { PageContext } from "../../page.ts";
 import { Bars } from "../../parts/chart.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Form } from "../../parts/form.tsx";
+import { once } from "../../parts/once.ts";
 import { Empty, Notice, State } from "../../parts/panel.tsx";
 import { RecordDetails } from "../../parts/record-details.tsx";
 import { summaryOf } from "../../parts/record-summary.ts";
-import { bytes, count, plural } from "../../parts/values.tsx";
+import { bytes, count, duration, plural } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
-import { type Asked, narrowed, OWN_TIME, questionOf, searchPath } from "./address.ts";
+import { type Asked, exactly, LAST, narrowed, OUTCOMES, questionOf, searchPath, stamp } from "./address.ts";
 
 /** Hits of one page. */
 const HITS_SHOWN = 100;
@@ -39,7 +40,7 @@ type Hit = Extract<Line, { type: "hit" }>;
  * the browser stops loading the page, the search stops.
  */
 export async function* answerOf({ api, nowMs, viewer }: PageContext, asked: Asked): AsyncGenerator<Child> {
-  let question: Json;
+  let question: ReturnType<typeof questionOf>;
   try {
     question = questionOf(asked, nowMs);
   } catch (error) {
@@ -47,7 +48,8 @@ export async function* answerOf({ api, nowMs, viewer }: PageContext, asked: Aske
     yield (
       <Notice kind="warn" title="No such time">
         <p>
-          <Foreign text={error.message} max={100} /> is no time. Write it as 2026-11-20 15:00, in UTC.
+          <Foreign text={error.message} max={100} /> is no time. Write it as yesterday 15:00, 11-20 15:00, fri 3pm,
+          2026-11-20 15:00:30 +01:00, or 2h ago.
         </p>
       </Notice>
     );
@@ -63,20 +65,24 @@ export async function* answerOf({ api, nowMs, viewer }: PageContext, asked: Aske
     '<section class="panel hits" id="hits" aria-labelledby="hits-title"><h2 id="hits-title">Records</h2>' +
       '<button type="button" class="small" data-halt>Stop</button>',
   );
+  const [sinceMs, untilMs] = [Date.parse(question.since), Date.parse(question.until)];
   const times: number[] = [];
-  let shown = 0;
+  // The same in several jobs is one: not with other fields, of which one may be looked for.
+  const isNew = once((record) => JSON.stringify(record));
+  let [shown, copies] = [0, 0];
   for await (const lines of linesOf(response.body)) {
-    const hits = lines.filter((line) => line.type === "hit");
+    const found = lines.filter((line) => line.type === "hit");
+    const hits = found.filter(isNew);
+    copies += found.length - hits.length;
     const progress = lines.findLast((line) => line.type === "progress");
     const end = lines.find((line) => line.type === "end");
-    if (hits.length > 0) yield <Hits hits={hits} from={shown} asked={asked} />;
+    if (hits.length > 0) yield <Hits hits={hits} from={shown} asked={asked} isOne={untilMs - sinceMs <= 1} />;
     shown += hits.length;
     for (const { record } of hits) if (typeof record.EventTimestampMs === "number") times.push(record.EventTimestampMs);
-    if (progress !== undefined) yield <Progress {...progress} shown={shown} />;
+    if (progress !== undefined) yield <Progress {...progress} shown={shown} copies={copies} />;
     if (end === undefined) continue;
-    const { since, until } = question as { since: string; until: string };
-    if (times.length > 0) yield <Histogram times={times} sinceMs={Date.parse(since)} untilMs={Date.parse(until)} />;
-    yield <End {...{ end, asked, since, until, shown, viewer }} />;
+    if (times.length > 0 && untilMs - sinceMs >= BUCKETS) yield <Histogram {...{ times, sinceMs, untilMs, asked }} />;
+    yield <End {...{ end, asked, sinceMs, untilMs, shown, viewer }} />;
   }
   yield raw("</section>");
 }
@@ -113,37 +119,48 @@ const Refused: FC<{ errors: readonly ErrorEntry[] }> = ({ errors }) => (
 );
 
 /** Each stands in place of the one before it: the style sheet shows the last. */
-const Progress: FC<Extract<Line, { type: "progress" }> & { shown: number }> = (progress) => (
+const Progress: FC<Extract<Line, { type: "progress" }> & { shown: number; copies: number }> = (progress) => (
   <p class="progress quiet">
-    {plural(progress.shown, "record")}. Read {count(progress.read)} of {plural(progress.objects, "object")} (
-    {bytes(progress.bytes_read)}), skipped {count(progress.skipped)} by sketch
+    {plural(progress.shown, "record")}
+    {progress.copies > 0 && `, and ${plural(progress.copies, "copy", "copies")} of them in other jobs`}. Read{" "}
+    {count(progress.read)} of {plural(progress.objects, "object")} ({bytes(progress.bytes_read)}), skipped{" "}
+    {count(progress.skipped)} by sketch
     {progress.sketch_bytes > 0 && ` (${bytes(progress.sketch_bytes)})`}.
   </p>
 );
 
-const Hits: FC<{ hits: readonly Hit[]; from: number; asked: Asked }> = ({ hits, from, asked }) => (
+interface HitsProps {
+  hits: readonly Hit[];
+  from: number;
+  asked: Asked;
+  /** The search is for one moment, thus for one record: it is open. */
+  isOne: boolean;
+}
+
+const Hits: FC<HitsProps> = ({ hits, from, asked, isOne }) => (
   <ol class="records" start={from + 1}>
     {hits.map((hit, i) => (
       <li>
-        <HitRow hit={hit} id={`hit-${from + i + 1}`} asked={asked} />
+        <HitRow hit={hit} id={`hit-${from + i + 1}`} asked={asked} isOpen={isOne && from + i === 0} />
       </li>
     ))}
   </ol>
 );
 
-const HitRow: FC<{ hit: Hit; id: string; asked: Asked }> = ({ hit, id, asked }) => {
+const HitRow: FC<{ hit: Hit; id: string; asked: Asked; isOpen: boolean }> = ({ hit, id, asked, isOpen }) => {
   const { record } = hit;
   const { atMs, outcome, kind, script, event, line, lineKind, more } = summaryOf(record);
   return (
-    <details class="hit" name="hit" id={id}>
+    <details class="hit" name="hit" id={id} open={isOpen}>
       <summary>
-        <span class="hit-time">{atMs !== null && new Date(atMs).toISOString().slice(5, 23).replace("T", " ")}</span>
+        <span class="hit-time">{atMs !== null && stamp(atMs, 1).slice(5)}</span>
         <State kind={kind}>
           <Foreign text={outcome} max={40} />
         </State>
         <strong>
           <Foreign text={script} max={60} />
         </strong>
+        <span class="quiet figures">{typeof record.WallTimeMs === "number" && <>{count(record.WallTimeMs)} ms</>}</span>
         <span class="mono">
           <Foreign text={event} max={200} />
         </span>
@@ -172,11 +189,7 @@ const HitRow: FC<{ hit: Hit; id: string; asked: Asked }> = ({ hit, id, asked }) 
 
 /** Where a record leads to. */
 const Ways: FC<{ hit: Hit; atMs: number | null }> = ({ hit: { job_id, object, line, record }, atMs }) => {
-  const around = (ms: number) => ({
-    last: OWN_TIME,
-    since: new Date((atMs ?? 0) - ms).toISOString(),
-    until: new Date((atMs ?? 0) + ms).toISOString(),
-  });
+  const around = (ms: number) => exactly((atMs ?? 0) - ms, (atMs ?? 0) + ms);
   const { RayID: ray } = (record.Event ?? {}) as { RayID?: unknown };
   const { ScriptName: script } = record;
   return (
@@ -189,11 +202,14 @@ const Ways: FC<{ hit: Hit; atMs: number | null }> = ({ hit: { job_id, object, li
         </a>
       )}
       {atMs !== null && typeof ray === "string" && ray !== "" && (
-        <a href={searchPath({ text: ray, ...around(300_000) })}>Same request in other functions</a>
+        <a href={searchPath({ text: ray, ...around(300_000), order: "oldest" })}>Same request in other functions</a>
       )}
       {atMs !== null && typeof script === "string" && (
         <a href={searchPath({ function: script, ...around(60_000), order: "oldest" })}>Before and after</a>
       )}
+      <button type="button" class="small" data-close>
+        Close
+      </button>
     </p>
   );
 };
@@ -201,19 +217,20 @@ const Ways: FC<{ hit: Hit; atMs: number | null }> = ({ hit: { job_id, object, li
 const End: FC<{
   end: Extract<Line, { type: "end" }>;
   asked: Asked;
-  since: string;
-  until: string;
+  sinceMs: number;
+  untilMs: number;
   shown: number;
   viewer: Viewer;
-}> = ({ end, asked, since, until, shown, viewer }) => {
-  const fixed: Asked = { ...asked, last: OWN_TIME, since, until };
+}> = ({ end, asked, sinceMs, untilMs, shown, viewer }) => {
+  const fixed: Asked = { ...asked, ...exactly(sinceMs, untilMs) };
   return (
     <>
       {shown === 0 && end.cursor === null && (
         <Empty title="Nothing found">
           <p>
-            Searched from {since} to {until}. A wider time, or a shorter text, may find more.
+            Searched from {stamp(sinceMs, untilMs - sinceMs)} to {stamp(untilMs, untilMs - sinceMs)} UTC.
           </p>
+          <Wider asked={asked} fixed={fixed} sinceMs={sinceMs} untilMs={untilMs} />
         </Empty>
       )}
       {end.not_searched.length > 0 && (
@@ -259,24 +276,69 @@ const Way: FC<{ to: string; asked: Asked; viewer: Viewer; label: string }> = ({ 
   );
 };
 
+/** Searches that find more: each leaves one condition out, or takes a longer time. */
+const Wider: FC<{ asked: Asked; fixed: Asked; sinceMs: number; untilMs: number }> = (props) => {
+  const { asked, fixed, sinceMs, untilMs } = props;
+  const without = (part: Partial<Asked>) => searchPath({ ...asked, ...part, cursor: "" });
+  const isBack = Object.hasOwn(LAST, asked.last);
+  const longer = Object.entries(LAST).find(([, { ms }]) => ms > untilMs - sinceMs);
+  const beside = Math.max(3_600_000, untilMs - sinceMs);
+  const ways = [
+    isBack
+      ? longer !== undefined && { label: longer[1].label, href: without({ last: longer[0] }) }
+      : {
+          label: `${duration(beside)} more before and after`,
+          href: searchPath({ ...fixed, ...exactly(sinceMs - beside, untilMs + beside), cursor: "" }),
+        },
+    asked.outcome !== "" && { label: OUTCOMES[""], href: without({ outcome: "" }) },
+    asked.function !== "" && { label: "all functions", href: without({ function: "" }) },
+    asked.slower !== "" && { label: "any duration", href: without({ slower: "" }) },
+    asked.filter !== "" && { label: "no further conditions", href: without({ filter: "" }) },
+    asked.job !== "" && { label: "all jobs", href: without({ job: "" }) },
+  ].filter((way) => way !== false);
+  return (
+    <>
+      {ways.length > 0 && (
+        <p class="ways">
+          Search again with{" "}
+          {ways.map(({ label, href }) => (
+            <a href={href}>{label}</a>
+          ))}
+        </p>
+      )}
+      {asked.text !== "" && <p>A text is found as it stands in one string of a record: a part of it may find more.</p>}
+    </>
+  );
+};
+
 const BUCKETS = 40;
 
-const Histogram: FC<{ times: readonly number[]; sinceMs: number; untilMs: number }> = ({ times, sinceMs, untilMs }) => {
+interface HistogramProps {
+  times: readonly number[];
+  sinceMs: number;
+  untilMs: number;
+  asked: Asked;
+}
+
+/** Each bar leads to the same search in its time. */
+const Histogram: FC<HistogramProps> = ({ times, sinceMs, untilMs, asked }) => {
   const width = (untilMs - sinceMs) / BUCKETS;
   const values = Array.from({ length: BUCKETS }, () => 0);
   for (const time of times) {
     const at = Math.min(BUCKETS - 1, Math.max(0, Math.floor((time - sinceMs) / width)));
     values[at] = (values[at] ?? 0) + 1;
   }
-  const buckets = values.map((_, i) => {
-    const from = new Date(sinceMs + i * width).toISOString();
-    return { label: from.slice(0, 16).replace("T", " "), short: from.slice(5, 16).replace("T", " ") };
+  const buckets = values.map((value, i) => {
+    const [from, to] = [i, i + 1].map((n) => Math.ceil(sinceMs + n * width)) as [number, number];
+    const label = stamp(from, width);
+    const href = value === 0 ? undefined : searchPath({ ...asked, ...exactly(from, to), cursor: "" });
+    return { label, short: label.slice(5), href };
   });
   return (
     <Bars
       id="over-time"
       title="Records over time"
-      sentence={`${plural(times.length, "record")} shown, from ${buckets[0]?.label} UTC on.`}
+      sentence={`${plural(times.length, "record")} shown, from ${stamp(sinceMs, 60_000)} to ${stamp(untilMs, 60_000)} UTC.`}
       buckets={buckets}
       series={[{ name: "Records", tone: "bar", values }]}
       format={count}

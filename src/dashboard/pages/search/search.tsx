@@ -5,11 +5,12 @@ import { type Page, type PageAnswer, type PageContext, seeOther } from "../../pa
 import { visible } from "../../parts/foreign.tsx";
 import { Field, Select } from "../../parts/form.tsx";
 import { Panel } from "../../parts/panel.tsx";
+import { plural } from "../../parts/values.tsx";
 import type { JobView } from "../../views/job.ts";
 import { FilterForm } from "../shipping/filter-form.tsx";
 import { FILTER_WAS, readFilter } from "../shipping/filter-read.ts";
 import { loadFields } from "../shipping/flow.tsx";
-import { type Asked, askedOf, LAST, NOTHING, OUTCOMES, OWN_TIME, questionOf, searchPath } from "./address.ts";
+import { AROUND, type Asked, askedOf, LAST, NOTHING, OUTCOMES, OWN_TIME, questionOf, searchPath } from "./address.ts";
 import { answerOf } from "./hits.tsx";
 
 const needs = { permission: "logs:read" } as const;
@@ -34,8 +35,7 @@ async function searchView(page: PageContext): Promise<PageAnswer> {
   const built = readFilter(query, {});
   if (isSent && !built.again) {
     const sent = askedOf(query) ?? NOTHING;
-    const own = sent.last === OWN_TIME ? {} : { since: "", until: "" };
-    return seeOther(searchPath({ ...sent, ...own, filter: built.filter, cursor: "" }));
+    return seeOther(searchPath({ ...sent, filter: built.filter, cursor: "" }));
   }
   const asked = askedOf(query);
   const form = { ...(asked ?? { ...NOTHING, outcome: "failed" }), ...(isSent && { filter: built.filter }) };
@@ -56,82 +56,115 @@ const SearchForm: FC<{
   jobs: readonly JobView[];
   fields: Readonly<Record<string, string>>;
   isOpen: boolean;
-}> = ({ asked, jobs, fields, isOpen }) => (
-  <Panel id="question" title="What happened?">
-    <form method="get" action="/search" class="search-form" id="search-form">
-      <div class="search-fields">
-        <Field
-          name="text"
-          label="Text or ray id"
-          type="search"
-          value={visible(asked.text)}
-          spellcheck={false}
-          autocomplete="off"
-          maxlength={1_000}
-        />
-        <Field name="function" label="Function" value={visible(asked.function)} spellcheck={false} autocomplete="off" />
-        <Select
-          name="outcome"
-          label="Outcome"
-          value={asked.outcome}
-          options={[
-            ...Object.entries(OUTCOMES).map(([value, label]) => ({ value, label })),
-            ...(Object.hasOwn(OUTCOMES, asked.outcome)
-              ? []
-              : [{ value: asked.outcome, label: visible(asked.outcome) }]),
-          ]}
-        />
-        <Select
-          name="last"
-          label="Time"
-          value={asked.last}
-          options={[
-            ...Object.entries(LAST).map(([value, { label }]) => ({ value, label })),
-            { value: OWN_TIME, label: "from … to …" },
-          ]}
-        />
-        <button type="submit" class="primary">
-          Search
-        </button>
-      </div>
-      <details open={isOpen || asked.last === OWN_TIME || asked.filter !== "" || asked.job !== ""}>
-        <summary>More conditions</summary>
+}> = ({ asked, jobs, fields, isOpen }) => {
+  const more = [asked.slower, asked.job, asked.order, asked.filter].filter((each) => each !== "").length;
+  return (
+    <Panel id="question" title="What happened?">
+      <form method="get" action="/search" class="search-form" id="search-form">
         <div class="search-fields">
-          <Field name="since" label="From (UTC)" value={visible(asked.since)} placeholder="2026-11-20 14:30" />
-          <Field name="until" label="To (UTC)" value={visible(asked.until)} placeholder="now" />
+          <Field
+            name="text"
+            label="Text or ray id"
+            type="search"
+            value={visible(asked.text)}
+            spellcheck={false}
+            autocomplete="off"
+            maxlength={1_000}
+          />
+          <Field
+            name="function"
+            label="Function"
+            value={visible(asked.function)}
+            spellcheck={false}
+            autocomplete="off"
+          />
           <Select
-            name="job"
-            label="Job"
-            value={asked.job}
+            name="outcome"
+            label="Outcome"
+            value={asked.outcome}
             options={[
-              { value: "", label: "all jobs" },
-              ...jobs.map(({ id, name }) => ({ value: `${id}`, label: visible(name ?? "") || `job ${id}` })),
+              ...Object.entries(OUTCOMES).map(([value, label]) => ({ value, label })),
+              ...(Object.hasOwn(OUTCOMES, asked.outcome)
+                ? []
+                : [{ value: asked.outcome, label: visible(asked.outcome) }]),
             ]}
           />
           <Select
-            name="order"
-            label="Order"
-            value={asked.order}
+            name="last"
+            label="Time"
+            value={asked.last}
             options={[
-              { value: "", label: "newest first" },
-              { value: "oldest", label: "oldest first" },
+              ...Object.entries(LAST).map(([value, { label }]) => ({ value, label })),
+              { value: AROUND, label: "around …" },
+              { value: OWN_TIME, label: "from … to …" },
             ]}
           />
+          <div class="search-time">
+            <Field name="at" label="Around" value={visible(asked.at)} placeholder="yesterday 15:00" />
+            <Field name="since" label="From" value={visible(asked.since)} placeholder="yesterday 14:30" />
+            <Field name="until" label="To" value={visible(asked.until)} placeholder="now" />
+            <Select
+              name="zone"
+              label="Time zone"
+              value={asked.zone}
+              options={["", asked.zone]
+                .filter((zone, i) => i === 0 || zone !== "")
+                .map((value) => ({ value, label: visible(value) || "UTC" }))}
+            />
+          </div>
+          <button type="submit" class="primary">
+            Search
+          </button>
         </div>
-        <FilterForm
-          filter={asked.filter}
-          fields={fields}
-          faults={[]}
-          hint="Conditions on the record as it was shipped."
-          none="No further conditions."
-        />
-      </details>
-    </form>
-    <p class="quiet keys">
-      <kbd>/</kbd> text, <kbd>j</kbd> <kbd>k</kbd> next and previous record, <kbd>Enter</kbd> open, <kbd>Esc</kbd> close
-    </p>
-  </Panel>
-);
+        <details open={isOpen}>
+          <summary>
+            More conditions
+            {more > 0 && <span class="quiet">: {plural(more, "is set", "are set")}</span>}
+          </summary>
+          <div class="search-fields">
+            <Field
+              name="slower"
+              label="Took at least (ms)"
+              type="number"
+              min={0}
+              value={visible(asked.slower)}
+              placeholder="any"
+            />
+            <Select
+              name="job"
+              label="Job"
+              value={asked.job}
+              options={[
+                { value: "", label: "all jobs" },
+                ...jobs.map(({ id, name }) => ({ value: `${id}`, label: visible(name ?? "") || `job ${id}` })),
+              ]}
+            />
+            <Select
+              name="order"
+              label="Order"
+              value={asked.order}
+              options={[
+                { value: "", label: "newest first" },
+                { value: "oldest", label: "oldest first" },
+              ]}
+            />
+          </div>
+          <FilterForm
+            filter={asked.filter}
+            fields={fields}
+            faults={[]}
+            hint="Conditions on the record as it was shipped."
+            none="No further conditions."
+          />
+        </details>
+      </form>
+      <p class="quiet keys">
+        <kbd>/</kbd> text, <kbd>j</kbd> <kbd>k</kbd> next and previous record, <kbd>Enter</kbd> open, <kbd>Esc</kbd>{" "}
+        close
+      </p>
+    </Panel>
+  );
+};
 
 /** What one page of a search finds, as a file of records. */
 async function exported({ api, query, nowMs }: PageContext): Promise<PageAnswer> {
