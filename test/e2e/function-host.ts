@@ -52,7 +52,9 @@ export function ask(
   { method = "GET", headers = {} }: { method?: string; headers?: Readonly<Record<string, string>> } = {},
 ): Promise<Answered> {
   return new Promise((resolve, reject) => {
-    const asked = request({ host: "127.0.0.1", port, path, method, headers: { ...headers, Host: host } }, (answer) => {
+    // A connection of its own: one that is kept may be closed by a host that reloads.
+    const to = { host: "127.0.0.1", port, path, method, headers: { ...headers, Host: host }, agent: false };
+    const asked = request(to, (answer) => {
       let text = "";
       answer.setEncoding("utf8");
       answer.on("data", (chunk: string) => {
