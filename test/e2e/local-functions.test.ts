@@ -45,8 +45,8 @@ const visit = (name: string, path = "/", headers: Readonly<Record<string, string
   ask(host.port, `${name}.localhost:${host.port}`, path, { headers });
 
 /**
- * Visits until the answer has this status: the host reloads when the shipper comes or goes, and what
- * is asked meanwhile breaks off.
+ * Visits until the answer has this status: the host reloads when the shipper comes or goes, and
+ * what is asked meanwhile breaks off.
  */
 async function visited(name: string, wanted: number): Promise<string> {
   const { text } = await until({
