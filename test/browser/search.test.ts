@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { theWorld } from "./world.ts";
+import { theWorld } from "./shared.ts";
 
 const world = theWorld();
 
