@@ -92,11 +92,34 @@ const runtime: TestProjectInlineConfiguration = {
   },
 };
 
-/** Files that take longest: they come first, so that nothing else waits for them at the end. */
-const LONG = ["/test/faults/", "/test/e2e/faults", "/test/e2e/delivery", "/test/browser/axe", "/test/browser/create"];
+/**
+ * Files that take longest, in this order: they come first, so that nothing else waits for them at
+ * the end.
+ */
+const LONG = [
+  "/test/faults/",
+  "/test/e2e/faults",
+  "/test/e2e/release",
+  "/test/e2e/delivery",
+  "/test/e2e/replay",
+  "/test/e2e/demo",
+  "/test/browser/axe",
+  "/test/browser/keyboard",
+  "/test/browser/create",
+  "/test/browser/no-script",
+  "/test/browser/live",
+  "/test/browser/edit",
+];
 
 /** It sends bodies that have to arrive in time: not beside the start of many processes. */
 const LAST = ["/test/e2e/hostile-requests"];
+
+/** Where a file comes among those of its project. */
+function placeOf({ moduleId }: TestSpecification): number {
+  const long = LONG.findIndex((part) => moduleId.includes(part));
+  if (long !== -1) return long;
+  return LONG.length + (LAST.some((part) => moduleId.includes(part)) ? 1 : 0);
+}
 
 /**
  * Sorts files by project, the longest first: a runtime is kept for the next file only if that file
@@ -104,11 +127,9 @@ const LAST = ["/test/e2e/hostile-requests"];
  */
 class ByProject extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isOne = (of: readonly string[], { moduleId }: TestSpecification): boolean =>
-      of.some((part) => moduleId.includes(part));
-    const rank = (file: TestSpecification): string =>
-      `${file.project.name} ${isOne(LONG, file) ? 0 : isOne(LAST, file) ? 2 : 1}`;
-    return (await super.sort(files)).sort((a, b) => rank(a).localeCompare(rank(b)));
+    return (await super.sort(files)).sort(
+      (a, b) => a.project.name.localeCompare(b.project.name) || placeOf(a) - placeOf(b),
+    );
   }
 }
 

@@ -1,7 +1,8 @@
 /** A real browser in front of a real shipper. */
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { delimiter, join } from "node:path";
-import axe, { type Result, type RunOnly } from "axe-core";
+import type { Result, RunOptions } from "axe-core";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { IsolatedShipper, type ShipperOptions } from "../e2e/shipper.ts";
 
@@ -60,12 +61,12 @@ export async function launch(): Promise<Browser> {
   return chromium.launch({ executablePath: chromiumPath(), args: FLAGS, timeout: 30_000 });
 }
 
-/** A browser, and a shipper with its own state. Use it with `await using`. */
+/** A browser, and a shipper with its own state. `await using` ends both. */
 export class Stage implements AsyncDisposable {
   readonly browser: Browser;
   readonly shipper: IsolatedShipper;
 
-  private constructor(browser: Browser, shipper: IsolatedShipper) {
+  constructor(browser: Browser, shipper: IsolatedShipper) {
     this.browser = browser;
     this.shipper = shipper;
   }
@@ -115,13 +116,16 @@ export function complaints(page: Page): string[] {
   return said;
 }
 
+/** Without comments and spaces: it is sent to each page, and compiled there. */
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
 /**
  * What axe finds wrong with a page as it is now. Its script is loaded into each page once: that
- * takes longer than to look.
- * @param runOnly by default all rules.
+ * takes as long as to look.
+ * @param options by default all rules.
  */
-export async function violations(page: Page, runOnly?: RunOnly): Promise<Result[]> {
-  if (await page.evaluate("typeof axe === 'undefined'")) await page.evaluate(axe.source);
-  const options = JSON.stringify({ ...(runOnly !== undefined && { runOnly }), resultTypes: ["violations"] });
-  return page.evaluate(`axe.run(${options}).then(({ violations }) => violations)`);
+export async function violations(page: Page, options: RunOptions = {}): Promise<Result[]> {
+  if (await page.evaluate("typeof axe === 'undefined'")) await page.evaluate(AXE);
+  const given = JSON.stringify({ ...options, resultTypes: ["violations"] });
+  return page.evaluate(`axe.run(${given}).then(({ violations }) => violations)`);
 }

@@ -1,12 +1,9 @@
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { complaints, Stage } from "./browser.ts";
+import { describe, expect, it } from "vitest";
+import { complaints } from "./browser.ts";
+import { theStage } from "./shared.ts";
 
-let stage: Stage;
-beforeAll(async () => {
-  stage = await Stage.set();
-});
-afterAll(() => stage?.[Symbol.asyncDispose]());
+const stage = theStage();
 
 /** Creates a job for a folder of the local bucket in the wizard. @returns its id. */
 async function create(page: Page, folder: string): Promise<number> {
@@ -42,11 +39,11 @@ const EVENTS = [
 
 describe("the way to a job, up to its first object", () => {
   it("by mouse and keyboard, and the page follows by itself", async () => {
-    const page = await stage.signedIn();
+    const page = await stage().signedIn();
     const said = complaints(page);
     const id = await create(page, "with-script");
     await page.getByText("No events yet").waitFor();
-    await stage.shipper.api.postEvents(EVENTS);
+    await stage().shipper.api.postEvents(EVENTS);
     await page
       .locator("#first-object")
       .getByText(/2 records waiting/)
@@ -55,18 +52,18 @@ describe("the way to a job, up to its first object", () => {
     const link = page.locator("#first-object").getByRole("link");
     expect(await link.textContent()).toMatch(/^with-script\/\d{8}\/.*\.log\.gz$/);
     expect(await link.getAttribute("href")).toBe(`/jobs/${id}/objects/1`);
-    expect(await stage.shipper.recordsBelow("with-script")).toHaveLength(2);
+    expect(await stage().shipper.recordsBelow("with-script")).toHaveLength(2);
     expect(said).toEqual([]);
   });
 
   it("without any script", async () => {
-    const page = await stage.signedIn({ javaScriptEnabled: false });
+    const page = await stage().signedIn({ javaScriptEnabled: false });
     const id = await create(page, "without-script");
-    await stage.shipper.api.postEvents(EVENTS);
+    await stage().shipper.api.postEvents(EVENTS);
     await expect
       .poll(
         async () => {
-          await stage.shipper.api.flush(id);
+          await stage().shipper.api.flush(id);
           await page.getByRole("link", { name: "refresh" }).click();
           return page.locator("#first-object").textContent();
         },

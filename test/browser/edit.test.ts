@@ -1,16 +1,13 @@
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { jobInto } from "../e2e/shipper.ts";
-import { complaints, Stage, violations } from "./browser.ts";
+import { complaints, violations } from "./browser.ts";
+import { theStage } from "./shared.ts";
 
-let stage: Stage;
-beforeAll(async () => {
-  stage = await Stage.set();
-});
-afterAll(() => stage?.[Symbol.asyncDispose]());
+const stage = theStage();
 
 async function created(): Promise<number> {
-  const { id } = await stage.shipper.api.createJob(jobInto("edit", { name: "shop" }));
+  const { id } = await stage().shipper.api.createJob(jobInto("edit", { name: "shop" }));
   return id;
 }
 
@@ -22,8 +19,8 @@ interface Stored {
 
 /** The job as the API returns it. */
 async function stored(id: number): Promise<Stored> {
-  const answer = await fetch(`${stage.shipper.url}/client/v4/accounts/local/logship/jobs/${id}`, {
-    headers: { authorization: `Bearer ${stage.shipper.token}` },
+  const answer = await fetch(`${stage().shipper.url}/client/v4/accounts/local/logship/jobs/${id}`, {
+    headers: { authorization: `Bearer ${stage().shipper.token}` },
   });
   return ((await answer.json()) as { result: Stored }).result;
 }
@@ -96,7 +93,7 @@ const buildsByKeyboard = async (page: Page): Promise<void> => {
 };
 
 it("builds a nested filter by the keyboard alone, and stores it", async () => {
-  const page = await stage.signedIn();
+  const page = await stage().signedIn();
   const said = complaints(page);
   await buildsByKeyboard(page);
   expect(said).toEqual([]);
@@ -104,13 +101,13 @@ it("builds a nested filter by the keyboard alone, and stores it", async () => {
 
 it("does so without any script of its own", async () => {
   // Scripts stay enabled: the test evaluates some.
-  const page = await stage.signedIn();
+  const page = await stage().signedIn();
   await page.route("**/assets/**", (route) => route.abort());
   await buildsByKeyboard(page);
 });
 
 it("gives back what a browser made of a filter that is hard to show", async () => {
-  const page = await stage.signedIn();
+  const page = await stage().signedIn();
   const id = await created();
   const where = { and: [{ key: "Event.a\nb", operator: "in", value: ["\r\n", '"', " ", "", "\u202e", "30", 30] }] };
   const filter = JSON.stringify({ where }, null, 2).replaceAll("\n", "\r\n");
@@ -120,7 +117,7 @@ it("gives back what a browser made of a filter that is hard to show", async () =
     field_names: ["Logs", "Event"],
   };
   const name = " \n\u202ename\u0000 ";
-  await stage.shipper.api.updateJob(id, { filter, output_options, name });
+  await stage().shipper.api.updateJob(id, { filter, output_options, name });
   const before = await stored(id);
   expect(before).toMatchObject({ filter, output_options, name });
   await page.goto(`/jobs/${id}/edit`);
@@ -139,12 +136,12 @@ it.each([
   ["dark", 1280],
   ["light", 360],
 ] as const)("is open to everybody, and fits (%s, %i px)", async (colorScheme, width) => {
-  const page = await stage.signedIn({ colorScheme, viewport: { width, height: 800 } });
+  const page = await stage().signedIn({ colorScheme, viewport: { width, height: 800 } });
   const id = await created();
   let where: object = { key: "Outcome", operator: "in", value: ["x".repeat(200), "b"] };
   for (let level = 0; level < 20; level++) where = { [level % 2 === 0 ? "and" : "or"]: [where] };
   const filter = JSON.stringify({ where });
-  await stage.shipper.api.updateJob(id, {
+  await stage().shipper.api.updateJob(id, {
     filter,
     name: "n".repeat(512),
     output_options: { field_names: ["Logs"] },

@@ -2,7 +2,8 @@ import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { complaints } from "./browser.ts";
 import { hostileEvents, MADE, MARK, STEERS } from "./hostile-text.ts";
-import { PAGE_PATTERNS, placesOf, theWorld, unfold, visitPage } from "./world.ts";
+import { theWorld } from "./shared.ts";
+import { PAGE_PATTERNS, placesOf, unfold, visitPage } from "./world.ts";
 
 const world = theWorld();
 

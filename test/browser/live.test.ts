@@ -1,23 +1,22 @@
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { jobInto } from "../e2e/shipper.ts";
-import { complaints, Stage, violations } from "./browser.ts";
+import { complaints, violations } from "./browser.ts";
+import { ownStage } from "./shared.ts";
 
-let stage: Stage;
+const stage = ownStage();
 beforeAll(async () => {
-  stage = await Stage.set();
   // What waits in the log of a job is searched.
-  await stage.shipper.api.createJob(jobInto("shop"));
+  await stage().shipper.api.createJob(jobInto("shop"));
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
 
 /** Sends events over the API, as a function does. */
 async function send(events: readonly object[]): Promise<void> {
   const answer = await fetch(
-    `${stage.shipper.url}/client/v4/accounts/local/logship/datasets/functions_trace_events/events`,
+    `${stage().shipper.url}/client/v4/accounts/local/logship/datasets/functions_trace_events/events`,
     {
       method: "POST",
-      headers: { authorization: `Bearer ${stage.shipper.token}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${stage().shipper.token}`, "content-type": "application/json" },
       body: JSON.stringify(events),
     },
   );
@@ -32,7 +31,7 @@ const event = (outcome: string, more: object = {}) => ({
 });
 
 async function watching(): Promise<Page> {
-  const page = await stage.signedIn();
+  const page = await stage().signedIn();
   const older = page.waitForResponse(/\/live\/recent/);
   await page.goto("/live");
   await page.getByText("Connected", { exact: true }).waitFor();
@@ -189,15 +188,15 @@ it("comes back by itself, and says when it cannot", async () => {
     const real = window.setTimeout.bind(window);
     Object.assign(window, { setTimeout: (run: () => void, ms = 0): number => real(run, Math.min(ms, 1_000)) });
   });
-  await stage.shipper.kill();
+  await stage().shipper.kill();
   await page.getByText("Disconnected").waitFor();
-  await stage.shipper.restart();
+  await stage().shipper.restart();
   await page.getByText("Connected", { exact: true }).waitFor({ timeout: 60_000 });
   await page.getByText(/Disconnected for \d+ s: records of that time may be missing/).waitFor();
   await send([event("ok")]);
   await seen(page, 1);
   await page.context().clearCookies();
-  await stage.shipper.crashAndRestart();
+  await stage().shipper.crashAndRestart();
   await page.getByText("Signed out.").waitFor({ timeout: 60_000 });
   await page.context().close();
 });

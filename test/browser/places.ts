@@ -1,4 +1,5 @@
 /** The addresses of each page pattern in a seeded shipper. */
+import { MARK } from "./hostile-text.ts";
 import type { Seeded } from "./seed.ts";
 
 const odd = ({ functions }: Seeded): string => encodeURIComponent(functions.odd);
@@ -38,7 +39,12 @@ export const PLACES: Readonly<Record<string, (seeded: Seeded) => readonly string
   "/functions/:name": (seeded) => ["/functions/shop", `/functions/${odd(seeded)}`, "/functions/never-called"],
   "/attach": () => ["/attach"],
   "/live": () => ["/live"],
-  "/search": () => ["/search", "/search?text=a", "/search?last=own&since=2026-01-01&until=2999-01-01"],
+  // The second has more than one page; the third opens what is hostile.
+  "/search": ({ jobs }) => [
+    "/search",
+    "/search?text=a",
+    `/search?text=${MARK}&last=own&${SPAN}&job=${jobs.delivering}`,
+  ],
   "/search/export": () => ["/search/export?text=a"],
   "/live/recent": () => ["/live/recent"],
   "/set-aside": () => ["/set-aside"],

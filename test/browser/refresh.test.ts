@@ -1,12 +1,9 @@
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { complaints, Stage } from "./browser.ts";
+import { expect, it } from "vitest";
+import { complaints } from "./browser.ts";
+import { theStage } from "./shared.ts";
 
-let stage: Stage;
-beforeAll(async () => {
-  stage = await Stage.set();
-});
-afterAll(() => stage?.[Symbol.asyncDispose]());
+const stage = theStage();
 
 /** Counts the requests of a page for its parts. */
 function looks(page: Page): () => Promise<number> {
@@ -22,7 +19,7 @@ function looks(page: Page): () => Promise<number> {
 }
 
 it("looks again every fifteen seconds while somebody is there, and once a minute after that", async () => {
-  const page = await stage.signedIn();
+  const page = await stage().signedIn();
   await page.clock.install();
   await page.goto("/jobs");
   const said = complaints(page);

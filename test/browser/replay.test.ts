@@ -1,15 +1,14 @@
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { LOCAL_BUCKET, localDestination } from "../../tools/client/bucket.ts";
 import { until } from "../../tools/until.ts";
-import { Stage } from "./browser.ts";
+import { theStage } from "./shared.ts";
 
-let stage: Stage;
+const stage = theStage();
 let job: number;
 let page: Page;
 beforeAll(async () => {
-  stage = await Stage.set();
-  const { api } = stage.shipper;
+  const { api } = stage().shipper;
   ({ id: job } = await api.createJob({ destination_conf: localDestination("replayed/{DATE}"), enabled: true }));
   await api.postEvents(Array.from({ length: 3 }, () => ({ ScriptName: "shop", Outcome: "ok", EventType: "fetch" })));
   await until({
@@ -17,13 +16,12 @@ beforeAll(async () => {
     withinMs: 60_000,
     look: async () => {
       await api.flush(job);
-      return stage.shipper.recordsBelow("replayed");
+      return stage().shipper.recordsBelow("replayed");
     },
     enough: (records) => records.length === 3,
   });
-  page = await stage.signedIn({ javaScriptEnabled: false, viewport: { width: 390, height: 844 } });
+  page = await stage().signedIn({ javaScriptEnabled: false, viewport: { width: 390, height: 844 } });
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
 
 async function preview(): Promise<void> {
   await page.goto(`/jobs/${job}/replay`);
@@ -37,7 +35,7 @@ const copied = (folder: string, records: number): Promise<unknown> =>
   until({
     what: `${records} records below ${folder}`,
     withinMs: 60_000,
-    look: () => stage.shipper.recordsBelow(folder),
+    look: () => stage().shipper.recordsBelow(folder),
     enough: (found) => found.length === records,
   });
 
@@ -52,7 +50,7 @@ describe("a replay on a phone, without scripts", () => {
     await page.getByRole("button", { name: "Start replay" }).click();
     await page.waitForURL(/replay#replays$/);
     await copied("replay/replayed", 3);
-    expect(await stage.shipper.recordsBelow("replayed")).toHaveLength(3);
+    expect(await stage().shipper.recordsBelow("replayed")).toHaveLength(3);
   });
 
   it("into the job's own folder needs a tick that names what happens", async () => {

@@ -1,15 +1,16 @@
 import type { Locator, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { until } from "../../tools/until.ts";
 import { jobInto } from "../e2e/shipper.ts";
-import { complaints, Stage, violations } from "./browser.ts";
+import { complaints, violations } from "./browser.ts";
+import { ownStage } from "./shared.ts";
 
 const STACK = ["PaymentError: card declined", "at charge (checkout.js:212:11)", "at fetch (checkout.js:31:9)"];
 
-let stage: Stage;
+const stage = ownStage();
+
 beforeAll(async () => {
-  stage = await Stage.set();
-  const { api } = stage.shipper;
+  const { api } = stage().shipper;
   const { id } = await api.createJob(jobInto("shop"));
   const now = Date.now();
   await api.postEvents(Array.from({ length: 80 }, (_, i) => order(i, now - 10_000 + i * 10)).flat());
@@ -20,7 +21,6 @@ beforeAll(async () => {
     enough: ({ received }) => received === 160,
   });
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
 
 /**
  * A request, and the one to another function that it leads to. One of four fails, with its stack in
@@ -66,7 +66,7 @@ async function showsTheStack(page: Page): Promise<void> {
 }
 
 it("leads from the overview's sentence to the stack of a failed request in two clicks", async () => {
-  const page = await stage.signedIn();
+  const page = await stage().signedIn();
   const said = complaints(page);
   let clicks = 0;
   const click = async (what: Locator): Promise<void> => {
@@ -89,7 +89,7 @@ it("leads from the overview's sentence to the stack of a failed request in two c
 });
 
 it("leads there by the keyboard alone, in twelve key presses", async () => {
-  const page = await stage.signedIn();
+  const page = await stage().signedIn();
   let keys = 0;
   const press = async (key: string): Promise<void> => {
     await page.keyboard.press(key);
@@ -120,7 +120,7 @@ it("leads there by the keyboard alone, in twelve key presses", async () => {
 });
 
 it("takes a time as a person says it, in the time zone of the browser, and leads on from nothing", async () => {
-  const page = await stage.signedIn({ timezoneId: "Europe/Berlin" });
+  const page = await stage().signedIn({ timezoneId: "Europe/Berlin" });
   const said = complaints(page);
   await page.goto("/search");
   const [at, from] = [page.getByLabel("Around", { exact: true }), page.getByLabel("From", { exact: true })];
@@ -149,7 +149,7 @@ it("takes a time as a person says it, in the time zone of the browser, and leads
 });
 
 it("leads from a search to one record and to those without its value, by the keyboard alone", async () => {
-  const page = await stage.signedIn();
+  const page = await stage().signedIn();
   await page.goto("/search");
   await page.keyboard.press("/");
   await page.keyboard.type("event");

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { complaints, Stage } from "./browser.ts";
+import { expect, it } from "vitest";
+import { complaints } from "./browser.ts";
+import { theStage } from "./shared.ts";
 
-let stage: Stage;
-beforeAll(async () => {
-  stage = await Stage.set();
-});
-afterAll(() => stage?.[Symbol.asyncDispose]());
+const stage = theStage();
 
 it("signs in, and out again", async () => {
-  const page = await stage.signedIn();
+  const page = await stage().signedIn();
   const said = complaints(page);
   await page.reload();
   await page.getByRole("button", { name: "Sign out" }).click();
@@ -19,7 +16,7 @@ it("signs in, and out again", async () => {
 });
 
 it("a reload makes no second one of what is shown once", async () => {
-  const page = await stage.signedIn();
+  const page = await stage().signedIn();
   await page.goto("/access/tokens");
   await page.getByLabel("Name", { exact: true }).fill("made once");
   await page.getByRole("checkbox", { name: /logs:read/ }).check();

@@ -1,56 +1,8 @@
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect } from "vitest";
-import { HostileStore } from "../e2e/hostile-store.ts";
-import { Stage } from "./browser.ts";
+import { expect } from "vitest";
 import { PATTERNS } from "./pages-there-are.ts";
 import { FILES, PLACES } from "./places.ts";
-import { type Seeded, seed } from "./seed.ts";
-
-/** A browser, and a shipper with data for every page. */
-export interface World {
-  stage: Stage;
-  store: HostileStore;
-  seeded: Seeded;
-}
-
-/** One world for the tests of a file. @returns a getter for use in the tests. */
-export function theWorld(): () => World {
-  let world: World | undefined;
-  let store: HostileStore | undefined;
-  let stage: Stage | undefined;
-  beforeAll(async () => {
-    store = await HostileStore.start();
-    stage = await Stage.set();
-    const seeded = await seed(stage.shipper, store);
-    world = { stage, store, seeded: { ...seeded, draft: await beginDraft(stage, seeded.jobs.odd) } };
-  });
-  afterAll(async () => {
-    await stage?.[Symbol.asyncDispose]();
-    await store?.[Symbol.asyncDispose]();
-  });
-  return () => {
-    if (world === undefined) throw new Error("the world is not there yet");
-    return world;
-  };
-}
-
-/** Copies a job up to the last step of the form. @returns the draft's id. */
-async function beginDraft(stage: Stage, job: number): Promise<string> {
-  if (!PATTERNS.includes("/jobs/new/:draft/finish")) return "";
-  const page = await stage.signedIn();
-  await page.evaluate(async (action) => {
-    const csrf = document.querySelector<HTMLInputElement>("input[name=csrf]")?.value ?? "";
-    location.assign((await fetch(action, { method: "POST", body: new URLSearchParams({ csrf }) })).url);
-  }, `/jobs/${job}/duplicate`);
-  for (const next of ["destination", "records", "output", "preview", "ownership"]) {
-    await page.waitForURL(`**/jobs/new/*/${next}`);
-    await page.locator("main button.primary").first().click();
-  }
-  await page.waitForURL("**/jobs/new/*/finish");
-  const id = /new\/([^/]+)\/finish/.exec(page.url())?.[1] ?? "";
-  await page.context().close();
-  return id;
-}
+import type { World } from "./shared.ts";
 
 /** The patterns of pages, without those of files. */
 export const PAGE_PATTERNS = PATTERNS.filter((pattern) => !FILES.includes(pattern));

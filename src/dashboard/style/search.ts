@@ -34,7 +34,7 @@ export const SEARCH = `
 .record-details th{text-align:left;vertical-align:top;font-weight:400;color:var(--quiet);padding-right:.75rem;width:13rem}
 .record-details td{vertical-align:top;padding-right:.75rem}
 .logged td:last-child{width:100%}
-.logged td:not(:last-child),.logged td:not(:last-child) .foreign{white-space:nowrap;overflow-wrap:normal}
+@media (min-width:52rem){.logged td:not(:last-child),.logged td:not(:last-child) .foreign{white-space:nowrap;overflow-wrap:normal}}
 .thrown{list-style:none;margin:0 0 .75rem;padding:0}
 .thrown pre{white-space:pre-wrap}
 .narrow{white-space:nowrap}
