@@ -27,7 +27,6 @@ export const ACCOUNT_STEPS = [
         jobs_state    TEXT NOT NULL DEFAULT '',   -- of the control plane, when it last sent its jobs
         swept_ms      INTEGER NOT NULL DEFAULT 0
       ) STRICT;
-      INSERT INTO account (id) VALUES (1);
       CREATE TABLE unfinished (                   -- messages that come again
         id       BLOB PRIMARY KEY,
         taken_ms INTEGER NOT NULL
@@ -45,6 +44,7 @@ export const ACCOUNT_STEPS = [
         message BLOB NOT NULL
       ) STRICT;
       ${ID_MEMORY_SQL}`,
+    rows: "INSERT INTO account (id) VALUES (1);",
   },
   {
     id: 2,
@@ -60,7 +60,6 @@ export const ACCOUNT_STEPS = [
         version   INTEGER NOT NULL,     -- at which they last changed
         functions TEXT NOT NULL         -- JSON of OptOut[]
       ) STRICT;
-      INSERT INTO opt_outs (id, version, functions) VALUES (1, 0, '[]');
       CREATE TABLE function_hour (
         hour   INTEGER PRIMARY KEY,     -- since the epoch; the first of a past day: all of that day
         counts TEXT NOT NULL            -- by function, see function-counts.ts
@@ -68,6 +67,7 @@ export const ACCOUNT_STEPS = [
       INSERT INTO function_hour (hour, counts) -- earlier counts, without a name: the sums agree from the start
         SELECT unixepoch() / 3600, json_array(json_array(NULL, routed, not_enabled, not_routed, 0))
           FROM account WHERE routed + not_enabled + not_routed > 0;`,
+    rows: "INSERT INTO opt_outs (id, version, functions) VALUES (1, 0, '[]');",
   },
   {
     id: 4,

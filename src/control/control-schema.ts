@@ -13,7 +13,6 @@ export const CONTROL_STEPS = [
         version INTEGER NOT NULL DEFAULT 0, -- grows with every change
         next_id INTEGER NOT NULL DEFAULT 1  -- job ids are never used again
       ) STRICT;
-      INSERT INTO control (id, epoch) VALUES (1, hex(randomblob(8)));
       CREATE TABLE job (
         id          INTEGER PRIMARY KEY,
         body        TEXT NOT NULL,          -- as its owner wrote it, without destination_conf
@@ -23,6 +22,7 @@ export const CONTROL_STEPS = [
         modified_ms INTEGER NOT NULL,
         deleted_ms  INTEGER                 -- not in the API any more; its log drains
       ) STRICT;`,
+    rows: "INSERT INTO control (id, epoch) VALUES (1, hex(randomblob(8)));",
   },
   {
     id: 2,

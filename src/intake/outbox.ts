@@ -8,7 +8,7 @@ import { Patience, platform, TimeoutError } from "../platform.ts";
 import { blobStore, shardOf } from "../queue/blob-store.ts";
 import { blobKey } from "../queue/message.ts";
 import { LOST_AFTER_MS } from "../storage/alarm.ts";
-import { type Migration, migrate } from "../storage/migrate.ts";
+import { isBegun, type Migration, migrate } from "../storage/migrate.ts";
 import { type PackedMessage, sendGroups } from "./packing.ts";
 import { reasonOf, sendMessages } from "./send.ts";
 
@@ -28,8 +28,8 @@ export const OUTBOX_STEPS = [
       CREATE TABLE state (
         id       INTEGER PRIMARY KEY CHECK (id = 1),
         failures INTEGER NOT NULL DEFAULT 0
-      ) STRICT;
-      INSERT INTO state (id) VALUES (1);`,
+      ) STRICT;`,
+    rows: "INSERT INTO state (id) VALUES (1);",
   },
   {
     id: 2,
@@ -104,6 +104,8 @@ export class Outbox extends DurableObject<Env> {
   readonly #sql: SqlStorage;
   /** Of the ledger. */
   readonly #splits = new KnownSplits();
+  /** An outbox that never kept a message has no tables: asking it leaves nothing behind. */
+  #isBegun: boolean;
   /** In this instance. */
   #sending = false;
   /** Overridden by tests, which cannot fill an object. */
@@ -112,13 +114,16 @@ export class Outbox extends DurableObject<Env> {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#sql = ctx.storage.sql;
-    migrate(ctx.storage, OUTBOX_STEPS);
+    this.#isBegun = isBegun(this.#sql);
+    if (this.#isBegun) migrate(ctx.storage, OUTBOX_STEPS);
   }
 
   /** @throws OutboxFullError once it holds {@link OUTBOX_MAX_BYTES}; then nothing was kept. */
   async keep(messages: readonly PackedMessage[]): Promise<void> {
     if (this.#sql.databaseSize >= this.maxBytes) throw new OutboxFullError("the outbox is full");
     const armed = (await this.ctx.storage.getAlarm()) !== null;
+    if (!this.#isBegun) migrate(this.ctx.storage, OUTBOX_STEPS);
+    this.#isBegun = true;
     this.ctx.storage.transactionSync(() => {
       for (const { id, takenInMs, records, body, blob } of messages) {
         this.#sql.exec(
@@ -136,19 +141,21 @@ export class Outbox extends DurableObject<Env> {
   }
 
   status(): OutboxStatus {
+    const storedBytes = this.#sql.databaseSize;
+    if (!this.#isBegun) return { messages: 0, events: 0, oldestTakenMs: null, storedBytes };
     const row = this.#sql
       .exec<{ messages: number; events: number; oldest: number | null }>(
         "SELECT count(*) AS messages, coalesce(sum(records), 0) AS events, min(taken_in_ms) AS oldest FROM message",
       )
       .one();
     const { messages, events, oldest } = row;
-    return { messages, events, oldestTakenMs: oldest, storedBytes: this.#sql.databaseSize };
+    return { messages, events, oldestTakenMs: oldest, storedBytes };
   }
 
   /** Sends what it can. It must not throw: the platform drops an alarm after six failed tries. */
   override async alarm(): Promise<void> {
     // The run under way sets the alarm at its end.
-    if (this.#sending) return;
+    if (this.#sending || !this.#isBegun) return;
     this.#sending = true;
     const run: Run = { patience: new Patience(ALARM_MS), calls: 0, failed: false };
     let queueTakes = false;
@@ -177,7 +184,7 @@ export class Outbox extends DurableObject<Env> {
   }
 
   #holdsAny(): boolean {
-    return this.#sql.exec("SELECT 1 FROM message LIMIT 1").toArray().length > 0;
+    return this.#isBegun && this.#sql.exec("SELECT 1 FROM message LIMIT 1").toArray().length > 0;
   }
 
   /**

@@ -85,8 +85,8 @@ export const REPLAY_STEPS = [
       CREATE TABLE counter (
         id       INTEGER PRIMARY KEY CHECK (id = 1),
         last_seq INTEGER NOT NULL                     -- of all replays that there ever were: none has the seq of another
-      ) STRICT;
-      INSERT INTO counter (id, last_seq) SELECT 1, coalesce(max(seq), 0) FROM replay;`,
+      ) STRICT;`,
+    rows: "INSERT INTO counter (id, last_seq) SELECT 1, coalesce(max(seq), 0) FROM replay;",
   },
   {
     id: 3,

@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { OBJECT_HISTORY_MS } from "../limits.ts";
 import { platform } from "../platform.ts";
 import { Alarm } from "../storage/alarm.ts";
-import { type Migration, migrate } from "../storage/migrate.ts";
+import { isBegun, type Migration, migrate } from "../storage/migrate.ts";
 import { isHeld, type Wanted } from "./look.ts";
 import { SEGMENTS_MAX, type Sketch } from "./sketch.ts";
 
@@ -54,7 +54,7 @@ export class SketchStore extends DurableObject<Env> {
     super(ctx, env);
     this.#sql = ctx.storage.sql;
     this.#alarm = new Alarm(ctx.storage);
-    this.#isBegun = this.#sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'schema_step'").toArray().length > 0;
+    this.#isBegun = isBegun(this.#sql);
     ctx.blockConcurrencyWhile(async () => {
       if (this.#isBegun) migrate(ctx.storage, SKETCH_STEPS);
       await this.#alarm.load();

@@ -3,6 +3,8 @@ export interface Migration {
   readonly id: number;
   readonly why: string;
   readonly sql: string;
+  /** Inserts rows that each new object begins with, after `sql`, which itself makes none there. */
+  readonly rows?: string;
   /**
    * The newest step that code must know to work with an object after this one; absent: this step.
    * An additive step (a table or a column with a default, which older code leaves alone) states the
@@ -21,44 +23,59 @@ export interface Migration {
 export function migrate(storage: DurableObjectStorage, steps: readonly Migration[]): number {
   const { sql } = storage;
   return storage.transactionSync(() => {
-    sql.exec(
-      "CREATE TABLE IF NOT EXISTS schema_step (id INTEGER PRIMARY KEY, applied_ms INTEGER NOT NULL, floor INTEGER) STRICT",
-    );
+    const isNew = !isBegun(sql);
+    const whole = isNew ? wholes.get(steps) : undefined;
+    if (whole !== undefined) {
+      sql.exec(whole, Date.now());
+      return steps.length;
+    }
+    if (isNew) sql.exec(SCHEMA_STEP_SQL);
     const at = Number(sql.exec("SELECT coalesce(max(id), 0) AS at FROM schema_step").one().at);
     const newest = steps.at(-1)?.id ?? 0;
     if (at > newest) requireFloor(sql, newest);
     const due = steps.filter((step) => step.id > at);
     if (due.length > 0 && !hasFloors(sql)) sql.exec("ALTER TABLE schema_step ADD COLUMN floor INTEGER");
-    const whole = at === 0 ? wholes.get(steps) : undefined;
-    if (whole !== undefined) sql.exec(whole);
-    for (const { id, sql: change, floor } of due) {
-      if (whole === undefined) sql.exec(change);
+    for (const { id, sql: change, rows, floor } of due) {
+      sql.exec(change);
+      if (rows !== undefined) sql.exec(rows);
       sql.exec("INSERT INTO schema_step (id, applied_ms, floor) VALUES (?, ?, ?)", ...[id, Date.now(), floor ?? null]);
     }
-    if (at === 0 && !wholes.has(steps)) wholes.set(steps, wholeOf(sql));
+    if (isNew && due.length > 0) wholes.set(steps, wholeOf(sql, steps));
     return due.length;
   });
 }
 
+/** Whether {@link migrate} has made an object's tables. */
+export function isBegun(sql: SqlStorage): boolean {
+  return sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'schema_step'").toArray().length > 0;
+}
+
+const SCHEMA_STEP_SQL =
+  "CREATE TABLE schema_step (id INTEGER PRIMARY KEY, applied_ms INTEGER NOT NULL, floor INTEGER) STRICT";
+
 /**
  * What all steps together make of an empty object, by the steps: found with the first one that this
- * isolate makes, and run at once from then on. undefined: they make rows as well.
+ * isolate makes, and run at once from then on.
  */
-const wholes = new WeakMap<readonly Migration[], string | undefined>();
+const wholes = new WeakMap<readonly Migration[], string>();
 
-/** The statements that make the tables and indexes of a new object, but for that of `migrate`. */
-function wholeOf(sql: SqlStorage): string | undefined {
+/**
+ * The statements that make the tables, indexes and rows of a new object. The last one takes the
+ * time at which the steps are applied.
+ */
+function wholeOf(sql: SqlStorage, steps: readonly Migration[]): string {
   const made = sql
-    .exec<{ type: string; name: string; sql: string }>(
-      `SELECT type, name, sql FROM sqlite_master
-         WHERE sql IS NOT NULL AND tbl_name <> 'schema_step' AND tbl_name NOT GLOB '_cf_*'
-         ORDER BY type = 'index', rowid`,
+    .exec<{ sql: string }>(
+      `SELECT sql FROM sqlite_master
+         WHERE sql IS NOT NULL AND tbl_name NOT GLOB '_cf_*' ORDER BY type = 'index', rowid`,
     )
     .toArray();
-  const hasRows = made.some(
-    ({ type, name }) => type === "table" && sql.exec(`SELECT 1 FROM "${name}" LIMIT 1`).toArray().length > 0,
-  );
-  return hasRows ? undefined : made.map((statement) => `${statement.sql};`).join("\n");
+  const applied = steps.map(({ id, floor }) => `(${id}, ?1, ${floor ?? "NULL"})`);
+  return [
+    ...made.map((statement) => `${statement.sql};`),
+    ...steps.flatMap(({ rows }) => rows ?? []),
+    `INSERT INTO schema_step (id, applied_ms, floor) VALUES ${applied.join()};`,
+  ].join("\n");
 }
 
 /**

@@ -44,9 +44,22 @@ beforeEach(() => {
 });
 
 describe("the outbox", () => {
-  it("holds nothing until it is given something", async () => {
-    expect(await outbox(env.OUTBOX).status()).toMatchObject({ messages: 0, events: 0, oldestTakenMs: null });
-    expect(await runDurableObjectAlarm(outbox(env.OUTBOX))).toBe(false);
+  it("holds nothing until it is given something, and has no tables until then, however it is asked", async () => {
+    const stub = outbox(env.OUTBOX);
+    const tables = (): Promise<number> =>
+      runInDurableObject(
+        stub,
+        (_, { storage }) =>
+          storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name NOT GLOB '_cf_*'").toArray().length,
+      );
+    expect(await stub.status()).toMatchObject({ messages: 0, events: 0, oldestTakenMs: null });
+    await stub.drive();
+    await runInDurableObject(stub, (instance) => instance.alarm());
+    expect(await runDurableObjectAlarm(stub)).toBe(false);
+    expect(await tables()).toBe(0);
+    await stub.keep(messages(['"a"']));
+    expect(await tables()).toBeGreaterThan(0);
+    expect(await stub.status()).toMatchObject({ messages: 1 });
   });
 
   it("sends what it was given as soon as the queue takes it, in order, with the ids it had", async () => {
@@ -216,6 +229,7 @@ describe("an hour's outage of the queue at 250 messages a second", () => {
   it("is worked off in minutes, alarm after alarm, while the queue takes everything", async () => {
     const clock = setClock(NOON);
     const stub = outbox(env.OUTBOX);
+    await stub.keep([]);
     await runInDurableObject(stub, (_, { storage }) => {
       storage.sql.exec(
         `INSERT INTO message (id, taken_in_ms, records, body)
