@@ -262,7 +262,7 @@ export class DeliveryLog extends DurableObject<Env> {
    *   log; undefined: unknown, and the log claims no more than before.
    */
   status(notAfterMs?: number): LogStatus | null {
-    if (this.#state.row() === null) return null;
+    if (!this.#state.hasJob()) return null;
     const now = platform.now();
     const parts = {
       pendingObjects: this.#objects.countWaiting(),
@@ -279,7 +279,7 @@ export class DeliveryLog extends DurableObject<Env> {
    * in before this time, in ms, waits or is set aside in any.
    */
   claimWhole(completeMs: number): void {
-    if (this.#state.row() !== null) this.#state.wholeCompleteUpTo(completeMs);
+    if (this.#state.hasJob()) this.#state.wholeCompleteUpTo(completeMs);
   }
 
   /**
@@ -293,7 +293,7 @@ export class DeliveryLog extends DurableObject<Env> {
     cutMs?: number,
     span?: EventSpan,
   ): Following & { entries: ObjectEntry[]; total: number } {
-    if (this.#state.row() === null) return { entries: [], total: 0, sealed: false };
+    if (!this.#state.hasJob()) return { entries: [], total: 0, sealed: false };
     const entries = this.#objects.list(after, limit, cutMs, span).map(entryOf);
     return { entries, total: this.#objects.count(after, cutMs, span), ...this.#following() };
   }
@@ -303,12 +303,12 @@ export class DeliveryLog extends DurableObject<Env> {
    * @param cutMs instead: those that were cut earlier, or then and with a smaller number.
    */
   objectsBefore(before: number, limit: number, cutMs?: number, span?: EventSpan): ObjectEntry[] {
-    return this.#state.row() === null ? [] : this.#objects.listBefore(before, limit, cutMs, span).map(entryOf);
+    return this.#state.hasJob() ? this.#objects.listBefore(before, limit, cutMs, span).map(entryOf) : [];
   }
 
   /** What of this node has records of some time. */
   searchable(span: SearchSpan): Following & { objects: Searchable[]; isAll: boolean } {
-    if (this.#state.row() === null) return { objects: [], isAll: true, sealed: false };
+    if (!this.#state.hasJob()) return { objects: [], isAll: true, sealed: false };
     return { ...this.#searchable.list(span), ...this.#following() };
   }
 
@@ -320,12 +320,12 @@ export class DeliveryLog extends DurableObject<Env> {
 
   /** What has become of a batch since it was listed; null: it is gone. */
   searchableBatch(batch: number): Searchable | null {
-    return this.#state.row() === null ? null : this.#searchable.find(batch);
+    return this.#state.hasJob() ? this.#searchable.find(batch) : null;
   }
 
   /** The bytes of a batch as a whole object, cut or not. null: they are not here. */
   batchBytes(batch: number): ReadableStream<Uint8Array> | null {
-    const pieces = this.#state.row() === null ? null : this.#searchable.pieces(batch);
+    const pieces = this.#state.hasJob() ? this.#searchable.pieces(batch) : null;
     return pieces === null ? null : piecewise(pieces);
   }
 
@@ -338,12 +338,12 @@ export class DeliveryLog extends DurableObject<Env> {
 
   /** null: it is not set aside. */
   asideObject(number: number): AsideObject | null {
-    return this.#state.row() === null ? null : this.#aside.get(number);
+    return this.#state.hasJob() ? this.#aside.get(number) : null;
   }
 
   /** Its bytes, as they would be uploaded. null: it is not set aside. */
   asideBytes(number: number): ReadableStream<Uint8Array> | null {
-    const object = this.#state.row() === null ? null : this.#objects.object(number);
+    const object = this.#state.hasJob() ? this.#objects.object(number) : null;
     if (object?.state !== "set_aside") return null;
     return streamed(object.bytes, this.#objects.pieces(object));
   }
@@ -368,7 +368,7 @@ export class DeliveryLog extends DurableObject<Env> {
   #resend(number: number, to: { target: Target; shown: string } | null): AsideObject | null {
     const now = platform.now();
     return this.#alarm.transaction(() => {
-      if (this.#state.row() === null || this.#state.requireJob().discard) return null;
+      if (!this.#state.hasJob() || this.#state.requireJob().discard) return null;
       const object = this.#aside.resend(number, now, to);
       if (object === null) return null;
       if (to !== null) raiseFloor(this.ctx.storage.sql, TARGET_STEP);
@@ -379,7 +379,7 @@ export class DeliveryLog extends DurableObject<Env> {
 
   /** What an object that was set aside lacks for a destination: {@link AsideObjects.lacks}. */
   asideLacks(number: number, fields: readonly string[]): { plain: boolean; missing: string[] } | null {
-    return this.#state.row() === null ? null : this.#aside.lacks(number, fields);
+    return this.#state.hasJob() ? this.#aside.lacks(number, fields) : null;
   }
 
   /**
@@ -387,7 +387,7 @@ export class DeliveryLog extends DurableObject<Env> {
    * null: it is not set aside.
    */
   asideDiscard(number: number): AsideObject | null {
-    return this.#alarm.transaction(() => (this.#state.row() === null ? null : this.#aside.discard(number)));
+    return this.#alarm.transaction(() => (this.#state.hasJob() ? this.#aside.discard(number) : null));
   }
 
   /**
@@ -395,13 +395,13 @@ export class DeliveryLog extends DurableObject<Env> {
    * including `until`, both since the epoch.
    */
   health(since: number, until: number): Following & { hours: HealthHour[] } {
-    if (this.#state.row() === null) return { hours: [], sealed: false };
+    if (!this.#state.hasJob()) return { hours: [], sealed: false };
     return { hours: this.#health.between(since, until), ...this.#following() };
   }
 
   /** The state of the job's canary. */
   canaryReport(): Following & { report: CanaryReport | null } {
-    if (this.#state.row() === null) return { report: null, sealed: false };
+    if (!this.#state.hasJob()) return { report: null, sealed: false };
     return { report: this.canary.report(platform.now()), ...this.#following() };
   }
 
@@ -419,7 +419,7 @@ export class DeliveryLog extends DurableObject<Env> {
    * is retired.
    */
   replayName(firstEventMs: number, lastEventMs: number, key = ""): string | null {
-    if (this.#state.row() === null) return null;
+    if (!this.#state.hasJob()) return null;
     return this.#alarm.transaction(() => this.#state.names([{ firstEventMs, lastEventMs, key }])[0] ?? null);
   }
 
@@ -460,7 +460,7 @@ export class DeliveryLog extends DurableObject<Env> {
   override async alarm(): Promise<void> {
     this.#alarm.cleared();
     try {
-      if (this.#state.row() === null) return;
+      if (!this.#state.hasJob()) return;
       this.#alarm.transaction(() => {
         // An upload may have been under way when the job was discarded and the instance died.
         if (this.#state.requireJob().discard) this.#discard();

@@ -7,6 +7,8 @@ import { NUMBERS_PER_NODE } from "./nodes.ts";
 import { UNPARKED } from "./parking.ts";
 import { type LogRow, type ObjectRow, SET_ASIDE_LAST } from "./rows.ts";
 
+const NO_JOB = "the log has no job yet";
+
 /** The one row of a log: its job, its counts, and how its uploads go. */
 export class LogState {
   readonly #sql: SqlStorage;
@@ -28,21 +30,39 @@ export class LogState {
     return this.#sql.exec<LogRow>("SELECT * FROM log WHERE id = 1").toArray()[0] ?? null;
   }
 
+  /** false: the log has never been given a job. */
+  hasJob(): boolean {
+    return this.#jobText() !== null;
+  }
+
+  /** The column alone: the row is wide, and most of what is done asks for the job several times. */
+  #jobText(): string | null {
+    if (this.retired) return null;
+    return this.#sql.exec<{ job: string }>("SELECT job FROM log WHERE id = 1").toArray()[0]?.job ?? null;
+  }
+
+  /** @throws if the log has no job yet. */
+  #requireJobText(): string {
+    const text = this.#jobText();
+    if (text === null) throw new Error(NO_JOB);
+    return text;
+  }
+
   /** @throws if the log has no job yet. */
   requireRow(): LogRow {
     const row = this.row();
-    if (row === null) throw new Error("the log has no job yet");
+    if (row === null) throw new Error(NO_JOB);
     return row;
   }
 
   job(): JobConfig | null {
-    const row = this.row();
-    return row === null ? null : (JSON.parse(row.job) as JobConfig);
+    const text = this.#jobText();
+    return text === null ? null : (JSON.parse(text) as JobConfig);
   }
 
   /** @throws if the log has no job yet. */
   requireJob(): JobConfig {
-    return JSON.parse(this.requireRow().job) as JobConfig;
+    return JSON.parse(this.#requireJobText()) as JobConfig;
   }
 
   /** false: a newer version wrote the job. What it is to ship, and how, is unknown here. */
@@ -59,7 +79,7 @@ export class LogState {
   }
 
   #readJob(): JobConfig | null {
-    const { job: text } = this.requireRow();
+    const text = this.#requireJobText();
     if (text !== this.#read?.text) this.#read = { text, config: readJobConfig(JSON.parse(text)) };
     return this.#read.config;
   }

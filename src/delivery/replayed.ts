@@ -127,7 +127,7 @@ export class Replayed {
    * reads the list by number does not miss it.
    */
   note(object: ReplayedObject, nowMs: number): "counted" | "known" | "gone" {
-    if (this.#state.row() === null) return "gone";
+    if (!this.#state.hasJob()) return "gone";
     const known = this.#sql.exec(
       "SELECT 1 FROM object WHERE replay = ? AND replay_of = ?",
       object.replay,

@@ -83,7 +83,7 @@ export class Uploads {
 
   async #runElsewhere(): Promise<void> {
     const tried = new Set<number>();
-    while (this.#elsewhere === null && this.#state.row() !== null) {
+    while (this.#elsewhere === null && this.#state.hasJob()) {
       const due = this.#objects.due(platform.now(), tried.size + 1, "elsewhere");
       const object = due.find(({ number }) => !tried.has(number));
       if (object === undefined) return;

@@ -30,12 +30,17 @@ export function openStore(
   { path, now, why }: { path: string; now: () => number; why: Why },
 ): OpenDestination {
   const trials = new Map<number, ReturnType<typeof tryCondition>>();
-  /** Writes that begin together try the condition once. */
+  /**
+   * Writes that know nothing yet try the condition once. One that begins late may still know
+   * nothing when others have tried it: what a trial decided stays, the rest is tried again.
+   */
   const tryOnce = (leaveOut: number): ReturnType<typeof tryCondition> => {
-    const running = trials.get(leaveOut);
-    if (running !== undefined) return running;
-    const trial = tryCondition(store, path, leaveOut).finally(() => trials.delete(leaveOut));
+    const earlier = trials.get(leaveOut);
+    if (earlier !== undefined) return earlier;
+    const trial = tryCondition(store, path, leaveOut);
     trials.set(leaveOut, trial);
+    const forget = (): void => void trials.delete(leaveOut);
+    trial.then((answer) => typeof answer === "string" || forget(), forget);
     return trial;
   };
   return {

@@ -5,8 +5,10 @@ import { platform } from "../../../src/platform.ts";
 import { forgetApps } from "./isolates.ts";
 import { LinesOfTest } from "./lines.ts";
 import { rememberMainModule } from "./main-module.ts";
+import { setTimersAtOnce } from "./timers.ts";
 
 rememberMainModule();
+setTimersAtOnce();
 
 const lines = new LinesOfTest(console);
 
