@@ -1,6 +1,6 @@
 /**
- * What the files of a worker share, as they run one after another: a browser, and a shipper with and
- * one without data.
+ * What the files of a worker share, as they run one after another: a browser, and a shipper with
+ * and one without data.
  */
 import type { Browser } from "playwright-core";
 import { afterAll, test } from "vitest";
