@@ -66,6 +66,19 @@ export function ask(
   });
 }
 
+/**
+ * The answer to a request; null if its connection broke before the end.
+ * @throws any other error of it.
+ */
+export async function unlessBroken(answer: Promise<Answered>): Promise<Answered | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ECONNRESET") return null;
+    throw error;
+  }
+}
+
 /** Opens a web socket under a host name. @returns the first message of at most 125 bytes. */
 export function firstMessage(port: number, host: string, path: string): Promise<string> {
   return new Promise((resolve, reject) => {
