@@ -164,13 +164,13 @@ describe("a destination that cannot be written to", () => {
     ],
     ["no bucket", { do: "answer", status: 404, code: "NoSuchBucket" }, "HTTP 404 NoSuchBucket"],
     ["no credentials", { do: "answer", status: 401 }, "HTTP 401"],
-    ["a failure", { do: "answer", status: 500, code: "InternalError" }, "HTTP 500 InternalError"],
+    ["a failure", { do: "answer", status: 500, code: "InternalError" }, "HTTP 500 InternalError", 2],
     [
       "too much to do",
       { do: "answer", status: 503, code: "SlowDown", headers: { "retry-after": "60" } },
       "HTTP 503 SlowDown",
     ],
-    ["a page of a proxy", { do: "answer", status: 502, body: "<html>words of the store</html>" }, "HTTP 502"],
+    ["a page of a proxy", { do: "answer", status: 502, body: "<html>words of the store</html>" }, "HTTP 502", 2],
     ["a code that is none", { do: "answer", status: 400, body: "<Code>words of the store</Code>" }, "HTTP 400", 4],
     ["a redirect", { do: "redirect", location: "http://127.0.0.1:1/elsewhere" }, "HTTP 307 TemporaryRedirect"],
     ["a reset", { do: "reset", when: "before" }, "connection failed"],
@@ -190,6 +190,12 @@ describe("a destination that cannot be written to", () => {
       expect((await create(destinationConf(bucket.name))).id).toBe(1);
     },
   );
+
+  it("is tried once more after a failure, and taken if that was of the moment", async () => {
+    await bucket.control.script([rule({ do: "answer", status: 500, code: "InternalError" }, { method: "PUT" }, 1)]);
+    expect((await create(destinationConf(bucket.name))).id).toBe(1);
+    expect((await bucket.control.requests()).map(({ status }) => status)).toEqual([500, 200]);
+  });
 
   it("is refused with a wrong secret, which is not repeated", async () => {
     const conf = destinationConf(bucket.name).replace(SECRET_KEY, "another-secret-of-the-tests");

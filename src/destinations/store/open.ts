@@ -7,7 +7,7 @@ import { classify, isSuccess, mayMeanHeader, readAnswer } from "./answers.ts";
 import type { StoreClient } from "./client.ts";
 import { look, type Seen } from "./look.ts";
 import { inManner, LEFT_OUT } from "./manner.ts";
-import { type Probed, tryCondition, writeChallenge, writeFault, writeProbe } from "./probe.ts";
+import { type Probed, persistently, tryCondition, writeChallenge, writeFault, writeProbe } from "./probe.ts";
 import { uploadObject } from "./upload.ts";
 
 const STANDS: { readonly [shown in Seen["shown"]]: "there" | "not_there" | "unknown" } = {
@@ -59,8 +59,8 @@ export function openStore(
       const { answer, body } = await store.get(key);
       return readAnswer(answer, body);
     },
-    probe: async () => fault(await writeProbe(store, path, now()), why),
-    challenge: async (key, token) => fault(await writeChallenge(store, key, token), why),
+    probe: async () => fault(await persistently(() => writeProbe(store, path, now())), why),
+    challenge: async (key, token) => fault(await persistently(() => writeChallenge(store, key, token)), why),
   };
 }
 

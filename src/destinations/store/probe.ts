@@ -68,6 +68,25 @@ export function writeChallenge(store: StoreClient, key: string, token: string): 
   return writeSmall(store, { key, spareKey: null, body: encodeUtf8(token), contentType: "text/plain" }, 0);
 }
 
+/**
+ * Writes once more if the store answers a 5xx, and names no time to come again: that is mostly of
+ * the moment, and only the user would try again. Both together take no longer than one may.
+ */
+export async function persistently(write: () => Promise<Probed>): Promise<Probed> {
+  let first: Probed | undefined;
+  const both = async (): Promise<Probed> => {
+    first = await write();
+    return isOfMoment(first) ? write() : first;
+  };
+  return (await within(ALL_WAIT_MS, both(), null)) ?? first ?? { kind: "failed", failure: lateFailure() };
+}
+
+function isOfMoment(probed: Probed): boolean {
+  if (probed.kind === "written" || probed.failure.kind !== "busy") return false;
+  const { cause, retryAfterS } = probed.failure;
+  return typeof cause === "number" && cause >= 500 && retryAfterS === null;
+}
+
 interface SmallObject {
   key: string;
   /** Where it goes if it may not be written to its own key. */
