@@ -1,9 +1,9 @@
 const AT_ONCE = Symbol.for("logship: timers at once");
 
 /**
- * Hands timers that have a delay to the runtime at once. The pool's `setTimeout` first takes a stack
- * trace to see who calls, which matters to it only where there is no delay. Each call of the code
- * under test has a deadline, so that was a thirtieth of all time.
+ * Hands timers that have a delay to the runtime at once. The pool's `setTimeout` first takes a
+ * stack trace to see who calls, which matters to it only where there is no delay. Each call of the
+ * code under test has a deadline, so that was a thirtieth of all time.
  */
 export function setTimersAtOnce(): void {
   const ofPool = globalThis.setTimeout as typeof setTimeout & { [AT_ONCE]?: true };
