@@ -26,7 +26,8 @@ export function migrate(storage: DurableObjectStorage, steps: readonly Migration
     const isNew = !isBegun(sql);
     const whole = isNew ? wholes.get(steps) : undefined;
     if (whole !== undefined) {
-      sql.exec(whole, Date.now());
+      sql.exec(whole.made);
+      sql.exec(whole.applied, Date.now());
       return steps.length;
     }
     if (isNew) sql.exec(SCHEMA_STEP_SQL);
@@ -53,17 +54,18 @@ export function isBegun(sql: SqlStorage): boolean {
 const SCHEMA_STEP_SQL =
   "CREATE TABLE schema_step (id INTEGER PRIMARY KEY, applied_ms INTEGER NOT NULL, floor INTEGER) STRICT";
 
-/**
- * What all steps together make of an empty object, by the steps: found with the first one that this
- * isolate makes, and run at once from then on.
- */
-const wholes = new WeakMap<readonly Migration[], string>();
+/** What all steps together make of an empty object. */
+interface Whole {
+  /** Statements that make its tables, indexes and rows. */
+  readonly made: string;
+  /** Notes the steps. Takes the time at which they are applied. */
+  readonly applied: string;
+}
 
-/**
- * The statements that make the tables, indexes and rows of a new object. The last one takes the
- * time at which the steps are applied.
- */
-function wholeOf(sql: SqlStorage, steps: readonly Migration[]): string {
+/** By the steps: found with the first object that this isolate makes, and run from then on. */
+const wholes = new WeakMap<readonly Migration[], Whole>();
+
+function wholeOf(sql: SqlStorage, steps: readonly Migration[]): Whole {
   const made = sql
     .exec<{ sql: string }>(
       `SELECT sql FROM sqlite_master
@@ -71,11 +73,10 @@ function wholeOf(sql: SqlStorage, steps: readonly Migration[]): string {
     )
     .toArray();
   const applied = steps.map(({ id, floor }) => `(${id}, ?1, ${floor ?? "NULL"})`);
-  return [
-    ...made.map((statement) => `${statement.sql};`),
-    ...steps.flatMap(({ rows }) => rows ?? []),
-    `INSERT INTO schema_step (id, applied_ms, floor) VALUES ${applied.join()};`,
-  ].join("\n");
+  return {
+    made: [...made.map((statement) => `${statement.sql};`), ...steps.flatMap(({ rows }) => rows ?? [])].join("\n"),
+    applied: `INSERT INTO schema_step (id, applied_ms, floor) VALUES ${applied.join()}`,
+  };
 }
 
 /**
