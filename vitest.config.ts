@@ -176,7 +176,7 @@ export default defineConfig({
           sequence: { groupOrder: 2 },
           maxWorkers: 3,
           testTimeout: 120_000,
-          hookTimeout: 90_000,
+          hookTimeout: 120_000,
         },
       },
       {

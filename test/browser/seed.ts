@@ -2,7 +2,7 @@
 import { localDestination } from "../../tools/client/bucket.ts";
 import { until } from "../../tools/until.ts";
 import type { HostileStore } from "../e2e/hostile-store.ts";
-import { type IsolatedShipper, jobInto } from "../e2e/shipper.ts";
+import { type IsolatedShipper, jobInto, RECEIVED_WITHIN_MS } from "../e2e/shipper.ts";
 import { rule } from "../support/s3-script.ts";
 import { FUNCTION, hostileEvents, hostileRecord, LONG, MARK, NAME } from "./hostile-text.ts";
 
@@ -92,19 +92,19 @@ export async function seed(shipper: IsolatedShipper, store: HostileStore): Promi
   await Promise.all([delivering, failing, refused, odd].map((id) => api.flush(id)));
   const [object] = await until({
     what: "an object to be delivered",
-    withinMs: 30_000,
+    withinMs: RECEIVED_WITHIN_MS,
     look: () => api.objects(delivering),
     enough: (objects) => objects.some(({ state }) => state === "delivered"),
   });
   const [aside] = await until({
     what: "an object to be set aside",
-    withinMs: 30_000,
+    withinMs: RECEIVED_WITHIN_MS,
     look: () => call<{ id: string }[]>(shipper, "GET", "/logship/set-aside"),
     enough: (list) => list.length > 0,
   });
   await until({
     what: "the job without a bucket to fail",
-    withinMs: 30_000,
+    withinMs: RECEIVED_WITHIN_MS,
     look: () => api.job(failing),
     enough: ({ error_message }) => error_message !== null,
   });
@@ -159,7 +159,7 @@ const SHIPPING = {
 async function received(shipper: IsolatedShipper, job: number, records: number): Promise<void> {
   await until({
     what: `job ${job} to have received ${records}`,
-    withinMs: 60_000,
+    withinMs: RECEIVED_WITHIN_MS,
     look: () => shipper.api.jobLedger(job),
     enough: (ledger) => ledger.received >= records,
   });

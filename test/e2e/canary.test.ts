@@ -3,7 +3,7 @@ import { it } from "vitest";
 import { until } from "../../tools/until.ts";
 import { readSingleMember } from "../support/gzip-member.ts";
 import { ndjson } from "../support/oracle.ts";
-import { IsolatedShipper, jobInto } from "./shipper.ts";
+import { IsolatedShipper, jobInto, RECEIVED_WITHIN_MS } from "./shipper.ts";
 
 interface View {
   enabled: boolean;
@@ -17,7 +17,7 @@ it("is sent as soon as a job has one, stands where it says, and nothing counts i
   const job = await shipper.api.createJob({ ...jobInto("guarded"), canary: true });
   const view = await until({
     what: "the canary to be read back",
-    withinMs: 30_000,
+    withinMs: RECEIVED_WITHIN_MS,
     look: async (): Promise<View> => {
       const url = `${shipper.url}/client/v4/accounts/local/logship/jobs/${job.id}/canary`;
       const answer = await fetch(url, { headers: { authorization: `Bearer ${shipper.token}` } });

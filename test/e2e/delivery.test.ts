@@ -27,7 +27,7 @@ describe.concurrent("events on their way into the bucket", () => {
     assertClean(oracle.audit(job.id, await bucket.read("silence/"), { path: pathOf("silence") }));
     const objects = await until({
       what: "the job to know that it is delivered",
-      withinMs: 5_000,
+      withinMs: RECEIVED_WITHIN_MS,
       look: () => api.objects(job.id),
       enough: (list) => list.every(({ state }) => state === "delivered"),
     });

@@ -6,7 +6,7 @@ import type { LocalServer } from "../../tools/servers/local-server.ts";
 import { until } from "../../tools/until.ts";
 import type { IsolatedShipper } from "./shipper.ts";
 
-const FOUND_WITHIN_MS = 15_000;
+const FOUND_WITHIN_MS = 60_000;
 
 /**
  * The host of the functions that are uploaded to this shipper.

@@ -79,7 +79,7 @@ async function startSample(shipper: IsolatedShipper): Promise<LocalServer> {
   });
   await until({
     what: "the sample to find the shipper",
-    withinMs: 15_000,
+    withinMs: RECEIVED_WITHIN_MS,
     look: async () => sample.output.slice(-2_000),
     enough: (output) => output.includes("logship [connected]"),
   });
