@@ -2,6 +2,7 @@
 import { describe, expect } from "vitest";
 import type { Append } from "../../src/object/append.ts";
 import { decodeEnvelope } from "../../src/queue/message.ts";
+import { variants } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
 import { api } from "../support/runtime/api.ts";
 import { mortal } from "../support/runtime/mortal.ts";
@@ -58,11 +59,12 @@ interface Aside {
 }
 
 describe("a message that kills the handler", () => {
-  for (const [count, fresh] of [
+  const cases = [
+    [2, 10],
     [1, 0],
     [1, 40],
-    [2, 10],
-  ] as const) {
+  ] as const;
+  for (const [count, fresh] of variants(cases, 2)) {
     row(
       `${count} among a hundred, while ${fresh} new ones come each time: set aside, and their neighbours are delivered`,
       async (world) => {

@@ -5,6 +5,7 @@
 import { describe } from "vitest";
 import { Attempts } from "../../src/delivery/attempts.ts";
 import { cells, isWhole, variants } from "../support/matrix.ts";
+import type { DialectName } from "../support/receiver.ts";
 import { api } from "../support/runtime/api.ts";
 import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";
@@ -174,7 +175,7 @@ describe("an object that is more than a receiver takes", () => {
     });
   }
 
-  for (const kind of SOME) {
+  for (const kind of variants(RECEIVERS)) {
     row(`${kind} gets ten million bytes, and takes a megabyte at once`, async (world, { expect }) => {
       const job = await world.createJob({ receiver: kind });
       const control = controlOf(job);
@@ -187,7 +188,9 @@ describe("an object that is more than a receiver takes", () => {
       expect(await resent(job)).toBe(0);
       world.injected(await decided(control));
     });
+  }
 
+  for (const kind of SOME) {
     row(`${kind} loses an answer, then takes less at once: in doubt, and counted`, async (world, { expect }) => {
       const { job, control } = await waitingJob(world, 8, { receiver: kind });
       // The halves are inserts of their own.
@@ -247,24 +250,22 @@ describe("the log dies around an answer", () => {
     ["put", PROMPT_BREAKAGES],
   ] as const;
   for (const [method, breakages] of broken) {
-    for (const kind of SOME) {
-      for (const [[name, action], breakage] of cells(scenes, breakages)) {
-        if (TAKES_NO_PART.has(kind) && action?.do === "refuse") continue;
-        row(`before ${kind}, at an answer ${name}: ${breakage} at ${method}()`, async (world, { expect }) => {
-          const { job, control } = await waitingJob(world, 10, { receiver: kind });
-          if (action !== null) await control.script([rule(action, POSTS, 1)]);
-          const fault = new Fault(world, Attempts.prototype, method, breakage);
-          fault.begin();
-          world.clock.advance(30_000);
-          await fault.meet(() => world.runAlarms(), "the platform");
-          expect(fault.took()).toBe(true);
-          await world.settle();
-          expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 10, pending: 0 });
-          // Whatever may have been taken is counted when it is sent again.
-          const requests = await posts(control);
-          if (requests > 1 && action === null) expect(await resent(job)).toBeGreaterThanOrEqual(10);
-        });
-      }
+    for (const [kind, [[name, action], breakage]] of cells(SOME, cells(scenes, breakages))) {
+      if (TAKES_NO_PART.has(kind) && action?.do === "refuse") continue;
+      row(`before ${kind}, at an answer ${name}: ${breakage} at ${method}()`, async (world, { expect }) => {
+        const { job, control } = await waitingJob(world, 10, { receiver: kind });
+        if (action !== null) await control.script([rule(action, POSTS, 1)]);
+        const fault = new Fault(world, Attempts.prototype, method, breakage);
+        fault.begin();
+        world.clock.advance(30_000);
+        await fault.meet(() => world.runAlarms(), "the platform");
+        expect(fault.took()).toBe(true);
+        await world.settle();
+        expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 10, pending: 0 });
+        // Whatever may have been taken is counted when it is sent again.
+        const requests = await posts(control);
+        if (requests > 1 && action === null) expect(await resent(job)).toBeGreaterThanOrEqual(10);
+      });
     }
   }
 });
@@ -278,76 +279,81 @@ describe("a job that changes while its receiver fails", () => {
     for (let n = 0; n < 3; n++) await pass(world, 300_000);
   }
 
-  for (const kind of SOME) {
-    row(`${kind} is parked, and the job gets another: all goes there, nothing in doubt`, async (world, { expect }) => {
-      const { job, control } = await waitingJob(world, 10, { receiver: kind });
-      await control.script([refuses]);
-      await failing(world);
-      world.injected(await decided(control));
-      await world.jobs.move(job);
-      await world.runAlarms();
-      expect([await said(job), await countsOf(job), await resent(job)]).toMatchObject([null, { delivered: 10 }, 0]);
-      expect(await controlOf(job).puts()).toHaveLength(1);
-    });
-
-    row(
-      `${kind} loses answers, and the job gets another at its address: what the first has, it keeps`,
-      async (world, { expect }) => {
+  const rows: readonly ((kind: DialectName) => void)[] = [
+    (kind) =>
+      row(
+        `${kind} is parked, and the job gets another: all goes there, nothing in doubt`,
+        async (world, { expect }) => {
+          const { job, control } = await waitingJob(world, 10, { receiver: kind });
+          await control.script([refuses]);
+          await failing(world);
+          world.injected(await decided(control));
+          await world.jobs.move(job);
+          await world.runAlarms();
+          expect([await said(job), await countsOf(job), await resent(job)]).toMatchObject([null, { delivered: 10 }, 0]);
+          expect(await controlOf(job).puts()).toHaveLength(1);
+        },
+      ),
+    (kind) =>
+      row(
+        `${kind} loses answers, and the job gets another at its address: what the first has, it keeps`,
+        async (world, { expect }) => {
+          const { job, control } = await waitingJob(world, 10, { receiver: kind });
+          await control.script([fails]);
+          await failing(world);
+          const before = await resent(job);
+          world.injected(await decided(control));
+          job.mayBeInBoth = true;
+          await world.jobs.move(job);
+          await world.runAlarms();
+          // By its address it may be the same one with another key: that may be a repeat.
+          expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 10 }, before + 10]);
+        },
+      ),
+    (kind) =>
+      row(`${kind} loses answers while the job is disabled, enabled and deleted`, async (world, { expect }) => {
         const { job, control } = await waitingJob(world, 10, { receiver: kind });
         await control.script([fails]);
         await failing(world);
-        const before = await resent(job);
+        await world.jobs.change(job, { enabled: false });
+        world.clock.advance(1_000);
+        await world.take(world.mint(5));
+        world.clock.advance(1_000);
+        await world.jobs.change(job, { enabled: true });
+        world.clock.advance(1_000);
+        await world.take(world.mint(5));
+        await world.deliverDue();
+        await failing(world);
+        expect(await countsOf(job)).toMatchObject({ received: 15, delivered: 0, pending: 15 });
+        await world.jobs.remove(job);
+        await failing(world);
         world.injected(await decided(control));
-        job.mayBeInBoth = true;
-        await world.jobs.move(job);
+        await control.script([]);
+        await world.settle();
+        expect(await countsOf(job)).toMatchObject({ received: 15, delivered: 15, pending: 0 });
+      }),
+    (kind) =>
+      row(`${kind} is down, and the job is deleted with what waits`, async (world, { expect }) => {
+        const { job, control } = await waitingJob(world, 10, { receiver: kind });
+        await control.script([rule({ do: "answer", status: 503 }, POSTS)]);
+        await failing(world);
+        await world.jobs.remove(job, { discard: true });
         await world.runAlarms();
-        // By its address it may be the same one with another key: that may be a repeat.
-        expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 10 }, before + 10]);
-      },
-    );
-
-    row(`${kind} loses answers while the job is disabled, enabled and deleted`, async (world, { expect }) => {
-      const { job, control } = await waitingJob(world, 10, { receiver: kind });
-      await control.script([fails]);
-      await failing(world);
-      await world.jobs.change(job, { enabled: false });
-      world.clock.advance(1_000);
-      await world.take(world.mint(5));
-      world.clock.advance(1_000);
-      await world.jobs.change(job, { enabled: true });
-      world.clock.advance(1_000);
-      await world.take(world.mint(5));
-      await world.deliverDue();
-      await failing(world);
-      expect(await countsOf(job)).toMatchObject({ received: 15, delivered: 0, pending: 15 });
-      await world.jobs.remove(job);
-      await failing(world);
-      world.injected(await decided(control));
-      await control.script([]);
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ received: 15, delivered: 15, pending: 0 });
-    });
-
-    row(`${kind} is down, and the job is deleted with what waits`, async (world, { expect }) => {
-      const { job, control } = await waitingJob(world, 10, { receiver: kind });
-      await control.script([rule({ do: "answer", status: 503 }, POSTS)]);
-      await failing(world);
-      await world.jobs.remove(job, { discard: true });
-      await world.runAlarms();
-      expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 0, pending: 0, discarded: 10 });
-      world.injected(await decided(control));
-    });
-
-    row(`${kind} and another job's store get the same records, and one is down`, async (world, { expect }) => {
-      const store = await world.createJob();
-      const { job, control } = await waitingJob(world, 10, { receiver: kind });
-      await control.script([rule({ do: "answer", status: 503, store: true }, POSTS)]);
-      await failing(world);
-      expect([await countsOf(store), await countsOf(job)]).toMatchObject([{ delivered: 10 }, { pending: 10 }]);
-      world.injected(await decided(control));
-      await control.script([]);
-      await world.settle();
-      expect(await resent(store)).toBe(0);
-    });
-  }
+        expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 0, pending: 0, discarded: 10 });
+        world.injected(await decided(control));
+      }),
+    (kind) =>
+      row(`${kind} and another job's store get the same records, and one is down`, async (world, { expect }) => {
+        const store = await world.createJob();
+        const { job, control } = await waitingJob(world, 10, { receiver: kind });
+        await control.script([rule({ do: "answer", status: 503, store: true }, POSTS)]);
+        await failing(world);
+        expect([await countsOf(store), await countsOf(job)]).toMatchObject([{ delivered: 10 }, { pending: 10 }]);
+        world.injected(await decided(control));
+        await control.script([]);
+        await world.settle();
+        expect(await resent(store)).toBe(0);
+      }),
+  ];
+  for (const [kind, each] of cells(SOME, rows)) each(kind);
 });

@@ -91,10 +91,10 @@ async function giveUp(world: World, message: HeldMessage): Promise<void> {
   expect((await world.accountCounts()).set_aside).toBeGreaterThan(0);
 }
 
-/** Advances whole days, with two runs of the alarms and the cron in each. */
+/** Advances whole days, with one run of the alarms and the cron in each. */
 async function days(world: World, count: number): Promise<void> {
-  for (let half = 0; half < count * 2; half++) {
-    world.clock.advance(DAY_MS / 2);
+  for (let day = 0; day < count; day++) {
+    world.clock.advance(DAY_MS);
     await world.runAlarms();
     await world.runCron();
   }
