@@ -30,6 +30,8 @@ export function migrate(storage: DurableObjectStorage, steps: readonly Migration
       sql.exec(whole.applied, Date.now());
       return steps.length;
     }
+    // The local runtime keeps a table of its own in some objects, which is none of the schema.
+    const foreign = isNew ? new Set(tablesOf(sql).map(({ name }) => name)) : null;
     if (isNew) sql.exec(SCHEMA_STEP_SQL);
     const at = Number(sql.exec("SELECT coalesce(max(id), 0) AS at FROM schema_step").one().at);
     const newest = steps.at(-1)?.id ?? 0;
@@ -41,7 +43,7 @@ export function migrate(storage: DurableObjectStorage, steps: readonly Migration
       if (rows !== undefined) sql.exec(rows);
       sql.exec("INSERT INTO schema_step (id, applied_ms, floor) VALUES (?, ?, ?)", ...[id, Date.now(), floor ?? null]);
     }
-    if (isNew && due.length > 0) wholes.set(steps, wholeOf(sql, steps));
+    if (foreign !== null && due.length > 0) wholes.set(steps, wholeOf(sql, steps, foreign));
     return due.length;
   });
 }
@@ -65,13 +67,19 @@ interface Whole {
 /** By the steps: found with the first object that this isolate makes, and run from then on. */
 const wholes = new WeakMap<readonly Migration[], Whole>();
 
-function wholeOf(sql: SqlStorage, steps: readonly Migration[]): Whole {
-  const made = sql
-    .exec<{ sql: string }>(
-      `SELECT sql FROM sqlite_master
+/** The statements of all tables and indexes, tables first. The platform's own are left out. */
+function tablesOf(sql: SqlStorage): { name: string; sql: string }[] {
+  return sql
+    .exec<{ name: string; sql: string }>(
+      `SELECT name, sql FROM sqlite_master
          WHERE sql IS NOT NULL AND tbl_name NOT GLOB '_cf_*' ORDER BY type = 'index', rowid`,
     )
     .toArray();
+}
+
+/** @param foreign names of what was there before the steps. */
+function wholeOf(sql: SqlStorage, steps: readonly Migration[], foreign: ReadonlySet<string>): Whole {
+  const made = tablesOf(sql).filter(({ name }) => !foreign.has(name));
   const applied = steps.map(({ id, floor }) => `(${id}, ?1, ${floor ?? "NULL"})`);
   return {
     made: [...made.map((statement) => `${statement.sql};`), ...steps.flatMap(({ rows }) => rows ?? [])].join("\n"),

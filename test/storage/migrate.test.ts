@@ -96,3 +96,21 @@ describe("floors of a schema", () => {
     });
   });
 });
+
+describe("a new object", () => {
+  it("gets the tables of the steps alone, whatever else the first one had before", async ({ expect }) => {
+    const steps = [...OLDER];
+    const foreign = "CREATE TABLE IF NOT EXISTS foreign_table (id INTEGER PRIMARY KEY)";
+    for (let object = 0; object < 2; object++) {
+      await withStorage((storage) => {
+        storage.sql.exec(foreign);
+        expect(migrate(storage, steps)).toBe(2);
+        storage.sql.exec("INSERT INTO thing (id, name) VALUES (1, 'a')");
+      });
+    }
+    await withStorage((storage) => {
+      expect(migrate(storage, steps)).toBe(2);
+      expect(storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'foreign_table'").toArray()).toEqual([]);
+    });
+  });
+});
