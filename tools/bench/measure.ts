@@ -45,7 +45,10 @@ export const FULL: Effort = {
   growth: 1_000_000,
   kinds: { rounds: 11, warmUpRounds: 2, objects: 10 },
   memory: FULL_MEMORY,
-  search: { rounds: 11, records: 30_000, objects: 2_880, tries: 10, hour: 120 },
+  search: {
+    ...{ rounds: 11, records: 30_000, objects: 2_880, tries: 10, hour: 120 },
+    growth: { days: [1, 3, 7], perDay: 480 },
+  },
 };
 
 /** To see that it works: its numbers are rough. */
@@ -58,7 +61,7 @@ export const QUICK: Effort = {
   growth: 50_000,
   kinds: { rounds: 3, warmUpRounds: 1, objects: 5 },
   memory: QUICK_MEMORY,
-  search: { rounds: 2, records: 3_000, objects: 96, tries: 3, hour: 5 },
+  search: { rounds: 2, records: 3_000, objects: 96, tries: 3, hour: 5, growth: { days: [1, 2], perDay: 48 } },
 };
 
 /** A typical job: its filter keeps nine records of ten, and it ships 7 of 13 fields. */

@@ -191,12 +191,32 @@ export interface DaysSketches {
   words: number;
 }
 
-/** Sums of all tries. */
-export interface LookedUp {
-  sketchBytes: number;
-  /** Objects that a search would read. */
+export interface MakeObject {
+  records: number;
+  /** Of the object that has the rare word of each. */
+  holders: number[];
+}
+
+/** For the rare word of one object. */
+export interface WordSearch {
+  objects: number;
+  perDay: number;
+  /** UTC days since the epoch. */
+  firstDay: number;
+  holder: number;
+}
+
+/** What was read, of objects and of sketches. */
+export interface ReadSoFar {
+  /** Objects. */
   read: number;
-  falseHits: number;
+  bytesRead: number;
+  sketchBytes: number;
+}
+
+export interface FoundWord extends ReadSoFar {
+  /** When the hit was told. */
+  first: ReadSoFar;
 }
 
 export interface TextSearch {

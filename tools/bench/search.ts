@@ -1,7 +1,7 @@
 /** What sketches and searches take: CPU, bytes read, and how both grow. */
 import type { CpuClock } from "./cpu-clock.ts";
 import type { Harness } from "./harness.ts";
-import type { FoundText, LookedUp, ObjectSize, Ran, SketchWork, Work } from "./protocol.ts";
+import type { FoundText, FoundWord, ObjectSize, Ran, ReadSoFar, SketchWork, Work } from "./protocol.ts";
 import { type Summary, summary } from "./stats.ts";
 import { count, table } from "./table.ts";
 
@@ -12,6 +12,8 @@ export interface SearchEffort {
   objects: number;
   /** Words that are looked up. */
   tries: number;
+  /** For the growth with days: as many days, of so many objects each. */
+  growth: { days: readonly number[]; perDay: number };
   /** Objects of an hour. */
   hour: number;
 }
@@ -20,13 +22,23 @@ export interface SearchResult {
   size: ObjectSize;
   /** CPU time, in µs for each record: of its words, of its share of a sketch, and of gzip alone. */
   microseconds: { words: Summary; sketch: Summary; gzip: Summary };
-  /** For one word, by how many objects there are: of sketches, of objects that are read, CPU. */
-  lookups: { objects: number; sketchBytes: number; read: number; falseRate: number; cpuMs: number; ms: number }[];
+  /** For one word that one object has, mean of the tries. */
+  words: WordResult[];
   texts: { text: string; objects: number; read: number; hits: number; cpuMs: number; ms: number }[];
 }
 
+export interface WordResult extends ReadSoFar {
+  days: number;
+  objects: number;
+  /** When the hit was told. */
+  first: ReadSoFar;
+  cpuMs: number;
+  ms: number;
+}
+
 const WORKS = ["nothing", "gzip", "words", "sketch"] as const satisfies readonly (Work | SketchWork)[];
-const DAY = 20_777;
+/** UTC days since the epoch: of a day of its own, and of the first of the growing ones. */
+const [DAY, GROWING_DAY] = [20_777, 20_800];
 /** Sketches that one request keeps. */
 const KEPT_AT_ONCE = 12;
 
@@ -36,7 +48,7 @@ export async function measureSearch(
   effort: SearchEffort,
   say: (line: string) => void,
 ): Promise<SearchResult> {
-  const { rounds, records, objects, tries, hour } = effort;
+  const { rounds, records, objects, tries, hour, growth } = effort;
   const timed = async <T>(command: string, argument: unknown): Promise<{ answer: T; cpuMs: number; ms: number }> => {
     await harness.awake();
     const [cpu, wall] = [clock.nowMs(), performance.now()];
@@ -52,45 +64,76 @@ export async function measureSearch(
     }
   const asking = summary(times.nothing).median;
   const of = (work: "gzip" | "words" | "sketch") => summary(times[work].map((ms) => ((ms - asking) / records) * 1e3));
-  const { answer: size } = await timed<ObjectSize>("makeObject", records);
+  const day = [1 / 24, 1 / 4, 1].map((share) => Math.round(objects * share));
+  const growing = growth.days.map((days) => days * growth.perDay);
+  const holders = [...new Set([...day, ...growing].flatMap((asked) => holdersOf(asked, tries)))];
+  const { answer: size } = await timed<ObjectSize>("makeObject", { records, holders });
 
+  const keep = async (day: number, from: number, upTo: number): Promise<void> => {
+    for (let first = from; first < upTo; first += KEPT_AT_ONCE)
+      await timed("keepSketches", { day, first, objects: Math.min(KEPT_AT_ONCE, upTo - first), words: size.words });
+  };
+  const find = async (firstDay: number, perDay: number, asked: number): Promise<WordResult> => {
+    const found: WordResult[] = [];
+    for (const holder of holdersOf(asked, tries)) {
+      const question = { objects: asked, perDay, firstDay, holder };
+      const { answer, ...took } = await timed<FoundWord>("findWord", question);
+      found.push({ ...answer, ...took, days: Math.ceil(asked / perDay), objects: asked });
+    }
+    return meanOf(found);
+  };
+  const words: WordResult[] = [];
   say(`… ${count(objects)} sketches of ${count(size.words)} words`);
-  for (let first = 0; first < objects; first += KEPT_AT_ONCE) {
-    const some = Math.min(KEPT_AT_ONCE, objects - first);
-    await timed("keepSketches", { day: DAY, first, objects: some, words: size.words });
-  }
-  const lookups: SearchResult["lookups"] = [];
-  for (const share of [1 / 24, 1 / 4, 1]) {
-    const asked = Math.round(objects * share);
-    const { answer, cpuMs, ms } = await timed<LookedUp>("lookUp", {
-      ...{ day: DAY, first: 0, objects: asked, words: size.words, tries },
-    });
-    lookups.push({
-      objects: asked,
-      sketchBytes: answer.sketchBytes / tries,
-      read: answer.read / tries,
-      falseRate: answer.falseHits / (tries * (asked - 1)),
-      cpuMs: cpuMs / tries,
-      ms: ms / tries,
-    });
-  }
+  await keep(DAY, 0, objects);
+  for (const asked of day) words.push(await find(DAY, objects, asked));
+  say(`… ${Math.max(...growth.days)} days of ${count(growth.perDay)} sketches`);
+  for (let day = 0; day < Math.max(...growth.days); day++)
+    await keep(GROWING_DAY + day, day * growth.perDay, (day + 1) * growth.perDay);
+  for (const asked of growing) words.push(await find(GROWING_DAY, growth.perDay, asked));
   const texts: SearchResult["texts"] = [];
   for (const text of ["PaymentError: retry", "no such text anywhere"]) {
     say(`… an hour's search for "${text}"`);
     const { answer, cpuMs, ms } = await timed<FoundText>("searchText", { objects: hour, text, limit: 1_000 });
     texts.push({ text, objects: hour, ...answer, cpuMs, ms });
   }
-  return { size, microseconds: { words: of("words"), sketch: of("sketch"), gzip: of("gzip") }, lookups, texts };
+  return { size, microseconds: { words: of("words"), sketch: of("sketch"), gzip: of("gzip") }, words, texts };
 }
 
-export function searchReport({ size, microseconds, lookups, texts }: SearchResult): string[] {
+/** Objects, spread evenly over all. */
+function holdersOf(objects: number, tries: number): number[] {
+  return Array.from({ length: tries }, (_, i) => Math.floor(((i + 0.5) / tries) * objects));
+}
+
+function meanOf(found: readonly WordResult[]): WordResult {
+  const mean = (of: (each: WordResult) => number): number =>
+    found.reduce((sum, each) => sum + of(each), 0) / found.length;
+  const read = (of: (each: WordResult) => ReadSoFar): ReadSoFar => ({
+    read: mean((each) => of(each).read),
+    bytesRead: mean((each) => of(each).bytesRead),
+    sketchBytes: mean((each) => of(each).sketchBytes),
+  });
+  return {
+    ...read((each) => each),
+    first: read(({ first }) => first),
+    days: mean(({ days }) => days),
+    objects: mean(({ objects }) => objects),
+    cpuMs: mean(({ cpuMs }) => cpuMs),
+    ms: mean(({ ms }) => ms),
+  };
+}
+
+export function searchReport({ size, microseconds, words: found, texts }: SearchResult): string[] {
   const { records, words, bytes, rawBytes, sketchBytes, segments } = size;
   const { words: hashing, sketch, gzip } = microseconds;
   const us = ({ median, low, high }: Summary): string[] => [
     median.toFixed(2),
     `${low.toFixed(2)} – ${high.toFixed(2)}`,
   ];
-  const days = (of: number): string => count(of / 1e3);
+  const cells = ({ read, bytesRead, sketchBytes }: ReadSoFar, objects: number): string[] => [
+    read.toFixed(1),
+    ((100 * bytesRead) / (objects * bytes)).toFixed(2),
+    (sketchBytes / 1e6).toFixed(1),
+  ];
   return [
     `SKETCHES of objects of ${count(records)} records: ${count(rawBytes / 1e3)} kB, ${count(bytes / 1e3)} kB as stored, ${count(words)} words, a sketch of ${count(sketchBytes / 1e3)} kB in ${segments} rows: ${(sketchBytes / records).toFixed(1)} B a record, ${((100 * sketchBytes) / bytes).toFixed(1)} % of the object`,
     table(
@@ -101,17 +144,16 @@ export function searchReport({ size, microseconds, lookups, texts }: SearchResul
         ["gzip alone, of the same", ...us(gzip)],
       ],
     ),
-    "ONE WORD that one object has, looked up",
+    "ONE WORD that one object has, newest first: what was read in all, and before the hit was told",
     table(
-      ["objects", "sketches kB", "objects read", "% of their bytes", "false %", "CPU ms", "ms"],
-      lookups.map((each) => [
-        ...[
-          count(each.objects),
-          days(each.sketchBytes),
-          each.read.toFixed(1),
-          ((100 * each.read) / each.objects).toFixed(2),
-        ],
-        ...[(100 * each.falseRate).toFixed(2), count(each.cpuMs), count(each.ms)],
+      [
+        ...["days", "objects", "read", "% of bytes", "sketches MB", "false %"],
+        ...["first: read", "% of bytes", "sketches MB", "CPU ms", "ms"],
+      ],
+      found.map((each) => [
+        ...[`${each.days}`, count(each.objects), ...cells(each, each.objects)],
+        ...[((100 * (each.read - 1)) / (each.objects - 1)).toFixed(2), ...cells(each.first, each.objects)],
+        ...[count(each.cpuMs), count(each.ms)],
       ]),
     ),
     "A TEXT of an hour, without sketches",

@@ -7,11 +7,13 @@ import worker, * as shipper from "../../../src/index.ts";
 import type {
   DaysSketches,
   KindName,
+  MakeObject,
   PrepareCpu,
   Scenario,
   SketchWork,
   StackingKind,
   TextSearch,
+  WordSearch,
   Work,
 } from "../protocol.ts";
 import { playThePlatform } from "./clock.ts";
@@ -19,7 +21,7 @@ import { prepare, run } from "./cpu.ts";
 import { append, grown, pack } from "./growth.ts";
 import { BUCKET, shipKind, stackKind } from "./kinds.ts";
 import { meteredEnv, meteredState } from "./meter.ts";
-import { keepSketches, lookUp, makeObject, searchText } from "./search.ts";
+import { findWord, keepSketches, makeObject, searchText } from "./search.ts";
 import { simulate } from "./simulate.ts";
 
 type ObjectClass = new (ctx: DurableObjectState, env: Env) => { ctx: DurableObjectState; alarm?(): Promise<void> };
@@ -68,9 +70,9 @@ const COMMANDS: { readonly [name: string]: (argument: never, env: Env) => unknow
   append: (_: null, env) => append(env),
   grown: (jobId: number, env) => grown(env, jobId),
   stackKind: (what: StackingKind, env) => stackKind(what, env),
-  makeObject: (records: number) => makeObject(records),
+  makeObject: (what: MakeObject) => makeObject(what),
   keepSketches: (what: DaysSketches, env) => keepSketches(what, env),
-  lookUp: (what: DaysSketches & { tries: number }, env) => lookUp(what, env),
+  findWord: (what: WordSearch, env) => findWord(what, env),
   searchText: (what: TextSearch) => searchText(what),
   shipKind: (kind: KindName, env) => shipKind(kind, env),
 };

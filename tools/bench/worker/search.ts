@@ -1,20 +1,42 @@
-/** Sketches and searches of a day of objects: as many and as large as in earnest, made from one. */
-import { constants, crc32, deflateRawSync } from "node:zlib";
+/** Sketches and searches of days of objects: as many and as large as in earnest, made from one. */
+import { gzipSync } from "node:zlib";
+import { encodeUtf8 } from "../../../src/bytes.ts";
+import { SEARCH_HITS_UNITS, SEARCH_READS_AT_ONCE } from "../../../src/limits.ts";
 import { OBJECT_DEFLATE_LEVEL } from "../../../src/object/fragment.ts";
-import { plain } from "../../../src/object/read-object.ts";
+import { plain as plainLines } from "../../../src/object/read-object.ts";
 import { platform } from "../../../src/platform.ts";
-import { compileQuery } from "../../../src/search/query.ts";
-import { search } from "../../../src/search/search.ts";
+import { type LookUp, type Sketched, sketchLookUp } from "../../../src/search/look-up.ts";
+import { type CompiledQuery, compileQuery } from "../../../src/search/query.ts";
+import { type SearchEnd, type Sources, search } from "../../../src/search/search.ts";
+import type { Source } from "../../../src/search/source.ts";
 import { HashSet } from "../../../src/sketch/hash-set.ts";
 import { joinWords, SKETCH_MAX_WORDS, type Sketch, sketchOf } from "../../../src/sketch/sketch.ts";
 import { sketchesOf } from "../../../src/sketch/sketch-store.ts";
 import { hashJson, seedOf } from "../../../src/sketch/words.ts";
-import type { DaysSketches, FoundText, LookedUp, ObjectSize, TextSearch } from "../protocol.ts";
+import type {
+  DaysSketches,
+  FoundText,
+  FoundWord,
+  MakeObject,
+  ObjectSize,
+  TextSearch,
+  WordSearch,
+} from "../protocol.ts";
 import { seeded } from "../records.ts";
 import { preparedPieces } from "./cpu.ts";
 
 const JOB = 1;
 const KEY = "bench.log.gz";
+const MARK = "";
+
+/** The time of the record with the rare words, in ms since the epoch. */
+const HIT_MS = Date.parse("2026-11-20T12:00:00Z");
+
+/** From the beginning of an object to that of the next, in ms. */
+const OBJECT_MS = 30_000;
+
+/** Of what comes from a store at once, in bytes. */
+const PIECE_BYTES = 65_536;
 
 /** The hashes of what is prepared, piece by piece as the pipeline has them. */
 export function wordsOfPieces(pieces: readonly Uint8Array[]): Uint32Array<ArrayBuffer>[] {
@@ -34,89 +56,156 @@ export function sketchOfWords(parts: readonly Uint32Array<ArrayBuffer>[]): Sketc
 
 const bytesOf = (parts: readonly Uint8Array[]): number => parts.reduce((sum, { length }) => sum + length, 0);
 
-let object: { bytes: Uint8Array; rawBytes: number; records: number } | null = null;
+/** As stored. */
+interface Stored {
+  bytes: Uint8Array;
+  rawBytes: number;
+  records: number;
+}
 
-/** Makes one object of what is prepared. */
-export function makeObject(records: number): ObjectSize {
-  const raw = new Uint8Array(Buffer.concat(preparedPieces()));
-  const deflated = deflateRawSync(raw, { level: OBJECT_DEFLATE_LEVEL, finishFlush: constants.Z_FINISH });
-  const trailer = Buffer.alloc(8);
-  trailer.writeUInt32LE(crc32(raw), 0);
-  trailer.writeUInt32LE(raw.length, 4);
-  const head = Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff);
-  object = { bytes: new Uint8Array(Buffer.concat([head, deflated, trailer])), rawBytes: raw.length, records };
-  const parts = wordsOfPieces(preparedPieces());
+/** Of what is prepared; and one that has a record with rare words in its middle, too. */
+let made: { plain: Stored; holder: Stored } | null = null;
+
+/** Makes objects of what is prepared. @param holders of all words that are looked for later. */
+export function makeObject({ records, holders }: MakeObject): ObjectSize {
+  const pieces = preparedPieces();
+  const middle = Math.floor(pieces.length / 2);
+  const rare = encodeUtf8(`${JSON.stringify({ EventTimestampMs: HIT_MS, a: ` ${holders.map(rareWord).join(" ")} ` })}\n`);
+  const plain = stored(pieces, records);
+  made = { plain, holder: stored([...pieces.slice(0, middle), rare, ...pieces.slice(middle)], records + 1) };
+  const parts = wordsOfPieces(pieces);
   const words = joinWords(parts, SKETCH_MAX_WORDS)?.length ?? 0;
   const sketch = sketchOfWords(parts);
-  const { bytes } = object;
   return {
-    ...{ records, words, bytes: bytes.length, rawBytes: raw.length },
+    ...{ records, words, bytes: plain.bytes.length, rawBytes: plain.rawBytes },
     ...{ sketchBytes: bytesOf(sketch), segments: sketch.length },
   };
 }
 
-/** Keeps sketches of objects of a day, of words that are drawn. */
+/** One gzip member. */
+function stored(pieces: readonly Uint8Array[], records: number): Stored {
+  const raw = Buffer.concat(pieces);
+  return { bytes: new Uint8Array(gzipSync(raw, { level: OBJECT_DEFLATE_LEVEL })), rawBytes: raw.length, records };
+}
+
+/** A word that one object alone has. */
+function rareWord(batch: number): string {
+  return `rare${batch}`;
+}
+
+/** Keeps sketches of objects of a day, of words that are drawn, and of its rare word each. */
 export async function keepSketches({ day, first, objects, words }: DaysSketches, env: Env): Promise<null> {
   const store = sketchesOf(env.SKETCHES, JOB, 0, day);
-  for (let batch = first; batch < first + objects; batch++)
-    await store.keep({ batch, mark: "" }, sketchOf(drawn(batch, words)));
+  for (let batch = first; batch < first + objects; batch++) {
+    const rare = wordsOfPieces([encodeUtf8(JSON.stringify({ a: rareWord(batch) }))]);
+    await store.keep({ batch, mark: MARK }, sketchOfWords([drawn(batch, words - 1), ...rare]));
+  }
   return null;
 }
 
 /** Ascending, one in each of as many equal spans. */
-function drawn(batch: number, words: number): Uint32Array {
+function drawn(batch: number, words: number): Uint32Array<ArrayBuffer> {
   const random = seeded(batch);
   const hashes = new Uint32Array(words);
   for (let i = 0; i < words; i++) hashes[i] = ((i + random()) / words) * 2 ** 32;
   return hashes;
 }
 
-/** Looks words up that one object each has. @returns what all took together. */
-export async function lookUp(
-  { day, objects, words, tries }: DaysSketches & { tries: number },
-  env: Env,
-): Promise<LookedUp> {
-  const store = sketchesOf(env.SKETCHES, JOB, 0, day);
-  const asked = Array.from({ length: objects }, (_, batch) => ({ batch, mark: "" }));
-  const looked: LookedUp = { sketchBytes: 0, read: 0, falseHits: 0 };
-  for (let i = 0; i < tries; i++) {
-    const holder = Math.floor(((i + 0.5) / tries) * objects);
-    const word = drawn(holder, words)[i * 7] as number;
-    const { out, bytes } = await store.look(asked, word);
-    if (out.includes(holder)) throw new Error("a sketch denies what its object has");
-    looked.sketchBytes += bytes;
-    looked.read += objects - out.length;
-    looked.falseHits += objects - out.length - 1;
+/** Searches all objects for the rare word of one, newest first. */
+export async function findWord({ objects, perDay, firstDay, holder }: WordSearch, env: Env): Promise<FoundWord> {
+  const { plain, holder: held } = objectsMade();
+  const query = queryOf(` ${rareWord(holder)} `);
+  const sketched = new Map<Source, Sketched>();
+  const sofar = { read: 0, bytesRead: 0, sketchBytes: 0 };
+  let first: FoundWord["first"] | null = null;
+  for (let batch = 0; batch < objects; batch++) {
+    const source = sourceOf(batch === holder ? held : plain, batch, HIT_MS + (batch - holder - 0.5) * OBJECT_MS);
+    const open: Source["open"] = (read) => {
+      sofar.read += 1;
+      return source.open((bytes) => {
+        sofar.bytesRead += bytes;
+        read(bytes);
+      });
+    };
+    sketched.set({ ...source, open }, { day: firstDay + Math.floor(batch / perDay), mark: MARK });
   }
-  return looked;
+  const look = sketchLookUp(env.SKETCHES, query.needed, sketched);
+  const lookUp: LookUp = async (sources) => {
+    const looked = await look(sources);
+    sofar.sketchBytes += looked.bytes;
+    return looked;
+  };
+  let hits = 0;
+  const { progress } = await searched({ list: [...sketched.keys()], listedToMs: null, lookUp }, query, 100, (found) => {
+    hits += found;
+    first ??= { ...sofar };
+  });
+  if (first === null || hits !== 1) throw new Error(`${hits} hits of a word that one object has`);
+  if (progress.bytesRead !== sofar.bytesRead) throw new Error("bytes were read that are not told");
+  return { ...sofar, first };
 }
 
-/** Searches that object, as often as there are objects. */
+/** Searches one object, as often as there are objects. */
 export async function searchText({ objects, text, limit }: TextSearch): Promise<FoundText> {
-  const { bytes, rawBytes, records } = object ?? { bytes: new Uint8Array(), rawBytes: 0, records: 0 };
-  const query = compileQuery({ filter: null, text, rayId: "", sinceMs: 0, untilMs: Number.MAX_SAFE_INTEGER });
-  const list = Array.from({ length: objects }, (_, batch) => ({
-    ...{ job: JOB, node: 0, batch, number: batch, bytes: bytes.length, rawBytes, records, isOut: false, isHeld: false },
-    ...{ firstMs: 0, lastMs: Number.MAX_SAFE_INTEGER },
-    open: async () =>
-      plain(
+  const { plain } = objectsMade();
+  const list = Array.from({ length: objects }, (_, batch) => sourceOf(plain, batch, 0, Number.MAX_SAFE_INTEGER));
+  let hits = 0;
+  const { progress } = await searched({ list, listedToMs: null }, queryOf(text), limit, (found) => {
+    hits += found;
+  });
+  return { hits, read: progress.read };
+}
+
+function objectsMade(): NonNullable<typeof made> {
+  if (made === null) throw new Error("makeObject comes first");
+  return made;
+}
+
+function queryOf(text: string): CompiledQuery {
+  return compileQuery({ filter: null, text, rayId: "", sinceMs: 0, untilMs: Number.MAX_SAFE_INTEGER });
+}
+
+/** An object whose events reach half into the next one's time. */
+function sourceOf(
+  { bytes, rawBytes, records }: Stored,
+  batch: number,
+  firstMs: number,
+  lastMs = firstMs + 1.5 * OBJECT_MS,
+): Source {
+  return {
+    ...{ job: JOB, node: 0, batch, number: batch, bytes: bytes.length, rawBytes, records, isHeld: false },
+    ...{ firstMs, lastMs },
+    open: async (read) =>
+      plainLines(
         (async function* () {
-          for (let at = 0; at < bytes.length; at += 65_536) yield bytes.slice(at, at + 65_536);
+          for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+            const piece = bytes.slice(at, at + PIECE_BYTES);
+            read(piece.length);
+            yield piece;
+          }
         })(),
         { key: KEY, bytes: bytes.length, rawBytes },
       ),
-  }));
-  let hits = 0;
-  const bounds = { limit, hitUnits: 4e6, rawBytes: Number.POSITIVE_INFINITY, ms: Number.POSITIVE_INFINITY, atOnce: 4 };
-  const { progress } = await search(
-    { list, listedToMs: null },
+  };
+}
+
+function searched(
+  sources: Sources,
+  query: CompiledQuery,
+  limit: number,
+  onHits: (hits: number) => void,
+): Promise<SearchEnd> {
+  const unbounded = Number.POSITIVE_INFINITY;
+  const bounds = {
+    limit,
+    hitUnits: SEARCH_HITS_UNITS,
+    rawBytes: unbounded,
+    ms: unbounded,
+    atOnce: SEARCH_READS_AT_ONCE,
+  };
+  return search(
+    sources,
     { query, order: "newest", cursor: null, bounds, signal: new AbortController().signal, platform },
-    {
-      hits: (found) => {
-        hits += found.length;
-      },
-      progress: () => {},
-    },
+    { hits: ({ length }) => onHits(length), progress: () => {} },
   );
-  return { hits, read: progress.read };
 }
