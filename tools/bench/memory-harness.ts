@@ -32,6 +32,13 @@ export interface Peak {
   peak: number;
 }
 
+/** The last line of an answer. */
+export interface SearchEnd {
+  complete: boolean;
+  cursor: string | null;
+  not_searched: unknown[];
+}
+
 export function grown({ before, peak }: Peak): number {
   return peak - before;
 }
@@ -110,6 +117,26 @@ export class MemoryHarness {
       if (response.status === body.status) return;
       if (response.status !== 503 || Date.now() > untilMs)
         throw new Error(`events: ${response.status} ${words.slice(0, 500)}`);
+    }
+  }
+
+  /**
+   * Searches, again and again as long as it is refused for now.
+   * @returns its last line. @throws if it is refused otherwise, or breaks off.
+   */
+  async search(question: object): Promise<SearchEnd> {
+    for (const untilMs = Date.now() + PATIENCE_MS; ; await sleep(AGAIN_MS)) {
+      const response = await fetch(`${this.#server.url}/client/v4/accounts/${ACCOUNT}/logship/search`, {
+        method: "POST",
+        body: JSON.stringify(question),
+        headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+        signal: AbortSignal.timeout(PATIENCE_MS),
+      });
+      const words = await response.text();
+      const last = words.trimEnd().split("\n").at(-1) ?? "";
+      if (response.ok && last.startsWith('{"type":"end"')) return JSON.parse(last) as SearchEnd;
+      if (![429, 503].includes(response.status) || Date.now() > untilMs)
+        throw new Error(`search: ${response.status} ${words.slice(-500)}`);
     }
   }
 

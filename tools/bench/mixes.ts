@@ -1,6 +1,7 @@
 /**
- * The memory of the Worker while it takes in the largest requests and batches, alone and at once:
- * the peak of resident memory above what was resident before, each time in a fresh process.
+ * The memory of the Worker while it takes in the largest requests and batches, and searches, alone
+ * and at once: the peak of resident memory above what was resident before, each time in a fresh
+ * process.
  */
 import { MEMORY_MAX_BYTES, UPLOAD_BYTES, UPLOAD_RECORDS } from "../../src/limits.ts";
 import { BODIES, type BodyName } from "./bodies.ts";
@@ -15,7 +16,19 @@ interface Mix {
   bodies: readonly BodyName[];
   /** Full batches of the queue, of records that hardly compress. */
   batches: number;
+  searches?: readonly SearchName[];
 }
+
+/** Of {@link SEARCHED_OBJECTS}: one reads all, the other is ended by the bounds of its hits. */
+const SEARCHES = {
+  "a search without a hit": { text: "no such text anywhere", isWhole: true },
+  "a search with a hit in each record": { text: "a", limit: 1_000, isWhole: false },
+};
+
+type SearchName = keyof typeof SEARCHES;
+
+/** Of the usual size, of typical records. */
+const SEARCHED_OBJECTS = 8;
 
 export interface MixMemory {
   what: string;
@@ -29,6 +42,7 @@ export interface MixMemory {
 const NOISE = "16 MiB of noise";
 const EMPTIES = "16 MiB of empty objects";
 const BOMB = "1 MB of gzip that holds 1 GB";
+const [NOTHING, ALL] = Object.keys(SEARCHES) as [SearchName, SearchName];
 
 const MIXES: readonly Mix[] = [
   ...(Object.keys(BODIES) as BodyName[]).map((name) => ({ bodies: [name], batches: 0 })),
@@ -41,6 +55,13 @@ const MIXES: readonly Mix[] = [
   { bodies: [EMPTIES], batches: 1 },
   { bodies: [BOMB], batches: 1 },
   { bodies: [NOISE], batches: 2 },
+  { bodies: [], batches: 0, searches: [NOTHING] },
+  { bodies: [], batches: 0, searches: [ALL] },
+  { bodies: [], batches: 0, searches: [ALL, NOTHING] },
+  { bodies: [], batches: 1, searches: [NOTHING] },
+  { bodies: [], batches: 1, searches: [ALL, NOTHING] },
+  { bodies: [NOISE], batches: 0, searches: [ALL, NOTHING] },
+  { bodies: [NOISE], batches: 1, searches: [NOTHING] },
 ];
 
 /** Messages of a full batch. */
@@ -48,6 +69,8 @@ const BATCH = 100;
 
 /** The simulated time, far in the real future, so that no alarm fires by itself. */
 const NOON = Date.parse("2100-11-20T12:00:00Z");
+
+const SEARCHED_TIME = { since: "2100-11-20T00:00:00Z", until: "2100-11-22T00:00:00Z" };
 
 /**
  * Into one job, whose log is in the same process. @param say gets progress as text.
@@ -59,8 +82,12 @@ export async function measureMixes(say: (line: string) => void): Promise<MixMemo
   const endpoint = encodeURIComponent(await sink.listen());
   const harness = await MemoryHarness.start();
   try {
+    const destination = `s3://traces/logs/{DATE}?region=auto&endpoint=${endpoint}&access-key-id=bench&secret-access-key=bench`;
+    sink.isKeeping = true;
+    const searched = await objectsToSearch(harness, destination);
+    sink.isKeeping = false;
     await harness.api("POST", "/logship/jobs", {
-      destination_conf: `s3://traces/logs/{DATE}?region=auto&endpoint=${endpoint}&access-key-id=bench&secret-access-key=bench`,
+      destination_conf: destination,
       enabled: true,
       max_upload_interval_seconds: 300,
       max_upload_bytes: UPLOAD_BYTES.max,
@@ -68,10 +95,11 @@ export async function measureMixes(say: (line: string) => void): Promise<MixMemo
     });
     const results: MixMemory[] = [];
     for (const mix of MIXES) {
-      const what = [...mix.bodies, ...Array<string>(mix.batches).fill("a full batch")].join(" + ");
+      const batches = Array<string>(mix.batches).fill("a full batch");
+      const what = [...(mix.searches ?? []), ...mix.bodies, ...batches].join(" + ");
       say(`Memory: ${what} …`);
-      const peak = await measured(harness, mix, frames, false);
-      results.push({ what, peak, held: await measured(harness, mix, frames, true) });
+      const peak = await measured(harness, mix, frames, searched, false);
+      results.push({ what, peak, held: await measured(harness, mix, frames, searched, true) });
     }
     return results;
   } finally {
@@ -80,10 +108,33 @@ export async function measureMixes(say: (line: string) => void): Promise<MixMemo
   }
 }
 
+/** @returns the job that has them. It takes nothing more. */
+async function objectsToSearch(harness: MemoryHarness, destination: string): Promise<number> {
+  const { id } = await harness.api<{ id: number }>("POST", "/logship/jobs", {
+    destination_conf: destination,
+    enabled: true,
+    max_upload_interval_seconds: 300,
+  });
+  await harness.bring(framed(packMessages("logs", BATCH, NOON).bodies));
+  await harness.ask("stack", { job: id, objects: SEARCHED_OBJECTS });
+  const left = await harness.ask<number>("drive", id);
+  if (left > 0) throw new Error(`${left} objects were not uploaded`);
+  await harness.api("PUT", `/logship/jobs/${id}`, { enabled: false });
+  return id;
+}
+
+async function searchIn(harness: MemoryHarness, job: number, name: SearchName): Promise<void> {
+  const { isWhole, ...question } = SEARCHES[name];
+  const end = await harness.search({ ...question, job_id: job, ...SEARCHED_TIME });
+  if (end.not_searched.length > 0) throw new Error(`not searched: ${JSON.stringify(end.not_searched)}`);
+  if (end.complete !== isWhole) throw new Error(`${name}: complete is ${end.complete}`);
+}
+
 async function measured(
   harness: MemoryHarness,
-  { bodies, batches }: Mix,
+  { bodies, batches, searches = [] }: Mix,
   frames: Uint8Array<ArrayBuffer>,
+  searched: number,
   collecting: boolean,
 ): Promise<Peak> {
   const made = bodies.map((name) => BODIES[name]());
@@ -94,6 +145,7 @@ async function measured(
     Promise.all([
       ...Array.from({ length: batches }, () => harness.ask("consume", { messages: BATCH, collecting })),
       ...made.map((body) => harness.post(body)),
+      ...searches.map((name) => searchIn(harness, searched, name)),
     ]),
   );
 }

@@ -1,7 +1,7 @@
 /**
- * An S3 endpoint that keeps no bodies: it checks the announced length and SHA-256 of every PUT,
- * keeps what HEAD has to show, and drops the body. It can read as slowly as a store under load. A
- * POST is of a receiver, and is taken.
+ * An S3 endpoint that keeps no bodies unless it is told to: it checks the announced length and
+ * SHA-256 of every PUT, and keeps what HEAD has to show. It can read as slowly as a store under
+ * load. A POST is of a receiver, and is taken.
  */
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -36,6 +36,8 @@ const MEGABYTE = 1_000_000;
 export class Sink {
   manner: Manner = FAST;
   events: SinkEvents = {};
+  /** Bodies are kept from now on, and GET gives them. */
+  isKeeping = false;
   /** Complete bodies with the announced length and hash. */
   sound = 0;
   soundBytes = 0;
@@ -46,6 +48,7 @@ export class Sink {
   #atOnce = 0;
   /** What is stored, by path: the headers that tell one body from another. */
   readonly #stored = new Map<string, Record<string, string | number>>();
+  readonly #bodies = new Map<string, Buffer>();
   readonly #server = createServer((request, response) => {
     this.#answer(request, response).catch((error: unknown) => {
       this.faults.push(String(error));
@@ -73,6 +76,10 @@ export class Sink {
       const headers = this.#stored.get(path);
       return void response.writeHead(headers === undefined ? 404 : 200, headers).end();
     }
+    if (method === "GET") {
+      const body = this.#bodies.get(path);
+      return void response.writeHead(body === undefined ? 404 : 200, this.#stored.get(path)).end(body);
+    }
     if (method === "POST") return this.#receive(request, response);
     if (method !== "PUT") return void response.writeHead(405).end();
     const announced = Number(request.headers["content-length"]);
@@ -82,7 +89,7 @@ export class Sink {
     this.#atOnce += isObject ? 1 : 0;
     this.mostAtOnce = Math.max(this.mostAtOnce, this.#atOnce);
     try {
-      const { bytes, sha256 } = await this.#read(request, reading);
+      const { bytes, sha256, body } = await this.#read(request, reading);
       const fault =
         bytes !== announced ? "length" : sha256 !== request.headers["x-amz-content-sha256"] ? "checksum" : null;
       if (fault !== null) {
@@ -96,6 +103,7 @@ export class Sink {
       }
       if (status === 200) {
         this.#stored.set(path, { "content-length": bytes, [SHA256_META]: sha256 });
+        if (this.isKeeping) this.#bodies.set(path, body);
       }
       response.writeHead(status).end();
     } finally {
@@ -119,7 +127,8 @@ export class Sink {
   async #read(
     request: IncomingMessage,
     { restMs, stall }: Omit<Manner, "status">,
-  ): Promise<{ bytes: number; sha256: string }> {
+  ): Promise<{ bytes: number; sha256: string; body: Buffer }> {
+    const kept: Buffer[] = [];
     const hash = createHash("sha256");
     let bytes = 0;
     let restAt = MEGABYTE;
@@ -127,6 +136,7 @@ export class Sink {
     // While this waits, the stream reads no more than it had already requested.
     for await (const chunk of request as AsyncIterable<Buffer>) {
       hash.update(chunk);
+      if (this.isKeeping) kept.push(chunk);
       bytes += chunk.length;
       if (restMs > 0 && bytes >= restAt) {
         restAt = bytes + MEGABYTE;
@@ -138,6 +148,6 @@ export class Sink {
         this.events.stalled?.();
       }
     }
-    return { bytes, sha256: hash.digest("hex") };
+    return { bytes, sha256: hash.digest("hex"), body: Buffer.concat(kept) };
   }
 }

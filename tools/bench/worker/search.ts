@@ -70,7 +70,9 @@ let made: { plain: Stored; holder: Stored } | null = null;
 export function makeObject({ records, holders }: MakeObject): ObjectSize {
   const pieces = preparedPieces();
   const middle = Math.floor(pieces.length / 2);
-  const rare = encodeUtf8(`${JSON.stringify({ EventTimestampMs: HIT_MS, a: ` ${holders.map(rareWord).join(" ")} ` })}\n`);
+  const rare = encodeUtf8(
+    `${JSON.stringify({ EventTimestampMs: HIT_MS, a: ` ${holders.map(rareWord).join(" ")} ` })}\n`,
+  );
   const plain = stored(pieces, records);
   made = { plain, holder: stored([...pieces.slice(0, middle), rare, ...pieces.slice(middle)], records + 1) };
   const parts = wordsOfPieces(pieces);

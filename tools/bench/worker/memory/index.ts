@@ -127,8 +127,8 @@ const parse = JSON.parse;
 let isCollectingOften = false;
 
 /**
- * From now on garbage is collected before and after an event is parsed, if it is a large one, and
- * before the queue is called.
+ * From now on garbage is collected before and after an event is parsed, if it is a large one,
+ * before the queue is called, and again and again while a search is answered.
  */
 function collectOften(isOn: boolean): void {
   isCollectingOften = isOn;
@@ -140,6 +140,17 @@ function collectOften(isOn: boolean): void {
     return value;
   };
   JSON.parse = isOn ? collecting : parse;
+}
+
+/** How often garbage is collected while a search is answered, in ms. */
+const SEARCH_COLLECT_MS = 20;
+
+/** The same answer, with its garbage collected as it is read. */
+function collectedWhile(answer: Response): Response {
+  if (answer.body === null) return answer;
+  const timer = setInterval(collect, SEARCH_COLLECT_MS);
+  const ends = new TransformStream({ flush: () => clearInterval(timer) });
+  return new Response(answer.body.pipeThrough(ends), answer);
 }
 
 /** The queue of intake: it takes everything, and keeps nothing. */
@@ -188,7 +199,8 @@ export default {
     const { pathname } = new URL(request.url);
     try {
       // Anything else is for the shipper's own API.
-      return (await answerTo(pathname, request, env)) ?? (await worker.fetch(request, { ...env, EVENTS }, ctx));
+      const answer = (await answerTo(pathname, request, env)) ?? (await worker.fetch(request, { ...env, EVENTS }, ctx));
+      return isCollectingOften && pathname.endsWith("/search") ? collectedWhile(answer) : answer;
     } catch (error) {
       // In few words: what `wrangler dev` would make of it is a page of HTML.
       return new Response(String(error), { status: 500 });
