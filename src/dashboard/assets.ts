@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
 import { encodeUtf8 } from "../bytes.ts";
+import chartsScript from "./client/charts.client.js";
+import findScript from "./client/find.client.js";
 import liveScript from "./client/live.client.js";
 import filterScript from "./client/live-filter.client.js";
 import linkScript from "./client/live-link.client.js";
@@ -7,28 +9,34 @@ import listScript from "./client/live-list.client.js";
 import recordScript from "./client/live-record.client.js";
 import pageScript from "./client/page.client.js";
 import searchScript from "./client/search.client.js";
+import tablesScript from "./client/tables.client.js";
 import { recordFilters } from "./parts/record-filter.ts";
 import { recordTexts } from "./parts/record-summary.ts";
 import { STYLE } from "./style/style.ts";
 
-/**
- * One script of several files, with the source of the functions that they share with the pages in
- * place of all imports.
- */
+/** One script of several files, which import from each other alone; without its comments. */
 function joined(...files: readonly string[]): string {
-  const own = files.map((text) => text.replace(/^import \{[^}]*\} from "[^"]+";$/gm, "").replace(/^export /gm, ""));
-  return [
-    `const { STEERING, summaryOf, visible } = (${recordTexts})();`,
-    `const { combined, curlOf, identityOf, leavesOf, matcher, narrowed } = (${recordFilters})();`,
-    ...own,
-  ].join("\n");
+  return files
+    .map((text) =>
+      text
+        .replace(/^import \{[^}]*\} from "[^"]+";$/gm, "")
+        .replace(/^export /gm, "")
+        .replace(/^\s*(?:\/\/.*|\/\*\*[^*]*(?:\*(?!\/)[^*]*)*\*\/)\n/gm, ""),
+    )
+    .join("\n");
 }
+
+/** The source of the functions that the live view shares with the pages. */
+const SHARED = [
+  `const { STEERING, summaryOf, visible } = (${recordTexts})();`,
+  `const { combined, curlOf, identityOf, leavesOf, matcher, narrowed } = (${recordFilters})();`,
+];
 
 /** `page` is on every page, `search` on /search, `live` on /live. */
 const SCRIPTS = {
-  page: pageScript,
-  search: searchScript,
-  live: joined(filterScript, linkScript, listScript, recordScript, liveScript),
+  page: joined(tablesScript, chartsScript, findScript, pageScript),
+  search: joined(searchScript),
+  live: joined(...SHARED, filterScript, linkScript, listScript, recordScript, liveScript),
 } as const;
 
 export type ScriptName = keyof typeof SCRIPTS;

@@ -1,22 +1,11 @@
 import { raw } from "hono/html";
-import type { Child, FC } from "hono/jsx";
-import type { Permission } from "../access/roles.ts";
+import type { FC } from "hono/jsx";
 import { type ScriptName, STYLE, scriptPath } from "./assets.ts";
+import { type Entry, NAVIGATION } from "./navigation.ts";
 import type { Section, View } from "./page.ts";
 import { visible } from "./parts/foreign.tsx";
-import { Form } from "./parts/form.tsx";
+import { Form, may } from "./parts/form.tsx";
 import type { Viewer } from "./session.ts";
-
-const NAVIGATION: readonly { section: Section; href: string; label: string; needs: Permission | null }[] = [
-  { section: "overview", href: "/", label: "Overview", needs: null },
-  { section: "search", href: "/search", label: "Search", needs: "logs:read" },
-  { section: "jobs", href: "/jobs", label: "Jobs", needs: "logs:read" },
-  { section: "functions", href: "/functions", label: "Functions", needs: "functions:read" },
-  { section: "live", href: "/live", label: "Live", needs: "logs:read" },
-  { section: "set-aside", href: "/set-aside", label: "Set aside", needs: "logs:edit" },
-  { section: "status", href: "/status", label: "Status", needs: "logs:read" },
-  { section: "access", href: "/access", label: "Access", needs: "access:edit" },
-];
 
 /** Where a page's parts go. No text of a page can contain it: texts are escaped. */
 const SEAM = "<!--parts-->";
@@ -46,12 +35,14 @@ const Frame: FC<{ view: View; viewer: Viewer | null; accountId: string }> = ({ v
         <script type="module" src={scriptPath(name)} async={name === "search"} />
       ))}
     </head>
-    <body>
+    {/* Pages with keys of their own use the slash for their own field. */}
+    <body data-slash={view.scripts === undefined ? "find" : undefined}>
       <a class="skip" href="#main">
         Skip to the content
       </a>
       {viewer !== null && <Banner viewer={viewer} section={view.section} accountId={accountId} />}
       <main id="main" tabindex={-1}>
+        {viewer === null && raw(MARK)}
         {view.trail !== undefined && (
           <nav class="trail" aria-label="Breadcrumb">
             {view.trail.map(({ href, label }) => (
@@ -74,53 +65,93 @@ function titleOf({ title, trail = [] }: View): string {
 }
 
 /** Three lines that become an arrow; inline, so that it needs no request. */
-const ICON = `data:image/svg+xml,${encodeURIComponent(
-  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3" fill="#14508c"/><path d="M3 5h6M3 8h6M3 11h6M9 4l4 4-4 4" fill="none" stroke="#fff" stroke-width="1.4"/></svg>',
-)}`;
+const MARK =
+  '<svg class="logo" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" aria-hidden="true"><rect width="24" height="24" rx="6" fill="#3a45c4"/><path d="M5 7.5h8M5 12h13M5 16.5h8M13.5 7.5 18 12l-4.5 4.5" fill="none" stroke="#fff" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"/></svg>';
+const ICON = `data:image/svg+xml,${encodeURIComponent(MARK)}`;
+
+/** Paths of 16 by 16, drawn as lines. */
+const ICONS: Readonly<Record<Section | "find", string>> = {
+  overview: "M2 2h5v5H2zM9 2h5v5H9zM2 9h5v5H2zM9 9h5v5H9z",
+  search: "M7 2a5 5 0 1 0 0 10A5 5 0 0 0 7 2zM11 11l3.5 3.5",
+  live: "M1 8h3l2-5 4 10 2-5h3",
+  functions: "M6 2c-2 0-2 1-2 3s0 3-2 3c2 0 2 1 2 3s0 3 2 3M10 2c2 0 2 1 2 3s0 3 2 3c-2 0-2 1-2 3s0 3-2 3",
+  jobs: "M2 4h6M2 8h11M2 12h6M10 4.5 13.5 8 10 11.5",
+  status: "M8 1.5 13.5 4v4c0 3.5-2.5 5.5-5.5 6.5C5 13.5 2.5 11.5 2.5 8V4zM5.5 8l2 2 3-3.5",
+  "set-aside": "M2 9l2-6h8l2 6v4H2zM2 9h3.5l1 2h3l1-2H14",
+  attach: "M6 2v3M10 2v3M4 5h8v3a4 4 0 0 1-8 0zM8 12v3",
+  cost: "M8 1.5v13M11.5 4.5C11 3 5 2.5 5 5.5c0 3.5 6.5 1.5 6.5 5 0 3-6.5 2.5-7 .5",
+  access: "M5.5 7a3 3 0 1 1 2.5 3L7 11v1.5H5.5V14H2v-2.5z",
+  api: "M5 4 1.5 8 5 12M11 4l3.5 4L11 12",
+  find: "M7 2a5 5 0 1 0 0 10A5 5 0 0 0 7 2zM11 11l3.5 3.5",
+};
+
+const Icon: FC<{ of: keyof typeof ICONS }> = ({ of }) => (
+  <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
+    <path d={ICONS[of]} />
+  </svg>
+);
 
 const Banner: FC<{ viewer: Viewer; section: Section | null; accountId: string }> = ({ viewer, section, accountId }) => (
   <header class="banner">
     <p class="brand">
-      <a href="/">logship</a> <span class="quiet">{accountId}</span>
+      <a href="/">
+        {raw(MARK)}
+        logship
+      </a>{" "}
+      <span class="quiet">{accountId}</span>
     </p>
-    <nav aria-label="Main">
-      <ul>
-        {NAVIGATION.map((entry) => (
-          <li>
-            <Entry {...entry} viewer={viewer} isHere={entry.section === section} />
-          </li>
-        ))}
-      </ul>
+    <a class="button small menu" href="/find" data-find>
+      Find
+    </a>
+    <button type="button" class="small menu" popovertarget="side">
+      Menu
+    </button>
+    {/* A popover on a narrow screen, and simply there on a wide one. */}
+    <nav class="side" id="side" popover="auto" aria-label="Main">
+      <a class="find" href="/find" data-find aria-current={section === "find" ? "page" : undefined}>
+        <Icon of="find" /> Find <kbd>/</kbd>
+      </a>
+      {NAVIGATION.map(({ title, entries }) => (
+        <>
+          <h2>{title}</h2>
+          <ul>
+            {entries.map((entry) => (
+              <li>
+                <NavigationEntry {...entry} viewer={viewer} isHere={entry.section === section} />
+              </li>
+            ))}
+          </ul>
+        </>
+      ))}
+      <div class="who">
+        <p>
+          <span class="unseen">Signed in as </span>
+          <a href="/session">
+            <bdi>{visible(viewer.caller.name)}</bdi>
+          </a>
+        </p>
+        <Form viewer={viewer} action="/sign-out">
+          <button type="submit" class="small">
+            Sign out
+          </button>
+        </Form>
+      </div>
     </nav>
-    <div class="who">
-      <p>
-        <span class="unseen">Signed in as </span>
-        <a href="/session">
-          <bdi>{visible(viewer.caller.name)}</bdi>
-        </a>
-      </p>
-      <p>
-        <a href="/docs">API</a>
-      </p>
-      <Form viewer={viewer} action="/sign-out">
-        <button type="submit" class="small">
-          Sign out
-        </button>
-      </Form>
-    </div>
   </header>
 );
 
-const Entry: FC<{ href: string; label: string; needs: Permission | null; viewer: Viewer; isHere: boolean }> = ({
+const NavigationEntry: FC<Entry & { viewer: Viewer; isHere: boolean }> = ({
+  section,
   href,
   label,
   needs,
   viewer,
   isHere,
-}): Child => {
-  if (needs !== null && !viewer.caller.permissions.has(needs)) {
+}) => {
+  if (needs !== null && !may(viewer, needs)) {
     return (
       <span class="closed" title={`needs the permission ${needs}`}>
+        <Icon of={section} />
         {label}
         <span class="unseen"> (needs the permission {needs})</span>
       </span>
@@ -128,6 +159,7 @@ const Entry: FC<{ href: string; label: string; needs: Permission | null; viewer:
   }
   return (
     <a href={href} aria-current={isHere ? "page" : undefined}>
+      <Icon of={section} />
       {label}
     </a>
   );

@@ -53,7 +53,19 @@ export interface View {
 }
 
 /** The entries of the navigation. */
-export type Section = "overview" | "search" | "jobs" | "functions" | "live" | "set-aside" | "access" | "status";
+export type Section =
+  | "overview"
+  | "search"
+  | "live"
+  | "functions"
+  | "jobs"
+  | "status"
+  | "set-aside"
+  | "attach"
+  | "cost"
+  | "access"
+  | "api"
+  | "find";
 
 /** A view, or a redirect, file or the like. */
 export type PageAnswer = View | Response;

@@ -1,6 +1,7 @@
 import type { Page } from "./page.ts";
 import { accessPages } from "./pages/access.tsx";
 import { createPages } from "./pages/create/create.tsx";
+import { findPages } from "./pages/find.tsx";
 import { functionPages } from "./pages/functions.tsx";
 import { jobPages } from "./pages/job/job.tsx";
 import { jobsPages } from "./pages/jobs.tsx";
@@ -24,4 +25,5 @@ export const PAGES: readonly Page[] = [
   ...asidePages,
   ...accessPages,
   ...statusPages,
+  ...findPages,
 ];

@@ -111,7 +111,7 @@ describe("nothing is wrong for whoever does not see it, or sees little, on a pho
     try {
       await visitPage(page, "/sign-in");
       expect(await faults("/sign-in")).toEqual([]);
-      await page.getByRole("button", { name: "Sign in" }).click();
+      await page.getByRole("button", { name: "Sign in", exact: true }).click();
       await page.getByRole("alert").or(page.getByRole("status")).first().waitFor();
       expect(await faults("/sign-in with a fault")).toEqual([]);
     } finally {

@@ -95,7 +95,7 @@ export class Stage implements AsyncDisposable {
     const page = await (await this.profile(options)).newPage();
     await page.goto("/sign-in");
     await page.getByLabel("Token", { exact: true }).fill(token);
-    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("button", { name: "Sign in", exact: true }).click();
     await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
     return page;
   }

@@ -13,6 +13,7 @@ const SPAN = "since=2026-01-01&until=2999-01-01";
 export const PLACES: Readonly<Record<string, (seeded: Seeded) => readonly string[]>> = {
   "/": () => ["/"],
   "/cost": () => ["/cost"],
+  "/find": () => ["/find", "/find?q=o"],
   "/jobs": () => ["/jobs"],
   "/jobs/new": () => ["/jobs/new"],
   "/jobs/new/:draft": ({ draft: id }) => [`/jobs/new/${id}`],

@@ -13,6 +13,7 @@ import { ORIGIN, textOf, Visitor } from "./support.ts";
 const NEEDED: { readonly [path: string]: { get?: Permission | null; post?: Permission | null } } = {
   "/": { get: null },
   "/cost": { get: "logs:read" },
+  "/find": { get: null },
   "/jobs": { get: "logs:read" },
   "/jobs/new": { get: "logs:edit", post: "logs:edit" },
   "/jobs/new/:draft": { get: "logs:edit" },

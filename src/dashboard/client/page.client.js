@@ -1,5 +1,7 @@
 // On every page. No page depends on it.
 // @ts-check
+import { readable } from "./charts.client.js";
+import { sortable } from "./tables.client.js";
 
 /** Shows the local time on hover, beside each UTC time. */
 function localTimes(/** @type {ParentNode} */ root) {
@@ -10,6 +12,26 @@ function localTimes(/** @type {ParentNode} */ root) {
     time.setAttribute("title", `${local} (your time)\n${at.toISOString()}`);
   }
 }
+
+/** Where the choice between relative and absolute times is kept. */
+const TIMES = "logship-times";
+
+/** Shows `3 min ago` as the time itself, or back, as was chosen. */
+function relativeTimes(/** @type {ParentNode} */ root) {
+  const isAbsolute = localStorage.getItem(TIMES) === "absolute";
+  for (const time of /** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll("time[data-ago]"))) {
+    const at = (time.getAttribute("datetime") ?? "").slice(0, 19).replace("T", " ");
+    time.textContent = isAbsolute ? `${at} UTC` : (time.dataset.ago ?? "");
+  }
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "t" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (document.activeElement?.matches("input, select, textarea, [contenteditable]")) return;
+  if (localStorage.getItem(TIMES) === null) localStorage.setItem(TIMES, "absolute");
+  else localStorage.removeItem(TIMES);
+  relativeTimes(document);
+});
 
 /** Copy buttons of a text elsewhere on the page, hidden without a script. */
 function copyButtons(/** @type {ParentNode} */ root) {
@@ -108,7 +130,10 @@ function lineOfAddress() {
 
 function enhance(/** @type {ParentNode} */ root) {
   localTimes(root);
+  relativeTimes(root);
   copyButtons(root);
+  sortable(root);
+  readable(root);
 }
 
 enhance(document);

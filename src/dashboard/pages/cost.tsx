@@ -22,7 +22,7 @@ export async function costView({ api }: PageContext): Promise<View> {
   const usage = await api.get<UsageView>("/logship/usage");
   return {
     title: `Cost in ${monthInWords(usage.month)} so far`,
-    section: "overview",
+    section: "cost",
     trail: [{ href: "/", label: "Overview" }],
     parts:
       usage.since === null

@@ -13,7 +13,7 @@ import { errorText, log } from "../../log.ts";
 import { answered, type Platform } from "../../platform.ts";
 import { type PageAnswer, seeOther, type View } from "../page.ts";
 import { Field } from "../parts/form.tsx";
-import { Notice, Panel } from "../parts/panel.tsx";
+import { Notice } from "../parts/panel.tsx";
 import { adminProof, cookieOf, newSessionId, REGISTER_MS, sessionId, type Viewer } from "../session.ts";
 
 /**
@@ -221,27 +221,29 @@ function view(to: string, email: string, failure: ReturnType<typeof Notice> | nu
       {failure}
       <form method="post" action="/sign-in">
         <input type="hidden" name="to" value={to} />
-        <Panel id="by-token" title="With a token">
-          <Field
-            name="token"
-            label="Token"
-            type="password"
-            autocomplete="current-password"
-            hint={
-              <>
-                The <code>ADMIN_TOKEN</code> of this deployment, or a token made here (<code>logship_token_…</code>).
-                After <code>npm start</code> it is in <code>.dev.vars</code>.
-              </>
-            }
-          />
-        </Panel>
-        <Panel id="by-key" title="Or as a member">
-          <Field name="email" label="E-mail address" type="email" value={email} autocomplete="username" />
-          <Field name="key" label="API key" type="password" autocomplete="off" />
-        </Panel>
+        <Field
+          name="token"
+          label="Token"
+          type="password"
+          autocomplete="current-password"
+          hint={
+            <>
+              The <code>ADMIN_TOKEN</code> of this deployment, or a token made here. After <code>npm start</code> it is
+              in <code>.dev.vars</code>.
+            </>
+          }
+        />
         <button type="submit" class="primary">
           Sign in
         </button>
+        <details open={email !== ""}>
+          <summary>As a member, with an API key</summary>
+          <Field name="email" label="E-mail address" type="email" value={email} autocomplete="username" />
+          <Field name="key" label="API key" type="password" autocomplete="off" />
+          <button type="submit" class="primary">
+            Sign in with the key
+          </button>
+        </details>
       </form>
       <p class="quiet">
         You stay signed in for twelve hours, in this browser. Deleting the token or member ends the session at once.

@@ -54,13 +54,13 @@ export const Time: FC<{ at: number | string; short?: boolean }> = ({ at, short }
   );
 };
 
-/** `3 min ago`, or `in 3 min`, with the time on hover. */
+/** `3 min ago`, or `in 3 min`, with the time on hover; the key `t` shows it in place. */
 export const Ago: FC<{ at: number | string; nowMs: number }> = ({ at, nowMs }) => {
   const ms = nowMs - new Date(at).getTime();
   const iso = new Date(at).toISOString();
   const text = Math.abs(ms) < 2_000 ? "just now" : ms < 0 ? `in ${duration(-ms)}` : `${duration(ms)} ago`;
   return (
-    <time datetime={iso} title={iso}>
+    <time datetime={iso} title={iso} data-ago={text}>
       {text}
     </time>
   );

@@ -1,11 +1,16 @@
 /** Charts, the flow of a ledger, and records. */
 export const CHARTS = `
 .chart{margin:0 0 1.25rem;min-width:0}
+.columns>.chart:has(details[open]){grid-column:1/-1}
 .chart figcaption{display:flex;flex-wrap:wrap;gap:.1rem 1rem;align-items:baseline;justify-content:space-between}
 .chart h3{margin:0}
 .chart svg{display:block;width:100%;height:6.5rem;border-bottom:1px solid var(--edge)}
 .chart p{margin:0 0 .25rem}
 .axis{font-size:.86rem;font-variant-numeric:tabular-nums}
+.said{min-height:1.5em;margin:0!important}
+.said:empty,.axis[hidden]+.said:empty{display:none}
+.chart svg.read>:not(.at){opacity:.35}
+.chart:focus-visible{outline-offset:6px}
 .ends{display:flex;justify-content:space-between}
 .legend{display:flex;flex-wrap:wrap;gap:.1rem .75rem}
 .fill-bar{fill:var(--bar)}.swatch-bar{color:var(--bar)}
@@ -22,8 +27,8 @@ export const CHARTS = `
 .flow ol{border-left:2px solid var(--line);margin:0 0 .25rem .3rem;padding-left:.9rem}
 .flow-row{display:grid;grid-template-columns:minmax(0,1fr) auto;gap:0 .75rem;padding:.2rem 0;font-variant-numeric:tabular-nums}
 .flow-row .share{grid-column:1/-1}
-@media (min-width:44rem){.flow-row{grid-template-columns:minmax(18rem,3fr) minmax(4rem,5fr) 10rem;align-items:center}.flow-row .share{grid-column:auto;grid-row:1;grid-column-start:2}.flow-row .flow-count{text-align:right}}
-.equation{font-variant-numeric:tabular-nums}
+@media (min-width:44rem){.flow-row{grid-template-columns:minmax(18rem,3fr) minmax(4rem,5fr) 14rem;align-items:center}.flow-row .share{grid-column:auto;grid-row:1;grid-column-start:2}.flow-row .flow-count{text-align:right}}
+.equation{max-width:none;font-variant-numeric:tabular-nums}
 .range{display:flex;flex-wrap:wrap;gap:.25rem .75rem}
 .range a[aria-current]{color:var(--text);font-weight:600;text-decoration:none}
 .records{list-style:none;margin:0 0 .5rem;padding:0}

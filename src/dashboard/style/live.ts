@@ -1,6 +1,5 @@
 /** The live view: a line for each record, over the full width. */
 export const LIVE = `
-main:has(#live-rows){max-width:none}
 .live-form{margin-bottom:.25rem!important}
 .live-bar{display:flex;flex-wrap:wrap;gap:.35rem .75rem;align-items:center}
 .live-bar label{display:flex;gap:.4rem;align-items:center;flex:1 1 12rem;max-width:26rem;font-weight:600;white-space:nowrap}

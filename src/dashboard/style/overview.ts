@@ -4,7 +4,7 @@ export const OVERVIEW = `
 .sparkline{display:block;max-width:100%}
 .sparkline .bar{fill:var(--bar)}
 .sparkline .floor{fill:var(--line)}
-.verdict{font-size:1.14rem}
+.verdict{font-size:var(--large)}
 .named{list-style:none;padding:0;margin:0}
 .named>li{margin-bottom:.5rem}
 .sum{display:flex;flex-wrap:wrap;gap:.25rem .6rem;align-items:baseline;margin:0 0 .5rem;font-variant-numeric:tabular-nums}
@@ -16,7 +16,7 @@ export const OVERVIEW = `
 .way .tick{font-weight:600;color:var(--quiet)}
 .way .done .tick{color:var(--ok)}
 .way h3{margin:0 0 .25rem}
-.price{font-size:1.6rem;font-weight:600;font-variant-numeric:tabular-nums;line-height:1.2}
+.price{font-size:var(--title);font-weight:650;letter-spacing:-.015em;font-variant-numeric:tabular-nums;line-height:1.2}
 .switch{display:inline-flex;align-items:center;gap:.5rem}
 .track{display:inline-block;width:2rem;height:1.05rem;border:1px solid var(--edge);border-radius:1rem;background:var(--sunken);position:relative;flex:none}
 .track::after{content:"";position:absolute;left:2px;top:2px;width:calc(1.05rem - 6px);height:calc(1.05rem - 6px);border-radius:50%;background:var(--edge)}

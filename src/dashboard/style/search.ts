@@ -45,9 +45,12 @@ export const SEARCH = `
   .hit>summary>:nth-child(n+4){grid-row:auto;grid-column:auto}
 }
 @media (min-width:75rem){
-  .hits:has(.hit[open])>.records{margin-right:47%}
+  main:has(.hit[open]){padding-right:calc(48vw + 1rem)}
+  main:has(.hit[open]) .search-fields{grid-template-columns:repeat(3,minmax(0,1fr)) auto}
+  main:has(.hit[open]) .search-fields>:first-child{grid-column:1/-1}
+  main:has(.hit[open]) .search-fields>.search-time{grid-row:3;grid-template-columns:repeat(2,minmax(0,1fr))}
   .hits:has(.hit[open]) .hit>summary{grid-template-columns:auto auto minmax(0,1fr) auto minmax(0,2fr)}
   .hits:has(.hit[open]) .hit>summary>:last-child{display:none}
-  .hit[open]>.record-details{position:fixed;top:0;right:0;bottom:0;width:48vw;overflow:auto;border-width:0 0 0 1px;border-radius:0;z-index:2}
+  .hit[open]>.record-details{position:fixed;top:0;right:0;bottom:0;width:48vw;overflow:auto;padding:1rem 1.25rem;border-width:0 0 0 1px;border-color:var(--line);border-radius:0;box-shadow:0 0 24px light-dark(rgb(20 22 40/.08),rgb(0 0 0/.5));z-index:2}
 }
 `;

@@ -1,29 +1,33 @@
 /**
  * Colours in two schemes, and measures. Contrast with every ground: texts at least 4.5 to 1, marks
- * 3 to 1.
+ * and the edges of fields 3 to 1. The accent is for what can be clicked, and for nothing else.
  */
 export const TOKENS = `
 :root{
   color-scheme:light dark;
-  --ground:light-dark(#f7f8fa,#101317);
-  --surface:light-dark(#ffffff,#171b20);
-  --sunken:light-dark(#eef0f3,#0c0f12);
-  --line:light-dark(#d4d9e0,#313840);
-  --edge:light-dark(#7c8694,#76818e);
-  --text:light-dark(#181c22,#e8ebef);
-  --quiet:light-dark(#4f5966,#a6b0bc);
-  --accent:light-dark(#14508c,#8ec5ff);
-  --on-accent:light-dark(#ffffff,#0c1218);
-  --ok:light-dark(#176639,#6fd39a);
-  --warn:light-dark(#7a4d00,#f0b95b);
-  --bad:light-dark(#a61b1b,#ff9b94);
-  --info:light-dark(#14508c,#8ec5ff);
-  --ok-ground:light-dark(#e8f5ed,#12261b);
-  --warn-ground:light-dark(#fdf3df,#2b220f);
-  --bad-ground:light-dark(#fdecec,#311818);
-  --info-ground:light-dark(#e9f1fa,#14222f);
-  --bar:light-dark(#3f7fbf,#5b9bd8);
-  --radius:4px;
+  --ground:light-dark(#fafafb,#0e0f13);
+  --surface:light-dark(#ffffff,#15171c);
+  --sunken:light-dark(#f1f2f5,#0a0b0e);
+  --line:light-dark(#e2e4e9,#282b33);
+  --edge:light-dark(#7d8493,#757d8c);
+  --text:light-dark(#16181d,#e9ebef);
+  --quiet:light-dark(#545b69,#a3aab8);
+  --accent:light-dark(#3a45c4,#a5b1ff);
+  --on-accent:light-dark(#ffffff,#0f1222);
+  --ok:light-dark(#16663a,#6cd199);
+  --warn:light-dark(#7a4d00,#efb85c);
+  --bad:light-dark(#ab1a25,#ff979b);
+  --info:light-dark(#3a45c4,#a5b1ff);
+  --ok-ground:light-dark(#ecf7f0,#11231a);
+  --warn-ground:light-dark(#fdf5e4,#292010);
+  --bad-ground:light-dark(#fdeeef,#2e1618);
+  --info-ground:light-dark(#eef0fe,#191d35);
+  --bar:light-dark(#6a76dd,#7c89ea);
+  --shadow:0 1px 2px light-dark(rgb(20 22 40/.06),rgb(0 0 0/.4));
+  --small:.857rem;
+  --large:1.143rem;
+  --title:1.571rem;
+  --radius:6px;
   --gap:1rem;
   --font:system-ui,-apple-system,"Segoe UI",sans-serif;
   --mono:ui-monospace,SFMono-Regular,Menlo,Consolas,"Liberation Mono",monospace

@@ -21,7 +21,7 @@ export async function attachView({ config, env, origin }: PageContext): Promise<
   const runsAt = localFunctions === null ? null : localUrl(localFunctions, "shop");
   return {
     title: "Attach a function",
-    section: "functions",
+    section: "attach",
     trail: [{ href: "/functions", label: "Functions" }],
     parts: [
       <Panel id="tail" title="Project file">
