@@ -1,4 +1,4 @@
-/** What the script of all pages adds to them: Find, sorted tables, charts that are read by key, times. */
+/** What the script of all pages adds to them: Find, sorted tables, readable charts, times. */
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { complaints, violations } from "./browser.ts";

@@ -30,7 +30,9 @@ interface Found {
   kind: "page" | "job" | "function" | "records";
 }
 
-/** Every page, job and function by a part of its name. The script of all pages shows it as a dialog. */
+/**
+ * Every page, job and function by a part of its name. The script of all pages shows it as a dialog.
+ */
 async function findView(page: PageContext): Promise<View> {
   const wanted = (page.query.get("q") ?? "").trim().slice(0, WANTED_MAX);
   const parts = [

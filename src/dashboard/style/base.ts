@@ -61,7 +61,7 @@ time{white-space:nowrap}
 .finder input{margin-bottom:.5rem;border-color:transparent!important;font-size:var(--large)}
 .finder li.quiet{padding:.35rem .6rem}
 .trail{display:flex;flex-wrap:wrap;gap:0 .5rem;margin-bottom:.25rem;font-size:var(--small)}
-.trail a{overflow-wrap:anywhere;min-width:0;padding:.2rem 0}
+.trail a{overflow-wrap:anywhere;min-width:0;padding:.4rem 0}
 .trail a::after{content:" /";display:inline-block;white-space:pre;color:var(--quiet)}
 @media (min-width:60rem){
   body:has(.banner){display:grid;grid-template-columns:14.5rem minmax(0,1fr)}

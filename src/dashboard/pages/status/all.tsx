@@ -103,6 +103,12 @@ const Said = ({ status, ...who }: { status: StatusView; names: JobNames } & Pick
           ].join(", ")}
         />
       )}
+      {groups.map(({ title, of }) => (
+        <>
+          <h3>{title}</h3>
+          <Findings findings={of} {...who} />
+        </>
+      ))}
       {status.notices.length > 0 && (
         <>
           <h3>Could be better</h3>
@@ -116,12 +122,6 @@ const Said = ({ status, ...who }: { status: StatusView; names: JobNames } & Pick
           </ul>
         </>
       )}
-      {groups.map(({ title, of }) => (
-        <>
-          <h3>{title}</h3>
-          <Findings findings={of} {...who} />
-        </>
-      ))}
     </>
   );
 };
