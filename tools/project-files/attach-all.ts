@@ -1,4 +1,4 @@
-/** Attaches, or detaches, every project below a folder: one diff, one question, then all of them. */
+/** Attaches, or detaches, every project below a folder: one diff, one question, then all. */
 import { type Attaching, changedLines, deployLines, isShipper, prepare, stepLines, write } from "./attaching.ts";
 import { shownPath } from "./command-line.ts";
 import { readProjectFile } from "./files.ts";
