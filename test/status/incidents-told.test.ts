@@ -1,8 +1,8 @@
 /** When the webhook is called: from scripted looks to a receiver, through the durable object. */
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
+import { WAITING_MAX } from "../../src/status/alert-calls.ts";
 import { Watch } from "../../src/status/watch.ts";
-import { WAITING_MAX } from "../../src/status/webhook-calls.ts";
 import { call } from "../api/harness.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 import { finding } from "./findings.ts";
