@@ -1,6 +1,6 @@
 /**
  * What an alert looks like to each kind of receiver. Pure. Names of functions are their senders'
- * words: no receiver may read them as markup, as a link, or as somebody to call.
+ * words: no receiver may read them as markup, as a link, or as a mention.
  */
 import type { CallBody } from "./call-body.ts";
 import type { Subject } from "./types.ts";
@@ -102,7 +102,7 @@ export const FORMAT: Readonly<Record<FormatName, Format>> = {
             color: colourOf(alert),
           },
         ],
-        // Nobody is called, whatever the text says.
+        // No mention counts, whatever the text says.
         allowed_mentions: { parse: [] },
       }),
     ],

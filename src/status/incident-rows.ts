@@ -112,7 +112,7 @@ export class IncidentRows {
   }
 
   /**
-   * Tells nobody of this problem until then, also where it ends and begins again. What is open
+   * Tells no receiver of this problem until then, also where it ends and begins again. What is open
    * after that is told. Call in a transaction.
    * @param untilMs in ms since the epoch; null: it is told again.
    * @returns whether there is such an incident that is not over.

@@ -41,7 +41,10 @@ export class Targets {
       });
   }
 
-  /** Stores a target. Call in a transaction. @param id null: a new one. @returns null: there are too many, or none of the id. */
+  /**
+   * Stores a target. Call in a transaction.
+   * @param id null: a new one. @returns null: there are too many, or none of the id.
+   */
   put(id: number | null, draft: TargetDraft): AlertCalls | null {
     const calls = id === null ? this.#new() : this.#targets.get(id);
     calls?.putTarget(draft);
