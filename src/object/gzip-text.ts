@@ -74,9 +74,9 @@ class GzipText implements Encoder {
     return this.#added.units + this.#added.repeats * lineUnits;
   }
 
-  gather(partOf?: (record: RecordLine) => string, wordSeed?: number): Gatherer {
-    const isSearched = wordSeed !== undefined && unplain(this.#output).length === 0;
-    const builder = new FragmentBuilder(this.#texts.delimiter, isSearched ? wordSeed : null);
+  gather(partOf?: (record: RecordLine) => string, isSketched = false): Gatherer {
+    const isSearched = unplain(this.#output).length === 0;
+    const builder = new FragmentBuilder(this.#texts.delimiter, isSketched && isSearched);
     const render = this.#render;
     const { isAscii: lengthIsBytes, hasSource } = this.#added;
     return {

@@ -84,10 +84,17 @@ export interface Prepared {
 
 /**
  * What is measured: `intake` from trace items to messages, `pipeline` from messages to fragments,
- * `gzip` of what the pipeline ships and nothing else; and steps of the pipeline alone. `nothing` is
- * the cost of a request; it is subtracted from the others.
+ * `gzip` of what the pipeline ships and nothing else; the pipeline without sketches, and with
+ * {@link ALIKE} jobs of equal rules; and steps of the pipeline alone. `nothing` is the cost of a
+ * request; it is subtracted from the others.
  */
-export const WORKS = ["nothing", "pipeline", "gzip", "intake", "decode", "load", "build", "deflate"] as const;
+export const WORKS = [
+  ...(["nothing", "pipeline", "gzip", "unsketched", "alike", "intake"] as const),
+  ...(["decode", "load", "build", "deflate"] as const),
+] as const;
+
+/** Jobs of equal rules that take the same messages. */
+export const ALIKE = 5;
 
 /** Further ones: words of what is shipped, in the queue handler, and its sketch, in the log. */
 export const SKETCH_WORKS = ["words", "sketch"] as const;

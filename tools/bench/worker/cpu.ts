@@ -21,7 +21,15 @@ import { SilentLogs } from "../../../src/pipeline/silent-logs.ts";
 import { Delivery } from "../../../src/queue/delivery.ts";
 import { decodeMessage } from "../../../src/queue/message.ts";
 import type { FieldName } from "../../../src/record/fields.ts";
-import type { JobShape, PrepareCpu, Prepared, Ran, SketchWork, Work } from "../protocol.ts";
+import {
+  ALIKE,
+  type JobShape,
+  type PrepareCpu,
+  type Prepared,
+  type Ran,
+  type SketchWork,
+  type Work,
+} from "../protocol.ts";
 import { RecordMix, type TraceItem } from "../records.ts";
 import { batchOf } from "./queue-batch.ts";
 import { sketchOfWords, wordsOfPieces } from "./search.ts";
@@ -80,7 +88,13 @@ export function preparedPieces(): readonly Uint8Array[] {
 const RUNS: { readonly [work in Work | SketchWork]: (data: Data) => number | Promise<number> } = {
   nothing: () => 0,
   intake: async ({ items }) => (await gathered(items)).reduce((sum, body) => sum + body.byteLength, 0),
-  pipeline: ({ bodies, job }) => consumed(bodies, job),
+  pipeline: ({ bodies, job }) => consumed(bodies, [job]),
+  unsketched: ({ bodies, job }) => consumed(bodies, [{ ...job, sketches: false }]),
+  alike: ({ bodies, job }) =>
+    consumed(
+      bodies,
+      Array.from({ length: ALIKE }, (_, i) => ({ ...job, id: i + 1 })),
+    ),
   gzip: ({ pieces }) => bytesOf(pieces.map((piece) => gzipSync(piece, { level: OBJECT_DEFLATE_LEVEL }) as Uint8Array)),
   decode: ({ bodies }) => bodies.reduce((sum, body) => sum + Number(decodeMessage(body).ok), 0),
   load: async ({ bodies }) => {
@@ -129,11 +143,11 @@ async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
 /**
  * From messages to fragments: the queue handler, with logs that take everything and keep nothing.
  */
-async function consumed(bodies: readonly ArrayBuffer[], job: JobConfig): Promise<number> {
+async function consumed(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Promise<number> {
   let bytes = 0;
   const turns = new RecentTurns();
   const context: ConsumerCalls = {
-    jobs: async () => ({ state: "bench.1", jobs: [job], optOuts: [], optOutVersion: 0 }),
+    jobs: async () => ({ state: "bench.1", jobs, optOuts: [], optOutVersion: 0 }),
     expectAgain: () => Promise.reject(new Error("every message is whole")),
     append: async (_job, build) => {
       bytes += bytesOf(build(new Set()).fragments.map(({ body }) => body));
