@@ -5,9 +5,11 @@ import { type JobConfig, templateOf } from "../job/config.ts";
 import { APPEND_MAX_WRITTEN_UNITS } from "../limits.ts";
 import { idOf, type Part } from "../queue/message.ts";
 import { EXTRA_FIELDS, type ExtraValues, type TraceRecord } from "../record/fields.ts";
+import type { RecordLine } from "../record/line.ts";
 import type { Append, AppendedMessage } from "./append.ts";
 import type { Encoder } from "./encoder.ts";
 import { encoderOf } from "./encoders.ts";
+import type { Finished } from "./finished.ts";
 import type { LoadedRecord } from "./load.ts";
 import { type Sampler, sampler } from "./sample.ts";
 
@@ -19,6 +21,8 @@ export interface Offered {
   records: readonly LoadedRecord[];
   /** Each character of the records is one byte of UTF-8. */
   ascii: boolean;
+  /** All of them as they came, where they can be taken over. */
+  finished?: Finished;
 }
 
 /** The part of a job's configuration that decides what it ships, and how that is written. */
@@ -172,15 +176,18 @@ function made(job: BuildingRules, offered: readonly Offered[]): Made {
     job.sketches !== false,
   );
   const messages: AppendedMessage[] = [];
-  for (const { message, records, ascii } of offered) {
+  for (const { message, records, ascii, finished } of offered) {
     const inSample = sample(message.id);
     let filtered = 0;
     let sampledOut = 0;
+    const kept: RecordLine[] = [];
     for (const { index, whole, shipped } of records) {
       if (!wants(whole)) filtered += 1;
       else if (!inSample(index)) sampledOut += 1;
-      else gatherer.add(shipped, message.takenInMs, ascii);
+      else kept.push(shipped);
     }
+    const isWhole = finished?.records === kept.length && gatherer.take(finished, kept);
+    if (!isWhole) for (const record of kept) gatherer.add(record, message.takenInMs, ascii);
     messages.push({ ...idOf(message), received: records.length, filtered, sampledOut });
   }
   return { messages, fragments: gatherer.finish() };

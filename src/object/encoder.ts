@@ -1,6 +1,7 @@
 import type { OutputFormat } from "../output/format.ts";
 import type { RecordLine } from "../record/line.ts";
 import type { Pieces } from "../streams.ts";
+import type { Finished } from "./finished.ts";
 
 /**
  * The seam to what objects are made of: records → fragments → one object. A kind is a file that
@@ -75,6 +76,11 @@ export interface Encoder {
 export interface Gatherer {
   /** @param isAscii each character of the record's line is one byte of UTF-8. */
   add(record: RecordLine, takenInMs: number, isAscii: boolean): void;
+  /**
+   * Takes over all records of a message as they came, instead of each.
+   * @returns false: they are written otherwise, or are of several parts, and nothing was taken.
+   */
+  take(message: Finished, records: readonly RecordLine[]): boolean;
   finish(): Fragment[];
 }
 

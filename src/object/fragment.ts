@@ -87,10 +87,17 @@ export class FragmentBuilder {
     open.oldestTakenMs = Math.min(open.oldestTakenMs, takenInMs);
   }
 
+  /** Takes over a fragment as it is. */
+  take(fragment: Fragment): void {
+    this.#done.push(fragment);
+  }
+
+  /** @returns those of one form side by side: in a log, only such share rows. */
   finish(): Fragment[] {
     for (const open of this.#open.values()) this.#close(open);
     this.#open.clear();
-    return this.#done;
+    const [deflated = [], raw = []] = [true, false].map((form) => this.#done.filter((each) => each.deflated === form));
+    return [...deflated, ...raw];
   }
 
   #close(open: OpenFragment): void {
@@ -116,8 +123,8 @@ export class FragmentBuilder {
   }
 }
 
-/** Of the words in lines of JSON; null: too many. */
-function hashesOf(lines: Uint8Array): Uint32Array<ArrayBuffer> | null {
+/** Hashes of the words in lines of JSON; null: too many. */
+export function hashesOf(lines: Uint8Array): Uint32Array<ArrayBuffer> | null {
   const words = new HashSet();
   hashJson(lines, WORD_SEED, words);
   return words.size > FRAGMENT_MAX_WORDS ? null : words.all();

@@ -182,10 +182,11 @@ interface Taken {
 function offersOf(group: readonly Loaded[], { optOuts }: JobsSnapshot): Offer[] {
   const isOff = optedOut(optOuts);
   return group.map((loaded) => {
-    const { message, records, ascii } = loaded;
-    if (optOuts.length === 0) return { loaded, message, records, ascii };
-    const kept = records.filter(({ whole }) => !isOff(whole.ScriptName, message.takenInMs));
-    return { loaded, message, records: kept, ascii };
+    const { message, records, ascii, finished } = loaded;
+    const whole = { loaded, message, records, ascii, ...(finished && { finished }) };
+    if (optOuts.length === 0) return whole;
+    const kept = records.filter((record) => !isOff(record.whole.ScriptName, message.takenInMs));
+    return kept.length === records.length ? whole : { loaded, message, records: kept, ascii };
   });
 }
 
