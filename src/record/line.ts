@@ -50,9 +50,9 @@ export class RecordLine implements TraceRecord, ExtraValues {
     this.line = line;
     this.Source = source;
     this.#starts = [0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, line.length - 1];
-    // From the back in steps, so that no text is searched twice. An empty text must give NaN,
-    // not 0.
-    this.#start(OUTCOME);
+    // From the back in steps, so that no text is searched twice: what is counted of each record is
+    // among these. An empty text must give NaN, not 0.
+    for (let field = FIELD_NAMES.length - 1; field >= OUTCOME; field--) this.#start(field);
     this.#start(EXCEPTIONS);
     this.EventTimestampMs = Number(this.#text(TIMESTAMP) || Number.NaN);
   }
