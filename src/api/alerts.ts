@@ -117,7 +117,7 @@ async function testAlert(c: AppContext, config: Config, platform: Platform): Pro
   if (isTaken(answer))
     await watch(c.env.WATCH)
       .targetTested(state.id, state.mark)
-      .catch((error: unknown) => log.warn("an accepted test was not noted", { error: errorText(error) }));
+      .catch((error: unknown) => log.warn("an accepted test call was not noted", { error: errorText(error) }));
   return success(c, {
     delivered: isTaken(answer),
     status: answer.kind === "answer" ? answer.status : null,
