@@ -111,7 +111,7 @@ export interface Message extends Envelope {
   facts: MessageFacts | null;
 }
 
-/** All lines of a message, deflated up to a sync flush. Checked: it inflates to just these lines. */
+/** All lines of a message, deflated up to a sync flush. Checked: it inflates to these lines. */
 export interface OpenLines {
   /** A view of the message. */
   deflated: Uint8Array;

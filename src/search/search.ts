@@ -331,8 +331,8 @@ class Search {
     const done = new Map(this.#before.done.map((entry) => [entry[0].join(), entry]));
     for (const { job, node, batch, number } of this.#out)
       if (number !== null) done.set([job, node, batch].join(), [[job, node, batch], null, null]);
-    // Where hits of it took the place of others before it failed, a page that read it again would end
-    // where this one did.
+    // Where hits of it took the place of others before it failed, a page that read it again would
+    // end where this one did.
     for (const [key, { batch, isFailed }] of this.#read) if (isFailed) done.set(key, [batch, null, null]);
     if (frontier === null || (droppedFrom !== null && comparePlaces(frontier, droppedFrom, order) > 0)) {
       this.#tellHits(this.#hits.take(null));

@@ -153,7 +153,7 @@ export async function callUrl(
   });
 }
 
-/** Runs a call until its deadline. Of a failure only the kind is told: the text may hold the URL. */
+/** Runs a call until its deadline. Of a failure only the kind is told: its text may hold URLs. */
 export async function inTime(run: (signal: AbortSignal) => Promise<CallAnswer>): Promise<CallAnswer> {
   // Not `AbortSignal.timeout`: it cannot be cleared, and a pending timer keeps a durable object
   // awake and billed.
