@@ -1,5 +1,13 @@
-/** The forms of what a job ships: fields, the filter builder, the preview bar. */
+/** The form of a job: kinds of destinations, groups of options, the filter builder, the preview bar. */
 export const SHIPPING = `
+.kinds,.further{margin-bottom:.9rem}
+.kinds .hint{margin-top:.5rem}
+.kinds [aria-pressed=true]{border-color:var(--accent);background:var(--info-ground);font-weight:600}
+.option{margin:0 -1.15rem;padding:.35rem 1.15rem;border-top:1px solid var(--line)}
+.option[open]{padding-bottom:.75rem}
+.option>summary .quiet{margin-left:.5rem}
+.option>fieldset:first-of-type{border:0;padding:0;margin:0}
+.option>#filter>legend{position:absolute;clip-path:inset(50%)}
 fieldset.fields:has(#fields-all:checked) .picks{display:none}
 .picks ul{list-style:none;margin:0;padding:0}
 .picks li{display:grid;grid-template-columns:auto minmax(0,1fr) 5rem;gap:0 .5rem;align-items:center;padding:.3rem 0;border-top:1px solid var(--line)}
