@@ -51,6 +51,11 @@ export function localEntry({ destinations }: Config): DestinationEntry | null {
   return entry.ok ? entry.value : null;
 }
 
+/** Whether an entry was made from the local bucket's. */
+export function isLocalEntry({ base }: DestinationEntry, config: Config): boolean {
+  return base === localEntry(config)?.base;
+}
+
 /** A new form of a kind; of the first one where there is no such kind. */
 export function newEntry(kind: string, defaults: FormDefaults): DestinationEntry {
   return emptyEntry(formOf(kind) ?? (FORMS[0] as DestinationForm), defaults);

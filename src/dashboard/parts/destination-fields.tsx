@@ -1,10 +1,10 @@
 import type { Child, FC } from "hono/jsx";
 import type { Config } from "../../config.ts";
 import type { Terms } from "../../destinations/destination.ts";
-import { type DestinationEntry, fieldsOf, isChoice, requireForm, shownOf } from "../../destinations/entry.ts";
-import type { DestinationForm, FormField } from "../../destinations/form.ts";
+import { type DestinationEntry, isChoice, requireForm, shownOf } from "../../destinations/entry.ts";
+import type { DestinationForm, FormField, FormPart } from "../../destinations/form.ts";
 import { FORMS } from "../../destinations/kinds.ts";
-import { type EntryFaults, localEntry, PREFIX } from "./destination-entry.ts";
+import { type EntryFaults, isLocalEntry, localEntry, PREFIX } from "./destination-entry.ts";
 import { visible } from "./foreign.tsx";
 import { Check, DO_FIELD, Field, Radio, Select } from "./form.tsx";
 import { PathHint, Placeholders } from "./key-path.tsx";
@@ -14,44 +14,56 @@ export function coded(words: string): Child {
   return words.split("`").map((part, i) => (i % 2 === 1 ? <code>{part}</code> : part));
 }
 
-/** The controls of a destination. Secrets are never shown, only that there are some. */
-export const DestinationFields: FC<{ entry: DestinationEntry; faults: EntryFaults; nowMs: number }> = ({
-  entry,
-  faults,
-  nowMs,
-}) => {
-  const control = (field: FormField) => (
-    <Control field={field} entry={entry} error={faults[field.name]} nowMs={nowMs} />
-  );
+/**
+ * The controls of a destination. Secrets are never shown, only that there are some.
+ * @param isLocal it is the local bucket: all but the path is as it has to be, and folded away.
+ */
+export const DestinationFields: FC<{
+  entry: DestinationEntry;
+  faults: EntryFaults;
+  nowMs: number;
+  isLocal?: boolean;
+}> = ({ entry, faults, nowMs, isLocal = false }) => {
+  const control = (part: FormPart) =>
+    isChoice(part) ? (
+      <fieldset>
+        <legend>{part.legend}</legend>
+        {part.ways.map(({ value, label, hint, fields }) => (
+          <div class="way">
+            <Radio
+              name={PREFIX + part.name}
+              value={value}
+              label={label}
+              checked={entry.values[part.name] === value}
+              hint={coded(hint)}
+            />
+            {fields.map(control)}
+          </div>
+        ))}
+      </fieldset>
+    ) : (
+      <Control field={part} entry={entry} error={faults[part.name]} nowMs={nowMs} />
+    );
+  const isFolded = (part: FormPart): boolean =>
+    isLocal ? isChoice(part) || part.kind !== "path" : !isChoice(part) && part.isFurther === true;
   const { parts } = requireForm(entry);
-  const further = fieldsOf(requireForm(entry)).filter(({ isFurther }) => isFurther === true);
-  const isHeld = ({ name }: FormField) => (entry.values[name] ?? "") !== "" || faults[name] !== undefined;
+  const further = parts.filter(isFolded);
+  const isOpen = further.some(
+    (part) =>
+      !isChoice(part) && (faults[part.name] !== undefined || (!isLocal && (entry.values[part.name] ?? "") !== "")),
+  );
   return (
     <>
-      {parts.map((part) =>
-        isChoice(part) ? (
-          <fieldset>
-            <legend>{part.legend}</legend>
-            {part.ways.map(({ value, label, hint, fields }) => (
-              <>
-                <Radio
-                  name={PREFIX + part.name}
-                  value={value}
-                  label={label}
-                  checked={entry.values[part.name] === value}
-                  hint={coded(hint)}
-                />
-                {fields.map(control)}
-              </>
-            ))}
-          </fieldset>
-        ) : part.isFurther === true ? null : (
-          control(part)
-        ),
-      )}
+      {parts.filter((part) => !isFolded(part)).map(control)}
       {further.length > 0 && (
-        <details class="further" open={further.some(isHeld)}>
-          <summary>{further.length === 1 ? "More" : "More parameters and headers"}</summary>
+        <details class="further" open={isOpen}>
+          <summary>
+            {isLocal
+              ? "Bucket and keys of local development"
+              : further.length === 1
+                ? "More"
+                : "More parameters and headers"}
+          </summary>
           {further.map(control)}
         </details>
       )}
@@ -86,7 +98,7 @@ const Control: FC<{
         {...(/\bid$/i.test(label)
           ? { autocomplete: "off" }
           : { type: "password" as const, autocomplete: "new-password" })}
-        hint={isStored ? <>Stored. Leave empty to keep it.{hint === undefined ? "" : [" ", hint]}</> : hint}
+        hint={isStored ? <>Already entered. Leave empty to keep it.{hint === undefined ? "" : [" ", hint]}</> : hint}
       />
     );
   }
@@ -117,11 +129,11 @@ const GROUPS = [
 /** The kinds of destinations, each a button that shows the form again. */
 export const Kinds: FC<{ entry: DestinationEntry; config: Config; open: boolean }> = ({ entry, config, open }) => {
   const local = localEntry(config);
-  const isLocal = local !== null && entry.base === local.base;
+  const isLocal = isLocalEntry(entry, config);
   return (
     <details class="kinds" open={open}>
       <summary>
-        Kind: <strong>{isLocal ? LOCAL : requireForm(entry).name}</strong>
+        Destination: <strong>{isLocal ? LOCAL : requireForm(entry).name}</strong>
       </summary>
       {GROUPS.map(({ group, title, words }) => (
         <>

@@ -1,17 +1,14 @@
 import { toBase64Url } from "../../../bytes.ts";
 import { controlPlane, type StoredJob } from "../../../control/plane.ts";
-import { withoutSecrets } from "../../../destinations/entry.ts";
-import { maskDestination } from "../../../destinations/parse.ts";
 import { CODE, oneError } from "../../../errors.ts";
-import { destinationPurpose, unseal } from "../../../job/secrets.ts";
 import { DATASETS } from "../../../record/fields.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
-import { firstEntry, storedEntry } from "../../parts/destination-entry.ts";
+import { firstEntry } from "../../parts/destination-entry.ts";
 import { may } from "../../parts/form.tsx";
 import { Notice } from "../../parts/panel.tsx";
 import type { JobView } from "../../views/job.ts";
 import type { ShippingBody } from "./body.ts";
-import { begun } from "./destination.tsx";
+import { begun, originOfJob } from "./destination.tsx";
 import { loadFields } from "./fields.ts";
 import { type Filled, JobForm, type JobOrigin, pressed, refused, type Said } from "./job-form.tsx";
 
@@ -80,24 +77,15 @@ async function originOf(page: PageContext): Promise<JobOrigin> {
   return { ...shared, body: NEW_BODY, fresh: firstEntry(config), stored: null };
 }
 
-/** What a copy of a job begins with. Its secrets stay with its store, and are on no page. */
-async function copyOf(
-  { config, env }: PageContext,
-  from: string,
-): Promise<Pick<JobOrigin, "body" | "fresh" | "stored">> {
+/** What a copy of a job begins with. */
+async function copyOf(page: PageContext, from: string): Promise<Pick<JobOrigin, "body" | "fresh" | "stored">> {
   const id = /^[1-9]\d{0,14}$/.test(from) ? Number(from) : null;
-  const job: StoredJob | null = id === null ? null : await controlPlane(env.CONTROL).get(id);
+  const job: StoredJob | null = id === null ? null : await controlPlane(page.env.CONTROL).get(id);
   if (job === null) throw oneError(404, CODE.jobNotFound, "job not found");
-  const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys) ?? "";
-  const shown = storedEntry(maskDestination(conf), config);
   const name = cut(job.body.name || `job ${from}`, NAME_MAX - COPY.length) + COPY;
   // How the job's own dataset was spelled is nothing that a request may hold.
   const { spelled: _, ...body } = job.body;
-  return {
-    body: { ...(body as ShippingBody), name },
-    fresh: shown === null ? firstEntry(config) : withoutSecrets(shown),
-    stored: storedEntry(conf, config),
-  };
+  return { body: { ...(body as ShippingBody), name }, ...originOfJob(page, job) };
 }
 
 /** Never cuts a surrogate pair. */

@@ -1,6 +1,7 @@
 import type { FC } from "hono/jsx";
 import * as z from "zod";
 import { toBase64Url } from "../../../bytes.ts";
+import type { StoredJob } from "../../../control/plane.ts";
 import {
   buildDestination,
   type DestinationEntry,
@@ -8,19 +9,24 @@ import {
   missingOf,
   requireForm,
   sharesSecrets,
+  withoutSecrets,
 } from "../../../destinations/entry.ts";
-import { enteredPurpose, seal, unseal } from "../../../job/secrets.ts";
+import { maskDestination } from "../../../destinations/parse.ts";
+import { destinationPurpose, enteredPurpose, seal, unseal } from "../../../job/secrets.ts";
 import { ENTERED_MS } from "../../../limits.ts";
 import type { PageContext } from "../../page.ts";
 import {
   CarriedEntry,
   type EntryFaults,
   faultsOf,
+  firstEntry,
+  isLocalEntry,
   isMoved,
   localEntry,
   newEntry,
   ofKind,
   sentEntry,
+  storedEntry,
   withKeptSecrets,
 } from "../../parts/destination-entry.ts";
 import { coded, DestinationFields, Guarantee, Kinds } from "../../parts/destination-fields.tsx";
@@ -34,7 +40,7 @@ export interface Origin {
   what: string;
   /** The untouched form, without secrets. */
   fresh: DestinationEntry;
-  /** The stored destination whose secrets may be kept, with these or `****`; null: none. */
+  /** The stored destination, whose secrets are kept for the same store; null: none. */
   stored: DestinationEntry | null;
   /** The folder of a new path. */
   folder: string;
@@ -66,6 +72,19 @@ const NO_PROOF: Proof = { challenge: null, token: null };
 export function originOf({ config, query }: PageContext, what: string, folder: string): Origin {
   const fresh = inFolder(newEntry(query.get("scheme") ?? "", config), folder);
   return { what, fresh, stored: null, folder };
+}
+
+/** A form that begins with the destination of a stored job. Its secrets are on no page. */
+export function originOfJob(
+  { config }: PageContext,
+  { config: { destination } }: StoredJob,
+): Pick<Origin, "fresh" | "stored"> {
+  const conf = unseal(destination, destinationPurpose(config.accountId), config.keys) ?? "";
+  const shown = storedEntry(maskDestination(conf), config);
+  return {
+    fresh: shown === null ? firstEntry(config) : withoutSecrets(shown),
+    stored: storedEntry(conf, config),
+  };
 }
 
 /** The form before anything was entered. */
@@ -177,7 +196,7 @@ export const DestinationPart: FC<{
           <Foreign text={faults.whole} />
         </p>
       )}
-      <DestinationFields entry={whole} faults={faults} nowMs={nowMs} />
+      <DestinationFields entry={whole} faults={faults} nowMs={nowMs} isLocal={isLocalEntry(entry, config)} />
       <details class="further" open={faults.paste !== undefined}>
         <summary>Paste a whole address</summary>
         <Field

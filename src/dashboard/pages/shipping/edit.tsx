@@ -1,14 +1,14 @@
 import type { FC } from "hono/jsx";
-import { withoutSecrets } from "../../../destinations/entry.ts";
+import { controlPlane, type StoredJob } from "../../../control/plane.ts";
+import { CODE, oneError } from "../../../errors.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
-import { firstEntry, storedEntry } from "../../parts/destination-entry.ts";
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Notice, Panel, Table } from "../../parts/panel.tsx";
 import type { JobView } from "../../views/job.ts";
 import { jobPath, jobTrail } from "../job/words.ts";
 import { bodyOf, changes, digestOf, isEqual, type ShippingBody } from "./body.ts";
-import { begun, type Entered } from "./destination.tsx";
+import { begun, type Entered, originOfJob } from "./destination.tsx";
 import { loadFields } from "./fields.ts";
 import { type Filled, JobForm, type JobOrigin, pressed, refused, type Said } from "./job-form.tsx";
 
@@ -34,9 +34,12 @@ interface SaidOfJob extends Said {
 
 async function load(page: PageContext): Promise<{ job: JobView; origin: JobOrigin }> {
   const [job, fields] = await Promise.all([page.api.get<JobView>(jobPath(page)), loadFields(page)]);
-  const stored = storedEntry(job.destination_conf, page.config);
-  const fresh = stored === null ? firstEntry(page.config) : withoutSecrets(stored);
-  return { job, origin: { what: `job ${job.id}`, folder: "logs", body: bodyOf(job), fields, fresh, stored } };
+  const stored: StoredJob | null = await controlPlane(page.env.CONTROL).get(job.id);
+  if (stored === null) throw oneError(404, CODE.jobNotFound, "job not found");
+  return {
+    job,
+    origin: { what: `job ${job.id}`, folder: "logs", body: bodyOf(job), fields, ...originOfJob(page, stored) },
+  };
 }
 
 async function show(page: PageContext): Promise<PageAnswer> {
@@ -53,7 +56,7 @@ async function take(page: PageContext, form: URLSearchParams): Promise<PageAnswe
   if (base !== digestOf(job)) return view(page, job, origin, filled, { status: 409, conflict: true });
   const { entered } = filled;
   const { token } = entered.proof;
-  const moved = isMoved(job, origin, entered) && {
+  const moved = isMoved(origin, entered) && {
     // An incomplete destination is refused, with whatever else is wrong.
     destination_conf: entered.conf ?? "",
     ...(token !== null && { ownership_challenge: token }),
@@ -69,8 +72,8 @@ async function take(page: PageContext, form: URLSearchParams): Promise<PageAnswe
 }
 
 /** Whether the form has another destination than the job. An untouched one stays, whatever it is. */
-function isMoved({ destination_conf }: JobView, { fresh }: JobOrigin, { entry, conf }: Entered): boolean {
-  return !isEqual(entry, fresh) && conf !== destination_conf;
+function isMoved({ fresh, stored }: JobOrigin, { entry, conf }: Entered): boolean {
+  return !isEqual(entry, fresh) && conf !== stored?.base;
 }
 
 function view(page: PageContext, job: JobView, origin: JobOrigin, filled: Filled, said: SaidOfJob): View {
@@ -94,7 +97,7 @@ function view(page: PageContext, job: JobView, origin: JobOrigin, filled: Filled
           </p>
         </Notice>
       ),
-      conflict && <Conflict job={job} {...filled} isMoved={isMoved(job, origin, filled.entered)} />,
+      conflict && <Conflict job={job} {...filled} isMoved={isMoved(origin, filled.entered)} />,
       <JobForm
         page={page}
         origin={origin}

@@ -35,6 +35,8 @@ export interface Filled {
 export interface Said {
   status?: number;
   faults?: readonly ErrorEntry[];
+  /** Over the faults; by default, that nothing is stored. */
+  title?: string;
   tested?: Tested;
   /** Why a button of the challenge failed. */
   unproved?: Challenged["fault"] | undefined;
@@ -66,7 +68,11 @@ export async function pressed(
   if (what === "preview") return { body, entered: soFar, said: await previewOf(page, body, conf) };
   if (!/^(?:test|mend|own:)/.test(what)) return { body, entered: soFar, said: {} };
   if (conf === null)
-    return { body, entered, said: { status: 400, faults: Object.values(entered.faults).map(faultOf) } };
+    return {
+      body,
+      entered,
+      said: { status: 400, title: "Not tested", faults: Object.values(entered.faults).map(faultOf) },
+    };
   if (!what.startsWith("own:")) return { body, entered, said: { tested: await testOf(page, conf) } };
   const { proof, fault } = await challenge(page, what, conf, entered.proof);
   return { body, entered: { ...entered, proof }, said: { status: fault === undefined ? 200 : 400, unproved: fault } };
@@ -79,7 +85,7 @@ async function previewOf({ api }: PageContext, body: ShippingBody, conf: string 
   const asked = { filter, output_options, logpull_options, destination_conf };
   const answer = await api.send<PreviewView>("POST", "/logship/preview", asked);
   if (answer.ok) return { preview: answer.result, notes: answer.messages };
-  return { status: answer.status, faults: answer.errors };
+  return { status: answer.status, title: "No preview", faults: answer.errors };
 }
 
 /** What the API refused, each fault beside the field that it concerns. */
@@ -133,12 +139,12 @@ export const JobForm: FC<{
     <>
       {faults.length > 0 && (
         <Errors
-          title={failure}
+          title={said.title ?? failure}
           errors={faults.map((fault) => ({ ...fault, message: inShort(fault.message) }))}
           placeOf={(pointer) => PLACES.find(([place]) => pointer.startsWith(place))?.[1] ?? null}
         />
       )}
-      <Form viewer={viewer} action={action} label={isNew ? "Create a job" : "Edit the job"}>
+      <Form viewer={viewer} action={action} label={isNew ? "Create a job" : "Edit the job"} class="job">
         <Default isFiltered={Boolean(body.filter)} save={save} />
         {carried}
         <Panel id="destination" title="Job">

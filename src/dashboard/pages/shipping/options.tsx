@@ -104,7 +104,7 @@ export const JobOptions: FC<{
       <Group
         id="limits"
         title="Objects"
-        said={`One for ${limitsWords(body, terms?.limits)}`}
+        said={`After ${limitsWords(body, terms?.limits)}`}
         open={LIMITS.some(({ key }) => Boolean(body[key]) || has(`/${key}`))}
       >
         <LimitFields body={body} faults={faults} terms={terms} />
