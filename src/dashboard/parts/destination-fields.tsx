@@ -29,7 +29,7 @@ export const DestinationFields: FC<{
       <fieldset>
         <legend>{part.legend}</legend>
         {part.ways.map(({ value, label, hint, fields }) => (
-          <div class="way">
+          <div class="choice">
             <Radio
               name={PREFIX + part.name}
               value={value}

@@ -3,7 +3,7 @@ export const SHIPPING = `
 .kinds,.further{margin-bottom:.9rem}
 .kinds .hint{margin-top:.5rem}
 .kinds [aria-pressed=true]{border-color:var(--accent);background:var(--info-ground);font-weight:600}
-.way:has(>.check input:not(:checked))>.field{display:none}
+.choice:has(>.check input:not(:checked))>.field{display:none}
 @media (min-width:75rem){
   .job{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:0 var(--gap);align-items:start}
   .job>:not(.panel){grid-column:1/-1}
