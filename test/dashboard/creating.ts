@@ -10,11 +10,15 @@ export function entered(fields: Record<string, string>): Record<string, string> 
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [`destination-${name}`, value]));
 }
 
-/** The form of an S3 destination. @param more fields of the destination. */
+/** The form of an S3 destination. @param more its fields, or others of the form. */
 export function s3Form(bucket: string, more: Record<string, string> = {}): Record<string, string> {
   const fields = { bucket, path: "logs/{DATE}", region: "auto", endpoint: inject("s3Url"), credentials: "keys" };
   const keys = { access_key_id: ACCESS_KEY, secret_access_key: SECRET_KEY, secret_name: "" };
-  return { scheme: "s3", ...entered({ ...fields, ...keys, ...more }) };
+  const own = Object.entries({ ...fields, ...keys });
+  const [ofDestination, others] = [true, false].map((isOwn) =>
+    Object.fromEntries(Object.entries(more).filter(([name]) => own.some(([each]) => each === name) === isOwn)),
+  );
+  return { scheme: "s3", ...entered({ ...Object.fromEntries(own), ...ofDestination }), ...others };
 }
 
 /** What is sent of the keys by a form that does not show them. */

@@ -52,7 +52,7 @@ describe("a form of records that nobody touched", () => {
         const form = await sent(once.body, { do: "filter:show:0" });
         expect(readOptions(form, body)).toEqual({ body, again: true });
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
   it("invents nothing where nothing was said", async () => {

@@ -2,16 +2,19 @@ import type { FC } from "hono/jsx";
 import * as z from "zod";
 import { toBase64Url } from "../../../bytes.ts";
 import type { StoredJob } from "../../../control/plane.ts";
+import type { DestinationContext } from "../../../destinations/destination.ts";
 import {
   buildDestination,
   type DestinationEntry,
   entryOf,
   missingOf,
+  placeOf,
   requireForm,
   sharesSecrets,
   withoutSecrets,
+  withSecretsOf,
 } from "../../../destinations/entry.ts";
-import { maskDestination } from "../../../destinations/parse.ts";
+import { maskDestination, parsePlace } from "../../../destinations/parse.ts";
 import { destinationPurpose, enteredPurpose, seal, unseal } from "../../../job/secrets.ts";
 import { ENTERED_MS } from "../../../limits.ts";
 import type { PageContext } from "../../page.ts";
@@ -98,6 +101,12 @@ function inFolder(entry: DestinationEntry, folder: string): DestinationEntry {
   return path === "logs/{DATE}" ? { ...entry, values: { ...entry.values, path: `${folder}/{DATE}` } } : entry;
 }
 
+/** Without faults: what is not complete yet is none. Pasted text is not kept, which is said. */
+export function soFar(entered: Entered): Entered {
+  const { paste } = entered.faults;
+  return { ...entered, faults: paste === undefined ? {} : { paste } };
+}
+
 /** Reads the form, whichever button was pressed. */
 export function readEntered(page: PageContext, form: URLSearchParams, origin: Origin): Entered {
   const { config } = page;
@@ -130,12 +139,28 @@ function wholeOf(
   { destinations }: PageContext["config"],
 ): Omit<Entered, "proof"> {
   const whole = stored === null ? entry : withKeptSecrets(entry, stored, true, destinations);
+  const nowhere = stored === null ? null : nowhereOf(entry, stored, destinations);
+  if (nowhere !== null) return { entry, whole, conf: null, faults: nowhere };
   const missing = missingOf(whole);
   if (Object.keys(missing).length > 0) return { entry, whole, conf: null, faults: missing };
   const built = buildDestination(whole);
   return built.ok
     ? { entry, whole, conf: built.value, faults: {} }
     : { entry, whole, conf: null, faults: faultsOf(whole, built.why) };
+}
+
+/**
+ * Why an entry leads nowhere, apart from the secrets that are kept of the stored one once it leads
+ * to its store again. null: it leads somewhere.
+ */
+function nowhereOf(entry: DestinationEntry, stored: DestinationEntry, context: DestinationContext): EntryFaults | null {
+  if (entry.form !== stored.form || placeOf(entry, context) !== null) return null;
+  const judged = withSecretsOf(entry, stored);
+  const missing = missingOf(judged);
+  if (Object.keys(missing).length > 0) return missing;
+  const built = buildDestination(judged);
+  const place = built.ok ? parsePlace(built.value, context) : built;
+  return place.ok ? null : faultsOf(entry, place.why);
 }
 
 /** What the form's page carries, so that what is never shown has to be entered once only. */

@@ -72,8 +72,8 @@ async function take(page: PageContext, form: URLSearchParams): Promise<PageAnswe
 }
 
 /** Whether the form has another destination than the job. An untouched one stays, whatever it is. */
-function isMoved({ fresh, stored }: JobOrigin, { entry, conf }: Entered): boolean {
-  return !isEqual(entry, fresh) && conf !== stored?.base;
+function isMoved({ fresh, stored }: JobOrigin, { entry, conf, faults }: Entered): boolean {
+  return faults.paste !== undefined || (!isEqual(entry, fresh) && conf !== stored?.base);
 }
 
 function view(page: PageContext, job: JobView, origin: JobOrigin, filled: Filled, said: SaidOfJob): View {

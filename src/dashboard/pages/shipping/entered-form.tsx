@@ -3,7 +3,7 @@ import type { PageContext } from "../../page.ts";
 import { faultsOf } from "../../parts/destination-entry.ts";
 import { DO_FIELD, Form } from "../../parts/form.tsx";
 import { Panel } from "../../parts/panel.tsx";
-import { DestinationPart, type Entered, type Origin, readEntered } from "./destination.tsx";
+import { DestinationPart, type Entered, type Origin, readEntered, soFar } from "./destination.tsx";
 import { isOfStore, type Tested, testOf, WhatTestDoes } from "./test-write.tsx";
 
 /** A form of a destination and little else: what was entered, and what came of it. */
@@ -20,7 +20,7 @@ export async function takeEntered(
 ): Promise<EnteredView & { use?: string }> {
   const entered = readEntered(page, form, origin);
   const what = form.get(DO_FIELD) ?? "";
-  if (/^kind:/.test(what)) return { entered: { ...entered, faults: {} } };
+  if (/^kind:/.test(what)) return { entered: soFar(entered) };
   const { conf } = entered;
   if (conf === null) return { entered };
   const tested = await testOf(page, conf);

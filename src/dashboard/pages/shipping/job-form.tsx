@@ -10,7 +10,7 @@ import { Errors } from "../../parts/failure.tsx";
 import { DO_FIELD, Field, Form, may } from "../../parts/form.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import { faultAt, inShort, type ShippingBody } from "./body.ts";
-import { DestinationPart, type Entered, type Origin, readEntered } from "./destination.tsx";
+import { DestinationPart, type Entered, type Origin, readEntered, soFar } from "./destination.tsx";
 import type { Fields } from "./fields.ts";
 import { filterDo } from "./filter-read.ts";
 import { Group, JobOptions, readOptions } from "./options.tsx";
@@ -58,15 +58,12 @@ export async function pressed(
   const name = form.get("name");
   const body = name === null || mayBe(name, shipping.name ?? "", false) ? shipping : { ...shipping, name };
   const entered = readEntered(page, form, origin);
-  // A fault of what is not complete yet is none, but pasted text is not kept.
-  const { paste } = entered.faults;
-  const soFar: Entered = { ...entered, faults: paste === undefined ? {} : { paste } };
   const { conf } = entered;
   const what = form.get(DO_FIELD) ?? "";
   if (what === "save") return { body, entered, said: null };
-  if (again) return { body, entered: soFar, said: { isBuilding: true } };
-  if (what === "preview") return { body, entered: soFar, said: await previewOf(page, body, conf) };
-  if (!/^(?:test|mend|own:)/.test(what)) return { body, entered: soFar, said: {} };
+  if (again) return { body, entered: soFar(entered), said: { isBuilding: true } };
+  if (what === "preview") return { body, entered: soFar(entered), said: await previewOf(page, body, conf) };
+  if (!/^(?:test|mend|own:)/.test(what)) return { body, entered: soFar(entered), said: {} };
   if (conf === null)
     return {
       body,
