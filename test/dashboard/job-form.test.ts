@@ -4,10 +4,15 @@ import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, inject, it, vi } from "vitest";
 import { ControlPlane, controlPlane } from "../../src/control/plane.ts";
 import { adviceOn, isOfStore, mendOf } from "../../src/dashboard/pages/shipping/test-write.tsx";
+import { entryOf } from "../../src/destinations/entry.ts";
 import { FORMS } from "../../src/destinations/kinds.ts";
 import { ENTERED_MS } from "../../src/limits.ts";
+import { platform } from "../../src/platform.ts";
 import { call, errorsOf, freshBucket, type Job, listJobs } from "../api/harness.ts";
 import { token } from "../api/principals.ts";
+import { PRODUCTION } from "../destinations/context.ts";
+import { FIXTURES, SECRETS } from "../destinations/kinds.ts";
+import { RECEIVERS } from "../destinations/receivers.ts";
 import { NOON } from "../record/samples.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
 import { azureConf, destinationConf } from "../support/runtime/api.ts";
@@ -145,6 +150,30 @@ describe("the form of a new job", () => {
     expect((await listJobs())[0]?.name).toBe(hostile);
   });
 });
+
+describe.each(Object.entries({ ...FIXTURES, ...RECEIVERS }))(
+  "a destination of each kind: %s",
+  (_name, { conf, service }) => {
+    it("is created from its fields, and no secret is on a page", async () => {
+      const { fetch } = service();
+      vi.spyOn(platform, "fetch").mockImplementation(fetch);
+      setClock(NOON + 1_000);
+      const valuesOf = (text: string) => {
+        const read = entryOf(text, PRODUCTION);
+        if (!read.ok) throw new Error(read.why);
+        return read.value;
+      };
+      const { form, values } = valuesOf(conf);
+      const creator = await Creator.begin();
+      await creator.press(`kind:${form}`);
+      const done = await creator.press("save", { scheme: form, ...entered(values) });
+      expect([done.location, textOf(done.html)]).toEqual(["/jobs/1?created", ""]);
+      const [job] = await listJobs();
+      expect(valuesOf(job?.destination_conf ?? "").values).toEqual(values);
+      for (const html of creator.pages) for (const secret of SECRETS) expect(html).not.toContain(secret);
+    });
+  },
+);
 
 describe("what is entered", () => {
   const faults: [name: string, more: Record<string, string>, field: string, words: string][] = [
