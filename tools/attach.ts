@@ -1,39 +1,35 @@
 /**
- * `npm run attach`: adds the shipper to a Worker's project file as its tail consumer, or removes
+ * `npm run attach`: adds the shipper to Workers' project files as their tail consumer, or removes
  * it. See docs/attach.md.
  *
- *     npm run attach -- ../shop the project file of that folder, wherever logging is on, or at
- *     every place npm run attach -- ../shop/wrangler.toml --env production npm run attach --
- *     ../shop --detach --dry-run shows what would change
+ *     npm run attach -- ../shop           the project file of that folder, at every place it needs
+ *     npm run attach -- ../shop/wrangler.toml --env production
+ *     npm run attach -- --all ..          every project below a folder, after one question
  */
-import { realpathSync } from "node:fs";
-import { dirname } from "node:path";
+import { createInterface } from "node:readline/promises";
 import { parseArgs } from "node:util";
 import { SHIPPER_CONFIG } from "./paths.ts";
-import {
-  absolutePath,
-  isScriptName,
-  serviceName,
-  shellWord,
-  shownPath,
-  userFolder,
-} from "./project-files/command-line.ts";
-import { diffLines } from "./project-files/diff.ts";
-import { edit } from "./project-files/edit.ts";
-import { fileInFolder, isBuilt, kindOf, readProjectFile, writeProjectFile } from "./project-files/files.ts";
-import { shadowOf } from "./project-files/find.ts";
-import { ProjectFault, placeName } from "./project-files/model.ts";
-import type { Step } from "./project-files/plan.ts";
+import { attachAll } from "./project-files/attach-all.ts";
+import { changedLines, deployLines, prepare, stepLines, write } from "./project-files/attaching.ts";
+import { absolutePath, isScriptName, serviceName, shownPath, userFolder } from "./project-files/command-line.ts";
+import { fileInFolder, kindOf } from "./project-files/files.ts";
+import { ProjectFault } from "./project-files/model.ts";
+import type { Wish } from "./project-files/plan.ts";
 import { plain } from "./project-files/text.ts";
 
 const USAGE = `usage: npm run attach -- <project file or its folder> [--env <name>] [--detach] [--dry-run] [--service <name>]
+       npm run attach -- --all <folder> [--detach] [--dry-run] [--yes] [--service <name>]
 
+  --all             every project below the folder: shows what would change, and asks once
+  --yes             with --all: does not ask
   --env <name>      that environment only; "" is the top level
   --detach          removes the consumer, without --env wherever it stands
   --dry-run         shows what would change, and writes nothing
   --service <name>  the shipper, if it is deployed under another name than that of its wrangler.jsonc`;
 
 const OPTIONS = {
+  all: { type: "boolean", default: false },
+  yes: { type: "boolean", default: false },
   env: { type: "string" },
   detach: { type: "boolean", default: false },
   "dry-run": { type: "boolean", default: false },
@@ -41,7 +37,7 @@ const OPTIONS = {
   help: { type: "boolean", default: false },
 } as const;
 
-function main(): number {
+async function main(): Promise<number> {
   const from = userFolder(process.env);
   let parsed: ReturnType<typeof parse>;
   try {
@@ -55,13 +51,22 @@ function main(): number {
     return 0;
   }
   const [given] = positionals;
-  if (given === undefined || positionals.length > 1) return usage("one project file is expected");
+  if (given === undefined || positionals.length > 1)
+    return usage(values.all ? "one folder is expected" : "one project file is expected");
   if (values.service !== undefined && !isScriptName(values.service)) return usage("--service: no name of a function");
+  if (values.all && values.env !== undefined) return usage("--env is for one project file, not for --all");
+  if (values.yes && !values.all) return usage("--yes is for --all: one project file is written without a question");
   let shown = shownPath(absolutePath(given, from), from);
   try {
+    const wish: Wish = {
+      service: values.service ?? serviceName(SHIPPER_CONFIG),
+      place: values.env === undefined ? undefined : values.env || null,
+      detach: values.detach,
+    };
+    if (values.all) return await all(absolutePath(given, from), from, wish, values);
     const path = projectFile(absolutePath(given, from), from);
     shown = shownPath(path, from);
-    run(path, from, values);
+    one(path, from, wish, values["dry-run"]);
     return 0;
   } catch (error) {
     if (!(error instanceof ProjectFault)) throw error;
@@ -89,46 +94,37 @@ function projectFile(path: string, from: string): string {
   return found.path;
 }
 
-function run(path: string, from: string, values: ReturnType<typeof parse>["values"]): void {
-  const shown = shownPath(path, from);
-  const service = values.service ?? serviceName(SHIPPER_CONFIG);
-  const file = readProjectFile(path);
-  // Under any name of its environments.
-  if (!values.detach && file.realPath === realpathSync(SHIPPER_CONFIG)) {
-    throw new ProjectFault("the shipper's own project file: it must not consume its own events");
-  }
-  const place = values.env === undefined ? undefined : values.env || null;
-  const { steps, text } = edit(file.text, file.language, { service, place, detach: values.detach });
-  const changes = steps.filter(({ action }) => action !== "none");
-  const isDry = values["dry-run"];
-  if (changes.length > 0 && !isDry) writeProjectFile(file, text);
-  const shadow = shadowOf(path);
-  console.log(isDry ? `${shown}, consumer "${service}": what would be done` : `${shown}, consumer "${service}"`);
-  for (const { place: where, words } of steps) console.log(`  ${plain(placeName(where))}: ${plain(words)}`);
-  if (shadow !== null) {
-    console.log(`  but wrangler takes ${shownPath(shadow, from)} instead of it, unless --config names it`);
-  }
+function one(path: string, from: string, wish: Wish, isDry: boolean): void {
+  const attaching = prepare(path, from, wish);
+  const { shown, changes } = attaching;
+  if (changes.length > 0 && !isDry) write(attaching);
+  const head = `${shown}, consumer "${wish.service}"`;
+  console.log([isDry ? `${head}: what would be done` : head, ...stepLines(attaching, from)].join("\n"));
+  const { why, commands } = deployLines(attaching);
   if (changes.length === 0) console.log("\nNothing to do.");
-  else if (isDry) console.log(`\n${diffLines(file.text, text).join("\n")}\n\nNothing was written.`);
-  else console.log(`\n${next(path, shown, steps, changes).join("\n")}`);
+  else if (isDry) console.log(`\n${changedLines(attaching).join("\n")}\n\nNothing was written.`);
+  else console.log(`\n${[why, ...commands].join("\n")}`);
 }
 
-/** What the user has to do next. */
-function next(path: string, shown: string, steps: readonly Step[], changes: readonly Step[]): string[] {
-  const config = ` --config ${shellWord(shown)}`;
-  const built = isBuilt(path);
-  const folder = dirname(shown) === "." ? "this folder" : dirname(shown);
-  const lines = built
-    ? [
-        `A build writes what is deployed from ${folder}. Build it again (where it builds for one environment, with CLOUDFLARE_ENV=<name>), then deploy there:`,
-      ]
-    : ["It counts from the next deployment on:"];
-  for (const { place } of changes) {
-    // With environments, wrangler needs --env="" for the top level.
-    const target = place === null ? (steps.length > 1 ? ' --env ""' : "") : ` --env ${shellWord(place)}`;
-    lines.push(`  npx wrangler deploy${built ? "" : config}${target}`);
+function all(folder: string, from: string, wish: Wish, values: ReturnType<typeof parse>["values"]): Promise<0 | 1> {
+  return attachAll({
+    folder,
+    from,
+    wish,
+    mode: values["dry-run"] ? "dry" : values.yes ? "write" : "ask",
+    ask: process.stdin.isTTY && process.stdout.isTTY ? ask : null,
+    say: console.log,
+  });
+}
+
+/** Yes only for a plain yes. */
+async function ask(question: string): Promise<boolean> {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  try {
+    return /^y(es)?$/i.test((await terminal.question(question)).trim());
+  } finally {
+    terminal.close();
   }
-  return lines;
 }
 
-process.exitCode = main();
+process.exitCode = await main();

@@ -1,6 +1,7 @@
 import type { OutputFormat } from "../output/format.ts";
 import type { RecordLine } from "../record/line.ts";
 import type { Pieces } from "../streams.ts";
+import type { Finished } from "./finished.ts";
 
 /**
  * The seam to what objects are made of: records → fragments → one object. A kind is a file that
@@ -48,10 +49,9 @@ export interface Encoder {
   unitsAtMost(lineUnits: number): number;
   /**
    * @param partOf of which part of its day a record is; absent: a day has one.
-   * @param wordSeed of the hashes of words, as words.ts has it; absent, or of a format that no
-   *   search reads: there are none.
+   * @param isSketched its fragments have the hashes of their words, if searches read the format.
    */
-  gather(partOf?: (record: RecordLine) => string, wordSeed?: number): Gatherer;
+  gather(partOf?: (record: RecordLine) => string, isSketched?: boolean): Gatherer;
   /**
    * Finishes what waited raw, neighbours together. In a buffer of its own: a view would carry all
    * of another through a durable object call.
@@ -76,6 +76,11 @@ export interface Encoder {
 export interface Gatherer {
   /** @param isAscii each character of the record's line is one byte of UTF-8. */
   add(record: RecordLine, takenInMs: number, isAscii: boolean): void;
+  /**
+   * Takes over all records of a message as they came, instead of each.
+   * @returns false: they are written otherwise, or are of several parts, and nothing was taken.
+   */
+  take(message: Finished, records: readonly RecordLine[]): boolean;
   finish(): Fragment[];
 }
 
@@ -117,5 +122,7 @@ export interface Fragment extends Content {
    * Hashes of the words of its records, in any order, for the sketch of its object; absent: none
    * are wanted, or there are too many.
    */
+  hashes?: Uint32Array<ArrayBuffer>;
+  /** The same as the release before makes them, with a seed of the job. */
   words?: Uint32Array<ArrayBuffer>;
 }

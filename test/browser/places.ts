@@ -54,6 +54,8 @@ export const PLACES: Readonly<Record<string, (seeded: Seeded) => readonly string
   "/set-aside/:id/elsewhere": ({ aside }) => ["", "?scheme=s3"].map((query) => `/set-aside/${aside}/elsewhere${query}`),
   "/set-aside/:id/delete": ({ aside }) => [`/set-aside/${aside}/delete`],
   "/status": () => ["/status"],
+  "/status/alerts": () => ["/status/alerts", "/status/alerts?format=pagerduty"],
+  "/status/alerts/:alert_id": () => ["/status/alerts/2"],
   "/status/webhook": () => ["/status/webhook"],
   "/status/webhook/delete": () => ["/status/webhook/delete"],
   "/access": () => ["/access"],

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Permission } from "../../src/access/roles.ts";
 import { call } from "../api/harness.ts";
 import { token } from "../api/principals.ts";
 import { createJob } from "../support/runtime/api.ts";
@@ -35,7 +36,7 @@ describe("Find", () => {
   it("names what a viewer may see, and nothing else", async () => {
     await createJob(freshBucket().name, { name: "a job" });
     await call("PATCH", "/functions/scripts/a-job/script-settings", { logship: true });
-    const of = async (...permissions: string[]) =>
+    const of = async (...permissions: Permission[]) =>
       found(await Visitor.signedIn({ token: (await token(permissions)).secret }), "a");
     expect(await of("functions:read")).toEqual([
       "/functions/a-job a-job function",

@@ -6,6 +6,7 @@ import {
   attachToml,
   bindingJsonc,
   eventsCurl,
+  FRAMEWORKS,
   uploadCurl,
 } from "../../src/dashboard/pages/functions/snippets.ts";
 import { wordsOf } from "../openapi/shell.ts";
@@ -40,4 +41,12 @@ it("a command line asks for this very address, whatever stands in it", () => {
       expect(JSON.parse(events.at(-1) ?? "")).toMatchObject({ scriptName: "shop", eventTimestamp: 1_795_176_000_000 });
     }),
   );
+});
+
+it("the documentation names each framework, with its snippet", async () => {
+  const text = (await import("../../docs/attach.md?raw")).default as string;
+  for (const { name, snippet } of FRAMEWORKS) {
+    expect(text).toContain(`| ${name} |`);
+    if (snippet !== undefined) expect(text).toContain(`\`${snippet("logship")}\``);
+  }
 });

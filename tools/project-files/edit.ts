@@ -8,6 +8,7 @@ import {
   isPages,
   type Json,
   type Language,
+  NotMeantFault,
   own,
   PAGES_WORDS,
   type Place,
@@ -36,7 +37,7 @@ export function sectionsOf(text: string, language: Language): Section[] {
 export function edit(text: string, language: Language, wish: Wish): Edited {
   const before = withoutMark(text);
   const value = language.parse(before);
-  if (isPages(value) && !wish.detach) throw new ProjectFault(PAGES_WORDS);
+  if (isPages(value) && !wish.detach) throw new NotMeantFault(PAGES_WORDS);
   const steps = plan(readSections(value), wish);
   let after = before;
   for (const { place, action } of steps) {

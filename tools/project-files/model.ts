@@ -12,6 +12,9 @@ export class ProjectFault extends Error {
   override name = "ProjectFault";
 }
 
+/** A project that is not attached, as it takes no consumers, or says that it does not want to. */
+export class NotMeantFault extends ProjectFault {}
+
 /** A language that project files are written in. */
 export interface Language {
   /**

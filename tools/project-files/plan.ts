@@ -1,5 +1,5 @@
 /** Decides where in a project file a consumer is added or removed. */
-import { type Place, ProjectFault, placeName } from "./model.ts";
+import { NotMeantFault, type Place, ProjectFault, placeName } from "./model.ts";
 import { isAttached, isService, loggingWords, type Section } from "./sections.ts";
 import { plain } from "./text.ts";
 
@@ -37,7 +37,7 @@ export function plan(sections: readonly Section[], wish: Wish): Step[] {
   if (detach) return sections.map((section) => removal(section, service));
   const someOn = sections.some(({ logging }) => logging?.value === true);
   if (!someOn && sections.every(({ logging }) => logging?.value === false)) {
-    throw new ProjectFault(
+    throw new NotMeantFault(
       `logging is switched off at every place of it; --env <name> attaches one all the same (--env "": the top level)`,
     );
   }

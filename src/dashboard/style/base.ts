@@ -35,7 +35,7 @@ time{white-space:nowrap}
 .banner p{margin:0}
 .brand{flex:1;min-width:0;font-weight:650}
 .brand a{display:inline-flex;gap:.5rem;align-items:center;color:inherit;text-decoration:none;font-size:var(--large);letter-spacing:-.01em}
-.brand .quiet{display:block;font-size:var(--small);font-weight:400;overflow-wrap:anywhere}
+.brand .quiet{font-size:var(--small);font-weight:400;overflow-wrap:anywhere}
 .logo{width:1.5rem;height:1.5rem;flex:none}
 .icon{width:1rem;height:1rem;flex:none;fill:none;stroke:currentColor;stroke-width:1.4;stroke-linecap:round;stroke-linejoin:round}
 .side ul{list-style:none;margin:0;padding:0}
@@ -69,6 +69,7 @@ time{white-space:nowrap}
   .banner{border-bottom:0;border-right:1px solid var(--line);flex-direction:column;align-items:stretch;padding:1.1rem .75rem .75rem;position:sticky;top:0;height:100vh;overflow-y:auto;gap:1rem}
   .banner .menu{display:none}
   .brand{flex:none;padding:0 .6rem}
+  .brand .quiet{display:block}
   .side[popover]{position:static;display:flex;flex-direction:column;flex:1;width:auto;height:auto;margin:0;padding:0;border:0;overflow:visible;background:none;color:inherit}
   .who{margin-top:auto}
 }

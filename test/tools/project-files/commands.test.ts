@@ -12,6 +12,7 @@ import {
 import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ROOT } from "../../../tools/paths.ts";
+import { attachAll } from "../../../tools/project-files/attach-all.ts";
 import { folderOf } from "./temporary.ts";
 
 const TIMEOUT_MS = 20_000;
@@ -157,6 +158,124 @@ It counts from the next deployment on:
     expect(result.out).toBe("");
     expect(result.code).toBe(code);
     expect(readFileSync(join(folder, "wrangler.jsonc"), "utf8")).toBe(SHOP);
+  });
+});
+
+/** A folder of projects of every kind, most of which can be attached. */
+const MONOREPO = {
+  "shop/wrangler.jsonc": SHOP,
+  "apps/mail/wrangler.toml": 'name = "mail"\n',
+  "apps/web/wrangler.json": '{"name": "web", "tail_consumers": [{"service": "logship"}]}',
+  "apps/quiet/wrangler.jsonc": '{"name": "quiet", "logpush": false}',
+  "apps/pages/wrangler.toml": 'name = "pages"\npages_build_output_dir = "dist"\n',
+  "apps/web/node_modules/x/wrangler.toml": 'name = "x"\n',
+  "apps/built/wrangler.jsonc": '{"name": "built"}',
+  "apps/built/.wrangler/deploy/config.json": "{}",
+  "apps/built/dist/wrangler.json": '{"name": "built", "configPath": "../wrangler.jsonc"}',
+  "\u001b[31mred/wrangler.toml": 'name = "red"\n',
+};
+
+describe("npm run attach -- --all", () => {
+  const read = (folder: string, path: string) => readFileSync(join(folder, path), "utf8");
+
+  it("shows one diff, asks for no terminal's answer, and writes all with --yes; a second time there is nothing to do", () => {
+    const folder = folderOf(MONOREPO);
+    symlinkSync(folder, join(folder, "apps/loop"));
+    const asked = run("attach", ["--all", "."], folder);
+    expect(asked.code).toBe(1);
+    expect(asked.out).toContain(
+      "4 files would be changed. Nothing was written: this is no terminal to ask in; --yes writes.",
+    );
+    expect(asked.out).toContain('+ tail_consumers = [{ service = "logship" }]');
+    expect(read(folder, "apps/mail/wrangler.toml")).toBe('name = "mail"\n');
+    const dry = run("attach", ["--all", ".", "--dry-run", "--yes"], folder);
+    expect([dry.code, dry.out.includes("4 files would be changed. Nothing was written.")]).toEqual([0, true]);
+    const { code, out } = run("attach", ["--all", ".", "--yes"], folder);
+    expect(code).toBe(0);
+    expect(out).toContain("left alone: apps/pages/wrangler.toml: a Pages project");
+    expect(out).toContain("left alone: apps/quiet/wrangler.jsonc: logging is switched off at every place of it");
+    expect(out).toMatch(/It counts from the next deployment on:\n( {2}npx wrangler deploy --config .*\n){4}/);
+    expect(out).toMatch(/A build writes what is deployed from apps\/built\. .*\n {2}npx wrangler deploy\n/);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal would obey it.
+    expect(out).not.toMatch(/\u001b/);
+    expect(out).not.toContain("node_modules");
+    for (const path of ["shop/wrangler.jsonc", "apps/mail/wrangler.toml", "apps/built/wrangler.jsonc"])
+      expect(read(folder, path)).toContain("tail_consumers");
+    expect(read(folder, "apps/pages/wrangler.toml")).toBe(MONOREPO["apps/pages/wrangler.toml"]);
+    expect(run("attach", ["--all", "."], folder)).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/Nothing to do\.\n$/),
+    });
+    const detached = run("attach", ["--all", ".", "--detach", "--yes"], folder);
+    expect(detached.code).toBe(0);
+    expect(read(folder, "shop/wrangler.jsonc")).toBe(SHOP);
+    expect(read(folder, "apps/web/wrangler.json")).toBe('{"name": "web"}');
+  });
+
+  it("attaches what it can beside what it cannot read or write, and leaves with 1", () => {
+    const folder = folderOf({
+      "a/wrangler.jsonc": '{"name": "a"}',
+      "b/wrangler.toml": "name = ",
+      "c/wrangler.toml": 'name = "c"\n',
+    });
+    const { code, out } = run("attach", ["--all", ".", "--yes"], folder);
+    expect(code).toBe(1);
+    expect(out).toMatch(/left alone: b\/wrangler\.toml: /);
+    expect(read(folder, "a/wrangler.jsonc")).toContain("tail_consumers");
+    expect(read(folder, "c/wrangler.toml")).toContain("tail_consumers");
+    expect(readdirSync(join(folder, "a"))).toEqual(["wrangler.jsonc"]);
+  });
+
+  it("leaves the shipper alone", () => {
+    const { code, out } = run("attach", ["--all", ".", "--dry-run"], join(ROOT, "docs"));
+    expect([code, out]).toEqual([1, expect.stringContaining("found no wrangler.json")]);
+    const own = run("attach", ["--all", "tools", "--dry-run"], ROOT);
+    expect(own.out).not.toMatch(/^wrangler\.jsonc/m);
+  });
+
+  it.each([[["--all", ".", "--env", "a"]], [["--all"]], [[".", "--yes"]]])("refuses %j", (args) => {
+    expect(run("attach", args, folderOf({ "wrangler.toml": "" })).code).toBe(2);
+  });
+
+  it.each([
+    ["y", true],
+    ["no", false],
+  ])("writes after the answer %j: %s", async (answer, isWritten) => {
+    const folder = folderOf({ "wrangler.toml": 'name = "a"\n' });
+    const questions: string[] = [];
+    const code = await attachAll({
+      folder,
+      from: folder,
+      wish: { service: "logship", place: undefined, detach: false },
+      mode: "ask",
+      ask: async (question) => {
+        questions.push(question);
+        return answer === "y";
+      },
+      say: () => {},
+    });
+    expect(questions).toEqual(["\nWrite 1 file? [y/N] "]);
+    expect([code, read(folder, "wrangler.toml").includes("tail_consumers")]).toEqual([isWritten ? 0 : 1, isWritten]);
+  });
+
+  it("says which file was changed meanwhile, and writes the others", async () => {
+    const folder = folderOf({ "a/wrangler.toml": 'name = "a"\n', "b/wrangler.toml": 'name = "b"\n' });
+    const said: string[] = [];
+    const code = await attachAll({
+      folder,
+      from: folder,
+      wish: { service: "logship", place: undefined, detach: false },
+      mode: "ask",
+      ask: async () => {
+        writeFileSync(join(folder, "a/wrangler.toml"), 'name = "other"\n');
+        return true;
+      },
+      say: (line) => said.push(line),
+    });
+    expect(code).toBe(1);
+    expect(said.join("\n")).toContain("a/wrangler.toml: it was changed in the meantime; nothing was written");
+    expect(read(folder, "a/wrangler.toml")).toBe('name = "other"\n');
+    expect(read(folder, "b/wrangler.toml")).toContain("tail_consumers");
   });
 });
 

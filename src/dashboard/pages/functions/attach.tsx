@@ -9,6 +9,7 @@ import {
   BINDING_CALL,
   bindingJsonc,
   eventsCurl,
+  FRAMEWORKS,
   LOCAL_TOKEN,
   SHOP_MODULE,
   uploadCurl,
@@ -32,8 +33,19 @@ export async function attachView({ config, env, origin }: PageContext): Promise<
         <Snippet id="tail-toml" label="Project file (TOML)" text={attachToml(selfName)} />
         <p>
           In a checkout of logship, <code>{attachCommand(selfName)}</code> adds it, also to each environment, as
-          environments do not inherit it.
+          environments do not inherit it. With <code>--all</code> it does so for every project below a folder.
         </p>
+      </Panel>,
+      <Panel id="frameworks" title="By framework">
+        {FRAMEWORKS.map(({ name, words, snippet }, i) => (
+          <details>
+            <summary>{name}</summary>
+            <p>{words}</p>
+            {snippet !== undefined && (
+              <Snippet id={`framework-${i}`} label={`Tail consumer: ${name}`} text={snippet(selfName)} />
+            )}
+          </details>
+        ))}
       </Panel>,
       upstream !== null && (
         <Panel id="upload" title="Upload">

@@ -15,6 +15,55 @@ export function attachCommand(selfName: string): string {
   return `npm run attach -- <project file> --service ${selfName}`;
 }
 
+export interface Framework {
+  name: string;
+  /** Where the consumer is named, and what is special. */
+  words: string;
+  /** To copy; absent: the line of the project file. */
+  snippet?: (selfName: string) => string;
+}
+
+/** Where each framework takes tail consumers; docs/attach.md has the same. */
+export const FRAMEWORKS: readonly Framework[] = [
+  {
+    name: "Vite plugin, React Router, TanStack Start, Astro, SvelteKit, Hono, Python",
+    words:
+      "The wrangler.jsonc or wrangler.toml that the build reads. A build writes what is deployed: build again, for an environment with CLOUDFLARE_ENV set.",
+  },
+  {
+    name: "Next.js by OpenNext",
+    words:
+      "The wrangler.jsonc beside next.config. Then: npx opennextjs-cloudflare build && npx opennextjs-cloudflare deploy.",
+  },
+  {
+    name: "Nuxt and Nitro",
+    words:
+      "nuxt.config.ts, from which the build writes the project file; in nitro.config.ts without the outer nitro. What it writes has no environments: one build for each.",
+    snippet: (selfName) =>
+      `nitro: { cloudflare: { deployConfig: true, wrangler: { tail_consumers: [{ service: ${JSON.stringify(selfName)} }] } } }`,
+  },
+  {
+    name: "cloudflare.config.ts",
+    words: "Below worker.",
+    snippet: (selfName) => `tailConsumers: [{ worker: ${JSON.stringify(selfName)} }]`,
+  },
+  {
+    name: "Terraform",
+    words: "In cloudflare_workers_script, from version 5 of the provider.",
+    snippet: (selfName) => `tail_consumers = [{ service = ${JSON.stringify(selfName)} }]`,
+  },
+  {
+    name: "Pulumi",
+    words: "In cloudflare.WorkersScript; in the beta cloudflare.Worker it is name instead of service.",
+    snippet: (selfName) => `tailConsumers: [{ service: ${JSON.stringify(selfName)} }]`,
+  },
+  {
+    name: "Pages",
+    words:
+      "Pages projects take no tail consumers. Move to Workers, or send events yourself: by a service binding or over HTTP, below.",
+  },
+];
+
 /** A service binding, and the call. */
 export function bindingJsonc(selfName: string): string {
   return `"services": [{ "binding": "LOGSHIP", "service": ${JSON.stringify(selfName)}, "entrypoint": "Shipper" }]`;

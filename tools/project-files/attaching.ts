@@ -1,0 +1,77 @@
+/** What attaching changes in one project file, before anything is written. */
+import { realpathSync } from "node:fs";
+import { dirname } from "node:path";
+import { SHIPPER_CONFIG } from "../paths.ts";
+import { shellWord, shownPath } from "./command-line.ts";
+import { diffLines } from "./diff.ts";
+import { edit } from "./edit.ts";
+import { isBuilt, type ProjectFile, readProjectFile, writeProjectFile } from "./files.ts";
+import { shadowOf } from "./find.ts";
+import { ProjectFault, placeName } from "./model.ts";
+import type { Step, Wish } from "./plan.ts";
+import { plain } from "./text.ts";
+
+/** One project file and its changes. */
+export interface Attaching {
+  readonly path: string;
+  /** As the user sees it. */
+  readonly shown: string;
+  readonly file: ProjectFile;
+  readonly steps: readonly Step[];
+  /** Those of them that change the file. */
+  readonly changes: readonly Step[];
+  /** The text after them. */
+  readonly text: string;
+}
+
+/** Whether it is the project file of this checkout, under whatever path. */
+export function isShipper(file: ProjectFile): boolean {
+  return file.realPath === realpathSync(SHIPPER_CONFIG);
+}
+
+/** @param from the user's folder. @throws ProjectFault if it cannot be done. */
+export function prepare(path: string, from: string, wish: Wish): Attaching {
+  const file = readProjectFile(path);
+  // Under any name of its environments.
+  if (!wish.detach && isShipper(file))
+    throw new ProjectFault("the shipper's own project file: it must not consume its own events");
+  const { steps, text } = edit(file.text, file.language, wish);
+  const changes = steps.filter(({ action }) => action !== "none");
+  return { path, shown: shownPath(path, from), file, steps, changes, text };
+}
+
+/** @throws ProjectFault if it changed in the meantime, or cannot be written. */
+export function write({ file, text }: Attaching): void {
+  writeProjectFile(file, text);
+}
+
+/** What is done at each place, and why. */
+export function stepLines({ path, steps }: Attaching, from: string): string[] {
+  const shadow = shadowOf(path);
+  return [
+    ...steps.map(({ place, words }) => `  ${plain(placeName(place))}: ${plain(words)}`),
+    ...(shadow === null
+      ? []
+      : [`  but wrangler takes ${shownPath(shadow, from)} instead of it, unless --config names it`]),
+  ];
+}
+
+export function changedLines({ file, text }: Attaching): string[] {
+  return diffLines(file.text, text);
+}
+
+/** How to deploy what was changed, for each place, with the reason where that is not plain. */
+export function deployLines({ path, shown, steps, changes }: Attaching): { why: string; commands: string[] } {
+  const built = isBuilt(path);
+  const folder = dirname(shown) === "." ? "this folder" : dirname(shown);
+  const why = built
+    ? `A build writes what is deployed from ${folder}. Build it again (where it builds for one environment, with CLOUDFLARE_ENV=<name>), then deploy there:`
+    : "It counts from the next deployment on:";
+  const config = built ? "" : ` --config ${shellWord(shown)}`;
+  const commands = changes.map(({ place }) => {
+    // With environments, wrangler needs --env="" for the top level.
+    const target = place === null ? (steps.length > 1 ? ' --env ""' : "") : ` --env ${shellWord(place)}`;
+    return `  npx wrangler deploy${config}${target}`;
+  });
+  return { why, commands };
+}
