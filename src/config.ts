@@ -38,6 +38,8 @@ export interface Settings {
 export interface Config extends Access {
   keys: SealingKeys;
   destinations: DestinationContext;
+  /** Bindings of R2 buckets that any job may ship to. */
+  bindings: readonly string[];
   /** Creating or moving a job needs a proof that its creator can read the destination. */
   requireOwnershipChallenge: boolean;
   /** Recent events are kept in memory, for previews. */
@@ -309,6 +311,7 @@ export function readConfig(env: object): ConfigResult {
       ...access.access,
       keys: { current, previous },
       destinations: { objstoreEndpoint, allowLoopback, secret, binding },
+      bindings,
       requireOwnershipChallenge,
       previewRecent,
       extraFields: extraFields ?? [],

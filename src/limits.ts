@@ -586,19 +586,11 @@ export const SESSIONS_MAX = 1_000;
 /** …and of one token, one member or the admin. */
 export const SESSIONS_OF_ONE_MAX = 20;
 
-/**
- * How long a draft of a job is kept after its last change, in ms: as long as the proof in it is
- * valid…
- */
-export const DRAFT_MS = OWNERSHIP_CHALLENGE_S * 1_000;
-/** …drafts of one owner, and in all; one more replaces the oldest… */
-export const DRAFTS_OF_OWNER_MAX = 20;
-export const DRAFTS_MAX = 500;
-/**
- * …and the size of one, in UTF-16 units of JSON: a job's fields have at most 60,000, with
- * everything escaped.
- */
-export const DRAFT_MAX_UNITS = 128 * 1024;
+/** How long a form's page carries the secrets that were entered in it, in ms. */
+export const ENTERED_MS = 3_600_000;
+
+/** Forms of new jobs that are told apart when one is sent twice. */
+export const SENT_FORMS_MAX = 100;
 
 /** The object with an ownership challenge when read back, in bytes: the token has 60. */
 export const CHALLENGE_MAX_BYTES = 4_096;
