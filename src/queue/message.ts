@@ -100,7 +100,7 @@ export interface Message extends Envelope {
   lines: string[];
   /** Each character of the lines is one byte of UTF-8. */
   ascii: boolean;
-  /** Intake wrote it, so that its lines are canonical records; absent: it may be of any writer. */
+  /** Intake wrote it, so that its lines are canonical records; absent: any writer's. */
   isSealed?: true;
   /**
    * Its records as they are compressed; absent: it is not sealed, or they end with a last block, or
@@ -111,7 +111,7 @@ export interface Message extends Envelope {
   facts: MessageFacts | null;
 }
 
-/** All lines of a message, deflated up to a sync flush. Checked: it inflates to just these lines. */
+/** All lines of a message, deflated up to a sync flush, which was inflated and checked. */
 export interface OpenLines {
   /** A view of the message. */
   deflated: Uint8Array;

@@ -1,4 +1,4 @@
-/** Jobs with equal rules share what is made of a message; what differs between them stays theirs. */
+/** Jobs with equal rules share what is made of a message; what differs stays theirs. */
 import { describe, expect, it } from "vitest";
 import type { JobConfig } from "../../src/job/config.ts";
 import type { Append } from "../../src/object/append.ts";
