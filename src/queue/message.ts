@@ -3,7 +3,7 @@ import { concat, free, fromHex, toHex } from "../bytes.ts";
 import type { Source } from "../record/source.ts";
 import { type Block, decodeBlocks, encodeBlocks } from "./blocks.ts";
 import { decodeFacts, encodeFacts, type MessageFacts } from "./facts.ts";
-import { packLines, readLines } from "./lines.ts";
+import { type OpenLines, packLines, readLines } from "./lines.ts";
 import { encodeSeal, isSealed, type SealKey } from "./seal.ts";
 import { decodeSources, encodeSources } from "./sources.ts";
 
@@ -109,16 +109,6 @@ export interface Message extends Envelope {
   open?: OpenLines;
   /** null: the message says nothing of them. */
   facts: MessageFacts | null;
-}
-
-/** All lines of a message, deflated up to a sync flush, which was inflated and checked. */
-export interface OpenLines {
-  /** A view of the message. */
-  deflated: Uint8Array;
-  text: string;
-  rawBytes: number;
-  /** CRC-32 of the lines. */
-  crc: number;
 }
 
 /** How messages are written. */
