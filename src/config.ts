@@ -83,11 +83,20 @@ export interface IntakeConfig {
 export function readIntakeConfig(env: object): IntakeConfig {
   const settings = env as Settings;
   const [seal] = readSealKeys(env);
+  const isOpen = readMessageFormat(env) === 3;
   return {
     selfName: settings.SELF_NAME || null,
     defaultScriptName: settings.DEFAULT_SCRIPT_NAME || "unnamed",
-    form: { ...(seal && { seal }), isOpen: `${settings.MESSAGE_FORMAT}` === "3" },
+    form: { ...(seal && { seal }), isOpen },
   };
+}
+
+/** Of large messages. null: malformed, which is as good as the default. */
+function readMessageFormat(env: object): 2 | 3 | null {
+  // A var in wrangler.jsonc may be a number.
+  const setting = `${(env as Settings).MESSAGE_FORMAT || 2}`;
+  if (setting === "2") return 2;
+  return setting === "3" ? 3 : null;
 }
 
 /** Calls that one invocation may make. A malformed setting is as good as none. */
@@ -275,6 +284,7 @@ export function readConfig(env: object): ConfigResult {
   readFlag("SIGN_IN_LINKS");
   if (subrequestsOf(env) === null)
     faults.push(`SUBREQUESTS_MAX: an integer from ${SUBREQUESTS.min} to ${SUBREQUESTS.max}, or absent`);
+  if (readMessageFormat(env) === null) faults.push("MESSAGE_FORMAT: 2, 3, or absent");
   if (readStoredMaxBytes(env) === null) faults.push(STORED_MAX_FAULT);
   const extraFields = readExtraFields(env);
   if (extraFields === null)
