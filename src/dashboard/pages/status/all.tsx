@@ -1,7 +1,7 @@
 import type { Child } from "hono/jsx";
 import type { Alert } from "../../../api/docs/alerts.ts";
 import type { InnerAnswer } from "../../inner-api.ts";
-import type { Page, PageContext, View } from "../../page.ts";
+import { type Page, type PageContext, REFRESH_HEADER, type View } from "../../page.ts";
 import { Errors } from "../../parts/failure.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Action, may } from "../../parts/form.tsx";
@@ -32,7 +32,8 @@ async function statusView(context: PageContext): Promise<View> {
     parts: [
       findings(context, status),
       openIncidents(context, incidents),
-      alerts(context),
+      // Not refreshed.
+      ...(context.request.headers.has(REFRESH_HEADER) ? [] : [alerts(context)]),
       pastIncidents(context, incidents),
     ],
   };
