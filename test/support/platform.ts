@@ -244,7 +244,13 @@ export class StandInPlatform {
         await this.#upload(call, name);
         const resources = { script: { etag: "e" } };
         return {
-          result: { id: VERSION, startup_time_ms: 1, metadata: { has_preview: false }, number: script.versions, resources },
+          result: {
+            id: VERSION,
+            startup_time_ms: 1,
+            metadata: { has_preview: false },
+            number: script.versions,
+            resources,
+          },
         };
       }
       case "GET deployments":

@@ -15,7 +15,9 @@ import type { SecretStore } from "./steps.ts";
 import { wranglerDeploy, wranglerLogin, wranglerToken } from "./wrangler.ts";
 
 /** Beside the project file. */
-const SECRETS_FILE = ".deployed.env";
+export function secretsPath(config: string): string {
+  return join(dirname(config), ".deployed.env");
+}
 
 /** Options of both commands. */
 export const COMMON_OPTIONS = {
@@ -37,7 +39,7 @@ export async function outside(configOption: string | undefined): Promise<Outside
     token: await login(config, isTerminal),
     fetch: (url, init) => fetch(url, init),
     deploy: (account) => wranglerDeploy(config, account),
-    secrets: secretStore(join(dirname(config), SECRETS_FILE), process.env.ADMIN_TOKEN),
+    secrets: secretStore(secretsPath(config), process.env.ADMIN_TOKEN),
     config,
     say: (line) => console.log(line),
     ask: isTerminal ? ask : null,

@@ -70,7 +70,7 @@ function workerDifferences(project: Project, script: FoundScript, { crons, isOnW
 }
 
 /** All but secrets, as the API names them. */
-function bindingsOf({ vars, queues, durable_objects, r2_buckets, ratelimits }: Project): Binding[] {
+export function bindingsOf({ vars, queues, durable_objects, r2_buckets, ratelimits }: Project): Binding[] {
   return [
     ...Object.entries(vars).map(([name, value]) =>
       typeof value === "string" ? { type: "plain_text", name, text: value } : { type: "json", name, json: value },
