@@ -49,7 +49,8 @@ interface Script {
   versions: number;
 }
 
-const VERSION = "00000000-0000-4000-8000-000000000001";
+/** Of each upload after the first. */
+export const VERSION = "00000000-0000-4000-8000-000000000001";
 
 /** As much as a `fetch` gets from the platform. */
 type Answer = { readonly result: unknown } | { readonly result: unknown[]; readonly list: true } | Failure;

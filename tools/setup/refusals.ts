@@ -182,9 +182,9 @@ export function deployRefusal(output: string, account: string): Refusal {
   const code = Number(/\[code: (\d+)\]/.exec(output)?.[1] ?? 0);
   const path = /\((\/accounts\/[^\s)]+)\)/.exec(output)?.[1] ?? "";
   if (code !== 0) {
-    const refusal = refusalOf({ call: path, status: 0, code, message: output }, account);
-    if (refusal.kind !== "answered" && refusal.kind !== "consumer_taken") return refusal;
-    if (refusal.kind === "consumer_taken") return { kind: "consumer_taken", message: path };
+    const message = "it is named in wrangler.jsonc";
+    const refusal = refusalOf({ call: path, status: 0, code, message }, account);
+    if (refusal.kind !== "answered") return refusal;
   }
   return { kind: "deploy_failed", output };
 }

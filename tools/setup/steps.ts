@@ -164,7 +164,7 @@ async function lookCanary(setup: Setup): Promise<string | Action[]> {
     if (canary.state === "ok") return `read back from ${canary.key}`;
   }
   const run = () => readBack(client(setup), setup.seen.jobId ?? 0, setup);
-  return [{ done: "written to the destination and read back", call: "write a canary and read it back", run }];
+  return [{ done: "sent, and read back from the destination", call: "write a canary and read it back", run }];
 }
 
 /** Names of the secrets that are to be set: those that the deployment lacks. */
