@@ -2,16 +2,16 @@
  * `npm run setup` as a user runs it: real wrangler uploads to a stand-in of the platform, and at
  * the Worker's address a real shipper answers, with the secrets and vars that were uploaded.
  */
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { ROOT, SHIPPER_CONFIG } from "../../tools/paths.ts";
+import { ROOT } from "../../tools/paths.ts";
 import { wranglerEnv } from "../../tools/servers/dev-server.ts";
 import { SupervisedProcess } from "../../tools/servers/supervised.ts";
-import { StandInPlatform } from "../support/platform.ts";
+import { StandInPlatform, writeNewProject } from "../support/platform.ts";
 import { IsolatedShipper } from "./shipper.ts";
 
 const PLATFORM_TOKEN = "platform-token-0123456789abcdefghijklmno";
@@ -64,7 +64,7 @@ it("goes from an empty account to a record that was read back, with one command"
   try {
     for (const name of ["src", "node_modules", "package.json", "tsconfig.json"])
       symlinkSync(join(ROOT, name), join(folder, name));
-    copyFileSync(SHIPPER_CONFIG, config);
+    writeNewProject(config);
     const command = async (script: string, ...args: string[]) => {
       const before = platform.asked.length;
       const running = new SupervisedProcess({
@@ -90,7 +90,7 @@ it("goes from an empty account to a record that was read back, with one command"
     const first = await command("setup", "--url", worker.url);
     expect(first).toMatchObject({ end: "exit code 0" });
     expect(first.changes.toSorted()).toEqual(CHANGES);
-    expect(first.output).toMatch(/^  canary .*read back/m);
+    expect(first.output).toMatch(/^ {2}canary .*read back/m);
     const shipper = await worker.shipper();
     expect(await shipper?.bucket.list("logs/00010101/canary/")).toHaveLength(1);
     const [link] = /http\S+\/sign-in\?code=\S+/.exec(first.output) ?? [];

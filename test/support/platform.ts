@@ -1,10 +1,13 @@
 /**
  * A stand-in for the platform's API: as much of it as wrangler and the commands of this project
- * use, with its state in memory. Shapes and codes are those of https://developers.cloudflare.com/api
+ * use, with its state in memory. Shapes and codes: https://developers.cloudflare.com/api
  */
 import { randomUUID } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { applyEdits, modify } from "jsonc-parser";
+import { SHIPPER_CONFIG } from "../../tools/paths.ts";
 
 export interface Asked {
   readonly method: string;
@@ -47,6 +50,13 @@ interface Script {
   schedules: readonly unknown[];
   isOnWorkersDev: boolean;
   versions: number;
+}
+
+/** A copy of the project file as it is before a setup, whatever this checkout deploys to. */
+export function writeNewProject(path: string): void {
+  const text = readFileSync(SHIPPER_CONFIG, "utf8");
+  const without = applyEdits(text, modify(text, ["account_id"], undefined, {}));
+  writeFileSync(path, applyEdits(without, modify(without, ["vars", "ACCOUNT_ID"], "local", {})));
 }
 
 /** Of each upload after the first. */
@@ -171,7 +181,7 @@ export class StandInPlatform {
     const queue = [...this.queues.values()].find(({ queue_id }) => queue_id === id);
     if (queue === undefined) return { status: 404, code: 11_000, message: "no such queue" };
     if (below === "consumers") return this.#consumers(queue, method, consumerId, body);
-    if (method === "PATCH") queue.settings = { ...queue.settings, ...JSON.parse(body).settings };
+    if (method === "PATCH") queue.settings = JSON.parse(body).settings;
     if (method === "DELETE") {
       const isBound = [...this.scripts.values()].some(({ metadata }) =>
         metadata.bindings.some(({ queue_name }) => queue_name === queue.queue_name),

@@ -25,7 +25,7 @@ export type FoundConsumer = z.infer<typeof Consumer>;
 const Queue = z.object({
   queue_id: z.string(),
   queue_name: z.string(),
-  settings: z.object({ message_retention_period: z.number().optional() }).default({}),
+  settings: z.looseObject({ message_retention_period: z.number().optional() }).default({}),
   consumers: z.array(Consumer).default([]),
 });
 export type FoundQueue = z.infer<typeof Queue>;

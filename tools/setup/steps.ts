@@ -71,14 +71,18 @@ async function lookAddress({ platform, account, project, url, seen }: Setup): Pr
 
 async function lookQueues({ platform, account, project }: Setup): Promise<string | Action[]> {
   const path = `/accounts/${account}/queues`;
-  const settings = { message_retention_period: RETENTION_S };
+  const retention = { message_retention_period: RETENTION_S };
   const names = queueNames(project);
   const found = await findQueues(platform, account, names);
   const actions = names.flatMap((name): Action[] => {
     const queue = found.find(({ queue_name }) => queue_name === name);
     if (queue === undefined)
-      return [change(platform, "POST", path, { queue_name: name, settings }, `created ${name}, retention 14 days`)];
+      return [
+        change(platform, "POST", path, { queue_name: name, settings: retention }, `created ${name}, retention 14 days`),
+      ];
     if (queue.settings.message_retention_period === RETENTION_S) return [];
+    // A change of the settings replaces all of them.
+    const settings = { ...queue.settings, ...retention };
     return [change(platform, "PATCH", `${path}/${queue.queue_id}`, { settings }, `${name}: retention set to 14 days`)];
   });
   return actions.length > 0 ? actions : `${names.join(", ")} are there, retention 14 days`;
@@ -127,10 +131,14 @@ async function lookSecrets(setup: Setup): Promise<string | Action[]> {
   return actions.length > 0 ? actions : `${SECRETS.join(", ")} are set`;
 }
 
-async function lookAnswer(setup: Setup): Promise<Action[]> {
+/** A wait changes nothing, so a dry run waits, too, where there is a Worker. */
+async function lookAnswer(setup: Setup): Promise<string | Action[]> {
   const { url } = setup.seen;
   const run = () => untilItAnswers(client(setup), url, setup.secrets.name, setup);
-  return [{ done: `yes, at ${url}`, call: `GET ${url} until it answers`, run }];
+  const done = `yes, at ${url}`;
+  if (!setup.isDry || isNew(setup)) return [{ done, call: `GET ${url} until it answers`, run }];
+  await run();
+  return done;
 }
 
 async function lookJob(setup: Setup): Promise<string | Action[]> {

@@ -154,7 +154,8 @@ async function removeBucket(platform: Platform, path: string, bucket: string): P
   const Objects = z.array(z.object({ key: z.string() }));
   const objects = Objects.parse(await platform.call("GET", `${path}/objects?per_page=${OBJECTS_MAX}`));
   if (objects.length < OBJECTS_MAX)
-    for (const { key } of objects) await platform.remove(`${path}/objects/${encodeURIComponent(key)}`);
+    for (const { key } of objects)
+      await platform.remove(`${path}/objects/${key.split("/").map(encodeURIComponent).join("/")}`);
   if (!(await isRemoved(platform, path)))
     throw new SetupRefused({ kind: "bucket_full", bucket, account: platform.account });
 }

@@ -16,7 +16,7 @@ const ANSWERS_WITHIN_MS = 120_000;
 /** A new secret takes some seconds. In ms. */
 const KNOWN_WITHIN_MS = 15_000;
 
-/** The longest of a canary's four tries comes after some four minutes; most take a second. In ms. */
+/** Of a canary's four tries the last comes after some four minutes; most take one. In ms. */
 const READ_WITHIN_MS = 60_000;
 
 const LOOK_AGAIN_MS = 1_000;

@@ -93,15 +93,15 @@ it("says each call of a dry run, and makes none that changes anything", async ()
 
 it("sets a retention right, and keeps the user's jobs and all other lines of the file", async () => {
   const world = new World();
+  const others = readFileSync(world.config, "utf8").split("\n");
   await world.setup();
   const queue = world.platform.queues.get("logship-events");
-  if (queue !== undefined) queue.settings = { message_retention_period: 345_600 };
+  if (queue !== undefined) queue.settings = { delivery_delay: 5, message_retention_period: 345_600 };
   world.jobs[0] = { id: 1, error_message: null, destination_conf: "objstore://theirs/{DATE}?access-key-id=a" };
   await world.setup();
-  expect(queue?.settings).toEqual({ message_retention_period: 1_209_600 });
+  expect(queue?.settings).toEqual({ delivery_delay: 5, message_retention_period: 1_209_600 });
   expect(world.jobs).toHaveLength(1);
   const lines = readFileSync(world.config, "utf8").split("\n");
-  const others = readFileSync("wrangler.jsonc", "utf8").split("\n");
   expect(lines.filter((line) => !others.includes(line))).toHaveLength(2);
 });
 
@@ -112,7 +112,7 @@ it("takes an ADMIN_TOKEN that it does not know only to replace it when asked", a
   writeFileSync(world.secretsPath, "");
   expect(await refusalOf(world.setup())).toBe("token_unknown");
   writeFileSync(world.secretsPath, "ADMIN_TOKEN=another-one-of-another-deployment-000000000\n");
-  expect(await refusalOf(world.setup())).toBe("token_wrong");
+  for (const isDry of [true, false]) expect(await refusalOf(world.setup({ isDry }))).toBe("token_wrong");
   await world.setup({ newToken: true });
   const { ADMIN_TOKEN: after } = readSecrets(world.secretsPath);
   expect(world.platform.scripts.get("logship")?.secrets.get("ADMIN_TOKEN")).toBe(after);

@@ -1,9 +1,8 @@
-/** An account, and a Worker that answers in it, for `npm run setup` without processes or sockets. */
-import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+/** An account and a Worker that answers in it, without processes or sockets. */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { SHIPPER_CONFIG } from "../../../tools/paths.ts";
 import { bindingsOf } from "../../../tools/setup/compare.ts";
 import { Platform } from "../../../tools/setup/platform.ts";
 import { readProject } from "../../../tools/setup/project.ts";
@@ -11,7 +10,7 @@ import { SetupRefused } from "../../../tools/setup/refusals.ts";
 import { type Outside, runCheck, runSetup, type SetupOptions } from "../../../tools/setup/run.ts";
 import { readSecrets, writeSecrets } from "../../../tools/setup/secrets-file.ts";
 import { runTeardown, type TeardownOptions } from "../../../tools/setup/teardown.ts";
-import { StandInPlatform } from "../../support/platform.ts";
+import { StandInPlatform, writeNewProject } from "../../support/platform.ts";
 
 export const WORKER_URL = "https://logship.acme.workers.dev";
 const BASE = "https://platform.test/client/v4";
@@ -43,7 +42,7 @@ export class World {
   #nowMs = 0;
 
   constructor() {
-    copyFileSync(SHIPPER_CONFIG, this.config);
+    writeNewProject(this.config);
     onTestFinished(() => rmSync(this.folder, { recursive: true, force: true }));
   }
 
