@@ -1,5 +1,5 @@
 /** Shared by `npm run setup` and `npm run teardown`: options, the user's terminal, and failures. */
-import { dirname, join, relative } from "node:path";
+import { dirname, join, parse, relative } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { isLoopback } from "../../src/hosts.ts";
 import { SHIPPER_CONFIG } from "../paths.ts";
@@ -14,9 +14,10 @@ import { readSecrets, writeSecrets } from "./secrets-file.ts";
 import type { SecretStore } from "./steps.ts";
 import { wranglerDeploy, wranglerLogin, wranglerToken } from "./wrangler.ts";
 
-/** Beside the project file. */
+/** Beside the project file; that of `wrangler-eu.jsonc` is `.deployed.wrangler-eu.env`. */
 export function secretsPath(config: string): string {
-  return join(dirname(config), ".deployed.env");
+  const name = parse(config).name;
+  return join(dirname(config), name === parse(SHIPPER_CONFIG).name ? ".deployed.env" : `.deployed.${name}.env`);
 }
 
 /** Options of both commands. */

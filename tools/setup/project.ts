@@ -48,7 +48,11 @@ export type Project = z.infer<typeof Project>;
 /** @throws ProjectFault, for the author of the file. */
 export function readProject(text: string): Project {
   const read = Project.safeParse(jsonc.parse(text));
-  if (read.success) return read.data;
+  if (read.success) {
+    const { name, vars } = read.data;
+    if (vars.SELF_NAME !== name) throw new ProjectFault(`vars.SELF_NAME must be "${name}", as "name" is`);
+    return read.data;
+  }
   const faults = read.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
   throw new ProjectFault(faults.join("; "));
 }

@@ -77,7 +77,7 @@ export function refusalSentence(refusal: Refusal): string {
     case "accounts_several":
       return `You have several accounts. Choose one with --account: ${refusal.accounts.map(({ id, name }) => `${id} (${name})`).join(", ")}.`;
     case "account_differs":
-      return `wrangler.jsonc is for the account ${refusal.file}, and --account says ${refusal.asked}. For a second deployment copy wrangler.jsonc, set account_id and vars.ACCOUNT_ID to "local" in the copy, and pass it with --config.`;
+      return `wrangler.jsonc is for the account ${refusal.file}, and --account says ${refusal.asked}. For a second deployment copy wrangler.jsonc, remove account_id and set vars.ACCOUNT_ID to "local" in the copy, and pass it with --config.`;
     case "paid_plan_needed":
       return `${refusal.what} with these settings need the Workers Paid plan, which this account does not have. Subscribe at ${DASH}/${refusal.account}/workers/plans. ${AGAIN}`;
     case "r2_disabled":

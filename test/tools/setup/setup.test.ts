@@ -108,7 +108,10 @@ it("sets a retention right, and keeps the user's jobs and all other lines of the
 it("takes an ADMIN_TOKEN that it does not know only to replace it when asked", async () => {
   const world = new World();
   await world.setup();
-  const { ADMIN_TOKEN: before } = readSecrets(world.secretsPath);
+  const { SECRETS_KEY } = readSecrets(world.secretsPath);
+  await world.setup({ newToken: true });
+  const { ADMIN_TOKEN: before, ...others } = readSecrets(world.secretsPath);
+  expect(others).toEqual({ SECRETS_KEY });
   writeFileSync(world.secretsPath, "");
   expect(await refusalOf(world.setup())).toBe("token_unknown");
   writeFileSync(world.secretsPath, "ADMIN_TOKEN=another-one-of-another-deployment-000000000\n");
@@ -147,6 +150,9 @@ it("replaces no other Worker of the same name", async () => {
     body: form,
   });
   expect(await refusalOf(world.setup())).toBe("name_taken");
+  // Under another name it would ship its own events.
+  writeFileSync(world.config, readFileSync(world.config, "utf8").replace('"name": "logship"', '"name": "traces"'));
+  await expect(world.setup()).rejects.toThrow('vars.SELF_NAME must be "traces"');
   expect(world.platform.queues.size).toBe(0);
 });
 
