@@ -100,6 +100,12 @@ it("goes from an empty account to a record that was read back, with one command"
     for (const secret of [...secrets, PLATFORM_TOKEN]) expect(first.output).not.toContain(secret);
     expect(readFileSync(join(folder, ".deployed.env"), "utf8")).toContain(secrets[0]);
 
+    const again = await command("setup", "--url", worker.url);
+    expect(again).toMatchObject({ end: "exit code 0" });
+    expect(again.changes.filter((call) => /^POST \/(?:queues|r2)|\/secrets$/.test(call))).toEqual([]);
+    expect(again.output).toContain("job        job 1 is there");
+    expect([...(platform.scripts.get("logship")?.secrets.values() ?? [])]).toEqual(secrets);
+
     // What real wrangler deployed is what the file says.
     expect(await command("setup", "--check")).toMatchObject({ end: "exit code 0", changes: [] });
     expect(await command("teardown")).toMatchObject({ end: "exit code 1", changes: [] });

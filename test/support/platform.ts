@@ -303,6 +303,9 @@ export class StandInPlatform {
     const modules = new Map<string, string>();
     for (const [part, value] of form) if (typeof value !== "string") modules.set(part, await value.text());
     const before = this.scripts.get(name);
+    metadata.bindings = metadata.bindings.map((binding: { type: string; name: string }) =>
+      binding.type === "inherit" ? before?.metadata.bindings.find((each) => each.name === binding.name) : binding,
+    );
     const { migrations = before?.metadata.migrations } = metadata;
     this.scripts.set(name, {
       secrets: new Map(),

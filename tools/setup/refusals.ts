@@ -24,7 +24,7 @@ export type Refusal =
   | { readonly kind: "subdomain_missing"; readonly account: string }
   | { readonly kind: "name_taken"; readonly name: string }
   | { readonly kind: "exists_meanwhile"; readonly call: string }
-  | { readonly kind: "consumer_taken"; readonly message: string }
+  | { readonly kind: "consumer_taken" }
   | { readonly kind: "queue_in_use" }
   | { readonly kind: "bucket_full"; readonly bucket: string; readonly account: string }
   | { readonly kind: "version_undeployed" }
@@ -79,7 +79,7 @@ export function refusalSentence(refusal: Refusal): string {
     case "account_differs":
       return `wrangler.jsonc is for the account ${refusal.file}, and --account says ${refusal.asked}. For a second deployment copy wrangler.jsonc, remove account_id and set vars.ACCOUNT_ID to "local" in the copy, and pass it with --config.`;
     case "paid_plan_needed":
-      return `${refusal.what} with these settings need the Workers Paid plan, which this account does not have. Subscribe at ${DASH}/${refusal.account}/workers/plans. ${AGAIN}`;
+      return `${refusal.what}, as this Worker uses them, need the Workers Paid plan, which this account does not have. Subscribe at ${DASH}/${refusal.account}/workers/plans. ${AGAIN}`;
     case "r2_disabled":
       return `R2 is not enabled in this account. Enable it at ${DASH}/${refusal.account}/r2/overview. ${AGAIN}`;
     case "subdomain_missing":
@@ -89,7 +89,7 @@ export function refusalSentence(refusal: Refusal): string {
     case "exists_meanwhile":
       return `It was created meanwhile (${refusal.call}). Run the same command again; it takes what is there.`;
     case "consumer_taken":
-      return `Another Worker consumes the queue: ${refusal.message}. Remove that consumer, or name other queues in wrangler.jsonc.`;
+      return "Another Worker consumes one of the queues. Remove that consumer, or name other queues in wrangler.jsonc.";
     case "queue_in_use":
       return "Another Worker is bound to the queue. Remove its binding, then run the same command again.";
     case "bucket_full":
@@ -145,7 +145,7 @@ export function refusalOf(answer: Answer, account: string): Refusal {
     case 10_063:
       return { kind: "subdomain_missing", account };
     case 11_004:
-      return { kind: "consumer_taken", message };
+      return { kind: "consumer_taken" };
     case 11_005:
       return { kind: "queue_in_use" };
     case 10_004:
@@ -182,8 +182,7 @@ export function deployRefusal(output: string, account: string): Refusal {
   const code = Number(/\[code: (\d+)\]/.exec(output)?.[1] ?? 0);
   const path = /\((\/accounts\/[^\s)]+)\)/.exec(output)?.[1] ?? "";
   if (code !== 0) {
-    const message = "it is named in wrangler.jsonc";
-    const refusal = refusalOf({ call: path, status: 0, code, message }, account);
+    const refusal = refusalOf({ call: path, status: 0, code, message: "" }, account);
     if (refusal.kind !== "answered") return refusal;
   }
   return { kind: "deploy_failed", output };

@@ -59,7 +59,11 @@ export async function runTeardown(
   say(`In the account ${account}:`);
   await takeSteps(steps, context, { say, isDry: true });
   say("");
-  say(deleteData ? `Everything is deleted, the records in ${bucketNames(project)} included.` : keptWords(project));
+  say(
+    deleteData
+      ? `This deletes everything, the records in the bucket ${bucketNames(project)} included.`
+      : keptWords(project),
+  );
   if (isDry) return true;
   if (!isConfirmed) {
     const wanted = deleteData ? project.name : "yes";
