@@ -1,6 +1,7 @@
 import { type Handler, Hono } from "hono";
 import { type Caller, PLATFORM_BEARER, requirePermission } from "./access/roles.ts";
 import { memberRoutes, tokenRoutes } from "./api/access.ts";
+import { alertRoutes } from "./api/alerts.ts";
 import { auditRoutes, noted } from "./api/audit.ts";
 import { AccessMemory, authenticate, foreignBearer, type Gate, gateOf, judged, requireUnbraked } from "./api/auth.ts";
 import { canaryRoutes } from "./api/canary.ts";
@@ -70,6 +71,7 @@ export const GROUPS: readonly ResourceGroup[] = [
       ...statusRoutes,
       ...incidentRoutes,
       ...webhookRoutes,
+      ...alertRoutes,
       ...usageRoutes,
       ...auditRoutes,
     ],

@@ -7,6 +7,8 @@ import type { DestinationContext } from "./destinations/destination.ts";
 import { FAILING_BY_DEFAULT, FAILING_FAULT, type FailingRules, readFailingRules } from "./failing-setting.ts";
 import type { SealingKeys } from "./job/secrets.ts";
 import { OBJECT_STORED_BYTES, SUBREQUESTS } from "./limits.ts";
+import type { MessageForm } from "./queue/message.ts";
+import { type SealKey, sealKeyOf } from "./queue/seal.ts";
 import { EXTRA_FIELDS, type ExtraField, isExtraField } from "./record/fields.ts";
 
 /** Settings of the environment, beside bindings. Each is checked; any may be missing. */
@@ -21,6 +23,7 @@ export interface Settings {
   REQUIRE_OWNERSHIP_CHALLENGE?: string;
   PREVIEW_RECENT?: string;
   EXTRA_FIELDS?: string;
+  MESSAGE_FORMAT?: string;
   FUNCTION_FAILING?: string;
   SUBREQUESTS_MAX?: string;
   OBJECT_STORED_MAX_BYTES?: string;
@@ -34,6 +37,8 @@ export interface Settings {
 export interface Config extends Access {
   keys: SealingKeys;
   destinations: DestinationContext;
+  /** Bindings of R2 buckets that any job may ship to. */
+  bindings: readonly string[];
   /** Creating or moving a job needs a proof that its creator can read the destination. */
   requireOwnershipChallenge: boolean;
   /** Recent events are kept in memory, for previews. */
@@ -70,11 +75,27 @@ export const DEFAULT_OBJSTORE_ENDPOINT = "https://{account-id}.r2.cloudflarestor
 export interface IntakeConfig {
   selfName: string | null;
   defaultScriptName: string;
+  /** How messages are written; absent: as every release reads them, without a seal. */
+  form?: MessageForm;
 }
 
 export function readIntakeConfig(env: object): IntakeConfig {
   const settings = env as Settings;
-  return { selfName: settings.SELF_NAME || null, defaultScriptName: settings.DEFAULT_SCRIPT_NAME || "unnamed" };
+  const [seal] = readSealKeys(env);
+  const isOpen = readMessageFormat(env) === 3;
+  return {
+    selfName: settings.SELF_NAME || null,
+    defaultScriptName: settings.DEFAULT_SCRIPT_NAME || "unnamed",
+    form: { ...(seal && { seal }), isOpen },
+  };
+}
+
+/** Of large messages. null: malformed, which is as good as the default. */
+function readMessageFormat(env: object): 2 | 3 | null {
+  // A var in wrangler.jsonc may be a number.
+  const setting = `${(env as Settings).MESSAGE_FORMAT || 2}`;
+  if (setting === "2") return 2;
+  return setting === "3" ? 3 : null;
 }
 
 /** Calls that one invocation may make. A malformed setting is as good as none. */
@@ -202,22 +223,30 @@ export function readSealing(env: object): { accountId: string; keys: SealingKeys
   return { accountId, keys: { current, previous: SECRETS_KEY_PREVIOUS ? keyOf(SECRETS_KEY_PREVIOUS) : null } };
 }
 
-/** The check keys that were derived last, and from what. */
-let derived: { from: string; keys: readonly CheckKey[] } | null = null;
+/** The keys that were derived last, and from what. */
+let derived: { from: string; keys: readonly CheckKey[]; seals: readonly SealKey[] } | null = null;
 
 /**
  * What proves the check parts of our secrets, current first, even if other settings are malformed.
  * Without a well-formed SECRETS_KEY there is none: then the register is asked about every secret.
  */
 export function readCheckKeys(env: object): readonly CheckKey[] {
+  return derivedKeys(env).keys;
+}
+
+/** What proves the seals of messages, current first. Without a well-formed SECRETS_KEY: none. */
+export function readSealKeys(env: object): readonly SealKey[] {
+  return derivedKeys(env).seals;
+}
+
+function derivedKeys(env: object): NonNullable<typeof derived> {
   const { SECRETS_KEY = "", SECRETS_KEY_PREVIOUS = "" } = env as Settings;
   const from = `${SECRETS_KEY} ${SECRETS_KEY_PREVIOUS}`;
-  if (derived?.from !== from)
-    derived = {
-      from,
-      keys: [keyOf(SECRETS_KEY), keyOf(SECRETS_KEY_PREVIOUS)].flatMap((key) => (key === null ? [] : checkKeyOf(key))),
-    };
-  return derived.keys;
+  if (derived?.from !== from) {
+    const keys = [keyOf(SECRETS_KEY), keyOf(SECRETS_KEY_PREVIOUS)].filter((key) => key !== null);
+    derived = { from, keys: keys.map(checkKeyOf), seals: keys.map(sealKeyOf) };
+  }
+  return derived;
 }
 
 /**
@@ -252,6 +281,7 @@ export function readConfig(env: object): ConfigResult {
   const previewRecent = readFlag("PREVIEW_RECENT", "true");
   if (subrequestsOf(env) === null)
     faults.push(`SUBREQUESTS_MAX: an integer from ${SUBREQUESTS.min} to ${SUBREQUESTS.max}, or absent`);
+  if (readMessageFormat(env) === null) faults.push("MESSAGE_FORMAT: 2, 3, or absent");
   if (readStoredMaxBytes(env) === null) faults.push(STORED_MAX_FAULT);
   const extraFields = readExtraFields(env);
   if (extraFields === null)
@@ -288,6 +318,7 @@ export function readConfig(env: object): ConfigResult {
       ...access.access,
       keys: { current, previous },
       destinations: { objstoreEndpoint, allowLoopback, secret, binding },
+      bindings,
       requireOwnershipChallenge,
       previewRecent,
       extraFields: extraFields ?? [],

@@ -3,7 +3,7 @@ import { KnownSplits } from "./account/known-splits.ts";
 import { accountLedger, ledgerShard } from "./account/ledger.ts";
 import { LedgerShards } from "./account/shards.ts";
 import { createApp } from "./app.ts";
-import { readConfig, readIsLocal, readPreviewRecent, readSubrequests } from "./config.ts";
+import { readConfig, readIsLocal, readPreviewRecent, readSealKeys, readSubrequests } from "./config.ts";
 import { controlPlane } from "./control/plane.ts";
 import { driveDebts, owe } from "./debts/debt-store.ts";
 import { appendToChain } from "./delivery/append-to-chain.ts";
@@ -69,6 +69,7 @@ export function createWorker(memory: Memory = new Memory(platform)) {
       asideAs: (notes, n, known) => shard(n).asideAs(notes, known),
       blobs: blobStore(env.BLOBS),
       memory,
+      sealKeys: readSealKeys(env),
       callsMax: readSubrequests(env),
       platform,
     };

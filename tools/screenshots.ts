@@ -27,7 +27,7 @@ interface Shot {
 function shots(stage: Stage, { all }: Showcase): Shot[] {
   return [
     { name: "overview", show: (page) => page.goto("/") },
-    { name: "create-records", show: records, heightMax: 1_500 },
+    { name: "create", show: create, heightMax: 1_500 },
     { name: "job", show: (page) => page.goto(`/jobs/${all}`), heightMax: 1_430 },
     { name: "search", show: search, heightMax: 640 },
     { name: "live", show: (page) => live(page, stage), heightMax: 720 },
@@ -53,15 +53,12 @@ async function live(page: Page, stage: Stage): Promise<void> {
   await page.waitForTimeout(2_000);
 }
 
-/** The form of a new job's records, with a filter in it. */
-async function records(page: Page): Promise<void> {
+/** The form of a new job, with a filter in it. */
+async function create(page: Page): Promise<void> {
   await page.goto("/jobs/new");
-  await page.getByRole("button", { name: /local bucket/ }).click();
-  await page.waitForURL("**/destination");
-  await page.getByLabel(/^Path( below it)?$/).fill("urgent/{DATE}");
-  await page.locator("main button.primary").first().click();
-  await page.waitForURL("**/records");
-  const filter = page.locator("main textarea").first();
+  await page.getByLabel("Name", { exact: true }).fill("urgent");
+  await page.getByLabel("Path", { exact: true }).fill("urgent/{DATE}");
+  const filter = page.locator("#filter textarea").first();
   await filter.evaluate((area) => {
     for (const details of document.querySelectorAll("details")) details.open = details.contains(area);
   });

@@ -11,6 +11,8 @@ const LEFT_OUT: ReadonlySet<string> = new Set(["ownership_challenge", "value", "
 const MASKED: { readonly [name: string]: (value: string) => string } = {
   destination_conf: maskDestination,
   url: maskUrl,
+  // Of a receiver of alerts; of e-mail it is the recipient.
+  address: (value) => (/^[^/:@]+@[^/:@]+$/.test(value) ? value : maskUrl(value)),
 };
 
 /** Deeper than any accepted body. */

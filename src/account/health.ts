@@ -70,6 +70,9 @@ const GROWTH = 1.1;
 /** From here on all times are in the last bucket, in ms: eleven days. */
 const TIME_MAX = 1e9;
 
+/** How many buckets there are. */
+export const BUCKETS = 1 + EXACT_MAX + Math.ceil(Math.log(TIME_MAX / EXACT_MAX) / Math.log(GROWTH));
+
 const PER_LOG = 1 / Math.log(GROWTH);
 const LOG_EXACT = Math.log(EXACT_MAX);
 
@@ -102,6 +105,16 @@ export function quantile(sketch: Sketch, share: number): number | null {
     if (left <= 0) return timeOf(sketch[at] ?? 0);
   }
   return null;
+}
+
+/** @param counts by bucket. */
+export function sketchOfBuckets(counts: Uint32Array): Sketch {
+  const sketch: number[] = [];
+  for (let bucket = 0; bucket < counts.length; bucket++) {
+    const count = counts[bucket] as number;
+    if (count > 0) sketch.push(bucket, count);
+  }
+  return sketch;
 }
 
 export function sketchOf(counts: ReadonlyMap<number, number>): Sketch {

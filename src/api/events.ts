@@ -36,7 +36,7 @@ async function sendEvents(c: AppContext, platform: Platform, memory: Memory): Pr
     keys: keyRegister(c.env.KEYS),
     platform,
     memory,
-    defaultScriptName: readIntakeConfig(c.env).defaultScriptName,
+    ...readIntakeConfig(c.env),
     source: httpSource(c.get("caller").name),
   };
   const taken = await takeEvents({ room, read, ndjson, idempotencyKey }, to).catch(notTaken);

@@ -14,6 +14,7 @@ import {
   SEARCH_MS,
   SEARCH_RAW_BYTES,
   SEARCH_READS_AT_ONCE,
+  SEARCH_TAKEN_MS,
   SEARCHES_AT_ONCE,
 } from "../limits.ts";
 import { errorText, log } from "../log.ts";
@@ -88,6 +89,8 @@ async function searchRecords(c: AppContext, config: Config, platform: Platform):
           atOnce: SEARCH_READS_AT_ONCE,
         },
       },
+      takenMs: SEARCH_TAKEN_MS,
+      gone: c.req.raw.signal,
       onEnd: free,
     });
     return new Response(lines, {

@@ -48,7 +48,7 @@ function present({ sinceMs, incidentId, ...finding }: Shown): FindingView {
 }
 
 export function presentIncident(incident: PastIncident): Incident {
-  const { id, finding, sinceMs, openedMs, well, overMs, flaps } = incident;
+  const { id, finding, sinceMs, openedMs, well, overMs, flaps, mutedUntilMs } = incident;
   const state = overMs === null ? stateOf(incident) : "over";
   return {
     id,
@@ -60,6 +60,7 @@ export function presentIncident(incident: PastIncident): Incident {
     over_at: state === "recovering" ? isoTime(overAtMs(incident)) : null,
     over_since: isoTime(overMs),
     flaps,
+    muted_until: isoTime(mutedUntilMs ?? null),
   };
 }
 

@@ -4,6 +4,7 @@ import { maskUrl } from "../destinations/parse.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
 import { errorText, log } from "../log.ts";
 import type { Platform } from "../platform.ts";
+import type { WebhookState } from "../status/alert-calls.ts";
 import { testBody } from "../status/call-body.ts";
 import { watch } from "../status/watch.ts";
 import {
@@ -16,7 +17,6 @@ import {
   type WebhookSecrets,
   withNewSecret,
 } from "../status/webhook.ts";
-import type { WebhookState } from "../status/webhook-calls.ts";
 import { jsonBody } from "./body.ts";
 import { DELETE_WEBHOOK, PUT_WEBHOOK, PutWebhook, READ_WEBHOOK, TEST_WEBHOOK, type Webhook } from "./docs/webhook.ts";
 import { isoTime, success } from "./envelope.ts";

@@ -95,4 +95,11 @@ export const CONTROL_STEPS = [
     // Older code reads and writes the other columns.
     floor: 6,
   },
+  {
+    id: 8,
+    why: "the dashboard keeps no drafts any more, nor what was entered in them",
+    sql: "DELETE FROM draft;",
+    // Older code finds no drafts, and may add some.
+    floor: 6,
+  },
 ] as const satisfies readonly Migration[];

@@ -6,13 +6,12 @@ import { created, deleted, type JobDraft, updated } from "../job/change.ts";
 import { CLOCK_SKEW_MS, isBehind, type JobConfig, type JobsSnapshot, type Window } from "../job/config.ts";
 import type { JobBody } from "../job/schema.ts";
 import { enabledWindows, isSettling } from "../job/windows.ts";
-import { ID_MEMORY_MS } from "../limits.ts";
+import { ID_MEMORY_MS, SENT_FORMS_MAX } from "../limits.ts";
 import { platform } from "../platform.ts";
 import { migrate } from "../storage/migrate.ts";
 import { Attachments } from "./attachments.ts";
 import { CONTROL_STEPS } from "./control-schema.ts";
 import { ControlState, configOf, type JobRow } from "./control-state.ts";
-import { Drafts, type StoredDraft } from "./drafts.ts";
 import { type FunctionPatch, type FunctionSetting, FunctionSettings } from "./function-settings.ts";
 import { LocalStore } from "./local-store.ts";
 import { PATIENCE, Rollout } from "./rollout.ts";
@@ -61,10 +60,10 @@ export class ControlPlane extends DurableObject<Env> {
   readonly #functions: FunctionSettings;
   readonly #attachments: Attachments;
   readonly #local: LocalStore;
-  readonly #drafts: Drafts;
   readonly #state: ControlState;
   readonly #rollout: Rollout;
   readonly #searches = new SearchSlots();
+  readonly #sentForms = new Set<string>();
   /** Tests override it, so that they do not wait. */
   readonly patience = { ...PATIENCE };
 
@@ -74,7 +73,6 @@ export class ControlPlane extends DurableObject<Env> {
     this.#functions = new FunctionSettings(this.#sql);
     this.#attachments = new Attachments(this.#sql);
     this.#local = new LocalStore(this.#sql);
-    this.#drafts = new Drafts(this.#sql);
     this.#state = new ControlState(this.#sql, this.#functions);
     this.#rollout = new Rollout(ctx, env, this.#state, this.patience);
     ctx.blockConcurrencyWhile(async () => {
@@ -313,23 +311,16 @@ export class ControlPlane extends DurableObject<Env> {
     return this.#local.get(name);
   }
 
-  /** Saves a draft of a job. @returns false: the id belongs to another owner. */
-  saveDraft(id: string, owner: string, sealed: string): boolean {
-    return this.ctx.storage.transactionSync(() => this.#drafts.save(id, owner, sealed, platform.now()));
-  }
-
-  /** null: none, expired, or another owner's. */
-  draft(id: string, owner: string): StoredDraft | null {
-    return this.#drafts.find(id, owner, platform.now());
-  }
-
-  drafts(owner: string): StoredDraft[] {
-    return this.#drafts.list(owner, platform.now());
-  }
-
-  /** Removes and returns a draft; of two calls at once, one gets it. */
-  takeDraft(id: string, owner: string): StoredDraft | null {
-    return this.#drafts.take(id, owner, platform.now());
+  /**
+   * Whether the form of this id is sent for the first time. Kept in memory: a second press of its
+   * button follows at once.
+   */
+  isFirstSent(form: string): boolean {
+    const isFirst = !this.#sentForms.has(form);
+    this.#sentForms.add(form);
+    const [oldest] = this.#sentForms;
+    if (this.#sentForms.size > SENT_FORMS_MAX && oldest !== undefined) this.#sentForms.delete(oldest);
+    return isFirst;
   }
 
   /**

@@ -1,6 +1,5 @@
 import type { Page } from "./page.ts";
 import { accessPages } from "./pages/access.tsx";
-import { createPages } from "./pages/create/create.tsx";
 import { findPages } from "./pages/find.tsx";
 import { functionPages } from "./pages/functions.tsx";
 import { jobPages } from "./pages/job/job.tsx";
@@ -9,6 +8,7 @@ import { livePages } from "./pages/live.tsx";
 import { overviewPages } from "./pages/overview.tsx";
 import { searchPages } from "./pages/search/search.tsx";
 import { asidePages } from "./pages/set-aside.tsx";
+import { createPages } from "./pages/shipping/create.tsx";
 import { editPages } from "./pages/shipping/edit.tsx";
 import { statusPages } from "./pages/status.tsx";
 

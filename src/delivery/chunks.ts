@@ -38,18 +38,14 @@ export class Chunks {
       }
       const body = concat(bodies);
       const content = encoder.join(contents);
-      const words = storedWords(
-        row.map(({ words }) => words),
-        content.rawBytes,
-        body,
-      );
+      const words = storedWords(row.map(wordsIn), content.rawBytes, body);
       this.#insert(batch, deflated, content, body, words);
     };
     for (const fragment of fragments) {
       const size =
         fragment.body.length +
         (fragment.deflated ? seam.finished : seam.raw).length +
-        (fragment.words?.byteLength ?? 0);
+        (wordsIn(fragment)?.hashes.byteLength ?? 0);
       const fits = bytes + size <= (fragment.deflated ? ROW_MAX_BYTES : COMPACT_AT_RAW_BYTES);
       if (row.length > 0 && (!fits || row[0]?.deflated !== fragment.deflated)) {
         write();
@@ -150,7 +146,7 @@ export class Chunks {
    * The hashes of the words in a batch, chunk by chunk; null, if those of any chunk are unknown: it
    * gets no sketch.
    */
-  *words(batchId: number): Generator<Uint32Array | null> {
+  *words(batchId: number): Generator<Words | null> {
     const [first, end] = chunkRange(batchId);
     for (let next = first; ; ) {
       const row = this.#sql
@@ -202,28 +198,51 @@ export class Chunks {
   }
 }
 
+/** Hashes of words. Those of different seeds are never joined: they would say nothing. */
+export interface Words {
+  hashes: Uint32Array<ArrayBuffer>;
+  /** They have the seed of the job, as the release before makes them. */
+  isOfJob: boolean;
+}
+
+function wordsIn({ hashes, words }: Fragment): Words | undefined {
+  if (hashes !== undefined) return { hashes, isOfJob: false };
+  return words && { hashes: words, isOfJob: true };
+}
+
 /**
- * As a row has them: first the length of what they are of, as an earlier release that joins chunks
- * leaves the words of the first in place. null: those of one of them are unknown, or a row does not
- * hold them beside its body.
+ * As a row has them: first the {@link lengthOf} what they are of, as an earlier release that joins
+ * chunks leaves the words of the first in place. null: those of one of them are unknown or have
+ * another seed, or a row does not hold them beside its body.
  */
 function storedWords(
-  parts: readonly (Uint32Array | undefined)[],
+  parts: readonly (Words | undefined)[],
   rawBytes: number,
   body: Uint8Array,
 ): Uint32Array<ArrayBuffer> | null {
-  const known = parts.filter((words) => words !== undefined);
+  const isOfJob = parts[0]?.isOfJob ?? false;
+  const known = parts.flatMap((words) => (words?.isOfJob === isOfJob ? [words.hashes] : []));
   if (known.length < parts.length) return null;
   const words = joinWords(known, (ROW_MAX_BYTES - body.length) / Uint32Array.BYTES_PER_ELEMENT - 1);
   if (words === null) return null;
   const stored = new Uint32Array(words.length + 1);
-  stored[0] = rawBytes;
+  stored[0] = lengthOf(rawBytes, isOfJob);
   stored.set(words, 1);
   return stored;
 }
 
+/**
+ * How stored words say what they are of: the length before compression, or its complement, by which
+ * the release before does not take them for its own. No row is of 2 GB.
+ */
+function lengthOf(rawBytes: number, isOfJob: boolean): number {
+  return isOfJob ? rawBytes : ~rawBytes >>> 0;
+}
+
 /** undefined: unknown, or those of a part of it. */
-function wordsOf({ raw_bytes: rawBytes, words }: Pick<ChunkRow, "raw_bytes" | "words">): Uint32Array | undefined {
-  const [ofBytes] = words === null ? [] : new Uint32Array(words, 0, 1);
-  return words === null || ofBytes !== rawBytes ? undefined : new Uint32Array(words).subarray(1);
+function wordsOf({ raw_bytes: rawBytes, words }: Pick<ChunkRow, "raw_bytes" | "words">): Words | undefined {
+  if (words === null) return undefined;
+  const [ofBytes] = new Uint32Array(words, 0, 1);
+  const isOfJob = ofBytes === rawBytes;
+  return ofBytes === lengthOf(rawBytes, isOfJob) ? { hashes: new Uint32Array(words).subarray(1), isOfJob } : undefined;
 }

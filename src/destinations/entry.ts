@@ -172,10 +172,10 @@ export function missingOf(entry: DestinationEntry): Record<string, string> {
 
 /** The field that the words of a fault are about; null: none of them. */
 export function blamedOf({ form }: Pick<DestinationEntry, "form">, words: string): string | null {
-  const field = fieldsOf(requireForm({ form })).find(({ at, blamed }) =>
-    blamed !== undefined
-      ? blamed.test(words)
-      : at.claims.some((name) => new RegExp(`^(?:the )?${pattern(name)}\\b`, "i").test(words)),
+  const field = fieldsOf(requireForm({ form })).find(
+    ({ at, blamed }) =>
+      blamed?.test(words) === true ||
+      at.claims.some((name) => new RegExp(`^(?:the )?${pattern(name)}\\b`, "i").test(words)),
   );
   return field?.name ?? null;
 }

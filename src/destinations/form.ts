@@ -8,7 +8,7 @@ import type { ToldAnswer } from "./remedies.ts";
  * belongs to a field; entry.ts reads and writes the strings.
  */
 export interface DestinationForm {
-  /** In addresses and stored drafts; unique. */
+  /** In addresses; unique. */
   readonly id: string;
   /** A store holds objects; a receiver takes records. */
   readonly group: "store" | "receiver";
@@ -56,7 +56,7 @@ export interface FormField {
   readonly initial?: string | ((defaults: FormDefaults) => string);
   /** A valid text, in place of any where only the service behind it matters. */
   readonly stub?: string;
-  /** Words of a fault that is about it; by default, its own parameter at their beginning. */
+  /** Words of a fault that is about it, beside its own parameter at their beginning. */
   readonly blamed?: RegExp;
 }
 
@@ -70,6 +70,8 @@ export interface FormChoice {
 export interface FormDefaults {
   /** Of this deployment. */
   accountId: string;
+  /** Bindings of R2 buckets that it may ship to. */
+  bindings?: readonly string[];
 }
 
 /**

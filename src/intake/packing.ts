@@ -8,7 +8,7 @@ import {
   RECORD_MAX_BYTES,
   ROW_MAX_BYTES,
 } from "../limits.ts";
-import { encodeParts, splitMessage } from "../queue/message.ts";
+import { encodeParts, type MessageForm, splitMessage } from "../queue/message.ts";
 import type { Source } from "../record/source.ts";
 import type { FirstCopy } from "./first-copy.ts";
 import { messageFacts, type RecordFacts, recordFacts } from "./record-facts.ts";
@@ -33,6 +33,8 @@ export interface PackingContext {
   idOf(part: number): string;
   /** It may be repeated: boundaries depend on the lines alone. */
   keyed: boolean;
+  /** How messages are written; absent: as every release reads them, without a seal. */
+  form?: MessageForm;
   /** What the first copy of such a request has fixed; absent: ids are remembered by themselves. */
   first?: Pick<FirstCopy, "takenInMs" | "keyed">;
 }
@@ -99,7 +101,7 @@ export class RecordPacker {
 
   /** Packs some lines of the part. */
   #pack(from: number, to: number): void {
-    const { takenInMs, source, first } = this.#context;
+    const { takenInMs, source, form, first } = this.#context;
     const messages = this.#messages;
     const id = this.#context.idOf(messages.length);
     const keyed = first?.keyed ?? this.#context.keyed;
@@ -122,7 +124,7 @@ export class RecordPacker {
       records,
       ...(source && { source }),
     };
-    const body = encodeParts([part], raw, told);
+    const body = encodeParts([part], raw, told, {}, form);
     if (body.length <= QUEUE_MESSAGE_MAX_BYTES) {
       messages.push({ id, takenInMs, records, body, blob: null });
       return;

@@ -46,7 +46,7 @@ export class Shipper extends WorkerEntrypoint<Env> {
         keys: keyRegister(this.env.KEYS),
         platform,
         memory: isolateMemory,
-        defaultScriptName: readIntakeConfig(this.env).defaultScriptName,
+        ...readIntakeConfig(this.env),
         source: "rpc",
       },
     );

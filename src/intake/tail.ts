@@ -89,7 +89,7 @@ async function send(lines: readonly string[], context: TailContext): Promise<voi
   if (lines.length === 0) return;
   let unsent = lines.length;
   try {
-    const { messages, tooLarge } = pack(lines, context.platform.now(), context.gatherer.source);
+    const { messages, tooLarge } = pack(lines, context.platform.now(), context.gatherer.source, context.config.form);
     unsent = tooLarge;
     try {
       await sendMessages(messages, context, SEND_MS);
@@ -179,8 +179,9 @@ function pack(
   lines: readonly string[],
   takenInMs: number,
   source: Source,
+  form: IntakeConfig["form"],
 ): { messages: PackedMessage[]; tooLarge: number } {
-  const context = { takenInMs, source, idOf: randomIds(), keyed: false };
+  const context = { takenInMs, source, idOf: randomIds(), keyed: false, ...(form && { form }) };
   const packed = packRecords(lines, context);
   if (packed.ok) return { messages: packed.messages, tooLarge: 0 };
   const tooLarge = new Set(packed.tooLarge);

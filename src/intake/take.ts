@@ -3,6 +3,7 @@ import { whyNotJson } from "../filter/json-fault.ts";
 import { API_BODY_MAX_BYTES, EVENTS_MAX_COUNT } from "../limits.ts";
 import type { Memory, Share } from "../memory.ts";
 import type { Platform } from "../platform.ts";
+import type { MessageForm } from "../queue/message.ts";
 import type { Fault } from "../record/record.ts";
 import type { Source } from "../record/source.ts";
 import { decodeUtf8, markLength, NO_UTF8 } from "./body.ts";
@@ -37,6 +38,8 @@ export interface TakeContext extends Sending {
   keys: Keys;
   platform: Pick<Platform, "now" | "sleep">;
   defaultScriptName: string;
+  /** As in {@link PackingContext}. */
+  form?: MessageForm;
   /** Of the events. */
   source: Source;
 }
@@ -96,13 +99,15 @@ async function packBody(
   { ndjson, idempotencyKey: key }: TakeRequest,
   context: TakeContext,
 ): Promise<PackedEvents> {
-  const { defaultScriptName: settings, source } = context;
+  const { defaultScriptName: settings, source, form } = context;
+  const written = { source, ...(form && { form }) };
   const nowMs = context.platform.now();
   const found = foundIn(bytes, ndjson);
   if (!found.ok) return found;
-  if (key === null) return packEvents(found, { takenInMs: nowMs, source, idOf: randomIds(), keyed: false }, settings);
+  if (key === null)
+    return packEvents(found, { takenInMs: nowMs, ...written, idOf: randomIds(), keyed: false }, settings);
   const first = await firstCopy({ key, body: bytes, settings, nowMs }, context);
-  return packEvents(found, { ...packingOf(key, bytes, first, nowMs), source }, first.settings);
+  return packEvents(found, { ...packingOf(key, bytes, first, nowMs), ...written }, first.settings);
 }
 
 type Refused = Taken & { ok: false; status: 400 | 413 };

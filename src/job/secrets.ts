@@ -72,20 +72,10 @@ export function elsewherePurpose(accountId: string, job: number): string {
   return `destination_conf of set-aside objects of job ${job} of account ${accountId}`;
 }
 
-/** The purpose of a destination that its owner enters for a replay, between two forms. */
-export function enteredPurpose(accountId: string, owner: string, job: number): string {
-  return `destination entered by ${owner} for a replay of job ${job} of account ${accountId}`;
-}
-
-/** The same for an object that was set aside. @param id of the entry. */
-export function enteredAsidePurpose(accountId: string, owner: string, id: string): string {
-  return `destination entered by ${owner} for ${id} of account ${accountId}`;
-}
-
 /**
- * The purpose of a sealed draft of a job. @param owner another owner's row does not open as this
- * one's.
+ * The purpose of what is entered for a destination, between two pages of a form.
+ * @param session of the browser. @param what it is entered for.
  */
-export function draftPurpose(accountId: string, owner: string, id: string): string {
-  return `draft ${id} of ${owner} of account ${accountId}`;
+export function enteredPurpose(accountId: string, session: string, what: string): string {
+  return `destination entered in session ${session} for ${what} of account ${accountId}`;
 }

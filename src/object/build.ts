@@ -5,9 +5,9 @@ import { type JobConfig, templateOf } from "../job/config.ts";
 import { APPEND_MAX_WRITTEN_UNITS } from "../limits.ts";
 import { idOf, type Part } from "../queue/message.ts";
 import { EXTRA_FIELDS, type ExtraValues, type TraceRecord } from "../record/fields.ts";
-import { seedOf } from "../sketch/words.ts";
+import type { RecordLine } from "../record/line.ts";
 import type { Append, AppendedMessage } from "./append.ts";
-import type { Encoder } from "./encoder.ts";
+import type { Encoder, FinishedMessage } from "./encoder.ts";
 import { encoderOf } from "./encoders.ts";
 import type { LoadedRecord } from "./load.ts";
 import { type Sampler, sampler } from "./sample.ts";
@@ -20,6 +20,8 @@ export interface Offered {
   records: readonly LoadedRecord[];
   /** Each character of the records is one byte of UTF-8. */
   ascii: boolean;
+  /** All of them as they came, where they can be taken over. */
+  finished?: FinishedMessage;
 }
 
 /** The part of a job's configuration that decides what it ships, and how that is written. */
@@ -94,36 +96,98 @@ export function appendsOf<O extends Offered>(job: JobConfig, offered: readonly O
   return parts;
 }
 
+/** All that decides what a job gets of a message. */
+type BuildingRules = ShippingRules & Pick<JobConfig, "path" | "floor" | "sketches">;
+
+/**
+ * Jobs of which this is the same get the same of a message, byte for byte. null: what this job gets
+ * depends on itself.
+ */
+export function rulesOf(job: BuildingRules): string | null {
+  const { filter, sampleRate, output, sketches = true } = job;
+  // Samples of two jobs are independent.
+  if (sampleRate < 1) return null;
+  const { hour, script } = templateOf(job);
+  return JSON.stringify([filter ?? "", hour, script, sketches, output]);
+}
+
+type Made = Pick<Append, "messages" | "fragments">;
+
+/**
+ * What jobs of equal rules get of the same messages: made once, as long as they ask for the same.
+ * Holds no more than that of all the messages at once, whatever is asked for.
+ */
+export class SharedBuild {
+  readonly #messages: number;
+  readonly #made = new Map<string, Made>();
+
+  /** @param messages how many there are in all. */
+  constructor(messages: number) {
+    this.#messages = messages;
+  }
+
+  /** @param wanted those of the messages that are asked for. */
+  get(wanted: readonly Offered[], make: () => Made): Made {
+    const ids = wanted.map(({ message }) => message.id).join();
+    const known = this.#made.get(ids);
+    if (known !== undefined) return known;
+    const made = make();
+    this.#made.set(ids, made);
+    let held = [...this.#made.values()].reduce((sum, { messages }) => sum + messages.length, 0);
+    for (const [first, { messages }] of this.#made) {
+      if (held <= this.#messages) break;
+      this.#made.delete(first);
+      held -= messages.length;
+    }
+    return made;
+  }
+
+  /** Lets go of what was made. */
+  end(): void {
+    this.#made.clear();
+  }
+}
+
 /**
  * What a job gets of these messages: filtered, sampled, encoded, and gathered into fragments. Pure.
  * @param without ids of messages that its log has already.
  * @param queueDoneMs as in {@link Append}.
+ * @param shared what jobs of its {@link rulesOf} get of these messages; absent: it is made anew.
  * @throws if the job's filter cannot be read.
  */
 export function buildAppend(
-  job: ShippingRules & Pick<JobConfig, "version" | "path" | "floor" | "sketches">,
+  job: BuildingRules & Pick<JobConfig, "version">,
   offered: readonly Offered[],
   without: ReadonlySet<string>,
   queueDoneMs: number,
+  shared?: SharedBuild,
 ): Append {
+  const wanted = offered.filter(({ message }) => !without.has(message.id));
+  const make = () => made(job, wanted);
+  return { version: job.version, ...(shared?.get(wanted, make) ?? make()), queueDoneMs };
+}
+
+function made(job: BuildingRules, offered: readonly Offered[]): Made {
   const { wants, sample, encoder } = planOf(job);
   const template = templateOf(job);
   const gatherer = encoder.gather(
     hasParts(template) ? (record) => partOf(template, record.EventTimestampMs, () => record.ScriptName) : undefined,
-    job.sketches === false ? undefined : seedOf(job.id),
+    job.sketches !== false,
   );
   const messages: AppendedMessage[] = [];
-  for (const { message, records, ascii } of offered) {
-    if (without.has(message.id)) continue;
+  for (const { message, records, ascii, finished } of offered) {
     const inSample = sample(message.id);
     let filtered = 0;
     let sampledOut = 0;
+    const kept: RecordLine[] = [];
     for (const { index, whole, shipped } of records) {
       if (!wants(whole)) filtered += 1;
       else if (!inSample(index)) sampledOut += 1;
-      else gatherer.add(shipped, message.takenInMs, ascii);
+      else kept.push(shipped);
     }
+    const isWhole = finished?.records === kept.length && gatherer.take(finished, kept);
+    if (!isWhole) for (const record of kept) gatherer.add(record, message.takenInMs, ascii);
     messages.push({ ...idOf(message), received: records.length, filtered, sampledOut });
   }
-  return { version: job.version, messages, fragments: gatherer.finish(), queueDoneMs };
+  return { messages, fragments: gatherer.finish() };
 }

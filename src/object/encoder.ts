@@ -48,10 +48,9 @@ export interface Encoder {
   unitsAtMost(lineUnits: number): number;
   /**
    * @param partOf of which part of its day a record is; absent: a day has one.
-   * @param wordSeed of the hashes of words, as words.ts has it; absent, or of a format that no
-   *   search reads: there are none.
+   * @param isSketched its fragments have the hashes of their words, if searches read the format.
    */
-  gather(partOf?: (record: RecordLine) => string, wordSeed?: number): Gatherer;
+  gather(partOf?: (record: RecordLine) => string, isSketched?: boolean): Gatherer;
   /**
    * Finishes what waited raw, neighbours together. In a buffer of its own: a view would carry all
    * of another through a durable object call.
@@ -72,10 +71,22 @@ export interface Encoder {
   single(record: RecordLine, variant: number): Uint8Array<ArrayBuffer>;
 }
 
+/** All records of a message as a fragment, compressed as they came. */
+export interface FinishedMessage {
+  readonly records: number;
+  /** @param part as {@link Fragment} has it, of all records; "": there is none. */
+  fragment(part: string, isSketched: boolean): Fragment;
+}
+
 /** Gathers records into fragments, by UTC day and part of it. */
 export interface Gatherer {
   /** @param isAscii each character of the record's line is one byte of UTF-8. */
   add(record: RecordLine, takenInMs: number, isAscii: boolean): void;
+  /**
+   * Takes over all records of a message as they came, instead of each.
+   * @returns false: they are written otherwise, or are of several parts, and nothing was taken.
+   */
+  take(message: FinishedMessage, records: readonly RecordLine[]): boolean;
   finish(): Fragment[];
 }
 
@@ -117,5 +128,7 @@ export interface Fragment extends Content {
    * Hashes of the words of its records, in any order, for the sketch of its object; absent: none
    * are wanted, or there are too many.
    */
+  hashes?: Uint32Array<ArrayBuffer>;
+  /** The same as the release before makes them, with a seed of the job. */
   words?: Uint32Array<ArrayBuffer>;
 }

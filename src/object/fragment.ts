@@ -3,7 +3,7 @@ import { concat, encodeUtf8, free } from "../bytes.ts";
 import { FRAGMENT_MAX_RAW_BYTES, FRAGMENT_MAX_RECORDS, FRAGMENT_MIN_DEFLATE_BYTES } from "../limits.ts";
 import { HashSet } from "../sketch/hash-set.ts";
 import { FRAGMENT_MAX_WORDS } from "../sketch/sketch.ts";
-import { hashJson } from "../sketch/words.ts";
+import { hashJson, WORD_SEED } from "../sketch/words.ts";
 import type { Fragment } from "./encoder.ts";
 import { contentOf } from "./gzip.ts";
 
@@ -42,22 +42,21 @@ interface OpenFragment {
 export class FragmentBuilder {
   readonly #delimiter: string;
   readonly #delimiterBytes: number;
-  readonly #wordSeed: number | null;
+  readonly #isSketched: boolean;
   /** By day, or day and part. */
   readonly #open = new Map<number | string, OpenFragment>();
   readonly #done: Fragment[] = [];
 
   /**
    * @param delimiter stands between two records, in UTF-8. The log puts it between fragments.
-   * @param wordSeed of the hashes of their words; null: none are wanted. They are lines of JSON,
-   *   then.
+   * @param isSketched the hashes of their words are wanted. They are lines of JSON, then.
    * @throws TypeError if the delimiter is no UTF-8.
    */
-  constructor(delimiter: Uint8Array = new Uint8Array(), wordSeed: number | null = null) {
+  constructor(delimiter: Uint8Array = new Uint8Array(), isSketched = false) {
     // A byte order mark is a valid delimiter.
     this.#delimiter = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(delimiter);
     this.#delimiterBytes = delimiter.length;
-    this.#wordSeed = wordSeed;
+    this.#isSketched = isSketched;
   }
 
   /**
@@ -88,10 +87,17 @@ export class FragmentBuilder {
     open.oldestTakenMs = Math.min(open.oldestTakenMs, takenInMs);
   }
 
+  /** Takes over a fragment as it is. */
+  take(fragment: Fragment): void {
+    this.#done.push(fragment);
+  }
+
+  /** @returns those of one form side by side: in a log, only such share rows. */
   finish(): Fragment[] {
     for (const open of this.#open.values()) this.#close(open);
     this.#open.clear();
-    return this.#done;
+    const [deflated = [], raw = []] = [true, false].map((form) => this.#done.filter((each) => each.deflated === form));
+    return [...deflated, ...raw];
   }
 
   #close(open: OpenFragment): void {
@@ -99,7 +105,7 @@ export class FragmentBuilder {
     const deflated = raw.length >= FRAGMENT_MIN_DEFLATE_BYTES;
     const { day, part, firstEventMs, lastEventMs, oldestTakenMs } = open;
     const content = contentOf(raw);
-    const words = this.#wordSeed === null ? null : wordsOf(raw, this.#wordSeed);
+    const hashes = this.#isSketched ? hashesOf(raw) : null;
     const body = deflated ? deflateFragment(raw) : raw;
     if (deflated) free(raw);
     this.#done.push({
@@ -112,13 +118,14 @@ export class FragmentBuilder {
       lastEventMs,
       oldestTakenMs,
       body,
-      ...(words !== null && { words }),
+      ...(hashes !== null && { hashes }),
     });
   }
 }
 
-function wordsOf(lines: Uint8Array, seed: number): Uint32Array<ArrayBuffer> | null {
+/** Hashes of the words in lines of JSON; null: too many. */
+export function hashesOf(lines: Uint8Array): Uint32Array<ArrayBuffer> | null {
   const words = new HashSet();
-  hashJson(lines, seed, words);
+  hashJson(lines, WORD_SEED, words);
   return words.size > FRAGMENT_MAX_WORDS ? null : words.all();
 }

@@ -2,6 +2,7 @@ import { gunzipSync } from "node:zlib";
 import { concat, encodeUtf8, isAscii, toHex, utf8Length } from "../bytes.ts";
 import { batchTexts, contentType, type OutputFormat, recordLayout, unplain } from "../output/format.ts";
 import { type RecordRenderer, recordRenderer } from "../output/render.ts";
+import { FIELD_NAMES } from "../record/fields.ts";
 import type { RecordLine } from "../record/line.ts";
 import { utcDay } from "../record/record.ts";
 import { SOURCE_MAX } from "../record/source.ts";
@@ -66,6 +67,13 @@ class GzipText implements Encoder {
     return this.#renderer;
   }
 
+  /** Each record is written as its canonical line, and nothing else. */
+  get #isCanonical(): boolean {
+    const { fieldNames, escapeDollarBrace } = this.#output;
+    const isWhole = fieldNames === null || fieldNames.join() === FIELD_NAMES.join();
+    return isWhole && !escapeDollarBrace && unplain(this.#output).length === 0;
+  }
+
   text(record: RecordLine): string {
     return this.#render(record);
   }
@@ -74,9 +82,10 @@ class GzipText implements Encoder {
     return this.#added.units + this.#added.repeats * lineUnits;
   }
 
-  gather(partOf?: (record: RecordLine) => string, wordSeed?: number): Gatherer {
-    const isSearched = wordSeed !== undefined && unplain(this.#output).length === 0;
-    const builder = new FragmentBuilder(this.#texts.delimiter, isSearched ? wordSeed : null);
+  gather(partOf?: (record: RecordLine) => string, isSketched = false): Gatherer {
+    const isCanonical = this.#isCanonical;
+    const isSearched = unplain(this.#output).length === 0;
+    const builder = new FragmentBuilder(this.#texts.delimiter, isSketched && isSearched);
     const render = this.#render;
     const { isAscii: lengthIsBytes, hasSource } = this.#added;
     return {
@@ -86,6 +95,12 @@ class GzipText implements Encoder {
         const bytes = isAsciiText ? text.length : utf8Length(text);
         const { EventTimestampMs: timeMs } = record;
         builder.add(text, bytes, utcDay(timeMs), timeMs, takenInMs, partOf?.(record));
+      },
+      take: (message, records) => {
+        const [part = "", ...others] = partOf === undefined ? [] : new Set(records.map(partOf));
+        if (!isCanonical || others.length > 0) return false;
+        builder.take(message.fragment(part, isSketched));
+        return true;
       },
       finish: () => builder.finish(),
     };

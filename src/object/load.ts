@@ -1,6 +1,7 @@
 import { TEXT_MAX_CHARACTERS } from "../limits.ts";
 import type { Blobs } from "../queue/blob-store.ts";
 import type { Delivery } from "../queue/delivery.ts";
+import type { OpenLines } from "../queue/lines.ts";
 import {
   type Decoded,
   decodeMessage,
@@ -10,11 +11,13 @@ import {
   type Message,
   type Part,
 } from "../queue/message.ts";
+import type { SealKey } from "../queue/seal.ts";
 import { recordLine } from "../record/encode.ts";
 import type { FieldName, TraceRecord } from "../record/fields.ts";
 import { RecordLine } from "../record/line.ts";
 import type { Source } from "../record/source.ts";
 import { truncate } from "../record/truncate.ts";
+import { Finished } from "./finished.ts";
 
 /** A record as jobs get it. */
 export interface LoadedRecord {
@@ -38,6 +41,8 @@ export interface Loaded {
   size: number;
   /** All characters of its records are ASCII, as shipped too. */
   ascii: boolean;
+  /** Its records as they came, if each is shipped as it is; absent: they are compressed anew. */
+  finished?: Finished;
 }
 
 export type Loading =
@@ -51,33 +56,51 @@ export type Loading =
 
 /**
  * Loads the records of a delivered message.
+ * @param keys of seals: what is sealed need not be parsed.
  * @throws if the blob store does not answer.
  */
 export async function load(
   delivery: Pick<Delivery, "body" | "envelope" | "attempts">,
   blobs: Pick<Blobs, "get">,
+  keys: readonly SealKey[] = [],
 ): Promise<Loading> {
   const { envelope } = delivery;
   if (!envelope.ok) return { kind: isNewer(delivery.body) ? "newer" : "unreadable", why: envelope.why };
-  const { content, isMissing } = await wholeMessage(delivery, blobs);
+  const { content, isMissing } = await wholeMessage(delivery, blobs, keys);
   if (isMissing) return { kind: "missing" };
   if (!content.ok) return { kind: "unreadable", why: content.why };
   const isRedelivered = delivery.attempts > 1;
+  const { isSealed = false, open, ascii } = content.value;
   let { byteLength: bytes } = delivery.body as ArrayBuffer;
   const loaded: Loaded[] = [];
   for (const { part, lines } of linesOfParts(content.value)) {
     const records: LoadedRecord[] = [];
     let size = 0;
-    for (const [index, line] of lines.entries()) {
-      const whole = readStrictly(line, part.source);
+    for (let index = 0; index < lines.length; index++) {
+      const line = lines[index] as string;
+      const whole = isSealed ? RecordLine.read(line, part.source) : readStrictly(line, part.source);
       if (whole === null) return { kind: "unreadable", why: "holds a line that is no record" };
       records.push(loadedRecord(index, whole));
       size += line.length;
     }
-    loaded.push({ message: part, bytes, isRedelivered, records, size, ascii: content.value.ascii });
+    const finished = open && lines.length === content.value.lines.length ? finishedOf(part, records, open) : null;
+    loaded.push({ message: part, bytes, isRedelivered, records, size, ascii, ...(finished && { finished }) });
     bytes = 0;
   }
   return { kind: "loaded", loaded };
+}
+
+/** null: they are no fragment, or one of them is truncated. */
+function finishedOf({ takenInMs }: Part, records: readonly LoadedRecord[], lines: OpenLines): Finished | null {
+  if (records.length === 0) return null;
+  let firstEventMs = Number.POSITIVE_INFINITY;
+  let lastEventMs = 0;
+  for (const { whole, shipped } of records) {
+    if (whole !== shipped) return null;
+    firstEventMs = Math.min(firstEventMs, whole.EventTimestampMs);
+    lastEventMs = Math.max(lastEventMs, whole.EventTimestampMs);
+  }
+  return Finished.of(records.length, lines, { firstEventMs, lastEventMs, oldestTakenMs: takenInMs });
 }
 
 /** @param index its place in its part. */
@@ -103,13 +126,14 @@ function truncated(record: RecordLine): RecordLine {
 export async function wholeMessage(
   { body, envelope }: Pick<Delivery, "body" | "envelope">,
   blobs: Pick<Blobs, "get">,
+  keys: readonly SealKey[] = [],
 ): Promise<{ body: unknown; content: Decoded<Message>; isMissing: boolean }> {
   const key = envelope.ok ? envelope.value.elsewhere : null;
   const blob: unknown = key === null ? null : await blobs.get(key);
-  if (blob === null) return { body, content: decodeMessage(body), isMissing: key !== null };
+  if (blob === null) return { body, content: decodeMessage(body, keys), isMissing: key !== null };
   if (!(blob instanceof Uint8Array)) throw new Error("the blob store's answer is not bytes");
   const whole = joinMessage(body as ArrayBuffer, blob);
-  return { body: whole, content: decodeMessage(whole), isMissing: false };
+  return { body: whole, content: decodeMessage(whole, keys), isMissing: false };
 }
 
 /**

@@ -38,6 +38,14 @@ const PATH_PARAMETERS: { readonly [name: string]: PathParameter } = {
       .describe("Id of an entry in the list."),
     example: "$ASIDE_ID",
   },
+  alert_id: { schema: z.int().describe("Id of a receiver of alerts, from 2."), example: "2" },
+  incident_id: {
+    schema: z
+      .string()
+      .regex(/^inc_[0-9a-z]+$/)
+      .describe("Id of an incident that is not over."),
+    example: "$INCIDENT_ID",
+  },
   member_id: { schema: HexId.describe("Id of a member."), example: "$MEMBER_ID" },
 };
 

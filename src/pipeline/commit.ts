@@ -4,7 +4,7 @@ import { type JobConfig, type JobsSnapshot, type OptOut, optedOut, type Unreadab
 import { readJobConfig, readSnapshot } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
 import type { CommitAppend } from "../object/append.ts";
-import { appendsOf, buildAppend, type Offered } from "../object/build.ts";
+import { appendsOf, buildAppend, type Offered, rulesOf, SharedBuild } from "../object/build.ts";
 import type { Loaded } from "../object/load.ts";
 import { settled } from "../platform.ts";
 import { idOf } from "../queue/message.ts";
@@ -182,10 +182,11 @@ interface Taken {
 function offersOf(group: readonly Loaded[], { optOuts }: JobsSnapshot): Offer[] {
   const isOff = optedOut(optOuts);
   return group.map((loaded) => {
-    const { message, records, ascii } = loaded;
-    if (optOuts.length === 0) return { loaded, message, records, ascii };
-    const kept = records.filter(({ whole }) => !isOff(whole.ScriptName, message.takenInMs));
-    return { loaded, message, records: kept, ascii };
+    const { message, records, ascii, finished } = loaded;
+    const whole = { loaded, message, records, ascii, ...(finished && { finished }) };
+    if (optOuts.length === 0) return whole;
+    const kept = records.filter((record) => !isOff(record.whole.ScriptName, message.takenInMs));
+    return kept.length === records.length ? whole : { loaded, message, records: kept, ascii };
   });
 }
 
@@ -268,18 +269,25 @@ async function commitAll(
     if (mine.length > 0)
       fail(job, mine, new ComesAgainError("this version cannot read the job, which a newer one wrote"));
   }
-  const wanted = jobs.flatMap((job) => {
-    const mine = offeredTo(job, offers);
+  const wanted = sharing(
+    jobs.flatMap((job) => {
+      const mine = offeredTo(job, offers);
+      try {
+        return appendsOf(job, mine).map((part) => ({ job, offers: part }));
+      } catch (error) {
+        fail(job, mine, error);
+        return [];
+      }
+    }),
+  );
+  const results = await settled(wanted, COMMITS_AT_ONCE, async ({ job, offers: part, shared }) => {
     try {
-      return appendsOf(job, mine).map((part) => ({ job, offers: part }));
-    } catch (error) {
-      fail(job, mine, error);
-      return [];
+      return await commit(job, part, optOutVersion, doneMs, append, shared.build);
+    } finally {
+      shared.users -= 1;
+      if (shared.users === 0) shared.build.end();
     }
   });
-  const results = await settled(wanted, COMMITS_AT_ONCE, (entry) =>
-    commit(entry.job, entry.offers, optOutVersion, doneMs, append),
-  );
   wanted.forEach((entry, i) => {
     const result = results[i];
     if (result?.status === "fulfilled") {
@@ -297,9 +305,45 @@ async function commitAll(
   return failures;
 }
 
+/** What one job's log is to take in one append. */
+interface Share {
+  job: JobConfig;
+  offers: readonly Offer[];
+}
+
+/** What jobs of equal rules share of an append, while any of them needs it. */
+interface Shared {
+  build: SharedBuild;
+  users: number;
+}
+
+/**
+ * Lets jobs of equal rules that are offered the same share what is made of it. They stand side by
+ * side, so that no more of it is held than is being committed.
+ */
+function sharing(wanted: readonly Share[]): (Share & { shared: Shared })[] {
+  const byRules = Map.groupBy(wanted, ({ job, offers }) => {
+    const rules = rulesOf(job);
+    return rules === null ? job : `${offers.map(({ message }) => message.id).join()} ${rules}`;
+  });
+  return [...byRules.values()].flatMap((alike) => {
+    const groups: Share[][] = [];
+    for (const share of alike) {
+      const group = groups.find(([first]) => first?.offers.every((offer, i) => offer === share.offers[i]));
+      if (group === undefined) groups.push([share]);
+      else group.push(share);
+    }
+    return groups.flatMap((group) => {
+      const shared = { build: new SharedBuild(group[0]?.offers.length ?? 0), users: group.length };
+      return group.map((share) => ({ ...share, shared }));
+    });
+  });
+}
+
 /**
  * Commits messages to one job's log.
  * @param optOutVersion of the opt-outs that the offers follow.
+ * @param shared by jobs of the same rules, as the job is known now.
  * @returns those that it took: by its newest configuration, they may be fewer.
  * @throws if the log fails, or the job changes faster than appends are built, or functions have
  *   opted out since.
@@ -310,6 +354,7 @@ async function commit(
   optOutVersion: number,
   queueDoneMs: number,
   append: CommitAppend,
+  shared: SharedBuild,
 ): Promise<readonly Offer[]> {
   let current = job;
   for (let builds = 0; builds < REBUILDS_MAX; builds++) {
@@ -317,7 +362,8 @@ async function commit(
     if (offered.length === 0) return offered;
     const version = current;
     const candidates = offered.map(({ loaded, message }) => ({ ...idOf(message), isSuspect: loaded.isRedelivered }));
-    const build = (without: ReadonlySet<string>) => buildAppend(version, offered, without, queueDoneMs);
+    const build = (without: ReadonlySet<string>) =>
+      buildAppend(version, offered, without, queueDoneMs, version === job ? shared : undefined);
     const result = await append(version, build, candidates);
     if (result.kind === "taken") return offered;
     const newer = readJobConfig(result.job);

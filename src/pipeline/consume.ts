@@ -230,7 +230,7 @@ async function loadOrDecide(
   delivery: Delivery,
   queue: string,
   inFlight: InFlight,
-  context: AsideContext & Pick<ConsumerContext, "counted" | "platform">,
+  context: AsideContext & Pick<ConsumerContext, "counted" | "platform" | "sealKeys">,
   totals: Totals,
 ): Promise<readonly Loaded[] | "decided" | "retried"> {
   const aside = async (why: string): Promise<"decided"> => {
@@ -241,7 +241,7 @@ async function loadOrDecide(
   const nowMs = context.platform.now();
   if (delivery.taken.some(({ takenInMs }) => isFromFuture(takenInMs, nowMs))) return await aside(FROM_FUTURE);
   try {
-    const loading = await load(delivery, context.blobs);
+    const loading = await load(delivery, context.blobs, context.sealKeys);
     if (loading.kind === "loaded") return loading.loaded;
     if (loading.kind === "newer" && !isOverdue(delivery.queuedMs, context.platform.now())) {
       totals.newer += 1;

@@ -6,6 +6,7 @@ import type { Memory } from "../memory.ts";
 import { answered, Patience, type Platform, TimeoutError } from "../platform.ts";
 import { type Blobs, shardOf } from "../queue/blob-store.ts";
 import type { Debt } from "../queue/debt.ts";
+import type { SealKey } from "../queue/seal.ts";
 import type { AsideContext } from "../set-aside/keep.ts";
 import type { TakenId } from "../storage/id-memory.ts";
 import { ROOT } from "../storage/splits.ts";
@@ -34,6 +35,8 @@ export interface ConsumerContext extends AsideContext, Omit<CommitContext, "owe"
   blobs: Pick<Blobs, "get" | "drop">;
   /** Where the batch, and each group of its messages, is noted; absent: nowhere. */
   memory?: Pick<Memory, "hold" | "during">;
+  /** Of the seals of messages; absent: none is known, and each message is parsed. */
+  sealKeys?: readonly SealKey[];
   /** Calls that one invocation may make. */
   callsMax: number;
   platform: Pick<Platform, "now">;
@@ -81,8 +84,8 @@ const ledger = (shard: number): string => (shard === ROOT ? "the ledger" : `shar
  * How long a batch is worked on, in ms; the rest comes again. The platform ends the handler after
  * 300 s of CPU time (`limits.cpu_ms` in wrangler.jsonc), and ignores its acknowledgements then. CPU
  * time cannot be measured, but is never more than this, and the group under way; what is left is
- * for that. It is enough for a full batch and a hundred jobs, each of which compresses it on its
- * own.
+ * for that. It is enough for a full batch and a hundred jobs of different rules, each of which
+ * compresses it on its own.
  */
 export const BATCH_MS = 240_000;
 
@@ -219,6 +222,7 @@ export function bounded(context: ConsumerCalls, calls: Calls): ConsumerContext {
       ...aside.blobs,
       drop: (key) => calls.ask(blobsOf(key), DEADLINE_MS.drop, () => context.blobs.drop(key)),
     },
+    ...(context.sealKeys && { sealKeys: context.sealKeys }),
     callsMax: context.callsMax,
     platform: context.platform,
   };

@@ -1,6 +1,7 @@
 import type { CountedFunction } from "../account/function-counts.ts";
 import {
   addedErrors,
+  BUCKETS,
   bucketOf,
   cut,
   ERRORS_KEPT,
@@ -10,7 +11,7 @@ import {
   isFailed,
   OTHER_OUTCOMES,
   OUTCOMES_KEPT,
-  sketchOf,
+  sketchOfBuckets,
   TEXT_MAX,
 } from "../account/health.ts";
 import type { MessageCount } from "../account/outcome.ts";
@@ -74,21 +75,24 @@ const OK = '"ok"';
 export class HealthTally {
   /** By its JSON. */
   readonly #outcomes = new Map<string, number>();
-  readonly #wall = new Map<number, number>();
-  readonly #cpu = new Map<number, number>();
+  /** By bucket. */
+  readonly #wall = new Uint32Array(BUCKETS);
+  readonly #cpu = new Uint32Array(BUCKETS);
   #errors: ErrorCount[] = [];
+  #ok = 0;
   #failed = 0;
   #serverErrors = 0;
 
   add(record: RecordLine): void {
-    const outcome = record.text("Outcome") ?? "";
-    increase(this.#outcomes, outcome);
-    increase(this.#wall, bucketOf(Number(record.text("WallTimeMs"))));
-    increase(this.#cpu, bucketOf(Number(record.text("CPUTimeMs"))));
+    const outcome = record.isText("Outcome", OK) ? OK : (record.text("Outcome") ?? "");
+    if (outcome === OK) this.#ok += 1;
+    else increase(this.#outcomes, outcome);
+    tally(this.#wall, record.number("WallTimeMs"));
+    tally(this.#cpu, record.number("CPUTimeMs"));
     const status = statusOf(record);
     const isServerError = status >= 500 && status <= 599;
     if (isServerError) this.#serverErrors += 1;
-    const hasThrown = record.text("Exceptions") !== NO_EXCEPTIONS;
+    const hasThrown = !record.isText("Exceptions", NO_EXCEPTIONS);
     if (outcome === OK && !isServerError && !hasThrown) return;
     const isBad = isFailed(record.Outcome, isServerError ? status : 0);
     if (isBad) this.#failed += 1;
@@ -99,6 +103,7 @@ export class HealthTally {
 
   sum(): Health {
     const outcomes = new Map<string, number>();
+    if (this.#ok > 0) outcomes.set("ok", this.#ok);
     for (const [json, count] of this.#outcomes) {
       const name = cut(JSON.parse(json) as string, TEXT_MAX.outcome);
       const isKept = outcomes.has(name) || outcomes.size < OUTCOMES_KEPT;
@@ -108,8 +113,8 @@ export class HealthTally {
       outcomes: [...outcomes].map(([outcome, count]) => ({ outcome, count })),
       failed: this.#failed,
       serverErrors: this.#serverErrors,
-      wall: sketchOf(this.#wall),
-      cpu: sketchOf(this.#cpu),
+      wall: sketchOfBuckets(this.#wall),
+      cpu: sketchOfBuckets(this.#cpu),
       errors: addedErrors(this.#errors).slice(0, ERRORS_KEPT),
     };
   }
@@ -150,8 +155,8 @@ const RESPONSE = '"Response":{"Status":';
  * Status of the answer; 0: none. Intake writes it last in the event, so nothing is parsed: what
  * ends with two braces behind it is the event's own. Elsewhere it is looked for in all of it.
  */
-export function statusOf(record: Pick<RecordLine, "text" | "Event">): number {
-  if (record.text("EventType") !== FETCH) return 0;
+export function statusOf(record: Pick<RecordLine, "isText" | "text" | "Event">): number {
+  if (!record.isText("EventType", FETCH)) return 0;
   const event = record.text("Event") ?? "";
   const at = event.lastIndexOf(RESPONSE);
   if (at === -1) return event.includes('"Status"') ? parsedStatus(record) : 0;
@@ -163,6 +168,11 @@ export function statusOf(record: Pick<RecordLine, "text" | "Event">): number {
 function parsedStatus({ Event: { Response: response } }: Pick<RecordLine, "Event">): number {
   const { Status: status } = (response ?? {}) as { Status?: unknown };
   return typeof status === "number" ? status : 0;
+}
+
+function tally(counts: Uint32Array, ms: number): void {
+  const bucket = bucketOf(ms);
+  counts[bucket] = (counts[bucket] as number) + 1;
 }
 
 function increase<K>(counts: Map<K, number>, key: K, by = 1): void {

@@ -1,9 +1,10 @@
-import { crc32, deflateRawSync, inflateRawSync } from "node:zlib";
+import { crc32 } from "node:zlib";
 import { concat, free, fromHex, toHex } from "../bytes.ts";
-import { MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES } from "../limits.ts";
 import type { Source } from "../record/source.ts";
 import { type Block, decodeBlocks, encodeBlocks } from "./blocks.ts";
 import { decodeFacts, encodeFacts, type MessageFacts } from "./facts.ts";
+import { type OpenLines, packLines, readLines } from "./lines.ts";
+import { encodeSeal, isSealed, type SealKey } from "./seal.ts";
 import { decodeSources, encodeSources } from "./sources.ts";
 
 /**
@@ -14,7 +15,7 @@ import { decodeSources, encodeSources } from "./sources.ts";
  * | bytes | what |
  * | --- | --- |
  * | 0–1 | `LS` |
- * | 2 | format version, 2 |
+ * | 2 | format version, 2; 3: the records end on a sync flush instead of a last block |
  * | 3 | flags: 1 deflated, 2 keyed, 4 the body lies elsewhere, 8 a record may be over the limit of text |
  * | 4–19 | id of the first part |
  * | 20–27 | time of intake of the oldest part, ms since the epoch |
@@ -31,6 +32,7 @@ import { decodeSources, encodeSources } from "./sources.ts";
  * | 3, 4 | what facts.ts says of the records |
  * | 5 | time of intake of the first copy of each part's request, 8 bytes each; absent: none is a repeat |
  * | 6 | where each part came from, see sources.ts; absent: unknown |
+ * | 7 | the seal, see seal.ts; absent: it may be of any writer |
  *
  * Block 1 of the body holds the records, part after part.
  *
@@ -49,6 +51,8 @@ const CRC_AT = 36;
 const PART_BYTES = 29;
 const MAGIC = 0x4c53;
 const VERSION = 2;
+/** Read, and written only on demand: a release that does not know it leaves it to newer code. */
+const OPEN_VERSION = 3;
 const FLAG_DEFLATED = 1;
 const FLAG_KEYED = 2;
 const FLAG_ELSEWHERE = 4;
@@ -59,15 +63,6 @@ const PARTS = 1;
 const BODY = 2;
 const FIRSTS = 5;
 const LINES = 1;
-
-/** Largest NDJSON of a message: {@link MESSAGE_RAW_MAX_BYTES}, or one record and its newline. */
-const RAW_LIMIT = Math.max(MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES) + 1;
-
-/**
- * A higher level would gain little: a message is inflated once, and 64 KB are billed as one
- * operation anyway.
- */
-const MESSAGE_DEFLATE_LEVEL = 3;
 
 /**
  * Records that were handed over together. Made once, before the first send, and the same in every
@@ -105,8 +100,23 @@ export interface Message extends Envelope {
   lines: string[];
   /** Each character of the lines is one byte of UTF-8. */
   ascii: boolean;
+  /** Intake wrote it, so that its lines are canonical records; absent: any writer's. */
+  isSealed?: true;
+  /**
+   * Its records as they are compressed; absent: it is not sealed, or they end with a last block, or
+   * are not compressed.
+   */
+  open?: OpenLines;
   /** null: the message says nothing of them. */
   facts: MessageFacts | null;
+}
+
+/** How messages are written. */
+export interface MessageForm {
+  /** Absent: they are not sealed. */
+  seal?: SealKey;
+  /** Records of large messages end on a sync flush: earlier releases cannot read these. */
+  isOpen?: boolean;
 }
 
 /**
@@ -115,6 +125,7 @@ export interface Message extends Envelope {
  * @param raw the records of all parts as NDJSON, each line ended by a newline.
  * @param facts null: none are told.
  * @param more blocks beside those of this version.
+ * @param form absent: as every release reads it, without a seal.
  * @returns the bytes to send; the caller checks their length against the queue's limit.
  */
 export function encodeParts(
@@ -122,8 +133,10 @@ export function encodeParts(
   raw: Uint8Array,
   facts: MessageFacts | null,
   more: { head?: readonly Block[]; body?: readonly Block[] } = {},
+  form: MessageForm = {},
 ): Uint8Array<ArrayBuffer> {
-  const { body: lines, isDeflated } = packed(raw);
+  const { body: lines, isDeflated, isOpen } = packLines(raw, form.isOpen ?? false);
+  const version = isOpen ? OPEN_VERSION : VERSION;
   const body = encodeBlocks([[LINES, lines], ...(more.body ?? [])]);
   const blocks = encodeBlocks([
     [PARTS, concat(parts.map(encodePart))],
@@ -131,6 +144,7 @@ export function encodeParts(
     ...encodeFirsts(parts),
     ...encodeSources(parts),
     ...(facts === null ? [] : encodeFacts(facts)),
+    ...(form.seal ? [encodeSeal(body, formOf(version, isDeflated), form.seal)] : []),
     ...(more.head ?? []),
   ]);
   if (isDeflated) free(lines);
@@ -145,7 +159,7 @@ export function encodeParts(
   message.set(fromHex(parts[0].id), 4);
   const view = new DataView(message.buffer);
   view.setUint16(0, MAGIC);
-  view.setUint8(2, VERSION);
+  view.setUint8(2, version);
   view.setUint8(3, flags | (parts[0].keyed ? FLAG_KEYED : 0));
   view.setBigUint64(20, BigInt(takenInMs));
   view.setUint32(28, headLength);
@@ -154,11 +168,9 @@ export function encodeParts(
   return message;
 }
 
-function packed(raw: Uint8Array): { body: Uint8Array; isDeflated: boolean } {
-  const deflated = deflateRawSync(raw, { level: MESSAGE_DEFLATE_LEVEL });
-  if (deflated.length < raw.length) return { body: deflated, isDeflated: true };
-  free(deflated);
-  return { body: raw, isDeflated: false };
+/** What decides how a body is read. */
+function formOf(version: number, isDeflated: boolean): number {
+  return 2 * version + Number(isDeflated);
 }
 
 function encodePart({ id, takenInMs, records, keyed }: Part): Uint8Array {
@@ -223,9 +235,6 @@ export function joinMessage(reference: ArrayBuffer, body: Uint8Array): ArrayBuff
   return message.buffer;
 }
 
-/** Strict, and keeps a byte order mark: the text must be exactly what was written. */
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
 export type Decoded<T> = { ok: true; value: T } | { ok: false; why: string };
 
 /**
@@ -235,7 +244,7 @@ export type Decoded<T> = { ok: true; value: T } | { ok: false; why: string };
 export function isNewer(body: unknown): body is ArrayBuffer {
   if (!(body instanceof ArrayBuffer) || body.byteLength < COMMON_BYTES) return false;
   const view = new DataView(body);
-  return view.getUint16(0) === MAGIC && view.getUint8(2) > VERSION;
+  return view.getUint16(0) === MAGIC && view.getUint8(2) > OPEN_VERSION;
 }
 
 /** What a message of any version is noted by. null: it says nothing that can be. */
@@ -256,7 +265,7 @@ export function decodeEnvelope(body: unknown): Decoded<Envelope> {
 
 interface Head {
   envelope: Envelope;
-  /** Of version 2; null: the message is of version 1. */
+  /** Of version 2 or 3; null: the message is of version 1. */
   blocks: ReadonlyMap<number, Uint8Array> | null;
 }
 
@@ -266,7 +275,8 @@ function decodeHead(body: unknown): Decoded<Head> {
   const view = new DataView(body);
   if (view.getUint16(0) !== MAGIC) return { ok: false, why: "not a logship message" };
   const version = view.getUint8(2);
-  if (version !== 1 && version !== VERSION) return { ok: false, why: `of unknown version ${version}` };
+  if (version !== 1 && version !== VERSION && version !== OPEN_VERSION)
+    return { ok: false, why: `of unknown version ${version}` };
   const id = headOf(body);
   if (id === null) return { ok: false, why: "has no time of intake" };
   const isReference = (view.getUint8(3) & FLAG_ELSEWHERE) !== 0;
@@ -325,15 +335,15 @@ function timeAt(bytes: Uint8Array, at: number): number {
 
 /**
  * The whole message, checked: lengths, checksums and numbers of records must be what the head says.
- * @throws never.
+ * @param keys of seals. @throws never.
  */
-export function decodeMessage(body: unknown): Decoded<Message> {
+export function decodeMessage(body: unknown, keys: readonly SealKey[] = []): Decoded<Message> {
   const head = decodeHead(body);
   if (!head.ok) return head;
   const { envelope, blocks } = head.value;
   if (envelope.elsewhere !== null) return { ok: false, why: "is a reference without what it refers to" };
   const bytes = new Uint8Array(body as ArrayBuffer);
-  const lines = blocks === null ? linesOf1(bytes) : linesOf2(bytes, blocks);
+  const lines = blocks === null ? linesOf1(bytes) : linesOf2(bytes, blocks, keys);
   if (!lines.ok) return lines;
   const records = envelope.parts.reduce((sum, part) => sum + part.records, 0);
   if (lines.value.lines.length !== records) return { ok: false, why: "holds another number of records than it says" };
@@ -342,61 +352,46 @@ export function decodeMessage(body: unknown): Decoded<Message> {
   return { ok: true, value: { ...envelope, ...lines.value, facts } };
 }
 
-type Lines = Pick<Message, "lines" | "ascii">;
+type Lines = Pick<Message, "lines" | "ascii" | "isSealed" | "open">;
 
 function linesOf1(message: Uint8Array): Decoded<Lines> {
   const view = new DataView(message.buffer);
   const crc = crc32(message.subarray(0, CRC_AT));
-  return readLines(
+  const read = readLines(
     message.subarray(HEADER_BYTES),
-    message,
-    view.getUint32(32),
+    { rawLength: view.getUint32(32), isDeflated: isDeflated(message), isOpen: false },
     (raw) => crc32(raw, crc) === view.getUint32(CRC_AT),
   );
+  if (!read.ok) return read;
+  const { lines, ascii } = read.value;
+  return { ok: true, value: { lines, ascii } };
 }
 
-function linesOf2(message: Uint8Array, head: ReadonlyMap<number, Uint8Array>): Decoded<Lines> {
+function linesOf2(
+  message: Uint8Array,
+  head: ReadonlyMap<number, Uint8Array>,
+  keys: readonly SealKey[],
+): Decoded<Lines> {
   const says = head.get(BODY);
   const body = message.subarray(headLengthOf(message));
   if (says === undefined || says.length < 12) return { ok: false, why: "does not say what its records are" };
   const view = new DataView(says.buffer, says.byteOffset, says.length);
   if (crc32(body) !== view.getUint32(8)) return { ok: false, why: "fails its checksum" };
-  const lines = decodeBlocks(body)?.get(LINES);
-  if (lines === undefined) return { ok: false, why: "has no records" };
-  return readLines(lines, message, view.getUint32(0), (raw) => crc32(raw) === view.getUint32(4));
+  const packed = decodeBlocks(body)?.get(LINES);
+  if (packed === undefined) return { ok: false, why: "has no records" };
+  const version = message[2] as number;
+  const [rawBytes, crc] = [view.getUint32(0), view.getUint32(4)];
+  const form = { rawLength: rawBytes, isDeflated: isDeflated(message), isOpen: version === OPEN_VERSION };
+  const read = readLines(packed, form, (raw) => crc32(raw) === crc);
+  if (!read.ok) return read;
+  const { lines, text, ascii } = read.value;
+  if (!isSealed(head, body, formOf(version, form.isDeflated), keys)) return { ok: true, value: { lines, ascii } };
+  const open = form.isOpen && form.isDeflated && { deflated: packed, text, rawBytes, crc };
+  return { ok: true, value: { lines, ascii, isSealed: true, ...(open && { open }) } };
 }
 
-function readLines(
-  payload: Uint8Array,
-  message: Uint8Array,
-  rawLength: number,
-  isIntact: (raw: Uint8Array) => boolean,
-): Decoded<Lines> {
-  if (rawLength > RAW_LIMIT) return { ok: false, why: `announces ${rawLength} bytes of records` };
-  let raw: Uint8Array = payload;
-  if (((message[3] ?? 0) & FLAG_DEFLATED) !== 0) {
-    try {
-      // One chunk for all of it saves copies. The runtime compares the limit with its buffer, which
-      // grows by doubling, not with the output: an exact limit would refuse valid messages. The
-      // exact length is checked below.
-      const chunkSize = Math.max(rawLength + 1, 64);
-      raw = inflateRawSync(payload, { maxOutputLength: 2 * chunkSize, chunkSize });
-    } catch {
-      return { ok: false, why: "does not inflate" };
-    }
-  }
-  try {
-    if (raw.length !== rawLength || !isIntact(raw)) return { ok: false, why: "fails its checksum" };
-    const text = decoder.decode(raw);
-    const lines = text.split("\n");
-    if (lines.pop() !== "") return { ok: false, why: "ends within a record" };
-    return { ok: true, value: { lines, ascii: text.length === raw.length } };
-  } catch {
-    return { ok: false, why: "is not UTF-8" };
-  } finally {
-    // A batch of the queue has up to a hundred of them.
-    if (raw !== payload) free(raw);
-  }
+function isDeflated(message: Uint8Array): boolean {
+  return ((message[3] ?? 0) & FLAG_DEFLATED) !== 0;
 }
 
 /** The lines of each part. @param lines as many as the parts have records. */

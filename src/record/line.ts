@@ -15,10 +15,11 @@ const SEPARATORS: readonly string[] = [...FIELD_NAMES.map((name, i) => `${i === 
 const INDEX: ReadonlyMap<string, number> = new Map(FIELD_NAMES.map((name, i) => [name, i]));
 const EXCEPTIONS = FIELD_NAMES.indexOf("Exceptions");
 const OUTCOME = FIELD_NAMES.indexOf("Outcome");
-const TIMESTAMP = FIELD_NAMES.indexOf("EventTimestampMs");
 
 /** The one field with foreign JSON, which may contain any of the separators. */
 const EVENT = FIELD_NAMES.indexOf("Event");
+
+const ZERO = 0x30;
 
 /** Neighbouring records have the same source. */
 let lastQuoted = { source: "", json: '""' };
@@ -50,11 +51,11 @@ export class RecordLine implements TraceRecord, ExtraValues {
     this.line = line;
     this.Source = source;
     this.#starts = [0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, line.length - 1];
-    // From the back in steps, so that no text is searched twice. An empty text must give NaN,
-    // not 0.
-    this.#start(OUTCOME);
+    // From the back in steps, so that no text is searched twice: what is counted of each record is
+    // among these.
+    for (let field = FIELD_NAMES.length - 1; field >= OUTCOME; field--) this.#start(field);
     this.#start(EXCEPTIONS);
-    this.EventTimestampMs = Number(this.#text(TIMESTAMP) || Number.NaN);
+    this.EventTimestampMs = this.number("EventTimestampMs");
   }
 
   /**
@@ -95,6 +96,28 @@ export class RecordLine implements TraceRecord, ExtraValues {
     const field = INDEX.get(name);
     if (field !== undefined) return this.#text(field);
     return name === "Source" ? quoted(this.Source) : undefined;
+  }
+
+  /** Whether the JSON of a field is this text. @throws SyntaxError if this line lacks it. */
+  isText(name: FieldName, json: string): boolean {
+    const field = INDEX.get(name) as number;
+    const from = this.#start(field) + (SEPARATORS[field] as string).length;
+    return this.#start(field + 1) - from === json.length && this.line.startsWith(json, from);
+  }
+
+  /** A field as a number; NaN: it is none. @throws SyntaxError if this line lacks it. */
+  number(name: FieldName): number {
+    const field = INDEX.get(name) as number;
+    const end = this.#start(field + 1);
+    const from = this.#start(field) + (SEPARATORS[field] as string).length;
+    let number = from < end ? 0 : Number.NaN;
+    // Most are short and whole: no text is made of these.
+    for (let at = from; at < end; at++) {
+      const digit = this.line.charCodeAt(at) - ZERO;
+      if (digit < 0 || digit > 9) return Number(this.#text(field));
+      number = 10 * number + digit;
+    }
+    return number;
   }
 
   /**

@@ -1,5 +1,7 @@
+import { waitUntil } from "cloudflare:workers";
 import { encodeUtf8 } from "../bytes.ts";
 import { errorText, log } from "../log.ts";
+import { within } from "../platform.ts";
 import { type Span, writeCursor } from "./cursor.ts";
 import { type Asked, type NotSearched, type Progress, search } from "./search.ts";
 import type { Listed } from "./sources.ts";
@@ -29,11 +31,18 @@ export interface Answering {
   token: string | null;
   /** As of that cursor. */
   lacked: boolean;
-  /** It has ended, for whatever reason. */
+  /** How long the client may take for what is left when the search has ended, in ms. */
+  takenMs: number;
+  /** The client is gone: the platform does not always cancel its answer. */
+  gone: AbortSignal;
+  /** It has ended, for whatever reason, and nothing of it is held any more. */
   onEnd(): Promise<void>;
 }
 
-/** A search as the lines of its answer: hits and progress as they come, and its end. */
+/**
+ * A search as the lines of its answer: hits and progress as they come, and its end. It breaks off
+ * where the client does not take them: they are held until then.
+ */
 export function answerLines({
   listed,
   notSearched,
@@ -42,62 +51,84 @@ export function answerLines({
   question,
   token,
   lacked,
+  takenMs,
+  gone,
   onEnd,
 }: Answering): ReadableStream<Uint8Array> {
   const aborted = new AbortController();
+  let isGone = false;
+  /** Called when nothing is held. */
+  let taken = (): void => {};
+  const allTaken = ({ desiredSize }: ReadableStreamDefaultController<Uint8Array>): Promise<boolean> => {
+    if (isGone || (desiredSize ?? 1) > 0) return Promise.resolve(true);
+    return within(takenMs, new Promise<true>((resolve) => (taken = () => resolve(true))), false);
+  };
+  const stop = (): void => {
+    isGone = true;
+    aborted.abort();
+    taken();
+  };
+  gone.addEventListener("abort", stop);
   return new ReadableStream<Uint8Array>({
-    async start(controller) {
-      const line = (text: string): void => {
-        if (!aborted.signal.aborted) controller.enqueue(encodeUtf8(`${text}\n`));
-      };
-      const progress = ({ reachedMs, bytesRead, sketchBytes, ...counts }: Progress): void =>
-        line(
-          JSON.stringify({
-            type: "progress",
-            ...counts,
-            bytes_read: bytesRead,
-            sketch_bytes: sketchBytes,
-            reached: reachedMs === null ? null : new Date(reachedMs).toISOString(),
-          }),
-        );
-      const end = (what: End): void => line(JSON.stringify({ type: "end", ...what }));
-      try {
-        const found = await search(
-          listed,
-          { ...asked, signal: aborted.signal },
-          {
-            progress,
-            hits: (hits) => {
-              for (const { place, object, json } of hits)
-                line(`{"type":"hit","job_id":${place[1]},"object":${object},"line":${place[4]},"record":${json}}`);
-            },
-          },
-        );
-        progress(found.progress);
-        const left = [...notSearched, ...listed.notSearched, ...found.notSearched];
-        const lacks = lacked || left.length > 0;
-        const cursor = found.cursor === null ? null : writeCursor({ cursor: found.cursor, span, lacks }, question);
-        // More objects have records of one moment than are listed at once, or named by a cursor: no
-        // page would get further.
-        const isStuck = found.cursor !== null && (cursor === null || cursor === token);
-        if (isStuck) left.push({ job: null, object: null, why: "too many objects have records of one moment" });
-        const isEnd = cursor === null || isStuck;
-        end({ complete: isEnd && !isStuck && !lacks, cursor: isEnd ? null : cursor, not_searched: inWords(left) });
-      } catch (error) {
-        log.error("a search broke", { error: errorText(error) });
-        const broken = { what: "the rest", why: "an internal error ended the search; repeat the request" };
-        end({ complete: false, cursor: null, not_searched: [broken] });
-      } finally {
-        await onEnd();
-        if (!aborted.signal.aborted) controller.close();
-        // Of a search that broke, other objects may still be read.
-        aborted.abort();
-      }
+    // Not awaited: nothing is pulled before the start is over. But without a client, the platform
+    // would end all of it at once, and its end would not be told.
+    start(controller) {
+      waitUntil(run(controller));
     },
-    cancel() {
-      aborted.abort();
-    },
+    pull: () => taken(),
+    cancel: stop,
   });
+
+  async function run(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    const line = (text: string): void => {
+      if (!aborted.signal.aborted) controller.enqueue(encodeUtf8(`${text}\n`));
+    };
+    const progress = ({ reachedMs, bytesRead, sketchBytes, ...counts }: Progress): void =>
+      line(
+        JSON.stringify({
+          type: "progress",
+          ...counts,
+          bytes_read: bytesRead,
+          sketch_bytes: sketchBytes,
+          reached: reachedMs === null ? null : new Date(reachedMs).toISOString(),
+        }),
+      );
+    const end = (what: End): void => line(JSON.stringify({ type: "end", ...what }));
+    try {
+      const found = await search(
+        listed,
+        { ...asked, signal: aborted.signal },
+        {
+          progress,
+          hits: (hits) => {
+            for (const { place, object, json } of hits)
+              line(`{"type":"hit","job_id":${place[1]},"object":${object},"line":${place[4]},"record":${json}}`);
+          },
+        },
+      );
+      progress(found.progress);
+      const left = [...notSearched, ...listed.notSearched, ...found.notSearched];
+      const lacks = lacked || left.length > 0;
+      const cursor = found.cursor === null ? null : writeCursor({ cursor: found.cursor, span, lacks }, question);
+      // More objects have records of one moment than are listed at once, or named by a cursor: no
+      // page would get further.
+      const isStuck = found.cursor !== null && (cursor === null || cursor === token);
+      if (isStuck) left.push({ job: null, object: null, why: "too many objects have records of one moment" });
+      const isEnd = cursor === null || isStuck;
+      end({ complete: isEnd && !isStuck && !lacks, cursor: isEnd ? null : cursor, not_searched: inWords(left) });
+    } catch (error) {
+      log.error("a search broke", { error: errorText(error) });
+      const broken = { what: "the rest", why: "an internal error ended the search; repeat the request" };
+      end({ complete: false, cursor: null, not_searched: [broken] });
+    } finally {
+      // Of a search that broke, other objects may still be read.
+      aborted.abort();
+      const isTaken = await allTaken(controller);
+      await onEnd();
+      if (!isTaken) controller.error(new Error("the client did not take its answer in time"));
+      else if (!isGone) controller.close();
+    }
+  }
 }
 
 /** Objects that were not searched for the same reason, together. */

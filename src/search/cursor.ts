@@ -32,7 +32,8 @@ const BatchShape = z.tuple([Whole, Whole, Whole]);
 const Stored = z.tuple([
   z.literal(1),
   z.string(),
-  z.tuple([z.int().min(0), z.int().min(0)]),
+  // A time before 1970 is below 0.
+  z.tuple([z.int(), z.int()]),
   PlaceShape.nullable(),
   z.array(z.tuple([BatchShape, PlaceShape.nullable(), z.number().nullable()])).max(SEARCH_DONE_MAX),
   z.boolean(),

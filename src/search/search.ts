@@ -331,6 +331,9 @@ class Search {
     const done = new Map(this.#before.done.map((entry) => [entry[0].join(), entry]));
     for (const { job, node, batch, number } of this.#out)
       if (number !== null) done.set([job, node, batch].join(), [[job, node, batch], null, null]);
+    // Where hits of it took the place of others before it failed, a page that read it again would
+    // end where this one did.
+    for (const [key, { batch, isFailed }] of this.#read) if (isFailed) done.set(key, [batch, null, null]);
     if (frontier === null || (droppedFrom !== null && comparePlaces(frontier, droppedFrom, order) > 0)) {
       this.#tellHits(this.#hits.take(null));
       if (droppedFrom === null) return null;
@@ -346,8 +349,9 @@ class Search {
     // What was found beyond it is told, too: not all that it was found in could be read again.
     this.#tellHits(this.#hits.take(null));
     for (const [key, { batch, told, isFailed }] of this.#read) {
+      if (isFailed) continue;
       // Of hits that were dropped it is not known which object had them.
-      if (droppedFrom === null || isFailed) done.set(key, [batch, null, null]);
+      if (droppedFrom === null) done.set(key, [batch, null, null]);
       else if (told !== null) done.set(key, [batch, told, null]);
     }
     return { after, done: this.#stillNeeded([...done.values()], after) };

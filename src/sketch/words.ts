@@ -42,12 +42,18 @@ export function runsIn(folded: string): Word[] {
 
 const FNV_PRIME = 0x01000193;
 
-/** Every job has hashes of its own. @param job its id. */
+/**
+ * What hashes begin with: the same in all jobs, so that those with equal rules share the hashes of
+ * a fragment.
+ */
+export const WORD_SEED = mixed(0x811c9dc5);
+
+/** The release before begins with one of each job. @param job its id. */
 export function seedOf(job: number): number {
   return mixed(job ^ 0x811c9dc5);
 }
 
-/** Hash of a folded word, 32 bits: FNV-1a over its UTF-8, begun with the job's seed, then mixed. */
+/** Hash of a folded word, 32 bits: FNV-1a over its UTF-8, begun with the seed, then mixed. */
 export function wordHash(word: string, seed: number): number {
   let hash = seed;
   for (const byte of encoder.encode(word)) hash = Math.imul(hash ^ byte, FNV_PRIME);

@@ -19,6 +19,21 @@ export function callId(incidentId: string, type: CallType): string {
   return `${incidentId}_${type.slice("incident.".length)}`;
 }
 
+/** What a call says, as its body has it. */
+export interface CallBody {
+  type: CallType | "webhook.test";
+  timestamp: string;
+  data: {
+    summary: string;
+    incident?: string;
+    kind?: string;
+    severity?: Finding["severity"];
+    subject?: Subject;
+    since?: string;
+    advice?: string;
+  };
+}
+
 /**
  * The body of a call, as text: exactly what is signed is sent.
  * @param over null: the incident is open.

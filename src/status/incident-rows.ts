@@ -1,6 +1,6 @@
-import { type Incident, isIncident, type OverIncident, type Step, type Tracked } from "./incidents.ts";
-import { WEBHOOK_FAILING } from "./watch-findings.ts";
-import type { WebhookCalls } from "./webhook-calls.ts";
+import type { AlertCalls } from "./alert-calls.ts";
+import { type Incident, isIncident, keyOf, type OverIncident, type Step, type Tracked } from "./incidents.ts";
+import type { Targets } from "./targets.ts";
 
 /** How long a past incident is kept, in ms: 30 days, like the history of objects… */
 export const ENDED_MS = 30 * 86_400_000;
@@ -17,27 +17,28 @@ interface Row {
   told: number;
 }
 
-/** An incident as listed. `overMs` null: open. */
-export type PastIncident = Incident & { overMs: number | null };
+/** An incident as listed. `overMs` null: open. `mutedUntilMs` absent: it is not muted. */
+export type PastIncident = Incident & { overMs: number | null; mutedUntilMs?: number };
 
 /**
- * The incidents in the storage of the watch: tracked ones, past ones, and which were told to the
- * webhook.
+ * The incidents in the storage of the watch: tracked ones, past ones, which were told to whom, and
+ * which are muted.
  */
 export class IncidentRows {
   readonly #sql: SqlStorage;
-  readonly #calls: WebhookCalls;
+  readonly #targets: Targets;
 
-  constructor(sql: SqlStorage, calls: WebhookCalls) {
+  constructor(sql: SqlStorage, targets: Targets) {
     this.#sql = sql;
-    this.#calls = calls;
+    this.#targets = targets;
   }
 
   /** Incidents that are not over, oldest first. */
-  open(): PastIncident[] {
+  open(nowMs: number): PastIncident[] {
+    const mutes = this.#mutes(nowMs);
     return this.tracked()
       .filter(isIncident)
-      .map((each) => ({ ...each, overMs: null }));
+      .map((each) => ({ ...each, overMs: null, ...mutedOf(each, mutes) }));
   }
 
   tracked(): Tracked[] {
@@ -45,9 +46,13 @@ export class IncidentRows {
   }
 
   /** Those that are not over first, then the latest. */
-  list(limit: number): PastIncident[] {
+  list(limit: number, nowMs: number): PastIncident[] {
+    const mutes = this.#mutes(nowMs);
     return this.#rows("opened_ms IS NOT NULL")
-      .map((row) => ({ ...(trackedOf(row) as Incident), overMs: row.over_ms }))
+      .map((row) => {
+        const incident = trackedOf(row) as Incident;
+        return { ...incident, overMs: row.over_ms, ...(row.over_ms === null && mutedOf(incident, mutes)) };
+      })
       .sort((a, b) => Number(a.overMs !== null) - Number(b.overMs !== null) || b.openedMs - a.openedMs)
       .slice(0, limit);
   }
@@ -78,23 +83,53 @@ export class IncidentRows {
     this.#sweep(nowMs);
   }
 
-  /** Adds a call for each open incident that was not told yet. Call in a transaction. */
+  /**
+   * Adds a call for each open incident and each receiver that was not told of it yet and wants it.
+   * Call in a transaction.
+   */
   tell(nowMs: number): void {
-    if (!this.#calls.wanted()) return;
-    for (const row of this.#rows("ended_ms IS NULL AND opened_ms IS NOT NULL AND told = 0")) {
+    if (!this.#targets.wanted()) return;
+    const receivers = this.#targets.all();
+    const everyBit = receivers.reduce((bits, calls) => bits | bitOf(calls), 0);
+    const mutes = this.#mutes(nowMs);
+    for (const row of this.#rows(`ended_ms IS NULL AND opened_ms IS NOT NULL AND told & ${everyBit} <> ${everyBit}`)) {
       const incident = trackedOf(row);
-      // A call about the failing webhook would go to the failing webhook.
-      if (!isIncident(incident) || incident.finding.kind === WEBHOOK_FAILING) continue;
-      // The rest is told when there is room again, if still open.
-      if (!this.#calls.hasRoom()) return;
-      this.#calls.add("incident.opened", incident, null, nowMs);
-      this.#sql.exec("UPDATE incident SET told = 1 WHERE id = ?", row.id);
+      if (!isIncident(incident) || mutes.has(keyOf(incident.finding))) continue;
+      let told = row.told;
+      for (const calls of receivers) {
+        // Without room, it is told later, if still open.
+        if ((told & bitOf(calls)) !== 0 || !calls.wants(incident, nowMs) || !calls.hasRoom()) continue;
+        calls.add("incident.opened", incident, null, nowMs);
+        told |= bitOf(calls);
+      }
+      if (told !== row.told) this.#sql.exec("UPDATE incident SET told = ? WHERE id = ?", told, row.id);
     }
   }
 
   /** After a change of receiver: the new one was told nothing yet. */
-  untold(): void {
-    this.#sql.exec("UPDATE incident SET told = 0 WHERE told = 1");
+  untold(calls: AlertCalls): void {
+    this.#sql.exec("UPDATE incident SET told = told & ~?1 WHERE told & ?1 <> 0", bitOf(calls));
+  }
+
+  /**
+   * Tells no receiver of this problem until then, also where it ends and begins again. What is open
+   * after that is told. Call in a transaction.
+   * @param untilMs in ms since the epoch; null: it is told again.
+   * @returns whether there is such an incident that is not over.
+   */
+  mute(id: string, untilMs: number | null): boolean {
+    const row = this.#rows("ended_ms IS NULL AND opened_ms IS NOT NULL").find((each) => each.id === id);
+    if (row === undefined) return false;
+    const key = keyOf(trackedOf(row).finding);
+    if (untilMs === null) this.#sql.exec("DELETE FROM mute WHERE finding = ?", key);
+    else this.#sql.exec("INSERT OR REPLACE INTO mute (finding, until_ms) VALUES (?, ?)", key, untilMs);
+    return true;
+  }
+
+  /** By the key of their finding, until when. */
+  #mutes(nowMs: number): ReadonlyMap<string, number> {
+    const rows = this.#sql.exec<{ finding: string; until_ms: number }>("SELECT * FROM mute WHERE until_ms > ?", nowMs);
+    return new Map(rows.toArray().map(({ finding, until_ms }) => [finding, until_ms]));
   }
 
   #end(each: OverIncident, nowMs: number): void {
@@ -107,10 +142,13 @@ export class IncidentRows {
       nowMs,
       each.id,
     );
-    if (told === 1 && this.#calls.wanted()) this.#calls.add("incident.over", each, { overMs }, nowMs);
+    // Muted ones too: a pager that was called is to know that it is over.
+    for (const calls of this.#targets.all())
+      if ((told & bitOf(calls)) !== 0 && calls.wanted()) calls.add("incident.over", each, { overMs }, nowMs);
   }
 
   #sweep(nowMs: number): void {
+    this.#sql.exec("DELETE FROM mute WHERE until_ms <= ?", nowMs);
     this.#sql.exec("DELETE FROM incident WHERE ended_ms < ?", nowMs - ENDED_MS);
     this.#sql.exec(
       "DELETE FROM incident WHERE id IN (SELECT id FROM incident WHERE ended_ms IS NOT NULL ORDER BY ended_ms DESC, id LIMIT -1 OFFSET ?)",
@@ -125,4 +163,14 @@ export class IncidentRows {
 
 function trackedOf({ state }: Row): Tracked {
   return JSON.parse(state) as Tracked;
+}
+
+/** Of `incident.told`: the webhook's is 1, as in releases that knew no other. */
+function bitOf({ id }: AlertCalls): number {
+  return 2 ** (id - 1);
+}
+
+function mutedOf({ finding }: Incident, mutes: ReadonlyMap<string, number>): { mutedUntilMs?: number } {
+  const untilMs = mutes.get(keyOf(finding));
+  return untilMs === undefined ? {} : { mutedUntilMs: untilMs };
 }

@@ -57,7 +57,10 @@ export const KINDS = [
   "attachment_unknown",
 ] as const;
 
+/** A receiver of alerts does not accept them. */
+export const WEBHOOK_FAILING = "webhook_failing";
+
 /** The kinds of findings of the watch itself; on the same page. */
-export const WATCH_KINDS = ["look_failed", "webhook_failing", "more_findings"] as const;
+export const WATCH_KINDS = ["look_failed", WEBHOOK_FAILING, "more_findings"] as const;
 
 export type Kind = (typeof KINDS)[number];

@@ -1,13 +1,13 @@
 /** Findings of the watch about itself and about the webhook. */
+import type { WebhookState } from "./alert-calls.ts";
+import { WEBHOOK_FAILING } from "./kinds.ts";
 import type { Finding } from "./types.ts";
 import { GIVE_UP_MS } from "./webhook.ts";
-import type { WebhookState } from "./webhook-calls.ts";
 
 /** A webhook counts as failing after this many failures in a row, or after this long, in ms. */
 const FAILURES = 3;
 const FAILING_MS = 10 * 60_000;
 
-export const WEBHOOK_FAILING = "webhook_failing";
 export const LOOK_FAILED = "look_failed";
 
 export function lookFailed(): Finding {
@@ -23,17 +23,28 @@ export function lookFailed(): Finding {
   };
 }
 
-/** null: the webhook works. @param opens whether a key decrypts it. */
+/** null: it works. @param opens whether a key decrypts it. */
 export function webhookFinding(webhook: WebhookState | null, opens: boolean, nowMs: number): Finding | null {
   if (webhook === null) return null;
+  const isTarget = webhook.format !== "generic";
+  /** What is said of the webhook, of an alert by its name. */
+  const own = (text: string): string =>
+    isTarget
+      ? text
+          .replace("The webhook's receiver", `The receiver of the alert "${webhook.name}"`)
+          .replace("The webhook", `The alert "${webhook.name}"`)
+          .replace("The stored webhook", `The stored alert "${webhook.name}"`)
+          .replaceAll("PUT /webhook", "PUT /alerts/{id}")
+          .replaceAll("POST /webhook/test", "POST /alerts/{id}/test")
+      : text;
   const finding = (sinceMs: number | null, summary: string, advice: string): Finding => ({
     kind: WEBHOOK_FAILING,
     subject: { type: "account" },
     severity: "warning",
     sinceMs,
     affected: null,
-    summary,
-    advice,
+    summary: own(summary),
+    advice: own(advice),
   });
   const { goneMs, failures, failingSinceMs, lastAnswer, waiting } = webhook;
   if (goneMs !== null) {

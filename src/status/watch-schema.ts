@@ -44,4 +44,46 @@ export const WATCH_STEPS = [
       ) STRICT;`,
   },
   { id: 2, why: "what was counted at the last looks, and how events usually come", sql: SAMPLES_SQL + RHYTHM_SQL },
+  {
+    id: 3,
+    why: "alerts go to chats, pagers and mailboxes beside the webhook, and can be muted",
+    floor: 2,
+    sql: `
+      CREATE TABLE target (
+        id               INTEGER PRIMARY KEY, -- from 2: in incident.told it has the bit id - 1
+        mark             TEXT NOT NULL,       -- from here on as of the webhook
+        sealed           TEXT NOT NULL,
+        shown            TEXT NOT NULL,
+        enabled          INTEGER NOT NULL,
+        gone_ms          INTEGER,
+        created_ms       INTEGER NOT NULL,
+        modified_ms      INTEGER NOT NULL,
+        failures         INTEGER NOT NULL DEFAULT 0,
+        failing_since_ms INTEGER,
+        rest_until_ms    INTEGER NOT NULL DEFAULT 0,
+        last_answer      TEXT,
+        last_try_ms      INTEGER,
+        last_ok_ms       INTEGER,
+        delivered        INTEGER NOT NULL DEFAULT 0,
+        given_up         INTEGER NOT NULL DEFAULT 0,
+        name             TEXT NOT NULL,       -- what its owner calls it
+        format           TEXT NOT NULL,       -- one of formats.ts
+        min_severity     TEXT NOT NULL,       -- warning: all; error
+        muted_until_ms   INTEGER              -- null: it is not
+      ) STRICT;
+      CREATE TABLE target_call (
+        number   INTEGER PRIMARY KEY,         -- as of a webhook_call
+        target   INTEGER NOT NULL,
+        id       TEXT NOT NULL,
+        incident TEXT NOT NULL,
+        body     TEXT NOT NULL,
+        made_ms  INTEGER NOT NULL,
+        tries    INTEGER NOT NULL DEFAULT 0,
+        UNIQUE (target, id)
+      ) STRICT;
+      CREATE TABLE mute (
+        finding  TEXT PRIMARY KEY,            -- kind and subject, as of keyOf
+        until_ms INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;`,
+  },
 ] as const satisfies readonly Migration[];

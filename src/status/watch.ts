@@ -3,6 +3,7 @@ import { errorText, log } from "../log.ts";
 import { answered, platform, within } from "../platform.ts";
 import { Alarm } from "../storage/alarm.ts";
 import { migrate } from "../storage/migrate.ts";
+import type { TargetDraft, WebhookDraft, WebhookState } from "./alert-calls.ts";
 import type { Facts } from "./facts.ts";
 import { gather, type WatchMemory } from "./gather.ts";
 import { IncidentRows, type PastIncident } from "./incident-rows.ts";
@@ -17,14 +18,15 @@ import {
   type Tracked,
   trackedByKey,
 } from "./incidents.ts";
+import { WEBHOOK_FAILING } from "./kinds.ts";
 import { noticesOf } from "./notices.ts";
 import { Rhythm } from "./rhythm.ts";
 import { findingsOf, isUntold } from "./rules.ts";
 import { Samples } from "./samples.ts";
+import { type TargetState, Targets } from "./targets.ts";
 import type { Finding, Notice } from "./types.ts";
-import { LOOK_FAILED, lookFailed, WEBHOOK_FAILING, webhookFinding } from "./watch-findings.ts";
+import { LOOK_FAILED, lookFailed } from "./watch-findings.ts";
 import { WATCH_STEPS } from "./watch-schema.ts";
-import { WebhookCalls, type WebhookDraft, type WebhookState } from "./webhook-calls.ts";
 
 /** Deadline of a look, in ms: more than gathering takes at most, less than the cron allows. */
 const LOOK_MS = 22_000;
@@ -87,7 +89,7 @@ export interface Sight {
 export class Watch extends DurableObject<Env> {
   readonly #alarm: Alarm;
   readonly #memory: WatchMemory;
-  readonly #calls: WebhookCalls;
+  readonly #targets: Targets;
   readonly #incidents: IncidentRows;
   #latest: Sight | null = null;
   #looking: Promise<Sight | null> | null = null;
@@ -103,8 +105,8 @@ export class Watch extends DurableObject<Env> {
     const { sql } = ctx.storage;
     this.#alarm = new Alarm(ctx.storage);
     this.#memory = { samples: new Samples(sql), rhythm: new Rhythm(sql) };
-    this.#calls = new WebhookCalls(ctx.storage, env, platform);
-    this.#incidents = new IncidentRows(sql, this.#calls);
+    this.#targets = new Targets(ctx.storage, env, platform);
+    this.#incidents = new IncidentRows(sql, this.#targets);
   }
 
   /** Looks now. Tests replace it. */
@@ -132,12 +134,12 @@ export class Watch extends DurableObject<Env> {
 
   /** Open incidents first, then the latest. */
   incidents(limit: number): PastIncident[] {
-    return this.#incidents.list(limit);
+    return this.#incidents.list(limit, platform.now());
   }
 
   /** null: none. */
   webhook(): WebhookState | null {
-    return this.#calls.state();
+    return this.#targets.webhook.state();
   }
 
   /**
@@ -148,10 +150,10 @@ export class Watch extends DurableObject<Env> {
    */
   putWebhook(basedOn: string | null, draft: WebhookDraft, moved: boolean): boolean {
     return this.#alarm.transaction(() => {
-      const before = this.#calls.state();
+      const before = this.#targets.webhook.state();
       if ((before?.mark ?? null) !== basedOn) return false;
-      this.#calls.put(draft);
-      if (moved || before === null || !before.enabled) this.#incidents.untold();
+      this.#targets.webhook.put(draft);
+      if (moved || before === null || !before.enabled) this.#incidents.untold(this.#targets.webhook);
       this.#incidents.tell(platform.now());
       this.#arm();
       return true;
@@ -160,7 +162,7 @@ export class Watch extends DurableObject<Env> {
 
   /** @returns whether there was one. */
   deleteWebhook(): boolean {
-    return this.ctx.storage.transactionSync(() => this.#calls.remove());
+    return this.ctx.storage.transactionSync(() => this.#targets.webhook.remove());
   }
 
   /**
@@ -169,8 +171,67 @@ export class Watch extends DurableObject<Env> {
    */
   tested(mark: string): void {
     this.#alarm.transaction(() => {
-      this.#calls.works(mark);
+      this.#targets.webhook.works(mark);
       this.#arm();
+    });
+  }
+
+  /** Beside the webhook, by id. */
+  targets(): TargetState[] {
+    return this.#targets.list();
+  }
+
+  /**
+   * Stores a target. One that is new, moved or switched on again is told every open incident.
+   * @param id null: a new one.
+   * @param basedOn the mark of the one it replaces; null: a new one.
+   * @returns its id; `changed`: another change came first; `none`: there is no such target; `full`:
+   *   there are too many.
+   */
+  putTarget(
+    id: number | null,
+    basedOn: string | null,
+    draft: TargetDraft,
+    moved: boolean,
+  ): number | "changed" | "none" | "full" {
+    return this.#alarm.transaction(() => {
+      const before = id === null ? null : (this.#targets.target(id)?.state() ?? null);
+      if (id !== null && before === null) return "none";
+      if ((before?.mark ?? null) !== basedOn) return "changed";
+      const calls = this.#targets.put(id, draft);
+      if (calls === null) return "full";
+      if (moved || before === null || !before.enabled) this.#incidents.untold(calls);
+      this.#incidents.tell(platform.now());
+      this.#arm();
+      return calls.id;
+    });
+  }
+
+  /** @returns whether there was one. */
+  deleteTarget(id: number): boolean {
+    return this.ctx.storage.transactionSync(() => {
+      const calls = this.#targets.target(id);
+      if (calls !== null) this.#incidents.untold(calls);
+      return this.#targets.remove(id);
+    });
+  }
+
+  /** As {@link tested}, of a target. */
+  targetTested(id: number, mark: string): void {
+    this.#alarm.transaction(() => {
+      this.#targets.target(id)?.works(mark);
+      this.#arm();
+    });
+  }
+
+  /** As {@link IncidentRows.mute}. */
+  mute(id: string, untilMs: number | null): boolean {
+    return this.#alarm.transaction(() => {
+      const isKnown = this.#incidents.mute(id, untilMs);
+      if (isKnown) this.#latest = null;
+      this.#incidents.tell(platform.now());
+      this.#arm();
+      return isKnown;
     });
   }
 
@@ -234,7 +295,7 @@ export class Watch extends DurableObject<Env> {
   }
 
   #ownFinding(nowMs: number): Finding | null {
-    return webhookFinding(this.#calls.state(), this.#calls.opens(), nowMs);
+    return this.#targets.finding(nowMs);
   }
 
   #take(seen: Seen): Sight {
@@ -255,7 +316,12 @@ export class Watch extends DurableObject<Env> {
         incidentId: its !== undefined && isIncident(its) ? its.id : null,
       };
     });
-    this.#latest = { checkedMs: now, findings: shown, incidents: this.#incidents.open(), notices: seen.notices ?? [] };
+    this.#latest = {
+      checkedMs: now,
+      findings: shown,
+      incidents: this.#incidents.open(now),
+      notices: seen.notices ?? [],
+    };
     this.#latestOwn = own;
     return this.#latest;
   }
@@ -270,7 +336,7 @@ export class Watch extends DurableObject<Env> {
   }
 
   async #sendDue(): Promise<void> {
-    await this.#calls.send().catch(failed);
+    await this.#targets.send().catch(failed);
     try {
       this.#arm();
     } catch (error) {
@@ -284,13 +350,13 @@ export class Watch extends DurableObject<Env> {
    * the next alarm.
    */
   #lookDueMs(nowMs: number): number | null {
-    return this.#calls.wanted() ? Math.min(this.#lookedMs, nowMs) + NO_CRON_MS : null;
+    return this.#targets.wanted() ? Math.min(this.#lookedMs, nowMs) + NO_CRON_MS : null;
   }
 
   /** Sets the alarm for the next thing to do. */
   #arm(tracked: readonly Tracked[] = this.#incidents.tracked()): void {
     const now = platform.now();
-    const due = this.#calls.isSending() ? now + SENDING_MS : this.#calls.dueMs();
+    const due = this.#targets.isSending() ? now + SENDING_MS : this.#targets.dueMs();
     const look = this.#lookDueMs(now);
     // An overdue look has just failed.
     const again = look !== null && look <= now ? now + NO_CRON_MS : look;

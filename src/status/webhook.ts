@@ -11,6 +11,7 @@ import { retryAfter } from "../destinations/retry-after.ts";
 import { type SealingKeys, seal, unseal } from "../job/secrets.ts";
 import { RETRY_AFTER_MAX_S, WEBHOOK_URL_MAX } from "../limits.ts";
 import type { Platform } from "../platform.ts";
+import type { Post } from "./formats.ts";
 import { newWebhookSecret, signatureHeaders } from "./signature.ts";
 
 /** How long the previous secret also signs, in ms: a day to deploy the new one at the receiver. */
@@ -83,7 +84,10 @@ function purpose(accountId: string): string {
 /** The result of one try. */
 export type CallAnswer =
   | { readonly kind: "answer"; readonly status: number; readonly retryAfterS: number | null }
-  | { readonly kind: "unreachable"; readonly cause: "timeout" | "connection failed" };
+  | {
+      readonly kind: "unreachable";
+      readonly cause: "timeout" | "connection failed" | "the e-mail was not accepted" | "no e-mail binding";
+    };
 
 /** Whether the receiver accepted the call. */
 export function isTaken(answer: CallAnswer): boolean {
@@ -114,10 +118,9 @@ export function restMs(failures: number, retryAfterS: number | null, chance: num
 }
 
 /**
- * One try of a call, signed with the current time. Follows no redirect, and reads only the status
- * of the answer. Never throws.
+ * One try of a call, signed with the current time. Never throws.
  */
-export async function callWebhook(
+export function callWebhook(
   { url, secret, previous }: WebhookSecrets,
   { id, body }: { id: string; body: string },
   platform: Pick<Platform, "fetch" | "now">,
@@ -125,40 +128,51 @@ export async function callWebhook(
   const nowMs = platform.now();
   const secrets = previous !== null && nowMs < previous.untilMs ? [secret, previous.secret] : [secret];
   const signature = signatureHeaders({ id, timestampS: Math.floor(nowMs / 1_000), body }, secrets);
+  return callUrl({ url, headers: { "Content-Type": "application/json", ...signature }, body }, platform);
+}
+
+/**
+ * One POST to a receiver. Follows no redirect, and reads only the status of the answer. Never
+ * throws.
+ */
+export async function callUrl(
+  { url, headers, body }: Post,
+  platform: Pick<Platform, "fetch" | "now">,
+): Promise<CallAnswer> {
+  return inTime(async (signal) => {
+    const response = await platform.fetch(url, {
+      method: "POST",
+      headers: { "User-Agent": "logship", ...headers },
+      body,
+      redirect: "manual",
+      signal,
+    });
+    discard(response);
+    const { status, headers: answered } = response;
+    return { kind: "answer", status, retryAfterS: retryAfter(answered.get("retry-after"), platform.now()) };
+  });
+}
+
+/** Runs a call until its deadline. Of a failure only the kind is told: its text may hold URLs. */
+export async function inTime(run: (signal: AbortSignal) => Promise<CallAnswer>): Promise<CallAnswer> {
   // Not `AbortSignal.timeout`: it cannot be cleared, and a pending timer keeps a durable object
   // awake and billed.
   const deadline = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<null>((resolve) => {
+  const late = new Promise<CallAnswer>((resolve) => {
     timer = setTimeout(() => {
       deadline.abort();
-      resolve(null);
+      resolve({ kind: "unreachable", cause: "timeout" });
     }, CALL_MS);
   });
   try {
-    const request = platform.fetch(url, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", "User-Agent": "logship", ...signature },
-      body,
-      redirect: "manual",
-      signal: deadline.signal,
-    });
-    const response = await Promise.race([request, late]);
-    if (response === null) {
-      // No longer awaited: its rejection is ignored.
-      request.then(discard, () => {});
-      return { kind: "unreachable", cause: "timeout" };
-    }
-    discard(response);
-    const { status, headers } = response;
-    return { kind: "answer", status, retryAfterS: retryAfter(headers.get("retry-after"), platform.now()) };
-  } catch {
-    // Only the kind of failure: the text may contain the URL.
-    return { kind: "unreachable", cause: "connection failed" };
+    return await Promise.race([run(deadline.signal).catch(() => FAILED), late]);
   } finally {
     clearTimeout(timer);
   }
 }
+
+const FAILED: CallAnswer = { kind: "unreachable", cause: "connection failed" };
 
 /** Not awaited: canceling a body may hang. */
 function discard(response: Response): void {

@@ -53,6 +53,14 @@ const LOGS: { readonly [route: string]: Permission } = {
   "PUT /webhook": "logs:edit",
   "DELETE /webhook": "logs:edit",
   "POST /webhook/test": "logs:edit",
+  "GET /alerts": "logs:edit",
+  "POST /alerts": "logs:edit",
+  "GET /alerts/:alert_id": "logs:edit",
+  "PUT /alerts/:alert_id": "logs:edit",
+  "DELETE /alerts/:alert_id": "logs:edit",
+  "POST /alerts/:alert_id/test": "logs:edit",
+  "PUT /incidents/:incident_id/mute": "logs:edit",
+  "DELETE /incidents/:incident_id/mute": "logs:edit",
   "GET /audit": "access:edit",
 };
 const SCRIPTS: { readonly [route: string]: Permission } = {

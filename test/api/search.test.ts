@@ -271,6 +271,14 @@ describe("POST /search", () => {
     expect(errorsOf(answer).join()).toContain(words);
   });
 
+  it("goes on with a search that begins before 1970", async () => {
+    const { take, settle, span } = await shipping();
+    await take(3);
+    await settle();
+    const pages = await searchAll({ ...span, since: "1969-12-31T23:00:00Z", limit: 2 });
+    expect(pages.map(({ hits }) => hits.length)).toEqual([2, 1]);
+  });
+
   it("takes the longest cursor that it gives, and gives none that it would not take", async () => {
     setClock(NOON);
     const span = { since: new Date(NOON - HOUR_MS).toISOString(), until: new Date(NOON).toISOString() };

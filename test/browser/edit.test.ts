@@ -66,6 +66,7 @@ async function enter(page: Page, number: number, key: string, operator: string, 
 const buildsByKeyboard = async (page: Page): Promise<void> => {
   const id = await created();
   await page.goto(`/jobs/${id}/edit`);
+  await press(page, "Filter Every event", "Add a condition");
   await press(page, "Add a condition", "Field of condition 1");
   await enter(page, 1, "ScriptName", "begins with", "shop");
   await press(page, "Add a group", "Field of condition 2");
@@ -147,7 +148,9 @@ it.each([
     output_options: { field_names: ["Logs"] },
   });
   await page.goto(`/jobs/${id}/edit`);
-  for (const summary of await page.locator("summary").all()) await summary.click();
+  await page.evaluate(() => {
+    for (const details of document.querySelectorAll("details")) details.open = true;
+  });
   await page.getByLabel("Max wait").fill("12");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("Not saved").waitFor();

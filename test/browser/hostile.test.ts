@@ -96,7 +96,6 @@ const SHOWING = [
   "/",
   "/jobs",
   "/jobs/new",
-  "/jobs/new/:draft/finish",
   "/jobs/:job_id",
   "/jobs/:job_id/objects/:number",
   "/functions",

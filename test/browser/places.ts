@@ -3,7 +3,6 @@ import { MARK } from "./hostile-text.ts";
 import type { Seeded } from "./seed.ts";
 
 const odd = ({ functions }: Seeded): string => encodeURIComponent(functions.odd);
-const draft = (step: string) => (seeded: Seeded) => [`/jobs/new/${seeded.draft}/${step}`];
 const delivering = (rest: string) => (seeded: Seeded) => [`/jobs/${seeded.jobs.delivering}${rest}`];
 
 /** A time that covers what the seed delivers. */
@@ -15,14 +14,9 @@ export const PLACES: Readonly<Record<string, (seeded: Seeded) => readonly string
   "/cost": () => ["/cost"],
   "/find": () => ["/find", "/find?q=o"],
   "/jobs": () => ["/jobs"],
-  "/jobs/new": () => ["/jobs/new"],
-  "/jobs/new/:draft": ({ draft: id }) => [`/jobs/new/${id}`],
-  "/jobs/new/:draft/destination": draft("destination"),
-  "/jobs/new/:draft/records": draft("records"),
-  "/jobs/new/:draft/output": draft("output"),
-  "/jobs/new/:draft/preview": draft("preview"),
-  "/jobs/new/:draft/ownership": draft("ownership"),
-  "/jobs/new/:draft/finish": draft("finish"),
+  "/jobs/new": ({ jobs }) => ["/jobs/new", `/jobs/new?from=${jobs.odd}`],
+  "/jobs/new/:draft": () => ["/jobs/new/a-step-of-before"],
+  "/jobs/new/:draft/:step": () => ["/jobs/new/a-draft/of-before"],
   "/jobs/:job_id": ({ jobs }) => [
     ...Object.values(jobs).map((id) => `/jobs/${id}`),
     `/jobs/${jobs.delivering}?range=30d`,
@@ -54,6 +48,8 @@ export const PLACES: Readonly<Record<string, (seeded: Seeded) => readonly string
   "/set-aside/:id/elsewhere": ({ aside }) => ["", "?scheme=s3"].map((query) => `/set-aside/${aside}/elsewhere${query}`),
   "/set-aside/:id/delete": ({ aside }) => [`/set-aside/${aside}/delete`],
   "/status": () => ["/status"],
+  "/status/alerts": () => ["/status/alerts", "/status/alerts?format=pagerduty"],
+  "/status/alerts/:alert_id": () => ["/status/alerts/2"],
   "/status/webhook": () => ["/status/webhook"],
   "/status/webhook/delete": () => ["/status/webhook/delete"],
   "/access": () => ["/access"],

@@ -19,8 +19,6 @@ export interface Seeded {
   functions: Readonly<Record<"plain" | "odd" | "silent", string>>;
   tokens: Readonly<Record<RoleName, Credential>>;
   member: string;
-  /** The id of an unfinished job; the admin's. */
-  draft: string;
 }
 
 export interface Credential {
@@ -59,7 +57,7 @@ export async function call<T>(shipper: IsolatedShipper, method: string, path: st
  * Fills a shipper over its API.
  * @param store of the jobs that fail to deliver; keep it as long as the shipper.
  */
-export async function seed(shipper: IsolatedShipper, store: HostileStore): Promise<Omit<Seeded, "draft">> {
+export async function seed(shipper: IsolatedShipper, store: HostileStore): Promise<Seeded> {
   const { api } = shipper;
   const create = async (body: object): Promise<number> => (await api.createJob({ ...body })).id;
   const delivering = await create({ ...jobInto("shop"), name: "all traces" });
@@ -192,6 +190,7 @@ async function setFunctions(shipper: IsolatedShipper): Promise<void> {
 async function setWebhook(shipper: IsolatedShipper): Promise<void> {
   // Nothing listens there, and nothing leaves this machine.
   await call(shipper, "PUT", "/logship/webhook", { url: "http://127.0.0.1:9/hook" });
+  await call(shipper, "POST", "/logship/alerts", { name: NAME.slice(0, 120), format: "slack", address: "http://127.0.0.1:9/chat" });
 }
 
 function plainEvent(at: number, i: number): Record<string, unknown> {

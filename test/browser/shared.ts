@@ -7,7 +7,6 @@ import { afterAll, test } from "vitest";
 import { HostileStore } from "../e2e/hostile-store.ts";
 import { IsolatedShipper } from "../e2e/shipper.ts";
 import { launch, Stage } from "./browser.ts";
-import { beginDraft } from "./draft.ts";
 import { type Seeded, seed } from "./seed.ts";
 
 /** A browser, and a shipper with data for every page. */
@@ -49,8 +48,7 @@ const shared = test.extend<{ $worker: Shared }>({
       await using store = await HostileStore.start();
       await using shipper = await IsolatedShipper.start({ queueWaitS: QUEUE_WAIT_S });
       const stage = new Stage(browser, shipper);
-      const seeded = await seed(shipper, store);
-      await use({ stage, store, seeded: { ...seeded, draft: await beginDraft(stage, seeded.jobs.odd) } });
+      await use({ stage, store, seeded: await seed(shipper, store) });
     },
     inWorker,
   ],

@@ -1,93 +1,67 @@
-/** A user of the wizard, with a bucket of the scripted S3 endpoint. */
-import { expect, inject } from "vitest";
+/** A user of the form of a new job, with a bucket of the scripted S3 endpoint. */
+import { inject } from "vitest";
 import { type Bucket, freshBucket } from "../api/harness.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
 import { untouched } from "./browser-form.ts";
 import { type Shown, Visitor } from "./support.ts";
 
-type Options = NonNullable<Parameters<typeof Visitor.signedIn>[1]>;
-
-/** The form of an S3 destination. */
-export function s3Form(bucket: string, more: Record<string, string> = {}): Record<string, string> {
-  return {
-    scheme: "s3",
-    bucket,
-    path: "logs/{DATE}",
-    region: "auto",
-    endpoint: inject("s3Url"),
-    credentials: "keys",
-    access_key_id: ACCESS_KEY,
-    secret_access_key: SECRET_KEY,
-    secret_name: "",
-    do: "continue",
-    ...more,
-  };
+/** Fields of a destination under the names that its form gives them. */
+export function entered(fields: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [`destination-${name}`, value]));
 }
+
+/** The form of an S3 destination. @param more its fields, or others of the form. */
+export function s3Form(bucket: string, more: Record<string, string> = {}): Record<string, string> {
+  const fields = { bucket, path: "logs/{DATE}", region: "auto", endpoint: inject("s3Url"), credentials: "keys" };
+  const keys = { access_key_id: ACCESS_KEY, secret_access_key: SECRET_KEY, secret_name: "" };
+  const own = Object.entries({ ...fields, ...keys });
+  const [ofDestination, others] = [true, false].map((isOwn) =>
+    Object.fromEntries(Object.entries(more).filter(([name]) => own.some(([each]) => each === name) === isOwn)),
+  );
+  return { scheme: "s3", ...entered({ ...Object.fromEntries(own), ...ofDestination }), ...others };
+}
+
+/** What is sent of the keys by a form that does not show them. */
+export const UNSEEN = entered({ access_key_id: "", secret_access_key: "" });
 
 export class Creator {
   readonly visitor: Visitor;
-  readonly bucket: Bucket;
-  /** Path of the draft, without a step. */
-  readonly base: string;
-  /** Every page shown so far. */
+  readonly bucket: Bucket = freshBucket();
+  readonly path: string;
+  /** The last page, and every one so far. */
+  page: Shown;
   readonly pages: string[] = [];
 
-  private constructor(visitor: Visitor, bucket: Bucket, base: string) {
+  private constructor(visitor: Visitor, path: string, page: Shown) {
     this.visitor = visitor;
-    this.bucket = bucket;
-    this.base = base;
+    this.path = path;
+    this.page = page;
+    this.pages.push(page.html);
   }
 
-  /** @param visitor a signed-in one; the admin by default. */
-  static async begin(options: Options & { visitor?: Visitor; kind?: string } = {}): Promise<Creator> {
-    const visitor = options.visitor ?? (await Visitor.signedIn(undefined, options));
-    const answer = await visitor.submit("/jobs/new", { kind: options.kind ?? "s3" });
-    expect(answer.status).toBe(303);
-    const base = /^(\/jobs\/new\/[\w-]{22})\/destination$/.exec(answer.location ?? "")?.[1];
-    if (base === undefined) throw new Error(`no draft: ${answer.location}`);
-    return new Creator(visitor, freshBucket(), base);
+  /** Opens the form. @param visitor a signed-in one; the admin by default. */
+  static async begin(visitor?: Visitor, path = "/jobs/new"): Promise<Creator> {
+    const who = visitor ?? (await Visitor.signedIn());
+    return new Creator(who, path, await who.get(path));
   }
 
-  async get(step: string): Promise<Shown> {
-    return this.#noted(await this.visitor.get(`${this.base}/${step}`));
+  /** Sends the form of the last page, with these fields changed, by one of its buttons. */
+  async press(button: string, fields: Record<string, string> = {}): Promise<Shown> {
+    const form = untouched(this.page.html, this.path.replaceAll("&", "&amp;"));
+    for (const [name, value] of Object.entries({ ...fields, do: button })) form.set(name, value);
+    const answer = await this.visitor.submit(this.path, form);
+    if (answer.location === null) this.page = answer;
+    this.pages.push(answer.html);
+    return answer;
   }
 
-  async post(step: string, fields: Record<string, string> = {}): Promise<Shown> {
-    return this.#noted(await this.visitor.submit(`${this.base}/${step}`, fields));
+  /** Enters the bucket, and presses a button. @param more fields of the destination. */
+  s3(button: string, more: Record<string, string> = {}): Promise<Shown> {
+    return this.press(button, s3Form(this.bucket.name, more));
   }
+}
 
-  /** Sends a step and expects a redirect. @returns the next step. */
-  async pass(step: string, fields: Record<string, string> = {}): Promise<string> {
-    const { status, location, html } = await this.post(step, fields);
-    expect([status, location, html]).toEqual([303, expect.any(String), ""]);
-    return (location ?? "").replace(`${this.base}/`, "");
-  }
-
-  /** Sends the form of a step as shown, with these fields changed. */
-  async send(step: string, fields: Record<string, string> = {}): Promise<Shown> {
-    const { html } = await this.get(step);
-    const form = untouched(html, `${this.base}/${step}`);
-    form.set("do", "continue");
-    for (const [name, value] of Object.entries(fields)) form.set(name, value);
-    return this.#noted(await this.visitor.submit(`${this.base}/${step}`, form));
-  }
-
-  /** Completes the first step. */
-  async chooseBucket(more: Record<string, string> = {}): Promise<void> {
-    expect(await this.pass("destination", s3Form(this.bucket.name, more))).toBe("records");
-  }
-
-  /** Completes all steps but the last. */
-  async toTheEnd(more: Record<string, string> = {}): Promise<void> {
-    await this.chooseBucket(more);
-    expect((await this.send("records")).location).toBe(`${this.base}/output`);
-    expect((await this.send("output", { name: "shop failures" })).location).toBe(`${this.base}/preview`);
-    expect(await this.pass("preview")).toBe("ownership");
-    expect(await this.pass("ownership", { do: "skip" })).toBe("finish");
-  }
-
-  #noted(shown: Shown): Shown {
-    this.pages.push(shown.html);
-    return shown;
-  }
+/** The fault that stands beside a field of the destination; undefined: none. */
+export function besideField(html: string, field: string): string | undefined {
+  return new RegExp(`<p class="error" id="field-destination-${field}-error">([^<]*)</p>`).exec(html)?.[1];
 }

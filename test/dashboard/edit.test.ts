@@ -208,7 +208,6 @@ describe("the destination of a job that is edited", () => {
     const answer = await save(id, { "destination-secret_access_key": "wrong secret/+&<", name: "other" });
     expect(answer.status).toBe(400);
     expect(textOf(answer.html)).toMatch(/error validating destination: .*403/);
-    expect(textOf(answer.html)).toContain("Enter the keys again");
     expect(answer.html).not.toContain("wrong secret");
     expect((await stored(id)).destination_conf).toBe(destinationConf(bucket.name));
   });
@@ -218,6 +217,19 @@ describe("the destination of a job that is edited", () => {
       const { status, html } = await save(id, { destination_conf });
       expect([status, html.includes(SECRET_KEY)]).toEqual([400, false]);
     }
+  });
+  it("may be of another kind, whose keys are asked for", async () => {
+    const id = await created();
+    const page = await visitor.submit(edit(id), await filled(id, { do: "kind:gs", name: "unsaved" }));
+    const form = await filled(id, { do: "save" }, page);
+    expect([form.get("scheme"), form.get("name"), form.get("destination-bucket")]).toEqual([
+      "gs",
+      "unsaved",
+      bucket.name,
+    ]);
+    const answer = await visitor.submit(edit(id), form);
+    expect([answer.status, textOf(answer.html)]).toEqual([400, expect.stringContaining("Enter the secret")]);
+    expect((await stored(id)).destination_conf).toBe(destinationConf(bucket.name));
   });
   it("takes other keys, as they are", async () => {
     const id = await created();
@@ -238,23 +250,33 @@ describe("the destination of a job that is edited", () => {
     const conf = destinationConf(other.name, "here");
     const shown = await visitor.submit(edit(id), await filled(id, { destination_conf: conf, do: "preview" }));
     expect(shown.status).toBe(200);
-    expect(untouched(shown.html, edit(id)).get("destination_conf")).toBe("");
-    expect(textOf(shown.html)).toContain("Enter the keys again");
-    expect((await save(id, { destination_conf: `\r\n${conf}\r\n` })).status).toBe(303);
+    expect([untouched(shown.html, edit(id)).get("destination_conf"), shown.html.includes(SECRET_KEY)]).toEqual([
+      "",
+      false,
+    ]);
+    // The page carries it.
+    expect((await visitor.submit(edit(id), await filled(id, { do: "save" }, shown))).status).toBe(303);
     expect((await stored(id)).destination_conf).toBe(conf);
   });
   it("keeps a masked secret for the same store alone", async () => {
     const id = await created();
-    const masked = (await visitor.get(edit(id))).html.includes("secret-access-key=****");
-    expect(masked).toBe(true);
-    const elsewhere = destinationConf(freshBucket().name).replace(/(key-id|access-key)=[^&]+/g, "$1=****");
+    const masked = (conf: string) => conf.replace(/(key-id|access-key)=[^&]+/g, "$1=****");
+    const elsewhere = masked(destinationConf(freshBucket().name));
     const answer = await save(id, { destination_conf: elsewhere });
-    expect([answer.status, textOf(answer.html)]).toEqual([
-      400,
-      expect.stringContaining("a masked secret is kept only for the same"),
-    ]);
-    // It holds no secret, so it is shown again.
-    expect(untouched(answer.html, edit(id)).get("destination_conf")).toBe(elsewhere);
+    expect([answer.status, textOf(answer.html)]).toEqual([400, expect.stringContaining("Enter the secret access key")]);
+    expect((await save(id, { destination_conf: masked(destinationConf(bucket.name, "here")) })).status).toBe(303);
+    expect((await stored(id)).destination_conf).toBe(destinationConf(bucket.name, "here"));
+  });
+  it("is tested and proven with the stored keys, which are on no page", async () => {
+    const id = await created();
+    const moved = { "destination-path": "moved/{DATE}" };
+    let page: Shown | undefined;
+    for (const button of ["test", "own:write", "own:read", "save"]) {
+      page = await visitor.submit(edit(id), await filled(id, { ...moved, do: button }, page));
+      for (const key of [ACCESS_KEY, SECRET_KEY]) expect(page.html).not.toContain(key);
+      if (button === "own:read") expect(textOf(page.html)).toContain("It proves that you own the bucket");
+    }
+    expect(page?.location).toBe(`${edit(id)}?saved`);
   });
   it("has no path that would be parameters", async () => {
     const id = await created();

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ShippingBody } from "../../src/dashboard/pages/shipping/body.ts";
-import { OutputForm, readOutputForm } from "../../src/dashboard/pages/shipping/output-form.tsx";
+import { JobOptions, readOptions } from "../../src/dashboard/pages/shipping/options.tsx";
 import type { Terms } from "../../src/destinations/destination.ts";
 import type { ErrorEntry } from "../../src/errors.ts";
 import { validBody } from "./bodies.ts";
@@ -13,7 +13,7 @@ async function shown(
   faults: readonly ErrorEntry[] = [],
   terms: Terms | null = null,
 ): Promise<string> {
-  return String(await OutputForm({ body, faults, terms })?.toString());
+  return String(await JobOptions({ body, fields: {}, faults, terms })?.toString());
 }
 
 type Fields = Record<string, string | undefined>;
@@ -28,7 +28,7 @@ async function read(before: ShippingBody, fields: Fields, unsaved = before): Pro
     if (value === undefined) form.delete(name);
     else form.set(name, value);
   }
-  return readOutputForm(form, before).body;
+  return readOptions(form, before).body;
 }
 
 describe("a form of the output", () => {
@@ -37,27 +37,27 @@ describe("a form of the output", () => {
       fc.asyncProperty(validBody, async (body) => {
         expect(await read(body, {})).toEqual(body);
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
   it("says what was changed, and nothing of what was not, however often it is shown before it is saved", async () => {
     await fc.assert(
       fc.asyncProperty(validBody, fc.constantFrom("ndjson", "csv"), fc.boolean(), async (body, type, on) => {
-        const once = await read(body, { output_type: type, enabled: on ? "true" : undefined, name: "new" });
+        const once = await read(body, { output_type: type, enabled: on ? "true" : undefined });
         expect(await read(body, {}, once)).toEqual(once);
-        const { output_options: _options, enabled, name, ...others } = once;
-        const { output_options: _before, enabled: _enabled, name: _name, ...same } = body;
-        expect([enabled ?? false, name, others]).toEqual([on, "new", same]);
+        const { output_options: _options, enabled, ...others } = once;
+        const { output_options: _before, enabled: _enabled, ...same } = body;
+        expect([enabled ?? false, others]).toEqual([on, same]);
         const added = Object.keys(once.output_options ?? {}).filter((key) => !(key in (body.output_options ?? {})));
         if (!body.logpull_options) expect(added.filter((key) => key !== "output_type")).toEqual([]);
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
   it("shows as defaults no more than its destination takes", async () => {
     const terms = { plainRecords: true, fields: [], limits: { records: 20_000, bytes: 5_000_000 }, isReadable: false };
     const html = await shown({}, [], { ...terms, repeats: { once: true } });
-    expect([...html.matchAll(/placeholder="(\d+)"/g)].map(([, text]) => text)).toEqual(["30", "20000", "5000000"]);
+    expect([...html.matchAll(/placeholder="(\d+)"/g)].map(([, text]) => text)).toEqual(["1", "30", "20000", "5000000"]);
     expect(textOf(html)).toContain("default 20,000. The destination takes 20,000 at most.");
     expect(textOf(await shown({}))).toContain("default 100,000.");
   });
@@ -133,6 +133,6 @@ describe("a form of the output", () => {
   });
   it("takes nothing from a form that is another one", () => {
     const body = { enabled: true };
-    expect(readOutputForm(new URLSearchParams({ name: "x" }), body).body).toEqual(body);
+    expect(readOptions(new URLSearchParams({ name: "x" }), body).body).toEqual(body);
   });
 });

@@ -86,5 +86,5 @@ it.each([1, 3])("a look costs a few requests, and some more for each of %d jobs"
   expect(rows()).toBe(2);
   expect(await look("/jobs")).toBe(14 + 4 * count);
   expect(await look(`/jobs/${jobs[0]}`)).toBe(19);
-  expect(await look("/status")).toBe(16 + count);
+  expect(await look("/status")).toBe(15 + count);
 });

@@ -17,14 +17,7 @@ const NEEDED: { readonly [path: string]: { get?: Permission | null; post?: Permi
   "/jobs": { get: "logs:read" },
   "/jobs/new": { get: "logs:edit", post: "logs:edit" },
   "/jobs/new/:draft": { get: "logs:edit" },
-  "/jobs/new/:draft/discard": { post: "logs:edit" },
-  "/jobs/new/:draft/destination": { get: "logs:edit", post: "logs:edit" },
-  "/jobs/new/:draft/records": { get: "logs:edit", post: "logs:edit" },
-  "/jobs/new/:draft/output": { get: "logs:edit", post: "logs:edit" },
-  "/jobs/new/:draft/preview": { get: "logs:edit", post: "logs:edit" },
-  "/jobs/new/:draft/ownership": { get: "logs:edit", post: "logs:edit" },
-  "/jobs/new/:draft/finish": { get: "logs:edit", post: "logs:edit" },
-  "/jobs/:job_id/duplicate": { post: "logs:edit" },
+  "/jobs/new/:draft/:step": { get: "logs:edit" },
   "/jobs/:job_id/edit": { get: "logs:edit", post: "logs:edit" },
   "/jobs/:job_id": { get: "logs:read" },
   "/jobs/:job_id/flush": { post: "logs:edit" },
@@ -63,6 +56,12 @@ const NEEDED: { readonly [path: string]: { get?: Permission | null; post?: Permi
   "/session": { get: null },
   "/session/others": { post: null },
   "/status": { get: "logs:read" },
+  "/status/alerts": { get: "logs:edit", post: "logs:edit" },
+  "/status/alerts/:alert_id": { get: "logs:edit", post: "logs:edit" },
+  "/status/alerts/:alert_id/test": { post: "logs:edit" },
+  "/status/alerts/:alert_id/mute": { post: "logs:edit" },
+  "/status/alerts/:alert_id/delete": { post: "logs:edit" },
+  "/status/incidents/:incident_id/mute": { post: "logs:edit" },
   "/status/webhook": { get: "logs:edit", post: "logs:edit" },
   "/status/webhook/test": { post: "logs:edit" },
   "/status/webhook/delete": { get: "logs:edit", post: "logs:edit" },
@@ -110,7 +109,7 @@ async function expectHeld(visitor: Visitor, held: ReadonlySet<Permission>): Prom
       expect(textOf(html), path).toContain(`this needs the permission ${needs}`);
     } else if (READS.includes(path) && !held.has("logs:read")) {
       expect([path, status]).toEqual([path, 403]);
-    } else expect({ path, isShown: [200, 404].includes(status) }).toEqual({ path, isShown: true });
+    } else expect({ path, isShown: [200, 303, 404].includes(status) }).toEqual({ path, isShown: true });
   }
   for (const [path, needs] of POSTS.filter(([, post]) => post !== null && !held.has(post))) {
     asked.mockClear();

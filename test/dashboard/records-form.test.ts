@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { changes, type ShippingBody } from "../../src/dashboard/pages/shipping/body.ts";
-import { RecordsForm, rateWords, readRecordsForm } from "../../src/dashboard/pages/shipping/records-form.tsx";
+import { JobOptions, rateWords, readOptions } from "../../src/dashboard/pages/shipping/options.tsx";
 import type { ErrorEntry } from "../../src/errors.ts";
 import { parseFilter } from "../../src/filter/parse.ts";
 import { FIELD_DESCRIPTIONS, FIELD_NAMES } from "../../src/record/fields.ts";
@@ -11,7 +11,7 @@ import { untouched } from "./browser-form.ts";
 import { textOf } from "./support.ts";
 
 async function shown(body: ShippingBody, faults: readonly ErrorEntry[] = []): Promise<string> {
-  return String(await RecordsForm({ body, fields: FIELD_DESCRIPTIONS, faults, terms: null })?.toString());
+  return String(await JobOptions({ body, fields: FIELD_DESCRIPTIONS, faults, terms: null })?.toString());
 }
 
 /** The form of a body with some fields changed; undefined removes one. */
@@ -31,7 +31,7 @@ async function read(
   before: ShippingBody,
   fields: Record<string, string | string[] | undefined>,
 ): Promise<ShippingBody> {
-  return readRecordsForm(await sent(before, fields), before).body;
+  return readOptions(await sent(before, fields), before).body;
 }
 
 const where = (node: object) => JSON.stringify({ where: node });
@@ -46,13 +46,13 @@ describe("a form of records that nobody touched", () => {
   it("changes nothing of any job, and shows it again unchanged after any number of buttons", async () => {
     await fc.assert(
       fc.asyncProperty(validBody, async (body) => {
-        const once = readRecordsForm(untouched(await shown(body)), body);
+        const once = readOptions(untouched(await shown(body)), body);
         expect(once).toEqual({ body, again: false });
         expect(changes(body, once.body)).toEqual({});
         const form = await sent(once.body, { do: "filter:show:0" });
-        expect(readRecordsForm(form, body)).toEqual({ body, again: true });
+        expect(readOptions(form, body)).toEqual({ body, again: true });
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
   it("invents nothing where nothing was said", async () => {
@@ -67,7 +67,7 @@ describe("the filter of a form", () => {
     const press = async (button: string, fields: Record<string, string> = {}) => {
       const form = await sent(body, { ...fields, do: button });
       // Nothing is saved meanwhile: only the form knows.
-      const result = readRecordsForm(form, {});
+      const result = readOptions(form, {});
       expect(result.again).toBe(true);
       body = result.body;
     };
@@ -257,5 +257,5 @@ describe("the sample of a form", () => {
 
 it("takes nothing from a form that is another one", () => {
   const body = { filter: TWO };
-  expect(readRecordsForm(new URLSearchParams({ do: "filter:remove:0" }), body)).toEqual({ body, again: false });
+  expect(readOptions(new URLSearchParams({ do: "filter:remove:0" }), body)).toEqual({ body, again: false });
 });

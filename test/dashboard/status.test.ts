@@ -203,7 +203,8 @@ describe("the webhook", () => {
     await putWebhook();
     post.answers(503);
     await begin(1);
-    expect(await textAt("/status")).toContain("▲ failing: 1 failure in a row, since 2100-11-20 12:01:00 UTC");
+    expect(await textAt("/status")).toContain("▲ failing: 1 failure in a row");
+    expect(await textAt("/status/webhook")).toContain("1 failure in a row, since 2100-11-20 12:01:00 UTC");
     expect(await textAt("/status")).toContain("HTTP 503");
   });
 
@@ -223,5 +224,46 @@ describe("the webhook", () => {
       expect((await reader.submit(path, { url: "x" })).status).toBe(403);
     expect([await readWebhook(), post.calls]).toMatchObject([{ enabled: true }, []]);
     expect((await call<unknown[]>("GET", "/logship/audit")).body.result).toHaveLength(2);
+  });
+});
+
+describe("the alerts", () => {
+  const SLACK = "https://hooks.slack.com/services/T0/B0/secret-part";
+  const AT = "/status/alerts";
+
+  it("are added by a form of the kind's own fields, tested, muted, changed and deleted", async () => {
+    const admin = await Visitor.signedIn();
+    expect(await textAt("/status")).toContain("No alerts configured");
+    expect((await admin.get(`${AT}?format=pagerduty`)).html).toContain("Integration key");
+    expect((await admin.get(`${AT}?format=slack`)).html).not.toContain('name="secret"');
+    const wrong = await admin.submit(AT, { format: "slack", name: "on call", address: "http://x.example/secret-part" });
+    expect([wrong.status, wrong.html.includes("secret-part"), wrong.html.includes('value="on call"')]).toEqual([
+      400,
+      false,
+      true,
+    ]);
+    const made = await admin.submit(AT, { format: "slack", name: "on call", address: SLACK, errors_only: "true" });
+    expect([made.status, made.location]).toEqual([303, `${AT}/2?added`]);
+    const { html } = await admin.get(`${AT}/2`);
+    expect(html).not.toContain("secret-part");
+    const tested = await admin.submit(`${AT}/2/test`);
+    expect(textOf(tested.html)).toContain("Test accepted");
+    expect(post.calls.map(({ url }) => url)).toEqual([SLACK]);
+    expect((await admin.submit(`${AT}/2/mute`, { hours: "8" })).status).toBe(303);
+    expect(await textAt("/status")).toMatch(/on call Slack .* errors only .* muted, until in 8 h/);
+    expect((await admin.submit(`${AT}/2`, { name: "room", address: "https://hooks.slack.com/****" })).status).toBe(303);
+    expect(await textAt(`${AT}/2`)).toContain("room");
+    expect((await admin.submit(`${AT}/2/delete`)).status).toBe(303);
+    expect((await admin.get(`${AT}/2`)).status).toBe(404);
+  });
+
+  it("mute an incident for hours, and no more", async () => {
+    const admin = await Visitor.signedIn();
+    await begin(1);
+    const id = /\/status\/incidents\/(inc_[0-9a-f]+)\/mute/.exec((await admin.get("/status")).html)?.[1];
+    expect((await admin.submit(`/status/incidents/${id}/mute`, { hours: "8" })).status).toBe(303);
+    expect(await textAt("/status")).toContain("Unmute");
+    expect((await admin.submit(`/status/incidents/${id}/mute`)).status).toBe(303);
+    expect(await textAt("/status")).toContain("Mute for 8 hours");
   });
 });

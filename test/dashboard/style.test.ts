@@ -1,7 +1,6 @@
 import { expect, it } from "vitest";
 import { BASE } from "../../src/dashboard/style/base.ts";
 import { CHARTS } from "../../src/dashboard/style/charts.ts";
-import { CREATE } from "../../src/dashboard/style/create.ts";
 import { FORMS } from "../../src/dashboard/style/forms.ts";
 import { LIVE } from "../../src/dashboard/style/live.ts";
 import { OPS } from "../../src/dashboard/style/ops.ts";
@@ -12,7 +11,7 @@ import { SHIPPING } from "../../src/dashboard/style/shipping.ts";
 import { STYLE } from "../../src/dashboard/style/style.ts";
 import { TOKENS } from "../../src/dashboard/style/tokens.ts";
 
-const SHEETS = { BASE, CHARTS, CREATE, FORMS, LIVE, OPS, OVERVIEW, PARTS, SEARCH, SHIPPING, TOKENS };
+const SHEETS = { BASE, CHARTS, FORMS, LIVE, OPS, OVERVIEW, PARTS, SEARCH, SHIPPING, TOKENS };
 
 /** The selectors of a sheet. */
 function selectorsOf(sheet: string): string[] {

@@ -1,10 +1,12 @@
 /** Sends every example of the document, as its command line says, to the running service. */
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { createHash } from "node:crypto";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { accountLedger } from "../../src/account/ledger.ts";
 import { EXAMPLE_DESTINATION } from "../../src/api/docs/common.ts";
 import { type Platform, platform } from "../../src/platform.ts";
+import { watch } from "../../src/status/watch.ts";
 import { call, isFile, send } from "../api/harness.ts";
 import { member, token } from "../api/principals.ts";
 import { id, one } from "../pipeline/scripted.ts";
@@ -68,6 +70,12 @@ async function prepare(source: string): Promise<{ [variable: string]: string }> 
   expect([job.status, job.body.errors, job.body.result?.id]).toEqual([201, [], 1]);
   await call("PATCH", "/functions/scripts/shop/script-settings", { logship: true });
   await call("PUT", "/logship/webhook", { url: "https://hooks.example.com/logship" });
+  await call("POST", "/logship/alerts", {
+    name: "on call",
+    format: "slack",
+    address: "https://hooks.slack.com/services/T0/B0/X",
+  });
+  if (names("INCIDENT_ID")) await openIncident("inc_1");
   if (names("OBJECT_NUMBER")) await deliverOne();
   const REPLAY_ID = names("REPLAY_ID") ? await replayJob() : "";
   const TOKEN_ID = names("TOKEN_ID") ? (await token(["logs:read"])).id : "";
@@ -83,8 +91,28 @@ async function prepare(source: string): Promise<{ [variable: string]: string }> 
     MEMBER_ID,
     REPLAY_ID,
     ASIDE_ID: "message-1",
+    INCIDENT_ID: "inc_1",
     OBJECT_NUMBER: "1",
   };
+}
+
+/** One that is not over, as the watch stores it. */
+async function openIncident(id: string): Promise<void> {
+  const subject = { type: "job", id: 1 };
+  const finding = {
+    kind: "failing",
+    subject,
+    severity: "error",
+    sinceMs: NOON,
+    affected: null,
+    summary: "",
+    advice: "",
+  };
+  const state = { id, finding, sinceMs: NOON, firstSeenMs: NOON, openedMs: NOON, well: null, flaps: 0 };
+  await runInDurableObject(watch(env.WATCH), (_watch, { storage }) => {
+    const values = [id, JSON.stringify(state), NOON] as const;
+    storage.sql.exec("INSERT INTO incident (id, state, opened_ms) VALUES (?, ?, ?)", ...values);
+  });
 }
 
 /** A command line's body in the form of the document: a form is an object of its parts. */
@@ -97,6 +125,7 @@ async function bodyOf(source: string): Promise<{ type: string; value: unknown }>
     MEMBER_ID: "",
     REPLAY_ID: "",
     ASIDE_ID: "",
+    INCIDENT_ID: "",
     OBJECT_NUMBER: "",
   };
   const { headers, body = "" } = commandOf(wordsOf(source, variables));

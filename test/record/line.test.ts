@@ -119,6 +119,7 @@ describe("a record read from its line", () => {
     ["no object", "null"],
     ["an object of other fields", '{"a":1}'],
     ["no outcome", whole.replace('"Outcome":"ok",', "")],
+    ["no name of a function", whole.replace('"ScriptName":"shop",', "")],
     ["something before", ` ${whole}`],
     ["something behind", `${whole} `],
     ["no end", whole.slice(0, -1)],
@@ -148,10 +149,27 @@ describe("a record read from its line", () => {
   });
 
   it("says so when a field is asked for that is not there", () => {
-    const record = read(whole.replace('"ScriptName":"shop",', ""));
-    expect(() => record.text("ScriptName")).toThrow("a record without ScriptName");
-    expect(() => record.ScriptName).toThrow(SyntaxError);
+    const record = read(whole.replace('"Entrypoint":"",', ""));
+    expect(() => record.text("Entrypoint")).toThrow("a record without Entrypoint");
+    expect(() => record.Entrypoint).toThrow(SyntaxError);
     expect(record.EventType).toBe("fetch");
+  });
+
+  it.each([
+    ["1", 1],
+    ["0", 0],
+    ["1795176000000", 1_795_176_000_000],
+    ["-5", -5],
+    ["1.5", 1.5],
+    ["1e3", 1_000],
+    ['"x"', Number.NaN],
+    ["", Number.NaN],
+  ])("has %s as a number, and as the text that it is", (json, number) => {
+    const record = read(whole.replace(/"WallTimeMs":\d+/, `"WallTimeMs":${json}`));
+    expect(record.number("WallTimeMs")).toBe(number);
+    expect(record.isText("WallTimeMs", json)).toBe(true);
+    for (const other of [`${json}0`, json.slice(1), ` ${json.slice(1)}`])
+      expect(record.isText("WallTimeMs", other)).toBe(other === json);
   });
 
   it("is found or not, whatever the line, and is canonical or not", () => {

@@ -1,8 +1,8 @@
 /** When the webhook is called: from scripted looks to a receiver, through the durable object. */
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
+import { WAITING_MAX } from "../../src/status/alert-calls.ts";
 import { Watch } from "../../src/status/watch.ts";
-import { WAITING_MAX } from "../../src/status/webhook-calls.ts";
 import { call } from "../api/harness.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 import { finding } from "./findings.ts";
@@ -355,7 +355,8 @@ it("incidents are listed, those that go on first, and those that are over forgot
   const answer = await call("GET", "/logship/incidents");
   expect(answer.body.result_info).toMatchObject({ count: 2, total_count: 2 });
   const { kind, severity, summary, advice } = of(1);
-  const common = { id: expect.stringMatching(/^inc_/), kind, severity, affected: null, flaps: 0, summary, advice };
+  const quiet = { affected: null, flaps: 0, muted_until: null };
+  const common = { id: expect.stringMatching(/^inc_/), kind, severity, ...quiet, summary, advice };
   expect(answer.body.result).toEqual([
     {
       ...common,

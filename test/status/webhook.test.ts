@@ -1,9 +1,9 @@
 /** Calls of the webhook to receivers of every kind, through the durable object. */
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
+import { AlertCalls } from "../../src/status/alert-calls.ts";
 import { Watch } from "../../src/status/watch.ts";
 import { GIVE_UP_MS, REST_MAX_MS, restMs } from "../../src/status/webhook.ts";
-import { WebhookCalls } from "../../src/status/webhook-calls.ts";
 import { call } from "../api/harness.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 import { type Call, expectSigned, putWebhook, readWebhook, runWatchAlarm, saidBy, theWatch } from "./receiver.ts";
@@ -283,7 +283,7 @@ describe("a crash", () => {
     await runInDurableObject(theWatch(), (_watch, { storage }) => storage.deleteAlarm());
     await abortAllDurableObjects();
     // The finding is kept, and nothing is sent.
-    const send = vi.spyOn(WebhookCalls.prototype, "send").mockImplementation(() => new Promise(() => {}));
+    const send = vi.spyOn(AlertCalls.prototype, "send").mockImplementation(() => new Promise(() => {}));
     await diesWhile(() => send.mock.calls.length > 0);
     send.mockRestore();
     expect([post.calls, await readWebhook()]).toMatchObject([[], { waiting: 1 }]);

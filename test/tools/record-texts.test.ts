@@ -35,7 +35,7 @@ describe("in a browser", () => {
       Long: "ä".repeat(900),
     },
     Exceptions: [{ name: "TypeError", message: "x is not a function", TimestampMs: 1 }],
-    Logs: [{ Level: "log", Message: ['order "7"', ""], TimestampMs: 1 }],
+    Logs: [{ Level: "log", Message: ['order "7"', "", 42, true], TimestampMs: 1 }],
     Outcome: "exception",
     ScriptName: "shop",
     ScriptTags: ["a", "t".repeat(600)],
@@ -52,6 +52,8 @@ describe("in a browser", () => {
       "Exceptions[0].TimestampMs",
       "Logs[0].Level",
       "Logs[0].Message[1]",
+      "Logs[0].Message[2]",
+      "Logs[0].Message[3]",
       "Logs[0].TimestampMs",
       "ScriptTags[1]",
     ]);

@@ -1,4 +1,4 @@
-/** Runs the code that docs/webhook.md gives to receivers. */
+/** Runs the code that docs/alerts.md gives to receivers. */
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,15 +9,15 @@ import { newWebhookSecret, signatureHeaders } from "../../src/status/signature.t
 type IsOurs = (headers: { [name: string]: string }, body: string, secret: string, nowS: number) => boolean;
 
 async function documented(): Promise<IsOurs> {
-  const text = readFileSync(join(import.meta.dirname, "../../docs/webhook.md"), "utf8");
+  const text = readFileSync(join(import.meta.dirname, "../../docs/alerts.md"), "utf8");
   const code = /```js\n(.*?)```/s.exec(text)?.[1];
-  if (code === undefined) throw new Error("there is no code in docs/webhook.md");
+  if (code === undefined) throw new Error("there is no code in docs/alerts.md");
   const file = join(mkdtempSync(join(tmpdir(), "webhook-")), "check.mjs");
   writeFileSync(file, code);
   return ((await import(/* @vite-ignore */ pathToFileURL(file).href)) as { isOurs: IsOurs }).isOurs;
 }
 
-describe("the check in docs/webhook.md", () => {
+describe("the check in docs/alerts.md", () => {
   it("takes our calls, with either secret of a rotation, and nothing else", async () => {
     const isOurs = await documented();
     const [next, last, other] = [newWebhookSecret(), newWebhookSecret(), newWebhookSecret()];

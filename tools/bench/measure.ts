@@ -7,6 +7,7 @@ import { FULL_MEMORY, type MemoryEffort, type MemoryResult, measureMemory, QUICK
 import { type MixMemory, measureMixes } from "./mixes.ts";
 import { canMeasureMemory } from "./process-memory.ts";
 import {
+  ALIKE,
   type Grown,
   type JobShape,
   type Prepared,
@@ -85,8 +86,13 @@ export interface CpuResult {
   prepared: Prepared;
   /** CPU time of each piece of work, in µs for each record that came in. */
   microseconds: { [work in Work]: Summary };
-  /** Of the pipeline to gzip alone, pair by pair. */
+  /** Of the pipeline to gzip alone, pair by pair; without sketches; and of each further job. */
   ratio: Summary;
+  unsketchedRatio: Summary;
+  /** With messages of format 3: with and without sketches. */
+  openRatio: Summary;
+  openUnsketchedRatio: Summary;
+  furtherRatio: Summary;
   recordsPerCpuSecond: number;
 }
 
@@ -115,8 +121,18 @@ export async function measureCpu(
   }
   const asking = summary(times.nothing).median;
   const microseconds = byWork((work) => summary(times[work].map((ms) => ((ms - asking) / records) * 1_000)));
-  const ratio = summary(times.pipeline.map((ms, round) => (ms - asking) / ((times.gzip[round] ?? 0) - asking)));
-  return { shape, prepared, microseconds, ratio, recordsPerCpuSecond: 1e6 / microseconds.pipeline.median };
+  const toGzip = (of: (round: number) => number): Summary =>
+    summary(times.gzip.map((gzipMs, round) => of(round) / (gzipMs - asking)));
+  const net = (work: Work) => (round: number) => (times[work][round] ?? 0) - asking;
+  return {
+    ...{ shape, prepared, microseconds },
+    ratio: toGzip(net("pipeline")),
+    unsketchedRatio: toGzip(net("unsketched")),
+    openRatio: toGzip(net("open")),
+    openUnsketchedRatio: toGzip(net("openUnsketched")),
+    furtherRatio: toGzip((round) => (net("alike")(round) - net("pipeline")(round)) / (ALIKE - 1)),
+    recordsPerCpuSecond: 1e6 / microseconds.pipeline.median,
+  };
 }
 
 function byWork<T>(of: (work: Work) => T): { [work in Work]: T } {

@@ -64,7 +64,7 @@ function workerDifferences(project: Project, script: FoundScript, { crons, isOnW
     ...pair("crons", project.triggers.crons.toSorted(), crons.toSorted()),
     ...pair("workers_dev", project.workers_dev, isOnWorkersDev),
     ...optional("compatibility_date", project.compatibility_date, script.compatibility_date),
-    ...optional("compatibility_flags", project.compatibility_flags, script.compatibility_flags),
+    ...optional("compatibility_flags", project.compatibility_flags.toSorted(), script.compatibility_flags?.toSorted()),
     ...optional("limits.cpu_ms", project.limits.cpu_ms, script.limits?.cpu_ms),
   ];
 }

@@ -51,6 +51,7 @@ export const Incident = z
     over_at: Time.nullable().describe("Of a recovering one: when it counts as over at the earliest."),
     over_since: Time.nullable().describe("When it was no longer seen; null: it is not over."),
     flaps: Count.describe("How often it came back after it was gone."),
+    muted_until: Time.nullable().describe("No receiver is told of it before; null: it is not muted."),
   })
   .meta({ id: "Incident" });
 export type Incident = z.infer<typeof Incident>;

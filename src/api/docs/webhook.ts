@@ -39,7 +39,7 @@ export const Webhook = z
 export type Webhook = z.infer<typeof Webhook>;
 
 const ABOUT =
-  "Standard Webhooks: each call is a signed POST of JSON, when an incident opens and when it ends; docs/webhook.md says how to verify it.";
+  "Standard Webhooks: each call is a signed POST of JSON, when an incident opens and when it ends; docs/alerts.md says how to verify it.";
 
 export const READ_WEBHOOK: RouteDoc = {
   summary: "Read the webhook",

@@ -1,6 +1,7 @@
 import type { Page } from "../page.ts";
+import { alertPages } from "./status/alerts.tsx";
 import { wrongPages } from "./status/all.tsx";
 import { webhookPages } from "./status/webhook.tsx";
 
-/** Current findings, incidents, and the webhook. */
-export const statusPages: readonly Page[] = [...wrongPages, ...webhookPages];
+/** Current findings, incidents, and who is told. */
+export const statusPages: readonly Page[] = [...wrongPages, ...alertPages, ...webhookPages];

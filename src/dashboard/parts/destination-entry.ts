@@ -18,17 +18,21 @@ import {
   withoutMasks,
   withSecretsOf,
 } from "../../destinations/entry.ts";
-import type { DestinationForm } from "../../destinations/form.ts";
+import type { DestinationForm, FormDefaults } from "../../destinations/form.ts";
 import { FORMS, termsOf } from "../../destinations/kinds.ts";
 import { parsePlace, samePlace } from "../../destinations/parse.ts";
+import { CODE, type ErrorEntry } from "../../errors.ts";
 import { mayBe } from "../pages/shipping/text.ts";
 import { visible } from "./foreign.tsx";
 
-/** Faults by field; `whole`: of the destination. */
+/** Before the names of the fields of a destination. */
+export const PREFIX = "destination-";
+
+/** Faults by field; `whole`: of the destination; `paste`: of a whole one that was pasted. */
 export type EntryFaults = Readonly<Record<string, string>>;
 
-/** An entry that was stored or carried, maybe by another version. */
-export const StoredEntry = z.object({
+/** An entry that a form carried, maybe of another version. */
+export const CarriedEntry = z.object({
   form: z.string().refine((id) => FORMS.some((form) => form.id === id)),
   values: z.record(z.string(), z.string()),
   base: z.string(),
@@ -47,13 +51,32 @@ export function localEntry({ destinations }: Config): DestinationEntry | null {
   return entry.ok ? entry.value : null;
 }
 
+/** Whether an entry was made from the local bucket's. */
+export function isLocalEntry({ base }: DestinationEntry, config: Config): boolean {
+  return base === localEntry(config)?.base;
+}
+
 /** A new form of a kind; of the first one where there is no such kind. */
-export function newEntry(kind: string, { accountId }: Pick<Config, "accountId">): DestinationEntry {
-  return emptyEntry(formOf(kind) ?? (FORMS[0] as DestinationForm), { accountId });
+export function newEntry(kind: string, defaults: FormDefaults): DestinationEntry {
+  return emptyEntry(formOf(kind) ?? (FORMS[0] as DestinationForm), defaults);
+}
+
+/** What a new job begins with: a bound bucket, the local one, or R2. */
+export function firstEntry(config: Config): DestinationEntry {
+  return (
+    (config.bindings.length > 0 ? null : localEntry(config)) ??
+    newEntry(config.bindings.length > 0 ? "binding" : "", config)
+  );
+}
+
+/** A stored destination in its fields, secrets as `****`; null: it cannot be read. */
+export function storedEntry(masked: string, { destinations }: Pick<Config, "destinations">): DestinationEntry | null {
+  const entry = masked === "" ? null : entryOf(masked, destinations);
+  return entry?.ok === true ? entry.value : null;
 }
 
 /** The form of another kind, with what both ask for in the same words. */
-export function ofKind(kind: string, entry: DestinationEntry, config: Pick<Config, "accountId">): DestinationEntry {
+export function ofKind(kind: string, entry: DestinationEntry, config: FormDefaults): DestinationEntry {
   const form = formOf(kind) ?? requireForm(entry);
   if (form.id === entry.form) return entry;
   const empty = newEntry(form.id, config);
@@ -70,24 +93,19 @@ export function ofKind(kind: string, entry: DestinationEntry, config: Pick<Confi
 
 /**
  * The texts of a form. Secrets that were not entered are "", or `****` inside a text.
- * @param before what the form was made with, if it is of the same kind. @param prefix of its names.
+ * @param before what the form was made with, if it is of the same kind.
  */
-export function sentEntry(
-  sent: URLSearchParams,
-  before: DestinationEntry,
-  config: Pick<Config, "accountId">,
-  prefix = "",
-): DestinationEntry {
+export function sentEntry(sent: URLSearchParams, before: DestinationEntry, config: FormDefaults): DestinationEntry {
   const form = formOf(sent.get("scheme") ?? before.form) ?? requireForm(before);
   const was = form.id === before.form ? before : newEntry(form.id, config);
   const texts = fieldsOf(form).map((field) => {
-    const text = sent.get(prefix + field.name) ?? "";
+    const text = sent.get(PREFIX + field.name) ?? "";
     const shown = shownOf(field, was);
     const isSame = text === visible(shown) || mayBe(text, shown, field.kind === "lines");
     return [field.name, isSame ? shown : text.trim()];
   });
   const chosen = choicesOf(form).map(({ name, ways }) => {
-    const value = sent.get(prefix + name);
+    const value = sent.get(PREFIX + name);
     return [name, ways.find((way) => way.value === value)?.value ?? ways[0]?.value ?? ""];
   });
   return { ...was, values: Object.fromEntries([...texts, ...chosen]) };
@@ -112,6 +130,11 @@ export function withKeptSecrets(
 /** Assigns the API's message to a field. */
 export function faultsOf(entry: DestinationEntry, message: string): EntryFaults {
   return { [blamedOf(entry, message) ?? "whole"]: message };
+}
+
+/** A fault of a destination as the API would say it. */
+export function faultOf(message: string): ErrorEntry {
+  return { code: CODE.notAllowed, message, source: { pointer: "/destination_conf" } };
 }
 
 /** Whether two entries lead to different places: a proof of ownership does not carry over. */

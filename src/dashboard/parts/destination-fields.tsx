@@ -1,13 +1,13 @@
-import type { Child, FC, PropsWithChildren } from "hono/jsx";
+import type { Child, FC } from "hono/jsx";
+import type { Config } from "../../config.ts";
 import type { Terms } from "../../destinations/destination.ts";
-import { type DestinationEntry, fieldsOf, isChoice, requireForm, shownOf } from "../../destinations/entry.ts";
-import type { DestinationForm, FormField } from "../../destinations/form.ts";
+import { type DestinationEntry, isChoice, requireForm, shownOf } from "../../destinations/entry.ts";
+import type { DestinationForm, FormField, FormPart } from "../../destinations/form.ts";
 import { FORMS } from "../../destinations/kinds.ts";
-import type { Viewer } from "../session.ts";
-import type { EntryFaults } from "./destination-entry.ts";
+import { type EntryFaults, isLocalEntry, localEntry, PREFIX } from "./destination-entry.ts";
 import { visible } from "./foreign.tsx";
-import { Check, Field, Form, Radio, Select } from "./form.tsx";
-import { PathHint } from "./key-path.tsx";
+import { Check, DO_FIELD, Field, Radio, Select } from "./form.tsx";
+import { PathHint, Placeholders } from "./key-path.tsx";
 
 /** Words in which backticks mark code. */
 export function coded(words: string): Child {
@@ -16,46 +16,54 @@ export function coded(words: string): Child {
 
 /**
  * The controls of a destination. Secrets are never shown, only that there are some.
- * @param prefix of their names.
+ * @param isLocal it is the local bucket: all but the path is as it has to be, and folded away.
  */
 export const DestinationFields: FC<{
   entry: DestinationEntry;
   faults: EntryFaults;
   nowMs: number;
-  prefix?: string;
-}> = ({ entry, faults, nowMs, prefix = "" }) => {
-  const control = (field: FormField) => (
-    <Control field={field} entry={entry} error={faults[field.name]} nowMs={nowMs} prefix={prefix} />
-  );
+  isLocal?: boolean;
+}> = ({ entry, faults, nowMs, isLocal = false }) => {
+  const control = (part: FormPart) =>
+    isChoice(part) ? (
+      <fieldset>
+        <legend>{part.legend}</legend>
+        {part.ways.map(({ value, label, hint, fields }) => (
+          <div class="choice">
+            <Radio
+              name={PREFIX + part.name}
+              value={value}
+              label={label}
+              checked={entry.values[part.name] === value}
+              hint={coded(hint)}
+            />
+            {fields.map(control)}
+          </div>
+        ))}
+      </fieldset>
+    ) : (
+      <Control field={part} entry={entry} error={faults[part.name]} nowMs={nowMs} />
+    );
+  const isFolded = (part: FormPart): boolean =>
+    isLocal ? isChoice(part) || part.kind !== "path" : !isChoice(part) && part.isFurther === true;
   const { parts } = requireForm(entry);
-  const further = fieldsOf(requireForm(entry)).filter(({ isFurther }) => isFurther === true);
-  const isHeld = ({ name }: FormField) => (entry.values[name] ?? "") !== "" || faults[name] !== undefined;
+  const further = parts.filter(isFolded);
+  const isOpen = further.some(
+    (part) =>
+      !isChoice(part) && (faults[part.name] !== undefined || (!isLocal && (entry.values[part.name] ?? "") !== "")),
+  );
   return (
     <>
-      {parts.map((part) =>
-        isChoice(part) ? (
-          <fieldset>
-            <legend>{part.legend}</legend>
-            {part.ways.map(({ value, label, hint, fields }) => (
-              <>
-                <Radio
-                  name={prefix + part.name}
-                  value={value}
-                  label={label}
-                  checked={entry.values[part.name] === value}
-                  hint={coded(hint)}
-                />
-                {fields.map(control)}
-              </>
-            ))}
-          </fieldset>
-        ) : part.isFurther === true ? null : (
-          control(part)
-        ),
-      )}
+      {parts.filter((part) => !isFolded(part)).map(control)}
       {further.length > 0 && (
-        <details class="further" open={further.some(isHeld)}>
-          <summary>{further.length === 1 ? "More" : "More parameters and headers"}</summary>
+        <details class="further" open={isOpen}>
+          <summary>
+            {isLocal
+              ? "Bucket and keys of local development"
+              : further.length === 1
+                ? "More"
+                : "More parameters and headers"}
+          </summary>
           {further.map(control)}
         </details>
       )}
@@ -68,10 +76,9 @@ const Control: FC<{
   entry: DestinationEntry;
   error: string | undefined;
   nowMs: number;
-  prefix: string;
-}> = ({ field, entry, error, nowMs, prefix }) => {
+}> = ({ field, entry, error, nowMs }) => {
   const { label, kind, choices, isSecret } = field;
-  const name = prefix + field.name;
+  const name = PREFIX + field.name;
   const value = shownOf(field, entry);
   const words = field.hint === undefined ? undefined : coded(field.hint);
   const hint = kind === "path" ? <PathHint path={value} nowMs={nowMs} /> : words;
@@ -91,7 +98,7 @@ const Control: FC<{
         {...(/\bid$/i.test(label)
           ? { autocomplete: "off" }
           : { type: "password" as const, autocomplete: "new-password" })}
-        hint={isStored ? <>Stored. Leave empty to keep it.{hint === undefined ? "" : [" ", hint]}</> : hint}
+        hint={isStored ? <>Already entered. Leave empty to keep it.{hint === undefined ? "" : [" ", hint]}</> : hint}
       />
     );
   }
@@ -99,44 +106,14 @@ const Control: FC<{
   return kind === "lines" ? (
     <Field {...shared} value={value} rows={2} autocomplete="off" hint={hint} />
   ) : (
-    <Field {...shared} value={visible(value)} autocomplete="off" hint={hint} />
+    <>
+      <Field {...shared} value={visible(value)} autocomplete="off" hint={hint} />
+      {kind === "path" && <Placeholders nowMs={nowMs} />}
+    </>
   );
 };
 
-/** @param here ends with `?`, or with a query and `&`. */
-export const Kinds: FC<{ entry: DestinationEntry; here: string }> = ({ entry, here }) => (
-  <details class="kinds">
-    <summary>
-      Destination: <strong>{requireForm(entry).name}</strong>, change it
-    </summary>
-    <nav aria-label="Kind of destination">
-      {GROUPS.map(({ group, title }) => (
-        <p class="actions">
-          <span>{title}:</span>
-          {formsOf(group).map(({ id, name }) => (
-            <a
-              href={`${here}scheme=${id}`}
-              class="button small"
-              aria-current={entry.form === id ? ("true" as const) : undefined}
-            >
-              {name}
-            </a>
-          ))}
-        </p>
-      ))}
-    </nav>
-  </details>
-);
-
-/** The forms of a group, by their names. */
-export function formsOf(group: DestinationForm["group"]): DestinationForm[] {
-  return FORMS.filter((form) => form.group === group).sort((a, b) =>
-    a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1,
-  );
-}
-
-/** The groups of kinds, as they are offered. */
-export const GROUPS = [
+const GROUPS = [
   {
     group: "store",
     title: "Stores",
@@ -149,6 +126,56 @@ export const GROUPS = [
   },
 ] as const;
 
+/** The kinds of destinations, each a button that shows the form again. */
+export const Kinds: FC<{ entry: DestinationEntry; config: Config; open: boolean }> = ({ entry, config, open }) => {
+  const local = localEntry(config);
+  const isLocal = isLocalEntry(entry, config);
+  return (
+    <details class="kinds" open={open}>
+      <summary>
+        Destination: <strong>{isLocal ? LOCAL : requireForm(entry).name}</strong>
+      </summary>
+      {GROUPS.map(({ group, title, words }) => (
+        <>
+          <p class="hint">
+            {title}: {words}
+          </p>
+          <p class="actions">
+            {local !== null && group === "store" && <Kind id="local" name={LOCAL} isChosen={isLocal} />}
+            {formsOf(group, config.bindings.length > 0).map(({ id, name }) => (
+              <Kind id={id} name={name} isChosen={entry.form === id && !isLocal} />
+            ))}
+          </p>
+        </>
+      ))}
+    </details>
+  );
+};
+
+const LOCAL = "Local bucket";
+
+const Kind: FC<{ id: string; name: string; isChosen: boolean }> = ({ id, name, isChosen }) => (
+  <button
+    type="submit"
+    class="small"
+    name={DO_FIELD}
+    value={`kind:${id}`}
+    formaction="#destination"
+    aria-pressed={isChosen ? "true" : "false"}
+  >
+    {name}
+  </button>
+);
+
+/** The forms of a group: stores as they are offered, receivers by their names. */
+function formsOf(group: DestinationForm["group"], isBound: boolean): DestinationForm[] {
+  const rank = ({ id, name }: DestinationForm): string =>
+    group === "receiver" ? name.toLowerCase() : id === "binding" && isBound ? "" : "store";
+  return FORMS.filter((form) => form.group === group).sort((a, b) =>
+    rank(a) < rank(b) ? -1 : rank(a) > rank(b) ? 1 : 0,
+  );
+}
+
 /** What a destination promises, in one line. */
 export const Guarantee: FC<{ terms: Terms }> = ({ terms: { repeats } }) =>
   repeats.once ? (
@@ -156,30 +183,3 @@ export const Guarantee: FC<{ terms: Terms }> = ({ terms: { repeats } }) =>
   ) : (
     <>At least once. After a lost answer, records are sent again with the same id ({coded(repeats.id)}).</>
   );
-
-/** Fills the form from a `destination_conf`. @param error what was pasted before is none. */
-export const PasteForm: FC<
-  PropsWithChildren<{ viewer: Viewer; action: string; path: string; error: string | undefined }>
-> = ({ viewer, action, path, error, children }) => (
-  <details class="panel" open={error !== undefined}>
-    <summary>Paste a destination_conf</summary>
-    <Form viewer={viewer} action={action} label="Paste a destination">
-      {children}
-      <Field
-        name="conf"
-        label="destination_conf"
-        rows={3}
-        spellcheck={false}
-        error={error}
-        hint={
-          <>
-            Such as <code>{`s3://bucket/${path}/{DATE}?region=…&access-key-id=…&secret-access-key=…`}</code>.
-          </>
-        }
-      />
-      <button type="submit" name="do" value="paste">
-        Fill the form
-      </button>
-    </Form>
-  </details>
-);

@@ -6,6 +6,9 @@ import { visible } from "./foreign.tsx";
 /** The form field of the CSRF token. */
 export const CSRF_FIELD = "csrf";
 
+/** The name of the buttons of a form that has several. */
+export const DO_FIELD = "do";
+
 /** A form with the CSRF token of the viewer's session. */
 export const Form: FC<PropsWithChildren<{ viewer: Viewer; action: string; label?: string; class?: string }>> = ({
   viewer,

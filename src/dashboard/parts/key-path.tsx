@@ -9,20 +9,29 @@ function exampleKey(path: string, nowMs: number): string {
   return keyBelow(withoutOuterSlashes(path), exampleFill(nowMs), name);
 }
 
-/** What the placeholders of a path mean, for the control in which it is entered. */
+/** The key of an object below a path, for the control in which it is entered. */
 export const PathHint: FC<{ path: string; nowMs: number }> = ({ path, nowMs }) => (
   <>
-    Filled from the events, in UTC:{" "}
-    {PLACEHOLDERS.map((name, i) => (
-      <>
-        {i > 0 && ", "}
-        <code>{name}</code> {exampleFill(nowMs)[name]}
-      </>
-    ))}
-    . Example: <KeyExample path={path} nowMs={nowMs} />
+    Example: <KeyExample path={path} nowMs={nowMs} />
     {hasParts(readTemplate(path)) && ". Each value of HOUR and SCRIPT gets objects of its own: many make many requests"}
-    .
   </>
+);
+
+/** What may stand in a path, with the values of now. */
+export const Placeholders: FC<{ nowMs: number }> = ({ nowMs }) => (
+  <details class="further">
+    <summary>Placeholders in the path</summary>
+    <p class="hint">
+      Filled from the events, in UTC:{" "}
+      {PLACEHOLDERS.map((name, i) => (
+        <>
+          {i > 0 && ", "}
+          <code>{name}</code> {exampleFill(nowMs)[name]}
+        </>
+      ))}
+      .
+    </p>
+  </details>
 );
 
 export const KeyExample: FC<{ path: string; nowMs: number }> = ({ path, nowMs }) => (

@@ -98,6 +98,8 @@ export function recordFilters() {
       const isCut = text.length < String(value).length;
       const [, tags, ...texts] = LISTED.exec(path) ?? [];
       const list = tags ?? texts.find((each) => each !== undefined);
+      // Of logs and exceptions, only texts are searched.
+      if (list !== undefined && list !== tags && typeof value !== "string") return null;
       if (list !== undefined)
         return text === "" || (isCut && list === tags) ? null : { key: list, operator: "contains", value: text };
       if (key === null || !NAMED.test(key)) return null;

@@ -1,6 +1,5 @@
 import { BASE } from "./base.ts";
 import { CHARTS } from "./charts.ts";
-import { CREATE } from "./create.ts";
 import { FORMS } from "./forms.ts";
 import { LIVE } from "./live.ts";
 import { OPS } from "./ops.ts";
@@ -11,4 +10,4 @@ import { SHIPPING } from "./shipping.ts";
 import { TOKENS } from "./tokens.ts";
 
 /** The style sheet of all pages, inlined in each to save a request. */
-export const STYLE = [TOKENS, BASE, PARTS, FORMS, CHARTS, CREATE, LIVE, OPS, OVERVIEW, SEARCH, SHIPPING].join("");
+export const STYLE = [TOKENS, BASE, PARTS, FORMS, CHARTS, LIVE, OPS, OVERVIEW, SEARCH, SHIPPING].join("");

@@ -17,6 +17,7 @@ export const bindingForm: DestinationForm = {
       hint: "Its name in the configuration of this Worker; `DESTINATION_BINDINGS` has to name it.",
       at: authority("the binding"),
       missing: "Enter the name of the binding.",
+      initial: ({ bindings = [] }) => bindings[0] ?? "",
       blamed: /\bbinding\b|^DESTINATION_BINDINGS\b/,
     },
     STORE_PATH,

@@ -42,12 +42,14 @@ const anyS3: DestinationForm = {
       hint: "On AWS, such as `eu-central-1`. Other stores: often `auto` or `us-east-1`.",
       at: parameter("region"),
       missing: "Enter the region, or auto.",
+      blamed: /\b(?:AuthorizationHeaderMalformed|InvalidRegion(?:Name)?)\b/,
     },
     {
       name: "endpoint",
       label: "Endpoint",
       hint: "Empty for AWS. Else a host or an https URL such as `https://storage.example`, without the bucket.",
       at: parameter("endpoint"),
+      blamed: /\b(?:connection failed|host name|certificate|HTTP 307)\b/,
     },
     {
       name: "sse",

@@ -9,7 +9,7 @@ export const BUCKET: FormField = {
   at: authority("the bucket"),
   missing: "Enter the bucket name.",
   stub: "any",
-  blamed: /^the bucket\b/,
+  blamed: /^the bucket\b|\b(?:NoSuchBucket|InvalidBucketName)\b/,
 };
 
 /** The path of every store. */
@@ -39,6 +39,7 @@ export const KEYS: FormPart = {
           at: parameter("access-key-id"),
           isSecret: true,
           missing: "Enter the access key ID.",
+          blamed: /\bInvalidAccessKeyId\b/,
         },
         {
           name: "secret_access_key",
@@ -46,6 +47,7 @@ export const KEYS: FormPart = {
           at: parameter("secret-access-key"),
           isSecret: true,
           missing: "Enter the secret access key.",
+          blamed: /\bSignatureDoesNotMatch\b/,
         },
       ],
     },

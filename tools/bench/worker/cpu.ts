@@ -20,8 +20,17 @@ import { RecentTurns } from "../../../src/pipeline/recent.ts";
 import { SilentLogs } from "../../../src/pipeline/silent-logs.ts";
 import { Delivery } from "../../../src/queue/delivery.ts";
 import { decodeMessage } from "../../../src/queue/message.ts";
+import { sealKeyOf } from "../../../src/queue/seal.ts";
 import type { FieldName } from "../../../src/record/fields.ts";
-import type { JobShape, PrepareCpu, Prepared, Ran, SketchWork, Work } from "../protocol.ts";
+import {
+  ALIKE,
+  type JobShape,
+  type PrepareCpu,
+  type Prepared,
+  type Ran,
+  type SketchWork,
+  type Work,
+} from "../protocol.ts";
 import { RecordMix, type TraceItem } from "../records.ts";
 import { batchOf } from "./queue-batch.ts";
 import { sketchOfWords, wordsOfPieces } from "./search.ts";
@@ -34,6 +43,8 @@ const NO_BLOBS = { get: async () => null, put: async () => {}, drop: async () =>
 interface Data {
   items: TraceItem[];
   bodies: ArrayBuffer[];
+  /** The same in format 3. */
+  openBodies: ArrayBuffer[];
   /** Grouped as the queue handler does: the content of one append. */
   groups: Loaded[][];
   job: JobConfig;
@@ -50,17 +61,19 @@ export async function prepare({ records, seed, shape }: PrepareCpu): Promise<Pre
   const mix = new RecordMix(seed);
   const items = Array.from({ length: records }, (_, i) => mix.next(NOON + i));
   const bodies = await gathered(items);
+  const openBodies = await gathered(items, true);
   const groups = groupsOf(await Promise.all(bodies.map(loaded)));
   const job = jobOf(shape);
   const fragments = built(job, groups);
   const pieces = fragments.map(uncompressed);
-  data = { items, bodies, groups, job, pieces, words: wordsOfPieces(pieces) };
+  data = { items, bodies, openBodies, groups, job, pieces, words: wordsOfPieces(pieces) };
   return {
     records,
     shipped: fragments.reduce((sum, fragment) => sum + fragment.records, 0),
     messages: bodies.length,
     rawBytes: groups.flat().reduce((sum, { size }) => sum + size, 0),
-    messageBytes: bodies.reduce((sum, body) => sum + body.byteLength, 0),
+    messageBytes: sizeOf(bodies),
+    openMessageBytes: sizeOf(openBodies),
     shippedBytes: bytesOf(pieces),
   };
 }
@@ -77,10 +90,22 @@ export function preparedPieces(): readonly Uint8Array[] {
   return data.pieces;
 }
 
+/** As each service has its own. */
+const SEAL = sealKeyOf(new Uint8Array(32));
+
 const RUNS: { readonly [work in Work | SketchWork]: (data: Data) => number | Promise<number> } = {
   nothing: () => 0,
-  intake: async ({ items }) => (await gathered(items)).reduce((sum, body) => sum + body.byteLength, 0),
-  pipeline: ({ bodies, job }) => consumed(bodies, job),
+  open: ({ openBodies, job }) => consumed(openBodies, [job]),
+  openUnsketched: ({ openBodies, job }) => consumed(openBodies, [{ ...job, sketches: false }]),
+  intake: async ({ items }) => sizeOf(await gathered(items)),
+  openIntake: async ({ items }) => sizeOf(await gathered(items, true)),
+  pipeline: ({ bodies, job }) => consumed(bodies, [job]),
+  unsketched: ({ bodies, job }) => consumed(bodies, [{ ...job, sketches: false }]),
+  alike: ({ bodies, job }) =>
+    consumed(
+      bodies,
+      Array.from({ length: ALIKE }, (_, i) => ({ ...job, id: i + 1 })),
+    ),
   gzip: ({ pieces }) => bytesOf(pieces.map((piece) => gzipSync(piece, { level: OBJECT_DEFLATE_LEVEL }) as Uint8Array)),
   decode: ({ bodies }) => bodies.reduce((sum, body) => sum + Number(decodeMessage(body).ok), 0),
   load: async ({ bodies }) => {
@@ -95,7 +120,7 @@ const RUNS: { readonly [work in Work | SketchWork]: (data: Data) => number | Pro
 };
 
 /** From trace items to messages, one invocation of `tail()` each. */
-async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
+async function gathered(items: readonly TraceItem[], isOpen = false): Promise<ArrayBuffer[]> {
   const bodies: ArrayBuffer[] = [];
   const gatherer = new Gatherer();
   let wake = (): void => {};
@@ -107,7 +132,7 @@ async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
       },
     },
     blobs: NO_BLOBS,
-    config: { selfName: "logship", defaultScriptName: "unnamed" },
+    config: { selfName: "logship", defaultScriptName: "unnamed", form: { seal: SEAL, isOpen } },
     platform: {
       now: () => NOON,
       sleep: () =>
@@ -129,11 +154,11 @@ async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
 /**
  * From messages to fragments: the queue handler, with logs that take everything and keep nothing.
  */
-async function consumed(bodies: readonly ArrayBuffer[], job: JobConfig): Promise<number> {
+async function consumed(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Promise<number> {
   let bytes = 0;
   const turns = new RecentTurns();
   const context: ConsumerCalls = {
-    jobs: async () => ({ state: "bench.1", jobs: [job], optOuts: [], optOutVersion: 0 }),
+    jobs: async () => ({ state: "bench.1", jobs, optOuts: [], optOutVersion: 0 }),
     expectAgain: () => Promise.reject(new Error("every message is whole")),
     append: async (_job, build) => {
       bytes += bytesOf(build(new Set()).fragments.map(({ body }) => body));
@@ -149,6 +174,7 @@ async function consumed(bodies: readonly ArrayBuffer[], job: JobConfig): Promise
     owe: () => Promise.reject(new Error("nothing is owed")),
     silent: new SilentLogs(),
     blobs: NO_BLOBS,
+    sealKeys: [SEAL],
     callsMax: 10_000,
     platform: { now: () => NOON },
   };
@@ -161,7 +187,7 @@ async function consumed(bodies: readonly ArrayBuffer[], job: JobConfig): Promise
 export async function loaded(body: ArrayBuffer): Promise<Loaded> {
   const [message] = batchOf([body], NOON).messages;
   if (message === undefined) throw new Error("no message");
-  const loading = await load(new Delivery(message), NO_BLOBS);
+  const loading = await load(new Delivery(message), NO_BLOBS, [SEAL]);
   if (loading.kind !== "loaded") throw new Error(`a message is ${loading.kind}`);
   const [part] = loading.loaded;
   if (part === undefined) throw new Error("a message has no part");
@@ -188,6 +214,10 @@ function built(job: JobConfig, groups: readonly (readonly Loaded[])[]): Fragment
 
 function uncompressed({ deflated, body }: Fragment): Uint8Array {
   return deflated ? (inflateRawSync(body, { finishFlush: constants.Z_SYNC_FLUSH }) as Uint8Array) : body;
+}
+
+function sizeOf(bodies: readonly ArrayBuffer[]): number {
+  return bodies.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
 function bytesOf(parts: readonly Uint8Array[]): number {

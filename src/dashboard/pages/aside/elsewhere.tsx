@@ -2,14 +2,13 @@ import type * as z from "zod";
 import type { Shown } from "../../../api/docs/set-aside.ts";
 import { requireForm } from "../../../destinations/entry.ts";
 import type { ErrorEntry } from "../../../errors.ts";
-import { enteredAsidePurpose } from "../../../job/secrets.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { faultsOf, RestOf } from "../../parts/faults.tsx";
 import { Panel } from "../../parts/panel.tsx";
-import { ownerOf } from "../create/draft.ts";
 import { Token } from "../job/replay-begin.tsx";
-import { type Entered, EnteredForm, emptyForm, isRefused, takeEntered } from "../shipping/entered.tsx";
+import { begun, type Origin, originOf } from "../shipping/destination.tsx";
+import { EnteredForm, type EnteredView, isRefused, takeEntered } from "../shipping/entered-form.tsx";
 import { AT, amountOf, placeOf, TRAIL } from "./entry.tsx";
 
 /** An object is sent to a destination of its own, entered as that of a job. */
@@ -27,8 +26,7 @@ type ObjectRead = Extract<Read, { kind: "object" }>;
 /** The folder in a new form. */
 const FOLDER = "set-aside";
 
-const purposeOf = (page: PageContext): string =>
-  enteredAsidePurpose(page.config.accountId, ownerOf(page), page.params.id ?? "");
+const originAt = (page: PageContext): Origin => originOf(page, `set-aside entry ${page.params.id ?? ""}`, FOLDER);
 
 /** null: a message, which goes to jobs alone, or what cannot be resent at all. */
 async function objectOf({ api, params }: PageContext): Promise<ObjectRead | null> {
@@ -40,15 +38,14 @@ const without = ({ params }: PageContext): Response => seeOther(placeOf(params.i
 
 async function show(page: PageContext): Promise<PageAnswer> {
   const object = await objectOf(page);
-  const entry = emptyForm(page, page.query.get("scheme") ?? "", FOLDER);
-  return object === null ? without(page) : view(page, object, { entry });
+  return object === null ? without(page) : view(page, object, { entered: begun(page, originAt(page)) });
 }
 
 async function take(page: PageContext, form: URLSearchParams): Promise<PageAnswer> {
   const object = await objectOf(page);
   if (object === null) return without(page);
-  const { conf, ...entered } = await takeEntered(page, form, purposeOf(page), FOLDER);
-  if (conf === undefined) return view(page, object, entered, form);
+  const { use: conf, ...shown } = await takeEntered(page, form, originAt(page));
+  if (conf === undefined) return view(page, object, shown, form);
   const challenge = (form.get("ownership_challenge") ?? "").trim();
   const answer = await page.api.send<{ job: number; number: number }>(
     "POST",
@@ -57,14 +54,14 @@ async function take(page: PageContext, form: URLSearchParams): Promise<PageAnswe
   );
   if (answer.ok) return seeOther(`${AT}?sent=${answer.result.job}-${answer.result.number}`);
   if (answer.status !== 400) throw new InnerFailure(answer.status, answer.errors);
-  const { tested: _, ...untested } = entered;
+  const { tested: _, ...untested } = shown;
   return view(page, object, untested, form, answer.errors);
 }
 
 function view(
   page: PageContext,
   object: ObjectRead,
-  entered: Entered,
+  shown: EnteredView,
   form?: URLSearchParams,
   errors: readonly ErrorEntry[] = [],
 ): View {
@@ -73,7 +70,7 @@ function view(
   return {
     title: "Send elsewhere",
     section: "set-aside",
-    status: isRefused(entered) || errors.length > 0 ? 400 : 200,
+    status: isRefused(shown) || errors.length > 0 ? 400 : 200,
     trail: [...TRAIL, { href: placeOf(object.id), label: object.id }],
     parts: [
       <Panel id="about" title="Details">
@@ -85,15 +82,13 @@ function view(
       <RestOf faults={refusals} title="The object was not sent" />,
       <EnteredForm
         page={page}
-        entered={entered}
-        purpose={purposeOf(page)}
+        origin={originAt(page)}
+        shown={shown}
         action={at}
-        here={`${at}?`}
-        folder={FOLDER}
         about="The keys are kept until the object is there, or set aside again."
         start="Test and send"
       >
-        {requireForm(entered.entry).terms.isReadable && (
+        {requireForm(shown.entered.entry).terms.isReadable && (
           <Token
             page={page}
             value={form?.get("ownership_challenge") ?? ""}

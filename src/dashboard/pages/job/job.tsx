@@ -10,9 +10,9 @@ import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
 import { Ago, plural, Time } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { JobView, LedgerView, ObjectView, ReplayView } from "../../views/job.ts";
-import { FirstObject, loadFirstObject } from "../create/first-object.tsx";
 import { actionPages } from "./actions.tsx";
 import { Destination, FilterText } from "./facts.tsx";
+import { FirstObject, loadFirstObject } from "./first-object.tsx";
 import { HealthPanel, IntervalNotice, loadHealth } from "./health.tsx";
 import { LedgerPanel, PendingPanel } from "./ledger.tsx";
 import { LastObjects, objectPages } from "./objects.tsx";
@@ -174,7 +174,7 @@ const Actions: FC<{ job: JobView; viewer: Viewer; isReadable: boolean }> = ({ jo
           <Action {...shared} action={`${path}/enabled`} label="Resume" fields={{ enabled: "true" }} kind="primary" />
         )}
         <Way viewer={viewer} href={`${path}/edit`} label="Edit" />
-        <Action {...shared} action={`${path}/duplicate`} label="Duplicate" />
+        <Way viewer={viewer} href={`/jobs/new?from=${job.id}`} label="Duplicate" />
         {isReadable && (
           <a class="button" href={`${path}/replay`}>
             Replay

@@ -4,14 +4,13 @@ import type { ErrorEntry } from "../../../errors.ts";
 import type { InnerAnswer } from "../../inner-api.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type PageAnswer, type PageContext, seeOther } from "../../page.ts";
-import { termsOfConf } from "../../parts/destination-entry.ts";
+import { faultOf, storedEntry, termsOfConf } from "../../parts/destination-entry.ts";
 import { type Faults, faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Check, Field, Form, may, Radio, Select } from "../../parts/form.tsx";
 import { Facts, Panel } from "../../parts/panel.tsx";
 import { bytes, count, dollars, plural } from "../../parts/values.tsx";
 import type { EstimateView, JobView, ReplayView } from "../../views/job.ts";
-import { faultOf, storedEntry } from "../shipping/destination-read.ts";
 import { jobPath } from "./words.ts";
 
 const HOUR_MS = 3_600_000;

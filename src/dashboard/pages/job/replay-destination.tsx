@@ -1,12 +1,11 @@
 import { requireForm } from "../../../destinations/entry.ts";
 import type { ErrorEntry } from "../../../errors.ts";
-import { enteredPurpose } from "../../../job/secrets.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { faultsOf, RestOf } from "../../parts/faults.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import type { JobView } from "../../views/job.ts";
-import { ownerOf } from "../create/draft.ts";
-import { type Entered, EnteredForm, emptyForm, isRefused, takeEntered } from "../shipping/entered.tsx";
+import { begun, type Origin, originOf } from "../shipping/destination.tsx";
+import { EnteredForm, type EnteredView, isRefused, takeEntered } from "../shipping/entered-form.tsx";
 import {
   AllowDuplicates,
   Count,
@@ -31,20 +30,20 @@ export const replayDestinationPage: Page = {
 const FOLDER = "replay";
 
 /** What the form shows again. */
-interface Shown extends Entered {
+interface Shown extends EnteredView {
   form?: URLSearchParams;
   /** Why the replay was refused. */
   errors?: readonly ErrorEntry[];
 }
 
 async function showForm(page: PageContext): Promise<PageAnswer> {
-  return view(page, spanIn(page.query), { entry: emptyForm(page, page.query.get("scheme") ?? "", FOLDER) });
+  return view(page, spanIn(page.query), { entered: begun(page, originAt(page)) });
 }
 
 async function takeForm(page: PageContext, form: URLSearchParams): Promise<PageAnswer> {
   const span = spanIn(form);
-  const { conf, ...entered } = await takeEntered(page, form, purposeOf(page), FOLDER);
-  const shown = { ...entered, form };
+  const { use: conf, ...taken } = await takeEntered(page, form, originAt(page));
+  const shown = { ...taken, form };
   if (conf === undefined || span === null) return view(page, span, shown);
   const answer = await sendBegin(page, span, { destination_conf: conf, ...confirmedIn(form) });
   if (answer.ok) return seeOther(`/jobs/${answer.result.job_id}/replay#replays`);
@@ -52,8 +51,8 @@ async function takeForm(page: PageContext, form: URLSearchParams): Promise<PageA
   return view(page, span, { ...untested, errors: answer.errors });
 }
 
-function purposeOf(page: PageContext): string {
-  return enteredPurpose(page.config.accountId, ownerOf(page), Number(page.params.job_id));
+function originAt(page: PageContext): Origin {
+  return originOf(page, `a replay of job ${Number(page.params.job_id)}`, FOLDER);
 }
 
 /** The form; without a time, or where nothing would be shipped, the page before it. */
@@ -78,11 +77,9 @@ async function view(page: PageContext, span: Span | null, shown: Shown): Promise
       <RestOf faults={refusals} title="The replay was not started" />,
       <EnteredForm
         page={page}
-        entered={shown}
-        purpose={purposeOf(page)}
+        origin={originAt(page)}
+        shown={shown}
         action={at}
-        here={`${at}?${spanQuery(span)}&`}
-        folder={FOLDER}
         carried={
           <>
             <input type="hidden" name="since" value={span.since} />
@@ -93,7 +90,7 @@ async function view(page: PageContext, span: Span | null, shown: Shown): Promise
         start="Test and start"
         disabled={answer.result.planned.objects === 0}
       >
-        {requireForm(shown.entry).terms.isReadable && (
+        {requireForm(shown.entered.entry).terms.isReadable && (
           <Token
             page={page}
             value={form?.get("ownership_challenge") ?? ""}

@@ -7,9 +7,9 @@ import { Field, Select } from "../../parts/form.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import { plural } from "../../parts/values.tsx";
 import type { JobView } from "../../views/job.ts";
+import { loadFields } from "../shipping/fields.ts";
 import { FilterForm } from "../shipping/filter-form.tsx";
 import { FILTER_WAS, readFilter } from "../shipping/filter-read.ts";
-import { loadFields } from "../shipping/flow.tsx";
 import { AROUND, type Asked, askedOf, LAST, NOTHING, OUTCOMES, OWN_TIME, questionOf, searchPath } from "./address.ts";
 import { answerOf } from "./hits.tsx";
 

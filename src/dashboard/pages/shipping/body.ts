@@ -38,9 +38,6 @@ export interface FormRead {
   again: boolean;
 }
 
-/** The name of a form's submit buttons. */
-export const DO_FIELD = "do";
-
 /** The options in force: `logpull_options` where there are no `output_options`. */
 export function optionsOf(body: ShippingBody): Options {
   return body.output_options ?? parseLogpullOptions(body.logpull_options ?? "").options;

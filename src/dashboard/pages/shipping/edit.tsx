@@ -1,100 +1,83 @@
 import type { FC } from "hono/jsx";
-import type { Message } from "../../../api/envelope.ts";
-import { maskDestination } from "../../../destinations/parse.ts";
-import type { ErrorEntry } from "../../../errors.ts";
+import { controlPlane, type StoredJob } from "../../../control/plane.ts";
+import { CODE, oneError } from "../../../errors.ts";
 import { InnerFailure } from "../../inner-api.ts";
-import { type Page, type PageAnswer, type PageContext, seeOther } from "../../page.ts";
-import { termsOfConf } from "../../parts/destination-entry.ts";
+import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Foreign, visible } from "../../parts/foreign.tsx";
-import { Form } from "../../parts/form.tsx";
 import { Notice, Panel, Table } from "../../parts/panel.tsx";
 import type { JobView } from "../../views/job.ts";
 import { jobPath, jobTrail } from "../job/words.ts";
-import { bodyOf, changes, DO_FIELD, digestOf, type ShippingBody } from "./body.ts";
-import { DestinationForm } from "./destination-form.tsx";
-import { type DestinationAsked, readDestination } from "./destination-read.ts";
-import { askPreview, type Fields, loadFields, Refused, readForms } from "./flow.tsx";
-import { OutputForm } from "./output-form.tsx";
-import { PreviewPanel, type PreviewView } from "./preview-panel.tsx";
-import { RecordsForm } from "./records-form.tsx";
+import { bodyOf, changes, digestOf, isEqual, type ShippingBody } from "./body.ts";
+import { begun, type Entered, originOfJob } from "./destination.tsx";
+import { loadFields } from "./fields.ts";
+import { type Filled, JobForm, type JobOrigin, pressed, refused, type Said } from "./job-form.tsx";
 
 export const editPages: readonly Page[] = [
   {
     path: "/jobs/:job_id/edit",
-    get: { permission: "logs:edit", show: showEdit },
-    post: { permission: "logs:edit", take: takeEdit },
+    get: { permission: "logs:edit", show },
+    post: { permission: "logs:edit", take },
   },
 ];
 
 /** Digest of the job that the form was made from: a difference means that it changed meanwhile. */
 const BASE_FIELD = "base";
 
-/** The job, and what its form holds. */
-interface Edited {
-  job: JobView;
-  fields: Fields;
-  body: ShippingBody;
-  destination: DestinationAsked | null;
-}
-
-/** What the page says beside the form. */
-interface Said {
-  status?: number;
-  faults?: readonly ErrorEntry[];
+/** What only the page of a stored job says. */
+interface SaidOfJob extends Said {
   /** Digest of the job when the form was first shown; by default, of the job as it is now. */
   base?: string;
   /** The job changed since the form was shown. */
   conflict?: boolean;
-  preview?: PreviewView;
-  notes?: readonly Message[];
   notice?: "saved" | "same" | undefined;
 }
 
-async function loadJob(page: PageContext): Promise<[JobView, Fields]> {
-  return Promise.all([page.api.get<JobView>(jobPath(page)), loadFields(page)]);
-}
-
-async function showEdit(page: PageContext): Promise<PageAnswer> {
-  const [job, fields] = await loadJob(page);
-  const notice = (["saved", "same"] as const).find((name) => page.query.has(name));
-  return editView(page, { job, fields, body: bodyOf(job), destination: null }, { notice });
-}
-
-async function takeEdit(page: PageContext, form: URLSearchParams): Promise<PageAnswer> {
-  const [job, fields] = await loadJob(page);
-  const before = bodyOf(job);
-  const { body, again } = readForms(form, before);
-  const destination = readDestination(form, job.destination_conf, page.config);
-  const show = (said: Said): PageAnswer => editView(page, { job, fields, body, destination }, said);
-  const base = form.get(BASE_FIELD) ?? "";
-  if (again) return show({ base });
-  if (form.get(DO_FIELD) === "preview") {
-    const answer = await askPreview(page, body, maskDestination(destination.conf ?? job.destination_conf));
-    return show({ base, ...(answer.ok ? { preview: answer.result, notes: answer.messages } : refused(answer)) });
-  }
-  if (base !== digestOf(job)) return show({ status: 409, conflict: true });
-  const { conf, challenge, faults } = destination;
-  if (faults.length > 0) return show({ status: 400, faults });
-  const change = {
-    ...changes(before, body),
-    ...(conf !== null && { destination_conf: conf, ...(challenge !== null && { ownership_challenge: challenge }) }),
+async function load(page: PageContext): Promise<{ job: JobView; origin: JobOrigin }> {
+  const [job, fields] = await Promise.all([page.api.get<JobView>(jobPath(page)), loadFields(page)]);
+  const stored: StoredJob | null = await controlPlane(page.env.CONTROL).get(job.id);
+  if (stored === null) throw oneError(404, CODE.jobNotFound, "job not found");
+  return {
+    job,
+    origin: { what: `job ${job.id}`, folder: "logs", body: bodyOf(job), fields, ...originOfJob(page, stored) },
   };
+}
+
+async function show(page: PageContext): Promise<PageAnswer> {
+  const { job, origin } = await load(page);
+  const notice = (["saved", "same"] as const).find((name) => page.query.has(name));
+  return view(page, job, origin, { body: origin.body, entered: begun(page, origin) }, { notice });
+}
+
+async function take(page: PageContext, form: URLSearchParams): Promise<PageAnswer> {
+  const { job, origin } = await load(page);
+  const { said, ...filled } = await pressed(page, form, origin);
+  const base = form.get(BASE_FIELD) ?? "";
+  if (said !== null) return view(page, job, origin, filled, { ...said, base });
+  if (base !== digestOf(job)) return view(page, job, origin, filled, { status: 409, conflict: true });
+  const { entered } = filled;
+  const { token } = entered.proof;
+  const moved = isMoved(origin, entered) && {
+    // An incomplete destination is refused, with whatever else is wrong.
+    destination_conf: entered.conf ?? "",
+    ...(token !== null && { ownership_challenge: token }),
+  };
+  const change = { ...changes(origin.body, filled.body), ...moved };
   const here = `/jobs/${job.id}/edit`;
   if (Object.keys(change).length === 0) return seeOther(`${here}?same`);
   const answer = await page.api.send<JobView>("PUT", jobPath(page), change);
-  return answer.ok ? seeOther(`${here}?saved`) : show(refused(answer));
+  if (answer.ok) return seeOther(`${here}?saved`);
+  if (answer.status !== 400) throw new InnerFailure(answer.status, answer.errors);
+  const { said: why, ...again } = refused(filled, answer);
+  return view(page, job, origin, again, why);
 }
 
-/** @throws InnerFailure unless it is a 400. */
-function refused({ status, errors }: { status: number; errors: readonly ErrorEntry[] }): Said {
-  if (status !== 400) throw new InnerFailure(status, errors);
-  return { status, faults: errors };
+/** Whether the form has another destination than the job. An untouched one stays, whatever it is. */
+function isMoved({ fresh, stored }: JobOrigin, { entry, conf, faults }: Entered): boolean {
+  return faults.paste !== undefined || (!isEqual(entry, fresh) && conf !== stored?.base);
 }
 
-function editView({ viewer, config, nowMs }: PageContext, edited: Edited, said: Said): PageAnswer {
-  const { job, fields, body, destination } = edited;
-  const { status = 200, faults = [], base = digestOf(job), conflict = false, preview, notes = [], notice } = said;
-  const terms = termsOfConf(destination?.conf ?? job.destination_conf, config.destinations);
+function view(page: PageContext, job: JobView, origin: JobOrigin, filled: Filled, said: SaidOfJob): View {
+  const { status = 200, base = digestOf(job), conflict = false, notice } = said;
   return {
     title: `Edit ${job.name ? visible(job.name).slice(0, 120) : `job ${job.id}`}`,
     status,
@@ -107,53 +90,39 @@ function editView({ viewer, config, nowMs }: PageContext, edited: Edited, said: 
         </Notice>
       ),
       notice === "same" && <Notice kind="info" title="No changes" />,
-      <Refused faults={faults} />,
-      conflict && <Conflict {...edited} />,
-      <Form viewer={viewer} action={`/jobs/${job.id}/edit`} label="Edit the job">
-        <input type="hidden" name={BASE_FIELD} value={base} />
-        <Panel id="records" title="Records">
-          <p class="quiet">A change applies to events accepted after saving, and to those still in the queue.</p>
-          <RecordsForm body={body} fields={fields} faults={faults} terms={terms} />
-        </Panel>
-        <Panel id="output" title="Output">
-          <OutputForm body={body} faults={faults} terms={terms} />
-        </Panel>
-        <Panel id="destination" title="Destination">
-          <p class="quiet">
-            A new destination is tested before it is saved, and applies to everything not yet delivered.
+      job.destination_conf === "" && (
+        <Notice kind="bad" title="The stored destination cannot be decrypted">
+          <p>
+            Restore <code>SECRETS_KEY</code>, or enter the destination again.
           </p>
-          <DestinationForm
-            masked={job.destination_conf}
-            asked={destination}
-            faults={faults}
-            config={config}
-            nowMs={nowMs}
-          />
-        </Panel>
-        <div class="actions save">
-          <button type="submit" class="primary" name={DO_FIELD} value="save">
-            Save
-          </button>
-          <button type="submit" name={DO_FIELD} value="preview" formaction="#preview">
-            Preview
-          </button>
-          <a href={`/jobs/${job.id}`}>Cancel</a>
-        </div>
-      </Form>,
-      preview !== undefined && <PreviewPanel preview={preview} body={body} notes={notes} />,
+        </Notice>
+      ),
+      conflict && <Conflict job={job} {...filled} isMoved={isMoved(origin, filled.entered)} />,
+      <JobForm
+        page={page}
+        origin={origin}
+        filled={filled}
+        said={said}
+        action={`/jobs/${job.id}/edit`}
+        carried={<input type="hidden" name={BASE_FIELD} value={base} />}
+        isNew={false}
+        failure="Not saved"
+        save="Save"
+        cancel={`/jobs/${job.id}`}
+      />,
     ],
   };
 }
 
 /** The differences between the stored job and the form. */
-const Conflict: FC<Edited> = ({ job, body, destination }) => {
+const Conflict: FC<Filled & { job: JobView; isMoved: boolean }> = ({ job, body, isMoved }) => {
   const stored = bodyOf(job);
   const rows = Object.entries(changes(stored, body)).map(([key, value]) => [
     <code>{key}</code>,
     <Value value={stored[key as keyof ShippingBody]} />,
     <Value value={value} />,
   ]);
-  if (destination?.conf != null)
+  if (isMoved)
     rows.push([
       <code>destination_conf</code>,
       <Foreign text={job.destination_conf} max={500} />,

@@ -6,10 +6,9 @@ import { FILTER_MAX_BYTES } from "../../../limits.ts";
 import { EXTRA_FIELDS } from "../../../record/fields.ts";
 import type { Fault } from "../../../record/record.ts";
 import { visible } from "../../parts/foreign.tsx";
-import { Field } from "../../parts/form.tsx";
+import { DO_FIELD, Field } from "../../parts/form.tsx";
 import { Notice } from "../../parts/panel.tsx";
 import { plural } from "../../parts/values.tsx";
-import { DO_FIELD } from "./body.ts";
 import {
   FILTER_JSON,
   FILTER_WAS,

@@ -1,6 +1,7 @@
 import type { ErrorEntry } from "../../../errors.ts";
 import type { Fault } from "../../../record/record.ts";
-import { DO_FIELD, inShort, type ShippingBody } from "./body.ts";
+import { DO_FIELD } from "../../parts/form.tsx";
+import { inShort, type ShippingBody } from "./body.ts";
 import {
   type Change,
   changedTree,

@@ -2,12 +2,12 @@ import type { FC } from "hono/jsx";
 import type { Terms } from "../../../destinations/destination.ts";
 import type { ErrorEntry } from "../../../errors.ts";
 import { withDefaults } from "../../../job/output-rules.ts";
-import { TIMESTAMP_FORMATS } from "../../../job/schema.ts";
 import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../../../limits.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Check, Field, Select } from "../../parts/form.tsx";
+import { Notice } from "../../parts/panel.tsx";
 import { count } from "../../parts/values.tsx";
-import { type FormRead, faultAt, type Options, optionsOf, type ShippingBody, withOptions } from "./body.ts";
+import { faultAt, type Options, optionsOf, type ShippingBody } from "./body.ts";
 import { escaped, lines, mayBe, unescaped } from "./text.ts";
 
 /** The options that are short texts, in the order in which they appear in an object. */
@@ -20,7 +20,7 @@ const TEXTS = [
   { option: "batch_suffix", label: "After the last record", of: "batchSuffix" },
 ] as const;
 
-const LIMITS = [
+export const LIMITS = [
   {
     key: "max_upload_interval_seconds",
     label: "Max wait (seconds)",
@@ -31,50 +31,19 @@ const LIMITS = [
   { key: "max_upload_bytes", label: "Max bytes per object", bounds: UPLOAD_BYTES, what: "Before compression." },
 ] as const;
 
-/**
- * Name, format and object limits: the controls only. What the destination does not take is not
- * offered, unless the job has it.
- * @param terms of the destination; null: unknown.
- */
-export const OutputForm: FC<{ body: ShippingBody; faults: readonly ErrorEntry[]; terms: Terms | null }> = ({
-  body,
-  faults,
-  terms,
-}) => {
+interface Props {
+  body: ShippingBody;
+  faults: readonly ErrorEntry[];
+  /** Of the destination; null: unknown. */
+  terms: Terms | null;
+}
+
+/** The format of records: the controls only. */
+export const FormatFields: FC<Props> = ({ body, faults, terms }) => {
   const options = optionsOf(body);
   const isPlain = terms?.plainRecords === true && !hasTexts(options) && (options.output_type ?? "ndjson") === "ndjson";
   return (
     <>
-      <Field name="name" label="Name" value={body.name ?? ""} maxlength={512} error={faultAt(faults, "/name")} />
-      <Check
-        name="enabled"
-        label="Enabled"
-        checked={body.enabled === true}
-        hint="A paused job takes no new events, but still delivers what it has."
-      />
-      {(terms?.isReadable !== false || body.canary === true) && (
-        <Check
-          name="canary"
-          label="Hourly canary"
-          checked={body.canary === true}
-          hint={
-            faultAt(faults, "/canary") ??
-            "Writes a small synthetic event to the destination every hour and reads it back. Not counted."
-          }
-        />
-      )}
-      {terms?.isReadable !== false && <input type="hidden" name="sketches-was" value="1" />}
-      {terms?.isReadable !== false && (
-        <Check
-          name="sketches"
-          label="Sketches for searches"
-          checked={body.sketches !== false}
-          hint={
-            faultAt(faults, "/sketches") ??
-            "Searches skip the objects that cannot hold a match. Kept beside the log for 30 days, a few per cent of its size."
-          }
-        />
-      )}
       <fieldset>
         <legend>Format</legend>
         <input type="hidden" name="output-was" value={options.output_type ?? "ndjson"} />
@@ -93,14 +62,6 @@ export const OutputForm: FC<{ body: ShippingBody; faults: readonly ErrorEntry[];
             error={faultAt(faults, "/output_options/output_type")}
           />
         )}
-        <Select
-          name="timestamp_format"
-          label="Timestamp format"
-          value={options.timestamp_format ?? "unixnano"}
-          options={TIMESTAMP_FORMATS.map((format) => ({ value: format, label: format }))}
-          hint="No effect: times of trace events are always in milliseconds."
-          error={faultAt(faults, "/output_options/timestamp_format")}
-        />
         <Check
           name="CVE-2021-44228"
           label="Write ${ as x{"
@@ -108,27 +69,30 @@ export const OutputForm: FC<{ body: ShippingBody; faults: readonly ErrorEntry[];
           hint="Disarms Log4j lookups in request data (CVE-2021-44228)."
         />
       </fieldset>
-      <fieldset>
-        <legend>Object limits</legend>
-        {LIMITS.map(({ key, label, bounds: { min, max, fallback }, what }) => (
-          <Field
-            name={key}
-            label={label}
-            type="number"
-            min={0}
-            max={max}
-            value={body[key] ? `${body[key]}` : ""}
-            placeholder={String(Math.min(fallback, mostOf(key, terms)))}
-            error={faultAt(faults, `/${key}`)}
-            hint={`${what} ${count(min)} to ${count(max)}; default ${count(Math.min(fallback, mostOf(key, terms)))}.${cutTo(key, terms)}`.trim()}
-          />
-        ))}
-      </fieldset>
       {!isPlain && <More options={options} faults={faults} />}
       <Kept body={body} options={options} />
     </>
   );
 };
+
+/** What cuts an object: the controls only. */
+export const LimitFields: FC<Props> = ({ body, faults, terms }) => (
+  <>
+    {LIMITS.map(({ key, label, bounds: { min, max, fallback }, what }) => (
+      <Field
+        name={key}
+        label={label}
+        type="number"
+        min={0}
+        max={max}
+        value={body[key] ? `${body[key]}` : ""}
+        placeholder={String(Math.min(fallback, mostOf(key, terms)))}
+        error={faultAt(faults, `/${key}`)}
+        hint={`${what} ${count(min)} to ${count(max)}; default ${count(Math.min(fallback, mostOf(key, terms)))}.${cutTo(key, terms)}`.trim()}
+      />
+    ))}
+  </>
+);
 
 /** That the destination takes less in one request than a job may ask for. */
 function cutTo(key: (typeof LIMITS)[number]["key"], terms: Terms | null): string {
@@ -145,6 +109,24 @@ function mostOf(key: (typeof LIMITS)[number]["key"], terms: Terms | null): numbe
 function hasTexts(options: Options): boolean {
   return [...TEXTS.map(({ option }) => option), "record_template" as const].some((option) => options[option] != null);
 }
+
+/** Whether the format differs from the default. */
+export function hasFormat(options: Options): boolean {
+  return hasTexts(options) || (options.output_type ?? "ndjson") !== "ndjson" || options["CVE-2021-44228"] === true;
+}
+
+/** Says that the older `logpull_options` are in force. */
+export const LogpullNotice: FC<{ body: ShippingBody }> = ({ body }) =>
+  body.output_options != null || !body.logpull_options ? null : (
+    <Notice kind="info" title="This job uses logpull_options">
+      <p>
+        <code>
+          <Foreign text={body.logpull_options} />
+        </code>{" "}
+        Any change to fields, sample or format here converts them to <code>output_options</code>.
+      </p>
+    </Notice>
+  );
 
 const More: FC<{ options: Options; faults: readonly ErrorEntry[] }> = ({ options, faults }) => {
   const type = options.output_type ?? "ndjson";
@@ -193,6 +175,7 @@ const Kept: FC<{ body: ShippingBody; options: Options }> = ({ body, options }) =
     ["frequency", body.frequency],
     ["logpull_options", body.logpull_options],
     ["merge_subrequests", options.merge_subrequests],
+    ["timestamp_format", options.timestamp_format],
   ] as const;
   const there = kept.filter(([, value]) => value != null && value !== "");
   if (there.length === 0) return null;
@@ -217,32 +200,24 @@ function shownText(options: Options, { option, of }: (typeof TEXTS)[number], typ
   return escaped(options[option] ?? defaults[of]);
 }
 
-/** Reads {@link OutputForm}. Untouched fields keep their value, and unset ones stay unset. */
-export function readOutputForm(form: URLSearchParams, before: ShippingBody): FormRead {
-  if (!form.has("output-was")) return { body: before, again: false };
-  const body = { ...withOptions(before, readOptions(form, optionsOf(before))) };
-  const name = form.get("name") ?? "";
-  if (!mayBe(name, before.name ?? "", false)) body.name = name;
-  for (const key of ["enabled", "canary"] as const) {
-    if (form.has(key) !== (before[key] === true)) body[key] = form.has(key);
-  }
-  if (form.has("sketches-was") && form.has("sketches") !== (before.sketches !== false))
-    body.sketches = form.has("sketches");
+/** The body with the limits of the form. */
+export function readLimits(form: URLSearchParams, before: ShippingBody): ShippingBody {
+  const body = { ...before };
   for (const { key } of LIMITS) {
     const sent = form.get(key)?.trim() ?? "";
     const limit = sent === "" ? 0 : Number.isNaN(Number(sent)) ? sent : Number(sent);
     if (limit !== (before[key] || 0)) body[key] = limit;
   }
-  return { body, again: false };
+  return body;
 }
 
-function readOptions(form: URLSearchParams, before: Options): Options {
+/** Options with the format of the form. */
+export function readFormat(form: URLSearchParams, before: Options): Options {
+  if (!form.has("output-was")) return before;
   const options: Options = { ...before };
   // A browser sends one of the options it was offered; the API refuses anything else.
   const type = (form.get("output_type") ?? "ndjson") as "ndjson";
   if (type !== (before.output_type ?? "ndjson")) options.output_type = type;
-  const format = (form.get("timestamp_format") ?? "unixnano") as "unixnano";
-  if (format !== (before.timestamp_format ?? "unixnano")) options.timestamp_format = format;
   const escapes = form.has("CVE-2021-44228");
   if (escapes !== (before["CVE-2021-44228"] === true)) options["CVE-2021-44228"] = escapes;
   for (const text of TEXTS) {

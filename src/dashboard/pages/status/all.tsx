@@ -1,15 +1,17 @@
 import type { Child } from "hono/jsx";
+import type { Alert } from "../../../api/docs/alerts.ts";
 import type { InnerAnswer } from "../../inner-api.ts";
-import type { Page, PageContext, View } from "../../page.ts";
+import { type Page, type PageContext, REFRESH_HEADER, type View } from "../../page.ts";
 import { Errors } from "../../parts/failure.tsx";
-import { Foreign } from "../../parts/foreign.tsx";
-import { may } from "../../parts/form.tsx";
+import { Foreign, visible } from "../../parts/foreign.tsx";
+import { Action, may } from "../../parts/form.tsx";
 import { Pager, pageOf } from "../../parts/pager.tsx";
 import { Empty, Notice, Panel, State, Table } from "../../parts/panel.tsx";
-import { duration, plural, Time } from "../../parts/values.tsx";
+import { Ago, duration, plural, Time } from "../../parts/values.tsx";
 import type { IncidentView, StatusView } from "../../views/account.ts";
+import { AlertsPanel } from "./alerts.tsx";
 import { Findings, isSilent, type JobNames, jobNames, recoveringWords, Severity, Subject } from "./finding.tsx";
-import { WebhookPanel, type WebhookView } from "./webhook-view.tsx";
+import type { WebhookView } from "./webhook-view.tsx";
 
 export const wrongPages: readonly Page[] = [{ path: "/status", get: { permission: "logs:read", show: statusView } }];
 
@@ -30,7 +32,8 @@ async function statusView(context: PageContext): Promise<View> {
     parts: [
       findings(context, status),
       openIncidents(context, incidents),
-      webhook(context),
+      // Not refreshed.
+      ...(context.request.headers.has(REFRESH_HEADER) ? [] : [alerts(context)]),
       pastIncidents(context, incidents),
     ],
   };
@@ -196,6 +199,7 @@ const IncidentTable = ({
       { label: "Began" },
       { label: "Lasted" },
       { label: "Recurred", figures: true },
+      { label: "" },
     ]}
     rows={incidents.map((each) => [
       <>
@@ -206,6 +210,7 @@ const IncidentTable = ({
       <Time at={each.since} />,
       <Lasted of={each} nowMs={nowMs} />,
       each.flaps === 0 ? "no" : plural(each.flaps, "time"),
+      <Mute of={each} viewer={viewer} nowMs={nowMs} />,
     ])}
   />
 );
@@ -241,29 +246,44 @@ function lasted(since: string, untilMs: number): string {
   return duration(Math.max(0, untilMs - Date.parse(since)));
 }
 
-async function webhook({ api, viewer, nowMs }: PageContext): Promise<Child> {
+async function alerts({ api, viewer, nowMs }: PageContext): Promise<Child> {
   if (!may(viewer, "logs:edit"))
     return (
-      <Panel id="webhook" title="Webhook">
+      <Panel id="alerts" title="Alerts">
         <p class="quiet">
           Needs the permission <code>logs:edit</code>.
         </p>
       </Panel>
     );
-  const state = await api.get<WebhookView | null>("/logship/webhook");
-  return (
-    <Panel
-      id="webhook"
-      title="Webhook"
-      aside={<a href="/status/webhook">{state === null ? "Set up a webhook" : "Edit or test"}</a>}
-    >
-      {state === null ? (
-        <Empty title="No alerts configured">
-          <p>A webhook receives one signed call when an incident opens, and one when it is over.</p>
-        </Empty>
-      ) : (
-        <WebhookPanel state={state} nowMs={nowMs} />
-      )}
-    </Panel>
-  );
+  const [{ items }, webhook] = await Promise.all([
+    api.list<Alert>("/logship/alerts"),
+    api.get<WebhookView | null>("/logship/webhook"),
+  ]);
+  return <AlertsPanel alerts={items} webhook={webhook} viewer={viewer} nowMs={nowMs} />;
 }
+
+/** Mutes for eight hours, or ends that. */
+const Mute = ({ of: { id, summary, state, muted_until }, viewer, nowMs }: MuteProps) => {
+  if (state === "over") return null;
+  const isMuted = muted_until !== null && Date.parse(muted_until) > nowMs;
+  return (
+    <>
+      {isMuted && (
+        <span class="quiet">
+          until <Ago at={muted_until} nowMs={nowMs} />{" "}
+        </span>
+      )}
+      <Action
+        viewer={viewer}
+        action={`/status/incidents/${id}/mute`}
+        label={isMuted ? "Unmute" : "Mute for 8 hours"}
+        about={visible(summary).slice(0, 120)}
+        needs="logs:edit"
+        kind="small"
+        fields={isMuted ? {} : { hours: "8" }}
+      />
+    </>
+  );
+};
+
+type MuteProps = { of: IncidentView } & Pick<PageContext, "viewer" | "nowMs">;

@@ -111,7 +111,7 @@ export const Findings: FC<{ findings: readonly FindingView[]; nowMs: number } & 
 const PLACES: Readonly<Record<string, { href: string; label: string }>> = {
   messages_set_aside: { href: "/set-aside", label: "Set-aside entries" },
   objects_set_aside: { href: "/set-aside", label: "Set-aside entries" },
-  webhook_failing: { href: "/status/webhook", label: "Webhook" },
+  webhook_failing: { href: "/status/alerts", label: "Alerts" },
 };
 
 const DESTINATION = { href: "/edit#destination", label: "Change the destination" };

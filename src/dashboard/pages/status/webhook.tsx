@@ -9,7 +9,10 @@ import { plural } from "../../parts/values.tsx";
 import { WebhookPanel, type WebhookView } from "./webhook-view.tsx";
 
 const AT = "/status/webhook";
-const TRAIL = [{ href: "/status", label: "Status" }] as const;
+const TRAIL = [
+  { href: "/status", label: "Status" },
+  { href: "/status/alerts", label: "Alerts" },
+] as const;
 
 export const webhookPages: readonly Page[] = [
   {

@@ -1,8 +1,12 @@
 import { readSealing } from "../config.ts";
 import { log } from "../log.ts";
 import type { Platform } from "../platform.ts";
+import { addressOf, alert } from "./alert.ts";
 import { type CallType, callBody, callId } from "./call-body.ts";
+import type { FormatName } from "./formats.ts";
 import type { Incident, OverIncident } from "./incidents.ts";
+import { WEBHOOK_FAILING } from "./kinds.ts";
+import type { Finding } from "./types.ts";
 import {
   answerWords,
   type CallAnswer,
@@ -46,6 +50,17 @@ export interface WebhookState {
   delivered: number;
   givenUp: number;
   waiting: number;
+  /** Of all but the webhook, what its owner chose. */
+  name: string;
+  format: FormatName | "generic";
+  minSeverity: Finding["severity"];
+  mutedUntilMs: number | null;
+}
+
+/** A change of a target by its owner. */
+export interface TargetDraft extends Pick<WebhookState, "sealed" | "shown" | "enabled" | "name" | "format"> {
+  minSeverity: Finding["severity"];
+  mutedUntilMs: number | null;
 }
 
 /** A change by its owner. */
@@ -82,29 +97,51 @@ interface WebhookRow {
   last_ok_ms: number | null;
   delivered: number;
   given_up: number;
+  /** Only targets have these. */
+  name?: string;
+  format?: FormatName;
+  min_severity?: Finding["severity"];
+  muted_until_ms?: number | null;
 }
 
 /** No call was possible. */
 type NotCalled = { readonly kind: "not called"; readonly why: string };
 
+/** The id of the webhook among the receivers of alerts. */
+export const WEBHOOK = 1;
+
 /**
- * The webhook and its waiting calls, in the storage of the watch. A call is stored in one
- * transaction with its incident and deleted when the receiver accepts it. Until then it may be made
- * again, with the same id.
+ * One receiver of alerts and its waiting calls, in the storage of the watch. A call is stored in
+ * one transaction with its incident and deleted when the receiver accepts it. Until then it may be
+ * made again, with the same id.
  */
-export class WebhookCalls {
+export class AlertCalls {
+  readonly id: number;
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
   readonly #env: object;
   readonly #platform: Pick<Platform, "now" | "random" | "fetch">;
+  /** Its row, and its calls: the webhook's are those of earlier releases. */
+  readonly #tables: { own: "webhook" | "target"; calls: "webhook_call" | "target_call"; where: string };
   /** A pass is running in this instance. */
   #sending = false;
 
-  constructor(storage: DurableObjectStorage, env: object, platform: Pick<Platform, "now" | "random" | "fetch">) {
+  /** @param id {@link WEBHOOK}, or that of a target. */
+  constructor(
+    id: number,
+    storage: DurableObjectStorage,
+    env: object,
+    platform: Pick<Platform, "now" | "random" | "fetch">,
+  ) {
+    this.id = id;
     this.#storage = storage;
     this.#sql = storage.sql;
     this.#env = env;
     this.#platform = platform;
+    this.#tables =
+      id === WEBHOOK
+        ? { own: "webhook", calls: "webhook_call", where: "TRUE" }
+        : { own: "target", calls: "target_call", where: `target = ${id}` };
   }
 
   state(): WebhookState | null {
@@ -126,6 +163,10 @@ export class WebhookCalls {
       delivered: row.delivered,
       givenUp: row.given_up,
       waiting: this.#waiting(),
+      name: row.name ?? "webhook",
+      format: row.format ?? "generic",
+      minSeverity: row.min_severity ?? "warning",
+      mutedUntilMs: row.muted_until_ms ?? null,
     };
   }
 
@@ -146,13 +187,29 @@ export class WebhookCalls {
     if (!enabled) this.#sql.exec("DELETE FROM webhook_call");
   }
 
+  /** As {@link put}, of a target. Call in a transaction. */
+  putTarget({ sealed, shown, enabled, name, format, minSeverity, mutedUntilMs }: TargetDraft): void {
+    const now = this.#platform.now();
+    this.#sql.exec(
+      `INSERT INTO target (id, mark, sealed, shown, enabled, created_ms, modified_ms, name, format, min_severity, muted_until_ms)
+       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10)
+       ON CONFLICT (id) DO UPDATE SET mark = ?2, sealed = ?3, shown = ?4, enabled = ?5, modified_ms = ?6, name = ?7,
+         format = ?8, min_severity = ?9, muted_until_ms = ?10, gone_ms = NULL, failures = 0, failing_since_ms = NULL,
+         rest_until_ms = 0`,
+      ...[this.id, crypto.randomUUID(), sealed, shown, enabled ? 1 : 0, now],
+      ...[name, format, minSeverity, mutedUntilMs],
+    );
+    if (!enabled) this.#sql.exec(`DELETE FROM target_call WHERE ${this.#tables.where}`);
+  }
+
   /**
-   * Deletes the webhook and its waiting calls. Call in a transaction. @returns whether there was
+   * Deletes the receiver and its waiting calls. Call in a transaction. @returns whether there was
    * one.
    */
   remove(): boolean {
-    this.#sql.exec("DELETE FROM webhook_call");
-    return this.#sql.exec("DELETE FROM webhook").rowsWritten > 0;
+    const { own, calls, where } = this.#tables;
+    this.#sql.exec(`DELETE FROM ${calls} WHERE ${where}`);
+    return this.#sql.exec(`DELETE FROM ${own} WHERE id = ?`, this.id).rowsWritten > 0;
   }
 
   /**
@@ -160,12 +217,22 @@ export class WebhookCalls {
    * @param mark of the webhook that was called; a changed one was not tested.
    */
   works(mark: string): void {
-    this.#sql.exec("UPDATE webhook SET failures = 0, failing_since_ms = NULL, rest_until_ms = 0 WHERE mark = ?", mark);
+    this.#set("failures = 0, failing_since_ms = NULL, rest_until_ms = 0", "mark = ?", mark);
   }
 
-  /** Whether a webhook is on. */
+  /** Whether it is on. */
   wanted(): boolean {
     return this.#row()?.enabled === 1;
+  }
+
+  /** Whether it is to be told of an incident now. */
+  wants({ finding }: Incident, nowMs: number): boolean {
+    const row = this.#row();
+    if (row?.enabled !== 1 || (row.muted_until_ms ?? 0) > nowMs) return false;
+    // A call about a receiver that fails would go to that receiver, which knows once it gets it.
+    const isOwn = this.id === WEBHOOK || finding.summary.includes(`"${row.name}"`);
+    if (finding.kind === WEBHOOK_FAILING && isOwn) return false;
+    return row.min_severity !== "error" || finding.severity === "error";
   }
 
   /** Whether a key decrypts it; true without a webhook. */
@@ -180,13 +247,14 @@ export class WebhookCalls {
 
   /** Adds a call, once while it waits. Call in a transaction. */
   add(type: CallType, incident: Incident, over: Pick<OverIncident, "overMs"> | null, nowMs: number): void {
-    this.#sql.exec(
-      "INSERT OR IGNORE INTO webhook_call (id, incident, body, made_ms) VALUES (?, ?, ?, ?)",
-      callId(incident.id, type),
-      incident.id,
-      callBody(incident, over, nowMs),
-      nowMs,
-    );
+    const call = [callId(incident.id, type), incident.id, callBody(incident, over, nowMs), nowMs];
+    if (this.id === WEBHOOK)
+      this.#sql.exec("INSERT OR IGNORE INTO webhook_call (id, incident, body, made_ms) VALUES (?, ?, ?, ?)", ...call);
+    else
+      this.#sql.exec(
+        "INSERT OR IGNORE INTO target_call (target, id, incident, body, made_ms) VALUES (?, ?, ?, ?, ?)",
+        ...[this.id, ...call],
+      );
   }
 
   /** Whether a pass is running; when it ends, {@link dueMs} says what is next. */
@@ -225,22 +293,29 @@ export class WebhookCalls {
     if (restUntilMs(webhook, now) > now) return false;
     const call = this.#next();
     if (call === null) return false;
-    const secrets = this.#secrets(webhook.sealed);
-    const answer = "kind" in secrets ? secrets : await callWebhook(secrets, call, this.#platform);
+    const answer = await this.#make(webhook, call);
     return this.#storage.transactionSync(() => this.#note(call, webhook.mark, answer));
   }
 
   /** Of the first waiting call of each incident, the one tried least. */
   #next(): CallRow | null {
+    const { calls, where } = this.#tables;
     return (
       this.#sql
         .exec<CallRow>(
-          `SELECT number, id, body, tries FROM webhook_call
-           WHERE number IN (SELECT min(number) FROM webhook_call GROUP BY incident)
+          `SELECT number, id, body, tries FROM ${calls}
+           WHERE number IN (SELECT min(number) FROM ${calls} WHERE ${where} GROUP BY incident)
            ORDER BY tries, number LIMIT 1`,
         )
         .toArray()[0] ?? null
     );
+  }
+
+  async #make({ sealed, format }: WebhookRow, call: CallRow): Promise<CallAnswer | NotCalled> {
+    const secrets = this.#secrets(sealed);
+    if ("kind" in secrets) return secrets;
+    if (format === undefined) return callWebhook(secrets, call, this.#platform);
+    return alert({ format, ...addressOf(secrets) }, call.body, this.#env, this.#platform);
   }
 
   #secrets(sealed: string): WebhookSecrets | NotCalled {
@@ -255,6 +330,7 @@ export class WebhookCalls {
 
   /** @param mark of the webhook that was called. @returns whether to continue. */
   #note(call: CallRow, mark: string, answer: CallAnswer | NotCalled): boolean {
+    const { calls, where } = this.#tables;
     const now = this.#platform.now();
     const taken = answer.kind !== "not called" && isTaken(answer);
     const webhook = this.#row();
@@ -263,19 +339,20 @@ export class WebhookCalls {
       return webhook !== null;
     }
     const words = answer.kind === "not called" ? answer.why : answerWords(answer);
-    this.#sql.exec("UPDATE webhook SET last_answer = ?, last_try_ms = ?", words, now);
+    this.#set("last_answer = ?, last_try_ms = ?", "TRUE", words, now);
     if (taken) {
-      this.#sql.exec("DELETE FROM webhook_call WHERE number = ?", call.number);
-      this.#sql.exec(
-        "UPDATE webhook SET failures = 0, failing_since_ms = NULL, rest_until_ms = 0, last_ok_ms = ?, delivered = delivered + 1",
+      this.#sql.exec(`DELETE FROM ${calls} WHERE number = ?`, call.number);
+      this.#set(
+        "failures = 0, failing_since_ms = NULL, rest_until_ms = 0, last_ok_ms = ?, delivered = delivered + 1",
+        "TRUE",
         now,
       );
       return true;
     }
     if (answer.kind !== "not called" && isGone(answer)) {
-      this.#sql.exec("UPDATE webhook SET enabled = 0, gone_ms = ?", now);
-      const { rowsWritten: dropped } = this.#sql.exec("DELETE FROM webhook_call");
-      log.warn("the webhook was switched off by its receiver", { durable_object: "Watch", dropped });
+      this.#set("enabled = 0, gone_ms = ?", "TRUE", now);
+      const { rowsWritten: dropped } = this.#sql.exec(`DELETE FROM ${calls} WHERE ${where}`);
+      log.warn("the webhook was switched off by its receiver", { durable_object: "Watch", target: this.id, dropped });
       return false;
     }
     this.#failed(call, webhook.failures + 1, words, answer.kind === "answer" ? answer.retryAfterS : null, now);
@@ -283,31 +360,35 @@ export class WebhookCalls {
   }
 
   #failed(call: CallRow, failures: number, words: string, retryAfterS: number | null, now: number): void {
-    this.#sql.exec("UPDATE webhook_call SET tries = tries + 1 WHERE number = ?", call.number);
+    const { calls, where } = this.#tables;
+    this.#sql.exec(`UPDATE ${calls} SET tries = tries + 1 WHERE number = ?`, call.number);
     const old = now - GIVE_UP_MS;
     const { n: givenUp } = this.#sql
-      .exec<{ n: number }>("SELECT count(*) AS n FROM webhook_call WHERE made_ms <= ?", old)
+      .exec<{ n: number }>(`SELECT count(*) AS n FROM ${calls} WHERE ${where} AND made_ms <= ?`, old)
       .one();
-    this.#sql.exec("DELETE FROM webhook_call WHERE made_ms <= ?", old);
-    this.#sql.exec(
-      `UPDATE webhook SET failures = ?, failing_since_ms = coalesce(failing_since_ms, ?), rest_until_ms = ?,
-         given_up = given_up + ?`,
-      failures,
-      now,
-      now + restMs(failures, retryAfterS, this.#platform.random()),
-      givenUp,
+    this.#sql.exec(`DELETE FROM ${calls} WHERE ${where} AND made_ms <= ?`, old);
+    this.#set(
+      "failures = ?, failing_since_ms = coalesce(failing_since_ms, ?), rest_until_ms = ?, given_up = given_up + ?",
+      "TRUE",
+      ...[failures, now, now + restMs(failures, retryAfterS, this.#platform.random()), givenUp],
     );
-    const fields = { durable_object: "Watch", why: words, failures, waiting: this.#waiting() };
+    const fields = { durable_object: "Watch", target: this.id, why: words, failures, waiting: this.#waiting() };
     log.warn("a call of the webhook failed", fields);
     if (givenUp > 0) log.error("calls of the webhook were given up", { durable_object: "Watch", calls: givenUp });
   }
 
   #row(): WebhookRow | null {
-    return this.#sql.exec<WebhookRow>("SELECT * FROM webhook").toArray()[0] ?? null;
+    return this.#sql.exec<WebhookRow>(`SELECT * FROM ${this.#tables.own} WHERE id = ?`, this.id).toArray()[0] ?? null;
+  }
+
+  /** @param values of both clauses, in order. */
+  #set(what: string, where: string, ...values: SqlStorageValue[]): void {
+    this.#sql.exec(`UPDATE ${this.#tables.own} SET ${what} WHERE ${where} AND id = ${this.id}`, ...values);
   }
 
   #waiting(): number {
-    return this.#sql.exec<{ n: number }>("SELECT count(*) AS n FROM webhook_call").one().n;
+    const { calls, where } = this.#tables;
+    return this.#sql.exec<{ n: number }>(`SELECT count(*) AS n FROM ${calls} WHERE ${where}`).one().n;
   }
 }
 

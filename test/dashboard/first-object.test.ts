@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { FirstObject, lookOf } from "../../src/dashboard/pages/create/first-object.tsx";
+import { FirstObject, lookOf } from "../../src/dashboard/pages/job/first-object.tsx";
 import type { JobView, LedgerView, ObjectView } from "../../src/dashboard/views/job.ts";
 import { call } from "../api/harness.ts";
 import { Oracle } from "../support/oracle.ts";

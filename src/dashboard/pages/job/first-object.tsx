@@ -8,7 +8,7 @@ import { type Kind, Notice, Panel, Snippet, State } from "../../parts/panel.tsx"
 import { bytes, count, plural, Time } from "../../parts/values.tsx";
 import type { JobView, LedgerView, ObjectView } from "../../views/job.ts";
 import { attachJsonc, eventsCurl } from "../functions/snippets.ts";
-import { STARTS_WITHIN_S } from "../job/words.ts";
+import { STARTS_WITHIN_S } from "./words.ts";
 
 const REFRESH_S = 3;
 

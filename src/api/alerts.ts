@@ -1,0 +1,233 @@
+import type * as z from "zod";
+import type { Config } from "../config.ts";
+import { maskUrl } from "../destinations/parse.ts";
+import { type ApiError, CODE, faultsError, oneError, unavailable } from "../errors.ts";
+import { errorText, log } from "../log.ts";
+import type { Platform } from "../platform.ts";
+import {
+  addressOf,
+  alert,
+  type MailEnv,
+  parseAddress,
+  type Receiver,
+  secretsOf,
+  shownAddress,
+} from "../status/alert.ts";
+import type { TargetDraft } from "../status/alert-calls.ts";
+import { testBody } from "../status/call-body.ts";
+import { FORMAT, type FormatName } from "../status/formats.ts";
+import { TARGETS_MAX, type TargetState } from "../status/targets.ts";
+import { watch } from "../status/watch.ts";
+import { answerWords, isTaken, openSecrets, sealSecrets } from "../status/webhook.ts";
+import { jsonBody } from "./body.ts";
+import {
+  type Alert,
+  CREATE_ALERT,
+  CreateAlert,
+  DELETE_ALERT,
+  LIST_ALERTS,
+  MUTE_INCIDENT,
+  MuteIncident,
+  READ_ALERT,
+  TEST_ALERT,
+  UNMUTE_INCIDENT,
+  UPDATE_ALERT,
+  UpdateAlert,
+} from "./docs/alerts.ts";
+import { isoTime, listed, success } from "./envelope.ts";
+import type { AppContext, Resource } from "./route.ts";
+
+export const alertRoutes: readonly Resource[] = [
+  {
+    path: "/alerts",
+    methods: {
+      GET: { permission: "logs:edit", doc: LIST_ALERTS, handle: listAlerts },
+      POST: { permission: "logs:edit", action: "alert.create", doc: CREATE_ALERT, handle: createAlert },
+    },
+  },
+  {
+    path: "/alerts/:alert_id",
+    methods: {
+      GET: { permission: "logs:edit", doc: READ_ALERT, handle: readAlert },
+      PUT: { permission: "logs:edit", action: "alert.update", doc: UPDATE_ALERT, handle: updateAlert },
+      DELETE: { permission: "logs:edit", action: "alert.delete", doc: DELETE_ALERT, handle: deleteAlert },
+    },
+  },
+  {
+    path: "/alerts/:alert_id/test",
+    methods: { POST: { permission: "logs:edit", action: null, doc: TEST_ALERT, handle: testAlert } },
+  },
+  {
+    path: "/incidents/:incident_id/mute",
+    methods: {
+      PUT: { permission: "logs:edit", action: "incident.mute", doc: MUTE_INCIDENT, handle: muteIncident },
+      DELETE: { permission: "logs:edit", action: "incident.unmute", doc: UNMUTE_INCIDENT, handle: unmuteIncident },
+    },
+  },
+];
+
+/** Attempts at a change while others change the same receiver. */
+const PUT_TRIES = 3;
+
+async function listAlerts(c: AppContext): Promise<Response> {
+  const all: TargetState[] = await watch(c.env.WATCH).targets();
+  return listed(c, all.map(present), { page: 1, perPage: TARGETS_MAX, total: all.length });
+}
+
+async function readAlert(c: AppContext): Promise<Response> {
+  return success(c, present(await required(c)));
+}
+
+async function createAlert(c: AppContext, config: Config): Promise<Response> {
+  const sent = await jsonBody(c.req.raw, CreateAlert);
+  const draft = draftOf(sent.format, sent, null, c.env, config);
+  const id: Put = await watch(c.env.WATCH).putTarget(null, null, draft, true);
+  if (id === "full") throw oneError(409, CODE.conflict, `there are ${TARGETS_MAX} receivers of alerts already`);
+  if (typeof id === "string") throw unavailable("the receiver could not be stored; try again");
+  return success(c, present(await required(c, id)), { status: 201 });
+}
+
+async function updateAlert(c: AppContext, config: Config): Promise<Response> {
+  const sent = await jsonBody(c.req.raw, UpdateAlert);
+  for (let tries = 0; tries < PUT_TRIES; tries++) {
+    const before = await required(c);
+    const draft = draftOf(before.format as FormatName, sent, before, c.env, config);
+    const isMoved = sent.address !== undefined && sent.address !== before.shown;
+    const stored: Put = await watch(c.env.WATCH).putTarget(before.id, before.mark, draft, isMoved);
+    if (typeof stored === "number") return success(c, present(await required(c)));
+    if (stored === "none") throw none();
+  }
+  throw oneError(409, CODE.conflict, "the receiver is being changed concurrently; try again");
+}
+
+async function deleteAlert(c: AppContext): Promise<Response> {
+  const { id } = await required(c);
+  await watch(c.env.WATCH).deleteTarget(id);
+  return success(c, { id });
+}
+
+async function testAlert(c: AppContext, config: Config, platform: Platform): Promise<Response> {
+  const state = await required(c);
+  const known = openSecrets(state.sealed, config.accountId, config.keys);
+  if (known === null) throw unavailable("no key opens the stored receiver; send its address again", 60);
+  if (!(await watch(c.env.WATCH).testTurn()))
+    throw oneError(429, CODE.tooMany, "a receiver was tested a moment ago", { "Retry-After": "5" });
+  const to: Receiver = { format: state.format as FormatName, ...addressOf(known) };
+  const answer = await alert(to, testBody(platform.now()), c.env as MailEnv, platform);
+  if (isTaken(answer))
+    await watch(c.env.WATCH)
+      .targetTested(state.id, state.mark)
+      .catch((error: unknown) => log.warn("an accepted test call was not noted", { error: errorText(error) }));
+  return success(c, {
+    delivered: isTaken(answer),
+    status: answer.kind === "answer" ? answer.status : null,
+    message: answerWords(answer),
+    waiting: isTaken(answer) ? state.waiting : 0,
+  });
+}
+
+async function muteIncident(c: AppContext): Promise<Response> {
+  const untilMs = Date.parse((await jsonBody(c.req.raw, MuteIncident)).until);
+  const id = c.req.param("incident_id") ?? "";
+  if (!(await watch(c.env.WATCH).mute(id, untilMs))) throw noIncident();
+  return success(c, { id, muted_until: isoTime(untilMs) });
+}
+
+async function unmuteIncident(c: AppContext): Promise<Response> {
+  const id = c.req.param("incident_id") ?? "";
+  if (!(await watch(c.env.WATCH).mute(id, null))) throw noIncident();
+  return success(c, { id });
+}
+
+type Put = number | "changed" | "none" | "full";
+
+/** What is to be stored. @param before null: a new one. @throws ApiError 400 with every fault. */
+function draftOf(
+  format: FormatName,
+  sent: z.infer<typeof UpdateAlert>,
+  before: TargetState | null,
+  env: object,
+  config: Config,
+): TargetDraft {
+  const { keys, accountId } = config;
+  const { muted_until: mutedUntil } = sent;
+  const known = before === null ? null : openSecrets(before.sealed, accountId, keys);
+  const faults: { pointer: string; message: string }[] = [];
+  const url = addressFor(format, sent.address, before, known?.url ?? null, env, config);
+  if (!url.ok) faults.push({ pointer: "/address", message: `address: ${url.why}` });
+  const { key } = FORMAT[format];
+  const secret = sent.secret ?? known?.secret ?? "";
+  if (key !== null && !key.pattern.test(secret))
+    faults.push({ pointer: "/secret", message: `secret: must be ${key.form}` });
+  if (key === null && secret !== "") faults.push({ pointer: "/secret", message: `secret: ${format} takes none` });
+  if (faults.length > 0) throw faultsError(400, CODE.invalid, faults);
+  const address = url.ok ? url.value : "";
+  return {
+    name: (sent.name ?? before?.name ?? "").toWellFormed(),
+    format,
+    sealed: sealSecrets(secretsOf({ url: address, key: secret }), accountId, keys),
+    shown: shownAddress(format, address, maskUrl),
+    enabled: sent.enabled ?? before?.enabled ?? true,
+    minSeverity: sent.min_severity ?? before?.minSeverity ?? "warning",
+    mutedUntilMs:
+      mutedUntil === undefined ? (before?.mutedUntilMs ?? null) : mutedUntil === null ? null : Date.parse(mutedUntil),
+  };
+}
+
+/** @param known the stored address; null: there is none, or no key opens it. */
+function addressFor(
+  format: FormatName,
+  sent: string | undefined,
+  before: TargetState | null,
+  known: string | null,
+  env: object,
+  config: Config,
+): { ok: true; value: string } | { ok: false; why: string } {
+  if (before !== null && (sent === undefined || sent === before.shown))
+    return known === null
+      ? { ok: false, why: "no key opens the stored one; send it again" }
+      : { ok: true, value: known };
+  const usual = FORMAT[format].url;
+  if (sent === undefined || sent === "")
+    return usual === null ? { ok: false, why: "is missing" } : { ok: true, value: usual };
+  return parseAddress(format, sent, config.destinations.allowLoopback, env as MailEnv);
+}
+
+/** @throws ApiError 404 if there is none. */
+async function required(c: AppContext, id: number = Number(c.req.param("alert_id"))): Promise<TargetState> {
+  const all: TargetState[] = await watch(c.env.WATCH).targets();
+  const found = all.find((each) => each.id === id);
+  if (found === undefined) throw none();
+  return found;
+}
+
+function none(): ApiError {
+  return oneError(404, CODE.noRoute, "there is no such receiver of alerts");
+}
+
+function noIncident(): ApiError {
+  return oneError(404, CODE.noRoute, "there is no such incident that is not over");
+}
+
+function present(state: TargetState): Alert {
+  return {
+    id: state.id,
+    name: state.name,
+    format: state.format as FormatName,
+    address: state.shown,
+    min_severity: state.minSeverity,
+    muted_until: isoTime(state.mutedUntilMs),
+    enabled: state.enabled,
+    created_at: isoTime(state.createdMs),
+    modified_at: isoTime(state.modifiedMs),
+    gone_at: isoTime(state.goneMs),
+    waiting: state.waiting,
+    delivered: state.delivered,
+    given_up: state.givenUp,
+    failures: state.failures,
+    failing_since: isoTime(state.failingSinceMs),
+    last_answer: state.lastAnswer,
+    last_call_at: isoTime(state.lastTryMs),
+    last_success_at: isoTime(state.lastOkMs),
+  };
+}

@@ -1,0 +1,46 @@
+import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import type { Block } from "./blocks.ts";
+
+/** Type of the block, in the head. */
+const SEAL = 7;
+
+/** One of 2^128 forged seals is right. */
+const SEAL_BYTES = 16;
+
+/**
+ * The seal of a message: an HMAC over its body, with a key that only this service has. Intake
+ * writes nothing but records, whole and canonical; a function that is bound to the queue may write
+ * anything. So a sealed message need not be parsed to know what it holds, and may be taken over as
+ * it is.
+ */
+export interface SealKey {
+  /** 32 bytes. */
+  key: Uint8Array;
+}
+
+/** Derived (RFC 5869), so that it is of no use for anything else that SECRETS_KEY protects. */
+export function sealKeyOf(secretsKey: Uint8Array): SealKey {
+  return { key: new Uint8Array(hkdfSync("sha256", secretsKey, new Uint8Array(), "seal of a message", 32)) };
+}
+
+/** @param form how the body is to be read: another reading is another body. */
+export function encodeSeal(body: Uint8Array, form: number, { key }: SealKey): Block {
+  return [SEAL, sealOf(body, form, key)];
+}
+
+/** Whether one of the keys made the seal. A message of an earlier release has none. */
+export function isSealed(
+  blocks: ReadonlyMap<number, Uint8Array>,
+  body: Uint8Array,
+  form: number,
+  keys: readonly SealKey[],
+): boolean {
+  const seal = blocks.get(SEAL);
+  if (seal?.length !== SEAL_BYTES) return false;
+  return keys.some(({ key }) => timingSafeEqual(seal, sealOf(body, form, key)));
+}
+
+function sealOf(body: Uint8Array, form: number, key: Uint8Array): Uint8Array {
+  const mac = createHmac("sha256", key).update(Uint8Array.of(form)).update(body).digest();
+  return mac.subarray(0, SEAL_BYTES);
+}

@@ -1,0 +1,463 @@
+/** A new job: its destination, what a refusal keeps and says, its secrets, copies, the challenge. */
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, inject, it, vi } from "vitest";
+import { ControlPlane, controlPlane } from "../../src/control/plane.ts";
+import { adviceOn, isOfStore, mendOf } from "../../src/dashboard/pages/shipping/test-write.tsx";
+import { entryOf } from "../../src/destinations/entry.ts";
+import { FORMS } from "../../src/destinations/kinds.ts";
+import { ENTERED_MS } from "../../src/limits.ts";
+import { platform } from "../../src/platform.ts";
+import { call, errorsOf, freshBucket, type Job, listJobs } from "../api/harness.ts";
+import { token } from "../api/principals.ts";
+import { PRODUCTION } from "../destinations/context.ts";
+import { FIXTURES, SECRETS } from "../destinations/kinds.ts";
+import { RECEIVERS } from "../destinations/receivers.ts";
+import { NOON } from "../record/samples.ts";
+import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
+import { azureConf, destinationConf } from "../support/runtime/api.ts";
+import { setClock } from "../support/runtime/pipeline.ts";
+import { type Action, rule } from "../support/s3-script.ts";
+import { untouched } from "./browser-form.ts";
+import { besideField, Creator, entered, s3Form, UNSEEN } from "./creating.ts";
+import { textOf, Visitor } from "./support.ts";
+
+afterEach(() => vi.restoreAllMocks());
+
+const LOCAL = { settings: { OBJSTORE_ENDPOINT: "http://localhost:9/cdn-cgi/local/r2/s3", DESTINATION_BINDINGS: "" } };
+const REQUIRED = { settings: { REQUIRE_OWNERSHIP_CHALLENGE: "true" } };
+const opened = (html: string): string[] =>
+  [...html.matchAll(/<details class="option" id="([^"]+)" open="">/g)].map(([, id]) => id ?? "");
+
+describe("the form of a new job", () => {
+  it("makes one of a name and a destination, enabled, with every default stated", async () => {
+    const creator = await Creator.begin();
+    const text = textOf(creator.page.html);
+    for (const said of ["Every event", "All fields, NDJSON", "30 s, 100,000 records or 100 MB", "Enabled"])
+      expect(text).toContain(said);
+    expect(opened(creator.page.html)).toEqual([]);
+    const done = await creator.s3("save", {});
+    const [job] = await listJobs();
+    expect([done.status, done.location]).toEqual([303, `/jobs/${job?.id}?created`]);
+    expect(job).toMatchObject({ name: null, enabled: true, filter: null, max_upload_records: 0 });
+    expect(job).not.toHaveProperty("output_options");
+    expect(job?.destination_conf).toBe(
+      `s3://${creator.bucket.name}/logs/{DATE}?region=auto&endpoint=${encodeURIComponent(inject("s3Url"))}&access-key-id=${ACCESS_KEY}&secret-access-key=${SECRET_KEY}`,
+    );
+  });
+
+  it("begins with a bound bucket, the local one or R2, whichever there is", async () => {
+    const first = async (options: object) => (await Visitor.signedIn(undefined, options)).get("/jobs/new");
+    const [bound, local, away] = await Promise.all(
+      [{}, LOCAL, { settings: { DESTINATION_BINDINGS: "" } }].map((options) => first(options)),
+    );
+    const form = untouched(bound?.html ?? "", "/jobs/new");
+    expect([form.get("scheme"), form.get("destination-binding")]).toEqual(["binding", "TRACES"]);
+    expect(untouched(local?.html ?? "", "/jobs/new").get("destination-bucket")).toBe("traces");
+    expect(local?.html).not.toMatch(/local-(?:access|secret)-key/);
+    expect(untouched(away?.html ?? "", "/jobs/new").get("destination-account_id")).toBe("test-account");
+    expect(away?.html).not.toContain("Local bucket");
+  });
+
+  it("offers every kind, shows the fields of the chosen one, and keeps what else was entered", async () => {
+    const creator = await Creator.begin();
+    await creator.press("kind:s3", {
+      name: "kept",
+      "filter-json": '{"where":{"key":"Outcome","operator":"eq","value":"ok"}}',
+    });
+    for (const { id, name, parts, group } of FORMS) {
+      expect(textOf(creator.page.html)).toContain(name);
+      const { html } = await creator.press(`kind:${id}`);
+      const form = untouched(html, "/jobs/new");
+      expect([form.get("scheme"), form.get("name"), form.get("key-0")]).toEqual([id, "kept", "Outcome"]);
+      for (const part of parts) if (!("ways" in part)) expect(html).toContain(`name="destination-${part.name}"`);
+      expect([html.includes('name="canary"'), html.includes('id="ownership"')]).toEqual(
+        group === "store" ? [true, true] : [false, false],
+      );
+      expect(html).not.toContain('class="error"');
+    }
+    expect(await listJobs()).toEqual([]);
+  });
+
+  it("opens each group that differs from its default or has a fault, and no other", async () => {
+    const creator = await Creator.begin();
+    await creator.s3("preview", {});
+    expect(textOf(creator.page.html)).toContain("No recent events");
+    expect(opened(creator.page.html)).toEqual([]);
+    await creator.press("preview", { max_upload_records: "5000", output_type: "csv" });
+    expect(opened(creator.page.html)).toEqual(["format", "limits"]);
+    const refused = await creator.press("save", { max_upload_records: "", output_type: "ndjson", "sample-rate": "2" });
+    expect([refused.status, opened(refused.html)]).toEqual([400, ["sample"]]);
+    const unnamed = await creator.press("save", { "sample-rate": "", name: "n".repeat(513) });
+    expect([unnamed.status, opened(unnamed.html)]).toEqual([400, []]);
+    expect(unnamed.html).toMatch(/id="field-name-error">[^<]*512/);
+    expect(await listJobs()).toEqual([]);
+  });
+
+  it("makes one job of a form that is sent twice, and says so", async () => {
+    const creator = await Creator.begin();
+    const answers = await Promise.all([creator.s3("save"), creator.s3("save")]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([303, 409]);
+    expect(textOf(creator.page.html)).toContain("This form was sent before");
+    expect(await listJobs()).toHaveLength(1);
+    // As meant, once more.
+    expect((await creator.press("save")).status).toBe(303);
+    expect(await listJobs()).toHaveLength(2);
+  });
+
+  it("takes a job for created that is stored, though not in force yet: another try would make another one", async () => {
+    const creator = await Creator.begin();
+    const { create } = ControlPlane.prototype;
+    vi.spyOn(ControlPlane.prototype, "create").mockImplementation(async function (this: ControlPlane, draft) {
+      const change = await create.call(this, draft);
+      return change.kind === "changed" ? { ...change, inForce: false } : change;
+    });
+    expect((await creator.s3("save")).location).toBe("/jobs/1?created");
+  });
+
+  it("leads from the steps of earlier releases here, and leaves nothing of their drafts", async () => {
+    const visitor = await Visitor.signedIn();
+    for (const path of ["/jobs/new/abc", "/jobs/new/abc/finish"])
+      expect((await visitor.get(path)).location).toBe("/jobs/new");
+    const left = await runInDurableObject(controlPlane(env.CONTROL), (_plane, { storage }) =>
+      storage.sql.exec("SELECT * FROM draft").toArray(),
+    );
+    expect(left).toEqual([]);
+  });
+
+  it("is not open to readers, and needs no right to read", async () => {
+    const reader = await Visitor.signedIn({ token: (await token(["logs:read"])).secret });
+    expect((await reader.get("/jobs/new")).status).toBe(403);
+    expect((await reader.submit("/jobs/new", { ...s3Form("some-bucket"), do: "save" })).status).toBe(403);
+    const editor = await Visitor.signedIn({ token: (await token(["logs:edit"])).secret });
+    const creator = await Creator.begin(editor);
+    expect(textOf(creator.page.html)).toContain("need logs:read");
+    const { location } = await creator.s3("save");
+    expect(location).toBe("/jobs/new?created=1");
+    expect(textOf((await editor.get(location ?? "")).html)).toContain("Job 1 created");
+  });
+
+  it("shows names that try to be more than text as text, and stores them as they are", async () => {
+    const hostile = `<img src=x onerror=alert(1)>"'\u202e</script>${"x".repeat(400)}`;
+    const creator = await Creator.begin();
+    const { html } = await creator.press("preview", {
+      ...s3Form(creator.bucket.name, { path: `a/<b>&"'/{DATE}` }),
+      name: hostile,
+    });
+    expect(html).toContain("&lt;img src=x onerror=alert(1)&gt;");
+    expect(html).not.toMatch(/<img src=x|<b>/);
+    expect((await creator.press("save")).status).toBe(303);
+    expect((await listJobs())[0]?.name).toBe(hostile);
+  });
+});
+
+describe.each(Object.entries({ ...FIXTURES, ...RECEIVERS }))(
+  "a destination of each kind: %s",
+  (_name, { conf, service }) => {
+    it("is created from its fields, and no secret is on a page", async () => {
+      const { fetch } = service();
+      vi.spyOn(platform, "fetch").mockImplementation(fetch);
+      setClock(NOON + 1_000);
+      const valuesOf = (text: string) => {
+        const read = entryOf(text, PRODUCTION);
+        if (!read.ok) throw new Error(read.why);
+        return read.value;
+      };
+      const { form, values } = valuesOf(conf);
+      const creator = await Creator.begin();
+      await creator.press(`kind:${form}`);
+      const done = await creator.press("save", { scheme: form, ...entered(values) });
+      expect([done.location, textOf(done.html)]).toEqual(["/jobs/1?created", ""]);
+      const [job] = await listJobs();
+      expect(valuesOf(String(job?.destination_conf)).values).toEqual(values);
+      for (const html of creator.pages) for (const secret of SECRETS) expect(html).not.toContain(secret);
+    });
+  },
+);
+
+describe("what is entered", () => {
+  const faults: [name: string, more: Record<string, string>, field: string, words: string][] = [
+    ["no bucket", { bucket: "" }, "bucket", "Enter the bucket name"],
+    ["a bucket with a slash", { bucket: "a/b" }, "bucket", "the bucket must not contain a slash"],
+    ["a path with a question mark", { path: "a?b" }, "path", "the path must not contain a ?"],
+    ["a path that leads up", { path: "../x" }, "path", "the path must not contain . or .."],
+    ["no region", { region: "" }, "region", "Enter the region"],
+    ["a region that is none", { region: "Frankfurt am Main" }, "region", "region must be 1 to 64 letters"],
+    ["an address of a private network", { endpoint: "10.0.0.1" }, "endpoint", "endpoint must be a public host"],
+    ["no secret", { secret_access_key: "" }, "secret_access_key", "Enter the secret access key"],
+    ["a key id that no header can carry", { access_key_id: "ü" }, "access_key_id", "must be printable ASCII"],
+    ["a secret that there is not", { credentials: "env", secret_name: "DEST_NO" }, "secret_name", "there is no secret"],
+  ];
+
+  it.each(faults)("is told beside its field, and kept: %s", async (_name, more, field, words) => {
+    const creator = await Creator.begin();
+    const { status, html } = await creator.press("save", { ...s3Form(creator.bucket.name, more), name: "kept" });
+    expect([status, besideField(html, field)]).toEqual([400, expect.stringContaining(words)]);
+    expect(await creator.bucket.control.requests()).toEqual([]);
+    expect(untouched(html, "/jobs/new").get("name")).toBe("kept");
+    const whole = Object.fromEntries(
+      Object.keys(more).map((name) => [name, s3Form(creator.bucket.name)[`destination-${name}`] ?? ""]),
+    );
+    expect((await creator.press("save", entered(whole))).status).toBe(303);
+  });
+
+  const refusals: [name: string, action: Action, field: string | null, advice: string][] = [
+    [
+      "an unknown key",
+      { do: "answer", status: 403, code: "InvalidAccessKeyId" },
+      "access_key_id",
+      "does not know this access key ID",
+    ],
+    [
+      "a wrong secret",
+      { do: "answer", status: 403, code: "SignatureDoesNotMatch" },
+      "secret_access_key",
+      "does not match the access key ID",
+    ],
+    ["no such bucket", { do: "answer", status: 404, code: "NoSuchBucket" }, "bucket", "no bucket of this name"],
+    ["a connection that breaks", { do: "reset", when: "before" }, "endpoint", "Nothing answers at this endpoint"],
+    ["keys that may not write", { do: "answer", status: 403 }, null, "may not write there"],
+    ["a store that is down", { do: "answer", status: 503, code: "X" }, null, "is not available"],
+    ["a proxy", { do: "discard" }, null, "does not keep what it is sent"],
+  ];
+
+  it.each(refusals)(
+    "has what to do beside its field where the store refuses it: %s",
+    async (_name, action, field, advice) => {
+      const creator = await Creator.begin();
+      await creator.bucket.control.script([rule(action, { method: "PUT" })]);
+      const { status, html } = await creator.s3("save");
+      expect([status, textOf(html)]).toEqual([400, expect.stringContaining("nothing is stored")]);
+      if (field === null) expect(textOf(html)).toMatch(new RegExp(`Test failed .*${advice}`));
+      else expect(besideField(html, field)).toContain(advice);
+      await creator.bucket.control.script([]);
+      expect((await creator.press("save")).status).toBe(303);
+      expect(await listJobs()).toHaveLength(1);
+    },
+  );
+
+  it("can be tested without a job, and says where another one ships to the same folder", async () => {
+    const creator = await Creator.begin();
+    expect(textOf((await creator.s3("test")).html)).toContain("Reachable and writable");
+    expect((await creator.bucket.control.objects()).map(({ key }) => key)).toEqual(["logs/00010101/test.txt.gz"]);
+    expect(await listJobs()).toEqual([]);
+    expect((await creator.press("save")).status).toBe(303);
+    expect(textOf((await creator.press("test")).html)).toContain("Another job ships to the same folder");
+    const sas = azureConf(creator.bucket.name, "logs/{DATE}", "w");
+    expect(textOf((await creator.press("test", { destination_conf: sas })).html)).toContain("the SAS is write-only");
+  });
+
+  it("takes the region that the store names, with the keys that were entered", async () => {
+    const creator = await Creator.begin();
+    const body = "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region></Error>";
+    await creator.bucket.control.script([rule({ do: "answer", status: 400, body }, { method: "PUT" })]);
+    const { html } = await creator.s3("save", { region: "us-east-1" });
+    expect(besideField(html, "region")).toContain("The store says that it is eu-west-1");
+    expect(html).toContain("Use region eu-west-1 and test");
+    await creator.bucket.control.script([]);
+    const mended = (await creator.press("mend")).html;
+    expect([textOf(mended), untouched(mended, "/jobs/new").get("destination-region")]).toEqual([
+      expect.stringContaining("Reachable and writable"),
+      "eu-west-1",
+    ]);
+  });
+
+  it.each<[string, string, string, string, string | null]>([
+    ["of AWS", "", "HTTP 301 (region eu-west-1)", "s3", "eu-west-1"],
+    ["behind another endpoint", "s3.us-east-1.amazonaws.com", "HTTP 301 (region eu-west-1)", "s3", null],
+    ["at this endpoint", "a.example", "HTTP 400 AuthorizationHeaderMalformed (region garage)", "s3", "garage"],
+    ["of none", "", "HTTP 301", "s3", null],
+    ["that is not S3", "", "HTTP 301 (region eu-west-1)", "objstore", null],
+  ])("is offered a region where it alone has to change: %s", (_name, endpoint, message, form, region) => {
+    const values = { endpoint, region: "auto" };
+    const mended = mendOf({ form, values, base: "s3://" }, message)?.values ?? null;
+    expect(mended).toEqual(region === null ? null : { ...values, region });
+  });
+
+  it("may be pasted as a whole, and is not shown again where it is none", async () => {
+    const creator = await Creator.begin();
+    for (const conf of ["nonsense", `s3://b?secret-access-key=${SECRET_KEY}`, "s3://bb/x?region=auto&other=a-secret"]) {
+      const { status, html } = await creator.press("save", { destination_conf: conf });
+      expect([status, textOf(html)]).toEqual([400, expect.stringContaining("The pasted text is not shown again")]);
+      expect(html).not.toMatch(/a-secret|nonsense/);
+    }
+    const conf = destinationConf(creator.bucket.name, "pasted/{DATE}");
+    const { html } = await creator.press("preview", { destination_conf: conf });
+    expect(untouched(html, "/jobs/new").get("destination-path")).toBe("pasted/{DATE}");
+    expect((await creator.press("save")).status).toBe(303);
+    expect((await listJobs())[0]?.destination_conf).toBe(conf);
+  });
+
+  it("shows an example of a key, and what its placeholders mean", async () => {
+    setClock(NOON);
+    const creator = await Creator.begin();
+    const said = textOf((await creator.s3("preview", { path: "a/{SCRIPT}/dt={DATE_ISO}/hour={HOUR}" })).html);
+    for (const words of ["{DATE_ISO} 2026-11-20", "{HOUR} 12", "{SCRIPT} shop", "objects of its own"])
+      expect(said).toContain(words);
+    expect(said).toContain("Example: a/shop/dt=2026-11-20/hour=12/20261120T120000Z_20261120T120001Z_d4cf1da2.log.gz");
+  });
+
+  it("has advice for whatever a store may say", () => {
+    for (const message of ["", "HTTP 418", "HTTP 200 toString", "HTTP 403 constructor", "x"])
+      expect(adviceOn(message)).toMatch(/^[A-Z].*\.$/);
+    expect([isOfStore("error writing object: HTTP 403"), isOfStore("region is missing")]).toEqual([true, false]);
+  });
+});
+
+describe("the secrets that are entered", () => {
+  const ID = "AKIDENTERED0001";
+  const KEY = "s3cret/Entered+0001=";
+
+  it("are on no page, and are kept by it for the same service, session and hour", async () => {
+    const clock = setClock(NOON);
+    const creator = await Creator.begin();
+    await creator.s3("preview", { access_key_id: ID, secret_access_key: KEY, bucket: "" });
+    const page = creator.page;
+    const hint = /id="field-destination-secret_access_key-hint">Already entered/;
+    expect(page.html).toMatch(hint);
+    const after = async (fields: Record<string, string>) => {
+      creator.page = page;
+      return (await creator.press("preview", fields)).html;
+    };
+    expect(await after(entered({ bucket: "another" }))).toMatch(hint);
+    expect(await after(entered({ bucket: "another", endpoint: "other.example" }))).not.toMatch(hint);
+    const form = untouched(page.html, "/jobs/new");
+    form.delete("csrf");
+    form.set("do", "preview");
+    const stranger = await Visitor.signedIn();
+    expect((await stranger.submit("/jobs/new", form)).html).not.toMatch(hint);
+    creator.page = page;
+    clock.advance(ENTERED_MS - 1);
+    expect((await creator.press("preview")).html).toMatch(hint);
+    creator.page = page;
+    clock.advance(1);
+    expect((await creator.press("preview")).html).not.toMatch(hint);
+    for (const html of creator.pages)
+      for (const secret of [ID, KEY, encodeURIComponent(KEY)]) expect(html).not.toContain(secret);
+  });
+});
+
+describe("a copy of a job", () => {
+  const FILTER = '{"where":{"key":"Outcome","operator":"eq","value":"exception"}}';
+  const jobWith = async (bucket: string, more: object = {}): Promise<number> => {
+    const body = { destination_conf: destinationConf(bucket), name: "first", filter: FILTER, ...more };
+    const answer = await call<Job>("POST", "/logship/jobs", body);
+    expect([answer.status, errorsOf(answer)]).toEqual([201, []]);
+    return answer.body.result.id;
+  };
+  const copying = (id: number | string) => Creator.begin(undefined, `/jobs/new?from=${id}`);
+
+  it("has all of it but the name, with keys that are on no page", async () => {
+    const { name } = freshBucket();
+    const options = { output_options: { output_type: "csv", merge_subrequests: true }, frequency: "high" };
+    const id = await jobWith(name, { ...options, max_upload_interval_seconds: 60, canary: false });
+    const creator = await copying(id);
+    expect((await creator.press("preview", entered({ path: "copy/{DATE}" }))).status).toBe(200);
+    expect((await creator.press("save")).location).toBe(`/jobs/${id + 1}?created`);
+    for (const html of creator.pages) for (const key of [ACCESS_KEY, SECRET_KEY]) expect(html).not.toContain(key);
+    const [first, copy] = await listJobs();
+    const times = { time_created: expect.any(String), time_modified: expect.any(String) };
+    const destination_conf = destinationConf(name, "copy/{DATE}");
+    expect(copy).toEqual({ ...first, id: expect.any(Number), name: "first (copy)", destination_conf, ...times });
+  });
+
+  it("keeps the keys for that store alone, one of them replaced or not, however often it is tried", async () => {
+    const { name } = freshBucket();
+    const creator = await copying(await jobWith(name));
+    const other = freshBucket();
+    const elsewhere = entered({ bucket: other.name });
+    const conf = destinationConf(other.name).replaceAll(/key(-id)?=[\w-]+/g, "key$1=****");
+    const tries = [
+      elsewhere,
+      elsewhere,
+      { destination_conf: conf },
+      elsewhere,
+      entered({ bucket: name, access_key_id: "another" }),
+    ];
+    for (const fields of [...tries, entered({ bucket: name, endpoint: "store.example" }), { scheme: "r2" }]) {
+      await creator.press("test", { ...UNSEEN, ...fields });
+      const refused = await creator.press("save", elsewhere);
+      expect(textOf(refused.html)).toContain("Enter the secret access key");
+    }
+    expect(await other.control.requests()).toEqual([]);
+  });
+
+  it("is one of a job that is there, under a name that a job may have", async () => {
+    const visitor = await Visitor.signedIn();
+    for (const id of ["1", "0", "x", "99999999999999999999"])
+      expect((await visitor.get(`/jobs/new?from=${id}`)).status).toBe(404);
+    const creator = await copying(await jobWith(freshBucket().name, { name: `${"n".repeat(504)}${"😀".repeat(4)}` }));
+    expect(creator.page.html.isWellFormed()).toBe(true);
+    expect((await creator.press("save")).status).toBe(303);
+  });
+});
+
+describe("the proof that a bucket can be read", () => {
+  const begin = async (options: object = REQUIRED) => Creator.begin(await Visitor.signedIn(undefined, options));
+  /** The challenge, as the bucket's owner reads it. */
+  const tokenIn = async ({ bucket }: Creator): Promise<{ key: string; token: string }> => {
+    const found = (await bucket.control.objects()).filter(({ key }) => key.includes("ownership-challenge"));
+    const key = found.at(-1)?.key ?? "";
+    return { key, token: new TextDecoder().decode(await bucket.control.object(key)) };
+  };
+
+  it("is required where the deployment says so, and pasted text is one", async () => {
+    const creator = await begin();
+    expect(opened(creator.page.html)).toEqual(["ownership"]);
+    const without = await creator.s3("save");
+    expect([without.status, textOf(without.html)]).toEqual([
+      400,
+      expect.stringContaining("incorrect ownership challenge"),
+    ]);
+    await creator.press("own:write");
+    const { key, token: right } = await tokenIn(creator);
+    expect(textOf(creator.page.html)).toContain(key);
+    for (const wrong of [`${right}x`, "1.9999999999.x", "t".repeat(5_000), "<script>alert(1)</script>"]) {
+      const { status, html } = await creator.press("save", { ownership_challenge: wrong });
+      expect([status, html.includes("alert(1)")]).toEqual([400, false]);
+    }
+    // Kept by the page, whatever else is refused.
+    const faulty = await creator.press("save", { ownership_challenge: `  ${right}\n`, "sample-rate": "2" });
+    expect([faulty.status, faulty.html.includes(right)]).toEqual([400, false]);
+    expect((await creator.press("save", { "sample-rate": "" })).status).toBe(303);
+  });
+
+  it("is read back with the entered keys, and is one of the place that it was written to", async () => {
+    const creator = await begin();
+    await creator.s3("own:write");
+    expect(textOf((await creator.press("own:read")).html)).toContain("It proves that you own the bucket");
+    const { token: read } = await tokenIn(creator);
+    expect(creator.page.html).not.toContain(read);
+    const proven = creator.page;
+    expect((await creator.press("save", entered({ path: "elsewhere/{DATE}" }))).status).toBe(400);
+    // Back to the page before, whose form was sent already.
+    creator.page = proven;
+    expect((await creator.press("save")).status).toBe(409);
+    expect((await creator.press("save")).status).toBe(303);
+  });
+
+  const failures: [name: string, action: Action, words: string][] = [
+    ["keys that may only write", { do: "answer", status: 403, code: "AccessDenied" }, "may write but not read"],
+    ["an object that is gone", { do: "answer", status: 404, code: "NoSuchKey" }, "is gone"],
+    ["a redirect", { do: "redirect", location: "http://elsewhere.example/" }, "did not send it"],
+    ["an object without end", { do: "answer", status: 200, body: "x".repeat(5_000) }, "larger than a challenge"],
+    ["another object", { do: "answer", status: 200, body: "<b>not a token</b>" }, "holds something else"],
+  ];
+
+  it.each(failures)("is not read back of %s, in words", async (_name, action, words) => {
+    const creator = await begin({});
+    await creator.s3("own:write");
+    await creator.bucket.control.script([rule(action, { method: "GET" })]);
+    const { status, html } = await creator.press("own:read");
+    expect([status, textOf(html)]).toEqual([400, expect.stringContaining(words)]);
+    expect(html).not.toContain("not a token");
+    // It is not required here.
+    expect((await creator.press("save")).status).toBe(303);
+  });
+
+  it("cannot be written into a bucket that takes nothing", async () => {
+    const creator = await begin({});
+    await creator.bucket.control.script([rule({ do: "answer", status: 403, code: "AccessDenied" }, { method: "PUT" })]);
+    expect(textOf((await creator.s3("own:write")).html)).toMatch(/could not be written .*HTTP 403 AccessDenied/);
+  });
+});

@@ -1,0 +1,73 @@
+/**
+ * Large messages are taken over as they are compressed, between others that are compressed anew, in
+ * objects of one log that dies meanwhile.
+ */
+import { abortAllDurableObjects } from "cloudflare:test";
+import { describe, expect, vi } from "vitest";
+import { Finished } from "../../src/object/finished.ts";
+import type { World } from "../support/runtime/world.ts";
+import { rule } from "../support/s3-script.ts";
+import { row } from "./row.ts";
+import { controlOf, PUTS, pass } from "./stores.ts";
+
+const DAY_MS = 86_400_000;
+
+/** Records of which some eighty fill what is taken over at least. */
+const LARGE = { padding: 3_000 };
+
+/** Logging of `till` is switched this long before and after events are taken in, in ms. */
+const CLOCKS_MS = 1_000;
+
+/** Large messages of every kind, and small ones. */
+async function takeMixed(world: World): Promise<void> {
+  const at = world.clock.nowMs();
+  const [shop, till] = [world.mint(50, LARGE), world.mint(50, { ...LARGE, scriptName: "till" })];
+  const truncated = world.mint(1, { padding: 20_000 });
+  for (const request of [
+    world.mint(90, LARGE),
+    world.mint(5),
+    shop.flatMap((event, i) => [event, till[i] ?? event]),
+    [...world.mint(50, LARGE), ...truncated, ...world.mint(40, LARGE)],
+    world.mint(90, { ...LARGE, days: 2 }),
+    world.mint(90, { ...LARGE, at: at - DAY_MS }),
+    world.mint(90, { ...LARGE, outcome: "exception" }),
+  ])
+    await world.take(request);
+}
+
+describe("messages of format 3", () => {
+  for (const [what, action] of [
+    ["the store takes nothing", { do: "answer", status: 503 }],
+    ["every answer of the store is lost", { do: "reset", when: "after" }],
+  ] as const)
+    row(
+      `a log dies with what was taken over and what was compressed anew in its objects, while ${what}`,
+      async (world) => {
+        Object.assign(world.env, { MESSAGE_FORMAT: "3" });
+        const fragment = vi.spyOn(Finished.prototype, "fragment");
+        const job = await world.createJob();
+        await world.createJob({ path: "logs/{SCRIPT}/dt={DATE_ISO}/hour={HOUR}" });
+        await world.createJob({
+          fields: { filter: JSON.stringify({ where: { key: "Outcome", operator: "eq", value: "ok" } }) },
+          keeps: ({ record }) => record.Outcome === "ok",
+        });
+        world.clock.advance(CLOCKS_MS);
+        const control = controlOf(job);
+        await control.script([rule(action, PUTS)]);
+        await takeMixed(world);
+        await world.deliverDue();
+        expect(fragment.mock.calls.length).toBeGreaterThan(5);
+        await pass(world, 60_000);
+        await abortAllDurableObjects();
+        world.injected();
+        await world.jobs.setLogging("till", false);
+        world.clock.advance(CLOCKS_MS);
+        const before = fragment.mock.calls.length;
+        await takeMixed(world);
+        await world.deliverDue();
+        expect(fragment.mock.calls.length).toBeGreaterThan(before);
+        await control.script([]);
+        await world.settle();
+      },
+    );
+});

@@ -1,0 +1,120 @@
+/** Seals, and messages of format 3, whose records end on a sync flush. */
+import { deflateRawSync, inflateRawSync } from "node:zlib";
+import { describe, expect, it } from "vitest";
+import { concat, encodeUtf8 } from "../../src/bytes.ts";
+import { REUSE_MIN_RAW_BYTES } from "../../src/limits.ts";
+import {
+  decodeEnvelope,
+  decodeMessage,
+  encodeParts,
+  isNewer,
+  joinMessage,
+  type Message,
+  type Part,
+  splitMessage,
+} from "../../src/queue/message.ts";
+import { sealKeyOf } from "../../src/queue/seal.ts";
+import { noise, TAKEN } from "../record/samples.ts";
+
+const OURS = sealKeyOf(new Uint8Array(32).fill(1));
+const OTHERS = sealKeyOf(new Uint8Array(32).fill(2));
+
+const LINES = Array.from({ length: 40 }, (_, i) => JSON.stringify({ a: noise(5_000, i) }));
+const PART: Part = { id: "ab".repeat(16), takenInMs: TAKEN, keyed: false, records: LINES.length };
+
+const ndjson = (lines: readonly string[]): Uint8Array => encodeUtf8(lines.map((line) => `${line}\n`).join(""));
+const large = (form?: Parameters<typeof encodeParts>[4]) => encodeParts([PART], ndjson(LINES), null, {}, form);
+
+function read(body: Uint8Array<ArrayBuffer>, keys = [OURS]): Message {
+  const decoded = decodeMessage(body.buffer, keys);
+  if (!decoded.ok) throw new Error(decoded.why);
+  return decoded.value;
+}
+
+describe("a seal", () => {
+  const sealed = large({ seal: OURS });
+
+  it("says that intake wrote the records", () => {
+    expect(read(sealed)).toMatchObject({ isSealed: true, lines: LINES });
+  });
+
+  it("of a key that was rotated away, or none, says nothing, and the records are there", () => {
+    for (const message of [read(sealed, [OTHERS]), read(sealed, []), read(large())]) {
+      expect(message.lines).toEqual(LINES);
+      expect(message).not.toHaveProperty("isSealed");
+    }
+    expect(read(sealed, [OTHERS, OURS]).isSealed).toBe(true);
+  });
+
+  it("holds for a body that travels apart from its head", () => {
+    const { reference, body } = splitMessage(sealed);
+    expect(read(new Uint8Array(joinMessage(reference.buffer, body))).isSealed).toBe(true);
+  });
+
+  it("is that of no other body", () => {
+    const other = encodeParts([PART], ndjson([...LINES.slice(1), '{"a":1}']), null, {}, { seal: OTHERS });
+    const ours = encodeParts([PART], ndjson(LINES), null, {}, { seal: OURS });
+    const { reference } = splitMessage(other);
+    const { body } = splitMessage(ours);
+    // Its head names the checksum of another body.
+    expect(decodeMessage(joinMessage(reference.buffer, body), [OURS, OTHERS]).ok).toBe(false);
+    expect(read(other)).not.toHaveProperty("isSealed");
+  });
+});
+
+describe("a message of format 3", () => {
+  const open = large({ seal: OURS, isOpen: true });
+
+  it("is written only on demand, of many records", () => {
+    expect([large()[2], large({ seal: OURS })[2], open[2]]).toEqual([2, 2, 3]);
+    const few = LINES.slice(0, 10);
+    const part = { ...PART, records: few.length };
+    expect(encodeParts([part], ndjson(few), null, {}, { seal: OURS, isOpen: true })[2]).toBe(2);
+    const most = ndjson([JSON.stringify("x".repeat(REUSE_MIN_RAW_BYTES - 4))]);
+    expect(most.length).toBe(REUSE_MIN_RAW_BYTES - 1);
+    const one: Part = { ...PART, records: 1 };
+    expect(encodeParts([one], most, null, {}, { isOpen: true })[2]).toBe(2);
+    expect(encodeParts([one], concat([most, encodeUtf8("\n")]), null, {}, { isOpen: true })[2]).toBe(3);
+  });
+
+  it("has its records as they are compressed, so that more can follow", () => {
+    const { lines, open: reused } = read(open);
+    expect(lines).toEqual(LINES);
+    if (reused === undefined) throw new Error("not open");
+    const more = deflateRawSync(encodeUtf8("more"));
+    expect(new TextDecoder().decode(inflateRawSync(concat([reused.deflated, more])) as Uint8Array)).toBe(
+      `${LINES.join("\n")}\nmore`,
+    );
+    expect(reused).toMatchObject({ text: `${LINES.join("\n")}\n`, rawBytes: ndjson(LINES).length });
+  });
+
+  it("without a seal of ours is read, and never taken over: what ends its stream would end an object", () => {
+    for (const message of [large({ isOpen: true }), large({ isOpen: true, seal: OTHERS })]) {
+      expect(read(message).lines).toEqual(LINES);
+      expect(read(message)).not.toHaveProperty("open");
+    }
+  });
+
+  it("is left by code that does not know it to newer code", () => {
+    const next = open.slice();
+    next[2] = 4;
+    expect([isNewer(open.buffer), isNewer(next.buffer)]).toEqual([false, true]);
+    expect(decodeEnvelope(open.buffer).ok).toBe(true);
+  });
+
+  it("of which any bit was flipped is refused", () => {
+    const flips = 1_200;
+    for (let i = 0; i < flips; i++) {
+      const flipped = open.slice();
+      // All bits of the head, then some of the body.
+      const bit = i < 8 * 120 ? i : Math.floor((i / flips) * 8 * open.length);
+      flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+      expect(decodeMessage(flipped.buffer, [OURS]).ok, `bit ${bit}`).toBe(false);
+    }
+  });
+
+  it("that was cut, or goes on, is refused", () => {
+    for (const bytes of [open.slice(0, -1), open.slice(0, -5), concat([open, Uint8Array.of(0)])])
+      expect(decodeMessage(bytes.buffer, [OURS]).ok).toBe(false);
+  });
+});
