@@ -95,7 +95,7 @@ describe("what somebody else wrote is text, and nothing but text", () => {
 const SHOWING = [
   "/",
   "/jobs",
-  "/jobs/new",
+  "/jobs/:job_id/edit",
   "/jobs/:job_id",
   "/jobs/:job_id/objects/:number",
   "/functions",

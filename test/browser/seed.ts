@@ -190,7 +190,11 @@ async function setFunctions(shipper: IsolatedShipper): Promise<void> {
 async function setWebhook(shipper: IsolatedShipper): Promise<void> {
   // Nothing listens there, and nothing leaves this machine.
   await call(shipper, "PUT", "/logship/webhook", { url: "http://127.0.0.1:9/hook" });
-  await call(shipper, "POST", "/logship/alerts", { name: NAME.slice(0, 120), format: "slack", address: "http://127.0.0.1:9/chat" });
+  await call(shipper, "POST", "/logship/alerts", {
+    name: NAME.slice(0, 120),
+    format: "slack",
+    address: "http://127.0.0.1:9/chat",
+  });
 }
 
 function plainEvent(at: number, i: number): Record<string, unknown> {

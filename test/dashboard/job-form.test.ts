@@ -1,4 +1,4 @@
-/** A new job: its destination, what a refusal keeps and says, its secrets, copies, the challenge. */
+/** A new job: its destination, what a refusal keeps and says, secrets, copies, the challenge. */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, inject, it, vi } from "vitest";
@@ -315,12 +315,12 @@ describe("the secrets that are entered", () => {
     const page = creator.page;
     const hint = /id="field-destination-secret_access_key-hint">Already entered/;
     expect(page.html).toMatch(hint);
-    const after = async (fields: Record<string, string>) => {
+    const afterEditing = async (fields: Record<string, string>) => {
       creator.page = page;
       return (await creator.press("preview", fields)).html;
     };
-    expect(await after(entered({ bucket: "another" }))).toMatch(hint);
-    expect(await after(entered({ bucket: "another", endpoint: "other.example" }))).not.toMatch(hint);
+    expect(await afterEditing(entered({ bucket: "another" }))).toMatch(hint);
+    expect(await afterEditing(entered({ bucket: "another", endpoint: "other.example" }))).not.toMatch(hint);
     const form = untouched(page.html, "/jobs/new");
     form.delete("csrf");
     form.set("do", "preview");
