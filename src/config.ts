@@ -27,7 +27,6 @@ export interface Settings {
   FUNCTION_FAILING?: string;
   SUBREQUESTS_MAX?: string;
   OBJECT_STORED_MAX_BYTES?: string;
-  SIGN_IN_LINKS?: string;
   SELF_NAME?: string;
   DEFAULT_SCRIPT_NAME?: string;
   LOCAL_FUNCTIONS?: string;
@@ -251,13 +250,12 @@ function derivedKeys(env: object): NonNullable<typeof derived> {
 }
 
 /**
- * What sign-in links are signed with. null: no links, as SIGN_IN_LINKS is not "true" or a secret is
- * malformed.
+ * What sign-in links are signed with: who holds both secrets can make one. null: no links, as one
+ * of them is malformed.
  */
 export function readLinkSecrets(env: object): LinkSecrets | null {
-  const { SIGN_IN_LINKS, SECRETS_KEY } = env as Settings;
-  const [secretsKey, adminToken] = [keyOf(SECRETS_KEY), readAdminToken(env)];
-  return SIGN_IN_LINKS === "true" && secretsKey !== null && adminToken !== null ? { secretsKey, adminToken } : null;
+  const [secretsKey, adminToken] = [keyOf((env as Settings).SECRETS_KEY), readAdminToken(env)];
+  return secretsKey !== null && adminToken !== null ? { secretsKey, adminToken } : null;
 }
 
 /** Checks the settings. Faults name what a value should be, never the value: some are secrets. */
@@ -271,7 +269,7 @@ export function readConfig(env: object): ConfigResult {
   if (settings.SECRETS_KEY_PREVIOUS && previous === null)
     faults.push("SECRETS_KEY_PREVIOUS: base64 of 32 random bytes, or absent");
   const readFlag = (
-    name: "ALLOW_LOOPBACK_DESTINATIONS" | "REQUIRE_OWNERSHIP_CHALLENGE" | "PREVIEW_RECENT" | "SIGN_IN_LINKS",
+    name: "ALLOW_LOOPBACK_DESTINATIONS" | "REQUIRE_OWNERSHIP_CHALLENGE" | "PREVIEW_RECENT",
     fallback: "true" | "false" = "false",
   ): boolean => {
     const value = settings[name] || fallback;
@@ -281,7 +279,6 @@ export function readConfig(env: object): ConfigResult {
   const allowLoopback = readFlag("ALLOW_LOOPBACK_DESTINATIONS");
   const requireOwnershipChallenge = readFlag("REQUIRE_OWNERSHIP_CHALLENGE");
   const previewRecent = readFlag("PREVIEW_RECENT", "true");
-  readFlag("SIGN_IN_LINKS");
   if (subrequestsOf(env) === null)
     faults.push(`SUBREQUESTS_MAX: an integer from ${SUBREQUESTS.min} to ${SUBREQUESTS.max}, or absent`);
   if (readMessageFormat(env) === null) faults.push("MESSAGE_FORMAT: 2, 3, or absent");
