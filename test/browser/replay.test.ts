@@ -74,7 +74,7 @@ describe("a replay on a phone, without scripts", () => {
     await page.getByLabel("Account ID").fill("local");
     await page.getByLabel("Access key ID", { exact: true }).fill(LOCAL_BUCKET.accessKeyId);
     await page.getByLabel("Secret access key", { exact: true }).fill(LOCAL_BUCKET.secretAccessKey);
-    await page.getByRole("button", { name: "Test", exact: true }).click();
+    await page.getByRole("button", { name: "Test", exact: true }).last().click();
     await page.getByText("Reachable and writable").waitFor();
     expect(await page.content()).not.toContain(LOCAL_BUCKET.secretAccessKey);
     expect(await isNarrow()).toBe(true);

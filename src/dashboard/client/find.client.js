@@ -52,7 +52,6 @@ function finderOf() {
   dialog.addEventListener("click", (event) => {
     if (event.target === dialog) dialog.close();
   });
-  // The focus would stay in what is hidden.
   dialog.addEventListener("close", () => input.blur());
   const begin = () => {
     input.value = "";
@@ -72,7 +71,10 @@ function openFinder() {
 document.addEventListener("keydown", (event) => {
   const isChord = (event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k";
   const isSlash = event.key === "/" && document.body.dataset.slash === "find";
-  const isTyping = document.activeElement?.matches("input, select, textarea, [contenteditable]") === true;
+  // For a moment, the focus stays in a dialog that has closed.
+  const isTyping =
+    document.activeElement?.matches(":is(input, select, textarea, [contenteditable]):not(dialog:not([open]) *)") ===
+    true;
   if (!isChord && (!isSlash || isTyping || event.ctrlKey || event.metaKey || event.altKey)) return;
   event.preventDefault();
   openFinder();
