@@ -27,7 +27,6 @@ export interface Settings {
   FUNCTION_FAILING?: string;
   SUBREQUESTS_MAX?: string;
   OBJECT_STORED_MAX_BYTES?: string;
-  SIGN_IN_LINKS?: string;
   SELF_NAME?: string;
   DEFAULT_SCRIPT_NAME?: string;
   LOCAL_FUNCTIONS?: string;
@@ -83,11 +82,20 @@ export interface IntakeConfig {
 export function readIntakeConfig(env: object): IntakeConfig {
   const settings = env as Settings;
   const [seal] = readSealKeys(env);
+  const isOpen = readMessageFormat(env) === 3;
   return {
     selfName: settings.SELF_NAME || null,
     defaultScriptName: settings.DEFAULT_SCRIPT_NAME || "unnamed",
-    form: { ...(seal && { seal }), isOpen: `${settings.MESSAGE_FORMAT}` === "3" },
+    form: { ...(seal && { seal }), isOpen },
   };
+}
+
+/** Of large messages. null: malformed, which is as good as the default. */
+function readMessageFormat(env: object): 2 | 3 | null {
+  // A var in wrangler.jsonc may be a number.
+  const setting = `${(env as Settings).MESSAGE_FORMAT || 2}`;
+  if (setting === "2") return 2;
+  return setting === "3" ? 3 : null;
 }
 
 /** Calls that one invocation may make. A malformed setting is as good as none. */
@@ -242,13 +250,12 @@ function derivedKeys(env: object): NonNullable<typeof derived> {
 }
 
 /**
- * What sign-in links are signed with. null: no links, as SIGN_IN_LINKS is not "true" or a secret is
- * malformed.
+ * What sign-in links are signed with: who holds both secrets can make one. null: no links, as one
+ * of them is malformed.
  */
 export function readLinkSecrets(env: object): LinkSecrets | null {
-  const { SIGN_IN_LINKS, SECRETS_KEY } = env as Settings;
-  const [secretsKey, adminToken] = [keyOf(SECRETS_KEY), readAdminToken(env)];
-  return SIGN_IN_LINKS === "true" && secretsKey !== null && adminToken !== null ? { secretsKey, adminToken } : null;
+  const [secretsKey, adminToken] = [keyOf((env as Settings).SECRETS_KEY), readAdminToken(env)];
+  return secretsKey !== null && adminToken !== null ? { secretsKey, adminToken } : null;
 }
 
 /** Checks the settings. Faults name what a value should be, never the value: some are secrets. */
@@ -262,7 +269,7 @@ export function readConfig(env: object): ConfigResult {
   if (settings.SECRETS_KEY_PREVIOUS && previous === null)
     faults.push("SECRETS_KEY_PREVIOUS: base64 of 32 random bytes, or absent");
   const readFlag = (
-    name: "ALLOW_LOOPBACK_DESTINATIONS" | "REQUIRE_OWNERSHIP_CHALLENGE" | "PREVIEW_RECENT" | "SIGN_IN_LINKS",
+    name: "ALLOW_LOOPBACK_DESTINATIONS" | "REQUIRE_OWNERSHIP_CHALLENGE" | "PREVIEW_RECENT",
     fallback: "true" | "false" = "false",
   ): boolean => {
     const value = settings[name] || fallback;
@@ -272,9 +279,9 @@ export function readConfig(env: object): ConfigResult {
   const allowLoopback = readFlag("ALLOW_LOOPBACK_DESTINATIONS");
   const requireOwnershipChallenge = readFlag("REQUIRE_OWNERSHIP_CHALLENGE");
   const previewRecent = readFlag("PREVIEW_RECENT", "true");
-  readFlag("SIGN_IN_LINKS");
   if (subrequestsOf(env) === null)
     faults.push(`SUBREQUESTS_MAX: an integer from ${SUBREQUESTS.min} to ${SUBREQUESTS.max}, or absent`);
+  if (readMessageFormat(env) === null) faults.push("MESSAGE_FORMAT: 2, 3, or absent");
   if (readStoredMaxBytes(env) === null) faults.push(STORED_MAX_FAULT);
   const extraFields = readExtraFields(env);
   if (extraFields === null)

@@ -6,7 +6,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DEV_VARS, localObjectStore, REGISTRY, ROOT, SHIPPER_CONFIG, shown } from "./paths.ts";
 import { startDevServer } from "./servers/dev-server.ts";
-import { ensureDevVars, readDevVars, SIGN_IN_LINKS, signInLine } from "./servers/dev-vars.ts";
+import { ensureDevVars, readDevVars, signInLine } from "./servers/dev-vars.ts";
 import { aborted, interruption } from "./servers/foreground.ts";
 import { startFunctionHost } from "./servers/function-host.ts";
 import type { LocalServer } from "./servers/local-server.ts";
@@ -61,7 +61,6 @@ async function main(): Promise<number> {
       probe: "/",
       vars: (url): Record<string, string> => ({
         LOCAL_FUNCTIONS: functions,
-        ...SIGN_IN_LINKS,
         // The port of the local bucket is the server's own.
         ...(isLocal && { OBJSTORE_ENDPOINT: localObjectStore(url) }),
       }),

@@ -1,5 +1,6 @@
 /**
- * Links that sign in as the admin, once: `/sign-in?code=<code>`. Only local development has them.
+ * Links that sign in as the admin, once: `/sign-in?code=<code>`. Only holders of both secrets make
+ * them: `npm start` on its own machine, and `npm run setup` for a deployment.
  */
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
 import { encodeUtf8, toBase64Url } from "../bytes.ts";

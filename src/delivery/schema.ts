@@ -283,7 +283,8 @@ export const LOG_STEPS = [
     floor: 9, // as of step 15
     why: "searches skip objects that cannot hold a match",
     sql: `
-      -- 4 bytes each: the raw_bytes that it is of, then hashes of the words in them; NULL: unknown.
+      -- 4 bytes each: the raw_bytes that it is of, or their complement (chunks.ts), then hashes of
+      -- the words in them; NULL: unknown.
       ALTER TABLE chunk ADD COLUMN words BLOB;`,
   },
 ] as const satisfies readonly Migration[];

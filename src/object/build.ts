@@ -7,9 +7,8 @@ import { idOf, type Part } from "../queue/message.ts";
 import { EXTRA_FIELDS, type ExtraValues, type TraceRecord } from "../record/fields.ts";
 import type { RecordLine } from "../record/line.ts";
 import type { Append, AppendedMessage } from "./append.ts";
-import type { Encoder } from "./encoder.ts";
+import type { Encoder, FinishedMessage } from "./encoder.ts";
 import { encoderOf } from "./encoders.ts";
-import type { Finished } from "./finished.ts";
 import type { LoadedRecord } from "./load.ts";
 import { type Sampler, sampler } from "./sample.ts";
 
@@ -22,7 +21,7 @@ export interface Offered {
   /** Each character of the records is one byte of UTF-8. */
   ascii: boolean;
   /** All of them as they came, where they can be taken over. */
-  finished?: Finished;
+  finished?: FinishedMessage;
 }
 
 /** The part of a job's configuration that decides what it ships, and how that is written. */

@@ -1,7 +1,6 @@
 import type { OutputFormat } from "../output/format.ts";
 import type { RecordLine } from "../record/line.ts";
 import type { Pieces } from "../streams.ts";
-import type { Finished } from "./finished.ts";
 
 /**
  * The seam to what objects are made of: records → fragments → one object. A kind is a file that
@@ -72,6 +71,13 @@ export interface Encoder {
   single(record: RecordLine, variant: number): Uint8Array<ArrayBuffer>;
 }
 
+/** All records of a message as a fragment, compressed as they came. */
+export interface FinishedMessage {
+  readonly records: number;
+  /** @param part as {@link Fragment} has it, of all records; "": there is none. */
+  fragment(part: string, isSketched: boolean): Fragment;
+}
+
 /** Gathers records into fragments, by UTC day and part of it. */
 export interface Gatherer {
   /** @param isAscii each character of the record's line is one byte of UTF-8. */
@@ -80,7 +86,7 @@ export interface Gatherer {
    * Takes over all records of a message as they came, instead of each.
    * @returns false: they are written otherwise, or are of several parts, and nothing was taken.
    */
-  take(message: Finished, records: readonly RecordLine[]): boolean;
+  take(message: FinishedMessage, records: readonly RecordLine[]): boolean;
   finish(): Fragment[];
 }
 

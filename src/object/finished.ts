@@ -1,8 +1,8 @@
 import { concat, encodeUtf8 } from "../bytes.ts";
 import { FRAGMENT_MAX_RECORDS } from "../limits.ts";
-import type { OpenLines } from "../queue/message.ts";
+import type { OpenLines } from "../queue/lines.ts";
 import { utcDay } from "../record/record.ts";
-import type { Fragment } from "./encoder.ts";
+import type { FinishedMessage, Fragment } from "./encoder.ts";
 import { hashesOf } from "./fragment.ts";
 
 type Times = Pick<Fragment, "firstEventMs" | "lastEventMs" | "oldestTakenMs">;
@@ -11,7 +11,7 @@ type Times = Pick<Fragment, "firstEventMs" | "lastEventMs" | "oldestTakenMs">;
  * All records of a message as a fragment, compressed as they came: for what ships all of them as
  * they stand. Made once for all jobs, when the first one asks for it.
  */
-export class Finished {
+export class Finished implements FinishedMessage {
   readonly records: number;
   readonly #lines: OpenLines;
   readonly #times: Times;
@@ -31,7 +31,6 @@ export class Finished {
     return records <= FRAGMENT_MAX_RECORDS && isOfOneDay ? new Finished(records, lines, times) : null;
   }
 
-  /** @param part as {@link Fragment} has it, of all records; "": there is none. */
   fragment(part: string, isSketched: boolean): Fragment {
     const { rawBytes, crc, deflated, text } = this.#lines;
     // In a buffer of its own: a view would carry the message through a durable object call.

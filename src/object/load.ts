@@ -1,6 +1,7 @@
 import { TEXT_MAX_CHARACTERS } from "../limits.ts";
 import type { Blobs } from "../queue/blob-store.ts";
 import type { Delivery } from "../queue/delivery.ts";
+import type { OpenLines } from "../queue/lines.ts";
 import {
   type Decoded,
   decodeMessage,
@@ -8,7 +9,6 @@ import {
   joinMessage,
   linesOfParts,
   type Message,
-  type OpenLines,
   type Part,
 } from "../queue/message.ts";
 import type { SealKey } from "../queue/seal.ts";
@@ -76,7 +76,8 @@ export async function load(
   for (const { part, lines } of linesOfParts(content.value)) {
     const records: LoadedRecord[] = [];
     let size = 0;
-    for (const [index, line] of lines.entries()) {
+    for (let index = 0; index < lines.length; index++) {
+      const line = lines[index] as string;
       const whole = isSealed ? RecordLine.read(line, part.source) : readStrictly(line, part.source);
       if (whole === null) return { kind: "unreadable", why: "holds a line that is no record" };
       records.push(loadedRecord(index, whole));

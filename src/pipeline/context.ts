@@ -84,8 +84,8 @@ const ledger = (shard: number): string => (shard === ROOT ? "the ledger" : `shar
  * How long a batch is worked on, in ms; the rest comes again. The platform ends the handler after
  * 300 s of CPU time (`limits.cpu_ms` in wrangler.jsonc), and ignores its acknowledgements then. CPU
  * time cannot be measured, but is never more than this, and the group under way; what is left is
- * for that. It is enough for a full batch and a hundred jobs, each of which compresses it on its
- * own.
+ * for that. It is enough for a full batch and a hundred jobs of different rules, each of which
+ * compresses it on its own.
  */
 export const BATCH_MS = 240_000;
 

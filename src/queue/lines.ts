@@ -40,6 +40,16 @@ export type ReadLines =
   | { ok: true; value: { lines: string[]; text: string; ascii: boolean } }
   | { ok: false; why: string };
 
+/** All lines of a message, deflated up to a sync flush, which was inflated and checked. */
+export interface OpenLines {
+  /** A view of the message. */
+  deflated: Uint8Array;
+  text: string;
+  rawBytes: number;
+  /** CRC-32 of the lines. */
+  crc: number;
+}
+
 /** How lines were packed. */
 export interface LinesForm {
   rawLength: number;

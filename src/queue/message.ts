@@ -3,7 +3,7 @@ import { concat, free, fromHex, toHex } from "../bytes.ts";
 import type { Source } from "../record/source.ts";
 import { type Block, decodeBlocks, encodeBlocks } from "./blocks.ts";
 import { decodeFacts, encodeFacts, type MessageFacts } from "./facts.ts";
-import { packLines, readLines } from "./lines.ts";
+import { type OpenLines, packLines, readLines } from "./lines.ts";
 import { encodeSeal, isSealed, type SealKey } from "./seal.ts";
 import { decodeSources, encodeSources } from "./sources.ts";
 
@@ -100,7 +100,7 @@ export interface Message extends Envelope {
   lines: string[];
   /** Each character of the lines is one byte of UTF-8. */
   ascii: boolean;
-  /** Intake wrote it, so that its lines are canonical records; absent: it may be of any writer. */
+  /** Intake wrote it, so that its lines are canonical records; absent: any writer's. */
   isSealed?: true;
   /**
    * Its records as they are compressed; absent: it is not sealed, or they end with a last block, or
@@ -109,16 +109,6 @@ export interface Message extends Envelope {
   open?: OpenLines;
   /** null: the message says nothing of them. */
   facts: MessageFacts | null;
-}
-
-/** All lines of a message, deflated up to a sync flush. Checked: it inflates to these lines. */
-export interface OpenLines {
-  /** A view of the message. */
-  deflated: Uint8Array;
-  text: string;
-  rawBytes: number;
-  /** CRC-32 of the lines. */
-  crc: number;
 }
 
 /** How messages are written. */

@@ -28,7 +28,7 @@ export function encodeSeal(body: Uint8Array, form: number, { key }: SealKey): Bl
   return [SEAL, sealOf(body, form, key)];
 }
 
-/** Whether one of the keys made the seal. Messages of earlier releases, or of no key, have none. */
+/** Whether one of the keys made the seal. A message of an earlier release has none. */
 export function isSealed(
   blocks: ReadonlyMap<number, Uint8Array>,
   body: Uint8Array,

@@ -1,4 +1,4 @@
-/** A new job: its destination, what a refusal keeps and says, its secrets, copies, the challenge. */
+/** A new job: what its form offers and makes, and what it says of a refusal. */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, inject, it, vi } from "vitest";

@@ -4,7 +4,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { encodeUtf8 } from "../../src/bytes.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import type { Chunks } from "../../src/delivery/chunks.ts";
+import type { Chunks, Words } from "../../src/delivery/chunks.ts";
 import { keepSketch } from "../../src/delivery/object-sketch.ts";
 import { SketchStore } from "../../src/index.ts";
 import { FragmentBuilder } from "../../src/object/fragment.ts";
@@ -168,11 +168,17 @@ describe("a sketch", () => {
     expect(await sketches(job)).toBe(1);
   });
 
-  it("is not made of an object whose chunks are gone: it would exclude all", async () => {
+  it.each<[string, Words[]]>([
+    ["whose chunks are gone: it would exclude all", []],
+    [
+      "whose hashes have two seeds: it would exclude what has either",
+      [true, false].map((isOfJob) => ({ hashes: Uint32Array.of(4711), isOfJob })),
+    ],
+  ])("is not made of an object %s", async (_whose, words) => {
     const getByName = vi.fn();
     await keepSketch(
       { number: 7, batch: 7, day: DAY, sha256: "" },
-      { words: function* () {} } as unknown as Chunks,
+      { words: () => words.values() } as unknown as Chunks,
       { getByName } as unknown as typeof env.SKETCHES,
       { job: 3, node: 0 },
     );

@@ -3,101 +3,16 @@
  * base URL is another one.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { WRANGLER } from "../../tools/paths.ts";
 import { wranglerEnv } from "../../tools/servers/dev-server.ts";
 import { SupervisedProcess } from "../../tools/servers/supervised.ts";
+import { StandInPlatform, VERSION } from "../support/platform.ts";
 import { IsolatedShipper } from "./shipper.ts";
 
 const PLATFORM_TOKEN = "platform-token-0123456789abcdefghijklmno";
-const VERSION = "00000000-0000-4000-8000-000000000001";
-
-interface Asked {
-  method: string;
-  path: string;
-  bearer: string | undefined;
-  body: string;
-}
-
-/** As much of the platform's API as a deployment needs. */
-async function startPlatform() {
-  const asked: Asked[] = [];
-  const scripts = new Set<string>();
-  const answer = (method: string, path: string, body: string): [status: number, result: unknown, info?: object] => {
-    const [, name = "", below = ""] = /^\/accounts\/local\/workers\/scripts\/([^/]+)(?:\/(.+))?$/.exec(path) ?? [];
-    const [, service = ""] = /^\/accounts\/local\/workers\/services\/([^/]+)$/.exec(path) ?? [];
-    const script = { last_deployed_from: "wrangler", tag: "t" };
-    const info = { page: 1, per_page: 20, count: 1, total_count: 1 };
-    if (service !== "")
-      return scripts.has(service)
-        ? [200, { id: service, default_environment: { environment: "production", script } }]
-        : [404, null];
-    switch (name === "" ? path : `${method} ${below}`) {
-      case "PUT ":
-        scripts.add(name);
-        return [
-          200,
-          { id: name, etag: "e", deployment_id: VERSION.replaceAll("-", ""), has_modules: true, handlers: ["fetch"] },
-        ];
-      case "POST versions":
-        return [
-          200,
-          {
-            id: VERSION,
-            startup_time_ms: 1,
-            metadata: { has_preview: false },
-            number: 2,
-            resources: { script: { etag: "e" } },
-          },
-        ];
-      case "GET deployments":
-        return [200, { deployments: [] }];
-      case "POST deployments":
-        return [200, { id: VERSION }];
-      case "GET script-settings":
-        return [200, { logpush: false, tail_consumers: [{ service: "logship" }] }];
-      case "PATCH script-settings":
-        return [200, JSON.parse(body)];
-      case "GET subdomain":
-      case "POST subdomain":
-        return [200, { enabled: true, previews_enabled: false }];
-      case "/accounts/local/workers/subdomain":
-        return [200, { subdomain: "acme" }];
-      case "/accounts":
-        return [200, [{ id: "local", name: "Acme" }], info];
-      case "/memberships":
-        return [200, [{ id: "m", status: "accepted", account: { id: "local", name: "Acme" } }], info];
-      default:
-        return [404, null];
-    }
-  };
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const body = Buffer.concat(chunks).toString();
-    const { method = "", url = "" } = request;
-    const path = new URL(url, "http://localhost").pathname.replace("/client/v4", "");
-    asked.push({ method, path, bearer: request.headers.authorization, body });
-    const [status, result, result_info] = answer(method, path, body);
-    const success = status < 300;
-    const errors = success ? [] : [{ code: 10_007, message: "not found" }];
-    response.writeHead(status, { "content-type": "application/json" });
-    response.end(JSON.stringify({ success, errors, messages: [], result, result_info }));
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    asked,
-    base: `http://127.0.0.1:${(server.address() as AddressInfo).port}/client/v4`,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
 
 /** @returns the output of the command. */
 async function deploy(folder: string, env: Readonly<Record<string, string>>): Promise<string> {
@@ -111,8 +26,9 @@ async function deploy(folder: string, env: Readonly<Record<string, string>>): Pr
 }
 
 it("deploys a new Worker and then its next version, and the shipper is its tail consumer", async () => {
-  await using platform = await startPlatform();
-  await using shipper = await IsolatedShipper.start({ settings: { UPSTREAM_API: platform.base } });
+  const platform = new StandInPlatform("local");
+  await using served = await platform.serve();
+  await using shipper = await IsolatedShipper.start({ settings: { UPSTREAM_API: served.base } });
   const folder = mkdtempSync(join(tmpdir(), "logship-deploy-"));
   try {
     writeFileSync(join(folder, "index.js"), 'export default { fetch: () => new Response("shop") };\n');

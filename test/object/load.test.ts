@@ -1,12 +1,17 @@
 import { describe, expect, it } from "vitest";
+import { encodeUtf8 } from "../../src/bytes.ts";
 import { TEXT_MAX_CHARACTERS } from "../../src/limits.ts";
 import { load } from "../../src/object/load.ts";
 import { Delivery } from "../../src/queue/delivery.ts";
+import { decodeEnvelope, encodeParts } from "../../src/queue/message.ts";
+import { type SealKey, sealKeyOf } from "../../src/queue/seal.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import { truncate } from "../../src/record/truncate.ts";
-import { body, deliver } from "../pipeline/scripted.ts";
+import { body, deliver, id } from "../pipeline/scripted.ts";
 import { NOON, traceRecord } from "../record/samples.ts";
+
+const OURS = sealKeyOf(new Uint8Array(32));
 
 const NO_BLOBS = { get: async () => null };
 
@@ -50,6 +55,22 @@ describe("a record in the queue handler", () => {
     const record = logging("\n".repeat(10_000));
     const [only] = (await loaded([record])).records;
     expect(only?.shipped).toBe(only?.whole);
+  });
+
+  it("is parsed in a message without a seal of ours, as a function that is bound to the queue may have written it", async () => {
+    const part = { id: id(1), takenInMs: NOON, keyed: false, records: 1 };
+    const whole = recordLine(traceRecord());
+    const kindOf = async (line: string, key: SealKey | undefined) => {
+      const { buffer } = encodeParts([part], encodeUtf8(`${line}\n`), null, {}, key && { seal: key });
+      const delivery = { body: buffer, envelope: decodeEnvelope(buffer), attempts: 1 };
+      return (await load(delivery, NO_BLOBS, [OURS])).kind;
+    };
+    for (const bad of [whole.replace('"shop"', "shop"), whole.replace('"Logs":[]', '"Logs":[{"Message":[1]}]')]) {
+      for (const key of [undefined, sealKeyOf(new Uint8Array(32).fill(2))])
+        expect([await kindOf(bad, key), await kindOf(whole, key)]).toEqual(["unreadable", "loaded"]);
+      // Nothing else has the key.
+      expect(await kindOf(bad, OURS)).toBe("loaded");
+    }
   });
 
   it("knows its place, and whether its characters are bytes", async () => {

@@ -65,7 +65,7 @@ const linesIn = (fragment: Fragment): string[] =>
 
 const partName = ({ day, part = "" }: Fragment): string => `${day} ${part}`;
 
-/** All that a log gets of an append: by day and part, the lines in any order, and their facts. */
+/** What a log gets of an append: by day and part, the lines in any order, and facts of them. */
 function facts({ messages, fragments }: Append) {
   const days = Map.groupBy(fragments, partName);
   const summed = [...days].map(([name, group]) => {

@@ -1,6 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { TIME_MAX_MS } from "../../src/limits.ts";
+import { readStrictly } from "../../src/object/load.ts";
+import { recordLine } from "../../src/record/encode.ts";
 import { FIELD_DESCRIPTIONS, FIELD_NAMES } from "../../src/record/fields.ts";
 import records from "../fixtures/records.json";
 import { map, mapLenient, recordOf, TAKEN } from "./samples.ts";
@@ -411,6 +413,8 @@ describe("bad events", () => {
         if (strict.record !== null) expect(lenient.record).toEqual(strict.record);
         const { record } = lenient;
         expect(Object.keys(record ?? {})).toEqual(FIELD_NAMES);
+        // A sealed message is believed to hold no other lines.
+        if (record !== null) expect(readStrictly(recordLine(record))).not.toBeNull();
         for (const value of Object.values(record ?? {})) expect(value === null || value === undefined).toBe(false);
         const times = [
           record?.EventTimestampMs,

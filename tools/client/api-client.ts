@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import * as z from "zod";
-import { AccountLedger, COUNT, Job, JobLedger, KnownFunction, ObjectEntry, Replay } from "./api-results.ts";
+import { AccountLedger, Canary, COUNT, Job, JobLedger, KnownFunction, ObjectEntry, Replay } from "./api-results.ts";
 
 const Envelope = z.object({
   success: z.boolean(),
@@ -21,19 +21,38 @@ export interface ModuleFiles {
   readonly [name: string]: readonly [type: string, body: string | Uint8Array<ArrayBuffer>];
 }
 
-/** The shipper's API over HTTP, as far as the demo and the tests need it. */
+export interface ApiClientOptions {
+  readonly token: string;
+  readonly account?: string;
+  readonly fetch?: (url: string, init?: RequestInit) => Promise<Response>;
+}
+
+/** An answer that is no success, with the API's messages. */
+export class ApiFailure extends Error {
+  override name = "ApiFailure";
+  readonly status: number;
+
+  constructor(message: string, status: number) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** The shipper's API over HTTP, as far as the commands and the tests need it. */
 export class ApiClient {
   /** Base URL of the account's routes. */
   readonly url: string;
   readonly #account: string;
   readonly #serverUrl: string;
   readonly #token: string;
+  readonly #fetch: NonNullable<ApiClientOptions["fetch"]>;
 
-  constructor(serverUrl: string, { token, account = "local" }: { readonly token: string; readonly account?: string }) {
+  constructor(serverUrl: string, { token, account = "local", fetch = globalThis.fetch }: ApiClientOptions) {
     this.#serverUrl = serverUrl;
     this.#account = `${serverUrl}/client/v4/accounts/${account}`;
     this.url = `${this.#account}/logship`;
     this.#token = token;
+    this.#fetch = fetch;
   }
 
   async createJob(body: Readonly<Record<string, unknown>>): Promise<Job> {
@@ -56,6 +75,17 @@ export class ApiClient {
 
   async job(id: number): Promise<Job> {
     return Job.parse(await this.#call("GET", `/jobs/${id}`));
+  }
+
+  async canary(id: number): Promise<Canary> {
+    return Canary.parse(await this.#call("GET", `/jobs/${id}/canary`));
+  }
+
+  /** Whether a job ships to this destination, whatever its keys. */
+  async isDestinationInUse(destination: string): Promise<boolean> {
+    const sent = { body: JSON.stringify({ destination_conf: destination }), type: "application/json" };
+    const result = await this.#call("POST", "/validate/destination/exists", sent);
+    return z.object({ exists: z.boolean() }).parse(result).exists;
   }
 
   async jobLedger(id: number): Promise<JobLedger> {
@@ -137,7 +167,7 @@ export class ApiClient {
     if (!response.ok) throw new Error(`GET ${this.scheduledUrl}: HTTP ${response.status} ${text.slice(0, 200)}`);
   }
 
-  /** @throws Error with the API's messages. */
+  /** @throws ApiFailure; what fetch throws, if there is no answer. */
   async #call(
     method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
     path: string,
@@ -150,7 +180,7 @@ export class ApiClient {
     },
     base: string = this.url,
   ): Promise<unknown> {
-    const response = await fetch(base + path, {
+    const response = await this.#fetch(base + path, {
       method,
       headers: {
         Authorization: `Bearer ${this.#token}`,
@@ -166,10 +196,13 @@ export class ApiClient {
     const text = await response.text();
     const envelope = Envelope.safeParse(parseJson(text));
     if (!envelope.success)
-      throw new Error(`${method} ${path}: HTTP ${response.status}, not the API's: ${text.slice(0, 200)}`);
+      throw new ApiFailure(
+        `${method} ${path}: HTTP ${response.status}, not the API's: ${text.slice(0, 200)}`,
+        response.status,
+      );
     if (envelope.data.success) return envelope.data.result;
     const words = envelope.data.errors.map(({ code, message }) => `${message} (${code})`).join("; ");
-    throw new Error(`${method} ${path}: HTTP ${response.status}: ${words}`);
+    throw new ApiFailure(`${method} ${path}: HTTP ${response.status}: ${words}`, response.status);
   }
 }
 

@@ -35,6 +35,15 @@ export const Job = z.object({
 });
 export type Job = z.infer<typeof Job>;
 
+export const Canary = z.object({
+  enabled: z.boolean(),
+  state: z.string().nullable(),
+  last_ok: z.string().nullable(),
+  key: z.string().nullable(),
+  why: z.string().nullable(),
+});
+export type Canary = z.infer<typeof Canary>;
+
 export const ObjectEntry = z.object({
   number: COUNT,
   key: z.string(),

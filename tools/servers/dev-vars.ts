@@ -81,8 +81,8 @@ export function readDevVars(path: string = DEV_VARS): DevVars {
 }
 
 /**
- * The line of a link that signs in to the dashboard once. It works where the server has
- * {@link SIGN_IN_LINKS}, whatever its port, until it is used or has expired.
+ * The line of a link that signs in to the dashboard once, whatever the server's port, until it is
+ * used or has expired.
  */
 export function signInLine(serverUrl: string, { adminToken, secretsKey }: DevVars): string {
   // Without a key the server does not start a session either: its pages say what is wrong.
@@ -90,6 +90,3 @@ export function signInLine(serverUrl: string, { adminToken, secretsKey }: DevVar
   const code = newLinkCode({ secretsKey: Buffer.from(secretsKey, "base64"), adminToken }, Date.now());
   return `${serverUrl}/sign-in?code=${code}  works once, for ${SIGN_IN_LINK_MS / 60_000} minutes`;
 }
-
-/** What permits sign-in links. The shipper has them in local development only. */
-export const SIGN_IN_LINKS = { SIGN_IN_LINKS: "true" } as const;

@@ -8,7 +8,7 @@ import { objectLines, recordsOf, type TraceRecord } from "../client/show.ts";
 import { DEFAULT_PORT, DEV_VARS, localObjectStore, SHIPPER_CONFIG, shown } from "../paths.ts";
 import { pause } from "../until.ts";
 import { startDevServer } from "./dev-server.ts";
-import { ensureDevVars, readDevVars, SIGN_IN_LINKS, signInLine } from "./dev-vars.ts";
+import { ensureDevVars, readDevVars, signInLine } from "./dev-vars.ts";
 import { type Foreground, portWords } from "./foreground.ts";
 import type { LocalServer } from "./local-server.ts";
 
@@ -52,7 +52,6 @@ export async function startLocalShipper(
       OBJSTORE_ENDPOINT: localObjectStore(url),
       ALLOW_LOOPBACK_DESTINATIONS: "true",
       DEFAULT_SCRIPT_NAME: functionName,
-      ...SIGN_IN_LINKS,
     }),
     signal,
   });

@@ -208,7 +208,8 @@ function linkRefused(to: string, why: "used" | "expired" | "unknown"): View {
   const failure = (
     <Notice kind="bad" title={title[why]}>
       <p>
-        <code>npm start</code> prints a new one each time. Or sign in with a token.
+        <code>npm start</code> prints a new one each time, and <code>npm run setup</code> for a deployment. Or sign in
+        with a token.
       </p>
     </Notice>
   );

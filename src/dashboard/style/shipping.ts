@@ -1,4 +1,4 @@
-/** The form of a job: kinds of destinations, groups of options, the filter builder, the preview bar. */
+/** The form of a job: kinds of destinations, options, the filter builder, the preview bar. */
 export const SHIPPING = `
 .kinds,.further{margin-bottom:.9rem}
 .kinds .hint{margin-top:.5rem}

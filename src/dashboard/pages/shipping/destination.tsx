@@ -187,7 +187,7 @@ function mended(entry: DestinationEntry, form: URLSearchParams): DestinationEntr
 }
 
 /**
- * The controls of a destination, in the form of a page. @param isNew its kind is still to be chosen.
+ * The controls of a destination, in the form of a page. @param isNew its kind is to be chosen.
  */
 export const DestinationPart: FC<{
   page: PageContext;

@@ -71,7 +71,7 @@ async function take(page: PageContext, form: URLSearchParams): Promise<PageAnswe
   return view(page, job, origin, again, why);
 }
 
-/** Whether the form has another destination than the job. An untouched one stays, whatever it is. */
+/** Whether the form has another destination than the job. An untouched one stays as it is. */
 function isMoved({ fresh, stored }: JobOrigin, { entry, conf, faults }: Entered): boolean {
   return faults.paste !== undefined || (!isEqual(entry, fresh) && conf !== stored?.base);
 }

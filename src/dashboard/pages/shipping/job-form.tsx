@@ -110,8 +110,9 @@ export function refused(
 }
 
 /**
- * The form, and the preview behind it. @param action of the form. @param carried more of what it
- * carries. @param failure the title over what was refused. @param save the label of the last button.
+ * The form, and the preview behind it.
+ * @param action of the form. @param carried more of what it carries.
+ * @param failure the title over what was refused. @param save the label of the last button.
  */
 export const JobForm: FC<{
   page: PageContext;

@@ -1,0 +1,68 @@
+/**
+ * `npm run setup`: from an empty account to a record read back. Run it again at any time: it
+ * changes only what is missing. See docs/deploy.md.
+ */
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { COMMON_OPTIONS, COMMON_USAGE, isOwnUrl, outside, run, usage } from "./setup/command.ts";
+import { SetupRefused } from "./setup/refusals.ts";
+import { runCheck, runSetup } from "./setup/run.ts";
+
+const USAGE = `usage: npm run setup [-- <options>]
+
+  --dry-run           says what would be done, call by call, and changes nothing
+  --check             says in what the deployment differs from the project file; then the exit code is 1
+  --destination <to>  where the first job ships to, instead of the Worker's own bucket; - reads it from
+                      standard input, as others can read command lines
+  --new-token         replaces ADMIN_TOKEN, which ends the admin's sessions
+  --url <address>     the Worker's address, if it is not the one at workers.dev
+${COMMON_USAGE}`;
+
+const OPTIONS = {
+  ...COMMON_OPTIONS,
+  "dry-run": { type: "boolean", default: false },
+  check: { type: "boolean", default: false },
+  destination: { type: "string" },
+  "new-token": { type: "boolean", default: false },
+  url: { type: "string" },
+} as const;
+
+/** A destination that surely holds no secret. */
+const WITHOUT_SECRET = /^binding:\/\/[^?]*$|^\w+:\/\/[^?@]*\?([^&]*&)*credentials=env:/;
+
+function parse() {
+  return parseArgs({ options: OPTIONS }).values;
+}
+
+async function main(): Promise<number> {
+  let values: ReturnType<typeof parse>;
+  try {
+    values = parse();
+  } catch (error) {
+    return usage(error instanceof Error ? error.message : String(error), USAGE);
+  }
+  if (values.help) {
+    console.log(USAGE);
+    return 0;
+  }
+  const { url, account = null } = values;
+  if (url !== undefined && !isOwnUrl(url)) return usage("--url: https://<host>, without a path", USAGE);
+  return run(async () => {
+    const destination = destinationOf(values.destination);
+    const all = await outside(values.config);
+    if (values.check) return (await runCheck(all, account)) ? 0 : 1;
+    const options = { account, url: url ?? null, destination, newToken: values["new-token"], isDry: values["dry-run"] };
+    await runSetup(all, options);
+    return 0;
+  });
+}
+
+/** @throws SetupRefused for a secret on the command line. */
+function destinationOf(given: string | undefined): string | null {
+  if (given === undefined) return null;
+  if (given === "-") return readFileSync(0, "utf8").trim();
+  if (!WITHOUT_SECRET.test(given)) throw new SetupRefused({ kind: "secret_in_arguments" });
+  return given;
+}
+
+process.exitCode = await main();

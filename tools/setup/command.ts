@@ -1,0 +1,101 @@
+/** Shared by `npm run setup` and `npm run teardown`: options, the user's terminal, and failures. */
+import { dirname, join, parse, relative } from "node:path";
+import { createInterface } from "node:readline/promises";
+import { isLoopback } from "../../src/hosts.ts";
+import { SHIPPER_CONFIG } from "../paths.ts";
+import { absolutePath, userFolder } from "../project-files/command-line.ts";
+import { ProjectFault } from "../project-files/model.ts";
+import { plain } from "../project-files/text.ts";
+import { pause } from "../until.ts";
+import { PLATFORM_API } from "./platform.ts";
+import { SetupRefused } from "./refusals.ts";
+import { failureWords, type Outside } from "./run.ts";
+import { readSecrets, writeSecrets } from "./secrets-file.ts";
+import type { SecretStore } from "./steps.ts";
+import { wranglerDeploy, wranglerLogin, wranglerToken } from "./wrangler.ts";
+
+/** Beside the project file; that of `wrangler-eu.jsonc` is `.deployed.wrangler-eu.env`. */
+export function secretsPath(config: string): string {
+  const name = parse(config).name;
+  return join(dirname(config), name === parse(SHIPPER_CONFIG).name ? ".deployed.env" : `.deployed.${name}.env`);
+}
+
+/** Options of both commands. */
+export const COMMON_OPTIONS = {
+  account: { type: "string" },
+  config: { type: "string" },
+  help: { type: "boolean", default: false },
+} as const;
+
+export const COMMON_USAGE = `  --account <id>      the account, if you have several
+  --config <path>     another project file than wrangler.jsonc, for a second deployment`;
+
+/** @throws SetupRefused if the user is not logged in. */
+export async function outside(configOption: string | undefined): Promise<Outside> {
+  const from = userFolder(process.env);
+  const config = configOption === undefined ? SHIPPER_CONFIG : absolutePath(configOption, from);
+  const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
+  return {
+    base: (process.env.CLOUDFLARE_API_BASE_URL || PLATFORM_API).replace(/\/+$/, ""),
+    token: await login(config, isTerminal),
+    fetch: (url, init) => fetch(url, init),
+    deploy: (account) => wranglerDeploy(config, account),
+    secrets: secretStore(secretsPath(config), process.env.ADMIN_TOKEN),
+    config,
+    say: (line) => console.log(line),
+    ask: isTerminal ? ask : null,
+    now: Date.now,
+    pause,
+  };
+}
+
+async function login(config: string, isTerminal: boolean): Promise<string> {
+  const given = process.env.CLOUDFLARE_API_TOKEN || (await wranglerToken(config));
+  if (given !== null) return given;
+  if (isTerminal) await wranglerLogin(config);
+  const token = isTerminal ? await wranglerToken(config) : null;
+  if (token === null) throw new SetupRefused({ kind: "not_logged_in" });
+  return token;
+}
+
+/** @param adminToken that of the environment, which counts where the file has none. */
+function secretStore(path: string, adminToken: string | undefined): SecretStore {
+  return {
+    name: relative(userFolder(process.env), path),
+    read: () => ({ ...(adminToken && { ADMIN_TOKEN: adminToken }), ...readSecrets(path) }),
+    write: (more) => writeSecrets(path, more),
+  };
+}
+
+export async function ask(question: string): Promise<string> {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  try {
+    return (await terminal.question(question)).trim();
+  } finally {
+    terminal.close();
+  }
+}
+
+/** Whether ADMIN_TOKEN may be sent there. */
+export function isOwnUrl(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol, hostname, origin } = new URL(url);
+  return origin === url && (protocol === "https:" || (protocol === "http:" && isLoopback(hostname)));
+}
+
+/** Runs a command and says what stopped it. @returns the exit code. */
+export async function run(command: () => Promise<number>): Promise<number> {
+  try {
+    return await command();
+  } catch (error) {
+    const words = error instanceof ProjectFault ? error.message : failureWords(error);
+    if (words === null) throw error;
+    console.error(`\n${words}`);
+    return 1;
+  }
+}
+
+export function usage(why: string, text: string): number {
+  console.error(`${plain(why)}\n\n${text}`);
+  return 2;
+}

@@ -1,0 +1,34 @@
+/**
+ * The secrets of a deployment on the machine that set it up. Cloudflare never gives a secret back,
+ * so this file is the only copy that can be read.
+ */
+import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { parseEnv } from "node:util";
+import { SECRETS, type SecretName } from "./project.ts";
+
+export type Secrets = Readonly<Partial<Record<SecretName, string>>>;
+
+const HEAD = `# Secrets of the deployment, made by \`npm run setup\`. Keep a copy where you keep passwords: Cloudflare does not
+# give them back. Git ignores this file, and wrangler does not read it.
+`;
+
+/** Empty if there is no file. Other lines are left out. */
+export function readSecrets(path: string): Secrets {
+  if (!existsSync(path)) return {};
+  const values = parseEnv(readFileSync(path, "utf8"));
+  return Object.fromEntries(SECRETS.flatMap((name) => (values[name] ? [[name, values[name]]] : [])));
+}
+
+/** Adds or replaces values. The file is readable by its owner only, and whole at any time. */
+export function writeSecrets(path: string, more: Secrets): void {
+  const all = { ...readSecrets(path), ...more };
+  const lines = Object.entries(all).map(([name, value]) => `${name}=${value}\n`);
+  const draft = `${path}.${process.pid}.tmp`;
+  try {
+    writeFileSync(draft, HEAD + lines.join(""), { flag: "wx", mode: 0o600 });
+    chmodSync(draft, 0o600);
+    renameSync(draft, path);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
