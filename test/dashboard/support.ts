@@ -119,3 +119,8 @@ export function textOf(html: string): string {
     .replaceAll("&amp;", "&")
     .replace(/\s+/g, " ");
 }
+
+/** The ids of the groups of options that a job's form shows open. */
+export function openGroups(html: string): string[] {
+  return [...html.matchAll(/<details class="option" id="([^"]+)" open="">/g)].map(([, id]) => id ?? "");
+}
