@@ -288,9 +288,11 @@ async function oneView(context: PageContext, refused: Refused | null = null, sai
         }
       >
         <WebhookPanel state={{ ...alert, url: alert.address }} nowMs={nowMs} />
-        <p>
-          <How state={alert} nowMs={nowMs} mutedUntil={alert.muted_until} />
-        </p>
+        {alert.muted_until !== null && (
+          <p>
+            <How state={alert} nowMs={nowMs} mutedUntil={alert.muted_until} />
+          </p>
+        )}
         <div class="actions">
           {HOURS.map((hours) => (
             <Action

@@ -55,7 +55,7 @@ function formView(context: PageContext, state: WebhookView | null, refused: Refu
         </Notice>
       ),
       state === null ? (
-        <Empty title="No alerts configured">
+        <Empty title="No webhook yet">
           <p>
             Your receiver gets one signed call when an incident opens, and one when it is over. Calls contain no text of
             records.
