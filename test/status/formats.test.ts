@@ -53,7 +53,7 @@ describe.each(FORMATS.filter((format) => format !== "email"))("%s", (format) => 
     }
   });
 
-  it("calls nobody, formats nothing and links nowhere, whatever a function is called", () => {
+  it("mentions no user, formats nothing and links nowhere, whatever the name of a function", () => {
     const [body] = bodies(format, opened(HOSTILE));
     const text = JSON.stringify(body);
     expect(text).not.toContain("https://evil");
