@@ -21,16 +21,22 @@ function finderOf() {
   document.body.append(dialog);
   let asked = new AbortController();
   let rests = 0;
+  /** What the list is of; null: nothing yet. */
+  let shown = /** @type {string | null} */ (null);
   const ask = async () => {
+    // Another answer would take the focus from a link of this one.
+    clearTimeout(rests);
     asked.abort();
     asked = new AbortController();
-    const to = `/find?${new URLSearchParams({ q: input.value })}`;
+    const wanted = input.value;
+    const to = `/find?${new URLSearchParams({ q: wanted })}`;
     try {
       const answer = await fetch(to, { headers: { accept: "text/html" }, signal: asked.signal });
       // Signed out meanwhile.
       if (answer.redirected) return location.reload();
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       found.replaceChildren(...[page.getElementById("found")].filter((each) => each !== null));
+      shown = wanted;
     } catch {
       // Typed on, or offline: Enter opens the page itself.
     }
@@ -39,12 +45,17 @@ function finderOf() {
     clearTimeout(rests);
     rests = setTimeout(ask, REST_MS);
   });
+  const openFirst = async () => {
+    // The list may still be that of what was typed before.
+    if (shown !== input.value) await ask();
+    if (shown === input.value) found.querySelector("a")?.click();
+  };
   dialog.addEventListener("keydown", (event) => {
     const ring = [input, ...found.querySelectorAll("a")];
     const at = ring.findIndex((each) => each.contains(document.activeElement));
     if (event.key === "ArrowDown") ring[(at + 1) % ring.length]?.focus();
     else if (event.key === "ArrowUp") ring.at(at - 1)?.focus();
-    else if (event.key === "Enter" && at === 0) ring[1]?.click();
+    else if (event.key === "Enter" && at === 0) openFirst();
     else return;
     event.preventDefault();
   });
@@ -52,9 +63,9 @@ function finderOf() {
   dialog.addEventListener("click", (event) => {
     if (event.target === dialog) dialog.close();
   });
-  dialog.addEventListener("close", () => input.blur());
   const begin = () => {
     input.value = "";
+    shown = null;
     found.replaceChildren();
     ask();
   };
