@@ -18,7 +18,7 @@ const SETTINGS = {
   enabled: z.boolean().describe("Whether it is told; true by default."),
   min_severity: z.enum(["warning", "error"]).describe("`error`: it is not told of warnings."),
   muted_until: AskedTime.nullable().describe(
-    "It is told nothing before; what is open then is told. null: it is not muted.",
+    "No incident that opens is told to it before; what is open then is told. null: it is not muted.",
   ),
 };
 
