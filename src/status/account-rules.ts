@@ -117,7 +117,7 @@ function routingFindings({ jobs, functions, nowMs }: Facts, { status, past, usua
         sinceMs,
         affected: { count: by, what: "events" },
         summary: `${none}, so incoming events are dropped (counted as not_routed).`,
-        advice: "Create a job (POST /jobs) or enable one. Events dropped until then are not shipped later.",
+        advice: "Create a job or enable one. Events dropped until then are not shipped later.",
       },
     ];
   }
@@ -171,7 +171,7 @@ function lossFindings({ nowMs }: Facts, { past, setAside }: AccountFacts): Found
       affected: { count: setAside.messages, what: "messages" },
       summary: `Messages with ${counted(setAside.events, "events")} could not be processed and are set aside${grows ? "; their number is growing" : ""}.${setAside.stopsClaims ? " One of them cannot be read: last_complete stands still for every job." : ""}`,
       advice:
-        "GET /set-aside gives the reasons. Fix the cause, then POST /set-aside/{id}/resend; or DELETE what you do not need. Until then last_complete passes none of them.",
+        "Each entry under Set aside has its reason. Fix the cause, then resend it, or delete what you do not need. Until then last_complete passes none of them.",
     });
   }
   return findings;
@@ -234,7 +234,7 @@ function balanceFindings({ status: { counts } }: AccountFacts): Found[] {
       affected: { count: off, what: "events" },
       summary:
         "The account's ledger does not add up: processed is not routed + not_enabled + not_routed + set_aside + discarded.",
-      advice: "This is a bug in logship. Save GET /ledger as it is now and report it.",
+      advice: "This is a bug in logship. Save the ledger as it is now (GET /ledger) and report it.",
     },
   ];
 }
@@ -268,7 +268,7 @@ function debtFindings({ storedBytes }: Owed): Found[] {
       sinceMs: null,
       affected: null,
       summary: `What is kept for jobs has reached ${Math.floor(storedBytes / 1e9)} GB, half of its bound, in one of its shards.`,
-      advice: "See which job is owed records, and delete it with ?discard=true if its log cannot be mended.",
+      advice: "See which job is owed records, and delete it with its records if its log cannot be mended.",
     },
   ];
 }

@@ -37,7 +37,7 @@ function switchedOff({ name, logging, setMs, dropped, lastEventMs }: FunctionFac
       affected: { count: dropped, what: "events" },
       summary: `Logging of ${shown(name)} is off, but events arrive. Dropped since the start of yesterday (UTC): ${counted(dropped, "events")}.`,
       advice:
-        'PATCH /functions/scripts/{name}/script-settings with {"logship": true} turns logging on. If it should stay off, remove logship from the tail consumers of the function to save cost. Dropped events are gone.',
+        "Turn its logging on. If it should stay off, take logship out of the function's tail consumers to save cost. Dropped events are gone.",
     },
   ];
 }
@@ -61,7 +61,7 @@ function quiet({ name, logging, usual }: FunctionFacts, untilMs: number): Found[
       affected: null,
       summary: `${shown(name)} has sent no event for longer than usual; ${pauses(usual)}.`,
       advice:
-        "Check that it runs and that its latest deployment still has the tail consumer. If it is gone for good, DELETE /functions/scripts/{name}; after thirty days without events it is forgotten anyway.",
+        "Check that it runs and that its latest deployment still has the tail consumer. If it is gone for good, have it forgotten (Functions); after thirty days without events that happens anyway.",
     },
   ];
 }
@@ -82,7 +82,7 @@ function neverSeen({ name, logging, setMs, lastEventMs, usual }: FunctionFacts, 
       affected: null,
       summary: `Logging of ${shown(name)} is on, but no event has arrived in the last thirty days.`,
       advice:
-        "Check that it is deployed with logship as tail consumer, and that it is called. If it is gone, DELETE /functions/scripts/{name}.",
+        "Check that it is deployed with logship as tail consumer, and that it is called. If it is gone, have it forgotten (Functions).",
     },
   ];
 }
@@ -150,7 +150,7 @@ function bounded(found: readonly Found[]): Found[] {
       sinceMs: null,
       affected: null,
       summary: `The same applies to ${counted(more, "functions")} beyond those named.`,
-      advice: "Fix the named ones first; GET /functions/scripts lists all.",
+      advice: "Fix the named ones first; the list of functions has all.",
     },
   ];
 }

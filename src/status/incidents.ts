@@ -206,6 +206,6 @@ function moreFinding(left: readonly Finding[]): Finding {
     sinceMs: null,
     affected: null,
     summary: `${left.length} more findings than the ${INCIDENTS_MAX} that are tracked individually.`,
-    advice: "Fix what many of them have in common; GET /status lists all findings.",
+    advice: "Fix what many of them have in common; the status lists all findings.",
   };
 }

@@ -52,7 +52,7 @@ function destinationFindings({ id, destination, log }: JobFacts, pending: number
         ...common,
         summary: `The destination of job ${id} cannot be decrypted: neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS fits.`,
         advice:
-          "Restore the key that encrypted it as SECRETS_KEY or SECRETS_KEY_PREVIOUS, or send destination_conf again (PUT /jobs/{id}). Nothing is lost meanwhile.",
+          "Restore the key that encrypted it as SECRETS_KEY or SECRETS_KEY_PREVIOUS, or enter the job's destination again. Nothing is lost meanwhile.",
       },
     ];
   if (destination.kind === "unusable")
@@ -61,8 +61,7 @@ function destinationFindings({ id, destination, log }: JobFacts, pending: number
         kind: "destination_unusable",
         ...common,
         summary: `The destination of job ${id} cannot be used: ${destination.why}.`,
-        advice:
-          "Set the secret or setting that it needs, or send a corrected destination_conf (PUT /jobs/{id}). Nothing is lost meanwhile.",
+        advice: "Set the secret or setting that it needs, or correct the job's destination. Nothing is lost meanwhile.",
       },
     ];
   return [];
@@ -82,8 +81,7 @@ function expiryFindings({ id, destination, log }: JobFacts, nowMs: number): Rest
       sinceMs: destination.expiresMs - EXPIRES_WITHIN_MS,
       affected: null,
       summary: `The credentials of the destination of job ${id} ${leftMs > 0 ? "expire" : "expired"} at ${at}.`,
-      advice:
-        "Create new ones, and send destination_conf with them (PUT /jobs/{id}). Records wait from then on; none is lost.",
+      advice: "Create new ones and enter them in the job's destination. From then on records wait; none is lost.",
     },
   ];
 }
@@ -110,7 +108,7 @@ function fieldFindings({ id, fieldsOff = [] }: JobFacts): Rest[] {
       sinceMs: null,
       affected: null,
       summary: `Job ${id} ships or filters on ${names}, which the setting EXTRA_FIELDS does not name.`,
-      advice: `It goes on as before; no other job can have such a field. Name ${names} in EXTRA_FIELDS again, or take it out of field_names and filter of the job (PUT /jobs/{id}).`,
+      advice: `It goes on as before; no other job can have such a field. Name ${names} in EXTRA_FIELDS again, or take it out of the job's fields and filter.`,
     },
   ];
 }
@@ -176,7 +174,7 @@ function deliveryFindings(job: JobFacts, log: LogStatus, nowMs: number): Rest[] 
       sinceMs: failingSinceMs,
       affected,
       summary: `Uploads of job ${id} fail: ${cause}.`,
-      advice: `${remedyFor(log.errorMessage) ?? "If it lasts, check the destination."} Uploads are retried automatically: after seconds at first, later every 15 minutes. POST /jobs/{id}/flush retries now, and POST /validate/destination tells why a connection fails. Nothing is lost.`,
+      advice: `${remedyFor(log.errorMessage) ?? "If it lasts, check the destination."} Uploads are retried automatically: after seconds at first, later every 15 minutes. A flush of the job retries now, and a test of its destination tells why a connection fails. Nothing is lost.`,
     });
   }
   const isLate = oldestMs !== null && nowMs - oldestMs > lateAfterMs(intervalMs);
@@ -188,7 +186,8 @@ function deliveryFindings(job: JobFacts, log: LogStatus, nowMs: number): Rest[] 
       sinceMs: oldestMs,
       affected,
       summary: `Job ${id} is disabled but still holds ${counted(pending, "records")}.`,
-      advice: "They are delivered as soon as the destination accepts them. DELETE /jobs/{id}?discard=true drops them.",
+      advice:
+        "They are delivered as soon as the destination accepts them. Deleting the job with its records drops them.",
     });
   else if (failingSinceMs === null && !isSaid)
     findings.push({
@@ -198,7 +197,7 @@ function deliveryFindings(job: JobFacts, log: LogStatus, nowMs: number): Rest[] 
       affected,
       summary: `Job ${id} is behind. Waiting: ${counted(pending, "records")}, the oldest for longer than the interval allows.`,
       advice:
-        "GET /jobs/{id}/health shows how long uploads take, and /objects what is waiting. If the destination is slow, or one log cannot take all events, split them over several jobs with filters.",
+        "The job's health shows how long uploads take, and its objects what is waiting. If the destination is slow, or one log cannot take all events, split them over several jobs with filters.",
     });
   return findings;
 }
@@ -210,7 +209,7 @@ function drainFindings({ id, deletedMs, destination }: JobFacts, log: LogStatus,
   const isLost = destination.kind === "lost" || destination.kind === "unusable";
   const isStuck = log.parked || isLost || nowMs - deletedMs > AFTER.drainingStuck;
   const affected = { count: pending, what: "records" } as const;
-  const discard = "DELETE /jobs/{id}?discard=true drops them.";
+  const discard = "Deleting the job with its records drops them.";
   if (!isStuck)
     return [
       {
@@ -282,7 +281,7 @@ function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number):
           : { count: counts.set_aside, what: "records" },
       summary: `The destination rejects objects of job ${id}. Set aside: ${counted(counts.set_aside, "records")}${grows ? ", and growing" : ""}.`,
       advice:
-        "GET /jobs/{id}/objects shows its answers, and GET /set-aside lists the objects. Fix the cause, then POST /set-aside/{id}/resend; or DELETE what you do not need. Until then last_complete passes none of them.",
+        "The job's objects show what it answered. Fix the cause, then resend them under Set aside, or delete what you do not need. Until then last_complete passes none of them.",
     });
   }
   const { received, filtered, sampled_out, delivered, pending, set_aside, discarded } = counts;
@@ -294,7 +293,7 @@ function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number):
       sinceMs: null,
       affected: { count: off, what: "records" },
       summary: `The ledger of job ${id} does not add up: received is not the sum of the others.`,
-      advice: "This is a bug in logship. Save GET /jobs/{id}/ledger as it is now and report it.",
+      advice: "This is a bug in logship. Save the job's ledger as it is now (GET /jobs/{id}/ledger) and report it.",
     });
   return findings;
 }
@@ -312,7 +311,7 @@ function scriptFindings({ id, intervalMs }: JobFacts, { scripts = 0, lastDay }: 
       affected: null,
       summary: `Job ${id} writes objects of ${scripts} scripts, each its own, by {SCRIPT} in its path: up to ${aDay} objects a day${had}.`,
       advice:
-        "Each object costs a request, and readers open every one. Raise max_upload_interval_seconds, take {SCRIPT} out of the path (PUT /jobs/{id}), or keep functions out with a filter on ScriptName.",
+        "Each object costs a request, and readers open every one. Raise the job's max_upload_interval_seconds, take {SCRIPT} out of its path, or keep functions out with a filter on ScriptName.",
     },
   ];
 }
@@ -328,7 +327,7 @@ function keptFindings({ id, hasFilter, sampleRate, past }: JobFacts, nowMs: numb
       affected: { count: filter.refused, what: "records" },
       summary: `The filter of job ${id} keeps nothing: it dropped all ${filter.refused} records.`,
       advice:
-        "If this is not intended, POST /preview shows what a filter keeps of recent events, and PUT /jobs/{id} changes it. Filtered records are not shipped later.",
+        "If this is not intended, change it: a preview shows what it would keep of recent events. Filtered records are not shipped later.",
     });
   const enough = Math.ceil(REFUSED_MIN / sampleRate);
   if (sampleRate < 1 && sample !== null && sample.refused >= enough && nowMs - sample.sinceMs > AFTER.keptNothing)
@@ -338,7 +337,7 @@ function keptFindings({ id, hasFilter, sampleRate, past }: JobFacts, nowMs: numb
       sinceMs: sample.sinceMs,
       affected: { count: sample.refused, what: "records" },
       summary: `The sample of job ${id} (${sampleRate}) keeps nothing: it dropped all ${sample.refused} records.`,
-      advice: "Raise output_options.sample_rate or remove it. Records left out are not shipped later.",
+      advice: "Raise the job's sample rate (sample_rate) or remove it. Records left out are not shipped later.",
     });
   return findings;
 }

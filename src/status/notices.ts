@@ -1,7 +1,7 @@
 import { intervalAdvice } from "../job/interval.ts";
 import { type Facts, type JobFacts, SILENT } from "./facts.ts";
 import type { Notice } from "./types.ts";
-import { counted, shownKB } from "./words.ts";
+import { counted, shownSize } from "./words.ts";
 
 /** What could be better, by job. Pure, as the findings are. */
 export function noticesOf({ jobs }: Facts): Notice[] {
@@ -18,8 +18,8 @@ function smallObjects({ id, enabledSinceMs, intervalMs, isUnreadable, log }: Job
     {
       kind: "many_small_objects",
       subject: { type: "job", id },
-      summary: `Job ${id} has written ${counted(objects, "objects")} in the last 24 hours, of ${shownKB(meanBytes)} kB on average.`,
-      advice: `Each costs a request, and readers open every one. With max_upload_interval_seconds at ${seconds} (PUT /jobs/{id}; now ${intervalMs / 1_000}) the same records make about ${counted(made.objects, "objects")} of ${shownKB(made.meanBytes)} kB a day, and arrive up to ${seconds} seconds after they were taken in.`,
+      summary: `Job ${id} has written ${counted(objects, "objects")} in the last 24 hours, of ${shownSize(meanBytes)} on average. An interval of ${seconds} seconds would make about ${made.objects} of ${shownSize(made.meanBytes)}.`,
+      advice: `Each object costs a request, and readers open every one. Set max_upload_interval_seconds to ${seconds} (now ${intervalMs / 1_000}); records then arrive up to ${seconds} seconds after they were taken in.`,
     },
   ];
 }

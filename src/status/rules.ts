@@ -33,7 +33,7 @@ function replayFindings({ replays }: Facts): Found[] {
     sinceMs: Math.min(...waiting.map(({ sinceMs }) => sinceMs)),
     affected: { count: waiting.reduce((sum, { objectsLeft }) => sum + objectsLeft, 0), what: "objects" },
     summary: `${counted(waiting.length, "replays")} of job ${id} cannot continue: ${waiting.map(({ error }) => error)[0]}.`,
-    advice: "GET /jobs/{id}/replay has the details. It is retried automatically; fix the named cause, or cancel it.",
+    advice: "The job's replays have the details. It is retried automatically; fix the named cause, or cancel it.",
   }));
 }
 

@@ -26,55 +26,45 @@ export function lookFailed(): Finding {
 /** null: it works. @param opens whether a key decrypts it. */
 export function webhookFinding(webhook: WebhookState | null, opens: boolean, nowMs: number): Finding | null {
   if (webhook === null) return null;
-  const isTarget = webhook.format !== "generic";
-  /** What is said of the webhook, of an alert by its name. */
-  const own = (text: string): string =>
-    isTarget
-      ? text
-          .replace("The webhook's receiver", `The receiver of the alert "${webhook.name}"`)
-          .replace("The webhook", `The alert "${webhook.name}"`)
-          .replace("The stored webhook", `The stored alert "${webhook.name}"`)
-          .replaceAll("PUT /webhook", "PUT /alerts/{id}")
-          .replaceAll("POST /webhook/test", "POST /alerts/{id}/test")
-      : text;
+  const what = webhook.format === "generic" ? "webhook" : `alert "${webhook.name}"`;
   const finding = (sinceMs: number | null, summary: string, advice: string): Finding => ({
     kind: WEBHOOK_FAILING,
     subject: { type: "account" },
     severity: "warning",
     sinceMs,
     affected: null,
-    summary: own(summary),
-    advice: own(advice),
+    summary,
+    advice,
   });
   const { goneMs, failures, failingSinceMs, lastAnswer, waiting } = webhook;
   if (goneMs !== null) {
     return finding(
       goneMs,
-      "The webhook is off: its receiver answered HTTP 410 (Gone).",
-      "PUT /webhook with another url, or with enabled true if that was a mistake; or DELETE it.",
+      `The ${what} is off: its receiver answered HTTP 410 (Gone).`,
+      "Give it another address, or enable it again if that was a mistake; or delete it.",
     );
   }
   // Reported before a call fails on it: that call would be the first one needed.
   if (webhook.enabled && !opens)
     return finding(
       failingSinceMs,
-      "The stored webhook cannot be decrypted, so no calls are made.",
-      "Restore the key that encrypted it as SECRETS_KEY or SECRETS_KEY_PREVIOUS, or PUT /webhook with its url.",
+      `The stored ${what} cannot be decrypted, so no calls are made.`,
+      "Restore the key that encrypted it as SECRETS_KEY or SECRETS_KEY_PREVIOUS, or enter its address again.",
     );
   if (failingSinceMs === null || (failures < FAILURES && nowMs - failingSinceMs < FAILING_MS)) return null;
   return finding(
     failingSinceMs,
-    `The webhook's receiver does not accept calls: ${lastAnswer ?? "it was not called"}. Waiting: ${waiting}.`,
-    `${remedyFor(lastAnswer)} Then POST /webhook/test: if it is accepted, waiting calls follow. Each is retried for ${GIVE_UP_MS / 86_400_000} days.`,
+    `The receiver of the ${what} does not accept calls: ${lastAnswer ?? "it was not called"}. Waiting: ${waiting}.`,
+    `${remedyFor(lastAnswer)} Then test it: if the test is accepted, waiting calls follow. Each is retried for ${GIVE_UP_MS / 86_400_000} days.`,
   );
 }
 
 /** What to do about an answer, as {@link answerWords} words it. */
 function remedyFor(lastAnswer: string | null): string {
   const status = Number(/^HTTP (\d{3})\b/.exec(lastAnswer ?? "")?.[1] ?? Number.NaN);
-  if (status === 401 || status === 403) return "The address may be revoked: PUT /webhook with a new url.";
-  if (status === 404) return "Nothing is at that address: PUT /webhook with another url.";
-  if (status >= 300 && status < 400) return "PUT /webhook with the url that it redirects to.";
+  if (status === 401 || status === 403) return "The address may be revoked: enter a new one.";
+  if (status === 404) return "Nothing is at that address: enter another one.";
+  if (status >= 300 && status < 400) return "Enter the address that it redirects to.";
   if (status >= 400 && status < 500) return "Check that the receiver takes this format.";
   return "Check that the receiver is up.";
 }

@@ -29,7 +29,7 @@ export function causeIn(errorMessage: string | null): string {
 /** Advice for a parked job. @param errorMessage as of {@link causeIn}. */
 export function parkedAdvice(errorMessage: string | null): string {
   const remedy = remedyFor(errorMessage) ?? "Read the job's error_message and fix what it names.";
-  return `${remedy} To change the destination, send destination_conf again (PUT /jobs/{id}). Nothing is lost: uploads are retried every few minutes, and at once when the job is changed.`;
+  return `${remedy} To ship elsewhere, change the job's destination. Nothing is lost: uploads are retried every few minutes, and at once when the job is changed.`;
 }
 
 /** A function's name, made safe for a sentence: senders choose it. */
@@ -58,9 +58,9 @@ export function shownGB(bytes: number): string {
   return (bytes / 1e9).toFixed(1);
 }
 
-/** `42`, of bytes; at least 1. */
-export function shownKB(bytes: number): string {
-  return String(Math.max(1, Math.round(bytes / 1e3)));
+/** `42 kB` or `3.1 MB`; at least 1 kB. */
+export function shownSize(bytes: number): string {
+  return bytes < 1e6 ? `${Math.max(1, Math.round(bytes / 1e3))} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
 /** `1 record`, `2 records`. */

@@ -657,7 +657,7 @@ describe("words", () => {
     for (const message of ["parked: HTTP 403 QuotaExceeded; nothing is lost", "parked: anything", null]) {
       const advice = parkedAdvice(message);
       expect(advice).toContain(remedyFor(message) ?? "Read the job's error_message");
-      expect(advice).toMatch(/send destination_conf again .*Nothing is lost/);
+      expect(advice).toMatch(/change the job's destination\. Nothing is lost/);
     }
   });
 

@@ -23,7 +23,6 @@ export async function costView({ api }: PageContext): Promise<View> {
   return {
     title: `Cost in ${monthInWords(usage.month)} so far`,
     section: "cost",
-    trail: [{ href: "/", label: "Overview" }],
     parts:
       usage.since === null
         ? [<Nothing />]
@@ -45,9 +44,9 @@ const Sum: FC<{ usage: UsageView }> = ({ usage }) => (
     <Facts
       rows={[
         ["logship", <span class="price">{dollars(usage.list_price_usd)}</span>],
-        ["The vendor's own, same records", <span class="price">{dollars(usage.vendor_price_usd)}</span>],
-        ["logship, beyond the paid plan", dollars(usage.beyond_plan_usd)],
-        ["The vendor's own, beyond the paid plan", dollars(usage.vendor_beyond_plan_usd)],
+        ["The vendor's, same records", <span class="price">{dollars(usage.vendor_price_usd)}</span>],
+        ["logship, beyond the plan", dollars(usage.beyond_plan_usd)],
+        ["The vendor's, beyond the plan", dollars(usage.vendor_beyond_plan_usd)],
       ]}
     />
     <p class="quiet">
@@ -57,7 +56,7 @@ const Sum: FC<{ usage: UsageView }> = ({ usage }) => (
         </>
       )}
       The vendor charges per delivered record: {count(usage.counted.records_delivered)} records at{" "}
-      {dollars(VENDOR.dollars)} per million. “Beyond the paid plan” is the part above the monthly allowance of the plan,
+      {dollars(VENDOR.dollars)} per million. “Beyond the plan” is the part above the monthly allowance of the paid plan,
       if the account does nothing else.
     </p>
   </Panel>

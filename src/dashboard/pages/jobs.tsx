@@ -131,7 +131,7 @@ const JobsPanel: FC<{
         columns={[
           { label: "Job" },
           { label: "State" },
-          { label: "Waiting" },
+          { label: "Waiting", figures: true },
           { label: "Delivered up to" },
           { label: "Destination" },
           { label: "Last error" },

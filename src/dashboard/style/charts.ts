@@ -27,7 +27,7 @@ export const CHARTS = `
 .flow ol{border-left:2px solid var(--line);margin:0 0 .25rem .3rem;padding-left:.9rem}
 .flow-row{display:grid;grid-template-columns:minmax(0,1fr) auto;gap:0 .75rem;padding:.2rem 0;font-variant-numeric:tabular-nums}
 .flow-row .share{grid-column:1/-1}
-@media (min-width:44rem){.flow-row{grid-template-columns:minmax(18rem,3fr) minmax(4rem,5fr) 14rem;align-items:center}.flow-row .share{grid-column:auto;grid-row:1;grid-column-start:2}.flow-row .flow-count{text-align:right}}
+@media (min-width:44rem){.flow-row{grid-template-columns:20rem minmax(4rem,1fr) 14rem;align-items:center}.flow-row .share{grid-column:auto;grid-row:1;grid-column-start:2}.flow-row .flow-count{text-align:right}}
 .equation{max-width:none;font-variant-numeric:tabular-nums}
 .range{display:flex;flex-wrap:wrap;gap:.25rem .75rem}
 .range a[aria-current]{color:var(--text);font-weight:600;text-decoration:none}

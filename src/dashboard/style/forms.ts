@@ -7,14 +7,14 @@ legend{padding:0 .4rem}
 .hint{color:var(--quiet);margin:0 0 .25rem}
 .error{color:var(--bad);margin:.25rem 0 0;font-weight:600}
 input,select,textarea,button{font:inherit;color:inherit}
-input:not([type=checkbox]):not([type=radio]),select,textarea{width:100%;min-height:2.15rem;padding:.35rem .5rem;background:var(--surface);border:1px solid var(--edge);border-radius:var(--radius)}
+input:not([type=checkbox]):not([type=radio]),select,textarea{width:100%;min-height:2.35rem;padding:.35rem .5rem;background:var(--surface);border:1px solid var(--edge);border-radius:var(--radius)}
 textarea{font-family:var(--mono);font-size:.93rem}
 input[aria-invalid=true],textarea[aria-invalid=true]{border-color:var(--bad);border-width:2px}
 .check{display:grid;grid-template-columns:auto minmax(0,1fr);gap:0 .5rem;margin-bottom:.5rem;max-width:44rem}
 .check input{margin:.25em 0 0;width:1.1em;height:1.1em;accent-color:var(--accent)}
 .check .hint{grid-column:2}
 .check label{font-weight:400}
-button,.button{display:inline-block;min-height:2.15rem;padding:.35rem .9rem;border:1px solid var(--edge);border-radius:var(--radius);background:var(--surface);color:var(--text);font-weight:500;text-decoration:none;cursor:pointer}
+button,.button{display:inline-block;min-height:2.35rem;padding:.35rem .9rem;border:1px solid var(--edge);border-radius:var(--radius);background:var(--surface);color:var(--text);font-weight:500;text-decoration:none;cursor:pointer}
 button:hover,.button:hover{background:var(--sunken)}
 button.primary,.button.primary{background:var(--accent);border-color:var(--accent);color:var(--on-accent);font-weight:600}
 button.primary:hover,.button.primary:hover{filter:brightness(1.1)}

@@ -7,6 +7,7 @@ export const LIVE = `
 .live-check input{width:1.1em;height:1.1em;accent-color:var(--accent)}
 .live-what summary .quiet{font-weight:400}
 .live-line{display:flex;flex-wrap:wrap;gap:0 1.1rem;margin:0 0 .2rem;font-variant-numeric:tabular-nums}
+@media (hover:none){.live-line:has(kbd){display:none}}
 .live-off,#live-held{color:var(--bad);font-weight:600}
 #live-held{color:var(--warn)}
 .live-mark.ok .mark{color:var(--ok)}
@@ -15,7 +16,7 @@ export const LIVE = `
 .live-rows{list-style:none;margin:0;padding:0;border-top:1px solid var(--line)}
 .live-rows li{border-bottom:1px solid var(--line);content-visibility:auto;contain-intrinsic-size:auto 24px}
 .live-gap{background:var(--warn-ground);padding:0 .4rem}
-.live-rows button{display:grid;grid-template-columns:6.6rem 8rem 9rem minmax(0,3fr) minmax(0,4fr) 4rem;gap:.6rem;width:100%;min-height:24px;padding:0 .3rem;border:0;border-radius:0;background:none;text-align:left;font-family:var(--mono);font-size:.86rem;line-height:23px}
+.live-rows button{display:grid;grid-template-columns:6.6rem 8rem 9rem minmax(0,1fr) minmax(0,1fr) 4rem;gap:.6rem;width:100%;min-height:24px;padding:0 .3rem;border:0;border-radius:0;background:none;text-align:left;font-family:var(--mono);font-size:.86rem;line-height:23px}
 .live-rows button:hover{background:var(--sunken)}
 .live-rows button:focus-visible{outline-offset:-2px}
 .live-rows button>*{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;min-width:0}
@@ -23,8 +24,9 @@ export const LIVE = `
 @media (max-width:60rem){
   .live-rows li{contain-intrinsic-size:auto 46px}
   .live-rows button{grid-template-columns:6.6rem minmax(0,1fr) minmax(0,1fr) 4rem;gap:0 .6rem}
-  .live-rows .live-event{grid-row:2;grid-column:1/3}
-  .live-rows button>:nth-child(5){grid-row:2;grid-column:3/5}
+  .live-rows .live-event{grid-row:2;grid-column:1/-1}
+  .live-rows button>:nth-child(5){grid-row:3;grid-column:1/-1}
+  .live-rows button>:nth-child(5):empty{display:none}
 }
 dialog{width:min(70rem,calc(100vw - 2rem));max-height:calc(100vh - 2rem);padding:1rem;color:var(--text);background:var(--surface);border:1px solid var(--edge);border-radius:var(--radius)}
 dialog::backdrop{background:rgb(0 0 0/.5)}

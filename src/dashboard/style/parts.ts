@@ -8,9 +8,17 @@ export const PARTS = `
 .panel>:last-child{margin-bottom:0}
 .columns{min-width:0;display:grid;gap:var(--gap) 1.5rem;grid-template-columns:repeat(auto-fit,minmax(min(100%,17rem),1fr))}
 @media (min-width:125rem){
-  main:has(>#cost){display:grid;grid-template-columns:repeat(3,minmax(0,1fr));gap:0 var(--gap);align-content:start}
-  main:has(>#cost)>*{grid-column:1/-1}
-  main:has(>#cost)>:is(#functions,#ledger,#cost){grid-column:auto}
+  main:has(>:is(#cost,#counts)){display:grid;grid-template-columns:repeat(3,minmax(0,1fr));gap:0 var(--gap);align-content:start}
+  main:has(>:is(#cost,#counts))>*{grid-column:1/-1}
+  main>:is(#functions,#ledger,#cost,#counts,#settings,#forget){grid-column:auto!important}
+  main:has(>:is(#findings,#operations,#changes,#tail)){display:grid;grid-template:repeat(6,auto) 1fr/minmax(0,3fr) minmax(0,2fr);gap:0 var(--gap);align-content:start}
+  main:has(>:is(#findings,#operations,#changes,#tail))>:not(.panel){grid-column:1/-1}
+  main>:is(#findings,#operations,#changes){grid-area:2/1/-1/2;align-self:start}
+  main:has(>:is(#findings,#operations,#changes))>.panel:not(#findings,#operations,#changes){grid-column:2;align-self:start}
+  main:has(>#tail){grid-template:none/repeat(2,minmax(0,1fr))}
+}
+@media (max-width:44rem){
+  .snippet pre{white-space:pre-wrap;overflow-wrap:anywhere;width:auto}
 }
 .columns>.panel{margin:0}
 .facts{max-width:110rem}
@@ -46,6 +54,7 @@ table.list{border-collapse:collapse;width:100%;font-size:.93rem;font-variant-num
 .list th,.list td{text-align:left;vertical-align:top;padding:.4rem .75rem .4rem 0;border-top:1px solid var(--line);font-weight:400}
 .list thead th{border-top:0;color:var(--quiet);font-size:var(--small);white-space:nowrap}
 .list tbody th{font-weight:600;overflow-wrap:anywhere}
+.list tbody th .mono{font-weight:400}
 .list tbody th a,.list td:last-child a{line-height:1.8}
 .list .figures{text-align:right;white-space:nowrap}
 .list tr>:last-child{padding-right:0}

@@ -26,7 +26,8 @@ export const SEARCH = `
 .hit[open]>summary{background:var(--ground)}
 .hit-time{color:var(--quiet)}
 .keys,[data-halt],[data-close]{display:none}
-@media (scripting:enabled){.keys{display:block}[data-close]{display:block;margin-left:auto}.hits:not(:has([data-end]))>[data-halt]{display:block;order:-2;justify-self:start;align-self:start}}
+@media (scripting:enabled) and (hover:hover){.keys{display:block}}
+@media (scripting:enabled){[data-close]{display:block;margin-left:auto}.hits:not(:has([data-end]))>[data-halt]{display:block;order:-2;justify-self:start;align-self:start}}
 .ways{display:flex;flex-wrap:wrap;gap:.25rem 1.25rem}
 .record-details{padding:.5rem .75rem;background:var(--surface);border:1px solid var(--edge);border-radius:var(--radius);}
 .record-details td:last-child{overflow-wrap:anywhere}
@@ -49,7 +50,7 @@ export const SEARCH = `
   main:has(.hit[open]) .search-fields{grid-template-columns:repeat(3,minmax(0,1fr)) auto}
   main:has(.hit[open]) .search-fields>:first-child{grid-column:1/-1}
   main:has(.hit[open]) .search-fields>.search-time{grid-row:3;grid-template-columns:repeat(2,minmax(0,1fr))}
-  .hits:has(.hit[open]) .hit>summary{grid-template-columns:auto auto minmax(0,1fr) auto minmax(0,2fr)}
+  .hits:has(.hit[open]) .hit>summary{grid-template-columns:auto auto minmax(6rem,1fr) auto minmax(0,2fr)}
   .hits:has(.hit[open]) .hit>summary>:last-child{display:none}
   .hit[open]>.record-details{position:fixed;top:0;right:0;bottom:0;width:48vw;overflow:auto;padding:1rem 1.25rem;border-width:0 0 0 1px;border-color:var(--line);border-radius:0;box-shadow:0 0 24px light-dark(rgb(20 22 40/.08),rgb(0 0 0/.5));z-index:2}
 }

@@ -26,7 +26,7 @@ fieldset.fields:has(#fields-all:checked) .picks{display:none}
 .condition .small{justify-self:start}
 #filter{container-type:inline-size}
 @container (min-width:26rem){.condition{grid-template-columns:repeat(2,minmax(0,1fr));align-items:start}}
-@container (min-width:44rem){.condition{grid-template-columns:minmax(0,3fr) minmax(0,3fr) minmax(0,4fr) auto;align-items:start}}
+@container (min-width:33rem){.condition{grid-template-columns:minmax(0,4fr) minmax(0,4fr) minmax(0,3fr) auto;align-items:start}}
 .filter-group .filter-group .filter-group{padding:.25rem .4rem}
 .filter-group .filter-group .filter-group .filter-group .filter-group .filter-group{padding:.25rem 0;border-width:1px 0 0 1px}
 .preview-bar{display:block;margin-bottom:.5rem;border:1px solid var(--line)}

@@ -15,6 +15,7 @@ a{color:var(--link)}
 h2{margin-top:3rem;border-bottom:1px solid var(--line)}
 h3{margin-top:2.5rem}
 nav ul{padding-left:1.2rem}
+nav>ul{columns:17rem;column-gap:2rem}
 code,pre{font:.875rem/1.5 ui-monospace,monospace;background:var(--soft);border-radius:3px}
 code{padding:.1em .3em;overflow-wrap:anywhere}
 pre{padding:.75rem;overflow-x:auto;border:1px solid var(--line)}

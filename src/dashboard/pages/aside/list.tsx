@@ -2,7 +2,7 @@ import type { Page, PageContext, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action, Form, may } from "../../parts/form.tsx";
 import { Pager, pageOf } from "../../parts/pager.tsx";
-import { Empty, Notice, Panel, Table } from "../../parts/panel.tsx";
+import { Notice, Panel, Table } from "../../parts/panel.tsx";
 import { Ago, bytes, count, plural } from "../../parts/values.tsx";
 import { type AsideView, AT, amountOf, placeOf, Whence } from "./entry.tsx";
 
@@ -68,9 +68,7 @@ async function listView({ api, query, here, viewer, nowMs }: PageContext): Promi
         }
       >
         {total === 0 && silent.length === 0 ? (
-          <Empty title="No entries">
-            <p>Messages that cannot be processed, and objects that the destination rejects, appear here.</p>
-          </Empty>
+          <p class="quiet">Messages that cannot be processed, and objects that the destination rejects, appear here.</p>
         ) : (
           items.length > 0 && (
             <Table

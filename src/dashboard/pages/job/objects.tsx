@@ -62,7 +62,9 @@ const ObjectTable: FC<ObjectsProps> = ({ job, objects, isReadable, nowMs }) =>
         const { kind, words } = objectState(object, isReadable);
         return [
           <a href={`/jobs/${job.id}/objects/${object.number}`}>
-            <Foreign text={object.key} max={300} />
+            <span class="mono">
+              <Foreign text={object.key} max={300} />
+            </span>
           </a>,
           <State kind={kind}>{words}</State>,
           count(object.records),

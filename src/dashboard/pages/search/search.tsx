@@ -46,7 +46,7 @@ async function searchView(page: PageContext): Promise<PageAnswer> {
     scripts: ["search"],
     parts: [
       <SearchForm asked={form} jobs={jobs} fields={fields} isOpen={built.again} />,
-      ...(asked === null || isSent ? [] : [answerOf(page, asked)]),
+      asked === null ? <Start /> : isSent ? null : answerOf(page, asked),
     ],
   };
 }
@@ -165,6 +165,24 @@ const SearchForm: FC<{
     </Panel>
   );
 };
+
+/** Before the first search. */
+const Start: FC = () => (
+  <Panel id="start" title="To begin with">
+    <ul>
+      <li>
+        <a href={searchPath({ ...NOTHING, outcome: "failed" })}>What failed in the last hour</a>
+      </li>
+      <li>
+        <a href={searchPath({ ...NOTHING, slower: "1000" })}>What took longer than a second in the last hour</a>
+      </li>
+      <li>One request: enter its ray id, or a part of its URL, of what it logged or of its error.</li>
+      <li>
+        In a terminal: <code>npm run search -- ray 8f14e45fceea167a</code>
+      </li>
+    </ul>
+  </Panel>
+);
 
 /** What one page of a search finds, as a file of records. */
 async function exported({ api, query, nowMs }: PageContext): Promise<PageAnswer> {

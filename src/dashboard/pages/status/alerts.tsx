@@ -91,14 +91,15 @@ async function listView(context: PageContext, refused: Refused | null = null): P
   };
 }
 
-/** All receivers, on this page and on that of the status. */
+/** All receivers, on this page and on that of the status. @param leads whether it links to this page. */
 export const AlertsPanel: FC<{
   alerts: readonly Alert[];
   webhook: WebhookView | null;
   viewer: Viewer;
   nowMs: number;
-}> = ({ alerts, webhook, viewer, nowMs }) => (
-  <Panel id="alerts" title="Alerts" aside={<a href={AT}>Add or change</a>}>
+  leads?: boolean;
+}> = ({ alerts, webhook, viewer, nowMs, leads = false }) => (
+  <Panel id="alerts" title="Alerts" aside={leads ? <a href={AT}>Add or change</a> : undefined}>
     {alerts.length === 0 && webhook === null ? (
       <Empty title="No alerts configured">
         <p>

@@ -116,9 +116,11 @@ const Said = ({ status, ...who }: { status: StatusView; names: JobNames } & Pick
         <>
           <h3>Could be better</h3>
           <ul class="findings">
-            {status.notices.map(({ summary, advice }) => (
+            {[...Map.groupBy(status.notices, ({ advice }) => advice)].map(([advice, of]) => (
               <li>
-                <p>{summary}</p>
+                {of.map(({ summary }) => (
+                  <p>{summary}</p>
+                ))}
                 <p class="quiet">{advice}</p>
               </li>
             ))}
@@ -259,7 +261,7 @@ async function alerts({ api, viewer, nowMs }: PageContext): Promise<Child> {
     api.list<Alert>("/logship/alerts"),
     api.get<WebhookView | null>("/logship/webhook"),
   ]);
-  return <AlertsPanel alerts={items} webhook={webhook} viewer={viewer} nowMs={nowMs} />;
+  return <AlertsPanel alerts={items} webhook={webhook} viewer={viewer} nowMs={nowMs} leads />;
 }
 
 /** Mutes for eight hours, or ends that. */

@@ -136,6 +136,8 @@ const Place: FC<{ of: FindingView; viewer: Viewer }> = ({ of: { kind, subject },
     const place = PLACES_OF_JOB[kind];
     return <a href={`/jobs/${subject.id}${place?.href}`}>{place?.label}</a>;
   }
+  if (subject.type === "function" && kind === "function_failing")
+    return <a href={`${functionPath(subject.name)}#health`}>Its errors</a>;
   const place = Object.hasOwn(PLACES, kind) ? PLACES[kind] : undefined;
   return place === undefined ? null : <a href={place.href}>{place.label}</a>;
 };
