@@ -91,7 +91,10 @@ async function listView(context: PageContext, refused: Refused | null = null): P
   };
 }
 
-/** All receivers, on this page and on that of the status. @param leads whether it links to this page. */
+/**
+ * All receivers, on this page and on that of the status.
+ * @param leads whether it links to this page.
+ */
 export const AlertsPanel: FC<{
   alerts: readonly Alert[];
   webhook: WebhookView | null;
