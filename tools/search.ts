@@ -129,6 +129,7 @@ async function main(): Promise<number> {
     order: values.oldest ? "oldest" : "newest",
   };
   let found = 0;
+  let looked = "no object";
   const left: End["not_searched"] = [];
   for (let cursor: string | null = null; ; ) {
     const response: Response = await fetch(`${API.replace(/\/$/, "")}/search`, {
@@ -149,7 +150,8 @@ async function main(): Promise<number> {
         tell("");
         console.log(values.json ? escaped(JSON.stringify(line.record)) : show(line));
       } else if (line.type === "progress") {
-        tell(`read ${line.read} of ${line.objects} objects, skipped ${line.skipped} by sketch`);
+        looked = `read ${line.read} of ${line.objects} objects, skipped ${line.skipped} by sketch`;
+        tell(looked);
       } else end = line;
     }
     if (end === null) throw new Refused("the answer broke off; what was found is not all");
@@ -159,6 +161,10 @@ async function main(): Promise<number> {
     if (process.stderr.isTTY) process.stderr.write("\n");
     if (cursor !== null) console.error(`there are more: --limit ${2 * limit}, or a narrower question`);
     for (const { what, why } of left) console.error(`not searched: ${visible(what)}: ${visible(why)}`);
+    if (found === 0)
+      console.error(
+        `nothing found: ${looked}. An event takes some ten seconds to arrive; --since 7d looks further back`,
+      );
     return left.length > 0 ? 2 : found === 0 ? 1 : 0;
   }
 }

@@ -82,7 +82,7 @@ async function main(): Promise<number> {
     `  Sign in    ${signInLine(server.url, devVars)}`,
     `  Dashboard  ${server.url}/`,
     `  API        ${account}/logship  (${server.url}/docs), token: ADMIN_TOKEN in ${shown(DEV_VARS)}`,
-    `  Bucket     ${isLocal ? `${localObjectStore(server.url)}/traces` : `OBJSTORE_ENDPOINT of ${shown(DEV_VARS)}`}`,
+    `  Bucket     ${isLocal ? `${localObjectStore(server.url)}/traces, keys local-access-key, local-secret-key` : `OBJSTORE_ENDPOINT of ${shown(DEV_VARS)}`}`,
     `  Functions  http://<name>.localhost:${host.port}/, once uploaded: PUT ${account}/functions/scripts/<name>`,
     `  Attach     WRANGLER_REGISTRY_PATH=${REGISTRY} wrangler dev  (with Vite: MINIFLARE_REGISTRY_PATH)`,
     `  Logs       ${shown(shipperLog)}, ${shown(functionsLog)}`,

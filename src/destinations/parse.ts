@@ -60,6 +60,7 @@ function partsOf(conf: string): Parsed<{ kind: DestinationKind; parts: ConfParts
   if (parts === null) return { ok: false, why: "destination_conf must be <scheme>://<bucket>/<path>?<parameters>" };
   const kind = KINDS.find(({ schemes }) => schemes.includes(parts.scheme));
   if (kind !== undefined) return { ok: true, value: { kind, parts } };
+  if (parts.scheme === "http") return { ok: false, why: "http:// is not accepted: an address begins with https://" };
   const known = KINDS.flatMap(({ schemes }) => schemes).map((name) => `${name}://`);
   return { ok: false, why: `unknown scheme; supported are ${known.join(", ")}` };
 }

@@ -115,8 +115,12 @@ describe("the page of a new job", () => {
     expect((await first(none)).text).toContain("The job kept no event: 2 filtered, 0 sampled out");
   });
 
-  it("is not there but for a new job", async () => {
+  it("is there until something is delivered, also when one comes back later", async () => {
     const id = await createJob(freshBucket().name);
+    expect((await visitor.get(`/jobs/${id}`)).html).toContain("first-object");
+    await deliver(pack(new Oracle({ at: NOON }).mint(1), NOON));
+    clock.advance(40_000);
+    await settle(id, clock);
     expect((await visitor.get(`/jobs/${id}`)).html).not.toContain("first-object");
   });
 });

@@ -272,7 +272,11 @@ describe("any destination", () => {
     ["is too long", `s3://traces/a?${S3}&sse=${"x".repeat(4_096)}`, "destination_conf is longer than 4096 characters"],
     ["has a scheme of its own", `ftp://traces/a?${S3}`, UNKNOWN_SCHEME],
     ["has a scheme in capitals", `S3://traces/a?${S3}`, UNKNOWN_SCHEME],
-    ["has the scheme of a plain web page", `http://traces/a?${S3}`, UNKNOWN_SCHEME],
+    [
+      "has the scheme of a plain web page",
+      `http://traces/a?${S3}`,
+      "http:// is not accepted: an address begins with https://",
+    ],
   ];
 
   it.each(wrong)("is refused when it %s", (_what, conf, why) => {

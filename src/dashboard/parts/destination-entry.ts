@@ -51,9 +51,10 @@ export function localEntry({ destinations }: Config): DestinationEntry | null {
   return entry.ok ? entry.value : null;
 }
 
-/** Whether an entry was made from the local bucket's. */
-export function isLocalEntry({ base }: DestinationEntry, config: Config): boolean {
-  return base === localEntry(config)?.base;
+/** Whether an entry is of the local bucket. */
+export function isLocalEntry(entry: DestinationEntry, config: Config): boolean {
+  const local = localEntry(config);
+  return local !== null && entry.form === local.form && sameStoreEntry(entry, local, config.destinations);
 }
 
 /** A new form of a kind; of the first one where there is no such kind. */
@@ -61,12 +62,9 @@ export function newEntry(kind: string, defaults: FormDefaults): DestinationEntry
   return emptyEntry(formOf(kind) ?? (FORMS[0] as DestinationForm), defaults);
 }
 
-/** What a new job begins with: a bound bucket, the local one, or R2. */
+/** What a new job begins with: the local bucket, a bound one, or R2. */
 export function firstEntry(config: Config): DestinationEntry {
-  return (
-    (config.bindings.length > 0 ? null : localEntry(config)) ??
-    newEntry(config.bindings.length > 0 ? "binding" : "", config)
-  );
+  return localEntry(config) ?? newEntry(config.bindings.length > 0 ? "binding" : "", config);
 }
 
 /** A stored destination in its fields, secrets as `****`; null: it cannot be read. */

@@ -43,11 +43,13 @@ async function deleteView(page: PageContext): Promise<View> {
             <li>The job takes no new events. It cannot be restored.</li>
             <li>What is delivered stays where it is.</li>
             <li>Its ledger, health, objects and replays are no longer shown.</li>
-            <li>{pending === null ? "Waiting records: unknown." : `${plural(pending, "record")} waiting.`}</li>
+            {pending !== 0 && (
+              <li>{pending === null ? "Waiting records: unknown." : `${plural(pending, "record")} waiting.`}</li>
+            )}
           </ul>
         </Panel>
-        <Panel id="deliver" title="Deliver, then delete">
-          <p>Waiting records are delivered in the background first.</p>
+        <Panel id="deliver" title={pending === 0 ? "Delete" : "Deliver, then delete"}>
+          <p>{pending === 0 ? "No record is waiting." : "Waiting records are delivered in the background first."}</p>
           <Action {...shared} label="Delete the job" />
         </Panel>
         {pending !== 0 && (

@@ -7,7 +7,7 @@ import { Foreign } from "../../parts/foreign.tsx";
 import { type Kind, Notice, Panel, Snippet, State } from "../../parts/panel.tsx";
 import { bytes, count, plural, Time } from "../../parts/values.tsx";
 import type { JobView, LedgerView, ObjectView } from "../../views/job.ts";
-import { attachJsonc, eventsCurl } from "../functions/snippets.ts";
+import { attachJsonc, eventsCurl, LOCAL_TOKEN } from "../functions/snippets.ts";
 import { STARTS_WITHIN_S } from "./words.ts";
 
 const REFRESH_S = 3;
@@ -31,6 +31,8 @@ export interface FirstObjectProps {
   selfName: string;
   origin: string;
   accountId: string;
+  /** In local development. */
+  isLocal: boolean;
 }
 
 /** A log that does not know its new job yet counts as empty. @throws InnerFailure */
@@ -49,6 +51,7 @@ export async function loadFirstObject(
     selfName: readIntakeConfig(env).selfName ?? "logship",
     origin,
     accountId: config.accountId,
+    isLocal: config.localFunctions !== null,
   };
 }
 
@@ -141,13 +144,18 @@ const Delivered: FC<{ object: ObjectView; jobId: number; isStore: boolean }> = (
   </Notice>
 );
 
-const HowTo: FC<Omit<FirstObjectProps, "jobId" | "look" | "isStore">> = ({ selfName, origin, accountId }) => (
+const HowTo: FC<Omit<FirstObjectProps, "jobId" | "look" | "isStore">> = ({ selfName, origin, accountId, isLocal }) => (
   <>
     <p>
-      Add this to the project file of a function, deploy it and call it; or send an event with a token that holds{" "}
-      <code>events:write</code>. <a href="/attach">Other ways</a>
+      Functions that are attached ship their next event here: call one. To attach a function, add this to its project
+      file and deploy it; or send an event yourself, with a token that holds <code>events:write</code>.{" "}
+      <a href="/attach">Other ways</a>
     </p>
     <Snippet id="first-attach" label="Project file (JSONC)" text={attachJsonc(selfName)} />
-    <Snippet id="first-event" label="One event over HTTP" text={eventsCurl(origin, accountId)} />
+    <Snippet
+      id="first-event"
+      label={isLocal ? "One event over HTTP, from the folder of this project" : "One event over HTTP"}
+      text={`${isLocal ? `${LOCAL_TOKEN}\n` : ""}${eventsCurl(origin, accountId)}`}
+    />
   </>
 );

@@ -52,7 +52,9 @@ async function jobView(page: PageContext): Promise<View> {
         <Done query={query} job={job} />
         <Trouble job={job} nowMs={nowMs} />
       </>,
-      query.has("created") ? loadFirstObject(page, job).then((first) => <FirstObject {...first} />) : null,
+      query.has("created") || isNew(job)
+        ? loadFirstObject(page, job).then((first) => <FirstObject {...first} />)
+        : null,
       <About job={job} page={page} />,
       ledger.then((found) => <PendingPanel job={job} ledger={found} />),
       ledger.then((found) => <LedgerPanel jobId={job.id} ledger={found} />),
@@ -70,6 +72,11 @@ async function jobView(page: PageContext): Promise<View> {
       )),
     ],
   };
+}
+
+/** Whether nothing was delivered yet, and nothing failed. */
+function isNew({ last_complete, error_message }: JobView): boolean {
+  return last_complete === null && error_message === null;
 }
 
 /** The result of an action, after its redirect. */

@@ -3,7 +3,7 @@ import type { Child, FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../errors.ts";
 import type { PageContext } from "../../page.ts";
 import { Bars } from "../../parts/chart.tsx";
-import { Foreign } from "../../parts/foreign.tsx";
+import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Form } from "../../parts/form.tsx";
 import { once } from "../../parts/once.ts";
 import { Empty, Notice, State } from "../../parts/panel.tsx";
@@ -228,7 +228,10 @@ const End: FC<{
       {shown === 0 && end.cursor === null && (
         <Empty title="Nothing found">
           <p>
-            Searched from {stamp(sinceMs, untilMs - sinceMs)} to {stamp(untilMs, untilMs - sinceMs)} UTC.
+            Searched{asked.outcome !== "" && " for what "}
+            {asked.outcome === "failed" ? "failed" : asked.outcome !== "" && `ended with ${visible(asked.outcome)}`}{" "}
+            from {stamp(sinceMs, untilMs - sinceMs)} to {stamp(untilMs, untilMs - sinceMs)} UTC. Events take some ten
+            seconds to arrive.
           </p>
           <Wider asked={asked} fixed={fixed} sinceMs={sinceMs} untilMs={untilMs} />
         </Empty>
@@ -284,13 +287,13 @@ const Wider: FC<{ asked: Asked; fixed: Asked; sinceMs: number; untilMs: number }
   const longer = Object.entries(LAST).find(([, { ms }]) => ms > untilMs - sinceMs);
   const beside = Math.max(3_600_000, untilMs - sinceMs);
   const ways = [
+    asked.outcome !== "" && { label: OUTCOMES[""], href: without({ outcome: "" }) },
     isBack
       ? longer !== undefined && { label: longer[1].label, href: without({ last: longer[0] }) }
       : {
           label: `${duration(beside)} more before and after`,
           href: searchPath({ ...fixed, ...exactly(sinceMs - beside, untilMs + beside), cursor: "" }),
         },
-    asked.outcome !== "" && { label: OUTCOMES[""], href: without({ outcome: "" }) },
     asked.function !== "" && { label: "all functions", href: without({ function: "" }) },
     asked.slower !== "" && { label: "any duration", href: without({ slower: "" }) },
     asked.filter !== "" && { label: "no further conditions", href: without({ filter: "" }) },

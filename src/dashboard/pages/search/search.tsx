@@ -38,7 +38,7 @@ async function searchView(page: PageContext): Promise<PageAnswer> {
     return seeOther(searchPath({ ...sent, filter: built.filter, cursor: "" }));
   }
   const asked = askedOf(query);
-  const form = { ...(asked ?? { ...NOTHING, outcome: "failed" }), ...(isSent && { filter: built.filter }) };
+  const form = { ...(asked ?? NOTHING), ...(isSent && { filter: built.filter }) };
   const [{ items: jobs }, fields] = await Promise.all([api.list<JobView>("/logship/jobs"), loadFields(page)]);
   return {
     title: "Search",

@@ -146,7 +146,14 @@ export const JobForm: FC<{
         <Default isFiltered={Boolean(body.filter)} save={save} />
         {carried}
         <Panel id="destination" title="Job">
-          <Field name="name" label="Name" value={body.name ?? ""} maxlength={512} error={faultAt(faults, "/name")} />
+          <Field
+            name="name"
+            label="Name"
+            hint="Without one, a job is called by its number."
+            value={body.name ?? ""}
+            maxlength={512}
+            error={faultAt(faults, "/name")}
+          />
           <DestinationPart
             page={page}
             origin={origin}
