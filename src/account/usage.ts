@@ -38,7 +38,7 @@ const REQUESTS = { append: 1, group: 1, batch: 0.8, upload: 1.6, cron: 18, cronA
 
 /**
  * CPU time, in ms, measured on one machine: from trace item to message for each event; from message
- * to fragment for each event and job.
+ * to fragment for each event and job, of jobs with equal rules only for the first one.
  */
 const CPU_MS = { event: 0.0125, offered: 0.0132 } as const;
 
@@ -79,16 +79,24 @@ export interface Bill {
   vendor: { dollars: number; beyondPlanDollars: number };
 }
 
+/** The jobs of an account, as they are now: what they were when something was counted is not kept. */
+export interface Jobs {
+  all: number;
+  enabled: number;
+  /** Different rules among the enabled ones: those of equal rules share what is made of a message. */
+  rules: number;
+}
+
 /**
  * The cost of a month so far.
- * @param jobs their number.
  * @param nowMs end of the count.
  */
-export function billOf(use: MonthUse, { uploads, records }: Delivered, jobs: number, nowMs: number): Bill {
+export function billOf(use: MonthUse, { uploads, records }: Delivered, jobs: Jobs, nowMs: number): Bill {
+  const made = jobs.enabled === 0 ? 1 : jobs.rules / jobs.enabled;
   const attempts = uploads.ok + uploads.retried + uploads.failed;
   const crons = Math.floor(Math.max(0, nowMs - use.sinceMs) / CRON_EVERY_MS);
   const writing = REQUESTS.append * use.appends + REQUESTS.group * use.groups + REQUESTS.upload * attempts;
-  const reading = REQUESTS.batch * use.batches + (REQUESTS.cron + REQUESTS.cronAndJob * jobs) * crons;
+  const reading = REQUESTS.batch * use.batches + (REQUESTS.cron + REQUESTS.cronAndJob * jobs.all) * crons;
   const busySeconds =
     writing * ASSUMED_SECONDS.writing + reading * ASSUMED_SECONDS.reading + attempts * ASSUMED_SECONDS.upload;
   const amounts: { [name in OperationName]: [amount: number, basis: Basis] } = {
@@ -106,7 +114,7 @@ export function billOf(use: MonthUse, { uploads, records }: Delivered, jobs: num
       "derived",
     ],
     objectRequests: [writing + reading, "derived"],
-    cpuMs: [CPU_MS.event * use.events + CPU_MS.offered * use.offered, "estimated"],
+    cpuMs: [CPU_MS.event * use.events + CPU_MS.offered * use.offered * made, "estimated"],
     objectGbSeconds: [busySeconds * OBJECT_GB, "estimated"],
   };
   const operations = Object.fromEntries(

@@ -1,11 +1,12 @@
 import { monthName, monthOf } from "../account/month-use.ts";
 import { LedgerShards } from "../account/shards.ts";
-import { billOf, type Operation, type OperationName } from "../account/usage.ts";
+import { billOf, type Jobs, type Operation, type OperationName } from "../account/usage.ts";
 import type { Config } from "../config.ts";
 import { controlPlane, type StoredJob } from "../control/plane.ts";
 import { chainHealth } from "../delivery/chain.ts";
 import { emptyHour, type HealthHour, hourOf, sumOf } from "../delivery/health.ts";
 import { errorText, log } from "../log.ts";
+import { rulesOf } from "../object/build.ts";
 import { answered, type Platform } from "../platform.ts";
 import { type Operations, READ_USAGE } from "./docs/usage.ts";
 import { isoTime, success } from "./envelope.ts";
@@ -18,7 +19,7 @@ export const USAGE_PATIENCE = { ms: 3_000 };
 const ASSUMPTIONS: readonly string[] = [
   "List prices are the public ones of 2026-11-20; your account may pay less.",
   "Rows written and requests of durable objects are derived from the counts by factors that the benchmark measures; they are within 25 % of what it measured.",
-  "CPU time is that of the benchmark's machine, for records of 800 bytes. The active time of durable objects cannot be measured here.",
+  "CPU time is that of the benchmark's machine, for records of 800 bytes, with the rules that the jobs have now: those of equal rules share the work. The active time of durable objects cannot be measured here.",
   "Not included: intake over HTTP, the API and the dashboard, replays, canaries, redelivered messages, the platform's own overhead, and storage.",
   "Uploads are remembered for 30 days: on the 31st, those of the 1st are missing. Uploads of deleted jobs are missing, too.",
 ];
@@ -26,6 +27,13 @@ const ASSUMPTIONS: readonly string[] = [
 export const usageRoutes: readonly Resource[] = [
   { path: "/usage", methods: { GET: { permission: "logs:read", doc: READ_USAGE, handle: readUsage } } },
 ];
+
+/** How much of the work the enabled jobs share. */
+function sharing(jobs: readonly StoredJob[]): Jobs {
+  const enabled = jobs.filter(({ config }) => config.windows.at(-1)?.untilMs === null);
+  const rules = new Set(enabled.map(({ config }) => rulesOf(config) ?? config.id));
+  return { all: jobs.length, enabled: enabled.length, rules: rules.size };
+}
 
 async function readUsage(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
   const nowMs = platform.now();
@@ -38,7 +46,7 @@ async function readUsage(c: AppContext, _config: Config, platform: Platform): Pr
   const ids = jobs.map(({ config }) => config.id);
   const { sum, silent } = await uploadsOf(c.env, ids, use.sinceMs, nowMs);
   const { ok, retried, failed, records, bytes } = sum;
-  const bill = billOf(use, { uploads: { ok, retried, failed }, records }, jobs.length, nowMs);
+  const bill = billOf(use, { uploads: { ok, retried, failed }, records }, sharing(jobs), nowMs);
   return success(c, {
     month: monthName(use.month),
     since: kept === null ? null : isoTime(use.sinceMs),

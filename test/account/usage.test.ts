@@ -31,6 +31,10 @@ const MEASURED: { readonly [name in OperationName]: readonly [number, number, nu
   objectGbSeconds: [2_960, 32, 5, 86],
 };
 
+/** Of no jobs, and of one. */
+const NONE = { all: 0, enabled: 0, rules: 0 };
+const ONE = { all: 1, enabled: 1, rules: 1 };
+
 const DOLLARS = [1.78, 0.023, 0.0079, 0.047] as const;
 
 function millionOf({ jobs, rate, batches, groups, units, uploads }: (typeof SCENARIOS)[number]) {
@@ -39,7 +43,7 @@ function millionOf({ jobs, rate, batches, groups, units, uploads }: (typeof SCEN
     ...{ batches, groups, appends: groups * jobs, offered: 1e6 * jobs },
   };
   const delivered = { uploads: { ok: uploads, retried: 0, failed: 0 }, records: 1e6 * jobs };
-  return billOf(use, delivered, jobs, SINCE + (1e6 / rate) * 1_000);
+  return billOf(use, delivered, { all: jobs, enabled: jobs, rules: jobs }, SINCE + (1e6 / rate) * 1_000);
 }
 
 describe.each(SCENARIOS.map((scenario, i) => ({ ...scenario, i })))("a million events at $name", (scenario) => {
@@ -60,14 +64,24 @@ describe.each(SCENARIOS.map((scenario, i) => ({ ...scenario, i })))("a million e
   });
 });
 
+it("jobs of equal rules take the CPU time of one", () => {
+  const use = {
+    ...{ month: 2026 * 12 + 10, sinceMs: SINCE, events: 1e6, messages: 1, messageUnits: 1 },
+    ...{ batches: 1, groups: 1, appends: 3, offered: 3e6 },
+  };
+  const delivered = { uploads: { ok: 1, retried: 0, failed: 0 }, records: 3e6 };
+  const cpuMs = (rules: number) => billOf(use, delivered, { all: 4, enabled: 3, rules }, SINCE).operations.cpuMs.amount;
+  expect([cpuMs(3) - cpuMs(2), cpuMs(2) - cpuMs(1)]).toEqual([13_200, 13_200]);
+});
+
 it("a month of nothing costs nothing but its cron", () => {
   const none = { batches: 0, groups: 0, messages: 0, messageUnits: 0, events: 0, appends: 0, offered: 0 };
   const delivered = { uploads: { ok: 0, retried: 0, failed: 0 }, records: 0 };
   const use = { month: 2026 * 12 + 10, sinceMs: SINCE, ...none };
-  expect(billOf(use, delivered, 0, SINCE).dollars).toBe(0);
+  expect(billOf(use, delivered, NONE, SINCE).dollars).toBe(0);
   // A clock that was set back changes nothing.
-  expect(billOf(use, delivered, 0, SINCE - 3_600_000).dollars).toBe(0);
-  const { operations, beyondPlanDollars, dollars } = billOf(use, delivered, 1, SINCE + 30 * 86_400_000);
+  expect(billOf(use, delivered, NONE, SINCE - 3_600_000).dollars).toBe(0);
+  const { operations, beyondPlanDollars, dollars } = billOf(use, delivered, ONE, SINCE + 30 * 86_400_000);
   expect(operations.requests.amount).toBe(8_640);
   expect(operations.rowsWritten.amount).toBe(17_280);
   expect(dollars).toBeLessThan(0.1);
@@ -86,7 +100,7 @@ it("what the plan includes is taken off once for each price", () => {
     appends: 0,
     offered: 0,
   };
-  const bill = billOf(use, { uploads: { ok: 0, retried: 0, failed: 0 }, records: 110e6 }, 1, SINCE);
+  const bill = billOf(use, { uploads: { ok: 0, retried: 0, failed: 0 }, records: 110e6 }, ONE, SINCE);
   // Six million operations, of which one is included.
   expect(bill.beyondPlanDollars).toBeCloseTo(5 * 0.4, 9);
   expect([bill.vendor.dollars, bill.vendor.beyondPlanDollars]).toEqual([5.5, 5]);
