@@ -127,7 +127,7 @@ describe("the packer fails", () => {
 });
 
 describe("the queue fails under the packer", () => {
-  const faults: readonly SendFault[] = ["lost", "refused", "hang"];
+  const faults: readonly SendFault[] = ["lost", "refused"];
   const lengths = [
     ["the packer's tries", 3],
     ["once", 1],
@@ -138,23 +138,36 @@ describe("the queue fails under the packer", () => {
       const job = await world.createJob();
       const packing = together(world, null);
       let left: number = times;
-      let hanging = 0;
       world.queue.sendFault = () => {
         if (left <= 0) return null;
         left -= 1;
         world.injected();
-        if (fault === "hang") hanging += 1;
         return fault;
       };
-      await impatiently(
-        () => packing() + hanging,
-        () => tailInAll(world),
-      );
+      await impatiently(packing, () => tailInAll(world));
       world.queue.sendFault = () => null;
       await world.settle();
       expect(await countsOf(job)).toMatchObject({ received: ALL, delivered: ALL });
     });
   }
+});
+
+row("packer and queue hang, one after the other: the outbox keeps the parts", async (world, { expect }) => {
+  const job = await world.createJob();
+  const packing = together(world, "hangs");
+  let hanging = 0;
+  world.queue.sendFault = () => {
+    hanging += 1;
+    return "hang";
+  };
+  await impatiently(
+    () => packing() + hanging,
+    () => tailInAll(world),
+  );
+  expect([hanging, world.queue.held.length]).toEqual([ISOLATES, 0]);
+  world.queue.sendFault = () => null;
+  await world.settle();
+  expect(await countsOf(job)).toMatchObject({ received: ALL, delivered: ALL });
 });
 
 describe("messages of several isolates", () => {

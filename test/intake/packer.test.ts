@@ -4,7 +4,15 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { encodeUtf8 } from "../../src/bytes.ts";
 import { readSealKeys } from "../../src/config.ts";
 import { partOf } from "../../src/intake/hand-over.ts";
-import { type HandedPart, PACK_MS, type PackAnswer, type Packer, packer, readPart } from "../../src/intake/packer.ts";
+import {
+  type HandedPart,
+  PACK_MS,
+  PACKER_MS,
+  type PackAnswer,
+  type Packer,
+  packer,
+  readPart,
+} from "../../src/intake/packer.ts";
 import { PACKER_PART_MAX_BYTES } from "../../src/limits.ts";
 import { platform } from "../../src/platform.ts";
 import { decodeMessage, type Message } from "../../src/queue/message.ts";
@@ -122,6 +130,21 @@ describe("the packer", () => {
     queue = () => Promise.reject(new Error("refused"));
     const failed = values(await packAll([part(3), part(4)]));
     expect(failed).toEqual(Array(2).fill("Error: the queue did not take a message"));
+  });
+
+  it("gives up a queue that does not answer before its callers do", async () => {
+    queue = () => new Promise(() => {});
+    const answer = await runInDurableObject(packer(env.PACKER), async (object: Packer) => {
+      const events = { sendBatch: () => queue() };
+      Object.defineProperty(object, "env", { value: { ...env, EVENTS: events }, configurable: true });
+      wake();
+      vi.useFakeTimers();
+      const asked = object.pack(part(1)).catch(String);
+      await vi.advanceTimersByTimeAsync(PACKER_MS - PACK_MS - 1);
+      vi.useRealTimers();
+      return asked;
+    });
+    expect(answer).toBe("Error: the queue did not take a message");
   });
 
   it("holds so much and no more: what is beyond is refused at once, and there is room again afterwards", async () => {
