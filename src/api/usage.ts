@@ -71,7 +71,10 @@ async function readUsage(c: AppContext, _config: Config, platform: Platform): Pr
   });
 }
 
-const NO_USE = { batches: 0, groups: 0, messages: 0, messageUnits: 0, events: 0, appends: 0, offered: 0 };
+const NO_USE = {
+  ...{ batches: 0, groups: 0, messages: 0, messageUnits: 0, furtherParts: 0 },
+  ...{ events: 0, appends: 0, offered: 0 },
+};
 
 /**
  * The uploads of these jobs, summed, and the jobs whose logs do not answer. All are asked at once.
