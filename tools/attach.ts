@@ -7,7 +7,7 @@
  *     npm run attach -- --all ..          every project below a folder, after one question
  */
 import { createInterface } from "node:readline/promises";
-import { parseArgs } from "node:util";
+import { ownOptions } from "./own-options.ts";
 import { SHIPPER_CONFIG } from "./paths.ts";
 import { attachAll } from "./project-files/attach-all.ts";
 import { changedLines, deployLines, prepare, stepLines, write } from "./project-files/attaching.ts";
@@ -52,7 +52,7 @@ async function main(): Promise<number> {
   }
   const [given] = positionals;
   if (given === undefined || positionals.length > 1)
-    return usage(values.all ? "one folder is expected" : "one project file is expected");
+    return usage(values.all ? "one folder is expected" : "one project at a time; for several: --all <folder>");
   if (values.service !== undefined && !isScriptName(values.service)) return usage("--service: no name of a function");
   if (values.all && values.env !== undefined) return usage("--env is for one project file, not for --all");
   if (values.yes && !values.all) return usage("--yes is for --all: one project file is written without a question");
@@ -76,7 +76,7 @@ async function main(): Promise<number> {
 }
 
 function parse() {
-  return parseArgs({ options: OPTIONS, allowPositionals: true });
+  return ownOptions({ options: OPTIONS, allowPositionals: true });
 }
 
 function usage(why: string): number {
@@ -122,6 +122,11 @@ async function ask(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
   try {
     return /^y(es)?$/i.test((await terminal.question(question)).trim());
+  } catch (error) {
+    // Ctrl-C or Ctrl-D.
+    if ((error as { name?: unknown }).name !== "AbortError") throw error;
+    console.log();
+    return false;
   } finally {
     terminal.close();
   }

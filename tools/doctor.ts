@@ -5,7 +5,7 @@
  *     npm run doctor -- ../shop ../billing/wrangler.toml
  *     npm run doctor -- ..                               every project below
  */
-import { parseArgs } from "node:util";
+import { ownOptions } from "./own-options.ts";
 import { SHIPPER_CONFIG } from "./paths.ts";
 import { checkProjects } from "./project-files/check.ts";
 import {
@@ -18,7 +18,7 @@ import {
 } from "./project-files/command-line.ts";
 import { findProjects } from "./project-files/find.ts";
 import { ProjectFault } from "./project-files/model.ts";
-import { projectLines, sumUp, unnamedNote } from "./project-files/report.ts";
+import { nuxtNote, projectLines, sumUp, unnamedNote } from "./project-files/report.ts";
 import { plain } from "./project-files/text.ts";
 
 const USAGE = `usage: npm run doctor -- <project files or folders…> [--service <name>]
@@ -26,7 +26,7 @@ const USAGE = `usage: npm run doctor -- <project files or folders…> [--service
   --service <name>  the shipper, if it is deployed under another name than that of its wrangler.jsonc`;
 
 function parse() {
-  return parseArgs({
+  return ownOptions({
     options: { service: { type: "string" }, help: { type: "boolean", default: false } },
     allowPositionals: true,
   });
@@ -71,7 +71,11 @@ function main(): number {
   const attach = attachCommand(from, values.service);
   for (const report of check.reports) console.log(`${projectLines(report, attach).join("\n")}\n`);
   for (const { path, words } of faults) console.log(`${show(path)}\n  cannot be checked: ${words}\n`);
-  const notes = [...check.notes, ...unnamedNote(searches.flatMap((search) => search.unnamed).map(show))];
+  const notes = [
+    ...check.notes,
+    ...unnamedNote(searches.flatMap(({ unnamed }) => unnamed).map(show)),
+    ...nuxtNote(searches.flatMap(({ nuxt }) => nuxt).map(show)),
+  ];
   for (const note of notes) console.log(`note: ${note}\n`);
   const { lines, isGood } = sumUp(check, faults.length);
   console.log(lines.join("\n"));

@@ -56,6 +56,7 @@ it("speaks of a bucket only where there is one", async () => {
     selfName: "",
     origin: "",
     accountId: "",
+    isLocal: false,
   } as const;
   for (const [isStore, title] of [
     [true, "Delivered to your bucket"],

@@ -5,7 +5,7 @@ import { SHIPPER_CONFIG } from "../paths.ts";
 import { shellWord, shownPath } from "./command-line.ts";
 import { diffLines } from "./diff.ts";
 import { edit } from "./edit.ts";
-import { isBuilt, type ProjectFile, readProjectFile, writeProjectFile } from "./files.ts";
+import { builtMain, isBuilt, type ProjectFile, readProjectFile, writeProjectFile } from "./files.ts";
 import { shadowOf } from "./find.ts";
 import { ProjectFault, placeName } from "./model.ts";
 import type { Step, Wish } from "./plan.ts";
@@ -61,12 +61,15 @@ export function changedLines({ file, text }: Attaching): string[] {
 }
 
 /** How to deploy what was changed, for each place, with the reason where that is not plain. */
-export function deployLines({ path, shown, steps, changes }: Attaching): { why: string; commands: string[] } {
+export function deployLines({ path, shown, text, steps, changes }: Attaching): { why: string; commands: string[] } {
   const built = isBuilt(path);
+  const made = built ? null : builtMain(path, text);
   const folder = dirname(shown) === "." ? "this folder" : dirname(shown);
   const why = built
     ? `A build writes what is deployed from ${folder}. Build it again (where it builds for one environment, with CLOUDFLARE_ENV=<name>), then deploy there:`
-    : "It counts from the next deployment on:";
+    : made !== null
+      ? `It takes effect with the next deployment. A build writes ${plain(made)}: build first (OpenNext: npx opennextjs-cloudflare build), then:`
+      : "It takes effect with the next deployment:";
   const config = built ? "" : ` --config ${shellWord(shown)}`;
   const commands = changes.map(({ place }) => {
     // With environments, wrangler needs --env="" for the top level.

@@ -134,6 +134,13 @@ export function isBuilt(path: string): boolean {
   return existsSync(join(dirname(path), ".wrangler/deploy/config.json"));
 }
 
+/** What a build has yet to write as `main`, by the folder that it is in. null: nothing. */
+export function builtMain(path: string, text: string): string | null {
+  const [, main = ""] = /(?:^|[{,])\s*"?main"?\s*[:=]\s*["']([^"']+)["']/m.exec(text) ?? [];
+  const isOfBuild = /^(?:\.\/)?(?:\.[\w-]+|dist|build|output)\//.test(main);
+  return isOfBuild && !existsSync(join(dirname(path), main)) ? main : null;
+}
+
 /**
  * Replaces the text of a file atomically, by renaming a new file with the same mode. For a link,
  * replaces the file behind it.

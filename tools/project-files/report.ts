@@ -55,6 +55,14 @@ export function unnamedNote(paths: readonly string[]): string[] {
   ];
 }
 
+/** Projects whose file a build writes. */
+export function nuxtNote(folders: readonly string[]): string[] {
+  return folders.map(
+    (folder) =>
+      `${folder}: Nuxt writes its project file. Name the shipper in nuxt.config: docs/attach.md, By framework`,
+  );
+}
+
 /** The summary of a check. @param unread paths that could not be searched. */
 export function sumUp({ reports }: Check, unread: number): Sum {
   const places = reports.flatMap((report) => report.places);

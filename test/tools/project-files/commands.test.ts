@@ -18,10 +18,10 @@ import { folderOf } from "./temporary.ts";
 const TIMEOUT_MS = 20_000;
 
 /** Runs a command as npm does: in the project's root, with the user's folder in INIT_CWD. */
-function run(command: "attach" | "doctor", args: string[], folder: string) {
+function run(command: "attach" | "doctor", args: string[], folder: string, more: NodeJS.ProcessEnv = {}) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [join(ROOT, `tools/${command}.ts`), ...args], {
     cwd: ROOT,
-    env: { ...process.env, INIT_CWD: folder },
+    env: { ...process.env, INIT_CWD: folder, ...more },
     encoding: "utf8",
     timeout: TIMEOUT_MS,
   });
@@ -39,6 +39,29 @@ const SHOP = `{
 `;
 
 describe("npm run attach", () => {
+  it("does nothing where npm took an option for itself, as -- was forgotten", () => {
+    const folder = folderOf({ "shop/wrangler.jsonc": SHOP });
+    const { code, err } = run("attach", ["shop"], folder, {
+      npm_config_dry_run: "true",
+      npm_lifecycle_event: "attach",
+    });
+    expect(code).toBe(2);
+    expect(err).toContain("npm took --dry-run for itself, and nothing was done: write npm run attach -- --dry-run");
+    expect(readFileSync(join(folder, "shop/wrangler.jsonc"), "utf8")).toBe(SHOP);
+  });
+
+  it("says what a build has to write first, and names what Nuxt builds", () => {
+    const folder = folderOf({
+      "next/wrangler.jsonc": '{ "name": "next", "main": ".open-next/worker.js" }\n',
+      "site/nuxt.config.ts": "",
+    });
+    const { code, out } = run("attach", ["--all", ".", "--yes"], folder);
+    expect(code).toBe(0);
+    expect(out).toMatch(/1 file written\..*A build writes \.open-next\/worker\.js: build first/s);
+    expect(out).toContain("note: site: Nuxt writes its project file.");
+    expect(run("doctor", ["."], folder).out).toContain("note: site: Nuxt writes its project file.");
+  });
+
   it("attaches by a relative path, says where, and what follows; a second time there is nothing to do", () => {
     const folder = folderOf({ "shop/wrangler.jsonc": SHOP });
     const first = run("attach", ["shop"], folder);
@@ -50,7 +73,7 @@ describe("npm run attach", () => {
   environment "production": attached (logship is true at the top level, which it inherits)
   environment "playground": left alone: logship is false
 
-It counts from the next deployment on:
+It takes effect with the next deployment:
   npx wrangler deploy --config shop/wrangler.jsonc --env ""
   npx wrangler deploy --config shop/wrangler.jsonc --env production
 `,
@@ -194,7 +217,7 @@ describe("npm run attach -- --all", () => {
     expect(code).toBe(0);
     expect(out).toContain("left alone: apps/pages/wrangler.toml: a Pages project");
     expect(out).toContain("left alone: apps/quiet/wrangler.jsonc: logging is switched off at every place of it");
-    expect(out).toMatch(/It counts from the next deployment on:\n( {2}npx wrangler deploy --config .*\n){4}/);
+    expect(out).toMatch(/It takes effect with the next deployment:\n( {2}npx wrangler deploy --config .*\n){4}/);
     expect(out).toMatch(/A build writes what is deployed from apps\/built\. .*\n {2}npx wrangler deploy\n/);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal would obey it.
     expect(out).not.toMatch(/\u001b/);
