@@ -42,7 +42,10 @@ export function findProjects(path: string): Search {
     const next: string[] = [];
     for (const folder of queue) {
       if (depth > DEPTH_MAX || folders >= FOLDERS_MAX) {
-        faults.push({ path: folder, words: "not searched: too many folders, or too deep; name it, or one below it" });
+        faults.push({
+          path: folder,
+          words: "not searched: it has too many folders, or too deep ones; name it, or a folder below it",
+        });
         return { found, unnamed, faults };
       }
       folders += 1;
@@ -53,13 +56,12 @@ export function findProjects(path: string): Search {
         next.push(...subfoldersOf(folder, entries));
         unnamed.push(...unnamedOf(folder, entries));
       } catch {
-        faults.push({ path: folder, words: "a folder that cannot be read" });
+        faults.push({ path: folder, words: "this folder cannot be read" });
       }
     }
     queue = next;
   }
-  if (found.length === 0 && faults.length === 0)
-    faults.push({ path, words: `found no ${FILE_NAMES.join(", ")} in it` });
+  if (found.length === 0 && faults.length === 0) faults.push({ path, words: `it has no ${FILE_NAMES.join(", ")}` });
   return { found, unnamed, faults };
 }
 

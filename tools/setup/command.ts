@@ -28,7 +28,7 @@ export const COMMON_OPTIONS = {
 } as const;
 
 export const COMMON_USAGE = `  --account <id>      the account, if you have several
-  --config <path>     another project file than wrangler.jsonc, for a second deployment`;
+--config <path>     a project file other than wrangler.jsonc, for a second deployment`;
 
 /** @throws SetupRefused if the user is not logged in. */
 export async function outside(configOption: string | undefined): Promise<Outside> {

@@ -50,7 +50,7 @@ describe("npm run attach", () => {
   environment "production": attached (logship is true at the top level, which it inherits)
   environment "playground": left alone: logship is false
 
-It counts from the next deployment on:
+This takes effect with the next deployment:
   npx wrangler deploy --config shop/wrangler.jsonc --env ""
   npx wrangler deploy --config shop/wrangler.jsonc --env production
 `,
@@ -108,13 +108,13 @@ It counts from the next deployment on:
   it("says when wrangler takes another file", () => {
     const folder = folderOf({ "wrangler.toml": "", "wrangler.jsonc": "{}" });
     expect(run("attach", ["wrangler.toml"], folder).out).toContain(
-      "but wrangler takes wrangler.jsonc instead of it, unless --config names it",
+      "but wrangler uses wrangler.jsonc instead, unless --config names this file",
     );
   });
 
   it("says that a build is in between", () => {
     const folder = folderOf({ "wrangler.jsonc": '{"name": "shop"}', ".wrangler/deploy/config.json": "{}" });
-    expect(run("attach", ["."], folder).out).toContain("Build it again");
+    expect(run("attach", ["."], folder).out).toContain("Build again");
   });
 
   it.each([
@@ -126,8 +126,8 @@ It counts from the next deployment on:
     [["nothing.toml"], 1, "nothing.toml: cannot be read: there is no such file"],
     [["empty"], 1, "empty: there is no wrangler.json, wrangler.jsonc or wrangler.toml in it"],
     [["shpo"], 1, "shpo: cannot be read: there is no such file"],
-    [["notes.txt"], 1, "notes.txt: no project file"],
-    [["package.json"], 1, "package.json: no project file, but that of a package"],
+    [["notes.txt"], 1, "notes.txt: not a project file"],
+    [["package.json"], 1, "package.json: not a project file, but a package's"],
     [["folder.json/"], 1, "folder.json: there is no wrangler.json"],
     [["broken.toml"], 1, "broken.toml: 2:5: not TOML"],
     [["latin.json"], 1, "latin.json: not UTF-8"],
@@ -184,7 +184,7 @@ describe("npm run attach -- --all", () => {
     const asked = run("attach", ["--all", "."], folder);
     expect(asked.code).toBe(1);
     expect(asked.out).toContain(
-      "4 files would be changed. Nothing was written: this is no terminal to ask in; --yes writes.",
+      "4 files would be changed. Nothing was written: there is no terminal to ask; --yes writes without asking.",
     );
     expect(asked.out).toContain('+ tail_consumers = [{ service = "logship" }]');
     expect(read(folder, "apps/mail/wrangler.toml")).toBe('name = "mail"\n');
@@ -193,9 +193,9 @@ describe("npm run attach -- --all", () => {
     const { code, out } = run("attach", ["--all", ".", "--yes"], folder);
     expect(code).toBe(0);
     expect(out).toContain("left alone: apps/pages/wrangler.toml: a Pages project");
-    expect(out).toContain("left alone: apps/quiet/wrangler.jsonc: logging is switched off at every place of it");
-    expect(out).toMatch(/It counts from the next deployment on:\n( {2}npx wrangler deploy --config .*\n){4}/);
-    expect(out).toMatch(/A build writes what is deployed from apps\/built\. .*\n {2}npx wrangler deploy\n/);
+    expect(out).toContain("left alone: apps/quiet/wrangler.jsonc: logging is off everywhere in this file");
+    expect(out).toMatch(/This takes effect with the next deployment:\n( {2}npx wrangler deploy --config .*\n){4}/);
+    expect(out).toMatch(/A build generates what is deployed from apps\/built\. .*\n {2}npx wrangler deploy\n/);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal would obey it.
     expect(out).not.toMatch(/\u001b/);
     expect(out).not.toContain("node_modules");
@@ -292,7 +292,7 @@ describe("npm run doctor", () => {
   top level  shop  attached
 
 tools/wrangler.toml
-  top level  tools  not meant to: nothing says that its events are to ship
+  top level  tools  not meant to: nothing says that its events should ship
 
 2 project files, 2 deployments: 1 attached, 0 would stay silent, 1 not meant to.
 `,
@@ -341,7 +341,9 @@ tools/wrangler.toml
     const beside = run("doctor", ["."], join(folder, "shop")).out;
     const [, prefix = ""] = /run: npm --prefix (\S+) run attach -- wrangler\.json --env ""\n/.exec(beside) ?? [];
     expect(resolve(folder, "shop", prefix)).toBe(ROOT);
-    expect(beside).toContain("not checked, as wrangler takes them only by --config: wrangler.staging.toml; name those");
+    expect(beside).toContain(
+      "not checked, as wrangler uses them only with --config: wrangler.staging.toml; to check one",
+    );
   });
 
   it.each([[[]], [["--wrong", "."]], [["--service", "A B", "."]]])("leaves %j with 2", (args) => {
