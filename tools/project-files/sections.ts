@@ -48,7 +48,7 @@ export function readSections(value: Json): Section[] {
   const top = readSection(value, null, null);
   const environments = own(value, "env");
   if (environments === undefined) return [top];
-  if (!isObject(environments)) throw new ProjectFault('"env" is no object');
+  if (!isObject(environments)) throw new ProjectFault('"env" is not an object');
   const names = Object.keys(environments);
   if (names.includes("")) throw new ProjectFault('"env" has an environment without a name, which cannot be deployed');
   if (names.length > ENVIRONMENTS_MAX) throw new ProjectFault(`more than ${ENVIRONMENTS_MAX} environments`);

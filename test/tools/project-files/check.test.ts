@@ -72,17 +72,17 @@ describe("a deployment", () => {
     [
       "silent: below another property",
       { observability: ours },
-      'SILENT: tail_consumers with "logship" stands below "observability"',
+      'SILENT: tail_consumers with "logship" is below "observability"',
     ],
     [
       "silent: below one of several tables, where a line at the end of a TOML file slips to",
       { kv_namespaces: [{ binding: "A" }, { binding: "B", ...ours }] },
-      'SILENT: tail_consumers with "logship" stands below "kv_namespaces"',
+      'SILENT: tail_consumers with "logship" is below "kv_namespaces"',
     ],
     [
       "silent: switched on where nobody reads it",
       { observability: { enabled: true, logpush: true } },
-      'SILENT: logpush stands below "observability", where it is nothing',
+      'SILENT: logpush is below "observability", where it has no effect',
     ],
     ["not meant to: a variable of such a name", { vars: { logpush: true } }, "not meant to: nothing says"],
     ["not meant to: a Pages project", { pages_build_output_dir: "dist" }, /not meant to: a Pages project, [^\n]+$/],
@@ -122,7 +122,7 @@ describe("a deployment", () => {
     const { text } = check({
       "wrangler.toml": 'name = "shop"\n[vars]\nA = 1\ntail_consumers = [{ service = "logship" }]\n',
     });
-    expect(text).toContain('SILENT: tail_consumers with "logship" stands below "vars"');
+    expect(text).toContain('SILENT: tail_consumers with "logship" is below "vars"');
   });
 });
 
@@ -139,13 +139,13 @@ describe("the shipper's own project", () => {
     [
       "another SELF_NAME",
       { vars: { SELF_NAME: "ship" } },
-      'WRONG: the top level: vars.SELF_NAME is "ship", and has to be "logship"',
+      'WRONG: the top level: vars.SELF_NAME is "ship", and must be "logship"',
     ],
     ["no SELF_NAME", {}, "WRONG: the top level: vars.SELF_NAME is not set"],
     [
       "an environment without",
       { vars: { SELF_NAME: "logship" }, env: { live: {} } },
-      'WRONG: environment "live": vars.SELF_NAME is not set, and has to be "logship-live"; environments do not inherit vars',
+      'WRONG: environment "live": vars.SELF_NAME is not set, and must be "logship-live"; environments do not inherit vars',
     ],
     [
       "itself as a consumer",
@@ -165,7 +165,7 @@ describe("notes", () => {
     [
       "of a name that wrangler does not know",
       { logship: false },
-      'note: wrangler warns that "logship" is an unexpected field (the top level), which is harmless',
+      'note: wrangler warns that "logship" is an unexpected field (the top level). This is harmless',
     ],
     [
       "of a binding without entrypoint",

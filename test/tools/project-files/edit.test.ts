@@ -275,12 +275,12 @@ describe("what it refuses", () => {
       '{"env": {"a": {"logship": "yes"}}}',
       'environment "a": "logship" is neither true nor false',
     ],
-    ["consumers that are no list", '{"tail_consumers": {"service": "a"}}', '"tail_consumers" is no array'],
+    ["consumers that are no list", '{"tail_consumers": {"service": "a"}}', '"tail_consumers" is not an array'],
     ["a consumer that is no object", '{"tail_consumers": ["logship"]}', "an entry that is not an object, number 1"],
-    ["environments that are none", '{"env": []}', '"env" is no object'],
+    ["environments that are none", '{"env": []}', '"env" is not an object'],
     ["an environment that cannot be deployed", '{"env": {"": {}}}', "an environment without a name"],
     ["a name that hides what it says", '{"env": {\n"__proto__": {}}}', '2:1: "__proto__" is not allowed as a name'],
-    ["an environment that is none", '{"env": {"a": null}}', 'environment "a" is no object'],
+    ["an environment that is none", '{"env": {"a": null}}', 'environment "a" is not an object'],
     ["the shipper itself", '{"name": "logship"}', "the shipper itself"],
     [
       "the shipper under another environment's name",
@@ -296,7 +296,7 @@ describe("what it refuses", () => {
   it.each([
     ["no TOML", 'name = "x"\nenv = \n', /^2:\d+: not TOML: /],
     ["a table twice", "[env.a]\n[env.a]\n", /^\d:\d+: not TOML: /],
-    ["an array of environments", '[[env]]\nname = "x"\n', '"env" is no object'],
+    ["an array of environments", '[[env]]\nname = "x"\n', '"env" is not an object'],
   ])("of TOML %s", (_what, text, message) => {
     expect(() => edit(text, toml, attaching())).toThrow(message);
   });
