@@ -213,7 +213,7 @@ describe("what is entered", () => {
     ["a connection that breaks", { do: "reset", when: "before" }, "endpoint", "Nothing answers at this endpoint"],
     ["keys that may not write", { do: "answer", status: 403 }, null, "may not write there"],
     ["a store that is down", { do: "answer", status: 503, code: "X" }, null, "is not available"],
-    ["a proxy", { do: "discard" }, null, "does not keep what it is sent"],
+    ["a proxy", { do: "discard" }, null, "does not keep what it accepts"],
   ];
 
   it.each(refusals)(

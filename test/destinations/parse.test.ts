@@ -107,7 +107,7 @@ describe("binding://", () => {
   it.each([
     ["a binding that is not listed", "binding://SECRETS/a", "DESTINATION_BINDINGS does not name SECRETS"],
     ["one that is not bound", "binding://GONE/a", "this service has no binding GONE"],
-    ["one that is no bucket", "binding://KV/a", "the binding KV is no R2 bucket"],
+    ["one that is no bucket", "binding://KV/a", "the binding KV is not an R2 bucket"],
     [
       "no name",
       "binding:///a",

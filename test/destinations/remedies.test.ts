@@ -23,7 +23,7 @@ const TABLE: readonly (readonly [said: string, advice: string])[] = [
   ["HTTP 403 SignatureDoesNotMatch", "does not match the access key ID"],
   ["HTTP 403 AccessDenied", RIGHTS],
   ["HTTP 403", RIGHTS],
-  ["HTTP 401 Unauthorized", "does not know the key"],
+  ["HTTP 401 Unauthorized", "does not recognise the key"],
   ["HTTP 400 InvalidArgument", "key and secret are complete"],
   ["HTTP 400 ExpiredToken", TEMPORARY],
   ["HTTP 403 InvalidToken", TEMPORARY],
@@ -57,7 +57,7 @@ const TABLE: readonly (readonly [said: string, advice: string])[] = [
   ["HTTP 403 ObjectLockedByBucketPolicy", "object lock, a retention rule"],
   ["HTTP 403 NotEntitled", "R2 is not enabled"],
   ["HTTP 400 InvalidObjectName", LONG_KEY],
-  ["HTTP 400 MetadataTooLarge", "beside the object"],
+  ["HTTP 400 MetadataTooLarge", "metadata"],
   // What is sent.
   ["HTTP 400 InvalidRequest", SETTING],
   ["HTTP 501 NotImplemented", SETTING],
@@ -86,7 +86,7 @@ const TABLE: readonly (readonly [said: string, advice: string])[] = [
   ["HTTP 403 AuthorizationPermissionMismatch", "sp=rcw"],
   ["HTTP 403 AuthorizationResourceTypeMismatch", "srt=o"],
   ["HTTP 403 AuthorizationServiceMismatch", "ss=b"],
-  ["HTTP 403 AuthorizationProtocolMismatch", "https alone"],
+  ["HTTP 403 AuthorizationProtocolMismatch", "https only"],
   ["HTTP 403 UnauthorizedBlobOverwrite", "not overwrite them"],
   ["HTTP 403 KeyBasedAuthenticationNotPermitted", "user delegation SAS"],
   ["HTTP 403 AccountIsDisabled", "is disabled"],
@@ -117,12 +117,12 @@ const TABLE: readonly (readonly [said: string, advice: string])[] = [
   ["HTTP 503 SlowDown", BUSY],
   ["HTTP 429", BUSY],
   ["HTTP 503", BUSY],
-  ["HTTP 500 InternalError", "it fails"],
+  ["HTTP 500 InternalError", "itself fails"],
   // What the platform's network says instead of an origin.
   ["HTTP 521", DOWN],
   ["HTTP 525", UNTRUSTED],
   ["HTTP 526", UNTRUSTED],
-  ["HTTP 530", "host name is not known"],
+  ["HTTP 530", "host name is unknown"],
   // What receivers answer.
   ["HTTP 401 Datadog", "header_DD-API-KEY"],
   ["HTTP 403 Datadog", "that of your site"],
@@ -148,13 +148,13 @@ const TABLE: readonly (readonly [said: string, advice: string])[] = [
   // No answer.
   ["connection failed: nothing listens at this port, or it hung up", DOWN],
   ["connection failed: its certificate is not trusted, has expired or is for another name", UNTRUSTED],
-  ["connection failed: the host name is unknown", "host name is not known"],
+  ["connection failed: the host name is unknown", "host name is unknown"],
   ["connection failed: it speaks http, not https", "speaks plain http"],
   ["connection failed: it speaks https, not http", "Write it with https://"],
   ["connection failed", DOWN],
   ["no answer in time", "No answer in time"],
-  ["HTTP 200, but the object is not there", "does not keep what it is sent"],
-  ["the store keeps 3 of 9 bytes", "does not keep what it is sent"],
+  ["HTTP 200, but the object is not there", "does not keep what it accepts"],
+  ["the store keeps 3 of 9 bytes", "does not keep what it accepts"],
 ];
 
 describe("advice", () => {
