@@ -23,7 +23,7 @@ import { plain } from "./project-files/text.ts";
 
 const USAGE = `usage: npm run doctor -- <project files or folders…> [--service <name>]
 
-  --service <name>  the shipper, if it is deployed under another name than that of its wrangler.jsonc`;
+--service <name>  the shipper's name, if it is not the one in its wrangler.jsonc`;
 
 function parse() {
   return ownOptions({
@@ -51,13 +51,13 @@ function main(): number {
     return 0;
   }
   if (positionals.length === 0) return usage("at least one path is expected");
-  if (values.service !== undefined && !isScriptName(values.service)) return usage("--service: no name of a function");
+  if (values.service !== undefined && !isScriptName(values.service)) return usage("--service: not a valid Worker name");
   let service: string;
   try {
     service = values.service ?? serviceName(SHIPPER_CONFIG);
   } catch (error) {
     if (!(error instanceof ProjectFault)) throw error;
-    console.error(`${error.message}: --service names the shipper`);
+    console.error(`${error.message}: --service sets the shipper's name`);
     return 1;
   }
   const show = (path: string) => shownPath(path, from);

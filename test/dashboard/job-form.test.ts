@@ -209,11 +209,11 @@ describe("what is entered", () => {
       "secret_access_key",
       "does not match the access key ID",
     ],
-    ["no such bucket", { do: "answer", status: 404, code: "NoSuchBucket" }, "bucket", "no bucket of this name"],
+    ["no such bucket", { do: "answer", status: 404, code: "NoSuchBucket" }, "bucket", "no bucket with this name"],
     ["a connection that breaks", { do: "reset", when: "before" }, "endpoint", "Nothing answers at this endpoint"],
     ["keys that may not write", { do: "answer", status: 403 }, null, "may not write there"],
     ["a store that is down", { do: "answer", status: 503, code: "X" }, null, "is not available"],
-    ["a proxy", { do: "discard" }, null, "does not keep what it is sent"],
+    ["a proxy", { do: "discard" }, null, "does not keep what it accepts"],
   ];
 
   it.each(refusals)(

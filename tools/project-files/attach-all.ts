@@ -63,7 +63,9 @@ export async function attachAll({ folder, from, wish, mode, ask, say }: AttachAl
   }
   if (mode === "ask") {
     if (ask === null) {
-      say(`\n${files} would be changed. Nothing was written: this is no terminal to ask in; --yes writes.`);
+      say(
+        `\n${files} would be changed. Nothing was written: there is no terminal to ask; --yes writes without asking.`,
+      );
       return 1;
     }
     if (!(await ask(`\nWrite ${files}? [y/N] `))) {

@@ -34,7 +34,7 @@ export function prepare(path: string, from: string, wish: Wish): Attaching {
   const file = readProjectFile(path);
   // Under any name of its environments.
   if (!wish.detach && isShipper(file))
-    throw new ProjectFault("the shipper's own project file: it must not consume its own events");
+    throw new ProjectFault("this is the shipper's own project file: the shipper must not consume its own events");
   const { steps, text } = edit(file.text, file.language, wish);
   const changes = steps.filter(({ action }) => action !== "none");
   return { path, shown: shownPath(path, from), file, steps, changes, text };
@@ -52,7 +52,7 @@ export function stepLines({ path, steps }: Attaching, from: string): string[] {
     ...steps.map(({ place, words }) => `  ${plain(placeName(place))}: ${plain(words)}`),
     ...(shadow === null
       ? []
-      : [`  but wrangler takes ${shownPath(shadow, from)} instead of it, unless --config names it`]),
+      : [`  but wrangler uses ${shownPath(shadow, from)} instead, unless --config names this file`]),
   ];
 }
 
@@ -66,10 +66,10 @@ export function deployLines({ path, shown, text, steps, changes }: Attaching): {
   const made = built ? null : builtMain(path, text);
   const folder = dirname(shown) === "." ? "this folder" : dirname(shown);
   const why = built
-    ? `A build writes what is deployed from ${folder}. Build it again (where it builds for one environment, with CLOUDFLARE_ENV=<name>), then deploy there:`
+    ? `A build generates what is deployed from ${folder}. Build again (with CLOUDFLARE_ENV=<name>, if a build is for one environment), then deploy there:`
     : made !== null
-      ? `It takes effect with the next deployment. A build writes ${plain(made)}: build first (OpenNext: npx opennextjs-cloudflare build), then:`
-      : "It takes effect with the next deployment:";
+      ? `This takes effect with the next deployment. A build generates ${plain(made)}: build first (OpenNext: npx opennextjs-cloudflare build), then:`
+      : "This takes effect with the next deployment:";
   const config = built ? "" : ` --config ${shellWord(shown)}`;
   const commands = changes.map(({ place }) => {
     // With environments, wrangler needs --env="" for the top level.

@@ -46,7 +46,10 @@ export function findProjects(path: string): Search {
     const next: string[] = [];
     for (const folder of queue) {
       if (depth > DEPTH_MAX || folders >= FOLDERS_MAX) {
-        faults.push({ path: folder, words: "not searched: too many folders, or too deep; name it, or one below it" });
+        faults.push({
+          path: folder,
+          words: "not searched: it has too many folders, or too deep ones; name it, or a folder below it",
+        });
         return { found, unnamed, nuxt, faults };
       }
       folders += 1;
@@ -58,13 +61,13 @@ export function findProjects(path: string): Search {
         unnamed.push(...unnamedOf(folder, entries));
         if (own === null && entries.some(({ name }) => /^nuxt\.config\.[cm]?[jt]s$/.test(name))) nuxt.push(folder);
       } catch {
-        faults.push({ path: folder, words: "a folder that cannot be read" });
+        faults.push({ path: folder, words: "this folder cannot be read" });
       }
     }
     queue = next;
   }
   if (found.length === 0 && nuxt.length === 0 && faults.length === 0)
-    faults.push({ path, words: `found no ${FILE_NAMES.join(", ")} in it` });
+    faults.push({ path, words: `it has no ${FILE_NAMES.join(", ")}` });
   return { found, unnamed, nuxt, faults };
 }
 
