@@ -189,8 +189,8 @@ describe("the page Search", () => {
   });
 
   it.each([
-    ["since=teatime", "teatime is not a time"],
-    ["at=15:00&zone=Mars", "Mars is no time"],
+    ["since=teatime", "teatime is not a time or time zone"],
+    ["at=15:00&zone=Mars", "Mars is not a time or time zone"],
     ["slower=fast&last=1h", "bad predicate"],
     ["since=2100-11-20&until=2100-11-19", "until: must be later than since"],
     ["filter=%7B", "bad predicate"],
