@@ -287,7 +287,7 @@ describe("what is entered", () => {
     setClock(NOON);
     const creator = await Creator.begin();
     const said = textOf((await creator.s3("preview", { path: "a/{SCRIPT}/dt={DATE_ISO}/hour={HOUR}" })).html);
-    for (const words of ["{DATE_ISO} 2026-11-20", "{HOUR} 12", "{SCRIPT} shop", "objects of its own"])
+    for (const words of ["{DATE_ISO} 2026-11-20", "{HOUR} 12", "{SCRIPT} shop", "its own objects"])
       expect(said).toContain(words);
     expect(said).toContain("Example: a/shop/dt=2026-11-20/hour=12/20261120T120000Z_20261120T120001Z_d4cf1da2.log.gz");
   });

@@ -48,8 +48,8 @@ export async function* answerOf({ api, nowMs, viewer }: PageContext, asked: Aske
     yield (
       <Notice kind="warn" title="Time not recognised">
         <p>
-          <Foreign text={error.message} max={100} /> is no time. Write it as yesterday 15:00, 11-20 15:00, fri 3pm,
-          2026-11-20 15:00:30 +01:00, or 2h ago.
+          <Foreign text={error.message} max={100} /> is not a time or time zone. Write it as yesterday 15:00, 11-20
+          15:00, fri 3pm, 2026-11-20 15:00:30 +01:00, or 2h ago.
         </p>
       </Notice>
     );

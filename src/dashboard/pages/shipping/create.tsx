@@ -126,7 +126,7 @@ function view(page: PageContext, origin: JobOrigin, filled: Filled, said: Said):
           <input type="hidden" name={FORM_FIELD} value={toBase64Url(crypto.getRandomValues(new Uint8Array(16)))} />
         }
         isNew
-        failure="The job was not created, and nothing was stored"
+        failure="The job was not created, and nothing is stored"
         save="Create now"
         cancel="/jobs"
       />,
