@@ -85,15 +85,11 @@ export interface Bill {
   vendor: { dollars: number; beyondPlanDollars: number };
 }
 
-/**
- * The jobs of an account, as they are now: what they were when something was counted is not kept.
- */
+/** The jobs of an account as they are now: nothing says what they were when it was counted. */
 export interface Jobs {
   all: number;
   enabled: number;
-  /**
-   * Different rules among the enabled ones: those of equal rules share what is made of a message.
-   */
+  /** Different rules among the enabled ones: jobs of equal rules share what is made. */
   rules: number;
 }
 

@@ -82,7 +82,8 @@ async function createAlert(c: AppContext, config: Config): Promise<Response> {
   const sent = await jsonBody(c.req.raw, CreateAlert);
   const draft = draftOf(sent.format, sent, null, c.env, config);
   const id: Put = await watch(c.env.WATCH).putTarget(null, null, draft, true);
-  if (id === "full") throw oneError(409, CODE.conflict, `there are ${TARGETS_MAX} receivers of alerts already`);
+  if (id === "full")
+    throw oneError(409, CODE.conflict, `there are ${TARGETS_MAX} receivers of alerts already; delete one first`);
   if (typeof id === "string") throw unavailable("the receiver could not be stored; try again");
   return success(c, present(await required(c, id)), { status: 201 });
 }
@@ -206,7 +207,7 @@ function none(): ApiError {
 }
 
 function noIncident(): ApiError {
-  return oneError(404, CODE.noRoute, "there is no such incident that is not over");
+  return oneError(404, CODE.noRoute, "there is no such open incident");
 }
 
 function present(state: TargetState): Alert {

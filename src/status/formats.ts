@@ -68,7 +68,7 @@ const LIMITS = {
 export const FORMAT: Readonly<Record<FormatName, Format>> = {
   slack: {
     label: "Slack",
-    address: "Its incoming webhook, https://hooks.slack.com/services/… (also what Mattermost gives)",
+    address: "Its incoming webhook, https://hooks.slack.com/services/… (or Mattermost's)",
     url: null,
     key: null,
     write: (alert, to) => [
@@ -109,7 +109,7 @@ export const FORMAT: Readonly<Record<FormatName, Format>> = {
   },
   pagerduty: {
     label: "PagerDuty",
-    address: "Only for the EU: https://events.eu.pagerduty.com/v2/enqueue",
+    address: "Leave empty, or for the EU: https://events.eu.pagerduty.com/v2/enqueue",
     url: "https://events.pagerduty.com/v2/enqueue",
     key: {
       label: "Integration key",
@@ -126,7 +126,7 @@ export const FORMAT: Readonly<Record<FormatName, Format>> = {
   },
   opsgenie: {
     label: "Opsgenie",
-    address: "Only for the EU: https://api.eu.opsgenie.com/v2/alerts",
+    address: "Leave empty, or for the EU: https://api.eu.opsgenie.com/v2/alerts",
     url: "https://api.opsgenie.com/v2/alerts",
     key: {
       label: "API key",
@@ -148,7 +148,7 @@ export const FORMAT: Readonly<Record<FormatName, Format>> = {
   },
   email: {
     label: "E-mail",
-    address: "The recipient; it has to be one that the Worker's binding may write to",
+    address: "The recipient; the Worker's e-mail binding must allow it",
     url: null,
     key: null,
     write: (alert, to) => ({
@@ -204,7 +204,7 @@ function headline({ type, data: { severity, summary } }: CallBody): string {
 
 /** What stands below the headline. */
 function lines({ type, data: { subject, since, advice } }: CallBody): string[] {
-  if (type === "webhook.test") return ["An alert of logship would look like this."];
+  if (type === "webhook.test") return ["An alert from logship would look like this."];
   return [
     `About: ${subjectWords(subject)}. Since ${since?.slice(0, 19).replace("T", " ")} UTC.`,
     ...(type === "incident.opened" && advice !== undefined ? [advice] : []),

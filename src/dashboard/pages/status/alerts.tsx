@@ -75,7 +75,7 @@ async function listView(context: PageContext, refused: Refused | null = null): P
         </form>
         {format === null ? (
           <p class="quiet">
-            Or a <a href="/status/webhook">webhook</a>: signed JSON for a receiver of your own.
+            Or a <a href="/status/webhook">webhook</a>: signed JSON for your own receiver.
           </p>
         ) : (
           <Form viewer={viewer} action={AT} label={`Add ${FORMAT[format].label}`}>
@@ -106,7 +106,7 @@ export const AlertsPanel: FC<{
     {alerts.length === 0 && webhook === null ? (
       <Empty title="No alerts configured">
         <p>
-          Slack, Discord, PagerDuty, Opsgenie, a mailbox or a webhook is told when an incident opens, and when it is
+          Slack, Discord, PagerDuty, Opsgenie, a mailbox or a webhook is called when an incident opens, and when it is
           over.
         </p>
       </Empty>
@@ -214,7 +214,11 @@ const Settings: FC<{ format: FormatName; form: URLSearchParams | null; faults: F
         label={format === "email" ? "Recipient" : "Address"}
         value={alert?.address ?? (format === "email" ? (form?.get("address") ?? "") : "")}
         error={faults.at("address")}
-        hint={alert === undefined ? address : "Leave it masked to keep it. A new one is told all open incidents."}
+        hint={
+          alert === undefined
+            ? address
+            : "Leave it masked to keep it. A new address gets a call for every open incident."
+        }
         autocomplete="off"
         spellcheck={false}
         required={url === null}
@@ -233,7 +237,7 @@ const Settings: FC<{ format: FormatName; form: URLSearchParams | null; faults: F
         name="errors_only"
         label="Errors only"
         checked={form?.has("errors_only") ?? alert?.min_severity === "error"}
-        hint="Warnings are not told."
+        hint="Warnings are not sent."
       />
     </>
   );
@@ -320,7 +324,7 @@ async function oneView(context: PageContext, refused: Refused | null = null, sai
             name="enabled"
             label="Enabled"
             checked={refused === null ? alert.enabled : refused.form.has("enabled")}
-            hint="Incidents that open and end while it is off are not told."
+            hint="Incidents that open and end while it is off are not reported."
           />
           <button type="submit" class="primary">
             Save
