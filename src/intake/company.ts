@@ -6,8 +6,8 @@
 export const GATHER_MS = 2_000;
 
 /**
- * After a failure an isolate leaves the packer alone for so long, in ms: one that fails may not slow
- * intake down.
+ * How long an isolate leaves the packer alone after a failure, in ms, so that it cannot slow intake
+ * down.
  */
 const FAILED_MS = 60_000;
 

@@ -1,6 +1,6 @@
 /**
- * The packer, between `tail()` and the queue: whatever it does, what isolates gathered arrives once,
- * by its message, by that of the isolate, or by both.
+ * The packer, between `tail()` and the queue: whatever it does, what isolates gathered arrives
+ * once, by its message, by that of the isolate, or by both.
  */
 import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
