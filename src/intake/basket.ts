@@ -34,7 +34,7 @@ const AIM_BYTES = 61_000;
 /** Of a part in the head of a message, with its source. */
 const HEAD_BYTES = 30;
 
-/** What records shrink to, before any was seen; measured: 0.17 to 0.2 (docs/costs.md). */
+/** What records shrink to, before any was seen, as those of the benchmark do. */
 const FIRST_RATIO = 0.2;
 
 /** Weight of the newest message in the mean of ratios. */

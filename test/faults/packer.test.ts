@@ -5,6 +5,7 @@
 import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, vi } from "vitest";
+import { LedgerShards } from "../../src/account/shards.ts";
 import { Packer } from "../../src/index.ts";
 import { PACK_MS, packer } from "../../src/intake/packer.ts";
 import { platform } from "../../src/platform.ts";
@@ -181,6 +182,9 @@ describe("messages of several isolates", () => {
       world.injected();
       await world.queue.deliver(copies, world.isolate.queue, world.env);
       await world.settle();
+      // The month's use knows one message, in which two isolates joined a third one.
+      const use = await new LedgerShards(env.ACCOUNT).monthUse();
+      expect(use).toMatchObject({ messages: 1, messageUnits: 1, furtherParts: ISOLATES - 1, events: ALL });
       expect(await countsOf(job)).toMatchObject({ received: ALL, delivered: ALL });
     });
   }
