@@ -142,9 +142,8 @@ export function vectorConfig(work: PeerWork, { port, store, folder }: PeerPlace)
 
 /**
  * For the distribution `contrib`.
- * @see https://github.com/open-telemetry/opentelemetry-collector-contrib/tree/main/receiver/webhookeventreceiver
- * @see https://github.com/open-telemetry/opentelemetry-collector-contrib/tree/main/processor/transformprocessor
- * @see https://github.com/open-telemetry/opentelemetry-collector-contrib/tree/main/exporter/awss3exporter
+ * https://github.com/open-telemetry/opentelemetry-collector-contrib: receiver/webhookeventreceiver,
+ * processor/transformprocessor, exporter/awss3exporter.
  */
 export function otelcolConfig(work: PeerWork, { port, store }: PeerPlace): object {
   const scripts = DROPPED_SCRIPTS.map((name) => `body["ScriptName"] == "${name}"`).join(" or ");
