@@ -32,6 +32,22 @@ export const MESSAGE_RAW_MAX_BYTES = 480_000;
 export const MESSAGE_RAW_MAX_BYTES_KEYED = 120_000;
 
 /**
+ * Records of one part that goes to the packer, as NDJSON, in bytes. As above, so that it is one
+ * message under its one id if it has to go to the queue directly, however it compresses.
+ */
+export const PACKER_PART_MAX_BYTES = MESSAGE_RAW_MAX_BYTES_KEYED;
+
+/** Parts of one message of the packer: their ids are in its head, 29 bytes each. */
+export const PACKED_MAX_PARTS = 400;
+
+/**
+ * What the packer holds at most, in bytes of NDJSON; beyond it isolates go to the queue directly.
+ * A durable object has 128 MB, and a message is there thrice while it is compressed. At 5 MB a
+ * second (6,000 events) it is what a queue that does not answer for its 5 s leaves.
+ */
+export const PACKER_HELD_MAX_BYTES = 24_000_000;
+
+/**
  * A message with fewer records, in bytes before compression, is compressed anew for an object: one
  * of 128 kB would make it 3.6 % larger, one of 15 kB 26 %.
  */

@@ -9,14 +9,17 @@ export interface Platform {
   /** In [0, 1); for jitter only, never for a decision about a record. */
   random(): number;
   fetch(url: string, init: RequestInit): Promise<Response>;
-  sleep(ms: number): Promise<void>;
+  /** @param end ends it early, and its timer with it. */
+  sleep(ms: number, end?: Promise<unknown>): Promise<void>;
 }
 
 export const platform: Platform = {
   now: () => Date.now(),
   random: () => Math.random(),
   fetch: (url, init) => fetch(url, init),
-  sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+  async sleep(ms, end = new Promise(() => {})) {
+    await within(ms, end, null);
+  },
 };
 
 /**

@@ -7,7 +7,7 @@
  *     npm run attach -- --all ..          every project below a folder, after one question
  */
 import { createInterface } from "node:readline/promises";
-import { parseArgs } from "node:util";
+import { ownOptions } from "./own-options.ts";
 import { SHIPPER_CONFIG } from "./paths.ts";
 import { attachAll } from "./project-files/attach-all.ts";
 import { changedLines, deployLines, prepare, stepLines, write } from "./project-files/attaching.ts";
@@ -21,11 +21,11 @@ const USAGE = `usage: npm run attach -- <project file or its folder> [--env <nam
        npm run attach -- --all <folder> [--detach] [--dry-run] [--yes] [--service <name>]
 
   --all             every project below the folder: shows what would change, and asks once
-  --yes             with --all: does not ask
-  --env <name>      that environment only; "" is the top level
-  --detach          removes the consumer, without --env wherever it stands
+--yes             with --all: writes without asking
+--env <name>      only this environment; "" is the top level
+--detach          removes the consumer; without --env, everywhere in the file
   --dry-run         shows what would change, and writes nothing
-  --service <name>  the shipper, if it is deployed under another name than that of its wrangler.jsonc`;
+--service <name>  the shipper's name, if it is not the one in its wrangler.jsonc`;
 
 const OPTIONS = {
   all: { type: "boolean", default: false },
@@ -52,10 +52,11 @@ async function main(): Promise<number> {
   }
   const [given] = positionals;
   if (given === undefined || positionals.length > 1)
-    return usage(values.all ? "one folder is expected" : "one project file is expected");
-  if (values.service !== undefined && !isScriptName(values.service)) return usage("--service: no name of a function");
-  if (values.all && values.env !== undefined) return usage("--env is for one project file, not for --all");
-  if (values.yes && !values.all) return usage("--yes is for --all: one project file is written without a question");
+    return usage(values.all ? "one folder is expected" : "one project at a time; for several: --all <folder>");
+  if (values.service !== undefined && !isScriptName(values.service)) return usage("--service: not a valid Worker name");
+  if (values.all && values.env !== undefined) return usage("--env is only for a single project file, not for --all");
+  if (values.yes && !values.all)
+    return usage("--yes is only for --all: a single project file is written without asking");
   let shown = shownPath(absolutePath(given, from), from);
   try {
     const wish: Wish = {
@@ -76,7 +77,7 @@ async function main(): Promise<number> {
 }
 
 function parse() {
-  return parseArgs({ options: OPTIONS, allowPositionals: true });
+  return ownOptions({ options: OPTIONS, allowPositionals: true });
 }
 
 function usage(why: string): number {
@@ -89,7 +90,7 @@ function projectFile(path: string, from: string): string {
   const found = fileInFolder(path);
   if (found === null) throw new ProjectFault("there is no wrangler.json, wrangler.jsonc or wrangler.toml in it");
   for (const ignored of found.ignored) {
-    console.log(`${shownPath(ignored, from)} is ignored, as wrangler does beside ${shownPath(found.path, from)}`);
+    console.log(`${shownPath(ignored, from)} is ignored: wrangler uses ${shownPath(found.path, from)}`);
   }
   return found.path;
 }
@@ -99,7 +100,7 @@ function one(path: string, from: string, wish: Wish, isDry: boolean): void {
   const { shown, changes } = attaching;
   if (changes.length > 0 && !isDry) write(attaching);
   const head = `${shown}, consumer "${wish.service}"`;
-  console.log([isDry ? `${head}: what would be done` : head, ...stepLines(attaching, from)].join("\n"));
+  console.log([isDry ? `${head}: dry run` : head, ...stepLines(attaching, from)].join("\n"));
   const { why, commands } = deployLines(attaching);
   if (changes.length === 0) console.log("\nNothing to do.");
   else if (isDry) console.log(`\n${changedLines(attaching).join("\n")}\n\nNothing was written.`);
@@ -122,6 +123,11 @@ async function ask(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
   try {
     return /^y(es)?$/i.test((await terminal.question(question)).trim());
+  } catch (error) {
+    // Ctrl-C or Ctrl-D.
+    if ((error as { name?: unknown }).name !== "AbortError") throw error;
+    console.log();
+    return false;
   } finally {
     terminal.close();
   }

@@ -5,7 +5,7 @@
  *     npm run doctor -- ../shop ../billing/wrangler.toml
  *     npm run doctor -- ..                               every project below
  */
-import { parseArgs } from "node:util";
+import { ownOptions } from "./own-options.ts";
 import { SHIPPER_CONFIG } from "./paths.ts";
 import { checkProjects } from "./project-files/check.ts";
 import {
@@ -18,15 +18,15 @@ import {
 } from "./project-files/command-line.ts";
 import { findProjects } from "./project-files/find.ts";
 import { ProjectFault } from "./project-files/model.ts";
-import { projectLines, sumUp, unnamedNote } from "./project-files/report.ts";
+import { nuxtNote, projectLines, sumUp, unnamedNote } from "./project-files/report.ts";
 import { plain } from "./project-files/text.ts";
 
 const USAGE = `usage: npm run doctor -- <project files or folders…> [--service <name>]
 
-  --service <name>  the shipper, if it is deployed under another name than that of its wrangler.jsonc`;
+--service <name>  the shipper's name, if it is not the one in its wrangler.jsonc`;
 
 function parse() {
-  return parseArgs({
+  return ownOptions({
     options: { service: { type: "string" }, help: { type: "boolean", default: false } },
     allowPositionals: true,
   });
@@ -51,13 +51,13 @@ function main(): number {
     return 0;
   }
   if (positionals.length === 0) return usage("at least one path is expected");
-  if (values.service !== undefined && !isScriptName(values.service)) return usage("--service: no name of a function");
+  if (values.service !== undefined && !isScriptName(values.service)) return usage("--service: not a valid Worker name");
   let service: string;
   try {
     service = values.service ?? serviceName(SHIPPER_CONFIG);
   } catch (error) {
     if (!(error instanceof ProjectFault)) throw error;
-    console.error(`${error.message}: --service names the shipper`);
+    console.error(`${error.message}: --service sets the shipper's name`);
     return 1;
   }
   const show = (path: string) => shownPath(path, from);
@@ -71,7 +71,11 @@ function main(): number {
   const attach = attachCommand(from, values.service);
   for (const report of check.reports) console.log(`${projectLines(report, attach).join("\n")}\n`);
   for (const { path, words } of faults) console.log(`${show(path)}\n  cannot be checked: ${words}\n`);
-  const notes = [...check.notes, ...unnamedNote(searches.flatMap((search) => search.unnamed).map(show))];
+  const notes = [
+    ...check.notes,
+    ...unnamedNote(searches.flatMap(({ unnamed }) => unnamed).map(show)),
+    ...nuxtNote(searches.flatMap(({ nuxt }) => nuxt).map(show)),
+  ];
   for (const note of notes) console.log(`note: ${note}\n`);
   const { lines, isGood } = sumUp(check, faults.length);
   console.log(lines.join("\n"));

@@ -4,9 +4,9 @@
  *     npm run search -- 'customer 4711' --since 24h
  *     npm run search -- ray 8f14e45fceea167a --since 7d
  */
-import { parseArgs } from "node:util";
 import * as z from "zod";
 import { escaped, summaryOf, visible } from "../src/dashboard/parts/record-summary.ts";
+import { ownOptions } from "./own-options.ts";
 
 const USAGE = `usage: npm run search -- [<text> | ray <ray id>] [options]
 
@@ -95,7 +95,7 @@ function show({ record, job_id, object, line }: Hit): string {
 }
 
 async function main(): Promise<number> {
-  const { values, positionals } = parseArgs({
+  const { values, positionals } = ownOptions({
     allowPositionals: true,
     options: {
       since: { type: "string", default: "1h" },

@@ -3,8 +3,8 @@
  * changes only what is missing. See docs/deploy.md.
  */
 import { readFileSync } from "node:fs";
-import { parseArgs } from "node:util";
-import { COMMON_OPTIONS, COMMON_USAGE, isOwnUrl, outside, run, usage } from "./setup/command.ts";
+import { ownOptions } from "./own-options.ts";
+import { askedAccount, COMMON_OPTIONS, COMMON_USAGE, isOwnUrl, outside, run, usage } from "./setup/command.ts";
 import { SetupRefused } from "./setup/refusals.ts";
 import { runCheck, runSetup } from "./setup/run.ts";
 
@@ -31,13 +31,15 @@ const OPTIONS = {
 const WITHOUT_SECRET = /^binding:\/\/[^?]*$|^\w+:\/\/[^?@]*\?([^&]*&)*credentials=env:/;
 
 function parse() {
-  return parseArgs({ options: OPTIONS }).values;
+  return ownOptions({ options: OPTIONS }).values;
 }
 
 async function main(): Promise<number> {
   let values: ReturnType<typeof parse>;
+  let account: string | null;
   try {
     values = parse();
+    account = askedAccount(values.account);
   } catch (error) {
     return usage(error instanceof Error ? error.message : String(error), USAGE);
   }
@@ -45,11 +47,11 @@ async function main(): Promise<number> {
     console.log(USAGE);
     return 0;
   }
-  const { url, account = null } = values;
+  const { url } = values;
   if (url !== undefined && !isOwnUrl(url)) return usage("--url: https://<host>, without a path", USAGE);
   return run(async () => {
     const destination = destinationOf(values.destination);
-    const all = await outside(values.config);
+    const all = await outside(values.config, !values["dry-run"]);
     if (values.check) return (await runCheck(all, account)) ? 0 : 1;
     const options = { account, url: url ?? null, destination, newToken: values["new-token"], isDry: values["dry-run"] };
     await runSetup(all, options);

@@ -3,8 +3,8 @@
  * docs/deploy.md.
  */
 import { rmSync } from "node:fs";
-import { parseArgs } from "node:util";
-import { COMMON_OPTIONS, COMMON_USAGE, outside, run, secretsPath, usage } from "./setup/command.ts";
+import { ownOptions } from "./own-options.ts";
+import { askedAccount, COMMON_OPTIONS, COMMON_USAGE, outside, run, secretsPath, usage } from "./setup/command.ts";
 import { runTeardown } from "./setup/teardown.ts";
 
 const USAGE = `usage: npm run teardown [-- <options>]
@@ -22,13 +22,15 @@ const OPTIONS = {
 } as const;
 
 function parse() {
-  return parseArgs({ options: OPTIONS }).values;
+  return ownOptions({ options: OPTIONS }).values;
 }
 
 async function main(): Promise<number> {
   let values: ReturnType<typeof parse>;
+  let account: string | null;
   try {
     values = parse();
+    account = askedAccount(values.account);
   } catch (error) {
     return usage(error instanceof Error ? error.message : String(error), USAGE);
   }
@@ -37,10 +39,10 @@ async function main(): Promise<number> {
     return 0;
   }
   return run(async () => {
-    const all = await outside(values.config);
+    const all = await outside(values.config, !values["dry-run"]);
     const removeSecrets = () => rmSync(secretsPath(all.config), { force: true });
     const options = {
-      account: values.account ?? null,
+      account,
       deleteData: values["delete-data"],
       isDry: values["dry-run"],
       isConfirmed: values.yes,

@@ -17,6 +17,8 @@ export interface MonthUse {
    * each message.
    */
   messageUnits: number;
+  /** Parts of messages beyond the first one of each: the packer has put them together. */
+  furtherParts: number;
   events: number;
   /** Calls in which a job's log took records. */
   appends: number;
@@ -27,7 +29,10 @@ export interface MonthUse {
 /** The part that one count adds to. */
 export type Used = Omit<MonthUse, "month" | "sinceMs">;
 
-const NOTHING: Used = { batches: 0, groups: 0, messages: 0, messageUnits: 0, events: 0, appends: 0, offered: 0 };
+const NOTHING: Used = {
+  ...{ batches: 0, groups: 0, messages: 0, messageUnits: 0, furtherParts: 0 },
+  ...{ events: 0, appends: 0, offered: 0 },
+};
 const USED_NAMES = Object.keys(NOTHING) as (keyof Used)[];
 
 /** As {@link MonthUse.month}. */

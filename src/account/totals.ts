@@ -29,6 +29,7 @@ export class Totals {
         groups: 1,
         messages: fresh.filter(({ bytes }) => bytes !== 0).length,
         messageUnits: sum(({ bytes }) => (bytes === 0 ? 0 : queueUnits(bytes ?? 0))),
+        furtherParts: fresh.filter(({ bytes }) => bytes === 0).length,
         events,
       },
       nowMs,

@@ -24,6 +24,12 @@ export const OBJECT_GB = 0.128;
  */
 export const ASSUMED_SECONDS = { reading: 0.005, writing: 0.03, upload: 0.5 } as const;
 
+/**
+ * The packer: how often it works at most, once for each interval of isolates (company.ts), and how
+ * long, in s: it waits for half a second, and for isolates far away and the queue.
+ */
+const PACKER = { everySeconds: 2, workSeconds: 0.7 } as const;
+
 /** The cron of wrangler.jsonc, in ms. */
 const CRON_EVERY_MS = 300_000;
 
@@ -79,11 +85,11 @@ export interface Bill {
   vendor: { dollars: number; beyondPlanDollars: number };
 }
 
-/** The jobs of an account, as they are now: what they were when something was counted is not kept. */
+/** The jobs of an account as they are now: nothing says what they were when it was counted. */
 export interface Jobs {
   all: number;
   enabled: number;
-  /** Different rules among the enabled ones: those of equal rules share what is made of a message. */
+  /** Different rules among the enabled ones: jobs of equal rules share what is made. */
   rules: number;
 }
 
@@ -95,10 +101,17 @@ export function billOf(use: MonthUse, { uploads, records }: Delivered, jobs: Job
   const made = jobs.enabled === 0 ? 1 : jobs.rules / jobs.enabled;
   const attempts = uploads.ok + uploads.retried + uploads.failed;
   const crons = Math.floor(Math.max(0, nowMs - use.sinceMs) / CRON_EVERY_MS);
+  // What is in a message with others was a call of the packer, the first part of it included.
+  const packed = Math.min(use.messages, use.furtherParts);
+  const parts = use.furtherParts + packed;
+  const packings = Math.min(packed, Math.max(0, nowMs - use.sinceMs) / 1_000 / PACKER.everySeconds);
   const writing = REQUESTS.append * use.appends + REQUESTS.group * use.groups + REQUESTS.upload * attempts;
   const reading = REQUESTS.batch * use.batches + (REQUESTS.cron + REQUESTS.cronAndJob * jobs.all) * crons;
   const busySeconds =
-    writing * ASSUMED_SECONDS.writing + reading * ASSUMED_SECONDS.reading + attempts * ASSUMED_SECONDS.upload;
+    writing * ASSUMED_SECONDS.writing +
+    reading * ASSUMED_SECONDS.reading +
+    attempts * ASSUMED_SECONDS.upload +
+    packings * PACKER.workSeconds;
   const amounts: { [name in OperationName]: [amount: number, basis: Basis] } = {
     // Each message is written, read and deleted.
     queueOperations: [3 * use.messageUnits, "counted"],
@@ -113,7 +126,7 @@ export function billOf(use: MonthUse, { uploads, records }: Delivered, jobs: Job
         ROWS.cron * crons,
       "derived",
     ],
-    objectRequests: [writing + reading, "derived"],
+    objectRequests: [writing + reading + parts, "derived"],
     cpuMs: [CPU_MS.event * use.events + CPU_MS.offered * use.offered * made, "estimated"],
     objectGbSeconds: [busySeconds * OBJECT_GB, "estimated"],
   };

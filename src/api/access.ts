@@ -178,7 +178,7 @@ function requireAdded(added: Added, what: "token" | "member", max: number): void
       CODE.notAllowed,
       `creating a new ${what} is not allowed: exceeded max ${what}s allowed (${max})`,
     );
-  if (added === "taken") throw oneError(409, CODE.conflict, "a member with this email exists already");
+  if (added === "taken") throw oneError(409, CODE.conflict, "a member with this email already exists");
 }
 
 function none(what: "token" | "member"): ApiError {

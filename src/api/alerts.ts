@@ -83,7 +83,8 @@ async function createAlert(c: AppContext, config: Config, platform: Platform): P
   const sent = await jsonBody(c.req.raw, CreateAlert);
   const { draft, messages } = draftOf(sent.format, sent, null, { c, config, platform });
   const id: Put = await watch(c.env.WATCH).putTarget(null, null, draft, true);
-  if (id === "full") throw oneError(409, CODE.conflict, `there are ${TARGETS_MAX} receivers of alerts already`);
+  if (id === "full")
+    throw oneError(409, CODE.conflict, `there are ${TARGETS_MAX} receivers of alerts already; delete one first`);
   if (typeof id === "string") throw unavailable("the receiver could not be stored; try again");
   return success(c, present(await required(c, id)), { status: 201, messages });
 }
@@ -226,7 +227,7 @@ function none(): ApiError {
 }
 
 function noIncident(): ApiError {
-  return oneError(404, CODE.noRoute, "there is no such incident that is not over");
+  return oneError(404, CODE.noRoute, "there is no such open incident");
 }
 
 function present(state: TargetState): Alert {

@@ -28,7 +28,7 @@ const STATUS_MS = 3_000;
 const LATE = Symbol("late");
 
 export const SILENT = "the job's log does not answer";
-export const SILENT_DEBTS = "what the job is owed is not known: a part of the service does not answer";
+export const SILENT_DEBTS = "what the job is owed is unknown: a part of the service does not answer";
 export const UNCONFIRMED = "the job's log has not confirmed the job yet";
 export const UNREADABLE =
   "a newer version of this service wrote the job, and this one cannot read it: its events wait; deploy the newer version again, or delete the job";

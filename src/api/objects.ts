@@ -78,7 +78,7 @@ async function requireEntry(c: AppContext): Promise<ObjectEntry> {
 
 const NOT_THERE: { readonly [state in Exclude<ObjectEntry["state"], "delivered">]: string } = {
   waiting: "it is not uploaded yet; flush the job, or wait",
-  set_aside: "its store refused it; it is listed under /set-aside",
+  set_aside: "its store refused it; it is listed under Set aside",
   discarded: "it was discarded and never delivered",
 };
 
@@ -92,7 +92,7 @@ async function deliveredObject(
   if (entry.state !== "delivered") throw conflict(NOT_THERE[entry.state]);
   if (entry.replay?.destination != null)
     throw conflict(
-      `a replay wrote it to another destination, ${entry.replay.destination}, which the job has no keys for`,
+      `a replay wrote it to another destination, ${entry.replay.destination}, for which the job has no keys`,
     );
   if (entry.sent_to != null) throw conflict(`it was sent to another destination, ${entry.sent_to}`);
   const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);

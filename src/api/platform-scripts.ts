@@ -54,7 +54,7 @@ const PlatformSettings = z
   })
   .refine((body) => body.logship === undefined || body.logpush === undefined, {
     path: ["logpush"],
-    error: "is another name of logship; send one of them",
+    error: "is another name of logship; send only one of them",
     when: ({ value }) => typeof value === "object" && value !== null,
   });
 
@@ -318,7 +318,7 @@ async function setOurs(
  */
 async function follow(c: AppContext, done: string, run: () => Promise<void>): Promise<void> {
   c.set("accepted", true);
-  const before = `the platform has ${done}, but this service has not followed`;
+  const before = `the platform has ${done}, but this service has not recorded it`;
   try {
     await answered("the control plane", FOLLOW_MS, run());
   } catch (error) {

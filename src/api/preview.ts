@@ -115,7 +115,11 @@ async function showPreview(c: AppContext, config: Config, platform: Platform): P
   const { lines, sources, notes } = given ?? (await recentLines(c.env, config));
   const shown = preview(rules.value, lines, PREVIEW_TEXT_MAX_BYTES, sources);
   if (shown.leftOut > 0)
-    notes.push(note(`the last ${shown.leftOut} kept records are not shown: beyond ${PREVIEW_TEXT_MAX_BYTES} bytes`));
+    notes.push(
+      note(
+        `the last ${shown.leftOut} kept records are not shown: the output is longer than ${PREVIEW_TEXT_MAX_BYTES} bytes`,
+      ),
+    );
   if (rules.value.sampleRate < 1)
     notes.push(note("the sample is an example: a job samples other records, at the same rate"));
   const result = present(given === null ? "recent" : "given", shown);
@@ -214,7 +218,7 @@ async function recentLines(
   const lines = read.map(({ line }) => line);
   const notes: Message[] = [];
   if (lines.length === 0)
-    notes.push(note("there are no recent events in memory, where they stay for minutes at most; send some as events"));
+    notes.push(note("no recent events are in memory, where they stay for a few minutes at most; send some as events"));
   if (tooLarge > 0) notes.push(note(`${tooLarge} recent events were too large to hold`));
   return { lines, sources: read.map(({ Source }) => Source), notes };
 }

@@ -114,7 +114,7 @@ export async function requireNoDuplicates(
   if (planned.objects === 0) return newest;
   const into = (target ?? own).destination;
   const refuse = (twice: Pick<Amount, "records" | "objects">, why: string): ApiError => {
-    const words = `${counted(twice.records, "records")} in ${counted(twice.objects, "objects")} would be in that folder twice, under new keys: ${why}`;
+    const words = `${counted(twice.records, "records")} in ${counted(twice.objects, "objects")} would be in that folder twice, the second time under new keys: ${why}`;
     const advice = "name another path or destination, or send allow_duplicates: true";
     return faultsError(400, CODE.notAllowed, [{ pointer: "/allow_duplicates", message: `${words}; ${advice}` }], not);
   };
@@ -138,7 +138,7 @@ export async function requireNoDuplicates(
     throw refuse(both, `replay ${id} ${has} there`);
   }
   const there = target === null ? null : await standingThere(target.destination, planned.keys, platform);
-  if (there !== null) throw refuse(planned, `the store has the job's ${there} there`);
+  if (there !== null) throw refuse(planned, `the store already has the job's ${there} there`);
   return newest;
 }
 

@@ -210,7 +210,7 @@ function notes(objects: number, sinceMs: number, nowMs: number): Message[] {
   if (objects > REPLAY_OBJECTS_MAX) texts.push(tooMany(objects));
   if (objects === 0) texts.push("nothing to replay: no delivered object has events in that time");
   if (sinceMs < known)
-    texts.push(`delivered objects are remembered for 30 days: those cut before ${isoTime(known)} are not included`);
+    texts.push(`delivered objects are listed for 30 days: those cut before ${isoTime(known)} are not included`);
   return texts.map((message) => ({ code: CODE.note, message }));
 }
 

@@ -47,7 +47,7 @@ async function searchRecords(c: AppContext, config: Config, platform: Platform):
   const { cursor: token, dry_run: isDry, limit, order } = sent;
   const question = questionOf(sent);
   const read = token === undefined ? null : readCursor(token, question);
-  if (token !== undefined && read === null) throw wrong("/cursor", "cursor: is none of this search");
+  if (token !== undefined && read === null) throw wrong("/cursor", "cursor: does not belong to this search");
   const span = read?.span ?? spanOf(sent, platform.now());
   const query = compileQuery({
     ...span,
@@ -108,7 +108,7 @@ async function searchRecords(c: AppContext, config: Config, platform: Platform):
 
 /** What was cut earlier than this, in ms since the epoch, is on no list of objects. */
 function beforeTheList(fromMs: number): string {
-  return `objects that were cut before ${new Date(fromMs).toISOString()} are on no list any more; late events of that time were searched`;
+  return `objects that were cut before ${new Date(fromMs).toISOString()} are no longer listed; late events of that time were searched`;
 }
 
 /** Everything that decides which records are hits, and in which order. */
@@ -127,8 +127,7 @@ function spanOf({ since, until }: AskSearch, nowMs: number): Span {
 /** "": none is asked for. @throws ApiError 400 for one that would match every record. */
 function rayIdOf({ ray_id: sent }: AskSearch): string {
   const rayId = (sent ?? "").trim().split("-", 1)[0] ?? "";
-  if (sent !== undefined && rayId === "")
-    throw wrong("/ray_id", "ray_id: is empty, or nothing stands before its hyphen");
+  if (sent !== undefined && rayId === "") throw wrong("/ray_id", "ray_id: is empty, or has nothing before its hyphen");
   return rayId;
 }
 
@@ -180,7 +179,7 @@ async function takeSlot(c: AppContext): Promise<() => Promise<void>> {
   const { kind, id } = c.var.caller;
   const [caller, search] = [`${kind} ${id}`, crypto.randomUUID()];
   if (!(await control.beginSearch(caller, search))) {
-    const words = `${SEARCHES_AT_ONCE} of your searches are under way; repeat the request when one has ended`;
+    const words = `${SEARCHES_AT_ONCE} of your searches are running; repeat the request when one has ended`;
     throw oneError(429, CODE.tooMany, words, { "Retry-After": "5" });
   }
   const share = await isolateMemory.take(SEARCH_HELD_BYTES);
@@ -194,7 +193,7 @@ async function takeSlot(c: AppContext): Promise<() => Promise<void>> {
   };
   if (share !== null) return end;
   await end();
-  throw unavailable("too much is under way; repeat the request");
+  throw unavailable("too many requests are being processed; repeat the request");
 }
 
 function presentEstimate(

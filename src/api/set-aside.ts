@@ -93,7 +93,7 @@ function nameOf(id: AsideId): string {
 }
 
 function notFound(): ApiError {
-  return oneError(404, CODE.noRoute, "nothing is set aside under this id, or not any more");
+  return oneError(404, CODE.noRoute, "nothing is set aside under this id, or no longer");
 }
 
 function storesOf({ env }: AppContext): AsideStores {
@@ -204,7 +204,7 @@ async function sendTo(
   const { plainRecords, fields } = termsOf(destination);
   const lacks = await found.log.asideLacks(id.number, [...fields]);
   if (lacks === null) throw notFound();
-  if (plainRecords && !lacks.plain) throw badDestination(not, "it takes NDJSON records alone, and this is none");
+  if (plainRecords && !lacks.plain) throw badDestination(not, "it takes only NDJSON records, and this object has none");
   const [missing] = lacks.missing;
   if (missing !== undefined)
     throw badDestination(not, `it needs the field ${missing}, which the records of this object do not have`);

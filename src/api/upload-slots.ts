@@ -51,7 +51,7 @@ export function inSlot(handle: UploadHandler): Handler {
       end = free;
       const bytes = bodyRoom(c.req.raw, UPLOAD_MAX_BYTES);
       const share = await isolateMemory.take(bytes);
-      if (share === null) throw unavailable("too much is under way; repeat the request");
+      if (share === null) throw unavailable("too many requests are being processed; repeat the request");
       end = () => {
         share.release();
         free();

@@ -18,10 +18,10 @@ export const USAGE_PATIENCE = { ms: 3_000 };
 /** Notes on the numbers, shown with them. */
 const ASSUMPTIONS: readonly string[] = [
   "List prices are the public ones of 2026-11-20; your account may pay less.",
-  "Rows written and requests of durable objects are derived from the counts by factors that the benchmark measures; they are within 25 % of what it measured.",
-  "CPU time is that of the benchmark's machine, for records of 800 bytes, with the rules that the jobs have now: those of equal rules share the work. The active time of durable objects cannot be measured here.",
+  "Rows written and requests of Durable Objects are derived from the counts by factors from the benchmark; they are within 25 % of what it measured.",
+  "CPU time is that of the benchmark's machine, for records of 800 bytes, with the rules that the jobs have now: those of equal rules share the work. The active time of Durable Objects cannot be measured here.",
   "Not included: intake over HTTP, the API and the dashboard, replays, canaries, redelivered messages, the platform's own overhead, and storage.",
-  "Uploads are remembered for 30 days: on the 31st, those of the 1st are missing. Uploads of deleted jobs are missing, too.",
+  "Uploads are counted for 30 days: on the 31st, those of the 1st are missing. Uploads of deleted jobs are missing, too.",
 ];
 
 export const usageRoutes: readonly Resource[] = [
@@ -71,7 +71,10 @@ async function readUsage(c: AppContext, _config: Config, platform: Platform): Pr
   });
 }
 
-const NO_USE = { batches: 0, groups: 0, messages: 0, messageUnits: 0, events: 0, appends: 0, offered: 0 };
+const NO_USE = {
+  ...{ batches: 0, groups: 0, messages: 0, messageUnits: 0, furtherParts: 0 },
+  ...{ events: 0, appends: 0, offered: 0 },
+};
 
 /**
  * The uploads of these jobs, summed, and the jobs whose logs do not answer. All are asked at once.

@@ -60,7 +60,7 @@ export const ScriptSettings = z
   })
   .refine((body) => body.logship === undefined || body.logpush === undefined, {
     path: ["logpush"],
-    error: "is another name of logship; send one of them",
+    error: "is another name of logship; send only one of them",
     // Reported beside other faults, too.
     when: ({ value }) => typeof value === "object" && value !== null,
   })

@@ -85,7 +85,7 @@ export class InnerApi {
 
 const DOTS = /^(?:\.|%2e){1,2}$/i;
 
-const NOTHING: ErrorEntry = { code: CODE.noRoute, message: "there is nothing of this name" };
+const NOTHING: ErrorEntry = { code: CODE.noRoute, message: "there is nothing with this name" };
 
 interface Envelope<T> {
   result: T;

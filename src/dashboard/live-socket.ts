@@ -26,7 +26,7 @@ export function mountLiveSocket(app: Hono<AppEnv>): void {
       c.header("Connection", "Upgrade");
       return c.text("this is for WebSockets", 426);
     }
-    if (!isSameOrigin(c.req.raw)) throw oneError(403, CODE.auth, "this socket is for the pages of this service");
+    if (!isSameOrigin(c.req.raw)) throw oneError(403, CODE.auth, "this socket is only for pages of this service");
     // Only the session goes on, and the proof of an admin's session, which needs the session id
     // known here.
     const [token, id] = [readAdminToken(c.env), sessionId(c.req.raw)];

@@ -63,7 +63,7 @@ function readWith(form: DestinationForm, conf: string): DestinationEntry {
 export function buildDestination(entry: DestinationEntry): Parsed<string> {
   const form = requireForm(entry);
   const before = splitConf(entry.base);
-  if (before === null) return { ok: false, why: "this is no destination" };
+  if (before === null) return { ok: false, why: "this is not a destination" };
   const isClaimed = claimedBy(form);
   let parts = before;
   for (const field of fieldsOf(form)) {

@@ -205,7 +205,8 @@ export const FURTHER_HEADERS: Lens = {
     const others = pairsOf(parts.query).filter((pair) => !isFurther(pair, isClaimed));
     for (const line of linesOf(text)) {
       const [name, value] = splitLine(line);
-      if (name === "" || value === "") return { ok: false, why: "each further header is a line, Name: value" };
+      if (name === "" || value === "")
+        return { ok: false, why: "each further header must be on its own line, as Name: value" };
       if (isClaimed(`${HEADER}${name}`.toLowerCase()))
         return { ok: false, why: `the header ${shortened(name)} has a field of its own` };
       others.push(`${HEADER}${encodeURIComponent(name)}=${encodeURIComponent(value)}`);

@@ -180,7 +180,7 @@ export function misspeltIn(path: string): string | null {
   for (const [found, inner = ""] of path.matchAll(/\{([A-Za-z_-]{2,12})\}/g)) {
     const meant = MISSPELT[inner.toUpperCase().replaceAll(/[_-]/g, "")];
     if (meant !== undefined && found !== meant && !PLACEHOLDERS.some((name) => name === found))
-      return `${found} in the path is no placeholder; write ${meant}`;
+      return `${found} in the path is not a placeholder; write ${meant}`;
   }
   return null;
 }

@@ -19,58 +19,60 @@ export function answerIn(message: string | null): ToldAnswer | null {
 }
 
 const RIGHTS =
-  "The key may not write there, or its secret is wrong: some stores answer both alike. Allow it to write to this bucket and path, or this address; or enter the secret again.";
+  "The key may not write there, or its secret is wrong: some stores give the same answer for both. Allow the key to write to this bucket and path, or this address; or enter the secret again.";
 const KEY_ID =
-  "The store does not know this access key ID. Check that it is complete, active, and of this store and account.";
+  "The store does not know this access key ID. Check that the ID is complete and active, and belongs to this store and account.";
 const TEMPORARY =
-  "The key is a temporary one or has expired. Use a permanent access key: a session token cannot be given.";
+  "The key is a temporary one or has expired. Use a permanent access key: session tokens are not supported.";
 const ELSEWHERE =
-  "The destination is in another region or behind another endpoint. Find both there; redirects are not followed.";
-const REGION = "The region is not the one of the bucket.";
+  "The destination is in another region or behind another endpoint. Look both up in the store's console; redirects are not followed.";
+const REGION = "The bucket is in another region.";
 const REGION_NAME =
-  "The store knows no region of this name. Use the one that it shows for the bucket, in its own spelling; many stores take auto or us-east-1.";
-const NO_BUCKET = "There is no bucket of this name. Create it, or check its name, the account and the endpoint.";
+  "The store does not know this region. Use the region that the store shows for the bucket, spelled the same way; many stores accept auto or us-east-1.";
+const NO_BUCKET = "There is no bucket with this name. Create it, or check its name, the account and the endpoint.";
 const NO_STORE =
-  "No S3 interface, nor a receiver of logs, answers at this address. Use the endpoint itself, not a public address of the bucket, a console or a proxy.";
+  "Neither an S3 interface nor a log receiver answers at this address. Use the endpoint itself, not a public address of the bucket, a console or a proxy.";
 const SETTING =
   "The store refuses a setting of the request. If the destination has sse, leave it out: not every store encrypts on request. Otherwise check its region and endpoint.";
-const KMS = "The key with which the bucket encrypts cannot be used. Enable it, and allow this access key to use it.";
+const KMS = "The bucket's encryption key cannot be used. Enable it, and allow this access key to use it.";
 const SKEWED =
   "The store's clock differs from this service's by more than 15 minutes. Correct the store's clock; in local development, this machine's.";
 const QUOTA = "The bucket's quota is used up. Raise it, or delete old objects.";
 const FULL = "The store's disks are full. Add space, or delete old objects.";
 const UNPAID =
-  "The destination has closed the account or the bucket, often for an unpaid bill or a used-up plan. Settle that with it.";
+  "The destination has closed the account or the bucket, often for an unpaid bill or a used-up plan. Settle this with the provider.";
 const TOO_LARGE =
-  "Objects are larger than the destination or a proxy before it takes. Lower max_upload_bytes, or raise their limit.";
-const LONG_KEY = "The store refuses the key of the object. Choose a shorter path, of plain characters.";
-const CHANGED = "What arrives is not what was sent. Check for a proxy before the store that changes bodies or headers.";
+  "Objects are larger than the destination, or a proxy in front of it, accepts. Lower max_upload_bytes, or raise their limit.";
+const LONG_KEY = "The store refuses the key of the object. Choose a shorter path, with plain characters.";
+const CHANGED =
+  "What arrives is not what was sent. Check for a proxy in front of the store that changes bodies or headers.";
 const LOCKED =
-  "Objects there may not be changed yet (object lock, a retention rule). Use a path in which nothing is locked.";
+  "Objects there may not be changed yet (object lock, a retention rule). Use a path where nothing is locked.";
 const HEADERS =
-  "Something before the store adds headers of S3 to requests of Google. Check for a proxy, and that the endpoint is Google's own.";
-const PAYER = "The bucket wants its requester to pay, for which a key has no project. Switch that off.";
-const UNENTITLED = "The account has no R2. Subscribe to it, or bind a bucket of one that has.";
-const METADATA = "The store refuses what is stored beside the object. Check for a proxy before it.";
+  "Something in front of the store adds S3 headers to Google requests. Check for a proxy, and that the endpoint is Google's own.";
+const PAYER = "The bucket makes requesters pay, which needs a project that the key does not have. Switch this off.";
+const UNENTITLED = "R2 is not enabled for the account. Subscribe to R2, or bind a bucket of an account that has it.";
+const METADATA = "The store refuses the object's metadata. Check for a proxy in front of the store.";
 const BUSY =
-  "The destination is not available now: it is busy, or limits requests. Test again in a minute; uploads are retried.";
-const FAULTY = "The destination is not available: it fails. Look at its own status; uploads are retried.";
+  "The destination is not available now: it is busy, or limits your requests. Test again in a minute; uploads are retried.";
+const FAULTY = "The destination itself fails. Check its status page; uploads are retried.";
 const DOWN =
   "Nothing answers at this endpoint. Check its host name and port, and that it is reachable from the internet.";
 const UNTRUSTED =
-  "The endpoint's certificate is not trusted, has expired or is for another name. It needs one of a public authority. In local development, NODE_EXTRA_CA_CERTS=<file.pem> adds an authority of your own.";
-const UNKNOWN_HOST = "The endpoint's host name is not known. Check its spelling, and that public name servers know it.";
+  "The endpoint's certificate is not trusted, has expired or is for another name. It needs a certificate from a public authority. In local development, NODE_EXTRA_CA_CERTS=<file.pem> adds an authority of your own.";
+const UNKNOWN_HOST =
+  "The endpoint's host name is unknown. Check its spelling, and that public name servers resolve it.";
 
 const BLOCKED =
-  "Loki blocks ingestion for this tenant: its operator has set block_ingestion_until. Uploads go on when that is lifted.";
+  "Loki blocks ingestion for this tenant: its operator has set block_ingestion_until. Uploads continue once that is lifted.";
 const SPREAD =
-  "More comes than Loki's limits let pass. Raise ingestion_rate_mb and per_stream_rate_limit, or lower max_upload_bytes; uploads are retried.";
+  "Records arrive faster than Loki's limits allow. Raise ingestion_rate_mb and per_stream_rate_limit, or lower max_upload_bytes; uploads are retried.";
 const CLICKHOUSE_USER =
-  "ClickHouse does not let this user in. Check header_X-ClickHouse-User and header_X-ClickHouse-Key, and from where the user may connect.";
+  "ClickHouse does not let this user in. Check header_X-ClickHouse-User and header_X-ClickHouse-Key, and the addresses from which the user may connect.";
 const CLICKHOUSE_GRANT = "This user may not insert into the table. GRANT INSERT ON <database>.<table> TO <user>.";
 const CLICKHOUSE_TABLE = "There is no such table. Create it, or check database and table.";
 const CLICKHOUSE_ROW =
-  "ClickHouse cannot read a row into the columns of the table. Compare their types with those in the documentation.";
+  "A row does not fit the columns of the table. Compare their types with those in the documentation.";
 const CLICKHOUSE_BUSY = "ClickHouse is too busy to insert. Look at its merges, memory and disks; uploads are retried.";
 
 /**
@@ -97,15 +99,15 @@ const BY_CODE: Readonly<Record<string, string>> = {
   // Loki: loki.ts names them by its own metrics.
   blocked_ingestion: BLOCKED,
   greater_than_max_sample_age:
-    "Loki takes no records so old. Raise reject_old_samples_max_age, or set max-age-hours to what it is there, and send what is set aside again.",
-  line_too_long: "A line is longer than Loki takes. Raise max_line_size there, or ship fewer fields.",
-  missing_enforced_labels: "Loki wants labels that are not there. Add them with labels=<name>=<value>.",
+    "The records are too old for Loki. Raise reject_old_samples_max_age, or set max-age-hours to its value; then resend what is set aside.",
+  line_too_long: "A line is longer than Loki accepts. Raise max_line_size there, or ship fewer fields.",
+  missing_enforced_labels: "Loki requires labels that are missing. Add them with labels=<name>=<value>.",
   per_stream_rate_limit: SPREAD,
   rate_limited: SPREAD,
-  stream_limit: "Loki takes no more streams. Raise max_global_streams_per_user, or split the job by a filter.",
+  stream_limit: "Loki accepts no more streams. Raise max_global_streams_per_user, or split the job by a filter.",
   too_far_behind:
-    "Loki has records of this stream that are more than an hour newer. Set shard_streams.time_sharding_enabled there, or give what comes late a label of its own.",
-  too_far_in_future: "The time of a record is ahead of Loki's clock. Check the clock of what sends the events.",
+    "Loki has records of this stream that are more than an hour newer. Set shard_streams.time_sharding_enabled there, or give late records their own label.",
+  too_far_in_future: "The time of a record is ahead of Loki's clock. Check the sender's clock.",
   // ClickHouse, by the names of its exceptions.
   ACCESS_DENIED: CLICKHOUSE_GRANT,
   AUTHENTICATION_FAILED: CLICKHOUSE_USER,
@@ -125,7 +127,8 @@ const BY_CODE: Readonly<Record<string, string>> = {
   UNKNOWN_DATABASE: CLICKHOUSE_TABLE,
   UNKNOWN_TABLE: CLICKHOUSE_TABLE,
   UNKNOWN_USER: CLICKHOUSE_USER,
-  VIOLATED_CONSTRAINT: "A row violates a constraint of the table. It is set aside, and can be sent again.",
+  VIOLATED_CONSTRAINT:
+    "A row violates a constraint of the table. It is set aside; change the constraint, then resend it.",
   WRONG_PASSWORD: CLICKHOUSE_USER,
   // Stores that speak S3.
   // Garage answers so to a wrong secret, where others say SignatureDoesNotMatch.
@@ -142,7 +145,7 @@ const BY_CODE: Readonly<Record<string, string>> = {
   InvalidAccessKeyId: KEY_ID,
   // R2 answers so to an access key ID of another length than its own have.
   InvalidArgument:
-    "The store refuses a value of the request. Check that key and secret are complete and of this store; if the destination has sse, leave it out.",
+    "The store refuses a value of the request. Check that key and secret are complete and belong to this store; if the destination has sse, leave it out.",
   InvalidBucketName: "The store does not accept this bucket name. Check its spelling.",
   InvalidDigest: CHANGED,
   InvalidEncryptionAlgorithmError: SETTING,
@@ -171,7 +174,7 @@ const BY_CODE: Readonly<Record<string, string>> = {
   RequestExpired: SKEWED,
   RequestTimeTooSkewed: SKEWED,
   SignatureDoesNotMatch:
-    "The secret access key does not match the access key ID, or a proxy before the store changes requests. Enter both again.",
+    "The secret access key does not match the access key ID, or a proxy in front of the store changes requests. Enter both again.",
   SlowDown: BUSY,
   TemporaryRedirect: ELSEWHERE,
   TokenRefreshRequired: TEMPORARY,
@@ -188,7 +191,7 @@ const BY_CODE: Readonly<Record<string, string>> = {
 const NO_TOKEN =
   "Splunk does not know the token, or it is disabled. Copy it again, or enable it under HTTP Event Collector.";
 const CHANNEL =
-  "The token wants a channel: it uses indexer acknowledgement. Give channel=<a GUID> in the destination, or switch acknowledgement off.";
+  "The token needs a channel, as it uses indexer acknowledgement. Set channel=<a GUID> in the destination, or switch acknowledgement off.";
 
 /**
  * The same of receivers, by the name that is said behind the status, and by its code (`Splunk.4`)
@@ -196,31 +199,31 @@ const CHANNEL =
  */
 const BY_RECEIVER: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Datadog: {
-    401: "Datadog misses the API key. Give it as header_DD-API-KEY.",
-    403: "Datadog does not know the API key. Check that it is an API key, no application key, and that the host is the one of your site (datadoghq.com, datadoghq.eu, us3, us5, ap1, …).",
-    404: "Datadog takes no logs at this address. Use http-intake.logs.<your site>/api/v2/logs.",
-    413: "The request is larger than what this address takes, though not than Datadog does. Check for a proxy before it.",
+    401: "The API key is missing. Set it as header_DD-API-KEY.",
+    403: "Datadog does not know the API key. Check that it is an API key, not an application key, and that the host is that of your site (datadoghq.com, datadoghq.eu, us3, us5, ap1, …).",
+    404: "Datadog accepts no logs at this address. Use http-intake.logs.<your site>/api/v2/logs.",
+    413: "The request is larger than this address accepts, but within Datadog's limit. Check for a proxy in front of it.",
   },
   NewRelic: {
-    403: "New Relic does not know the key. Use a license key of the account, and the host of its region: log-api.newrelic.com or log-api.eu.newrelic.com.",
-    429: "New Relic limits requests or bytes of this account. Uploads are retried when it says; ask it for a higher limit if it lasts.",
+    403: "New Relic does not know the key. Use a license key of the account and its region's host: log-api.newrelic.com or log-api.eu.newrelic.com.",
+    429: "New Relic limits requests or bytes of this account. Uploads are retried when New Relic allows; ask for a higher limit if this lasts.",
   },
   Splunk: {
     1: NO_TOKEN,
-    2: "Splunk misses the token. Give header_Authorization=Splunk%20<token>.",
-    3: "Splunk cannot read the token. Give header_Authorization=Splunk%20<token>.",
+    2: "The token is missing. Set header_Authorization=Splunk%20<token>.",
+    3: "Splunk cannot read the token. Set header_Authorization=Splunk%20<token>.",
     4: NO_TOKEN,
-    6: "Splunk cannot read what it is sent. Check for a proxy before it that changes requests.",
-    7: "The token may not write to this index. Allow the index in the token's settings, or give another one as index.",
+    6: "Splunk cannot read the request. Check for a proxy in front of it that changes requests.",
+    7: "The token may not write to this index. Allow the index in the token's settings, or set another one as index.",
     10: CHANNEL,
-    11: "Splunk cannot read the channel. Give channel=<a GUID> in the destination.",
+    11: "Splunk cannot read the channel. Set channel=<a GUID> in the destination.",
     14: CHANNEL,
-    15: "Splunk does not take the indexed field logship_id. Allow indexed fields for the token, or use services/collector/raw.",
+    15: "Splunk does not accept the indexed field logship_id. Allow indexed fields for the token, or use services/collector/raw.",
     21: NO_TOKEN,
     22: NO_TOKEN,
     404: "No HTTP Event Collector answers at this address. Check host and port: 8088, or 443 at http-inputs-<name>.splunkcloud.com.",
-    413: "Requests are larger than Splunk takes. Raise max_content_length of its [http_input], or lower max_upload_bytes.",
-    503: "Splunk's queues are full, or it restarts. Uploads are retried; look at its health if it lasts.",
+    413: "Requests are larger than Splunk accepts. Raise max_content_length of its [http_input], or lower max_upload_bytes.",
+    503: "Splunk's queues are full, or it is restarting. Uploads are retried; check Splunk's health if this lasts.",
   },
   Sumo: {
     401: "Sumo Logic does not know the code at the end of the address. Copy the address of the HTTP source again: it changes when it is generated anew.",
@@ -243,7 +246,7 @@ const BY_AZURE_CODE: Readonly<Record<string, string>> = {
   AuthenticationFailed: SAS,
   AuthorizationFailure: NETWORK,
   AuthorizationPermissionMismatch: SAS_SCOPE,
-  AuthorizationProtocolMismatch: "The SAS is for https alone (spr). Create one for both protocols, or use https.",
+  AuthorizationProtocolMismatch: "The SAS is for https only (spr). Create one for both protocols, or use https.",
   AuthorizationResourceTypeMismatch: SAS_SCOPE,
   AuthorizationServiceMismatch: SAS_SCOPE,
   AuthorizationSourceIPMismatch: NETWORK,
@@ -255,7 +258,7 @@ const BY_AZURE_CODE: Readonly<Record<string, string>> = {
   ContainerNotFound: NO_CONTAINER,
   InsufficientAccountPermissions: ACCOUNT_OFF,
   InvalidAuthenticationInfo: SAS,
-  InvalidResourceName: "The container or the path has a name that Azure does not take. Check their spelling.",
+  InvalidResourceName: "Azure does not accept the name of the container or the path. Check their spelling.",
   KeyBasedAuthenticationNotPermitted:
     "The storage account forbids its keys, with which this SAS is signed. Create a user delegation SAS, or allow the keys.",
   Md5Mismatch: CHANGED,
@@ -266,7 +269,7 @@ const BY_AZURE_CODE: Readonly<Record<string, string>> = {
   ResourceNotFound: NO_CONTAINER,
   ServerBusy: BUSY,
   UnauthorizedBlobOverwrite:
-    "The SAS may create blobs, and not write over them, which this needs. Create one with write (sp=rcw).",
+    "The SAS may create blobs but not overwrite them, which this request needs. Create one with write (sp=rcw).",
 };
 
 const OF_CODE: Readonly<Record<string, string>> = { ...BY_CODE, ...BY_AZURE_CODE };
@@ -274,12 +277,12 @@ const OF_CODE: Readonly<Record<string, string>> = { ...BY_CODE, ...BY_AZURE_CODE
 /** The same by status, where there is no code or none that says more. */
 const BY_STATUS: Readonly<Record<number, string>> = {
   260: BLOCKED,
-  401: "The destination does not know the key, or its secret is wrong. Enter it again.",
+  401: "The destination does not recognise the key, or its secret is wrong. Enter it again.",
   402: UNPAID,
   403: RIGHTS,
-  404: "The destination does not find what is asked for. Check bucket, account and endpoint, or host and path.",
+  404: "The destination cannot find what the request names. Check bucket, account and endpoint, or host and path.",
   405: NO_STORE,
-  407: "A proxy before the store wants credentials of its own. Use an endpoint without it.",
+  407: "A proxy in front of the store requires its own credentials. Use an endpoint without the proxy.",
   411: CHANGED,
   413: TOO_LARGE,
   414: LONG_KEY,
@@ -303,11 +306,11 @@ const BY_STATUS: Readonly<Record<number, string>> = {
 const BY_WORDS: readonly (readonly [RegExp, string])[] = [
   [
     /but the object is not there|the store keeps|does not show/,
-    "The endpoint does not keep what it is sent. Check that it is the store's own.",
+    "The endpoint does not keep what it accepts. Check that it is the store's own.",
   ],
   [
     /but (?:records were rejected|events failed)/,
-    "The receiver has rejected records without saying which: all of their upload are set aside. Look at its own log, or at its dataset, for why.",
+    "The receiver rejected records without saying which, so all records of the upload are set aside. Its log or dataset may show why.",
   ],
   [
     /but not (?:as an OTLP receiver answers|the empty answer of an insert|how many events|what became of each)/,
@@ -315,14 +318,11 @@ const BY_WORDS: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /older than the|further ahead than the/,
-    "The receiver would drop these records for their time. They are set aside, and a replay can send them elsewhere.",
+    "The receiver would drop these records because of their time. They are set aside; send them to another destination.",
   ],
   [/certificate/, UNTRUSTED],
   [/host name/, UNKNOWN_HOST],
-  [
-    /not https/,
-    "The endpoint speaks plain http. Give the store a certificate, or use the port at which it speaks https.",
-  ],
+  [/not https/, "The endpoint speaks plain http. Give the store a certificate, or use its https port."],
   [/not http\b/, "The endpoint speaks https. Write it with https://."],
   [/connection failed/, DOWN],
   [/no answer in time/, "No answer in time. Check the endpoint's host name and port, and that it is not overloaded."],

@@ -36,7 +36,7 @@ export const UploadMetadata = z
   })
   .refine((metadata) => metadata.logship === undefined || metadata.logpush === undefined, {
     path: ["logpush"],
-    error: "is another name of logship; send one of them",
+    error: "is another name of logship; send only one of them",
     when: ({ value }) => typeof value === "object" && value !== null,
   });
 

@@ -1,13 +1,7 @@
 import { utf8Length } from "../bytes.ts";
 import { MESSAGE_RAW_MAX_BYTES } from "../limits.ts";
 import type { Source } from "../record/source.ts";
-
-/**
- * How long records of several invocations are gathered before they are sent together, in ms. An
- * isolate that dies loses at most this. A longer time costs less: each busy isolate sends one
- * message per interval (docs/costs.md).
- */
-export const GATHER_MS = 2_000;
+import { Company, GATHER_MS } from "./company.ts";
 
 /**
  * After this time, in ms, an invocation that should have sent is taken for dead, and the next one
@@ -23,6 +17,7 @@ const GIVEN_UP_MS = GATHER_MS + 500;
 export class Gatherer {
   /** Of all its records. */
   readonly source: Source;
+  readonly company = new Company();
   #lines: string[] = [];
   #bytes = 0;
   /** When the sending invocation began to wait, in ms since the epoch; null: there is none. */
@@ -36,7 +31,8 @@ export class Gatherer {
    * Adds records.
    * @param lines one JSON text a record.
    * @returns what the caller has to do: send `full`, earlier records that fill a message; and, if
-   * `wait`, wait for {@link GATHER_MS}, then take and send everything.
+   * `wait`, wait for as long as {@link company} says, {@link GATHER_MS} at most, then take and send
+   * everything.
    */
   add(lines: readonly string[], nowMs: number): { full: string[]; wait: boolean } {
     const bytes = lines.reduce((sum, line) => sum + utf8Length(line) + 1, 0);

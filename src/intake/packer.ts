@@ -1,8 +1,141 @@
 import { DurableObject } from "cloudflare:workers";
+import { isValidUtf8 } from "../bytes.ts";
+import { readSealKeys } from "../config.ts";
+import { PACKER_HELD_MAX_BYTES, PACKER_PART_MAX_BYTES } from "../limits.ts";
+import { platform } from "../platform.ts";
+import { blobStore } from "../queue/blob-store.ts";
+import type { Part } from "../queue/message.ts";
+import { areSealed, type SealKey } from "../queue/seal.ts";
+import { isSource, type Source } from "../record/source.ts";
+import { Basket, type BasketPart, type Group, messagesOf } from "./basket.ts";
+import { reasonOf, sendMessages } from "./send.ts";
 
 /**
- * Gathers what several isolates took in into fewer and larger messages. Empty in this version,
- * and never called: the platform does not roll back across the migration that adds a class, so
- * it is declared ahead of the version that uses it.
+ * How long parts gather in the packer, from the first, in ms. Isolates hand over at the same moment
+ * of their clocks: this is for differences of clocks and ways.
  */
-export class Packer extends DurableObject<Env> {}
+export const PACK_MS = 500;
+
+/**
+ * How long an isolate waits for the packer's answer, in ms. Then it goes to the queue directly,
+ * under the same id.
+ */
+export const PACKER_MS = 6_000;
+
+/**
+ * Deadline of sending a message, retries included, in ms: what is taken later than a caller waits
+ * comes twice, which changes nothing and costs a message.
+ */
+const SEND_MS = 5_000;
+
+/** What an isolate hands over: records of one source, which are sent under this id alone. */
+export interface HandedPart {
+  /** As of {@link Part}. */
+  id: string;
+  /** When it was first handed over, in ms since the epoch. */
+  takenInMs: number;
+  source: Source;
+  records: number;
+  /** The records as NDJSON, each line ended by a newline. */
+  raw: Uint8Array<ArrayBuffer>;
+  /** See seal.ts; null: there is no key. */
+  seal: Uint8Array<ArrayBuffer> | null;
+}
+
+/**
+ * `shared`: the queue has the part, in a message of so many parts. `refused`: nothing was taken,
+ * and nothing will be.
+ */
+export type PackAnswer = { shared: number } | { refused: "full" | "malformed" };
+
+/**
+ * Gathers what several isolates hand over into fewer and larger messages, in memory alone: a caller
+ * keeps its part until the queue has it, and goes to the queue itself if it is not told so in time.
+ * One object: docs/delivery.md says what it carries, and what happens beyond that.
+ */
+export class Packer extends DurableObject<Env> {
+  readonly #basket = new Basket();
+  /** Parts in each message that a group became, by id of the part. */
+  readonly #sending = new WeakMap<Group, Promise<ReadonlyMap<string, number>>>();
+  /** NDJSON of all parts that wait here, in bytes. */
+  #heldBytes = 0;
+  /** Overridden by tests. */
+  maxBytes = PACKER_HELD_MAX_BYTES;
+
+  /**
+   * @returns when the queue has the part.
+   * @throws if it is not known to have it: it may arrive all the same.
+   */
+  async pack(handed: HandedPart): Promise<PackAnswer> {
+    const part = readPart(handed, readSealKeys(this.env));
+    if (part === null) return { refused: "malformed" };
+    if (this.#heldBytes + part.raw.length > this.maxBytes) return { refused: "full" };
+    this.#heldBytes += part.raw.length;
+    try {
+      const { group, isNew } = this.#basket.add(part, platform.now());
+      if (isNew) this.#sending.set(group, this.#send(group));
+      const shared = (await this.#sending.get(group))?.get(part.part.id);
+      if (shared === undefined) throw new Error("the part is in no message");
+      return { shared };
+    } finally {
+      this.#heldBytes -= part.raw.length;
+    }
+  }
+
+  /** Sends a group when it has waited, or is full. */
+  async #send(group: Group): Promise<ReadonlyMap<string, number>> {
+    await platform.sleep(PACK_MS, group.closed);
+    this.#basket.close(group);
+    // Its callers have gone to the queue themselves.
+    if (platform.now() - group.openedMs >= PACKER_MS) throw new Error("the packer was held up");
+    const [seal] = readSealKeys(this.env);
+    const packed = messagesOf(group.parts, seal === undefined ? {} : { seal });
+    const sizes = packed.map(({ message }) => message.body.length);
+    const rawBytes = group.parts.reduce((sum, { raw }) => sum + raw.length, 0);
+    this.#basket.learn(
+      rawBytes,
+      sizes.reduce((sum, size) => sum + size, 0),
+    );
+    const messages = packed.map(({ message }) => message);
+    try {
+      await sendMessages(messages, { queue: this.env.EVENTS, blobs: blobStore(this.env.BLOBS), platform }, SEND_MS);
+    } catch (error) {
+      // Without the messages, which it would carry to every caller.
+      throw new Error("the queue did not take a message", { cause: reasonOf(error) });
+    }
+    return new Map(packed.flatMap(({ ids }) => ids.map((id) => [id, ids.length] as const)));
+  }
+}
+
+/** The packer's one object. */
+export function packer(namespace: DurableObjectNamespace<Packer>): DurableObjectStub<Packer> {
+  return namespace.getByName("packer");
+}
+
+/**
+ * One part that is not what it says would make a message unreadable, and with it the other parts.
+ * @param keys of seals; with none, nothing is sealed, and the consumer parses every record.
+ * @returns null: it is none, or with keys, not of this service.
+ */
+export function readPart(handed: unknown, keys: readonly SealKey[]): BasketPart | null {
+  const { id, takenInMs, source, records, raw, seal } = (handed ?? {}) as { readonly [N in keyof HandedPart]: unknown };
+  if (typeof id !== "string" || !/^[0-9a-f]{32}$/.test(id)) return null;
+  if (!isCount(takenInMs) || !isCount(records) || typeof source !== "string" || !isSource(source)) return null;
+  if (!(raw instanceof Uint8Array) || raw.length === 0 || raw.length > PACKER_PART_MAX_BYTES) return null;
+  if (newlinesIn(raw) !== records || raw.at(-1) !== NEWLINE || !isValidUtf8(raw)) return null;
+  if (keys.length > 0 && !(seal instanceof Uint8Array && areSealed(raw, seal, keys))) return null;
+  const part: Part = { id, takenInMs, keyed: false, records, ...(source !== "" && { source }) };
+  return { part, raw };
+}
+
+const NEWLINE = 0x0a;
+
+function newlinesIn(bytes: Uint8Array): number {
+  let count = 0;
+  for (let at = bytes.indexOf(NEWLINE); at !== -1; at = bytes.indexOf(NEWLINE, at + 1)) count += 1;
+  return count;
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}

@@ -4,6 +4,7 @@ import { platform } from "../platform.ts";
 import { blobStore } from "../queue/blob-store.ts";
 import type { Gatherer } from "./gather.ts";
 import { outbox } from "./outbox.ts";
+import { packer } from "./packer.ts";
 import type { TailContext } from "./tail.ts";
 
 /** @param gatherer shared by all invocations of the isolate. */
@@ -15,6 +16,7 @@ export function tailContext(env: Env, ctx: Pick<ExecutionContext, "waitUntil">, 
     platform,
     gatherer,
     waitUntil: (promise) => ctx.waitUntil(promise),
+    pack: (part) => packer(env.PACKER).pack(part),
     keep: (messages, shard) => outbox(env.OUTBOX, shard).keep(messages),
     countLost: (events) => accountLedger(env.ACCOUNT).countLost(events),
   };

@@ -4,30 +4,30 @@ import { errorText, log } from "../log.ts";
 import { answered, Patience, type Platform } from "../platform.ts";
 import { recordLine } from "../record/encode.ts";
 import { type Findings, toRecord } from "../record/record.ts";
-import type { Source } from "../record/source.ts";
-import { GATHER_MS, type Gatherer } from "./gather.ts";
+import type { Gatherer } from "./gather.ts";
+import { handOver, type Packing, partOf } from "./hand-over.ts";
 import { randomIds } from "./ids.ts";
 import { outboxShardOf } from "./outboxes.ts";
-import { type PackedMessage, packRecords } from "./packing.ts";
+import { type PackedMessage, type PackingContext, packRecords } from "./packing.ts";
 import { reasonOf, SendError, type Sending, sendMessages } from "./send.ts";
 
 /**
  * The platform ends `waitUntil` 30 s after the invocation. What is not sent, stored or counted by
- * then is lost unnoticed. So each step has a deadline, in ms: gather ({@link GATHER_MS}) 2,000,
- * send 10,400 with its delays, store 11,000 with its delays, count 3,000; in all 26,400. The rest
- * is for packing, and for timers that fire late.
+ * then is lost unnoticed. So each step has a deadline, in ms: gather (company.ts) 2,000, packer
+ * (packer.ts) 6,000, send 6,400 with its delays, store 9,000 with its delays, count 3,000; in all
+ * 26,400. The rest is for packing, and for timers that fire late.
  */
-const SEND_MS = 10_000;
+const SEND_MS = 6_000;
 /** For all calls to the outbox, retries included… */
-const KEEP_MS = 10_000;
+const KEEP_MS = 8_000;
 /** …and for one try. `keep` is idempotent. */
-const KEEP_TRY_MS = 3_000;
+const KEEP_TRY_MS = 2_500;
 const COUNT_MS = 3_000;
 
 /** Delays between tries to store messages, in ms. */
 const KEEP_RETRY_MS = [200, 1_000];
 
-export interface TailContext extends Sending {
+export interface TailContext extends Sending, Packing {
   config: IntakeConfig;
   platform: Pick<Platform, "now" | "sleep">;
   /** Shared by all invocations of this isolate. */
@@ -52,7 +52,8 @@ export async function handleTail(items: readonly unknown[], context: TailContext
   if (lost > 0) context.waitUntil(count(lost, context));
   if (full.length > 0) context.waitUntil(send(full, context));
   if (wait) {
-    context.waitUntil(context.platform.sleep(GATHER_MS).then(() => send(context.gatherer.take(), context)));
+    const waitMs = context.gatherer.company.gatherMs(nowMs);
+    context.waitUntil(context.platform.sleep(waitMs).then(() => send(context.gatherer.take(), context)));
   }
 }
 
@@ -82,14 +83,25 @@ function linesOf(
 }
 
 /**
- * Sends gathered records. Their time of intake is now, as only this isolate had them so far. Never
- * throws.
+ * Sends gathered records: few of them by way of the packer, which makes one message of those of
+ * many isolates, and else, or if it does not answer for them, to the queue. Their time of intake is
+ * now, as only this isolate had them so far. Never throws.
  */
 async function send(lines: readonly string[], context: TailContext): Promise<void> {
   if (lines.length === 0) return;
   let unsent = lines.length;
   try {
-    const { messages, tooLarge } = pack(lines, context.platform.now(), context.gatherer.source, context.config.form);
+    const nowMs = context.platform.now();
+    const { source, company } = context.gatherer;
+    const idOf = randomIds();
+    const part = company.asksPacker(nowMs) ? partOf(lines, nowMs, source, idOf(0), context.config.form?.seal) : null;
+    if (part !== null && (await handOver(part, company, context))) return;
+    // The same part: if the packer's message arrives as well, logs and ledger take its id once.
+    const packing = { takenInMs: nowMs, source, idOf: (n: number) => (n === 0 && part?.id) || idOf(n), keyed: false };
+    const { messages, tooLarge } = pack(lines, {
+      ...packing,
+      ...(context.config.form && { form: context.config.form }),
+    });
     unsent = tooLarge;
     try {
       await sendMessages(messages, context, SEND_MS);
@@ -175,13 +187,7 @@ function recordsOf(messages: readonly PackedMessage[]): number {
   return messages.reduce((sum, { records }) => sum + records, 0);
 }
 
-function pack(
-  lines: readonly string[],
-  takenInMs: number,
-  source: Source,
-  form: IntakeConfig["form"],
-): { messages: PackedMessage[]; tooLarge: number } {
-  const context = { takenInMs, source, idOf: randomIds(), keyed: false, ...(form && { form }) };
+function pack(lines: readonly string[], context: PackingContext): { messages: PackedMessage[]; tooLarge: number } {
   const packed = packRecords(lines, context);
   if (packed.ok) return { messages: packed.messages, tooLarge: 0 };
   const tooLarge = new Set(packed.tooLarge);

@@ -75,7 +75,7 @@ export function fitDestination(
     body.output_options == null ? "/logpull_options" : `/output_options/${OPTION_OF[name]}`;
   const faults: Fault[] = (plainRecords ? unplain(output) : []).map((name) => ({
     pointer: at(name),
-    message: `${OPTION_OF[name]}: this destination takes NDJSON records alone: no CSV, template, prefix or delimiter`,
+    message: `${OPTION_OF[name]}: this destination takes only NDJSON records: no CSV, template, prefix or delimiter`,
   }));
   for (const name of fields) {
     if (output.fieldNames === null || output.fieldNames.includes(name)) continue;
@@ -85,7 +85,7 @@ export function fitDestination(
   if (canary && !isReadable)
     faults.push({ pointer: "/canary", message: "canary: this destination cannot be read back" });
   if (body.sketches === true && !isReadable)
-    faults.push({ pointer: "/sketches", message: "sketches: this destination cannot be read back, nor searched" });
+    faults.push({ pointer: "/sketches", message: "sketches: this destination cannot be read back or searched" });
   const { records, bytes } = most ?? limits;
   return {
     faults,

@@ -36,7 +36,7 @@ const written = (max: number) =>
   z
     .string()
     .max(max)
-    .refine((value) => value.isWellFormed(), { error: "must be Unicode text: there is half of a surrogate pair in it" })
+    .refine((value) => value.isWellFormed(), { error: "must be Unicode text: it has half of a surrogate pair" })
     .nullable();
 
 export const TIMESTAMP_FORMATS = ["unixnano", "unix", "rfc3339", "rfc3339ms", "rfc3339ns"] as const;
@@ -73,13 +73,13 @@ export const OutputOptions = tolerant({
     .nullish()
     .describe("Share of the matching records to ship; 1 by default. A record always gets the same decision."),
   "CVE-2021-44228": z.boolean().nullish().describe("Writes every `${` as `x{`, which disarms Log4j look-ups."),
-  merge_subrequests: z.boolean().nullish().describe("Accepted; it has no effect on this dataset."),
+  merge_subrequests: z.boolean().nullish().describe("Accepted; has no effect on this dataset."),
 }).meta({ id: "OutputOptions", description: "How records are written. Replaced as a whole." });
 export type OutputOptions = z.infer<typeof OutputOptions>;
 
 /** The fields of a job that its owner writes and reads. */
 export const JOB_FIELDS = {
-  name: text(512).describe("For people; need not be unique."),
+  name: text(512).describe("For people to read; need not be unique."),
   output_options: OutputOptions.nullable(),
   enabled: z.boolean().nullable().describe("Whether the job takes new events; `false` by default."),
   filter: z
@@ -93,12 +93,12 @@ export const JOB_FIELDS = {
       `Which records are kept: JSON, as a text of at most ${FILTER_MAX_BYTES} bytes, of the shape \`{"where":…}\`. \`""\` and null keep all.`,
     ),
   filter_attack_traffic: z
-    .literal(false, { error: "excludes attack traffic, which trace events are not: send false, null or nothing" })
+    .literal(false, { error: "concerns attack traffic, which trace events never are: send false, null or nothing" })
     .nullable()
     .describe("Of other datasets; here false or null."),
-  frequency: text(64).describe("Accepted and echoed; it has no effect."),
+  frequency: text(64).describe("Accepted and echoed; has no effect."),
   logpull_options: text(4_096).describe(
-    "`fields=…&sample=…&timestamps=…&CVE-2021-44228=…`; in force where `output_options` are absent.",
+    "`fields=…&sample=…&timestamps=…&CVE-2021-44228=…`; used if `output_options` are absent.",
   ),
   max_upload_bytes: bounded(UPLOAD_BYTES).describe(
     `Largest object, in bytes before compression. 0 and null: ${UPLOAD_BYTES.fallback}.`,
@@ -107,13 +107,13 @@ export const JOB_FIELDS = {
     `Most records of an object. 0 and null: ${UPLOAD_RECORDS.fallback}.`,
   ),
   max_upload_interval_seconds: bounded(UPLOAD_INTERVAL_S).describe(
-    `How long the oldest record waits at most before its object is cut, from its intake. 0 and null: ${UPLOAD_INTERVAL_S.fallback}.`,
+    `The longest time from a record's intake until its object is cut, in seconds. 0 and null: ${UPLOAD_INTERVAL_S.fallback}.`,
   ),
   canary: z
     .boolean()
     .nullable()
     .describe(
-      "Writes a synthetic event to the destination every hour, as an object of its own that no count includes, and reads it back; `false` by default.",
+      "Writes a synthetic event to the destination every hour, as a separate object that no count includes, and reads it back; `false` by default.",
     ),
   sketches: z
     .boolean()
@@ -144,7 +144,7 @@ export const CreateJob = tolerant({
   dataset: z
     .enum(DATASETS)
     .nullish()
-    .describe("What is shipped: both are names of the one dataset, and the default. Cannot be changed later."),
+    .describe("What is shipped. Both names mean the same dataset, which is the default. Cannot be changed later."),
   kind: z.literal("").nullish().describe("Always empty."),
   ownership_challenge: Challenge.optional(),
   ...READ_ONLY,
@@ -159,11 +159,11 @@ export const UpdateJob = tolerant({
   destination_conf: DestinationConf.optional().describe(
     "As on creation. `****` in place of a secret keeps the stored one, for the same scheme, endpoint, account and bucket; of a receiver, for the same host and path.",
   ),
-  dataset: z.string().nullish().describe("It may be named by either of its names."),
-  kind: z.string().nullish().describe("It may be named with the value that it has."),
+  dataset: z.string().nullish().describe("Cannot be changed; either of its two names is accepted."),
+  kind: z.string().nullish().describe("Cannot be changed; its current value is accepted."),
   ownership_challenge: Challenge.optional(),
   ...READ_ONLY,
-}).meta({ id: "UpdateJob", description: 'Only what is named changes; `""`, 0 and null clear.' });
+}).meta({ id: "UpdateJob", description: 'Only the keys that you send change; `""`, 0 and null clear a value.' });
 
 /** The bodies that ask about a destination, a challenge and `logpull_options`. */
 export const AskDestination = z.strictObject({ destination_conf: DestinationConf });
@@ -176,14 +176,14 @@ export const AskOrigin = z.strictObject({
 /** The body of a preview. */
 export const AskPreview = z.strictObject({
   destination_conf: DestinationConf.nullish().describe(
-    "Of a receiver: shows the requests that it would get. Secrets may be `****`; nothing is sent there.",
+    "If it is a receiver: shows the requests that it would get. Secrets may be `****`; nothing is sent.",
   ),
   ...OPTIONAL.pick({ filter: true, output_options: true, logpull_options: true }).shape,
   events: z
     .array(z.unknown())
     .max(PREVIEW_EVENTS_MAX)
     .nullish()
-    .describe("Trace items or records, as POST events takes them; absent or null: recent ones"),
+    .describe("Trace items or records, as POST events takes them; absent or null: recent events"),
 });
 
 /** A job as its owner wrote it; keys never sent are absent. */
@@ -235,7 +235,7 @@ export function spareIn(sent: { output_options?: object | null | undefined }): S
   const asked = readSpare("", body, Object.keys(UpdateJob.shape));
   const chosen = readSpare("/output_options", options, OWN_OPTIONS);
   const taken = asked.names.includes(SPELLED)
-    ? [{ pointer: `/${SPELLED}`, message: `unknown key "${SPELLED}", which is taken` }]
+    ? [{ pointer: `/${SPELLED}`, message: `unknown key "${SPELLED}"; this name is reserved` }]
     : [];
   return { names: [...asked.names, ...chosen.names], faults: [...asked.faults, ...chosen.faults, ...taken] };
 }

@@ -40,6 +40,20 @@ export function isSealed(
   return keys.some(({ key }) => timingSafeEqual(seal, sealOf(body, form, key)));
 }
 
+/** Stands for the lines of a part alone; no message is read in this form. */
+const HANDED_FORM = 0;
+
+/** The seal of lines that an isolate hands to the packer, which seals only what was sealed. */
+export function sealLines(lines: Uint8Array, { key }: SealKey): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(sealOf(lines, HANDED_FORM, key));
+}
+
+/** Whether one of the keys made the seal of these lines. */
+export function areSealed(lines: Uint8Array, seal: Uint8Array, keys: readonly SealKey[]): boolean {
+  if (seal.length !== SEAL_BYTES) return false;
+  return keys.some(({ key }) => timingSafeEqual(seal, sealOf(lines, HANDED_FORM, key)));
+}
+
 function sealOf(body: Uint8Array, form: number, key: Uint8Array): Uint8Array {
   const mac = createHmac("sha256", key).update(Uint8Array.of(form)).update(body).digest();
   return mac.subarray(0, SEAL_BYTES);

@@ -57,7 +57,7 @@ function configurationFindings({ configFaults }: Facts): Found[] {
       sinceMs: null,
       affected: null,
       summary: `The configuration is malformed: ${configFaults.join("; ")}.`,
-      advice: "Correct the named settings and deploy. Until then events are accepted, but no job delivers.",
+      advice: "Correct the named settings and deploy. Until then, events are accepted but not delivered.",
     },
   ];
 }
@@ -213,9 +213,9 @@ function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFact
       severity: queueBytes >= QUEUE_FULL_BYTES ? "error" : "warning",
       sinceMs: null,
       affected: queueBacklog === null ? null : { count: queueBacklog, what: "messages" },
-      summary: `The queue holds ${shownGB(queueBytes)} of ${QUEUE_MAX_BYTES / 1e9} GB. When it is full, it takes no message: requests with events are refused, and what tail() gathers fills the outbox.`,
+      summary: `The queue holds ${shownGB(queueBytes)} of ${QUEUE_MAX_BYTES / 1e9} GB. When it is full, it accepts no messages: requests with events are refused, and events from tail() fill the outbox.`,
       advice:
-        "Raise max_concurrency of the consumer in wrangler.jsonc, or look in this service's log for what slows it down. Senders of events over HTTP can wait and repeat.",
+        "Raise max_concurrency of the consumer in wrangler.jsonc, or look in this service's log for what slows it down. Senders over HTTP can wait and repeat their requests.",
     });
   }
   return findings;
@@ -234,7 +234,7 @@ function balanceFindings({ status: { counts } }: AccountFacts): Found[] {
       affected: { count: off, what: "events" },
       summary:
         "The account's ledger does not add up: processed is not routed + not_enabled + not_routed + set_aside + discarded.",
-      advice: "This is a bug in logship. Save the ledger as it is now (GET /ledger) and report it.",
+      advice: "This is a bug in logship. Save the account's ledger as it is now, and report it.",
     },
   ];
 }
@@ -252,7 +252,7 @@ function sizeFindings({ status: { storedBytes = 0 } }: AccountFacts): Found[] {
       affected: null,
       summary: `A part of the account's ledger holds ${shownGB(storedBytes)} of ${LEDGER_SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and sets no more messages aside" : ""}.`,
       advice:
-        "Send what is set aside again, or delete it. If nothing is, look for `a shard could not be split` in this service's log.",
+        "Resend or delete what is set aside. If nothing is set aside, look for `a shard could not be split` in this service's log.",
     },
   ];
 }
@@ -267,8 +267,8 @@ function debtFindings({ storedBytes }: Owed): Found[] {
       severity: "error",
       sinceMs: null,
       affected: null,
-      summary: `What is kept for jobs has reached ${Math.floor(storedBytes / 1e9)} GB, half of its bound, in one of its shards.`,
-      advice: "See which job is owed records, and delete it with its records if its log cannot be mended.",
+      summary: `In one shard, the records kept for jobs have reached ${Math.floor(storedBytes / 1e9)} GB, half of the limit.`,
+      advice: "Find the job that is owed records. If its log cannot be repaired, delete the job with its records.",
     },
   ];
 }
@@ -304,7 +304,7 @@ function blobFindings(storedBytes: number): Found[] {
       affected: null,
       summary: `Each shard of the store of large records holds some ${shownGB(storedBytes)} of ${BLOBS_SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and takes no more" : ""}.`,
       advice:
-        "Records that fit no message of the queue wait there until they are delivered: find out what slows delivery down, or log less at a time.",
+        "Records too large for a queue message wait there until they are delivered. Find out what slows delivery down, or log less at a time.",
     },
   ];
 }
@@ -333,7 +333,7 @@ function outboxFindings({ events, oldestTakenMs, storedBytes }: OutboxStatus, no
       affected: null,
       summary: `A part of the outbox holds ${shownGB(storedBytes)} of ${OUTBOX_MAX_BYTES / 1e9} GB${isFull ? ", and takes no more" : ""}.`,
       advice:
-        "Find out why the queue accepts nothing, or detach functions that can wait: events that tail() can hand to neither are lost.",
+        "Find out why the queue accepts nothing, or detach functions that can wait. Events that neither the queue nor the outbox accepts are lost.",
     });
   }
   return findings;

@@ -50,7 +50,7 @@ export function failingFindings(failing: readonly FailingFunction[]): Found[] {
     affected: { count: failed, what: "events" },
     summary: `${shown(name)}: ${percent(failed / events)} of requests fail ${isLonger ? "for at least an hour" : `since ${clock(sinceMs)} UTC`}; ${failed} of ${counted(events, "invocations")} in the last ${Math.max(1, Math.round(overMs / 60_000))} minutes.`,
     advice:
-      "Its health lists the most frequent errors, each with a record that had it. The setting FUNCTION_FAILING decides from which share on this is reported.",
+      "The function's health lists the most frequent errors, each with an example record. The setting FUNCTION_FAILING sets the share of failures from which this is reported.",
   }));
 }
 

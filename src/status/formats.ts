@@ -70,7 +70,7 @@ const LIMITS = {
 export const FORMAT: Readonly<Record<FormatName, Format>> = {
   slack: {
     label: "Slack",
-    address: "Its incoming webhook, https://hooks.slack.com/services/… (also what Mattermost gives)",
+    address: "Its incoming webhook, https://hooks.slack.com/services/… (or Mattermost's)",
     url: null,
     key: null,
     write: (alert, to) => [
@@ -110,7 +110,7 @@ export const FORMAT: Readonly<Record<FormatName, Format>> = {
   },
   pagerduty: {
     label: "PagerDuty",
-    address: "Only for the EU: https://events.eu.pagerduty.com/v2/enqueue",
+    address: "Leave empty, or for the EU: https://events.eu.pagerduty.com/v2/enqueue",
     url: "https://events.pagerduty.com/v2/enqueue",
     key: {
       label: "Integration key",
@@ -127,7 +127,7 @@ export const FORMAT: Readonly<Record<FormatName, Format>> = {
   },
   opsgenie: {
     label: "Opsgenie",
-    address: "Only for the EU: https://api.eu.opsgenie.com/v2/alerts",
+    address: "Leave empty, or for the EU: https://api.eu.opsgenie.com/v2/alerts",
     url: "https://api.opsgenie.com/v2/alerts",
     key: {
       label: "API key",
@@ -150,7 +150,7 @@ export const FORMAT: Readonly<Record<FormatName, Format>> = {
   },
   email: {
     label: "E-mail",
-    address: "The recipient; it has to be one that the Worker's binding may write to",
+    address: "The recipient; the Worker's e-mail binding must allow it",
     url: null,
     key: null,
     write: (alert, to) => ({

@@ -37,7 +37,7 @@ function switchedOff({ name, logging, setMs, dropped, lastEventMs }: FunctionFac
       affected: { count: dropped, what: "events" },
       summary: `Logging of ${shown(name)} is off, but events arrive. Dropped since the start of yesterday (UTC): ${counted(dropped, "events")}.`,
       advice:
-        "Turn its logging on. If it should stay off, take logship out of the function's tail consumers to save cost. Dropped events are gone.",
+        "Turn its logging on. If it should stay off, remove logship from the function's tail consumers to save cost. Dropped events are gone.",
     },
   ];
 }
@@ -61,7 +61,7 @@ function quiet({ name, logging, usual }: FunctionFacts, untilMs: number): Found[
       affected: null,
       summary: `${shown(name)} has sent no event for longer than usual; ${pauses(usual)}.`,
       advice:
-        "Check that it runs and that its latest deployment still has the tail consumer. If it is gone for good, have it forgotten (Functions); after thirty days without events that happens anyway.",
+        "Check that it runs and that its latest deployment still has the tail consumer. If it is gone for good, forget it on its page under Functions; after thirty days without events this happens automatically.",
     },
   ];
 }
@@ -82,7 +82,7 @@ function neverSeen({ name, logging, setMs, lastEventMs, usual }: FunctionFacts, 
       affected: null,
       summary: `Logging of ${shown(name)} is on, but no event has arrived in the last thirty days.`,
       advice:
-        "Check that it is deployed with logship as tail consumer, and that it is called. If it is gone, have it forgotten (Functions).",
+        "Check that it is deployed with logship as tail consumer, and that it is called. If it is gone, forget it on its page under Functions.",
     },
   ];
 }
@@ -124,7 +124,7 @@ function unwatched(count: number): Found[] {
       severity: "warning",
       sinceMs: null,
       affected: null,
-      summary: `Events arrive under too many names. Not watched for silence: ${counted(count, "functions")}.`,
+      summary: `Events arrive under too many function names. Not watched for silence: ${counted(count, "functions")}.`,
       advice: "If a sender makes up names, have it use a fixed one. The names known for longest are still watched.",
     },
   ];

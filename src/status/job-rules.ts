@@ -94,7 +94,7 @@ function unreadable({ id }: JobFacts): Rest {
     affected: null,
     summary: `Job ${id} cannot be read by this version of the service: a newer one wrote it.`,
     advice:
-      "Deploy the newer version again. Until then its events wait in the queue, ten days at most, and are set aside after that; no other job is held up. Or delete the job.",
+      "Deploy the newer version again. Until then its events wait in the queue, for ten days at most, and are then set aside. Other jobs are not affected. Or delete the job.",
   };
 }
 
@@ -108,7 +108,7 @@ function fieldFindings({ id, fieldsOff = [] }: JobFacts): Rest[] {
       sinceMs: null,
       affected: null,
       summary: `Job ${id} ships or filters on ${names}, which the setting EXTRA_FIELDS does not name.`,
-      advice: `It goes on as before; no other job can have such a field. Name ${names} in EXTRA_FIELDS again, or take it out of the job's fields and filter.`,
+      advice: `The job continues as before, but no other job can have such a field. Name ${names} in EXTRA_FIELDS again, or take it out of the job's fields and filter.`,
     },
   ];
 }
@@ -125,7 +125,7 @@ function owedFindings({ id }: JobFacts, { debts, nowMs }: Facts): Rest[] {
       affected: { count: owed.records, what: "records" },
       summary: `The log of job ${id} cannot take records. Kept for it: ${counted(owed.records, "records")}.`,
       advice:
-        "Nothing is lost, and no other job waits: the log gets them within minutes once it answers. If it lasts, look for errors in this service's log and on the platform's status page.",
+        "Nothing is lost, and other jobs are not affected. Once the log answers, it gets these records within minutes. If it lasts, look for errors in this service's log and on the platform's status page.",
     },
   ];
 }
@@ -138,7 +138,7 @@ function logSilent({ id }: JobFacts): Rest {
     affected: null,
     summary: `The log of job ${id} does not answer. Unknown: the state of its delivery.`,
     advice:
-      "This usually ends within minutes. If it lasts, look for errors in this service's log and on the platform's status page. What it cannot take meanwhile is kept for it.",
+      "This usually ends within minutes. If it lasts, look for errors in this service's log and on the platform's status page. Records that it cannot take meanwhile are kept for it.",
   };
 }
 
@@ -174,7 +174,7 @@ function deliveryFindings(job: JobFacts, log: LogStatus, nowMs: number): Rest[] 
       sinceMs: failingSinceMs,
       affected,
       summary: `Uploads of job ${id} fail: ${cause}.`,
-      advice: `${remedyFor(log.errorMessage) ?? "If it lasts, check the destination."} Uploads are retried automatically: after seconds at first, later every 15 minutes. A flush of the job retries now, and a test of its destination tells why a connection fails. Nothing is lost.`,
+      advice: `${remedyFor(log.errorMessage) ?? "If it lasts, check the destination."} Uploads are retried automatically: after seconds at first, later every 15 minutes. Flush the job to retry now; test its destination to see why a connection fails. Nothing is lost.`,
     });
   }
   const isLate = oldestMs !== null && nowMs - oldestMs > lateAfterMs(intervalMs);
@@ -197,7 +197,7 @@ function deliveryFindings(job: JobFacts, log: LogStatus, nowMs: number): Rest[] 
       affected,
       summary: `Job ${id} is behind. Waiting: ${counted(pending, "records")}, the oldest for longer than the interval allows.`,
       advice:
-        "The job's health shows how long uploads take, and its objects what is waiting. If the destination is slow, or one log cannot take all events, split them over several jobs with filters.",
+        "The job's health shows how long uploads take; its list of objects shows what is waiting. If the destination is slow, or one log cannot take all events, split them over several jobs with filters.",
     });
   return findings;
 }
@@ -233,7 +233,7 @@ function drainFindings({ id, deletedMs, destination }: JobFacts, log: LogStatus,
       sinceMs: log.failingSinceMs ?? deletedMs,
       affected,
       summary: `Job ${id} is deleted and cannot deliver what it holds (${counted(pending, "records")}): ${why}.`,
-      advice: `Fix what the destination refuses where it is: a deleted job cannot be changed. ${discard}`,
+      advice: `Fix the cause at the destination: a deleted job cannot be changed. ${discard}`,
     },
   ];
 }
@@ -255,7 +255,7 @@ function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number):
         ? `The log of job ${id} was full and continues in ${counted(segments, "segments")}: records arrive faster than they are delivered.`
         : `The log of job ${id} holds ${Math.floor(fullest / 1e9)} GB: records arrive faster than they are delivered.`,
       advice:
-        "Fix what keeps the job from delivering, or send it less: a filter, a sample, fewer fields. Nothing is lost: a full log continues in further segments.",
+        "Fix what keeps the job from delivering, or reduce what it gets with a filter, a sample or fewer fields. Nothing is lost: a full log continues in further segments.",
     });
   } else if ((openBytes ?? 0) >= LOG_LARGE_BYTES) {
     findings.push({
@@ -265,7 +265,7 @@ function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number):
       affected: null,
       summary: `The log of job ${id} holds ${shownGB(fullest)} of the ${SEGMENT_MAX_BYTES / 1e9} GB of a segment, though nothing waits in it.`,
       advice:
-        "Resend or delete what is set aside. The rest are ids of messages, kept for fifteen days: larger requests make fewer. Nothing is lost: a full log continues in a further segment.",
+        "Resend or delete what is set aside. The rest are message ids, kept for fifteen days; send larger requests to make fewer of them. Nothing is lost: a full log continues in a further segment.",
     });
   }
   if (counts.set_aside > 0 || setAside.objects > 0) {
@@ -293,7 +293,7 @@ function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number):
       sinceMs: null,
       affected: { count: off, what: "records" },
       summary: `The ledger of job ${id} does not add up: received is not the sum of the others.`,
-      advice: "This is a bug in logship. Save the job's ledger as it is now (GET /jobs/{id}/ledger) and report it.",
+      advice: "This is a bug in logship. Save the job's ledger as it is now, and report it.",
     });
   return findings;
 }
@@ -309,9 +309,9 @@ function scriptFindings({ id, intervalMs }: JobFacts, { scripts = 0, lastDay }: 
       severity: "warning",
       sinceMs: null,
       affected: null,
-      summary: `Job ${id} writes objects of ${scripts} scripts, each its own, by {SCRIPT} in its path: up to ${aDay} objects a day${had}.`,
+      summary: `Job ${id} writes separate objects for ${scripts} scripts, because of {SCRIPT} in its path: up to ${aDay} objects a day${had}.`,
       advice:
-        "Each object costs a request, and readers open every one. Raise the job's max_upload_interval_seconds, take {SCRIPT} out of its path, or keep functions out with a filter on ScriptName.",
+        "Each object costs a request, and readers open every one. Raise the job's max_upload_interval_seconds, take {SCRIPT} out of its path, or exclude functions with a filter on ScriptName.",
     },
   ];
 }
@@ -327,7 +327,7 @@ function keptFindings({ id, hasFilter, sampleRate, past }: JobFacts, nowMs: numb
       affected: { count: filter.refused, what: "records" },
       summary: `The filter of job ${id} keeps nothing: it dropped all ${filter.refused} records.`,
       advice:
-        "If this is not intended, change it: a preview shows what it would keep of recent events. Filtered records are not shipped later.",
+        "If this is not intended, change the filter; a preview shows which recent events it would keep. Filtered records are not shipped later.",
     });
   const enough = Math.ceil(REFUSED_MIN / sampleRate);
   if (sampleRate < 1 && sample !== null && sample.refused >= enough && nowMs - sample.sinceMs > AFTER.keptNothing)

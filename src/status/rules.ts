@@ -33,7 +33,8 @@ function replayFindings({ replays }: Facts): Found[] {
     sinceMs: Math.min(...waiting.map(({ sinceMs }) => sinceMs)),
     affected: { count: waiting.reduce((sum, { objectsLeft }) => sum + objectsLeft, 0), what: "objects" },
     summary: `${counted(waiting.length, "replays")} of job ${id} cannot continue: ${waiting.map(({ error }) => error)[0]}.`,
-    advice: "The job's replays have the details. It is retried automatically; fix the named cause, or cancel it.",
+    advice:
+      "The job's page of replays has the details. A replay is retried automatically; fix the named cause, or cancel the replay.",
   }));
 }
 

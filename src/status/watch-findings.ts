@@ -49,7 +49,7 @@ export function webhookFinding(
     return finding(
       goneMs,
       `The ${what} is off: its receiver answered HTTP 410 (Gone).`,
-      "Give it another address, or enable it again if that was a mistake; or delete it.",
+      "Set another address, enable it again if that was a mistake, or delete it.",
     );
   }
   // Reported before a call fails on it: that call would be the first one needed.
@@ -63,6 +63,6 @@ export function webhookFinding(
   return finding(
     failingSinceMs,
     `The receiver of the ${what} does not accept calls: ${lastAnswer ?? "it was not called"}. Waiting: ${waiting}.`,
-    `${remedyFor(lastAnswer)}${isBusy(lastAnswer) ? "" : " Then test it: if the test is accepted, waiting calls follow."} Each is retried for ${GIVE_UP_MS / 86_400_000} days.`,
+    `${remedyFor(lastAnswer)}${isBusy(lastAnswer) ? "" : " Then test it: if the test is accepted, waiting calls follow."} Each call is retried for ${GIVE_UP_MS / 86_400_000} days.`,
   );
 }

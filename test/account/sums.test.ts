@@ -41,7 +41,7 @@ describe("the status of all shards", () => {
 describe("a month's use of all shards", () => {
   const use = (fields: Partial<MonthUse> = {}): MonthUse => ({
     ...{ month: 2100 * 12 + 10, sinceMs: Date.UTC(2100, 10, 20) },
-    ...{ batches: 1, groups: 2, messages: 3, messageUnits: 4, events: 5, appends: 6, offered: 7 },
+    ...{ batches: 1, groups: 2, messages: 3, messageUnits: 4, furtherParts: 8, events: 5, appends: 6, offered: 7 },
     ...fields,
   });
 
@@ -50,7 +50,16 @@ describe("a month's use of all shards", () => {
     expect(sumOfUse([use(), null])).toEqual(use());
     expect(sumOfUse([use(), use({ sinceMs: Date.UTC(2100, 10, 1) })])).toEqual({
       ...{ month: 2100 * 12 + 10, sinceMs: Date.UTC(2100, 10, 1) },
-      ...{ batches: 2, groups: 4, messages: 6, messageUnits: 8, events: 10, appends: 12, offered: 14 },
+      ...{
+        batches: 2,
+        groups: 4,
+        messages: 6,
+        messageUnits: 8,
+        furtherParts: 16,
+        events: 10,
+        appends: 12,
+        offered: 14,
+      },
     });
   });
 

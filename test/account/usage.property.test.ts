@@ -6,9 +6,14 @@ import { monthName, monthOf, monthStartMs, parseUse, type Used, useAt, withUse }
 const times = fc.integer({ min: Date.UTC(2020, 0), max: Date.UTC(2120, 0) });
 const counts = fc.nat(1e9);
 const used: fc.Arbitrary<Used> = fc.record({
-  ...{ batches: counts, groups: counts, messages: counts, messageUnits: counts },
+  ...{ batches: counts, groups: counts, messages: counts, messageUnits: counts, furtherParts: counts },
   ...{ events: counts, appends: counts, offered: counts },
 });
+
+const ONE_MESSAGE: Used = {
+  ...{ batches: 1, groups: 1, messages: 1, messageUnits: 1, furtherParts: 2 },
+  ...{ events: 7, appends: 1, offered: 7 },
+};
 
 describe("a month", () => {
   it("holds every time of it, and no other", () => {
@@ -41,6 +46,7 @@ describe("the use of a month", () => {
           groups: sum(({ groups }) => groups),
           messages: sum(({ messages }) => messages),
           messageUnits: sum(({ messageUnits }) => messageUnits),
+          furtherParts: sum(({ furtherParts }) => furtherParts),
           events: sum(({ events }) => events),
           appends: sum(({ appends }) => appends),
           offered: sum(({ offered }) => offered),
@@ -62,7 +68,7 @@ describe("the use of a month", () => {
 
   it("does not wait for a month that a clock ran ahead to", () => {
     const [ahead, back] = [Date.UTC(2027, 4, 5), Date.UTC(2026, 10, 20)];
-    const each = { batches: 1, groups: 1, messages: 1, messageUnits: 1, events: 7, appends: 1, offered: 7 };
+    const each = { ...ONE_MESSAGE };
     const wrong = withUse(null, { ...each, events: 1_000 }, ahead);
     expect(useAt(wrong, back)).toMatchObject({ month: monthOf(back), sinceMs: back, events: 0 });
     expect(withUse(wrong, each, back)).toEqual({ month: monthOf(back), sinceMs: back, ...each });
@@ -73,7 +79,7 @@ describe("the use of a month", () => {
   });
 
   it("never keeps records from being counted, whatever the row holds and whoever counts", () => {
-    const each = { batches: 1, groups: 1, messages: 1, messageUnits: 1, events: 7, appends: 1, offered: 7 };
+    const each = { ...ONE_MESSAGE };
     const now = Date.UTC(2026, 10, 20);
     const broken = fc.oneof(
       fc.string(),

@@ -436,7 +436,7 @@ describe("the placeholders of a path", () => {
   });
 
   it("are refused where they are misspelt, on creation and on a change", async () => {
-    const why = "{Hour} in the path is no placeholder; write {HOUR}";
+    const why = "{Hour} in the path is not a placeholder; write {HOUR}";
     const refused = await call("POST", "/logship/jobs", { destination_conf: conf("logs/{Hour}") });
     expect([refused.status, errorsOf(refused)]).toEqual([400, [[1004, "/destination_conf", `${NOT}${why}`]]]);
     await create(conf("logs/{DATE}"));

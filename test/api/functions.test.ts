@@ -124,7 +124,7 @@ describe("script settings", () => {
   const faults: [what: string, body: unknown, expected: [pointer: string, message: RegExp][]][] = [
     ["no boolean", { logship: "true" }, [["/logship", /logship: .*boolean/]]],
     ["a number by the vendor's name", { logpush: 1 }, [["/logpush", /logpush: .*boolean/]]],
-    ["both names", { logship: true, logpush: true }, [["/logpush", /another name of logship; send one of them/]]],
+    ["both names", { logship: true, logpush: true }, [["/logpush", /another name of logship; send only one of them/]]],
     ["an unknown key", { placement: {} }, [["/placement", /unknown key "placement"/]]],
     ["tags that are a text", { tags: "a" }, [["/tags", /array/]]],
     ["observability that is a switch", { observability: true }, [["/observability", /object|record/]]],

@@ -6,7 +6,7 @@ import { askAs, BEARER, loggingOf, patch, put, SCRIPTS, said, scriptedApi, THEIR
 
 const AUTHORIZATION = `Bearer ${BEARER}`;
 
-const NOT_DONE = "but this service has not followed";
+const NOT_DONE = "but this service has not recorded it";
 
 describe("what follows here from what the platform has done", () => {
   const refusing = (answer: () => Promise<unknown>): Settings => ({

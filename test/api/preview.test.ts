@@ -106,7 +106,7 @@ describe("a preview of events that are given", () => {
     expect(body.messages).toEqual([
       {
         code: 1003,
-        message: `the last ${1_000 - shown} kept records are not shown: beyond 524288 bytes`,
+        message: `the last ${1_000 - shown} kept records are not shown: the output is longer than 524288 bytes`,
       },
     ]);
   });
@@ -266,7 +266,7 @@ describe("a preview of recent events", () => {
   it("is empty, and says why, where there are none", async () => {
     const { status, body } = await ask({ filter: FAILED });
     expect([status, body.result.source, body.result.events, body.result.objects]).toEqual([200, "recent", 0, []]);
-    const message = "there are no recent events in memory, where they stay for minutes at most; send some as events";
+    const message = "no recent events are in memory, where they stay for a few minutes at most; send some as events";
     expect(body.messages).toEqual([{ code: 1003, message }]);
   });
 

@@ -158,7 +158,7 @@ describe("POST /search", () => {
     const { end } = await ask({ since });
     expect(end).toMatchObject({
       complete: false,
-      not_searched: [{ what: "a part of the time", why: expect.stringContaining("on no list any more") }],
+      not_searched: [{ what: "a part of the time", why: expect.stringContaining("are no longer listed") }],
     });
   });
 
@@ -172,7 +172,7 @@ describe("POST /search", () => {
     const refused = await call("POST", "/logship/search", {});
     expect([refused.status, errorsOf(refused)[0]?.[2]]).toEqual([
       429,
-      "2 of your searches are under way; repeat the request when one has ended",
+      "2 of your searches are running; repeat the request when one has ended",
     ]);
     // What an estimate takes is no less.
     expect((await call("POST", "/logship/search", { dry_run: true })).status).toBe(429);
@@ -256,8 +256,8 @@ describe("POST /search", () => {
     [{ since: "2100-11-20T12:00:00Z", until: "2100-11-20T11:00:00Z" }, "until: must be later than since"],
     [{ filter: "{" }, "bad predicate: not valid JSON"],
     [{ filter: '{"where":{"key":"Nope","operator":"eq","value":"x"}}' }, 'unknown field "Nope"'],
-    [{ cursor: "bm8" }, "cursor: is none of this search"],
-    [{ ray_id: "-FRA" }, "ray_id: is empty, or nothing stands before its hyphen"],
+    [{ cursor: "bm8" }, "cursor: does not belong to this search"],
+    [{ ray_id: "-FRA" }, "ray_id: is empty, or has nothing before its hyphen"],
     [{ ray_id: " " }, "ray_id: is empty"],
     [{ limit: 0 }, "limit"],
     [{ limit: 1_001 }, "limit"],

@@ -401,8 +401,8 @@ describe("an object that is sent elsewhere", () => {
     const { conf } = freshDestination("datadog", () => "");
     for (const [output_options, words] of [
       [{ field_names: ["ScriptName", "Logs"] }, "it needs the field EventTimestampMs"],
-      [{ output_type: "csv" }, "it takes NDJSON records alone"],
-      [{ batch_prefix: "[", batch_suffix: "]" }, "it takes NDJSON records alone"],
+      [{ output_type: "csv" }, "it takes only NDJSON records"],
+      [{ batch_prefix: "[", batch_suffix: "]" }, "it takes only NDJSON records"],
     ] as const) {
       const { name: bucket, control } = freshBucket();
       const job = await createJob(bucket, { output_options });

@@ -121,7 +121,7 @@ describe("a binding", () => {
   it.each([
     ["SECRETS_KEY", "DESTINATION_BINDINGS does not name SECRETS_KEY"],
     ["GONE", "this service has no binding GONE"],
-    ["EVENTS", "the binding EVENTS is no R2 bucket"],
+    ["EVENTS", "the binding EVENTS is not an R2 bucket"],
   ])("that cannot be shipped to is refused, in words: %s", async (name, why) => {
     expect(errorsOf(await create(`binding://${name}/logs`))).toEqual([
       [1004, "/destination_conf", `creating a new job is not allowed: ${why}`],

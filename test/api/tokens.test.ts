@@ -244,7 +244,7 @@ describe("a member", () => {
     const answer = await call("POST", "/members", { email: "ADA@example.com", role: "Log Share" });
     expect([answer.status, errorsOf(answer)]).toEqual([
       409,
-      [[1009, undefined, "a member with this email exists already"]],
+      [[1009, undefined, "a member with this email already exists"]],
     ]);
   });
 

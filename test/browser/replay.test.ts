@@ -57,9 +57,11 @@ describe("a replay on a phone, without scripts", () => {
     await preview();
     await page.getByLabel("The job's own folder").check();
     await page.getByRole("button", { name: "Start replay" }).click();
-    await page.getByText("That folder holds records of this time already.").waitFor();
+    await page.getByText("That folder already holds records of this time.").waitFor();
     expect(await page.getByLabel("The job's own folder").isChecked()).toBe(true);
-    await page.getByLabel("Allow duplicates: 3 records will be in the folder twice, under new keys").check();
+    await page
+      .getByLabel("Allow duplicates: 3 records will be in the folder twice, the second time under new keys")
+      .check();
     await page.getByRole("button", { name: "Start replay" }).click();
     await page.waitForURL(/replay#replays$/);
     await copied("replayed", 6);

@@ -187,11 +187,11 @@ describe("what holds more than the viewer", () => {
       [`/access/tokens/${ci.id}/delete`, "events:write", {}],
     ] as const) {
       expect(textOf((await visitor.get(page)).html)).toMatch(
-        new RegExp(`You cannot take away what you do not hold\\s+You lack ${lacked} ?\\.`),
+        new RegExp(`You cannot remove permissions that you do not hold\\s+You lack ${lacked} ?\\.`),
       );
       const answer = await visitor.submit(page, form);
       expect([answer.status, textOf(answer.html)]).toEqual([403, expect.stringContaining("you cannot revoke")]);
-      expect((await admin.get(page)).html).not.toContain("You cannot take away");
+      expect((await admin.get(page)).html).not.toContain("You cannot remove permissions");
     }
     expect([(await tokens()).length, await members()]).toEqual([2, [expect.objectContaining({ role: "Log Share" })]]);
   });

@@ -43,7 +43,7 @@ it("says which numbers are missing while a job does not answer", async () => {
   const before = USAGE_PATIENCE.ms;
   USAGE_PATIENCE.ms = 50;
   try {
-    expect(await cost()).toContain("Uploads of 1 job are missing here: no answer");
+    expect(await cost()).toContain("Uploads of 1 job are missing: no answer");
   } finally {
     USAGE_PATIENCE.ms = before;
   }

@@ -56,6 +56,7 @@ it("speaks of a bucket only where there is one", async () => {
     selfName: "",
     origin: "",
     accountId: "",
+    isLocal: false,
   } as const;
   for (const [isStore, title] of [
     [true, "Delivered to your bucket"],
@@ -112,7 +113,7 @@ describe("the page of a new job", () => {
     clock.advance(45_000);
     await call("POST", `/logship/jobs/${id}/flush`);
     expect((await first(id)).text).toMatch(/Upload failed; retrying.*HTTP 403 AccessDenied.*2 records waiting/);
-    expect((await first(none)).text).toContain("The job kept no event: 2 filtered, 0 sampled out");
+    expect((await first(none)).text).toContain("The job kept none of the events: 2 filtered, 0 sampled out");
   });
 
   it("is there until something is delivered, also when one comes back later", async () => {

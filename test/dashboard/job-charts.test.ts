@@ -152,7 +152,7 @@ describe("a job in words", () => {
     expect(said).toEqual([
       "once",
       "at least once, id: header Idempotency-Key",
-      "unknown: the destination cannot be read",
+      "unknown: the stored destination cannot be decrypted",
     ]);
   });
 

@@ -209,11 +209,11 @@ describe("what is entered", () => {
       "secret_access_key",
       "does not match the access key ID",
     ],
-    ["no such bucket", { do: "answer", status: 404, code: "NoSuchBucket" }, "bucket", "no bucket of this name"],
+    ["no such bucket", { do: "answer", status: 404, code: "NoSuchBucket" }, "bucket", "no bucket with this name"],
     ["a connection that breaks", { do: "reset", when: "before" }, "endpoint", "Nothing answers at this endpoint"],
     ["keys that may not write", { do: "answer", status: 403 }, null, "may not write there"],
     ["a store that is down", { do: "answer", status: 503, code: "X" }, null, "is not available"],
-    ["a proxy", { do: "discard" }, null, "does not keep what it is sent"],
+    ["a proxy", { do: "discard" }, null, "does not keep what it accepts"],
   ];
 
   it.each(refusals)(
@@ -287,7 +287,7 @@ describe("what is entered", () => {
     setClock(NOON);
     const creator = await Creator.begin();
     const said = textOf((await creator.s3("preview", { path: "a/{SCRIPT}/dt={DATE_ISO}/hour={HOUR}" })).html);
-    for (const words of ["{DATE_ISO} 2026-11-20", "{HOUR} 12", "{SCRIPT} shop", "objects of its own"])
+    for (const words of ["{DATE_ISO} 2026-11-20", "{HOUR} 12", "{SCRIPT} shop", "its own objects"])
       expect(said).toContain(words);
     expect(said).toContain("Example: a/shop/dt=2026-11-20/hour=12/20261120T120000Z_20261120T120001Z_d4cf1da2.log.gz");
   });

@@ -78,7 +78,7 @@ describe("the objects of a job", () => {
     expect(moved.status, JSON.stringify(moved.body.errors)).toBe(200);
     const { html, status } = await visitor.get(`${path}/objects/${entries[0]?.number}`);
     expect(status).toBe(200);
-    expect(textOf(html)).toContain("A receiver cannot be read back. Look for them there.");
+    expect(textOf(html)).toContain("A receiver cannot be read back. Look for the records there.");
     for (const words of ["cannot be shown", "Download .gz", "not verified"]) expect(textOf(html)).not.toContain(words);
     const about = await visitor.get(path);
     expect(about.html).not.toContain(`href="${path}/replay"`);

@@ -52,7 +52,7 @@ it("what a receiver says of itself stands beside a test that worked, and in the 
   const row = JSON.stringify(["MergeTree", "MergeTree ORDER BY x", "0", "100"]);
   receiving(conf, async (url) => new Response(new URL(url).searchParams.get("query")?.startsWith("SELECT") ? row : ""));
   const creator = await pasted(conf, "test");
-  const said = "the table tells no repeat, as its non_replicated_deduplication_window is 0";
+  const said = "the table does not deduplicate, as its non_replicated_deduplication_window is 0";
   expect(textOf(creator.page.html)).toContain(`It works: ${said}`);
   const { body } = await call("POST", "/logship/validate/destination", { destination_conf: conf });
   expect(body.messages).toMatchObject([{ message: expect.stringMatching(`^destination_conf: ${said}`) }]);

@@ -248,8 +248,8 @@ describe("the sample of a form", () => {
     [0.1, "one of 10 is kept"],
     [0.001, "one of 1,000 is kept"],
     [0.3, "about one of 3.3 is kept"],
-    ["abc", "this is no share"],
-    [0, "this is no share"],
+    ["abc", "this is not a share"],
+    [0, "this is not a share"],
   ])("says of %j: %s", (rate, words) => {
     expect(rateWords(rate)).toBe(words);
   });

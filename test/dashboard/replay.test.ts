@@ -45,7 +45,7 @@ describe("the preview of a replay", () => {
     expect(textOf(html)).toMatch(
       /Objects 2 Records 20 Size, compressed .*B Estimated cost < \$0\.0001, without traffic/,
     );
-    expect(html).toContain("Allow duplicates: 20 records will be in the folder twice, under new keys");
+    expect(html).toContain("Allow duplicates: 20 records will be in the folder twice, the second time under new keys");
     expect(html).toMatch(
       /name="path" .*value="replay\/logs\/\{DATE\}"|value="replay\/logs\/\{DATE\}"[^>]* name="path"/,
     );
@@ -102,7 +102,7 @@ describe("a replay", () => {
     const again = await start(ALL);
     expect([again.status, textOf(again.html)]).toEqual([
       400,
-      expect.stringContaining("That folder holds records of this time already."),
+      expect.stringContaining("That folder already holds records of this time."),
     ]);
   });
 
@@ -110,7 +110,7 @@ describe("a replay", () => {
     const { start, path, list } = await opened(3);
     const refused = await start(ALL, { to: "own" });
     expect(refused.status).toBe(400);
-    expect(textOf(refused.html)).toContain("That folder holds records of this time already.");
+    expect(textOf(refused.html)).toContain("That folder already holds records of this time.");
     expect(refused.html).toMatch(/<input type="radio" id="field-to-own"[^>]* checked/);
     // The same path as the job's is its own folder.
     expect((await start(ALL, { path: "logs/{DATE}" })).status).toBe(400);
@@ -277,7 +277,7 @@ describe("another destination", () => {
     const refused = await visitor.submit(`${path}/destination`, own);
     expect([refused.status, textOf(refused.html)]).toEqual([
       400,
-      expect.stringContaining("That folder holds records of this time already."),
+      expect.stringContaining("That folder already holds records of this time."),
     ]);
     expect(await list()).toEqual([]);
     const begun = await visitor.submit(`${path}/destination`, { ...own, allow_duplicates: "true" });

@@ -189,8 +189,8 @@ describe("the page Search", () => {
   });
 
   it.each([
-    ["since=teatime", "teatime is no time"],
-    ["at=15:00&zone=Mars", "Mars is no time"],
+    ["since=teatime", "teatime is not a time or time zone"],
+    ["at=15:00&zone=Mars", "Mars is not a time or time zone"],
     ["slower=fast&last=1h", "bad predicate"],
     ["since=2100-11-20&until=2100-11-19", "until: must be later than since"],
     ["filter=%7B", "bad predicate"],
@@ -216,7 +216,7 @@ describe("the page Search", () => {
   it("says of which file the time is none", async () => {
     setClock(NOON);
     const { html, status } = await (await Visitor.signedIn()).get("/search/export?since=teatime");
-    expect([status, textOf(html).includes("teatime is no time")]).toEqual([400, true]);
+    expect([status, textOf(html).includes("teatime is not a time")]).toEqual([400, true]);
   });
 
   it("repeats no long search in the links of each value", async () => {

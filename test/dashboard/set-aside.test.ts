@@ -162,7 +162,7 @@ describe("one", () => {
   it("shows the bytes of what cannot be read", async () => {
     await unreadable(1, new Uint8Array([60, 105, 109, 103]));
     const text = await textAt("/set-aside/message-1");
-    for (const said of ["Not readable as records", "PGltZw==", "Cannot be resent"]) expect(text).toContain(said);
+    for (const said of ["Cannot be read as records", "PGltZw==", "Cannot be resent"]) expect(text).toContain(said);
     expect(text).not.toContain("Resend ");
   });
 

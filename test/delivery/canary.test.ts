@@ -78,7 +78,7 @@ describe("a canary", () => {
   it("is not sent at all with a SAS that may only create", async () => {
     const createOnly: typeof azureConf = (name, path) => azureConf(name, path, "rc");
     const { asked, untilDecided } = await canaryWorld({}, undefined, createOnly);
-    const why = "the canary could not be written: the SAS may create blobs, and not write over them (sp without w)";
+    const why = "the canary could not be written: the SAS may create blobs, but not overwrite them (sp without w)";
     expect(await untilDecided()).toMatchObject({ state: "failed", why });
     expect(await asked()).toEqual([]);
   });

@@ -344,18 +344,26 @@ describe("clickhouse", () => {
   const [, , ...defaults] = TABLE as [string, string, string, string];
   const plain = "MergeTree ORDER BY timestamp SETTINGS index_granularity = 8192";
   it.each<[string, readonly unknown[], RegExp]>([
-    ["of a table with a window", TABLE, /^the table tells a repeat within its last 10000 inserts \(non_/],
-    ["of one without", ["MergeTree", plain, ...defaults], /^the table tells no repeat, as its non_.* is 0: /],
+    ["of a table with a window", TABLE, /^the table deduplicates within its last 10000 inserts \(non_/],
+    ["of one without", ["MergeTree", plain, ...defaults], /^the table does not deduplicate, as its non_.* is 0: /],
     ["of one whose server has a window", ["MergeTree", plain, "100", "0"], / last 100 inserts \(non_/],
     ["of a replicated one", ["ReplicatedMergeTree", plain, "0", "1000"], / last 1000 inserts \(replicated_/],
     [
       "of a shared one",
       ["SharedReplacingMergeTree", TABLE[1], "7", "0"],
-      /^the table tells no repeat, as its replicated_/,
+      /^the table does not deduplicate, as its replicated_/,
     ],
-    ["of another engine", ["Distributed", TABLE[1], ...defaults], /^whether the table tells a repeat is unknown/],
-    ["of what is no window", ["MergeTree", plain, null, "<b>"], /^whether the table tells a repeat is unknown/],
-    ["of no table", [], /^whether the table tells a repeat is unknown/],
+    [
+      "of another engine",
+      ["Distributed", TABLE[1], ...defaults],
+      /^the deduplication window of the table cannot be read/,
+    ],
+    [
+      "of what is no window",
+      ["MergeTree", plain, null, "<b>"],
+      /^the deduplication window of the table cannot be read/,
+    ],
+    ["of no table", [], /^the deduplication window of the table cannot be read/],
   ])("says %s whether a repeat is told", async (_what, row, said) => {
     const { to, sent } = open(confOf("clickhouse"), async () => new Response(`${JSON.stringify(row)}\n`));
     expect(await to.remark?.()).toMatch(said);
@@ -372,7 +380,7 @@ describe("clickhouse", () => {
     ["lost", () => Promise.reject(new TypeError("connection reset"))],
   ])("calls it unknown where that is %s", async (_what, fetch) => {
     expect(await open(confOf("clickhouse"), fetch).to.remark?.()).toMatch(
-      /^whether the table tells a repeat is unknown/,
+      /^the deduplication window of the table cannot be read/,
     );
   });
 

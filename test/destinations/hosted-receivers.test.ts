@@ -139,17 +139,17 @@ describe("a string of the vendor's documentation", () => {
     ["https://log-api.newrelic.com/log/v1?Api-Key=x&format=json", "format must be cloudflare"],
     [
       `${RAW}?insecure-skip-verify=true&${AUTH}`,
-      "insecure-skip-verify must be false: a certificate that no public authority has signed is not taken",
+      "insecure-skip-verify must be false: the certificate has to be signed by a public authority",
     ],
     [`${RAW}?insecure-skip-verify=1&${AUTH}`, "insecure-skip-verify must be false"],
     [RAW, "header_Authorization must be Splunk%20 and the token"],
     [`${RAW}?header_Authorization=${KEY}`, "header_Authorization must be Splunk%20 and the token"],
     [`${RAW}?channel=1&${AUTH}`, "channel must be a GUID"],
     [`splunk://splunk.example:8088/?${AUTH}`, "the path must be services/collector/raw or services/collector/event"],
-    ["sumo://endpoint1.collection.sumologic.com/receiver/v1/http/", "the path must end with the code of the receiver"],
+    ["sumo://endpoint1.collection.sumologic.com/receiver/v1/http/", "the path must end with the receiver's code"],
     [
       "sumo://endpoint1.collection.sumologic.com/receiver/v1/x",
-      "the path must be receiver/v1/http/ and the code of the source",
+      "the path must be receiver/v1/http/ followed by the code of the source",
     ],
     [
       "sumo://endpoint1.collection.sumologic.com/receiver/v1/http/x?category=a",

@@ -199,7 +199,7 @@ describe("what is no placeholder", () => {
   ])(
     "%s is refused in a new destination, where %s is likely meant, and stays as it is in a stored one",
     (text, meant) => {
-      const why = `${text} in the path is no placeholder; write ${meant}`;
+      const why = `${text} in the path is not a placeholder; write ${meant}`;
       expect(parseNewDestination(conf(`logs/${text}`), PRODUCTION)).toEqual({ ok: false, why });
       expect(parseDestination(conf(`logs/${text}`), PRODUCTION)).toMatchObject({ value: { path: `logs/${text}` } });
     },

@@ -107,8 +107,12 @@ describe("binding://", () => {
   it.each([
     ["a binding that is not listed", "binding://SECRETS/a", "DESTINATION_BINDINGS does not name SECRETS"],
     ["one that is not bound", "binding://GONE/a", "this service has no binding GONE"],
-    ["one that is no bucket", "binding://KV/a", "the binding KV is no R2 bucket"],
-    ["no name", "binding:///a", "the binding must be 1 to 64 letters, digits or underscores, and begin with no digit"],
+    ["one that is no bucket", "binding://KV/a", "the binding KV is not an R2 bucket"],
+    [
+      "no name",
+      "binding:///a",
+      "the binding must be 1 to 64 letters, digits or underscores, and must not begin with a digit",
+    ],
     ["a parameter", "binding://GONE/a?region=auto", "binding:// takes no parameters"],
     ["a path that leads up", "binding://GONE/../a", "the path must not contain . or .. as a segment"],
   ])("is refused with %s", (_what, conf, why) => {

@@ -6,14 +6,14 @@ const TEMPORARY = "temporary one or has expired";
 const ELSEWHERE = "in another region or behind another endpoint";
 const SETTING = "has sse, leave it out";
 const TOO_LARGE = "Lower max_upload_bytes";
-const CHANGED = "proxy before the store that changes";
+const CHANGED = "proxy in front of the store that changes";
 const UNPAID = "closed the account";
 const FULL = "disks are full";
 const DOWN = "Nothing answers at this endpoint";
 const UNTRUSTED = "certificate is not trusted";
 const LONG_KEY = "Choose a shorter path";
 const BUSY = "it is busy, or limits";
-const NO_STORE = "No S3 interface, nor a receiver";
+const NO_STORE = "Neither an S3 interface nor a log receiver";
 
 /** What stores really answer, and the part of the advice that is about that alone. */
 const TABLE: readonly (readonly [said: string, advice: string])[] = [
@@ -23,7 +23,7 @@ const TABLE: readonly (readonly [said: string, advice: string])[] = [
   ["HTTP 403 SignatureDoesNotMatch", "does not match the access key ID"],
   ["HTTP 403 AccessDenied", RIGHTS],
   ["HTTP 403", RIGHTS],
-  ["HTTP 401 Unauthorized", "does not know the key"],
+  ["HTTP 401 Unauthorized", "does not recognise the key"],
   ["HTTP 400 InvalidArgument", "key and secret are complete"],
   ["HTTP 400 ExpiredToken", TEMPORARY],
   ["HTTP 403 InvalidToken", TEMPORARY],
@@ -33,37 +33,37 @@ const TABLE: readonly (readonly [said: string, advice: string])[] = [
   ["HTTP 403 UserSuspended", UNPAID],
   ["HTTP 402", UNPAID],
   // Where.
-  ["HTTP 400 AuthorizationHeaderMalformed", "region is not the one of the bucket"],
+  ["HTTP 400 AuthorizationHeaderMalformed", "bucket is in another region"],
   ["HTTP 400 AuthorizationHeaderMalformed (region eu-west-1)", "says that it is eu-west-1"],
   ["HTTP 301 PermanentRedirect (region eu-west-1)", "says that it is eu-west-1"],
   ["HTTP 301 PermanentRedirect", ELSEWHERE],
   ["HTTP 307 TemporaryRedirect", ELSEWHERE],
   ["HTTP 302", ELSEWHERE],
-  ["HTTP 400 InvalidRegionName", "no region of this name"],
-  ["HTTP 404 NoSuchBucket", "no bucket of this name"],
-  ["HTTP 404 NoSuchKey", "does not find"],
+  ["HTTP 400 InvalidRegionName", "does not know this region"],
+  ["HTTP 404 NoSuchBucket", "no bucket with this name"],
+  ["HTTP 404 NoSuchKey", "cannot find"],
   ["HTTP 400 InvalidBucketName", "does not accept this bucket name"],
   ["HTTP 405 MethodNotAllowed", NO_STORE],
   ["HTTP 405", NO_STORE],
   ["HTTP 407", "proxy"],
   // Of Google.
-  ["HTTP 400 ExcessHeaderValues", "adds headers of S3"],
-  ["HTTP 400 UserProjectMissing", "its requester to pay"],
+  ["HTTP 400 ExcessHeaderValues", "adds S3 headers"],
+  ["HTTP 400 UserProjectMissing", "makes requesters pay"],
   ["HTTP 403 RetentionPolicyNotMet", "object lock, a retention rule"],
   ["HTTP 403 ObjectUnderActiveHold", "object lock, a retention rule"],
-  ["HTTP 400 CloudKmsDisabledKey", "with which the bucket encrypts"],
+  ["HTTP 400 CloudKmsDisabledKey", "bucket's encryption key"],
   ["HTTP 400 KeyTooLong", LONG_KEY],
   // Of R2 through a binding.
   ["HTTP 403 ObjectLockedByBucketPolicy", "object lock, a retention rule"],
-  ["HTTP 403 NotEntitled", "has no R2"],
+  ["HTTP 403 NotEntitled", "R2 is not enabled"],
   ["HTTP 400 InvalidObjectName", LONG_KEY],
-  ["HTTP 400 MetadataTooLarge", "beside the object"],
+  ["HTTP 400 MetadataTooLarge", "metadata"],
   // What is sent.
   ["HTTP 400 InvalidRequest", SETTING],
   ["HTTP 501 NotImplemented", SETTING],
   ["HTTP 400 InvalidEncryptionAlgorithmError", SETTING],
-  ["HTTP 400 KMS.DisabledException", "with which the bucket encrypts"],
-  ["HTTP 400 KMS.NotFoundException", "with which the bucket encrypts"],
+  ["HTTP 400 KMS.DisabledException", "bucket's encryption key"],
+  ["HTTP 400 KMS.NotFoundException", "bucket's encryption key"],
   ["HTTP 400 EntityTooLarge", TOO_LARGE],
   ["HTTP 413", TOO_LARGE],
   ["HTTP 400 KeyTooLongError", LONG_KEY],
@@ -86,8 +86,8 @@ const TABLE: readonly (readonly [said: string, advice: string])[] = [
   ["HTTP 403 AuthorizationPermissionMismatch", "sp=rcw"],
   ["HTTP 403 AuthorizationResourceTypeMismatch", "srt=o"],
   ["HTTP 403 AuthorizationServiceMismatch", "ss=b"],
-  ["HTTP 403 AuthorizationProtocolMismatch", "https alone"],
-  ["HTTP 403 UnauthorizedBlobOverwrite", "not write over them"],
+  ["HTTP 403 AuthorizationProtocolMismatch", "https only"],
+  ["HTTP 403 UnauthorizedBlobOverwrite", "not overwrite them"],
   ["HTTP 403 KeyBasedAuthenticationNotPermitted", "user delegation SAS"],
   ["HTTP 403 AccountIsDisabled", "is disabled"],
   ["HTTP 409 ContainerDisabled", "is disabled"],
@@ -112,20 +112,20 @@ const TABLE: readonly (readonly [said: string, advice: string])[] = [
   ["HTTP 200, but events failed", "without saying which"],
   ["HTTP 200, but not as an OTLP receiver answers", "Something else answers"],
   ["HTTP 200, but not the empty answer of an insert", "Something else answers"],
-  ["older than the 168 hours that Loki takes", "a replay can send them elsewhere"],
+  ["older than the 168 hours that Loki takes", "send them to another destination"],
   // The moment.
   ["HTTP 503 SlowDown", BUSY],
   ["HTTP 429", BUSY],
   ["HTTP 503", BUSY],
-  ["HTTP 500 InternalError", "it fails"],
+  ["HTTP 500 InternalError", "itself fails"],
   // What the platform's network says instead of an origin.
   ["HTTP 521", DOWN],
   ["HTTP 525", UNTRUSTED],
   ["HTTP 526", UNTRUSTED],
-  ["HTTP 530", "host name is not known"],
+  ["HTTP 530", "host name is unknown"],
   // What receivers answer.
   ["HTTP 401 Datadog", "header_DD-API-KEY"],
-  ["HTTP 403 Datadog", "the one of your site"],
+  ["HTTP 403 Datadog", "that of your site"],
   ["HTTP 404 Datadog", "api/v2/logs"],
   ["HTTP 413 Datadog", "proxy"],
   ["HTTP 503 Datadog", BUSY],
@@ -148,13 +148,13 @@ const TABLE: readonly (readonly [said: string, advice: string])[] = [
   // No answer.
   ["connection failed: nothing listens at this port, or it hung up", DOWN],
   ["connection failed: its certificate is not trusted, has expired or is for another name", UNTRUSTED],
-  ["connection failed: the host name is unknown", "host name is not known"],
+  ["connection failed: the host name is unknown", "host name is unknown"],
   ["connection failed: it speaks http, not https", "speaks plain http"],
   ["connection failed: it speaks https, not http", "Write it with https://"],
   ["connection failed", DOWN],
   ["no answer in time", "No answer in time"],
-  ["HTTP 200, but the object is not there", "does not keep what it is sent"],
-  ["the store keeps 3 of 9 bytes", "does not keep what it is sent"],
+  ["HTTP 200, but the object is not there", "does not keep what it accepts"],
+  ["the store keeps 3 of 9 bytes", "does not keep what it accepts"],
 ];
 
 describe("advice", () => {

@@ -203,7 +203,8 @@ describe("the queue fails when events come by tail()", () => {
 
   row("the outbox sends, and each answer of the queue is lost for a while", async (world, { expect }) => {
     const job = await world.createJob();
-    sendsFail(world, "refused", 9);
+    // Three tries of each call, and before those of the first one, three of the packer.
+    sendsFail(world, "refused", 12);
     for (let i = 0; i < 3; i++) await world.tail(world.mint(5, { form: "trace" }));
     expect(await outboxStatus(env.OUTBOX)).toMatchObject({ messages: 3, events: 15 });
     sendsFail(world, "lost", 6);

@@ -250,7 +250,7 @@ describe("an upload is refused, and told why,", () => {
       expect.stringMatching(/^metadata\.logship: .*boolean/),
       expect.stringMatching(/^metadata\.logpush: .*boolean/),
       expect.stringMatching(/^metadata\.tail_consumers: .*array/),
-      "metadata.logpush: is another name of logship; send one of them",
+      "metadata.logpush: is another name of logship; send only one of them",
       'two file parts are named "a"',
     ],
   ];

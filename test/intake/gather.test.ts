@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { GATHER_MS, Gatherer } from "../../src/intake/gather.ts";
+import { GATHER_MS } from "../../src/intake/company.ts";
+import { Gatherer } from "../../src/intake/gather.ts";
 import { MESSAGE_RAW_MAX_BYTES } from "../../src/limits.ts";
 
 describe("gathering", () => {

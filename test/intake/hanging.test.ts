@@ -1,15 +1,18 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { GATHER_MS } from "../../src/intake/company.ts";
 import { type Keys, RegisterError } from "../../src/intake/first-copy.ts";
 import { Gatherer } from "../../src/intake/gather.ts";
 import { randomIds } from "../../src/intake/ids.ts";
 import { OutboxFullError } from "../../src/intake/outbox.ts";
 import { outboxShardOf } from "../../src/intake/outboxes.ts";
+import { type HandedPart, PACKER_MS } from "../../src/intake/packer.ts";
 import { type PackedMessage, packRecords } from "../../src/intake/packing.ts";
 import { type EventQueue, SendError, sendMessages } from "../../src/intake/send.ts";
 import { handleTail, keepable, type TailContext } from "../../src/intake/tail.ts";
 import { takeEvents } from "../../src/intake/take.ts";
 import { KEEP_MAX_BYTES } from "../../src/limits.ts";
 import { Memory } from "../../src/memory.ts";
+import { IN_FLIGHT_MS } from "../../src/pipeline/in-flight.ts";
 import { platform, TimeoutError } from "../../src/platform.ts";
 import { noise, noisyLine, TAKEN } from "../record/samples.ts";
 import { type ScriptedQueue, scriptedBlobs, scriptedPlatform, scriptedQueue } from "./scripted.ts";
@@ -179,6 +182,9 @@ describe("a request of events", () => {
   });
 });
 
+/** To the next whole interval of the clock, when isolates hand over to the packer. */
+const TO_INTERVAL_MS = GATHER_MS - (TAKEN % GATHER_MS);
+
 interface Scripted extends TailContext {
   queue: ScriptedQueue;
   lost: number[];
@@ -195,6 +201,7 @@ function context(queue: ScriptedQueue, fields: Partial<TailContext> = {}): Scrip
     platform: { now: () => TAKEN, sleep: platform.sleep },
     gatherer: new Gatherer(),
     waitUntil: (promise) => void living.push(promise),
+    pack: async () => ({ refused: "full" }),
     keep: async (of) => void kept.push(...of),
     countLost: async (events) => void lost.push(events),
     ...fields,
@@ -217,9 +224,23 @@ describe("tail(), which the platform ends thirty seconds after the invocation", 
 
   it("keeps what the queue does not answer for, under the ids it had, and counts nothing as lost", async () => {
     const scripted = context(hangingQueue(() => true));
-    expect(await toTheEnd([{ event: null }, { event: null }], scripted)).toBe(12_000);
+    expect(await toTheEnd([{ event: null }, { event: null }], scripted)).toBe(TO_INTERVAL_MS + 6_000);
     expect(ids(scripted.kept)).toEqual(ids(scripted.queue.calls[0]?.messages ?? []));
     expect(scripted.lost).toEqual([]);
+  });
+
+  it("sends what the packer does not answer for under the id that it has, and leaves the packer alone", async () => {
+    const handed: HandedPart[] = [];
+    const scripted = context(scriptedQueue(), {
+      pack: (part) => {
+        handed.push(part);
+        return never();
+      },
+    });
+    expect(await toTheEnd([{ event: null }], scripted)).toBe(TO_INTERVAL_MS + PACKER_MS);
+    expect(ids(scripted.queue.taken())).toEqual(ids(handed));
+    await toTheEnd([{ event: null }], scripted);
+    expect([handed.length, scripted.queue.taken().length, scripted.lost]).toEqual([1, 2, []]);
   });
 
   it("keeps only the rest where a part was taken", async () => {
@@ -239,7 +260,7 @@ describe("tail(), which the platform ends thirty seconds after the invocation", 
       hangingQueue(() => true),
       { keep },
     );
-    expect(await toTheEnd([{ event: null }], scripted)).toBe(2_000 + 10_000 + 3_000 + 200 + 3_000 + 1_000);
+    expect(await toTheEnd([{ event: null }], scripted)).toBe(TO_INTERVAL_MS + 6_000 + 2_500 + 200 + 2_500 + 1_000);
     expect(tries.length).toBe(3);
     expect(new Set(tries.flat()).size).toBe(1);
     expect(scripted.lost).toEqual([]);
@@ -266,9 +287,12 @@ describe("tail(), which the platform ends thirty seconds after the invocation", 
     };
     const scripted = context(
       { ...scriptedQueue(), sendBatch: late(sendMs) },
-      { keep: keepMs === 0 ? never : late(keepMs), countLost: never },
+      { pack: never, keep: keepMs === 0 ? never : late(keepMs), countLost: never },
     );
-    expect(await toTheEnd([{ event: null }], scripted)).toBeLessThanOrEqual(26_400);
+    const took = await toTheEnd([{ event: null }], scripted);
+    expect(took).toBeLessThanOrEqual(26_400);
+    // What is on its way for so long holds up claims of completeness.
+    expect(took).toBeLessThan(IN_FLIGHT_MS);
     await vi.advanceTimersByTimeAsync(60_000);
   });
 

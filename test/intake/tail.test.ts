@@ -1,11 +1,15 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { GATHER_MS, Gatherer } from "../../src/intake/gather.ts";
+import { GATHER_MS } from "../../src/intake/company.ts";
+import { Gatherer } from "../../src/intake/gather.ts";
 import type { PackedMessage } from "../../src/intake/packing.ts";
 import { handleTail as handle, type TailContext } from "../../src/intake/tail.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import vectors from "../fixtures/tail-vectors.json";
 import { noise, TAKEN } from "../record/samples.ts";
 import { type ScriptedQueue, scriptedBlobs, scriptedPlatform, scriptedQueue, unpacked } from "./scripted.ts";
+
+/** To the next whole interval of the clock, when isolates hand over to the packer. */
+const TO_INTERVAL_MS = GATHER_MS - (TAKEN % GATHER_MS);
 
 interface Scripted extends TailContext {
   queue: ScriptedQueue;
@@ -17,7 +21,7 @@ interface Scripted extends TailContext {
 
 function context(fails?: (call: number) => boolean, config: Partial<TailContext["config"]> = {}): Scripted {
   const blobs = scriptedBlobs();
-  const scripted: Omit<Scripted, "countLost" | "keep" | "waitUntil"> = {
+  const scripted: Omit<Scripted, "countLost" | "keep" | "pack" | "waitUntil"> = {
     queue: scriptedQueue(fails, blobs),
     blobs,
     config: { selfName: "logship", defaultScriptName: "unnamed", ...config },
@@ -30,6 +34,7 @@ function context(fails?: (call: number) => boolean, config: Partial<TailContext[
   return {
     ...scripted,
     waitUntil: (promise) => void scripted.living.push(promise),
+    pack: async () => ({ refused: "full" }),
     keep: async (messages) => void scripted.kept.push(...messages),
     countLost: async (events) => void scripted.lost.push(events),
   };
@@ -60,6 +65,7 @@ const huge = (characters = 900_000) => ({
 let errors: ReturnType<typeof vi.spyOn>;
 beforeEach(() => {
   errors = vi.spyOn(console, "error").mockImplementation(() => {});
+  vi.spyOn(console, "warn").mockImplementation(() => {});
 });
 
 describe("tail()", () => {
@@ -223,7 +229,7 @@ describe("tail()", () => {
       },
     };
     for (let n = 0; n < 600; n++) await handle([{ event: null, outcome: `${n}` }], scripted);
-    expect([slept, scripted.living.length, scripted.queue.calls.length]).toEqual([[GATHER_MS], 1, 0]);
+    expect([slept, scripted.living.length, scripted.queue.calls.length]).toEqual([[TO_INTERVAL_MS], 1, 0]);
     nowMs += GATHER_MS;
     moment.resolve();
     await Promise.all(scripted.living);

@@ -132,7 +132,10 @@ describe("an upload of a script", () => {
       const headers = { "content-type": FORM_TYPE, "content-length": `${UPLOAD_SMALL_MAX_BYTES + 1}` };
       const scripted = scriptedApi();
       const { status, json } = await put(scripted, curlForm(), "shop", { headers });
-      expect([status, json?.errors[0]?.message]).toEqual([503, "too much is under way; repeat the request"]);
+      expect([status, json?.errors[0]?.message]).toEqual([
+        503,
+        "too many requests are being processed; repeat the request",
+      ]);
       expect(scripted.asked).toEqual([]);
     } finally {
       slept.mockRestore();

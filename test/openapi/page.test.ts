@@ -78,7 +78,7 @@ describe("the page", () => {
       "integer, 0 or 30 to 300, or null",
       "boolean, or null",
       "string, not empty, at most 4096 characters",
-      "How long the oldest record waits at most",
+      "longest time from a record's intake until its object is cut",
     ])
       expect(text).toContain(said);
     for (const name of Object.keys(DOCUMENT.components.schemas))

@@ -81,7 +81,7 @@ describe("a replay into a folder that holds its records", () => {
     const refused = await begin(shipped, { ...ALL, ...to(shipped) });
     expect([refused.status, pointers(refused)]).toEqual([400, [[1004, "/allow_duplicates"]]]);
     expect(refused.body.errors[0]?.message).toBe(
-      `replaying job ${shipped.job} is not allowed: ${2 * RECORDS} records in 2 objects would be in that folder twice, under new keys: the job ships there; name another path or destination, or send allow_duplicates: true`,
+      `replaying job ${shipped.job} is not allowed: ${2 * RECORDS} records in 2 objects would be in that folder twice, the second time under new keys: the job ships there; name another path or destination, or send allow_duplicates: true`,
     );
     expect([await shipped.list(), await shipped.control.puts()]).toEqual([[], puts]);
     const begun = await begin(shipped, { ...ALL, ...to(shipped), allow_duplicates: true });
@@ -116,7 +116,9 @@ describe("a replay into a folder that holds its records", () => {
     const alias = own(shipped).replace("127.0.0.1", "localhost");
     const refused = await begin(shipped, { ...ALL, destination_conf: alias });
     expect(pointers(refused)).toEqual([[1004, "/allow_duplicates"]]);
-    expect(refused.body.errors[0]?.message).toContain("the store has the job's logs/21001120/21001120T120000Z_");
+    expect(refused.body.errors[0]?.message).toContain(
+      "the store already has the job's logs/21001120/21001120T120000Z_",
+    );
     expect((await begin(shipped, { ...ALL, destination_conf: alias, allow_duplicates: true })).status).toBe(202);
     const inPath = destinationConf("logs", "{DATE}").replace(/(endpoint=[^&]*)/, `$1%2F${shipped.name}`);
     expect(pointers(await begin(shipped, { ...ALL, destination_conf: inPath }))).toEqual([[1004, "/allow_duplicates"]]);
@@ -136,7 +138,7 @@ describe("a replay into a folder that holds its records", () => {
     const refused = await begin(shipped, { since: amid, until: at(3), destination_conf });
     expect(pointers(refused)).toEqual([[1004, "/allow_duplicates"]]);
     expect(refused.body.errors[0]?.message).toContain(
-      `${RECORDS} records in 1 object would be in that folder twice, under new keys: replay ${id} has shipped them there`,
+      `${RECORDS} records in 1 object would be in that folder twice, the second time under new keys: replay ${id} has shipped them there`,
     );
     expect((await begin(shipped, { since: at(2), until: at(3), destination_conf })).status).toBe(202);
   });
@@ -182,7 +184,7 @@ describe("another folder", () => {
 
   it.each([
     ["{SCRIPT}/{DATE}", "{SCRIPT}/{YYYY}{MM}{DD}", "the job ships there"],
-    ["{SCRIPT}/{DATE}", "shop/{DATE}", "the store has the job's shop/21001120/"],
+    ["{SCRIPT}/{DATE}", "shop/{DATE}", "the store already has the job's shop/21001120/"],
     ["dt={DATE_ISO}/hour={HOUR}", "dt=2100-11-20/hour=12", "the job ships there"],
   ])("is none where it is the same by another path: from %s to %s", async (from, to, why) => {
     const shipped = await shippedJob(2, from);

@@ -107,7 +107,7 @@ describe("a replay", () => {
     const answer = await shipped.ask({ since: "2026-01-01T00:00:00Z", until: at(1) });
     expect(answer.body.result.planned.objects).toBe(1);
     expect(answer.body.messages.map(({ message }) => message)).toEqual([
-      "delivered objects are remembered for 30 days: those cut before 2100-10-21T12:00:00.000Z are not included",
+      "delivered objects are listed for 30 days: those cut before 2100-10-21T12:00:00.000Z are not included",
     ]);
   });
 

@@ -10,6 +10,7 @@ import {
   DeliveryLog,
   KeyRegister,
   Outbox,
+  Packer,
   Replays,
 } from "../../src/index.ts";
 import { BREAKAGES, type Breakage, breakable, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
@@ -23,6 +24,7 @@ const CALLS: readonly (readonly [{ readonly prototype: object }, readonly string
   [AccountLedger, ["count", "counted", "expectAgain", "keepJobs", "setAside"]],
   [ControlPlane, ["configSince"]],
   [BlobStore, ["put", "get", "drop"]],
+  [Packer, ["pack"]],
   [Outbox, ["keep"]],
   [KeyRegister, ["first"]],
   [DebtStore, ["owe", "drive"]],

@@ -328,7 +328,7 @@ describe("a receiver of alerts", () => {
           from: "logship@example.com",
           to: "on-call@example.com",
           subject: "logship: Test: nothing is wrong",
-          text: "Test: nothing is wrong\n\nAn alert of logship would look like this.\n",
+          text: "Test: nothing is wrong\n\nAn alert from logship would look like this.\n",
         },
       ]);
       send.mockRejectedValue(new Error("on-call@example.com is not verified"));

@@ -92,7 +92,7 @@ it("is said by status and by the job's page, is no problem, and ends with a long
   const words = "2,400 objects in 24 hours, of 39.0 kB on average";
   expect(textOf((await visitor.get(`/jobs/${id}`)).html)).toContain(words);
   expect(textOf((await visitor.get(`/jobs/${id}?range=7d`)).html)).not.toContain(words);
-  expect(textOf((await visitor.get("/status")).html)).toContain("Could be better");
+  expect(textOf((await visitor.get("/status")).html)).toContain("Suggestions");
 
   // Nothing was changed by itself.
   expect((await api("GET", `/logship/jobs/${id}`)).body.result).toMatchObject({ max_upload_interval_seconds: 0 });

@@ -373,7 +373,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     {
       severity: "warning",
       summary:
-        "Job 1 writes objects of 65 scripts, each its own, by {SCRIPT} in its path: up to 187200 objects a day; in the last 24 hours 7.",
+        "Job 1 writes separate objects for 65 scripts, because of {SCRIPT} in its path: up to 187200 objects a day; in the last 24 hours 7.",
     },
   ],
   [

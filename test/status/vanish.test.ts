@@ -64,8 +64,8 @@ describe("a store that does not take records", () => {
   it.each([
     [403, "AccessDenied", /^The key may not write there/],
     [403, "SignatureDoesNotMatch", /^The secret access key does not match/],
-    [404, "NoSuchBucket", /^There is no bucket of this name/],
-    [400, "AuthorizationHeaderMalformed", /^The region is not the one/],
+    [404, "NoSuchBucket", /^There is no bucket with this name/],
+    [400, "AuthorizationHeaderMalformed", /^The bucket is in another region/],
   ])("wrong credentials, a deleted bucket: %i %s is said with the first upload", async (code, word, advice) => {
     const { clock, control, job } = await waitingJob();
     await control.script([rule({ do: "answer", status: code, code: word })]);

@@ -58,7 +58,8 @@ function amountsOf(simulated: Simulated, jobs: number, terms: Terms): { [name in
   const objectRequests = total(({ requests }) => requests);
   const writing = total((object) => object.writing);
   const busySeconds =
-    (objectRequests - writing) * ASSUMED_SECONDS.reading +
+    simulated.packingS +
+    (objectRequests - simulated.parts - writing) * ASSUMED_SECONDS.reading +
     writing * ASSUMED_SECONDS.writing +
     (use.puts + use.otherStoreRequests) * ASSUMED_SECONDS.upload;
   return {

@@ -32,6 +32,22 @@ function cpuMs(pid: number): number {
   return ns / 1e6;
 }
 
+/**
+ * CPU time of processes with all threads that they ever had, and of children that have ended, in ms.
+ * The kernel counts it in hundredths of a second. A process that has ended counts nothing.
+ * https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html (`utime` to `cstime`)
+ */
+export function processCpuMs(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + statCpuMs(read(`/proc/${pid}/stat`)), 0);
+}
+
+/** Of the text of one `stat`; 0 if it is empty. */
+export function statCpuMs(stat: string): number {
+  // The name before it is in brackets, and may have spaces and brackets of its own.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return stat === "" ? 0 : fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks) * 10, 0);
+}
+
 /** Processes below this one that run the runtime; none where there is no /proc. */
 export function runtimes(parent: number): number[] {
   const found: number[] = [];

@@ -139,6 +139,9 @@ function byWork<T>(of: (work: Work) => T): { [work in Work]: T } {
   return Object.fromEntries(WORKS.map((work) => [work, of(work)])) as { [work in Work]: T };
 }
 
+/** Isolates at work, by rate: those between which the packer matters. */
+const SEVERAL: { readonly [eventsPerSecond: number]: readonly number[] } = { 1: [4], 100: [2, 20], 1000: [20, 100] };
+
 export interface CostResult {
   scenario: Scenario;
   simulated: Simulated;
@@ -170,6 +173,7 @@ export async function measureCosts(harness: Harness, terms: Terms, effort: Effor
   await addJob();
   for (const rate of effort.eventsPerSecond) await measure(rate, 1);
   for (const rate of effort.eventsPerSecond) if (rate > 1) await measure(rate, 4);
+  for (const rate of effort.eventsPerSecond) for (const isolates of SEVERAL[rate] ?? []) await measure(rate, isolates);
   await addJob();
   await addJob();
   for (const rate of effort.eventsPerSecond) await measure(rate, 1);

@@ -53,6 +53,11 @@ export interface Simulated {
   messageUnits: number;
   batches: number;
   crons: number;
+  /** Parts that isolates handed to the packer, and messages that it made of them. */
+  parts: number;
+  packed: number;
+  /** How long the packer was at work, in s. */
+  packingS: number;
   use: Use;
 }
 

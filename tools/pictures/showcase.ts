@@ -245,6 +245,7 @@ function addToAccount(
       groups: ofMonth.length * BATCHES_PER_HOUR,
       messages: ofMonth.length * MESSAGES_PER_HOUR,
       messageUnits: ofMonth.length * MESSAGES_PER_HOUR,
+      furtherParts: 0,
       events,
       appends: ofMonth.length * BATCHES_PER_HOUR * jobs,
       offered: events * jobs,

@@ -5,7 +5,7 @@ import { readProjectFile } from "./files.ts";
 import { findProjects } from "./find.ts";
 import { NotMeantFault, ProjectFault } from "./model.ts";
 import type { Wish } from "./plan.ts";
-import { unnamedNote } from "./report.ts";
+import { nuxtNote, unnamedNote } from "./report.ts";
 
 export interface AttachAll {
   /** The folder that is searched. */
@@ -25,7 +25,7 @@ export interface AttachAll {
  *   not be read or changed, or nothing was written for want of an answer.
  */
 export async function attachAll({ folder, from, wish, mode, ask, say }: AttachAll): Promise<0 | 1> {
-  const { found, unnamed, faults } = findProjects(folder);
+  const { found, unnamed, nuxt, faults } = findProjects(folder);
   const show = (path: string): string => shownPath(path, from);
   const all: Attaching[] = [];
   const left = faults.map(({ path, words }) => `${show(path)}: ${words}`);
@@ -51,7 +51,7 @@ export async function attachAll({ folder, from, wish, mode, ask, say }: AttachAl
     if (each.changes.length > 0) say(`${changedLines(each).join("\n")}\n`);
   }
   for (const line of left) say(`left alone: ${line}`);
-  for (const note of unnamedNote(unnamed.map(show))) say(`note: ${note}`);
+  for (const note of [...unnamedNote(unnamed.map(show)), ...nuxtNote(nuxt.map(show))]) say(`note: ${note}`);
   if (changed.length === 0) {
     say("\nNothing to do.");
     return failures === 0 ? 0 : 1;
@@ -63,7 +63,9 @@ export async function attachAll({ folder, from, wish, mode, ask, say }: AttachAl
   }
   if (mode === "ask") {
     if (ask === null) {
-      say(`\n${files} would be changed. Nothing was written: this is no terminal to ask in; --yes writes.`);
+      say(
+        `\n${files} would be changed. Nothing was written: there is no terminal to ask; --yes writes without asking.`,
+      );
       return 1;
     }
     if (!(await ask(`\nWrite ${files}? [y/N] `))) {
@@ -82,6 +84,7 @@ export async function attachAll({ folder, from, wish, mode, ask, say }: AttachAl
       return false;
     }
   });
+  if (written.length > 0) say(`${written.length === 1 ? "1 file" : `${written.length} files`} written.`);
   const deploys = Map.groupBy(written.map(deployLines), ({ why }) => why);
   for (const [why, each] of deploys) say(`\n${[why, ...each.flatMap(({ commands }) => commands)].join("\n")}`);
   return failures === 0 ? 0 : 1;

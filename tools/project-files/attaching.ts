@@ -5,7 +5,7 @@ import { SHIPPER_CONFIG } from "../paths.ts";
 import { shellWord, shownPath } from "./command-line.ts";
 import { diffLines } from "./diff.ts";
 import { edit } from "./edit.ts";
-import { isBuilt, type ProjectFile, readProjectFile, writeProjectFile } from "./files.ts";
+import { builtMain, isBuilt, type ProjectFile, readProjectFile, writeProjectFile } from "./files.ts";
 import { shadowOf } from "./find.ts";
 import { ProjectFault, placeName } from "./model.ts";
 import type { Step, Wish } from "./plan.ts";
@@ -34,7 +34,7 @@ export function prepare(path: string, from: string, wish: Wish): Attaching {
   const file = readProjectFile(path);
   // Under any name of its environments.
   if (!wish.detach && isShipper(file))
-    throw new ProjectFault("the shipper's own project file: it must not consume its own events");
+    throw new ProjectFault("this is the shipper's own project file: the shipper must not consume its own events");
   const { steps, text } = edit(file.text, file.language, wish);
   const changes = steps.filter(({ action }) => action !== "none");
   return { path, shown: shownPath(path, from), file, steps, changes, text };
@@ -52,7 +52,7 @@ export function stepLines({ path, steps }: Attaching, from: string): string[] {
     ...steps.map(({ place, words }) => `  ${plain(placeName(place))}: ${plain(words)}`),
     ...(shadow === null
       ? []
-      : [`  but wrangler takes ${shownPath(shadow, from)} instead of it, unless --config names it`]),
+      : [`  but wrangler uses ${shownPath(shadow, from)} instead, unless --config names this file`]),
   ];
 }
 
@@ -61,12 +61,15 @@ export function changedLines({ file, text }: Attaching): string[] {
 }
 
 /** How to deploy what was changed, for each place, with the reason where that is not plain. */
-export function deployLines({ path, shown, steps, changes }: Attaching): { why: string; commands: string[] } {
+export function deployLines({ path, shown, text, steps, changes }: Attaching): { why: string; commands: string[] } {
   const built = isBuilt(path);
+  const made = built ? null : builtMain(path, text);
   const folder = dirname(shown) === "." ? "this folder" : dirname(shown);
   const why = built
-    ? `A build writes what is deployed from ${folder}. Build it again (where it builds for one environment, with CLOUDFLARE_ENV=<name>), then deploy there:`
-    : "It counts from the next deployment on:";
+    ? `A build generates what is deployed from ${folder}. Build again (with CLOUDFLARE_ENV=<name>, if a build is for one environment), then deploy there:`
+    : made !== null
+      ? `This takes effect with the next deployment. A build generates ${plain(made)}: build first (OpenNext: npx opennextjs-cloudflare build), then:`
+      : "This takes effect with the next deployment:";
   const config = built ? "" : ` --config ${shellWord(shown)}`;
   const commands = changes.map(({ place }) => {
     // With environments, wrangler needs --env="" for the top level.

@@ -64,9 +64,9 @@ function reportOf(
     wrong: isShipper ? shipperFaults(sections, service) : [],
     notes: [
       ...projectNotes(sections, service),
-      ...ignored.map((path) => `${show(path)} is ignored: wrangler takes ${project}`),
-      ...(shadowedBy === null ? [] : [`wrangler takes ${show(shadowedBy)} instead of it, unless --config names it`]),
-      ...(isBuilt(file.path) ? ["a build writes what is deployed: build again after each change"] : []),
+      ...ignored.map((path) => `${show(path)} is ignored: wrangler uses ${project}`),
+      ...(shadowedBy === null ? [] : [`wrangler uses ${show(shadowedBy)} instead, unless --config names this file`]),
+      ...(isBuilt(file.path) ? ["a build generates what is deployed: build again after each change"] : []),
     ],
   };
 }

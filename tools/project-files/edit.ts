@@ -58,7 +58,7 @@ function removeAll(text: string, language: Language, place: Place, service: stri
     const index = entryIndex(readSections(attempt(() => language.parse(rest))), place, service);
     if (index === -1) return rest;
     const next = attempt(() => language.remove(rest, place, index));
-    if (next.length >= rest.length) throw unsure("an entry did not go away");
+    if (next.length >= rest.length) throw unsure("an entry would remain");
     rest = next;
   }
 }
@@ -105,7 +105,7 @@ function withProperty(object: Json, key: string, value: unknown): Json {
 /** Reads the edited text again. An empty list equals a missing one. */
 function verify(before: string, after: string, language: Language, wanted: Json): void {
   const got = attempt(() => language.parse(after));
-  if (!isDeepStrictEqual(comparable(got), comparable(wanted))) throw unsure("it would say something else");
+  if (!isDeepStrictEqual(comparable(got), comparable(wanted))) throw unsure("other settings would change");
   if (!isDeepStrictEqual(language.comments(after), language.comments(before))) throw unsure("a comment would be lost");
 }
 
@@ -117,7 +117,7 @@ function comparable(value: Json): unknown {
 }
 
 function normal(section: unknown): Json {
-  if (!isObject(section)) throw unsure("an environment is no object");
+  if (!isObject(section)) throw unsure("an environment is not an object");
   const { [CONSUMERS]: consumers, ...rest } = section;
   if (!Array.isArray(consumers) || consumers.length === 0) return rest;
   return { ...rest, [CONSUMERS]: consumers.map((each: Json) => ({ ...each })) };

@@ -21,6 +21,8 @@ export interface Search {
   readonly found: readonly Found[];
   /** Files such as `wrangler.staging.toml`, for which wrangler does not look. */
   readonly unnamed: readonly string[];
+  /** Folders of Nuxt without a project file: a build writes it. */
+  readonly nuxt: readonly string[];
   /** Paths that could not be searched, with the reason. */
   readonly faults: readonly { readonly path: string; readonly words: string }[];
 }
@@ -31,10 +33,12 @@ export interface Search {
  */
 export function findProjects(path: string): Search {
   const kind = kindOf(path);
-  if (kind === null) return { found: [], unnamed: [], faults: [{ path, words: "there is no such file" }] };
-  if (kind !== "folder") return { found: [{ path, ignored: [], shadowedBy: shadowOf(path) }], unnamed: [], faults: [] };
+  if (kind === null) return { found: [], unnamed: [], nuxt: [], faults: [{ path, words: "there is no such file" }] };
+  if (kind !== "folder")
+    return { found: [{ path, ignored: [], shadowedBy: shadowOf(path) }], unnamed: [], nuxt: [], faults: [] };
   const found: Found[] = [];
   const unnamed: string[] = [];
+  const nuxt: string[] = [];
   const faults: { path: string; words: string }[] = [];
   let queue = [path];
   let folders = 0;
@@ -42,8 +46,11 @@ export function findProjects(path: string): Search {
     const next: string[] = [];
     for (const folder of queue) {
       if (depth > DEPTH_MAX || folders >= FOLDERS_MAX) {
-        faults.push({ path: folder, words: "not searched: too many folders, or too deep; name it, or one below it" });
-        return { found, unnamed, faults };
+        faults.push({
+          path: folder,
+          words: "not searched: it has too many folders, or too deep ones; name it, or a folder below it",
+        });
+        return { found, unnamed, nuxt, faults };
       }
       folders += 1;
       const own = fileInFolder(folder);
@@ -52,15 +59,16 @@ export function findProjects(path: string): Search {
         const entries = readdirSync(folder, { withFileTypes: true });
         next.push(...subfoldersOf(folder, entries));
         unnamed.push(...unnamedOf(folder, entries));
+        if (own === null && entries.some(({ name }) => /^nuxt\.config\.[cm]?[jt]s$/.test(name))) nuxt.push(folder);
       } catch {
-        faults.push({ path: folder, words: "a folder that cannot be read" });
+        faults.push({ path: folder, words: "this folder cannot be read" });
       }
     }
     queue = next;
   }
-  if (found.length === 0 && faults.length === 0)
-    faults.push({ path, words: `found no ${FILE_NAMES.join(", ")} in it` });
-  return { found, unnamed, faults };
+  if (found.length === 0 && nuxt.length === 0 && faults.length === 0)
+    faults.push({ path, words: `it has no ${FILE_NAMES.join(", ")}` });
+  return { found, unnamed, nuxt, faults };
 }
 
 function unnamedOf(folder: string, entries: readonly Dirent[]): string[] {

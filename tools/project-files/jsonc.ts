@@ -57,9 +57,9 @@ function refuseTwins(text: string, object: Node, names: readonly string[] | null
   for (const property of object.children ?? []) {
     const key = String(property.children?.[0]?.value);
     // The parser would set the prototype with it, and its value would be lost.
-    if (key === "__proto__") throw faultAt(text, property, "is no name to use");
+    if (key === "__proto__") throw faultAt(text, property, "is not allowed as a name");
     if (seen.has(key) && (names === null || names.includes(key)))
-      throw faultAt(text, property, "stands here a second time");
+      throw faultAt(text, property, "appears a second time");
     seen.add(key);
   }
 }

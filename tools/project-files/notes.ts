@@ -16,7 +16,7 @@ export function projectNotes(sections: readonly Section[], service: string): str
     ...(unknown.length === 0
       ? []
       : [
-          `wrangler warns that "logship" is an unexpected field (${plain(unknown.join(", "))}), which is harmless: it passes over it`,
+          `wrangler warns that "logship" is an unexpected field (${plain(unknown.join(", "))}). This is harmless: wrangler ignores it`,
         ]),
     ...sections.flatMap((section) => bindingNotes(section, service)),
   ];
@@ -32,7 +32,7 @@ function bindingNotes({ raw, place }: Section, service: string): string[] {
     const name = plain(String(own(binding, "binding")));
     const has = entrypoint === undefined ? "no entrypoint" : `the entrypoint ${plain(JSON.stringify(entrypoint))}`;
     return [
-      `${plain(placeName(place))}: the binding ${name} to "${service}" has ${has}: ${name}.ship() is only there with "entrypoint": "${ENTRYPOINT}"`,
+      `${plain(placeName(place))}: the binding ${name} to "${service}" has ${has}: ${name}.ship() needs "entrypoint": "${ENTRYPOINT}"`,
     ];
   });
 }
@@ -47,7 +47,7 @@ export function shipperFaults(sections: readonly Section[], service: string): st
     const faults: string[] = [];
     if (scriptName === service && isAttached(section, service)) {
       faults.push(
-        `${plain(placeName(place))}: it is its own consumer, so that each of its calls makes another one: remove it`,
+        `${plain(placeName(place))}: it is its own consumer, so each of its calls causes another one: remove that consumer`,
       );
     }
     if (scriptName === null) return faults;
@@ -58,7 +58,7 @@ export function shipperFaults(sections: readonly Section[], service: string): st
     const why = place !== null && vars === undefined ? "; environments do not inherit vars" : "";
     return [
       ...faults,
-      `${plain(placeName(place))}: vars.SELF_NAME is ${is}, and has to be "${plain(scriptName)}"${why}: else it does not know its own events, and ships them`,
+      `${plain(placeName(place))}: vars.SELF_NAME is ${is}, and must be "${plain(scriptName)}"${why}: otherwise the shipper does not recognise its own events, and ships them`,
     ];
   });
 }
@@ -80,7 +80,7 @@ export function sharedNames(deployments: readonly Deployment[]): string[] {
     const isApart = !accounts.includes(null) && new Set(accounts).size === all.length;
     if (name === null || all.length < 2 || isApart) return [];
     const where = all.map(({ project, place }) => `${placeName(place)} of ${project}`).join(" and ");
-    return [`"${plain(name)}" is what ${where} deploy to: their records cannot be told apart`];
+    return [`"${plain(name)}" is the name under which ${where} deploy: their records cannot be told apart`];
   });
 }
 

@@ -38,7 +38,7 @@ export function plan(sections: readonly Section[], wish: Wish): Step[] {
   const someOn = sections.some(({ logging }) => logging?.value === true);
   if (!someOn && sections.every(({ logging }) => logging?.value === false)) {
     throw new NotMeantFault(
-      `logging is switched off at every place of it; --env <name> attaches one all the same (--env "": the top level)`,
+      `logging is off everywhere in this file; --env <name> attaches one environment anyway (--env "": the top level)`,
     );
   }
   return sections.map((section) => {
@@ -79,7 +79,7 @@ function leftAlone(section: Section, service: string): Step {
   const { place, logging } = section;
   const because = logging === null ? "nothing switches logging on" : loggingWords(logging, place);
   const still = isAttached(section, service)
-    ? "; it is attached all the same, and its events do ship: --detach --env ends that"
+    ? "; it is attached anyway, and its events ship: --detach --env removes the consumer"
     : "";
   return { place, action: "none", words: `left alone: ${because}${still}` };
 }

@@ -51,8 +51,16 @@ function placeLines(head: string, { verdict, isMended, reasons, notes }: PlaceVe
 export function unnamedNote(paths: readonly string[]): string[] {
   if (paths.length === 0) return [];
   return [
-    `not checked, as wrangler takes them only by --config: ${paths.join(", ")}; name those that are deployed to have them checked`,
+    `not checked, as wrangler uses them only with --config: ${paths.join(", ")}; to check one that is deployed, name it`,
   ];
+}
+
+/** Projects whose file a build writes. */
+export function nuxtNote(folders: readonly string[]): string[] {
+  return folders.map(
+    (folder) =>
+      `${folder}: Nuxt writes its project file. Name the shipper in nuxt.config: docs/attach.md, By framework`,
+  );
 }
 
 /** The summary of a check. @param unread paths that could not be searched. */
@@ -69,7 +77,7 @@ export function sumUp({ reports }: Check, unread: number): Sum {
     ...(shipper > 0 ? [`${shipper} of the shipper itself`] : []),
   ];
   const ends = [
-    ...(wrong > 0 ? [`${counted(wrong, "thing")} wrong beside`] : []),
+    ...(wrong > 0 ? [`${counted(wrong, "other fault")}`] : []),
     ...(faults > 0 ? [`${counted(faults, "path")} could not be checked`] : []),
   ];
   const head = `${counted(reports.length, "project file")}, ${counted(places.length, "deployment")}: ${parts.join(", ")}`;

@@ -48,7 +48,7 @@ export function readSections(value: Json): Section[] {
   const top = readSection(value, null, null);
   const environments = own(value, "env");
   if (environments === undefined) return [top];
-  if (!isObject(environments)) throw new ProjectFault('"env" is no object');
+  if (!isObject(environments)) throw new ProjectFault('"env" is not an object');
   const names = Object.keys(environments);
   if (names.includes("")) throw new ProjectFault('"env" has an environment without a name, which cannot be deployed');
   if (names.length > ENVIRONMENTS_MAX) throw new ProjectFault(`more than ${ENVIRONMENTS_MAX} environments`);
@@ -56,7 +56,7 @@ export function readSections(value: Json): Section[] {
 }
 
 function readSection(raw: unknown, place: Place, top: Section | null): Section {
-  if (!isObject(raw)) throw new ProjectFault(`${plain(placeName(place))} is no object`);
+  if (!isObject(raw)) throw new ProjectFault(`${plain(placeName(place))} is not an object`);
   const name = own(raw, "name");
   if (name !== undefined && typeof name !== "string") throw fault(place, '"name" is no string');
   const inherited = top?.scriptName ? `${top.scriptName}-${place}` : null;
@@ -80,7 +80,7 @@ function readLogging(raw: Json, place: Place): Logging | null {
   if (found.length > 1 && found[0]?.value !== found[1]?.value) {
     throw fault(
       place,
-      `"logship" is ${found[0]?.value}, and "logpush", which is another name of it, ${found[1]?.value}`,
+      `"logship" is ${found[0]?.value}, and "logpush", which is another name for it, is ${found[1]?.value}`,
     );
   }
   return found[0] ?? null;
@@ -89,10 +89,11 @@ function readLogging(raw: Json, place: Place): Logging | null {
 function readConsumers(raw: Json, place: Place): Consumer[] {
   const consumers = own(raw, CONSUMERS);
   if (consumers === undefined) return [];
-  if (!Array.isArray(consumers)) throw fault(place, `"${CONSUMERS}" is no array`);
+  if (!Array.isArray(consumers)) throw fault(place, `"${CONSUMERS}" is not an array`);
   if (consumers.length > CONSUMERS_MAX) throw fault(place, `"${CONSUMERS}" has more than ${CONSUMERS_MAX} entries`);
   return consumers.map((consumer: unknown, index) => {
-    if (!isObject(consumer)) throw fault(place, `"${CONSUMERS}" has an entry that is no object, number ${index + 1}`);
+    if (!isObject(consumer))
+      throw fault(place, `"${CONSUMERS}" has an entry that is not an object, number ${index + 1}`);
     const service = own(consumer, "service");
     if (typeof service !== "string")
       throw fault(place, `"${CONSUMERS}" has an entry without "service", number ${index + 1}`);

@@ -27,11 +27,11 @@ function nearMiss(consumer: Consumer, service: string): string | null {
   if (isService(consumer, service)) return null;
   if (name === service) {
     const what = environment ? `environment ${JSON.stringify(environment)}` : `namespace ${JSON.stringify(namespace)}`;
-    return `its consumer "${service}" has ${plain(what)}, which makes it another service`;
+    return `its consumer "${service}" has ${plain(what)}, which makes it a different service`;
   }
   if (name.startsWith(`${service}-`)) {
     const suffix = name.slice(service.length + 1);
-    return `its consumer is "${plain(name)}", not "${service}": what wrangler deploy --env ${plain(suffix)} calls the shipper; if that is meant, --service ${plain(name)}`;
+    return `its consumer is "${plain(name)}", not "${service}": the name that wrangler deploy --env ${plain(suffix)} gives the shipper; if you mean that one, pass --service ${plain(name)}`;
   }
   const most = Math.min(MISSPELT_MAX, Math.floor(service.length / 3));
   if (distance(name.toLowerCase(), service.toLowerCase()) > most) return null;
@@ -41,7 +41,7 @@ function nearMiss(consumer: Consumer, service: string): string | null {
 function streaming(raw: Json, service: string): string[] {
   if (!mentions(own(raw, "streaming_tail_consumers"), service)) return [];
   return [
-    `"${service}" stands in streaming_tail_consumers, but the shipper has no handler for streams: it belongs in ${CONSUMERS}`,
+    `"${service}" is in streaming_tail_consumers, but the shipper has no handler for streams: move it to ${CONSUMERS}`,
   ];
 }
 
@@ -69,7 +69,7 @@ function misplaced(object: Json, service: string, skipped: readonly string[], pa
     return tables.flatMap((table) => [
       ...strays(table, service, inner).map(
         (what) =>
-          `${what} stands below "${plain(inner.join("."))}", where it is nothing; in TOML it has to stand above that header`,
+          `${what} is below "${plain(inner.join("."))}", where it has no effect; in TOML, move it above that header`,
       ),
       ...misplaced(table, service, [], inner),
     ]);

@@ -48,7 +48,7 @@ function entry(service: string, padding: string): string {
 function addToArray({ source, pairs }: Tree, path: string[], service: string): Edit[] | null {
   const pair = pairs.find((each) => isPath(each.path, path));
   if (pair === undefined) return null;
-  if (pair.list === null || pair.value.type !== "InlineArray") throw new ProjectFault(`${CONSUMERS} is no array`);
+  if (pair.list === null || pair.value.type !== "InlineArray") throw new ProjectFault(`${CONSUMERS} is not an array`);
   const last = pair.list.items.at(-1);
   const padding = last !== undefined && /^\{\S/.test(source.text.slice(last.start)) ? "" : " ";
   return insertLast(source, pair.list, () => entry(service, padding), { unit: STYLE.unit });
@@ -94,7 +94,7 @@ function addProperty(tree: Tree, path: string[], property: string): Edit[] {
     return insertion(end, `${eol}${indentation(text, dotted.start)}${key}`);
   }
   const below = blocks.find((block) => block.path.length > path.length && startsWith(block.path, path));
-  if (below === undefined) throw new ProjectFault(`found no place in [${writtenKey(path)}]`);
+  if (below === undefined) throw new ProjectFault(`found no place to insert in [${writtenKey(path)}]`);
   const header = `[${writtenKey(path)}]`;
   const indent = indentation(text, below.header.start);
   return insertion(aboveHeader(text, below), `${indent}${header}${eol}${indent}${property}${eol}${eol}`);

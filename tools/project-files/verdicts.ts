@@ -45,14 +45,14 @@ function verdictOf(section: Section, service: string, lost: boolean): Finding {
   const suspicions = suspicionsOf(section, service);
   const common = { place, scriptName };
   if (scriptName === service) {
-    return { ...common, verdict: "shipper", reasons: ["the shipper itself, which is not to be attached"], notes: [] };
+    return { ...common, verdict: "shipper", reasons: ["the shipper itself, which must not be attached"], notes: [] };
   }
   if (isAttached(section, service)) {
     const times = consumers.filter((consumer) => isService(consumer, service)).length;
     const notes = [
       ...suspicions,
       ...(logging?.value === false ? [shipsAllTheSame(section)] : []),
-      ...(times > 1 ? [`"${service}" stands in its tail_consumers ${times} times; once is enough`] : []),
+      ...(times > 1 ? [`"${service}" is in its tail_consumers ${times} times; once is enough`] : []),
     ];
     return { ...common, verdict: "attached", reasons: [], notes };
   }
@@ -60,7 +60,7 @@ function verdictOf(section: Section, service: string, lost: boolean): Finding {
     return { ...common, verdict: "none", reasons: [loggingWords(logging, place)], notes: suspicions };
   }
   const reasons = [
-    ...(lost ? ["attached at the top level alone: environments do not inherit tail_consumers"] : []),
+    ...(lost ? ["attached only at the top level: environments do not inherit tail_consumers"] : []),
     ...suspicions,
   ];
   if (logging !== null) {
@@ -70,11 +70,11 @@ function verdictOf(section: Section, service: string, lost: boolean): Finding {
     return { ...common, verdict: "silent", reasons: missing, notes: [] };
   }
   if (reasons.length > 0) return { ...common, verdict: "silent", reasons, notes: [] };
-  return { ...common, verdict: "none", reasons: ["nothing says that its events are to ship"], notes: [] };
+  return { ...common, verdict: "none", reasons: ["nothing says that its events should ship"], notes: [] };
 }
 
 /** The shipper never sees this property; it decides by its own settings. */
 function shipsAllTheSame({ logging, place }: Section): string {
   const off = logging === null ? "" : loggingWords(logging, place);
-  return `${off}, but its events ship all the same: what attaches it is tail_consumers, and the shipper knows only its own settings (unset ships). --detach ends that, or "logship": false in its script settings`;
+  return `${off}, but its events ship anyway: tail_consumers attaches it, and the shipper follows only its own settings (unset ships). To stop this, use --detach, or set "logship": false in its script settings`;
 }

@@ -33,6 +33,7 @@ export function costOf({ load, taken, consumed, played }: LoadResult): Cost {
     messageUnits: messages * meanOf(bytes.map(queueUnits)),
     batches: played.batches,
     crons: played.crons,
+    ...{ parts: 0, packed: 0, packingS: 0 },
     use: played.use,
   };
   const { batchSize, batchTimeoutMs } = settings.consumer;

@@ -1,4 +1,5 @@
 /** Shared by `npm run setup` and `npm run teardown`: options, the user's terminal, and failures. */
+import { existsSync } from "node:fs";
 import { dirname, join, parse, relative } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { isLoopback } from "../../src/hosts.ts";
@@ -28,16 +29,20 @@ export const COMMON_OPTIONS = {
 } as const;
 
 export const COMMON_USAGE = `  --account <id>      the account, if you have several
-  --config <path>     another project file than wrangler.jsonc, for a second deployment`;
+--config <path>     a project file other than wrangler.jsonc, for a second deployment`;
 
-/** @throws SetupRefused if the user is not logged in. */
-export async function outside(configOption: string | undefined): Promise<Outside> {
+/**
+ * @param mayLogIn whether a user at a terminal is logged in where that is missing.
+ * @throws SetupRefused if the user is not logged in. ProjectFault if there is no such project file.
+ */
+export async function outside(configOption: string | undefined, mayLogIn: boolean): Promise<Outside> {
   const from = userFolder(process.env);
   const config = configOption === undefined ? SHIPPER_CONFIG : absolutePath(configOption, from);
+  if (!existsSync(config)) throw new ProjectFault(`${config}: there is no such file`);
   const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
   return {
     base: (process.env.CLOUDFLARE_API_BASE_URL || PLATFORM_API).replace(/\/+$/, ""),
-    token: await login(config, isTerminal),
+    token: await login(config, isTerminal && mayLogIn),
     fetch: (url, init) => fetch(url, init),
     deploy: (account) => wranglerDeploy(config, account),
     secrets: secretStore(secretsPath(config), process.env.ADMIN_TOKEN),
@@ -71,9 +76,25 @@ export async function ask(question: string): Promise<string> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
   try {
     return (await terminal.question(question)).trim();
+  } catch (error) {
+    // Ctrl-C or Ctrl-D: no answer.
+    if ((error as { name?: unknown }).name !== "AbortError") throw error;
+    console.log();
+    return "";
   } finally {
     terminal.close();
   }
+}
+
+/**
+ * The account that is asked for: by `--account`, or as wrangler is told. null: none.
+ * @throws Error with what to say.
+ */
+export function askedAccount(option: string | undefined): string | null {
+  const asked = option ?? process.env.CLOUDFLARE_ACCOUNT_ID;
+  if (asked === undefined || asked === "") return null;
+  if (!/^[0-9a-f]{32}$/.test(asked)) throw new Error("the id of an account is 32 digits, 0 to 9 and a to f");
+  return asked;
 }
 
 /** Whether ADMIN_TOKEN may be sent there. */

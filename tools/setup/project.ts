@@ -27,7 +27,7 @@ const Consumer = z.object({
 export type Consumer = z.infer<typeof Consumer>;
 
 const Project = z.object({
-  name: z.string().regex(/^[a-z0-9_][a-z0-9-_]*$/, "a script name: small letters, digits, - and _"),
+  name: z.string().regex(/^[a-z0-9_][a-z0-9-_]*$/, "a script name: lower-case letters, digits, - and _"),
   account_id: z.string().optional(),
   workers_dev: z.boolean().default(true),
   compatibility_date: z.string(),
@@ -50,7 +50,7 @@ export function readProject(text: string): Project {
   const read = Project.safeParse(jsonc.parse(text));
   if (read.success) {
     const { name, vars } = read.data;
-    if (vars.SELF_NAME !== name) throw new ProjectFault(`vars.SELF_NAME must be "${name}", as "name" is`);
+    if (vars.SELF_NAME !== name) throw new ProjectFault(`vars.SELF_NAME must be "${name}", the same as "name"`);
     return read.data;
   }
   const faults = read.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);

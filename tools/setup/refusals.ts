@@ -57,7 +57,7 @@ export class SetupRefused extends Error {
 }
 
 const DASH = "https://dash.cloudflare.com";
-const AGAIN = "Then run the same command again; it goes on where it stopped.";
+const AGAIN = "Then run the same command again; it continues where it stopped.";
 
 /** What happened, and what to do about it. */
 export function refusalSentence(refusal: Refusal): string {
@@ -67,27 +67,27 @@ export function refusalSentence(refusal: Refusal): string {
     case "unreachable":
       return `Cloudflare did not answer ${refusal.call}: ${refusal.why}. Check the network. ${AGAIN}`;
     case "token_invalid":
-      return `Cloudflare does not know the token. Set CLOUDFLARE_API_TOKEN to a valid one, or unset it and run \`npx wrangler login\`.`;
+      return `Cloudflare does not recognise the token. Set CLOUDFLARE_API_TOKEN to a valid one, or unset it and run \`npx wrangler login\`.`;
     case "permission_missing":
       return `The token lacks the permission "${refusal.permission}" for the account ${refusal.account}. Add it at ${DASH}/profile/api-tokens, or choose another account with --account. ${AGAIN}`;
     case "account_unknown":
-      return `Cloudflare knows no account ${refusal.account}. Its id is in the address of the dashboard: ${DASH}/<account id>. Pass it with --account.`;
+      return `Cloudflare does not know the account ${refusal.account}. The account's id is in the address of the dashboard: ${DASH}/<account id>. Pass it with --account.`;
     case "accounts_none":
-      return 'The token sees no account. Give it the permission "Account Settings: Read", or pass the id of the account with --account.';
+      return 'The token has access to no account. Give it the permission "Account Settings: Read", or pass the id of the account with --account.';
     case "accounts_several":
       return `You have several accounts. Choose one with --account: ${refusal.accounts.map(({ id, name }) => `${id} (${name})`).join(", ")}.`;
     case "account_differs":
-      return `wrangler.jsonc is for the account ${refusal.file}, and --account says ${refusal.asked}. For a second deployment copy wrangler.jsonc, remove account_id and set vars.ACCOUNT_ID to "local" in the copy, and pass it with --config.`;
+      return `wrangler.jsonc is for the account ${refusal.file}, but --account says ${refusal.asked}. For a second deployment, copy wrangler.jsonc, remove account_id and set vars.ACCOUNT_ID to "local" in the copy, and pass it with --config.`;
     case "paid_plan_needed":
       return `${refusal.what}, as this Worker uses them, need the Workers Paid plan, which this account does not have. Subscribe at ${DASH}/${refusal.account}/workers/plans. ${AGAIN}`;
     case "r2_disabled":
       return `R2 is not enabled in this account. Enable it at ${DASH}/${refusal.account}/r2/overview. ${AGAIN}`;
     case "subdomain_missing":
-      return `The account has no workers.dev subdomain. Open ${DASH}/${refusal.account}/workers-and-pages once, which creates one; or add a route to wrangler.jsonc and pass its address with --url. ${AGAIN}`;
+      return `The account has no workers.dev subdomain. Open ${DASH}/${refusal.account}/workers-and-pages once to create one, or add a route to wrangler.jsonc and pass its address with --url. ${AGAIN}`;
     case "name_taken":
-      return `The account has another Worker named "${refusal.name}", which would be replaced. Set another "name" in wrangler.jsonc, and the same in vars.SELF_NAME.`;
+      return `The account already has another Worker named "${refusal.name}", which would be replaced. Choose another "name" in wrangler.jsonc, and set vars.SELF_NAME to the same.`;
     case "exists_meanwhile":
-      return `It was created meanwhile (${refusal.call}). Run the same command again; it takes what is there.`;
+      return `It was created meanwhile (${refusal.call}). Run the same command again; it uses what exists.`;
     case "consumer_taken":
       return "Another Worker consumes one of the queues. Remove that consumer, or name other queues in wrangler.jsonc.";
     case "queue_in_use":
@@ -97,7 +97,7 @@ export function refusalSentence(refusal: Refusal): string {
     case "version_undeployed":
       return "The newest version of the Worker is not deployed, so its secrets cannot be changed. Deploy it with `npx wrangler versions deploy`, then run the same command again.";
     case "throttled":
-      return "Cloudflare takes no more calls from this user for now. Wait five minutes, then run the same command again.";
+      return "Cloudflare accepts no more calls from this user for now. Wait five minutes, then run the same command again.";
     case "platform_down":
       return `Cloudflare answered ${refusal.call} with ${refusal.status}. See https://www.cloudflarestatus.com. ${AGAIN}`;
     case "answered": {
@@ -107,19 +107,19 @@ export function refusalSentence(refusal: Refusal): string {
     case "deploy_failed":
       return `wrangler deploy failed:\n${refusal.output}`;
     case "secret_in_arguments":
-      return "The destination may hold a secret, and other users of this machine can read command lines. Pass `--destination -`, and the destination on standard input.";
+      return "The destination may hold a secret, and other users of this machine can read command lines. Pass `--destination -`, and enter the destination on standard input.";
     case "token_unknown":
-      return `The deployment has an ADMIN_TOKEN that is not in ${refusal.file}. Set ADMIN_TOKEN in the environment to it, or replace it with --new-token.`;
+      return `The deployment has an ADMIN_TOKEN that is not in ${refusal.file}. Set the environment variable ADMIN_TOKEN to it, or replace it with --new-token.`;
     case "token_wrong":
-      return `The deployment does not take the ADMIN_TOKEN of ${refusal.file}. Put the right one there, or replace it with --new-token.`;
+      return `The deployment does not accept the ADMIN_TOKEN in ${refusal.file}. Put the right one there, or replace it with --new-token.`;
     case "silent":
       return `The Worker does not answer at ${refusal.url} (${refusal.last}). A new workers.dev address may take some minutes. ${AGAIN} If the Worker has another address, pass it with --url.`;
     case "job_refused":
       return `The Worker did not create the job: ${refusal.why}. Correct the destination. ${AGAIN}`;
     case "canary_not_ok":
-      return `The canary was not read back (${refusal.state}): ${refusal.why}. docs/canary.md says what each state means. ${AGAIN}`;
+      return `The canary was not read back (${refusal.state}): ${refusal.why}. docs/canary.md explains each state. ${AGAIN}`;
     case "attached":
-      return `Workers are attached, and their events would be lost: ${refusal.workers.join(", ")}. Detach them first with \`npm run attach -- <folder> --detach\`, and deploy them.`;
+      return `These Workers are attached, and their events would be lost: ${refusal.workers.join(", ")}. Detach them first with \`npm run attach -- <folder> --detach\`, and deploy them.`;
   }
 }
 

@@ -51,7 +51,7 @@ export async function runSetup(outside: Outside, options: SetupOptions): Promise
   const { say, config, secrets } = outside;
   const { text, project, platform, account } = await begin(outside, options.account);
   const { isDry } = options;
-  say(`${isDry ? "What would be done" : "Setting up"} in the account ${account}:`);
+  say(`${isDry ? "Dry run" : "Setting up"} in the account ${account}:`);
   const after = withAccount(text, account);
   if (after !== text) {
     say(`  account    ${isDry ? "would write" : "wrote"} the account to ${config}:`);
@@ -83,7 +83,8 @@ export async function runCheck(outside: Outside, asked: string | null): Promise<
   const { project, platform, account } = await begin(outside, asked);
   const found = differences(withServedAccount(project, account), await findAll(platform, account, project));
   for (const line of found) outside.say(`  ${line}`);
-  const outcome = found.length === 0 ? "is as the file says" : `differs in ${found.length}; \`npm run setup\` mends it`;
+  const outcome =
+    found.length === 0 ? "matches the file" : `differs from the file as listed; \`npm run setup\` fixes this`;
   outside.say(`The deployment ${project.name} in the account ${account} ${outcome}.`);
   return found.length === 0;
 }

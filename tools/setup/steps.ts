@@ -55,9 +55,9 @@ export const SETUP_STEPS: readonly Step<Setup>[] = [
 
 async function lookName({ platform, account, project, seen }: Setup): Promise<string> {
   seen.script = await findScript(platform, account, project.name);
-  if (seen.script === null) return `${project.name} is free`;
+  if (seen.script === null) return `the name ${project.name} is free`;
   if (!isOurs(seen.script, project)) throw new SetupRefused({ kind: "name_taken", name: project.name });
-  return `${project.name} is there`;
+  return `${project.name} exists`;
 }
 
 async function lookAddress({ platform, account, project, url, seen }: Setup): Promise<string> {
@@ -85,7 +85,7 @@ async function lookQueues({ platform, account, project }: Setup): Promise<string
     const settings = { ...queue.settings, ...retention };
     return [change(platform, "PATCH", `${path}/${queue.queue_id}`, { settings }, `${name}: retention set to 14 days`)];
   });
-  return actions.length > 0 ? actions : `${names.join(", ")} are there, retention 14 days`;
+  return actions.length > 0 ? actions : `${names.join(", ")} exist, retention 14 days`;
 }
 
 async function lookBuckets({ platform, account, project }: Setup): Promise<string | Action[]> {
@@ -94,7 +94,7 @@ async function lookBuckets({ platform, account, project }: Setup): Promise<strin
   for (const name of names)
     if ((await platform.find(bucketPath(account, name))) === null)
       actions.push(change(platform, "POST", `/accounts/${account}/r2/buckets`, { name }, `created ${name}`));
-  return actions.length > 0 ? actions : `${names.join(", ") || "none"} is there`;
+  return actions.length > 0 ? actions : `${names.join(", ") || "none"} exists`;
 }
 
 /** Keeps a copy of what is about to be set, before it is: an ADMIN_TOKEN must not be lost. */
@@ -149,7 +149,7 @@ async function lookJob(setup: Setup): Promise<string | Action[]> {
     const jobs = await api.jobs();
     const isThere = destination === null ? jobs.length > 0 : await api.isDestinationInUse(destination);
     seen.jobId = (jobs.find(({ destination_conf }) => destination_conf === wanted) ?? jobs[0])?.id ?? null;
-    if (isThere) return `job ${seen.jobId} is there`;
+    if (isThere) return `job ${seen.jobId} exists`;
   }
   const run = async () => {
     const body = { name: "all events", enabled: true, canary: true, destination_conf: wanted };

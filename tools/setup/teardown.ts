@@ -67,9 +67,13 @@ export async function runTeardown(
   if (isDry) return true;
   if (!isConfirmed) {
     const wanted = deleteData ? project.name : "yes";
-    const answer = await ask?.(`Type ${wanted} to go on: `);
+    const answer = await ask?.(`Type ${wanted} to continue: `);
     if (answer !== wanted) {
-      say(ask === null ? "Nothing was changed: there is no terminal to ask; --yes goes on." : "Nothing was changed.");
+      say(
+        ask === null
+          ? "Nothing was changed: there is no terminal to ask; --yes continues without asking."
+          : "Nothing was changed.",
+      );
       return false;
     }
   }
@@ -83,9 +87,9 @@ function bucketNames({ r2_buckets }: Project): string {
 
 function keptWords(project: Project): string {
   return [
-    `Kept: the Worker ${project.name} with the state of its durable objects (jobs, records that wait, ledgers),`,
-    `the queues with what is in them, the bucket ${bucketNames(project)}, and the secrets. \`npm run setup\` puts it into`,
-    "service again; --delete-data deletes all of it.",
+    `Kept: the Worker ${project.name} with the state of its Durable Objects (jobs, waiting records, ledgers),`,
+    `the queues with their messages, the bucket ${bucketNames(project)}, and the secrets. \`npm run setup\` puts it into`,
+    "service again; --delete-data deletes everything.",
   ].join("\n");
 }
 
@@ -133,7 +137,7 @@ async function lookAddress({ platform, account, project, found }: Teardown): Pro
 async function lookWorker({ platform, account, project, found }: Teardown): Promise<string | Action[]> {
   if (found.script === null) return "none";
   // Without `force`, a Worker with durable objects is refused.
-  return [removal(platform, `${scriptPath(account, project.name)}?force=true`, "Worker and its durable objects")];
+  return [removal(platform, `${scriptPath(account, project.name)}?force=true`, "Worker and its Durable Objects")];
 }
 
 async function lookQueues({ platform, account, project, found }: Teardown): Promise<string | Action[]> {

@@ -39,14 +39,14 @@ const Nothing: FC = () => (
 const Sum: FC<{ usage: UsageView }> = ({ usage }) => (
   <Panel id="sum" title="At public list prices">
     {usage.silent_jobs.length > 0 && (
-      <Notice kind="warn" title={`Uploads of ${plural(usage.silent_jobs.length, "job")} are missing here: no answer`} />
+      <Notice kind="warn" title={`Uploads of ${plural(usage.silent_jobs.length, "job")} are missing: no answer`} />
     )}
     <Facts
       rows={[
         ["logship", <span class="price">{dollars(usage.list_price_usd)}</span>],
-        ["The vendor's, same records", <span class="price">{dollars(usage.vendor_price_usd)}</span>],
+        ["Logpush, same records", <span class="price">{dollars(usage.vendor_price_usd)}</span>],
         ["logship, beyond the plan", dollars(usage.beyond_plan_usd)],
-        ["The vendor's, beyond the plan", dollars(usage.vendor_beyond_plan_usd)],
+        ["Logpush, beyond the plan", dollars(usage.vendor_beyond_plan_usd)],
       ]}
     />
     <p class="quiet">
@@ -55,7 +55,7 @@ const Sum: FC<{ usage: UsageView }> = ({ usage }) => (
           From <Time at={usage.since} /> to <Time at={usage.until} />.{" "}
         </>
       )}
-      The vendor charges per delivered record: {count(usage.counted.records_delivered)} records at{" "}
+      Logpush charges per delivered record: {count(usage.counted.records_delivered)} records at{" "}
       {dollars(VENDOR.dollars)} per million. “Beyond the plan” is the part above the monthly allowance of the paid plan,
       if the account does nothing else.
     </p>

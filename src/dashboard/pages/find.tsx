@@ -79,6 +79,6 @@ const Results: FC<{ found: readonly Found[] }> = ({ found }) => (
         </a>
       </li>
     ))}
-    {found.length === 0 && <li class="quiet">Nothing of this name.</li>}
+    {found.length === 0 && <li class="quiet">Nothing found with this name.</li>}
   </ul>
 );

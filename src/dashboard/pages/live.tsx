@@ -72,7 +72,7 @@ function view(page: PageContext, jobs: readonly JobFilter[], conditions: Conditi
       <noscript>
         <Notice kind="info" title="The live view needs JavaScript">
           <p>
-            <a href="#recent">The most recent records</a> are below. Apply lists those of the last hour that match.
+            <a href="#recent">The most recent records</a> are below. Apply lists the matching records of the last hour.
           </p>
         </Notice>
       </noscript>,
@@ -134,7 +134,7 @@ const Live: FC<{ canFilterSource: boolean }> = ({ canFilterSource }) => (
       <span>
         <kbd>Space</kbd> pauses
       </span>
-      <span>Records appear up to ten seconds after their event. The list keeps the newest 1,000.</span>
+      <span>Records appear up to ten seconds after their events. The list keeps the newest 1,000.</span>
     </p>
     <p id="live-spoken" class="unseen" aria-live="polite" />
     <div id="live-empty" hidden>
@@ -207,7 +207,7 @@ async function recent({ api, query, platform }: PageContext, conditions: Conditi
       {records.length === 0 ? (
         <Empty title="No recent records">
           <p>
-            Some of the newest are kept in memory, for half a minute. Shipped records are in the objects of the jobs.
+            Some of the newest records are kept in memory for half a minute. Shipped records are in the jobs' objects.
           </p>
         </Empty>
       ) : (

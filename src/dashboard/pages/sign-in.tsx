@@ -30,7 +30,7 @@ function onlyOverHttps(address: string): View {
   const failure = (
     <Notice kind="bad" title="This connection is not encrypted">
       <p>
-        A token entered here could be read on its way. <a href={address}>Open this page over https</a>
+        A token entered here could be read in transit. <a href={address}>Open this page over https</a>
       </p>
     </Notice>
   );
@@ -58,8 +58,8 @@ export async function signInView(c: AppContext, who: Viewer | null, platform: Pl
   const failure = query.has("kept") ? (
     <Notice kind="bad" title="Your browser did not keep the session">
       <p>
-        Its cookie is for https and localhost only. Open this page over https; on your own machine use Chrome, Edge or
-        Firefox, as Safari takes such cookies over https only.
+        The session cookie works only over https and on localhost. Open this page over https; on your own machine, use
+        Chrome, Edge or Firefox, as Safari accepts such cookies over https only.
       </p>
     </Notice>
   ) : query.has("out") ? (

@@ -122,7 +122,7 @@ const GROUPS = [
   {
     group: "receiver",
     title: "Receivers",
-    words: "A request for each batch, each record at least once. What was sent cannot be read back.",
+    words: "One request per batch, each record at least once. Sent records cannot be read back.",
   },
 ] as const;
 

@@ -13,7 +13,8 @@ function exampleKey(path: string, nowMs: number): string {
 export const PathHint: FC<{ path: string; nowMs: number }> = ({ path, nowMs }) => (
   <>
     Example: <KeyExample path={path} nowMs={nowMs} />
-    {hasParts(readTemplate(path)) && ". Each value of HOUR and SCRIPT gets objects of its own: many make many requests"}
+    {hasParts(readTemplate(path)) &&
+      ". Each value of HOUR and SCRIPT gets its own objects: many values make many requests"}
   </>
 );
 

@@ -63,7 +63,7 @@ export const azureForm: DestinationForm = {
     {
       name: "sas",
       label: "SAS",
-      hint: "With create, write and read (`sp=rcw`), and an expiry (`se`) years away: from then on nothing is taken. Its signature is stored encrypted, and shown as `****`.",
+      hint: "With create, write and read permission (`sp=rcw`) and an expiry (`se`) years away: uploads stop when it expires. Its signature is stored encrypted, and shown as `****`.",
       // What a portal copies is the whole URL.
       at: { ...SAS, set: (parts, text, isClaimed) => SAS.set(parts, text.replace(/^[^?=&]*\?/, ""), isClaimed) },
       missing: "Enter the SAS.",

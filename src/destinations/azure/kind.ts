@@ -108,7 +108,7 @@ function openContainer(destination: AzureDestination, path: string, platform: Ne
       createsOnly(sas)
         ? {
             kind: "misconfigured",
-            words: "the SAS may create blobs, and not write over them (sp without w)",
+            words: "the SAS may create blobs, but not overwrite them (sp without w)",
             cause: "configuration",
           }
         : store.overwrite(object, body),

@@ -6,7 +6,7 @@ export const bindingForm: DestinationForm = {
   id: "binding",
   group: "store",
   name: "R2 binding",
-  about: "`binding://`, an R2 bucket that this Worker is bound to: no keys.",
+  about: "`binding://`, an R2 bucket that is bound to this Worker. Needs no keys.",
   start: "binding://",
   terms: STORE_TERMS,
   owns: ({ scheme }) => scheme === "binding",
@@ -14,7 +14,7 @@ export const bindingForm: DestinationForm = {
     {
       name: "binding",
       label: "Binding",
-      hint: "Its name in the configuration of this Worker; `DESTINATION_BINDINGS` has to name it.",
+      hint: "Its name in this Worker's configuration. `DESTINATION_BINDINGS` must list it.",
       at: authority("the binding"),
       missing: "Enter the name of the binding.",
       initial: ({ bindings = [] }) => bindings[0] ?? "",

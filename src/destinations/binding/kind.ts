@@ -24,7 +24,7 @@ export const binding = {
     const found = context.binding(name);
     if (found === "unlisted") return { ok: false, why: `DESTINATION_BINDINGS does not name ${name}` };
     if (found === "unbound") return { ok: false, why: `this service has no binding ${name}` };
-    if (found === "other") return { ok: false, why: `the binding ${name} is no R2 bucket` };
+    if (found === "other") return { ok: false, why: `the binding ${name} is not an R2 bucket` };
     return { ok: true, value: { ...place.value, credentials: found } };
   },
   misplaced: () => null,
@@ -42,7 +42,10 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
 function readPlace({ scheme, authority, path: rawPath, query }: ConfParts): Parsed<Place> {
   if (!NAME.test(authority))
-    return { ok: false, why: "the binding must be 1 to 64 letters, digits or underscores, and begin with no digit" };
+    return {
+      ok: false,
+      why: "the binding must be 1 to 64 letters, digits or underscores, and must not begin with a digit",
+    };
   const path = parsePath(rawPath);
   if (!path.ok) return path;
   if (query !== "") return { ok: false, why: "binding:// takes no parameters" };

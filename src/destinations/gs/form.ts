@@ -16,7 +16,7 @@ export const gsForm: DestinationForm = {
     {
       name: "endpoint",
       label: "Endpoint",
-      hint: "Empty, or that of a region: `storage.europe-west3.rep.googleapis.com`.",
+      hint: "Empty for the global one, or that of a region: `storage.europe-west3.rep.googleapis.com`.",
       at: parameter("endpoint"),
     },
     KEYS,

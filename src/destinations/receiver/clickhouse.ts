@@ -42,8 +42,8 @@ export const clickhouse: Receiver = {
   asks: {
     about: "`clickhouse://`, with a table, a user and a password.",
     fields: [
-      host({ hint: "Its HTTPS interface, such as `abc.eu-central-1.aws.clickhouse.cloud:8443`." }),
-      text("database", { label: "Database", hint: "Empty: the default of the user." }),
+      host({ hint: "The host of its HTTPS interface, such as `abc.eu-central-1.aws.clickhouse.cloud:8443`." }),
+      text("database", { label: "Database", hint: "Empty: the user's default database." }),
       text("table", { label: "Table", missing: "Enter the table." }),
       secretHeader("X-ClickHouse-User", { label: "User", hint: "With the right to insert into the table." }),
       secretHeader("X-ClickHouse-Key", { label: "Password" }),
@@ -91,7 +91,7 @@ function windowQuery({ parameters }: Options): string {
 const WINDOWS = ["non_replicated_deduplication_window", "replicated_deduplication_window"] as const;
 
 const UNKNOWN_WINDOW =
-  "whether the table tells a repeat is unknown, as its deduplication window cannot be read; without one, what is sent again after a lost answer is there twice";
+  "the deduplication window of the table cannot be read; without one, records sent again after a lost answer are stored twice";
 
 /** Whether a repeat is told. A window counts inserts; 0, as it is by default: there is none. */
 function windowRemark(answer: ReceiverAnswer | null): string {
@@ -103,8 +103,8 @@ function windowRemark(answer: ReceiverAnswer | null): string {
   const value = own ?? `${row[isReplicated ? 3 : 2]}`;
   if (!/^\d{1,15}$/.test(value)) return UNKNOWN_WINDOW;
   return Number(value) === 0
-    ? `the table tells no repeat, as its ${name} is 0: what is sent again after a lost answer is there twice`
-    : `the table tells a repeat within its last ${value} inserts (${name})`;
+    ? `the table does not deduplicate, as its ${name} is 0: records sent again after a lost answer are stored twice`
+    : `the table deduplicates within its last ${value} inserts (${name})`;
 }
 
 /**

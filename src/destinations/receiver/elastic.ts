@@ -36,7 +36,7 @@ export const elastic: Receiver = {
     name: "Elasticsearch, OpenSearch",
     about: "`elastic://`, with an index and an API key.",
     fields: [
-      host({ hint: "Of the cluster, such as `my-cluster.es.example:9243`." }),
+      host({ hint: "The host of the cluster, such as `my-cluster.es.example:9243`." }),
       path({
         label: "Index",
         hint: "An index, an alias or a data stream.",
@@ -45,9 +45,9 @@ export const elastic: Receiver = {
       secretHeader("Authorization", {
         label: "API key",
         prefix: "ApiKey ",
-        hint: "As it is shown, in Base64. For a user: `Basic` and user:password in Base64.",
+        hint: "As Elasticsearch shows it, in Base64. For a user instead: `Basic` and user:password in Base64.",
       }),
-      text("pipeline", { label: "Ingest pipeline", hint: "Empty for the one of the index." }),
+      text("pipeline", { label: "Ingest pipeline", hint: "Empty: the index's own." }),
     ],
   },
   // Of each record no more than what became of it.

@@ -62,7 +62,7 @@ type Words = Partial<Pick<FormField, "at" | "label" | "hint" | "missing" | "init
 const HEADERS: FormField = {
   name: "headers",
   label: "Further headers",
-  hint: "A line each: `Name: value`. Values are stored encrypted, and shown as `****`; leave that to keep one.",
+  hint: "One per line: `Name: value`. Values are stored encrypted, and shown as `****`; leave `****` to keep a value.",
   at: FURTHER_HEADERS,
   kind: "lines",
   blamed: /^(?:each further header|the header|a header's name|header)\b/,
@@ -93,7 +93,7 @@ export function url({ hasCode = false, ...words }: Words & { hasCode?: boolean }
 }
 
 const URL_HINT =
-  "Such as `https://logs.example/in?team=a`. Parameters that are called like secrets are shown as `****`.";
+  "Such as `https://logs.example/in?team=a`. Parameters whose names suggest a secret are shown as `****`.";
 
 /** A header that holds a secret. @param prefix stands before what is entered: `Bearer `. */
 export function secretHeader(name: string, { prefix = "", ...words }: Words & { prefix?: string } = {}): FormField {

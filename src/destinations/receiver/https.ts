@@ -20,7 +20,7 @@ export const https: Receiver = {
   judge: (answer) => judgeByStatus(answer),
   asks: {
     name: "HTTP endpoint",
-    about: "Any `https://` address of yours, which takes gzip of NDJSON.",
+    about: "Any `https://` address that accepts gzipped NDJSON.",
     fields: [url()],
   },
   // As the vendor's: receivers made for it know this one.

@@ -94,7 +94,7 @@ function readReceiver(parts: ConfParts, context: DestinationContext, receiver: R
   if (path.split("/").some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment)))
     return { ok: false, why: "the path must not contain . or .. as a segment" };
   if (receiver.hasSecretPath && secretOf(path) === "")
-    return { ok: false, why: "the path must end with the code of the receiver" };
+    return { ok: false, why: "the path must end with the receiver's code" };
   const query = kept.map(({ text }) => text).join("&");
   const shown = [...kept, ...held].map(({ name, text }) =>
     SECRET_NAME.test(name) ? `${encodeURIComponent(name)}=${MASK}` : text,

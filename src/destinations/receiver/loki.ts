@@ -60,24 +60,24 @@ export const loki: Receiver = {
     if (!`/${requestPath(path)}`.endsWith("/loki/api/v1/push")) return "the path must end in /loki/api/v1/push";
     const hours = parameters.get("max-age-hours");
     if (hours !== undefined && !/^\d{1,5}$/.test(hours))
-      return "max-age-hours must be a number of hours; 0: none is too old";
+      return "max-age-hours must be a number of hours, or 0 if no record is too old";
     const labels = labelsOf(parameters.get("labels"));
     return typeof labels === "string" ? labels : null;
   },
   asks: {
-    about: "`loki://`, Grafana Cloud or a server of yours.",
+    about: "`loki://`, Grafana Cloud or your own server.",
     start: "/loki/api/v1/push",
     fields: [
       host({ hint: "Such as `logs-prod-012.grafana.net`." }),
       secretHeader("Authorization", {
         label: "Authorization",
-        hint: "`Basic` and user:token in Base64, if it needs one.",
+        hint: "If Loki needs it: `Basic` and user:token in Base64.",
       }),
-      secretHeader("X-Scope-OrgID", { label: "Tenant", hint: "`X-Scope-OrgID`, where it has several." }),
+      secretHeader("X-Scope-OrgID", { label: "Tenant", hint: "`X-Scope-OrgID`, if Loki has several tenants." }),
       text("labels", { label: "Labels", hint: "Besides script and outcome, such as `env=production,team=shop`." }),
       text("max-age-hours", {
         label: "Hours until a record is too old",
-        hint: "Its `reject_old_samples_max_age`. Empty: a week; 0: none is.",
+        hint: "Loki's `reject_old_samples_max_age`. Empty: a week. 0: no record is too old.",
       }),
     ],
   },
@@ -124,7 +124,7 @@ function labelsOf(text: string | undefined): [name: string, value: string][] | s
   for (const pair of text.split(",")) {
     const at = pair.indexOf("=");
     const [name, value] = [pair.slice(0, Math.max(at, 0)), pair.slice(at + 1)];
-    if (!LABEL_NAME.test(name)) return "labels must be <name>=<value>,…; a name is of letters, digits and _";
+    if (!LABEL_NAME.test(name)) return "labels must be <name>=<value>,…; a name has letters, digits and _";
     if (OWN_LABELS.has(name)) return `the label ${name} is set from each record`;
     if (labels.has(name)) return `the label ${name} is given twice`;
     if (!/^[\u0020-\u007e]{1,512}$/.test(value)) return `the label ${name} must be printable ASCII`;

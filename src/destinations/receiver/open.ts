@@ -151,7 +151,7 @@ async function findRefused(
 
 const NOT_FOUND_OUT: Failure = {
   kind: "busy",
-  words: "it could not be found out which records were taken",
+  words: "the receiver did not say which records were taken",
   retryAfterS: null,
   cause: "internal",
 };

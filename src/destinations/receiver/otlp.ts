@@ -44,8 +44,8 @@ export const otlp: Receiver = {
     name: "OpenTelemetry (OTLP)",
     about: "`otlp://`, a collector or a service that takes OTLP over HTTP.",
     fields: [
-      url({ hint: "Such as `https://collector.example:4318`. Where `/v1/logs` is not its end, it is added." }),
-      secretHeader("Authorization", { hint: "Such as `Bearer` and a token, if it needs one." }),
+      url({ hint: "Such as `https://collector.example:4318`. `/v1/logs` is appended if missing." }),
+      secretHeader("Authorization", { hint: "If the receiver needs it, such as `Bearer` and a token." }),
     ],
   },
   request: () => ({}),

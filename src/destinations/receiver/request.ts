@@ -48,7 +48,7 @@ export type SentBody = { kind: "body"; text: string; records: readonly number[] 
 
 /** Of an object that is no text of records. */
 export function unreadable({ name }: Pick<Receiver, "name">): WriteOutcome {
-  const words = `holds what is no NDJSON record, as ${name} needs`;
+  const words = `holds a line that is not an NDJSON record, and ${name} needs these`;
   return { kind: "failed", error: { kind: "refused", words, cause: "configuration" }, mayBeThere: false };
 }
 

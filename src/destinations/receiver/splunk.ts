@@ -18,13 +18,13 @@ const GUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** What both endpoints ask for. */
 const FIELDS = [
-  host({ hint: "Of the collector, such as `http-inputs-acme.splunkcloud.com:443` or `splunk.example:8088`." }),
+  host({ hint: "The collector's host, such as `http-inputs-acme.splunkcloud.com:443` or `splunk.example:8088`." }),
   secretHeader("Authorization", { label: "Token", prefix: "Splunk ", missing: "Enter the token." }),
-  text("sourcetype", { label: "Source type", hint: "Empty: the one of the token; so with all below." }),
+  text("sourcetype", { label: "Source type", hint: "Empty: the token's own. The same holds for the fields below." }),
   text("index", { label: "Index" }),
   text("source", { label: "Source" }),
   text("host", { label: "Host" }),
-  text("channel", { label: "Channel", hint: "A GUID; for tokens with acknowledgement." }),
+  text("channel", { label: "Channel", hint: "A GUID, for tokens with indexer acknowledgement." }),
 ];
 
 /** Splunk's HTTP Event Collector, whichever of its endpoints. */
@@ -54,7 +54,7 @@ export const splunkRaw: Receiver = {
   judge: (answer) => judge(answer, 0),
   asks: {
     name: "Splunk, raw",
-    about: "`splunk://…/raw`, as the vendor ships: its source type divides lines into events.",
+    about: "`splunk://…/raw`, as Logpush ships: the source type divides the lines into events.",
     start: "/services/collector/raw",
     fields: FIELDS,
   },
@@ -84,7 +84,7 @@ export const splunkEvent: Receiver = {
   request: () => ({}),
   judge,
   asks: {
-    about: "`splunk://…/event`, an event with time and id for each record.",
+    about: "`splunk://…/event`, one event per record, with time and id.",
     start: "/services/collector/event",
     fields: FIELDS,
   },
@@ -93,8 +93,7 @@ export const splunkEvent: Receiver = {
 function fault({ path, parameters, headers }: Options): string | null {
   if (!PATH.test(path)) return "the path must be services/collector/raw or services/collector/event";
   const verify = parameters.get(VERIFY) ?? "false";
-  if (verify === "true")
-    return `${VERIFY} must be false: a certificate that no public authority has signed is not taken`;
+  if (verify === "true") return `${VERIFY} must be false: the certificate has to be signed by a public authority`;
   if (verify !== "false") return `${VERIFY} must be false`;
   if (!/^(?:Splunk|Bearer|Basic) \S/i.test(headers.get("authorization") ?? ""))
     return "header_Authorization must be Splunk%20 and the token";

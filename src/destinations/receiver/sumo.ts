@@ -20,7 +20,9 @@ export const sumo: Receiver = {
   // At most 1 MB a request before compression: same page.
   takes: { plainRecords: false, fields: [], limits: { records: 10_000, bytes: 1_000_000 } },
   fault: ({ path }) =>
-    /^receiver\/v1\/http\/[^/]+$/.test(path) ? null : "the path must be receiver/v1/http/ and the code of the source",
+    /^receiver\/v1\/http\/[^/]+$/.test(path)
+      ? null
+      : "the path must be receiver/v1/http/ followed by the code of the source",
   form: () => null,
   request: ({ headers }, id) => (headers.has(NAME) ? {} : { headers: { [NAME]: id } }),
   asks: {
@@ -28,7 +30,7 @@ export const sumo: Receiver = {
     fields: [
       url({
         label: "HTTP source address",
-        hint: "As Sumo Logic shows it. Its end is the secret, which is shown as `****`.",
+        hint: "As Sumo Logic shows it. Its last part is the secret, and is shown as `****`.",
         hasCode: true,
       }),
     ],

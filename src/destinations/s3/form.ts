@@ -47,14 +47,14 @@ const anyS3: DestinationForm = {
     {
       name: "endpoint",
       label: "Endpoint",
-      hint: "Empty for AWS. Else a host or an https URL such as `https://storage.example`, without the bucket.",
+      hint: "Empty for AWS. Otherwise a host or an https URL, such as `https://storage.example`, without the bucket.",
       at: parameter("endpoint"),
       blamed: /\b(?:connection failed|host name|certificate|HTTP 307)\b/,
     },
     {
       name: "sse",
       label: "Request encryption of each object (`sse=AES256`)",
-      hint: "AWS always encrypts; some stores refuse the request.",
+      hint: "AWS always encrypts. Some stores refuse requests with this header.",
       at: flag("sse", "AES256"),
       kind: "check",
     },

@@ -31,7 +31,7 @@ export const KEYS: FormPart = {
     {
       value: "keys",
       label: "Access key",
-      hint: "Stored encrypted. It must be allowed to write below the path; to read, too, for replay and for opening objects.",
+      hint: "Stored encrypted. It must be allowed to write below the path. To open and replay objects, it must also be allowed to read.",
       fields: [
         {
           name: "access_key_id",

@@ -217,7 +217,7 @@ function conclude(
       return { kind: "delivered", verified: false };
     case "nameless":
       if (!isSuccess(answer)) {
-        const words = `${answerWords(answer)}, then ${answerWords(seen.answer)} to ${seen.by}, without an object's name`;
+        const words = `${answerWords(answer)}, then ${answerWords(seen.answer)} to ${seen.by}, without the object's name`;
         return { kind: "failed", error: { kind: "busy", words, retryAfterS: null, cause: causeOf(answer) } };
       }
       return { kind: "damaged", words: damageWords(seen.answer, object) };

@@ -200,7 +200,7 @@ describe("a SAS that cannot do what is asked", () => {
     const object = { key: "k", bytes: 1, sha256: "", contentType: "text/plain" };
     expect(await to.overwrite(object, new Uint8Array(1))).toEqual({
       kind: "misconfigured",
-      words: "the SAS may create blobs, and not write over them (sp without w)",
+      words: "the SAS may create blobs, but not overwrite them (sp without w)",
       cause: "configuration",
     });
   });

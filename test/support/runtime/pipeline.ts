@@ -32,9 +32,9 @@ export const NOON = Date.parse("2100-11-20T12:00:00Z");
 export function setClock(nowMs: number): { advance(ms: number): void; nowMs(): number } {
   let now = nowMs;
   vi.spyOn(platform, "now").mockImplementation(() => now);
-  // A sleep advances the clock.
-  vi.spyOn(platform, "sleep").mockImplementation(async (ms) => {
-    now += ms;
+  // A sleep advances the clock; one that something may end ends at once.
+  vi.spyOn(platform, "sleep").mockImplementation(async (ms, end) => {
+    if (end === undefined) now += ms;
   });
   return {
     advance: (ms) => {

@@ -18,7 +18,7 @@ import { controlPlane } from "../../../src/control/plane.ts";
 import { owedIfAny } from "../../../src/debts/debt-store.ts";
 import { eachNode, segmentOf } from "../../../src/delivery/chain.ts";
 import type { LogStatus } from "../../../src/delivery/types.ts";
-import { type DeliveryLog, Outbox, Shipper } from "../../../src/index.ts";
+import { type DeliveryLog, Outbox, Packer, Shipper } from "../../../src/index.ts";
 import { outbox } from "../../../src/intake/outbox.ts";
 import { outboxStatus } from "../../../src/intake/outboxes.ts";
 import { OUTBOX_SHARDS } from "../../../src/limits.ts";
@@ -86,7 +86,7 @@ export class World {
     this.queue = new SimulatedQueue(() => this.clock.nowMs());
     this.env = { ...env, EVENTS: this.queue as unknown as Queue };
     this.jobs = new WorldJobs(this.oracle);
-    this.#connectOutbox();
+    this.#connectSenders();
   }
 
   /** Counts injected faults. */
@@ -341,7 +341,7 @@ export class World {
     vi.useRealTimers();
     vi.restoreAllMocks();
     Object.assign(this.clock, setClock(nowMs));
-    this.#connectOutbox();
+    this.#connectSenders();
     this.queue.sendFault = () => null;
     for (const { buckets } of this.jobs.all) {
       for (const { control } of buckets) {
@@ -369,23 +369,31 @@ export class World {
   }
 
   /**
-   * The outbox sends to the queue of its own environment, which is the real one: this gives it the
-   * test's, and notes whether it is used.
+   * Outbox and packer send to the queue of their own environment, which is the real one: this gives
+   * them the test's, and notes whether the outbox is used.
    */
-  #connectOutbox(): void {
+  #connectSenders(): void {
     const { alarm, keep } = Outbox.prototype;
+    const { pack } = Packer.prototype;
     const { queue } = this;
     const used = (): void => {
       this.#outboxUsed = true;
+    };
+    const connect = (object: object): void => {
+      const bindings = { ...(object as { env: Env }).env, EVENTS: queue };
+      Object.defineProperty(object, "env", { value: bindings, configurable: true });
     };
     vi.spyOn(Outbox.prototype, "keep").mockImplementation(function (this: Outbox, messages) {
       used();
       return keep.call(this, messages);
     });
     vi.spyOn(Outbox.prototype, "alarm").mockImplementation(function (this: Outbox) {
-      const bindings = { ...(this as unknown as { env: Env }).env, EVENTS: queue };
-      Object.defineProperty(this, "env", { value: bindings, configurable: true });
+      connect(this);
       return alarm.call(this);
+    });
+    vi.spyOn(Packer.prototype, "pack").mockImplementation(function (this: Packer, part) {
+      connect(this);
+      return pack.call(this, part);
     });
   }
 

@@ -15,7 +15,7 @@ const ours = { tail_consumers: [{ service: "logship" }] };
 describe("a deployment", () => {
   it.each([
     ["attached", ours, /top level {2}shop {2}attached$/],
-    ["not meant to, without a word of it", {}, "not meant to: nothing says that its events are to ship"],
+    ["not meant to, without a word of it", {}, "not meant to: nothing says that its events should ship"],
     ["not meant to, being off", { logpush: false }, "not meant to: logpush is false"],
     [
       "silent: switched on without a consumer",
@@ -25,12 +25,12 @@ describe("a deployment", () => {
     [
       "silent: lost in an environment",
       { ...ours, env: { live: {} } },
-      /live {7}shop-live {2}SILENT: attached at the top level alone: environments do not inherit tail_consumers\n.*run: npm run attach -- wrangler.jsonc --env live/,
+      /live {7}shop-live {2}SILENT: attached only at the top level: environments do not inherit tail_consumers\n.*run: npm run attach -- wrangler.jsonc --env live/,
     ],
     [
       "silent: lost in an environment with consumers of its own",
       { ...ours, logpush: true, env: { live: { tail_consumers: [{ service: "alerts" }] } } },
-      /SILENT: logpush is true at the top level, which it inherits\n.*attached at the top level alone/,
+      /SILENT: logpush is true at the top level, which it inherits\n.*attached only at the top level/,
     ],
     [
       "silent: misspelt",
@@ -45,22 +45,22 @@ describe("a deployment", () => {
     [
       "silent: named like an environment of the shipper",
       { tail_consumers: [{ service: "logship-production" }] },
-      "what wrangler deploy --env production calls the shipper; if that is meant, --service logship-production",
+      "the name that wrangler deploy --env production gives the shipper; if you mean that one, pass --service logship-production",
     ],
     [
       "silent: of another environment",
       { tail_consumers: [{ service: "logship", environment: "staging" }] },
-      'SILENT: its consumer "logship" has environment "staging", which makes it another service',
+      'SILENT: its consumer "logship" has environment "staging", which makes it a different service',
     ],
     [
       "silent: of a namespace",
       { tail_consumers: [{ service: "logship", namespace: "n" }] },
-      'SILENT: its consumer "logship" has namespace "n", which makes it another service',
+      'SILENT: its consumer "logship" has namespace "n", which makes it a different service',
     ],
     [
       "silent: as a consumer of streams",
       { streaming_tail_consumers: [{ service: "logship" }] },
-      'SILENT: "logship" stands in streaming_tail_consumers, but the shipper has no handler for streams',
+      'SILENT: "logship" is in streaming_tail_consumers, but the shipper has no handler for streams',
     ],
     [
       "silent: under another property",
@@ -72,17 +72,17 @@ describe("a deployment", () => {
     [
       "silent: below another property",
       { observability: ours },
-      'SILENT: tail_consumers with "logship" stands below "observability"',
+      'SILENT: tail_consumers with "logship" is below "observability"',
     ],
     [
       "silent: below one of several tables, where a line at the end of a TOML file slips to",
       { kv_namespaces: [{ binding: "A" }, { binding: "B", ...ours }] },
-      'SILENT: tail_consumers with "logship" stands below "kv_namespaces"',
+      'SILENT: tail_consumers with "logship" is below "kv_namespaces"',
     ],
     [
       "silent: switched on where nobody reads it",
       { observability: { enabled: true, logpush: true } },
-      'SILENT: logpush stands below "observability", where it is nothing',
+      'SILENT: logpush is below "observability", where it has no effect',
     ],
     ["not meant to: a variable of such a name", { vars: { logpush: true } }, "not meant to: nothing says"],
     ["not meant to: a Pages project", { pages_build_output_dir: "dist" }, /not meant to: a Pages project, [^\n]+$/],
@@ -99,7 +99,7 @@ describe("a deployment", () => {
     [
       "attached, but twice",
       { tail_consumers: [...ours.tail_consumers, ...ours.tail_consumers] },
-      /attached\n +note: "logship" stands in its tail_consumers 2 times; once is enough$/,
+      /attached\n +note: "logship" is in its tail_consumers 2 times; once is enough$/,
     ],
     ["not meant to: another consumer", { tail_consumers: [{ service: "alerts" }] }, "not meant to: nothing says"],
     [
@@ -114,7 +114,7 @@ describe("a deployment", () => {
 
   it("that is off, but attached, is said to ship", () => {
     expect(lines({ ...ours, logpush: false })).toMatch(
-      /attached\n +note: logpush is false, but its events ship all the same/,
+      /attached\n +note: logpush is false, but its events ship anyway/,
     );
   });
 
@@ -122,7 +122,7 @@ describe("a deployment", () => {
     const { text } = check({
       "wrangler.toml": 'name = "shop"\n[vars]\nA = 1\ntail_consumers = [{ service = "logship" }]\n',
     });
-    expect(text).toContain('SILENT: tail_consumers with "logship" stands below "vars"');
+    expect(text).toContain('SILENT: tail_consumers with "logship" is below "vars"');
   });
 });
 
@@ -131,7 +131,7 @@ describe("the shipper's own project", () => {
 
   it("is said to be it, and good", () => {
     expect(shipper({ vars: { SELF_NAME: "logship" } })).toBe(
-      "wrangler.jsonc\n  top level  logship  shipper: the shipper itself, which is not to be attached",
+      "wrangler.jsonc\n  top level  logship  shipper: the shipper itself, which must not be attached",
     );
   });
 
@@ -139,13 +139,13 @@ describe("the shipper's own project", () => {
     [
       "another SELF_NAME",
       { vars: { SELF_NAME: "ship" } },
-      'WRONG: the top level: vars.SELF_NAME is "ship", and has to be "logship"',
+      'WRONG: the top level: vars.SELF_NAME is "ship", and must be "logship"',
     ],
     ["no SELF_NAME", {}, "WRONG: the top level: vars.SELF_NAME is not set"],
     [
       "an environment without",
       { vars: { SELF_NAME: "logship" }, env: { live: {} } },
-      'WRONG: environment "live": vars.SELF_NAME is not set, and has to be "logship-live"; environments do not inherit vars',
+      'WRONG: environment "live": vars.SELF_NAME is not set, and must be "logship-live"; environments do not inherit vars',
     ],
     [
       "itself as a consumer",
@@ -156,7 +156,7 @@ describe("the shipper's own project", () => {
     expect(shipper(project)).toContain(words);
     const { sum } = check({ "wrangler.json": JSON.stringify({ name: "logship", ...project }) });
     expect(sum.isGood).toBe(false);
-    expect(sum.lines).toEqual([expect.stringMatching(/; 1 thing wrong beside\.$/)]);
+    expect(sum.lines).toEqual([expect.stringMatching(/; 1 other fault\.$/)]);
   });
 });
 
@@ -165,12 +165,12 @@ describe("notes", () => {
     [
       "of a name that wrangler does not know",
       { logship: false },
-      'note: wrangler warns that "logship" is an unexpected field (the top level), which is harmless',
+      'note: wrangler warns that "logship" is an unexpected field (the top level). This is harmless',
     ],
     [
       "of a binding without entrypoint",
       { services: [{ binding: "SHIP", service: "logship" }] },
-      'the binding SHIP to "logship" has no entrypoint: SHIP.ship() is only there with "entrypoint": "Shipper"',
+      'the binding SHIP to "logship" has no entrypoint: SHIP.ship() needs "entrypoint": "Shipper"',
     ],
     [
       "of a binding with another",
@@ -192,7 +192,7 @@ describe("notes", () => {
         "b/wrangler.json": JSON.stringify({ name: "shop", env: { live: {} }, ...b }),
       }).notes;
     expect(two({}, {})).toEqual([
-      '"shop-live" is what the top level of a/wrangler.json and environment "live" of b/wrangler.json deploy to: their records cannot be told apart',
+      '"shop-live" is the name under which the top level of a/wrangler.json and environment "live" of b/wrangler.json deploy: their records cannot be told apart',
     ]);
     expect(two({ account_id: "1" }, { account_id: "2" })).toEqual([]);
     expect(two({ account_id: "1" }, { account_id: "1" })).toHaveLength(1);

@@ -249,7 +249,7 @@ describe("where it attaches", () => {
   it("says of an environment that is off, but attached, that its events ship", () => {
     const text = '{"logship": true, "env": {"a": {"logship": false, "tail_consumers": [{"service": "logship"}]}}}';
     expect(edit(text, jsonc, attaching()).steps[1]?.words).toMatch(
-      /^left alone: logship is false; it is attached all the same, and its events do ship/,
+      /^left alone: logship is false; it is attached anyway, and its events ship/,
     );
   });
 });
@@ -262,25 +262,25 @@ describe("what it refuses", () => {
     [
       "a property twice",
       '{"tail_consumers": [],\n "tail_consumers": []}',
-      '2:2: "tail_consumers" stands here a second time',
+      '2:2: "tail_consumers" appears a second time',
     ],
-    ["an environment twice", '{"env": {"a": {}, "a": {}}}', '1:19: "a" stands here a second time'],
+    ["an environment twice", '{"env": {"a": {}, "a": {}}}', '1:19: "a" appears a second time'],
     [
       "contradictory names",
       '{"logship": true, "logpush": false}',
-      /"logship" is true, and "logpush", which is another name of it, false/,
+      /"logship" is true, and "logpush", which is another name for it, is false/,
     ],
     [
       "a switch that is none",
       '{"env": {"a": {"logship": "yes"}}}',
       'environment "a": "logship" is neither true nor false',
     ],
-    ["consumers that are no list", '{"tail_consumers": {"service": "a"}}', '"tail_consumers" is no array'],
-    ["a consumer that is no object", '{"tail_consumers": ["logship"]}', "an entry that is no object, number 1"],
-    ["environments that are none", '{"env": []}', '"env" is no object'],
+    ["consumers that are no list", '{"tail_consumers": {"service": "a"}}', '"tail_consumers" is not an array'],
+    ["a consumer that is no object", '{"tail_consumers": ["logship"]}', "an entry that is not an object, number 1"],
+    ["environments that are none", '{"env": []}', '"env" is not an object'],
     ["an environment that cannot be deployed", '{"env": {"": {}}}', "an environment without a name"],
-    ["a name that hides what it says", '{"env": {\n"__proto__": {}}}', '2:1: "__proto__" is no name to use'],
-    ["an environment that is none", '{"env": {"a": null}}', 'environment "a" is no object'],
+    ["a name that hides what it says", '{"env": {\n"__proto__": {}}}', '2:1: "__proto__" is not allowed as a name'],
+    ["an environment that is none", '{"env": {"a": null}}', 'environment "a" is not an object'],
     ["the shipper itself", '{"name": "logship"}', "the shipper itself"],
     [
       "the shipper under another environment's name",
@@ -288,7 +288,7 @@ describe("what it refuses", () => {
       "the shipper itself",
     ],
     ["a Pages project", '{"pages_build_output_dir": "dist"}', "a Pages project"],
-    ["a file that is off everywhere", '{"logship": false, "env": {"a": {}}}', "logging is switched off at every place"],
+    ["a file that is off everywhere", '{"logship": false, "env": {"a": {}}}', "logging is off everywhere"],
   ])("%s", (_what, text, message) => {
     expect(() => edit(text, jsonc, attaching())).toThrow(message);
   });
@@ -296,7 +296,7 @@ describe("what it refuses", () => {
   it.each([
     ["no TOML", 'name = "x"\nenv = \n', /^2:\d+: not TOML: /],
     ["a table twice", "[env.a]\n[env.a]\n", /^\d:\d+: not TOML: /],
-    ["an array of environments", '[[env]]\nname = "x"\n', '"env" is no object'],
+    ["an array of environments", '[[env]]\nname = "x"\n', '"env" is not an object'],
   ])("of TOML %s", (_what, text, message) => {
     expect(() => edit(text, toml, attaching())).toThrow(message);
   });
@@ -326,12 +326,12 @@ describe("what it refuses", () => {
 
   it("whatever an editor would change beside what is meant", () => {
     const meddling: Language = { ...jsonc, add: (text, ...rest) => jsonc.add(text, ...rest).replace("shop", "shed") };
-    expect(() => edit('{"name": "shop"}', meddling, attaching())).toThrow("it would say something else");
+    expect(() => edit('{"name": "shop"}', meddling, attaching())).toThrow("other settings would change");
     const careless: Language = { ...jsonc, add: (text, ...rest) => jsonc.add(text, ...rest).replace("/* kept */", "") };
     expect(() => edit("{/* kept */}", careless, attaching())).toThrow("a comment would be lost");
     const idle: Language = { ...jsonc, remove: (text) => text };
     expect(() => edit('{"tail_consumers": [{"service": "logship"}]}', idle, detaching())).toThrow(
-      "an entry did not go away",
+      "an entry would remain",
     );
   });
 });

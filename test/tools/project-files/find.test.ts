@@ -12,8 +12,8 @@ describe("a search", () => {
       "shop/wrangler.jsonc": '{"name": "shop"}',
     });
     expect(text).toContain("shop/wrangler.jsonc\n  top level  shop");
-    expect(text).toContain("note: shop/wrangler.toml is ignored: wrangler takes shop/wrangler.jsonc");
-    expect(text).toContain("note: wrangler takes wrangler.json instead of it, unless --config names it");
+    expect(text).toContain("note: shop/wrangler.toml is ignored: wrangler uses shop/wrangler.jsonc");
+    expect(text).toContain("note: wrangler uses wrangler.json instead, unless --config names this file");
     expect(text).not.toContain("old");
   });
 

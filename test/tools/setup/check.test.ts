@@ -95,7 +95,10 @@ it.for(CHANGES)("finds %s, that alone, and setup mends it", async ([, change, li
   change(world);
   world.said.length = 0;
   expect(await world.check()).toBe(false);
-  expect(world.said).toEqual([`  ${line}`, expect.stringContaining("differs in 1; `npm run setup` mends it")]);
+  expect(world.said).toEqual([
+    `  ${line}`,
+    expect.stringContaining("differs from the file as listed; `npm run setup` fixes this"),
+  ]);
   await world.setup();
   expect(await world.check()).toBe(true);
 });

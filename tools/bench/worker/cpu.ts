@@ -142,6 +142,7 @@ async function gathered(items: readonly TraceItem[], isOpen = false): Promise<Ar
     },
     gatherer,
     waitUntil: (promise: Promise<void>) => sends.push(promise),
+    pack: () => Promise.reject(new Error("each isolate is measured by itself")),
     keep: () => Promise.reject(new Error("the queue takes everything")),
     countLost: () => Promise.reject(new Error("nothing is lost")),
   };

@@ -111,6 +111,11 @@ async function request<T>(className: string, run: () => Promise<T>): Promise<T> 
   return result;
 }
 
+/** A request to an object that is played. */
+export function countRequest(className: string): void {
+  useOf(className).requests += 1;
+}
+
 /** A request to the object store. */
 export function countStoreRequest(method: string): void {
   if (method === "PUT") use.puts += 1;

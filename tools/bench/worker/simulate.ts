@@ -16,7 +16,9 @@ import type { Scenario, Simulated } from "../protocol.ts";
 import { RecordMix, seeded, type TraceItem } from "../records.ts";
 import { clock } from "./clock.ts";
 import { fireAlarm, meteredEnv, nextAlarm, takeUse } from "./meter.ts";
+import { PlayedPacker } from "./packer.ts";
 import { batchOf, Tick } from "./queue-batch.ts";
+import { Timers } from "./timers.ts";
 
 /** As wrangler.jsonc has it. */
 const CRON_MS = 300_000;
@@ -26,10 +28,21 @@ const CRON_MS = 300_000;
  */
 const POOL = 5_000;
 
+/**
+ * From an isolate to the packer, one way, in ms, which includes how far its clock is off. Assumed:
+ * some isolates are in the packer's town, others on another continent.
+ */
+const WAY_MS = { min: 2, max: 120 };
+
 /** A scheduled event of the simulation. */
 interface Happening {
   atMs: number;
   run(): Promise<void>;
+}
+
+interface Isolate {
+  gatherer: Gatherer;
+  wayMs: number;
 }
 
 const NOTHING = { events: 0, messages: 0, messageBytes: 0, messageUnits: 0, batches: 0, crons: 0 };
@@ -40,9 +53,9 @@ class Simulation {
   readonly #scenario: Scenario;
   readonly #random: () => number;
   readonly #pool: readonly TraceItem[];
-  readonly #gatherers: readonly Gatherer[];
-  /** Invocations of `tail()` that wait to send; all wait equally long, so they end in order. */
-  readonly #senders: Happening[] = [];
+  readonly #isolates: readonly Isolate[];
+  readonly #timers = new Timers();
+  readonly #packer: PlayedPacker;
   #queue: { body: ArrayBuffer; sentMs: number }[] = [];
   #counts = { ...NOTHING };
 
@@ -53,7 +66,13 @@ class Simulation {
     this.#random = seeded(scenario.seed);
     const mix = new RecordMix(scenario.seed);
     this.#pool = Array.from({ length: POOL }, () => mix.next(clock.nowMs));
-    this.#gatherers = Array.from({ length: scenario.isolates }, () => new Gatherer());
+    const { min, max } = WAY_MS;
+    this.#isolates = Array.from({ length: scenario.isolates }, () => ({
+      gatherer: new Gatherer(),
+      wayMs: min + this.#random() * (max - min),
+    }));
+    const form = readIntakeConfig(env).form ?? {};
+    this.#packer = new PlayedPacker(this.#timers, form, (body) => this.#send([body]));
   }
 
   /** Lets time pass, with new events or without. */
@@ -75,7 +94,7 @@ class Simulation {
   take(): Simulated {
     const counts = this.#counts;
     this.#counts = { ...NOTHING };
-    return { ...counts, use: takeUse() };
+    return { ...counts, ...this.#packer.take(), use: takeUse() };
   }
 
   /** To the next event of a Poisson process. */
@@ -91,8 +110,8 @@ class Simulation {
     if (alarm !== null && alarm.atMs < first.atMs) {
       first = { atMs: alarm.atMs, run: () => fireAlarm(this.#env, alarm) };
     }
-    const [sender] = this.#senders;
-    if (sender !== undefined && sender.atMs < first.atMs) first = sender;
+    const timer = this.#timers.first;
+    if (timer !== null && timer.atMs < first.atMs) first = { atMs: timer.atMs, run: () => this.#timers.fire() };
     const [oldest] = this.#queue;
     if (oldest !== undefined) {
       const { batchSize, batchTimeoutMs } = this.#scenario;
@@ -105,33 +124,27 @@ class Simulation {
   /** A trace item arrives. */
   async #arrive(): Promise<void> {
     this.#counts.events += 1;
-    const gatherer = this.#gatherers[Math.floor(this.#random() * this.#gatherers.length)];
-    if (gatherer === undefined) throw new Error("a scenario needs at least one isolate");
+    const isolate = this.#isolates[Math.floor(this.#random() * this.#isolates.length)];
+    if (isolate === undefined) throw new Error("a scenario needs at least one isolate");
+    const { gatherer, wayMs } = isolate;
     const item = this.#pool[Math.floor(this.#random() * POOL)];
-    const sends: Promise<void>[] = [];
-    let waits = false;
-    const sleep = (ms: number): Promise<void> => {
-      waits = true;
-      return new Promise((wake) => {
-        const run = async (): Promise<void> => {
-          this.#senders.shift();
-          wake();
-          await Promise.all(sends);
-        };
-        this.#senders.push({ atMs: clock.nowMs + ms, run });
-      });
-    };
+    const sleep = (ms: number): Promise<void> => this.#timers.after(ms);
     await handleTail([{ ...item, eventTimestamp: platform.now() }], {
       queue: { sendBatch: async (messages) => this.#send(messages.map(({ body }) => body)) },
       blobs: blobStore(this.#metered.BLOBS),
       config: readIntakeConfig(this.#env),
       gatherer,
       platform: { now: platform.now, sleep },
-      waitUntil: (promise) => sends.push(promise),
+      waitUntil: (promise) => void promise,
+      pack: async (part) => {
+        await sleep(wayMs);
+        const shared = await this.#packer.pack(part);
+        await sleep(wayMs);
+        return { shared };
+      },
       keep: () => Promise.reject(new Error("the queue takes everything")),
       countLost: () => Promise.reject(new Error("nothing is lost")),
     });
-    if (!waits) await Promise.all(sends);
   }
 
   #send(bodies: readonly Uint8Array[]): void {

@@ -50,10 +50,12 @@ export async function takeIn(rate: Load, seconds: number, say: (line: string) =>
   const random = seeded(3);
   const mix = new RecordMix(3);
   const pool: TraceItem[] = Array.from({ length: POOL }, () => mix.next(clock.nowMs));
-  const isolates = Array.from({ length: rate.isolates }, () => ({
-    gatherer: new Gatherer(),
-    beginMs: clock.nowMs + random() * BEGIN_WITHIN_MS,
-  }));
+  const isolates = Array.from({ length: rate.isolates }, () => {
+    const gatherer = new Gatherer();
+    // Each by itself, without the packer: that is what takes most messages.
+    gatherer.company.packed(1, clock.nowMs);
+    return { gatherer, beginMs: clock.nowMs + random() * BEGIN_WITHIN_MS };
+  });
   const context = { waitUntil: (promise: Promise<unknown>) => void promise };
   const messages: Packed[] = [];
   queue.onSend = (sent) => messages.push({ ...sent, records: recordsOf(sent.body) });

@@ -129,7 +129,7 @@ const Tokens = (props: { tokens: readonly TokenView[]; total: number; viewer: Vi
 const Members = (props: { members: readonly MemberView[]; total: number; viewer: Viewer }) =>
   props.total === 0 ? (
     <Empty title="No members yet">
-      <p>A member has an e-mail address, a key and a role. The role can be changed later.</p>
+      <p>A member has an e-mail address, an API key and a role. You can change the role later.</p>
     </Empty>
   ) : (
     <Table

@@ -9,11 +9,11 @@ import type { Viewer } from "../../session.ts";
 export const OPENS: Readonly<Record<Permission, string>> = {
   "logs:read": "See jobs, delivered objects, health, status, previews and live records. Secrets are masked.",
   "logs:edit":
-    "Manage jobs, replays, the webhook and what is set aside. With logs:read, the API shows the secrets of destinations.",
+    "Manage jobs, replays, the webhook and what is set aside. Together with logs:read, the API shows the secrets of destinations.",
   "events:write": "Send events over HTTP.",
   "functions:read": "See functions and their settings.",
   "functions:edit": "Upload and delete functions, and change their logging.",
-  "access:edit": "Manage tokens and members, see the audit. Allows granting one's own permissions to others.",
+  "access:edit": "Manage tokens and members, and see the audit. Holders can grant their own permissions to others.",
 };
 
 export type TokenView = z.infer<typeof Token>;
@@ -37,7 +37,7 @@ export const Beyond: FC<{ viewer: Viewer; of: readonly Permission[] }> = ({ view
   const missing = notHeld(viewer.caller, of);
   if (missing.length === 0) return null;
   return (
-    <Notice kind="warn" title="You cannot take away what you do not hold">
+    <Notice kind="warn" title="You cannot remove permissions that you do not hold">
       <p>
         You lack <Permissions of={missing} />.
       </p>

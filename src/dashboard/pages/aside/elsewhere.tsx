@@ -75,8 +75,8 @@ function view(
     parts: [
       <Panel id="about" title="Details">
         <p>
-          {amountOf(object)} of <a href={`/jobs/${object.job}`}>job {object.job}</a>, as written. What the destination
-          refuses returns to this list.
+          {amountOf(object)} of <a href={`/jobs/${object.job}`}>job {object.job}</a>, as written. If the destination
+          refuses it, it returns to this list.
         </p>
       </Panel>,
       <RestOf faults={refusals} title="The object was not sent" />,
@@ -85,7 +85,7 @@ function view(
         origin={originAt(page)}
         shown={shown}
         action={at}
-        about="The keys are kept until the object is there, or set aside again."
+        about="The keys are kept until the object is delivered, or set aside again."
         start="Test and send"
       >
         {requireForm(shown.entered.entry).terms.isReadable && (

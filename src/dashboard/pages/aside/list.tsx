@@ -34,7 +34,7 @@ async function listView({ api, query, here, viewer, nowMs }: PageContext): Promi
         <Notice kind="warn" title="Incomplete list">
           <p>
             No answer from {plural(silent.length, "job")}: {silent.slice(0, 20).join(", ")}
-            {silent.length > 20 && " …"}. What they set aside is missing here.
+            {silent.length > 20 && " …"}. Their set-aside entries are missing here.
           </p>
         </Notice>
       ),

@@ -82,9 +82,9 @@ async function oneView(context: PageContext): Promise<View> {
 
 const MEANING = {
   message:
-    "Resending delivers it to every job that was enabled when it arrived and does not have it yet, with the current filter and format.",
+    "Resending delivers it to every job that was enabled when it arrived and does not have it yet, with the job's current filter and format.",
   object:
-    "Resending uploads it at once, to the current destination of the job, or to another one if you send it elsewhere. If that rejects it, it returns here.",
+    "Resending uploads it at once, to the current destination of the job, or to another destination if you send it elsewhere. If the destination rejects it, it returns here.",
 } as const;
 
 const About = ({ entry }: { entry: Read | AsideView }) => {
@@ -119,7 +119,7 @@ const Content = ({
   if (records === null)
     return (
       <Panel id="content" title="Content">
-        <p class="quiet">Not readable as records. In base64{!complete && ", the beginning"}:</p>
+        <p class="quiet">Cannot be read as records. {complete ? "The content" : "Its beginning"} in Base64:</p>
         <pre class="text">
           <Foreign text={base64 ?? ""} max={BYTES_SHOWN} />
         </pre>
@@ -131,7 +131,7 @@ const Content = ({
     <Panel
       id="content"
       title={complete ? `Records: ${count(records.length)}` : `First ${count(records.length)} records`}
-      aside={!complete && <span class="quiet">The download has all.</span>}
+      aside={!complete && <span class="quiet">The download has all records.</span>}
     >
       {records.length === 0 && <Empty title="No records" />}
       {records.length > 0 && (

@@ -138,7 +138,7 @@ function outcome(answer: Tried["answer"]): Child {
 }
 
 function detail(answer: Tried["answer"]): Child {
-  if (answer === null) return "No time left: resend it.";
+  if (answer === null) return "Not tried: time was up. Resend it.";
   if (!answer.ok) return <Foreign text={answer.errors.map(({ message }) => message).join("; ")} />;
   const { result } = answer;
   if (result.kind === "object")

@@ -1,6 +1,7 @@
 import { readIntakeConfig } from "../../../config.ts";
 import { localUrl } from "../../../local/runnable.ts";
 import type { PageContext, View } from "../../page.ts";
+import { coded } from "../../parts/destination-fields.tsx";
 import { Panel, Snippet } from "../../parts/panel.tsx";
 import {
   attachCommand,
@@ -40,7 +41,7 @@ export async function attachView({ config, env, origin }: PageContext): Promise<
         {FRAMEWORKS.map(({ name, words, snippet }, i) => (
           <details>
             <summary>{name}</summary>
-            <p>{words}</p>
+            <p>{coded(words)}</p>
             {snippet !== undefined && (
               <Snippet id={`framework-${i}`} label={`Tail consumer: ${name}`} text={snippet(selfName)} />
             )}
@@ -67,6 +68,10 @@ export async function attachView({ config, env, origin }: PageContext): Promise<
           <Snippet id="local-curl" label="Upload of a function that runs here" text={uploadCurl(origin, accountId)} />
           <p>
             It answers at <a href={runsAt}>{runsAt}</a>: each request is an event; <code>/throw</code> fails.
+          </p>
+          <p>
+            A project of your own that is attached: start it with the line <em>Attach</em> that <code>npm start</code>{" "}
+            prints. <code>wrangler dev</code> names no script, so its events are listed as <code>unnamed</code>.
           </p>
         </Panel>
       ),

@@ -28,39 +28,39 @@ export const FRAMEWORKS: readonly Framework[] = [
   {
     name: "Vite plugin, React Router, TanStack Start, Astro, SvelteKit, Hono, Python",
     words:
-      "The wrangler.jsonc or wrangler.toml that the build reads. A build writes what is deployed: build again, for an environment with CLOUDFLARE_ENV set.",
+      "The `wrangler.jsonc` or `wrangler.toml` that the build reads. The build generates the deployed file, so build again; for an environment, set `CLOUDFLARE_ENV`.",
   },
   {
     name: "Next.js by OpenNext",
     words:
-      "The wrangler.jsonc beside next.config. Then: npx opennextjs-cloudflare build && npx opennextjs-cloudflare deploy.",
+      "The `wrangler.jsonc` beside `next.config`. Then: `npx opennextjs-cloudflare build && npx opennextjs-cloudflare deploy`.",
   },
   {
     name: "Nuxt and Nitro",
     words:
-      "nuxt.config.ts, from which the build writes the project file; in nitro.config.ts without the outer nitro. What it writes has no environments: one build for each.",
+      "`nuxt.config.ts`, from which the build generates the project file; in `nitro.config.ts`, leave out the outer `nitro`. The generated file has no environments: run one build for each.",
     snippet: (selfName) =>
       `nitro: { cloudflare: { deployConfig: true, wrangler: { tail_consumers: [{ service: ${JSON.stringify(selfName)} }] } } }`,
   },
   {
     name: "cloudflare.config.ts",
-    words: "Below worker.",
+    words: "In `cloudflare.config.ts`, in the section `worker`.",
     snippet: (selfName) => `tailConsumers: [{ worker: ${JSON.stringify(selfName)} }]`,
   },
   {
     name: "Terraform",
-    words: "In cloudflare_workers_script, from version 5 of the provider.",
+    words: "In `cloudflare_workers_script`, from version 5 of the provider.",
     snippet: (selfName) => `tail_consumers = [{ service = ${JSON.stringify(selfName)} }]`,
   },
   {
     name: "Pulumi",
-    words: "In cloudflare.WorkersScript; in the beta cloudflare.Worker it is name instead of service.",
+    words: "In `cloudflare.WorkersScript`; in the beta `cloudflare.Worker`, write `name` instead of `service`.",
     snippet: (selfName) => `tailConsumers: [{ service: ${JSON.stringify(selfName)} }]`,
   },
   {
     name: "Pages",
     words:
-      "Pages projects take no tail consumers. Move to Workers, or send events yourself: by a service binding or over HTTP, below.",
+      "Pages projects take no tail consumers. Move to Workers, or send events yourself, through a service binding or over HTTP (see below).",
   },
 ];
 

@@ -41,7 +41,7 @@ async function deleteView(page: PageContext): Promise<View> {
         <Panel id="what" title="What happens">
           <ul>
             <li>The job takes no new events. It cannot be restored.</li>
-            <li>What is delivered stays where it is.</li>
+            <li>Delivered objects stay where they are.</li>
             <li>Its ledger, health, objects and replays are no longer shown.</li>
             {pending !== 0 && (
               <li>{pending === null ? "Waiting records: unknown." : `${plural(pending, "record")} waiting.`}</li>

@@ -108,7 +108,7 @@ const Look: FC<Pick<FirstObjectProps, "look" | "jobId" | "isStore">> = ({ look, 
     case "dropped": {
       const how = `${count(look.filtered)} filtered, ${count(look.sampledOut)} sampled out. `;
       const edit = <a href={`/jobs/${jobId}/edit`}>Edit the job</a>;
-      return stated("warn", "none kept", `The job kept no event: ${how}`, edit);
+      return stated("warn", "none kept", `The job kept none of the events: ${how}`, edit);
     }
     case "paused":
       return stated("quiet", "paused", "The job takes no events until you resume it.");
@@ -147,8 +147,8 @@ const Delivered: FC<{ object: ObjectView; jobId: number; isStore: boolean }> = (
 const HowTo: FC<Omit<FirstObjectProps, "jobId" | "look" | "isStore">> = ({ selfName, origin, accountId, isLocal }) => (
   <>
     <p>
-      Functions that are attached ship their next event here: call one. To attach a function, add this to its project
-      file and deploy it; or send an event yourself, with a token that holds <code>events:write</code>.{" "}
+      Call an attached function: its next event ships here. To attach a function, add this to its project file and
+      deploy it; or send an event yourself, with a token that has <code>events:write</code>.{" "}
       <a href="/attach">Other ways</a>
     </p>
     <Snippet id="first-attach" label="Project file (JSONC)" text={attachJsonc(selfName)} />

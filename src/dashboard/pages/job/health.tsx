@@ -118,7 +118,7 @@ export const IntervalNotice: FC<{ job: JobView; range: Range; sums: readonly Sum
     <Notice kind="info" title={`${plural(objects, "object")} in 24 hours, of ${bytes(meanBytes)} on average`}>
       <p>
         An interval of {seconds} seconds would make about {plural(made.objects, "object")} of {bytes(made.meanBytes)} a
-        day, which cost less and read faster. Records then arrive up to {seconds / 60} minutes after they were taken in.{" "}
+        day, which cost less and are faster to read. Records then arrive up to {seconds / 60} minutes after intake.{" "}
         <a href={`/jobs/${job.id}/edit`}>Edit the job</a>
       </p>
     </Notice>
@@ -141,7 +141,7 @@ const Ranges: FC<{ jobId: number; range: Range }> = ({ jobId, range }) => (
 
 /** By HTTP status or word. */
 const CAUSES: Readonly<Record<string, string>> = {
-  "401": "the destination does not know the keys",
+  "401": "the destination does not recognise the keys",
   "403": "the keys may not write there",
   "404": "no such bucket or address",
   "429": "the destination limits requests",

@@ -248,7 +248,7 @@ const NotHere: FC<{ object: ObjectView; isReadable: boolean }> = ({ object, isRe
   if (object.state === "delivered" && object.sent_to === null && !isReadable)
     return (
       <Notice kind="info" title="Records not available here">
-        <p>A receiver cannot be read back. Look for them there.</p>
+        <p>A receiver cannot be read back. Look for the records there.</p>
       </Notice>
     );
   if (object.state === "delivered")

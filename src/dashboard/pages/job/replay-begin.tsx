@@ -129,7 +129,7 @@ const TimeForm: FC<{ jobId: number; span: Span; errors: readonly ErrorEntry[] }>
         <Field
           {...shared("until")}
           label="Events before (UTC)"
-          hint="Objects are copied whole, with some events around these times."
+          hint="Objects are copied whole, so copies may hold events before and after these times."
         />
         <button type="submit">Preview</button>
       </form>
@@ -179,12 +179,12 @@ export const AllowDuplicates: FC<{ estimate: EstimateView; checked?: boolean; er
   <>
     {error !== undefined && (
       <p class="error" id="duplicates-error">
-        That folder holds records of this time already. Choose another one, or allow duplicates.
+        That folder already holds records of this time. Choose another folder, or allow duplicates.
       </p>
     )}
     <Check
       name="allow_duplicates"
-      label={`Allow duplicates: ${plural(planned.records, "record")} will be in the folder twice, under new keys`}
+      label={`Allow duplicates: ${plural(planned.records, "record")} will be in the folder twice, the second time under new keys`}
       checked={checked ?? false}
       hint="Required for the job's own folder, and for a folder that has a replay of this time."
     />

@@ -103,7 +103,7 @@ export function pendingWords(job: JobView, ledger: LedgerView): string {
 
 /** How often each record reaches the destination. */
 export function guaranteeWords({ guarantee }: Pick<LedgerView, "guarantee">): string {
-  return guarantee === null ? "unknown: the destination cannot be read" : guarantee;
+  return guarantee === null ? "unknown: the stored destination cannot be decrypted" : guarantee;
 }
 
 /** Whether every received record is accounted for. */

@@ -183,7 +183,7 @@ export const CostPanel: FC<{ usage: UsageView; nowMs: number }> = ({ usage, nowM
         <Facts
           rows={[
             ["List price", <span class="price">{dollars(usage.list_price_usd)}</span>],
-            ["The vendor's, same records", <span class="price">{dollars(usage.vendor_price_usd)}</span>],
+            ["Logpush, same records", <span class="price">{dollars(usage.vendor_price_usd)}</span>],
             ["Records delivered", count(usage.counted.records_delivered)],
           ]}
         />

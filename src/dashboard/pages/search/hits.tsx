@@ -46,10 +46,10 @@ export async function* answerOf({ api, nowMs, viewer }: PageContext, asked: Aske
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     yield (
-      <Notice kind="warn" title="No such time">
+      <Notice kind="warn" title="Time not recognised">
         <p>
-          <Foreign text={error.message} max={100} /> is no time. Write it as yesterday 15:00, 11-20 15:00, fri 3pm,
-          2026-11-20 15:00:30 +01:00, or 2h ago.
+          <Foreign text={error.message} max={100} /> is not a time or time zone. Write it as yesterday 15:00, 11-20
+          15:00, fri 3pm, 2026-11-20 15:00:30 +01:00, or 2h ago.
         </p>
       </Notice>
     );
@@ -237,7 +237,7 @@ const End: FC<{
         </Empty>
       )}
       {end.not_searched.length > 0 && (
-        <Notice kind="warn" title="Not all of it could be searched">
+        <Notice kind="warn" title="Some records could not be searched">
           <ul>
             {end.not_searched.map(({ what, why }) => (
               <li>
@@ -309,7 +309,9 @@ const Wider: FC<{ asked: Asked; fixed: Asked; sinceMs: number; untilMs: number }
           ))}
         </p>
       )}
-      {asked.text !== "" && <p>A text is found as it stands in one string of a record: a part of it may find more.</p>}
+      {asked.text !== "" && (
+        <p>A text is matched as a whole within one string of a record: a shorter text may find more.</p>
+      )}
     </>
   );
 };

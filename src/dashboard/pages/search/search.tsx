@@ -168,7 +168,7 @@ const SearchForm: FC<{
 
 /** Before the first search. */
 const Start: FC = () => (
-  <Panel id="start" title="To begin with">
+  <Panel id="start" title="Start here">
     <ul>
       <li>
         <a href={searchPath({ ...NOTHING, outcome: "failed" })}>What failed in the last hour</a>
@@ -176,7 +176,7 @@ const Start: FC = () => (
       <li>
         <a href={searchPath({ ...NOTHING, slower: "1000" })}>What took longer than a second in the last hour</a>
       </li>
-      <li>One request: enter its ray id, or a part of its URL, of what it logged or of its error.</li>
+      <li>One request: enter its ray id, or a part of its URL, its logs or its error.</li>
       <li>
         In a terminal: <code>npm run search -- ray 8f14e45fceea167a</code>
       </li>
@@ -191,7 +191,7 @@ async function exported({ api, query, nowMs }: PageContext): Promise<PageAnswer>
     question = questionOf(askedOf(query) ?? NOTHING, nowMs);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw new InnerFailure(400, [{ code: CODE.invalid, message: `${error.message.slice(0, 100)} is no time` }]);
+    throw new InnerFailure(400, [{ code: CODE.invalid, message: `${error.message.slice(0, 100)} is not a time` }]);
   }
   const answer = await api.raw("POST", "/logship/search", { ...question, limit: 1_000 });
   if (!answer.ok || answer.body === null) {

@@ -149,7 +149,7 @@ export const JobForm: FC<{
           <Field
             name="name"
             label="Name"
-            hint="Without one, a job is called by its number."
+            hint="Without a name, the job is shown by its number."
             value={body.name ?? ""}
             maxlength={512}
             error={faultAt(faults, "/name")}

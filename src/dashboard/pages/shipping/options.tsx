@@ -77,7 +77,7 @@ export const JobOptions: FC<{
           value={rate == null ? "" : String(rate)}
           placeholder="1"
           error={faultAt(faults, "/output_options/sample_rate")}
-          hint="0.1 keeps one record of ten that match the filter; 1 (default) keeps all. The rest is counted as sampled out, and is lost."
+          hint="0.1 keeps one record of ten that match the filter; 1 (default) keeps all. The rest is counted as sampled out, and lost."
         />
       </Group>
       <Group
@@ -124,7 +124,7 @@ export const JobOptions: FC<{
               checked={body.sketches !== false}
               hint={
                 faultAt(faults, "/sketches") ??
-                "Searches skip the objects that cannot hold a match. Kept beside the log for 30 days, a few per cent of its size."
+                "Searches skip the objects that cannot hold a match. Sketches are kept for 30 days and take a few per cent of the objects' size."
               }
             />
           )}
@@ -160,7 +160,7 @@ function fieldsWords({ field_names: names }: Options): string {
 /** A sampling rate in words. */
 export function rateWords(rate: Options["sample_rate"]): string {
   if (rate == null || rate === 1) return "every record is kept";
-  if (typeof rate !== "number" || !(rate > 0 && rate < 1)) return "this is no share";
+  if (typeof rate !== "number" || !(rate > 0 && rate < 1)) return "this is not a share";
   const of = 1 / rate;
   const words = of.toLocaleString("en", { maximumFractionDigits: of < 10 ? 1 : 0 });
   return Math.abs(of - Math.round(of)) < 1e-9 * of ? `one of ${words} is kept` : `about one of ${words} is kept`;

@@ -48,7 +48,7 @@ export const FormatFields: FC<Props> = ({ body, faults, terms }) => {
         <legend>Format</legend>
         <input type="hidden" name="output-was" value={options.output_type ?? "ndjson"} />
         {isPlain ? (
-          <p class="quiet">The destination takes NDJSON records alone: no CSV, template, prefix or delimiter.</p>
+          <p class="quiet">The destination takes only NDJSON records: no CSV, template, prefix or delimiter.</p>
         ) : (
           <Select
             name="output_type"

@@ -56,7 +56,7 @@ const Outcome: FC<{ preview: PreviewView; body: ShippingBody }> = ({ preview, bo
       <Bar preview={preview} />
       {sampled_out > 0 && (
         <p class="quiet">
-          The sample is an example: the job draws its own, of the same size{rate == null ? "" : ` (${rate})`}.
+          The sample is an example: the job samples other records, at the same rate{rate == null ? "" : ` (${rate})`}.
         </p>
       )}
       {truncated > 0 && (

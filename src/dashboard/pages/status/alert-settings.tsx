@@ -39,7 +39,11 @@ export const Settings: FC<{ format: FormatName; form: URLSearchParams | null; fa
         label={format === "email" ? "Recipient" : "Address"}
         value={alert?.address ?? (format === "email" ? (form?.get("address") ?? "") : "")}
         error={faults.at("address")}
-        hint={alert === undefined ? address : "Leave it masked to keep it. A new one is told all open incidents."}
+        hint={
+          alert === undefined
+            ? address
+            : "Leave it masked to keep it. A new address gets a call for every open incident."
+        }
         autocomplete="off"
         spellcheck={false}
         required={url === null}
@@ -58,7 +62,7 @@ export const Settings: FC<{ format: FormatName; form: URLSearchParams | null; fa
         name="errors_only"
         label="Errors only"
         checked={form?.has("errors_only") ?? alert?.min_severity === "error"}
-        hint="Warnings are not told."
+        hint="Warnings are not sent."
       />
     </>
   );

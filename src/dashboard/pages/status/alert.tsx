@@ -92,7 +92,7 @@ async function oneView(context: PageContext, refused: Refused | null = null, sai
             name="enabled"
             label="Enabled"
             checked={refused === null ? alert.enabled : refused.form.has("enabled")}
-            hint="Incidents that open and end while it is off are not told."
+            hint="Incidents that open and end while it is off are not reported."
           />
           <button type="submit" class="primary">
             Save

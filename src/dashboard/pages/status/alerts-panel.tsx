@@ -25,7 +25,7 @@ export const AlertsPanel: FC<{
     {alerts.length === 0 && webhook === null ? (
       <Empty title="No alerts configured">
         <p>
-          Slack, Discord, PagerDuty, Opsgenie, a mailbox or a webhook is told when an incident opens, and when it is
+          Slack, Discord, PagerDuty, Opsgenie, a mailbox or a webhook is called when an incident opens, and when it is
           over.
         </p>
       </Empty>

@@ -53,7 +53,7 @@ async function listView(context: PageContext, refused: Refused | null = null): P
         </form>
         {format === null ? (
           <p class="quiet">
-            Or a <a href="/status/webhook">webhook</a>: signed JSON for a receiver of your own.
+            Or a <a href="/status/webhook">webhook</a>: signed JSON for your own receiver.
           </p>
         ) : (
           <Form viewer={viewer} action={AT} label={`Add ${FORMAT[format].label}`}>

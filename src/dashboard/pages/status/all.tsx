@@ -86,7 +86,7 @@ const Said = ({ status, ...who }: { status: StatusView; names: JobNames } & Pick
   const groups = [
     { title: "Errors: records are delayed or lost", of: others.filter(isError) },
     { title: "Warnings: records may soon be delayed or lost", of: others.filter((each) => !isError(each)) },
-    { title: "No answer: problems of these parts are missing here", of: silent },
+    { title: "No answer: problems of these parts are not listed", of: silent },
   ].filter(({ of }) => of.length > 0);
   return (
     <>
@@ -114,7 +114,7 @@ const Said = ({ status, ...who }: { status: StatusView; names: JobNames } & Pick
       ))}
       {status.notices.length > 0 && (
         <>
-          <h3>Could be better</h3>
+          <h3>Suggestions</h3>
           <ul class="findings">
             {[...Map.groupBy(status.notices, ({ advice }) => advice)].map(([advice, of]) => (
               <li>
@@ -151,7 +151,9 @@ async function openIncidents(context: PageContext, incidents: Promise<Incidents>
     <Panel id="incidents" title="Open incidents" refresh={REFRESH_S}>
       {open.length === 0 ? (
         <Empty title="No open incidents">
-          <p>A problem that lasts a minute opens an incident; 15 minutes without it end the incident.</p>
+          <p>
+            A problem that lasts a minute opens an incident. The incident ends after 15 minutes without the problem.
+          </p>
         </Empty>
       ) : (
         <>

@@ -82,7 +82,7 @@ function formView(context: PageContext, state: WebhookView | null, refused: Refu
             hint={
               state === null
                 ? "https, on a public host. Stored encrypted and shown masked."
-                : "Leave it masked to keep it. A new address is told all open incidents."
+                : "Leave it masked to keep it. A new address gets a call for every open incident."
             }
             autocomplete="off"
             spellcheck={false}

@@ -1,0 +1,57 @@
+import { encodeUtf8 } from "../bytes.ts";
+import { PACKER_PART_MAX_BYTES } from "../limits.ts";
+import { errorText, log } from "../log.ts";
+import { answered, type Platform } from "../platform.ts";
+import { type SealKey, sealLines } from "../queue/seal.ts";
+import type { Source } from "../record/source.ts";
+import type { Company } from "./company.ts";
+import { type HandedPart, PACKER_MS } from "./packer.ts";
+
+export interface Packing {
+  /** Hands a part to the packer; its answer is not believed before it was looked at. */
+  pack(part: HandedPart): Promise<unknown>;
+  platform: Pick<Platform, "now">;
+}
+
+/**
+ * Records as a part for the packer.
+ * @param lines at least one. @returns null: they are too many.
+ */
+export function partOf(
+  lines: readonly string[],
+  takenInMs: number,
+  source: Source,
+  id: string,
+  seal: SealKey | undefined,
+): HandedPart | null {
+  // A text is never longer than its UTF-8.
+  if (lines.reduce((sum, line) => sum + line.length + 1, 0) > PACKER_PART_MAX_BYTES) return null;
+  const raw = encodeUtf8(`${lines.join("\n")}\n`);
+  if (raw.length > PACKER_PART_MAX_BYTES) return null;
+  return { id, takenInMs, source, records: lines.length, raw, seal: seal ? sealLines(raw, seal) : null };
+}
+
+/**
+ * Hands a part to the packer.
+ * @returns whether the queue has it; false: that is not known. Never throws.
+ */
+export async function handOver(part: HandedPart, company: Company, { pack, platform }: Packing): Promise<boolean> {
+  let why: string;
+  try {
+    const answer = (await answered("the packer", PACKER_MS, pack(part))) as {
+      shared?: unknown;
+      refused?: unknown;
+    } | null;
+    const shared = answer?.shared;
+    if (typeof shared === "number" && shared >= 1) {
+      company.packed(shared, platform.now());
+      return true;
+    }
+    why = answer?.refused === "full" ? "it is full" : "it refused them";
+  } catch (error) {
+    why = errorText(error);
+  }
+  log.warn("the packer did not take events; they go to the queue", { error: why });
+  company.failed(platform.now());
+  return false;
+}

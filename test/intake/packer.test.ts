@@ -1,0 +1,232 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { encodeUtf8 } from "../../src/bytes.ts";
+import { readSealKeys } from "../../src/config.ts";
+import { partOf } from "../../src/intake/hand-over.ts";
+import {
+  type HandedPart,
+  PACK_MS,
+  PACKER_MS,
+  type PackAnswer,
+  type Packer,
+  packer,
+  readPart,
+} from "../../src/intake/packer.ts";
+import { PACKER_PART_MAX_BYTES } from "../../src/limits.ts";
+import { platform } from "../../src/platform.ts";
+import { decodeMessage, type Message } from "../../src/queue/message.ts";
+import { sealLines } from "../../src/queue/seal.ts";
+import { recordLine } from "../../src/record/encode.ts";
+import { traceRecord } from "../record/samples.ts";
+import { NOON } from "../support/runtime/pipeline.ts";
+
+const KEYS = readSealKeys(env);
+const [KEY] = KEYS;
+
+const id = (n: number): string => n.toString(16).padStart(32, "0");
+
+/** A part, as an isolate makes it. */
+function part(n: number, lines: readonly string[] = [recordLine(traceRecord({ Outcome: `${n}` }))]): HandedPart {
+  const made = partOf(lines, NOON + n, "tail", id(n), KEY);
+  if (made === null) throw new Error("too many lines");
+  return made;
+}
+
+/** Bodies that the queue was sent. */
+let sent: Uint8Array[] = [];
+/** How the queue answers: resolves, or throws. */
+let queue: () => Promise<void>;
+/** Resolves the waits of the packer. */
+let wake: () => void;
+const slept: number[] = [];
+
+/** Calls the one object with parts that come one after the other, in one group. */
+function packAll(
+  parts: readonly HandedPart[],
+  prepare: (object: Packer) => void = () => {},
+): Promise<PromiseSettledResult<PackAnswer>[]> {
+  return runInDurableObject(packer(env.PACKER), async (object: Packer) => {
+    const events = {
+      sendBatch: async (messages: { body: Uint8Array }[]) => {
+        sent.push(...messages.map(({ body }) => body.slice()));
+        await queue();
+      },
+    };
+    Object.defineProperty(object, "env", { value: { ...env, EVENTS: events }, configurable: true });
+    prepare(object);
+    const answers = parts.map((each) => object.pack(each));
+    wake();
+    return Promise.allSettled(answers);
+  });
+}
+
+function decoded(body: Uint8Array): Message {
+  const message = decodeMessage(body.slice().buffer, KEYS);
+  if (!message.ok) throw new Error(message.why);
+  return message.value;
+}
+
+const values = (answers: readonly PromiseSettledResult<PackAnswer>[]) =>
+  answers.map((answer) => (answer.status === "fulfilled" ? answer.value : String(answer.reason)));
+
+let nowMs = NOON;
+
+beforeEach(() => {
+  sent = [];
+  slept.length = 0;
+  nowMs = NOON;
+  queue = async () => {};
+  const woken = Promise.withResolvers<void>();
+  wake = woken.resolve;
+  vi.spyOn(platform, "now").mockImplementation(() => nowMs);
+  vi.spyOn(platform, "sleep").mockImplementation(async (ms, end) => {
+    slept.push(ms);
+    if (ms === PACK_MS) await Promise.race([woken.promise, end]);
+  });
+});
+
+describe("the packer", () => {
+  it("sends what came in a moment as one message, sealed, and says to each how many shared it", async () => {
+    expect(values(await packAll([part(1), part(2), part(3)]))).toEqual([{ shared: 3 }, { shared: 3 }, { shared: 3 }]);
+    expect(sent.length).toBe(1);
+    const { parts, lines, isSealed } = decoded(sent[0] as Uint8Array);
+    expect(parts).toEqual(
+      [1, 2, 3].map((n) => ({ id: id(n), takenInMs: NOON + n, keyed: false, records: 1, source: "tail" })),
+    );
+    expect(lines.map((line) => JSON.parse(line).Outcome)).toEqual(["1", "2", "3"]);
+    expect([isSealed, slept]).toEqual([true, [PACK_MS]]);
+  });
+
+  it("answers a part that came alone, and begins anew with the next one", async () => {
+    expect(values(await packAll([part(1)]))).toEqual([{ shared: 1 }]);
+    expect(values(await packAll([part(2), part(3)]))).toEqual([{ shared: 2 }, { shared: 2 }]);
+    expect(sent.map((body) => decoded(body).parts.length)).toEqual([1, 2]);
+  });
+
+  it("does not wait where a message is full", async () => {
+    const words = Array.from({ length: 100 }, (_, n) => recordLine(traceRecord({ Outcome: "x".repeat(1_000 + n) })));
+    vi.mocked(platform.sleep).mockImplementation(async (_ms, end) => void (await end));
+    const answers = await runInDurableObject(packer(env.PACKER), async (object: Packer) => {
+      Object.defineProperty(object, "env", {
+        value: { ...env, EVENTS: { sendBatch: async () => {} } },
+        configurable: true,
+      });
+      const first = [1, 2, 3].map((n) => object.pack(part(n, words.slice(0, 65))));
+      // The fourth one does not fit with them, and waits for company.
+      void object.pack(part(4, words.slice(0, 65)));
+      return Promise.all(first);
+    });
+    expect(answers).toEqual([{ shared: 3 }, { shared: 3 }, { shared: 3 }]);
+  });
+
+  it("tries again where the queue refuses, and fails every call where it goes on to", async () => {
+    let calls = 0;
+    queue = async () => {
+      calls += 1;
+      if (calls < 3) throw new Error("refused");
+    };
+    expect(values(await packAll([part(1), part(2)]))).toEqual([{ shared: 2 }, { shared: 2 }]);
+    queue = () => Promise.reject(new Error("refused"));
+    const failed = values(await packAll([part(3), part(4)]));
+    expect(failed).toEqual(Array(2).fill("Error: the queue did not take a message"));
+  });
+
+  it("gives up a queue that does not answer before its callers do", async () => {
+    queue = () => new Promise(() => {});
+    const answer = await runInDurableObject(packer(env.PACKER), async (object: Packer) => {
+      const events = { sendBatch: () => queue() };
+      Object.defineProperty(object, "env", { value: { ...env, EVENTS: events }, configurable: true });
+      wake();
+      vi.useFakeTimers();
+      const asked = object.pack(part(1)).catch(String);
+      await vi.advanceTimersByTimeAsync(PACKER_MS - PACK_MS - 1);
+      vi.useRealTimers();
+      return asked;
+    });
+    expect(answer).toBe("Error: the queue did not take a message");
+  });
+
+  it("holds so much and no more: what is beyond is refused at once, and there is room again afterwards", async () => {
+    const limit = (object: Packer): void => {
+      object.maxBytes = part(1).raw.length * 2;
+    };
+    const three = [part(1), part(2), part(3)];
+    expect(values(await packAll(three, limit))).toEqual([{ shared: 2 }, { shared: 2 }, { refused: "full" }]);
+    expect(values(await packAll([part(3)], limit))).toEqual([{ shared: 1 }]);
+    queue = () => Promise.reject(new Error("refused"));
+    await packAll(three, limit);
+    queue = async () => {};
+    expect(values(await packAll([part(4), part(5)], limit))).toEqual([{ shared: 2 }, { shared: 2 }]);
+  });
+
+  it("sends nothing where it was held up for longer than its callers wait", async () => {
+    vi.mocked(platform.sleep).mockImplementation(async () => {
+      nowMs += 6_000;
+    });
+    expect(values(await packAll([part(1)]))).toEqual(["Error: the packer was held up"]);
+    expect(sent).toEqual([]);
+  });
+
+  it("refuses what is no part, or not of this service, and sends the others", async () => {
+    const bad = { ...part(2), seal: new Uint8Array(16) };
+    expect(values(await packAll([part(1), bad, part(3)]))).toEqual([
+      { shared: 2 },
+      { refused: "malformed" },
+      { shared: 2 },
+    ]);
+  });
+});
+
+describe("a part that is handed over", () => {
+  const good = part(1);
+  const raw = (text: string): Partial<HandedPart> => {
+    const bytes = encodeUtf8(text);
+    return { raw: bytes, ...(KEY && { seal: sealLines(bytes, KEY) }) };
+  };
+
+  it("is read as it was made", () => {
+    expect(readPart(good, KEYS)).toEqual({
+      part: { id: id(1), takenInMs: NOON + 1, keyed: false, records: 1, source: "tail" },
+      raw: good.raw,
+    });
+  });
+
+  it.each([
+    ["nothing", null],
+    ["an id of another form", { ...good, id: "abc" }],
+    ["no time", { ...good, takenInMs: Number.NaN }],
+    ["a time before 1970", { ...good, takenInMs: -1 }],
+    ["no number of records", { ...good, records: "1" }],
+    ["another number of records", { ...good, records: 2 }],
+    ["a source that intake does not write", { ...good, source: "tail\n" }],
+    ["no bytes", { ...good, raw: "text" }],
+    ["no records", { ...good, ...raw(""), records: 0 }],
+    ["an open end", { ...good, ...raw("1\n2"), records: 1 }],
+    ["bytes that are no text", { ...good, raw: Uint8Array.of(0xff, 0x0a) }],
+    ["more than fits a message", { ...good, ...raw(`${"x".repeat(PACKER_PART_MAX_BYTES)}\n`) }],
+    ["no seal", { ...good, seal: null }],
+    ["the seal of other lines", { ...good, seal: part(2).seal }],
+    ["a seal of another key", { ...good, seal: sealLines(good.raw, { key: new Uint8Array(32) }) }],
+  ])("is none with %s", (_what, handed) => {
+    expect(readPart(handed, KEYS)).toBeNull();
+  });
+
+  it("needs no seal where there is no key: the consumer then parses what it holds", () => {
+    expect(readPart({ ...good, seal: null }, [])).not.toBeNull();
+  });
+
+  it("may have the seal of the key before", () => {
+    expect(readPart(good, [{ key: new Uint8Array(32) }, ...KEYS])).not.toBeNull();
+  });
+
+  it("is not made of more lines than fit a message in any case, nor of wide ones", () => {
+    const line = "x".repeat(PACKER_PART_MAX_BYTES - 1);
+    const made = (text: string) => partOf([text], NOON, "tail", id(1), KEY);
+    expect([made(line)?.raw.length, made(`${line}x`), made("é".repeat(line.length / 2 + 1))]).toEqual([
+      PACKER_PART_MAX_BYTES,
+      null,
+      null,
+    ]);
+  });
+});
