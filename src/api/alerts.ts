@@ -2,8 +2,8 @@ import type * as z from "zod";
 import type { Config } from "../config.ts";
 import { maskUrl } from "../destinations/parse.ts";
 import { type ApiError, CODE, faultsError, oneError, unavailable } from "../errors.ts";
-import { errorText, log } from "../log.ts";
 import type { Platform } from "../platform.ts";
+import { noteOn, noteWords } from "../status/address-notes.ts";
 import {
   addressOf,
   alert,
@@ -13,12 +13,13 @@ import {
   secretsOf,
   shownAddress,
 } from "../status/alert.ts";
-import type { TargetDraft } from "../status/alert-calls.ts";
 import { testBody } from "../status/call-body.ts";
 import { FORMAT, type FormatName } from "../status/formats.ts";
+import type { TargetDraft } from "../status/receiver-state.ts";
 import { TARGETS_MAX, type TargetState } from "../status/targets.ts";
 import { watch } from "../status/watch.ts";
-import { answerWords, isTaken, openSecrets, sealSecrets } from "../status/webhook.ts";
+import { isTaken, openSecrets, sealSecrets } from "../status/webhook.ts";
+import { noteTest, originOf, outcomeOf, testedJustNow } from "./alert-tests.ts";
 import { jsonBody } from "./body.ts";
 import {
   type Alert,
@@ -34,7 +35,7 @@ import {
   UPDATE_ALERT,
   UpdateAlert,
 } from "./docs/alerts.ts";
-import { isoTime, listed, success } from "./envelope.ts";
+import { isoTime, listed, type Message, success } from "./envelope.ts";
 import type { AppContext, Resource } from "./route.ts";
 
 export const alertRoutes: readonly Resource[] = [
@@ -78,24 +79,24 @@ async function readAlert(c: AppContext): Promise<Response> {
   return success(c, present(await required(c)));
 }
 
-async function createAlert(c: AppContext, config: Config): Promise<Response> {
+async function createAlert(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const sent = await jsonBody(c.req.raw, CreateAlert);
-  const draft = draftOf(sent.format, sent, null, c.env, config);
+  const { draft, messages } = draftOf(sent.format, sent, null, { c, config, platform });
   const id: Put = await watch(c.env.WATCH).putTarget(null, null, draft, true);
   if (id === "full")
     throw oneError(409, CODE.conflict, `there are ${TARGETS_MAX} receivers of alerts already; delete one first`);
   if (typeof id === "string") throw unavailable("the receiver could not be stored; try again");
-  return success(c, present(await required(c, id)), { status: 201 });
+  return success(c, present(await required(c, id)), { status: 201, messages });
 }
 
-async function updateAlert(c: AppContext, config: Config): Promise<Response> {
+async function updateAlert(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const sent = await jsonBody(c.req.raw, UpdateAlert);
   for (let tries = 0; tries < PUT_TRIES; tries++) {
     const before = await required(c);
-    const draft = draftOf(before.format as FormatName, sent, before, c.env, config);
+    const { draft, messages } = draftOf(before.format as FormatName, sent, before, { c, config, platform });
     const isMoved = sent.address !== undefined && sent.address !== before.shown;
     const stored: Put = await watch(c.env.WATCH).putTarget(before.id, before.mark, draft, isMoved);
-    if (typeof stored === "number") return success(c, present(await required(c)));
+    if (typeof stored === "number") return success(c, present(await required(c)), { messages });
     if (stored === "none") throw none();
   }
   throw oneError(409, CODE.conflict, "the receiver is being changed concurrently; try again");
@@ -111,24 +112,20 @@ async function testAlert(c: AppContext, config: Config, platform: Platform): Pro
   const state = await required(c);
   const known = openSecrets(state.sealed, config.accountId, config.keys);
   if (known === null) throw unavailable("no key opens the stored receiver; send its address again", 60);
-  if (!(await watch(c.env.WATCH).testTurn()))
-    throw oneError(429, CODE.tooMany, "a receiver was tested a moment ago", { "Retry-After": "5" });
+  if (!(await watch(c.env.WATCH).testTurn(state.id))) throw testedJustNow();
   const to: Receiver = { format: state.format as FormatName, ...addressOf(known) };
-  const answer = await alert(to, testBody(platform.now()), c.env as MailEnv, platform);
-  if (isTaken(answer))
-    await watch(c.env.WATCH)
-      .targetTested(state.id, state.mark)
-      .catch((error: unknown) => log.warn("an accepted test call was not noted", { error: errorText(error) }));
+  const body = testBody(platform.now(), originOf(c, config) ?? state.origin ?? null);
+  const answer = await alert(to, body, c.env as MailEnv, platform, true);
+  await noteTest(c, state, answer);
   return success(c, {
-    delivered: isTaken(answer),
-    status: answer.kind === "answer" ? answer.status : null,
-    message: answerWords(answer),
+    ...outcomeOf(answer),
     waiting: isTaken(answer) ? state.waiting : 0,
   });
 }
 
-async function muteIncident(c: AppContext): Promise<Response> {
+async function muteIncident(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
   const untilMs = Date.parse((await jsonBody(c.req.raw, MuteIncident)).until);
+  if (untilMs <= platform.now()) throw faultsError(400, CODE.invalid, [past("until")]);
   const id = c.req.param("incident_id") ?? "";
   if (!(await watch(c.env.WATCH).mute(id, untilMs))) throw noIncident();
   return success(c, { id, muted_until: isoTime(untilMs) });
@@ -142,14 +139,23 @@ async function unmuteIncident(c: AppContext): Promise<Response> {
 
 type Put = number | "changed" | "none" | "full";
 
-/** What is to be stored. @param before null: a new one. @throws ApiError 400 with every fault. */
+/** Of a time that would mute nothing. */
+function past(name: string): { pointer: string; message: string } {
+  return { pointer: `/${name}`, message: `${name}: must be later than now` };
+}
+
+/**
+ * What is to be stored, and what looks wrong with it.
+ * @param before null: a new one.
+ * @throws ApiError 400 with every fault.
+ */
 function draftOf(
   format: FormatName,
   sent: z.infer<typeof UpdateAlert>,
   before: TargetState | null,
-  env: object,
-  config: Config,
-): TargetDraft {
+  { c, config, platform }: { c: AppContext; config: Config; platform: Platform },
+): { draft: TargetDraft; messages: Message[] } {
+  const { env } = c;
   const { keys, accountId } = config;
   const { muted_until: mutedUntil } = sent;
   const known = before === null ? null : openSecrets(before.sealed, accountId, keys);
@@ -159,20 +165,34 @@ function draftOf(
   const { key } = FORMAT[format];
   const secret = sent.secret ?? known?.secret ?? "";
   if (key !== null && !key.pattern.test(secret))
-    faults.push({ pointer: "/secret", message: `secret: must be ${key.form}` });
+    faults.push({ pointer: "/secret", message: `secret: must be ${key.form}; ${sentWords(secret)}` });
   if (key === null && secret !== "") faults.push({ pointer: "/secret", message: `secret: ${format} takes none` });
+  const mutedUntilMs = mutedUntil == null ? null : Date.parse(mutedUntil);
+  // One that is over may be sent back as it was read.
+  if (mutedUntilMs !== null && mutedUntilMs <= platform.now() && mutedUntilMs !== before?.mutedUntilMs)
+    faults.push(past("muted_until"));
   if (faults.length > 0) throw faultsError(400, CODE.invalid, faults);
   const address = url.ok ? url.value : "";
-  return {
+  const note = noteOn(format, address);
+  const draft: TargetDraft = {
     name: (sent.name ?? before?.name ?? "").toWellFormed(),
     format,
     sealed: sealSecrets(secretsOf({ url: address, key: secret }), accountId, keys),
     shown: shownAddress(format, address, maskUrl),
     enabled: sent.enabled ?? before?.enabled ?? true,
     minSeverity: sent.min_severity ?? before?.minSeverity ?? "warning",
-    mutedUntilMs:
-      mutedUntil === undefined ? (before?.mutedUntilMs ?? null) : mutedUntil === null ? null : Date.parse(mutedUntil),
+    mutedUntilMs: mutedUntil === undefined ? (before?.mutedUntilMs ?? null) : mutedUntilMs,
+    origin: originOf(c, config),
   };
+  return {
+    draft,
+    messages: note === null ? [] : [{ code: CODE.note, message: `address: ${noteWords(format, note)}` }],
+  };
+}
+
+/** How much of a secret was sent, without any of it. */
+function sentWords(secret: string): string {
+  return secret === "" ? "you sent none" : `you sent ${[...secret].length} characters`;
 }
 
 /** @param known the stored address; null: there is none, or no key opens it. */
@@ -230,5 +250,8 @@ function present(state: TargetState): Alert {
     last_answer: state.lastAnswer,
     last_call_at: isoTime(state.lastTryMs),
     last_success_at: isoTime(state.lastOkMs),
+    // A watch of the release before says neither.
+    last_test: state.testAnswer ?? null,
+    last_test_at: isoTime(state.testedMs ?? null),
   };
 }

@@ -64,6 +64,14 @@ export function presentIncident(incident: PastIncident): Incident {
   };
 }
 
-function presentFinding({ kind, severity, subject, affected, summary, advice }: Omit<Finding, "sinceMs">) {
-  return { kind: kind as FindingView["kind"], severity, subject, affected, summary, advice };
+function presentFinding({ kind, severity, subject, receiver, affected, summary, advice }: Omit<Finding, "sinceMs">) {
+  return {
+    kind: kind as FindingView["kind"],
+    severity,
+    subject,
+    ...(receiver !== undefined && { receiver }),
+    affected,
+    summary,
+    advice,
+  };
 }

@@ -2,21 +2,20 @@ import type * as z from "zod";
 import type { Config } from "../config.ts";
 import { maskUrl } from "../destinations/parse.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
-import { errorText, log } from "../log.ts";
 import type { Platform } from "../platform.ts";
-import type { WebhookState } from "../status/alert-calls.ts";
 import { testBody } from "../status/call-body.ts";
+import { WEBHOOK } from "../status/kinds.ts";
+import type { WebhookState } from "../status/receiver-state.ts";
 import { watch } from "../status/watch.ts";
 import {
-  answerWords,
   callWebhook,
-  isTaken,
   openSecrets,
   parseWebhookUrl,
   sealSecrets,
   type WebhookSecrets,
   withNewSecret,
 } from "../status/webhook.ts";
+import { noteTest, originOf, outcomeOf, testedJustNow } from "./alert-tests.ts";
 import { jsonBody } from "./body.ts";
 import { DELETE_WEBHOOK, PUT_WEBHOOK, PutWebhook, READ_WEBHOOK, TEST_WEBHOOK, type Webhook } from "./docs/webhook.ts";
 import { isoTime, success } from "./envelope.ts";
@@ -67,6 +66,7 @@ async function putWebhook(c: AppContext, config: Config, platform: Platform): Pr
       shown: maskUrl(url),
       enabled: sent.enabled ?? wasEnabled,
       staysGone: sent.enabled === undefined && !wasEnabled,
+      origin: originOf(c, config),
     };
     const isKept: boolean = await watch(c.env.WATCH).putWebhook(before?.mark ?? null, draft, isMoved);
     if (isKept) return success(c, { ...present(await required(c)), ...(isNew && { secret: secrets.secret }) });
@@ -96,24 +96,15 @@ function urlOf(
 }
 
 async function testWebhook(c: AppContext, config: Config, platform: Platform): Promise<Response> {
-  const { sealed, mark } = await required(c);
+  const { sealed, mark, origin } = await required(c);
   const secrets = openSecrets(sealed, config.accountId, config.keys);
   if (secrets === null) throw unavailable("no key opens the stored webhook; send its URL again", 60);
-  if (!(await watch(c.env.WATCH).testTurn()))
-    throw oneError(429, CODE.tooMany, "the webhook was tested a moment ago", { "Retry-After": "5" });
+  if (!(await watch(c.env.WATCH).testTurn(WEBHOOK))) throw testedJustNow();
   const id = `test_${crypto.randomUUID().replaceAll("-", "")}`;
-  const answer = await callWebhook(secrets, { id, body: testBody(platform.now()) }, platform);
-  if (isTaken(answer))
-    // A watch of the release before cannot note it. The call was made either way.
-    await watch(c.env.WATCH)
-      .tested(mark)
-      .catch((error: unknown) => log.warn("an accepted test call was not noted", { error: errorText(error) }));
-  return success(c, {
-    id,
-    delivered: isTaken(answer),
-    status: answer.kind === "answer" ? answer.status : null,
-    message: answerWords(answer),
-  });
+  const body = testBody(platform.now(), originOf(c, config) ?? origin ?? null);
+  const answer = await callWebhook(secrets, { id, body }, platform);
+  await noteTest(c, { id: WEBHOOK, mark }, answer);
+  return success(c, { id, ...outcomeOf(answer) });
 }
 
 async function stored(c: AppContext): Promise<WebhookState | null> {
@@ -142,5 +133,8 @@ function present(webhook: WebhookState): Webhook {
     last_answer: webhook.lastAnswer,
     last_call_at: isoTime(webhook.lastTryMs),
     last_success_at: isoTime(webhook.lastOkMs),
+    // A watch of the release before says neither.
+    last_test: webhook.testAnswer ?? null,
+    last_test_at: isoTime(webhook.testedMs ?? null),
   };
 }

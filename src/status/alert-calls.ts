@@ -3,9 +3,9 @@ import { log } from "../log.ts";
 import type { Platform } from "../platform.ts";
 import { addressOf, alert } from "./alert.ts";
 import { type CallType, callBody, callId } from "./call-body.ts";
-import type { FormatName } from "./formats.ts";
 import type { Incident, OverIncident } from "./incidents.ts";
-import { WEBHOOK_FAILING } from "./kinds.ts";
+import { WEBHOOK, WEBHOOK_FAILING } from "./kinds.ts";
+import { stateOf, type TargetDraft, type WebhookDraft, type WebhookRow, type WebhookState } from "./receiver-state.ts";
 import type { Finding } from "./types.ts";
 import {
   answerWords,
@@ -32,46 +32,6 @@ export const WAITING_MAX = 1_000;
  */
 export const CALLS_PER_PASS = 50;
 
-/** A webhook as stored. */
-export interface WebhookState {
-  /** New with each change by its owner. */
-  mark: string;
-  sealed: string;
-  shown: string;
-  enabled: boolean;
-  goneMs: number | null;
-  createdMs: number;
-  modifiedMs: number;
-  failures: number;
-  failingSinceMs: number | null;
-  lastAnswer: string | null;
-  lastTryMs: number | null;
-  lastOkMs: number | null;
-  delivered: number;
-  givenUp: number;
-  waiting: number;
-  /** Of all but the webhook, what its owner chose. */
-  name: string;
-  format: FormatName | "generic";
-  minSeverity: Finding["severity"];
-  mutedUntilMs: number | null;
-}
-
-/** A change of a target by its owner. */
-export interface TargetDraft extends Pick<WebhookState, "sealed" | "shown" | "enabled" | "name" | "format"> {
-  minSeverity: Finding["severity"];
-  mutedUntilMs: number | null;
-}
-
-/** A change by its owner. */
-export interface WebhookDraft {
-  sealed: string;
-  shown: string;
-  enabled: boolean;
-  /** Whether it stays off, and reported as such, after its receiver answered 410. */
-  staysGone: boolean;
-}
-
 interface CallRow {
   [column: string]: SqlStorageValue;
   number: number;
@@ -80,35 +40,14 @@ interface CallRow {
   tries: number;
 }
 
-interface WebhookRow {
-  [column: string]: SqlStorageValue;
-  mark: string;
-  sealed: string;
-  shown: string;
-  enabled: number;
-  gone_ms: number | null;
-  created_ms: number;
-  modified_ms: number;
-  failures: number;
-  failing_since_ms: number | null;
-  rest_until_ms: number;
-  last_answer: string | null;
-  last_try_ms: number | null;
-  last_ok_ms: number | null;
-  delivered: number;
-  given_up: number;
-  /** Only targets have these. */
-  name?: string;
-  format?: FormatName;
-  min_severity?: Finding["severity"];
-  muted_until_ms?: number | null;
+/** The outcome of a test, in words of {@link answerWords}. */
+export interface TestAnswer {
+  taken: boolean;
+  words: string;
 }
 
 /** No call was possible. */
 type NotCalled = { readonly kind: "not called"; readonly why: string };
-
-/** The id of the webhook among the receivers of alerts. */
-export const WEBHOOK = 1;
 
 /**
  * One receiver of alerts and its waiting calls, in the storage of the watch. A call is stored in
@@ -116,7 +55,10 @@ export const WEBHOOK = 1;
  * made again, with the same id.
  */
 export class AlertCalls {
+  /** {@link WEBHOOK}, or that of a target, which is never used again. */
   readonly id: number;
+  /** Where its row is; that of a target is free again after its deletion. The webhook's is 1. */
+  readonly place: number;
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
   readonly #env: object;
@@ -126,14 +68,14 @@ export class AlertCalls {
   /** A pass is running in this instance. */
   #sending = false;
 
-  /** @param id {@link WEBHOOK}, or that of a target. */
   constructor(
-    id: number,
+    { id, place }: { id: number; place: number },
     storage: DurableObjectStorage,
     env: object,
     platform: Pick<Platform, "now" | "random" | "fetch">,
   ) {
     this.id = id;
+    this.place = place;
     this.#storage = storage;
     this.#sql = storage.sql;
     this.#env = env;
@@ -141,63 +83,46 @@ export class AlertCalls {
     this.#tables =
       id === WEBHOOK
         ? { own: "webhook", calls: "webhook_call", where: "TRUE" }
-        : { own: "target", calls: "target_call", where: `target = ${id}` };
+        : { own: "target", calls: "target_call", where: `target = ${place}` };
   }
 
   state(): WebhookState | null {
     const row = this.#row();
     if (row === null) return null;
-    return {
-      mark: row.mark,
-      sealed: row.sealed,
-      shown: row.shown,
-      enabled: row.enabled === 1,
-      goneMs: row.gone_ms,
-      createdMs: row.created_ms,
-      modifiedMs: row.modified_ms,
-      failures: row.failures,
-      failingSinceMs: row.failing_since_ms,
-      lastAnswer: row.last_answer,
-      lastTryMs: row.last_try_ms,
-      lastOkMs: row.last_ok_ms,
-      delivered: row.delivered,
-      givenUp: row.given_up,
-      waiting: this.#waiting(),
-      name: row.name ?? "webhook",
-      format: row.format ?? "generic",
-      minSeverity: row.min_severity ?? "warning",
-      mutedUntilMs: row.muted_until_ms ?? null,
-    };
+    return stateOf(row, this.#waiting());
   }
 
   /** Stores a change; waiting calls are made at once. Call in a transaction. */
-  put({ sealed, shown, enabled, staysGone }: WebhookDraft): void {
+  put({ sealed, shown, enabled, staysGone, origin }: WebhookDraft): void {
     const now = this.#platform.now();
     this.#sql.exec(
-      `INSERT INTO webhook (id, mark, sealed, shown, enabled, created_ms, modified_ms) VALUES (1, ?1, ?2, ?3, ?4, ?5, ?5)
+      `INSERT INTO webhook (id, mark, sealed, shown, enabled, created_ms, modified_ms, origin)
+       VALUES (1, ?1, ?2, ?3, ?4, ?5, ?5, ?7)
        ON CONFLICT (id) DO UPDATE SET mark = ?1, sealed = ?2, shown = ?3, enabled = ?4, modified_ms = ?5,
-         gone_ms = iif(?6, gone_ms, NULL), failures = 0, failing_since_ms = NULL, rest_until_ms = 0`,
+         gone_ms = iif(?6, gone_ms, NULL), origin = coalesce(?7, origin), failures = 0, failing_since_ms = NULL, rest_until_ms = 0`,
       crypto.randomUUID(),
       sealed,
       shown,
       enabled ? 1 : 0,
       now,
       staysGone ? 1 : 0,
+      origin ?? null,
     );
     if (!enabled) this.#sql.exec("DELETE FROM webhook_call");
   }
 
   /** As {@link put}, of a target. Call in a transaction. */
-  putTarget({ sealed, shown, enabled, name, format, minSeverity, mutedUntilMs }: TargetDraft): void {
+  putTarget({ sealed, shown, enabled, name, format, minSeverity, mutedUntilMs, origin }: TargetDraft): void {
     const now = this.#platform.now();
     this.#sql.exec(
-      `INSERT INTO target (id, mark, sealed, shown, enabled, created_ms, modified_ms, name, format, min_severity, muted_until_ms)
-       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10)
+      `INSERT INTO target (id, mark, sealed, shown, enabled, created_ms, modified_ms, name, format, min_severity,
+         muted_until_ms, origin, number)
+       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
        ON CONFLICT (id) DO UPDATE SET mark = ?2, sealed = ?3, shown = ?4, enabled = ?5, modified_ms = ?6, name = ?7,
-         format = ?8, min_severity = ?9, muted_until_ms = ?10, gone_ms = NULL, failures = 0, failing_since_ms = NULL,
+         format = ?8, min_severity = ?9, muted_until_ms = ?10, origin = coalesce(?11, origin), gone_ms = NULL, failures = 0, failing_since_ms = NULL,
          rest_until_ms = 0`,
-      ...[this.id, crypto.randomUUID(), sealed, shown, enabled ? 1 : 0, now],
-      ...[name, format, minSeverity, mutedUntilMs],
+      ...[this.place, crypto.randomUUID(), sealed, shown, enabled ? 1 : 0, now],
+      ...[name, format, minSeverity, mutedUntilMs, origin ?? null, this.id],
     );
     if (!enabled) this.#sql.exec(`DELETE FROM target_call WHERE ${this.#tables.where}`);
   }
@@ -209,15 +134,16 @@ export class AlertCalls {
   remove(): boolean {
     const { own, calls, where } = this.#tables;
     this.#sql.exec(`DELETE FROM ${calls} WHERE ${where}`);
-    return this.#sql.exec(`DELETE FROM ${own} WHERE id = ?`, this.id).rowsWritten > 0;
+    return this.#sql.exec(`DELETE FROM ${own} WHERE id = ?`, this.place).rowsWritten > 0;
   }
 
   /**
-   * Its receiver accepted a test call: earlier failures are over. Call in a transaction.
-   * @param mark of the webhook that was called; a changed one was not tested.
+   * Notes a test. One that was accepted ends earlier failures. Call in a transaction.
+   * @param mark of the receiver that was called; a changed one was not tested.
    */
-  works(mark: string): void {
-    this.#set("failures = 0, failing_since_ms = NULL, rest_until_ms = 0", "mark = ?", mark);
+  noteTest(mark: string, { taken, words }: TestAnswer): void {
+    this.#set("test_answer = ?, tested_ms = ?", "mark = ?", words, this.#platform.now(), mark);
+    if (taken) this.#set("failures = 0, failing_since_ms = NULL, rest_until_ms = 0", "mark = ?", mark);
   }
 
   /** Whether it is on. */
@@ -229,10 +155,15 @@ export class AlertCalls {
   wants({ finding }: Incident, nowMs: number): boolean {
     const row = this.#row();
     if (row?.enabled !== 1 || (row.muted_until_ms ?? 0) > nowMs) return false;
-    // A call about a receiver that fails would go to that receiver, which knows once it gets it.
-    const isOwn = this.id === WEBHOOK || finding.summary.includes(`"${row.name}"`);
-    if (finding.kind === WEBHOOK_FAILING && isOwn) return false;
+    if (finding.kind === WEBHOOK_FAILING && this.#isItself(finding, row)) return false;
     return row.min_severity !== "error" || finding.severity === "error";
+  }
+
+  /** A call about a receiver that fails would go to that receiver, which knows once it gets it. */
+  #isItself({ receiver, summary }: Finding, { name }: WebhookRow): boolean {
+    if (receiver !== undefined) return receiver.id === this.id;
+    // An incident that the release before opened.
+    return this.id === WEBHOOK || summary.includes(`"${name}"`);
   }
 
   /** Whether a key decrypts it; true without a webhook. */
@@ -247,13 +178,14 @@ export class AlertCalls {
 
   /** Adds a call, once while it waits. Call in a transaction. */
   add(type: CallType, incident: Incident, over: Pick<OverIncident, "overMs"> | null, nowMs: number): void {
-    const call = [callId(incident.id, type), incident.id, callBody(incident, over, nowMs), nowMs];
+    const body = callBody(incident, over, nowMs, this.#row()?.origin ?? null);
+    const call = [callId(incident.id, type), incident.id, body, nowMs];
     if (this.id === WEBHOOK)
       this.#sql.exec("INSERT OR IGNORE INTO webhook_call (id, incident, body, made_ms) VALUES (?, ?, ?, ?)", ...call);
     else
       this.#sql.exec(
         "INSERT OR IGNORE INTO target_call (target, id, incident, body, made_ms) VALUES (?, ?, ?, ?, ?)",
-        ...[this.id, ...call],
+        ...[this.place, ...call],
       );
   }
 
@@ -378,12 +310,14 @@ export class AlertCalls {
   }
 
   #row(): WebhookRow | null {
-    return this.#sql.exec<WebhookRow>(`SELECT * FROM ${this.#tables.own} WHERE id = ?`, this.id).toArray()[0] ?? null;
+    return (
+      this.#sql.exec<WebhookRow>(`SELECT * FROM ${this.#tables.own} WHERE id = ?`, this.place).toArray()[0] ?? null
+    );
   }
 
   /** @param values of both clauses, in order. */
   #set(what: string, where: string, ...values: SqlStorageValue[]): void {
-    this.#sql.exec(`UPDATE ${this.#tables.own} SET ${what} WHERE ${where} AND id = ${this.id}`, ...values);
+    this.#sql.exec(`UPDATE ${this.#tables.own} SET ${what} WHERE ${where} AND id = ${this.place}`, ...values);
   }
 
   #waiting(): number {

@@ -1,6 +1,7 @@
 /** One alert to one receiver, in its format. */
 import type { Parsed } from "../destinations/destination.ts";
 import type { Platform } from "../platform.ts";
+import { answerCode } from "./answer-words.ts";
 import { type Address, FORMAT, type FormatName, type Mail, readCall } from "./formats.ts";
 import { type CallAnswer, callUrl, inTime, isTaken, parseWebhookUrl, type WebhookSecrets } from "./webhook.ts";
 
@@ -23,18 +24,24 @@ export function secretsOf({ url, key }: Address): WebhookSecrets {
   return { url, secret: key, previous: null };
 }
 
-/** One try. Never throws. @param body of the call, as call-body.ts makes it. */
+/**
+ * One try. Never throws.
+ * @param body of the call, as call-body.ts makes it.
+ * @param isTest a refusal is told with its code.
+ */
 export async function alert(
   { format, ...to }: Receiver,
   body: string,
   env: MailEnv,
   platform: Pick<Platform, "fetch" | "now">,
+  isTest = false,
 ): Promise<CallAnswer> {
+  const codeIn = isTest ? (text: string) => answerCode(format, text) : undefined;
   const written = FORMAT[format].write(readCall(body), to);
   if ("subject" in written) return mail(written, env);
   let answer: CallAnswer = { kind: "unreachable", cause: "connection failed" };
   for (const post of written) {
-    answer = await callUrl(post, platform);
+    answer = await callUrl(post, platform, codeIn);
     if (!isTaken(answer)) break;
   }
   return answer;

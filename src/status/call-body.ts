@@ -1,5 +1,6 @@
 /** The body of a webhook call. */
 import type { Incident, OverIncident } from "./incidents.ts";
+import { linkTo, statusLink } from "./link.ts";
 import type { Finding, Subject } from "./types.ts";
 
 /**
@@ -8,6 +9,8 @@ import type { Finding, Subject } from "./types.ts";
  */
 const TEXT_MAX = 2_000;
 const NAME_MAX = 500;
+/** The same of a job's name, which its owner chose. */
+const OWN_NAME_MAX = 120;
 
 export type CallType = "incident.opened" | "incident.over";
 
@@ -30,15 +33,29 @@ export interface CallBody {
     severity?: Finding["severity"];
     subject?: Subject;
     since?: string;
+    over_since?: string | null;
+    affected?: Finding["affected"];
     advice?: string;
+    /** Of a job that has a name. */
+    job_name?: string;
+    /** Of a receiver of alerts that fails. */
+    receiver?: Finding["receiver"];
+    /** The page of the dashboard; absent: its address is unknown. */
+    url?: string;
   };
 }
 
 /**
- * The body of a call, as text: exactly what is signed is sent.
+ * The body of a call, as text: exactly what is signed is sent, and every try sends the same.
  * @param over null: the incident is open.
+ * @param origin of the dashboard; null: unknown.
  */
-export function callBody(incident: Incident, over: Pick<OverIncident, "overMs"> | null, nowMs: number): string {
+export function callBody(
+  incident: Incident,
+  over: Pick<OverIncident, "overMs"> | null,
+  nowMs: number,
+  origin: string | null,
+): string {
   const { id, finding, sinceMs, openedMs, flaps } = incident;
   return JSON.stringify({
     type: (over === null ? "incident.opened" : "incident.over") satisfies CallType,
@@ -55,13 +72,15 @@ export function callBody(incident: Incident, over: Pick<OverIncident, "overMs"> 
       affected: finding.affected,
       summary: plain(finding.summary),
       advice: plain(finding.advice),
+      ...namesOf(finding),
+      ...(origin !== null && { url: linkTo(origin, finding) }),
     },
   });
 }
 
-/** The body of a test call. */
-export function testBody(nowMs: number): string {
-  const data = { summary: "A test call: nothing is wrong." };
+/** The body of a test call. @param origin as of {@link callBody}. */
+export function testBody(nowMs: number, origin: string | null): string {
+  const data = { summary: "A test call: nothing is wrong.", ...(origin !== null && { url: statusLink(origin) }) };
   return JSON.stringify({ type: "webhook.test", timestamp: rfc3339(nowMs), data });
 }
 
@@ -69,6 +88,14 @@ function subjectOf(subject: Subject): Subject {
   return subject.type === "function"
     ? { type: "function", name: subject.name.slice(0, NAME_MAX).toWellFormed() }
     : subject;
+}
+
+/** What owners call the job or receiver. */
+function namesOf({ jobName, receiver }: Finding): Pick<CallBody["data"], "job_name" | "receiver"> {
+  return {
+    ...(jobName !== undefined && { job_name: plain(jobName).slice(0, OWN_NAME_MAX).toWellFormed().trim() }),
+    ...(receiver !== undefined && { receiver: { id: receiver.id, name: plain(receiver.name).trim() } }),
+  };
 }
 
 /**

@@ -1,9 +1,9 @@
 /**
- * What an alert looks like to each kind of receiver. Pure. Names of functions are their senders'
- * words: no receiver may read them as markup, as a link, or as a mention.
+ * What an alert looks like to each kind of receiver. Pure. Names of functions and jobs are other
+ * people's words: no receiver may read them as markup, as a link, or as a mention.
  */
+import { cut, discordEscaped, headline, lines, slackEscaped, subjectWords } from "./alert-words.ts";
 import type { CallBody } from "./call-body.ts";
-import type { Subject } from "./types.ts";
 
 export const FORMATS = ["slack", "discord", "pagerduty", "opsgenie", "email"] as const;
 export type FormatName = (typeof FORMATS)[number];
@@ -51,6 +51,8 @@ export function readCall(body: string): CallBody {
 const LIMITS = {
   /** https://docs.slack.dev/reference/block-kit/blocks/header-block */
   slackHeader: 150,
+  /** Of a linked heading; there is no stated limit. */
+  slackHeadline: 300,
   /** https://docs.slack.dev/reference/block-kit/blocks/section-block */
   slackText: 3_000,
   /** https://docs.discord.com/developers/resources/message#embed-object-embed-limits */
@@ -73,13 +75,11 @@ export const FORMAT: Readonly<Record<FormatName, Format>> = {
     key: null,
     write: (alert, to) => [
       post(to.url, {
-        // For the notification; the message itself is the blocks, whose text is plain.
-        text: slackEscaped(cut(headline(alert), LIMITS.slackHeader)),
+        // For the notification, and all that Mattermost shows. The message itself is the blocks,
+        // whose text is plain.
+        text: slackLinked(alert, slackEscaped(cut(headline(alert), LIMITS.slackHeadline))),
         blocks: [
-          {
-            type: "header",
-            text: { type: "plain_text", text: cut(headline(alert), LIMITS.slackHeader), emoji: false },
-          },
+          slackHeading(alert),
           {
             type: "section",
             text: { type: "plain_text", text: cut(lines(alert).join("\n"), LIMITS.slackText), emoji: false },
@@ -100,6 +100,7 @@ export const FORMAT: Readonly<Record<FormatName, Format>> = {
             title: cut(discordEscaped(headline(alert)), LIMITS.discordTitle),
             description: cut(discordEscaped(lines(alert).join("\n")), LIMITS.discordText),
             color: colourOf(alert),
+            ...(alert.data.url !== undefined && { url: alert.data.url }),
           },
         ],
         // No mention counts, whatever the text says.
@@ -139,9 +140,10 @@ export const FORMAT: Readonly<Record<FormatName, Format>> = {
         alias: incidentOf(alert),
         description: cut(lines(alert).join("\n"), LIMITS.opsgenieText),
         priority: alert.data.severity === "error" ? "P2" : "P4",
-        source: "logship",
+        source: sourceOf(alert),
+        details: opsgenieDetails(alert),
       });
-      const close = opsgenie(to, `/${incidentOf(alert)}/close?identifierType=alias`, { source: "logship" });
+      const close = opsgenie(to, `/${incidentOf(alert)}/close?identifierType=alias`, { source: sourceOf(alert) });
       if (alert.type === "incident.opened") return [create];
       return alert.type === "incident.over" ? [close] : [create, close];
     },
@@ -154,7 +156,7 @@ export const FORMAT: Readonly<Record<FormatName, Format>> = {
     write: (alert, to) => ({
       to: to.url,
       subject: cut(`logship: ${headline(alert)}`, LIMITS.mailSubject),
-      text: `${[headline(alert), ...lines(alert)].join("\n\n")}\n`,
+      text: `${[headline(alert), ...lines(alert), ...(alert.data.url === undefined ? [] : [alert.data.url])].join("\n\n")}\n`,
     }),
   },
 };
@@ -163,9 +165,43 @@ function post(url: string, body: object, headers: Readonly<Record<string, string
   return { url, headers: { "Content-Type": "application/json", ...headers }, body: JSON.stringify(body) };
 }
 
+/**
+ * The headline as a link, else as a header, which cannot be one.
+ * https://docs.slack.dev/reference/block-kit/blocks/rich-text-block
+ */
+function slackHeading(alert: CallBody): object {
+  const { url } = alert.data;
+  if (url === undefined)
+    return {
+      type: "header",
+      text: { type: "plain_text", text: cut(headline(alert), LIMITS.slackHeader), emoji: false },
+    };
+  const text = cut(headline(alert), LIMITS.slackHeadline);
+  return {
+    type: "rich_text",
+    elements: [{ type: "rich_text_section", elements: [{ type: "link", url, text, style: { bold: true } }] }],
+  };
+}
+
+/** @param text escaped. */
+function slackLinked({ data: { url } }: CallBody, text: string): string {
+  return url === undefined ? text : `<${url}|${text}>`;
+}
+
+/** Texts by name. https://docs.opsgenie.com/docs/alert-api */
+function opsgenieDetails({ data: { url, kind, since, affected, job_name } }: CallBody): Record<string, string> {
+  return {
+    ...(url !== undefined && { url }),
+    ...(kind !== undefined && { kind }),
+    ...(since !== undefined && { since }),
+    ...(job_name !== undefined && { job: job_name }),
+    ...(affected && { [affected.what]: `${affected.count}` }),
+  };
+}
+
 /** https://developer.pagerduty.com/docs/send-alert-event */
 function pagerduty(alert: CallBody, { url, key }: Address, action: "trigger" | "resolve"): Post {
-  const { severity, subject, kind, since, advice } = alert.data;
+  const { severity, kind, since, advice, affected, job_name, url: page } = alert.data;
   return post(url, {
     routing_key: key,
     event_action: action,
@@ -173,13 +209,15 @@ function pagerduty(alert: CallBody, { url, key }: Address, action: "trigger" | "
     ...(action === "trigger" && {
       payload: {
         summary: cut(headline(alert), LIMITS.pagerdutySummary),
-        source: "logship",
+        source: sourceOf(alert),
         severity: severity ?? "info",
         timestamp: alert.timestamp,
-        component: subjectWords(subject),
+        component: subjectWords(alert.data),
         class: kind,
-        custom_details: { since, advice },
+        custom_details: { since, advice, affected, job_name },
       },
+      client: "logship",
+      ...(page !== undefined && { client_url: page, links: [{ href: page, text: "Open in logship" }] }),
     }),
   });
 }
@@ -197,51 +235,9 @@ function incidentOf(alert: CallBody): string {
   return alert.data.incident ?? "logship-test";
 }
 
-function headline({ type, data: { severity, summary } }: CallBody): string {
-  if (type === "webhook.test") return "Test: nothing is wrong";
-  return type === "incident.over" ? `Over: ${summary}` : `${severity === "error" ? "Error" : "Warning"}: ${summary}`;
-}
-
-/** What stands below the headline. */
-function lines({ type, data: { subject, since, advice } }: CallBody): string[] {
-  if (type === "webhook.test") return ["An alert from logship would look like this."];
-  return [
-    `About: ${subjectWords(subject)}. Since ${since?.slice(0, 19).replace("T", " ")} UTC.`,
-    ...(type === "incident.opened" && advice !== undefined ? [advice] : []),
-  ];
-}
-
-function subjectWords(subject: Subject | undefined): string {
-  switch (subject?.type) {
-    case "job":
-      return `job ${subject.id}`;
-    case "function":
-      return `function ${oneLine(subject.name)}`;
-    case "account":
-    case undefined:
-      return "the account";
-  }
-}
-
-/** Summaries and advice are so already. */
-function oneLine(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").replaceAll("://", ": //");
-}
-
-/** At most so many characters, none of them cut in half. */
-function cut(text: string, most: number): string {
-  const characters = [...text];
-  return characters.length <= most ? text : `${characters.slice(0, most - 1).join("")}…`;
-}
-
-/** https://docs.slack.dev/messaging/formatting-message-text#escaping */
-function slackEscaped(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-}
-
-/** Markdown of chats as text; a zero-width space keeps `@here` from being read as a mention. */
-function discordEscaped(text: string): string {
-  return text.replace(/[\\*_~`|>#[\]()<-]/g, "\\$&").replaceAll("@", "@\u200b");
+/** The host of the dashboard, where one is known. */
+function sourceOf({ data: { url } }: CallBody): string {
+  return url === undefined ? "logship" : new URL(url).host;
 }
 
 /** As Discord takes it: red, amber, green. */

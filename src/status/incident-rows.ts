@@ -166,8 +166,8 @@ function trackedOf({ state }: Row): Tracked {
 }
 
 /** Of `incident.told`: the webhook's is 1, as in releases that knew no other. */
-function bitOf({ id }: AlertCalls): number {
-  return 2 ** (id - 1);
+function bitOf({ place }: AlertCalls): number {
+  return 2 ** (place - 1);
 }
 
 function mutedOf({ finding }: Incident, mutes: ReadonlyMap<string, number>): { mutedUntilMs?: number } {

@@ -1,6 +1,7 @@
 /**
  * From looks to incidents: when a finding opens an incident, and when the incident is over. Pure.
  */
+import { WEBHOOK } from "./kinds.ts";
 import type { Finding } from "./types.ts";
 
 /** A finding opens an incident when two looks at least this far apart, in ms, have it. */
@@ -68,8 +69,12 @@ export interface Step {
   readonly over: readonly OverIncident[];
 }
 
-/** Kind and subject identify a finding. */
-export function keyOf({ kind, subject }: Pick<Finding, "kind" | "subject">): string {
+/**
+ * Kind, subject and receiver identify a finding. That of the webhook has the key that releases gave
+ * it which knew no other receiver.
+ */
+export function keyOf({ kind, subject, receiver }: Pick<Finding, "kind" | "subject" | "receiver">): string {
+  if (receiver !== undefined && receiver.id !== WEBHOOK) return JSON.stringify([kind, "receiver", receiver.id]);
   if (subject.type === "job") return JSON.stringify([kind, "job", subject.id]);
   return JSON.stringify(subject.type === "function" ? [kind, "function", subject.name] : [kind, "account"]);
 }

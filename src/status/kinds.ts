@@ -57,6 +57,9 @@ export const KINDS = [
   "attachment_unknown",
 ] as const;
 
+/** The id of the webhook among the receivers of alerts. */
+export const WEBHOOK = 1;
+
 /** A receiver of alerts does not accept them. */
 export const WEBHOOK_FAILING = "webhook_failing";
 

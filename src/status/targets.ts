@@ -1,5 +1,7 @@
 import type { Platform } from "../platform.ts";
-import { AlertCalls, type TargetDraft, WEBHOOK, type WebhookState } from "./alert-calls.ts";
+import { AlertCalls } from "./alert-calls.ts";
+import { WEBHOOK } from "./kinds.ts";
+import type { TargetDraft, WebhookState } from "./receiver-state.ts";
 import type { Finding } from "./types.ts";
 import { webhookFinding } from "./watch-findings.ts";
 
@@ -16,15 +18,17 @@ export type TargetState = WebhookState & { id: number };
 export class Targets {
   readonly webhook: AlertCalls;
   readonly #sql: SqlStorage;
-  readonly #open: (id: number) => AlertCalls;
+  readonly #open: (at: { id: number; place: number }) => AlertCalls;
+  /** By id. */
   readonly #targets = new Map<number, AlertCalls>();
 
   constructor(storage: DurableObjectStorage, env: object, platform: Pick<Platform, "now" | "random" | "fetch">) {
     this.#sql = storage.sql;
-    this.#open = (id) => new AlertCalls(id, storage, env, platform);
-    this.webhook = this.#open(WEBHOOK);
-    for (const { id } of this.#sql.exec<{ id: number }>("SELECT id FROM target").toArray())
-      this.#targets.set(id, this.#open(id));
+    this.#open = (at) => new AlertCalls(at, storage, env, platform);
+    this.webhook = this.#open({ id: WEBHOOK, place: WEBHOOK });
+    storage.transactionSync(() => this.#numberAll());
+    for (const at of this.#sql.exec<{ id: number; place: number }>("SELECT number AS id, id AS place FROM target"))
+      this.#targets.set(at.id, this.#open(at));
   }
 
   /** The webhook first, then by id. */
@@ -52,13 +56,29 @@ export class Targets {
   }
 
   #new(): AlertCalls | null {
-    for (let id = WEBHOOK + 1; id <= WEBHOOK + TARGETS_MAX; id++) {
-      if (this.#targets.has(id)) continue;
-      const calls = this.#open(id);
-      this.#targets.set(id, calls);
+    const taken = new Set([...this.#targets.values()].map(({ place }) => place));
+    for (let place = WEBHOOK + 1; place <= WEBHOOK + TARGETS_MAX; place++) {
+      if (taken.has(place)) continue;
+      const calls = this.#open({ id: this.#nextId(), place });
+      this.#targets.set(calls.id, calls);
       return calls;
     }
     return null;
+  }
+
+  /** An id that no target has had. */
+  #nextId(): number {
+    return this.#sql
+      .exec<{ id: number }>("UPDATE target_number SET highest = highest + 1 RETURNING highest AS id")
+      .one().id;
+  }
+
+  /** Those that the release before added, after a rollback to it, have no id of ours. */
+  #numberAll(): void {
+    for (const { place } of this.#sql
+      .exec<{ place: number }>("SELECT id AS place FROM target WHERE number IS NULL ORDER BY id")
+      .toArray())
+      this.#sql.exec("UPDATE target SET number = ? WHERE id = ?", this.#nextId(), place);
   }
 
   /** Call in a transaction. @returns whether there was one. */
@@ -92,12 +112,8 @@ export class Targets {
     await Promise.all(this.all().map((calls) => calls.send()));
   }
 
-  /** What is wrong with the first receiver that fails; null: none does. */
-  finding(nowMs: number): Finding | null {
-    for (const calls of this.all()) {
-      const finding = webhookFinding(calls.state(), calls.opens(), nowMs);
-      if (finding !== null) return finding;
-    }
-    return null;
+  /** What is wrong with each receiver that fails. */
+  findings(nowMs: number): Finding[] {
+    return this.all().flatMap((calls) => webhookFinding(calls.id, calls.state(), calls.opens(), nowMs) ?? []);
   }
 }

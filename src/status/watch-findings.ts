@@ -1,6 +1,8 @@
 /** Findings of the watch about itself and about the webhook. */
-import type { WebhookState } from "./alert-calls.ts";
+
+import { isBusy, remedyFor } from "./answer-words.ts";
 import { WEBHOOK_FAILING } from "./kinds.ts";
+import type { WebhookState } from "./receiver-state.ts";
 import type { Finding } from "./types.ts";
 import { GIVE_UP_MS } from "./webhook.ts";
 
@@ -24,12 +26,18 @@ export function lookFailed(): Finding {
 }
 
 /** null: it works. @param opens whether a key decrypts it. */
-export function webhookFinding(webhook: WebhookState | null, opens: boolean, nowMs: number): Finding | null {
+export function webhookFinding(
+  id: number,
+  webhook: WebhookState | null,
+  opens: boolean,
+  nowMs: number,
+): Finding | null {
   if (webhook === null) return null;
   const what = webhook.format === "generic" ? "webhook" : `alert "${webhook.name}"`;
   const finding = (sinceMs: number | null, summary: string, advice: string): Finding => ({
     kind: WEBHOOK_FAILING,
     subject: { type: "account" },
+    receiver: { id, name: webhook.name },
     severity: "warning",
     sinceMs,
     affected: null,
@@ -55,16 +63,6 @@ export function webhookFinding(webhook: WebhookState | null, opens: boolean, now
   return finding(
     failingSinceMs,
     `The receiver of the ${what} does not accept calls: ${lastAnswer ?? "it was not called"}. Waiting: ${waiting}.`,
-    `${remedyFor(lastAnswer)} Then test it: if the test is accepted, waiting calls follow. Each call is retried for ${GIVE_UP_MS / 86_400_000} days.`,
+    `${remedyFor(lastAnswer)}${isBusy(lastAnswer) ? "" : " Then test it: if the test is accepted, waiting calls follow."} Each call is retried for ${GIVE_UP_MS / 86_400_000} days.`,
   );
-}
-
-/** What to do about an answer, as {@link answerWords} words it. */
-function remedyFor(lastAnswer: string | null): string {
-  const status = Number(/^HTTP (\d{3})\b/.exec(lastAnswer ?? "")?.[1] ?? Number.NaN);
-  if (status === 401 || status === 403) return "The address may be revoked: enter a new one.";
-  if (status === 404) return "Nothing is at that address: enter another one.";
-  if (status >= 300 && status < 400) return "Enter the address that it redirects to.";
-  if (status >= 400 && status < 500) return "Check that the receiver takes this format.";
-  return "Check that the receiver is up.";
 }

@@ -86,4 +86,27 @@ export const WATCH_STEPS = [
         until_ms INTEGER NOT NULL
       ) STRICT, WITHOUT ROWID;`,
   },
+  {
+    id: 4,
+    why: "ids of receivers are never used again, messages link to the dashboard, the last test is shown",
+    floor: 2,
+    // From here on `target.id` is a place, whose bit `incident.told` has. It is free again after a
+    // deletion, as before; only `number` is told to anybody. Earlier code adds targets without one.
+    sql: `
+      ALTER TABLE target ADD COLUMN number INTEGER;
+      ALTER TABLE target ADD COLUMN origin TEXT;       -- of the dashboard; null: unknown
+      ALTER TABLE target ADD COLUMN test_answer TEXT;  -- of the last test, in words; null: none
+      ALTER TABLE target ADD COLUMN tested_ms INTEGER;
+      ALTER TABLE webhook ADD COLUMN origin TEXT;
+      ALTER TABLE webhook ADD COLUMN test_answer TEXT;
+      ALTER TABLE webhook ADD COLUMN tested_ms INTEGER;
+      UPDATE target SET number = id;
+      CREATE TABLE target_number (
+        id      INTEGER PRIMARY KEY CHECK (id = 1),
+        highest INTEGER NOT NULL                       -- that a target ever had
+      ) STRICT;`,
+    // Where there may have been targets, any of the ids that there were before may have been used.
+    rows: `INSERT INTO target_number (id, highest)
+      SELECT 1, iif(EXISTS (SELECT 1 FROM target) OR EXISTS (SELECT 1 FROM incident), 11, 1);`,
+  },
 ] as const satisfies readonly Migration[];

@@ -3,7 +3,7 @@ import { errorText, log } from "../log.ts";
 import { answered, platform, within } from "../platform.ts";
 import { Alarm } from "../storage/alarm.ts";
 import { migrate } from "../storage/migrate.ts";
-import type { TargetDraft, WebhookDraft, WebhookState } from "./alert-calls.ts";
+import type { TestAnswer } from "./alert-calls.ts";
 import type { Facts } from "./facts.ts";
 import { gather, type WatchMemory } from "./gather.ts";
 import { IncidentRows, type PastIncident } from "./incident-rows.ts";
@@ -18,8 +18,10 @@ import {
   type Tracked,
   trackedByKey,
 } from "./incidents.ts";
-import { WEBHOOK_FAILING } from "./kinds.ts";
+import { jobNames, named } from "./job-names.ts";
+import { WEBHOOK, WEBHOOK_FAILING } from "./kinds.ts";
 import { noticesOf } from "./notices.ts";
+import type { TargetDraft, WebhookDraft, WebhookState } from "./receiver-state.ts";
 import { Rhythm } from "./rhythm.ts";
 import { findingsOf, isUntold } from "./rules.ts";
 import { Samples } from "./samples.ts";
@@ -55,7 +57,7 @@ const SENDING_MS = 60_000;
  */
 const NO_CRON_MS = 11 * 60_000;
 
-/** Least time between test calls of the webhook, in ms, to protect its receiver. */
+/** Least time between tests of one receiver, in ms, to protect it. */
 const TEST_EVERY_MS = 5_000;
 
 /** Findings of the watch itself. */
@@ -93,11 +95,12 @@ export class Watch extends DurableObject<Env> {
   readonly #incidents: IncidentRows;
   #latest: Sight | null = null;
   #looking: Promise<Sight | null> | null = null;
-  /** What {@link #latest} says about the webhook. */
-  #latestOwn: Finding | null = null;
+  /** What {@link #latest} says about receivers. */
+  #latestOwn: readonly Finding[] = [];
   #lookedMs = Number.NEGATIVE_INFINITY;
   #failedLooks = 0;
-  #testedMs = Number.NEGATIVE_INFINITY;
+  /** When each receiver was last tested, by id. */
+  readonly #testedMs = new Map<number, number>();
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -111,7 +114,8 @@ export class Watch extends DurableObject<Env> {
 
   /** Looks now. Tests replace it. */
   async see(): Promise<Seen> {
-    return seenIn(await gather(this.env, this.#memory, platform));
+    const seen = seenIn(await gather(this.env, this.#memory, platform));
+    return { ...seen, findings: await named(seen.findings, () => jobNames(this.env)) };
   }
 
   /**
@@ -165,17 +169,6 @@ export class Watch extends DurableObject<Env> {
     return this.ctx.storage.transactionSync(() => this.#targets.webhook.remove());
   }
 
-  /**
-   * A test call was accepted: the receiver is back, so waiting calls follow at once.
-   * @param mark of the webhook that was called.
-   */
-  tested(mark: string): void {
-    this.#alarm.transaction(() => {
-      this.#targets.webhook.works(mark);
-      this.#arm();
-    });
-  }
-
   /** Beside the webhook, by id. */
   targets(): TargetState[] {
     return this.#targets.list();
@@ -216,10 +209,14 @@ export class Watch extends DurableObject<Env> {
     });
   }
 
-  /** As {@link tested}, of a target. */
-  targetTested(id: number, mark: string): void {
+  /**
+   * Notes a test. If it was accepted, the receiver is back, and waiting calls follow at once.
+   * @param id {@link WEBHOOK}, or that of a target.
+   * @param mark of the receiver that was called.
+   */
+  noteTest(id: number, mark: string, answer: TestAnswer): void {
     this.#alarm.transaction(() => {
-      this.#targets.target(id)?.works(mark);
+      (id === WEBHOOK ? this.#targets.webhook : this.#targets.target(id))?.noteTest(mark, answer);
       this.#arm();
     });
   }
@@ -235,11 +232,11 @@ export class Watch extends DurableObject<Env> {
     });
   }
 
-  /** Whether a test call may be made now; if so, none for {@link TEST_EVERY_MS}. */
-  testTurn(): boolean {
+  /** Whether a receiver may be tested now; if so, not again for {@link TEST_EVERY_MS}. */
+  testTurn(id: number): boolean {
     const now = platform.now();
-    if (Math.abs(now - this.#testedMs) < TEST_EVERY_MS) return false;
-    this.#testedMs = now;
+    if (Math.abs(now - (this.#testedMs.get(id) ?? Number.NEGATIVE_INFINITY)) < TEST_EVERY_MS) return false;
+    this.#testedMs.set(id, now);
     return true;
   }
 
@@ -289,20 +286,16 @@ export class Watch extends DurableObject<Env> {
     return null;
   }
 
-  /** Whether the latest look still says what is so of the webhook, whose calls come in between. */
+  /** Whether the latest look still says what is so of receivers, whose calls come in between. */
   #isAsBefore(): boolean {
-    return JSON.stringify(this.#ownFinding(platform.now())) === JSON.stringify(this.#latestOwn);
-  }
-
-  #ownFinding(nowMs: number): Finding | null {
-    return this.#targets.finding(nowMs);
+    return JSON.stringify(this.#targets.findings(platform.now())) === JSON.stringify(this.#latestOwn);
   }
 
   #take(seen: Seen): Sight {
     const now = platform.now();
-    const own = this.#ownFinding(now);
-    const findings = own === null ? seen.findings : [...seen.findings, own];
-    // Its own state and that of the webhook are always known.
+    const own = this.#targets.findings(now);
+    const findings = [...seen.findings, ...own];
+    // Its own state and that of the receivers are always known.
     const isBlind = (finding: Finding): boolean => !OWN_KINDS.has(finding.kind) && seen.isBlind(finding);
     const look: Look = { atMs: now, findings, isBlind };
     const tracked = this.#alarm.transaction(() => this.#count(look));

@@ -10,7 +10,7 @@ import { MASK } from "../destinations/parse.ts";
 import { retryAfter } from "../destinations/retry-after.ts";
 import { type SealingKeys, seal, unseal } from "../job/secrets.ts";
 import { RETRY_AFTER_MAX_S, WEBHOOK_URL_MAX } from "../limits.ts";
-import type { Platform } from "../platform.ts";
+import { type Platform, within } from "../platform.ts";
 import type { Post } from "./formats.ts";
 import { newWebhookSecret, signatureHeaders } from "./signature.ts";
 
@@ -19,6 +19,10 @@ const ROTATION_MS = 86_400_000;
 
 /** How long one call may take, in ms. */
 export const CALL_MS = 10_000;
+
+/** How much of the body of a refused test is read, in bytes, and how long that may take, in ms. */
+const BODY_MAX = 2_048;
+const BODY_MS = 2_000;
 
 /** Waits after a failure, in ms, plus or minus {@link JITTER}. */
 const REST_MS = { first: 5_000, last: 3_600_000 };
@@ -83,7 +87,13 @@ function purpose(accountId: string): string {
 
 /** The result of one try. */
 export type CallAnswer =
-  | { readonly kind: "answer"; readonly status: number; readonly retryAfterS: number | null }
+  | {
+      readonly kind: "answer";
+      readonly status: number;
+      readonly retryAfterS: number | null;
+      /** What the receiver calls its refusal, cleaned; absent: nothing known. */
+      readonly code?: string;
+    }
   | {
       readonly kind: "unreachable";
       readonly cause: "timeout" | "connection failed" | "the e-mail was not accepted" | "no e-mail binding";
@@ -99,12 +109,13 @@ export function isGone(answer: CallAnswer): boolean {
   return answer.kind === "answer" && answer.status === 410;
 }
 
-/** An answer in words: its status, and no text of the receiver. */
+/** An answer in words: its status and code, and no other text of the receiver. */
 export function answerWords(answer: CallAnswer): string {
   if (answer.kind === "unreachable")
     return answer.cause === "timeout" ? `no answer within ${CALL_MS / 1_000} s` : answer.cause;
-  const { status } = answer;
-  return status >= 300 && status < 400 ? `HTTP ${status}: redirects are not followed` : `HTTP ${status}`;
+  const { status, code } = answer;
+  const more = status >= 300 && status < 400 ? "redirects are not followed" : code;
+  return more === undefined ? `HTTP ${status}` : `HTTP ${status}: ${more}`;
 }
 
 /**
@@ -132,12 +143,14 @@ export function callWebhook(
 }
 
 /**
- * One POST to a receiver. Follows no redirect, and reads only the status of the answer. Never
- * throws.
+ * One POST to a receiver. Follows no redirect, and reads only the status of the answer, unless a
+ * code is wanted. Never throws.
+ * @param codeIn finds the code of a refusal in the beginning of its body.
  */
 export async function callUrl(
   { url, headers, body }: Post,
   platform: Pick<Platform, "fetch" | "now">,
+  codeIn?: (body: string) => string | null,
 ): Promise<CallAnswer> {
   return inTime(async (signal) => {
     const response = await platform.fetch(url, {
@@ -147,9 +160,11 @@ export async function callUrl(
       redirect: "manual",
       signal,
     });
-    discard(response);
     const { status, headers: answered } = response;
-    return { kind: "answer", status, retryAfterS: retryAfter(answered.get("retry-after"), platform.now()) };
+    const code = codeIn === undefined || response.ok ? null : codeIn(await beginning(response));
+    discard(response);
+    const retryAfterS = retryAfter(answered.get("retry-after"), platform.now());
+    return { kind: "answer", status, retryAfterS, ...(code !== null && { code }) };
   });
 }
 
@@ -173,6 +188,30 @@ export async function inTime(run: (signal: AbortSignal) => Promise<CallAnswer>):
 }
 
 const FAILED: CallAnswer = { kind: "unreachable", cause: "connection failed" };
+
+/** The beginning of a body as text; "" if it does not come in time. Never throws. */
+async function beginning({ body }: Response): Promise<string> {
+  const reader = body?.getReader();
+  if (reader === undefined) return "";
+  const decoder = new TextDecoder();
+  const read = async (): Promise<string> => {
+    let text = "";
+    for (let bytes = 0; bytes < BODY_MAX; ) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      bytes += value.length;
+      text += decoder.decode(value.subarray(0, BODY_MAX), { stream: true });
+    }
+    return text;
+  };
+  const text = await within(
+    BODY_MS,
+    read().catch(() => ""),
+    "",
+  );
+  reader.cancel().catch(() => {});
+  return text;
+}
 
 /** Not awaited: canceling a body may hang. */
 function discard(response: Response): void {

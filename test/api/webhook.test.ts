@@ -197,21 +197,30 @@ describe("what is refused", () => {
 
 describe("a test of it", () => {
   it.each([
-    [204, true, 204, "HTTP 204"],
-    [302, false, 302, "HTTP 302: redirects are not followed"],
-    [410, false, 410, "HTTP 410"],
-    [500, false, 500, "HTTP 500"],
-    ["refuses", false, null, "connection failed"],
-  ] as const)("that is answered %s says so, and changes nothing", async (answer, delivered, status, message) => {
-    const secret = await putWebhook({ url: URL_OF_RECEIVER, enabled: false });
-    const before = await readWebhook();
-    post.answers(answer);
-    const { body } = await test();
-    expect(body.result).toEqual({ id: expect.stringMatching(/^test_[0-9a-f]{32}$/), delivered, status, message });
-    expect(post.calls).toMatchObject([{ id: body.result.id, redirect: "manual", body: { type: "webhook.test" } }]);
-    await expectSigned(post.calls, secret);
-    expect(await readWebhook()).toEqual(before);
-  });
+    [204, true, 204, "HTTP 204", null],
+    [302, false, 302, "HTTP 302: redirects are not followed", "Enter the address that it redirects to."],
+    [410, false, 410, "HTTP 410", "The address was removed at the receiver: enter another one."],
+    [500, false, 500, "HTTP 500", "Check that the receiver is up."],
+    ["refuses", false, null, "connection failed", "Check that the receiver is up."],
+  ] as const)(
+    "that is answered %s says so, and changes nothing else",
+    async (answer, delivered, status, message, advice) => {
+      const secret = await putWebhook({ url: URL_OF_RECEIVER, enabled: false });
+      const before = await readWebhook();
+      post.answers(answer);
+      const { body } = await test();
+      expect(body.result).toEqual({
+        id: expect.stringMatching(/^test_[0-9a-f]{32}$/),
+        delivered,
+        status,
+        message,
+        advice,
+      });
+      expect(post.calls).toMatchObject([{ id: body.result.id, redirect: "manual", body: { type: "webhook.test" } }]);
+      await expectSigned(post.calls, secret);
+      expect(await readWebhook()).toEqual({ ...before, last_test: message, last_test_at: expect.any(String) });
+    },
+  );
 
   it("is not made again at once", async () => {
     await putWebhook();

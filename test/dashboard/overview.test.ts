@@ -5,10 +5,12 @@ import { LOOK_PATIENCE, ROW_PATIENCE } from "../../src/dashboard/pages/overview/
 import { ControlPlane, DeliveryLog } from "../../src/index.ts";
 import { Watch } from "../../src/status/watch.ts";
 import { token } from "../api/principals.ts";
+import { waitingJob } from "../delivery/waiting.ts";
 import { lookAnew } from "../status/fresh.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
-import { deliver, freshBucket, NOON, pack, setClock, settle } from "../support/runtime/pipeline.ts";
+import { deliver, freshBucket, NOON, pack, runAlarm, setClock, settle } from "../support/runtime/pipeline.ts";
+import { rule } from "../support/s3-script.ts";
 import { textOf, Visitor } from "./support.ts";
 
 lookAnew();
@@ -124,6 +126,17 @@ describe("the overview", () => {
     expect(html).not.toContain("<script>alert");
     expect(html).toContain(`href="/functions/${encodeURIComponent(name)}"`);
     expect(text).toContain("Since 60 s ago .");
+  });
+
+  it("counts a job that fails by its row, though the last check did not see it yet", async () => {
+    const { control, job, clock } = await waitingJob();
+    await control.script([rule({ do: "answer", status: 403, code: "AccessDenied" })]);
+    clock.advance(30_000);
+    await runAlarm(job);
+    vi.spyOn(Watch.prototype, "look").mockResolvedValue({ checkedMs: NOON, incidents: [], findings: [] });
+    const text = textOf(await overview());
+    expect(text).toMatch(new RegExp(`1 problem Job ${job} .*fails: .*403`));
+    expect(text).not.toContain("No problems");
   });
 
   it("names a job once, with its name beside its number, as a link", async () => {

@@ -60,7 +60,7 @@ const NEEDED: { readonly [path: string]: { get?: Permission | null; post?: Permi
   "/status/alerts/:alert_id": { get: "logs:edit", post: "logs:edit" },
   "/status/alerts/:alert_id/test": { post: "logs:edit" },
   "/status/alerts/:alert_id/mute": { post: "logs:edit" },
-  "/status/alerts/:alert_id/delete": { post: "logs:edit" },
+  "/status/alerts/:alert_id/delete": { get: "logs:edit", post: "logs:edit" },
   "/status/incidents/:incident_id/mute": { post: "logs:edit" },
   "/status/webhook": { get: "logs:edit", post: "logs:edit" },
   "/status/webhook/test": { post: "logs:edit" },

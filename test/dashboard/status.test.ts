@@ -190,7 +190,7 @@ describe("the webhook", () => {
     const taken = await admin.submit(`${at}/test`);
     expect([taken.status, textOf(taken.html)]).toEqual([200, expect.stringContaining("Test call accepted")]);
     const soon = await admin.submit(`${at}/test`);
-    expect([soon.status, textOf(soon.html)]).toEqual([429, expect.stringContaining("tested a moment ago")]);
+    expect([soon.status, textOf(soon.html)]).toEqual([429, expect.stringContaining("Wait 5 s, then test again.")]);
     expect(soon.headers.get("retry-after")).not.toBeNull();
     clock.advance(60_000);
     post.answers(500);
@@ -211,7 +211,7 @@ describe("the webhook", () => {
   it("is deleted after a page that says what that means; where there is none, that is a 404", async () => {
     await putWebhook();
     expect(await textAt(`${at}/delete`)).toContain("the secret is deleted");
-    expect((await admin.submit(`${at}/delete`)).location).toBe("/status");
+    expect((await admin.submit(`${at}/delete`)).location).toBe("/status/alerts?deleted");
     expect(await readWebhook()).toBeNull();
     expect([(await admin.get(`${at}/delete`)).status, (await admin.submit(`${at}/delete`)).status]).toEqual([404, 404]);
     expect((await admin.submit(`${at}/test`)).status).toBe(404);
@@ -244,17 +244,52 @@ describe("the alerts", () => {
     ]);
     const made = await admin.submit(AT, { format: "slack", name: "on call", address: SLACK, errors_only: "true" });
     expect([made.status, made.location]).toEqual([303, `${AT}/2?added`]);
-    const { html } = await admin.get(`${AT}/2`);
+    // Adding tests it.
+    expect(post.calls.map(({ url, raw }) => [url, raw.includes("https://logship.test/status|Test")])).toEqual([
+      [SLACK, true],
+    ]);
+    const { html } = await admin.get(`${AT}/2?added`);
     expect(html).not.toContain("secret-part");
+    expect(textOf(html)).toMatch(/Added .*Test accepted .*Answer: HTTP 204/);
+    post.calls.length = 0;
+    clock.advance(5_000);
     const tested = await admin.submit(`${AT}/2/test`);
     expect(textOf(tested.html)).toContain("Test accepted");
     expect(post.calls.map(({ url }) => url)).toEqual([SLACK]);
     expect((await admin.submit(`${AT}/2/mute`, { hours: "8" })).status).toBe(303);
-    expect(await textAt("/status")).toMatch(/on call Slack .* errors only .* muted, until in 8 h/);
+    expect(await textAt(`${AT}/2?muted`)).toContain("Muted until 20:00 UTC");
+    expect(await textAt("/status")).toMatch(/on call Slack .* errors only .* muted for 8 h more/);
+    expect(await textAt(`${AT}/2`)).toMatch(/State .{0,4}muted for 8 h more/);
     expect((await admin.submit(`${AT}/2`, { name: "room", address: "https://hooks.slack.com/****" })).status).toBe(303);
     expect(await textAt(`${AT}/2`)).toContain("room");
-    expect((await admin.submit(`${AT}/2/delete`)).status).toBe(303);
+    expect(await textAt(`${AT}/2/delete`)).toContain("No more alerts go to room");
+    expect((await admin.submit(`${AT}/2/delete`)).location).toBe(`${AT}?deleted`);
+    expect(await textAt(`${AT}?deleted`)).toContain("Deleted");
     expect((await admin.get(`${AT}/2`)).status).toBe(404);
+  });
+
+  it("say why a test was refused and what to do, also later in the list", async () => {
+    const admin = await Visitor.signedIn();
+    post.answers(() => new Response("no_service", { status: 404 }));
+    await admin.submit(AT, { format: "slack", name: "on call", address: SLACK });
+    const said = "Test not accepted Answer: HTTP 404: no_service . Nothing is at that address: enter another one.";
+    expect((await textAt(`${AT}/2?added`)).replace(/\s+/g, " ")).toContain(said);
+    expect(await textAt(AT)).toMatch(/Last test: HTTP 404: no_service/);
+  });
+
+  it("ask whether an address is right that does not look so, and name fields as the form does", async () => {
+    const admin = await Visitor.signedIn();
+    const discord = "https://discord.com/api/webhooks/1/x";
+    const made = await admin.submit(AT, { format: "slack", name: "a", address: discord });
+    expect(made.location).toBe(`${AT}/2?added&note=discord`);
+    expect(await textAt(made.location ?? "")).toContain("This is an address of Discord");
+    expect(await textAt(`${AT}/2?note=<b>`)).not.toContain("Is this the right address?");
+    const secret = "0123456789abcdef0123456789abcde";
+    const { html } = await admin.submit(AT, { format: "pagerduty", name: "a", secret });
+    expect(textOf(html)).toMatch(
+      /[^:] must be 32 letters and digits, of an Events API v2 integration; you sent 31 characters/,
+    );
+    expect(textOf(html)).not.toContain("secret:");
   });
 
   it("mute an incident for hours, and no more", async () => {

@@ -1,6 +1,6 @@
 /** What each receiver of alerts gets, of a function whose name is all that a chat could obey. */
 import { describe, expect, it } from "vitest";
-import { callBody, testBody } from "../../src/status/call-body.ts";
+import { type CallBody, callBody, testBody } from "../../src/status/call-body.ts";
 import {
   type Address,
   FORMAT,
@@ -12,6 +12,8 @@ import {
 } from "../../src/status/formats.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 import { finding } from "./findings.ts";
+
+const ORIGIN = "https://logship.example.com";
 
 const HOSTILE = "@everyone <!channel> [pay](https://evil.example) *b* `c` ||s|| <@1>\r\nBcc: x@evil.example\u202e";
 
@@ -36,8 +38,20 @@ function incident(name = "checkout", severity: "error" | "warning" = "error") {
 }
 
 const opened = (name?: string, severity?: "error" | "warning") =>
-  readCall(callBody(incident(name, severity), null, NOON));
-const over = () => readCall(callBody(incident(), { overMs: NOON }, NOON));
+  readCall(callBody(incident(name, severity), null, NOON, null));
+const over = () => readCall(callBody(incident(), { overMs: NOON + 180_000 }, NOON, null));
+
+/** Of a job with this name, with a link. */
+const parked = (jobName?: string, type: "opened" | "over" = "opened", affected = 1_234): CallBody => {
+  const about = finding({
+    kind: "parked",
+    summary: "Job 1 is parked: the destination answers HTTP 403.",
+    affected: { count: affected, what: "records" },
+    ...(jobName !== undefined && { jobName }),
+  });
+  const end = type === "over" ? { overMs: NOON + 180_000 } : null;
+  return readCall(callBody({ ...incident(), finding: about }, end, NOON, ORIGIN));
+};
 
 const posts = (written: readonly Post[] | Mail): readonly Post[] => written as readonly Post[];
 const bodies = (format: FormatName, call = opened()) =>
@@ -53,20 +67,36 @@ describe.each(FORMATS.filter((format) => format !== "email"))("%s", (format) => 
     }
   });
 
-  it("mentions no user, formats nothing and links nowhere, whatever the name of a function", () => {
-    const [body] = bodies(format, opened(HOSTILE));
+  it.each([
+    ["function", () => opened(HOSTILE)],
+    ["job", () => parked(HOSTILE)],
+    ["job, at the end", () => parked(HOSTILE, "over")],
+  ])("mentions no user, formats nothing and links nowhere else, whatever the name of a %s", (_what, call) => {
+    const [body] = bodies(format, call());
     const text = JSON.stringify(body);
     expect(text).not.toContain("https://evil");
     expect(text).not.toMatch(/[\u202e\r]|\\r|\\u202e/);
     if (format === "slack") {
-      expect(body.text).not.toMatch(/<[!@#]/);
-      for (const block of body.blocks) expect(block.text.type).toBe("plain_text");
+      expect(body.text).not.toMatch(/<[!@#]|@(?:everyone|all|here)|\]\(/);
+      expect(body.text.match(/[<>|]/g) ?? []).toEqual(call().data.url === undefined ? [] : ["<", "|", ">"]);
+      // A link of a rich text is a text, too.
+      for (const { type, text, elements } of body.blocks)
+        if (type === "rich_text")
+          expect(elements[0].elements).toMatchObject([{ type: "link", url: `${ORIGIN}/jobs/1` }]);
+        else expect(text.type).toBe("plain_text");
     }
     if (format === "discord") {
       expect(body.allowed_mentions).toEqual({ parse: [] });
       const [{ title, description }] = body.embeds;
       for (const each of [title, description]) expect(each).not.toMatch(/@everyone|@here|<@[!&\d]|(?<!\\)[*`|[]/);
     }
+  });
+
+  it("keeps the name of a job short, and the amount and the end readable", () => {
+    const texts = JSON.stringify(bodies(format, parked(`${"é".repeat(5_000)}`)));
+    expect(texts).toContain("é".repeat(50));
+    expect(texts).not.toContain("é".repeat(121));
+    expect(texts.length).toBeLessThan(2_500);
   });
 
   it("keeps to the receiver's limits with the longest names", () => {
@@ -93,7 +123,7 @@ it("joins the calls of an incident at a pager, by severity, and takes a test bac
   expect(bodies("pagerduty", over())).toEqual([
     { routing_key: TO.pagerduty.key, event_action: "resolve", dedup_key: "inc_1" },
   ]);
-  const test = readCall(testBody(NOON));
+  const test = readCall(testBody(NOON, null));
   expect(bodies("pagerduty", test).map(({ event_action }) => event_action)).toEqual(["trigger", "resolve"]);
   expect(bodies("opsgenie")).toMatchObject([{ alias: "inc_1", priority: "P2" }]);
   const closing = posts(FORMAT.opsgenie.write(over(), TO.opsgenie));
@@ -109,6 +139,49 @@ it("is an e-mail in plain text, whose subject is one line", () => {
   expect(mail.subject).toMatch(/^logship: Error: [^\r\n]*$/);
   expect(mail.text).toContain("Look at its errors.");
   expect((FORMAT.email.write(over(), TO.email) as Mail).subject).toBe(
-    'logship: Over: "checkout": 25 % of requests fail.',
+    "logship: Over: function checkout: failing, 12:00 to 12:03 UTC (3 min).",
   );
+  const named = FORMAT.email.write(parked(HOSTILE), TO.email) as Mail;
+  expect(named.subject).toMatch(/^logship: Error: Job 1 \(@everyone [^\r\n\u202e]*$/);
+  expect(named.text.endsWith(`\n\n${ORIGIN}/jobs/1\n`)).toBe(true);
+});
+
+describe("a message about a job", () => {
+  const mail = (call: CallBody): Mail => FORMAT.email.write(call, TO.email) as Mail;
+
+  it("has its name beside its number, how much waits, and how long it lasted", () => {
+    expect(mail(parked("orders to archive")).text.split("\n\n")).toEqual([
+      "Error: Job 1 (orders to archive) is parked: the destination answers HTTP 403.",
+      "About: job 1, orders to archive. Since 2100-11-20 12:00:00 UTC.",
+      "1,234 records wait.",
+      "Look at the store.",
+      `${ORIGIN}/jobs/1\n`,
+    ]);
+    expect(mail(parked(undefined, "opened", 1)).text).toContain("\n\n1 record waits.\n\n");
+    expect(mail(parked(undefined, "opened", 0)).text).not.toContain("record");
+    expect(mail(parked("orders to archive", "over")).subject).toBe(
+      "logship: Over: job 1, orders to archive: parked, 12:00 to 12:03 UTC (3 min).",
+    );
+  });
+
+  it("leads to its page, by each receiver's own means", () => {
+    const url = `${ORIGIN}/jobs/1`;
+    expect(bodies("slack", parked("a"))[0].text).toBe(
+      `<${url}|Error: Job 1 (a) is parked: the destination answers HTTP 403.>`,
+    );
+    expect(bodies("discord", parked("a"))).toMatchObject([{ embeds: [{ url }] }]);
+    expect(bodies("pagerduty", parked("a"))).toMatchObject([
+      { client_url: url, links: [{ href: url }], payload: { source: "logship.example.com", component: "job 1, a" } },
+    ]);
+    expect(bodies("opsgenie", parked("a"))).toMatchObject([
+      { source: "logship.example.com", details: { url, job: "a", records: "1234" } },
+    ]);
+    expect(bodies("slack", opened())[0].blocks[0].type).toBe("header");
+  });
+
+  it("of the release before has neither name nor link, and is written all the same", () => {
+    const { url: _url, job_name: _name, affected: _affected, ...data } = parked("a").data;
+    for (const format of FORMATS)
+      expect(JSON.stringify(FORMAT[format].write({ ...parked(), data }, TO[format]))).toContain("parked");
+  });
 });

@@ -17,11 +17,12 @@ const HOOK = "https://hooks.example.com/secret-part";
 
 interface Told {
   type: string;
-  data: { kind: string; subject: object; since: string; summary: string };
+  data: { kind: string; subject: object; since: string; summary: string; job_name?: string };
 }
 
 it("whoever set a webhook is told that a job cannot deliver, within a minute of the cron that saw it, and when it can again", async () => {
   const { clock, control, job } = await waitingJob();
+  await call("PUT", `/logship/jobs/${job}`, { name: "orders to archive" });
   const made = await call<{ secret: string }>("PUT", "/logship/webhook", { url: HOOK });
   const told: Told[] = [];
   const { fetch } = platform;
@@ -43,7 +44,10 @@ it("whoever set a webhook is told that a job cannot deliver, within a minute of 
   expect(await alarm()).toBe(true);
   const { findings } = (await watch(env.WATCH).look()) as Sight;
   expect(told).toMatchObject([
-    { type: "incident.opened", data: { kind: "parked", subject: { type: "job", id: job }, since } },
+    {
+      type: "incident.opened",
+      data: { kind: "parked", subject: { type: "job", id: job }, job_name: "orders to archive", since },
+    },
   ]);
   expect(told[0]?.data.summary).toBe(findings[0]?.summary);
   await control.script([]);

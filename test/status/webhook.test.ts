@@ -106,7 +106,7 @@ describe("a receiver that is down", () => {
 
   it("says how a test call ended, where the watch cannot note it", async () => {
     await putWebhook();
-    vi.spyOn(Watch.prototype, "tested").mockImplementation(() => {
+    vi.spyOn(Watch.prototype, "noteTest").mockImplementation(() => {
       throw new Error("no such method");
     });
     const { status, body } = await call<{ delivered: boolean }>("POST", "/logship/webhook/test");

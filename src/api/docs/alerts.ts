@@ -18,7 +18,7 @@ const SETTINGS = {
   enabled: z.boolean().describe("Whether it is told; true by default."),
   min_severity: z.enum(["warning", "error"]).describe("`error`: it is not told of warnings."),
   muted_until: AskedTime.nullable().describe(
-    "No incident that opens is told to it before; what is open then is told. null: it is not muted.",
+    "No incident that opens is told to it before; what is open then is told. Later than now. null: it is not muted.",
   ),
 };
 
@@ -31,12 +31,12 @@ export const CreateAlert = z.strictObject({
 export const UpdateAlert = z.strictObject(z.object(SETTINGS).partial().shape);
 
 export const MuteIncident = z.strictObject({
-  until: AskedTime,
+  until: AskedTime.describe("Later than now."),
 });
 
 export const Alert = z
   .object({
-    id: z.int(),
+    id: z.int().describe("Never used again after a deletion."),
     name: z.string(),
     format: z.enum(FORMATS),
     address: z.string().describe("Masked but for its host; of e-mail, the recipient."),
@@ -59,7 +59,7 @@ export const LIST_ALERTS: RouteDoc = {
 
 export const CREATE_ALERT: RouteDoc = {
   summary: "Add a receiver of alerts",
-  description: `It is told every open incident. At most ten. ${ABOUT}`,
+  description: `It is told every open incident. At most ten. If a known host does not fit the format, \`messages\` says so. ${ABOUT}`,
   body: CreateAlert,
   result: Alert,
   status: 201,
@@ -102,7 +102,8 @@ export const TEST_ALERT: RouteDoc = {
   result: z.object({
     delivered: z.boolean(),
     status: z.int().nullable().describe("HTTP status of the answer; null: no answer."),
-    message: z.string().describe("The result in words."),
+    message: z.string().describe("The result in words, with the receiver's error code if it is a known one."),
+    advice: z.string().nullable().describe("What to do if it was not accepted; otherwise null."),
     waiting: Count.describe("Calls that now follow, if it was accepted."),
   }),
   examples: [{ name: "One of them" }],

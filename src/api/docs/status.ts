@@ -11,11 +11,15 @@ export const Subject = z.discriminatedUnion("type", [
 
 /** What findings and incidents have in common. */
 export const FINDING = {
-  kind: z.enum([...KINDS, ...WATCH_KINDS]).describe("Unique together with the subject."),
+  kind: z.enum([...KINDS, ...WATCH_KINDS]).describe("Unique together with subject and receiver."),
   severity: z
     .enum(["error", "warning"])
     .describe("`error`: records do not arrive, or are lost; `warning`: they may be soon, or it is unknown."),
   subject: Subject.describe("What it is about."),
+  receiver: z
+    .strictObject({ id: z.int(), name: z.string() })
+    .optional()
+    .describe("Of `webhook_failing`: the receiver of alerts that fails. Id 1 is the webhook."),
   since: Time.nullable().describe("null: unknown."),
   affected: z
     .strictObject({ count: Count, what: z.enum(["records", "events", "messages", "objects"]) })

@@ -34,6 +34,8 @@ export const Webhook = z
     last_answer: z.string().nullable().describe("Result of the last call, in words; null: none."),
     last_call_at: Time.nullable(),
     last_success_at: Time.nullable(),
+    last_test: z.string().nullable().describe("Result of the last test, in words; null: none."),
+    last_test_at: Time.nullable(),
   })
   .meta({ id: "Webhook" });
 export type Webhook = z.infer<typeof Webhook>;
@@ -75,6 +77,7 @@ export const TEST_WEBHOOK: RouteDoc = {
     delivered: z.boolean(),
     status: z.int().nullable().describe("HTTP status of the answer; null: no answer."),
     message: z.string().describe("The result in words."),
+    advice: z.string().nullable().describe("What to do if it was not accepted; otherwise null."),
   }),
   examples: [{ name: "The webhook" }],
 };

@@ -25,5 +25,23 @@ export function faultsOf(errors: readonly ErrorEntry[], fields: readonly string[
   };
 }
 
+/** The same without the names that the API has for the fields: a form has labels. */
+export function unnamed(faults: Faults): Faults {
+  return {
+    ...faults,
+    at: (field) =>
+      faults
+        .at(field)
+        ?.split("; ")
+        .map(without(`${field}: `))
+        .join("; "),
+  };
+}
+
+const without =
+  (prefix: string) =>
+  (text: string): string =>
+    text.startsWith(prefix) ? text.slice(prefix.length) : text;
+
 export const RestOf: FC<{ faults: Faults; title: string }> = ({ faults, title }) =>
   faults.rest.length === 0 ? null : <Errors title={title} errors={faults.rest} />;

@@ -5,6 +5,7 @@ import { Notice } from "../../parts/panel.tsx";
 import { duration, plural } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { FindingView, StatusView } from "../../views/account.ts";
+import type { JobView } from "../../views/job.ts";
 import { functionPath, hasPath } from "../functions/logging.tsx";
 import { jobPath, recoveringWords } from "../status/finding.tsx";
 import type { Jobs } from "./asks.ts";
@@ -34,7 +35,9 @@ function said(status: StatusView | null, jobs: Jobs | null, viewer: Viewer): Chi
       </Notice>
     );
   const { findings } = status;
-  if (findings.length === 0) {
+  const unfound = failingUnfound(findings, jobs);
+  const problems = findings.length + unfound.length;
+  if (problems === 0) {
     const recovering = recoveringWords(status.incidents);
     return (
       <Notice kind="ok" title={wellSentence(jobs)}>
@@ -46,26 +49,50 @@ function said(status: StatusView | null, jobs: Jobs | null, viewer: Viewer): Chi
       </Notice>
     );
   }
-  const title = plural(findings.length, "problem");
   return (
-    <Notice kind={status.errors > 0 ? "bad" : "warn"} title={title}>
+    <Notice kind={status.errors + unfound.length > 0 ? "bad" : "warn"} title={plural(problems, "problem")}>
       <ul class="named">
         {findings.slice(0, NAMED_MAX).map((finding) => (
           <li>
             <Summary finding={finding} jobs={jobs} viewer={viewer} />
           </li>
         ))}
+        {unfound.slice(0, Math.max(0, NAMED_MAX - findings.length)).map((job) => (
+          <li>
+            <a href={`/jobs/${job.id}`}>Job {job.id}</a>
+            <NameOf job={job} /> fails: <Foreign text={job.error_message ?? ""} max={160} />
+          </li>
+        ))}
       </ul>
-      <p>
-        <a href="/status">
-          {findings.length > NAMED_MAX
-            ? `All ${plural(findings.length, "problem")} and how to fix them`
-            : "How to fix it"}
-        </a>
-      </p>
+      {findings.length > 0 && (
+        <p>
+          <a href="/status">
+            {findings.length > NAMED_MAX
+              ? `All ${plural(findings.length, "problem")} and how to fix them`
+              : "How to fix it"}
+          </a>
+        </p>
+      )}
     </Notice>
   );
 }
+
+/**
+ * Jobs that fail by their rows, which are newer than the last check: without them the page would
+ * say that nothing is wrong above a row that says otherwise.
+ */
+function failingUnfound(findings: readonly FindingView[], jobs: Jobs | null): JobView[] {
+  const found = new Set(findings.flatMap(({ subject }) => (subject.type === "job" ? [subject.id] : [])));
+  return jobs?.all.filter(({ id, error_message }) => error_message !== null && !found.has(id)) ?? [];
+}
+
+const NameOf: FC<{ job: Pick<JobView, "name"> | undefined }> = ({ job }) =>
+  job === undefined || (job.name ?? "").trim() === "" ? null : (
+    <>
+      {" "}
+      (<Foreign text={job.name ?? ""} max={80} />)
+    </>
+  );
 
 /**
  * A finding; the job number in it becomes a link, followed by the name of the job. One about a
@@ -81,18 +108,12 @@ const Summary: FC<{ finding: FindingView; jobs: Jobs | null; viewer: Viewer }> =
     );
   if (subject.type !== "job") return <Foreign text={summary} />;
   const { id } = subject;
-  const name = jobs?.all.find((job) => job.id === id)?.name ?? "";
   const named = new RegExp(`\\bjob ${id}\\b`, "i").exec(summary);
   return (
     <>
       {named !== null && <Foreign text={summary.slice(0, named.index)} />}
       <a href={jobPath(finding, id)}>{named?.[0] ?? `Job ${id}`}</a>
-      {name.trim() !== "" && (
-        <>
-          {" "}
-          (<Foreign text={name} max={80} />)
-        </>
-      )}
+      <NameOf job={jobs?.all.find((job) => job.id === id)} />
       {named === null && ": "}
       <Foreign text={named === null ? summary : summary.slice(named.index + named[0].length)} />
     </>

@@ -7,11 +7,11 @@ import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Action, may } from "../../parts/form.tsx";
 import { Pager, pageOf } from "../../parts/pager.tsx";
 import { Empty, Notice, Panel, State, Table } from "../../parts/panel.tsx";
-import { Ago, duration, plural, Time } from "../../parts/values.tsx";
+import { duration, plural, Time } from "../../parts/values.tsx";
 import type { IncidentView, StatusView } from "../../views/account.ts";
-import { AlertsPanel } from "./alerts.tsx";
+import { AlertsPanel } from "./alerts-panel.tsx";
 import { Findings, isSilent, type JobNames, jobNames, recoveringWords, Severity, Subject } from "./finding.tsx";
-import type { WebhookView } from "./webhook-view.tsx";
+import { isMuted, MutedFor, type WebhookView } from "./webhook-view.tsx";
 
 export const wrongPages: readonly Page[] = [{ path: "/status", get: { permission: "logs:read", show: statusView } }];
 
@@ -269,22 +269,22 @@ async function alerts({ api, viewer, nowMs }: PageContext): Promise<Child> {
 /** Mutes for eight hours, or ends that. */
 const Mute = ({ of: { id, summary, state, muted_until }, viewer, nowMs }: MuteProps) => {
   if (state === "over") return null;
-  const isMuted = muted_until !== null && Date.parse(muted_until) > nowMs;
+  const muted = isMuted(muted_until, nowMs);
   return (
     <>
-      {isMuted && (
+      {muted && (
         <span class="quiet">
-          until <Ago at={muted_until} nowMs={nowMs} />{" "}
+          <MutedFor until={muted_until} nowMs={nowMs} />{" "}
         </span>
       )}
       <Action
         viewer={viewer}
         action={`/status/incidents/${id}/mute`}
-        label={isMuted ? "Unmute" : "Mute for 8 hours"}
+        label={muted ? "Unmute" : "Mute for 8 hours"}
         about={visible(summary).slice(0, 120)}
         needs="logs:edit"
         kind="small"
-        fields={isMuted ? {} : { hours: "8" }}
+        fields={muted ? {} : { hours: "8" }}
       />
     </>
   );

@@ -50,8 +50,25 @@ export function jobPath({ kind }: Pick<FindingView, "kind">, id: number): string
 }
 
 /** The subject, as a link if the viewer may open it. */
-export const Subject: FC<{ of: Pick<FindingView, "kind" | "subject"> } & Around> = ({ of: finding, viewer, names }) => {
+export const Subject: FC<{ of: Pick<FindingView, "kind" | "subject" | "receiver"> } & Around> = ({
+  of: finding,
+  viewer,
+  names,
+}) => {
   const of = finding.subject;
+  const { receiver } = finding;
+  if (receiver !== undefined) {
+    const which =
+      receiver.id === 1 ? (
+        "the webhook"
+      ) : (
+        <>
+          the alert <Foreign text={receiver.name} max={80} />
+        </>
+      );
+    if (!may(viewer, "logs:edit")) return <>{which}</>;
+    return <a href={receiver.id === 1 ? "/status/webhook" : `/status/alerts/${receiver.id}`}>{which}</a>;
+  }
   if (of.type === "account") return <>the account</>;
   if (of.type === "job") {
     const name = names.get(of.id);

@@ -3,13 +3,17 @@ import type * as z from "zod";
 import type { Webhook } from "../../../api/docs/webhook.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Facts, Notice, State } from "../../parts/panel.tsx";
-import { Ago, count, plural, Time } from "../../parts/values.tsx";
+import { Ago, count, duration, plural, Time } from "../../parts/values.tsx";
 
 /** Its `url` is masked but for the host. */
 export type WebhookView = z.infer<typeof Webhook>;
 
 /** The state of the webhook. */
-export const WebhookPanel: FC<{ state: WebhookView; nowMs: number }> = ({ state, nowMs }) => {
+export const WebhookPanel: FC<{ state: WebhookView; nowMs: number; mutedUntil?: string | null }> = ({
+  state,
+  nowMs,
+  mutedUntil = null,
+}) => {
   const ago = (at: string | null): Child => (at === null ? "never" : <Ago at={at} nowMs={nowMs} />);
   return (
     <>
@@ -29,8 +33,9 @@ export const WebhookPanel: FC<{ state: WebhookView; nowMs: number }> = ({ state,
       <Facts
         rows={[
           ["Address", <Foreign text={state.url} max={400} />],
-          ["State", <How state={state} />],
+          ["State", <Receiving state={state} nowMs={nowMs} mutedUntil={mutedUntil} since />],
           ["Last answer", state.last_answer === null ? "none yet" : <Foreign text={state.last_answer} max={400} />],
+          ["Last test", state.last_test === null ? "none yet" : <LastTest state={state} nowMs={nowMs} />],
           ["Last call", ago(state.last_call_at)],
           ["Last accepted call", ago(state.last_success_at)],
           ["Calls waiting", count(state.waiting)],
@@ -42,12 +47,70 @@ export const WebhookPanel: FC<{ state: WebhookView; nowMs: number }> = ({ state,
   );
 };
 
-const How: FC<{ state: WebhookView }> = ({ state }) => {
-  if (!state.enabled) return <State kind="quiet">off</State>;
+const LastTest: FC<{ state: WebhookView; nowMs: number }> = ({ state: { last_test, last_test_at }, nowMs }) => (
+  <>
+    <Foreign text={last_test ?? ""} max={400} /> {last_test_at !== null && <Ago at={last_test_at} nowMs={nowMs} />}
+  </>
+);
+
+/** Whether a receiver is told. @param since whether to say since when it fails. */
+export const Receiving: FC<{
+  state: Pick<WebhookView, "enabled" | "gone_at" | "failing_since" | "failures">;
+  nowMs: number;
+  mutedUntil?: string | null;
+  since?: boolean;
+}> = ({ state, nowMs, mutedUntil = null, since = false }) => {
+  if (!state.enabled) return <State kind="quiet">{state.gone_at === null ? "off" : "off: its receiver is gone"}</State>;
+  if (isMuted(mutedUntil, nowMs))
+    return (
+      <State kind="quiet">
+        <MutedFor until={mutedUntil} nowMs={nowMs} />
+      </State>
+    );
   if (state.failing_since === null) return <State kind="ok">on</State>;
   return (
     <State kind="warn">
-      failing: {plural(state.failures, "failure")} in a row, since <Time at={state.failing_since} />
+      failing: {plural(state.failures, "failure")} in a row
+      {since && (
+        <>
+          , since <Time at={state.failing_since} />
+        </>
+      )}
     </State>
   );
 };
+
+export function isMuted(until: string | null, nowMs: number): until is string {
+  return until !== null && Date.parse(until) > nowMs;
+}
+
+/** `muted for 8 h more`, with the time on hover. */
+export const MutedFor: FC<{ until: string; nowMs: number }> = ({ until, nowMs }) => (
+  <>
+    muted for{" "}
+    <time datetime={until} title={until}>
+      {duration(Date.parse(until) - nowMs)}
+    </time>{" "}
+    more
+  </>
+);
+
+/** `18:05 UTC`, with the date if it is another day. */
+export function untilWords(until: string, nowMs: number): string {
+  const isToday = until.slice(0, 10) === new Date(nowMs).toISOString().slice(0, 10);
+  return `${isToday ? until.slice(11, 16) : until.slice(0, 16).replace("T", " ")} UTC`;
+}
+
+/** The result of a test, and what to do about a refusal. */
+export const TestOutcome: FC<{
+  of: { delivered: boolean; message: string; advice?: string | null };
+  what: string;
+  children?: Child;
+}> = ({ of: { delivered, message, advice }, what, children }) => (
+  <Notice kind={delivered ? "ok" : "bad"} title={`${what} ${delivered ? "accepted" : "not accepted"}`}>
+    <p>
+      Answer: <Foreign text={message} max={400} />. {!delivered && advice}
+      {children}
+    </p>
+  </Notice>
+);

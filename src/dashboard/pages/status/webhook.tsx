@@ -1,12 +1,11 @@
 import type { InnerAnswer } from "../../inner-api.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Errors } from "../../parts/failure.tsx";
-import { type Faults, faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
-import { Foreign } from "../../parts/foreign.tsx";
+import { type Faults, faultsOf, NO_FAULTS, RestOf, unnamed } from "../../parts/faults.tsx";
 import { Action, Check, Field, Form } from "../../parts/form.tsx";
 import { Empty, Notice, Panel, Snippet } from "../../parts/panel.tsx";
 import { plural } from "../../parts/values.tsx";
-import { WebhookPanel, type WebhookView } from "./webhook-view.tsx";
+import { TestOutcome, WebhookPanel, type WebhookView } from "./webhook-view.tsx";
 
 const AT = "/status/webhook";
 const TRAIL = [
@@ -125,7 +124,7 @@ async function save(context: PageContext, form: URLSearchParams): Promise<PageAn
   if (!answer.ok)
     return formView(context, await stored(context), {
       form,
-      faults: faultsOf(answer.errors, ["url", "enabled", "rotate"]),
+      faults: unnamed(faultsOf(answer.errors, ["url", "enabled", "rotate"])),
       status: answer.status,
     });
   const { secret } = answer.result;
@@ -167,6 +166,7 @@ interface Tested {
   delivered: boolean;
   status: number | null;
   message: string;
+  advice: string | null;
 }
 
 /** The result of a test is shown at once, and nowhere else. */
@@ -179,13 +179,11 @@ async function test(context: PageContext): Promise<View> {
 
 const Outcome = ({ answer }: { answer: InnerAnswer<Tested> }) => {
   if (!answer.ok) return <Errors title="Test call not sent" errors={answer.errors} />;
-  const { id, delivered, message } = answer.result;
   return (
-    <Notice kind={delivered ? "ok" : "bad"} title={delivered ? "Test call accepted" : "Test call not accepted"}>
-      <p>
-        Answer: <Foreign text={message} max={400} />. Id of the call: <code>{id}</code>.
-      </p>
-    </Notice>
+    <TestOutcome of={answer.result} what="Test call">
+      {" "}
+      Id of the call: <code>{answer.result.id}</code>.
+    </TestOutcome>
   );
 };
 
@@ -218,5 +216,5 @@ async function deleteView(context: PageContext): Promise<View> {
 
 async function remove({ api }: PageContext): Promise<Response> {
   await api.change("DELETE", "/logship/webhook");
-  return seeOther("/status");
+  return seeOther("/status/alerts?deleted");
 }

@@ -1,0 +1,125 @@
+/** The words of an alert, and what makes them harmless to each kind of receiver. Pure. */
+import type { CallBody } from "./call-body.ts";
+
+/** Kinds whose `affected` waits, and is not lost. Of the others it is only affected. */
+const WAITING: ReadonlySet<string> = new Set([
+  "parked",
+  "failing",
+  "lagging",
+  "key_lost",
+  "destination_unusable",
+  "disabled_with_pending",
+  "draining",
+  "draining_stuck",
+  "owed",
+  "outbox_waiting",
+  "queue_backlog",
+  "replay_waiting",
+]);
+
+/** Longest name of a job in a headline, and of a job or function below it, in characters. */
+const NAME_MAX = { headline: 60, line: 120 } as const;
+
+export function headline(alert: CallBody): string {
+  const { type, data } = alert;
+  if (type === "webhook.test") return "Test: nothing is wrong";
+  if (type === "incident.over") return overLine(data);
+  return `${data.severity === "error" ? "Error" : "Warning"}: ${namedSummary(data)}`;
+}
+
+/** What stands below the headline. */
+export function lines({ type, data }: CallBody): string[] {
+  if (type === "webhook.test") return ["An alert from logship would look like this."];
+  const about = `About: ${subjectWords(data)}. Since ${data.since?.slice(0, 19).replace("T", " ")} UTC.`;
+  if (type === "incident.over") return [about];
+  return [about, ...affectedLine(data), ...(data.advice === undefined ? [] : [data.advice])];
+}
+
+/** `job 1, orders to archive`. */
+export function subjectWords({ subject, job_name, receiver }: CallBody["data"], most: number = NAME_MAX.line): string {
+  const name = (text: string): string => cut(oneLine(text), most);
+  if (receiver !== undefined) return receiver.id === 1 ? "the webhook" : `the alert "${name(receiver.name)}"`;
+  switch (subject?.type) {
+    case "job":
+      return job_name === undefined ? `job ${subject.id}` : `job ${subject.id}, ${name(job_name)}`;
+    case "function":
+      return `function ${name(subject.name)}`;
+    case "account":
+    case undefined:
+      return "the account";
+  }
+}
+
+/** The summary; the number of the job in it is followed by its name. */
+function namedSummary({ summary, subject, job_name }: CallBody["data"]): string {
+  if (subject?.type !== "job" || job_name === undefined) return summary;
+  const number = new RegExp(`\\bjob ${subject.id}\\b`, "i").exec(summary);
+  const name = `(${cut(oneLine(job_name), NAME_MAX.headline)})`;
+  if (number === null) return `Job ${subject.id} ${name}: ${summary}`;
+  const end = number.index + number[0].length;
+  return `${summary.slice(0, end)} ${name}${summary.slice(end)}`;
+}
+
+/** `Over: job 1, orders to archive: parked, 17:03 to 17:06 UTC (3 min).` */
+function overLine(data: CallBody["data"]): string {
+  const what = (data.kind ?? "").replace(/^(?:function|webhook)_/, "").replaceAll("_", " ");
+  const subject = subjectWords(data, NAME_MAX.headline);
+  return `Over: ${[`${subject}: ${what}`, ...timesOf(data)].join(", ")}.`;
+}
+
+function timesOf({ since, over_since }: CallBody["data"]): string[] {
+  if (!since || !over_since) return [];
+  const isOneDay = since.slice(0, 10) === over_since.slice(0, 10);
+  const [from, to] = [since, over_since].map((at) => (isOneDay ? at.slice(11, 16) : at.slice(0, 16).replace("T", " ")));
+  return [`${from} to ${to} UTC (${lasted(Date.parse(over_since) - Date.parse(since))})`];
+}
+
+function lasted(ms: number): string {
+  const min = Math.round(ms / 60_000);
+  if (min < 1) return "less than a minute";
+  if (min < 90) return `${min} min`;
+  const h = Math.round(min / 60);
+  return h < 48 ? `${h} h` : `${Math.round(h / 24)} d`;
+}
+
+/** `1,234 records wait.` */
+function affectedLine({ kind, affected }: CallBody["data"]): string[] {
+  if (!affected || affected.count === 0) return [];
+  const { count, what } = affected;
+  const isOne = count === 1;
+  const amount = `${count.toLocaleString("en")} ${isOne ? what.replace(/s$/, "") : what}`;
+  if (WAITING.has(kind ?? "")) return [`${amount} ${isOne ? "waits" : "wait"}.`];
+  return [`${amount} ${isOne ? "is" : "are"} affected.`];
+}
+
+/** Summaries and advice are so already. */
+function oneLine(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").replaceAll("://", ": //");
+}
+
+/** At most so many characters, none of them cut in half. */
+export function cut(text: string, most: number): string {
+  const characters = [...text];
+  return characters.length <= most ? text : `${characters.slice(0, most - 1).join("")}…`;
+}
+
+/**
+ * Mattermost reads its own markup in the same text: a zero-width space keeps `@all` and `](` from
+ * being read as a mention and as a link, and a bar would end the address of a link.
+ * https://docs.slack.dev/messaging/formatting-message-text#escaping
+ */
+export function slackEscaped(text: string): string {
+  return text
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll("@", "@\u200b")
+    .replaceAll("](", "]\u200b(")
+    .replaceAll("|", "\u00a6")
+    .replace(/[*`~]/g, "\u200b$&");
+}
+
+/** Markdown of chats as text; a zero-width space keeps `@here` from being read as a mention. */
+export function discordEscaped(text: string): string {
+  return text.replace(/[\\*_~`|>#[\]()<-]/g, "\\$&").replaceAll("@", "@\u200b");
+}
