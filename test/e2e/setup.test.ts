@@ -103,7 +103,7 @@ it("goes from an empty account to a record that was read back, with one command"
     const again = await command("setup", "--url", worker.url);
     expect(again).toMatchObject({ end: "exit code 0" });
     expect(again.changes.filter((call) => /^POST \/(?:queues|r2)|\/secrets$/.test(call))).toEqual([]);
-    expect(again.output).toContain("job        job 1 is there");
+    expect(again.output).toContain("job        job 1 exists");
     expect([...(platform.scripts.get("logship")?.secrets.values() ?? [])]).toEqual(secrets);
 
     // What real wrangler deployed is what the file says.
