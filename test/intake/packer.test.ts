@@ -16,7 +16,7 @@ import {
 import { PACKER_PART_MAX_BYTES } from "../../src/limits.ts";
 import { platform } from "../../src/platform.ts";
 import { decodeMessage, type Message } from "../../src/queue/message.ts";
-import { sealLines } from "../../src/queue/seal.ts";
+import { encodeSeal, sealLines } from "../../src/queue/seal.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { traceRecord } from "../record/samples.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
@@ -210,6 +210,12 @@ describe("a part that is handed over", () => {
     ["a seal of another key", { ...good, seal: sealLines(good.raw, { key: new Uint8Array(32) }) }],
   ])("is none with %s", (_what, handed) => {
     expect(readPart(handed, KEYS)).toBeNull();
+  });
+
+  it("has a seal that is none of a message with these bytes, however it is read", () => {
+    const seal = (form: number) => KEY && new Uint8Array(encodeSeal(good.raw, form, KEY)[1]);
+    for (let form = 2; form < 20; form++) expect(seal(form)).not.toEqual(good.seal);
+    expect(seal(0)).toEqual(good.seal);
   });
 
   it("needs no seal where there is no key: the consumer then parses what it holds", () => {
