@@ -33,8 +33,8 @@ function cpuMs(pid: number): number {
 }
 
 /**
- * CPU time of processes with all threads that they ever had, and of children that have ended, in ms.
- * The kernel counts it in hundredths of a second. A process that has ended counts nothing.
+ * CPU time of processes with all threads that they ever had, and of children that have ended, in
+ * ms. The kernel counts it in hundredths of a second. A process that has ended counts nothing.
  * https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html (`utime` to `cstime`)
  */
 export function processCpuMs(pids: readonly number[]): number {

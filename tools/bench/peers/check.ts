@@ -25,8 +25,8 @@ export function linesOf(object: Uint8Array): string[] {
 }
 
 /**
- * Compares each record: its id (`EventTimestampMs`), how often it is there, and all its values. Only
- * the order of keys is ignored.
+ * Compares each record: its id (`EventTimestampMs`), how often it is there, and all its values.
+ * Only the order of keys is ignored.
  * @throws if a line is no JSON.
  */
 export function check(objects: readonly Uint8Array[], expected: ReadonlyMap<number, string>): Checked {
