@@ -24,7 +24,7 @@ fieldset.fields:has(#fields-all:checked) .picks{display:none}
 .filter-nodes{list-style:none;margin:0 0 .5rem;padding:0}
 .condition{display:grid;grid-template-columns:minmax(0,1fr);gap:.35rem;margin-bottom:.5rem}
 .condition .small{justify-self:start}
-#filter{container-type:inline-size}
+#filter,.filter-group{container-type:inline-size}
 @container (min-width:26rem){.condition{grid-template-columns:repeat(2,minmax(0,1fr));align-items:start}}
 @container (min-width:33rem){.condition{grid-template-columns:minmax(0,4fr) minmax(0,4fr) minmax(0,3fr) auto;align-items:start}}
 .filter-group .filter-group .filter-group{padding:.25rem .4rem}

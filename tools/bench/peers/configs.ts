@@ -141,9 +141,11 @@ export function vectorConfig(work: PeerWork, { port, store, folder }: PeerPlace)
 }
 
 /**
- * For the distribution `contrib`.
- * https://github.com/open-telemetry/opentelemetry-collector-contrib: receiver/webhookeventreceiver,
- * processor/transformprocessor, exporter/awss3exporter.
+ * For the distribution `contrib`; as documented in
+ *
+ * https://github.com/open-telemetry/opentelemetry-collector-contrib/tree/main/receiver/webhookeventreceiver
+ * https://github.com/open-telemetry/opentelemetry-collector-contrib/tree/main/processor/transformprocessor
+ * https://github.com/open-telemetry/opentelemetry-collector-contrib/tree/main/exporter/awss3exporter
  */
 export function otelcolConfig(work: PeerWork, { port, store }: PeerPlace): object {
   const scripts = DROPPED_SCRIPTS.map((name) => `body["ScriptName"] == "${name}"`).join(" or ");
@@ -162,7 +164,8 @@ export function otelcolConfig(work: PeerWork, { port, store }: PeerPlace): objec
     receivers: {
       webhookevent: {
         ...{ endpoint: `127.0.0.1:${port}`, path: "/", split_logs_at_newline: true },
-        ...{ read_timeout: "60s", write_timeout: "60s" },
+        // The longest that it allows.
+        ...{ read_timeout: "10s", write_timeout: "10s" },
       },
     },
     ...(isFiltered && { processors }),
