@@ -1,5 +1,5 @@
 /** Configuration of other shippers, their store, their client, and how results are read. */
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { postAll } from "../../../tools/bench/peers/client.ts";
 import { PEER_WORKS, type PeerWork } from "../../../tools/bench/peers/input.ts";
 import { binariesOf, type Round, summed } from "../../../tools/bench/peers/measure.ts";
 import { peersReport } from "../../../tools/bench/peers/report.ts";
-import { onPath, versionIn } from "../../../tools/bench/peers/shipper-process.ts";
+import { onPath, ShipperProcess, versionIn } from "../../../tools/bench/peers/shipper-process.ts";
 import { linesIn, Store, unchunked } from "../../../tools/bench/peers/store.ts";
 import { LOGSHIP, logshipJob, PEER_NAMES, PEERS } from "../../../tools/bench/peers/tools.ts";
 import { folderOf } from "../project-files/temporary.ts";
@@ -153,6 +153,29 @@ describe("results", () => {
 });
 
 describe("programs", () => {
+  const config = ({ port }: { port: number }): object => ({ port });
+  const script = (file: string): string =>
+    `const { port } = JSON.parse(require("fs").readFileSync(${JSON.stringify(file)}));
+     require("http").createServer((_, answer) => answer.end(process.env.HOME)).listen(port, "127.0.0.1");`;
+
+  it("run with a configuration and a home of their own, until they are stopped", async () => {
+    const started = await ShipperProcess.start(process.execPath, STORE, config, (file) => ["-e", script(file)]);
+    const home = await fetch(started.url).then((answer) => answer.text());
+    expect(existsSync(join(home, "config.yaml"))).toBe(true);
+    await started.stop();
+    await expect(fetch(started.url)).rejects.toThrow();
+    expect(existsSync(home)).toBe(false);
+  });
+
+  it("fail with what they print if they end early, or are not there", async () => {
+    const failing = ShipperProcess.start(process.execPath, STORE, config, () => [
+      "-e",
+      "console.error('why'); process.exit(3)",
+    ]);
+    await expect(failing).rejects.toThrow(/does not answer:\nwhy/);
+    await expect(ShipperProcess.start("/no/program", STORE, config, () => [])).rejects.toThrow("ENOENT");
+  });
+
   it("are taken as given, or from the PATH", () => {
     const folder = folderOf({});
     const program = join(folder, "otelcol-contrib");

@@ -162,7 +162,8 @@ export function otelcolConfig(work: PeerWork, { port, store }: PeerPlace): objec
     receivers: {
       webhookevent: {
         ...{ endpoint: `127.0.0.1:${port}`, path: "/", split_logs_at_newline: true },
-        ...{ read_timeout: "60s", write_timeout: "60s" },
+        // The longest that it allows.
+        ...{ read_timeout: "10s", write_timeout: "10s" },
       },
     },
     ...(isFiltered && { processors }),
