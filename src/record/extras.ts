@@ -95,20 +95,27 @@ type Values = { [name in TakenField]?: unknown };
  * @throws never.
  */
 export function extrasOf(input: unknown, context: MappingContext, at: string, findings: Findings): string {
-  const { extraFields = [] } = context;
-  if (extraFields.length === 0 || !isObject(input)) return "";
-  const read = new Reader(context, findings.faults);
+  if (context.extraFields === undefined || !isObject(input)) return "";
+  try {
+    return jsonOf(input, context.extraFields, new Reader(context, findings.faults), at);
+  } catch {
+    // What the platform or RPC made, and cannot be read: a record does not depend on it.
+    return "";
+  }
+}
+
+function jsonOf(input: Json, on: readonly TakenField[], read: Reader, at: string): string {
   const sources = isRecordForm(input) ? inRecord(input, at) : inItem(input, read, at);
   const values: Values = {};
   for (const name of TAKEN_FIELDS) {
-    if (!extraFields.includes(name)) continue;
+    if (!on.includes(name)) continue;
     const value = READ[name](...sources[name], read);
     if (!isEmpty(value)) values[name] = value;
   }
   return Object.keys(values).length === 0 ? "" : jsonText(values);
 }
 
-/** What foreign code wrote as extra fields, with only what {@link extrasOf} may take. */
+/** Of what foreign code wrote as extra fields, only what {@link extrasOf} takes. */
 export function vettedExtras(extra: string): string {
   if (extra === "") return "";
   let parsed: unknown;
