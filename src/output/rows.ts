@@ -7,8 +7,8 @@ import { recordRenderer } from "./render.ts";
 
 /**
  * How an invocation becomes rows: each as a record of the format, with its delimiter between them.
- * A row beyond {@link ROWS_MAX_BYTES}, but for the first one, becomes a row with the marker of
- * truncated messages, and those after it are left out.
+ * The row that exceeds {@link ROWS_MAX_BYTES}, unless it is the first, becomes a small one with the
+ * marker of truncated messages, and those after it are left out.
  * @param maxBytes a parameter only for tests.
  * @throws Error as `recordLayout`.
  */

@@ -48,9 +48,15 @@ export function* rowsOf(record: RecordLine): Generator<Row> {
   }
 }
 
-/** Stands for this row and all that follow it, where they are too many. */
+/** Longest field of the invocation in such a row, as JSON, in UTF-16 units. */
+const SHORT_UNITS = 1_000;
+
+/**
+ * Stands for this row and all that follow it, where they are too many. It is small: of what the
+ * invocation has, long fields are empty.
+ */
 export function leftOutRow(record: RecordLine, row: Row): Row {
-  return new OwnRow(record, {
+  const marker = new OwnRow(record, {
     Level: "",
     Message: LOG_MARKER,
     TimestampMs: Number(row.text("TimestampMs")),
@@ -59,7 +65,16 @@ export function leftOutRow(record: RecordLine, row: Row): Row {
     Fields: null,
     stack: "",
   });
+  return {
+    text: (name) => {
+      const json = marker.text(name);
+      return json === undefined || json.length <= SHORT_UNITS ? json : EMPTY[json[0] ?? ""];
+    },
+  };
 }
+
+/** The empty value of each kind that may be long, by how it begins. */
+const EMPTY: { readonly [first: string]: string } = { "{": "{}", "[": "[]", '"': '""' };
 
 /** What is a row's own. */
 type Own = { readonly [name in Exclude<RowField, "TimestampMs" | "Fields">]: string } & {
