@@ -58,8 +58,9 @@ const OBJECTS: ReadonlyMap<AnyField, { names: readonly string[]; type: KeyType }
 const keysOf = (field: AnyField): string[] => (OBJECTS.get(field)?.names ?? []).map((name) => `${field}.${name}`);
 
 /**
- * Reads a key: a field's name, or a dotted path into an object. Dots always separate: a name that contains one cannot be reached. Every path below `Event` is a key, as its
- * contents are not known beforehand.
+ * Reads a key: a field's name, or a dotted path into an object. Dots always separate: a name that
+ * contains one cannot be reached. Every path below `Event` is a key, as its contents are not known
+ * beforehand.
  * @param extra fields that are on.
  * @returns the key, or why it is none.
  */

@@ -187,7 +187,8 @@ export function acceptEvents(events: readonly Located[], context: MappingContext
 /**
  * Maps events to record lines, one at a time, so that never more than one of them exists as
  * objects. Every fault is reported.
- * @param keep gets the lines with their extra fields, in order; they are worth nothing if in the end something is refused.
+ * @param keep gets the lines with their extra fields, in order; they are worth nothing if in the
+ *   end something is refused.
  */
 export function mapEvents(
   events: Iterable<Located>,

@@ -62,8 +62,8 @@ interface PartLine {
  * are a pure function of the lines, so a repeated request gives the same messages under the same
  * ids, whatever the platform's compressor, and whatever extra fields are on: with these, a part may
  * not fit, and travels as a reference. Not keyed: parts are larger, and one that does not fit after
- * compression is halved. A record that does not fit alone travels as a reference. Of the lines, only
- * those of one message are held at once.
+ * compression is halved. A record that does not fit alone travels as a reference. Of the lines,
+ * only those of one message are held at once.
  */
 export class RecordPacker {
   readonly #context: PackingContext;

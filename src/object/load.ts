@@ -2,15 +2,8 @@ import { TEXT_MAX_CHARACTERS } from "../limits.ts";
 import type { Blobs } from "../queue/blob-store.ts";
 import type { Delivery } from "../queue/delivery.ts";
 import type { OpenLines } from "../queue/lines.ts";
-import {
-  type Decoded,
-  decodeMessage,
-  isNewer,
-  joinMessage,
-  linesOfParts,
-  type Message,
-  type Part,
-} from "../queue/message.ts";
+import { type Decoded, decodeMessage, isNewer, joinMessage, type Message, type Part } from "../queue/message.ts";
+import { linesOfParts } from "../queue/parts.ts";
 import type { SealKey } from "../queue/seal.ts";
 import { recordLine } from "../record/encode.ts";
 import type { FieldName, TraceRecord } from "../record/fields.ts";

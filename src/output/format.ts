@@ -23,7 +23,7 @@ export interface OutputFormat {
   escapeDollarBrace: boolean;
   /** Texts of `Exceptions` and `Logs` are shipped whole; absent: truncated. */
   truncate?: false;
-  /** A row for each log line and exception (record/rows.ts); absent: a record for each invocation. */
+  /** A row for each log line and exception, see rows.ts; absent: a record for each invocation. */
   rows?: "log";
 }
 

@@ -36,12 +36,13 @@ import { decodeSources, encodeSources } from "./sources.ts";
  * | 6 | where each part came from, see sources.ts; absent: unknown |
  * | 7 | the seal, see seal.ts; absent: it may be of any writer |
  *
- * Block 1 of the body holds the records, part after part; block 2 their extra fields, see extras.ts;
- * absent: they have none.
+ * Block 1 of the body holds the records, part after part; block 2 their extra fields, see
+ * extras.ts; absent: they have none.
  *
  * A message too large for the queue travels as a reference: its head alone, with flag 4. The body
  * waits in the blob store under id and checksum: the id alone is not enough, as a repeated request
- * has the same id, but its records may differ by the times that intake filled in.
+ * has the same id, but its records may differ by the times that intake filled in, and by extra
+ * fields.
  *
  * Version 1 has no blocks and one part: bytes 28–31 are the number of records, 32–35 the length of
  * the NDJSON, 36–39 the CRC-32 of the 36 bytes before (without flag 4) and the NDJSON; the records
@@ -400,21 +401,6 @@ function linesOf2(
 
 function isDeflated(message: Uint8Array): boolean {
   return ((message[3] ?? 0) & FLAG_DEFLATED) !== 0;
-}
-
-/** The lines of each part, with the extra fields. @param lines as many as the parts have records. */
-export function linesOfParts({
-  parts,
-  lines,
-  extras,
-}: Pick<Message, "parts" | "lines" | "extras">): { part: Part; lines: string[]; extras?: string[] }[] {
-  let at = 0;
-  return parts.map((part) => {
-    const from = at;
-    at += part.records;
-    const own = (of: string[]): string[] => (parts.length === 1 ? of : of.slice(from, at));
-    return { part, lines: own(lines), ...(extras && { extras: own(extras) }) };
-  });
 }
 
 type MessageId = Pick<Part, "id" | "takenInMs" | "keyed" | "firstMs">;

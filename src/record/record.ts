@@ -164,7 +164,7 @@ export function nestedTooDeeply(levels: number): string {
   return `nested too deeply: at most ${levels} levels`;
 }
 
-/** Reads values of one event; what is wrong becomes a fault, or where that is lenient, its default. */
+/** Reads values of one event. What is wrong is a fault, or in lenient reading its default. */
 export class Reader implements ValueReader {
   readonly context: MappingContext;
   /** Whether a value had a wrong type or range. */

@@ -6,7 +6,8 @@ import { wholeMessage } from "../object/load.ts";
 import type { Blobs } from "../queue/blob-store.ts";
 import type { Delivery } from "../queue/delivery.ts";
 import { encodeExtras } from "../queue/extras.ts";
-import { encodeParts, idOf, joinMessage, linesOfParts } from "../queue/message.ts";
+import { encodeParts, idOf, joinMessage } from "../queue/message.ts";
+import { linesOfParts } from "../queue/parts.ts";
 
 export interface AsideContext {
   setAside(message: SetAsideMessage): Promise<void>;

@@ -7,14 +7,8 @@ import { EXTRAS_MAX_BYTES } from "../../src/limits.ts";
 import { load } from "../../src/object/load.ts";
 import { decodeBlocks, encodeBlocks } from "../../src/queue/blocks.ts";
 import { decodeExtras, encodeExtras } from "../../src/queue/extras.ts";
-import {
-  decodeEnvelope,
-  decodeMessage,
-  encodeParts,
-  linesOfParts,
-  type Message,
-  type Part,
-} from "../../src/queue/message.ts";
+import { decodeEnvelope, decodeMessage, encodeParts, type Message, type Part } from "../../src/queue/message.ts";
+import { linesOfParts } from "../../src/queue/parts.ts";
 import { sealKeyOf } from "../../src/queue/seal.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { noise, TAKEN, traceRecord } from "../record/samples.ts";

@@ -88,9 +88,7 @@ describe("extra fields of a trace item", () => {
       origin: `//${secret}`,
     };
     const headers = { ...Object.fromEntries([...names, ...more].map((name) => [name, secret])), ...addresses, ...odd };
-    const taken = take(
-      request({ ...headers, Cookie: secret }, { tlsClientRandom: secret }),
-    );
+    const taken = take(request({ ...headers, Cookie: secret }, { tlsClientRandom: secret }));
     expect(taken).toEqual({ RequestHeaders: { referer: "https://shop.example" } });
     for (const name of [...names, ...more]) expect(HEADERS).not.toContain(name);
     for (const name of HEADERS) expect(name).not.toMatch(/auth|cookie|token|secret|jwt|key|signature/);
