@@ -97,7 +97,8 @@ function templateParts(format: OutputFormat): TemplatePart[] {
   return template.parts.map((part) => ("text" in part || chosen.has(part.field) ? part : { text: "null" }));
 }
 
-function namesOf(format: OutputFormat): readonly string[] {
+/** The fields that are written, in their order. */
+export function namesOf(format: OutputFormat): readonly string[] {
   return format.fieldNames ?? (format.rows === "log" ? ROW_FIELD_NAMES : FIELD_NAMES);
 }
 

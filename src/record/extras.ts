@@ -189,11 +189,13 @@ const READ: { readonly [name in TakenField]: (value: unknown, pointer: string, r
   Truncated: (value, pointer, read) => read.boolean(value, pointer),
 };
 
-function readHeaders(value: unknown, pointer: string, read: Reader): Record<string, string> {
-  const given = read.object(value, pointer);
+function readHeaders(all: unknown, pointer: string, read: Reader): Record<string, string> {
+  const given = read.object(all, pointer);
   const headers: Record<string, string> = {};
   for (const name of HEADERS) {
-    const sent = textOf(given[name], `${pointer}/${name}`, read);
+    const value = given[name];
+    if (value === undefined || value === null) continue;
+    const sent = textOf(value, `${pointer}/${name}`, read);
     const text = cut(name === "referer" || name === "origin" ? originOf(sent) : sent, HEADER_MAX_UNITS);
     if (text !== "" && !CREDENTIAL.test(text)) headers[name] = text;
   }
@@ -235,8 +237,9 @@ function readText(value: unknown, pointer: string, read: Reader): string {
 
 /** Unlike `read.text`, of another type there is nothing. */
 function textOf(value: unknown, pointer: string, read: Reader): string {
-  const text = read.text(value, pointer);
-  return typeof value === "string" ? text : "";
+  if (typeof value === "string") return value;
+  read.text(value, pointer);
+  return "";
 }
 
 /** At most so many UTF-16 units, and no half of a surrogate pair at the end. */

@@ -9,6 +9,8 @@ import { LOG_MARKER } from "./truncate.ts";
 export interface Row {
   /** The JSON of a field; undefined: a row has none of that name. */
   text(name: string): string | undefined;
+  /** As of the record; absent: some of its fields are not as they are there. */
+  run?(first: number, last: number): string;
 }
 
 /** Whether an invocation has any row. */
@@ -87,13 +89,17 @@ type Own = { readonly [name in Exclude<RowField, "TimestampMs" | "Fields">]: str
 
 const SHARED: ReadonlySet<string> = new Set([...INVOCATION_FIELDS, "Source"]);
 
-class OwnRow implements Row {
+class OwnRow implements Required<Row> {
   readonly #record: RecordLine;
   readonly #own: Own;
 
   constructor(record: RecordLine, own: Own) {
     this.#record = record;
     this.#own = own;
+  }
+
+  run(first: number, last: number): string {
+    return this.#record.run(first, last);
   }
 
   text(name: string): string | undefined {
