@@ -72,11 +72,10 @@ export function areSealed(
 }
 
 function sealOfLines(lines: Uint8Array, extras: Uint8Array | null, key: Uint8Array): Uint8Array {
-  if (extras === null) return sealOf(lines, HANDED_FORM, key);
-  // With where the lines end: bytes do not move from one to the other.
-  const length = new Uint8Array(4);
-  new DataView(length.buffer).setUint32(0, lines.length);
-  return sealOf(concat([length, lines, extras]), HANDED_WITH_EXTRAS_FORM, key);
+  // Both have as many lines, so that none moves from one to the other.
+  return extras === null
+    ? sealOf(lines, HANDED_FORM, key)
+    : sealOf(concat([lines, extras]), HANDED_WITH_EXTRAS_FORM, key);
 }
 
 function sealOf(body: Uint8Array, form: number, key: Uint8Array): Uint8Array {

@@ -57,11 +57,15 @@ describe("packing records with extra fields", () => {
   });
 
   it("counts them for what a message may hold", () => {
-    const sizes = packed(entries(2_000, 1_000), random()).map((message) => {
+    const stack = JSON.stringify({ ExceptionStacks: ["x".repeat(1_000)] });
+    const those = Array.from({ length: 2_000 }, (_, n) => entryOf(line(n), stack));
+    const sizes = packed(those, random()).map((message) => {
       const { lines, extras = [] } = unpacked(message);
       return [...lines, ...extras].reduce((sum, each) => sum + each.length, 0);
     });
     for (const size of sizes) expect(size).toBeLessThanOrEqual(MESSAGE_RAW_MAX_BYTES);
+    const all = sizes.reduce((sum, size) => sum + size, 0);
+    expect(sizes.length).toBe(Math.ceil(all / (MESSAGE_RAW_MAX_BYTES - 2_000)));
   });
 
   it("gives a repeated request the same ids and records, though other extra fields are on by then", () => {
