@@ -65,7 +65,7 @@ it("ships a request, what it throws or rejects, a cron, a batch, an alarm and an
       ...{ received: expected.length, delivered: withLogs.length, filtered: expected.length - withLogs.length },
     });
     expect(rows.length).toBe(withLogs.flatMap(({ Logs, Exceptions }) => [Logs, Exceptions].flat()).length);
-    expectExtraFields(rows, expect);
+    expectExtraFields(rows as Json[], expect);
     // From another process, whose trace items are plain objects here.
     const functions = await fetch(`${shipper.url}/client/v4/accounts/local/functions/scripts`, {
       headers: { authorization: `Bearer ${shipper.token}` },
