@@ -55,7 +55,10 @@ const OBJECTS: ReadonlyMap<AnyField, { names: readonly string[]; type: KeyType }
   ["RequestCF", { names: CF_KEYS, type: "any" }],
 ]);
 
-const keysOf = (field: AnyField): string[] => (OBJECTS.get(field)?.names ?? []).map((name) => `${field}.${name}`);
+/** The keys below an object whose names are known; of anything else, none. */
+export function keysBelow(field: AnyField): string[] {
+  return (OBJECTS.get(field)?.names ?? []).map((name) => `${field}.${name}`);
+}
 
 /**
  * Reads a key: a field's name, or a dotted path into an object. Dots always separate: a name that
@@ -84,7 +87,7 @@ export function resolveKey(key: string, extra: readonly ExtraField[] = []): Reso
 
 function keyBelow(path: ResolvedKey["path"], below: readonly string[]): ResolvedKey | string {
   const [field] = path;
-  const keys = keysOf(field);
+  const keys = keysBelow(field);
   const type = OBJECTS.get(field)?.type ?? "any";
   if (below.length === 0) return `${field} is an object: name one of ${keys.join(", ")}`;
   const key = `${field}.${below[0]}`;
@@ -103,7 +106,7 @@ function nearestKey(
   extra: readonly ExtraField[],
 ): string | undefined {
   const field = nearest(head, [...FIELD_NAMES, ...extra]);
-  return nearest(key, keysOf("ScriptVersion")) ?? (field && [field, ...below].join("."));
+  return nearest(key, keysBelow("ScriptVersion")) ?? (field && [field, ...below].join("."));
 }
 
 /** The known name that differs only in case or in how its words are joined. */

@@ -167,6 +167,16 @@ describe("the filter of a form", () => {
     expect(html).not.toMatch(/<script|<img/);
     expect(await read({ filter }, {})).toEqual({ filter });
   });
+  it("offers the keys of extra fields that are on, and what lies below them", async () => {
+    const fields = { Outcome: "", RequestHeaders: "", RequestCF: "", Truncated: "" };
+    const html = String(await JobOptions({ body: {}, fields, faults: [], terms: null })?.toString());
+    const keys = [...html.matchAll(/<option value="([\w.-]+)"/g)].map(([, key]) => key);
+    expect(keys).toEqual(
+      expect.arrayContaining(["Outcome", "RequestHeaders.user-agent", "RequestCF.colo", "Truncated"]),
+    );
+    expect(keys).not.toContain("RequestHeaders");
+    expect(String(await shown({}))).not.toContain("RequestHeaders");
+  });
   it("offers the operators that fit the field", async () => {
     const of = async (key: string) => {
       const html = await shown({ filter: where({ key, operator: "eq", value: 1 }) });
