@@ -1,5 +1,6 @@
 import {
   CF_MAX_UNITS,
+  EXTRA_MAX_UNITS,
   EXTRA_TEXT_MAX_UNITS,
   HEADER_MAX_UNITS,
   STACK_MAX_UNITS,
@@ -117,7 +118,7 @@ function jsonOf(input: Json, on: readonly TakenField[], read: Reader, at: string
 
 /** Of what foreign code wrote as extra fields, only what {@link extrasOf} takes. */
 export function vettedExtras(extra: string): string {
-  if (extra === "") return "";
+  if (extra === "" || extra.length > EXTRA_MAX_UNITS) return "";
   let parsed: unknown;
   try {
     parsed = JSON.parse(extra);

@@ -1,7 +1,7 @@
 /** Extra fields: what is taken of an event, and what never is. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { HEADER_MAX_UNITS, STACK_MAX_UNITS, STACKS_MAX, STACKS_MAX_UNITS } from "../../src/limits.ts";
+import { EXTRA_MAX_UNITS, HEADER_MAX_UNITS, STACK_MAX_UNITS, STACKS_MAX, STACKS_MAX_UNITS } from "../../src/limits.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { CF_KEYS, entryOf, extrasOf, extraText, HEADERS, splitEntry, vettedExtras } from "../../src/record/extras.ts";
 import { EXTRA_FIELDS, TAKEN_FIELDS, type TakenField } from "../../src/record/fields.ts";
@@ -173,6 +173,14 @@ describe("extra fields of a record", () => {
       }),
       { numRuns: 200 },
     );
+    const most = {
+      RequestHeaders: Object.fromEntries(HEADERS.map((name) => [name, "\u0001".repeat(HEADER_MAX_UNITS)])),
+      ExceptionStacks: Array.from({ length: 4 }, () => "\u0001".repeat(STACK_MAX_UNITS)),
+    };
+    const longest = JSON.stringify(take({ ScriptName: "shop", ...most }));
+    expect(vettedExtras(longest)).toBe(longest);
+    expect(longest.length).toBeGreaterThan(EXTRA_MAX_UNITS / 2);
+    expect(vettedExtras(`{"Truncated":true,"x":[${"{},".repeat(EXTRA_MAX_UNITS / 3)}0]}`)).toBe("");
     for (const text of ["", "{", "[]", "7", "null", '{"Cookie":"x"}', '{"RequestHeaders":7}'])
       expect(vettedExtras(text)).toBe("");
   });
