@@ -128,7 +128,8 @@ export class RecordPacker {
       this.#tooLarge.push(index);
       return;
     }
-    if (this.#context.keyed && this.#extraBytes > EXTRAS_MAX_BYTES) {
+    // Each has a line of its own.
+    if (this.#context.keyed && this.#extraBytes + records > EXTRAS_MAX_BYTES) {
       for (let n = 0; n < records; n++) this.#tooLarge.push(index + n);
       return;
     }

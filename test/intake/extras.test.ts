@@ -8,7 +8,12 @@ import { partOf } from "../../src/intake/hand-over.ts";
 import { keyedIds, randomIds } from "../../src/intake/ids.ts";
 import { type HandedPart, readPart } from "../../src/intake/packer.ts";
 import { type PackedMessage, type PackingContext, packRecords } from "../../src/intake/packing.ts";
-import { MESSAGE_RAW_MAX_BYTES, PACKER_PART_MAX_BYTES, QUEUE_MESSAGE_MAX_BYTES } from "../../src/limits.ts";
+import {
+  EXTRAS_MAX_BYTES,
+  MESSAGE_RAW_MAX_BYTES,
+  PACKER_PART_MAX_BYTES,
+  QUEUE_MESSAGE_MAX_BYTES,
+} from "../../src/limits.ts";
 import { decodeMessage } from "../../src/queue/message.ts";
 import { sealKeyOf, sealLines } from "../../src/queue/seal.ts";
 import { recordLine } from "../../src/record/encode.ts";
@@ -85,6 +90,10 @@ describe("packing records with extra fields", () => {
     const those = Array.from({ length: 500 }, (_, n) => entryOf(line(n), extra(n, 20_000)));
     const result = packRecords(those, keyed());
     expect(result.ok).toBe(false);
+    const most = (bytes: number) => [entryOf(line(1), "x".repeat(bytes)), entryOf(line(2), "")];
+    expect(packRecords(most(EXTRAS_MAX_BYTES - 1), keyed()).ok).toBe(false);
+    const [whole] = packed(most(EXTRAS_MAX_BYTES - 2), keyed());
+    expect(entriesOf(whole?.body ?? new Uint8Array())).toEqual(most(EXTRAS_MAX_BYTES - 2));
     expect(packRecords(those.slice(0, 60), keyed()).ok).toBe(true);
   });
 
