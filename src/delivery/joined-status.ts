@@ -73,6 +73,7 @@ function both(
     },
     // Only one of them sends any.
     canary: b.canary ?? a.canary,
+    manifests: a.manifests ?? b.manifests ?? null,
     replayed: {
       objects: a.replayed.objects + b.replayed.objects,
       records: a.replayed.records + b.replayed.records,
