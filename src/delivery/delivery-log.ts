@@ -5,6 +5,7 @@ import { hasParts } from "../destinations/keys.ts";
 import { type JobConfig, templateOf } from "../job/config.ts";
 import { ID_MEMORY_MS, OBJECT_STORED_BYTES, SEGMENT_MAX_BYTES } from "../limits.ts";
 import { errorText, log } from "../log.ts";
+import type { Signer } from "../manifest/signing.ts";
 import type { Append, AppendResult } from "../object/append.ts";
 import { platform, within } from "../platform.ts";
 import { Alarm } from "../storage/alarm.ts";
@@ -97,9 +98,9 @@ export class DeliveryLog extends DurableObject<Env> {
     });
     this.#deliveries = new Deliveries(sql, this.#state);
     const named = (jobId: number, node: number) => env.LOG.getByName(nodeName(jobId, node));
-    this.manifests = new Manifests(sql, this.#state, {
+    this.manifests = new Manifests(ctx, this.#state, {
       isOn: () => this.isSigned(),
-      signer: () => readSigning(this.env).signer(),
+      signer: () => this.signer(),
       identity: (jobId) => env.LOG.idFromName(nodeName(jobId, 0)).toString(),
       open,
       look: async (jobId, wanted) => {
@@ -340,6 +341,11 @@ export class DeliveryLog extends DurableObject<Env> {
   /** Whether manifests are signed. Overridden by tests. */
   isSigned(): boolean {
     return readSigning(this.env).isOn;
+  }
+
+  /** null: they are not. Overridden by tests. */
+  signer(): Promise<Signer | null> {
+    return readSigning(this.env).signer();
   }
 
   /** How far this node's deliveries are to be listed in manifests. null: it has no job. */

@@ -56,6 +56,7 @@ const AGAIN_MS = 60_000;
  * docs/archive.md
  */
 export class Manifests {
+  readonly ctx: DurableObjectState;
   readonly #rows: ManifestRows;
   readonly #state: LogState;
   readonly #host: ManifestHost;
@@ -64,8 +65,9 @@ export class Manifests {
   /** What is under way in this instance. Public for the tests, which wait for it. */
   running: Promise<void> | null = null;
 
-  constructor(sql: SqlStorage, state: LogState, host: ManifestHost) {
-    this.#rows = new ManifestRows(sql);
+  constructor(ctx: DurableObjectState, state: LogState, host: ManifestHost) {
+    this.ctx = ctx;
+    this.#rows = new ManifestRows(ctx.storage.sql);
     this.#state = state;
     this.#host = host;
   }

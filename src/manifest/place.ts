@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import type { Place } from "../destinations/destination.ts";
 import { dayStamp, type Template } from "../destinations/keys.ts";
 
 /** The folder of manifests: no script has one of this name. */
@@ -22,6 +21,14 @@ export function manifestName(day: number, number: number): string {
 /** @param root as {@link rootOf}. */
 export function manifestKey(root: string, job: number, name: string): string {
   return `${root === "" ? "" : `${root}/`}${MANIFESTS}/${job}/${name}`;
+}
+
+/** Where objects go, as far as it tells places apart. */
+interface Place {
+  readonly scheme: string;
+  readonly endpoint: URL;
+  readonly accountId: string | null;
+  readonly bucket: string;
 }
 
 /** Tells apart the places of two destinations: objects of one place are listed together. */
