@@ -65,6 +65,8 @@ class Verification {
   readonly #tell: (finding: Finding) => void;
   readonly #listed: Fingerprints;
   readonly #links: Link[] = [];
+  /** Manifests, by folder and SHA-256. */
+  readonly #seen = new Set<string>();
   /** Manifests that are none any more, and their days: what they listed is unknown. */
   readonly #broken = new Set<string>();
   readonly #brokenDays = new Set<string>();
@@ -110,8 +112,10 @@ class Verification {
     }
     const { manifest, misplaced } = read;
     if (misplaced !== null) this.#found(file, misplaced);
-    // A copy of a manifest that stands where it belongs says nothing new.
-    if (misplaced !== null && this.#links.some(({ sha256 }) => sha256 === manifest.sha256)) return;
+    // A copy says nothing new.
+    const bytes = `${manifest.base}/${manifest.sha256}`;
+    if (this.#seen.has(bytes)) return;
+    this.#seen.add(bytes);
     this.#sum.manifests += 1;
     this.#links.push(linkOf(manifest));
     const sums = { objects: 0, records: 0, bytes: 0 };
