@@ -95,7 +95,10 @@ export class ManifestRows {
     this.#sql.exec("DELETE FROM manifest");
   }
 
-  /** What is to be listed of a node. @param openDay of what is listed now; null: as it was begun. */
+  /**
+   * What is to be listed of a node.
+   * @param openDay of what is listed now; null: nothing is.
+   */
   wanted(node: number, chain: ChainRow, openDay: number | null = chain.open_day): Wanted {
     const row = this.#node(node);
     const isBegun = chain.open_day !== null;

@@ -141,7 +141,9 @@ export interface ObjectRow {
   target: string | null;
   /** JSON of Origin, of an object that another one was divided into. */
   origin: string | null;
-  /** Of {@link LogRow.deliveries}; null: an earlier release delivered it, or it is not delivered. */
+  /**
+   * Of {@link LogRow.deliveries}; null: an earlier release delivered it, or it is not delivered.
+   */
   delivery: number | null;
   /** Version of the job's destination that it was delivered to; null: unknown. */
   place: number | null;

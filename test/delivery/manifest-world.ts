@@ -1,4 +1,4 @@
-/** A job whose deliveries are listed in signed manifests, and what a stranger makes of its bucket. */
+/** A job whose deliveries are listed in manifests, and what a stranger makes of its bucket. */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";

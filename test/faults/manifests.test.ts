@@ -39,7 +39,7 @@ async function archived(world: World, begin: () => void): Promise<void> {
   }
 }
 
-/** Every object that was shipped is listed once, no manifest was written twice, and all verifies. */
+/** Every object that was shipped is listed once, no manifest is written twice, all verifies. */
 async function isProven(world: World, isRepaired = false): Promise<void> {
   signWith(1);
   for (let day = 0; day < 4; day++) {

@@ -3,6 +3,7 @@ import { AwsClient } from "aws4fetch";
 import { describe, expect, it } from "vitest";
 import type { Archive } from "../../tools/verify/archive.ts";
 import { readS3Settings, type S3Settings, StoreFailure, s3Archive } from "../../tools/verify/s3-archive.ts";
+import { rule } from "../support/s3-script.ts";
 import { startS3Server } from "../support/s3-server.ts";
 
 const ENV = { AWS_ACCESS_KEY_ID: "test-access-key", AWS_SECRET_ACCESS_KEY: "test-secret-key" };
@@ -70,7 +71,7 @@ it("reads a store that verifies signatures, whatever is in a key, and waits for 
   const env = { ...ENV, AWS_ENDPOINT_URL: url.origin };
   const archive = s3Archive(settings("s3://bucket/logs", env), { fetch: (request) => fetch(request), pause });
   expect(await paths(archive)).toEqual(["date=1/a (1)+&'.log.gz", "ä/ü.json"]);
-  server.script("bucket", [{ match: { method: "GET" }, then: { do: "answer", status: 503 }, times: 2 }]);
+  server.script("bucket", [rule({ do: "answer", status: 503 }, { method: "GET" }, 2)]);
   expect(await textOf(await archive.read("date=1/a (1)+&'.log.gz"))).toBe(keys[0]);
   expect(waits).toEqual([500, 2_000]);
   expect(await archive.read("gone")).toBeNull();

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
 /**
- * A set of paths in 16 bytes each: their hashes, with a salt that nobody knows before, so that no
+ * A set of paths in 16 bytes each: their hashes, with a salt that is not known before, so that no
  * file can be named to have the hash of another one.
  */
 export class Fingerprints {

@@ -1,4 +1,4 @@
-/** An archive is tampered with in every way that docs/archive.md names: each is found, and named. */
+/** An archive is tampered with in all the ways of docs/archive.md: each is found, and named. */
 import { spawnSync } from "node:child_process";
 import {
   appendFileSync,
