@@ -64,6 +64,8 @@ class Verification {
   readonly #options: VerifyOptions;
   readonly #tell: (finding: Finding) => void;
   readonly #listed: Fingerprints;
+  /** Of objects that are listed. */
+  readonly #folders: Fingerprints;
   readonly #links: Link[] = [];
   /** Manifests, by folder and SHA-256. */
   readonly #seen = new Set<string>();
@@ -84,6 +86,7 @@ class Verification {
     this.#options = options;
     this.#tell = tell;
     this.#listed = new Fingerprints(options.salt);
+    this.#folders = new Fingerprints(options.salt);
   }
 
   async run(): Promise<Verified> {
@@ -140,6 +143,7 @@ class Verification {
       return;
     }
     this.#listed.add(path);
+    this.#folders.add(folderOf(path));
     const pieces = await this.#archive.read(path);
     if (pieces === null) {
       if (object.at !== undefined) return;
@@ -209,7 +213,7 @@ class Verification {
       const name = path.slice(path.lastIndexOf("/") + 1);
       const place = places.find(({ base }) => base === "" || path.startsWith(`${base}/`));
       if (place === undefined || NO_RECORDS.test(name)) continue;
-      const is = place.judge(path, name, this.#options.nowMs);
+      const is = place.judge(path, name, this.#folders.has(folderOf(path)), this.#options.nowMs);
       if (is.kind !== "added") {
         this.#sum[is.kind] += 1;
         continue;
@@ -268,22 +272,36 @@ class PlaceOf {
     this.#root = links[0]?.root ?? "";
   }
 
-  /** Why a file may not be listed; `added`: it should be. @param name the end of its path. */
-  judge(path: string, name: string, nowMs: number): { kind: "open" | "before" } | { kind: "added"; day: string } {
+  /**
+   * Why a file may not be listed; `added`: it should be.
+   * @param name the end of its path.
+   * @param isBesideListed its folder has objects that are listed.
+   */
+  judge(
+    path: string,
+    name: string,
+    isBesideListed: boolean,
+    nowMs: number,
+  ): { kind: "open" | "before" } | { kind: "added"; day: string } {
     const firstMs = stampedMs(name);
     if (firstMs === null) return { kind: "added", day: "" };
     const dayNumber = Math.floor(firstMs / DAY_MS);
     const day = dayStamp(dayNumber);
-    if (day < this.#coversFrom) return { kind: "before" };
     const isOpen = day >= this.#openFrom && firstMs < nowMs + 2 * DAY_MS;
-    const folder = path.slice(0, Math.max(0, path.length - name.length - 1));
+    const folder = folderOf(path);
     const below = this.base === "" ? folder : folder.slice(this.base.length + 1);
     const key = [this.#root, below].filter((part) => part !== "").join("/");
     const fill = fillOf(dayNumber, firstMs, "");
-    // A file of today in the folder of another day is read with that one.
-    if (isOpen && [...this.#paths].some((template) => leadsTo(template, fill, key))) return { kind: "open" };
+    // A file in the folder of another day is read with that one, whatever its name.
+    const isInPlace = [...this.#paths].some((template) => leadsTo(template, fill, key));
+    if (isOpen && isInPlace) return { kind: "open" };
+    if (day < this.#coversFrom && (isInPlace || !isBesideListed)) return { kind: "before" };
     return { kind: "added", day };
   }
+}
+
+function folderOf(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 
 function linkOf(manifest: ReadManifest): Link {

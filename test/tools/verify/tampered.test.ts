@@ -4,6 +4,7 @@ import {
   appendFileSync,
   copyFileSync,
   cpSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -111,6 +112,11 @@ describe("an honest archive", () => {
       writeFileSync(at("logs/00010101/x.canary.gz"), "");
     });
     expect(said).toEqual([]);
+    const { said: nothing, before } = await changed((at) => {
+      mkdirSync(at("logs/20200101"));
+      writeFileSync(at("logs/20200101/20200101T130000Z_20200101T130000Z_00000000.log.gz"), "");
+    });
+    expect([nothing, before]).toEqual([[], 1]);
   });
 
   it("may have lost what has expired, and nothing else", async () => {
@@ -182,6 +188,11 @@ describe("found and named:", () => {
       "an object added to a day that is over, named as one of today",
       (at) => writeFileSync(at("logs/20261121/20261125T130000Z_20261125T130000Z_00000000.log.gz"), ""),
       () => [/20261121\/20261125T130000Z.*: in no manifest/],
+    ],
+    [
+      "an object added to a day that is listed, named as one from before all manifests",
+      (at) => writeFileSync(at("logs/20261121/20200101T130000Z_20200101T130000Z_00000000.log.gz"), ""),
+      () => [/20261121\/20200101T130000Z.*: in no manifest/],
     ],
     [
       "an object renamed",
