@@ -1,8 +1,9 @@
 /** What is listed in manifests, when, and how often: once. */
 import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { segmentOf } from "../../src/delivery/chain.ts";
+import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
@@ -98,6 +99,27 @@ describe("a day", () => {
       expect.stringMatching(/^2183\d{4}\.1\.json: 1$/),
     ]);
     expect((await verified(control, clock.nowMs())).said).toEqual([]);
+  });
+
+  it("is listed again with the copies of a replay, and with those that it wrote elsewhere", async () => {
+    const { control, job, deliver, cron, nextDay } = await signedWorld();
+    await deliver();
+    await nextDay();
+    const copy = {
+      ...{ number: 1, day: DAY, name: "copy", bytes: 9, rawBytes: 9, records: 1, sha256: "0".repeat(64), md5: "" },
+      ...{ contentType: "", firstEventMs: NOON, lastEventMs: NOON, attempts: 1, verified: true },
+    };
+    await inLog(job, (log) => {
+      log.replayed({ ...copy, replay: "r1", key: "logs/21001120/copy.log.gz", elsewhere: null });
+      log.replayed({ ...copy, replay: "r2", key: "other/copy.log.gz", elsewhere: "other" });
+    });
+    await cron(HOUR_MS);
+    const [, second] = await manifestsIn(control);
+    expect(second).toMatchObject({ day: "21001120", number: 2, sums: { objects: 2 } });
+    expect(second?.objects.map(({ key, copy_of, at, delivery }) => [key, copy_of, at, delivery])).toEqual([
+      ["logs/21001120/copy.log.gz", 1, undefined, 2],
+      ["other/copy.log.gz", 1, "elsewhere", 3],
+    ]);
   });
 
   it("lists what was delivered before there was a key, and what an earlier release delivered", async () => {
@@ -242,13 +264,35 @@ describe("a job that moves", () => {
   });
 });
 
+it("drops a manifest that was being signed as its job moved", async () => {
+  const { clock, control, job, deliver, nextDay } = await signedWorld();
+  await deliver();
+  const { name, control: moved } = freshBucket();
+  const signer = await signerWith(1);
+  vi.spyOn(DeliveryLog.prototype, "signer").mockResolvedValue({
+    ...signer,
+    sign: async (bytes) => {
+      const change = { version: 2, destinationVersion: 2, destination: jobInto(name).destination };
+      await inLog(job, (log) => void log.configure(Object.assign(job, change), 0));
+      return signer.sign(bytes);
+    },
+  });
+  await nextDay();
+  expect(await manifestsIn(control)).toEqual([]);
+  expect(await manifestsIn(moved)).toMatchObject([{ chain: { position: 1 }, objects: [{ at: "unknown" }] }]);
+  expect((await verified(moved, clock.nowMs())).said).toEqual([]);
+});
+
 it("keeps what no manifest lists yet in the list of objects", async () => {
   const { clock, control, job, deliver, cron, nextDay } = await signedWorld();
   await deliver();
-  await control.script([rule({ do: "answer", status: 503 }, { keyIncludes: "_logship" })]);
+  const refused = vi.spyOn(DeliveryLog.prototype, "deliveredOn").mockImplementation(() => {
+    throw new Error("refused");
+  });
   await nextDay();
+  expect((await logStatus(job.id)).manifests).toMatchObject({ why: expect.stringContaining("internal error") });
   await cron(31 * DAY_MS);
-  await control.script([]);
+  refused.mockRestore();
   await cron(HOUR_MS);
   expect(Object.keys(await listedIn(control))).toHaveLength(1);
   await cron(DAY_MS);

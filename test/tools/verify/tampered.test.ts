@@ -19,6 +19,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { encodeManifest, splitManifest } from "../../../src/manifest/manifest.ts";
 import { ROOT } from "../../../tools/paths.ts";
 import { folderArchive } from "../../../tools/verify/archive.ts";
+import { chainFindings, type Link } from "../../../tools/verify/chains.ts";
 import { type Verified, type VerifyOptions, verifyArchive } from "../../../tools/verify/verify-archive.ts";
 import { ArchivedJob, DAY_MS, START, signerWith } from "./world.ts";
 
@@ -138,7 +139,7 @@ describe("an honest archive", () => {
   });
 });
 
-it("npm run verify says so, with the key in a file or in its arguments", async () => {
+it("npm run verify says so, with the key in a file or in its arguments", async (context) => {
   const { publicKey } = await signerWith(1);
   const run = (...args: string[]) => {
     const { status, stdout, stderr } = spawnSync(process.execPath, [join(ROOT, "tools/verify.ts"), ...args], {
@@ -151,18 +152,34 @@ it("npm run verify says so, with the key in a file or in its arguments", async (
   const fine = run(honest.folder, "--key", pem);
   expect(fine.out).toContain("21 objects as delivered, 105 records");
   expect(fine).toMatchObject({ status: 0, err: "" });
-  // In a few lines, without this project: docs/archive.md.
-  const manifest = join(honest.folder, MANIFESTS, "20261121.1.json");
-  const shell = `sed -n 2p ${manifest} > body
-    sed -n 's/.*"signature":"\\([^"]*\\)".*/\\1/p' ${manifest} | base64 -d > signature
-    openssl pkeyutl -verify -pubin -inkey ${pem} -rawin -in body -sigfile signature`;
-  const openssl = spawnSync("sh", ["-c", shell], { cwd: mkdtempSync(join(tmpdir(), "openssl-")), encoding: "utf8" });
-  expect(openssl).toMatchObject({ status: 0, stdout: expect.stringContaining("Verified Successfully") });
   const wrong = run(honest.folder, "--key", (await signerWith(2)).publicKey.text);
   expect(wrong.out).toContain("logs/_logship/3/20261121.1.json: it is signed with a key that was not given");
   expect(wrong.status).toBe(1);
   expect(run(honest.folder)).toMatchObject({ status: 2, err: expect.stringContaining("usage:") });
   expect(run(honest.folder, "--key", "x")).toMatchObject({ status: 2, err: expect.stringContaining("--key") });
+  // In a few lines, without this project: docs/archive.md.
+  const manifest = join(honest.folder, MANIFESTS, "20261121.1.json");
+  const shell = `sed -n 2p ${manifest} > body
+    sed -n 's/.*"signature":"\\([^"]*\\)".*/\\1/p' ${manifest} | base64 -d > signature
+    openssl pkeyutl -verify -pubin -inkey ${pem} -rawin -in body -sigfile signature`;
+  // Others, such as LibreSSL, know no -rawin.
+  const { stdout: version } = spawnSync("openssl", ["version"], { encoding: "utf8" });
+  if (!/^OpenSSL [3-9]/.test(version ?? "")) context.skip();
+  const openssl = spawnSync("sh", ["-c", shell], { cwd: mkdtempSync(join(tmpdir(), "openssl-")), encoding: "utf8" });
+  expect(openssl).toMatchObject({ status: 0, stdout: expect.stringContaining("Verified Successfully") });
+});
+
+it("says which manifest is not the one after which the next was written", () => {
+  const link = (position: number, sha256: string, previous: string | null): Link => ({
+    ...{ file: `${position}`, base: "", job: 1, name: `2026112${position}.1.json`, sha256, root: "", path: "" },
+    chain: { id: "c", position, previous: previous === null ? null : { name: "20261120.1.json", sha256: previous } },
+    ...{ openFrom: "", coversFrom: "", written: "", deliveries: [], counts: {} },
+  });
+  const options = { expiredBefore: null, broken: new Set<string>() };
+  expect(chainFindings([link(1, "a", null), link(2, "b", "a")], options)).toEqual([]);
+  expect(chainFindings([link(1, "a", null), link(2, "b", "x")], options)).toEqual([
+    { what: "1", why: "it is not the manifest after which 20261122.1.json was written" },
+  ]);
 });
 
 describe("found and named:", () => {
