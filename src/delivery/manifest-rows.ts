@@ -189,6 +189,11 @@ export class ManifestRows {
     this.failed(why, nextMs, nowMs);
   }
 
+  /** Nothing is wrong, and nothing is to be done before this time, in ms. */
+  rest(nextMs: number): void {
+    this.#sql.exec("UPDATE manifest_chain SET tries = 0, next_ms = ?, failing_ms = NULL, why = NULL", nextMs);
+  }
+
   failed(why: string, nextMs: number, nowMs: number): void {
     this.#sql.exec(
       "UPDATE manifest_chain SET tries = tries + 1, next_ms = ?, failing_ms = coalesce(failing_ms, ?), why = ?",

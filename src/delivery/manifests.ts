@@ -158,7 +158,11 @@ export class Manifests {
       return false;
     }
     const { repeats, isReadable } = termsOf(opened.value);
-    if (!repeats.once || !isReadable) return false;
+    if (!repeats.once || !isReadable) {
+      // The job has moved to a receiver: what was being listed waits until it comes back.
+      this.#host.commit(() => this.#rows.rest(platform.now() + MANIFEST_AGAIN_MS));
+      return false;
+    }
     const root = rootOf(templateOf(job));
     const place = placeMark(opened.value, root);
     if (waiting === null) return this.#list(signer, job, root, place);

@@ -7,6 +7,7 @@ import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
+import { sealed } from "./canary-world.ts";
 import { append, DAY, fragmentsOf, inLog, jobInto } from "./direct.ts";
 import { listed, listedIn, manifestsIn, signerWith, signWith, verified } from "./manifest-world.ts";
 import { message, ShardedLog } from "./sharded.ts";
@@ -262,6 +263,32 @@ describe("a job that moves", () => {
     expect((await manifestsIn(moved)).map(({ chain }) => chain.position)).toEqual([1, 2]);
     expect((await verified(moved, clock.nowMs())).said).toEqual([]);
   });
+});
+
+it("rests while its job ships to a receiver, and goes on when it is back", async () => {
+  const { clock, control, job, deliver, cron, nextDay, names } = await signedWorld();
+  const { destination } = job;
+  await deliver();
+  await control.script([rule({ do: "answer", status: 503 }, { keyIncludes: "_logship" })]);
+  await nextDay();
+  await control.script([]);
+  const move = (to: string, version: number): Promise<void> =>
+    inLog(
+      job,
+      (log) => void log.configure(Object.assign(job, { version, destinationVersion: version, destination: to }), 0),
+    );
+  await move(
+    sealed("", "", () => "https://logs.example.com/take"),
+    2,
+  );
+  await cron(HOUR_MS);
+  // No alarm is set for what rests, again and again.
+  expect(await inLog(job, (log) => log.manifests.nextMs(clock.nowMs()))).toBeGreaterThan(clock.nowMs() + HOUR_MS / 2);
+  expect((await logStatus(job.id)).manifests).toMatchObject({ failingSinceMs: null, isWaiting: false });
+  await move(destination, 3);
+  await cron(HOUR_MS);
+  expect(await names()).toEqual(["21001120.1.json: 1"]);
+  expect((await verified(control, clock.nowMs())).said).toEqual([]);
 });
 
 it("drops a manifest that was being signed as its job moved", async () => {

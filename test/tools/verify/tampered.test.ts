@@ -15,7 +15,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { encodeManifest, splitManifest } from "../../../src/manifest/manifest.ts";
 import { ROOT } from "../../../tools/paths.ts";
 import { folderArchive } from "../../../tools/verify/archive.ts";
@@ -43,6 +43,8 @@ beforeAll(async () => {
   }
   honest.deliver(5);
 });
+
+afterAll(() => rmSync(honest.folder, { recursive: true }));
 
 async function verify(folder: string, options: Partial<VerifyOptions> = {}): Promise<Verified & { said: string[] }> {
   const said: string[] = [];
