@@ -18,7 +18,7 @@ import {
 } from "./manifest/signing.ts";
 import type { MessageForm } from "./queue/message.ts";
 import { type SealKey, sealKeyOf } from "./queue/seal.ts";
-import { EXTRA_FIELDS, type ExtraField, isExtraField } from "./record/fields.ts";
+import { EXTRA_FIELDS, type ExtraField, isExtraField, TAKEN_FIELDS, type TakenField } from "./record/fields.ts";
 
 /** Settings of the environment, beside bindings. Each is checked; any may be missing. */
 export interface Settings {
@@ -88,16 +88,21 @@ export interface IntakeConfig {
   defaultScriptName: string;
   /** How messages are written; absent: as every release reads them, without a seal. */
   form?: MessageForm;
+  /** Extra fields that are taken from events; absent: none. */
+  extraFields?: readonly TakenField[];
 }
 
 export function readIntakeConfig(env: object): IntakeConfig {
   const settings = env as Settings;
   const [seal] = readSealKeys(env);
   const isOpen = readMessageFormat(env) === 3;
+  const on = settings.EXTRA_FIELDS ? (readExtraFields(env) ?? []) : [];
+  const extraFields = TAKEN_FIELDS.filter((name) => on.includes(name));
   return {
     selfName: settings.SELF_NAME || null,
     defaultScriptName: settings.DEFAULT_SCRIPT_NAME || "unnamed",
     form: { ...(seal && { seal }), isOpen },
+    ...(extraFields.length > 0 && { extraFields }),
   };
 }
 

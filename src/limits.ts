@@ -108,7 +108,7 @@ export const EVENT_MAX_BYTES = 1024 * 1024;
 export const RECORD_MAX_BYTES = 8 * EVENT_MAX_BYTES;
 
 /** The shortest log or exception in a record, with its comma, in bytes. */
-const ENTRY_MIN_BYTES = '{"name":"","message":"","TimestampMs":0},'.length;
+export const ENTRY_MIN_BYTES = '{"name":"","message":"","TimestampMs":0},'.length;
 
 /** Logs and exceptions of one event: more of them never fit a record. */
 export const EVENT_MAX_ENTRIES = Math.floor(RECORD_MAX_BYTES / ENTRY_MIN_BYTES);
@@ -124,6 +124,42 @@ export const RECORDS_MAX_UNITS = 32 * 1024 * 1024;
  * vendor's.
  */
 export const TEXT_MAX_CHARACTERS = 16_384;
+
+/**
+ * Extra fields of a record: they travel beside it, and no truncation bounds them. A value of a
+ * header, in UTF-16 units: browsers have 200 to 400…
+ */
+export const HEADER_MAX_UNITS = 512;
+/** …one of `request.cf`… */
+export const CF_MAX_UNITS = 128;
+/** …stacks: number, units of each (some forty frames), and of all together… */
+export const STACKS_MAX = 20;
+export const STACK_MAX_UNITS = 4_096;
+export const STACKS_MAX_UNITS = 16_384;
+/** …and the id of a Durable Object (64 digits), or an execution model. */
+export const EXTRA_TEXT_MAX_UNITS = 128;
+
+/**
+ * Extra fields of one record, as JSON, in UTF-16 units: more than all of the above take with every
+ * character escaped. Longer ones are of a foreign writer, and not parsed.
+ */
+export const EXTRA_MAX_UNITS = 256 * 1024;
+
+/** Extra fields of one message, before compression, in bytes: as a record may have. */
+export const EXTRAS_MAX_BYTES = RECORD_MAX_BYTES;
+
+/**
+ * Rows of one invocation (`rows: "log"`), as they are written, in bytes: each repeats what the
+ * invocation has, and they stay in one fragment, which fits a row of SQLite even if nothing of it
+ * can be compressed.
+ */
+export const ROWS_MAX_BYTES = 1_800_000;
+
+/**
+ * A logged text that may become an object of its own, in UTF-16 units: JSON takes up to fifty times
+ * its size in memory when it is parsed.
+ */
+export const FIELDS_MAX_UNITS = 65_536;
 
 /**
  * Nesting of objects and arrays in `Event`: far beyond real logs, and within what JSON readers

@@ -4,7 +4,7 @@ import type { Source } from "../record/source.ts";
 
 /** Some of a message's records, for {@link RecentRing}. */
 export interface RecentRecords {
-  /** Canonical lines in order, each ended by a newline, in UTF-8. */
+  /** Canonical lines with extra fields, in order, each ended by a newline, in UTF-8. */
   ndjson: Uint8Array;
   /** How many records were too large to be held. */
   tooLarge: number;
@@ -103,7 +103,7 @@ export class RecentRing {
 /** null: none. Never throws: previews must not disturb counting. */
 function scriptNameOf(line: string): string | null {
   try {
-    return RecordLine.read(line)?.ScriptName ?? null;
+    return RecordLine.ofEntry(line)?.ScriptName ?? null;
   } catch {
     return null;
   }

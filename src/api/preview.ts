@@ -14,6 +14,7 @@ import { PREVIEW_TEXT_MAX_BYTES } from "../limits.ts";
 import { readStrictly } from "../object/load.ts";
 import { type Preview, preview } from "../pipeline/preview.ts";
 import type { Platform } from "../platform.ts";
+import { splitEntry } from "../record/extras.ts";
 import { httpSource, type Source } from "../record/source.ts";
 import { BODY_CODE, jsonBody } from "./body.ts";
 import { Count, RecordSource } from "./docs/common.ts";
@@ -184,8 +185,9 @@ type Given =
 /** The events of a body, as intake would take them now. */
 function givenLines(events: readonly unknown[], c: AppContext, platform: Platform): Given {
   const located = events.map((value, i) => ({ pointer: `/events/${i}`, value }));
-  const { defaultScriptName } = readIntakeConfig(c.env);
-  const accepted = acceptEvents(located, { takenInMs: platform.now(), defaultScriptName, lenient: false });
+  const { defaultScriptName, extraFields } = readIntakeConfig(c.env);
+  const context = { takenInMs: platform.now(), defaultScriptName, lenient: false };
+  const accepted = acceptEvents(located, { ...context, ...(extraFields && { extraFields }) });
   if (accepted.ok) {
     const { lines, unknownKeys } = accepted;
     const source = httpSource(c.get("caller").name);
@@ -214,8 +216,11 @@ async function recentLines(
   const read = decoder
     .decode(ndjson)
     .split("\n")
-    .flatMap((line, i) => readStrictly(line, sources[i]) ?? []);
-  const lines = read.map(({ line }) => line);
+    .flatMap((entry, i) => {
+      const { line, extra } = splitEntry(entry);
+      return readStrictly(line, sources[i], extra) ?? [];
+    });
+  const lines = read.map(({ entry }) => entry);
   const notes: Message[] = [];
   if (lines.length === 0)
     notes.push(note("no recent events are in memory, where they stay for a few minutes at most; send some as events"));

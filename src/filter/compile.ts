@@ -80,6 +80,7 @@ function compileTest(test: Test, field: AnyField): ValueTest {
       return (value) => typeof value === "string" && value.endsWith(test.text);
     case "contains":
       if (field === "Logs") return logged(test.text);
+      if (field === "ExceptionStacks") return stacked(test.text);
       return field === "Exceptions" ? thrown(test.text) : containing(test.text);
   }
 }
@@ -116,6 +117,16 @@ function logged(text: string): ValueTest {
       if (!Array.isArray(message)) continue;
       for (const part of message) if (typeof part === "string" && isIn(part)) return true;
     }
+    return false;
+  };
+}
+
+/** Whether any stack contains this. */
+function stacked(text: string): ValueTest {
+  const isIn = finder(text);
+  return (stacks) => {
+    if (!Array.isArray(stacks)) return false;
+    for (const stack of stacks) if (typeof stack === "string" && isIn(stack)) return true;
     return false;
   };
 }

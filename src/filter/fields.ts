@@ -1,3 +1,4 @@
+import { CF_KEYS, HEADERS } from "../record/extras.ts";
 import {
   type AnyField,
   type ExtraField,
@@ -9,9 +10,10 @@ import {
 } from "../record/fields.ts";
 
 /**
- * The type of the value that a key leads to. `any`: below `Event`, where it depends on the record.
+ * The type of the value that a key leads to. `any`: below `Event` and `RequestCF`, where it depends
+ * on the record.
  */
-export type KeyType = "string" | "int" | "array" | "any";
+export type KeyType = "string" | "int" | "bool" | "array" | "any";
 
 /** A valid key. */
 export interface ResolvedKey {
@@ -24,27 +26,44 @@ export interface ResolvedKey {
 const TYPES: { readonly [name in AnyField]: KeyType | "object" } = {
   CPUTimeMs: "int",
   DispatchNamespace: "string",
+  DurableObjectID: "string",
   Entrypoint: "string",
   Event: "object",
   EventTimestampMs: "int",
   EventType: "string",
   Exceptions: "array",
+  ExceptionStacks: "array",
+  ExecutionModel: "string",
   Logs: "array",
   Outcome: "string",
+  RequestCF: "object",
+  RequestHeaders: "object",
   ScriptName: "string",
   ScriptTags: "array",
   ScriptVersion: "object",
   Source: "string",
+  Truncated: "bool",
   WallTimeMs: "int",
 };
 
 const VERSION_NAMES: readonly (keyof TraceRecord["ScriptVersion"])[] = ["ID", "Message", "Tag"];
-const VERSION_KEYS = VERSION_NAMES.map((name) => `ScriptVersion.${name}`);
+
+/** Objects whose names are known, with the type of what is below each. */
+const OBJECTS: ReadonlyMap<AnyField, { names: readonly string[]; type: KeyType }> = new Map([
+  ["ScriptVersion", { names: VERSION_NAMES, type: "string" }],
+  ["RequestHeaders", { names: HEADERS, type: "string" }],
+  ["RequestCF", { names: CF_KEYS, type: "any" }],
+]);
+
+/** The keys below an object whose names are known; of anything else, none. */
+export function keysBelow(field: AnyField): string[] {
+  return (OBJECTS.get(field)?.names ?? []).map((name) => `${field}.${name}`);
+}
 
 /**
- * Reads a key: a field's name, or a dotted path into `Event` or `ScriptVersion`. Dots always
- * separate: a name that contains one cannot be reached. Every path below `Event` is a key, as its
- * contents are not known beforehand.
+ * Reads a key: a field's name, or a dotted path into an object. Dots always separate: a name that
+ * contains one cannot be reached. Every path below `Event` is a key, as its contents are not known
+ * beforehand.
  * @param extra fields that are on.
  * @returns the key, or why it is none.
  */
@@ -62,15 +81,18 @@ export function resolveKey(key: string, extra: readonly ExtraField[] = []): Reso
     if (below.length === 0) return "Event is an object: name what lies below it, as in Event.Request.Method";
     return { path, type: "any" };
   }
-  if (type === "object") return versionKey(path, below);
+  if (type === "object") return keyBelow(path, below);
   return below.length === 0 ? { path, type } : nothingBelow(head, type);
 }
 
-function versionKey(path: ResolvedKey["path"], below: readonly string[]): ResolvedKey | string {
-  if (below.length === 0) return `ScriptVersion is an object: name one of ${VERSION_KEYS.join(", ")}`;
-  const key = `ScriptVersion.${below[0]}`;
-  if (!VERSION_KEYS.includes(key)) return `unknown field ${quote(key)}${hint(nearest(key, VERSION_KEYS))}`;
-  return below.length === 1 ? { path, type: "string" } : nothingBelow(key, "string");
+function keyBelow(path: ResolvedKey["path"], below: readonly string[]): ResolvedKey | string {
+  const [field] = path;
+  const keys = keysBelow(field);
+  const type = OBJECTS.get(field)?.type ?? "any";
+  if (below.length === 0) return `${field} is an object: name one of ${keys.join(", ")}`;
+  const key = `${field}.${below[0]}`;
+  if (!keys.includes(key)) return `unknown field ${quote(key)}${hint(nearest(key, keys))}`;
+  return below.length === 1 ? { path, type } : nothingBelow(key, type);
 }
 
 function nothingBelow(key: string, type: KeyType): string {
@@ -84,7 +106,7 @@ function nearestKey(
   extra: readonly ExtraField[],
 ): string | undefined {
   const field = nearest(head, [...FIELD_NAMES, ...extra]);
-  return nearest(key, VERSION_KEYS) ?? (field && [field, ...below].join("."));
+  return nearest(key, keysBelow("ScriptVersion")) ?? (field && [field, ...below].join("."));
 }
 
 /** The known name that differs only in case or in how its words are joined. */

@@ -24,8 +24,8 @@ export interface Operator {
  * https://developers.cloudflare.com/logs/logpush/logpush-job/filters/
  */
 const TESTS: readonly Omit<Operator, "name">[] = [
-  { test: "eq", negated: false, on: ["string", "int"] },
-  { test: "eq", negated: true, on: ["string", "int"] },
+  { test: "eq", negated: false, on: ["string", "int", "bool"] },
+  { test: "eq", negated: true, on: ["string", "int", "bool"] },
   { test: "lt", negated: false, on: ["int"] },
   { test: "leq", negated: false, on: ["int"] },
   { test: "gt", negated: false, on: ["int"] },
@@ -116,6 +116,11 @@ function readScalar(value: unknown, type: KeyType, bools: boolean, fault: (why: 
     const number = typeof value === "string" ? canonicalNumber(value) : value;
     if (Number.isSafeInteger(number)) return String(number);
     fault(undecodable(value, "int"));
+    return null;
+  }
+  if (type === "bool") {
+    if (["true", "false"].includes(String(value)) && !Array.isArray(value)) return String(value);
+    fault(undecodable(value, "bool"));
     return null;
   }
   if (typeof value === "string") return value.toWellFormed();

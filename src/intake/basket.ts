@@ -1,5 +1,6 @@
 import { concat } from "../bytes.ts";
 import { MESSAGE_RAW_MAX_BYTES, PACKED_MAX_PARTS, QUEUE_MESSAGE_MAX_BYTES } from "../limits.ts";
+import { encodeExtras } from "../queue/extras.ts";
 import { encodeParts, type MessageForm, type Part } from "../queue/message.ts";
 import type { PackedMessage } from "./packing.ts";
 
@@ -8,6 +9,13 @@ export interface BasketPart {
   part: Part;
   /** Its records as NDJSON, each line ended by a newline. */
   raw: Uint8Array;
+  /** The extra fields of each; absent: none has any. */
+  extras?: readonly string[];
+}
+
+/** What it takes, in bytes: units of extra fields count as such. */
+export function sizeOf({ raw, extras = [] }: BasketPart): number {
+  return extras.reduce((sum, extra) => sum + extra.length, raw.length);
 }
 
 /** Parts that are sent together. */
@@ -56,7 +64,7 @@ export class Basket {
     const group = this.#open ?? begun(nowMs);
     this.#open = group;
     group.parts.push(part);
-    group.rawBytes += part.raw.length;
+    group.rawBytes += sizeOf(part);
     return { group, isNew };
   }
 
@@ -72,8 +80,8 @@ export class Basket {
     if (rawBytes > 0) this.#ratio += NEWEST * (messageBytes / rawBytes - this.#ratio);
   }
 
-  #fits({ parts, rawBytes }: OpenGroup, { raw }: BasketPart): boolean {
-    const all = rawBytes + raw.length;
+  #fits({ parts, rawBytes }: OpenGroup, part: BasketPart): boolean {
+    const all = rawBytes + sizeOf(part);
     return (
       parts.length < PACKED_MAX_PARTS &&
       all <= MESSAGE_RAW_MAX_BYTES &&
@@ -101,7 +109,11 @@ export function messagesOf(
   if (first === undefined) return [];
   const raw = others.length === 0 ? first.raw : concat(parts.map((each) => each.raw));
   // Nothing is told of the records: nothing reads it, and of many parts it would be 2,000 bytes.
-  const body = encodeParts([first.part, ...others.map(({ part }) => part)], raw, null, {}, form);
+  const hasExtras = parts.some(({ extras }) => extras !== undefined);
+  const none = ({ part }: BasketPart): string[] => Array.from({ length: part.records }, () => "");
+  const extras = hasExtras ? parts.flatMap((each) => each.extras ?? none(each)) : [];
+  const more = { body: encodeExtras(extras) };
+  const body = encodeParts([first.part, ...others.map(({ part }) => part)], raw, null, more, form);
   if (others.length > 0 && body.length > QUEUE_MESSAGE_MAX_BYTES) {
     const half = parts.length >> 1;
     return [...messagesOf(parts.slice(0, half), form), ...messagesOf(parts.slice(half), form)];

@@ -11,6 +11,7 @@ import {
   RECORDS_MAX_UNITS,
 } from "../limits.ts";
 import { recordLine } from "../record/encode.ts";
+import { type Entry, entryOf, extrasOf } from "../record/extras.ts";
 import type { TraceRecord } from "../record/fields.ts";
 import {
   type Fault,
@@ -25,8 +26,8 @@ import { markLength } from "./body.ts";
 import { JsonScanner, trimmed } from "./json-scan.ts";
 
 export interface AcceptedEvents {
-  /** One JSON text a record, in the order of the events. */
-  lines: string[];
+  /** One a record, in the order of the events. */
+  lines: Entry[];
   /** Top-level keys that were dropped, sorted. */
   unknownKeys: string[];
 }
@@ -186,12 +187,13 @@ export function acceptEvents(events: readonly Located[], context: MappingContext
 /**
  * Maps events to record lines, one at a time, so that never more than one of them exists as
  * objects. Every fault is reported.
- * @param keep gets the lines, in order; they are worth nothing if in the end something is refused.
+ * @param keep gets the lines with their extra fields, in order; they are worth nothing if in the
+ *   end something is refused.
  */
 export function mapEvents(
   events: Iterable<Located>,
   context: MappingContext,
-  keep: (line: string) => void,
+  keep: (entry: Entry) => void,
 ): { ok: true; unknownKeys: string[] } | RefusedEvents {
   const findings: Findings = { faults: [], unknownKeys: new Set() };
   const { faults } = findings;
@@ -202,14 +204,14 @@ export function mapEvents(
     const mapped = mapEvent(event, context, findings);
     if (mapped === null) continue;
     days.add(mapped.day);
-    units += mapped.line.length;
+    units += mapped.entry.length;
     // A small body can become large records.
     if (units > RECORDS_MAX_UNITS)
       return refused(
         413,
         `as records, these events are larger than ${RECORDS_MAX_UNITS} characters; send fewer at once`,
       );
-    if (faults.length === 0) keep(mapped.line);
+    if (faults.length === 0) keep(mapped.entry);
   }
   if (days.size > EVENTS_MAX_DAYS) {
     const message = `at most ${EVENTS_MAX_DAYS} distinct UTC days a request; these events span ${days.size}`;
@@ -220,7 +222,7 @@ export function mapEvents(
 }
 
 /** The event as objects ends with this call. @returns null: a fault was added. */
-function mapEvent(event: Located, context: MappingContext, findings: Findings): { line: string; day: number } | null {
+function mapEvent(event: Located, context: MappingContext, findings: Findings): { entry: Entry; day: number } | null {
   const { faults } = findings;
   const { pointer } = event;
   if ("fault" in event) {
@@ -237,7 +239,8 @@ function mapEvent(event: Located, context: MappingContext, findings: Findings): 
   const record = toRecord(value, context, pointer, findings);
   if (record === null) return null;
   const line = lineOf(record, faults, pointer, isSized ? null : value);
-  return line === null ? null : { line, day: utcDay(record.EventTimestampMs) };
+  if (line === null) return null;
+  return { entry: entryOf(line, extrasOf(value, context, pointer, findings)), day: utcDay(record.EventTimestampMs) };
 }
 
 function refused(status: 400 | 413, message: string): RefusedEvents {

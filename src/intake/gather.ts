@@ -1,5 +1,6 @@
 import { utf8Length } from "../bytes.ts";
 import { MESSAGE_RAW_MAX_BYTES } from "../limits.ts";
+import type { Entry } from "../record/extras.ts";
 import type { Source } from "../record/source.ts";
 import { Company, GATHER_MS } from "./company.ts";
 
@@ -18,7 +19,7 @@ export class Gatherer {
   /** Of all its records. */
   readonly source: Source;
   readonly company = new Company();
-  #lines: string[] = [];
+  #lines: Entry[] = [];
   #bytes = 0;
   /** When the sending invocation began to wait, in ms since the epoch; null: there is none. */
   #waitingSinceMs: number | null = null;
@@ -29,12 +30,12 @@ export class Gatherer {
 
   /**
    * Adds records.
-   * @param lines one JSON text a record.
+   * @param lines one a record.
    * @returns what the caller has to do: send `full`, earlier records that fill a message; and, if
    * `wait`, wait for as long as {@link company} says, {@link GATHER_MS} at most, then take and send
    * everything.
    */
-  add(lines: readonly string[], nowMs: number): { full: string[]; wait: boolean } {
+  add(lines: readonly Entry[], nowMs: number): { full: Entry[]; wait: boolean } {
     const bytes = lines.reduce((sum, line) => sum + utf8Length(line) + 1, 0);
     // Before these are added: one full message, not one and a small rest.
     const full = this.#bytes + bytes > MESSAGE_RAW_MAX_BYTES ? this.#takeAll() : [];
@@ -48,12 +49,12 @@ export class Gatherer {
   }
 
   /** Takes everything, at the end of the caller's wait. */
-  take(): string[] {
+  take(): Entry[] {
     this.#waitingSinceMs = null;
     return this.#takeAll();
   }
 
-  #takeAll(): string[] {
+  #takeAll(): Entry[] {
     const lines = this.#lines;
     this.#lines = [];
     this.#bytes = 0;

@@ -3,6 +3,7 @@ import { PACKER_PART_MAX_BYTES } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { answered, type Platform } from "../platform.ts";
 import { type SealKey, sealLines } from "../queue/seal.ts";
+import { type Entry, splitEntry } from "../record/extras.ts";
 import type { Source } from "../record/source.ts";
 import type { Company } from "./company.ts";
 import { type HandedPart, PACKER_MS } from "./packer.ts";
@@ -15,20 +16,24 @@ export interface Packing {
 
 /**
  * Records as a part for the packer.
- * @param lines at least one. @returns null: they are too many.
+ * @param entries at least one. @returns null: they are too many.
  */
 export function partOf(
-  lines: readonly string[],
+  entries: readonly Entry[],
   takenInMs: number,
   source: Source,
   id: string,
   seal: SealKey | undefined,
 ): HandedPart | null {
   // A text is never longer than its UTF-8.
-  if (lines.reduce((sum, line) => sum + line.length + 1, 0) > PACKER_PART_MAX_BYTES) return null;
-  const raw = encodeUtf8(`${lines.join("\n")}\n`);
-  if (raw.length > PACKER_PART_MAX_BYTES) return null;
-  return { id, takenInMs, source, records: lines.length, raw, seal: seal ? sealLines(raw, seal) : null };
+  if (entries.reduce((sum, entry) => sum + entry.length + 1, 0) > PACKER_PART_MAX_BYTES) return null;
+  const split = entries.map(splitEntry);
+  const raw = encodeUtf8(split.map(({ line }) => `${line}\n`).join(""));
+  const hasExtras = split.some(({ extra }) => extra !== "");
+  const extras = hasExtras ? encodeUtf8(split.map(({ extra }) => `${extra}\n`).join("")) : null;
+  if (raw.length + (extras?.length ?? 0) > PACKER_PART_MAX_BYTES) return null;
+  const sealed = seal ? sealLines(raw, seal, extras) : null;
+  return { id, takenInMs, source, records: entries.length, raw, ...(extras && { extras }), seal: sealed };
 }
 
 /**

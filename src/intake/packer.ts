@@ -7,7 +7,7 @@ import { blobStore } from "../queue/blob-store.ts";
 import type { Part } from "../queue/message.ts";
 import { areSealed, type SealKey } from "../queue/seal.ts";
 import { isSource, type Source } from "../record/source.ts";
-import { Basket, type BasketPart, type Group, messagesOf } from "./basket.ts";
+import { Basket, type BasketPart, type Group, messagesOf, sizeOf } from "./basket.ts";
 import { reasonOf, sendMessages } from "./send.ts";
 
 /**
@@ -38,6 +38,8 @@ export interface HandedPart {
   records: number;
   /** The records as NDJSON, each line ended by a newline. */
   raw: Uint8Array<ArrayBuffer>;
+  /** Their extra fields, a line for each; absent: none has any. */
+  extras?: Uint8Array<ArrayBuffer>;
   /** See seal.ts; null: there is no key. */
   seal: Uint8Array<ArrayBuffer> | null;
 }
@@ -69,8 +71,9 @@ export class Packer extends DurableObject<Env> {
   async pack(handed: HandedPart): Promise<PackAnswer> {
     const part = readPart(handed, readSealKeys(this.env));
     if (part === null) return { refused: "malformed" };
-    if (this.#heldBytes + part.raw.length > this.maxBytes) return { refused: "full" };
-    this.#heldBytes += part.raw.length;
+    const bytes = sizeOf(part);
+    if (this.#heldBytes + bytes > this.maxBytes) return { refused: "full" };
+    this.#heldBytes += bytes;
     try {
       const { group, isNew } = this.#basket.add(part, platform.now());
       if (isNew) this.#sending.set(group, this.#send(group));
@@ -78,7 +81,7 @@ export class Packer extends DurableObject<Env> {
       if (shared === undefined) throw new Error("the part is in no message");
       return { shared };
     } finally {
-      this.#heldBytes -= part.raw.length;
+      this.#heldBytes -= bytes;
     }
   }
 
@@ -91,7 +94,7 @@ export class Packer extends DurableObject<Env> {
     const [seal] = readSealKeys(this.env);
     const packed = messagesOf(group.parts, seal === undefined ? {} : { seal });
     const sizes = packed.map(({ message }) => message.body.length);
-    const rawBytes = group.parts.reduce((sum, { raw }) => sum + raw.length, 0);
+    const rawBytes = group.parts.reduce((sum, part) => sum + sizeOf(part), 0);
     this.#basket.learn(
       rawBytes,
       sizes.reduce((sum, size) => sum + size, 0),
@@ -118,14 +121,27 @@ export function packer(namespace: DurableObjectNamespace<Packer>): DurableObject
  * @returns null: it is none, or with keys, not of this service.
  */
 export function readPart(handed: unknown, keys: readonly SealKey[]): BasketPart | null {
-  const { id, takenInMs, source, records, raw, seal } = (handed ?? {}) as { readonly [N in keyof HandedPart]: unknown };
+  const { id, takenInMs, source, records, raw, extras, seal } = (handed ?? {}) as {
+    readonly [N in keyof Required<HandedPart>]: unknown;
+  };
   if (typeof id !== "string" || !/^[0-9a-f]{32}$/.test(id)) return null;
   if (!isCount(takenInMs) || !isCount(records) || typeof source !== "string" || !isSource(source)) return null;
   if (!(raw instanceof Uint8Array) || raw.length === 0 || raw.length > PACKER_PART_MAX_BYTES) return null;
-  if (newlinesIn(raw) !== records || raw.at(-1) !== NEWLINE || !isValidUtf8(raw)) return null;
-  if (keys.length > 0 && !(seal instanceof Uint8Array && areSealed(raw, seal, keys))) return null;
+  const beside = extras ?? null;
+  if (!areLines(raw, records) || (beside !== null && !(beside instanceof Uint8Array && areLines(beside, records))))
+    return null;
+  if (raw.length + (beside?.length ?? 0) > PACKER_PART_MAX_BYTES) return null;
+  if (keys.length > 0 && !(seal instanceof Uint8Array && areSealed(raw, seal, keys, beside))) return null;
   const part: Part = { id, takenInMs, keyed: false, records, ...(source !== "" && { source }) };
-  return { part, raw };
+  return { part, raw, ...(beside !== null && { extras: linesIn(beside) }) };
+}
+
+function areLines(bytes: Uint8Array, count: number): boolean {
+  return newlinesIn(bytes) === count && bytes.at(-1) === NEWLINE && isValidUtf8(bytes);
+}
+
+function linesIn(bytes: Uint8Array): string[] {
+  return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes).split("\n").slice(0, -1);
 }
 
 const NEWLINE = 0x0a;

@@ -1,5 +1,6 @@
 import { free, GrowingBytes, utf8Length } from "../bytes.ts";
 import {
+  EXTRAS_MAX_BYTES,
   MESSAGE_RAW_MAX_BYTES,
   MESSAGE_RAW_MAX_BYTES_KEYED,
   QUEUE_MESSAGE_MAX_BYTES,
@@ -8,7 +9,9 @@ import {
   RECORD_MAX_BYTES,
   ROW_MAX_BYTES,
 } from "../limits.ts";
+import { encodeExtras } from "../queue/extras.ts";
 import { encodeParts, type MessageForm, splitMessage } from "../queue/message.ts";
+import { type Entry, splitEntry } from "../record/extras.ts";
 import type { Source } from "../record/source.ts";
 import type { FirstCopy } from "./first-copy.ts";
 import { messageFacts, type RecordFacts, recordFacts } from "./record-facts.ts";
@@ -50,14 +53,17 @@ interface PartLine {
   /** Behind its newline, in the bytes of the part. */
   end: number;
   facts: RecordFacts | null;
+  /** Its extra fields; "": none. */
+  extra: string;
 }
 
 /**
  * Packs record lines into few messages within the queue's limits, in order. Keyed: the boundaries
  * are a pure function of the lines, so a repeated request gives the same messages under the same
- * ids, whatever the platform's compressor. Not keyed: parts are larger, and one that does not fit
- * after compression is halved. A record that does not fit alone travels as a reference. Of the
- * lines, only those of one message are held at once.
+ * ids, whatever the platform's compressor, and whatever extra fields are on: with these, a part may
+ * not fit, and travels as a reference. Not keyed: parts are larger, and one that does not fit after
+ * compression is halved. A record that does not fit alone travels as a reference. Of the lines,
+ * only those of one message are held at once.
  */
 export class RecordPacker {
   readonly #context: PackingContext;
@@ -68,6 +74,8 @@ export class RecordPacker {
   readonly #raw: GrowingBytes;
   #part: PartLine[] = [];
   #lines = 0;
+  /** Extra fields of the part, in bytes. */
+  #extraBytes = 0;
 
   constructor(context: PackingContext) {
     this.#context = context;
@@ -75,14 +83,18 @@ export class RecordPacker {
     this.#raw = new GrowingBytes(this.#rawMax, FIRST_BYTES);
   }
 
-  /** @param line one JSON text, without newline. */
-  add(line: string): void {
+  /** @param entry without newline. */
+  add(entry: Entry): void {
+    const { line, extra } = splitEntry(entry);
     const bytes = utf8Length(line) + 1;
-    if (this.#part.length > 0 && this.#raw.length + bytes > this.#rawMax) this.#close();
+    const extraBytes = extra === "" ? 0 : utf8Length(extra);
+    const counted = this.#context.keyed ? 0 : this.#extraBytes + extraBytes;
+    if (this.#part.length > 0 && this.#raw.length + bytes + counted > this.#rawMax) this.#close();
+    this.#extraBytes += extraBytes;
     const room = this.#raw.reserve(bytes);
     encoder.encodeInto(line, room);
     room[bytes - 1] = NEWLINE;
-    this.#part.push({ end: this.#raw.length, facts: recordFacts(line) });
+    this.#part.push({ end: this.#raw.length, facts: recordFacts(line), extra });
     this.#lines += 1;
   }
 
@@ -96,6 +108,7 @@ export class RecordPacker {
   #close(): void {
     this.#pack(0, this.#part.length);
     this.#part = [];
+    this.#extraBytes = 0;
     this.#raw.clear();
   }
 
@@ -115,6 +128,12 @@ export class RecordPacker {
       this.#tooLarge.push(index);
       return;
     }
+    // Each has a line of its own.
+    if (this.#context.keyed && this.#extraBytes + records > EXTRAS_MAX_BYTES) {
+      for (let n = 0; n < records; n++) this.#tooLarge.push(index + n);
+      return;
+    }
+    const extras = this.#extraBytes === 0 ? [] : encodeExtras(lines.map(({ extra }) => extra));
     const told = messageFacts(lines.map(({ facts }) => facts));
     const part = {
       id,
@@ -124,27 +143,27 @@ export class RecordPacker {
       records,
       ...(source && { source }),
     };
-    const body = encodeParts([part], raw, told, {}, form);
+    const body = encodeParts([part], raw, told, { body: extras }, form);
     if (body.length <= QUEUE_MESSAGE_MAX_BYTES) {
       messages.push({ id, takenInMs, records, body, blob: null });
       return;
     }
-    if (records > 1) {
+    if (records > 1 && !this.#context.keyed) {
       const half = from + (records >> 1);
       this.#pack(from, half);
       this.#pack(half, to);
     } else if (body.length <= ROW_MAX_BYTES) {
       const { reference, ...blob } = splitMessage(body);
       messages.push({ id, takenInMs, records, body: reference, blob });
-    } else this.#tooLarge.push(index);
+    } else for (let n = 0; n < records; n++) this.#tooLarge.push(index + n);
     free(body);
   }
 }
 
-/** Packs lines that are all there, as {@link RecordPacker} does. */
-export function packRecords(lines: readonly string[], context: PackingContext): Packed {
+/** Packs entries that are all there, as {@link RecordPacker} does. */
+export function packRecords(entries: readonly Entry[], context: PackingContext): Packed {
   const packer = new RecordPacker(context);
-  for (const line of lines) packer.add(line);
+  for (const entry of entries) packer.add(entry);
   return packer.finish();
 }
 

@@ -3,6 +3,7 @@ import { KEEP_MAX_BYTES } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { answered, Patience, type Platform } from "../platform.ts";
 import { recordLine } from "../record/encode.ts";
+import { type Entry, entryOf, extrasOf } from "../record/extras.ts";
 import { type Findings, toRecord } from "../record/record.ts";
 import type { Gatherer } from "./gather.ts";
 import { handOver, type Packing, partOf } from "./hand-over.ts";
@@ -57,22 +58,19 @@ export async function handleTail(items: readonly unknown[], context: TailContext
   }
 }
 
-function linesOf(
-  items: readonly unknown[],
-  takenInMs: number,
-  config: IntakeConfig,
-): { lines: string[]; lost: number } {
-  const { selfName, defaultScriptName } = config;
+function linesOf(items: readonly unknown[], takenInMs: number, config: IntakeConfig): { lines: Entry[]; lost: number } {
+  const { selfName, defaultScriptName, extraFields } = config;
+  const context = { takenInMs, defaultScriptName, lenient: true, ...(extraFields && { extraFields }) };
   const findings: Findings = { faults: [], unknownKeys: new Set() };
-  const lines: string[] = [];
+  const lines: Entry[] = [];
   let lost = 0;
   let unreadable = 0;
   for (const item of items) {
     if (selfName !== null && (item as { scriptName?: unknown } | null)?.scriptName === selfName) continue;
     try {
-      const record = toRecord(item, { takenInMs, defaultScriptName, lenient: true }, "", findings);
+      const record = toRecord(item, context, "", findings);
       if (record === null) lost += 1;
-      else lines.push(recordLine(record));
+      else lines.push(entryOf(recordLine(record), extrasOf(item, context, "", findings)));
     } catch {
       // The error is not logged: the event controls its text.
       unreadable += 1;
@@ -87,7 +85,7 @@ function linesOf(
  * many isolates, and else, or if it does not answer for them, to the queue. Their time of intake is
  * now, as only this isolate had them so far. Never throws.
  */
-async function send(lines: readonly string[], context: TailContext): Promise<void> {
+async function send(lines: readonly Entry[], context: TailContext): Promise<void> {
   if (lines.length === 0) return;
   let unsent = lines.length;
   try {
@@ -187,7 +185,7 @@ function recordsOf(messages: readonly PackedMessage[]): number {
   return messages.reduce((sum, { records }) => sum + records, 0);
 }
 
-function pack(lines: readonly string[], context: PackingContext): { messages: PackedMessage[]; tooLarge: number } {
+function pack(lines: readonly Entry[], context: PackingContext): { messages: PackedMessage[]; tooLarge: number } {
   const packed = packRecords(lines, context);
   if (packed.ok) return { messages: packed.messages, tooLarge: 0 };
   const tooLarge = new Set(packed.tooLarge);

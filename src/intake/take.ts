@@ -4,6 +4,7 @@ import { API_BODY_MAX_BYTES, EVENTS_MAX_COUNT } from "../limits.ts";
 import type { Memory, Share } from "../memory.ts";
 import type { Platform } from "../platform.ts";
 import type { MessageForm } from "../queue/message.ts";
+import type { TakenField } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
 import type { Source } from "../record/source.ts";
 import { decodeUtf8, markLength, NO_UTF8 } from "./body.ts";
@@ -42,6 +43,8 @@ export interface TakeContext extends Sending {
   form?: MessageForm;
   /** Of the events. */
   source: Source;
+  /** Of events, which are taken; absent: none. */
+  extraFields?: readonly TakenField[];
 }
 
 /** How many dropped keys an answer names, and how many characters of each. */
@@ -99,15 +102,15 @@ async function packBody(
   { ndjson, idempotencyKey: key }: TakeRequest,
   context: TakeContext,
 ): Promise<PackedEvents> {
-  const { defaultScriptName: settings, source, form } = context;
+  const { defaultScriptName: settings, source, form, extraFields } = context;
   const written = { source, ...(form && { form }) };
   const nowMs = context.platform.now();
   const found = foundIn(bytes, ndjson);
   if (!found.ok) return found;
   if (key === null)
-    return packEvents(found, { takenInMs: nowMs, ...written, idOf: randomIds(), keyed: false }, settings);
+    return packEvents(found, { takenInMs: nowMs, ...written, idOf: randomIds(), keyed: false }, settings, extraFields);
   const first = await firstCopy({ key, body: bytes, settings, nowMs }, context);
-  return packEvents(found, { ...packingOf(key, bytes, first, nowMs), ...written }, first.settings);
+  return packEvents(found, { ...packingOf(key, bytes, first, nowMs), ...written }, first.settings, extraFields);
 }
 
 type Refused = Taken & { ok: false; status: 400 | 413 };
@@ -130,10 +133,16 @@ function notJson(bytes: Uint8Array): string {
 type PackedEvents = { ok: true; messages: readonly PackedMessage[]; accepted: number; unknownKeys: string[] } | Refused;
 
 /** Checks, maps and packs the events of a body, one at a time. */
-function packEvents(found: Found, packing: PackingContext, defaultScriptName: string): PackedEvents {
+function packEvents(
+  found: Found,
+  packing: PackingContext,
+  defaultScriptName: string,
+  extraFields: TakeContext["extraFields"],
+): PackedEvents {
   const packer = new RecordPacker(packing);
   const takenInMs = packing.first?.takenInMs ?? packing.takenInMs;
-  const mapped = mapEvents(found.events, { takenInMs, defaultScriptName, lenient: false }, (line) => packer.add(line));
+  const context = { takenInMs, defaultScriptName, lenient: false, ...(extraFields && { extraFields }) };
+  const mapped = mapEvents(found.events, context, (entry) => packer.add(entry));
   if (!mapped.ok) return mapped;
   const packed = packer.finish();
   if (packed.ok) return { ok: true, messages: packed.messages, accepted: found.count, unknownKeys: mapped.unknownKeys };

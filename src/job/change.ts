@@ -44,11 +44,13 @@ export function updated(
 ): JobConfig {
   const outputChanged = JSON.stringify(before.output) !== JSON.stringify(draft.meaning.output);
   // Both follow from the settings that it has now.
-  const { floor: earlier = 1, sketches: _, ...rest } = before;
+  const { floor: earlier = 1, pathIsText: _text, sketches: _, ...rest } = before;
+  const isSet = destinationChanged || (earlier >= KEY_TEMPLATE_FORMAT && before.pathIsText !== true);
   return {
     ...rest,
     ...draft.meaning,
-    ...floorOf(draft, hasTemplate(draft.path) && (destinationChanged || earlier >= KEY_TEMPLATE_FORMAT)),
+    ...floorOf(draft, hasTemplate(draft.path) && isSet),
+    ...(hasTemplate(draft.path) && !isSet && (draft.meaning.floor ?? 1) >= KEY_TEMPLATE_FORMAT && { pathIsText: true }),
     version,
     modifiedVersion: version,
     outputVersion: outputChanged ? version : before.outputVersion,

@@ -53,6 +53,11 @@ export interface JobConfig {
   sketches?: boolean;
   /** Path below the bucket, with its placeholders: naming keys needs no decryption. */
   path: string;
+  /**
+   * Placeholders in `path` other than `{DATE}` are text, though `floor` would say otherwise: it was
+   * stored before there were any, and not set since.
+   */
+  pathIsText?: true;
   deletedMs: number | null;
   /** Drop what is waiting. */
   discard: boolean;
@@ -66,20 +71,26 @@ export interface JobConfig {
 /**
  * What this code knows of a {@link JobConfig}: raised with each setting that needs a floor.
  */
-export const JOB_FORMAT = 3;
+export const JOB_FORMAT = 4;
 
-/** The {@link JOB_FORMAT} of a job with extra fields. */
-export const EXTRA_FIELDS_FORMAT = 2;
+/** The {@link JOB_FORMAT} of a job with the field `Source`. */
+export const SOURCE_FORMAT = 2;
 
 /** The {@link JOB_FORMAT} of a job whose path has other placeholders than `{DATE}`. */
 export const KEY_TEMPLATE_FORMAT = 3;
+
+/** The {@link JOB_FORMAT} of a job with other extra fields, whole texts, or rows. */
+export const RECORD_OPTIONS_FORMAT = 4;
+
+/** What of a job says how its path is read. */
+export type PathRules = Pick<JobConfig, "path" | "floor" | "pathIsText">;
 
 /**
  * The job's path, read. In a path that was stored before there were other placeholders they are
  * text, and stay so until its destination is set anew.
  */
-export function templateOf({ path, floor = 1 }: Pick<JobConfig, "path" | "floor">): Template {
-  return floor < KEY_TEMPLATE_FORMAT ? readTemplate(path, ["{DATE}"]) : readTemplate(path);
+export function templateOf({ path, floor = 1, pathIsText }: PathRules): Template {
+  return floor < KEY_TEMPLATE_FORMAT || pathIsText ? readTemplate(path, ["{DATE}"]) : readTemplate(path);
 }
 
 /**

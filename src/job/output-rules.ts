@@ -3,7 +3,16 @@ import { quote } from "../filter/fields.ts";
 import { FIELD_MAX_USES, RECORD_TEXT_MAX_BYTES } from "../limits.ts";
 import { NDJSON, type OutputFormat, recordLayout } from "../output/format.ts";
 import { compileTemplate } from "../output/template.ts";
-import { type AnyField, type ExtraField, isExtraField, isFieldName, isOff } from "../record/fields.ts";
+import {
+  type ExtraField,
+  FIELD_NAMES,
+  isExtraField,
+  isFieldName,
+  isOff,
+  isRowField,
+  type OutputField,
+  ROW_FIELD_NAMES,
+} from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
 import { type OutputOptions, TIMESTAMP_FORMATS } from "./schema.ts";
 
@@ -26,7 +35,7 @@ export function readOutputOptions(
   extra: readonly ExtraField[] = [],
 ): { ok: true; value: OutputMeaning } | { ok: false; faults: Fault[] } {
   const output = withDefaults(options);
-  const faults = [...nameFaults(options.field_names ?? [], extra), ...textFaults(output)];
+  const faults = [...nameFaults(options.field_names ?? [], extra, output.rows === "log"), ...textFaults(output)];
   return faults.length > 0
     ? { ok: false, faults }
     : { ok: true, value: { output, sampleRate: options.sample_rate ?? 1 } };
@@ -37,7 +46,7 @@ export function withDefaults(options: OutputOptions): OutputFormat {
   const csv = options.output_type === "csv";
   const names = options.field_names ?? [];
   return {
-    fieldNames: names.length === 0 ? null : (names as AnyField[]),
+    fieldNames: names.length === 0 ? null : (names as OutputField[]),
     type: csv ? "csv" : "ndjson",
     batchPrefix: options.batch_prefix ?? "",
     batchSuffix: options.batch_suffix ?? "",
@@ -47,19 +56,29 @@ export function withDefaults(options: OutputOptions): OutputFormat {
     fieldDelimiter: options.field_delimiter ?? NDJSON.fieldDelimiter,
     recordTemplate: options.record_template ?? "",
     escapeDollarBrace: options["CVE-2021-44228"] ?? false,
+    // Absent by default: stored formats are compared as they are.
+    ...(options.truncate === false && { truncate: false }),
+    ...(options.rows === "log" && { rows: "log" }),
   };
 }
 
-function nameFaults(names: readonly string[], extra: readonly ExtraField[]): Fault[] {
+function nameFaults(names: readonly string[], extra: readonly ExtraField[], hasRows: boolean): Fault[] {
   const named = new Set<string>();
+  const known: readonly string[] = hasRows ? ROW_FIELD_NAMES : FIELD_NAMES;
   return names.flatMap((name, i) => {
     const pointer = `/field_names/${i}`;
     if (isExtraField(name) && !extra.includes(name)) return [{ pointer, message: isOff(name) }];
-    if (!isFieldName(name) && !isExtraField(name)) return [{ pointer, message: `unknown field ${quote(name)}` }];
+    if (!known.includes(name) && !isExtraField(name)) return [{ pointer, message: whyUnknown(name) }];
     if (named.has(name)) return [{ pointer, message: `field ${name} is named twice` }];
     named.add(name);
     return [];
   });
+}
+
+function whyUnknown(name: string): string {
+  if (isRowField(name)) return `field ${name} is one of rows: set "rows" to "log"`;
+  if (isFieldName(name)) return `field ${name} is none of rows, of which each is one of its entries: "rows" is "log"`;
+  return `unknown field ${quote(name)}`;
 }
 
 function textFaults(output: OutputFormat): Fault[] {

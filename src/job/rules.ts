@@ -2,9 +2,9 @@ import type { Terms } from "../destinations/destination.ts";
 import { type Filter, parseFilter } from "../filter/parse.ts";
 import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../limits.ts";
 import { type OutputFormat, unplain } from "../output/format.ts";
-import { EXTRA_FIELDS, type ExtraField } from "../record/fields.ts";
+import { EXTRA_FIELDS, type ExtraField, isTakenField } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
-import { EXTRA_FIELDS_FORMAT, type JobConfig, type UploadLimits } from "./config.ts";
+import { type JobConfig, RECORD_OPTIONS_FORMAT, SOURCE_FORMAT, type UploadLimits } from "./config.ts";
 import { type OutputMeaning, parseLogpullOptions, readOutputOptions } from "./output-rules.ts";
 import type { JobBody } from "./schema.ts";
 
@@ -41,14 +41,24 @@ export function readJob(body: JobBody, extra: readonly ExtraField[] = []): Read<
     records: body.max_upload_records || UPLOAD_RECORDS.fallback,
     intervalMs: (body.max_upload_interval_seconds || UPLOAD_INTERVAL_S.fallback) * 1_000,
   };
-  // Releases before extra fields would ship others, or drop what they cannot judge.
-  const floor = extraFieldsOf(shipping.value).length === 0 ? {} : { floor: EXTRA_FIELDS_FORMAT };
+  const floor = formatOf(shipping.value);
   const sketches = body.sketches === false ? { sketches: false } : {};
-  return { ok: true, value: { ...shipping.value, limits, canary: body.canary === true, ...sketches, ...floor } };
+  return {
+    ok: true,
+    value: { ...shipping.value, limits, canary: body.canary === true, ...sketches, ...(floor > 1 && { floor }) },
+  };
+}
+
+/** The JOB_FORMAT below which code would ship other records, or drop what it cannot judge. */
+function formatOf(meaning: Pick<JobMeaning, "output" | "filter">): number {
+  const { truncate, rows } = meaning.output;
+  const extra = extraFieldsOf(meaning);
+  if (truncate !== undefined || rows !== undefined || extra.some(isTakenField)) return RECORD_OPTIONS_FORMAT;
+  return extra.length === 0 ? 1 : SOURCE_FORMAT;
 }
 
 /** The option that says each part of a format. */
-const OPTION_OF: { readonly [name in keyof OutputFormat]: string } = {
+const OPTION_OF: { readonly [name in keyof Required<OutputFormat>]: string } = {
   fieldNames: "field_names",
   type: "output_type",
   batchPrefix: "batch_prefix",
@@ -59,6 +69,8 @@ const OPTION_OF: { readonly [name in keyof OutputFormat]: string } = {
   fieldDelimiter: "field_delimiter",
   recordTemplate: "record_template",
   escapeDollarBrace: "CVE-2021-44228",
+  truncate: "truncate",
+  rows: "rows",
 };
 
 /**
@@ -77,6 +89,10 @@ export function fitDestination(
     pointer: at(name),
     message: `${OPTION_OF[name]}: this destination takes only NDJSON records: no CSV, template, prefix or delimiter`,
   }));
+  if (output.rows !== undefined && !isReadable) {
+    const message = "rows: this destination takes one record for each invocation";
+    faults.push({ pointer: at("rows"), message });
+  }
   for (const name of fields) {
     if (output.fieldNames === null || output.fieldNames.includes(name)) continue;
     const message = `field_names: this destination needs the field ${name}: name it, or leave field_names out`;

@@ -1,7 +1,14 @@
 import * as z from "zod";
 import { utf8Length } from "../bytes.ts";
 import { DESTINATION_CONF_MAX } from "../destinations/parse.ts";
-import { FILTER_MAX_BYTES, PREVIEW_EVENTS_MAX, UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../limits.ts";
+import {
+  FILTER_MAX_BYTES,
+  PREVIEW_EVENTS_MAX,
+  TEXT_MAX_CHARACTERS,
+  UPLOAD_BYTES,
+  UPLOAD_INTERVAL_S,
+  UPLOAD_RECORDS,
+} from "../limits.ts";
 import { DATASETS, type Dataset } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
 import { readSpare, type Spare, tolerant, tooMany } from "./spare-keys.ts";
@@ -72,6 +79,18 @@ export const OutputOptions = tolerant({
     .lte(1)
     .nullish()
     .describe("Share of the matching records to ship; 1 by default. A record always gets the same decision."),
+  truncate: z
+    .boolean()
+    .nullish()
+    .describe(
+      `Whether \`Exceptions\` and \`Logs\` of a record are cut to ${TEXT_MAX_CHARACTERS} characters; \`true\` by default.`,
+    ),
+  rows: z
+    .enum(["invocation", "log"])
+    .nullish()
+    .describe(
+      "What a record is: `invocation` (the default), or `log`, a row for each log line and each exception. Limits and counts are of invocations either way; one without both has no row, and counts as filtered. Receivers take `invocation` only.",
+    ),
   "CVE-2021-44228": z.boolean().nullish().describe("Writes every `${` as `x{`, which disarms Log4j look-ups."),
   merge_subrequests: z.boolean().nullish().describe("Accepted; has no effect on this dataset."),
 }).meta({ id: "OutputOptions", description: "How records are written. Replaced as a whole." });

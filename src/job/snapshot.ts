@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { EXTRA_FIELDS, FIELD_NAMES } from "../record/fields.ts";
+import { EXTRA_FIELDS, FIELD_NAMES, ROW_FIELDS } from "../record/fields.ts";
 import { JOB_FORMAT, type JobConfig, type JobsSnapshot, type UnreadableJob } from "./config.ts";
 
 /**
@@ -35,7 +35,7 @@ const Job: z.ZodType<JobConfig> = z.looseObject({
   filter: z.string().nullable(),
   sampleRate: z.number().gt(0).lte(1),
   output: z.looseObject({
-    fieldNames: z.array(z.enum([...FIELD_NAMES, ...EXTRA_FIELDS])).nullable(),
+    fieldNames: z.array(z.enum([...FIELD_NAMES, ...EXTRA_FIELDS, ...ROW_FIELDS])).nullable(),
     type: z.enum(["ndjson", "csv"]),
     batchPrefix: z.string(),
     batchSuffix: z.string(),
@@ -45,6 +45,8 @@ const Job: z.ZodType<JobConfig> = z.looseObject({
     fieldDelimiter: z.string(),
     recordTemplate: z.string(),
     escapeDollarBrace: z.boolean(),
+    truncate: z.literal(false).exactOptional(),
+    rows: z.literal("log").exactOptional(),
   }),
   limits: z.looseObject({ bytes: z.int().min(1), records: z.int().min(1), intervalMs: z.int().min(1) }),
   destination: z.string(),
@@ -52,6 +54,7 @@ const Job: z.ZodType<JobConfig> = z.looseObject({
   canary: z.boolean().exactOptional(),
   sketches: z.boolean().exactOptional(),
   path: z.string(),
+  pathIsText: z.literal(true).exactOptional(),
   deletedMs: z.int().min(0).nullable(),
   discard: z.boolean(),
   floor: z.int().min(1).max(JOB_FORMAT).exactOptional(),

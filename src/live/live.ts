@@ -91,7 +91,7 @@ export class Live extends DurableObject<Env> {
   push({ lines, sources = [], leftOut }: Arrived): void {
     const open = this.#open();
     if (open.length === 0) return;
-    const records = lines.map((line, i) => RecordLine.read(line, sources[i]));
+    const records = lines.map((line, i) => RecordLine.ofEntry(line, sources[i]));
     for (const socket of open) {
       const watcher = this.#watcherOf(socket);
       send(socket, watcher.offer(records, leftOut));

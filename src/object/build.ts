@@ -1,11 +1,12 @@
 import { hasParts, partOf } from "../destinations/keys.ts";
 import { compileFilter } from "../filter/compile.ts";
 import { parseFilter } from "../filter/parse.ts";
-import { type JobConfig, templateOf } from "../job/config.ts";
+import { type JobConfig, type PathRules, templateOf } from "../job/config.ts";
 import { APPEND_MAX_WRITTEN_UNITS } from "../limits.ts";
 import { idOf, type Part } from "../queue/message.ts";
-import { EXTRA_FIELDS, type ExtraValues, type TraceRecord } from "../record/fields.ts";
+import { EXTRA_FIELDS } from "../record/fields.ts";
 import type { RecordLine } from "../record/line.ts";
+import { hasRows } from "../record/rows.ts";
 import type { Append, AppendedMessage } from "./append.ts";
 import type { Encoder, FinishedMessage } from "./encoder.ts";
 import { encoderOf } from "./encoders.ts";
@@ -33,7 +34,9 @@ export const SAMPLED_OUT = Symbol("sampled out");
 
 /** A job's configuration, compiled. */
 interface Plan {
-  wants(record: TraceRecord & ExtraValues): boolean;
+  wants(record: RecordLine): boolean;
+  /** What is written of a record that it wants. */
+  shipped(record: LoadedRecord): RecordLine;
   sample: Sampler;
   encoder: Encoder;
 }
@@ -47,8 +50,15 @@ function planOf(job: ShippingRules): Plan {
   const parsed = parseFilter(job.filter ?? "", EXTRA_FIELDS);
   // It was valid when it was stored, by a later version of this code. The messages wait.
   if (!parsed.ok) throw new Error(`the filter of job ${job.id} cannot be read: ${parsed.faults[0]}`);
-  const wants = parsed.filter === null ? () => true : compileFilter(parsed.filter);
-  const plan: Plan = { wants, sample: sampler(job.id, job.sampleRate), encoder: encoderOf(job.output) };
+  const passes = parsed.filter === null ? () => true : compileFilter(parsed.filter);
+  const { rows, truncate } = job.output;
+  const plan: Plan = {
+    // What has no row is filtered out: nothing of it could be delivered.
+    wants: rows === "log" ? (record) => hasRows(record) && passes(record) : passes,
+    shipped: truncate === false ? ({ whole }) => whole : ({ shipped }) => shipped,
+    sample: sampler(job.id, job.sampleRate),
+    encoder: encoderOf(job.output),
+  };
   plans.set(job, plan);
   return plan;
 }
@@ -63,11 +73,11 @@ export function recordJudge(
   job: ShippingRules,
   messageId: string,
 ): (record: LoadedRecord) => string | typeof FILTERED | typeof SAMPLED_OUT {
-  const { wants, sample, encoder } = planOf(job);
+  const { wants, shipped, sample, encoder } = planOf(job);
   const inSample = sample(messageId);
-  return ({ index, whole, shipped }) => {
-    if (!wants(whole)) return FILTERED;
-    return inSample(index) ? encoder.text(shipped) : SAMPLED_OUT;
+  return (record) => {
+    if (!wants(record.whole)) return FILTERED;
+    return inSample(record.index) ? encoder.text(shipped(record)) : SAMPLED_OUT;
   };
 }
 
@@ -78,12 +88,15 @@ export function recordJudge(
  * @throws as {@link buildAppend}.
  */
 export function appendsOf<O extends Offered>(job: JobConfig, offered: readonly O[]): O[][] {
-  const { encoder } = planOf(job);
+  const { encoder, shipped } = planOf(job);
   const parts: O[][] = [];
   let part: O[] = [];
   let units = 0;
   for (const offer of offered) {
-    const size = offer.records.reduce((sum, { shipped }) => sum + encoder.unitsAtMost(shipped.line.length), 0);
+    const size = offer.records.reduce((sum, record) => {
+      const written = shipped(record);
+      return sum + encoder.unitsAtMost(written.line.length, written);
+    }, 0);
     if (part.length > 0 && units + size > APPEND_MAX_WRITTEN_UNITS) {
       parts.push(part);
       part = [];
@@ -97,7 +110,7 @@ export function appendsOf<O extends Offered>(job: JobConfig, offered: readonly O
 }
 
 /** All that decides what a job gets of a message. */
-type BuildingRules = ShippingRules & Pick<JobConfig, "path" | "floor" | "sketches">;
+type BuildingRules = ShippingRules & PathRules & Pick<JobConfig, "sketches">;
 
 /**
  * Jobs of which this is the same get the same of a message, byte for byte. null: what this job gets
@@ -168,7 +181,7 @@ export function buildAppend(
 }
 
 function made(job: BuildingRules, offered: readonly Offered[]): Made {
-  const { wants, sample, encoder } = planOf(job);
+  const { wants, shipped, sample, encoder } = planOf(job);
   const template = templateOf(job);
   const gatherer = encoder.gather(
     hasParts(template) ? (record) => partOf(template, record.EventTimestampMs, () => record.ScriptName) : undefined,
@@ -180,10 +193,10 @@ function made(job: BuildingRules, offered: readonly Offered[]): Made {
     let filtered = 0;
     let sampledOut = 0;
     const kept: RecordLine[] = [];
-    for (const { index, whole, shipped } of records) {
-      if (!wants(whole)) filtered += 1;
-      else if (!inSample(index)) sampledOut += 1;
-      else kept.push(shipped);
+    for (const record of records) {
+      if (!wants(record.whole)) filtered += 1;
+      else if (!inSample(record.index)) sampledOut += 1;
+      else kept.push(shipped(record));
     }
     const isWhole = finished?.records === kept.length && gatherer.take(finished, kept);
     if (!isWhole) for (const record of kept) gatherer.add(record, message.takenInMs, ascii);

@@ -39,13 +39,13 @@ export interface Encoder {
    * are not.
    */
   readonly seam: { finished: Uint8Array; raw: Uint8Array; content: Content };
-  /** A record as a preview shows it. */
+  /** A record, or its rows, as a preview shows it. */
   text(record: RecordLine): string;
   /**
    * The most that one record can take when it is written, in UTF-16 units. @param lineUnits length
    * of its canonical line.
    */
-  unitsAtMost(lineUnits: number): number;
+  unitsAtMost(lineUnits: number, record: RecordLine): number;
   /**
    * @param partOf of which part of its day a record is; absent: a day has one.
    * @param isSketched its fragments have the hashes of their words, if searches read the format.

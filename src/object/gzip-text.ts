@@ -1,8 +1,10 @@
 import { gunzipSync } from "node:zlib";
 import { concat, encodeUtf8, isAscii, toHex, utf8Length } from "../bytes.ts";
+import { ENTRY_MIN_BYTES, ROWS_MAX_BYTES } from "../limits.ts";
 import { batchTexts, contentType, type OutputFormat, recordLayout, unplain } from "../output/format.ts";
-import { type RecordRenderer, recordRenderer } from "../output/render.ts";
-import { FIELD_NAMES } from "../record/fields.ts";
+import { recordRenderer } from "../output/render.ts";
+import { rowsRenderer } from "../output/rows.ts";
+import { FIELD_NAMES, isTakenField } from "../record/fields.ts";
 import type { RecordLine } from "../record/line.ts";
 import { utcDay } from "../record/record.ts";
 import { SOURCE_MAX } from "../record/source.ts";
@@ -35,11 +37,12 @@ class GzipText implements Encoder {
   readonly #output: OutputFormat;
   readonly #texts: ReturnType<typeof batchTexts>;
   /**
-   * What the format adds to a record is ASCII; how much that is, with the delimiter and the source,
-   * in UTF-16 units; how often a field is written at most; it has the source.
+   * What the format adds to a record is ASCII; how much that is, with the delimiter, the source and
+   * extra fields, in UTF-16 units; how often a field is written at most; it has the source; it has
+   * other extra fields.
    */
-  readonly #added: { isAscii: boolean; units: number; repeats: number; hasSource: boolean };
-  #renderer: RecordRenderer | null = null;
+  readonly #added: { isAscii: boolean; units: number; repeats: number; hasSource: boolean; hasExtra: boolean };
+  #renderer: ((record: RecordLine) => string) | null = null;
 
   constructor(output: OutputFormat) {
     this.#output = output;
@@ -53,33 +56,43 @@ class GzipText implements Encoder {
     // A template may repeat a field; nothing else writes a field twice.
     const repeats = [...Map.groupBy(layout.fields, (field) => field).values()].map(({ length }) => length);
     const sources = layout.fields.filter((field) => field === "Source").length;
+    const hasExtra = layout.fields.some(isTakenField);
     this.#added = {
       isAscii: isAscii(added),
       units: added.length + output.recordDelimiter.length + sources * SOURCE_MAX_UNITS,
       repeats: Math.max(1, ...repeats),
-      hasSource: sources > 0,
+      ...{ hasSource: sources > 0, hasExtra },
     };
   }
 
   /** Compiled at its first use: a log never renders. */
-  get #render(): RecordRenderer {
-    this.#renderer ??= recordRenderer(this.#output);
+  get #render(): (record: RecordLine) => string {
+    this.#renderer ??= this.#hasRows ? rowsRenderer(this.#output) : recordRenderer(this.#output);
     return this.#renderer;
+  }
+
+  get #hasRows(): boolean {
+    return this.#output.rows === "log";
   }
 
   /** Each record is written as its canonical line, and nothing else. */
   get #isCanonical(): boolean {
     const { fieldNames, escapeDollarBrace } = this.#output;
     const isWhole = fieldNames === null || fieldNames.join() === FIELD_NAMES.join();
-    return isWhole && !escapeDollarBrace && unplain(this.#output).length === 0;
+    return isWhole && !escapeDollarBrace && !this.#hasRows && unplain(this.#output).length === 0;
   }
 
   text(record: RecordLine): string {
     return this.#render(record);
   }
 
-  unitsAtMost(lineUnits: number): number {
-    return this.#added.units + this.#added.repeats * lineUnits;
+  unitsAtMost(lineUnits: number, { extra, exceptionsAndLogsLength: own }: RecordLine): number {
+    const { units, repeats, hasExtra } = this.#added;
+    const extraUnits = hasExtra ? extra.length : 0;
+    if (!this.#hasRows) return units + repeats * (lineUnits + extraUnits);
+    const rows = 1 + own / ENTRY_MIN_BYTES;
+    const row = units + repeats * (lineUnits - own + extraUnits);
+    return Math.min(rows * row + repeats * own, ROWS_MAX_BYTES) + row + repeats * own;
   }
 
   gather(partOf?: (record: RecordLine) => string, isSketched = false): Gatherer {
@@ -87,11 +100,17 @@ class GzipText implements Encoder {
     const isSearched = unplain(this.#output).length === 0;
     const builder = new FragmentBuilder(this.#texts.delimiter, isSketched && isSearched);
     const render = this.#render;
-    const { isAscii: lengthIsBytes, hasSource } = this.#added;
+    const { isAscii: lengthIsBytes, hasSource, hasExtra } = this.#added;
+    const hasRows = this.#hasRows;
     return {
       add: (record, takenInMs, isAsciiLine) => {
         const text = render(record);
-        const isAsciiText = isAsciiLine && lengthIsBytes && (!hasSource || isAscii(record.Source));
+        const isAsciiText =
+          isAsciiLine &&
+          lengthIsBytes &&
+          !hasRows &&
+          (!hasSource || isAscii(record.Source)) &&
+          (!hasExtra || isAscii(record.extra));
         const bytes = isAsciiText ? text.length : utf8Length(text);
         const { EventTimestampMs: timeMs } = record;
         builder.add(text, bytes, utcDay(timeMs), timeMs, takenInMs, partOf?.(record));

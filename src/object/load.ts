@@ -2,15 +2,8 @@ import { TEXT_MAX_CHARACTERS } from "../limits.ts";
 import type { Blobs } from "../queue/blob-store.ts";
 import type { Delivery } from "../queue/delivery.ts";
 import type { OpenLines } from "../queue/lines.ts";
-import {
-  type Decoded,
-  decodeMessage,
-  isNewer,
-  joinMessage,
-  linesOfParts,
-  type Message,
-  type Part,
-} from "../queue/message.ts";
+import { type Decoded, decodeMessage, isNewer, joinMessage, type Message, type Part } from "../queue/message.ts";
+import { linesOfParts } from "../queue/parts.ts";
 import type { SealKey } from "../queue/seal.ts";
 import { recordLine } from "../record/encode.ts";
 import type { FieldName, TraceRecord } from "../record/fields.ts";
@@ -37,7 +30,7 @@ export interface Loaded {
   /** It was delivered before, so that logs may have it. */
   isRedelivered: boolean;
   records: LoadedRecord[];
-  /** Size of the records' JSON, in UTF-16 units. */
+  /** Size of the records' JSON, with their extra fields, in UTF-16 units. */
   size: number;
   /** All characters of its records are ASCII, as shipped too. */
   ascii: boolean;
@@ -73,15 +66,16 @@ export async function load(
   const { isSealed = false, open, ascii } = content.value;
   let { byteLength: bytes } = delivery.body as ArrayBuffer;
   const loaded: Loaded[] = [];
-  for (const { part, lines } of linesOfParts(content.value)) {
+  for (const { part, lines, extras } of linesOfParts(content.value)) {
     const records: LoadedRecord[] = [];
     let size = 0;
     for (let index = 0; index < lines.length; index++) {
       const line = lines[index] as string;
-      const whole = isSealed ? RecordLine.read(line, part.source) : readStrictly(line, part.source);
+      const extra = extras?.[index] ?? "";
+      const whole = isSealed ? RecordLine.read(line, part.source, extra) : readStrictly(line, part.source, extra);
       if (whole === null) return { kind: "unreadable", why: "holds a line that is no record" };
       records.push(loadedRecord(index, whole));
-      size += line.length;
+      size += line.length + extra.length;
     }
     const finished = open && lines.length === content.value.lines.length ? finishedOf(part, records, open) : null;
     loaded.push({ message: part, bytes, isRedelivered, records, size, ascii, ...(finished && { finished }) });
@@ -115,7 +109,7 @@ function truncated(record: RecordLine): RecordLine {
   if (record.exceptionsAndLogsLength <= TEXT_MAX_CHARACTERS) return record;
   const whole = JSON.parse(record.line) as TraceRecord;
   const cut = truncate(whole);
-  return cut === whole ? record : (RecordLine.read(recordLine(cut), record.Source) ?? record);
+  return cut === whole ? record : (RecordLine.read(recordLine(cut), record.Source, record.extra) ?? record);
 }
 
 /**
@@ -140,10 +134,10 @@ export async function wholeMessage(
  * A line that is a record in every part: one JSON object with the fields of a record, in their
  * order, each of its type. Intake writes no others, but a function bound to the queue can. Its text
  * is shipped as it stands.
- * @param source as of {@link RecordLine.read}.
+ * @param source as of {@link RecordLine.read}. @param extra likewise, and vetted.
  */
-export function readStrictly(line: string, source?: Source): RecordLine | null {
-  const record = RecordLine.read(line, source);
+export function readStrictly(line: string, source?: Source, extra?: string): RecordLine | null {
+  const record = RecordLine.read(line, source, extra);
   return record?.isCanonical(isValueOf) ? record : null;
 }
 

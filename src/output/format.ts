@@ -1,5 +1,5 @@
 import { encodeUtf8 } from "../bytes.ts";
-import { type AnyField, FIELD_NAMES } from "../record/fields.ts";
+import { FIELD_NAMES, type OutputField, ROW_FIELD_NAMES } from "../record/fields.ts";
 import { compileTemplate, type TemplatePart } from "./template.ts";
 
 /**
@@ -7,8 +7,8 @@ import { compileTemplate, type TemplatePart } from "./template.ts";
  * default filled in.
  */
 export interface OutputFormat {
-  /** In this order; null: all fields in canonical order. */
-  fieldNames: AnyField[] | null;
+  /** In this order; null: all fields in canonical order, none of the extra ones. */
+  fieldNames: OutputField[] | null;
   type: "ndjson" | "csv";
   batchPrefix: string;
   batchSuffix: string;
@@ -21,6 +21,10 @@ export interface OutputFormat {
   recordTemplate: string;
   /** `CVE-2021-44228`: every `${` becomes `x{`. */
   escapeDollarBrace: boolean;
+  /** Texts of `Exceptions` and `Logs` are shipped whole; absent: truncated. */
+  truncate?: false;
+  /** A row for each log line and exception, see rows.ts; absent: a record for each invocation. */
+  rows?: "log";
 }
 
 /** What a job without options writes. */
@@ -93,8 +97,9 @@ function templateParts(format: OutputFormat): TemplatePart[] {
   return template.parts.map((part) => ("text" in part || chosen.has(part.field) ? part : { text: "null" }));
 }
 
-function namesOf(format: OutputFormat): readonly string[] {
-  return format.fieldNames ?? FIELD_NAMES;
+/** The fields that are written, in their order. */
+export function namesOf(format: OutputFormat): readonly string[] {
+  return format.fieldNames ?? (format.rows === "log" ? ROW_FIELD_NAMES : FIELD_NAMES);
 }
 
 /** The texts around the records of an object, as they are written: final, in UTF-8. */

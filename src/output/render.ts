@@ -1,7 +1,7 @@
-import { type ExtraField, FIELD_NAMES, isExtraField } from "../record/fields.ts";
-import { dollarSeams, escapeDollarBrace, type OutputFormat, recordLayout } from "./format.ts";
+import { type ExtraField, FIELD_NAMES, isExtraField, isRowField, type RowField } from "../record/fields.ts";
+import { dollarSeams, escapeDollarBrace, namesOf, type OutputFormat, recordLayout } from "./format.ts";
 
-/** A record as the JSON texts of its fields. */
+/** A record, or a row of one, as the JSON texts of its fields. */
 export interface FieldTexts {
   /** All of it, as `recordLine` writes it, if it is at hand; then `run` is there, too. */
   readonly line?: string;
@@ -54,21 +54,24 @@ function renderer(format: OutputFormat): RecordRenderer {
   };
 }
 
-/** Fields that are neighbours in canonical order, by their places there; or an extra field. */
+/**
+ * Fields that are neighbours in canonical order, by their places there; or one that is not in the
+ * line.
+ */
 interface Run {
   first: number;
   last: number;
-  extra: ExtraField | null;
+  extra: ExtraField | RowField | null;
 }
 
 /** The fields of an output that is made of pieces of the canonical line; null: it is not. */
 function runsOf(format: OutputFormat): Run[] | null {
   if (format.type !== "ndjson" || format.recordTemplate !== "" || format.fieldDelimiter !== ",") return null;
   const runs: Run[] = [];
-  for (const name of format.fieldNames ?? FIELD_NAMES) {
+  for (const name of namesOf(format)) {
     const place = (FIELD_NAMES as readonly string[]).indexOf(name);
     const run = runs.at(-1);
-    if (isExtraField(name)) runs.push({ first: place, last: place, extra: name });
+    if (isExtraField(name) || isRowField(name)) runs.push({ first: place, last: place, extra: name });
     else if (place === -1) return null;
     else if (run?.extra === null && run.last === place - 1) run.last = place;
     else runs.push({ first: place, last: place, extra: null });

@@ -2,12 +2,13 @@ import { utf8Length } from "../bytes.ts";
 import { type OptOut, offNow, optedOut } from "../job/config.ts";
 import { LIVE_PUSH_MAX_BYTES, LIVE_PUSH_MAX_RECORDS } from "../limits.ts";
 import type { Loaded, LoadedRecord } from "../object/load.ts";
+import type { Entry } from "../record/extras.ts";
 import type { Source } from "../record/source.ts";
 
 /** Newly counted records, for live viewers. */
 export interface Arrived {
-  /** Canonical lines, whole, oldest first. */
-  lines: string[];
+  /** Canonical lines with extra fields, whole, oldest first. */
+  lines: Entry[];
   /** Where each of them came from, "" where that is unknown; absent: the caller is older code. */
   sources?: Source[];
   /** How many more there are, beyond the limits. */
@@ -23,7 +24,7 @@ export interface Arrived {
 export function arrivedOf(group: readonly Loaded[], ids: ReadonlySet<string>, optOuts: readonly OptOut[]): Arrived {
   const [wasOff, isOff] = [optedOut(optOuts), offNow(optOuts)];
   const seen = new Set<string>();
-  const lines: string[] = [];
+  const lines: Entry[] = [];
   const sources: Source[] = [];
   const room = { records: LIVE_PUSH_MAX_RECORDS, bytes: LIVE_PUSH_MAX_BYTES };
   let leftOut = 0;
@@ -33,9 +34,10 @@ export function arrivedOf(group: readonly Loaded[], ids: ReadonlySet<string>, op
     for (let i = records.length - 1; i >= 0; i--) {
       const { whole } = records[i] as LoadedRecord;
       if (optOuts.length > 0 && (isOff.has(whole.ScriptName) || wasOff(whole.ScriptName, message.takenInMs))) continue;
-      const bytes = room.records === 0 ? 0 : ascii ? whole.line.length : utf8Length(whole.line);
+      const isLength = ascii && whole.extra === "";
+      const bytes = room.records === 0 ? 0 : isLength ? whole.line.length : utf8Length(whole.entry);
       if (room.records > 0 && bytes <= room.bytes) {
-        lines.push(whole.line);
+        lines.push(whole.entry);
         sources.push(whole.Source);
         room.records -= 1;
         room.bytes -= bytes;

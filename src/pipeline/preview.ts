@@ -3,6 +3,7 @@ import { PREVIEW_TEXT_MAX_BYTES } from "../limits.ts";
 import { FILTERED, recordJudge, SAMPLED_OUT, type ShippingRules } from "../object/build.ts";
 import { loadedRecord } from "../object/load.ts";
 import { batchTexts, contentType, type OutputFormat } from "../output/format.ts";
+import type { Entry } from "../record/extras.ts";
 import { RecordLine } from "../record/line.ts";
 import { utcDay } from "../record/record.ts";
 import type { Source } from "../record/source.ts";
@@ -56,7 +57,7 @@ const PREVIEW_MESSAGE_ID = "6c6f677368697020707265766965773a";
 
 /**
  * Offers records to a job that does not exist, by the code of the queue handler. Pure.
- * @param lines one canonical line a record, as in messages.
+ * @param lines one a record.
  * @param maxBytes most text that is shown, in UTF-8. From the first record that does not fit,
  *   records are only counted.
  * @param sources where each came from; absent: unknown.
@@ -64,7 +65,7 @@ const PREVIEW_MESSAGE_ID = "6c6f677368697020707265766965773a";
  */
 export function preview(
   rules: Omit<ShippingRules, "id">,
-  lines: readonly string[],
+  lines: readonly Entry[],
   maxBytes = PREVIEW_TEXT_MAX_BYTES,
   sources: readonly Source[] = [],
 ): Preview {
@@ -75,7 +76,7 @@ export function preview(
     ...{ records: [], notKept: [], objects: [], leftOut: 0 },
   };
   for (const [index, line] of lines.entries()) {
-    const whole = RecordLine.read(line, sources[index]);
+    const whole = RecordLine.ofEntry(line, sources[index]);
     if (whole === null) throw new Error("a line is no record");
     const record = loadedRecord(index, whole);
     const text = judge(record);
@@ -86,7 +87,7 @@ export function preview(
       result.sampledOut += 1;
       result.notKept.push({ index, reason: "sampled_out" });
     } else {
-      const truncated = record.shipped !== record.whole;
+      const truncated = rules.output.truncate !== false && record.shipped !== record.whole;
       result.kept += 1;
       if (truncated) result.truncated += 1;
       const day = utcDay(record.shipped.EventTimestampMs);

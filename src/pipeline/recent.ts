@@ -40,11 +40,11 @@ export function recentOf(group: readonly Loaded[], optOuts: readonly OptOut[]): 
     for (let i = records.length - 1; i >= 0 && room.events > 0; i--) {
       const { whole } = records[i] as LoadedRecord;
       if (isOff.has(whole.ScriptName) || wasOff(whole.ScriptName, message.takenInMs)) continue;
-      const bytes = ascii ? whole.line.length : utf8Length(whole.line);
+      const bytes = ascii && whole.extra === "" ? whole.line.length : utf8Length(whole.entry);
       if (bytes > RECENT_EVENT_MAX_BYTES) tooLarge += 1;
       else if (bytes + 1 > room.bytes) room.events = 0;
       else {
-        lines.push(`${whole.line}\n`);
+        lines.push(`${whole.entry}\n`);
         room.bytes -= bytes + 1;
         room.events -= 1;
       }

@@ -1,7 +1,9 @@
 import { crc32 } from "node:zlib";
 import { concat, free, fromHex, toHex } from "../bytes.ts";
+import { vettedExtras } from "../record/extras.ts";
 import type { Source } from "../record/source.ts";
 import { type Block, decodeBlocks, encodeBlocks } from "./blocks.ts";
+import { decodeExtras } from "./extras.ts";
 import { decodeFacts, encodeFacts, type MessageFacts } from "./facts.ts";
 import { type OpenLines, packLines, readLines } from "./lines.ts";
 import { encodeSeal, isSealed, type SealKey } from "./seal.ts";
@@ -34,11 +36,13 @@ import { decodeSources, encodeSources } from "./sources.ts";
  * | 6 | where each part came from, see sources.ts; absent: unknown |
  * | 7 | the seal, see seal.ts; absent: it may be of any writer |
  *
- * Block 1 of the body holds the records, part after part.
+ * Block 1 of the body holds the records, part after part; block 2 their extra fields, see
+ * extras.ts; absent: they have none.
  *
  * A message too large for the queue travels as a reference: its head alone, with flag 4. The body
  * waits in the blob store under id and checksum: the id alone is not enough, as a repeated request
- * has the same id, but its records may differ by the times that intake filled in.
+ * has the same id, but its records may differ by the times that intake filled in, and by extra
+ * fields.
  *
  * Version 1 has no blocks and one part: bytes 28–31 are the number of records, 32–35 the length of
  * the NDJSON, 36–39 the CRC-32 of the 36 bytes before (without flag 4) and the NDJSON; the records
@@ -98,6 +102,8 @@ export interface Envelope {
 export interface Message extends Envelope {
   /** One JSON text a record, without newlines, part after part. */
   lines: string[];
+  /** The extra fields of each, as record/extras.ts has them; absent: none has any. */
+  extras?: string[];
   /** Each character of the lines is one byte of UTF-8. */
   ascii: boolean;
   /** Intake wrote it, so that its lines are canonical records; absent: any writer's. */
@@ -352,7 +358,7 @@ export function decodeMessage(body: unknown, keys: readonly SealKey[] = []): Dec
   return { ok: true, value: { ...envelope, ...lines.value, facts } };
 }
 
-type Lines = Pick<Message, "lines" | "ascii" | "isSealed" | "open">;
+type Lines = Pick<Message, "lines" | "extras" | "ascii" | "isSealed" | "open">;
 
 function linesOf1(message: Uint8Array): Decoded<Lines> {
   const view = new DataView(message.buffer);
@@ -377,31 +383,24 @@ function linesOf2(
   if (says === undefined || says.length < 12) return { ok: false, why: "does not say what its records are" };
   const view = new DataView(says.buffer, says.byteOffset, says.length);
   if (crc32(body) !== view.getUint32(8)) return { ok: false, why: "fails its checksum" };
-  const packed = decodeBlocks(body)?.get(LINES);
-  if (packed === undefined) return { ok: false, why: "has no records" };
+  const blocks = decodeBlocks(body);
+  const packed = blocks?.get(LINES);
+  if (blocks === null || packed === undefined) return { ok: false, why: "has no records" };
   const version = message[2] as number;
   const [rawBytes, crc] = [view.getUint32(0), view.getUint32(4)];
   const form = { rawLength: rawBytes, isDeflated: isDeflated(message), isOpen: version === OPEN_VERSION };
   const read = readLines(packed, form, (raw) => crc32(raw) === crc);
   if (!read.ok) return read;
   const { lines, text, ascii } = read.value;
-  if (!isSealed(head, body, formOf(version, form.isDeflated), keys)) return { ok: true, value: { lines, ascii } };
+  const extras = decodeExtras(blocks, lines.length);
+  if (!isSealed(head, body, formOf(version, form.isDeflated), keys))
+    return { ok: true, value: { lines, ascii, ...(extras && { extras: extras.map(vettedExtras) }) } };
   const open = form.isOpen && form.isDeflated && { deflated: packed, text, rawBytes, crc };
-  return { ok: true, value: { lines, ascii, isSealed: true, ...(open && { open }) } };
+  return { ok: true, value: { lines, ascii, isSealed: true, ...(extras && { extras }), ...(open && { open }) } };
 }
 
 function isDeflated(message: Uint8Array): boolean {
   return ((message[3] ?? 0) & FLAG_DEFLATED) !== 0;
-}
-
-/** The lines of each part. @param lines as many as the parts have records. */
-export function linesOfParts({ parts, lines }: Pick<Message, "parts" | "lines">): { part: Part; lines: string[] }[] {
-  let at = 0;
-  return parts.map((part) => {
-    const from = at;
-    at += part.records;
-    return { part, lines: parts.length === 1 ? lines : lines.slice(from, at) };
-  });
 }
 
 type MessageId = Pick<Part, "id" | "takenInMs" | "keyed" | "firstMs">;

@@ -1,4 +1,5 @@
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import { concat } from "../bytes.ts";
 import type { Block } from "./blocks.ts";
 
 /** Type of the block, in the head. */
@@ -40,18 +41,41 @@ export function isSealed(
   return keys.some(({ key }) => timingSafeEqual(seal, sealOf(body, form, key)));
 }
 
-/** Stands for the lines of a part alone; no message is read in this form. */
+/**
+ * Stand for the lines of a part alone, or with their extra fields; no message is read in these
+ * forms.
+ */
 const HANDED_FORM = 0;
+const HANDED_WITH_EXTRAS_FORM = 1;
 
-/** The seal of lines that an isolate hands to the packer, which seals only what was sealed. */
-export function sealLines(lines: Uint8Array, { key }: SealKey): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(sealOf(lines, HANDED_FORM, key));
+/**
+ * The seal of lines that an isolate hands to the packer, which seals only what was sealed.
+ * @param extras their extra fields; null: none has any.
+ */
+export function sealLines(
+  lines: Uint8Array,
+  { key }: SealKey,
+  extras: Uint8Array | null = null,
+): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(sealOfLines(lines, extras, key));
 }
 
-/** Whether one of the keys made the seal of these lines. */
-export function areSealed(lines: Uint8Array, seal: Uint8Array, keys: readonly SealKey[]): boolean {
+/** Whether one of the keys made the seal of these lines. @param extras as of {@link sealLines}. */
+export function areSealed(
+  lines: Uint8Array,
+  seal: Uint8Array,
+  keys: readonly SealKey[],
+  extras: Uint8Array | null = null,
+): boolean {
   if (seal.length !== SEAL_BYTES) return false;
-  return keys.some(({ key }) => timingSafeEqual(seal, sealOf(lines, HANDED_FORM, key)));
+  return keys.some(({ key }) => timingSafeEqual(seal, sealOfLines(lines, extras, key)));
+}
+
+function sealOfLines(lines: Uint8Array, extras: Uint8Array | null, key: Uint8Array): Uint8Array {
+  // Both have as many lines, so that none moves from one to the other.
+  return extras === null
+    ? sealOf(lines, HANDED_FORM, key)
+    : sealOf(concat([lines, extras]), HANDED_WITH_EXTRAS_FORM, key);
 }
 
 function sealOf(body: Uint8Array, form: number, key: Uint8Array): Uint8Array {

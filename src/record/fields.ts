@@ -41,9 +41,34 @@ export type FieldName = (typeof FIELD_NAMES)[number];
  * Fields beside these: not in the canonical line, and shipped only by a job that names them, where
  * the setting EXTRA_FIELDS does, too.
  */
-export const EXTRA_FIELDS = ["Source"] as const;
+export const EXTRA_FIELDS = [
+  "Source",
+  "RequestHeaders",
+  "RequestCF",
+  "ExceptionStacks",
+  "DurableObjectID",
+  "ExecutionModel",
+  "Truncated",
+] as const;
 export type ExtraField = (typeof EXTRA_FIELDS)[number];
 export type AnyField = FieldName | ExtraField;
+
+/** Extra fields that are taken from the event, and only where the setting names them: extras.ts. */
+export type TakenField = Exclude<ExtraField, "Source">;
+export const TAKEN_FIELDS = EXTRA_FIELDS.filter((name): name is TakenField => name !== "Source");
+
+/** What a row has of its log line or exception, where a job ships rows: rows.ts. */
+export const ROW_FIELDS = ["Level", "Message", "TimestampMs", "RowType", "ExceptionName", "Fields"] as const;
+export type RowField = (typeof ROW_FIELDS)[number];
+
+/** The fields of a record that its rows have, too. */
+export const INVOCATION_FIELDS = FIELD_NAMES.filter((name) => name !== "Exceptions" && name !== "Logs");
+
+/** The fields of a row in their order, without extra fields. */
+export const ROW_FIELD_NAMES = [...INVOCATION_FIELDS, ...ROW_FIELDS] as const;
+
+/** What a job may write. */
+export type OutputField = AnyField | RowField;
 
 /** Type and meaning of each field, in the vendor's form, for `GET /datasets/{dataset}/fields`. */
 export const FIELD_DESCRIPTIONS: Readonly<Record<FieldName, string>> = {
@@ -68,6 +93,23 @@ export const FIELD_DESCRIPTIONS: Readonly<Record<FieldName, string>> = {
 export const EXTRA_DESCRIPTIONS: Readonly<Record<ExtraField, string>> = {
   Source:
     "string; where the record came from: tail (traced by the platform), http:<name of the token or member that sent it>, rpc; empty if unknown",
+  RequestHeaders: "object; some headers of the request, by lower-case name; none that may hold a secret",
+  RequestCF: "object; what Cloudflare knows of the request: colo, country, asn, httpProtocol, tlsVersion and others",
+  ExceptionStacks: "array[string]; the stack of each of Exceptions, in their order; empty for one that has none",
+  DurableObjectID: "string; id of the Durable Object that ran; empty if none did",
+  ExecutionModel: "string; stateless, durableObject or workflow",
+  Truncated: "bool; whether the platform cut off logs of the invocation before it handed them on",
+};
+
+/** The same of what rows have. */
+export const ROW_DESCRIPTIONS: Readonly<Record<RowField, string>> = {
+  Level: "string; level of the log line; error for an exception",
+  Message:
+    "string; arguments of the log line, with a space between them, or message of the exception; empty where it is in Fields",
+  TimestampMs: "int; when it was logged or thrown, in milliseconds since the Unix epoch",
+  RowType: "string; log or exception",
+  ExceptionName: "string; name of the exception; empty for a log line",
+  Fields: "object; the log line, if its only argument is one JSON object; empty otherwise",
 };
 
 const KNOWN: ReadonlySet<string> = new Set(FIELD_NAMES);
@@ -77,8 +119,16 @@ export function isFieldName(name: string): name is FieldName {
   return KNOWN.has(name);
 }
 
+export function isRowField(name: string): name is RowField {
+  return (ROW_FIELDS as readonly string[]).includes(name);
+}
+
 export function isExtraField(name: string): name is ExtraField {
   return EXTRA.has(name);
+}
+
+export function isTakenField(name: string): name is TakenField {
+  return EXTRA.has(name) && name !== "Source";
 }
 
 /** Why an extra field is refused that EXTRA_FIELDS does not name. */
@@ -121,4 +171,13 @@ export interface TraceRecord {
 }
 
 /** The values of the extra fields; of a record that is not in a message yet, there are none. */
-export type ExtraValues = { readonly [name in ExtraField]?: string };
+export interface ExtraValues {
+  readonly Source?: string;
+  /** Values by lower-case name. */
+  readonly RequestHeaders?: Readonly<Record<string, string>>;
+  readonly RequestCF?: Readonly<Record<string, string | number | boolean>>;
+  readonly ExceptionStacks?: readonly string[];
+  readonly DurableObjectID?: string;
+  readonly ExecutionModel?: string;
+  readonly Truncated?: boolean;
+}

@@ -1,10 +1,13 @@
 import { TIME_MAX_MS } from "../limits.ts";
+import { type Entry, entryOf, extraText, splitEntry } from "./extras.ts";
 import {
   type ExceptionEntry,
   type ExtraValues,
   FIELD_NAMES,
   type FieldName,
+  isTakenField,
   type LogEntry,
+  type TakenField,
   type TraceRecord,
 } from "./fields.ts";
 import type { Source } from "./source.ts";
@@ -41,15 +44,18 @@ export class RecordLine implements TraceRecord, ExtraValues {
   readonly line: string;
   /** Not in the line. */
   readonly Source: Source;
+  /** Its extra fields, as extras.ts has them; not in the line either. */
+  readonly extra: string;
   readonly EventTimestampMs: number;
   /** Where each separator begins; -1: not searched yet. */
   readonly #starts: number[];
   /** Parsed values, by field. */
   #values: unknown[] | null = null;
 
-  private constructor(line: string, source: Source) {
+  private constructor(line: string, source: Source, extra: string) {
     this.line = line;
     this.Source = source;
+    this.extra = extra;
     this.#starts = [0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, line.length - 1];
     // From the back in steps, so that no text is searched twice: what is counted of each record is
     // among these.
@@ -60,18 +66,30 @@ export class RecordLine implements TraceRecord, ExtraValues {
 
   /**
    * @param source where it came from; "": unknown.
+   * @param extra its extra fields; "": none.
    * @returns null if the line is not canonical, as far as a partial check shows.
    */
-  static read(line: string, source: Source = ""): RecordLine | null {
+  static read(line: string, source: Source = "", extra = ""): RecordLine | null {
     if (!line.startsWith(SEPARATORS[0] as string) || !line.endsWith("}")) return null;
     try {
-      const record = new RecordLine(line, source);
+      const record = new RecordLine(line, source, extra);
       const { EventTimestampMs: time } = record;
       return Number.isInteger(time) && time >= 0 && time <= TIME_MAX_MS ? record : null;
     } catch (error) {
       if (error instanceof SyntaxError) return null;
       throw error;
     }
+  }
+
+  /** The same of a line that may have its extra fields with it. */
+  static ofEntry(entry: Entry, source?: Source): RecordLine | null {
+    const { line, extra } = splitEntry(entry);
+    return RecordLine.read(line, source, extra);
+  }
+
+  /** The line, with its extra fields. */
+  get entry(): Entry {
+    return entryOf(this.line, this.extra);
   }
 
   /**
@@ -95,7 +113,8 @@ export class RecordLine implements TraceRecord, ExtraValues {
   text(name: string): string | undefined {
     const field = INDEX.get(name);
     if (field !== undefined) return this.#text(field);
-    return name === "Source" ? quoted(this.Source) : undefined;
+    if (name === "Source") return quoted(this.Source);
+    return isTakenField(name) ? extraText(this.extra, name) : undefined;
   }
 
   /** Whether the JSON of a field is this text. @throws SyntaxError if this line lacks it. */
@@ -172,6 +191,25 @@ export class RecordLine implements TraceRecord, ExtraValues {
     return this.#value("WallTimeMs") as number;
   }
 
+  get RequestHeaders(): NonNullable<ExtraValues["RequestHeaders"]> {
+    return this.#extra("RequestHeaders") as NonNullable<ExtraValues["RequestHeaders"]>;
+  }
+  get RequestCF(): NonNullable<ExtraValues["RequestCF"]> {
+    return this.#extra("RequestCF") as NonNullable<ExtraValues["RequestCF"]>;
+  }
+  get ExceptionStacks(): string[] {
+    return this.#extra("ExceptionStacks") as string[];
+  }
+  get DurableObjectID(): string {
+    return this.#extra("DurableObjectID") as string;
+  }
+  get ExecutionModel(): string {
+    return this.#extra("ExecutionModel") as string;
+  }
+  get Truncated(): boolean {
+    return this.#extra("Truncated") as boolean;
+  }
+
   #text(field: number): string {
     return this.line.slice(this.#start(field) + (SEPARATORS[field] as string).length, this.#start(field + 1));
   }
@@ -200,5 +238,10 @@ export class RecordLine implements TraceRecord, ExtraValues {
     // JSON never parses to undefined.
     if (this.#values[field] === undefined) this.#values[field] = JSON.parse(this.#text(field));
     return this.#values[field];
+  }
+
+  /** Parsed anew each time: few filters read one. @throws SyntaxError if it is not JSON. */
+  #extra(name: TakenField): unknown {
+    return JSON.parse(extraText(this.extra, name));
   }
 }

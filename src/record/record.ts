@@ -1,7 +1,14 @@
 import { ERRORS_MAX_ENTRIES, EVENT_MAX_DEPTH, TIME_MAX_MS } from "../limits.ts";
 import { jsonText } from "./encode.ts";
 import { describeEvent, type ValueReader } from "./event.ts";
-import { type ExceptionEntry, type FieldName, isFieldName, type LogEntry, type TraceRecord } from "./fields.ts";
+import {
+  type ExceptionEntry,
+  type FieldName,
+  isFieldName,
+  type LogEntry,
+  type TakenField,
+  type TraceRecord,
+} from "./fields.ts";
 
 /** What is wrong with an input; `pointer` is a JSON pointer into the body. */
 export interface Fault {
@@ -16,6 +23,8 @@ export interface MappingContext {
   defaultScriptName: string;
   /** A wrong value becomes its default instead of a fault: `tail()` cannot refuse events. */
   lenient: boolean;
+  /** Extra fields that are taken from the event; absent: none. */
+  extraFields?: readonly TakenField[];
 }
 
 /** Collects faults and unknown keys of one request. */
@@ -63,14 +72,23 @@ export function toRecord(input: unknown, context: MappingContext, at: string, fi
     return null;
   }
   const keys = Object.keys(input);
-  const isRecord = keys.some(isFieldName);
+  const isRecord = isRecordForm(input);
   if (!isRecord && !keys.some((key) => ITEM_KEYS.has(key)) && !("event" in input)) {
     findings.faults.push({ pointer: at, message: "neither a trace item nor a record: none of its keys is known" });
     return null;
   }
-  for (const key of keys) if (!(isRecord ? isFieldName(key) : ITEM_KEYS.has(key))) findings.unknownKeys.add(key);
+  const extra: readonly string[] = context.extraFields ?? [];
+  for (const key of keys) {
+    const isKnown = isRecord ? isFieldName(key) || extra.includes(key) : ITEM_KEYS.has(key);
+    if (!isKnown) findings.unknownKeys.add(key);
+  }
   const record = isRecord ? fromRecord(input, reader, at) : fromItem(input, reader, at);
   return reader.failed ? null : record;
+}
+
+/** Whether an event is a record, and no trace item. */
+export function isRecordForm(event: object): boolean {
+  return Object.keys(event).some(isFieldName);
 }
 
 function fromItem(item: Json, read: Reader, at: string): TraceRecord {
@@ -121,9 +139,9 @@ function fromRecord(record: Json, read: Reader, at: string): TraceRecord {
   };
 }
 
-type Json = { readonly [key: string]: unknown };
+export type Json = { readonly [key: string]: unknown };
 
-function isObject(value: unknown): value is Json {
+export function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
@@ -146,7 +164,8 @@ export function nestedTooDeeply(levels: number): string {
   return `nested too deeply: at most ${levels} levels`;
 }
 
-class Reader implements ValueReader {
+/** Reads values of one event. What is wrong is a fault, or in lenient reading its default. */
+export class Reader implements ValueReader {
   readonly context: MappingContext;
   /** Whether a value had a wrong type or range. */
   failed = false;

@@ -5,7 +5,9 @@ import { errorText, log } from "../log.ts";
 import { wholeMessage } from "../object/load.ts";
 import type { Blobs } from "../queue/blob-store.ts";
 import type { Delivery } from "../queue/delivery.ts";
-import { encodeParts, idOf, joinMessage, linesOfParts } from "../queue/message.ts";
+import { encodeExtras } from "../queue/extras.ts";
+import { encodeParts, idOf, joinMessage } from "../queue/message.ts";
+import { linesOfParts } from "../queue/parts.ts";
 
 export interface AsideContext {
   setAside(message: SetAsideMessage): Promise<void>;
@@ -44,10 +46,10 @@ function messagesOf(
 ): Kept[] {
   const message = bytesOf(body).slice().buffer;
   if (content.ok) {
-    return linesOfParts(content.value).map(({ part, lines }, _i, { length }) => ({
+    return linesOfParts(content.value).map(({ part, lines, extras = [] }, _i, { length }) => ({
       taken: idOf(part),
       events: part.records,
-      message: length === 1 ? message : encodeParts([part], ndjson(lines), null).buffer,
+      message: length === 1 ? message : encodeParts([part], ndjson(lines), null, { body: encodeExtras(extras) }).buffer,
     }));
   }
   const [first, ...others] = taken;

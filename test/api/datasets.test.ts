@@ -50,6 +50,7 @@ describe("the fields of a dataset", () => {
   it.each([
     ["Source", ["Source"]],
     [" Source , Source", ["Source"]],
+    ["Truncated,Source, RequestHeaders", ["Source", "RequestHeaders", "Truncated"]],
     ["", []],
     [undefined, []],
   ])("have the extra ones that EXTRA_FIELDS names, last, and not by default: %s", async (EXTRA_FIELDS, extra) => {
@@ -67,7 +68,7 @@ describe("the fields of a dataset", () => {
       const answer = await call("GET", "/logship/jobs", undefined, { settings: { EXTRA_FIELDS } });
       expect([answer.status, errorsOf(answer)[0]?.[2]]).toEqual([
         503,
-        "configuration: EXTRA_FIELDS: names out of Source, separated by commas, or absent",
+        "configuration: EXTRA_FIELDS: names out of Source, RequestHeaders, RequestCF, ExceptionStacks, DurableObjectID, ExecutionModel, Truncated, separated by commas, or absent",
       ]);
     },
   );

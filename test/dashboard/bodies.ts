@@ -122,6 +122,8 @@ const options = fc.record(
     record_template: maybe(fc.oneof(written, fc.constantFrom("{{ .Outcome }}\n", '{{ "a" }}\r\n{{ .Logs }}'))),
     timestamp_format: maybe(fc.constantFrom(...TIMESTAMP_FORMATS)),
     sample_rate: maybe(fc.oneof(fc.constantFrom(1, 0.1, 1e-7), fc.double({ min: 1e-300, max: 1, noNaN: true }))),
+    truncate: maybe(fc.boolean()),
+    rows: maybe(fc.constantFrom("invocation" as const, "log" as const)),
     "CVE-2021-44228": maybe(fc.boolean()),
     merge_subrequests: maybe(fc.boolean()),
   },

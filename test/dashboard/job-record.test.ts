@@ -54,6 +54,12 @@ describe("the row of a record", () => {
       lineKind: "warn",
       more: 1,
     });
+    const row = { RowType: "log", Level: "warn", Message: "a b", Fields: {}, ExceptionName: "" };
+    expect(summaryOf(row)).toMatchObject({ line: "warn: a b", lineKind: "warn", more: 0 });
+    expect(summaryOf({ ...row, Message: "", Fields: { a: 1 } }).line).toBe('warn: {"a":1}');
+    expect(summaryOf({ ...row, Message: "" }).line).toBe("warn:");
+    const thrown = { ...row, RowType: "exception", ExceptionName: "E", Level: "error" };
+    expect(summaryOf(thrown)).toMatchObject({ line: "E: a b", lineKind: "bad", more: 0 });
     expect(summaryOf({ Outcome: "canceled" })).toMatchObject({ kind: "warn", line: "", more: 0 });
   });
 

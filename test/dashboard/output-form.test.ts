@@ -71,6 +71,25 @@ describe("a form of the output", () => {
     expect(untouched(await shown({})).get("record_suffix")).toBe("}\\n");
     expect(await read({}, { output_type: "csv" })).toEqual({ output_options: { output_type: "csv" } });
   });
+  it("sets rows and whole texts, and takes them back by what is the default", async () => {
+    expect(await read({}, { rows: "log", "whole-texts": "true" })).toEqual({
+      output_options: { rows: "log", truncate: false },
+    });
+    const set = { output_options: { rows: "log" as const, truncate: false } };
+    expect(await read(set, {})).toEqual(set);
+    expect(await read(set, { rows: "invocation", "whole-texts": undefined })).toEqual({
+      output_options: { rows: "invocation", truncate: true },
+    });
+    expect(textOf(await shown(set))).toContain("a row for each log line, whole texts");
+  });
+  it("offers rows only where the destination can have them, or the job has", async () => {
+    const terms = { plainRecords: true, fields: [], limits: null, isReadable: false, repeats: { once: true } } as Terms;
+    const names = async (body: ShippingBody) => untouched(await shown(body, [], terms)).has("rows");
+    expect([await names({}), await names({ output_options: { rows: "log" } })]).toEqual([false, true]);
+    expect(await read({ output_options: { rows: "log" } }, { rows: undefined })).toEqual({
+      output_options: { rows: "log" },
+    });
+  });
   it("tells an empty text from none", async () => {
     expect(await read({}, { record_prefix: "" })).toEqual({ output_options: { record_prefix: "" } });
     const empty = { output_options: { record_prefix: "" } };

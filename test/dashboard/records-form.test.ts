@@ -4,7 +4,7 @@ import { changes, type ShippingBody } from "../../src/dashboard/pages/shipping/b
 import { JobOptions, rateWords, readOptions } from "../../src/dashboard/pages/shipping/options.tsx";
 import type { ErrorEntry } from "../../src/errors.ts";
 import { parseFilter } from "../../src/filter/parse.ts";
-import { FIELD_DESCRIPTIONS, FIELD_NAMES } from "../../src/record/fields.ts";
+import { FIELD_DESCRIPTIONS, FIELD_NAMES, ROW_DESCRIPTIONS, ROW_FIELD_NAMES } from "../../src/record/fields.ts";
 import { nested } from "../filter/support.ts";
 import { validBody } from "./bodies.ts";
 import { untouched } from "./browser-form.ts";
@@ -167,6 +167,16 @@ describe("the filter of a form", () => {
     expect(html).not.toMatch(/<script|<img/);
     expect(await read({ filter }, {})).toEqual({ filter });
   });
+  it("offers the keys of extra fields that are on, and what lies below them", async () => {
+    const fields = { Outcome: "", RequestHeaders: "", RequestCF: "", Truncated: "" };
+    const html = String(await JobOptions({ body: {}, fields, faults: [], terms: null })?.toString());
+    const keys = [...html.matchAll(/<option value="([\w.-]+)"/g)].map(([, key]) => key);
+    expect(keys).toEqual(
+      expect.arrayContaining(["Outcome", "RequestHeaders.user-agent", "RequestCF.colo", "Truncated"]),
+    );
+    expect(keys).not.toContain("RequestHeaders");
+    expect(String(await shown({}))).not.toContain("RequestHeaders");
+  });
   it("offers the operators that fit the field", async () => {
     const of = async (key: string) => {
       const html = await shown({ filter: where({ key, operator: "eq", value: 1 }) });
@@ -215,6 +225,14 @@ describe("the fields of a form", () => {
 
 describe("what logpull_options say", () => {
   const body = { logpull_options: "fields=Outcome,Logs&sample=0.5&timestamps=rfc3339" };
+  it("are those of rows, with their own before extra ones, where a job has rows", async () => {
+    const fields = { ...FIELD_DESCRIPTIONS, Truncated: "bool; x" };
+    const body = { output_options: { rows: "log" as const } };
+    const html = String(await JobOptions({ body, fields, faults: [], terms: null })?.toString());
+    const names = [...html.matchAll(/name="field" value="(\w+)"/g)].map(([, name]) => name);
+    expect(names).toEqual([...ROW_FIELD_NAMES, "Truncated"]);
+    for (const description of Object.values(ROW_DESCRIPTIONS)) expect(textOf(html)).toContain(description);
+  });
   it("is shown, and stays in force while nothing is changed", async () => {
     const html = await shown(body);
     expect(textOf(html)).toContain("This job uses logpull_options");

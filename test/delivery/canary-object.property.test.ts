@@ -9,7 +9,7 @@ import {
   canaryRecord,
 } from "../../src/delivery/canary-object.ts";
 import { dollarSeams, NDJSON } from "../../src/output/format.ts";
-import { EXTRA_FIELDS, FIELD_NAMES } from "../../src/record/fields.ts";
+import { type AnyField, EXTRA_FIELDS, FIELD_NAMES } from "../../src/record/fields.ts";
 import { toRecord } from "../../src/record/record.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 import { format, textOfMember } from "./direct.ts";
@@ -97,8 +97,17 @@ describe("the object of a canary", () => {
       fc.property(formats, times, (output, now) => {
         const { body } = canaryObject(output, 7, IDENTITY, now);
         const read = textOfMember(body);
-        const record = { ...canaryRecord(7, IDENTITY, now), Source: "" };
-        const names = output.fieldNames ?? FIELD_NAMES;
+        const none = {
+          RequestHeaders: {},
+          RequestCF: {},
+          ExceptionStacks: [],
+          DurableObjectID: "",
+          ExecutionModel: "",
+        };
+        const record: { readonly [name in AnyField]: unknown } = {
+          ...{ ...canaryRecord(7, IDENTITY, now), Source: "", ...none, Truncated: false },
+        };
+        const names = (output.fieldNames ?? FIELD_NAMES) as AnyField[];
         const values = names.map((name) => {
           const json = JSON.stringify(record[name]);
           const value =

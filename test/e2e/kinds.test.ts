@@ -3,7 +3,8 @@
  * fields, in the bucket.
  */
 import { join } from "node:path";
-import { it } from "vitest";
+import { type ExpectStatic, it } from "vitest";
+import { EXTRA_FIELDS } from "../../src/record/fields.ts";
 import { ROOT } from "../../tools/paths.ts";
 import { buildWorker, startDevServer } from "../../tools/servers/dev-server.ts";
 import type { LocalServer } from "../../tools/servers/local-server.ts";
@@ -14,6 +15,8 @@ import { IsolatedShipper, jobInto, RECEIVED_WITHIN_MS } from "./shipper.ts";
 
 const DELIVERED_WITHIN_MS = 30_000;
 
+const SECRET = "never-in-a-record";
+
 /** The due time of the daily and of the monthly cron. */
 const DUE_MS = 1_700_000_000_000;
 
@@ -21,10 +24,13 @@ it("ships a request, what it throws or rejects, a cron, a batch, an alarm and an
   expect,
 }) => {
   const fromMs = Date.now();
-  await using shipper = await IsolatedShipper.start({ queueWaitS: 1 });
+  const settings = { EXTRA_FIELDS: EXTRA_FIELDS.join() };
+  await using shipper = await IsolatedShipper.start({ queueWaitS: 1, settings });
   const sample = await startSample(shipper);
   try {
     const job = await shipper.api.createJob(jobInto("kinds"));
+    const output_options = { field_names: ["EventType", ...EXTRA_FIELDS], rows: "log" };
+    const extra = await shipper.api.createJob(jobInto("extra", { output_options }));
     const answers: number[] = [];
     for (const request of requestsTo(sample.url)) {
       const response = await fetch(request);
@@ -40,7 +46,7 @@ it("ships a request, what it throws or rejects, a cron, a batch, an alarm and an
       look: () => shipper.api.jobLedger(job.id),
       enough: ({ received }) => received >= expected.length,
     });
-    await shipper.api.flush(job.id);
+    for (const { id } of [job, extra]) await shipper.api.flush(id);
     const ledger = await until({
       what: "the ledger to show nothing pending",
       withinMs: DELIVERED_WITHIN_MS,
@@ -53,6 +59,13 @@ it("ships a request, what it throws or rejects, a cron, a batch, an alarm and an
     expect(sorted(shipped.map((record) => withoutTimes(record, fromMs, untilMs)))).toEqual(sorted(expected));
     expect(ledger).toMatchObject({ received: expected.length, delivered: expected.length });
     expect(await shipper.api.accountLedger()).toMatchObject({ processed: expected.length, routed: expected.length });
+    const rows = await shipper.recordsBelow("extra");
+    const withLogs = expected.filter(({ Logs, Exceptions }) => [Logs, Exceptions].flat().length > 0);
+    expect(await shipper.api.jobLedger(extra.id)).toMatchObject({
+      ...{ received: expected.length, delivered: withLogs.length, filtered: expected.length - withLogs.length },
+    });
+    expect(rows.length).toBe(withLogs.flatMap(({ Logs, Exceptions }) => [Logs, Exceptions].flat()).length);
+    expectExtraFields(rows as Json[], expect);
     // From another process, whose trace items are plain objects here.
     const functions = await fetch(`${shipper.url}/client/v4/accounts/local/functions/scripts`, {
       headers: { authorization: `Bearer ${shipper.token}` },
@@ -63,6 +76,22 @@ it("ships a request, what it throws or rejects, a cron, a batch, an alarm and an
     await sample.stop();
   }
 });
+
+/** What the runtime says beside the records, and nothing that must not be taken. */
+function expectExtraFields(rows: readonly Json[], expect: ExpectStatic): void {
+  const fetched = rows.filter(({ EventType }) => EventType === "fetch");
+  for (const { RequestHeaders, RequestCF } of fetched) {
+    expect(RequestHeaders).toMatchObject({ host: expect.any(String), "user-agent": expect.any(String) });
+    expect(RequestCF).toMatchObject({ colo: expect.any(String), country: expect.any(String) });
+  }
+  for (const { Source, Truncated } of rows) expect([Source, Truncated]).toEqual(["tail", false]);
+  const ofAlarm = rows.filter(({ EventType }) => EventType === "alarm");
+  expect(ofAlarm).toMatchObject([{ ExecutionModel: "durableObject", DurableObjectID: expect.stringMatching(/./) }]);
+  const stacks = rows.flatMap(({ ExceptionStacks }) => ExceptionStacks);
+  expect(stacks.length).toBeGreaterThan(0);
+  for (const stack of stacks) expect(stack).toContain("    at ");
+  expect(JSON.stringify(rows)).not.toContain(SECRET);
+}
 
 /**
  * The demo's shop with the shipper as its tail consumer. It is built first: run from source,
@@ -90,7 +119,9 @@ function requestsTo(url: string): Request[] {
   const cron = (expression: string): Request =>
     new Request(`${url}/cdn-cgi/handler/scheduled?cron=${expression.replaceAll(" ", "+")}&time=${DUE_MS}`);
   return [
-    new Request(`${url}/orders/7?event=one`, { headers: { "cf-ray": "57d55f210d7b95f3-SJC" } }),
+    new Request(`${url}/orders/7?event=one`, {
+      headers: { "cf-ray": "57d55f210d7b95f3-SJC", authorization: SECRET, cookie: SECRET, "x-session": SECRET },
+    }),
     new Request(`${url}/orders/8?event=two`, { method: "POST", body: "8" }),
     new Request(`${url}/nowhere?event=three`),
     new Request(`${url}/checkout?event=four`),

@@ -51,6 +51,10 @@ describe("messages of format 3", () => {
           fields: { filter: JSON.stringify({ where: { key: "Outcome", operator: "eq", value: "ok" } }) },
           keeps: ({ record }) => record.Outcome === "ok",
         });
+        for (const options of [{ rows: "log" }, { truncate: false }]) {
+          const output_options = { field_names: ["EventTimestampMs", "ScriptName"], ...options };
+          await world.createJob({ fields: { output_options }, audit: { idOf: world.oracle.idByTime } });
+        }
         world.clock.advance(CLOCKS_MS);
         const control = controlOf(job);
         await control.script([rule(action, PUTS)]);

@@ -121,6 +121,8 @@ const JOBS: [string, Partial<JobConfig>, taken: readonly number[]][] = [
   ["hours apart", { path: "{DATE}/{HOUR}", floor: 3 }, [0, 3, 6]],
   ["scripts apart", { path: "{DATE}/{SCRIPT}", floor: 3 }, []],
   ["no sketches", { sketches: false }, [0, 3, 6]],
+  ["whole texts", { output: { ...NDJSON, truncate: false } }, [0, 3, 6]],
+  ["a row for each log line", { output: { ...NDJSON, rows: "log" } }, []],
 ];
 
 describe("a job that ships", () => {

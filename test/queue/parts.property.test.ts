@@ -11,11 +11,11 @@ import {
   encodeParts,
   headOf,
   joinMessage,
-  linesOfParts,
   type Message,
   type Part,
   splitMessage,
 } from "../../src/queue/message.ts";
+import { linesOfParts } from "../../src/queue/parts.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { httpSource } from "../../src/record/source.ts";
 import { anyRecord, NOON } from "../record/samples.ts";

@@ -40,6 +40,11 @@ describe("a message that is stored", () => {
       "TFMCAFVVVVVVVVVVVVVVVVVVVVUAAAGh+O9hRQAAAGgAAAAgaCnAbwEAAAAdVVVVVVVVVVVVVVVVVVVVVQAAAaH472FFAAAAAwACAAAADAAAABvBJH1SJ6BB+QUAAAAIAAABofPJBUUBAAAAG3siYSI6MX0KeyJiIjoiw6QifQp7ImMiOjN9Cg==",
       { parts: [{ ...part(5, 3, false), firstMs: 1_795_091_400_005 }], facts: null },
     ],
+    [
+      "in version 2, with extra fields",
+      "TFMCAGZmZmZmZmZmZmZmZmZmZmYAAAGh+O9hRgAAAFsAAABXoKcXdAEAAAAdZmZmZmZmZmZmZmZmZmZmZgAAAaH472FGAAAAAwACAAAADAAAABvBJH1SrJ7SYwEAAAAbeyJhIjoxfQp7ImIiOiLDpCJ9CnsiYyI6M30KAgAAADIAAAAALXsiVHJ1bmNhdGVkIjp0cnVlfQoKeyJEdXJhYmxlT2JqZWN0SUQiOiJkMCJ9Cg==",
+      { parts: [part(6, 3, false)], facts: null, extras: ['{"Truncated":true}', "", '{"DurableObjectID":"d0"}'] },
+    ],
   ])("%s is read", (_how, base64, expected) => {
     expect(decodeMessage(fromBase64(base64).buffer)).toEqual({
       ok: true,

@@ -1,5 +1,6 @@
 import { vi } from "vitest";
 import { platform } from "../../src/platform.ts";
+import { EXTRA_FIELDS } from "../../src/record/fields.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 import { type Summary, World } from "../support/runtime/world.ts";
 import { DEEDS, type Scene, sendAgain } from "./actions.ts";
@@ -35,6 +36,8 @@ export async function episode(seed: number): Promise<Summary> {
   };
   // Half of the episodes take large messages over as they are compressed.
   if (seed % 2 === 0) Object.assign(world.env, { MESSAGE_FORMAT: "3" });
+  // A third of them take extra fields, which no job ships: its records are what they were.
+  if (seed % 3 === 0) Object.assign(world.env, { EXTRA_FIELDS: EXTRA_FIELDS.join() });
   // Isolates of an earlier episode have the configuration of another account.
   world.coldIsolate();
   scene.isolates.push(world.isolate);

@@ -17,6 +17,7 @@ it("the texts of a record are the same in a browser, which has their source alon
     ...["scheduled", "email", "worker_rpc", "hibernatable_web_socket", "alarm"].map((EventType) => ({ EventType })),
     { Exceptions: [{ name: "Error", message: "x" }], Logs: [{ Level: "warn", Message: ["a", 1] }] },
     { Logs: [{ Level: "log", Message: "x".repeat(1_000) }] },
+    ...["log", "exception", "other"].map((RowType) => ({ RowType, ExceptionName: "E", Level: "warn", Message: "m" })),
   ])
     expect(there.summaryOf(record)).toEqual(here.summaryOf(record));
   expect(there.visible("a\u001b\u007f\u202e")).toBe(here.visible("a\u001b\u007f\u202e"));

@@ -49,7 +49,7 @@ export type Job = z.infer<typeof Job>;
 export const JobLedger = z
   .object({
     received: Count.describe("`filtered + sampled_out + delivered + pending + set_aside + discarded`."),
-    filtered: Count.describe("Records rejected by the filter."),
+    filtered: Count.describe("Records rejected by the filter; with `rows` of log lines, also invocations without any."),
     sampled_out: Count.describe("Records left out by sampling."),
     delivered: Count.describe("Records in delivered objects."),
     pending: Count.describe("Waiting records."),

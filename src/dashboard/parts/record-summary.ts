@@ -81,6 +81,14 @@ export function recordTexts() {
         }
       }
     },
+    /** Exceptions and logs of a record; of a row, it is one of them. */
+    entries(fields: Record<string, unknown>): [exceptions: readonly unknown[], logs: readonly unknown[]] {
+      const { Exceptions, Logs, RowType, ExceptionName, Level, Message, Fields } = fields;
+      if (RowType === "exception") return [[{ name: ExceptionName, message: Message }], []];
+      if (RowType === "log")
+        return [[], [{ Level, Message: to.text(Message) || JSON.stringify(to.object(Fields)).replace(/^{}$/, "") }]];
+      return [to.list(Exceptions), to.list(Logs)];
+    },
     firstLine(exceptions: readonly unknown[], logs: readonly unknown[]): [string, Kind] {
       if (exceptions.length > 0) {
         const { name, message } = to.object(exceptions[0]);
@@ -119,7 +127,7 @@ export function recordTexts() {
       const fields = to.object(record);
       const { EventTimestampMs: at } = fields;
       const outcome = to.text(fields.Outcome);
-      const [exceptions, logs] = [to.list(fields.Exceptions), to.list(fields.Logs)];
+      const [exceptions, logs] = to.entries(fields);
       const [line, lineKind] = to.firstLine(exceptions, logs);
       return {
         atMs: typeof at === "number" && Math.abs(at) <= DATE_MAX_MS ? at : null,

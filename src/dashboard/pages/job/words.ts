@@ -73,6 +73,8 @@ export function outputWords(body: ShippingBody): string {
     options.output_type === "csv" ? "CSV" : "NDJSON",
     ...(options.record_template ? ["template"] : []),
     ...(own ? ["custom delimiters"] : []),
+    ...(options.rows === "log" ? ["a row for each log line"] : []),
+    ...(options.truncate === false ? ["whole texts"] : []),
     "gzip",
   ].join(", ");
 }

@@ -1,5 +1,6 @@
 import type { FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../errors.ts";
+import { isExtraField, ROW_DESCRIPTIONS } from "../../../record/fields.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { faultAt, type Options, optionsOf, type ShippingBody } from "./body.ts";
 
@@ -16,8 +17,10 @@ export const FieldsForm: FC<{
   fields: Readonly<Record<string, string>>;
   faults: readonly ErrorEntry[];
 }> = ({ body, fields, faults }) => {
-  const chosen = optionsOf(body).field_names ?? [];
-  const names = [...new Set([...chosen, ...Object.keys(fields)])];
+  const { field_names, rows } = optionsOf(body);
+  const chosen = field_names ?? [];
+  const there = rows === "log" ? ofRows(fields) : fields;
+  const names = [...new Set([...chosen, ...Object.keys(there)])];
   const error = faultAt(faults, "/output_options/field_names");
   return (
     <fieldset class="fields">
@@ -54,7 +57,7 @@ export const FieldsForm: FC<{
                 value={chosen.includes(name) ? `${chosen.indexOf(name) + 1}` : ""}
               />
               <p class="hint" id={`${PICK}-${name}-hint`}>
-                <Foreign text={fields[name] ?? ""} />
+                <Foreign text={there[name] ?? ""} />
               </p>
             </li>
           ))}
@@ -63,6 +66,14 @@ export const FieldsForm: FC<{
     </fieldset>
   );
 };
+
+/** What of the fields rows have, and their own, in the order in which they are written. */
+function ofRows(fields: Readonly<Record<string, string>>): Record<string, string> {
+  const all = Object.entries(fields);
+  const shared = all.filter(([name]) => name !== "Logs" && name !== "Exceptions" && !isExtraField(name));
+  const extra = all.filter(([name]) => isExtraField(name));
+  return Object.fromEntries([...shared, ...Object.entries(ROW_DESCRIPTIONS), ...extra]);
+}
 
 const Mode: FC<{ value: string; label: string; checked: boolean }> = ({ value, label, checked }) => (
   <div class="check">

@@ -1,9 +1,9 @@
 import type { FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../errors.ts";
-import { resolveKey } from "../../../filter/fields.ts";
+import { keysBelow, resolveKey } from "../../../filter/fields.ts";
 import { OPERATORS, operatorsOn } from "../../../filter/operators.ts";
 import { FILTER_MAX_BYTES } from "../../../limits.ts";
-import { EXTRA_FIELDS } from "../../../record/fields.ts";
+import { EXTRA_FIELDS, isExtraField } from "../../../record/fields.ts";
 import type { Fault } from "../../../record/record.ts";
 import { visible } from "../../parts/foreign.tsx";
 import { DO_FIELD, Field } from "../../parts/form.tsx";
@@ -38,6 +38,12 @@ const PATHS = [
   ...["Event.Queue", "Event.BatchSize", "Event.RPCMethod", "Event.MailFrom", "Event.RcptTo"],
   ...["ScriptVersion.ID", "ScriptVersion.Message", "ScriptVersion.Tag"],
 ] as const;
+
+/** The keys of a field: its name, or for an extra object what is below it. */
+function offered(name: string): string[] {
+  if (typeof resolveKey(name, EXTRA_FIELDS) !== "string") return [name];
+  return isExtraField(name) ? keysBelow(name) : [];
+}
 
 const WORDS: Readonly<Record<string, string>> = {
   eq: "is",
@@ -86,11 +92,9 @@ export const FilterForm: FC<{
       <p class="hint">{hint}</p>
       <input type="hidden" name={FILTER_WAS} value={quoted(filter)} />
       <datalist id="filter-keys">
-        {[...Object.keys(fields).filter((name) => typeof resolveKey(name, EXTRA_FIELDS) !== "string"), ...PATHS].map(
-          (key) => (
-            <option value={key} />
-          ),
-        )}
+        {[...Object.keys(fields).flatMap(offered), ...PATHS].map((key) => (
+          <option value={key} />
+        ))}
       </datalist>
       {!tree.ok && (
         <Notice kind="info" title="The builder cannot show this filter">

@@ -2,7 +2,7 @@ import type { FC } from "hono/jsx";
 import type { Terms } from "../../../destinations/destination.ts";
 import type { ErrorEntry } from "../../../errors.ts";
 import { withDefaults } from "../../../job/output-rules.ts";
-import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../../../limits.ts";
+import { TEXT_MAX_CHARACTERS, UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../../../limits.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Check, Field, Select } from "../../parts/form.tsx";
 import { Notice } from "../../parts/panel.tsx";
@@ -19,6 +19,9 @@ const TEXTS = [
   { option: "record_delimiter", label: "Between records", of: "recordDelimiter" },
   { option: "batch_suffix", label: "After the last record", of: "batchSuffix" },
 ] as const;
+
+/** The box of `truncate`, which it turns around. */
+const WHOLE = "whole-texts";
 
 export const LIMITS = [
   {
@@ -62,6 +65,28 @@ export const FormatFields: FC<Props> = ({ body, faults, terms }) => {
             error={faultAt(faults, "/output_options/output_type")}
           />
         )}
+        {(terms?.isReadable !== false || options.rows === "log") && (
+          <Select
+            name="rows"
+            label="One record for each"
+            value={options.rows ?? "invocation"}
+            options={[
+              { value: "invocation", label: "Invocation" },
+              { value: "log", label: "Log line and exception" },
+            ]}
+            hint="With log lines, invocations without any are not shipped. Limits and counts are of invocations."
+            error={faultAt(faults, "/output_options/rows")}
+          />
+        )}
+        <Check
+          name={WHOLE}
+          label="Whole texts"
+          checked={options.truncate === false}
+          hint={
+            faultAt(faults, "/output_options/truncate") ??
+            `Logs and exceptions are not cut to ${count(TEXT_MAX_CHARACTERS)} characters a record.`
+          }
+        />
         <Check
           name="CVE-2021-44228"
           label="Write ${ as x{"
@@ -112,7 +137,9 @@ function hasTexts(options: Options): boolean {
 
 /** Whether the format differs from the default. */
 export function hasFormat(options: Options): boolean {
-  return hasTexts(options) || (options.output_type ?? "ndjson") !== "ndjson" || options["CVE-2021-44228"] === true;
+  const { output_type, rows, truncate } = options;
+  const isOther = (output_type ?? "ndjson") !== "ndjson" || rows === "log" || truncate === false;
+  return hasTexts(options) || isOther || options["CVE-2021-44228"] === true;
 }
 
 /** Says that the older `logpull_options` are in force. */
@@ -218,6 +245,10 @@ export function readFormat(form: URLSearchParams, before: Options): Options {
   // A browser sends one of the options it was offered; the API refuses anything else.
   const type = (form.get("output_type") ?? "ndjson") as "ndjson";
   if (type !== (before.output_type ?? "ndjson")) options.output_type = type;
+  const rows = (form.get("rows") ?? before.rows ?? "invocation") as "invocation";
+  if (rows !== (before.rows ?? "invocation")) options.rows = rows;
+  const isWhole = form.has(WHOLE);
+  if (isWhole !== (before.truncate === false)) options.truncate = !isWhole;
   const escapes = form.has("CVE-2021-44228");
   if (escapes !== (before["CVE-2021-44228"] === true)) options["CVE-2021-44228"] = escapes;
   for (const text of TEXTS) {

@@ -1,0 +1,33 @@
+import { utf8Length } from "../bytes.ts";
+import { ROWS_MAX_BYTES } from "../limits.ts";
+import type { RecordLine } from "../record/line.ts";
+import { leftOutRow, rowsOf } from "../record/rows.ts";
+import { batchTexts, type OutputFormat } from "./format.ts";
+import { recordRenderer } from "./render.ts";
+
+/**
+ * How an invocation becomes rows: each as a record of the format, with its delimiter between them.
+ * The row that exceeds {@link ROWS_MAX_BYTES}, unless it is the first, becomes a small one with the
+ * marker of truncated messages, and those after it are left out.
+ * @param maxBytes a parameter only for tests.
+ * @throws Error as `recordLayout`.
+ */
+export function rowsRenderer(format: OutputFormat, maxBytes = ROWS_MAX_BYTES): (record: RecordLine) => string {
+  const render = recordRenderer(format);
+  const delimiter = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(batchTexts(format).delimiter);
+  const between = utf8Length(delimiter);
+  return (record) => {
+    const texts: string[] = [];
+    let bytes = 0;
+    for (const row of rowsOf(record)) {
+      const text = render(row);
+      bytes += utf8Length(text) + between;
+      if (texts.length > 0 && bytes > maxBytes) {
+        texts.push(render(leftOutRow(record, row)));
+        break;
+      }
+      texts.push(text);
+    }
+    return texts.join(delimiter);
+  };
+}
