@@ -147,6 +147,8 @@ export default defineConfig({
         test: {
           name: "node",
           include: IN_NODE.map((folder) => `${folder}/*.test.ts`),
+          // Files share what they import.
+          isolate: false,
           testTimeout: 30_000,
         },
       },

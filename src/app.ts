@@ -12,6 +12,7 @@ import { healthRoutes } from "./api/health.ts";
 import { identityRoutes } from "./api/identity.ts";
 import { incidentRoutes } from "./api/incidents.ts";
 import { jobRoutes } from "./api/jobs.ts";
+import { mountKeys } from "./api/keys.ts";
 import { ledgerRoutes } from "./api/ledger.ts";
 import { objectRoutes } from "./api/objects.ts";
 import { ownershipRoutes } from "./api/ownership.ts";
@@ -105,6 +106,7 @@ export function createApp(platform: Platform, memory: Memory = new Memory(platfo
   }
   for (const resource of IDENTITY) mount(app, API_PATH + resource.path, resource.path, resource, world);
   app.all(ELSEWHERE, elsewhere(world));
+  mountKeys(app);
   mountDescription(app, GROUPS, IDENTITY);
   mountDashboard(app, world);
   app.notFound((c) =>

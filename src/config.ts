@@ -7,6 +7,15 @@ import type { DestinationContext } from "./destinations/destination.ts";
 import { FAILING_BY_DEFAULT, FAILING_FAULT, type FailingRules, readFailingRules } from "./failing-setting.ts";
 import type { SealingKeys } from "./job/secrets.ts";
 import { OBJECT_STORED_BYTES, SUBREQUESTS } from "./limits.ts";
+import {
+  type PublicKey,
+  type PublishedKey,
+  published,
+  readPrivateKey,
+  readPublicKey,
+  type Signer,
+  signerOf,
+} from "./manifest/signing.ts";
 import type { MessageForm } from "./queue/message.ts";
 import { type SealKey, sealKeyOf } from "./queue/seal.ts";
 import { EXTRA_FIELDS, type ExtraField, isExtraField, TAKEN_FIELDS, type TakenField } from "./record/fields.ts";
@@ -32,6 +41,8 @@ export interface Settings {
   LOCAL_FUNCTIONS?: string;
   UPSTREAM_API?: string;
   UPSTREAM_TOKEN?: string;
+  SIGNING_KEY?: string;
+  SIGNING_KEYS_PREVIOUS?: string;
 }
 
 export interface Config extends Access {
@@ -127,6 +138,48 @@ export function readExtraFields(env: object): ExtraField[] | null {
 /** When a function is said to fail. A malformed setting is as good as none. */
 export function readFunctionFailing(env: object): FailingRules {
   return readFailingRules((env as Settings).FUNCTION_FAILING) ?? FAILING_BY_DEFAULT;
+}
+
+/** Who signs manifests. A malformed key is as good as none, and none is written. */
+export interface Signing {
+  isOn: boolean;
+  /** null: it is off. */
+  signer(): Promise<Signer | null>;
+}
+
+/** That of the key which was used last. */
+let signing: (Signing & { from: string }) | null = null;
+
+export function readSigning(env: object): Signing {
+  const { SIGNING_KEY: from = "" } = env as Settings;
+  if (signing?.from !== from) {
+    const seed = readPrivateKey(from);
+    let made: Promise<Signer> | null = null;
+    const signer = async (): Promise<Signer | null> => {
+      made ??= seed === null ? null : signerOf(seed);
+      return made;
+    };
+    signing = { from, isOn: seed !== null, signer };
+  }
+  return signing;
+}
+
+/** Public keys whose private halves signed earlier manifests; null: malformed. */
+function readPreviousKeys(env: object): PublicKey[] | null {
+  const setting: unknown = (env as Settings).SIGNING_KEYS_PREVIOUS || "";
+  if (typeof setting !== "string") return null;
+  const keys = setting === "" ? [] : setting.split(",").map((text) => readPublicKey(text.trim()));
+  return keys.every((key) => key !== null) ? keys : null;
+}
+
+/** What `/.well-known/logship-keys.json` says. Malformed keys are left out. */
+export async function publishedKeys(env: object): Promise<PublishedKey[]> {
+  const current = await readSigning(env).signer();
+  const previous = (readPreviousKeys(env) ?? []).filter(({ id }) => id !== current?.publicKey.id);
+  return [
+    ...(current === null ? [] : [published(current.publicKey, "current")]),
+    ...previous.map((key) => published(key, "previous")),
+  ];
 }
 
 /** Bindings that any job may ship to; null: malformed. */
@@ -284,6 +337,11 @@ export function readConfig(env: object): ConfigResult {
   const allowLoopback = readFlag("ALLOW_LOOPBACK_DESTINATIONS");
   const requireOwnershipChallenge = readFlag("REQUIRE_OWNERSHIP_CHALLENGE");
   const previewRecent = readFlag("PREVIEW_RECENT", "true");
+  if (settings.SIGNING_KEY && !readSigning(env).isOn) faults.push("SIGNING_KEY: base64 of 32 random bytes, or absent");
+  if (readPreviousKeys(env) === null)
+    faults.push(
+      "SIGNING_KEYS_PREVIOUS: public keys as /.well-known/logship-keys.json has them, separated by commas, or absent",
+    );
   if (subrequestsOf(env) === null)
     faults.push(`SUBREQUESTS_MAX: an integer from ${SUBREQUESTS.min} to ${SUBREQUESTS.max}, or absent`);
   if (readMessageFormat(env) === null) faults.push("MESSAGE_FORMAT: 2, 3, or absent");

@@ -304,6 +304,23 @@ export const MESSAGE_MAX_AGE_MS = 10 * 86_400_000;
 /** How long the history of delivered objects is kept, in ms. */
 export const OBJECT_HISTORY_MS = 30 * 86_400_000;
 
+/** A manifest, in bytes: a row of a durable object has less than two million. */
+export const MANIFEST_MAX_BYTES = 1_500_000;
+/**
+ * A day is listed in a manifest so long after its end, in ms: six times the longest interval of
+ * uploads, for those that have to be tried again.
+ */
+export const MANIFEST_QUIET_MS = 30 * 60_000;
+/** What comes later is listed after this long at least, in ms. */
+export const MANIFEST_AGAIN_MS = 3_600_000;
+/** Days without objects that get their manifests afterwards, after a time without any. */
+export const MANIFEST_EMPTY_DAYS_MAX = 40;
+/**
+ * While manifests are signed, a delivered object that none lists stays in the list of objects so
+ * long after its delivery, in ms.
+ */
+export const UNLISTED_HISTORY_MS = 90 * 86_400_000;
+
 /** A job's upload limits; `0` and null mean the fallback. */
 export const UPLOAD_BYTES = { min: 5_000_000, max: 1_000_000_000, fallback: 100_000_000 } as const;
 /**

@@ -21,7 +21,7 @@ const ROWS = [
   ["account"],
   ["object", "config"],
   ["job"],
-  ["queue", "access", "filter", "output"],
+  ["queue", "access", "filter", "output", "manifest"],
   ["sketch", "destinations", "errors"],
   ["record", "storage", "streams"],
   ["memory"],

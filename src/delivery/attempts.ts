@@ -125,7 +125,7 @@ export class Attempts {
     const current = state.job();
     const target = targetOf(object);
     if (target !== null) {
-      const end = this.#concludeElsewhere(object, target, outcome, now);
+      const end = this.#concludeElsewhere(object, target, outcome, job, now);
       if (current?.discard && end.outcome !== "delivered") this.#host.discard(object.number);
       return end;
     }
@@ -133,7 +133,7 @@ export class Attempts {
     // one; what it took is delivered.
     const moved = current?.destinationVersion !== job.destinationVersion;
     if (outcome.kind === "partly" && !this.#isAllRefused(object, outcome)) {
-      const end = this.#takePartly(object, moved ? afterMove(outcome) : outcome, now);
+      const end = this.#takePartly(object, moved ? afterMove(outcome) : outcome, job, now);
       if (current?.discard) this.#host.discard(object.number);
       return end;
     }
@@ -150,7 +150,7 @@ export class Attempts {
     if (learned !== undefined && !moved && learned !== state.leftOut()) state.setLeftOut(learned);
     switch (outcome.kind) {
       case "delivered": {
-        const counts = objects.markDelivered(object, object.key, outcome.verified, now);
+        const counts = objects.markDelivered(object, outcome.verified, job.destinationVersion, now);
         return endOf(counts ? "delivered" : "superseded", outcome);
       }
       case "key_taken": {
@@ -180,13 +180,13 @@ export class Attempts {
   }
 
   /** What was taken of an object is delivered; what was not goes on, or is set aside, by itself. */
-  #takePartly(object: ObjectRow, outcome: TakenPartly, now: number): UploadEnd {
+  #takePartly(object: ObjectRow, outcome: TakenPartly, job: JobConfig, now: number): UploadEnd {
     const { state, objects } = this.#host;
     // What is to be sent again waits, whatever it failed on: at once would be without an end.
     const error: Failure | null =
       outcome.error?.kind === "refused" ? { ...outcome.error, kind: "busy", retryAfterS: null } : outcome.error;
     const delay = error === null ? null : disposition(error, object.attempts + 1, platform.random());
-    const parts = objects.takeApart(object, outcome, now);
+    const parts = objects.takeApart(object, outcome, job.destinationVersion, now);
     if (parts === null) return endOf("superseded", outcome);
     const end = { ...endOf("partly", outcome), delivered: parts.delivered };
     if (error === null || delay === null || delay.do === "set_aside") return end;
@@ -201,7 +201,7 @@ export class Attempts {
    * The same of an object that goes elsewhere: nothing of it changes the state of the log's
    * uploads.
    */
-  #concludeElsewhere(object: ObjectRow, target: Target, outcome: WriteOutcome, now: number): UploadEnd {
+  #concludeElsewhere(object: ObjectRow, target: Target, outcome: WriteOutcome, job: JobConfig, now: number): UploadEnd {
     const { objects } = this.#host;
     const fail = (of: ObjectRow, error: Failure, mayBeThere: boolean): UploadEnd =>
       this.#failElsewhere(of, target.host, error, mayBeThere, now);
@@ -209,7 +209,7 @@ export class Attempts {
     if (learned !== undefined) objects.setTarget(object, { ...target, leaveOut: learned });
     switch (outcome.kind) {
       case "delivered": {
-        const counts = objects.markDelivered(object, object.key, outcome.verified, now);
+        const counts = objects.markDelivered(object, outcome.verified, job.destinationVersion, now);
         return endOf(counts ? "delivered" : "superseded", outcome);
       }
       case "key_taken":
@@ -223,7 +223,7 @@ export class Attempts {
       case "divide":
         return endOf(objects.divide(object, outcome, now) ? "divided" : "superseded", outcome);
       case "partly": {
-        const parts = objects.takeApart(object, outcome, now);
+        const parts = objects.takeApart(object, outcome, job.destinationVersion, now);
         if (parts === null) return endOf("superseded", outcome);
         const { error } = outcome;
         if (error !== null) for (const part of parts.waiting) fail(part, error, false);

@@ -9,6 +9,7 @@ import { KnownLog } from "./known-logs.ts";
 import { type Following, NUMBERS_PER_NODE, nodeName, nodeOf, nodeOfNumber, placeOf } from "./nodes.ts";
 import type { Replayable, ReplayPage, ReplaySpan } from "./replayed.ts";
 import type { LogStatus } from "./types.ts";
+import { type Answered, walk } from "./walk.ts";
 
 type Logs = DurableObjectNamespace<DeliveryLog>;
 export type Log = DurableObjectStub<DeliveryLog>;
@@ -18,41 +19,14 @@ export function segmentOf(logs: Logs, jobId: number, node: number): DurableObjec
   return logs.getByName(nodeName(jobId, node));
 }
 
-/** What a node of a log has answered. */
-export interface Answered<A> {
-  node: number;
-  answer: A;
-}
-
-/**
- * Asks every node of a log, and follows what they say of others: a name that is merely computed
- * would bring an empty object into being. The segments of a shard are asked one after another, then
- * its children side by side.
- * @param ask null: the node has no job yet.
- * @param known learns what they say; while a shard is asked, all that lead to it are known.
- * @returns the answers in the order of the nodes.
- * @throws if one does not answer.
- */
+/** {@link walk} with the node itself. */
 export async function eachNode<A extends Following>(
   logs: Logs,
   jobId: number,
   ask: (log: Log, node: number) => Promise<A | null>,
-  known: KnownLog = new KnownLog(),
+  known?: KnownLog,
 ): Promise<Answered<A>[]> {
-  const shardAndChildren = async (shard: number): Promise<Answered<A>[]> => {
-    const found: Answered<A>[] = [];
-    for (let segment = 0; ; segment++) {
-      const node = nodeOf(shard, segment);
-      const answer = await ask(segmentOf(logs, jobId, node), node);
-      if (answer === null) break;
-      known.learn(node, answer);
-      found.push({ node, answer });
-      if (!answer.sealed) break;
-    }
-    const children = (known.splits.get(shard) ?? []).map(({ bit }) => shardAndChildren(childOf(shard, bit)));
-    return [...found, ...(await Promise.all(children)).flat()];
-  };
-  return (await shardAndChildren(ROOT)).sort((a, b) => a.node - b.node);
+  return walk((node) => ask(segmentOf(logs, jobId, node), node), known);
 }
 
 /** All nodes of a log, in order. */

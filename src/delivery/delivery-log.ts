@@ -1,10 +1,11 @@
 import { DurableObject } from "cloudflare:workers";
-import { readStoredMaxBytes } from "../config.ts";
+import { readSigning, readStoredMaxBytes } from "../config.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
 import { hasParts } from "../destinations/keys.ts";
 import { type JobConfig, templateOf } from "../job/config.ts";
 import { ID_MEMORY_MS, OBJECT_STORED_BYTES, SEGMENT_MAX_BYTES } from "../limits.ts";
 import { errorText, log } from "../log.ts";
+import type { Signer } from "../manifest/signing.ts";
 import type { Append, AppendResult } from "../object/append.ts";
 import { platform, within } from "../platform.ts";
 import { Alarm } from "../storage/alarm.ts";
@@ -16,16 +17,18 @@ import { Attempts } from "./attempts.ts";
 import { Batches } from "./batches.ts";
 import { Canary, type CanaryReport } from "./canary.ts";
 import { Chunks } from "./chunks.ts";
+import { type Delivered, Deliveries, type NodeDeliveries, type Wanted } from "./deliveries.ts";
 import type { Target } from "./elsewhere.ts";
 import { Health, type HealthHour } from "./health.ts";
 import { FIRST, type Inherited } from "./known-logs.ts";
 import { LogState } from "./log-state.ts";
 import { countsOf, statusOf } from "./log-status.ts";
+import { Manifests } from "./manifests.ts";
 import { type Following, nodeName } from "./nodes.ts";
 import { entryOf } from "./object-entry.ts";
 import { keepSketch } from "./object-sketch.ts";
 import { type EventSpan, Objects } from "./objects.ts";
-import { destinationOf, elsewhereOf, stays } from "./open.ts";
+import { destinationOf, elsewhereOf, stays, staysBelow } from "./open.ts";
 import { OwnSplits } from "./own-splits.ts";
 import { tryNow } from "./parking.ts";
 import { type Replayable, Replayed, type ReplayedObject, type ReplayPage, type ReplaySpan } from "./replayed.ts";
@@ -35,6 +38,7 @@ import { Splitting } from "./splitting.ts";
 import { piecewise, streamed } from "./stream.ts";
 import type { AsideObject, LogStatus, ObjectEntry } from "./types.ts";
 import { LOOK_AGAIN_MS, Uploads } from "./uploads.ts";
+import { walk } from "./walk.ts";
 
 /**
  * How long an alarm waits for uploads before it sets the next one, in ms: a slow store must not
@@ -58,12 +62,14 @@ export class DeliveryLog extends DurableObject<Env> {
   readonly #replayed: Replayed;
   readonly #aside: AsideObjects;
   readonly #searchable: SearchableObjects;
+  readonly #deliveries: Deliveries;
   readonly #splits: OwnSplits;
   readonly #appends: Appends;
   readonly #uploads: Uploads;
   readonly #alarm: Alarm;
   /** Public for the tests, which wait for the canary, and break attempts at every step. */
   readonly canary: Canary;
+  readonly manifests: Manifests;
   readonly attempts: Attempts;
   readonly splitting: Splitting;
   /** Overridden by tests, which cannot fill a segment, and do not wait. */
@@ -84,6 +90,28 @@ export class DeliveryLog extends DurableObject<Env> {
     this.canary = new Canary(sql, this.#state, {
       identity: (jobId) => env.LOG.idFromName(nodeName(jobId, 0)).toString(),
       open,
+      commit: (change) =>
+        this.#alarm.transaction(() => {
+          change();
+          this.#arm(platform.now());
+        }),
+    });
+    this.#deliveries = new Deliveries(sql, this.#state);
+    const named = (jobId: number, node: number) => env.LOG.getByName(nodeName(jobId, node));
+    this.manifests = new Manifests(ctx, this.#state, {
+      isOn: () => this.isSigned(),
+      signer: () => this.signer(),
+      identity: (jobId) => env.LOG.idFromName(nodeName(jobId, 0)).toString(),
+      open,
+      look: async (jobId, wanted) => {
+        // This node does not call itself.
+        const answers = await walk(async (node) =>
+          node === 0 ? this.deliveries(wanted(0)) : named(jobId, node).deliveries(wanted(node)),
+        );
+        return answers.map(({ node, answer }) => ({ node, ...answer }));
+      },
+      page: async (jobId, node, wanted, day) =>
+        node === 0 ? this.deliveredOn(wanted, day) : named(jobId, node).deliveredOn(wanted, day),
       commit: (change) =>
         this.#alarm.transaction(() => {
           change();
@@ -160,7 +188,10 @@ export class DeliveryLog extends DurableObject<Env> {
       this.canary.follow(job, now);
       if (earlier === null) return this.#arm(now);
       if (job.discard) this.#discard();
-      if (job.destinationVersion !== earlier.destinationVersion) this.#objects.readdress(stays(earlier, job, this.env));
+      if (job.destinationVersion !== earlier.destinationVersion) {
+        this.#objects.readdress(stays(earlier, job, this.env));
+        if (!staysBelow(earlier, job, this.env)) this.manifests.moved(job);
+      }
       // Not with every new version: a switch of a function's logging does not concern a store that
       // asked for patience.
       if (job.modifiedVersion !== earlier.modifiedVersion) tryNow(this.ctx.storage.sql);
@@ -237,7 +268,7 @@ export class DeliveryLog extends DurableObject<Env> {
       }
       if (owedSinceMs !== null && now - row.swept_ms >= SWEEP_EVERY_MS) {
         this.#appends.sweep(Math.min(now, owedSinceMs + ID_MEMORY_MS));
-        this.#objects.sweep(now);
+        this.#deliveries.sweep(now, this.isSigned());
         this.#health.sweep(now);
         this.#state.swept(now);
       }
@@ -268,6 +299,7 @@ export class DeliveryLog extends DurableObject<Env> {
       pendingObjects: this.#objects.countWaiting(),
       oldestAsideMs: this.#aside.oldestMs(),
       canary: this.canary.status(now),
+      manifests: this.manifests.status(),
       lastDay: this.#health.lastDay(now),
       ...this.#following(),
     };
@@ -304,6 +336,27 @@ export class DeliveryLog extends DurableObject<Env> {
    */
   objectsBefore(before: number, limit: number, cutMs?: number, span?: EventSpan): ObjectEntry[] {
     return this.#state.hasJob() ? this.#objects.listBefore(before, limit, cutMs, span).map(entryOf) : [];
+  }
+
+  /** Whether manifests are signed. Overridden by tests. */
+  isSigned(): boolean {
+    return readSigning(this.env).isOn;
+  }
+
+  /** null: they are not. Overridden by tests. */
+  signer(): Promise<Signer | null> {
+    return readSigning(this.env).signer();
+  }
+
+  /** How far this node's deliveries are to be listed in manifests. null: it has no job. */
+  deliveries(wanted: Wanted): (Following & NodeDeliveries) | null {
+    if (!this.#state.hasJob()) return null;
+    return { ...this.#alarm.transaction(() => this.#deliveries.look(wanted)), ...this.#following() };
+  }
+
+  /** A part of the deliveries of one day that are to be listed. */
+  deliveredOn(wanted: Wanted, day: number): Delivered[] {
+    return this.#state.hasJob() ? this.#deliveries.page(wanted, day) : [];
   }
 
   /** What of this node has records of some time. */
@@ -478,12 +531,14 @@ export class DeliveryLog extends DurableObject<Env> {
   }
 
   /**
-   * Uploads what is due, and waits for it that long; the uploads go on afterwards. The canary is
-   * not waited for.
+   * Uploads what is due, and waits for it that long; the uploads go on afterwards. Neither the
+   * canary nor manifests are waited for.
    */
   async #uploadFor(waitMs: number): Promise<void> {
     const canary = this.canary.begin(platform.now());
     if (canary !== null) this.ctx.waitUntil(canary);
+    const manifests = this.manifests.begin(platform.now());
+    if (manifests !== null) this.ctx.waitUntil(manifests);
     // What waits for these uploads begins at their end, not with the next alarm.
     const uploads = this.#uploads.run().then(() => this.#alarm.transaction(() => this.#arm(platform.now())));
     this.ctx.waitUntil(uploads);
@@ -516,7 +571,12 @@ export class DeliveryLog extends DurableObject<Env> {
     if (row === null) return;
     const cutMs = this.#batches.nextCutMs();
     const nextCutMs = this.#state.isReadable() ? cutMs : Math.max(cutMs, nowMs + LOOK_AGAIN_MS);
-    const due = Math.min(nextCutMs, this.#uploads.nextMs(row, nowMs), this.canary.nextMs(nowMs));
+    const due = Math.min(
+      nextCutMs,
+      this.#uploads.nextMs(row, nowMs),
+      this.canary.nextMs(nowMs),
+      this.manifests.nextMs(nowMs),
+    );
     this.#alarm.set(due, nowMs);
   }
 

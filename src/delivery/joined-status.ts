@@ -73,6 +73,8 @@ function both(
     },
     // Only one of them sends any.
     canary: b.canary ?? a.canary,
+    // Only the first one writes any.
+    ...(a.manifests && { manifests: a.manifests }),
     replayed: {
       objects: a.replayed.objects + b.replayed.objects,
       records: a.replayed.records + b.replayed.records,

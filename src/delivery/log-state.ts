@@ -178,7 +178,8 @@ export class LogState {
     const { segment, next_object } = this.requireRow();
     this.#sql.exec(
       `UPDATE log SET next_object = next_object + 1, replayed_objects = replayed_objects + 1,
-         replayed_records = replayed_records + ?, replayed_bytes = replayed_bytes + ? WHERE id = 1`,
+         replayed_records = replayed_records + ?, replayed_bytes = replayed_bytes + ?,
+         deliveries = deliveries + 1 WHERE id = 1`,
       records,
       bytes,
     );
@@ -189,7 +190,7 @@ export class LogState {
   countDelivered(records: number, rawBytes: number, bytes: number): void {
     this.#sql.exec(
       `UPDATE log SET delivered = delivered + ?, delivered_raw = delivered_raw + ?, delivered_bytes = delivered_bytes + ?,
-         unconditional = unconditional & ~?, last_error_ms = NULL, error_message = NULL, ${UNPARKED} WHERE id = 1`,
+         deliveries = deliveries + 1, unconditional = unconditional & ~?, last_error_ms = NULL, error_message = NULL, ${UNPARKED} WHERE id = 1`,
       records,
       rawBytes,
       bytes,
@@ -200,8 +201,8 @@ export class LogState {
   /** The same of one that was sent elsewhere, which says nothing of the job's own destination. */
   countDeliveredElsewhere(records: number, rawBytes: number, bytes: number): void {
     this.#sql.exec(
-      `UPDATE log SET delivered = delivered + ?, delivered_raw = delivered_raw + ?, delivered_bytes = delivered_bytes + ?
-         WHERE id = 1`,
+      `UPDATE log SET delivered = delivered + ?, delivered_raw = delivered_raw + ?, delivered_bytes = delivered_bytes + ?,
+         deliveries = deliveries + 1 WHERE id = 1`,
       records,
       rawBytes,
       bytes,

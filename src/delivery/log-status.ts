@@ -20,7 +20,7 @@ export function countsOf(sql: SqlStorage, row: LogRow): LogCounts {
 }
 
 /** Facts from the parts of a log. */
-type PartsStatus = Pick<LogStatus, "pendingObjects" | "canary" | "lastDay"> & {
+type PartsStatus = Pick<LogStatus, "pendingObjects" | "canary" | "lastDay" | "manifests"> & {
   oldestAsideMs: number | null;
 } & Following;
 

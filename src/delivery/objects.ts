@@ -1,9 +1,9 @@
 import type { Leftover } from "../destinations/destination.ts";
 import { templateOf } from "../job/config.ts";
-import { OBJECT_HISTORY_MS } from "../limits.ts";
 import { decoderOf } from "../object/encoders.ts";
 import { Chunks } from "./chunks.ts";
 import { type CutInto, FAR_SQL } from "./cut.ts";
+import { NEXT_DELIVERY_SQL } from "./deliveries.ts";
 import { countLines, divide, isDivisible, takeApart } from "./divide.ts";
 import { type Target, templateElsewhere } from "./elsewhere.ts";
 import type { LogState } from "./log-state.ts";
@@ -104,14 +104,17 @@ export class Objects {
 
   /**
    * The one change of state that counts an object as delivered.
+   * @param place version of the job's destination that has it.
    * @returns false if it was not waiting: it is not counted twice.
    */
-  markDelivered(object: ObjectRow, key: string, verified: boolean, nowMs: number): boolean {
+  markDelivered(object: ObjectRow, verified: boolean, place: number, nowMs: number): boolean {
     const changed = this.#sql.exec(
-      "UPDATE object SET state = 'delivered', key = ?, verified = ?, error = NULL, uploaded_ms = ?, attempts = attempts + 1, target = NULL WHERE number = ? AND state = 'waiting'",
-      key,
+      `UPDATE object SET state = 'delivered', key = ?, verified = ?, error = NULL, uploaded_ms = ?, attempts = attempts + 1, target = NULL,
+         delivery = ${NEXT_DELIVERY_SQL}, place = ? WHERE number = ? AND state = 'waiting'`,
+      object.key,
       verified ? 1 : 0,
       nowMs,
+      place,
       object.number,
     );
     if (changed.rowsWritten === 0) return false;
@@ -211,7 +214,12 @@ export class Objects {
    * An object of which a receiver has taken some records. @returns how many it has, and what waits
    * of it, as objects; null if it was not waiting.
    */
-  takeApart(object: ObjectRow, left: Leftover, nowMs: number): { delivered: number; waiting: ObjectRow[] } | null {
+  takeApart(
+    object: ObjectRow,
+    left: Leftover,
+    place: number,
+    nowMs: number,
+  ): { delivered: number; waiting: ObjectRow[] } | null {
     if (this.object(object.number)?.state !== "waiting") return null;
     if (!isDivisible(object, this.#cutInto())) {
       const words = left.refused[0]?.words ?? left.unnamed?.words ?? left.error?.words ?? "not all of it was taken";
@@ -226,7 +234,7 @@ export class Objects {
     if (delivered > 0) {
       const share = (of: number): number => Math.round((of * delivered) / object.records);
       const taken = { ...object, records: delivered, bytes: share(object.bytes), raw_bytes: share(object.raw_bytes) };
-      this.markDelivered(taken, object.key, false, nowMs);
+      this.markDelivered(taken, false, place, nowMs);
     }
     return { delivered, waiting: waiting.flatMap((number) => this.object(number) ?? []) };
   }
@@ -297,14 +305,6 @@ export class Objects {
       this.#sql.exec("UPDATE object SET state = 'discarded', target = NULL WHERE number = ?", number);
     }
     return waiting.reduce((sum, { records }) => sum + records, 0);
-  }
-
-  /** Forgets the history of objects that ended long ago. */
-  sweep(nowMs: number): void {
-    this.#sql.exec(
-      "DELETE FROM object WHERE state IN ('delivered', 'discarded') AND cut_ms < ?",
-      nowMs - OBJECT_HISTORY_MS,
-    );
   }
 
   /**

@@ -1,8 +1,9 @@
 import { readConfig } from "../config.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
 import { parseDestination, sameHolder } from "../destinations/parse.ts";
-import type { JobConfig } from "../job/config.ts";
+import { type JobConfig, templateOf } from "../job/config.ts";
 import { destinationPurpose, elsewherePurpose, unseal } from "../job/secrets.ts";
+import { placeMark, rootOf } from "../manifest/place.ts";
 import type { Target } from "./elsewhere.ts";
 
 /** Where a job's objects go, with its credentials; or why that is unknown, in words. */
@@ -23,6 +24,16 @@ function opened(sealed: string, purpose: (accountId: string) => string, env: Env
   if (conf === null)
     return { ok: false, why: "neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS opens the stored destination" };
   return parseDestination(conf, destinations);
+}
+
+/**
+ * Whether objects of a changed job are listed together with those before: it ships to the same
+ * bucket, below the same folder. Where that is unknown, it does not.
+ */
+export function staysBelow(before: JobConfig, after: JobConfig, env: Env): boolean {
+  const [from, to] = [destinationOf(before, env), destinationOf(after, env)];
+  if (!from.ok || !to.ok) return false;
+  return placeMark(from.value, rootOf(templateOf(before))) === placeMark(to.value, rootOf(templateOf(after)));
 }
 
 /**

@@ -136,8 +136,9 @@ export class Replayed {
     if (known.toArray().length > 0) return "known";
     this.#sql.exec(
       `INSERT INTO object (number, batch, day, name, key, head, tail, bytes, raw_bytes, records, sha256, md5, content_type,
-         first_event_ms, last_event_ms, oldest_taken_ms, reason, cut_ms, state, attempts, verified, uploaded_ms, replay, replay_of, elsewhere)
-       VALUES (?, 0, ?, ?, ?, x'', x'', ?, ?, ?, ?, ?, ?, ?, ?, ?, 'replay', ?, 'delivered', ?, ?, ?, ?, ?, ?)`,
+         first_event_ms, last_event_ms, oldest_taken_ms, reason, cut_ms, state, attempts, verified, uploaded_ms, replay, replay_of, elsewhere,
+         delivery, place)
+       VALUES (?, 0, ?, ?, ?, x'', x'', ?, ?, ?, ?, ?, ?, ?, ?, ?, 'replay', ?, 'delivered', ?, ?, ?, ?, ?, ?, (SELECT deliveries FROM log WHERE id = 1), ?)`,
       this.#state.countReplayed(object.records, object.bytes),
       object.day,
       object.name,
@@ -158,6 +159,7 @@ export class Replayed {
       object.replay,
       object.number,
       object.elsewhere,
+      this.#state.requireJob().destinationVersion,
     );
     return "counted";
   }

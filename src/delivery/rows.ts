@@ -42,6 +42,11 @@ export interface LogRow {
   taken_until_ms: number | null;
   whole_complete_ms: number | null;
   resent_in_doubt: number;
+  /** Objects that were delivered. */
+  deliveries: number;
+  /** What manifests list: deliveries up to this one, of all days but this one and the next. */
+  listed: number;
+  listed_open_day: number;
 }
 
 /** A bit of {@link LogRow.unconditional}: no object was delivered since one was set aside. */
@@ -136,6 +141,12 @@ export interface ObjectRow {
   target: string | null;
   /** JSON of Origin, of an object that another one was divided into. */
   origin: string | null;
+  /**
+   * Of {@link LogRow.deliveries}; null: an earlier release delivered it, or it is not delivered.
+   */
+  delivery: number | null;
+  /** Version of the job's destination that it was delivered to; null: unknown. */
+  place: number | null;
 }
 
 /**

@@ -287,4 +287,63 @@ export const LOG_STEPS = [
       -- the words in them; NULL: unknown.
       ALTER TABLE chunk ADD COLUMN words BLOB;`,
   },
+  {
+    id: 17,
+    floor: 9, // as of step 15
+    why: "signed manifests list what was delivered, each object once, over all nodes",
+    sql: `
+      -- Counts what this node has delivered; and of an object, which of these it is. NULL: an earlier
+      -- release delivered it, or it is not delivered.
+      ALTER TABLE log ADD COLUMN deliveries INTEGER NOT NULL DEFAULT 0;
+      ALTER TABLE object ADD COLUMN delivery INTEGER;
+      -- Version of the job's destination that it was delivered to; NULL: unknown.
+      ALTER TABLE object ADD COLUMN place INTEGER;
+      -- Listed in manifests: deliveries up to this one, of all days but this one and the next.
+      ALTER TABLE log ADD COLUMN listed INTEGER NOT NULL DEFAULT 0;
+      ALTER TABLE log ADD COLUMN listed_open_day INTEGER NOT NULL DEFAULT 0;
+      CREATE TABLE manifest_chain (                   -- one row, in the first node, once manifests are written
+        id              INTEGER PRIMARY KEY CHECK (id = 1),
+        since_version   INTEGER NOT NULL,             -- of the destination: what went to earlier ones is elsewhere
+        place           TEXT NOT NULL,                -- of the newest manifest, as placeMark tells places apart
+        begun_day       INTEGER NOT NULL,             -- what was cut earlier may have lapsed from the list
+        position        INTEGER NOT NULL DEFAULT 0,   -- of the newest manifest
+        last_name       TEXT,
+        last_sha256     TEXT,
+        last_ms         INTEGER,
+        listed_open_day INTEGER,                      -- as in log, of all nodes; NULL: nothing is listed
+        open_day        INTEGER,                      -- the same of what is being listed now; NULL: nothing is
+        begun_ms        INTEGER NOT NULL DEFAULT 0,   -- when listing last began
+        at_day          INTEGER NOT NULL DEFAULT 0,   -- listed so far: by day, node and delivery
+        at_node         INTEGER NOT NULL DEFAULT 0,
+        at_delivery     INTEGER NOT NULL DEFAULT 0,
+        tries           INTEGER NOT NULL DEFAULT 0,   -- in vain, in a row
+        next_ms         INTEGER NOT NULL DEFAULT 0,   -- nothing is tried before
+        failing_ms      INTEGER,                      -- since when
+        why             TEXT
+      ) STRICT;
+      CREATE TABLE manifest_node (                    -- how far the deliveries of each node are listed
+        node        INTEGER PRIMARY KEY,
+        listed      INTEGER NOT NULL,                 -- up to this one; days that are open apart
+        delivered   INTEGER NOT NULL,                 -- the same of what is being listed now
+        count       INTEGER NOT NULL                  -- in manifests
+      ) STRICT;
+      CREATE TABLE manifest_day (
+        day    INTEGER PRIMARY KEY,
+        number INTEGER NOT NULL                       -- of its newest manifest
+      ) STRICT;
+      CREATE TABLE manifest (                         -- one row: signed, and not known to be written yet
+        id          INTEGER PRIMARY KEY CHECK (id = 1),
+        day         INTEGER NOT NULL,
+        number      INTEGER NOT NULL,
+        place       TEXT NOT NULL,
+        key         TEXT NOT NULL,
+        sha256      TEXT NOT NULL,
+        md5         TEXT NOT NULL,
+        records     INTEGER NOT NULL,
+        at_node     INTEGER NOT NULL,                 -- the last one that it lists
+        at_delivery INTEGER NOT NULL,
+        counts      TEXT NOT NULL,                    -- JSON: how many it lists of each node
+        body        BLOB NOT NULL
+      ) STRICT;`,
+  },
 ] as const satisfies readonly Migration[];

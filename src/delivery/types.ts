@@ -63,6 +63,10 @@ export interface LogStatus extends Following {
   lastDay?: { objects: number; bytes: number };
   /** Scripts with objects of their own in the last minutes; absent: the path tells none apart. */
   scripts?: number;
+  /**
+   * Of the first node; null: the job has no manifests. Nodes of earlier releases do not say.
+   */
+  manifests?: ManifestStatus | null;
   /** What was shipped again; not part of the other counts. */
   replayed: ReplayedCounts;
   /**
@@ -83,6 +87,22 @@ export interface CanaryStatus {
   /** When the last one was read back as it was written, in ms. */
   lastOkMs: number | null;
   /** What is wrong, in words: status and code of the store. */
+  why: string | null;
+}
+
+/** The state of a job's manifests. */
+export interface ManifestStatus {
+  /** Of the newest one; null: there is none yet. */
+  lastName: string | null;
+  lastSha256: string | null;
+  lastMs: number | null;
+  /** In its chain. */
+  position: number;
+  /** Another one is signed, and not written yet. */
+  isWaiting: boolean;
+  /** In ms; null: it does not fail. */
+  failingSinceMs: number | null;
+  /** What it fails on, in words: status and code of the store. */
   why: string | null;
 }
 

@@ -17,6 +17,8 @@ const DESCRIPTION = `The HTTP API of logship, which ships trace events of functi
 
 **Answers** are JSON objects: \`{"errors":[],"messages":[],"result":…,"success":true}\`, for lists with \`result_info\`. A failure has no result; each entry of \`errors\` has a code, a message and, if known, a JSON pointer into the request's body. Rely on status and code; messages may change. Answers may have more keys than documented.
 
+**Public keys** of the manifests that prove what was shipped are at \`/.well-known/logship-keys.json\`: \`{"keys":[{"key_id","public_key","state","kty","crv","kid","x"}]}\`, without an envelope and without credentials.
+
 **Paths** below the account that begin with \`/logpush\` and \`/workers/scripts\` are the vendor's spelling of \`/logship\` and \`/functions/scripts\`. An unsupported method is a 405 with code 7001, whose \`Allow\` lists the supported ones. \`HEAD\` is answered like \`GET\`, without a body.`;
 
 const SECURITY_SCHEMES = {

@@ -1,6 +1,7 @@
-import { type Answered, eachNode, segmentOf } from "../delivery/chain.ts";
+import { eachNode, segmentOf } from "../delivery/chain.ts";
 import type { Following } from "../delivery/nodes.ts";
 import type { Searchable, SearchSpan } from "../delivery/searchable.ts";
+import type { Answered } from "../delivery/walk.ts";
 import { errorText, log } from "../log.ts";
 import { Patience, settled } from "../platform.ts";
 import { type BatchPlace, batchesOf } from "./cursor.ts";

@@ -30,6 +30,7 @@ const Log = z
         why: z.string().nullable(),
       })
       .nullable(),
+    manifests: z.looseObject({ failingSinceMs: Ms, why: z.string().nullable() }).nullable().optional(),
   })
   .nullable();
 

@@ -3,6 +3,7 @@ import { remedyFor } from "../destinations/remedies.ts";
 import { SEGMENT_MAX_BYTES } from "../limits.ts";
 import { canaryFindings } from "./canary-rules.ts";
 import { type Facts, type JobFacts, SILENT } from "./facts.ts";
+import { manifestFindings } from "./manifest-rules.ts";
 import {
   AFTER,
   DAY_MS,
@@ -31,6 +32,7 @@ export function jobFindings(job: JobFacts, facts: Facts): Found[] {
     rest.push(...holdingFindings(job, log, facts.nowMs));
     if (isLive) rest.push(...keptFindings(job, facts.nowMs), ...scriptFindings(job, log));
     if (isLive && log.canary !== null) rest.push(...canaryFindings(log.canary));
+    if (isLive && log.manifests) rest.push(...manifestFindings(log.manifests, facts.nowMs));
   }
   if (isLive) rest.push(...receiptFindings(job, facts), ...fieldFindings(job));
   rest.push(...owedFindings(job, facts));

@@ -48,6 +48,7 @@ export const KINDS = [
   "canary_missing",
   "canary_damaged",
   "canary_unreadable",
+  "manifest_failing",
   "replay_waiting",
   "function_off",
   "function_quiet",

@@ -30,6 +30,8 @@ export const AFTER = {
   neverSeen: HOUR_MS,
   /** The platform does not say whether a function is attached. */
   attachmentUnknown: HOUR_MS,
+  /** A manifest is tried again. */
+  manifestFailing: 30 * MINUTE_MS,
   /** The least silence that counts as quiet. */
   quiet: 30 * MINUTE_MS,
 } as const;

@@ -368,8 +368,13 @@ describe("another release", () => {
         );
       sql.exec("ALTER TABLE object DROP COLUMN part");
       // Of later steps.
-      for (const column of ["origin", "target"]) sql.exec(`ALTER TABLE object DROP COLUMN ${column}`);
+      for (const column of ["origin", "target", "delivery", "place"])
+        sql.exec(`ALTER TABLE object DROP COLUMN ${column}`);
       sql.exec("ALTER TABLE chunk DROP COLUMN words");
+      for (const column of ["deliveries", "listed", "listed_open_day"])
+        sql.exec(`ALTER TABLE log DROP COLUMN ${column}`);
+      for (const table of ["manifest_chain", "manifest_node", "manifest_day", "manifest"])
+        sql.exec(`DROP TABLE ${table}`);
       sql.exec("DELETE FROM schema_step WHERE id >= 13");
       expect(migrate(storage, LOG_STEPS)).toBe(LOG_STEPS.length - BEFORE.length);
       expect(sql.exec("SELECT * FROM batch ORDER BY day").toArray()).toEqual(batches);

@@ -23,7 +23,7 @@ async function startWorker(platform: StandInPlatform) {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const script = platform.scripts.get("logship");
-    if (script === undefined || script.secrets.size < 2) {
+    if (script === undefined || script.secrets.size < 3) {
       response.writeHead(404).end("There is nothing here yet");
       return;
     }
@@ -129,6 +129,7 @@ const CHANGES = [
   `POST ${SCRIPT}/subdomain`,
   `PUT ${SCRIPT}`,
   `PUT ${SCRIPT}/schedules`,
+  `PUT ${SCRIPT}/secrets`,
   `PUT ${SCRIPT}/secrets`,
   `PUT ${SCRIPT}/secrets`,
 ];

@@ -40,6 +40,13 @@ const status = (fields: Partial<AccountFacts["status"]>): AccountFacts["status"]
 });
 const canary = (state: CanaryStatus["state"], why: string | null = null): Facts =>
   ofLog({ canary: { state, sinceMs: ago(7), lastOkMs: null, why } });
+const manifests = (minutes: number): Facts =>
+  ofLog({
+    manifests: {
+      ...{ lastName: null, lastSha256: null, lastMs: null, position: 0, isWaiting: true },
+      ...{ failingSinceMs: ago(minutes * 60_000), why: "HTTP 403 AccessDenied" },
+    },
+  });
 const kept = (refused: number, sinceMs: number) => ({ version: 1, kept: 0, given: 0, refused, sinceMs });
 const past = (fields: Partial<JobFacts["past"]>): JobFacts["past"] => ({ ...job().past, ...fields });
 const others = (lastReceivedMs: number): JobFacts => job({ id: 2, log: log({ lastReceivedMs }) });
@@ -389,6 +396,12 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     canary("ok"),
     canary("unreadable", "HTTP 403 AccessDenied"),
     { severity: "warning", summary: expect.stringContaining("(HTTP 403 AccessDenied)") },
+  ],
+  [
+    "manifest_failing",
+    manifests(29),
+    manifests(30),
+    { severity: "warning", sinceMs: ago(30 * 60_000), summary: expect.stringContaining("(HTTP 403 AccessDenied)") },
   ],
   [
     "replay_waiting",

@@ -11,8 +11,8 @@ export const RETENTION_S = 14 * 86_400;
 /** `vars.ACCOUNT_ID` of a project that was never set up. */
 const LOCAL_ACCOUNT = "local";
 
-/** Secrets that a deployment needs. */
-export const SECRETS = ["ADMIN_TOKEN", "SECRETS_KEY"] as const;
+/** Secrets of a deployment. It works without SIGNING_KEY, and then writes no manifests. */
+export const SECRETS = ["ADMIN_TOKEN", "SECRETS_KEY", "SIGNING_KEY"] as const;
 export type SecretName = (typeof SECRETS)[number];
 
 const Consumer = z.object({

@@ -2,6 +2,7 @@
  * The secrets of a deployment on the machine that set it up. Cloudflare never gives a secret back,
  * so this file is the only copy that can be read.
  */
+import { createPrivateKey, createPublicKey } from "node:crypto";
 import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { parseEnv } from "node:util";
 import { SECRETS, type SecretName } from "./project.ts";
@@ -11,6 +12,18 @@ export type Secrets = Readonly<Partial<Record<SecretName, string>>>;
 const HEAD = `# Secrets of the deployment, made by \`npm run setup\`. Keep a copy where you keep passwords: Cloudflare does not
 # give them back. Git ignores this file, and wrangler does not read it.
 `;
+
+/** The public half of SIGNING_KEY, for `npm run verify`. It is no secret. */
+const PUBLIC_KEY = "SIGNING_PUBLIC_KEY";
+
+/** Before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410). */
+const PKCS8_HEAD = Buffer.from("302e020100300506032b657004220420", "hex");
+
+function publicKeyOf(key: string): string {
+  const der = Buffer.concat([PKCS8_HEAD, Buffer.from(key, "base64")]);
+  const privateKey = createPrivateKey({ key: der, format: "der", type: "pkcs8" });
+  return createPublicKey(privateKey).export({ format: "der", type: "spki" }).toString("base64");
+}
 
 /** Empty if there is no file. Other lines are left out. */
 export function readSecrets(path: string): Secrets {
@@ -23,6 +36,7 @@ export function readSecrets(path: string): Secrets {
 export function writeSecrets(path: string, more: Secrets): void {
   const all = { ...readSecrets(path), ...more };
   const lines = Object.entries(all).map(([name, value]) => `${name}=${value}\n`);
+  if (all.SIGNING_KEY !== undefined) lines.push(`${PUBLIC_KEY}=${publicKeyOf(all.SIGNING_KEY)}\n`);
   const draft = `${path}.${process.pid}.tmp`;
   try {
     writeFileSync(draft, HEAD + lines.join(""), { flag: "wx", mode: 0o600 });

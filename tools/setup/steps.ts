@@ -181,7 +181,7 @@ function missingSecrets({ seen, newToken }: Setup): SecretName[] {
   return SECRETS.filter((name) => !set.includes(name) || (name === "ADMIN_TOKEN" && newToken));
 }
 
-/** ADMIN_TOKEN: 43 of `[0-9A-Za-z_-]`, as vendor clients take them. SECRETS_KEY: base64. */
+/** ADMIN_TOKEN: 43 of `[0-9A-Za-z_-]`, as vendor clients take them. The others: base64. */
 function randomSecret(name: SecretName): string {
   return randomBytes(32).toString(name === "ADMIN_TOKEN" ? "base64url" : "base64");
 }

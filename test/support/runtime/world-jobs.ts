@@ -303,7 +303,8 @@ export class WorldJobs {
     const { entries: listed } = await chainObjects(env.LOG, job.id, 0, 100_000);
     // Copies of a replay are in a bucket of their own.
     const entries = listed.filter(({ replay }) => replay === null);
-    const stored = contents.flat().filter(({ key }) => !key.endsWith(".canary.gz"));
+    // Neither canaries nor manifests hold records.
+    const stored = contents.flat().filter(({ key }) => !key.endsWith(".canary.gz") && !key.includes("_logship/"));
     const found = job.mayBeInBoth ? distinct(stored) : stored;
     const delivered = new Set(entries.filter(({ state }) => state === "delivered").map(({ key }) => key));
     // A truncated object stays in the store if its job is discarded before the upload is repeated.

@@ -108,10 +108,11 @@ it("sets a retention right, and keeps the user's jobs and all other lines of the
 it("takes an ADMIN_TOKEN that it does not know only to replace it when asked", async () => {
   const world = new World();
   await world.setup();
-  const { SECRETS_KEY } = readSecrets(world.secretsPath);
+  const { SECRETS_KEY, SIGNING_KEY } = readSecrets(world.secretsPath);
   await world.setup({ newToken: true });
   const { ADMIN_TOKEN: before, ...others } = readSecrets(world.secretsPath);
-  expect(others).toEqual({ SECRETS_KEY });
+  expect(others).toEqual({ SECRETS_KEY, SIGNING_KEY });
+  expect(readFileSync(world.secretsPath, "utf8")).toMatch(/^SIGNING_PUBLIC_KEY=MCowBQYDK2VwAyEA[A-Za-z0-9+/]{43}=$/m);
   writeFileSync(world.secretsPath, "");
   expect(await refusalOf(world.setup())).toBe("token_unknown");
   writeFileSync(world.secretsPath, "ADMIN_TOKEN=another-one-of-another-deployment-000000000\n");

@@ -19,7 +19,7 @@ it("takes the Worker out of service, keeps all data, and setup puts it back", as
     const { queues, buckets, scripts } = world.platform;
     expect([...queues.values()].map(({ consumers }) => consumers)).toEqual([[], []]);
     expect(scripts.get("logship")).toMatchObject({ schedules: [], isOnWorkersDev: false });
-    expect([scripts.get("logship")?.secrets.size, buckets.get("traces")?.size]).toEqual([2, 2]);
+    expect([scripts.get("logship")?.secrets.size, buckets.get("traces")?.size]).toEqual([3, 2]);
   }
   expect(world.said.join("\n")).toContain("Kept: the Worker logship with the state of its Durable Objects");
   await world.setup();

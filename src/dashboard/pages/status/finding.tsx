@@ -142,6 +142,7 @@ const PLACES_OF_JOB: Readonly<Record<string, { href: string; label: string }>> =
   failing: DESTINATION,
   canary_failed: DESTINATION,
   canary_unreadable: DESTINATION,
+  manifest_failing: DESTINATION,
   filter_keeps_nothing: { href: "/edit#records", label: "Change the filter" },
   sample_keeps_nothing: { href: "/edit#records", label: "Change the sample" },
   replay_waiting: { href: "/replay", label: "Replays" },

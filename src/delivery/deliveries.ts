@@ -1,0 +1,156 @@
+import { OBJECT_HISTORY_MS, UNLISTED_HISTORY_MS } from "../limits.ts";
+import type { LogState } from "./log-state.ts";
+import { countsOf } from "./log-status.ts";
+import type { LogCounts } from "./types.ts";
+
+/** The number of the next delivery of a node, before it is counted. */
+export const NEXT_DELIVERY_SQL = "(SELECT deliveries + 1 FROM log WHERE id = 1)";
+
+/**
+ * Deliveries of one node: those up to `upTo`, of all days but two, which are not over. Events of
+ * tomorrow are taken as well as those of today, as clocks differ; days far ahead never end, and
+ * their objects are listed as they come.
+ */
+export interface Listing {
+  upTo: number;
+  /** Since the epoch: the first of the two. */
+  openDay: number;
+}
+
+/** After a delivery, in the order of days and, of one day, of deliveries. */
+export interface After {
+  day: number;
+  delivery: number;
+}
+
+/** What is to be listed: what is of `now`, and was not of `before`. */
+export interface Wanted {
+  now: Listing;
+  before: Listing;
+  after: After;
+}
+
+/** What a node says of its deliveries. */
+export interface NodeDeliveries {
+  delivered: number;
+  /** false: what an earlier release delivered is still being numbered. */
+  isNumbered: boolean;
+  counts: LogCounts;
+  /** The first day that has anything to be listed; null: none has. */
+  firstDay: number | null;
+}
+
+/** A delivered object, as manifests list it. */
+export interface Delivered {
+  [column: string]: SqlStorageValue;
+  number: number;
+  delivery: number;
+  place: number | null;
+  key: string;
+  bytes: number;
+  sha256: string;
+  records: number;
+  firstMs: number;
+  lastMs: number;
+  deliveredMs: number;
+  copyOf: number | null;
+  elsewhere: number;
+}
+
+/** Objects that are numbered in one transaction. */
+const NUMBERED_AT_ONCE = 5_000;
+
+/** Objects of one answer: half a megabyte. */
+const PAGE = 1_000;
+
+const IS_WANTED = `delivery <= ? AND (day < ? OR day > ?) AND NOT (delivery <= ? AND (day < ? OR day > ?))
+  AND (day > ? OR (day = ? AND delivery > ?))`;
+
+function valuesOf({ now, before, after }: Wanted): number[] {
+  const listing = ({ upTo, openDay }: Listing): number[] => [upTo, openDay, openDay + 1];
+  return [...listing(now), ...listing(before), after.day, after.day, after.delivery];
+}
+
+/**
+ * The part of a log that manifests read: each node numbers what it delivers, in the rows that a
+ * delivery writes anyway.
+ */
+export class Deliveries {
+  readonly #sql: SqlStorage;
+  readonly #state: LogState;
+
+  constructor(sql: SqlStorage, state: LogState) {
+    this.#sql = sql;
+    this.#state = state;
+  }
+
+  /**
+   * Numbers what earlier releases delivered, and notes what is listed, which may be forgotten.
+   * Belongs into a transaction of its caller.
+   * @param wanted without an end: what is delivered now counts.
+   */
+  look({ now, before, after }: Wanted): NodeDeliveries {
+    const isNumbered = this.#number();
+    const row = this.#state.requireRow();
+    if (before.upTo > row.listed || before.openDay > row.listed_open_day)
+      this.#sql.exec("UPDATE log SET listed = ?, listed_open_day = ? WHERE id = 1", before.upTo, before.openDay);
+    const { deliveries: delivered } = row;
+    const wanted = { now: { ...now, upTo: Math.min(now.upTo, delivered) }, before, after };
+    return { delivered, isNumbered, counts: countsOf(this.#sql, row), firstDay: this.firstDay(wanted) };
+  }
+
+  firstDay(wanted: Wanted): number | null {
+    const { day } = this.#sql
+      .exec<{ day: number | null }>(`SELECT min(day) AS day FROM object WHERE ${IS_WANTED}`, ...valuesOf(wanted))
+      .one();
+    return day;
+  }
+
+  /** A part of what is wanted of one day, in the order of deliveries. */
+  page(wanted: Wanted, day: number): Delivered[] {
+    return this.#sql
+      .exec<Delivered>(
+        `SELECT number, delivery, place, key, bytes, sha256, records, first_event_ms AS firstMs, last_event_ms AS lastMs,
+           uploaded_ms AS deliveredMs, replay_of AS copyOf, elsewhere IS NOT NULL AS elsewhere
+         FROM object WHERE ${IS_WANTED} AND day = ? ORDER BY delivery LIMIT ?`,
+        ...valuesOf(wanted),
+        day,
+        PAGE,
+      )
+      .toArray();
+  }
+
+  /**
+   * Forgets the history of objects that ended long ago.
+   * @param isListed whether manifests are written: what none lists yet stays longer.
+   */
+  sweep(nowMs: number, isListed: boolean): void {
+    const { listed, listed_open_day: openDay } = this.#state.requireRow();
+    this.#sql.exec(
+      `DELETE FROM object WHERE state IN ('delivered', 'discarded') AND cut_ms < ? AND NOT (
+         ? AND state = 'delivered' AND uploaded_ms >= ? AND (delivery IS NULL OR delivery > ? OR day BETWEEN ? AND ?))`,
+      nowMs - OBJECT_HISTORY_MS,
+      isListed ? 1 : 0,
+      nowMs - UNLISTED_HISTORY_MS,
+      listed,
+      openDay,
+      openDay + 1,
+    );
+  }
+
+  /** @returns whether all are numbered. */
+  #number(): boolean {
+    const { deliveries } = this.#state.requireRow();
+    const found = this.#sql
+      .exec<{ number: number }>(
+        "SELECT number FROM object WHERE state = 'delivered' AND delivery IS NULL ORDER BY number LIMIT ?",
+        NUMBERED_AT_ONCE,
+      )
+      .toArray();
+    found.forEach(({ number }, i) => {
+      this.#sql.exec("UPDATE object SET delivery = ? WHERE number = ?", deliveries + i + 1, number);
+    });
+    if (found.length > 0) this.#sql.exec("UPDATE log SET deliveries = deliveries + ? WHERE id = 1", found.length);
+    return found.length < NUMBERED_AT_ONCE;
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * `npm run verify`: compares a folder or a bucket with its signed manifests; docs/archive.md.
+ *
+ *     npm run verify -- ./logs --key MCowBQYDK2VwAyEA…
+ */
+import { randomBytes } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { type PublicKey, readPublicKey } from "../src/manifest/signing.ts";
+import { printable } from "./client/show.ts";
+import { ownOptions } from "./own-options.ts";
+import { absolutePath, userFolder } from "./project-files/command-line.ts";
+import { pause } from "./until.ts";
+import { type Archive, folderArchive } from "./verify/archive.ts";
+import { readS3Settings, StoreFailure, s3Archive } from "./verify/s3-archive.ts";
+import { type Verified, verifyArchive } from "./verify/verify-archive.ts";
+
+const USAGE = `usage: npm run verify -- <folder | s3://bucket/prefix> --key <public key> [options]
+
+  --key <key>              the public key, as /.well-known/logship-keys.json shows it, or a PEM file of it;
+                           again for each key that signed earlier manifests
+  --expired-before <day>   YYYYMMDD: objects and manifests of earlier days may be gone, as by a lifecycle rule
+  --until <day>            YYYYMMDD: this day and those before it must be covered
+  --head <sha256>          of a manifest that must be there, as you noted it
+
+A bucket is read with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, and where needed AWS_SESSION_TOKEN,
+AWS_REGION and AWS_ENDPOINT_URL.
+
+Exit code 1: something is wrong; 2: it could not be verified.`;
+
+/** What the user asked for cannot be done; the message says why. */
+class Refused extends Error {}
+
+function keyOf(given: string): PublicKey {
+  const path = absolutePath(given, userFolder(process.env));
+  const text = readPublicKey(given) === null && existsSync(path) ? readFileSync(path, "utf8") : given;
+  const key = readPublicKey(text.replace(/-----[A-Z ]+-----/g, "").replace(/\s+/g, ""));
+  if (key === null)
+    throw new Refused("--key: base64 of 60 characters, as /.well-known/logship-keys.json has it, or a PEM file");
+  return key;
+}
+
+function dayOf(name: string, text: string | undefined): string | null {
+  if (text === undefined) return null;
+  const day = text.replaceAll("-", "");
+  if (!/^\d{8}$/.test(day)) throw new Refused(`--${name}: a day as YYYYMMDD`);
+  return day;
+}
+
+function archiveOf(from: string): Archive {
+  if (!from.startsWith("s3://")) {
+    const folder = absolutePath(from, userFolder(process.env));
+    if (!existsSync(folder)) throw new Refused(`${from}: there is no such folder`);
+    return folderArchive(folder);
+  }
+  const settings = readS3Settings(from, process.env);
+  if ("missing" in settings) throw new Refused(`missing: ${settings.missing}`);
+  return s3Archive(settings, { fetch: (request) => fetch(request), pause });
+}
+
+function summary(sum: Verified): string[] {
+  const count = (n: number, what: string): string => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
+  return [
+    `${count(sum.objects, "object")} as delivered, ${count(sum.records, "record")}, ${count(sum.bytes, "byte")}, in ${count(sum.manifests, "manifest")}`,
+    ...(sum.expired > 0 ? [`${count(sum.expired, "object")} gone, of days that have expired`] : []),
+    ...(sum.open > 0 ? [`${count(sum.open, "file")} of days that no manifest covers yet`] : []),
+    ...(sum.before > 0 ? [`${count(sum.before, "file")} of days before the first manifest: not checked`] : []),
+    ...sum.heads.map(
+      ({ job, file, sha256, written, openFrom }) =>
+        `job ${job} is covered up to ${openFrom} (exclusive) by ${printable(file)}, written ${printable(written)}, SHA-256 ${sha256}`,
+    ),
+    sum.findings === 0 ? "nothing is wrong" : count(sum.findings, "finding"),
+  ];
+}
+
+async function main(): Promise<number> {
+  const { values, positionals } = ownOptions({
+    allowPositionals: true,
+    options: {
+      key: { type: "string", multiple: true },
+      "expired-before": { type: "string" },
+      until: { type: "string" },
+      head: { type: "string" },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) {
+    console.log(USAGE);
+    return 0;
+  }
+  const [from, ...more] = positionals;
+  if (from === undefined || more.length > 0 || values.key === undefined) throw new Refused(USAGE);
+  const { head } = values;
+  if (head !== undefined && !/^[0-9a-f]{64}$/.test(head)) throw new Refused("--head: 64 hex digits");
+  const options = {
+    keys: values.key.map(keyOf),
+    expiredBefore: dayOf("expired-before", values["expired-before"]),
+    until: dayOf("until", values.until),
+    head: head ?? null,
+    nowMs: Date.now(),
+    salt: randomBytes(16),
+  };
+  const verified = await verifyArchive(archiveOf(from), options, ({ what, why }) =>
+    console.log(`${printable(what)}: ${printable(why)}`),
+  );
+  for (const line of summary(verified)) console.log(line);
+  return verified.findings === 0 ? 0 : 1;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  const isOurs = error instanceof Refused || error instanceof StoreFailure;
+  console.error(isOurs ? error.message : `it could not be verified: ${printable(String(error))}`);
+  process.exitCode = 2;
+}

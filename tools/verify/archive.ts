@@ -1,0 +1,39 @@
+/** What `npm run verify` reads: a folder, or a bucket. */
+import { createReadStream } from "node:fs";
+import { opendir, stat } from "node:fs/promises";
+import { join } from "node:path";
+
+/** A file below the archive, with `/` between its segments. */
+export interface Stored {
+  readonly path: string;
+}
+
+export interface Archive {
+  /** Every file, in any order; never all at once. */
+  list(): AsyncIterable<Stored>;
+  /** The bytes of a file, in pieces; null: there is none. */
+  read(path: string): Promise<AsyncIterable<Uint8Array> | null>;
+}
+
+/** Files of a folder. Links are not followed: they are not part of what was shipped. */
+export function folderArchive(folder: string): Archive {
+  async function* below(path: string): AsyncGenerator<Stored> {
+    for await (const entry of await opendir(join(folder, path))) {
+      const found = path === "" ? entry.name : `${path}/${entry.name}`;
+      if (entry.isDirectory()) yield* below(found);
+      else if (entry.isFile()) yield { path: found };
+    }
+  }
+  return {
+    list: () => below(""),
+    read: async (path) => {
+      if (path.split("/").includes("..")) return null;
+      const file = join(folder, path);
+      const found = await stat(file).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === "ENOENT" || error.code === "ENOTDIR") return null;
+        throw error;
+      });
+      return found?.isFile() === true ? createReadStream(file) : null;
+    },
+  };
+}

@@ -1,0 +1,90 @@
+/** Whether the manifests of an archive are all there, in the order of their writing. Pure. */
+import type { ReadManifest } from "./read-manifest.ts";
+
+/** What is remembered of a manifest: not its objects. */
+export interface Link {
+  readonly file: string;
+  readonly base: string;
+  readonly job: number;
+  readonly name: string;
+  readonly sha256: string;
+  readonly chain: ReadManifest["chain"];
+  readonly openFrom: string;
+  readonly coversFrom: string;
+  readonly path: string;
+  readonly root: string;
+  readonly written: string;
+  readonly deliveries: ReadManifest["deliveries"];
+  /** By `shard/segment`: how many objects it lists. */
+  readonly counts: Readonly<Record<string, number>>;
+}
+
+export interface Finding {
+  /** The file that it is about. */
+  readonly what: string;
+  readonly why: string;
+}
+
+export interface ChainOptions {
+  /** `YYYYMMDD`: what is of earlier days may have been deleted by a rule. */
+  readonly expiredBefore: string | null;
+  /** Files that stand there and are no valid manifests: they are named already. */
+  readonly broken: ReadonlySet<string>;
+}
+
+/** The manifests of one job at one place, the first one first. */
+export function chainsOf(links: readonly Link[]): Link[][] {
+  const groups = Map.groupBy(links, ({ base, job, chain }) => JSON.stringify([base, job, chain.id]));
+  return [...groups.values()].map((group) => group.sort((a, b) => a.chain.position - b.chain.position));
+}
+
+/** @param chain of one place, in order. */
+export function chainFindings(chain: readonly Link[], options: ChainOptions): Finding[] {
+  const findings: Finding[] = [];
+  let before: Link | undefined;
+  for (const link of chain) {
+    findings.push(...linkFindings(before, link, options));
+    before = link;
+  }
+  return findings;
+}
+
+function linkFindings(before: Link | undefined, link: Link, options: ChainOptions): Finding[] {
+  const { position, previous } = link.chain;
+  const beforeAt = before?.chain.position ?? 0;
+  if (position === beforeAt && before !== undefined)
+    return [{ what: link.file, why: `it stands where ${before.name} does: the chain has two ends` }];
+  const missing = position - beforeAt - 1;
+  if (missing > 0) return missingFindings(before, link, missing, options);
+  if (before === undefined) return [];
+  if (previous === null || previous.sha256 !== before.sha256)
+    return [{ what: before.file, why: `it is not the manifest after which ${link.name} was written` }];
+  return countFindings(before, link);
+}
+
+function missingFindings(
+  before: Link | undefined,
+  { file, base, job, name, chain: { previous } }: Link,
+  missing: number,
+  { expiredBefore, broken }: ChainOptions,
+): Finding[] {
+  if (previous === null) return [{ what: file, why: "its place in the chain is wrong" }];
+  if (expiredBefore !== null && previous.name.slice(0, 8) < expiredBefore) return [];
+  const what = `${base === "" ? "" : `${base}/`}_logship/${job}/${previous.name}`;
+  // Its file stands there, edited.
+  if (missing === 1 && broken.has(what)) return [];
+  const others = missing === 1 ? "" : `, and ${missing - 1} more manifests before it`;
+  const after = before === undefined ? "" : `, after ${before.name}`;
+  return [{ what, why: `missing${others}: written before ${name}${after}` }];
+}
+
+/** The counts of two manifests that follow one another. */
+function countFindings(before: Link, link: Link): Finding[] {
+  return link.deliveries.flatMap(({ shard, segment, listed }) => {
+    const earlier = before.deliveries.find((node) => node.shard === shard && node.segment === segment);
+    const own = link.counts[`${shard}/${segment}`] ?? 0;
+    if (earlier === undefined || earlier.listed + own === listed) return [];
+    const why = `it lists ${own} objects of shard ${shard}, segment ${segment}, and should list ${listed - earlier.listed}`;
+    return [{ what: link.file, why }];
+  });
+}

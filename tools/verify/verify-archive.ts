@@ -1,0 +1,324 @@
+/** Compares an archive with its manifests. docs/archive.md says what that proves. */
+import { createHash } from "node:crypto";
+import { dayStamp, fillOf, leadsTo, stampedMs } from "../../src/destinations/keys.ts";
+import type { PublicKey } from "../../src/manifest/signing.ts";
+import type { Archive } from "./archive.ts";
+import { chainFindings, chainsOf, type Finding, type Link } from "./chains.ts";
+import { Fingerprints } from "./fingerprints.ts";
+import { type Listed, placedAt, type ReadManifest, readManifest } from "./read-manifest.ts";
+
+export interface VerifyOptions {
+  readonly keys: readonly PublicKey[];
+  /** `YYYYMMDD`; what is of earlier days may be missing. */
+  readonly expiredBefore: string | null;
+  /** `YYYYMMDD`; this day and all before it have to be listed. */
+  readonly until: string | null;
+  /** SHA-256 of a manifest that has to be there. */
+  readonly head: string | null;
+  readonly nowMs: number;
+  /** Of the set of names that are listed: random. */
+  readonly salt: Uint8Array;
+}
+
+export interface Verified {
+  findings: number;
+  manifests: number;
+  /** That are as they were delivered, and their sum. */
+  objects: number;
+  records: number;
+  bytes: number;
+  /** Missing, of days that have expired. */
+  expired: number;
+  /** Not listed: of days that are not over, or from before there were manifests. */
+  open: number;
+  before: number;
+  /** Of each job: its newest manifest, and the first day that it does not cover. */
+  heads: { job: number; file: string; sha256: string; written: string; openFrom: string }[];
+}
+
+/** Files that are read side by side. */
+const AT_ONCE = 8;
+
+/** Of these, more are counted and not named. */
+const UNLISTED_NAMED = 100;
+
+/** What is wrong with so many objects is remembered, to say where their bytes are now. */
+const TRACED = 10_000;
+
+/** Tests of a destination, and canaries: they hold no records. */
+const NO_RECORDS = /^(test(-[^/]*)?\.txt\.gz|ownership-challenge-[^/]*\.txt|[^/]*\.canary\.(gz|parquet))$/;
+
+const DAY_MS = 86_400_000;
+
+/** @param tell is told each finding at once, and names it. */
+export async function verifyArchive(
+  archive: Archive,
+  options: VerifyOptions,
+  tell: (finding: Finding) => void,
+): Promise<Verified> {
+  return new Verification(archive, options, tell).run();
+}
+
+class Verification {
+  readonly #archive: Archive;
+  readonly #options: VerifyOptions;
+  readonly #tell: (finding: Finding) => void;
+  readonly #listed: Fingerprints;
+  /** Of objects that are listed. */
+  readonly #folders: Fingerprints;
+  readonly #links: Link[] = [];
+  /** Manifests, by folder and SHA-256. */
+  readonly #seen = new Set<string>();
+  /** Manifests that are none any more, and their days: what they listed is unknown. */
+  readonly #broken = new Set<string>();
+  readonly #brokenDays = new Set<string>();
+  /** By the SHA-256 that was delivered: what does not have these bytes any more. */
+  readonly #lost = new Map<string, string>();
+  /** Those that have other bytes now, by what these are. */
+  readonly #altered: { path: string; sha256: string; why: string }[] = [];
+  readonly #sum: Verified = {
+    ...{ findings: 0, manifests: 0, objects: 0, records: 0, bytes: 0, expired: 0, open: 0, before: 0 },
+    heads: [],
+  };
+
+  constructor(archive: Archive, options: VerifyOptions, tell: (finding: Finding) => void) {
+    this.#archive = archive;
+    this.#options = options;
+    this.#tell = tell;
+    this.#listed = new Fingerprints(options.salt);
+    this.#folders = new Fingerprints(options.salt);
+  }
+
+  async run(): Promise<Verified> {
+    const files: string[] = [];
+    for await (const { path } of this.#archive.list()) if (placedAt(path) !== null) files.push(path);
+    if (files.length === 0) this.#found("_logship", "there is no manifest: nothing is proven");
+    const keys = new Map(this.#options.keys.map((key) => [key.id, key]));
+    for (const file of files.sort()) await this.#checkManifest(file, keys);
+    this.#tellAltered();
+    this.#checkChains();
+    await this.#checkUnlisted();
+    return this.#sum;
+  }
+
+  #found(what: string, why: string): void {
+    this.#sum.findings += 1;
+    this.#tell({ what, why });
+  }
+
+  async #checkManifest(file: string, keys: ReadonlyMap<string, PublicKey>): Promise<void> {
+    const read = await readManifest(this.#archive, file, keys);
+    if (!read.ok) {
+      this.#broken.add(file);
+      this.#brokenDays.add(placedAt(file)?.day ?? "");
+      return this.#found(file, read.why);
+    }
+    const { manifest, misplaced } = read;
+    if (misplaced !== null) this.#found(file, misplaced);
+    // A copy says nothing new.
+    const bytes = `${manifest.base}/${manifest.sha256}`;
+    if (this.#seen.has(bytes)) return;
+    this.#seen.add(bytes);
+    this.#sum.manifests += 1;
+    this.#links.push(linkOf(manifest));
+    const sums = { objects: 0, records: 0, bytes: 0 };
+    for (const { records, bytes } of manifest.objects) {
+      sums.objects += 1;
+      sums.records += records;
+      sums.bytes += bytes;
+    }
+    if (JSON.stringify(sums) !== JSON.stringify(manifest.sums))
+      this.#found(file, "its sums are not those of its objects");
+    const queue = manifest.objects.values();
+    const work = async (): Promise<void> => {
+      for (const object of queue) await this.#checkObject(object, manifest);
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+  }
+
+  async #checkObject(object: Listed, { file, base, root, day }: ReadManifest): Promise<void> {
+    const path = pathOf(object.key, root, base);
+    if (path === null) {
+      if (object.at === undefined) this.#found(file, `it lists ${object.key}, which is not below its root`);
+      return;
+    }
+    this.#listed.add(path);
+    this.#folders.add(folderOf(path));
+    const pieces = await this.#archive.read(path);
+    if (pieces === null) {
+      if (object.at !== undefined) return;
+      if (this.#options.expiredBefore !== null && day < this.#options.expiredBefore) this.#sum.expired += 1;
+      else this.#lose(path, object.sha256, null, "missing");
+      return;
+    }
+    const hash = createHash("sha256");
+    let bytes = 0;
+    for await (const piece of pieces) {
+      hash.update(piece);
+      bytes += piece.length;
+    }
+    const sha256 = hash.digest("hex");
+    if (sha256 !== object.sha256) {
+      const size = bytes === object.bytes ? "" : `: it has ${bytes} bytes instead of ${object.bytes}`;
+      return this.#lose(path, object.sha256, sha256, `altered${size}`);
+    }
+    this.#sum.objects += 1;
+    this.#sum.records += object.records;
+    this.#sum.bytes += bytes;
+  }
+
+  /** What is missing or altered is told with where its bytes are, once that may be known. */
+  #lose(path: string, sha256: string, now: string | null, why: string): void {
+    if (this.#lost.size < TRACED) this.#lost.set(sha256, path);
+    if (now === null || this.#altered.length >= TRACED) this.#found(path, why);
+    else this.#altered.push({ path, sha256: now, why });
+  }
+
+  #tellAltered(): void {
+    for (const { path, sha256, why } of this.#altered) {
+      const from = this.#lost.get(sha256);
+      this.#found(path, from === undefined ? why : `${why}; it has the bytes of ${from}`);
+    }
+  }
+
+  #checkChains(): void {
+    const { expiredBefore, until, head } = this.#options;
+    const newest = new Map<string, Link>();
+    for (const chain of chainsOf(this.#links)) {
+      for (const { what, why } of chainFindings(chain, { expiredBefore, broken: this.#broken })) {
+        this.#brokenDays.add(placedAt(what)?.day ?? "");
+        this.#found(what, why);
+      }
+      const last = chain.at(-1);
+      if (last === undefined) continue;
+      const of = JSON.stringify([last.base, last.job]);
+      const known = newest.get(of);
+      if (known === undefined || known.written < last.written) newest.set(of, last);
+    }
+    for (const { job, file, sha256, written, openFrom } of newest.values()) {
+      this.#sum.heads.push({ job, file, sha256, written, openFrom });
+      if (until !== null && openFrom <= until)
+        this.#found(file, `it is the newest of job ${job}: manifests of ${openFrom} to ${until} are missing`);
+    }
+    if (head !== null && !this.#links.some(({ sha256 }) => sha256 === head))
+      this.#found(`the manifest with the SHA-256 ${head}`, "missing");
+  }
+
+  async #checkUnlisted(): Promise<void> {
+    const places = [...Map.groupBy(this.#links, ({ base }) => base)].map(([base, links]) => new PlaceOf(base, links));
+    const inBroken = new Map<string, number>();
+    let unnamed = 0;
+    for await (const { path } of this.#archive.list()) {
+      if (placedAt(path) !== null || this.#listed.has(path)) continue;
+      const name = path.slice(path.lastIndexOf("/") + 1);
+      const place = places.find(({ base }) => base === "" || path.startsWith(`${base}/`));
+      if (place === undefined || NO_RECORDS.test(name)) continue;
+      const is = place.judge(path, name, this.#folders.has(folderOf(path)), this.#options.nowMs);
+      if (is.kind !== "added") {
+        this.#sum[is.kind] += 1;
+        continue;
+      }
+      const moved = await this.#movedFrom(path);
+      if (moved !== null) this.#found(path, `in no manifest; it has the bytes of ${moved}`);
+      else if (this.#brokenDays.has(is.day)) inBroken.set(is.day, (inBroken.get(is.day) ?? 0) + 1);
+      else if (++unnamed <= UNLISTED_NAMED)
+        this.#found(path, "in no manifest: it was added, or delivered within the last hour");
+    }
+    if (unnamed > UNLISTED_NAMED) this.#found(`${unnamed - UNLISTED_NAMED} more files`, "in no manifest");
+    for (const [day, count] of inBroken)
+      this.#found(
+        `${count} files of ${day}`,
+        "in no manifest that can be read; they may have been listed in one that is missing or edited",
+      );
+  }
+
+  /** Which lost object a file has the bytes of; null: none. */
+  async #movedFrom(path: string): Promise<string | null> {
+    if (this.#lost.size === 0) return null;
+    const hash = createHash("sha256");
+    for await (const piece of (await this.#archive.read(path)) ?? []) hash.update(piece);
+    return this.#lost.get(hash.digest("hex")) ?? null;
+  }
+}
+
+/** What files may stand below the root of some jobs besides those that are listed. */
+class PlaceOf {
+  readonly base: string;
+  readonly #paths: ReadonlySet<string>;
+  readonly #root: string;
+  /** The least that is covered by all jobs here. */
+  readonly #openFrom: string;
+  readonly #coversFrom: string;
+
+  constructor(base: string, links: readonly Link[]) {
+    this.base = base;
+    this.#paths = new Set(links.map(({ path }) => path));
+    const jobs = [...Map.groupBy(links, ({ job }) => job).values()];
+    this.#openFrom =
+      jobs
+        .map(
+          (of) =>
+            of
+              .map(({ openFrom }) => openFrom)
+              .sort()
+              .at(-1) ?? "",
+        )
+        .sort()[0] ?? "";
+    this.#coversFrom =
+      links
+        .map(({ coversFrom }) => coversFrom)
+        .sort()
+        .at(-1) ?? "";
+    this.#root = links[0]?.root ?? "";
+  }
+
+  /**
+   * Why a file may not be listed; `added`: it should be.
+   * @param name the end of its path.
+   * @param isBesideListed its folder has objects that are listed.
+   */
+  judge(
+    path: string,
+    name: string,
+    isBesideListed: boolean,
+    nowMs: number,
+  ): { kind: "open" | "before" } | { kind: "added"; day: string } {
+    const firstMs = stampedMs(name);
+    if (firstMs === null) return { kind: "added", day: "" };
+    const dayNumber = Math.floor(firstMs / DAY_MS);
+    const day = dayStamp(dayNumber);
+    const isOpen = day >= this.#openFrom && firstMs < nowMs + 2 * DAY_MS;
+    const folder = folderOf(path);
+    const below = this.base === "" ? folder : folder.slice(this.base.length + 1);
+    const key = [this.#root, below].filter((part) => part !== "").join("/");
+    const fill = fillOf(dayNumber, firstMs, "");
+    // A file in the folder of another day is read with that one, whatever its name.
+    const isInPlace = [...this.#paths].some((template) => leadsTo(template, fill, key));
+    if (isOpen && isInPlace) return { kind: "open" };
+    if (day < this.#coversFrom && (isInPlace || !isBesideListed)) return { kind: "before" };
+    return { kind: "added", day };
+  }
+}
+
+function folderOf(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf("/")));
+}
+
+function linkOf(manifest: ReadManifest): Link {
+  const { file, base, job, day, number, sha256, chain, path, root, written, deliveries, objects } = manifest;
+  const counts: Record<string, number> = {};
+  for (const { shard, segment } of objects) counts[`${shard}/${segment}`] = (counts[`${shard}/${segment}`] ?? 0) + 1;
+  return {
+    ...{ file, base, job, sha256, chain, path, root, written, deliveries, counts },
+    name: `${day}.${number}.json`,
+    openFrom: manifest.open_from,
+    coversFrom: manifest.covers_from,
+  };
+}
+
+/** Where an object is in the archive; null: its key is not below the root. */
+function pathOf(key: string, root: string, base: string): string | null {
+  if (root !== "" && !key.startsWith(`${root}/`)) return null;
+  const below = root === "" ? key : key.slice(root.length + 1);
+  return base === "" ? below : `${base}/${below}`;
+}
