@@ -1,10 +1,10 @@
 import { constants, deflateRawSync } from "node:zlib";
 import { concat, encodeUtf8, free } from "../bytes.ts";
-import { FRAGMENT_MAX_RAW_BYTES, FRAGMENT_MAX_RECORDS, FRAGMENT_MIN_DEFLATE_BYTES } from "../limits.ts";
+import { FRAGMENT_MAX_RECORDS } from "../limits.ts";
 import { HashSet } from "../sketch/hash-set.ts";
 import { FRAGMENT_MAX_WORDS } from "../sketch/sketch.ts";
 import { hashJson, WORD_SEED } from "../sketch/words.ts";
-import type { Fragment } from "./encoder.ts";
+import type { Fragment, FragmentSizes } from "./encoder.ts";
 import { contentOf } from "./gzip.ts";
 
 /** Deflate level of everything that ends up in an object. */
@@ -38,8 +38,21 @@ interface OpenFragment {
   oldestTakenMs: number;
 }
 
+/** How fragments are made. */
+export interface Building {
+  sizes: FragmentSizes;
+  /** As of an encoder. */
+  finish: (raw: Uint8Array) => Uint8Array<ArrayBuffer>;
+  /** Stands between two records, in UTF-8; absent: nothing. The log puts it between fragments. */
+  delimiter?: Uint8Array;
+  /** The hashes of their words are wanted. They are lines of JSON, then. */
+  isSketched?: boolean;
+}
+
 /** Gathers encoded records of one job into fragments, by day and part of it. */
 export class FragmentBuilder {
+  readonly #sizes: FragmentSizes;
+  readonly #finish: Building["finish"];
   readonly #delimiter: string;
   readonly #delimiterBytes: number;
   readonly #isSketched: boolean;
@@ -47,12 +60,10 @@ export class FragmentBuilder {
   readonly #open = new Map<number | string, OpenFragment>();
   readonly #done: Fragment[] = [];
 
-  /**
-   * @param delimiter stands between two records, in UTF-8. The log puts it between fragments.
-   * @param isSketched the hashes of their words are wanted. They are lines of JSON, then.
-   * @throws TypeError if the delimiter is no UTF-8.
-   */
-  constructor(delimiter: Uint8Array = new Uint8Array(), isSketched = false) {
+  /** @throws TypeError if the delimiter is no UTF-8. */
+  constructor({ sizes, finish, delimiter = new Uint8Array(), isSketched = false }: Building) {
+    this.#sizes = sizes;
+    this.#finish = finish;
     // A byte order mark is a valid delimiter.
     this.#delimiter = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(delimiter);
     this.#delimiterBytes = delimiter.length;
@@ -70,7 +81,7 @@ export class FragmentBuilder {
     let open = this.#open.get(key);
     if (open !== undefined) {
       const grown = open.rawBytes + this.#delimiterBytes + bytes;
-      if (open.texts.length >= FRAGMENT_MAX_RECORDS || grown > FRAGMENT_MAX_RAW_BYTES) {
+      if (open.texts.length >= this.#sizes.records || grown > this.#sizes.bytes) {
         this.#close(open);
         open = undefined;
       }
@@ -102,11 +113,12 @@ export class FragmentBuilder {
 
   #close(open: OpenFragment): void {
     const raw = encodeUtf8(open.texts.join(this.#delimiter));
-    const deflated = raw.length >= FRAGMENT_MIN_DEFLATE_BYTES;
+    const { finishRecords, finishBytes } = this.#sizes;
+    const deflated = raw.length >= finishBytes || open.texts.length >= finishRecords;
     const { day, part, firstEventMs, lastEventMs, oldestTakenMs } = open;
     const content = contentOf(raw);
-    const hashes = this.#isSketched ? hashesOf(raw) : null;
-    const body = deflated ? deflateFragment(raw) : raw;
+    const hashes = this.#isSketched ? hashesOf(raw, open.texts.length) : null;
+    const body = deflated ? this.#finish(raw) : raw;
     if (deflated) free(raw);
     this.#done.push({
       day,
@@ -123,9 +135,9 @@ export class FragmentBuilder {
   }
 }
 
-/** Hashes of the words in lines of JSON; null: too many. */
-export function hashesOf(lines: Uint8Array): Uint32Array<ArrayBuffer> | null {
+/** Hashes of the words in so many lines of JSON; null: too many. */
+export function hashesOf(lines: Uint8Array, records: number): Uint32Array<ArrayBuffer> | null {
   const words = new HashSet();
   hashJson(lines, WORD_SEED, words);
-  return words.size > FRAGMENT_MAX_WORDS ? null : words.all();
+  return words.size > FRAGMENT_MAX_WORDS * Math.ceil(records / FRAGMENT_MAX_RECORDS) ? null : words.all();
 }

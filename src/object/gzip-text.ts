@@ -1,18 +1,30 @@
 import { gunzipSync } from "node:zlib";
 import { concat, encodeUtf8, isAscii, toHex, utf8Length } from "../bytes.ts";
+import {
+  COMPACT_AT_RAW_BYTES,
+  FRAGMENT_MAX_RAW_BYTES,
+  FRAGMENT_MAX_RECORDS,
+  FRAGMENT_MIN_DEFLATE_BYTES,
+} from "../limits.ts";
 import { batchTexts, contentType, type OutputFormat, recordLayout, unplain } from "../output/format.ts";
 import { type RecordRenderer, recordRenderer } from "../output/render.ts";
 import { FIELD_NAMES } from "../record/fields.ts";
 import type { RecordLine } from "../record/line.ts";
 import { utcDay } from "../record/record.ts";
-import { SOURCE_MAX } from "../record/source.ts";
+import { SOURCE_MAX_UNITS } from "../record/source.ts";
 import { inflated } from "../streams.ts";
-import type { Content, Encoder, EncoderKind, Gatherer, Part } from "./encoder.ts";
+import type { Assembly, Content, Encoder, EncoderKind, FragmentSizes, Gatherer } from "./encoder.ts";
 import { deflateFragment, FragmentBuilder } from "./fragment.ts";
 import { contentOf, joinContents, memberHead, memberTail, storedBlocks } from "./gzip.ts";
 
-/** Of a source as JSON: any of its characters may be escaped; in CSV, six units stand for one. */
-const SOURCE_MAX_UNITS = 6 * SOURCE_MAX + 2;
+const SIZES: FragmentSizes = {
+  records: FRAGMENT_MAX_RECORDS,
+  bytes: FRAGMENT_MAX_RAW_BYTES,
+  finishRecords: Number.POSITIVE_INFINITY,
+  finishBytes: FRAGMENT_MIN_DEFLATE_BYTES,
+  rawRowBytes: COMPACT_AT_RAW_BYTES,
+  compactBytes: COMPACT_AT_RAW_BYTES,
+};
 
 /**
  * NDJSON or CSV in one gzip member. Fragments are deflated once and taken over as they are:
@@ -23,6 +35,8 @@ export const gzipText: EncoderKind = {
   suffix: ".log.gz",
   canarySuffix: ".canary.gz",
   fileType: "application/gzip",
+  fileName: "gzip file",
+  linesType: (contentType) => contentType,
   decode: inflated,
   open: (output) => new GzipText(output),
 };
@@ -32,6 +46,7 @@ class GzipText implements Encoder {
   readonly contentType: string;
   readonly aroundBytes: number;
   readonly seam: Encoder["seam"];
+  readonly sizes = SIZES;
   readonly #output: OutputFormat;
   readonly #texts: ReturnType<typeof batchTexts>;
   /**
@@ -82,10 +97,21 @@ class GzipText implements Encoder {
     return this.#added.units + this.#added.repeats * lineUnits;
   }
 
+  storedAtMost(finishedBytes: number, rawBytes: number): number {
+    const bytes = finishedBytes + rawBytes;
+    // Stored blocks and flushes add less than a thousandth to fragments that are worth deflating.
+    return bytes + Math.ceil(bytes / 1_000) + 1_000;
+  }
+
   gather(partOf?: (record: RecordLine) => string, isSketched = false): Gatherer {
     const isCanonical = this.#isCanonical;
     const isSearched = unplain(this.#output).length === 0;
-    const builder = new FragmentBuilder(this.#texts.delimiter, isSketched && isSearched);
+    const builder = new FragmentBuilder({
+      sizes: this.sizes,
+      finish: deflateFragment,
+      delimiter: this.#texts.delimiter,
+      isSketched: isSketched && isSearched,
+    });
     const render = this.#render;
     const { isAscii: lengthIsBytes, hasSource } = this.#added;
     return {
@@ -114,20 +140,25 @@ class GzipText implements Encoder {
     return joinContents(parts);
   }
 
-  head(): Part {
-    const { prefix } = this.#texts;
-    return { bytes: memberHead(prefix), content: contentOf(prefix) };
-  }
-
-  tail(content: Content): Part {
-    return memberTail(this.#texts.suffix, content);
+  assemble(): Assembly {
+    const { prefix, suffix } = this.#texts;
+    let content = contentOf(prefix);
+    return {
+      head: { bytes: memberHead(prefix), content },
+      add: (_body, added) => {
+        content = joinContents([content, added]);
+      },
+      end: () => memberTail(suffix, content),
+    };
   }
 
   single(record: RecordLine, variant: number): Uint8Array<ArrayBuffer> {
     const { prefix, suffix } = this.#texts;
     const raw = encodeUtf8(this.#render(record));
-    const { bytes: tail } = this.tail(joinContents([contentOf(prefix), contentOf(raw)]));
-    const object = concat([memberHead(prefix), emptyBlocks(variant), deflateFragment(raw), tail]);
+    const member = this.assemble();
+    member.add(raw, contentOf(raw));
+    const { bytes: tail } = member.end();
+    const object = concat([member.head.bytes, emptyBlocks(variant), deflateFragment(raw), tail]);
     if (toHex(gunzipSync(object)) !== toHex(concat([prefix, raw, suffix])))
       throw new Error("an object does not read as it was written");
     return object;
