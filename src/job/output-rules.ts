@@ -26,7 +26,8 @@ export function readOutputOptions(
   extra: readonly ExtraField[] = [],
 ): { ok: true; value: OutputMeaning } | { ok: false; faults: Fault[] } {
   const output = withDefaults(options);
-  const faults = [...nameFaults(options.field_names ?? [], extra), ...textFaults(output)];
+  const names = nameFaults(options.field_names ?? [], extra);
+  const faults = [...names, ...(output.type === "parquet" ? columnFaults(options) : textFaults(output))];
   return faults.length > 0
     ? { ok: false, faults }
     : { ok: true, value: { output, sampleRate: options.sample_rate ?? 1 } };
@@ -36,8 +37,10 @@ export function readOutputOptions(
 export function withDefaults(options: OutputOptions): OutputFormat {
   const csv = options.output_type === "csv";
   const names = options.field_names ?? [];
+  const fieldNames = names.length === 0 ? null : (names as AnyField[]);
+  if (options.output_type === "parquet") return { ...NDJSON, type: "parquet", fieldNames };
   return {
-    fieldNames: names.length === 0 ? null : (names as AnyField[]),
+    fieldNames,
     type: csv ? "csv" : "ndjson",
     batchPrefix: options.batch_prefix ?? "",
     batchSuffix: options.batch_suffix ?? "",
@@ -60,6 +63,27 @@ function nameFaults(names: readonly string[], extra: readonly ExtraField[]): Fau
     named.add(name);
     return [];
   });
+}
+
+/** Options that say how text is written. */
+const TEXT_OPTIONS = [
+  "batch_prefix",
+  "batch_suffix",
+  "record_prefix",
+  "record_suffix",
+  "record_delimiter",
+  "field_delimiter",
+  "record_template",
+] as const satisfies readonly (keyof OutputOptions)[];
+
+/** What cannot be done to columns. The empty text and false ask for nothing. */
+function columnFaults(options: OutputOptions): Fault[] {
+  const fault = (name: string, why: string): Fault => ({ pointer: `/${name}`, message: `${name}: Parquet has ${why}` });
+  const faults = TEXT_OPTIONS.filter((name) => options[name]).map((name) =>
+    fault(name, "columns, and no text around or between values; leave it out"),
+  );
+  if (options["CVE-2021-44228"]) faults.push(fault("CVE-2021-44228", "values as they are; leave it out"));
+  return faults;
 }
 
 function textFaults(output: OutputFormat): Fault[] {

@@ -4,7 +4,7 @@ import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../limits.ts";
 import { type OutputFormat, unplain } from "../output/format.ts";
 import { EXTRA_FIELDS, type ExtraField } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
-import { EXTRA_FIELDS_FORMAT, type JobConfig, type UploadLimits } from "./config.ts";
+import { EXTRA_FIELDS_FORMAT, type JobConfig, PARQUET_FORMAT, type UploadLimits } from "./config.ts";
 import { type OutputMeaning, parseLogpullOptions, readOutputOptions } from "./output-rules.ts";
 import type { JobBody } from "./schema.ts";
 
@@ -41,10 +41,18 @@ export function readJob(body: JobBody, extra: readonly ExtraField[] = []): Read<
     records: body.max_upload_records || UPLOAD_RECORDS.fallback,
     intervalMs: (body.max_upload_interval_seconds || UPLOAD_INTERVAL_S.fallback) * 1_000,
   };
-  // Releases before extra fields would ship others, or drop what they cannot judge.
-  const floor = extraFieldsOf(shipping.value).length === 0 ? {} : { floor: EXTRA_FIELDS_FORMAT };
+  const floor = floorOf(shipping.value);
   const sketches = body.sketches === false ? { sketches: false } : {};
   return { ok: true, value: { ...shipping.value, limits, canary: body.canary === true, ...sketches, ...floor } };
+}
+
+/**
+ * Releases before extra fields would ship others, or drop what they cannot judge; those before
+ * Parquet have no encoder for it.
+ */
+function floorOf(shipping: Pick<JobMeaning, "output" | "filter">): Pick<JobMeaning, "floor"> {
+  if (shipping.output.type === "parquet") return { floor: PARQUET_FORMAT };
+  return extraFieldsOf(shipping).length === 0 ? {} : { floor: EXTRA_FIELDS_FORMAT };
 }
 
 /** The option that says each part of a format. */
@@ -75,8 +83,10 @@ export function fitDestination(
     body.output_options == null ? "/logpull_options" : `/output_options/${OPTION_OF[name]}`;
   const faults: Fault[] = (plainRecords ? unplain(output) : []).map((name) => ({
     pointer: at(name),
-    message: `${OPTION_OF[name]}: this destination takes only NDJSON records: no CSV, template, prefix or delimiter`,
+    message: `${OPTION_OF[name]}: this destination takes only NDJSON records: no CSV, Parquet, template, prefix or delimiter`,
   }));
+  if (output.type === "parquet" && !isReadable && !plainRecords)
+    faults.push({ pointer: at("type"), message: "output_type: this destination takes requests of text: no Parquet" });
   for (const name of fields) {
     if (output.fieldNames === null || output.fieldNames.includes(name)) continue;
     const message = `field_names: this destination needs the field ${name}: name it, or leave field_names out`;

@@ -8,9 +8,7 @@ const BLOCK_BYTES = 32;
 const BYTES_A_VALUE = 1.5;
 
 /** An odd factor for each word of a block, as the specification has them. */
-const SALTS = [
-  0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, 0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31,
-] as const;
+const SALTS = [0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, 0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31] as const;
 
 /**
  * A split-block Bloom filter with its header, by which readers pass over groups that do not have a

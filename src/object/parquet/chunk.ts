@@ -117,7 +117,11 @@ export function textChunk(
 }
 
 function convertAll(values: Pieces, convert: Convert): void {
-  for (let i = 0; i < values.starts.length; i++) values.own.set(i, convert(pieceOf(values, i), () => [i]));
+  for (let i = 0; i < values.starts.length; i++)
+    values.own.set(
+      i,
+      convert(pieceOf(values, i), () => [i]),
+    );
 }
 
 function* placesOf(places: Uint32Array, entry: number): Iterable<number> {
@@ -264,7 +268,11 @@ export function readTexts(
   chunk: Uint8Array,
   sizes: ChunkSizes,
   hasLevels: boolean,
-): { levels: [repeated: Uint32Array, defined: Uint32Array] | null; value: (i: number) => Uint8Array; place: (i: number) => number } {
+): {
+  levels: [repeated: Uint32Array, defined: Uint32Array] | null;
+  value: (i: number) => Uint8Array;
+  place: (i: number) => number;
+} {
   const { entries, dictionary, data, values } = sizes;
   const raw = unpacked(chunk, dictionary.head + dictionary.packed, data);
   let at = 0;
@@ -327,4 +335,3 @@ function setInt64(view: DataView, at: number, value: number): void {
   view.setUint32(at, value - high * 2 ** 32, true);
   view.setInt32(at + 4, high, true);
 }
-

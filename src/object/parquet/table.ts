@@ -1,5 +1,5 @@
-import { columnOf } from "./columns.ts";
 import { bytesOf, type ChunkSizes } from "./chunk.ts";
+import { columnOf } from "./columns.ts";
 
 /**
  * What a group is, in front of its bytes: enough to write the end of a file and to read the group,

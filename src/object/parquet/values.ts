@@ -21,7 +21,7 @@ export function readInt(json: string): { value: number; isExact: boolean } {
 export function readString(json: Uint8Array): Value {
   if (isBare(json)) return { bytes: json.subarray(1, -1), isExact: true };
   const text = parsed(json);
-  return typeof text === "string" ? valueOf(text, isWritten(text, json)) : EMPTY;
+  return typeof text === "string" ? textOf(text, isWritten(text, json)) : EMPTY;
 }
 
 /** A list of texts. @param json its JSON, in UTF-8. */
@@ -99,7 +99,7 @@ function isBare(json: Uint8Array): boolean {
   return true;
 }
 
-function valueOf(text: string, isExact: boolean): Value {
+function textOf(text: string, isExact: boolean): Value {
   return { bytes: encodeUtf8(text), isExact: isExact && text.isWellFormed() };
 }
 
