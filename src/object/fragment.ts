@@ -1,6 +1,11 @@
 import { constants, deflateRawSync } from "node:zlib";
 import { concat, encodeUtf8, free } from "../bytes.ts";
-import { FRAGMENT_MAX_RECORDS } from "../limits.ts";
+import {
+  COMPACT_AT_RAW_BYTES,
+  FRAGMENT_MAX_RAW_BYTES,
+  FRAGMENT_MAX_RECORDS,
+  FRAGMENT_MIN_DEFLATE_BYTES,
+} from "../limits.ts";
 import { HashSet } from "../sketch/hash-set.ts";
 import { FRAGMENT_MAX_WORDS } from "../sketch/sketch.ts";
 import { hashJson, WORD_SEED } from "../sketch/words.ts";
@@ -38,21 +43,28 @@ interface OpenFragment {
   oldestTakenMs: number;
 }
 
-/** How fragments are made. */
-export interface Building {
-  sizes: FragmentSizes;
-  /** As of an encoder. */
-  finish: (raw: Uint8Array) => Uint8Array<ArrayBuffer>;
-  /** Stands between two records, in UTF-8; absent: nothing. The log puts it between fragments. */
-  delimiter?: Uint8Array;
-  /** The hashes of their words are wanted. They are lines of JSON, then. */
-  isSketched?: boolean;
+/** How fragments are made. As of an encoder. */
+interface Making {
+  readonly sizes: FragmentSizes;
+  finish(raw: Uint8Array): Uint8Array<ArrayBuffer>;
 }
+
+/** Text that is deflated. */
+export const DEFLATED: Making = {
+  sizes: {
+    records: FRAGMENT_MAX_RECORDS,
+    bytes: FRAGMENT_MAX_RAW_BYTES,
+    finishRecords: Number.POSITIVE_INFINITY,
+    finishBytes: FRAGMENT_MIN_DEFLATE_BYTES,
+    rawRowBytes: COMPACT_AT_RAW_BYTES,
+    compactBytes: COMPACT_AT_RAW_BYTES,
+  },
+  finish: deflateFragment,
+};
 
 /** Gathers encoded records of one job into fragments, by day and part of it. */
 export class FragmentBuilder {
-  readonly #sizes: FragmentSizes;
-  readonly #finish: Building["finish"];
+  readonly #making: Making;
   readonly #delimiter: string;
   readonly #delimiterBytes: number;
   readonly #isSketched: boolean;
@@ -60,10 +72,13 @@ export class FragmentBuilder {
   readonly #open = new Map<number | string, OpenFragment>();
   readonly #done: Fragment[] = [];
 
-  /** @throws TypeError if the delimiter is no UTF-8. */
-  constructor({ sizes, finish, delimiter = new Uint8Array(), isSketched = false }: Building) {
-    this.#sizes = sizes;
-    this.#finish = finish;
+  /**
+   * @param delimiter stands between two records, in UTF-8. The log puts it between fragments.
+   * @param isSketched the hashes of their words are wanted. They are lines of JSON, then.
+   * @throws TypeError if the delimiter is no UTF-8.
+   */
+  constructor(delimiter: Uint8Array = new Uint8Array(), isSketched = false, making: Making = DEFLATED) {
+    this.#making = making;
     // A byte order mark is a valid delimiter.
     this.#delimiter = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(delimiter);
     this.#delimiterBytes = delimiter.length;
@@ -81,7 +96,7 @@ export class FragmentBuilder {
     let open = this.#open.get(key);
     if (open !== undefined) {
       const grown = open.rawBytes + this.#delimiterBytes + bytes;
-      if (open.texts.length >= this.#sizes.records || grown > this.#sizes.bytes) {
+      if (open.texts.length >= this.#making.sizes.records || grown > this.#making.sizes.bytes) {
         this.#close(open);
         open = undefined;
       }
@@ -113,12 +128,12 @@ export class FragmentBuilder {
 
   #close(open: OpenFragment): void {
     const raw = encodeUtf8(open.texts.join(this.#delimiter));
-    const { finishRecords, finishBytes } = this.#sizes;
+    const { finishRecords, finishBytes } = this.#making.sizes;
     const deflated = raw.length >= finishBytes || open.texts.length >= finishRecords;
     const { day, part, firstEventMs, lastEventMs, oldestTakenMs } = open;
     const content = contentOf(raw);
     const hashes = this.#isSketched ? hashesOf(raw, open.texts.length) : null;
-    const body = deflated ? this.#finish(raw) : raw;
+    const body = deflated ? this.#making.finish(raw) : raw;
     if (deflated) free(raw);
     this.#done.push({
       day,

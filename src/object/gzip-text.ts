@@ -1,11 +1,5 @@
 import { gunzipSync } from "node:zlib";
 import { concat, encodeUtf8, isAscii, toHex, utf8Length } from "../bytes.ts";
-import {
-  COMPACT_AT_RAW_BYTES,
-  FRAGMENT_MAX_RAW_BYTES,
-  FRAGMENT_MAX_RECORDS,
-  FRAGMENT_MIN_DEFLATE_BYTES,
-} from "../limits.ts";
 import { batchTexts, contentType, type OutputFormat, recordLayout, unplain } from "../output/format.ts";
 import { type RecordRenderer, recordRenderer } from "../output/render.ts";
 import { FIELD_NAMES } from "../record/fields.ts";
@@ -13,18 +7,9 @@ import type { RecordLine } from "../record/line.ts";
 import { utcDay } from "../record/record.ts";
 import { SOURCE_MAX_UNITS } from "../record/source.ts";
 import { inflated } from "../streams.ts";
-import type { Assembly, Content, Encoder, EncoderKind, FragmentSizes, Gatherer } from "./encoder.ts";
-import { deflateFragment, FragmentBuilder } from "./fragment.ts";
+import type { Assembly, Content, Encoder, EncoderKind, Gatherer } from "./encoder.ts";
+import { DEFLATED, deflateFragment, FragmentBuilder } from "./fragment.ts";
 import { contentOf, joinContents, memberHead, memberTail, storedBlocks } from "./gzip.ts";
-
-const SIZES: FragmentSizes = {
-  records: FRAGMENT_MAX_RECORDS,
-  bytes: FRAGMENT_MAX_RAW_BYTES,
-  finishRecords: Number.POSITIVE_INFINITY,
-  finishBytes: FRAGMENT_MIN_DEFLATE_BYTES,
-  rawRowBytes: COMPACT_AT_RAW_BYTES,
-  compactBytes: COMPACT_AT_RAW_BYTES,
-};
 
 /**
  * NDJSON or CSV in one gzip member. Fragments are deflated once and taken over as they are:
@@ -46,7 +31,7 @@ class GzipText implements Encoder {
   readonly contentType: string;
   readonly aroundBytes: number;
   readonly seam: Encoder["seam"];
-  readonly sizes = SIZES;
+  readonly sizes = DEFLATED.sizes;
   readonly #output: OutputFormat;
   readonly #texts: ReturnType<typeof batchTexts>;
   /**
@@ -106,12 +91,7 @@ class GzipText implements Encoder {
   gather(partOf?: (record: RecordLine) => string, isSketched = false): Gatherer {
     const isCanonical = this.#isCanonical;
     const isSearched = unplain(this.#output).length === 0;
-    const builder = new FragmentBuilder({
-      sizes: this.sizes,
-      finish: deflateFragment,
-      delimiter: this.#texts.delimiter,
-      isSketched: isSketched && isSearched,
-    });
+    const builder = new FragmentBuilder(this.#texts.delimiter, isSketched && isSearched);
     const render = this.#render;
     const { isAscii: lengthIsBytes, hasSource } = this.#added;
     return {

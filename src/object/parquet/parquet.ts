@@ -75,7 +75,7 @@ class Parquet implements Encoder {
   }
 
   gather(partOf?: (record: RecordLine) => string, isSketched = false): Gatherer {
-    const builder = new FragmentBuilder({ sizes: this.sizes, finish: (raw) => this.finish(raw), isSketched });
+    const builder = new FragmentBuilder(NOTHING, isSketched, this);
     const render = this.#render;
     return {
       add: (record, takenInMs) => {
