@@ -198,10 +198,8 @@ const PIECE_BYTES = 65_536;
  * @throws Error if it is not what was written, at the latest after the last piece.
  */
 export function* decodeGroup(table: Table, payload: Uint8Array): Generator<Uint8Array> {
+  requireBounds(table, payload.length);
   const { records, rawBytes, columns, odd } = table;
-  const sizes = columns.flatMap(({ dictionary, data }) => [dictionary.raw, data.raw]);
-  if (payloadBytes(table) !== payload.length || sizes.reduce((sum, size) => sum + size, odd.raw) > GROUP_MAX_BYTES)
-    throw new Error("a group of another length");
   let at = 0;
   const fields: { key: Uint8Array; next: (record: number) => Uint8Array }[] = [];
   for (const column of columns) {
@@ -233,6 +231,28 @@ export function* decodeGroup(table: Table, payload: Uint8Array): Generator<Uint8
 }
 
 const LINE_END = encodeUtf8("}\n");
+
+/** The shortest text in a list, with its comma. */
+const LISTED_MIN_BYTES = '"",'.length;
+
+/**
+ * What stands in a store may be anyone's: no number of a table makes a reader take more memory, or
+ * time, than a group of ours does.
+ * @throws Error
+ */
+function requireBounds(table: Table, payload: number): void {
+  const { records, rawBytes, columns, odd } = table;
+  const unpacked = columns.reduce((sum, { dictionary, data }) => sum + dictionary.raw + data.raw, odd.raw);
+  if (payloadBytes(table) !== payload || Math.max(unpacked, rawBytes) > GROUP_MAX_BYTES)
+    throw new Error("a group of another length");
+  const inLine = columns.map(({ id }) => columnOf(id)).filter((column) => column?.kind !== "ray");
+  const shortest = inLine.reduce((sum, column) => sum + (column?.name.length ?? 0), LINE_END.length);
+  if (records * (odd.raw > 0 ? LINE_END.length : shortest) > rawBytes) throw new Error("more records than lines");
+  for (const { id, values, entries, dictionary } of columns) {
+    const most = columnOf(id)?.kind === "strings" ? records + rawBytes / LISTED_MIN_BYTES : records;
+    if (values < records || values > most || entries * 4 > dictionary.raw) throw new Error("more values than records");
+  }
+}
 
 /** The JSON of a column in each record. They are asked for in order. */
 function jsonOf({ kind }: Column, sizes: TableColumn, chunk: Uint8Array): (record: number) => Uint8Array {

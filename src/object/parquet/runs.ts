@@ -19,7 +19,7 @@ export function writeRuns(values: Uint8Array | Uint32Array, bits: number): Uint8
   runs.set(head);
   let bit = head.length * 8;
   for (let i = 0; i < values.length; i++) {
-    // Never longer than 24 bits with those before it: a place is below 2^17.
+    // Never longer than 24 bits with those before it.
     let rest = (values[i] as number) << (bit & 7);
     for (let at = bit >>> 3; rest > 0; at++, rest >>>= 8) runs[at] = (runs[at] as number) | (rest & 0xff);
     bit += bits;
@@ -27,8 +27,12 @@ export function writeRuns(values: Uint8Array | Uint32Array, bits: number): Uint8
   return runs;
 }
 
+/** A number is read out of three bytes, at any bit of the first. */
+const MAX_BITS = 17;
+
 /** Reads what {@link writeRuns} wrote: one run. @throws Error for anything else. */
 export function readRuns(bytes: Uint8Array, count: number, bits: number): Uint32Array {
+  if (bits > MAX_BITS) throw new Error("numbers that are too large");
   const values = new Uint32Array(count);
   let head = 0;
   let at = 0;
