@@ -66,16 +66,13 @@ export interface JobConfig {
 /**
  * What this code knows of a {@link JobConfig}: raised with each setting that needs a floor.
  */
-export const JOB_FORMAT = 4;
+export const JOB_FORMAT = 3;
 
 /** The {@link JOB_FORMAT} of a job with extra fields. */
 export const EXTRA_FIELDS_FORMAT = 2;
 
 /** The {@link JOB_FORMAT} of a job whose path has other placeholders than `{DATE}`. */
 export const KEY_TEMPLATE_FORMAT = 3;
-
-/** The {@link JOB_FORMAT} of a job that writes Parquet. */
-export const PARQUET_FORMAT = 4;
 
 /**
  * The job's path, read. In a path that was stored before there were other placeholders they are

@@ -4,7 +4,7 @@ import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../limits.ts";
 import { type OutputFormat, unplain } from "../output/format.ts";
 import { EXTRA_FIELDS, type ExtraField } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
-import { EXTRA_FIELDS_FORMAT, type JobConfig, PARQUET_FORMAT, type UploadLimits } from "./config.ts";
+import { EXTRA_FIELDS_FORMAT, type JobConfig, type UploadLimits } from "./config.ts";
 import { type OutputMeaning, parseLogpullOptions, readOutputOptions } from "./output-rules.ts";
 import type { JobBody } from "./schema.ts";
 
@@ -41,18 +41,10 @@ export function readJob(body: JobBody, extra: readonly ExtraField[] = []): Read<
     records: body.max_upload_records || UPLOAD_RECORDS.fallback,
     intervalMs: (body.max_upload_interval_seconds || UPLOAD_INTERVAL_S.fallback) * 1_000,
   };
-  const floor = floorOf(shipping.value);
+  // Releases before extra fields would ship others, or drop what they cannot judge.
+  const floor = extraFieldsOf(shipping.value).length === 0 ? {} : { floor: EXTRA_FIELDS_FORMAT };
   const sketches = body.sketches === false ? { sketches: false } : {};
   return { ok: true, value: { ...shipping.value, limits, canary: body.canary === true, ...sketches, ...floor } };
-}
-
-/**
- * Releases before extra fields would ship others, or drop what they cannot judge; those before
- * Parquet have no encoder for it.
- */
-function floorOf(shipping: Pick<JobMeaning, "output" | "filter">): Pick<JobMeaning, "floor"> {
-  if (shipping.output.type === "parquet") return { floor: PARQUET_FORMAT };
-  return extraFieldsOf(shipping).length === 0 ? {} : { floor: EXTRA_FIELDS_FORMAT };
 }
 
 /** The option that says each part of a format. */

@@ -8,7 +8,7 @@ import { recordLine } from "../../../src/record/encode.ts";
 import { type AnyField, FIELD_NAMES, type TraceRecord } from "../../../src/record/fields.ts";
 import { RecordLine } from "../../../src/record/line.ts";
 import { anyRecord, traceRecord } from "../../record/samples.ts";
-import { fileOf, linesIn, PARQUET, rowsIn } from "./files.ts";
+import { fileOf, linesIn, PARQUET, recordsIn, rowsIn } from "../../support/parquet-files.ts";
 
 const lineOf = (record: TraceRecord): string => `${recordLine(record)}\n`;
 const groups = fc.array(fc.array(anyRecord, { minLength: 1, maxLength: 30 }), { minLength: 1, maxLength: 3 });
@@ -52,12 +52,7 @@ describe("lines", () => {
       const file = fileOf(records.map((group) => group.map(lineOf)));
       expect(await linesIn(file, step)).toBe(records.flat().map(lineOf).join(""));
       const rows = await rowsIn(file);
-      const found = rows.map(({ RayID, EventTimestampMs, CPUTimeMs, WallTimeMs, ...row }) => ({
-        ...row,
-        ...{ CPUTimeMs: Number(CPUTimeMs), WallTimeMs: Number(WallTimeMs) },
-        EventTimestampMs: (EventTimestampMs as Date).getTime(),
-      }));
-      expect(found).toEqual(records.flat().map((record) => JSON.parse(recordLine(record))));
+      expect(await recordsIn(file)).toEqual(records.flat().map((record) => JSON.parse(recordLine(record))));
       expect(rows.map(({ RayID }) => RayID)).toEqual(records.flat().map(({ Event }) => Event.RayID ?? ""));
     });
     await fc.assert(property, { numRuns: 60 });

@@ -5,7 +5,7 @@ import { bloomFilter, xxHash64 } from "../../../src/object/parquet/bloom.ts";
 import { recordLine } from "../../../src/record/encode.ts";
 import type { TraceRecord } from "../../../src/record/fields.ts";
 import { NOON, traceRecord } from "../../record/samples.ts";
-import { fileOf, metadataOf } from "./files.ts";
+import { fileOf, metadataOf } from "../../support/parquet-files.ts";
 
 const lineOf = (fields: Partial<TraceRecord>): string => `${recordLine(traceRecord(fields))}\n`;
 
