@@ -27,7 +27,7 @@ export interface Placed {
 
 /**
  * How a file ends: what its columns are, and where those of each group begin.
- * @param note kept with the file, and read by nobody; "": none.
+ * @param note kept with the file, and that no reader looks at; "": none.
  */
 export function footer(columns: readonly Column[], groups: readonly Placed[], note = ""): Uint8Array<ArrayBuffer> {
   const to = new ThriftWriter();

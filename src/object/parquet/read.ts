@@ -59,7 +59,7 @@ class Reader {
     return whole;
   }
 
-  /** All that is left, which nobody keeps. @returns how long it is, and its last bytes. */
+  /** All that is left, which is not kept. @returns how long it is, and its last bytes. */
   async rest(begun: Uint8Array, lastBytes: number): Promise<{ bytes: number; last: Uint8Array }> {
     let bytes = begun.length;
     let last = begun.slice(-lastBytes);

@@ -84,7 +84,7 @@ export function readHead(head: Uint8Array): { tableBytes: number; payloadBytes: 
   return { tableBytes, payloadBytes: view.getUint32(8, true) };
 }
 
-/** @param bytes the table alone. @throws Error for what is none, or of columns that nobody knows. */
+/** @param bytes the table alone. @throws Error for what is none, or has unknown columns. */
 export function readTable(bytes: Uint8Array): Table {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const number = (place: number): number => view.getUint32(place * 4, true);
