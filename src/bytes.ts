@@ -107,6 +107,19 @@ export function encodeUtf8(text: string): Uint8Array<ArrayBuffer> {
   return encoder.encode(text) as Uint8Array<ArrayBuffer>;
 }
 
+const decoder = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
+
+/** A text of UTF-8; what is none becomes U+FFFD. */
+export function decodeUtf8(bytes: Uint8Array): string {
+  return decoder.decode(bytes);
+}
+
+/** Bytes as a text of as many characters, each a byte. */
+export function latin1(bytes: Uint8Array): string {
+  const text: string = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
+  return text;
+}
+
 /** Length of a text in UTF-8, in bytes. */
 export function utf8Length(text: string): number {
   const length: number = Buffer.byteLength(text);

@@ -232,7 +232,7 @@ export const FIELD_MAX_USES = 4;
  */
 export const RECORD_TEXT_MAX_BYTES = 16_384;
 
-/** A fragment, the unit that a queue handler compresses: records… */
+/** A fragment, the unit that a queue handler compresses, of NDJSON and CSV: records… */
 export const FRAGMENT_MAX_RECORDS = 1_000;
 /** …and bytes before compression (a larger record is a fragment by itself). */
 export const FRAGMENT_MAX_RAW_BYTES = 1_000_000;
@@ -251,10 +251,31 @@ export const FRAGMENT_MIN_DEFLATE_BYTES = 131_072;
 export const COMPACT_AT_RAW_BYTES = 262_144;
 
 /**
+ * The same of Parquet, where a fragment is a row group: readers want at least some thousand records
+ * in each, and an object's footer takes a kilobyte for each. So more waits raw; of it, a row holds
+ * less than {@link ROW_MAX_BYTES}. `compactBytes` and one append that waits raw are together no
+ * more than one group.
+ */
+export const PARQUET_FRAGMENT = {
+  records: 5_000,
+  bytes: 4_000_000,
+  finishRecords: 2_500,
+  finishBytes: 1_800_000,
+  rawRowBytes: 1_800_000,
+  compactBytes: 2_000_000,
+} as const;
+
+/**
  * Value of a SQLite row, in bytes. The platform takes 2,000,000, local development more.
  * https://developers.cloudflare.com/durable-objects/platform/limits/
  */
 export const ROW_MAX_BYTES = 1_900_000;
+
+/**
+ * How an object ends, in bytes, as far as it stands in the object's own row: some 1,500 row groups
+ * of Parquet. The rest goes into rows of its own.
+ */
+export const TAIL_MAX_BYTES = 1_500_000;
 
 /**
  * Raw bytes of one append. The platform takes calls of 32 MiB; a smaller bound keeps a batch's

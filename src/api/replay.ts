@@ -10,6 +10,7 @@ import { type ApiError, CODE, faultsError, oneError, unavailable } from "../erro
 import { fitDestination } from "../job/rules.ts";
 import { replayPurpose, seal } from "../job/secrets.ts";
 import { OBJECT_HISTORY_MS, REPLAY_OBJECTS_MAX, REPLAYS_UNDER_WAY_MAX } from "../limits.ts";
+import { NDJSON } from "../output/format.ts";
 import type { Platform } from "../platform.ts";
 import { replayDollars } from "../replay/cost.ts";
 import { placeName } from "../replay/places.ts";
@@ -153,7 +154,12 @@ async function beginReplay(c: AppContext, config: Config, platform: Platform): P
 
 /** @throws ApiError 400 for records that the target does not take as the job writes them. */
 function requireFit(config: StoredJob["config"], target: Destination, not: string): void {
-  const { faults } = fitDestination({ ...config, canary: false }, {}, termsOf(target));
+  const terms = termsOf(target);
+  const { output } = config;
+  // A receiver gets the lines that objects of Parquet are decoded to.
+  const isDecoded = output.type === "parquet" && !terms.isReadable;
+  const shown = isDecoded ? { ...output, type: NDJSON.type } : output;
+  const { faults } = fitDestination({ ...config, output: shown, canary: false }, {}, terms);
   if (faults.length > 0)
     throw faultsError(
       400,

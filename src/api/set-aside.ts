@@ -8,6 +8,7 @@ import { maskDestination } from "../destinations/parse.ts";
 import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
 import { elsewherePurpose, seal } from "../job/secrets.ts";
 import { readSnapshot } from "../job/snapshot.ts";
+import { decoderOf } from "../object/encoders.ts";
 import { commitAndCount } from "../pipeline/commit.ts";
 import { answered, type Platform } from "../platform.ts";
 import { blobStore } from "../queue/blob-store.ts";
@@ -133,7 +134,7 @@ async function read(c: AppContext): Promise<Response> {
   if (download) {
     const bytes = (await log.asideBytes(object.number)) as ReadableStream<Uint8Array> | null;
     if (bytes === null) throw notFound();
-    return fileOf(bytes, object.key.split("/").at(-1) ?? "object.log.gz", "application/gzip");
+    return fileOf(bytes, object.key.split("/").at(-1) ?? "object.log.gz", decoderOf(object.key).fileType);
   }
   const { raw_bytes: bytes_raw, first_event, last_event, cut_at } = object;
   return success(c, { ...presentObject(object), bytes_raw, first_event, last_event, cut_at });
@@ -201,7 +202,10 @@ async function sendTo(
   if (found === null) throw notFound();
   if (found.object.isDiscarded) throw refusal({ kind: "discarded" });
   requireProof(challenge, destination, config, platform);
-  const { plainRecords, fields } = termsOf(destination);
+  const { plainRecords, fields, isReadable } = termsOf(destination);
+  const { fileName, fileType } = decoderOf(found.object.key);
+  if (!isReadable && fileType !== "application/gzip")
+    throw badDestination(not, `it takes requests of text, and this object is a ${fileName}`);
   const lacks = await found.log.asideLacks(id.number, [...fields]);
   if (lacks === null) throw notFound();
   if (plainRecords && !lacks.plain) throw badDestination(not, "it takes only NDJSON records, and this object has none");

@@ -1,6 +1,5 @@
 import { isPartOf } from "../destinations/keys.ts";
 import { type JobConfig, templateOf } from "../job/config.ts";
-import { COMPACT_AT_RAW_BYTES } from "../limits.ts";
 import type { Encoder, Fragment } from "../object/encoder.ts";
 import { encoderOf } from "../object/encoders.ts";
 import { Chunks } from "./chunks.ts";
@@ -104,7 +103,7 @@ export class Batches {
       if (batch.records >= limits.records) this.#cut(batch, "records", nowMs);
       else if (around + batch.raw_bytes >= limits.bytes) this.#cut(batch, "bytes", nowMs);
       else {
-        if (batch.small_bytes >= COMPACT_AT_RAW_BYTES) this.#chunks.compact(batch, encoder);
+        if (batch.small_bytes >= encoder.sizes.compactBytes) this.#chunks.compact(batch, encoder);
         this.#saveBatch(batch);
       }
     }
@@ -188,12 +187,13 @@ export class Batches {
     if (rawBytes > limits.bytes) return "bytes";
     // Lengths are read only where the bytes before compression do not rule it out.
     const storedMaxBytes = this.#storedMaxBytes();
-    if (deflatedAtMost(rawBytes) <= storedMaxBytes) return null;
-    const added = [...run, fragment].reduce(
-      (sum, { body, deflated }) => sum + body.length + (deflated ? seam.finished : seam.raw).length,
-      0,
-    );
-    return deflatedAtMost(around + this.#chunks.storedBytes(batch.id) + added) > storedMaxBytes ? "bytes" : null;
+    if (encoder.storedAtMost(0, rawBytes) <= storedMaxBytes) return null;
+    const waiting = { finished: this.#chunks.storedBytes(batch.id) - batch.small_bytes, raw: batch.small_bytes };
+    for (const { body, deflated } of [...run, fragment]) {
+      if (deflated) waiting.finished += body.length + seam.finished.length;
+      else waiting.raw += body.length + seam.raw.length;
+    }
+    return encoder.storedAtMost(waiting.finished, around + waiting.raw) > storedMaxBytes ? "bytes" : null;
   }
 
   #batches(): BatchRow[] {
@@ -225,14 +225,6 @@ export class Batches {
   #cut(batch: BatchRow, reason: CutReason, nowMs: number): void {
     cut(batch, reason, nowMs, { sql: this.#sql, state: this.#state, chunks: this.#chunks });
   }
-}
-
-/**
- * The most that bytes take when they are deflated, with head and tail of the file. Stored blocks
- * and flushes add less than a thousandth to fragments that are worth deflating.
- */
-function deflatedAtMost(bytes: number): number {
-  return bytes + Math.ceil(bytes / 1_000) + 1_000;
 }
 
 function openedWith(first: Fragment, id: number, nowMs: number): BatchRow {

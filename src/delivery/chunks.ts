@@ -1,5 +1,5 @@
 import { concat } from "../bytes.ts";
-import { COMPACT_AT_RAW_BYTES, FRAGMENT_MAX_RAW_BYTES, ROW_MAX_BYTES } from "../limits.ts";
+import { ROW_MAX_BYTES, TAIL_MAX_BYTES } from "../limits.ts";
 import type { Content, Encoder, Fragment } from "../object/encoder.ts";
 import { joinWords } from "../sketch/sketch.ts";
 import { type BatchRow, type ChunkRow, chunkId, chunkRange } from "./rows.ts";
@@ -21,7 +21,7 @@ export class Chunks {
    * batch's `next_chunk` and `small_bytes`, which the caller saves.
    */
   add(batch: BatchRow, fragments: readonly Fragment[], encoder: Encoder): void {
-    const { seam } = encoder;
+    const { seam, sizes } = encoder;
     let row: Fragment[] = [];
     let bytes = 0;
     const write = (): void => {
@@ -46,7 +46,7 @@ export class Chunks {
         fragment.body.length +
         (fragment.deflated ? seam.finished : seam.raw).length +
         (wordsIn(fragment)?.hashes.byteLength ?? 0);
-      const fits = bytes + size <= (fragment.deflated ? ROW_MAX_BYTES : COMPACT_AT_RAW_BYTES);
+      const fits = bytes + size <= (fragment.deflated ? ROW_MAX_BYTES : sizes.rawRowBytes);
       if (row.length > 0 && (!fits || row[0]?.deflated !== fragment.deflated)) {
         write();
         row = [];
@@ -59,8 +59,8 @@ export class Chunks {
   }
 
   /**
-   * Finishes together what waited raw, in the place of the first. Changes the batch's
-   * `small_bytes`, which the caller saves.
+   * Finishes together what waited raw, in the place of the first; what is too large for a row then,
+   * behind all others. Changes the batch's `small_bytes` and `next_chunk`, which the caller saves.
    */
   compact(batch: BatchRow, encoder: Encoder): void {
     if (batch.small_bytes === 0) return;
@@ -72,6 +72,11 @@ export class Chunks {
       const { rawBytes, crc } = encoder.join(group.map(({ raw_bytes, crc }) => ({ rawBytes: raw_bytes, crc })));
       const body = encoder.finish(concat(group.map(({ body }) => new Uint8Array(body))));
       const words = storedWords(group.map(wordsOf), rawBytes, body);
+      if (body.length > ROW_MAX_BYTES) {
+        for (const { id } of group) this.#sql.exec("DELETE FROM chunk WHERE id = ?", id);
+        this.#insert(batch, true, { rawBytes, crc }, body, words);
+        return;
+      }
       this.#sql.exec(
         "UPDATE chunk SET deflated = 1, raw_bytes = ?, crc = ?, body = ?, words = ? WHERE id = ?",
         rawBytes,
@@ -88,7 +93,7 @@ export class Chunks {
     );
     for (const chunk of small.toArray()) {
       // One append may bring megabytes of small fragments; the result must fit a row.
-      if (bytes + chunk.raw_bytes > FRAGMENT_MAX_RAW_BYTES) {
+      if (bytes + chunk.raw_bytes > encoder.sizes.bytes) {
         write();
         group = [];
         bytes = 0;
@@ -98,6 +103,17 @@ export class Chunks {
     }
     write();
     batch.small_bytes = 0;
+  }
+
+  /**
+   * Puts what the row of an object does not hold of its end behind the chunks of its batch.
+   * @returns the rest, in a buffer of its own.
+   */
+  addTail(batch: BatchRow, tail: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+    const before = Math.max(0, tail.length - TAIL_MAX_BYTES);
+    if (before === 0) return tail;
+    this.#insert(batch, true, { rawBytes: 0, crc: 0 }, tail.slice(0, before), null);
+    return tail.slice(before);
   }
 
   /**
@@ -144,14 +160,14 @@ export class Chunks {
 
   /**
    * The hashes of the words in a batch, chunk by chunk; null, if those of any chunk are unknown: it
-   * gets no sketch.
+   * gets no sketch. What goes on with another chunk, or ends an object, has none of its own.
    */
   *words(batchId: number): Generator<Words | null> {
     const [first, end] = chunkRange(batchId);
     for (let next = first; ; ) {
       const row = this.#sql
         .exec<Pick<ChunkRow, "id" | "raw_bytes" | "words">>(
-          "SELECT id, raw_bytes, words FROM chunk WHERE id >= ? AND id < ? ORDER BY id LIMIT 1",
+          "SELECT id, raw_bytes, words FROM chunk WHERE id >= ? AND id < ? AND raw_bytes > 0 ORDER BY id LIMIT 1",
           ...[next, end],
         )
         .toArray()[0];

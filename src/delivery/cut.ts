@@ -46,17 +46,19 @@ export function fixObject(
     md5.update(part);
     bytes += part.length;
   };
-  const head = encoder.head();
+  const assembly = encoder.assemble();
+  const { head } = assembly;
   take(head.bytes);
-  let { content } = head;
   for (const chunk of chunks.of(batch.id)) {
-    take(new Uint8Array(chunk.body));
-    content = encoder.join([content, { rawBytes: chunk.raw_bytes, crc: chunk.crc }]);
+    const body = new Uint8Array(chunk.body);
+    take(body);
+    assembly.add(body, { rawBytes: chunk.raw_bytes, crc: chunk.crc });
     // Rows are collected late; the buffer of one is of no more use once it is hashed.
     chunk.body.transfer(0);
   }
-  const tail = encoder.tail(content);
+  const tail = assembly.end();
   take(tail.bytes);
+  const end = chunks.addTail(batch, tail.bytes);
   sql.exec(
     `INSERT INTO object (number, batch, day, part, name, key, content_type, head, tail, bytes, raw_bytes, records, sha256, md5,
        first_event_ms, last_event_ms, oldest_taken_ms, reason, cut_ms, far, state)
@@ -69,7 +71,7 @@ export function fixObject(
     state.keyOf(batch, name),
     encoder.contentType,
     head.bytes.buffer,
-    tail.bytes.buffer,
+    end.buffer,
     bytes,
     tail.content.rawBytes,
     batch.records,

@@ -159,24 +159,20 @@ export class SearchableObjects {
    */
   #openPieces({ id }: BatchRow): Iterable<Uint8Array> {
     const encoder = encoderOf(this.#state.readableJob().output);
-    const head = encoder.head();
-    let { content } = head;
-    const parts: { chunk: number; raw: Uint8Array | null }[] = [];
-    for (const { id: chunk, raw_bytes: rawBytes, crc, raw } of this.#chunks.outline(id)) {
-      content = encoder.join([content, { rawBytes, crc }]);
-      parts.push({ chunk, raw });
-    }
-    const tail = encoder.tail(content);
+    const parts = [...this.#chunks.outline(id)];
     const chunks = this.#chunks;
     return (function* () {
-      yield head.bytes;
-      for (const { chunk, raw } of parts) {
+      const assembly = encoder.assemble();
+      yield assembly.head.bytes;
+      for (const { id: chunk, raw_bytes: rawBytes, crc, raw } of parts) {
         const bytes = raw === null ? chunks.body(chunk) : encoder.finish(raw);
         // It was delivered meanwhile: the reader asks again.
         if (bytes === null) return;
+        // Before the reader has the buffer.
+        assembly.add(bytes, { rawBytes, crc });
         yield bytes;
       }
-      yield tail.bytes;
+      yield assembly.end().bytes;
     })();
   }
 }

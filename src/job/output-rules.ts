@@ -10,6 +10,7 @@ import {
   isFieldName,
   isOff,
   isRowField,
+  isTakenField,
   type OutputField,
   ROW_FIELD_NAMES,
 } from "../record/fields.ts";
@@ -35,7 +36,8 @@ export function readOutputOptions(
   extra: readonly ExtraField[] = [],
 ): { ok: true; value: OutputMeaning } | { ok: false; faults: Fault[] } {
   const output = withDefaults(options);
-  const faults = [...nameFaults(options.field_names ?? [], extra, output.rows === "log"), ...textFaults(output)];
+  const names = nameFaults(options.field_names ?? [], extra, output.rows === "log");
+  const faults = [...names, ...(output.type === "parquet" ? columnFaults(options) : textFaults(output))];
   return faults.length > 0
     ? { ok: false, faults }
     : { ok: true, value: { output, sampleRate: options.sample_rate ?? 1 } };
@@ -45,8 +47,12 @@ export function readOutputOptions(
 export function withDefaults(options: OutputOptions): OutputFormat {
   const csv = options.output_type === "csv";
   const names = options.field_names ?? [];
+  const fieldNames = names.length === 0 ? null : (names as OutputField[]);
+  // Absent by default: stored formats are compared as they are.
+  const whole = options.truncate === false && ({ truncate: false } as const);
+  if (options.output_type === "parquet") return { ...NDJSON, type: "parquet", fieldNames, ...whole };
   return {
-    fieldNames: names.length === 0 ? null : (names as OutputField[]),
+    fieldNames,
     type: csv ? "csv" : "ndjson",
     batchPrefix: options.batch_prefix ?? "",
     batchSuffix: options.batch_suffix ?? "",
@@ -56,8 +62,7 @@ export function withDefaults(options: OutputOptions): OutputFormat {
     fieldDelimiter: options.field_delimiter ?? NDJSON.fieldDelimiter,
     recordTemplate: options.record_template ?? "",
     escapeDollarBrace: options["CVE-2021-44228"] ?? false,
-    // Absent by default: stored formats are compared as they are.
-    ...(options.truncate === false && { truncate: false }),
+    ...whole,
     ...(options.rows === "log" && { rows: "log" }),
   };
 }
@@ -79,6 +84,32 @@ function whyUnknown(name: string): string {
   if (isRowField(name)) return `field ${name} is one of rows: set "rows" to "log"`;
   if (isFieldName(name)) return `field ${name} is none of rows, of which each is one of its entries: "rows" is "log"`;
   return `unknown field ${quote(name)}`;
+}
+
+/** Options that say how text is written. */
+const TEXT_OPTIONS = [
+  "batch_prefix",
+  "batch_suffix",
+  "record_prefix",
+  "record_suffix",
+  "record_delimiter",
+  "field_delimiter",
+  "record_template",
+] as const satisfies readonly (keyof OutputOptions)[];
+
+/** What cannot be done to columns. The empty text and false ask for nothing. */
+function columnFaults(options: OutputOptions): Fault[] {
+  const fault = (name: string, why: string): Fault => ({ pointer: `/${name}`, message: `${name}: Parquet has ${why}` });
+  const faults = TEXT_OPTIONS.filter((name) => options[name]).map((name) =>
+    fault(name, "columns, and no text around or between values; leave it out"),
+  );
+  if (options["CVE-2021-44228"]) faults.push(fault("CVE-2021-44228", "values as they are; leave it out"));
+  if (options.rows === "log") faults.push(fault("rows", "a row for each invocation; leave it out"));
+  for (const [i, name] of (options.field_names ?? []).entries()) {
+    if (!isTakenField(name)) continue;
+    faults.push({ pointer: `/field_names/${i}`, message: `field ${name}: Parquet has no column for it` });
+  }
+  return faults;
 }
 
 function textFaults(output: OutputFormat): Fault[] {

@@ -87,12 +87,14 @@ export function fitDestination(
     body.output_options == null ? "/logpull_options" : `/output_options/${OPTION_OF[name]}`;
   const faults: Fault[] = (plainRecords ? unplain(output) : []).map((name) => ({
     pointer: at(name),
-    message: `${OPTION_OF[name]}: this destination takes only NDJSON records: no CSV, template, prefix or delimiter`,
+    message: `${OPTION_OF[name]}: this destination takes only NDJSON records: no CSV, Parquet, template, prefix or delimiter`,
   }));
   if (output.rows !== undefined && !isReadable) {
     const message = "rows: this destination takes one record for each invocation";
     faults.push({ pointer: at("rows"), message });
   }
+  if (output.type === "parquet" && !isReadable && !plainRecords)
+    faults.push({ pointer: at("type"), message: "output_type: this destination takes requests of text: no Parquet" });
   for (const name of fields) {
     if (output.fieldNames === null || output.fieldNames.includes(name)) continue;
     const message = `field_names: this destination needs the field ${name}: name it, or leave field_names out`;

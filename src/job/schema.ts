@@ -55,7 +55,12 @@ export const OutputOptions = tolerant({
     .max(64)
     .nullish()
     .describe("Fields of a record, in the order in which they are written. All of them by default."),
-  output_type: z.enum(["ndjson", "csv"]).nullish().describe("How records are written; `ndjson` by default."),
+  output_type: z
+    .enum(["ndjson", "csv", "parquet"])
+    .nullish()
+    .describe(
+      "How records are written; `ndjson` by default. `parquet` has typed columns, and none of the texts below; stores alone take it.",
+    ),
   batch_prefix: written(4_096).optional().describe("Before the first record of an object; empty by default."),
   batch_suffix: written(4_096).optional().describe("After the last record of an object; empty by default."),
   record_prefix: written(4_096).optional().describe("Before each record; `{` by default, for CSV empty."),

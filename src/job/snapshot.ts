@@ -36,7 +36,8 @@ const Job: z.ZodType<JobConfig> = z.looseObject({
   sampleRate: z.number().gt(0).lte(1),
   output: z.looseObject({
     fieldNames: z.array(z.enum([...FIELD_NAMES, ...EXTRA_FIELDS, ...ROW_FIELDS])).nullable(),
-    type: z.enum(["ndjson", "csv"]),
+    // A type that a release does not know needs no floor: it cannot read the job.
+    type: z.enum(["ndjson", "csv", "parquet"]),
     batchPrefix: z.string(),
     batchSuffix: z.string(),
     recordPrefix: z.string(),

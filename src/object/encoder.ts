@@ -13,8 +13,13 @@ export interface EncoderKind {
   readonly suffix: string;
   /** What the key of a canary ends with: not `suffix`, by which readers find objects. */
   readonly canarySuffix: string;
-  /** Media type of an object as a file. */
+  /** Media type of an object as a file, and what such a file is called. */
   readonly fileType: string;
+  readonly fileName: string;
+  /**
+   * Media type of what an object is decoded to. @param contentType what is in it, as its row says.
+   */
+  linesType(contentType: string): string;
   /**
    * What is in an object, piece by piece. It returns `object` when it stops. @throws Error for what
    * is no whole object of this kind, and what `object` throws.
@@ -34,6 +39,8 @@ export interface Encoder {
   readonly contentType: string;
   /** What head and tail add to an object before compression, in bytes. */
   readonly aroundBytes: number;
+  /** How large its fragments become, and how long they wait raw. */
+  readonly sizes: FragmentSizes;
   /**
    * Stands between two fragments: as it is between those that are finished, and between those that
    * are not.
@@ -47,6 +54,11 @@ export interface Encoder {
    */
   unitsAtMost(lineUnits: number, record: RecordLine): number;
   /**
+   * The most bytes of an object as it is stored. @param finishedBytes of fragments that are
+   * finished. @param rawBytes of those that wait raw, and of head and tail, before compression.
+   */
+  storedAtMost(finishedBytes: number, rawBytes: number): number;
+  /**
    * @param partOf of which part of its day a record is; absent: a day has one.
    * @param isSketched its fragments have the hashes of their words, if searches read the format.
    */
@@ -58,17 +70,43 @@ export interface Encoder {
   finish(raw: Uint8Array): Uint8Array<ArrayBuffer>;
   /** Of these parts, one after the other; of none: that of no bytes. */
   join(parts: readonly Content[]): Content;
-  /** How an object begins. */
-  head(): Part;
-  /**
-   * How it ends. @param content of all before. The content returned is that of the whole object.
-   */
-  tail(content: Content): Part;
+  /** An object in the making. */
+  assemble(): Assembly;
   /**
    * A whole object of one record. @param variant 0–23: objects of different variants have different
    * bytes and the same content. @throws Error if it does not read as it was written.
    */
   single(record: RecordLine, variant: number): Uint8Array<ArrayBuffer>;
+}
+
+/**
+ * An object in the making: it is shown what the object is made of, in order, and says how it ends.
+ */
+export interface Assembly {
+  /** How it begins. */
+  readonly head: Part;
+  /**
+   * What comes next: finished fragments with the seams between them, in pieces of any size. Keeps
+   * nothing of the buffer.
+   * @throws Error if they are none of its encoder's.
+   */
+  add(body: Uint8Array, content: Content): void;
+  /** How it ends. The content returned is that of the whole object. */
+  end(): Part;
+}
+
+/** All in bytes before compression, but for `records`. */
+export interface FragmentSizes {
+  /** Of a fragment, at most. A larger record is a fragment by itself. */
+  readonly records: number;
+  readonly bytes: number;
+  /** A fragment is finished at once that has as many records, or as many bytes; others wait raw. */
+  readonly finishRecords: number;
+  readonly finishBytes: number;
+  /** Fragments that wait raw share a row up to this, which is less than a row holds. */
+  readonly rawRowBytes: number;
+  /** So much of a batch that waits raw is finished together. */
+  readonly compactBytes: number;
 }
 
 /** All records of a message as a fragment, compressed as they came. */

@@ -35,7 +35,7 @@ export class Finished implements FinishedMessage {
     const { rawBytes, crc, deflated, text } = this.#lines;
     // In a buffer of its own: a view would carry the message through a durable object call.
     this.#body ??= concat([deflated]);
-    if (isSketched) this.#hashes ??= hashesOf(encodeUtf8(text));
+    if (isSketched) this.#hashes ??= hashesOf(encodeUtf8(text), this.records);
     return {
       day: utcDay(this.#times.firstEventMs),
       ...(part !== "" && { part }),

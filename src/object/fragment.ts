@@ -1,10 +1,15 @@
 import { constants, deflateRawSync } from "node:zlib";
 import { concat, encodeUtf8, free } from "../bytes.ts";
-import { FRAGMENT_MAX_RAW_BYTES, FRAGMENT_MAX_RECORDS, FRAGMENT_MIN_DEFLATE_BYTES } from "../limits.ts";
+import {
+  COMPACT_AT_RAW_BYTES,
+  FRAGMENT_MAX_RAW_BYTES,
+  FRAGMENT_MAX_RECORDS,
+  FRAGMENT_MIN_DEFLATE_BYTES,
+} from "../limits.ts";
 import { HashSet } from "../sketch/hash-set.ts";
 import { FRAGMENT_MAX_WORDS } from "../sketch/sketch.ts";
 import { hashJson, WORD_SEED } from "../sketch/words.ts";
-import type { Fragment } from "./encoder.ts";
+import type { Fragment, FragmentSizes } from "./encoder.ts";
 import { contentOf } from "./gzip.ts";
 
 /** Deflate level of everything that ends up in an object. */
@@ -38,8 +43,28 @@ interface OpenFragment {
   oldestTakenMs: number;
 }
 
+/** How fragments are made. As of an encoder. */
+interface Making {
+  readonly sizes: FragmentSizes;
+  finish(raw: Uint8Array): Uint8Array<ArrayBuffer>;
+}
+
+/** Text that is deflated. */
+export const DEFLATED: Making = {
+  sizes: {
+    records: FRAGMENT_MAX_RECORDS,
+    bytes: FRAGMENT_MAX_RAW_BYTES,
+    finishRecords: Number.POSITIVE_INFINITY,
+    finishBytes: FRAGMENT_MIN_DEFLATE_BYTES,
+    rawRowBytes: COMPACT_AT_RAW_BYTES,
+    compactBytes: COMPACT_AT_RAW_BYTES,
+  },
+  finish: deflateFragment,
+};
+
 /** Gathers encoded records of one job into fragments, by day and part of it. */
 export class FragmentBuilder {
+  readonly #making: Making;
   readonly #delimiter: string;
   readonly #delimiterBytes: number;
   readonly #isSketched: boolean;
@@ -52,7 +77,8 @@ export class FragmentBuilder {
    * @param isSketched the hashes of their words are wanted. They are lines of JSON, then.
    * @throws TypeError if the delimiter is no UTF-8.
    */
-  constructor(delimiter: Uint8Array = new Uint8Array(), isSketched = false) {
+  constructor(delimiter: Uint8Array = new Uint8Array(), isSketched = false, making: Making = DEFLATED) {
+    this.#making = making;
     // A byte order mark is a valid delimiter.
     this.#delimiter = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(delimiter);
     this.#delimiterBytes = delimiter.length;
@@ -70,7 +96,7 @@ export class FragmentBuilder {
     let open = this.#open.get(key);
     if (open !== undefined) {
       const grown = open.rawBytes + this.#delimiterBytes + bytes;
-      if (open.texts.length >= FRAGMENT_MAX_RECORDS || grown > FRAGMENT_MAX_RAW_BYTES) {
+      if (open.texts.length >= this.#making.sizes.records || grown > this.#making.sizes.bytes) {
         this.#close(open);
         open = undefined;
       }
@@ -102,11 +128,12 @@ export class FragmentBuilder {
 
   #close(open: OpenFragment): void {
     const raw = encodeUtf8(open.texts.join(this.#delimiter));
-    const deflated = raw.length >= FRAGMENT_MIN_DEFLATE_BYTES;
+    const { finishRecords, finishBytes } = this.#making.sizes;
+    const deflated = raw.length >= finishBytes || open.texts.length >= finishRecords;
     const { day, part, firstEventMs, lastEventMs, oldestTakenMs } = open;
     const content = contentOf(raw);
-    const hashes = this.#isSketched ? hashesOf(raw) : null;
-    const body = deflated ? deflateFragment(raw) : raw;
+    const hashes = this.#isSketched ? hashesOf(raw, open.texts.length) : null;
+    const body = deflated ? this.#making.finish(raw) : raw;
     if (deflated) free(raw);
     this.#done.push({
       day,
@@ -123,9 +150,9 @@ export class FragmentBuilder {
   }
 }
 
-/** Hashes of the words in lines of JSON; null: too many. */
-export function hashesOf(lines: Uint8Array): Uint32Array<ArrayBuffer> | null {
+/** Hashes of the words in so many lines of JSON; null: too many. */
+export function hashesOf(lines: Uint8Array, records: number): Uint32Array<ArrayBuffer> | null {
   const words = new HashSet();
   hashJson(lines, WORD_SEED, words);
-  return words.size > FRAGMENT_MAX_WORDS ? null : words.all();
+  return words.size > FRAGMENT_MAX_WORDS * Math.ceil(records / FRAGMENT_MAX_RECORDS) ? null : words.all();
 }

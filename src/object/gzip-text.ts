@@ -7,14 +7,11 @@ import { rowsRenderer } from "../output/rows.ts";
 import { FIELD_NAMES, isTakenField } from "../record/fields.ts";
 import type { RecordLine } from "../record/line.ts";
 import { utcDay } from "../record/record.ts";
-import { SOURCE_MAX } from "../record/source.ts";
+import { SOURCE_MAX_UNITS } from "../record/source.ts";
 import { inflated } from "../streams.ts";
-import type { Content, Encoder, EncoderKind, Gatherer, Part } from "./encoder.ts";
-import { deflateFragment, FragmentBuilder } from "./fragment.ts";
+import type { Assembly, Content, Encoder, EncoderKind, Gatherer } from "./encoder.ts";
+import { DEFLATED, deflateFragment, FragmentBuilder } from "./fragment.ts";
 import { contentOf, joinContents, memberHead, memberTail, storedBlocks } from "./gzip.ts";
-
-/** Of a source as JSON: any of its characters may be escaped; in CSV, six units stand for one. */
-const SOURCE_MAX_UNITS = 6 * SOURCE_MAX + 2;
 
 /**
  * NDJSON or CSV in one gzip member. Fragments are deflated once and taken over as they are:
@@ -25,6 +22,8 @@ export const gzipText: EncoderKind = {
   suffix: ".log.gz",
   canarySuffix: ".canary.gz",
   fileType: "application/gzip",
+  fileName: "gzip file",
+  linesType: (contentType) => contentType,
   decode: inflated,
   open: (output) => new GzipText(output),
 };
@@ -34,6 +33,7 @@ class GzipText implements Encoder {
   readonly contentType: string;
   readonly aroundBytes: number;
   readonly seam: Encoder["seam"];
+  readonly sizes = DEFLATED.sizes;
   readonly #output: OutputFormat;
   readonly #texts: ReturnType<typeof batchTexts>;
   /**
@@ -95,6 +95,12 @@ class GzipText implements Encoder {
     return Math.min(rows * row + repeats * own, ROWS_MAX_BYTES) + row + repeats * own;
   }
 
+  storedAtMost(finishedBytes: number, rawBytes: number): number {
+    const bytes = finishedBytes + rawBytes;
+    // Stored blocks and flushes add less than a thousandth to fragments that are worth deflating.
+    return bytes + Math.ceil(bytes / 1_000) + 1_000;
+  }
+
   gather(partOf?: (record: RecordLine) => string, isSketched = false): Gatherer {
     const isCanonical = this.#isCanonical;
     const isSearched = unplain(this.#output).length === 0;
@@ -133,20 +139,25 @@ class GzipText implements Encoder {
     return joinContents(parts);
   }
 
-  head(): Part {
-    const { prefix } = this.#texts;
-    return { bytes: memberHead(prefix), content: contentOf(prefix) };
-  }
-
-  tail(content: Content): Part {
-    return memberTail(this.#texts.suffix, content);
+  assemble(): Assembly {
+    const { prefix, suffix } = this.#texts;
+    let content = contentOf(prefix);
+    return {
+      head: { bytes: memberHead(prefix), content },
+      add: (_body, added) => {
+        content = joinContents([content, added]);
+      },
+      end: () => memberTail(suffix, content),
+    };
   }
 
   single(record: RecordLine, variant: number): Uint8Array<ArrayBuffer> {
     const { prefix, suffix } = this.#texts;
     const raw = encodeUtf8(this.#render(record));
-    const { bytes: tail } = this.tail(joinContents([contentOf(prefix), contentOf(raw)]));
-    const object = concat([memberHead(prefix), emptyBlocks(variant), deflateFragment(raw), tail]);
+    const member = this.assemble();
+    member.add(raw, contentOf(raw));
+    const { bytes: tail } = member.end();
+    const object = concat([member.head.bytes, emptyBlocks(variant), deflateFragment(raw), tail]);
     if (toHex(gunzipSync(object)) !== toHex(concat([prefix, raw, suffix])))
       throw new Error("an object does not read as it was written");
     return object;

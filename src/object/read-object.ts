@@ -2,11 +2,13 @@ import type { Body, OpenDestination, Unread } from "../destinations/destination.
 import { readWithin } from "../destinations/read-small.ts";
 import { platform, within } from "../platform.ts";
 import { type Pieces, piecesOf, StreamFault } from "../streams.ts";
-import { decoderOf } from "./encoders.ts";
+import { decoderOf, decoderOfType } from "./encoders.ts";
 
 /** What is known of an object that was delivered. */
 export interface Known {
   key: string;
+  /** Of what has no key yet. */
+  contentType?: string;
   /** As it is stored. */
   bytes: number;
   /** Before compression. */
@@ -138,10 +140,11 @@ export interface LinesAsked {
  * What is in an object before compression. @throws ReadFault where it cannot be decoded, or becomes
  * longer than was delivered.
  */
-export async function* plain(pieces: Pieces, { key, rawBytes }: Known): Pieces {
+export async function* plain(pieces: Pieces, { key, contentType, rawBytes }: Known): Pieces {
+  const kind = contentType === undefined ? decoderOf(key) : decoderOfType(contentType);
   let total = 0;
   try {
-    for await (const piece of decoderOf(key).decode(pieces)) {
+    for await (const piece of kind.decode(pieces)) {
       total += piece.length;
       if (total > rawBytes)
         throw new ReadFault("damaged", `it is longer than the ${rawBytes} bytes before compression`);
@@ -149,7 +152,7 @@ export async function* plain(pieces: Pieces, { key, rawBytes }: Known): Pieces {
     }
   } catch (error) {
     if (error instanceof ReadFault) throw error;
-    throw new ReadFault("damaged", "it is no whole gzip file");
+    throw new ReadFault("damaged", `it is no whole ${kind.fileName}`);
   }
 }
 

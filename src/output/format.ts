@@ -9,7 +9,8 @@ import { compileTemplate, type TemplatePart } from "./template.ts";
 export interface OutputFormat {
   /** In this order; null: all fields in canonical order, none of the extra ones. */
   fieldNames: OutputField[] | null;
-  type: "ndjson" | "csv";
+  /** Of `parquet`, the fields alone count: its texts are those of {@link NDJSON}. */
+  type: "ndjson" | "csv" | "parquet";
   batchPrefix: string;
   batchSuffix: string;
   recordPrefix: string;
@@ -156,7 +157,13 @@ export function escapeDollarBrace(text: string, braceMayFollow: boolean): string
   return braceMayFollow && escaped.endsWith("$") ? `${escaped.slice(0, -1)}x` : escaped;
 }
 
-/** The media type of an object's content before compression. */
-export function contentType(format: OutputFormat): string {
-  return format.type === "csv" ? "text/csv" : "application/x-ndjson";
+const CONTENT_TYPES: { readonly [type in OutputFormat["type"]]: string } = {
+  ndjson: "application/x-ndjson",
+  csv: "text/csv",
+  parquet: "application/vnd.apache.parquet",
+};
+
+/** The media type of an object's content before compression; of Parquet, that of the object. */
+export function contentType({ type }: OutputFormat): string {
+  return CONTENT_TYPES[type];
 }

@@ -10,6 +10,9 @@ export type Source = string;
 /** Longest source, in UTF-16 code units: an address is the longest name of a sender. */
 export const SOURCE_MAX = "http:".length + EMAIL_MAX;
 
+/** The same as JSON: any of its characters may be escaped; in CSV, six units stand for one. */
+export const SOURCE_MAX_UNITS = 6 * SOURCE_MAX + 2;
+
 /** Control characters, and those that have others shown elsewhere or not at all. */
 const UNSHOWN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 

@@ -137,7 +137,7 @@ class PartSender {
       bytes: body.length,
       sha256: hash("sha256"),
       md5: hash("md5"),
-      contentType: this.#piece.contentType,
+      contentType: decoderOf(this.#piece.key).linesType(this.#piece.contentType),
       records: lines.length,
       rawBytes: raw.length,
     };

@@ -2,7 +2,7 @@ import { type Log, segmentOf } from "../delivery/chain.ts";
 import type { Searchable } from "../delivery/searchable.ts";
 import type { OpenDestination } from "../destinations/destination.ts";
 import { errorText, log } from "../log.ts";
-import { decoderOf } from "../object/encoders.ts";
+import { decoderOf, decoderOfType } from "../object/encoders.ts";
 import { openObject, plain, READ_PATIENCE, ReadFault } from "../object/read-object.ts";
 import { answered, within } from "../platform.ts";
 import { type Pieces, piecesOf } from "../streams.ts";
@@ -66,9 +66,9 @@ export async function listSources(
 
 function whyNot({ state, contentType, key }: Searchable): string | null {
   if (state === "elsewhere") return "it was sent to another destination, which the job has no keys for";
-  if (contentType !== "application/x-ndjson") return `its records are ${contentType}, not JSON`;
-  if (key !== "" && decoderOf(key).suffix !== ".log.gz") return "it is of a kind that searches do not read";
-  return null;
+  const kind = key === "" ? decoderOfType(contentType) : decoderOf(key);
+  const lines = kind.linesType(contentType);
+  return lines === "application/x-ndjson" ? null : `its records are ${lines}, not JSON`;
 }
 
 function sourceOf(object: Searchable, job: SearchedJob, node: number, segment: () => Log): Source {
@@ -111,7 +111,9 @@ async function contentOf(
     const held = await ofLog<ReadableStream<Uint8Array> | null>(job, async () => segment().batchBytes(batch));
     if (held !== null) {
       const pieces = piecesOf(held, (next, late) => within(READ_PATIENCE.idleMs, next(), late));
-      return plain(pieces, { key: object.key, bytes: object.bytes, rawBytes: Number.POSITIVE_INFINITY });
+      const { key, bytes, contentType } = object;
+      const kind = key === "" ? { contentType } : {};
+      return plain(pieces, { key, ...kind, bytes, rawBytes: Number.POSITIVE_INFINITY });
     }
     object = await ofLog<Searchable | null>(job, async () => segment().searchableBatch(batch));
   }

@@ -25,7 +25,10 @@ export const SEGMENTS_MAX = 256;
 /** Words of an object of which a sketch is made; of one with more there is none. */
 export const SKETCH_MAX_WORDS = 1_500_000;
 
-/** Words of one fragment that are kept for its object's sketch; of more, none are. */
+/**
+ * Words of a fragment of a thousand records that are kept for its object's sketch; of more, none
+ * are.
+ */
 export const FRAGMENT_MAX_WORDS = 65_536;
 
 /** The distinct hashes of these parts, in any order; null: too many. */

@@ -209,7 +209,7 @@ const option = (name: string, set: unknown, change: unknown, cleared: unknown[])
 
 const eachOption: Case[] = [
   option("field_names", ["Outcome"], ["Event", "Outcome"], [null, []]),
-  option("output_type", "csv", "ndjson", [null]),
+  option("output_type", "csv", "parquet", [null]),
   option("batch_prefix", "[", "<", [null, ""]),
   option("batch_suffix", "]", ">", [null, ""]),
   option("record_prefix", "<", "[", [null]),

@@ -49,7 +49,7 @@ describe("a job of a newer version", () => {
     const [healthy, newer] = [await world.createJob(), await world.createJob()];
     await world.take(world.mint(3));
     await world.deliverDue();
-    await write(newer.id, "parquet", world);
+    await write(newer.id, "avro", world);
     world.injected();
     await world.take(world.mint(5));
     await world.deliverDue();
@@ -82,7 +82,7 @@ describe("a job of a newer version", () => {
     const newer = await world.createJob();
     await world.take(world.mint(3));
     await world.deliverDue();
-    await write(newer.id, "parquet", world);
+    await write(newer.id, "avro", world);
     world.injected();
     await world.jobs.remove(newer, { discard: true });
     expect(await countsOf(newer)).toMatchObject({ received: 3, pending: 0, discarded: 3 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseLogpullOptions } from "../../src/job/output-rules.ts";
-import { readJob } from "../../src/job/rules.ts";
+import { fitDestination, readJob } from "../../src/job/rules.ts";
 import { type JobBody, OutputOptions } from "../../src/job/schema.ts";
 import { NDJSON, type OutputFormat } from "../../src/output/format.ts";
 import { FIELD_NAMES } from "../../src/record/fields.ts";
@@ -232,6 +232,46 @@ describe("logpull_options", () => {
     expect(faults({ logpull_options, output_options: {} }).length).toBe(messages.length);
     const both = faults({ logpull_options, output_options: { field_names: ["RayID"] } });
     expect(both.length).toBe(messages.length + 1);
+  });
+});
+
+describe("a job of Parquet", () => {
+  const parquet = (options: OutputOptions): Partial<JobBody> => ({
+    output_options: { ...options, output_type: "parquet" },
+  });
+
+  it("has fields, a sample, and nothing else", () => {
+    expect(meaning(parquet({})).output).toEqual({ ...NDJSON, type: "parquet" });
+    const named = meaning(parquet({ field_names: ["Logs", "Event"], sample_rate: 0.5, timestamp_format: "rfc3339" }));
+    expect(named).toMatchObject({ output: { fieldNames: ["Logs", "Event"] }, sampleRate: 0.5 });
+  });
+
+  it("takes no text around values, and says so of each option", () => {
+    const texts = ["batch_prefix", "batch_suffix", "record_prefix", "record_suffix", "record_delimiter"] as const;
+    for (const name of [...texts, "field_delimiter", "record_template"] as const) {
+      const message = `${name}: Parquet has columns, and no text around or between values; leave it out`;
+      expect(faults(parquet({ [name]: "x" }))).toEqual([[`/output_options/${name}`, message]]);
+      expect(meaning(parquet({ [name]: "" }))).toEqual(meaning(parquet({})));
+      expect(meaning(parquet({ [name]: null }))).toEqual(meaning(parquet({})));
+    }
+    expect(faults(parquet({ "CVE-2021-44228": true, field_names: ["X"] }))).toEqual([
+      ["/output_options/field_names/0", 'unknown field "X"'],
+      ["/output_options/CVE-2021-44228", "CVE-2021-44228: Parquet has values as they are; leave it out"],
+    ]);
+    expect(meaning(parquet({ "CVE-2021-44228": false }))).toEqual(meaning(parquet({})));
+  });
+
+  it("has a store: no receiver takes it", () => {
+    const { output, limits } = meaning(parquet({}));
+    const terms = { repeats: { once: false, id: "x" }, fields: [], limits: null, isReadable: false } as const;
+    const at = (plainRecords: boolean, isReadable: boolean) =>
+      fitDestination({ output, limits, canary: false }, parquet({}), { ...terms, plainRecords, isReadable }).faults;
+    expect(at(false, true)).toEqual([]);
+    const pointer = "/output_options/output_type";
+    expect(at(false, false)).toEqual([
+      { pointer, message: "output_type: this destination takes requests of text: no Parquet" },
+    ]);
+    expect(at(true, false)).toMatchObject([{ pointer }]);
   });
 });
 

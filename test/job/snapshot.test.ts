@@ -73,7 +73,7 @@ describe("what the control plane says", () => {
   });
 
   it("is believed of every other job where one cannot be read, whose windows it may still say", () => {
-    const newer = { ...job(2), output: { ...job(2).output, type: "parquet" } };
+    const newer = { ...job(2), output: { ...job(2).output, type: "avro" } };
     const said = { ...FULL, jobs: [job(1), newer, job(3)] };
     expect(readSnapshot(said)).toEqual({
       ...FULL,

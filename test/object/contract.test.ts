@@ -13,6 +13,7 @@ import { NOON } from "../record/samples.ts";
 /** Formats of each type. A new kind is a line. */
 const OUTPUTS: { readonly [type in OutputFormat["type"]]: readonly Partial<OutputFormat>[] } = {
   ndjson: [{}, { batchPrefix: "[", recordSuffix: "}", recordDelimiter: ",", batchSuffix: "]ü" }, { fieldNames: [] }],
+  parquet: [{ type: "parquet" }, { type: "parquet", fieldNames: ["Source", "Logs", "EventTimestampMs", "Event"] }],
   csv: [{ type: "csv", recordPrefix: "", recordSuffix: "\r\n", batchPrefix: "CPUTimeMs,…\n" }],
 };
 
@@ -39,26 +40,35 @@ function fragmentsOf(encoder: Encoder, texts: readonly string[]): Fragment[] {
  * neighbours together.
  */
 function objectOf(encoder: Encoder, fragments: readonly Fragment[]): { bytes: Uint8Array; content: Content } {
-  const head = encoder.head();
-  const parts: Uint8Array[] = [head.bytes];
-  const contents: Content[] = [head.content];
+  const assembly = encoder.assemble();
+  const parts: Uint8Array[] = [assembly.head.bytes];
+  const put = (body: Uint8Array, contents: readonly Content[]): void => {
+    // In rows of any size, as a large fragment is stored.
+    const middle = Math.floor(body.length / 3);
+    assembly.add(body.slice(0, middle), encoder.join(contents));
+    assembly.add(body.slice(middle), encoder.join([]));
+    parts.push(body);
+  };
   let raw: Uint8Array[] = [];
+  let contents: Content[] = [];
   const finish = (): void => {
-    if (raw.length > 0) parts.push(encoder.finish(concat(raw)));
+    if (raw.length > 0) put(encoder.finish(concat(raw)), contents);
     raw = [];
+    contents = [];
   };
   for (const [i, fragment] of fragments.entries()) {
     if (fragment.deflated) finish();
-    const to = fragment.deflated ? parts : raw;
-    if (i > 0) {
-      to.push(fragment.deflated ? encoder.seam.finished : encoder.seam.raw);
-      contents.push(encoder.seam.content);
+    const seams = i === 0 ? [] : [encoder.seam.content];
+    const seam = fragment.deflated ? encoder.seam.finished : encoder.seam.raw;
+    const body = concat(i === 0 ? [fragment.body] : [seam, fragment.body]);
+    if (fragment.deflated) put(body, [...seams, fragment]);
+    else {
+      raw.push(body);
+      contents.push(...seams, fragment);
     }
-    to.push(fragment.body);
-    contents.push(fragment);
   }
   finish();
-  const tail = encoder.tail(encoder.join(contents));
+  const tail = assembly.end();
   return { bytes: concat([...parts, tail.bytes]), content: tail.content };
 }
 

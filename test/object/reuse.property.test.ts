@@ -89,10 +89,11 @@ function facts({ messages, fragments }: Append) {
 /** An object of all fragments of one day, as a log puts it together. */
 function objectOf(to: JobConfig, fragments: readonly Fragment[]): string {
   const encoder = encoderOf(to.output);
-  const head = encoder.head();
+  const assembly = encoder.assemble();
   const bodies = fragments.map(({ body, deflated }) => (deflated ? body : encoder.finish(body)));
-  const tail = encoder.tail(encoder.join([head.content, ...fragments]));
-  return new TextDecoder().decode(gunzipSync(concat([head.bytes, ...bodies, tail.bytes])) as Uint8Array);
+  for (const [i, body] of bodies.entries()) assembly.add(body, fragments[i] as Fragment);
+  const parts = [assembly.head.bytes, ...bodies, assembly.end().bytes];
+  return new TextDecoder().decode(gunzipSync(concat(parts)) as Uint8Array);
 }
 
 const KINDS: Kind[] = [

@@ -37,6 +37,23 @@ describe("a replay to a receiver", () => {
     expect(JSON.stringify(await shipped.list())).not.toContain("SECRET");
   });
 
+  it("sends the lines that objects of Parquet are decoded to", async () => {
+    const shipped = await shippedJob(0);
+    await call("PUT", `/logship/jobs/${shipped.job}`, { output_options: { output_type: "parquet" } });
+    await shipped.ship(2);
+    const types: (string | null)[] = [];
+    const bodies = receiver(https.conf, async (url, init) => {
+      const { headers } = await asked(url, init);
+      types.push(headers.get("content-type"));
+      return https.service().fetch(url, init);
+    });
+    const begun = await shipped.begin({ ...ALL, destination_conf: https.conf });
+    const ended = await shipped.settle(begun.id);
+    expect(ended).toMatchObject({ state: "done", done: { objects: 2, records: 2 * RECORDS }, problems: [] });
+    expect(bodies.map(({ count }) => count)).toEqual([RECORDS, RECORDS]);
+    expect(new Set(types)).toEqual(new Set(["application/x-ndjson"]));
+  });
+
   it("goes on after what it has, where one part fails, and sends that again under its id", async () => {
     const shipped = await shippedJob(1);
     const taken: string[] = [];

@@ -14,6 +14,7 @@ import { ndjson } from "../support/audit.ts";
 import { readSingleMember } from "../support/gzip-member.ts";
 import { variants } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
+import { asMember } from "../support/parquet-files.ts";
 import { api } from "../support/runtime/api.ts";
 import { jobObjects, NOON } from "../support/runtime/pipeline.ts";
 import { World } from "../support/runtime/world.ts";
@@ -52,6 +53,7 @@ const KINDS: readonly Kind[] = [
     fieldNames: ["Logs", "ScriptName"],
   },
   { fields: { output_options: { output_type: "csv", field_names: ["ScriptName"] } }, isCsv: true },
+  { fields: { output_options: { output_type: "parquet" } } },
 ];
 
 interface Question {
@@ -363,7 +365,7 @@ class Course {
       const rules: Rule[] = [];
       for (const { key, number } of this.random.shuffled(delivered).slice(0, 2)) {
         const bytes = (await control.object(key)) ?? new Uint8Array();
-        const member = readSingleMember(bytes);
+        const member = readSingleMember((await asMember({ key, bytes })).bytes);
         if (!member.ok) throw new Error(`${key}: ${member.reason}`);
         const records = new Set(ndjson(member.raw).map((record) => `${job} ${idOf(record as Shipped)}`));
         objects.push({ job, number, records });

@@ -83,7 +83,7 @@ export function objectListFaults(
 ): string[] {
   const faults: string[] = [];
   const there = new Map<string, number>();
-  for (const { key, bytes } of shipped) if (key.endsWith(".log.gz")) there.set(key, bytes.length);
+  for (const { key, bytes } of shipped) if (/\.(log\.gz|parquet)$/.test(key)) there.set(key, bytes.length);
   for (const { key, state, bytes } of listed) {
     const found = there.get(key);
     if (state !== "delivered") continue;

@@ -166,7 +166,8 @@ export function sampleObjects(records: readonly TraceRecord[], form: Form): Samp
 }
 
 function wholeObject(encoder: ReturnType<typeof encoderOf>, fragment: Fragment): Uint8Array<ArrayBuffer> {
-  const head = encoder.head();
+  const assembly = encoder.assemble();
   const body = fragment.deflated ? fragment.body : encoder.finish(fragment.body);
-  return concat([head.bytes, body, encoder.tail(encoder.join([head.content, fragment])).bytes]);
+  assembly.add(body, fragment);
+  return concat([assembly.head.bytes, body, assembly.end().bytes]);
 }

@@ -102,7 +102,7 @@ export const READ_OBJECT: RouteDoc = {
   description: `Its entry in the list; with \`download=true\`, the object itself. ${STORE}`,
   query: ObjectQuery,
   result: ObjectEntry,
-  files: ["application/gzip"],
+  files: ["application/gzip", "application/vnd.apache.parquet"],
   errors: [409],
   examples: [{ name: "What is known of it" }],
 };

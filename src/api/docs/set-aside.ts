@@ -62,7 +62,9 @@ export const Shown = z.discriminatedUnion("kind", [
 export const AsidePage = paging(100);
 
 export const AsideQuery = z.object({
-  download: flag.describe("Answers with the content as a file: `.ndjson` for a message, `.log.gz` for an object."),
+  download: flag.describe(
+    "Answers with the content as a file: `.ndjson` for a message, `.log.gz` or `.parquet` for an object.",
+  ),
 });
 
 export const LIST_ASIDE: RouteDoc = {
@@ -83,7 +85,7 @@ export const READ_ASIDE: RouteDoc = {
   description: `For a message, its records up to ${ASIDE_SHOWN_UNITS} characters, or up to ${ASIDE_SHOWN_BYTES} bytes if it is unreadable; for an object, its details. \`resendable\` is exact here: the message is read in full.`,
   query: AsideQuery,
   result: Shown,
-  files: ["application/x-ndjson", "application/gzip", "application/octet-stream"],
+  files: ["application/x-ndjson", "application/gzip", "application/vnd.apache.parquet", "application/octet-stream"],
   examples: [{ name: "What is in it" }],
 };
 

@@ -1,11 +1,13 @@
 import type { FC } from "hono/jsx";
 import { withoutOuterSlashes } from "../../destinations/conf.ts";
 import { exampleFill, hasParts, keyBelow, objectName, PLACEHOLDERS, readTemplate } from "../../destinations/keys.ts";
+import { encoderKindOf } from "../../object/encoders.ts";
+import { NDJSON } from "../../output/format.ts";
 import { Foreign } from "./foreign.tsx";
 
 /** The key of an object of now and of one script, below a path. */
-function exampleKey(path: string, nowMs: number): string {
-  const name = objectName(nowMs, nowMs + 1_000, "d4cf1da2", ".log.gz");
+function exampleKey(path: string, nowMs: number, suffix: string): string {
+  const name = objectName(nowMs, nowMs + 1_000, "d4cf1da2", suffix);
   return keyBelow(withoutOuterSlashes(path), exampleFill(nowMs), name);
 }
 
@@ -35,8 +37,13 @@ export const Placeholders: FC<{ nowMs: number }> = ({ nowMs }) => (
   </details>
 );
 
-export const KeyExample: FC<{ path: string; nowMs: number }> = ({ path, nowMs }) => (
+/** @param suffix of the kind of its objects. */
+export const KeyExample: FC<{ path: string; nowMs: number; suffix?: string }> = ({
+  path,
+  nowMs,
+  suffix = encoderKindOf(NDJSON).suffix,
+}) => (
   <code>
-    <Foreign text={exampleKey(path, nowMs)} max={1_024} />
+    <Foreign text={exampleKey(path, nowMs, suffix)} max={1_024} />
   </code>
 );

@@ -7,7 +7,7 @@ import type { Failure, FailureCause } from "../failure.ts";
 import { retryAfter } from "../retry-after.ts";
 import { buildBody, linesOf } from "./body.ts";
 import type { BodyForm, Receiver, ReceiverAnswer, ReceiverDestination, Verdict } from "./receiver.ts";
-import { bodyOf, headOf, NDJSON_TYPE, partly, type SentBody, tooMuch, unreadable } from "./request.ts";
+import { bodyOf, headOf, isText, NDJSON_TYPE, noText, partly, type SentBody, tooMuch, unreadable } from "./request.ts";
 
 /** Time for an answer, in ms; the slowest upload, in bytes a ms; and the longest time, in ms. */
 const ANSWER_MS = 60_000;
@@ -54,6 +54,7 @@ export function openReceiver(
 
 async function write(object: FixedObject, body: () => Uint8Array | Body, sender: Sender): Promise<WriteOutcome> {
   const { receiver } = sender;
+  if (!isText(object.contentType)) return noText(object.contentType, receiver);
   const id = idOf(object.key);
   const form = sender.form === null ? null : withFirstIds(sender.form, id, object.origin ?? []);
   const unsent = tooMuch(object, receiver, form);

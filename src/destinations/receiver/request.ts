@@ -52,6 +52,17 @@ export function unreadable({ name }: Pick<Receiver, "name">): WriteOutcome {
   return { kind: "failed", error: { kind: "refused", words, cause: "configuration" }, mayBeThere: false };
 }
 
+/** Whether an object of this type is text, compressed, as a request to a receiver is. */
+export function isText(contentType: string): boolean {
+  return contentType === NDJSON_TYPE || contentType.startsWith("text/");
+}
+
+/** Of an object that was made for a store, and whose job ships to a receiver since. */
+export function noText(contentType: string, { name }: Pick<Receiver, "name">): WriteOutcome {
+  const words = `it is ${contentType}, and ${name} takes text`;
+  return { kind: "failed", error: { kind: "refused", words, cause: "configuration" }, mayBeThere: false };
+}
+
 /**
  * The body of lines, or why they are not sent as one. Pure.
  * @param lines NDJSON, one record each. @param id of the object.

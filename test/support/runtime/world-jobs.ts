@@ -11,6 +11,7 @@ import { assertClean, type Expectation } from "../audit.ts";
 import { readSingleMember } from "../gzip-member.ts";
 import { type AccountCounts, type Count, jobLedgerFaults, type LeftOut, objectListFaults } from "../ledger-audit.ts";
 import type { Minted, Oracle } from "../oracle.ts";
+import { asMember } from "../parquet-files.ts";
 import type { DialectName } from "../receiver.ts";
 import type { BucketControl } from "../s3-control.ts";
 import { api, boundConf, createJob, destinationConf } from "./api.ts";
@@ -309,7 +310,7 @@ export class WorldJobs {
     const delivered = new Set(entries.filter(({ state }) => state === "delivered").map(({ key }) => key));
     // A truncated object stays in the store if its job is discarded before the upload is repeated.
     const all = found.filter(({ key, bytes }) => !job.discarded || delivered.has(key) || readSingleMember(bytes).ok);
-    const report = this.#oracle.audit(job.id, all, options);
+    const report = this.#oracle.audit(job.id, await Promise.all(all.map(asMember)), options);
     const status = await alive(() => chainStatus(env.LOG, job.id));
     const faults: string[] = [];
     if (status !== null) {
@@ -458,7 +459,7 @@ async function overwritten(control: BucketControl): Promise<string[]> {
       headers["x-amz-meta-logship-sha256"] ??
       headers["x-ms-meta-logshipsha256"] ??
       headers["x-goog-meta-logship-sha256"];
-    if (method !== "PUT" || sha256 === undefined || !key.endsWith(".log.gz")) continue;
+    if (method !== "PUT" || sha256 === undefined || !/\.(log\.gz|parquet)$/.test(key)) continue;
     const before = first.get(key);
     if (before !== undefined && before !== sha256) faults.push(`${key} was sent with other bytes`);
     first.set(key, sha256);

@@ -1,6 +1,7 @@
 import type { Child, FC } from "hono/jsx";
 import { termsOf } from "../../../destinations/kinds.ts";
 import { parsePlace } from "../../../destinations/parse.ts";
+import { encoderKindOf } from "../../../object/encoders.ts";
 import type { Page, PageContext, View } from "../../page.ts";
 import { termsOfConf } from "../../parts/destination-entry.ts";
 import { Foreign } from "../../parts/foreign.tsx";
@@ -136,6 +137,7 @@ const About: FC<{ job: JobView; page: PageContext }> = ({ job, page }) => {
   const place = parsePlace(job.destination_conf, page.config.destinations);
   const path = place.ok ? place.value.path : "";
   const terms = place.ok ? termsOf(place.value) : null;
+  const { suffix } = encoderKindOf({ type: job.output_options?.output_type ?? "ndjson" });
   return (
     <Panel
       id="about"
@@ -150,7 +152,9 @@ const About: FC<{ job: JobView; page: PageContext }> = ({ job, page }) => {
         rows={[
           ["ID", String(job.id)],
           ["Destination", <Destination conf={job.destination_conf} />],
-          ...(path.includes("{") ? [["Example key", <KeyExample path={path} nowMs={nowMs} />] as const] : []),
+          ...(path.includes("{")
+            ? [["Example key", <KeyExample path={path} nowMs={nowMs} suffix={suffix} />] as const]
+            : []),
           ...shippingFacts(job, terms),
           [
             "Delivered up to",

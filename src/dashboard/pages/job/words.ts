@@ -69,6 +69,7 @@ export function outputWords(body: ShippingBody): string {
   const own = (
     ["batch_prefix", "batch_suffix", "record_prefix", "record_suffix", "record_delimiter", "field_delimiter"] as const
   ).some((name) => options[name] != null);
+  if (options.output_type === "parquet") return "Parquet";
   return [
     options.output_type === "csv" ? "CSV" : "NDJSON",
     ...(options.record_template ? ["template"] : []),

@@ -51,7 +51,9 @@ export const FormatFields: FC<Props> = ({ body, faults, terms }) => {
         <legend>Format</legend>
         <input type="hidden" name="output-was" value={options.output_type ?? "ndjson"} />
         {isPlain ? (
-          <p class="quiet">The destination takes only NDJSON records: no CSV, template, prefix or delimiter.</p>
+          <p class="quiet">
+            The destination takes only NDJSON records: no CSV, Parquet, template, prefix or delimiter.
+          </p>
         ) : (
           <Select
             name="output_type"
@@ -60,8 +62,11 @@ export const FormatFields: FC<Props> = ({ body, faults, terms }) => {
             options={[
               { value: "ndjson", label: "NDJSON" },
               { value: "csv", label: "CSV" },
+              ...(terms?.isReadable === false && options.output_type !== "parquet"
+                ? []
+                : [{ value: "parquet", label: "Parquet: typed columns" }]),
             ]}
-            hint="A change applies to new records. Formats never mix within an object."
+            hint="A change applies to new records. Formats never mix within an object. Parquet is for stores, and takes none of the texts below."
             error={faultAt(faults, "/output_options/output_type")}
           />
         )}
@@ -224,7 +229,7 @@ const Kept: FC<{ body: ShippingBody; options: Options }> = ({ body, options }) =
 /** A text as its field shows it; an unset one shows the default of the output type. */
 function shownText(options: Options, { option, of }: (typeof TEXTS)[number], type: string): string {
   const defaults = withDefaults({ output_type: type === "csv" ? "csv" : "ndjson" });
-  return escaped(options[option] ?? defaults[of]);
+  return escaped(options[option] ?? (type === "parquet" ? "" : defaults[of]));
 }
 
 /** The body with the limits of the form. */

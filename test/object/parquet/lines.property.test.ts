@@ -1,0 +1,140 @@
+/** Lines become columns, and are lines again. */
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { encoderOf } from "../../../src/object/encoders.ts";
+import { readRuns, writeRuns } from "../../../src/object/parquet/runs.ts";
+import { NDJSON } from "../../../src/output/format.ts";
+import { recordLine } from "../../../src/record/encode.ts";
+import { type AnyField, FIELD_NAMES, type TraceRecord } from "../../../src/record/fields.ts";
+import { RecordLine } from "../../../src/record/line.ts";
+import { anyRecord, traceRecord } from "../../record/samples.ts";
+import { fileOf, linesIn, PARQUET, recordsIn, rowsIn } from "../../support/parquet-files.ts";
+
+const lineOf = (record: TraceRecord): string => `${recordLine(record)}\n`;
+const groups = fc.array(fc.array(anyRecord, { minLength: 1, maxLength: 30 }), { minLength: 1, maxLength: 3 });
+
+/** Values that only a sender of its own makes, in the place of a field's own. */
+const ODD: readonly (readonly [name: keyof TraceRecord, json: string])[] = [
+  ["CPUTimeMs", "1e3"],
+  ["CPUTimeMs", "1.5"],
+  ["CPUTimeMs", "-0"],
+  ["CPUTimeMs", "-7"],
+  ["WallTimeMs", "9007199254740993"],
+  ["WallTimeMs", "1e400"],
+  ["EventTimestampMs", "17951760000e2"],
+  ["ScriptName", '"\\u0041"'],
+  ["ScriptName", '"\\ud800"'],
+  ["ScriptName", '"\\/"'],
+  ["Outcome", '"\\u0000\\n\\"\\\\"'],
+  ["ScriptTags", '["\\ud800"]'],
+  ["ScriptTags", '["a" , "b"]'],
+  ["ScriptTags", '["\\"]","[\\"",""]'],
+  ["Logs", '[{"Level":"a","Message":[],"Event":{"x":1},"Logs":[]}]'],
+  ["Exceptions", '[{"name":"]}","message":"\\\\\\"","Outcome":"\\""}]'],
+  ["Event", '{"RayID":"a\\u0062","x":"\\",\\"EventTimestampMs\\":"}'],
+  ["Event", '{"EventType":"x","Exceptions":[],"Logs":[]}'],
+  ["Event", `{"RayID":"${"r".repeat(300)}"}`],
+  ["Event", '{"RayID":7}'],
+  ["ScriptVersion", '{"ID":"}","Message":"{","Tag":"\\u2028"}'],
+];
+
+const oddLine = (name: keyof TraceRecord, json: string): string => {
+  const fields = Object.entries(traceRecord()).map(([key, value]) => [
+    key,
+    key === name ? json : JSON.stringify(value),
+  ]);
+  return `{${fields.map(([key, value]) => `"${key}":${value}`).join()}}\n`;
+};
+
+describe("lines", () => {
+  it("come back to the byte, and as the values that another reader finds", async () => {
+    const property = fc.asyncProperty(groups, fc.integer({ min: 1, max: 300 }), async (records, step) => {
+      const file = fileOf(records.map((group) => group.map(lineOf)));
+      expect(await linesIn(file, step)).toBe(records.flat().map(lineOf).join(""));
+      const rows = await rowsIn(file);
+      expect(await recordsIn(file)).toEqual(records.flat().map((record) => JSON.parse(recordLine(record))));
+      expect(rows.map(({ RayID }) => RayID)).toEqual(records.flat().map(({ Event }) => Event.RayID ?? ""));
+    });
+    await fc.assert(property, { numRuns: 60 });
+  });
+
+  it("of some fields alone, in any order, are what a job of NDJSON ships", async () => {
+    const names = fc.shuffledSubarray<AnyField>([...FIELD_NAMES, "Source"], { minLength: 1 });
+    const property = fc.asyncProperty(
+      names,
+      groups,
+      fc.string({ maxLength: 9 }),
+      async (fieldNames, records, source) => {
+        const [columns, text] = [PARQUET, NDJSON].map((output) => encoderOf({ ...output, fieldNames })) as [
+          ReturnType<typeof encoderOf>,
+          ReturnType<typeof encoderOf>,
+        ];
+        const lines = records.map((group) =>
+          group.map((record) => text.text(RecordLine.read(recordLine(record), source.toWellFormed()) as RecordLine)),
+        );
+        expect(await linesIn(fileOf(lines, columns))).toBe(lines.flat().join(""));
+      },
+    );
+    await fc.assert(property, { numRuns: 40 });
+  });
+
+  it.each(ODD)("with %s of %s come back to the byte, among others", async (name, json) => {
+    const lines = [lineOf(traceRecord()), oddLine(name, json), lineOf(traceRecord({ ScriptName: "B" }))];
+    const file = fileOf([lines, [oddLine(name, json), oddLine(name, json)]]);
+    expect(await linesIn(file, 11)).toBe([...lines, oddLine(name, json), oddLine(name, json)].join(""));
+    const rows = await rowsIn(file);
+    expect(rows.map(({ ScriptName }) => ScriptName)[2]).toBe("B");
+    expect(rows).toHaveLength(5);
+  });
+
+  it("of many values, listed or not, come back to the byte", async () => {
+    const lines = Array.from({ length: 3_000 }, (_, n) =>
+      lineOf(
+        traceRecord({
+          ScriptName: `s${n % 300}`,
+          Outcome: n % 7 === 0 ? `"o${n % 90}\n` : "ok",
+          Entrypoint: `ü${n}`,
+          ScriptTags: Array.from({ length: n % 4 }, (_, i) => `t${(n + i) % 20}`),
+          Event: { RayID: n.toString(16).padStart(16, "0") },
+        }),
+      ),
+    );
+    const file = fileOf([lines]);
+    expect(await linesIn(file)).toBe(lines.join(""));
+    const rows = await rowsIn(file);
+    expect(rows.map(({ ScriptTags }) => ScriptTags)).toEqual(lines.map((line) => JSON.parse(line).ScriptTags));
+    expect(rows.map(({ ScriptName, Entrypoint }) => [ScriptName, Entrypoint])).toEqual(
+      lines.map((line) => [JSON.parse(line).ScriptName, JSON.parse(line).Entrypoint]),
+    );
+  });
+});
+
+it("no line is ever another one: what is changed in a file is noticed, or changes no line", async () => {
+  const lines = Array.from({ length: 40 }, (_, n) => lineOf(traceRecord({ ScriptName: `s${n}`, CPUTimeMs: n })));
+  const file = fileOf([lines.slice(0, 20), lines.slice(20)]);
+  const property = fc.asyncProperty(
+    fc.nat({ max: file.length - 1 }),
+    fc.integer({ min: 1, max: 255 }),
+    async (at, by) => {
+      const other = file.slice();
+      other[at] = (other[at] as number) ^ by;
+      const found = await linesIn(other).catch(() => null);
+      if (found !== null) expect(found).toBe(lines.join(""));
+    },
+  );
+  await fc.assert(property, { numRuns: 400 });
+  for (let end = 0; end < file.length; end += 97) await expect(linesIn(file.slice(0, end))).rejects.toThrow();
+});
+
+it("runs of small numbers are read as they were written", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 14 }),
+      fc.array(fc.nat(), { minLength: 1, maxLength: 60 }),
+      (bits, values) => {
+        const small = Uint32Array.from(values, (value) => value % 2 ** bits);
+        expect(readRuns(writeRuns(small, bits), small.length, bits)).toEqual(small);
+      },
+    ),
+  );
+});
