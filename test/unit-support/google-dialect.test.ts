@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { signGoog4 } from "../../src/destinations/gs/sign.ts";
-import { BODY, codeOf, KEYS, newBucket, server, urlOf } from "./s3-client.ts";
+import { BODY, codeOf, KEYS, newBucket, server, urlOf, withServer } from "./s3-client.ts";
+
+withServer();
 
 const sha256 = createHash("sha256").update(BODY).digest("hex");
 

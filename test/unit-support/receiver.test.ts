@@ -3,7 +3,9 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { assertClean, Oracle } from "../support/oracle.ts";
 import { rule } from "../support/s3-script.ts";
-import { server } from "./s3-client.ts";
+import { server, withServer } from "./s3-client.ts";
+
+withServer();
 
 let count = 0;
 const fresh = (dialect: string): string => `receiver-${dialect}-${++count}`;

@@ -2,7 +2,9 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import { type Action, rule } from "../support/s3-script.ts";
-import { BODY, codeOf, newBucket, put, send, server, sha256, signed, urlOf } from "./s3-client.ts";
+import { BODY, codeOf, newBucket, put, send, server, sha256, signed, urlOf, withServer } from "./s3-client.ts";
+
+withServer();
 
 describe("actions", () => {
   it("answers what it is told, with or without storing, as often as it is told", async () => {

@@ -17,10 +17,14 @@ export const KEYS = {
 export const BODY = "forty-two bytes that tell halves from wholes";
 
 export let server: S3Server;
-beforeAll(async () => {
-  server = await startS3Server();
-});
-afterAll(() => server.close());
+
+/** Starts {@link server} for the tests of a file, which share this module with those of others. */
+export function withServer(): void {
+  beforeAll(async () => {
+    server = await startS3Server();
+  });
+  afterAll(() => server.close());
+}
 
 /** A new bucket for every test: they share the server. */
 let bucketCount = 0;

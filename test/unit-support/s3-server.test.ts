@@ -5,7 +5,22 @@ import { describe, expect, it } from "vitest";
 import { bucketControl } from "../support/s3-control.ts";
 import { rule } from "../support/s3-script.ts";
 import { startS3Server } from "../support/s3-server.ts";
-import { BODY, codeOf, KEYS, newBucket, put, type Sending, send, server, sha256, signed, urlOf } from "./s3-client.ts";
+import {
+  BODY,
+  codeOf,
+  KEYS,
+  newBucket,
+  put,
+  type Sending,
+  send,
+  server,
+  sha256,
+  signed,
+  urlOf,
+  withServer,
+} from "./s3-client.ts";
+
+withServer();
 
 describe("signatures", () => {
   it.for(["plain", "date=20261120/a b", "a+b/ü/日本/🚢", "it's (very)!*/~_-.log.gz", "a//b", "100%25"])(
