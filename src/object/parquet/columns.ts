@@ -3,9 +3,11 @@ import { type AnyField, FIELD_NAMES } from "../../record/fields.ts";
 
 /**
  * `int`: a whole number of 64 bits. `time`: the same, ms since the epoch. `string`: text in UTF-8.
- * `json`: its JSON, as in a line. `strings`: a list of texts. `ray`: the `RayID` of an `Event`.
+ * `json`: the JSON of an object, as in a line. `entries`: the same of an array, declared as text:
+ * ClickHouse reads every JSON column as objects, and stops at an array. `strings`: a list of texts.
+ * `ray`: the `RayID` of an `Event`.
  */
-export type ColumnKind = "int" | "time" | "string" | "json" | "strings" | "ray";
+export type ColumnKind = "int" | "time" | "string" | "json" | "entries" | "strings" | "ray";
 
 export interface Column {
   /** Stands for the column in stored groups: never another one. */
@@ -24,8 +26,8 @@ const COLUMNS: readonly Column[] = [
   column(3, "Event", "json", "{}"),
   column(4, "EventTimestampMs", "time"),
   column(5, "EventType", "string"),
-  column(6, "Exceptions", "json", "[]"),
-  column(7, "Logs", "json", "[]"),
+  column(6, "Exceptions", "entries", "[]"),
+  column(7, "Logs", "entries", "[]"),
   column(8, "Outcome", "string"),
   column(9, "ScriptName", "string"),
   column(10, "ScriptTags", "strings", "[]"),

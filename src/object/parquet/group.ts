@@ -75,6 +75,7 @@ function chunkOf({ kind }: Column, json: Pieces, odd: Set<number>): Chunk & { bl
     case "time":
       return { ...intsOf(json, odd), bloom: NO_BLOOM };
     case "json":
+    case "entries":
       return { ...textChunk(json), bloom: NO_BLOOM };
     case "string":
       return { ...stringsOf(json, odd), bloom: NO_BLOOM };
@@ -261,7 +262,7 @@ function jsonOf({ kind }: Column, sizes: TableColumn, chunk: Uint8Array): (recor
     return (record) => encodeUtf8(String(value(record)));
   }
   const { levels, value, place } = readTexts(chunk, sizes, kind === "strings");
-  if (kind === "json") return value;
+  if (kind === "json" || kind === "entries") return value;
   if (levels === null) {
     const known: Uint8Array[] = [];
     return (record) => {
