@@ -41,7 +41,7 @@ async function auditView(context: PageContext): Promise<View> {
         Changes made through the API or these pages, and credentials that were refused, latest first, kept for 90 days.
         Reads, other rejected requests and events are not listed.
       </p>,
-      <Panel id="changes" title="All changes">
+      <Panel id="all-changes" title="All changes">
         <Changes here={context.here} page={page} perPage={PER_PAGE} list={list} />
       </Panel>,
     ],
