@@ -38,12 +38,14 @@ export function metadataOf(file: Uint8Array): FileMetaData {
 
 /** The records of an object of all fields, as hyparquet reads them. */
 export async function recordsIn(file: Uint8Array): Promise<Record<string, unknown>[]> {
-  return (await rowsIn(file)).map(({ RayID: _, EventTimestampMs, CPUTimeMs, WallTimeMs, Exceptions, Logs, ...row }) => ({
-    ...row,
-    ...{ Exceptions: JSON.parse(Exceptions as string), Logs: JSON.parse(Logs as string) },
-    ...{ CPUTimeMs: Number(CPUTimeMs), WallTimeMs: Number(WallTimeMs) },
-    EventTimestampMs: (EventTimestampMs as Date).getTime(),
-  }));
+  return (await rowsIn(file)).map(
+    ({ RayID: _, EventTimestampMs, CPUTimeMs, WallTimeMs, Exceptions, Logs, ...row }) => ({
+      ...row,
+      ...{ Exceptions: JSON.parse(Exceptions as string), Logs: JSON.parse(Logs as string) },
+      ...{ CPUTimeMs: Number(CPUTimeMs), WallTimeMs: Number(WallTimeMs) },
+      EventTimestampMs: (EventTimestampMs as Date).getTime(),
+    }),
+  );
 }
 
 /** The rows of an object, as hyparquet reads them. */
