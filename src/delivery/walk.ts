@@ -10,7 +10,7 @@ export interface Answered<A> {
 
 /**
  * Asks every node of a log, and follows what they say of others: a name that is merely computed
- * would bring an empty object into being. The segments of a shard are asked one after another, then
+ * would create an empty object. The segments of a shard are asked one after another, then
  * its children side by side.
  * @param ask null: the node has no job yet.
  * @param known learns what they say; while a shard is asked, all that lead to it are known.

@@ -9,7 +9,7 @@ export interface BasketPart {
   part: Part;
   /** Its records as NDJSON, each line ended by a newline. */
   raw: Uint8Array;
-  /** The extra fields of each; absent: none has any. */
+  /** The extra fields of each record; absent: no record has any. */
   extras?: readonly string[];
 }
 

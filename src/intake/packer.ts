@@ -38,7 +38,7 @@ export interface HandedPart {
   records: number;
   /** The records as NDJSON, each line ended by a newline. */
   raw: Uint8Array<ArrayBuffer>;
-  /** Their extra fields, a line for each; absent: none has any. */
+  /** Extra fields, a line for each record; absent: no record has any. */
   extras?: Uint8Array<ArrayBuffer>;
   /** See seal.ts; null: there is no key. */
   seal: Uint8Array<ArrayBuffer> | null;

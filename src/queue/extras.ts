@@ -36,7 +36,7 @@ export function encodeExtras(extras: readonly string[]): Block[] {
 /**
  * The extra fields of each record. What is malformed says nothing, and costs no record.
  * @param records number of records of the message.
- * @returns null: none has any.
+ * @returns null: no record has any.
  */
 export function decodeExtras(blocks: ReadonlyMap<number, Uint8Array>, records: number): string[] | null {
   const bytes = blocks.get(EXTRAS);

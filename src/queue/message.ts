@@ -102,7 +102,7 @@ export interface Envelope {
 export interface Message extends Envelope {
   /** One JSON text a record, without newlines, part after part. */
   lines: string[];
-  /** The extra fields of each, as record/extras.ts has them; absent: none has any. */
+  /** The extra fields of each, as record/extras.ts has them; absent: no record has any. */
   extras?: string[];
   /** Each character of the lines is one byte of UTF-8. */
   ascii: boolean;

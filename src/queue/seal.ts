@@ -50,7 +50,7 @@ const HANDED_WITH_EXTRAS_FORM = 1;
 
 /**
  * The seal of lines that an isolate hands to the packer, which seals only what was sealed.
- * @param extras their extra fields; null: none has any.
+ * @param extras their extra fields; null: no record has any.
  */
 export function sealLines(
   lines: Uint8Array,

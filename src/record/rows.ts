@@ -13,7 +13,7 @@ export interface Row {
   run?(first: number, last: number): string;
 }
 
-/** Whether an invocation has any row. */
+/** Whether an invocation has rows. */
 export function hasRows(record: RecordLine): boolean {
   if (record.isText("Logs", "[]") && record.isText("Exceptions", "[]")) return false;
   return record.Logs.length > 0 || record.Exceptions.length > 0;

@@ -261,6 +261,21 @@ describe("a job of Parquet", () => {
     expect(meaning(parquet({ "CVE-2021-44228": false }))).toEqual(meaning(parquet({})));
   });
 
+  it("has a row for each invocation, whole texts if asked, and of the extra fields the source alone", () => {
+    expect(faults(parquet({ rows: "log" }))).toEqual([
+      ["/output_options/rows", "rows: Parquet has a row for each invocation; leave it out"],
+    ]);
+    expect(meaning(parquet({ rows: "invocation" }))).toEqual(meaning(parquet({})));
+    expect(meaning(parquet({ truncate: false })).output).toEqual({ ...NDJSON, type: "parquet", truncate: false });
+    const on = (name: string) => readJob(body(parquet({ field_names: [name] })), ["Source", "RequestCF"]);
+    expect(on("Source")).toMatchObject({ ok: true });
+    const message = "field RequestCF: Parquet has no column for it";
+    expect(on("RequestCF")).toMatchObject({
+      ok: false,
+      faults: [{ pointer: "/output_options/field_names/0", message }],
+    });
+  });
+
   it("has a store: no receiver takes it", () => {
     const { output, limits } = meaning(parquet({}));
     const terms = { repeats: { once: false, id: "x" }, fields: [], limits: null, isReadable: false } as const;

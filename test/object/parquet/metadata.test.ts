@@ -34,7 +34,7 @@ describe("the footer", () => {
     expect(columnsIn(1).get("EventTimestampMs")?.statistics?.min_value).toEqual(new Date(NOON + 60_000));
   });
 
-  it("leaves out what is long, and what nobody orders by", () => {
+  it("has no statistics of long values, and of columns without an order", () => {
     expect(columnsIn(1).get("ScriptName")?.statistics).toBeUndefined();
     expect(columnsIn(0).get("Logs")?.statistics).toBeUndefined();
   });
