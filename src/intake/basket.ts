@@ -108,12 +108,11 @@ export function messagesOf(
   const [first, ...others] = parts;
   if (first === undefined) return [];
   const raw = others.length === 0 ? first.raw : concat(parts.map((each) => each.raw));
-  // Nothing is told of the records: nothing reads it, and of many parts it would be 2,000 bytes.
   const hasExtras = parts.some(({ extras }) => extras !== undefined);
   const none = ({ part }: BasketPart): string[] => Array.from({ length: part.records }, () => "");
   const extras = hasExtras ? parts.flatMap((each) => each.extras ?? none(each)) : [];
   const more = { body: encodeExtras(extras) };
-  const body = encodeParts([first.part, ...others.map(({ part }) => part)], raw, null, more, form);
+  const body = encodeParts([first.part, ...others.map(({ part }) => part)], raw, more, form);
   if (others.length > 0 && body.length > QUEUE_MESSAGE_MAX_BYTES) {
     const half = parts.length >> 1;
     return [...messagesOf(parts.slice(0, half), form), ...messagesOf(parts.slice(half), form)];

@@ -4,7 +4,6 @@ import { vettedExtras } from "../record/extras.ts";
 import type { Source } from "../record/source.ts";
 import { type Block, decodeBlocks, encodeBlocks } from "./blocks.ts";
 import { decodeExtras } from "./extras.ts";
-import { decodeFacts, encodeFacts, type MessageFacts } from "./facts.ts";
 import { type OpenLines, packLines, readLines } from "./lines.ts";
 import { encodeSeal, isSealed, type SealKey } from "./seal.ts";
 import { decodeSources, encodeSources } from "./sources.ts";
@@ -18,7 +17,7 @@ import { decodeSources, encodeSources } from "./sources.ts";
  * | --- | --- |
  * | 0–1 | `LS` |
  * | 2 | format version, 2; 3: the records end on a sync flush instead of a last block |
- * | 3 | flags: 1 deflated, 2 keyed, 4 the body lies elsewhere, 8 a record may be over the limit of text |
+ * | 3 | flags: 1 deflated, 2 keyed, 4 the body lies elsewhere; 8: earlier releases set it |
  * | 4–19 | id of the first part |
  * | 20–27 | time of intake of the oldest part, ms since the epoch |
  * | 28–31 | length of the head: these 40 bytes and its blocks |
@@ -31,7 +30,7 @@ import { decodeSources, encodeSources } from "./sources.ts";
  * | --- | --- |
  * | 1 | the parts, 29 bytes each: id, time of intake, number of records, flags (2 keyed) |
  * | 2 | length of the NDJSON, its CRC-32, and that of the body |
- * | 3, 4 | what facts.ts says of the records |
+ * | 3, 4 | of earlier releases, and not read: times of the first and last event, records by function |
  * | 5 | time of intake of the first copy of each part's request, 8 bytes each; absent: none is a repeat |
  * | 6 | where each part came from, see sources.ts; absent: unknown |
  * | 7 | the seal, see seal.ts; absent: it may be of any writer |
@@ -60,7 +59,6 @@ const OPEN_VERSION = 3;
 const FLAG_DEFLATED = 1;
 const FLAG_KEYED = 2;
 const FLAG_ELSEWHERE = 4;
-const FLAG_OVER_LIMIT = 8;
 
 /** Types of blocks, in the head and in the body. */
 const PARTS = 1;
@@ -113,8 +111,6 @@ export interface Message extends Envelope {
    * are not compressed.
    */
   open?: OpenLines;
-  /** null: the message says nothing of them. */
-  facts: MessageFacts | null;
 }
 
 /** How messages are written. */
@@ -129,7 +125,6 @@ export interface MessageForm {
  * A message of this version.
  * @param parts at least one, with ids of their own.
  * @param raw the records of all parts as NDJSON, each line ended by a newline.
- * @param facts null: none are told.
  * @param more blocks beside those of this version.
  * @param form absent: as every release reads it, without a seal.
  * @returns the bytes to send; the caller checks their length against the queue's limit.
@@ -137,7 +132,6 @@ export interface MessageForm {
 export function encodeParts(
   parts: readonly [Part, ...Part[]],
   raw: Uint8Array,
-  facts: MessageFacts | null,
   more: { head?: readonly Block[]; body?: readonly Block[] } = {},
   form: MessageForm = {},
 ): Uint8Array<ArrayBuffer> {
@@ -149,7 +143,6 @@ export function encodeParts(
     [BODY, uint32s(raw.length, crc32(raw), crc32(body))],
     ...encodeFirsts(parts),
     ...encodeSources(parts),
-    ...(facts === null ? [] : encodeFacts(facts)),
     ...(form.seal ? [encodeSeal(body, formOf(version, isDeflated), form.seal)] : []),
     ...(more.head ?? []),
   ]);
@@ -161,12 +154,11 @@ export function encodeParts(
   const bodyLength = body.length;
   free(body);
   const takenInMs = Math.min(...parts.map((part) => part.takenInMs));
-  const flags = (isDeflated ? FLAG_DEFLATED : 0) | (facts?.isOverLimit ? FLAG_OVER_LIMIT : 0);
   message.set(fromHex(parts[0].id), 4);
   const view = new DataView(message.buffer);
   view.setUint16(0, MAGIC);
   view.setUint8(2, version);
-  view.setUint8(3, flags | (parts[0].keyed ? FLAG_KEYED : 0));
+  view.setUint8(3, (isDeflated ? FLAG_DEFLATED : 0) | (parts[0].keyed ? FLAG_KEYED : 0));
   view.setBigUint64(20, BigInt(takenInMs));
   view.setUint32(28, headLength);
   view.setUint32(32, bodyLength);
@@ -353,9 +345,7 @@ export function decodeMessage(body: unknown, keys: readonly SealKey[] = []): Dec
   if (!lines.ok) return lines;
   const records = envelope.parts.reduce((sum, part) => sum + part.records, 0);
   if (lines.value.lines.length !== records) return { ok: false, why: "holds another number of records than it says" };
-  const isOverLimit = ((bytes[3] ?? 0) & FLAG_OVER_LIMIT) !== 0;
-  const facts = blocks === null ? null : decodeFacts(blocks, envelope.parts.length, isOverLimit);
-  return { ok: true, value: { ...envelope, ...lines.value, facts } };
+  return { ok: true, value: { ...envelope, ...lines.value } };
 }
 
 type Lines = Pick<Message, "lines" | "extras" | "ascii" | "isSealed" | "open">;

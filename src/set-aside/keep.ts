@@ -49,7 +49,7 @@ function messagesOf(
     return linesOfParts(content.value).map(({ part, lines, extras = [] }, _i, { length }) => ({
       taken: idOf(part),
       events: part.records,
-      message: length === 1 ? message : encodeParts([part], ndjson(lines), null, { body: encodeExtras(extras) }).buffer,
+      message: length === 1 ? message : encodeParts([part], ndjson(lines), { body: encodeExtras(extras) }).buffer,
     }));
   }
   const [first, ...others] = taken;

@@ -11,7 +11,7 @@ describe("the header of a message that is set aside", () => {
     fc.assert(
       fc.property(id, fc.boolean(), firstMs, (each, keyed, first) => {
         const taken = { id: each, takenInMs: NOON, keyed, ...(first !== undefined && { firstMs: first }) };
-        const message = encodeParts([{ ...taken, records: 0 }], new Uint8Array(), null).buffer;
+        const message = encodeParts([{ ...taken, records: 0 }], new Uint8Array()).buffer;
         expect(takenOf(headerOf(message, taken))).toEqual(taken);
       }),
     );

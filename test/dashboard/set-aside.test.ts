@@ -142,7 +142,7 @@ describe("one", () => {
   it("shows beside each record where it came from", async () => {
     const taken = { id: id(1), takenInMs: NOON, keyed: false };
     const body = new TextEncoder().encode(`${lineOf("bank")}\n`);
-    const message = encodeParts([{ ...taken, records: 1, source: "http:<i>ci" }], body, null).buffer;
+    const message = encodeParts([{ ...taken, records: 1, source: "http:<i>ci" }], body).buffer;
     await accountLedger(env.ACCOUNT).setAside({ taken, queue: "q", why: "w", events: 1, message });
     expect(await textAt("/set-aside/message-1")).toMatch(/bank http:<i>ci/);
   });

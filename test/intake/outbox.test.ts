@@ -315,6 +315,7 @@ describe("the objects of the outbox", () => {
     }
     vi.spyOn(Outbox.prototype, "drive").mockRejectedValueOnce(new Error("out of reach"));
     await expect(driveOutboxes(env.OUTBOX)).rejects.toThrow("out of reach");
-    expect(sent.taken().length).toBe(OUTBOX_SHARDS - 1);
+    // A slow answer may have one sent again, under the same id.
+    expect(new Set(sent.taken().map(({ parts: [part] }) => part?.id)).size).toBe(OUTBOX_SHARDS - 1);
   });
 });

@@ -168,7 +168,6 @@ describe.each([
       const { length } = encodeParts(
         [{ id: "0".repeat(32), takenInMs: TAKEN, keyed: false, records: 1 }],
         new TextEncoder().encode(`${text}\n`),
-        null,
       );
       const [message] = messagesOf([text], context());
       expect(message?.blob === null, `${length} bytes`).toBe(length <= QUEUE_MESSAGE_MAX_BYTES);

@@ -61,7 +61,7 @@ describe("a record in the queue handler", () => {
     const part = { id: id(1), takenInMs: NOON, keyed: false, records: 1 };
     const whole = recordLine(traceRecord());
     const kindOf = async (line: string, key: SealKey | undefined) => {
-      const { buffer } = encodeParts([part], encodeUtf8(`${line}\n`), null, {}, key && { seal: key });
+      const { buffer } = encodeParts([part], encodeUtf8(`${line}\n`), {}, key && { seal: key });
       const delivery = { body: buffer, envelope: decodeEnvelope(buffer), attempts: 1 };
       return (await load(delivery, NO_BLOBS, [OURS])).kind;
     };

@@ -50,7 +50,7 @@ function recordsOf(n: number, { records, bytes, days, truncated, last }: Kind): 
 async function offered(n: number, records: readonly TraceRecord[], isOpen: boolean): Promise<Offered> {
   const part: Part = { id: id(n), takenInMs: NOON + n, keyed: false, records: records.length };
   const raw = encodeUtf8(records.map((record) => `${recordLine(record)}\n`).join(""));
-  const { buffer: body } = encodeParts([part], raw, null, {}, { seal: KEY, isOpen });
+  const { buffer: body } = encodeParts([part], raw, {}, { seal: KEY, isOpen });
   const loading = await load({ body, envelope: decodeEnvelope(body), attempts: 1 }, NO_BLOBS, [KEY]);
   if (loading.kind !== "loaded") throw new Error(loading.kind);
   const [loaded] = loading.loaded;

@@ -165,7 +165,7 @@ describe("extra fields", () => {
     const line = `${recordLine(traceRecord())}\n`;
     const extras = ['{"Truncated":true}', `{"RequestHeaders":{"cookie":"${SECRET}","accept":"*/*"}}`];
     const body = { body: encodeExtras(extras) };
-    world.queue.put(encodeParts(parts as [Part, ...Part[]], encodeUtf8(line + line), null, body));
+    world.queue.put(encodeParts(parts as [Part, ...Part[]], encodeUtf8(line + line), body));
     for (const message of world.queue.held) message.dead = true;
     await world.deliverDue();
     expect((await api("POST", "/logship/set-aside/resend", { skip: 0 })).body.result).toMatchObject({ sent: 2 });

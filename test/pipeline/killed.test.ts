@@ -108,7 +108,7 @@ describe("a message that died alone, again and again", () => {
     const [first, ...others] = parts;
     if (first === undefined) throw new Error("no part");
     const lines = `${recordLine(record("a"))}\n${recordLine(record("b"))}\n`;
-    const message = encodeParts([first, ...others], encodeUtf8(lines), null);
+    const message = encodeParts([first, ...others], encodeUtf8(lines));
     const { it_ } = knowing({ 2: HOPELESS });
     await consumeEvents(deliver([message.slice().buffer], { attempts: 9 }).batch, it_);
     expect(it_.aside).toMatchObject([

@@ -44,7 +44,7 @@ describe("records that somebody watches", () => {
   it("are handed over with where each came from", async () => {
     const from = (n: number, source: string): ArrayBuffer => {
       const part = { id: id(n), takenInMs: NOON, keyed: false, records: 1, source };
-      return encodeParts([part], encodeUtf8(`${recordLine(record(`${n}`))}\n`), null).buffer;
+      return encodeParts([part], encodeUtf8(`${recordLine(record(`${n}`))}\n`)).buffer;
     };
     const it_ = await consume([from(1, "tail"), one(2), from(3, "http:ci")]);
     expect(it_.shown).toMatchObject([{ lines: { length: 3 }, sources: ["tail", "", "http:ci"] }]);

@@ -16,7 +16,7 @@ function message(parts: readonly { n: number; records: TraceRecord[]; takenInMs?
   const heads = parts.map(({ n, records, takenInMs = NOON }) => ({
     ...{ id: id(n), takenInMs, keyed: false, records: records.length },
   }));
-  return encodeParts(heads as [Part, ...Part[]], encodeUtf8(lines.join("")), null);
+  return encodeParts(heads as [Part, ...Part[]], encodeUtf8(lines.join("")));
 }
 
 const TWO = [

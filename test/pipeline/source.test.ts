@@ -199,7 +199,7 @@ describe("where a record came from", () => {
       ...{ id: `${i}`.repeat(32), takenInMs: NOON, keyed: false, records: 1, source },
     })) as [Part, ...Part[]];
     const line = `${recordLine(traceRecord())}\n`;
-    world.queue.put(encodeParts(parts, encodeUtf8(line + line), null));
+    world.queue.put(encodeParts(parts, encodeUtf8(line + line)));
     for (const message of world.queue.held) message.dead = true;
     await world.deliverDue();
     expect((await api<object[]>("GET", "/logship/set-aside")).body.result).toHaveLength(2);
@@ -212,7 +212,7 @@ describe("where a record came from", () => {
     const part = { id: "7".repeat(32), takenInMs: NOON, keyed: false, records: 1 };
     const raw = encodeUtf8(`${recordLine(traceRecord())}\n`);
     world.queue.put(encodeMessage(part, raw));
-    world.queue.put(encodeParts([{ ...part, id: "8".repeat(32) }], raw, null));
+    world.queue.put(encodeParts([{ ...part, id: "8".repeat(32) }], raw));
     expect(await sources()).toEqual(["", ""]);
   });
 

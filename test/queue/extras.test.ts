@@ -21,7 +21,7 @@ const EXTRAS = ['{"Truncated":true}', "", '{"RequestHeaders":{"accept":"ä"}}'];
 
 function messageOf(extras: readonly string[], seal = true): Uint8Array<ArrayBuffer> {
   const parts: [Part, Part] = [part(1, 1), part(2, 2)];
-  return encodeParts(parts, ndjson(LINES), null, { body: encodeExtras(extras) }, seal ? { seal: KEY } : {});
+  return encodeParts(parts, ndjson(LINES), { body: encodeExtras(extras) }, seal ? { seal: KEY } : {});
 }
 
 function read(body: Uint8Array<ArrayBuffer>, keys = [KEY]): Message {
@@ -38,7 +38,7 @@ describe("the extra fields of a message", () => {
   });
 
   it("change nothing of a message whose records have none, to the byte", () => {
-    const without = encodeParts([part(1, 1), part(2, 2)], ndjson(LINES), null, {}, { seal: KEY });
+    const without = encodeParts([part(1, 1), part(2, 2)], ndjson(LINES), {}, { seal: KEY });
     expect(messageOf(["", "", ""])).toEqual(without);
     expect(read(without)).not.toHaveProperty("extras");
   });
@@ -89,14 +89,14 @@ describe("the extra fields of a message", () => {
     ["says that it is too large", concat([head(1, EXTRAS_MAX_BYTES + 1), deflateRawSync(encodeUtf8("\n\n\n"))])],
   ])("cost no record where the block %s", (_what, bytes) => {
     const parts: [Part] = [part(1, 3)];
-    const message = encodeParts(parts, ndjson(LINES), null, { body: [[2, bytes]] });
+    const message = encodeParts(parts, ndjson(LINES), { body: [[2, bytes]] });
     expect(read(message).lines).toEqual(LINES);
     expect(read(message)).not.toHaveProperty("extras");
   });
 
   it("are with the records that jobs get, truncated ones, too", async () => {
     const long = recordLine(traceRecord({ Logs: [{ Level: "log", Message: ["x".repeat(20_000)], TimestampMs: 0 }] }));
-    const body = encodeParts([part(1, 1)], ndjson([long]), null, { body: encodeExtras(EXTRAS.slice(0, 1)) }).buffer;
+    const body = encodeParts([part(1, 1)], ndjson([long]), { body: encodeExtras(EXTRAS.slice(0, 1)) }).buffer;
     const delivery = { body, envelope: decodeEnvelope(body), attempts: 1 };
     const loading = await load(delivery, { get: async () => null });
     if (loading.kind !== "loaded") throw new Error(loading.kind);

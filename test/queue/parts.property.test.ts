@@ -3,7 +3,6 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8, isAscii } from "../../src/bytes.ts";
 import { decodeBlocks, encodeBlocks } from "../../src/queue/blocks.ts";
-import { FUNCTIONS_MAX_BYTES, type MessageFacts } from "../../src/queue/facts.ts";
 import {
   blobKey,
   decodeEnvelope,
@@ -24,7 +23,6 @@ const rawOf = (lines: readonly string[]): Uint8Array => encodeUtf8(lines.map((li
 
 interface Given {
   parts: { part: Part; lines: string[] }[];
-  facts: MessageFacts | null;
 }
 
 const anyTime = fc.nat({ max: Number.MAX_SAFE_INTEGER });
@@ -46,39 +44,20 @@ const anyPart = fc
     return { part: { ...part, ...first, ...(source && { source }), records: lines.length }, lines };
   });
 
-const anyFunction = fc.record({
-  scriptName: fc.option(fc.string({ maxLength: 20 })),
-  records: fc.nat(),
-  lastEventMs: anyTime,
-});
-
 const anyGiven: fc.Arbitrary<Given> = fc
   .uniqueArray(anyPart, { minLength: 1, maxLength: 4, selector: ({ part }) => part.id })
-  .chain((parts) =>
-    fc
-      .option(
-        fc.record({
-          firstEventMs: anyTime,
-          lastEventMs: anyTime,
-          functions: fc.option(
-            fc.array(fc.array(anyFunction, { maxLength: 3 }), { minLength: parts.length, maxLength: parts.length }),
-          ),
-          isOverLimit: fc.boolean(),
-        }),
-      )
-      .map((facts) => ({ parts, facts })),
-  );
+  .map((parts) => ({ parts }));
 
-type More = Parameters<typeof encodeParts>[3];
+type More = Parameters<typeof encodeParts>[2];
 
-function encode({ parts, facts }: Given, more?: More): Uint8Array<ArrayBuffer> {
+function encode({ parts }: Given, more?: More): Uint8Array<ArrayBuffer> {
   const raw = rawOf(parts.flatMap(({ lines }) => lines));
-  return encodeParts(parts.map(({ part }) => part) as [Part, ...Part[]], raw, facts, more);
+  return encodeParts(parts.map(({ part }) => part) as [Part, ...Part[]], raw, more);
 }
 
-function messageOf({ parts, facts }: Given): Message {
+function messageOf({ parts }: Given): Message {
   const lines = parts.flatMap((part) => part.lines);
-  return { parts: parts.map(({ part }) => part), elsewhere: null, lines, ascii: isAscii(lines.join("")), facts };
+  return { parts: parts.map(({ part }) => part), elsewhere: null, lines, ascii: isAscii(lines.join("")) };
 }
 
 const SMALL: Given = {
@@ -86,7 +65,6 @@ const SMALL: Given = {
     part: { id: `${n}`.repeat(32), takenInMs: NOON + n, keyed: n === 2, records: n },
     lines: Array.from({ length: n }, () => JSON.stringify({ n, text: "x".repeat(40) })),
   })),
-  facts: { firstEventMs: NOON, lastEventMs: NOON + 9, functions: null, isOverLimit: true },
 };
 
 describe("a message of parts", () => {
@@ -192,15 +170,6 @@ describe("a message of parts", () => {
       { numRuns: 500 },
     );
   });
-
-  it("says nothing of its functions where that would take too much room, and keeps the rest", () => {
-    const many = Array.from({ length: 200 }, (_, n) => ({ scriptName: `fn-${n}`, records: 1, lastEventMs: NOON }));
-    const facts = { firstEventMs: 1, lastEventMs: 2, functions: [many, []], isOverLimit: false };
-    const bytes = encode({ ...SMALL, facts });
-    expect(bytes.length).toBeLessThan(encode(SMALL).length + FUNCTIONS_MAX_BYTES);
-    const decoded = decodeMessage(bytes.buffer);
-    expect(decoded.ok && decoded.value.facts).toEqual({ ...facts, functions: null });
-  });
 });
 
 /** The same message with other blocks in its head, and a checksum that fits. */
@@ -262,7 +231,7 @@ describe("where the parts of a message came from", () => {
     const decoded = decodeEnvelope(bytes.buffer);
     return decoded.ok ? decoded.value.parts.map(({ source }) => source) : null;
   };
-  const written = (...sources: (string | undefined)[]) => encodeParts(parts(...sources), new Uint8Array(), null);
+  const written = (...sources: (string | undefined)[]) => encodeParts(parts(...sources), new Uint8Array());
 
   it("takes at most 30 bytes of what tail() sends, and none where it is unknown", () => {
     expect(written("tail").length - written(undefined).length).toBeLessThanOrEqual(30);
@@ -291,7 +260,7 @@ describe("where the parts of a message came from", () => {
     ["a text turned around", [1, 0, 4, 116, 0xe2, 0x80, 0xae, 1]],
     ["a number that stands for none", [1, 0, 4, 116, 97, 105, 108, 2]],
   ])("costs no record where it is malformed: %s", ([, block]) => {
-    const bytes = encodeParts(parts(undefined), rawOf([]), null, { head: [[6, Uint8Array.from(block)]] });
+    const bytes = encodeParts(parts(undefined), rawOf([]), { head: [[6, Uint8Array.from(block)]] });
     expect(sourcesOf(bytes)).toEqual([undefined]);
     expect(decodeMessage(bytes.buffer).ok).toBe(true);
   });

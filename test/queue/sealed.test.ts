@@ -23,7 +23,7 @@ const LINES = Array.from({ length: 40 }, (_, i) => JSON.stringify({ a: noise(5_0
 const PART: Part = { id: "ab".repeat(16), takenInMs: TAKEN, keyed: false, records: LINES.length };
 
 const ndjson = (lines: readonly string[]): Uint8Array => encodeUtf8(lines.map((line) => `${line}\n`).join(""));
-const large = (form?: Parameters<typeof encodeParts>[4]) => encodeParts([PART], ndjson(LINES), null, {}, form);
+const large = (form?: Parameters<typeof encodeParts>[3]) => encodeParts([PART], ndjson(LINES), {}, form);
 
 function read(body: Uint8Array<ArrayBuffer>, keys = [OURS]): Message {
   const decoded = decodeMessage(body.buffer, keys);
@@ -52,8 +52,8 @@ describe("a seal", () => {
   });
 
   it("is that of no other body", () => {
-    const other = encodeParts([PART], ndjson([...LINES.slice(1), '{"a":1}']), null, {}, { seal: OTHERS });
-    const ours = encodeParts([PART], ndjson(LINES), null, {}, { seal: OURS });
+    const other = encodeParts([PART], ndjson([...LINES.slice(1), '{"a":1}']), {}, { seal: OTHERS });
+    const ours = encodeParts([PART], ndjson(LINES), {}, { seal: OURS });
     const { reference } = splitMessage(other);
     const { body } = splitMessage(ours);
     // Its head names the checksum of another body.
@@ -69,12 +69,12 @@ describe("a message of format 3", () => {
     expect([large()[2], large({ seal: OURS })[2], open[2]]).toEqual([2, 2, 3]);
     const few = LINES.slice(0, 10);
     const part = { ...PART, records: few.length };
-    expect(encodeParts([part], ndjson(few), null, {}, { seal: OURS, isOpen: true })[2]).toBe(2);
+    expect(encodeParts([part], ndjson(few), {}, { seal: OURS, isOpen: true })[2]).toBe(2);
     const most = ndjson([JSON.stringify("x".repeat(REUSE_MIN_RAW_BYTES - 4))]);
     expect(most.length).toBe(REUSE_MIN_RAW_BYTES - 1);
     const one: Part = { ...PART, records: 1 };
-    expect(encodeParts([one], most, null, {}, { isOpen: true })[2]).toBe(2);
-    expect(encodeParts([one], concat([most, encodeUtf8("\n")]), null, {}, { isOpen: true })[2]).toBe(3);
+    expect(encodeParts([one], most, {}, { isOpen: true })[2]).toBe(2);
+    expect(encodeParts([one], concat([most, encodeUtf8("\n")]), {}, { isOpen: true })[2]).toBe(3);
   });
 
   it("has its records as they are compressed, so that more can follow", () => {

@@ -15,35 +15,29 @@ describe("a message that is stored", () => {
     [
       "in version 1",
       "TFMBAhEREREREREREREREREREREAAAGh+O9hQQAAAAMAAAAbcComeXsiYSI6MX0KeyJiIjoiw6QifQp7ImMiOjN9Cg==",
-      { parts: [part(1, 3, true)], facts: null },
+      { parts: [part(1, 3, true)] },
     ],
     [
-      "in version 2, of one part",
+      "in version 2, of one part, with what earlier releases said of its records",
       "TFMCCCIiIiIiIiIiIiIiIiIiIiIAAAGh+O9hQgAAAIUAAAAgaDKEZgEAAAAdIiIiIiIiIiIiIiIiIiIiIgAAAaH472FCAAAAAwACAAAADAAAABvBJH1SJ6BB+QMAAAAQAAAAAAAAAAEAAAAAAAAAAgQAAAAQW1tbInNob3AiLDMsMl1dXQEAAAAbeyJhIjoxfQp7ImIiOiLDpCJ9CnsiYyI6M30K",
       {
         parts: [part(2, 3, false)],
-        facts: {
-          firstEventMs: 1,
-          lastEventMs: 2,
-          functions: [[{ scriptName: "shop", records: 3, lastEventMs: 2 }]],
-          isOverLimit: true,
-        },
       },
     ],
     [
       "in version 2, of two parts, with a block that is not known",
       "TFMCADMzMzMzMzMzMzMzMzMzMzMAAAGh+O9hQwAAAH4AAAAg07jFjAEAAAA6MzMzMzMzMzMzMzMzMzMzMwAAAaH472FDAAAAAQBEREREREREREREREREREREAAABofjvYUQAAAACAgIAAAAMAAAAG8EkfVInoEH5TQAAAAEBAQAAABt7ImEiOjF9CnsiYiI6IsOkIn0KeyJjIjozfQo=",
-      { parts: [part(3, 1, false), part(4, 2, true)], facts: null },
+      { parts: [part(3, 1, false), part(4, 2, true)] },
     ],
     [
       "in version 2, of a repeated request",
       "TFMCAFVVVVVVVVVVVVVVVVVVVVUAAAGh+O9hRQAAAGgAAAAgaCnAbwEAAAAdVVVVVVVVVVVVVVVVVVVVVQAAAaH472FFAAAAAwACAAAADAAAABvBJH1SJ6BB+QUAAAAIAAABofPJBUUBAAAAG3siYSI6MX0KeyJiIjoiw6QifQp7ImMiOjN9Cg==",
-      { parts: [{ ...part(5, 3, false), firstMs: 1_795_091_400_005 }], facts: null },
+      { parts: [{ ...part(5, 3, false), firstMs: 1_795_091_400_005 }] },
     ],
     [
       "in version 2, with extra fields",
       "TFMCAGZmZmZmZmZmZmZmZmZmZmYAAAGh+O9hRgAAAFsAAABXoKcXdAEAAAAdZmZmZmZmZmZmZmZmZmZmZgAAAaH472FGAAAAAwACAAAADAAAABvBJH1SrJ7SYwEAAAAbeyJhIjoxfQp7ImIiOiLDpCJ9CnsiYyI6M30KAgAAADIAAAAALXsiVHJ1bmNhdGVkIjp0cnVlfQoKeyJEdXJhYmxlT2JqZWN0SUQiOiJkMCJ9Cg==",
-      { parts: [part(6, 3, false)], facts: null, extras: ['{"Truncated":true}', "", '{"DurableObjectID":"d0"}'] },
+      { parts: [part(6, 3, false)], extras: ['{"Truncated":true}', "", '{"DurableObjectID":"d0"}'] },
     ],
   ])("%s is read", (_how, base64, expected) => {
     expect(decodeMessage(fromBase64(base64).buffer)).toEqual({

@@ -213,7 +213,7 @@ class Arrivals implements Source {
     const takenInMs = Math.floor(clock.nowMs);
     const id = this.#idOf(0);
     const raw = new TextEncoder().encode(`${lineAt(takenInMs, this.sent)}\n`);
-    const body = encodeParts([{ id, takenInMs, keyed: false, records: 1 }], raw, null);
+    const body = encodeParts([{ id, takenInMs, keyed: false, records: 1 }], raw);
     this.#sentMs.push(takenInMs);
     if (!this.isKept) return queue.put({ body: body.buffer, sentMs: takenInMs });
     const message: PackedMessage = { id, takenInMs, records: 1, body, blob: null };

@@ -74,7 +74,7 @@ export class StandIns {
     });
     if (first === undefined) throw new Error("a group has no messages");
     const raw = new TextEncoder().encode(`${lineAt(first.takenInMs)}\n`.repeat(1 + others.length));
-    return { body: encodeParts([first, ...others], raw, null).buffer, sentMs: first.takenInMs };
+    return { body: encodeParts([first, ...others], raw).buffer, sentMs: first.takenInMs };
   }
 
   /**
