@@ -24,10 +24,14 @@ export function free(bytes: Uint8Array): void {
   if (buffer instanceof ArrayBuffer && bytes.length > buffer.byteLength / 2) buffer.transfer(0);
 }
 
+const NEWLINE = 0x0a;
+
 /** Bytes that come in pieces, in one buffer that grows: pieces are not held beside the whole. */
 export class GrowingBytes {
   readonly #maxBytes: number;
   #buffer: ArrayBuffer;
+  /** A view of all of it: making one takes longer than encoding a line. */
+  #whole: Buffer;
   #length = 0;
 
   /**
@@ -37,6 +41,7 @@ export class GrowingBytes {
   constructor(maxBytes: number, expectedBytes: number) {
     this.#maxBytes = maxBytes;
     this.#buffer = new ArrayBuffer(Math.min(expectedBytes, maxBytes));
+    this.#whole = Buffer.from(this.#buffer);
   }
 
   get length(): number {
@@ -45,12 +50,30 @@ export class GrowingBytes {
 
   /** Adds so many bytes, which the caller fills in before anything else is added. */
   reserve(bytes: number): Uint8Array<ArrayBuffer> {
+    const from = this.#grow(bytes);
+    return new Uint8Array(this.#buffer, from, bytes);
+  }
+
+  /** Adds a line and its newline. @param bytes of both, as {@link utf8Length} has it. */
+  addLine(line: string, bytes: number): void {
+    const from = this.#grow(bytes);
+    (this.#whole as unknown as { write(text: string, at: number): number }).write(line, from);
+    this.#whole[from + bytes - 1] = NEWLINE;
+  }
+
+  /** @returns where the added bytes begin. */
+  #grow(bytes: number): number {
     const from = this.#length;
     this.#length += bytes;
     const has = this.#buffer.byteLength;
     if (this.#length > has)
-      this.#buffer = this.#buffer.transfer(Math.max(this.#length, Math.min(2 * has, this.#maxBytes)));
-    return new Uint8Array(this.#buffer, from, bytes);
+      this.#hold(this.#buffer.transfer(Math.max(this.#length, Math.min(2 * has, this.#maxBytes))));
+    return from;
+  }
+
+  #hold(buffer: ArrayBuffer): void {
+    this.#buffer = buffer;
+    this.#whole = Buffer.from(buffer);
   }
 
   /** A view of some of them, until more are added. */
@@ -66,7 +89,7 @@ export class GrowingBytes {
   /** All of them, in a buffer of their own. Nothing is left. */
   take(): Uint8Array<ArrayBuffer> {
     const bytes = new Uint8Array(this.#buffer.transfer(this.#length));
-    this.#buffer = new ArrayBuffer(0);
+    this.#hold(new ArrayBuffer(0));
     this.#length = 0;
     return bytes;
   }

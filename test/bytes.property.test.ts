@@ -5,6 +5,7 @@ import {
   encodeUtf8,
   fromBase64,
   fromHex,
+  GrowingBytes,
   includesAligned,
   isAscii,
   toBase64Url,
@@ -67,6 +68,25 @@ describe("bytes and their texts", () => {
         expect(isAscii(text)).toBe(sizes.every((size) => size === 1));
         const read = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(encodeUtf8(text));
         expect(read).toBe(text.toWellFormed());
+      }),
+    );
+  });
+});
+
+describe("bytes that grow", () => {
+  it("hold lines as their UTF-8, in order, whatever they began with, and after they were cleared", () => {
+    fc.assert(
+      fc.property(fc.array(anyText), fc.nat({ max: 30 }), (lines, expected) => {
+        const bytes = new GrowingBytes(100, expected);
+        for (const half of [lines, lines.toReversed()]) {
+          for (const line of half) bytes.addLine(line, utf8Length(line) + 1);
+          const all = encodeUtf8(half.map((line) => `${line}\n`).join(""));
+          expect(bytes.view(0, bytes.length)).toEqual(all);
+          bytes.clear();
+        }
+        bytes.addLine("last", 5);
+        expect(bytes.take()).toEqual(encodeUtf8("last\n"));
+        expect(bytes.length).toBe(0);
       }),
     );
   });

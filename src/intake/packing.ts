@@ -1,4 +1,4 @@
-import { encodeUtf8, free, utf8Length } from "../bytes.ts";
+import { free, GrowingBytes, utf8Length } from "../bytes.ts";
 import {
   EXTRAS_MAX_BYTES,
   MESSAGE_RAW_MAX_BYTES,
@@ -41,12 +41,14 @@ export interface PackingContext {
   first?: Pick<FirstCopy, "takenInMs" | "keyed">;
 }
 
+/** Of the buffer for lines at first, in bytes. */
+const FIRST_BYTES = 16_384;
+
 interface PartLine {
-  line: string;
-  /** Its extra fields; "": none. */
-  extra: string;
   /** Behind its newline, in the bytes of the part. */
   end: number;
+  /** Its extra fields; "": none. */
+  extra: string;
 }
 
 /**
@@ -62,7 +64,8 @@ export class RecordPacker {
   readonly #rawMax: number;
   readonly #messages: PackedMessage[] = [];
   readonly #tooLarge: number[] = [];
-  /** Lines of the message that is being gathered. */
+  /** Lines of the message that is being gathered, each ended by a newline. */
+  readonly #raw: GrowingBytes;
   #part: PartLine[] = [];
   #lines = 0;
   /** Extra fields of the part, in bytes. */
@@ -71,6 +74,7 @@ export class RecordPacker {
   constructor(context: PackingContext) {
     this.#context = context;
     this.#rawMax = context.keyed ? MESSAGE_RAW_MAX_BYTES_KEYED : MESSAGE_RAW_MAX_BYTES;
+    this.#raw = new GrowingBytes(this.#rawMax, FIRST_BYTES);
   }
 
   /** @param entry without newline. */
@@ -79,9 +83,10 @@ export class RecordPacker {
     const bytes = utf8Length(line) + 1;
     const extraBytes = extra === "" ? 0 : utf8Length(extra);
     const counted = this.#context.keyed ? 0 : this.#extraBytes + extraBytes;
-    if (this.#part.length > 0 && this.#endOf(this.#part.length) + bytes + counted > this.#rawMax) this.#close();
+    if (this.#part.length > 0 && this.#raw.length + bytes + counted > this.#rawMax) this.#close();
     this.#extraBytes += extraBytes;
-    this.#part.push({ line, extra, end: this.#endOf(this.#part.length) + bytes });
+    this.#raw.addLine(line, bytes);
+    this.#part.push({ end: this.#raw.length, extra });
     this.#lines += 1;
   }
 
@@ -92,29 +97,22 @@ export class RecordPacker {
     return tooLarge.length > 0 ? { ok: false, tooLarge } : { ok: true, messages: this.#messages };
   }
 
-  /** Where the first lines of the part end, in its bytes. */
-  #endOf(lines: number): number {
-    return this.#part[lines - 1]?.end ?? 0;
-  }
-
   #close(): void {
-    // In one piece: a call for each line takes longer than its encoding.
-    const raw = encodeUtf8(this.#part.map(({ line }) => `${line}\n`).join(""));
-    this.#pack(raw, 0, this.#part.length);
-    free(raw);
+    this.#pack(0, this.#part.length);
     this.#part = [];
     this.#extraBytes = 0;
+    this.#raw.clear();
   }
 
-  /** Packs some lines of the part. @param part all its bytes. */
-  #pack(part: Uint8Array, from: number, to: number): void {
+  /** Packs some lines of the part. */
+  #pack(from: number, to: number): void {
     const { takenInMs, source, form, first } = this.#context;
     const messages = this.#messages;
     const id = this.#context.idOf(messages.length);
     const keyed = first?.keyed ?? this.#context.keyed;
     const isRepeat = first !== undefined && first.takenInMs < takenInMs;
     const lines = this.#part.slice(from, to);
-    const raw = part.subarray(this.#endOf(from), this.#endOf(to));
+    const raw = this.#raw.view(this.#part[from - 1]?.end ?? 0, this.#part[to - 1]?.end ?? 0);
     const records = lines.length;
     // Its place among all lines.
     const index = this.#lines - this.#part.length + from;
@@ -128,7 +126,7 @@ export class RecordPacker {
       return;
     }
     const extras = this.#extraBytes === 0 ? [] : encodeExtras(lines.map(({ extra }) => extra));
-    const head = {
+    const part = {
       id,
       takenInMs,
       keyed,
@@ -136,15 +134,15 @@ export class RecordPacker {
       records,
       ...(source && { source }),
     };
-    const body = encodeParts([head], raw, { body: extras }, form);
+    const body = encodeParts([part], raw, { body: extras }, form);
     if (body.length <= QUEUE_MESSAGE_MAX_BYTES) {
       messages.push({ id, takenInMs, records, body, blob: null });
       return;
     }
     if (records > 1 && !this.#context.keyed) {
       const half = from + (records >> 1);
-      this.#pack(part, from, half);
-      this.#pack(part, half, to);
+      this.#pack(from, half);
+      this.#pack(half, to);
     } else if (body.length <= ROW_MAX_BYTES) {
       const { reference, ...blob } = splitMessage(body);
       messages.push({ id, takenInMs, records, body: reference, blob });
