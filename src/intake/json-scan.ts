@@ -1,5 +1,3 @@
-import { isEqual } from "../bytes.ts";
-
 const TAB = 0x09;
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
@@ -158,9 +156,17 @@ export class JsonScanner {
     if (this.#next() !== QUOTE) return false;
     const from = this.#at;
     if (!this.#string()) return false;
-    if (this.#depth === 1) this.#isBounded = isEqual(this.#bytes.subarray(from, this.#at), this.#bounded.key);
+    if (this.#depth === 1) this.#isBounded = this.#isBoundedKey(from);
     if (this.#next() !== COLON) return false;
     this.#at += 1;
+    return true;
+  }
+
+  /** Without a view of it: one for each key takes longer than the rest of the key. */
+  #isBoundedKey(from: number): boolean {
+    const { key } = this.#bounded;
+    if (this.#at - from !== key.length) return false;
+    for (let i = 0; i < key.length; i++) if (this.#bytes[from + i] !== key[i]) return false;
     return true;
   }
 
