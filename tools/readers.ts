@@ -27,7 +27,13 @@ const USAGE = "usage: npm run readers -- [readers…] [--dir <folder>] [--python
 const RUN_MS = 300_000;
 /** Of what a reader prints. */
 const OUTPUT_MAX_BYTES = 2 ** 30;
-const FORM_NAMES: Readonly<Record<Form, string>> = { logs: "NDJSON", csv: "CSV", tab: "tabs", parts: "hours" };
+const FORM_NAMES: Readonly<Record<Form, string>> = {
+  logs: "NDJSON",
+  csv: "CSV",
+  tab: "tabs",
+  parquet: "Parquet",
+  parts: "hours",
+};
 
 type Printed = { ok: true; text: string } | { ok: false; why: string };
 
@@ -52,6 +58,7 @@ function blocksFor(reader: Reader, form: Form, page: ReadonlyMap<string, string>
     return found;
   };
   if (form === "parts") return [block(`${reader.name} with partitions`)];
+  if (form === "parquet") return [block(`${reader.name} as Parquet`)];
   const first = block(reader.name);
   if (form === "logs") return [first];
   const csv = block(`${reader.name} as CSV`);
@@ -161,7 +168,7 @@ function readAll(all: readonly Reader[], setting: Setting): number {
       const says = installed === null ? "absent" : verdict(reader, installed.way, form, setting);
       if (says.startsWith("differs")) differ += 1;
       const version = installed?.version ?? "-";
-      const row = [reader.name.padEnd(10), FORM_NAMES[form].padEnd(6), plain(version).padEnd(24), plain(says)];
+      const row = [reader.name.padEnd(10), FORM_NAMES[form].padEnd(7), plain(version).padEnd(24), plain(says)];
       console.log(row.join("  "));
     }
   }

@@ -26,6 +26,7 @@ describe("the lines of docs/reading.md", () => {
   it.each(READERS)("$name reads the days of each form, and no other folder", ({ name, forms }) => {
     // lnav is given its files beside the block, which is a description of them.
     if (name !== "lnav") expect(block(name)).toContain("logs/2*/*.log.gz");
+    if (forms.includes("parquet")) expect(block(`${name} as Parquet`)).toContain("parquet/2*/*.parquet");
     if (!forms.includes("csv")) return;
     const csv = block(`${name} as CSV`);
     expect(csv).toContain("csv/2*/*.log.gz");
@@ -150,6 +151,21 @@ describe("the comparison", () => {
     ).toBeNull();
   });
 
+  it("takes times as readers of Parquet print them, and sees one that is a millisecond off", () => {
+    const printed = (text: (iso: string) => string): string | null =>
+      found((rows) =>
+        rows.map((row) => ({
+          ...row,
+          EventTimestampMs: text(new Date(row.EventTimestampMs as number).toISOString()),
+        })),
+      );
+    expect(printed((iso) => iso)).toBeNull();
+    expect(printed((iso) => iso.replace("T", " ").replace("Z", "+00"))).toBeNull();
+    expect(printed((iso) => iso.replace("T", " ").replace("Z", "000+00:00"))).toBeNull();
+    expect(printed((iso) => iso.replace("T", " ").replace("Z", ""))).toBeNull();
+    expect(printed((iso) => iso.replace(/0Z$/, "1Z"))).toBe("a value");
+  });
+
   it("sees a record too few or twice, another kind, a number as text and one character", () => {
     expect(found((rows) => rows.slice(1))).toBe(`${truth.count - 1} of ${truth.count} records`);
     expect(found((rows) => [...rows, ...rows.slice(0, 1)])).toBe(`${truth.count + 1} of ${truth.count} records`);
@@ -177,7 +193,7 @@ describe("npm run readers", () => {
   const fakeJq = (reads: string): object => ({
     jq: `#!/bin/sh\nif [ "$1" = --version ]; then echo jq-test; else ${reads}; fi\n`,
   });
-  const row = (says: string): string => `jq          NDJSON  ${"jq-test".padEnd(24)}  ${says}`;
+  const row = (says: string): string => `jq          NDJSON   ${"jq-test".padEnd(24)}  ${says}`;
 
   it("says ok for a reader that gives back every record", () => {
     expect(run(["jq"], { commands: fakeJq("cat") })).toEqual({ code: 0, lines: [row("ok")], err: "" });
@@ -198,7 +214,7 @@ describe("npm run readers", () => {
     const { code, lines } = run(["polars", "--python", join(ROOT, "no-python")]);
     expect([code, lines.map((line) => line.split(/ {2,}/))]).toEqual([
       0,
-      ["NDJSON", "CSV", "tabs"].map((form) => ["polars", form, "-", "absent"]),
+      ["NDJSON", "CSV", "tabs", "Parquet"].map((form) => ["polars", form, "-", "absent"]),
     ]);
   });
 

@@ -40,8 +40,17 @@ export function summaryOf(rows: readonly Row[], { escaped = false } = {}): Summa
 function fieldValue(name: FieldName, value: unknown, escaped: boolean): unknown {
   if (value === undefined || value === null) throw new Error(`${name} is ${value}`);
   if (NESTED.has(name)) return typeof value === "string" ? JSON.parse(value) : value;
+  if (name === "EventTimestampMs" && typeof value === "string" && DATE.test(value)) return msOf(value);
   if (!escaped || typeof value !== "string") return value;
   return JSON.parse(NUMBERS.has(name) ? value : `"${value}"`);
+}
+
+/** How readers of Parquet print a time: with a space or `T`, and in UTC if it has no offset. */
+const DATE = /^\d{4}-\d\d-\d\d[ T]/;
+
+function msOf(time: string): number {
+  const iso = time.replace(" ", "T").replace(/([+-]\d\d)$/, "$1:00");
+  return Date.parse(/(?:Z|[+-]\d\d:\d\d)$/.test(iso) ? iso : `${iso}Z`);
 }
 
 /** With the keys of objects in order: a reader may have another. */

@@ -44,13 +44,14 @@ const csv = (fieldDelimiter: string): OutputFormat => ({
   batchPrefix: `${FIELD_NAMES.join(fieldDelimiter)}\n`,
 });
 
-export type Form = "logs" | "csv" | "tab" | "parts";
+export type Form = "logs" | "csv" | "tab" | "parquet" | "parts";
 
 /** What docs/reading.md reads, by folder. */
 export const FORMS: Readonly<Record<Form, OutputFormat>> = {
   logs: NDJSON,
   csv: csv(","),
   tab: csv("\t"),
+  parquet: { ...NDJSON, type: "parquet" },
   parts: NDJSON,
 };
 
@@ -59,6 +60,7 @@ export const PATHS: Readonly<Record<Form, string>> = {
   logs: "{DATE}",
   csv: "{DATE}",
   tab: "{DATE}",
+  parquet: "{DATE}",
   parts: "dt={DATE_ISO}/hour={HOUR}",
 };
 

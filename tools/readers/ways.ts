@@ -25,7 +25,8 @@ export interface Reader {
   ways: readonly Way[];
 }
 
-const ALL: readonly Form[] = ["logs", "csv", "tab"];
+const LINES: readonly Form[] = ["logs", "csv", "tab"];
+const ALL: readonly Form[] = [...LINES, "parquet"];
 
 const shell = (script: string, ...args: string[]): Command => ({ file: "sh", args: ["-c", script, "sh", ...args] });
 
@@ -71,11 +72,15 @@ export function readers(python: string): Reader[] {
       ],
     },
     { name: "polars", forms: ALL, ways: [module("polars", 'print(logs.collect().write_ndjson(), end="")')] },
-    { name: "pandas", forms: ALL, ways: [module("pandas", "print(logs.to_json(orient='records', lines=True))")] },
+    {
+      name: "pandas",
+      forms: ALL,
+      ways: [module("pandas", "print(logs.to_json(orient='records', lines=True))", "import glob")],
+    },
     {
       name: "pyarrow",
       forms: ALL,
-      ways: [module("pyarrow", "for row in logs.to_pylist(): print(json.dumps(row))")],
+      ways: [module("pyarrow", "import json\nfor row in logs.to_pylist(): print(json.dumps(row, default=str))")],
     },
     {
       name: "ClickHouse",
@@ -111,7 +116,7 @@ spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "fals
       ],
     },
     { name: "jq", forms: ["logs"], ways: [printing("jq --version")] },
-    { name: "Miller", forms: ALL, ways: [printing("mlr --version")] },
+    { name: "Miller", forms: LINES, ways: [printing("mlr --version")] },
     {
       name: "lnav",
       forms: ["logs"],
