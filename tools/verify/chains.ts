@@ -38,6 +38,26 @@ export function chainsOf(links: readonly Link[]): Link[][] {
   return [...groups.values()].map((group) => group.sort((a, b) => a.chain.position - b.chain.position));
 }
 
+/**
+ * Archives, or parts of them with their manifests, that were put below the root of another one:
+ * readers of all its folders find their records there. Beside one another they are two archives.
+ */
+export function nestedFindings(chains: readonly (readonly Link[])[]): Finding[] {
+  const firsts = chains.flatMap(([first]) => first ?? []);
+  return firsts.flatMap(({ base, job, root }) => {
+    const isForeign = (above: Link): boolean =>
+      base !== above.base &&
+      base.startsWith(folder(above.base)) &&
+      root !== folder(above.root) + base.slice(folder(above.base).length);
+    if (!firsts.some(isForeign)) return [];
+    return [{ what: `${folder(base)}_logship/${job}`, why: "manifests of another place, with what they list" }];
+  });
+}
+
+function folder(base: string): string {
+  return base === "" ? "" : `${base}/`;
+}
+
 /** @param chain of one place, in order. */
 export function chainFindings(chain: readonly Link[], options: ChainOptions): Finding[] {
   const findings: Finding[] = [];
@@ -70,7 +90,7 @@ function missingFindings(
 ): Finding[] {
   if (previous === null) return [{ what: file, why: "its place in the chain is wrong" }];
   if (expiredBefore !== null && previous.name.slice(0, 8) < expiredBefore) return [];
-  const what = `${base === "" ? "" : `${base}/`}_logship/${job}/${previous.name}`;
+  const what = `${folder(base)}_logship/${job}/${previous.name}`;
   // Its file stands there, edited.
   if (missing === 1 && broken.has(what)) return [];
   const others = missing === 1 ? "" : `, and ${missing - 1} more manifests before it`;

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { dayStamp, fillOf, leadsTo, stampedMs } from "../../src/destinations/keys.ts";
 import type { PublicKey } from "../../src/manifest/signing.ts";
 import type { Archive } from "./archive.ts";
-import { chainFindings, chainsOf, type Finding, type Link } from "./chains.ts";
+import { chainFindings, chainsOf, type Finding, type Link, nestedFindings } from "./chains.ts";
 import { Fingerprints } from "./fingerprints.ts";
 import { type Listed, placedAt, type ReadManifest, readManifest } from "./read-manifest.ts";
 
@@ -46,7 +46,7 @@ const UNLISTED_NAMED = 100;
 const TRACED = 10_000;
 
 /** Tests of a destination, and canaries: they hold no records. */
-const NO_RECORDS = /^(test(-[^/]*)?\.txt\.gz|ownership-challenge-[^/]*\.txt|[^/]*\.canary\.(gz|parquet))$/;
+const NO_RECORDS = /^(test(-[^/]*)?\.txt\.gz|ownership-challenge-[^/]*\.txt|[^/]*\.(canary\.gz|parquet\.canary))$/;
 
 const DAY_MS = 86_400_000;
 
@@ -184,7 +184,9 @@ class Verification {
   #checkChains(): void {
     const { expiredBefore, until, head } = this.#options;
     const newest = new Map<string, Link>();
-    for (const chain of chainsOf(this.#links)) {
+    const chains = chainsOf(this.#links);
+    for (const { what, why } of nestedFindings(chains)) this.#found(what, why);
+    for (const chain of chains) {
       for (const { what, why } of chainFindings(chain, { expiredBefore, broken: this.#broken })) {
         this.#brokenDays.add(placedAt(what)?.day ?? "");
         this.#found(what, why);
@@ -211,9 +213,13 @@ class Verification {
     for await (const { path } of this.#archive.list()) {
       if (placedAt(path) !== null || this.#listed.has(path)) continue;
       const name = path.slice(path.lastIndexOf("/") + 1);
-      const place = places.find(({ base }) => base === "" || path.startsWith(`${base}/`));
-      if (place === undefined || NO_RECORDS.test(name)) continue;
-      const is = place.judge(path, name, this.#folders.has(folderOf(path)), this.#options.nowMs);
+      if (NO_RECORDS.test(name)) continue;
+      const judged = places
+        .filter(({ base }) => isBelow(path, base))
+        .map((place) => place.judge(path, name, this.#folders.has(folderOf(path)), this.#options.nowMs));
+      // Roots may lie in one another: what one job may have put there is not added.
+      const is = judged.find(({ kind }) => kind !== "added") ?? judged[0];
+      if (is === undefined) continue;
       if (is.kind !== "added") {
         this.#sum[is.kind] += 1;
         continue;
@@ -298,6 +304,10 @@ class PlaceOf {
     if (day < this.#coversFrom && (isInPlace || !isBesideListed)) return { kind: "before" };
     return { kind: "added", day };
   }
+}
+
+function isBelow(path: string, base: string): boolean {
+  return base === "" || path.startsWith(`${base}/`);
 }
 
 function folderOf(path: string): string {

@@ -10,6 +10,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -113,6 +114,7 @@ describe("an honest archive", () => {
       writeFileSync(at("notes.txt"), "");
       writeFileSync(at("logs/00010101/ownership-challenge-0123abcd.txt"), "");
       writeFileSync(at("logs/00010101/x.canary.gz"), "");
+      writeFileSync(at("logs/00010101/x.parquet.canary"), "");
     });
     expect(said).toEqual([]);
     const { said: nothing, before } = await changed((at) => {
@@ -120,6 +122,23 @@ describe("an honest archive", () => {
       writeFileSync(at("logs/20200101/20200101T130000Z_20200101T130000Z_00000000.log.gz"), "");
     });
     expect([nothing, before]).toEqual([[], 1]);
+  });
+
+  it("may have roots that lie in one another", async () => {
+    const all = new ArchivedJob({ path: "{DATE}" });
+    const jobs = [
+      all,
+      new ArchivedJob({ id: 4, folder: all.folder }),
+      new ArchivedJob({ id: 5, folder: all.folder, path: "logs/deep/{DATE}" }),
+    ];
+    for (const job of jobs) {
+      job.deliver(0);
+      await job.list(1);
+      job.deliver(1);
+    }
+    const { said, open } = await verify(all.folder, { nowMs: START + 1.5 * DAY_MS });
+    rmSync(all.folder, { recursive: true });
+    expect([said, open]).toEqual([[], 3]);
   });
 
   it("may have lost what has expired, and nothing else", async () => {
@@ -331,6 +350,24 @@ describe("found and named:", () => {
       "all manifests removed",
       (at) => rmSync(at("logs/_logship"), { recursive: true }),
       () => ["_logship: there is no manifest: nothing is proven"],
+    ],
+    [
+      "an object added, named as a canary is not",
+      (at) => writeFileSync(at("logs/20261121/x.canary.parquet"), ""),
+      () => [/x\.canary\.parquet: in no manifest/],
+    ],
+    [
+      "a link to another object added",
+      (at) => symlinkSync(at(key(1)), at("logs/20261121/more.log.gz")),
+      () => [/more\.log\.gz: in no manifest/],
+    ],
+    [
+      "all of it copied below itself",
+      (at) => {
+        cpSync(at("logs"), at("copy"), { recursive: true });
+        renameSync(at("copy"), at("logs/20261121/copy"));
+      },
+      () => [3, 4].map((job) => new RegExp(`logs/20261121/copy/_logship/${job}: manifests of another place`)),
     ],
     [
       "another file among the manifests",
