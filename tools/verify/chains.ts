@@ -10,6 +10,8 @@ export interface Link {
   readonly sha256: string;
   readonly chain: ReadManifest["chain"];
   readonly openFrom: string;
+  /** The day on which the job was deleted; null: it was not. */
+  readonly deleted: string | null;
   readonly coversFrom: string;
   readonly path: string;
   readonly root: string;

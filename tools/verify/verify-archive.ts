@@ -197,9 +197,9 @@ class Verification {
       const known = newest.get(of);
       if (known === undefined || known.written < last.written) newest.set(of, last);
     }
-    for (const { job, file, sha256, written, openFrom } of newest.values()) {
+    for (const { job, file, sha256, written, openFrom, deleted } of newest.values()) {
       this.#sum.heads.push({ job, file, sha256, written, openFrom });
-      if (until !== null && openFrom <= until)
+      if (until !== null && openFrom <= until && (deleted === null || openFrom <= deleted))
         this.#found(file, `it is the newest of job ${job}: manifests of ${openFrom} to ${until} are missing`);
     }
     if (head !== null && !this.#links.some(({ sha256 }) => sha256 === head))
@@ -252,24 +252,15 @@ class PlaceOf {
   readonly base: string;
   readonly #paths: ReadonlySet<string>;
   readonly #root: string;
-  /** The least that is covered by all jobs here. */
-  readonly #openFrom: string;
+  /** The newest manifest of each job here. */
+  readonly #newest: readonly Link[];
   readonly #coversFrom: string;
 
   constructor(base: string, links: readonly Link[]) {
     this.base = base;
     this.#paths = new Set(links.map(({ path }) => path));
-    const jobs = [...Map.groupBy(links, ({ job }) => job).values()];
-    this.#openFrom =
-      jobs
-        .map(
-          (of) =>
-            of
-              .map(({ openFrom }) => openFrom)
-              .sort()
-              .at(-1) ?? "",
-        )
-        .sort()[0] ?? "";
+    const byOpenFrom = links.toSorted((a, b) => (a.openFrom < b.openFrom ? -1 : 1));
+    this.#newest = [...new Map(byOpenFrom.map((link) => [link.job, link])).values()];
     this.#coversFrom =
       links
         .map(({ coversFrom }) => coversFrom)
@@ -293,7 +284,9 @@ class PlaceOf {
     if (firstMs === null) return { kind: "added", day: "" };
     const dayNumber = Math.floor(firstMs / DAY_MS);
     const day = dayStamp(dayNumber);
-    const isOpen = day >= this.#openFrom && firstMs < nowMs + 2 * DAY_MS;
+    const isOpen =
+      firstMs < nowMs + 2 * DAY_MS &&
+      this.#newest.some(({ openFrom, deleted }) => day >= openFrom && (deleted === null || day <= dayAfter(deleted)));
     const folder = folderOf(path);
     const below = this.base === "" ? folder : folder.slice(this.base.length + 1);
     const key = [this.#root, below].filter((part) => part !== "").join("/");
@@ -306,6 +299,12 @@ class PlaceOf {
   }
 }
 
+/** @param day `YYYYMMDD`. Events of the next day are taken as well, as clocks differ. */
+function dayAfter(day: string): string {
+  const iso = day.replace(/^(\d{4})(\d\d)(\d\d)$/, "$1-$2-$3");
+  return dayStamp(Date.parse(iso) / DAY_MS + 1);
+}
+
 function isBelow(path: string, base: string): boolean {
   return base === "" || path.startsWith(`${base}/`);
 }
@@ -315,7 +314,7 @@ function folderOf(path: string): string {
 }
 
 function linkOf(manifest: ReadManifest): Link {
-  const { file, base, job, day, number, sha256, chain, path, root, written, deliveries, objects } = manifest;
+  const { file, base, job, day, number, sha256, chain, path, root, written, deleted, deliveries, objects } = manifest;
   const counts: Record<string, number> = {};
   for (const { shard, segment } of objects) counts[`${shard}/${segment}`] = (counts[`${shard}/${segment}`] ?? 0) + 1;
   return {
@@ -323,6 +322,7 @@ function linkOf(manifest: ReadManifest): Link {
     name: `${day}.${number}.json`,
     openFrom: manifest.open_from,
     coversFrom: manifest.covers_from,
+    deleted: deleted ?? null,
   };
 }
 

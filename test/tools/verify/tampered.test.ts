@@ -124,6 +124,30 @@ describe("an honest archive", () => {
     expect([nothing, before]).toEqual([[], 1]);
   });
 
+  it("is covered up to any day by a job that was deleted, and files of later days are added", async () => {
+    const lasting = new ArchivedJob();
+    const deleted = new ArchivedJob({ id: 4, folder: lasting.folder });
+    deleted.deliver(0);
+    await deleted.list(1);
+    deleted.deliver(1);
+    deleted.delete(1);
+    const ahead = deleted.deliver(2);
+    await deleted.list(2);
+    for (let day = 0; day < 4; day++) {
+      lasting.deliver(day);
+      await lasting.list(day + 1);
+    }
+    const options = { nowMs: START + 4 * DAY_MS, until: "20261123" };
+    expect(await verify(lasting.folder, options)).toMatchObject({ said: [], open: 1 });
+    await deleted.list(3);
+    await deleted.list(4);
+    const added = ahead.replace(/\/20261122.*/, "/20261123/20261123T120000Z_20261123T120001Z_00000000.log.gz");
+    writeFileSync(join(lasting.folder, added), "");
+    const { said } = await verify(lasting.folder, options);
+    rmSync(lasting.folder, { recursive: true });
+    expect(said).toEqual([expect.stringContaining(`${added}: in no manifest`)]);
+  });
+
   it("may have roots that lie in one another", async () => {
     const all = new ArchivedJob({ path: "{DATE}" });
     const jobs = [
@@ -194,7 +218,7 @@ it("says which manifest is not the one after which the next was written", () => 
   const link = (position: number, sha256: string, previous: string | null): Link => ({
     ...{ file: `${position}`, base: "", job: 1, name: `2026112${position}.1.json`, sha256, root: "", path: "" },
     chain: { id: "c", position, previous: previous === null ? null : { name: "20261120.1.json", sha256: previous } },
-    ...{ openFrom: "", coversFrom: "", written: "", deliveries: [], counts: {} },
+    ...{ openFrom: "", coversFrom: "", deleted: null, written: "", deliveries: [], counts: {} },
   });
   const options = { expiredBefore: null, broken: new Set<string>() };
   expect(chainFindings([link(1, "a", null), link(2, "b", "a")], options)).toEqual([]);
