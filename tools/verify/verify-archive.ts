@@ -261,11 +261,8 @@ class PlaceOf {
     this.#paths = new Set(links.map(({ path }) => path));
     const byOpenFrom = links.toSorted((a, b) => (a.openFrom < b.openFrom ? -1 : 1));
     this.#newest = [...new Map(byOpenFrom.map((link) => [link.job, link])).values()];
-    this.#coversFrom =
-      links
-        .map(({ coversFrom }) => coversFrom)
-        .sort()
-        .at(-1) ?? "";
+    // There is one key for all jobs: since the first one has manifests, every one has them.
+    this.#coversFrom = links.map(({ coversFrom }) => coversFrom).sort()[0] ?? "";
     this.#root = links[0]?.root ?? "";
   }
 

@@ -227,6 +227,20 @@ it("says which manifest is not the one after which the next was written", () => 
   ]);
 });
 
+it("finds an object added to a day before another job began below the same root", async () => {
+  const older = new ArchivedJob();
+  const younger = new ArchivedJob({ id: 4, folder: older.folder });
+  const first = older.deliver(0);
+  for (let day = 1; day < 41; day++) await older.list(day);
+  younger.deliver(40);
+  await younger.list(41);
+  const added = first.replace(/\w{8}\.log\.gz$/, "00000000.log.gz");
+  writeFileSync(join(older.folder, added), "");
+  const { said } = await verify(older.folder, { nowMs: START + 41 * DAY_MS });
+  rmSync(older.folder, { recursive: true });
+  expect(said).toEqual([expect.stringContaining(`${added}: in no manifest`)]);
+});
+
 describe("found and named:", () => {
   const CASES: readonly [
     what: string,
