@@ -255,6 +255,7 @@ class PlaceOf {
   /** The newest manifest of each job here. */
   readonly #newest: readonly Link[];
   readonly #coversFrom: string;
+  readonly #gaps: readonly (readonly [from: string, to: string])[];
 
   constructor(base: string, links: readonly Link[]) {
     this.base = base;
@@ -263,6 +264,7 @@ class PlaceOf {
     this.#newest = [...new Map(byOpenFrom.map((link) => [link.job, link])).values()];
     // There is one key for all jobs: since the first one has manifests, every one has them.
     this.#coversFrom = links.map(({ coversFrom }) => coversFrom).sort()[0] ?? "";
+    this.#gaps = gapsOf(links);
     this.#root = links[0]?.root ?? "";
   }
 
@@ -292,8 +294,25 @@ class PlaceOf {
     const isInPlace = [...this.#paths].some((template) => leadsTo(template, fill, key));
     if (isOpen && isInPlace) return { kind: "open" };
     if (day < this.#coversFrom && (isInPlace || !isBesideListed)) return { kind: "before" };
+    if (isInPlace && this.#gaps.some(([from, to]) => day >= from && day <= to)) return { kind: "before" };
     return { kind: "added", day };
   }
+}
+
+/**
+ * Of jobs that moved away and came back, days of which a part is listed where they were meanwhile:
+ * from the end of a chain to the beginning of the next one, at the latest.
+ */
+function gapsOf(links: readonly Link[]): (readonly [from: string, to: string])[] {
+  const gaps: (readonly [from: string, to: string])[] = [];
+  const ends = new Map<number, { id: string; openFrom: string }>();
+  for (const { job, chain, openFrom, written } of links.toSorted((a, b) => (a.written < b.written ? -1 : 1))) {
+    const end = ends.get(job);
+    if (end !== undefined && end.id !== chain.id)
+      gaps.push([end.openFrom, dayAfter(written.slice(0, 10).replaceAll("-", ""))]);
+    ends.set(job, { id: chain.id, openFrom });
+  }
+  return gaps;
 }
 
 /** @param day `YYYYMMDD`. Events of the next day are taken as well, as clocks differ. */
