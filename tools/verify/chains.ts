@@ -1,5 +1,9 @@
 /** Whether the manifests of an archive are all there, in the order of their writing. Pure. */
+import { dayStamp } from "../../src/destinations/keys.ts";
+import { MANIFEST_EMPTY_DAYS_MAX } from "../../src/limits.ts";
 import type { ReadManifest } from "./read-manifest.ts";
+
+const DAY_MS = 86_400_000;
 
 /** What is remembered of a manifest: not its objects. */
 export interface Link {
@@ -65,7 +69,7 @@ export function chainFindings(chain: readonly Link[], options: ChainOptions): Fi
   const findings: Finding[] = [];
   let before: Link | undefined;
   for (const link of chain) {
-    findings.push(...linkFindings(before, link, options));
+    findings.push(...linkFindings(before, link, options), ...hiddenFindings(before, link, chain, options));
     before = link;
   }
   return findings;
@@ -98,6 +102,35 @@ function missingFindings(
   const others = missing === 1 ? "" : `, and ${missing - 1} more manifests before it`;
   const after = before === undefined ? "" : `, after ${before.name}`;
   return [{ what, why: `missing${others}: written before ${name}${after}` }];
+}
+
+/**
+ * Days without a manifest in a gap that seems to have expired, as its last manifest is of an earlier
+ * day: that may have been late, and stood behind others. Every day has one once it is over.
+ */
+function hiddenFindings(
+  before: Link | undefined,
+  { base, job, chain: { position }, openFrom, deleted }: Link,
+  chain: readonly Link[],
+  { expiredBefore }: ChainOptions,
+): Finding[] {
+  if (before === undefined || expiredBefore === null || position <= before.chain.position + 1) return [];
+  const there = new Set(chain.map(({ name }) => name.slice(0, 8)));
+  const last = chain.at(-1);
+  // Of the last listing, manifests of later days may be still to come.
+  const end = last === undefined || last.openFrom > openFrom ? openFrom : last.name.slice(0, 8);
+  const earliest = dayStamp(dayNumber(openFrom) - MANIFEST_EMPTY_DAYS_MAX);
+  const from = [before.openFrom, expiredBefore, earliest].sort().at(-1) ?? "";
+  const findings: Finding[] = [];
+  for (let day = from; day < end && day <= (deleted ?? day); day = dayStamp(dayNumber(day) + 1))
+    if (!there.has(day))
+      findings.push({ what: `${folder(base)}_logship/${job}/${day}.1.json`, why: "missing: its day has no manifest" });
+  return findings;
+}
+
+/** Since the epoch. @param day `YYYYMMDD`. */
+export function dayNumber(day: string): number {
+  return Date.parse(day.replace(/^(\d{4})(\d\d)(\d\d)$/, "$1-$2-$3")) / DAY_MS;
 }
 
 /** The counts of two manifests that follow one another. */

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { dayStamp, fillOf, leadsTo, stampedMs } from "../../src/destinations/keys.ts";
 import type { PublicKey } from "../../src/manifest/signing.ts";
 import type { Archive } from "./archive.ts";
-import { chainFindings, chainsOf, type Finding, type Link, nestedFindings } from "./chains.ts";
+import { chainFindings, chainsOf, dayNumber, type Finding, type Link, nestedFindings } from "./chains.ts";
 import { Fingerprints } from "./fingerprints.ts";
 import { type Listed, placedAt, type ReadManifest, readManifest } from "./read-manifest.ts";
 
@@ -317,8 +317,7 @@ function gapsOf(links: readonly Link[]): (readonly [from: string, to: string])[]
 
 /** @param day `YYYYMMDD`. Events of the next day are taken as well, as clocks differ. */
 function dayAfter(day: string): string {
-  const iso = day.replace(/^(\d{4})(\d\d)(\d\d)$/, "$1-$2-$3");
-  return dayStamp(Date.parse(iso) / DAY_MS + 1);
+  return dayStamp(dayNumber(day) + 1);
 }
 
 function isBelow(path: string, base: string): boolean {

@@ -201,6 +201,7 @@ it("npm run verify says so, with the key in a file or in its arguments", async (
   expect(wrong.out).toContain("logs/_logship/3/20261121.1.json: it is signed with a key that was not given");
   expect(wrong.status).toBe(1);
   expect(run(honest.folder)).toMatchObject({ status: 2, err: expect.stringContaining("usage:") });
+  expect(run(honest.folder, "--key", pem, "--until", "2026-13-45")).toMatchObject({ status: 2 });
   expect(run(honest.folder, "--key", "x")).toMatchObject({ status: 2, err: expect.stringContaining("--key") });
   // In a few lines, without this project: docs/archive.md.
   const manifest = join(honest.folder, MANIFESTS, "20261121.1.json");
@@ -225,6 +226,25 @@ it("says which manifest is not the one after which the next was written", () => 
   expect(chainFindings([link(1, "a", null), link(2, "b", "x")], options)).toEqual([
     { what: "1", why: "it is not the manifest after which 20261122.1.json was written" },
   ]);
+});
+
+it("finds a day removed before a late manifest of a day that has expired", async () => {
+  const job = new ArchivedJob();
+  const delivered: string[] = [];
+  for (let day = 0; day < 6; day++) {
+    delivered.push(job.deliver(day));
+    if (day === 4) job.deliver(0);
+    await job.list(day + 1);
+  }
+  const options = { nowMs: job.nowMs, expiredBefore: "20261121" };
+  for (const gone of ["logs/20261120", `${MANIFESTS}/20261120.1.json`, `${MANIFESTS}/20261120.2.json`])
+    rmSync(join(job.folder, gone), { recursive: true });
+  const honestly = await verify(job.folder, options);
+  for (const gone of [delivered[3] ?? "", `${MANIFESTS}/20261123.1.json`]) rmSync(join(job.folder, gone));
+  const { said } = await verify(job.folder, options);
+  rmSync(job.folder, { recursive: true });
+  expect(honestly.said).toEqual([]);
+  expect(said).toEqual([`${MANIFESTS}/20261123.1.json: missing: its day has no manifest`]);
 });
 
 it("finds an object added to a day before another job began below the same root", async () => {
