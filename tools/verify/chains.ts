@@ -105,7 +105,7 @@ function missingFindings(
 }
 
 /**
- * Days without a manifest in a gap that seems to have expired, as its last manifest is of an earlier
+ * Days without a manifest in a gap that seems to have expired, as its last manifest is of such a
  * day: that may have been late, and stood behind others. Every day has one once it is over.
  */
 function hiddenFindings(

@@ -126,8 +126,8 @@ function stringsOf(json: Pieces, odd: Set<number>): Chunk {
 }
 
 /**
- * A list may hold a million texts of no character, whoever sent them: all stand in one buffer, and
- * no object is made of any.
+ * Lists may hold a million texts of no character: all stand in one buffer, and no object is made of
+ * any.
  */
 function listsOf(json: Pieces, odd: Set<number>): Chunk {
   const records = json.starts.length;
