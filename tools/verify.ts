@@ -11,6 +11,7 @@ import { ownOptions } from "./own-options.ts";
 import { absolutePath, userFolder } from "./project-files/command-line.ts";
 import { pause } from "./until.ts";
 import { type Archive, folderArchive } from "./verify/archive.ts";
+import { dayNumber } from "./verify/chains.ts";
 import { readS3Settings, StoreFailure, s3Archive } from "./verify/s3-archive.ts";
 import { type Verified, verifyArchive } from "./verify/verify-archive.ts";
 
@@ -42,7 +43,7 @@ function keyOf(given: string): PublicKey {
 function dayOf(name: string, text: string | undefined): string | null {
   if (text === undefined) return null;
   const day = text.replaceAll("-", "");
-  if (!/^\d{8}$/.test(day)) throw new Refused(`--${name}: a day as YYYYMMDD`);
+  if (!/^\d{8}$/.test(day) || Number.isNaN(dayNumber(day))) throw new Refused(`--${name}: a day as YYYYMMDD`);
   return day;
 }
 

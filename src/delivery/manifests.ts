@@ -266,6 +266,7 @@ export class Manifests {
       path: job.path,
       covers_from: dayStamp(chain.begun_day),
       open_from: dayStamp(chain.open_day ?? 0),
+      ...(job.deletedMs !== null && { deleted: dayStamp(dayOf(job.deletedMs)) }),
       objects,
       sums: { objects: objects.length, records: sum("records"), bytes: sum("bytes") },
       deliveries: looked.map(({ node }) => {

@@ -146,10 +146,11 @@ function packEvents(
   if (!mapped.ok) return mapped;
   const packed = packer.finish();
   if (packed.ok) return { ok: true, messages: packed.messages, accepted: found.count, unknownKeys: mapped.unknownKeys };
-  const faults = packed.tooLarge.map((index) => ({
-    pointer: pointerAt(found.events, index),
-    message: "this event is too large",
-  }));
+  const message =
+    extraFields !== undefined && packing.keyed
+      ? "this event is too large, or too many extra fields are beside it in a request with a key: send fewer at once"
+      : "this event is too large";
+  const faults = packed.tooLarge.map((index) => ({ pointer: pointerAt(found.events, index), message }));
   return { ok: false, status: 413, faults };
 }
 

@@ -21,6 +21,8 @@ export interface Manifest {
   covers_from: string;
   /** `YYYYMMDD`: this day and the next were not over: their objects are listed later. */
   open_from: string;
+  /** `YYYYMMDD`, of a deleted job: on this day. Days after it and the next get no manifest. */
+  deleted?: string;
   objects: ListedObject[];
   /** Of `objects`. */
   sums: { objects: number; records: number; bytes: number };

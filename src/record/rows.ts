@@ -122,8 +122,13 @@ class OwnRow implements Required<Row> {
   }
 }
 
-/** How JSON escapes half of a surrogate pair; matches whole pairs, too. */
+/** How JSON escapes half of a surrogate pair; matches whole pairs, too, and escaped backslashes. */
 const ESCAPED_SURROGATE = /\\ud/i;
+
+/** Whether a text in it has half of a surrogate pair: only that is escaped as it is written. */
+function hasHalves(value: object): boolean {
+  return ESCAPED_SURROGATE.test(JSON.stringify(value).replaceAll("\\\\", ""));
+}
 
 /**
  * The JSON of a message that is one object, and not an empty one. It stays as it was logged, so
@@ -138,7 +143,9 @@ function fieldsOf(message: readonly string[]): string | null {
   try {
     const value: unknown = JSON.parse(text);
     if (!isObject(value) || Object.keys(value).length === 0 || isDeeperThan(value, EVENT_MAX_DEPTH)) return null;
-    return /[\n\r]/.test(text) || ESCAPED_SURROGATE.test(text) ? jsonText(value) : text;
+    if (ESCAPED_SURROGATE.test(text) && hasHalves(value)) return jsonText(value);
+    // Within a text, JSON escapes them.
+    return text.replaceAll(/[\n\r]+/g, "");
   } catch {
     return null;
   }

@@ -265,6 +265,30 @@ describe("a job that moves", () => {
   });
 });
 
+it("lists in part elsewhere what a job delivered before it moved away for days, and came back", async () => {
+  const { clock, control, job, deliver, nextDay } = await signedWorld();
+  const home = job.destination;
+  await deliver();
+  await nextDay();
+  await deliver(1);
+  const { name, control: away } = freshBucket();
+  const { destination } = jobInto(name);
+  await inLog(
+    job,
+    (log) => void log.configure(Object.assign(job, { version: 2, destinationVersion: 2, destination }), 0),
+  );
+  await deliver(1);
+  await nextDay();
+  await inLog(
+    job,
+    (log) => void log.configure(Object.assign(job, { version: 3, destinationVersion: 3, destination: home }), 0),
+  );
+  await deliver(2);
+  await nextDay();
+  expect((await verified(away, clock.nowMs())).said).toEqual([]);
+  expect(await verified(control, clock.nowMs())).toMatchObject({ said: [], objects: 2, before: 1 });
+});
+
 it("rests while its job ships to a receiver, and goes on when it is back", async () => {
   const { clock, control, job, deliver, cron, nextDay, names } = await signedWorld();
   const { destination } = job;

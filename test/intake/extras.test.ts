@@ -4,22 +4,26 @@ import { encodeUtf8 } from "../../src/bytes.ts";
 import { readIntakeConfig } from "../../src/config.ts";
 import { type BasketPart, messagesOf, sizeOf } from "../../src/intake/basket.ts";
 import { acceptEvents } from "../../src/intake/events.ts";
+import type { Keys } from "../../src/intake/first-copy.ts";
 import { partOf } from "../../src/intake/hand-over.ts";
 import { keyedIds, randomIds } from "../../src/intake/ids.ts";
 import { type HandedPart, readPart } from "../../src/intake/packer.ts";
 import { type PackedMessage, type PackingContext, packRecords } from "../../src/intake/packing.ts";
+import { takeEvents } from "../../src/intake/take.ts";
 import {
   EXTRAS_MAX_BYTES,
   MESSAGE_RAW_MAX_BYTES,
   PACKER_PART_MAX_BYTES,
   QUEUE_MESSAGE_MAX_BYTES,
+  STACK_MAX_UNITS,
 } from "../../src/limits.ts";
+import { Memory } from "../../src/memory.ts";
 import { decodeMessage } from "../../src/queue/message.ts";
 import { sealKeyOf, sealLines } from "../../src/queue/seal.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { entryOf, splitEntry } from "../../src/record/extras.ts";
 import { noise, TAKEN, traceRecord } from "../record/samples.ts";
-import { unpacked } from "./scripted.ts";
+import { scriptedBlobs, scriptedQueue, unpacked } from "./scripted.ts";
 
 const KEY = sealKeyOf(new Uint8Array(32).fill(1));
 const random = (): PackingContext => ({ takenInMs: TAKEN, idOf: randomIds(), keyed: false, form: { seal: KEY } });
@@ -103,6 +107,27 @@ describe("packing records with extra fields", () => {
     expect(a.map(({ body }) => entriesOf(body))).toEqual([those]);
     expect(b[0]?.body).not.toEqual(a[0]?.body);
   });
+});
+
+it("a request with a key and too many extra fields is told to send fewer, not that an event is too large", async () => {
+  const events = Array.from({ length: 200 }, (_, n) => ({
+    ...{ event: null, scriptName: "shop", eventTimestamp: TAKEN },
+    exceptions: [0, 1, 2, 3].map((i) => ({ name: "E", message: "", stack: noise(STACK_MAX_UNITS, 4 * n + i) })),
+  }));
+  const bytes = encodeUtf8(JSON.stringify(events));
+  const blobs = scriptedBlobs();
+  const platform = { now: () => TAKEN, sleep: () => Promise.reject(new Error("nothing fails")) };
+  const keys: Keys = { first: async (_hash, copy) => ({ ...copy, takenInMs: TAKEN, keyed: false }) };
+  const taken = await takeEvents(
+    { room: bytes.length, read: async () => bytes, ndjson: false, idempotencyKey: "k" },
+    {
+      ...{ queue: scriptedQueue(undefined, blobs), blobs, keys, platform },
+      ...{ memory: new Memory(platform), defaultScriptName: "x", source: "rpc", extraFields: ["ExceptionStacks"] },
+    },
+  );
+  expect(taken).toMatchObject({ status: 413 });
+  if (taken.ok || taken.status === 503) throw new Error("it was taken");
+  expect(taken.faults).toContainEqual({ pointer: "/7", message: expect.stringContaining("send fewer at once") });
 });
 
 describe("a part with extra fields for the packer", () => {

@@ -106,6 +106,10 @@ describe("a message that is one JSON object", () => {
     const number = "12345678901234567890.12345678901234567890";
     const written = rowsRenderer(ROWS)(lineOf({ Logs: [log(`{"n":${number}}`)] }));
     expect(written).toContain(`"Fields":{"n":${number}}}\n`);
+    const escaped = `{\n"n":${number},\r\n"e":"\\ud83d\\ude00 \\\\udef"}`;
+    expect(rowsRenderer(ROWS)(lineOf({ Logs: [log(escaped)] }))).toContain(
+      `"Fields":${escaped.replaceAll(/[\r\n]/g, "")}}\n`,
+    );
     const spread = rowsRenderer(ROWS)(lineOf({ Logs: [log('{\n"a":1}')] }));
     expect(spread.split("\n")).toHaveLength(2);
   });

@@ -75,7 +75,7 @@ export function readers(python: string): Reader[] {
     {
       name: "pandas",
       forms: ALL,
-      ways: [module("pandas", "print(logs.to_json(orient='records', lines=True))", "import glob")],
+      ways: [module("pandas", "print(logs.to_json(orient='records', lines=True))")],
     },
     {
       name: "pyarrow",

@@ -15,13 +15,16 @@ export interface Archive {
   read(path: string): Promise<AsyncIterable<Uint8Array> | null>;
 }
 
-/** Files of a folder. Links are not followed: they are not part of what was shipped. */
+/**
+ * Files of a folder. Links are listed as files, and never followed to others: nothing that was
+ * shipped is one, but readers follow them.
+ */
 export function folderArchive(folder: string): Archive {
   async function* below(path: string): AsyncGenerator<Stored> {
     for await (const entry of await opendir(join(folder, path))) {
       const found = path === "" ? entry.name : `${path}/${entry.name}`;
       if (entry.isDirectory()) yield* below(found);
-      else if (entry.isFile()) yield { path: found };
+      else yield { path: found };
     }
   }
   return {

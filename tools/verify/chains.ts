@@ -1,5 +1,9 @@
 /** Whether the manifests of an archive are all there, in the order of their writing. Pure. */
+import { dayStamp } from "../../src/destinations/keys.ts";
+import { MANIFEST_EMPTY_DAYS_MAX } from "../../src/limits.ts";
 import type { ReadManifest } from "./read-manifest.ts";
+
+const DAY_MS = 86_400_000;
 
 /** What is remembered of a manifest: not its objects. */
 export interface Link {
@@ -10,6 +14,8 @@ export interface Link {
   readonly sha256: string;
   readonly chain: ReadManifest["chain"];
   readonly openFrom: string;
+  /** The day on which the job was deleted; null: it was not. */
+  readonly deleted: string | null;
   readonly coversFrom: string;
   readonly path: string;
   readonly root: string;
@@ -38,12 +44,32 @@ export function chainsOf(links: readonly Link[]): Link[][] {
   return [...groups.values()].map((group) => group.sort((a, b) => a.chain.position - b.chain.position));
 }
 
+/**
+ * Archives, or parts of them with their manifests, that were put below the root of another one:
+ * readers of all its folders find their records there. Beside one another they are two archives.
+ */
+export function nestedFindings(chains: readonly (readonly Link[])[]): Finding[] {
+  const firsts = chains.flatMap(([first]) => first ?? []);
+  return firsts.flatMap(({ base, job, root }) => {
+    const isForeign = (above: Link): boolean =>
+      base !== above.base &&
+      base.startsWith(folder(above.base)) &&
+      root !== folder(above.root) + base.slice(folder(above.base).length);
+    if (!firsts.some(isForeign)) return [];
+    return [{ what: `${folder(base)}_logship/${job}`, why: "manifests of another place, with what they list" }];
+  });
+}
+
+function folder(base: string): string {
+  return base === "" ? "" : `${base}/`;
+}
+
 /** @param chain of one place, in order. */
 export function chainFindings(chain: readonly Link[], options: ChainOptions): Finding[] {
   const findings: Finding[] = [];
   let before: Link | undefined;
   for (const link of chain) {
-    findings.push(...linkFindings(before, link, options));
+    findings.push(...linkFindings(before, link, options), ...hiddenFindings(before, link, chain, options));
     before = link;
   }
   return findings;
@@ -70,12 +96,41 @@ function missingFindings(
 ): Finding[] {
   if (previous === null) return [{ what: file, why: "its place in the chain is wrong" }];
   if (expiredBefore !== null && previous.name.slice(0, 8) < expiredBefore) return [];
-  const what = `${base === "" ? "" : `${base}/`}_logship/${job}/${previous.name}`;
+  const what = `${folder(base)}_logship/${job}/${previous.name}`;
   // Its file stands there, edited.
   if (missing === 1 && broken.has(what)) return [];
   const others = missing === 1 ? "" : `, and ${missing - 1} more manifests before it`;
   const after = before === undefined ? "" : `, after ${before.name}`;
   return [{ what, why: `missing${others}: written before ${name}${after}` }];
+}
+
+/**
+ * Days without a manifest in a gap that seems to have expired, as its last manifest is of such a
+ * day: that may have been late, and stood behind others. Every day has one once it is over.
+ */
+function hiddenFindings(
+  before: Link | undefined,
+  { base, job, chain: { position }, openFrom, deleted }: Link,
+  chain: readonly Link[],
+  { expiredBefore }: ChainOptions,
+): Finding[] {
+  if (before === undefined || expiredBefore === null || position <= before.chain.position + 1) return [];
+  const there = new Set(chain.map(({ name }) => name.slice(0, 8)));
+  const last = chain.at(-1);
+  // Of the last listing, manifests of later days may be still to come.
+  const end = last === undefined || last.openFrom > openFrom ? openFrom : last.name.slice(0, 8);
+  const earliest = dayStamp(dayNumber(openFrom) - MANIFEST_EMPTY_DAYS_MAX);
+  const from = [before.openFrom, expiredBefore, earliest].sort().at(-1) ?? "";
+  const findings: Finding[] = [];
+  for (let day = from; day < end && day <= (deleted ?? day); day = dayStamp(dayNumber(day) + 1))
+    if (!there.has(day))
+      findings.push({ what: `${folder(base)}_logship/${job}/${day}.1.json`, why: "missing: its day has no manifest" });
+  return findings;
+}
+
+/** Since the epoch. @param day `YYYYMMDD`. */
+export function dayNumber(day: string): number {
+  return Date.parse(day.replace(/^(\d{4})(\d\d)(\d\d)$/, "$1-$2-$3")) / DAY_MS;
 }
 
 /** The counts of two manifests that follow one another. */

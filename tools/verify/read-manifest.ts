@@ -40,6 +40,7 @@ const Body = z.object({
   path: z.string(),
   covers_from: Day,
   open_from: Day,
+  deleted: Day.optional(),
   objects: z.array(Listed),
   sums: z.object({ objects: Count, records: Count, bytes: Count }),
   deliveries: z.array(z.object({ shard: Count, segment: Count, delivered: Count, listed: Count })),

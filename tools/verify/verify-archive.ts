@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { dayStamp, fillOf, leadsTo, stampedMs } from "../../src/destinations/keys.ts";
 import type { PublicKey } from "../../src/manifest/signing.ts";
 import type { Archive } from "./archive.ts";
-import { chainFindings, chainsOf, type Finding, type Link } from "./chains.ts";
+import { chainFindings, chainsOf, dayNumber, type Finding, type Link, nestedFindings } from "./chains.ts";
 import { Fingerprints } from "./fingerprints.ts";
 import { type Listed, placedAt, type ReadManifest, readManifest } from "./read-manifest.ts";
 
@@ -46,7 +46,7 @@ const UNLISTED_NAMED = 100;
 const TRACED = 10_000;
 
 /** Tests of a destination, and canaries: they hold no records. */
-const NO_RECORDS = /^(test(-[^/]*)?\.txt\.gz|ownership-challenge-[^/]*\.txt|[^/]*\.canary\.(gz|parquet))$/;
+const NO_RECORDS = /^(test(-[^/]*)?\.txt\.gz|ownership-challenge-[^/]*\.txt|[^/]*\.(canary\.gz|parquet\.canary))$/;
 
 const DAY_MS = 86_400_000;
 
@@ -184,7 +184,9 @@ class Verification {
   #checkChains(): void {
     const { expiredBefore, until, head } = this.#options;
     const newest = new Map<string, Link>();
-    for (const chain of chainsOf(this.#links)) {
+    const chains = chainsOf(this.#links);
+    for (const { what, why } of nestedFindings(chains)) this.#found(what, why);
+    for (const chain of chains) {
       for (const { what, why } of chainFindings(chain, { expiredBefore, broken: this.#broken })) {
         this.#brokenDays.add(placedAt(what)?.day ?? "");
         this.#found(what, why);
@@ -195,9 +197,9 @@ class Verification {
       const known = newest.get(of);
       if (known === undefined || known.written < last.written) newest.set(of, last);
     }
-    for (const { job, file, sha256, written, openFrom } of newest.values()) {
+    for (const { job, file, sha256, written, openFrom, deleted } of newest.values()) {
       this.#sum.heads.push({ job, file, sha256, written, openFrom });
-      if (until !== null && openFrom <= until)
+      if (until !== null && openFrom <= until && (deleted === null || openFrom <= deleted))
         this.#found(file, `it is the newest of job ${job}: manifests of ${openFrom} to ${until} are missing`);
     }
     if (head !== null && !this.#links.some(({ sha256 }) => sha256 === head))
@@ -211,9 +213,13 @@ class Verification {
     for await (const { path } of this.#archive.list()) {
       if (placedAt(path) !== null || this.#listed.has(path)) continue;
       const name = path.slice(path.lastIndexOf("/") + 1);
-      const place = places.find(({ base }) => base === "" || path.startsWith(`${base}/`));
-      if (place === undefined || NO_RECORDS.test(name)) continue;
-      const is = place.judge(path, name, this.#folders.has(folderOf(path)), this.#options.nowMs);
+      if (NO_RECORDS.test(name)) continue;
+      const judged = places
+        .filter(({ base }) => isBelow(path, base))
+        .map((place) => place.judge(path, name, this.#folders.has(folderOf(path)), this.#options.nowMs));
+      // Roots may lie in one another: what one job may have put there is not added.
+      const is = judged.find(({ kind }) => kind !== "added") ?? judged[0];
+      if (is === undefined) continue;
       if (is.kind !== "added") {
         this.#sum[is.kind] += 1;
         continue;
@@ -246,29 +252,19 @@ class PlaceOf {
   readonly base: string;
   readonly #paths: ReadonlySet<string>;
   readonly #root: string;
-  /** The least that is covered by all jobs here. */
-  readonly #openFrom: string;
+  /** The newest manifest of each job here. */
+  readonly #newest: readonly Link[];
   readonly #coversFrom: string;
+  readonly #gaps: readonly (readonly [from: string, to: string])[];
 
   constructor(base: string, links: readonly Link[]) {
     this.base = base;
     this.#paths = new Set(links.map(({ path }) => path));
-    const jobs = [...Map.groupBy(links, ({ job }) => job).values()];
-    this.#openFrom =
-      jobs
-        .map(
-          (of) =>
-            of
-              .map(({ openFrom }) => openFrom)
-              .sort()
-              .at(-1) ?? "",
-        )
-        .sort()[0] ?? "";
-    this.#coversFrom =
-      links
-        .map(({ coversFrom }) => coversFrom)
-        .sort()
-        .at(-1) ?? "";
+    const byOpenFrom = links.toSorted((a, b) => (a.openFrom < b.openFrom ? -1 : 1));
+    this.#newest = [...new Map(byOpenFrom.map((link) => [link.job, link])).values()];
+    // There is one key for all jobs: since the first one has manifests, every one has them.
+    this.#coversFrom = links.map(({ coversFrom }) => coversFrom).sort()[0] ?? "";
+    this.#gaps = gapsOf(links);
     this.#root = links[0]?.root ?? "";
   }
 
@@ -287,7 +283,9 @@ class PlaceOf {
     if (firstMs === null) return { kind: "added", day: "" };
     const dayNumber = Math.floor(firstMs / DAY_MS);
     const day = dayStamp(dayNumber);
-    const isOpen = day >= this.#openFrom && firstMs < nowMs + 2 * DAY_MS;
+    const isOpen =
+      firstMs < nowMs + 2 * DAY_MS &&
+      this.#newest.some(({ openFrom, deleted }) => day >= openFrom && (deleted === null || day <= dayAfter(deleted)));
     const folder = folderOf(path);
     const below = this.base === "" ? folder : folder.slice(this.base.length + 1);
     const key = [this.#root, below].filter((part) => part !== "").join("/");
@@ -296,8 +294,34 @@ class PlaceOf {
     const isInPlace = [...this.#paths].some((template) => leadsTo(template, fill, key));
     if (isOpen && isInPlace) return { kind: "open" };
     if (day < this.#coversFrom && (isInPlace || !isBesideListed)) return { kind: "before" };
+    if (isInPlace && this.#gaps.some(([from, to]) => day >= from && day <= to)) return { kind: "before" };
     return { kind: "added", day };
   }
+}
+
+/**
+ * Of jobs that moved away and came back, days of which a part is listed where they were meanwhile:
+ * from the end of a chain to the beginning of the next one, at the latest.
+ */
+function gapsOf(links: readonly Link[]): (readonly [from: string, to: string])[] {
+  const gaps: (readonly [from: string, to: string])[] = [];
+  const ends = new Map<number, { id: string; openFrom: string }>();
+  for (const { job, chain, openFrom, written } of links.toSorted((a, b) => (a.written < b.written ? -1 : 1))) {
+    const end = ends.get(job);
+    if (end !== undefined && end.id !== chain.id)
+      gaps.push([end.openFrom, dayAfter(written.slice(0, 10).replaceAll("-", ""))]);
+    ends.set(job, { id: chain.id, openFrom });
+  }
+  return gaps;
+}
+
+/** @param day `YYYYMMDD`. Events of the next day are taken as well, as clocks differ. */
+function dayAfter(day: string): string {
+  return dayStamp(dayNumber(day) + 1);
+}
+
+function isBelow(path: string, base: string): boolean {
+  return base === "" || path.startsWith(`${base}/`);
 }
 
 function folderOf(path: string): string {
@@ -305,7 +329,7 @@ function folderOf(path: string): string {
 }
 
 function linkOf(manifest: ReadManifest): Link {
-  const { file, base, job, day, number, sha256, chain, path, root, written, deliveries, objects } = manifest;
+  const { file, base, job, day, number, sha256, chain, path, root, written, deleted, deliveries, objects } = manifest;
   const counts: Record<string, number> = {};
   for (const { shard, segment } of objects) counts[`${shard}/${segment}`] = (counts[`${shard}/${segment}`] ?? 0) + 1;
   return {
@@ -313,6 +337,7 @@ function linkOf(manifest: ReadManifest): Link {
     name: `${day}.${number}.json`,
     openFrom: manifest.open_from,
     coversFrom: manifest.covers_from,
+    deleted: deleted ?? null,
   };
 }
 

@@ -1,5 +1,5 @@
 import { crc32, gunzipSync, gzipSync } from "node:zlib";
-import { concat, decodeUtf8, encodeUtf8 } from "../../bytes.ts";
+import { concat, decodeUtf8, encodeUtf8, utf8Length } from "../../bytes.ts";
 import { RECORD_MAX_BYTES } from "../../limits.ts";
 import { bloomFilter } from "./bloom.ts";
 import {
@@ -125,28 +125,43 @@ function stringsOf(json: Pieces, odd: Set<number>): Chunk {
   return textChunk(json, { convert, isOrdered: true });
 }
 
+/**
+ * Lists may hold a million texts of no character: all stand in one buffer, and no object is made of
+ * any.
+ */
 function listsOf(json: Pieces, odd: Set<number>): Chunk {
-  const values: Uint8Array[] = [];
+  const records = json.starts.length;
+  const jsonBytes = json.ends.reduce((sum, end, record) => sum + end - (json.starts[record] as number), 0);
+  const most = records + Math.ceil(jsonBytes / LISTED_MIN_BYTES);
   /** 1: another value of the same record. */
-  const repeated: number[] = [];
+  const repeated = new Uint8Array(most);
   /** 0: the list is empty. */
-  const defined: number[] = [];
-  for (let record = 0; record < json.starts.length; record++) {
+  const defined = new Uint8Array(most);
+  const lengths = new Int32Array(most);
+  const parts: Uint8Array[] = [];
+  let count = 0;
+  let values = 0;
+  for (let record = 0; record < records; record++) {
     const list = readStrings(pieceOf(json, record));
     if (!list.isExact) odd.add(record);
-    repeated.push(0);
-    defined.push(list.values.length === 0 ? 0 : 1);
-    for (const [i, value] of list.values.entries()) {
-      values.push(value);
-      if (i === 0) continue;
-      repeated.push(1);
-      defined.push(1);
+    if (list.values.length === 0) count += 1;
+    for (const [i, text] of list.values.entries()) {
+      repeated[count] = i === 0 ? 0 : 1;
+      defined[count] = 1;
+      count += 1;
+      lengths[values] = utf8Length(text);
+      values += 1;
     }
+    parts.push(encodeUtf8(list.values.join("")));
   }
-  const levels = listLevels(Uint8Array.from(repeated), Uint8Array.from(defined));
-  const none = new Int32Array(values.length);
-  const own = new Map(values.entries());
-  return textChunk({ source: json.source, starts: none, ends: none, own }, { levels });
+  const [starts, ends] = [new Int32Array(values), new Int32Array(values)];
+  for (let i = 0, at = 0; i < values; i++) {
+    starts[i] = at;
+    at += lengths[i] as number;
+    ends[i] = at;
+  }
+  const levels = listLevels(repeated.subarray(0, count), defined.subarray(0, count));
+  return textChunk({ source: concat(parts), starts, ends, own: new Map() }, { levels });
 }
 
 function raysOf(json: Pieces): Chunk & { bloom: Uint8Array } {
@@ -275,9 +290,9 @@ function jsonOf({ kind }: Column, sizes: TableColumn, chunk: Uint8Array): (recor
   let at = 0;
   let used = 0;
   return () => {
-    const list: Uint8Array[] = [];
+    const list: string[] = [];
     do {
-      if (defined[at] === 1) list.push(value(used++));
+      if (defined[at] === 1) list.push(decodeUtf8(value(used++)));
       at += 1;
     } while (repeated[at] === 1);
     return listed(list);

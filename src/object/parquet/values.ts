@@ -25,14 +25,15 @@ export function readString(json: Uint8Array): Value {
 }
 
 /** A list of texts. @param json its JSON, in UTF-8. */
-export function readStrings(json: Uint8Array): { values: Uint8Array[]; isExact: boolean } {
+export function readStrings(json: Uint8Array): { values: string[]; isExact: boolean } {
   if (json.length === 2) return { values: [], isExact: true };
   const list = parsed(json);
   if (!Array.isArray(list)) return { values: [], isExact: false };
   const texts = list.filter((each) => typeof each === "string");
+  const isWellFormed = texts.every((text) => text.isWellFormed());
   return {
-    values: texts.map((text) => encodeUtf8(text)),
-    isExact: texts.every((text) => text.isWellFormed()) && isWritten(list, json),
+    values: isWellFormed ? texts : texts.map((text) => text.toWellFormed()),
+    isExact: isWellFormed && isWritten(list, json),
   };
 }
 
@@ -81,8 +82,8 @@ export function quoted(bytes: Uint8Array): Uint8Array {
 }
 
 /** The JSON of a list of texts, in UTF-8. */
-export function listed(values: readonly Uint8Array[]): Uint8Array {
-  return encodeUtf8(JSON.stringify(values.map((value) => decodeUtf8(value))));
+export function listed(values: readonly string[]): Uint8Array {
+  return encodeUtf8(JSON.stringify(values));
 }
 
 const QUOTE = 0x22;

@@ -10,6 +10,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -113,6 +114,7 @@ describe("an honest archive", () => {
       writeFileSync(at("notes.txt"), "");
       writeFileSync(at("logs/00010101/ownership-challenge-0123abcd.txt"), "");
       writeFileSync(at("logs/00010101/x.canary.gz"), "");
+      writeFileSync(at("logs/00010101/x.parquet.canary"), "");
     });
     expect(said).toEqual([]);
     const { said: nothing, before } = await changed((at) => {
@@ -120,6 +122,47 @@ describe("an honest archive", () => {
       writeFileSync(at("logs/20200101/20200101T130000Z_20200101T130000Z_00000000.log.gz"), "");
     });
     expect([nothing, before]).toEqual([[], 1]);
+  });
+
+  it("is covered up to any day by a job that was deleted, and files of later days are added", async () => {
+    const lasting = new ArchivedJob();
+    const deleted = new ArchivedJob({ id: 4, folder: lasting.folder });
+    deleted.deliver(0);
+    await deleted.list(1);
+    deleted.deliver(1);
+    deleted.delete(1);
+    const ahead = deleted.deliver(2);
+    await deleted.list(2);
+    for (let day = 0; day < 4; day++) {
+      lasting.deliver(day);
+      await lasting.list(day + 1);
+    }
+    const options = { nowMs: START + 4 * DAY_MS, until: "20261123" };
+    expect(await verify(lasting.folder, options)).toMatchObject({ said: [], open: 1 });
+    await deleted.list(3);
+    await deleted.list(4);
+    const added = ahead.replace(/\/20261122.*/, "/20261123/20261123T120000Z_20261123T120001Z_00000000.log.gz");
+    writeFileSync(join(lasting.folder, added), "");
+    const { said } = await verify(lasting.folder, options);
+    rmSync(lasting.folder, { recursive: true });
+    expect(said).toEqual([expect.stringContaining(`${added}: in no manifest`)]);
+  });
+
+  it("may have roots that lie in one another", async () => {
+    const all = new ArchivedJob({ path: "{DATE}" });
+    const jobs = [
+      all,
+      new ArchivedJob({ id: 4, folder: all.folder }),
+      new ArchivedJob({ id: 5, folder: all.folder, path: "logs/deep/{DATE}" }),
+    ];
+    for (const job of jobs) {
+      job.deliver(0);
+      await job.list(1);
+      job.deliver(1);
+    }
+    const { said, open } = await verify(all.folder, { nowMs: START + 1.5 * DAY_MS });
+    rmSync(all.folder, { recursive: true });
+    expect([said, open]).toEqual([[], 3]);
   });
 
   it("may have lost what has expired, and nothing else", async () => {
@@ -158,6 +201,7 @@ it("npm run verify says so, with the key in a file or in its arguments", async (
   expect(wrong.out).toContain("logs/_logship/3/20261121.1.json: it is signed with a key that was not given");
   expect(wrong.status).toBe(1);
   expect(run(honest.folder)).toMatchObject({ status: 2, err: expect.stringContaining("usage:") });
+  expect(run(honest.folder, "--key", pem, "--until", "2026-13-45")).toMatchObject({ status: 2 });
   expect(run(honest.folder, "--key", "x")).toMatchObject({ status: 2, err: expect.stringContaining("--key") });
   // In a few lines, without this project: docs/archive.md.
   const manifest = join(honest.folder, MANIFESTS, "20261121.1.json");
@@ -175,13 +219,46 @@ it("says which manifest is not the one after which the next was written", () => 
   const link = (position: number, sha256: string, previous: string | null): Link => ({
     ...{ file: `${position}`, base: "", job: 1, name: `2026112${position}.1.json`, sha256, root: "", path: "" },
     chain: { id: "c", position, previous: previous === null ? null : { name: "20261120.1.json", sha256: previous } },
-    ...{ openFrom: "", coversFrom: "", written: "", deliveries: [], counts: {} },
+    ...{ openFrom: "", coversFrom: "", deleted: null, written: "", deliveries: [], counts: {} },
   });
   const options = { expiredBefore: null, broken: new Set<string>() };
   expect(chainFindings([link(1, "a", null), link(2, "b", "a")], options)).toEqual([]);
   expect(chainFindings([link(1, "a", null), link(2, "b", "x")], options)).toEqual([
     { what: "1", why: "it is not the manifest after which 20261122.1.json was written" },
   ]);
+});
+
+it("finds a day removed before a late manifest of a day that has expired", async () => {
+  const job = new ArchivedJob();
+  const delivered: string[] = [];
+  for (let day = 0; day < 6; day++) {
+    delivered.push(job.deliver(day));
+    if (day === 4) job.deliver(0);
+    await job.list(day + 1);
+  }
+  const options = { nowMs: job.nowMs, expiredBefore: "20261121" };
+  for (const gone of ["logs/20261120", `${MANIFESTS}/20261120.1.json`, `${MANIFESTS}/20261120.2.json`])
+    rmSync(join(job.folder, gone), { recursive: true });
+  const honestly = await verify(job.folder, options);
+  for (const gone of [delivered[3] ?? "", `${MANIFESTS}/20261123.1.json`]) rmSync(join(job.folder, gone));
+  const { said } = await verify(job.folder, options);
+  rmSync(job.folder, { recursive: true });
+  expect(honestly.said).toEqual([]);
+  expect(said).toEqual([`${MANIFESTS}/20261123.1.json: missing: its day has no manifest`]);
+});
+
+it("finds an object added to a day before another job began below the same root", async () => {
+  const older = new ArchivedJob();
+  const younger = new ArchivedJob({ id: 4, folder: older.folder });
+  const first = older.deliver(0);
+  for (let day = 1; day < 41; day++) await older.list(day);
+  younger.deliver(40);
+  await younger.list(41);
+  const added = first.replace(/\w{8}\.log\.gz$/, "00000000.log.gz");
+  writeFileSync(join(older.folder, added), "");
+  const { said } = await verify(older.folder, { nowMs: START + 41 * DAY_MS });
+  rmSync(older.folder, { recursive: true });
+  expect(said).toEqual([expect.stringContaining(`${added}: in no manifest`)]);
 });
 
 describe("found and named:", () => {
@@ -331,6 +408,24 @@ describe("found and named:", () => {
       "all manifests removed",
       (at) => rmSync(at("logs/_logship"), { recursive: true }),
       () => ["_logship: there is no manifest: nothing is proven"],
+    ],
+    [
+      "an object added, named as a canary is not",
+      (at) => writeFileSync(at("logs/20261121/x.canary.parquet"), ""),
+      () => [/x\.canary\.parquet: in no manifest/],
+    ],
+    [
+      "a link to another object added",
+      (at) => symlinkSync(at(key(1)), at("logs/20261121/more.log.gz")),
+      () => [/more\.log\.gz: in no manifest/],
+    ],
+    [
+      "all of it copied below itself",
+      (at) => {
+        cpSync(at("logs"), at("copy"), { recursive: true });
+        renameSync(at("copy"), at("logs/20261121/copy"));
+      },
+      () => [3, 4].map((job) => new RegExp(`logs/20261121/copy/_logship/${job}: manifests of another place`)),
     ],
     [
       "another file among the manifests",

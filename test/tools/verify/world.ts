@@ -143,6 +143,11 @@ export class ArchivedJob {
     return key;
   }
 
+  /** Deletes the job at noon of this day, counted from the first. */
+  delete(day: number): void {
+    this.#state.setJob({ ...this.#state.requireJob(), deletedMs: START + day * DAY_MS }, 0);
+  }
+
   /** Lets an hour of this day pass, counted from the first, and all manifests be written. */
   async list(day: number): Promise<void> {
     this.#nowMs = Math.max(this.#nowMs + HOUR_MS, START + day * DAY_MS);
