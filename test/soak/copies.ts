@@ -2,6 +2,7 @@
 
 import { type Detail, runReplays } from "../replay/shipped.ts";
 import { readSingleMember } from "../support/gzip-member.ts";
+import { asMember } from "../support/parquet-files.ts";
 import { api, destinationConf } from "../support/runtime/api.ts";
 import type { Bucket } from "../support/runtime/destinations.ts";
 import { freshBucket } from "../support/runtime/pipeline.ts";
@@ -84,7 +85,8 @@ export class Copies {
 
 async function recordsIn({ control }: Bucket): Promise<number> {
   let records = 0;
-  for (const { key, bytes } of await control.contents()) {
+  for (const object of await control.contents()) {
+    const { key, bytes } = await asMember(object);
     if (!key.endsWith(".log.gz")) continue;
     const member = readSingleMember(bytes);
     if (!member.ok) throw new Error(`${key}: ${member.reason}`);

@@ -1,6 +1,7 @@
 import { vi } from "vitest";
 import { platform } from "../../src/platform.ts";
 import { EXTRA_FIELDS } from "../../src/record/fields.ts";
+import { listed, signWith, verified } from "../delivery/manifest-world.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 import { type Summary, World } from "../support/runtime/world.ts";
 import { DEEDS, type Scene, sendAgain } from "./actions.ts";
@@ -14,6 +15,33 @@ const TRACE_SHOWN = 60;
 
 /** More than an episode ever sets aside. */
 const ASIDE_MAX = 100;
+
+const DAY_MS = 86_400_000;
+
+const OBJECT = /\.(?:log\.gz|parquet)$/;
+
+/** Days are over; then a stranger finds every object of every store in manifests, and nothing else. */
+async function isProven(world: World): Promise<void> {
+  // The end of the faults has restored every mock.
+  signWith(1);
+  for (let day = 0; day < 3; day++) {
+    world.clock.advance(DAY_MS);
+    await world.runCron();
+    for (const { id } of world.jobs.all) await listed(id);
+  }
+  for (const { id, buckets, receiver } of world.jobs.all) {
+    if (receiver !== null) continue;
+    for (const { control } of buckets) {
+      const keys = (await control.contents()).map(({ key }) => key);
+      const isLeft = control !== buckets.at(-1)?.control;
+      // A job lists what it ships where it ships then: one that moved before has none here.
+      if (!keys.some((key) => key.includes("_logship/")) && (isLeft || keys.every((key) => !OBJECT.test(key))))
+        continue;
+      const { said } = await verified(control, world.clock.nowMs());
+      if (said.length > 0) throw new Error(`the archive of job ${id}: ${said.join("; ")}`);
+    }
+  }
+}
 
 /**
  * One episode: a service with a few jobs and random actions for some simulated hours or days. Then
@@ -45,6 +73,9 @@ export async function episode(seed: number): Promise<Summary> {
   const trace: string[] = [];
   try {
     vi.spyOn(platform, "random").mockImplementation(() => random.next());
+    // A quarter of them sign what they ship.
+    const isSigned = seed % 4 === 1;
+    if (isSigned) signWith(1);
     for (let i = random.int(1, 3); i > 0; i--) await world.createJob(anyJob(random));
     scene.breakdowns.install();
     for (let steps = random.int(30, 120); steps > 0; steps--) {
@@ -67,6 +98,7 @@ export async function episode(seed: number): Promise<Summary> {
       await world.settle();
     }
     await scene.copies.finish();
+    if (isSigned) await isProven(world);
     return await world.finish();
   } catch (error) {
     const shown = trace.slice(-TRACE_SHOWN);

@@ -25,6 +25,9 @@ const OUTPUTS: readonly object[] = [
   { output_options: { field_names: ["Logs"], record_prefix: "  {", record_suffix: "} \n" } },
 ];
 
+/** Output options of a store alone. */
+const OF_STORES: readonly object[] = [{ output_options: { output_type: "parquet" } }];
+
 /** Fields that leave records of time to a receiver that shows them by it. */
 const WITH_TIME: readonly (readonly string[])[] = [
   ["EventTimestampMs", "Logs"],
@@ -50,7 +53,8 @@ export function anyJob(random: Random): JobOptions {
   const samples = random.chance(0.15);
   // One that tells repeats, one that takes each as new, or a store.
   const receiver = random.pick(["elastic", "https", null, null, null, null] as const);
-  const output = random.pick(receiver === "elastic" ? OUTPUTS.slice(0, 2) : OUTPUTS) as { output_options?: object };
+  const outputs = receiver === null ? [...OUTPUTS, ...OF_STORES] : OUTPUTS;
+  const output = random.pick(receiver === "elastic" ? OUTPUTS.slice(0, 2) : outputs) as { output_options?: object };
   return {
     fields: {
       filter,
