@@ -2,16 +2,7 @@ import { crc32, gunzipSync, gzipSync } from "node:zlib";
 import { concat, decodeUtf8, encodeUtf8, isEqual } from "../../bytes.ts";
 import { RECORD_MAX_BYTES } from "../../limits.ts";
 import { bloomFilter } from "./bloom.ts";
-import {
-  bytesOf,
-  type Chunk,
-  type Convert,
-  listLevels,
-  type Pieces,
-  pieceOf,
-  readTexts,
-  textChunk,
-} from "./chunk.ts";
+import { bytesOf, type Chunk, type Convert, listLevels, type Pieces, pieceOf, readTexts, textChunk } from "./chunk.ts";
 import { type Column, columnOf } from "./columns.ts";
 import { boolChunk, intChunk, readBools, readInts } from "./numbers.ts";
 import { type Slices, sliceLines } from "./slices.ts";
@@ -32,11 +23,7 @@ export const GROUP_MAX_BYTES = 3 * RECORD_MAX_BYTES;
  *   feed. @param areRows of one invocation, several stand together.
  * @returns the group, in a buffer of its own.
  */
-export function encodeGroup(
-  lines: Uint8Array,
-  columns: readonly Column[],
-  areRows = false,
-): Uint8Array<ArrayBuffer> {
+export function encodeGroup(lines: Uint8Array, columns: readonly Column[], areRows = false): Uint8Array<ArrayBuffer> {
   const fields = columns.filter(({ kind }) => kind !== "ray");
   const slices = sliceLines(
     lines,
