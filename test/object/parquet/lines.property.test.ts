@@ -141,7 +141,10 @@ describe.each<[what: string, names: readonly OutputField[], rows: { rows?: "log"
   ["records", [...FIELD_NAMES, ...EXTRA_FIELDS], {}],
   ["rows", [...ROW_FIELD_NAMES, ...EXTRA_FIELDS], { rows: "log" }],
 ])("%s with extra fields", (_what, names, rows) => {
-  const chosen = fc.oneof(fc.constant([...names]), fc.shuffledSubarray([...names], { minLength: 1 }));
+  const chosen = fc.oneof(
+    fc.constant<OutputField[]>([...names]),
+    fc.shuffledSubarray<OutputField>([...names], { minLength: 1 }),
+  );
 
   it("have the values that those of NDJSON have, and come back to the byte", async () => {
     const property = fc.asyncProperty(
