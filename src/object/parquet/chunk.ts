@@ -98,12 +98,20 @@ export function textChunk(
   };
 }
 
+/**
+ * In place. What stays a piece of the buffer is kept as one: a group of rows may have 250,000, and
+ * a view of each would take 50 MB.
+ */
 function convertAll(values: Pieces, convert: Convert): void {
-  for (let i = 0; i < values.starts.length; i++)
-    values.own.set(
-      i,
-      convert(pieceOf(values, i), () => [i]),
-    );
+  const { source, starts, ends, own } = values;
+  for (let i = 0; i < starts.length; i++) {
+    const value = convert(pieceOf(values, i), () => [i]);
+    if (own.has(i) || value.buffer !== source.buffer) own.set(i, value);
+    else {
+      starts[i] = value.byteOffset - source.byteOffset;
+      ends[i] = (starts[i] as number) + value.length;
+    }
+  }
 }
 
 function* placesOf(places: Uint32Array, entry: number): Iterable<number> {

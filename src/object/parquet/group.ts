@@ -165,7 +165,11 @@ function raysOf(json: Pieces, areRows: boolean): Chunk & { bloom: Uint8Array } {
   for (let record = 0; record < starts.length; record++) {
     const place = rayIn(source, starts[record] as number, ends[record] as number);
     if (place !== null) [starts[record], ends[record]] = place;
-    else own.set(record, rayOf(pieceOf(json, record)));
+    else {
+      const found = rayOf(pieceOf(json, record));
+      if (found.length > 0) own.set(record, found);
+      else ends[record] = starts[record] as number;
+    }
     const id = pieceOf({ source, starts, ends, own }, record);
     if (id.length > 0 && !(areRows && isEqual(id, ids.at(-1) ?? NO_BLOOM))) ids.push(id);
   }
