@@ -183,6 +183,16 @@ describe.each<[what: string, names: readonly OutputField[], rows: { rows?: "log"
     await fc.assert(property, { numRuns: 60 });
   });
 
+  it("are never longer than is said before they are written, however long their extra fields are", () => {
+    const Logs = Array.from({ length: 5 }, () => ({ Level: "log", Message: ["x"], TimestampMs: NOON }));
+    const line = recordLine(traceRecord({ Logs }));
+    const extra = JSON.stringify({ RequestHeaders: { host: "h".repeat(5_000) } });
+    const record = RecordLine.read(line, "", extra) as RecordLine;
+    const encoder = encoderOf({ ...PARQUET, ...rows, fieldNames: ["RequestHeaders"] });
+    expect(encoder.text(record).length).toBeLessThanOrEqual(encoder.unitsAtMost(line.length, record));
+    expect(encoder.text(record).length).toBeGreaterThan(5_000);
+  });
+
   it("have no fields by default but those of a job of NDJSON", async () => {
     const record = traceRecord({ Logs: [{ Level: "log", Message: ["x"], TimestampMs: NOON }] });
     const line = RecordLine.read(recordLine(record), "tail", '{"Truncated":true}') as RecordLine;
@@ -210,6 +220,15 @@ it.each<[name: OutputField, json: string]>([
   const file = fileOf([lines.slice(0, 1), lines], encoder);
   expect(await linesIn(file, 11)).toBe([lines[0], ...lines].join(""));
   expect((await rowsIn(file)).map(({ RowType }) => RowType)).toEqual(["0", ...lines.map((_, n) => `${n}`)]);
+});
+
+it("a line of other fields has empty values, and comes back to the byte", async () => {
+  const fieldNames: OutputField[] = ["Truncated", "Level", "TimestampMs", "Fields", "ExceptionStacks", "Event"];
+  const lines = ['{"Truncated":true}\n', "[]\n"];
+  const file = fileOf([lines], encoderOf({ ...PARQUET, rows: "log", fieldNames }));
+  expect(await linesIn(file)).toBe(lines.join(""));
+  const empty = { Truncated: false, Level: "", TimestampMs: new Date(0), Fields: "{}", ExceptionStacks: [], Event: {} };
+  expect(await rowsIn(file)).toEqual(Array(2).fill({ ...empty, RayID: "" }));
 });
 
 it("flags come back, whichever of them are set", async () => {
