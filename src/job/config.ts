@@ -71,7 +71,7 @@ export interface JobConfig {
 /**
  * What this code knows of a {@link JobConfig}: raised with each setting that needs a floor.
  */
-export const JOB_FORMAT = 4;
+export const JOB_FORMAT = 5;
 
 /** The {@link JOB_FORMAT} of a job with the field `Source`. */
 export const SOURCE_FORMAT = 2;
@@ -81,6 +81,9 @@ export const KEY_TEMPLATE_FORMAT = 3;
 
 /** The {@link JOB_FORMAT} of a job with other extra fields, whole texts, or rows. */
 export const RECORD_OPTIONS_FORMAT = 4;
+
+/** The {@link JOB_FORMAT} of a job that writes rows, or extra fields of these, as Parquet. */
+export const ROW_COLUMNS_FORMAT = 5;
 
 /** What of a job says how its path is read. */
 export type PathRules = Pick<JobConfig, "path" | "floor" | "pathIsText">;

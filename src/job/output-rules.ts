@@ -10,7 +10,6 @@ import {
   isFieldName,
   isOff,
   isRowField,
-  isTakenField,
   type OutputField,
   ROW_FIELD_NAMES,
 } from "../record/fields.ts";
@@ -50,7 +49,8 @@ export function withDefaults(options: OutputOptions): OutputFormat {
   const fieldNames = names.length === 0 ? null : (names as OutputField[]);
   // Absent by default: stored formats are compared as they are.
   const whole = options.truncate === false && ({ truncate: false } as const);
-  if (options.output_type === "parquet") return { ...NDJSON, type: "parquet", fieldNames, ...whole };
+  const rows = options.rows === "log" && ({ rows: "log" } as const);
+  if (options.output_type === "parquet") return { ...NDJSON, type: "parquet", fieldNames, ...whole, ...rows };
   return {
     fieldNames,
     type: csv ? "csv" : "ndjson",
@@ -63,7 +63,7 @@ export function withDefaults(options: OutputOptions): OutputFormat {
     recordTemplate: options.record_template ?? "",
     escapeDollarBrace: options["CVE-2021-44228"] ?? false,
     ...whole,
-    ...(options.rows === "log" && { rows: "log" }),
+    ...rows,
   };
 }
 
@@ -104,11 +104,6 @@ function columnFaults(options: OutputOptions): Fault[] {
     fault(name, "columns, and no text around or between values; leave it out"),
   );
   if (options["CVE-2021-44228"]) faults.push(fault("CVE-2021-44228", "values as they are; leave it out"));
-  if (options.rows === "log") faults.push(fault("rows", "a row for each invocation; leave it out"));
-  for (const [i, name] of (options.field_names ?? []).entries()) {
-    if (!isTakenField(name)) continue;
-    faults.push({ pointer: `/field_names/${i}`, message: `field ${name}: Parquet has no column for it` });
-  }
   return faults;
 }
 

@@ -4,7 +4,13 @@ import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../limits.ts";
 import { type OutputFormat, unplain } from "../output/format.ts";
 import { EXTRA_FIELDS, type ExtraField, isTakenField } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
-import { type JobConfig, RECORD_OPTIONS_FORMAT, SOURCE_FORMAT, type UploadLimits } from "./config.ts";
+import {
+  type JobConfig,
+  RECORD_OPTIONS_FORMAT,
+  ROW_COLUMNS_FORMAT,
+  SOURCE_FORMAT,
+  type UploadLimits,
+} from "./config.ts";
 import { type OutputMeaning, parseLogpullOptions, readOutputOptions } from "./output-rules.ts";
 import type { JobBody } from "./schema.ts";
 
@@ -51,8 +57,10 @@ export function readJob(body: JobBody, extra: readonly ExtraField[] = []): Read<
 
 /** The JOB_FORMAT below which code would ship other records, or drop what it cannot judge. */
 function formatOf(meaning: Pick<JobMeaning, "output" | "filter">): number {
-  const { truncate, rows } = meaning.output;
+  const { type, fieldNames, truncate, rows } = meaning.output;
   const extra = extraFieldsOf(meaning);
+  // Code without columns for them ignores rows, and fails at such a field.
+  if (type === "parquet" && (rows !== undefined || fieldNames?.some(isTakenField))) return ROW_COLUMNS_FORMAT;
   if (truncate !== undefined || rows !== undefined || extra.some(isTakenField)) return RECORD_OPTIONS_FORMAT;
   return extra.length === 0 ? 1 : SOURCE_FORMAT;
 }

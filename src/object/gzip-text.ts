@@ -1,9 +1,7 @@
 import { gunzipSync } from "node:zlib";
 import { concat, encodeUtf8, isAscii, toHex, utf8Length } from "../bytes.ts";
-import { ENTRY_MIN_BYTES, ROWS_MAX_BYTES } from "../limits.ts";
 import { batchTexts, contentType, type OutputFormat, recordLayout, unplain } from "../output/format.ts";
-import { recordRenderer } from "../output/render.ts";
-import { rowsRenderer } from "../output/rows.ts";
+import { invocationRenderer, rowsUnitsAtMost } from "../output/rows.ts";
 import { FIELD_NAMES, isTakenField } from "../record/fields.ts";
 import type { RecordLine } from "../record/line.ts";
 import { utcDay } from "../record/record.ts";
@@ -67,7 +65,7 @@ class GzipText implements Encoder {
 
   /** Compiled at its first use: a log never renders. */
   get #render(): (record: RecordLine) => string {
-    this.#renderer ??= this.#hasRows ? rowsRenderer(this.#output) : recordRenderer(this.#output);
+    this.#renderer ??= invocationRenderer(this.#output);
     return this.#renderer;
   }
 
@@ -90,9 +88,7 @@ class GzipText implements Encoder {
     const { units, repeats, hasExtra } = this.#added;
     const extraUnits = hasExtra ? extra.length : 0;
     if (!this.#hasRows) return units + repeats * (lineUnits + extraUnits);
-    const rows = 1 + own / ENTRY_MIN_BYTES;
-    const row = units + repeats * (lineUnits - own + extraUnits);
-    return Math.min(rows * row + repeats * own, ROWS_MAX_BYTES) + row + repeats * own;
+    return rowsUnitsAtMost(own, units + repeats * (lineUnits - own + extraUnits), repeats);
   }
 
   storedAtMost(finishedBytes: number, rawBytes: number): number {

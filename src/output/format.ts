@@ -9,7 +9,7 @@ import { compileTemplate, type TemplatePart } from "./template.ts";
 export interface OutputFormat {
   /** In this order; null: all fields in canonical order, none of the extra ones. */
   fieldNames: OutputField[] | null;
-  /** Of `parquet`, the fields alone count: its texts are those of {@link NDJSON}. */
+  /** Of `parquet`, fields and rows count: its texts are those of {@link NDJSON}. */
   type: "ndjson" | "csv" | "parquet";
   batchPrefix: string;
   batchSuffix: string;
@@ -99,7 +99,7 @@ function templateParts(format: OutputFormat): TemplatePart[] {
 }
 
 /** The fields that are written, in their order. */
-export function namesOf(format: OutputFormat): readonly string[] {
+export function namesOf(format: Pick<OutputFormat, "fieldNames" | "rows">): readonly string[] {
   return format.fieldNames ?? (format.rows === "log" ? ROW_FIELD_NAMES : FIELD_NAMES);
 }
 

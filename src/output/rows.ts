@@ -1,9 +1,24 @@
 import { utf8Length } from "../bytes.ts";
-import { ROWS_MAX_BYTES } from "../limits.ts";
+import { ENTRY_MIN_BYTES, ROWS_MAX_BYTES } from "../limits.ts";
 import type { RecordLine } from "../record/line.ts";
 import { leftOutRow, rowsOf } from "../record/rows.ts";
 import { batchTexts, type OutputFormat } from "./format.ts";
 import { recordRenderer } from "./render.ts";
+
+/** A record as a job's format has it: as one, or as its rows. @throws Error as `recordLayout`. */
+export function invocationRenderer(format: OutputFormat): (record: RecordLine) => string {
+  return format.rows === "log" ? rowsRenderer(format) : recordRenderer(format);
+}
+
+/**
+ * The most that the rows of an invocation take, in UTF-16 units.
+ * @param own of its logs and exceptions, as JSON. @param row of a row without what is its own.
+ * @param repeats how often a row writes a field at most.
+ */
+export function rowsUnitsAtMost(own: number, row: number, repeats = 1): number {
+  const rows = 1 + own / ENTRY_MIN_BYTES;
+  return Math.min(rows * row + repeats * own, ROWS_MAX_BYTES) + row + repeats * own;
+}
 
 /**
  * How an invocation becomes rows: each as a record of the format, with its delimiter between them.

@@ -4,6 +4,7 @@ import { readConfig } from "../../src/config.ts";
 import { controlPlane } from "../../src/control/plane.ts";
 import type { JobConfig } from "../../src/job/config.ts";
 import { NDJSON } from "../../src/output/format.ts";
+import { ROW_FIELD_NAMES } from "../../src/record/fields.ts";
 import { knownJob } from "../../src/status/known-jobs.ts";
 import columns from "../fixtures/columns.json";
 import { destinationConf } from "../support/runtime/api.ts";
@@ -28,13 +29,28 @@ describe("the fields of a dataset", () => {
     expect(new Set(Object.values(body.result)).size).toBe(names.length);
   });
 
-  it("are what a job may ask for", async () => {
-    const { result } = (await fieldsOf("/logship/datasets/functions_trace_events/fields")).body;
-    const answer = await call("POST", "/logship/jobs", {
+  it.each(["invocation", "log"])("are what a job may ask for, of each %s", async (rows) => {
+    const settings = { EXTRA_FIELDS: "Source,Truncated" };
+    const path = `/logship/datasets/functions_trace_events/fields?rows=${rows}`;
+    const { result } = (await call<Record<string, string>>("GET", path, undefined, { settings })).body;
+    const job = {
       destination_conf: destinationConf(freshBucket().name),
-      output_options: { field_names: Object.keys(result) },
-    });
-    expect(answer.status).toBe(201);
+      output_options: { field_names: Object.keys(result), rows },
+    };
+    expect((await call("POST", "/logship/jobs", job, { settings })).status).toBe(201);
+  });
+
+  it("are those of rows only where rows are asked for", async () => {
+    const settings = { EXTRA_FIELDS: "Truncated" };
+    const asked = (path: string) =>
+      call<Record<string, string>>("GET", `/logpush/datasets/workers_trace_events/${path}`, undefined, { settings });
+    const { result: all } = (await asked("fields?rows=log")).body;
+    expect(Object.keys(all)).toEqual([...ROW_FIELD_NAMES, "Truncated"]);
+    expect(Object.values(all).every((text) => /^(int|string|object|bool|array\[string\]); \S/.test(text))).toBe(true);
+    expect(Object.keys((await asked("fields/default?rows=log")).body.result)).toEqual([...ROW_FIELD_NAMES]);
+    expect(Object.keys((await asked("fields?rows=invocation&x=1")).body.result)).toEqual([...names, "Truncated"]);
+    const wrong = await asked("fields?rows=line");
+    expect([wrong.status, errorsOf(wrong)[0]?.[2]]).toEqual([400, "rows must be invocation or log"]);
   });
 
   it.each(["http_requests", "FUNCTIONS_TRACE_EVENTS", "__proto__", "%2e%2e"])(

@@ -12,6 +12,7 @@ import { NDJSON } from "../../src/output/format.ts";
 import { EXCEPTION_MARKER, LOG_MARKER } from "../../src/record/truncate.ts";
 import { readSingleMember } from "../support/gzip-member.ts";
 import type { Minted } from "../support/oracle.ts";
+import { linesIn } from "../support/parquet-files.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
 import { freshBucket, NOON } from "../support/runtime/pipeline.ts";
 import { World } from "../support/runtime/world.ts";
@@ -25,6 +26,12 @@ beforeEach(() => {
 const log = (...Message: string[]) => ({ Level: "log", Message, TimestampMs: NOON });
 const record = (fields: object): object => ({ EventTimestampMs: NOON, ScriptName: "shop", Outcome: "ok", ...fields });
 
+async function textOf({ key, bytes }: { key: string; bytes: Uint8Array }): Promise<string> {
+  if (key.endsWith(".parquet")) return linesIn(bytes);
+  const member = readSingleMember(bytes);
+  return member.ok ? new TextDecoder().decode(member.raw) : member.reason;
+}
+
 /** A world with a job of these options, all events taken, and what it shipped. */
 async function shippedBy(output_options: object, events: readonly object[], fields: object = {}) {
   const world = new World(NOON);
@@ -34,9 +41,8 @@ async function shippedBy(output_options: object, events: readonly object[], fiel
   await world.take(world.mint(events.length).map((each, i) => ({ ...each, event: events[i] }) as Minted));
   await world.deliverDue();
   await api("POST", `/logship/jobs/${id}/flush`);
-  const objects = (await bucket.control.contents()).filter(({ key }) => key.endsWith(".log.gz"));
-  const members = objects.map(({ bytes }) => readSingleMember(bytes));
-  const text = members.map((each) => (each.ok ? new TextDecoder().decode(each.raw) : each.reason)).join("");
+  const objects = (await bucket.control.contents()).filter(({ key }) => /\.(log\.gz|parquet)$/.test(key));
+  const text = (await Promise.all(objects.map(textOf))).join("");
   const { result: ledger } = (await api<Record<string, number>>("GET", `/logship/jobs/${id}/ledger`)).body;
   const listed = (await api<{ records: number }[]>("GET", `/logship/jobs/${id}/objects`)).body.result;
   return { id, text, ledger, listed, lines: text.split("\n").slice(0, -1) };
@@ -97,19 +103,25 @@ describe("rows", () => {
     { RowType: "log", Message: "last", Fields: {}, ScriptName: "shop" },
   ];
 
-  it("log ships a row for each log line and exception; counts are of invocations, and balance", async () => {
-    const { lines, text, ledger, listed } = await shippedBy({ rows: "log", field_names }, events, { filter });
-    expect(lines.map((line) => JSON.parse(line))).toEqual(ROWS);
-    // The invocation without a row is filtered, as is the one that the filter rejects.
-    expect(ledger).toMatchObject({
-      received: 4,
-      filtered: 2,
-      delivered: 2,
-      pending: 0,
-      bytes_raw: encodeUtf8(text).length,
-    });
-    expect(listed.map(({ records }) => records)).toEqual([2]);
-  });
+  it.each(["ndjson", "parquet"])(
+    "log ships a row for each log line and exception; counts are of invocations, and balance: %s",
+    async (output_type) => {
+      const options = { output_type, rows: "log", field_names };
+      const { id, lines, text, ledger, listed } = await shippedBy(options, events, { filter });
+      expect(lines.map((line) => JSON.parse(line))).toEqual(ROWS);
+      // The invocation without a row is filtered, as is the one that the filter rejects.
+      expect(ledger).toMatchObject({
+        received: 4,
+        filtered: 2,
+        delivered: 2,
+        pending: 0,
+        bytes_raw: encodeUtf8(text).length,
+      });
+      expect(listed.map(({ records }) => records)).toEqual([2]);
+      const page = await api<{ lines: { text: string }[] }>("GET", `/logship/jobs/${id}/objects/1/records`);
+      expect(page.body.result.lines.map((line) => line.text)).toEqual(lines);
+    },
+  );
 
   it("log delivers nothing of invocations that have no row", async () => {
     const { text, ledger, listed } = await shippedBy({ rows: "log" }, [record({}), record({})]);
@@ -117,9 +129,9 @@ describe("rows", () => {
     expect(ledger).toMatchObject({ received: 2, filtered: 2, delivered: 0, pending: 0, pending_objects: 0 });
   });
 
-  it("log is previewed as it is shipped", async () => {
+  it.each(["ndjson", "parquet"])("log is previewed as it is shipped: %s", async (output_type) => {
     const { body } = await call<PreviewResult>("POST", "/logship/preview", {
-      output_options: { rows: "log", field_names },
+      output_options: { output_type, rows: "log", field_names },
       filter,
       events,
     });
@@ -201,6 +213,9 @@ describe("a job with these options", () => {
       }),
     );
     expect(floors).toEqual([2, 4]);
+    const output_options = { output_type: "parquet", field_names: ["Truncated"] };
+    const { id, output_options: told } = (await create({ output_options }, { settings })).body.result;
+    expect([told, (await configOf(id))?.floor]).toEqual([output_options, 5]);
   });
 
   it("has rows for no receiver, which takes records apart by lines", async () => {

@@ -74,17 +74,20 @@ describe("POST /search", () => {
     expect([text.hits.length, text.progress.at(-1)?.read]).toEqual([9, 4]);
   });
 
-  it("finds rows of log lines, where they wait and where they are delivered", async () => {
-    const { take, ask, settle } = await shipping({ output_options: { rows: "log" } });
-    const [first] = await take(4);
-    const text = first?.id ?? "";
-    const filter = JSON.stringify({ where: { key: "ScriptName", operator: "eq", value: "shop" } });
-    const open = await ask({ text, filter });
-    expect(open.hits).toMatchObject([{ object: null, line: 1, record: { RowType: "log", Message: text } }]);
-    await settle();
-    expect((await ask({ text, filter })).hits).toMatchObject([{ object: 1, line: 1, record: open.hits[0]?.record }]);
-    expect((await ask({ text: "no such line" })).progress.at(-1)).toMatchObject({ objects: 1, read: 0, skipped: 1 });
-  });
+  it.each(["ndjson", "parquet"])(
+    "finds rows of log lines, where they wait and where they are delivered: %s",
+    async (output_type) => {
+      const { take, ask, settle } = await shipping({ output_options: { output_type, rows: "log" } });
+      const [first] = await take(4);
+      const text = first?.id ?? "";
+      const filter = JSON.stringify({ where: { key: "ScriptName", operator: "eq", value: "shop" } });
+      const open = await ask({ text, filter });
+      expect(open.hits).toMatchObject([{ object: null, line: 1, record: { RowType: "log", Message: text } }]);
+      await settle();
+      expect((await ask({ text, filter })).hits).toMatchObject([{ object: 1, line: 1, record: open.hits[0]?.record }]);
+      expect((await ask({ text: "no such line" })).progress.at(-1)).toMatchObject({ objects: 1, read: 0, skipped: 1 });
+    },
+  );
 
   it("reads all objects of a job that keeps no sketches, and finds the same", async () => {
     const { take, ask, settle } = await shipping({ sketches: false });

@@ -176,6 +176,10 @@ describe("a job in words", () => {
     };
     expect(recordsWords(job({ filter: "{}", output_options: options }))).toBe("filtered, 1.5 % sample, 1 field");
     expect(outputWords(job({ output_options: options }))).toBe("CSV, template, gzip");
+    const rows = { rows: "log", truncate: false } as const;
+    expect(outputWords(job({ output_options: rows }))).toBe("NDJSON, a row for each log line, whole texts, gzip");
+    const columns = { output_type: "parquet", ...rows } as const;
+    expect(outputWords(job({ output_options: columns }))).toBe("Parquet, a row for each log line, whole texts");
     expect(limitsWords(job({ max_upload_interval_seconds: 60, max_upload_records: 0, max_upload_bytes: null }))).toBe(
       "60 s, 100,000 records or 100 MB before compression",
     );

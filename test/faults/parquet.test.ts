@@ -1,6 +1,8 @@
 /** A job that writes Parquet: its log dies between cut and upload, and it shares messages. */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { describe, expect } from "vitest";
+import type { Minted } from "../support/oracle.ts";
+import { metadataOf } from "../support/parquet-files.ts";
 import { rule } from "../support/s3-script.ts";
 import { row } from "./row.ts";
 import { controlOf, pass } from "./stores.ts";
@@ -8,6 +10,37 @@ import { controlOf, pass } from "./stores.ts";
 const DAY_MS = 86_400_000;
 const PUTS = { method: "PUT", keyIncludes: ".parquet" } as const;
 const PARQUET = { output_options: { output_type: "parquet" } };
+
+/** The same events with three log lines each, of which one is an object. */
+function talking(events: readonly Minted[]): Minted[] {
+  return events.map((each) => {
+    const messages = [[each.id], ['{"user":7}'], Array<string>(150).fill(each.id)];
+    const Logs = messages.map((Message) => ({ Level: "log", Message, TimestampMs: each.at }));
+    return { ...each, event: { ...(each.event as object), Logs }, record: { ...each.record, Logs } };
+  });
+}
+
+type ShippedRow = Record<"Level" | "Message" | "RowType" | "ExceptionName", string> & {
+  Fields: object;
+  TimestampMs: number;
+  EventTimestampMs: number;
+};
+
+/** The invocations that rows are of: those of one stand together, and no two have the same time. */
+function invocationsOf(raw: Uint8Array): unknown[] {
+  const rows = new TextDecoder().decode(raw).trimEnd().split("\n");
+  const invocations: { EventTimestampMs: number; Exceptions: []; Logs: object[] }[] = [];
+  for (const line of rows) {
+    const { Level, Message, RowType, ExceptionName, Fields, TimestampMs, ...shared } = JSON.parse(line) as ShippedRow;
+    if (RowType !== "log" || ExceptionName !== "") throw new Error(`no row of a log line: ${line}`);
+    const text = Message === "" ? JSON.stringify(Fields) : Message;
+    const log = { Level, Message: text.split(" "), TimestampMs };
+    const last = invocations.at(-1);
+    if (last?.EventTimestampMs === shared.EventTimestampMs) last.Logs.push(log);
+    else invocations.push({ ...shared, Exceptions: [], Logs: [log] });
+  }
+  return invocations;
+}
 
 describe("an object of Parquet", () => {
   for (const [what, action] of [
@@ -51,4 +84,33 @@ describe("an object of Parquet", () => {
     const keys = (await control.objects()).map(({ key }) => key).filter((key) => !key.includes("test"));
     expect(keys.map((key) => key.slice(key.indexOf(".")))).toEqual(expect.arrayContaining([".parquet", ".log.gz"]));
   });
+
+  for (const [what, action] of [
+    ["the store takes nothing", { do: "answer", status: 503 }],
+    ["every answer of the store is lost", { do: "reset", when: "after" }],
+  ] as const)
+    row(`of rows: the log dies with what waits raw, what is a group, and what is cut, while ${what}`, async (world) => {
+      const fields = { output_options: { ...PARQUET.output_options, rows: "log" } };
+      const job = await world.createJob({ fields, audit: { parse: invocationsOf } });
+      const control = controlOf(job);
+      await control.script([rule(action, PUTS)]);
+      await world.take(talking(world.mint(30)));
+      await world.deliverDue();
+      await pass(world, 60_000);
+      // Rows of more than 1.8 MB in one append are a group at once.
+      await world.take(talking(world.mint(400)));
+      await world.deliverDue();
+      await world.take(talking(world.mint(5, { at: world.clock.nowMs() - DAY_MS })));
+      await world.deliverDue();
+      await abortAllDurableObjects();
+      world.injected();
+      await control.script([]);
+      await world.settle();
+      const objects = (await control.contents()).filter(({ key }) => key.endsWith(".parquet"));
+      expect(objects.length).toBeGreaterThan(2);
+      const groups = objects.flatMap(({ bytes }) =>
+        metadataOf(bytes).row_groups.map(({ num_rows }) => Number(num_rows)),
+      );
+      expect(groups.toSorted((a, b) => a - b)).toEqual([15, 90, 1_200]);
+    });
 });

@@ -261,19 +261,25 @@ describe("a job of Parquet", () => {
     expect(meaning(parquet({ "CVE-2021-44228": false }))).toEqual(meaning(parquet({})));
   });
 
-  it("has a row for each invocation, whole texts if asked, and of the extra fields the source alone", () => {
-    expect(faults(parquet({ rows: "log" }))).toEqual([
-      ["/output_options/rows", "rows: Parquet has a row for each invocation; leave it out"],
-    ]);
+  it("has rows and whole texts if asked, and extra fields that are on", () => {
+    expect(meaning(parquet({ rows: "log" })).output).toEqual({ ...NDJSON, type: "parquet", rows: "log" });
     expect(meaning(parquet({ rows: "invocation" }))).toEqual(meaning(parquet({})));
     expect(meaning(parquet({ truncate: false })).output).toEqual({ ...NDJSON, type: "parquet", truncate: false });
-    const on = (name: string) => readJob(body(parquet({ field_names: [name] })), ["Source", "RequestCF"]);
-    expect(on("Source")).toMatchObject({ ok: true });
-    const message = "field RequestCF: Parquet has no column for it";
-    expect(on("RequestCF")).toMatchObject({
-      ok: false,
-      faults: [{ pointer: "/output_options/field_names/0", message }],
-    });
+    const asked = (name: string) => readJob(body(parquet({ field_names: [name] })), ["Source", "RequestCF"]);
+    for (const name of ["Source", "RequestCF"]) expect(asked(name)).toMatchObject({ ok: true });
+    expect(asked("Truncated")).toMatchObject({ ok: false, faults: [{ pointer: "/output_options/field_names/0" }] });
+    for (const options of [{ rows: "log" as const, field_names: ["Logs"] }, { field_names: ["Level"] }])
+      expect(faults(parquet(options)).map(([pointer]) => pointer)).toEqual(["/output_options/field_names/0"]);
+  });
+
+  it("is none that code without columns for rows and extra fields follows, where it has these", () => {
+    const floorOf = (options: OutputOptions) => {
+      const read = readJob(body(parquet(options)), ["Source", "RequestCF"]);
+      return read.ok ? read.value.floor : read.faults;
+    };
+    expect([{}, { truncate: false }, { field_names: ["Source"] }].map(floorOf)).toEqual([undefined, 4, 2]);
+    const later = [{ rows: "log" as const }, { field_names: ["RequestCF"] }, { rows: "log" as const, truncate: false }];
+    expect(later.map(floorOf)).toEqual([5, 5, 5]);
   });
 
   it("has a store: no receiver takes it", () => {

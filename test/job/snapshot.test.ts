@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { controlPlane } from "../../src/control/plane.ts";
+import { JOB_FORMAT } from "../../src/job/config.ts";
 import { isState, isVersion, readJobConfig, readSnapshot } from "../../src/job/snapshot.ts";
 import { job, snapshot } from "../pipeline/scripted.ts";
 import { api, createJob } from "../support/runtime/api.ts";
@@ -68,7 +69,8 @@ describe("what the control plane says", () => {
   it("is believed of jobs that need no more than this code knows, and of no other", () => {
     const said = snapshot("A1B2.7.00FF", [job(1), job(2, { floor: 1 })]);
     expect(readSnapshot(said)).toBe(said);
-    for (const floor of [5, 0, "1", null])
+    expect(unreadableIn(changed(said, ["jobs", 1, "floor"], JOB_FORMAT))).toEqual([]);
+    for (const floor of [JOB_FORMAT + 1, 0, "1", null])
       expect(unreadableIn(changed(said, ["jobs", 1, "floor"], floor))).toEqual([2]);
   });
 

@@ -7,13 +7,29 @@ import type { Content, Encoder, EncoderKind, Fragment } from "../../src/object/e
 import { decoderOf, ENCODERS, encoderKindOf, encoderOf } from "../../src/object/encoders.ts";
 import { NDJSON, type OutputFormat } from "../../src/output/format.ts";
 import { recordLine } from "../../src/record/encode.ts";
+import { TAKEN_FIELDS } from "../../src/record/fields.ts";
 import { RecordLine } from "../../src/record/line.ts";
 import { NOON } from "../record/samples.ts";
 
 /** Formats of each type. A new kind is a line. */
 const OUTPUTS: { readonly [type in OutputFormat["type"]]: readonly Partial<OutputFormat>[] } = {
-  ndjson: [{}, { batchPrefix: "[", recordSuffix: "}", recordDelimiter: ",", batchSuffix: "]ü" }, { fieldNames: [] }],
-  parquet: [{ type: "parquet" }, { type: "parquet", fieldNames: ["Source", "Logs", "EventTimestampMs", "Event"] }],
+  ndjson: [
+    {},
+    { rows: "log" },
+    { batchPrefix: "[", recordSuffix: "}", recordDelimiter: ",", batchSuffix: "]ü" },
+    { fieldNames: [] },
+  ],
+  parquet: [
+    { type: "parquet" },
+    { type: "parquet", fieldNames: ["Source", "Logs", "EventTimestampMs", "Event"] },
+    { type: "parquet", fieldNames: [...TAKEN_FIELDS, "Logs"] },
+    { type: "parquet", rows: "log" },
+    {
+      type: "parquet",
+      rows: "log",
+      fieldNames: ["Fields", "Message", "ExceptionStacks", "Event", "TimestampMs", "Truncated"],
+    },
+  ],
   csv: [{ type: "csv", recordPrefix: "", recordSuffix: "\r\n", batchPrefix: "CPUTimeMs,…\n" }],
 };
 
@@ -23,8 +39,11 @@ const FORMATS = Object.values(OUTPUTS)
 
 const recordOf = (text: string): RecordLine => {
   const plain = canaryRecord(1, "identity", NOON);
-  const line = recordLine({ ...plain, Logs: [{ Level: "log", Message: [text], TimestampMs: NOON }] });
-  const record = RecordLine.read(line);
+  const Logs = [text, '{"a":"ü"}'].map((each) => ({ Level: "log", Message: [each], TimestampMs: NOON }));
+  const Exceptions = [{ name: "E", message: text, TimestampMs: NOON }];
+  const line = recordLine({ ...plain, Logs, Exceptions });
+  const extra = { RequestHeaders: { host: text }, ExceptionStacks: ["at a"], Truncated: true };
+  const record = RecordLine.read(line, "rpc", JSON.stringify(extra));
   if (record === null) throw new Error("no record");
   return record;
 };

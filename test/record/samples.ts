@@ -1,6 +1,7 @@
 /** Records and lines for tests: a plain one, and arbitrary ones for properties. */
 import * as fc from "fast-check";
-import { recordLine } from "../../src/record/encode.ts";
+import { jsonText, recordLine } from "../../src/record/encode.ts";
+import { CF_KEYS, HEADERS, vettedExtras } from "../../src/record/extras.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import { type Fault, type MappingContext, toRecord } from "../../src/record/record.ts";
 
@@ -93,3 +94,18 @@ export const anyRecord: fc.Arbitrary<TraceRecord> = fc.record({
   ScriptVersion: fc.record({ ID: text, Message: text, Tag: text }),
   WallTimeMs: fc.nat(),
 });
+
+/** Any extra fields that intake may produce, as `extrasOf` has them; often some are missing. */
+export const anyExtra: fc.Arbitrary<string> = fc
+  .record(
+    {
+      RequestHeaders: fc.dictionary(fc.constantFrom(...HEADERS), text),
+      RequestCF: fc.dictionary(fc.constantFrom(...CF_KEYS), fc.oneof(text, fc.boolean(), fc.double())),
+      ExceptionStacks: fc.array(text, { maxLength: 3 }),
+      DurableObjectID: text,
+      ExecutionModel: fc.constantFrom("stateless", "durableObject", "workflow"),
+      Truncated: fc.boolean(),
+    },
+    { requiredKeys: [] },
+  )
+  .map((values) => vettedExtras(jsonText(values)));

@@ -36,16 +36,20 @@ export function metadataOf(file: Uint8Array): FileMetaData {
   return parquetMetadata(file.slice().buffer as ArrayBuffer);
 }
 
-/** The records of an object of all fields, as hyparquet reads them. */
+/** Columns of JSON that are declared as text. */
+const JSON_TEXTS: ReadonlySet<string> = new Set(["Exceptions", "Fields", "Logs"]);
+
+/** The records or rows of an object as those of NDJSON, as hyparquet reads them. */
 export async function recordsIn(file: Uint8Array): Promise<Record<string, unknown>[]> {
-  return (await rowsIn(file)).map(
-    ({ RayID: _, EventTimestampMs, CPUTimeMs, WallTimeMs, Exceptions, Logs, ...row }) => ({
-      ...row,
-      ...{ Exceptions: JSON.parse(Exceptions as string), Logs: JSON.parse(Logs as string) },
-      ...{ CPUTimeMs: Number(CPUTimeMs), WallTimeMs: Number(WallTimeMs) },
-      EventTimestampMs: (EventTimestampMs as Date).getTime(),
-    }),
+  return (await rowsIn(file)).map(({ RayID: _, ...row }) =>
+    Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plain(name, value)])),
   );
+}
+
+function plain(name: string, value: unknown): unknown {
+  if (typeof value === "bigint") return Number(value);
+  if (value instanceof Date) return value.getTime();
+  return JSON_TEXTS.has(name) ? JSON.parse(value as string) : value;
 }
 
 /** The rows of an object, as hyparquet reads them. */

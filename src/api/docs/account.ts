@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { EXTRA_FIELDS, FIELD_NAMES } from "../../record/fields.ts";
+import { EXTRA_FIELDS, FIELD_NAMES, ROW_FIELDS } from "../../record/fields.ts";
 import type { RouteDoc } from "../route.ts";
 import { Count, JobId, Time } from "./common.ts";
 
@@ -38,11 +38,19 @@ export const ACCOUNT_LEDGER: RouteDoc = {
   examples: [{ name: "The counts" }],
 };
 
+export const FieldsQuery = z.object({
+  rows: z
+    .enum(["invocation", "log"], { error: "must be invocation or log" })
+    .optional()
+    .describe("As of `output_options`: with `log`, the fields of rows. Default: `invocation`."),
+});
+
 export const DATASET_FIELDS: RouteDoc = {
   summary: "List the fields of a dataset",
   description: "Each with its type and meaning; extra fields where the setting `EXTRA_FIELDS` names them.",
-  result: z.partialRecord(z.enum([...FIELD_NAMES, ...EXTRA_FIELDS]), z.string()),
-  examples: [{ name: "Names and descriptions" }],
+  query: FieldsQuery,
+  result: z.partialRecord(z.enum([...FIELD_NAMES, ...ROW_FIELDS, ...EXTRA_FIELDS]), z.string()),
+  examples: [{ name: "Names and descriptions" }, { name: "Of rows", query: { rows: "log" } }],
 };
 
 export const DEFAULT_FIELDS: RouteDoc = {

@@ -42,24 +42,6 @@ export function bytesOf({ dictionary, data }: ChunkSizes): number {
   return dictionary.head + dictionary.packed + data.head + data.packed;
 }
 
-/** @param values safe integers. */
-export function intChunk(values: Float64Array): Chunk {
-  const raw = new Uint8Array(values.length * 8);
-  const view = new DataView(raw.buffer);
-  let [min, max] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  for (let i = 0; i < values.length; i++) {
-    const value = values[i] as number;
-    setInt64(view, i * 8, value);
-    if (value < min) min = value;
-    if (value > max) max = value;
-  }
-  return {
-    ...page([], raw, values.length, ENCODING.plain),
-    ...{ entries: 0, dictionary: NO_PAGE },
-    ...(values.length > 0 && { range: { min: int64(min), max: int64(max) } }),
-  };
-}
-
 /**
  * Values of a column that are pieces of one buffer, or have one of their own. Nothing is made of
  * most of them: they are compared, and copied.
@@ -116,12 +98,20 @@ export function textChunk(
   };
 }
 
+/**
+ * In place. What stays a piece of the buffer is kept as one: a group of rows may have 250,000, and
+ * a view of each would take 50 MB.
+ */
 function convertAll(values: Pieces, convert: Convert): void {
-  for (let i = 0; i < values.starts.length; i++)
-    values.own.set(
-      i,
-      convert(pieceOf(values, i), () => [i]),
-    );
+  const { source, starts, ends, own } = values;
+  for (let i = 0; i < starts.length; i++) {
+    const value = convert(pieceOf(values, i), () => [i]);
+    if (own.has(i) || value.buffer !== source.buffer) own.set(i, value);
+    else {
+      starts[i] = value.byteOffset - source.byteOffset;
+      ends[i] = (starts[i] as number) + value.length;
+    }
+  }
 }
 
 function* placesOf(places: Uint32Array, entry: number): Iterable<number> {
@@ -218,7 +208,7 @@ function plain({ source, starts, ends, own }: Pieces): Uint8Array {
 }
 
 /** @param encoding null: it lists distinct values. */
-function page(
+export function page(
   before: readonly Uint8Array[],
   body: Uint8Array,
   values: number,
@@ -245,19 +235,11 @@ function page(
  * What a page holds. @param sizes as stored with it. @throws Error for what is no page of these
  * sizes.
  */
-function unpacked(chunk: Uint8Array, at: number, { head, packed, raw }: PageSizes): Uint8Array {
+export function unpacked(chunk: Uint8Array, at: number, { head, packed, raw }: PageSizes): Uint8Array {
   // The bound is of a buffer that doubles, and would refuse a page of exactly that size.
   const bytes = gunzipSync(chunk.subarray(at + head, at + head + packed), { maxOutputLength: 2 * raw + 65_536 });
   if (bytes.length !== raw) throw new Error("a page of another length");
   return bytes;
-}
-
-/** Reads what {@link intChunk} wrote. @throws Error for anything else. */
-export function readInts(chunk: Uint8Array, { data, values }: ChunkSizes): (i: number) => number {
-  const raw = unpacked(chunk, 0, data);
-  if (raw.length !== values * 8) throw new Error("a page of another length");
-  const view = new DataView(raw.buffer, raw.byteOffset, raw.length);
-  return (i) => view.getInt32(i * 8 + 4, true) * 2 ** 32 + view.getUint32(i * 8, true);
 }
 
 /**
@@ -322,16 +304,4 @@ export function listLevels(repeated: Uint8Array, defined: Uint8Array): Levels {
     return [Uint8Array.of(runs.length & 0xff, (runs.length >>> 8) & 0xff, runs.length >>> 16, 0), runs];
   });
   return { bytes: concat(parts), count: repeated.length };
-}
-
-function int64(value: number): Uint8Array {
-  const bytes = new Uint8Array(8);
-  setInt64(new DataView(bytes.buffer), 0, value);
-  return bytes;
-}
-
-function setInt64(view: DataView, at: number, value: number): void {
-  const high = Math.floor(value / 2 ** 32);
-  view.setUint32(at, value - high * 2 ** 32, true);
-  view.setInt32(at + 4, high, true);
 }

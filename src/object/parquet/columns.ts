@@ -1,18 +1,19 @@
-import type { OutputFormat } from "../../output/format.ts";
-import { type AnyField, FIELD_NAMES } from "../../record/fields.ts";
+import { namesOf, type OutputFormat } from "../../output/format.ts";
+import type { OutputField } from "../../record/fields.ts";
 
 /**
- * `int`: a whole number of 64 bits. `time`: the same, ms since the epoch. `string`: text in UTF-8.
- * `json`: the JSON of an object, as in a line. `entries`: the same of an array, declared as text:
- * ClickHouse reads every JSON column as objects, and stops at an array. `strings`: a list of texts.
- * `ray`: the `RayID` of an `Event`.
+ * `int`: a whole number of 64 bits. `time`: the same, ms since the epoch. `bool`: a flag. `string`:
+ * text in UTF-8. `json`: the JSON of an object, as in a line. `entries`: JSON declared as text, of
+ * arrays, and of objects with any keys: ClickHouse reads every JSON column as objects, and stops at
+ * an array, and at a key that is there twice. `strings`: a list of texts. `ray`: the `RayID` of an
+ * `Event`.
  */
-export type ColumnKind = "int" | "time" | "string" | "json" | "entries" | "strings" | "ray";
+export type ColumnKind = "int" | "time" | "bool" | "string" | "json" | "entries" | "strings" | "ray";
 
 export interface Column {
   /** Stands for the column in stored groups: never another one. */
   readonly id: number;
-  readonly name: AnyField | "RayID";
+  readonly name: OutputField | "RayID";
   readonly kind: ColumnKind;
   /** Its JSON where a record has none that can be read. */
   readonly fallback: string;
@@ -35,6 +36,18 @@ const COLUMNS: readonly Column[] = [
   column(12, "WallTimeMs", "int"),
   column(13, "Source", "string"),
   column(14, "RayID", "ray"),
+  column(15, "RequestHeaders", "json", "{}"),
+  column(16, "RequestCF", "json", "{}"),
+  column(17, "ExceptionStacks", "strings", "[]"),
+  column(18, "DurableObjectID", "string"),
+  column(19, "ExecutionModel", "string"),
+  column(20, "Truncated", "bool", "false"),
+  column(21, "Level", "string"),
+  column(22, "Message", "string"),
+  column(23, "TimestampMs", "time"),
+  column(24, "RowType", "string"),
+  column(25, "ExceptionName", "string"),
+  column(26, "Fields", "entries", "{}"),
 ];
 
 /** In the place of `Event`: what a ray id is looked up by, without reading every `Event`. */
@@ -45,8 +58,8 @@ function column(id: number, name: Column["name"], kind: ColumnKind, fallback?: s
 }
 
 /** Those of an output, in its order: `RayID` comes with `Event`, behind it. */
-export function columnsOf({ fieldNames }: Pick<OutputFormat, "fieldNames">): readonly Column[] {
-  return (fieldNames ?? FIELD_NAMES).flatMap((name) => {
+export function columnsOf(output: Pick<OutputFormat, "fieldNames" | "rows">): readonly Column[] {
+  return namesOf(output).flatMap((name) => {
     const found = COLUMNS.find((each) => each.name === name);
     if (found === undefined) throw new Error(`no column for ${name}`);
     return name === "Event" ? [found, RAY] : [found];

@@ -11,7 +11,7 @@ export const PARQUET_MAGIC: Uint8Array<ArrayBuffer> = encodeUtf8("PAR1");
 export const FOOTER_END_BYTES = 8;
 
 /** https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift */
-const TYPE = { int64: 2, bytes: 6 } as const;
+const TYPE = { bool: 0, int64: 2, bytes: 6 } as const;
 const CONVERTED = { utf8: 0, list: 3, timeMs: 9, json: 19 } as const;
 const LOGICAL = { string: 1, list: 3, time: 8, json: 12 } as const;
 const REPETITION = { required: 0, repeated: 2 } as const;
@@ -83,7 +83,7 @@ function elementsOf(to: ThriftWriter, { name, kind }: Column): (() => void)[] {
 
 /** With the older names of types beside the newer: some readers know only those. */
 function writeLeaf(to: ThriftWriter, name: string, kind: ColumnKind): void {
-  to.i32(1, isNumber(kind) ? TYPE.int64 : TYPE.bytes);
+  to.i32(1, storedAs(kind));
   to.i32(3, REPETITION.required);
   to.binary(4, name);
   if (kind === "time") {
@@ -97,14 +97,15 @@ function writeLeaf(to: ThriftWriter, name: string, kind: ColumnKind): void {
   } else if (kind === "json") {
     to.i32(6, CONVERTED.json);
     to.empty(10, LOGICAL.json);
-  } else if (kind !== "int") {
+  } else if (storedAs(kind) === TYPE.bytes) {
     to.i32(6, CONVERTED.utf8);
     to.empty(10, LOGICAL.string);
   }
 }
 
-function isNumber(kind: ColumnKind): boolean {
-  return kind === "int" || kind === "time";
+function storedAs(kind: ColumnKind): (typeof TYPE)[keyof typeof TYPE] {
+  if (kind === "bool") return TYPE.bool;
+  return kind === "int" || kind === "time" ? TYPE.int64 : TYPE.bytes;
 }
 
 function writeGroup(to: ThriftWriter, columns: readonly Column[], { at, tableBytes, table }: Placed): void {
@@ -121,7 +122,7 @@ function writeGroup(to: ThriftWriter, columns: readonly Column[], { at, tableByt
     const { entries, dictionary } = chunk;
     to.i64(2, 0);
     to.struct(3, () => {
-      to.i32(1, isNumber(column.kind) ? TYPE.int64 : TYPE.bytes);
+      to.i32(1, storedAs(column.kind));
       to.i32s(2, entries === 0 ? [ENCODING.plain, ENCODING.rle] : [ENCODING.plain, ENCODING.rle, ENCODING.dictionary]);
       to.binaries(3, column.kind === "strings" ? [column.name, "list", "element"] : [column.name]);
       to.i32(4, GZIP);

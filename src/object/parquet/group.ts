@@ -1,23 +1,13 @@
 import { crc32, gunzipSync, gzipSync } from "node:zlib";
-import { concat, decodeUtf8, encodeUtf8, utf8Length } from "../../bytes.ts";
+import { concat, decodeUtf8, encodeUtf8, isEqual, utf8Length } from "../../bytes.ts";
 import { RECORD_MAX_BYTES } from "../../limits.ts";
 import { bloomFilter } from "./bloom.ts";
-import {
-  bytesOf,
-  type Chunk,
-  type Convert,
-  intChunk,
-  listLevels,
-  type Pieces,
-  pieceOf,
-  readInts,
-  readTexts,
-  textChunk,
-} from "./chunk.ts";
+import { bytesOf, type Chunk, type Convert, listLevels, type Pieces, pieceOf, readTexts, textChunk } from "./chunk.ts";
 import { type Column, columnOf } from "./columns.ts";
+import { boolChunk, intChunk, readBools, readInts } from "./numbers.ts";
 import { type Slices, sliceLines } from "./slices.ts";
 import { payloadBytes, type Table, type TableColumn, writeTable } from "./table.ts";
-import { listed, quoted, rayIn, rayOf, readInt, readString, readStrings } from "./values.ts";
+import { flag, listed, quoted, rayIn, rayOf, readBool, readInt, readString, readStrings } from "./values.ts";
 
 /**
  * A row group out of lines of JSON, and these lines out of it again, to the byte. A record whose
@@ -30,9 +20,10 @@ export const GROUP_MAX_BYTES = 3 * RECORD_MAX_BYTES;
 
 /**
  * @param lines of records that have the fields of these columns, in this order, each with a line
- *   feed. @returns the group, in a buffer of its own.
+ *   feed. @param areRows of one invocation, several stand together.
+ * @returns the group, in a buffer of its own.
  */
-export function encodeGroup(lines: Uint8Array, columns: readonly Column[]): Uint8Array<ArrayBuffer> {
+export function encodeGroup(lines: Uint8Array, columns: readonly Column[], areRows = false): Uint8Array<ArrayBuffer> {
   const fields = columns.filter(({ kind }) => kind !== "ray");
   const slices = sliceLines(
     lines,
@@ -41,7 +32,8 @@ export function encodeGroup(lines: Uint8Array, columns: readonly Column[]): Uint
   const odd = new Set<number>(slices.unread);
   const chunks = columns.map((column) => {
     const field = fields.findIndex(({ name }) => name === (column.kind === "ray" ? "Event" : column.name));
-    return { id: column.id, ...chunkOf(column, piecesOf(field, column, { lines, slices }), odd) };
+    const json = piecesOf(field, column, { lines, slices });
+    return { id: column.id, ...chunkOf(column, json, { odd, areRows }) };
   });
   const oddLines = packOdd(lines, slices, odd);
   const table: Table = {
@@ -69,11 +61,17 @@ function piecesOf(
 
 const NO_BLOOM = new Uint8Array();
 
-function chunkOf({ kind }: Column, json: Pieces, odd: Set<number>): Chunk & { bloom: Uint8Array } {
+function chunkOf(
+  { kind }: Column,
+  json: Pieces,
+  { odd, areRows }: { odd: Set<number>; areRows: boolean },
+): Chunk & { bloom: Uint8Array } {
   switch (kind) {
     case "int":
     case "time":
       return { ...intsOf(json, odd), bloom: NO_BLOOM };
+    case "bool":
+      return { ...boolsOf(json, odd), bloom: NO_BLOOM };
     case "json":
     case "entries":
       return { ...textChunk(json), bloom: NO_BLOOM };
@@ -82,7 +80,7 @@ function chunkOf({ kind }: Column, json: Pieces, odd: Set<number>): Chunk & { bl
     case "strings":
       return { ...listsOf(json, odd), bloom: NO_BLOOM };
     case "ray":
-      return raysOf(json);
+      return raysOf(json, areRows);
   }
 }
 
@@ -115,6 +113,15 @@ function digitsAt({ source, starts, ends, own }: Pieces, record: number): number
 }
 
 const ZERO = 0x30;
+
+function boolsOf(json: Pieces, odd: Set<number>): Chunk {
+  const values = Array.from(json.starts, (_, record) => {
+    const { value, isExact } = readBool(pieceOf(json, record));
+    if (!isExact) odd.add(record);
+    return value;
+  });
+  return boolChunk(values);
+}
 
 function stringsOf(json: Pieces, odd: Set<number>): Chunk {
   const convert: Convert = (value, places) => {
@@ -164,7 +171,8 @@ function listsOf(json: Pieces, odd: Set<number>): Chunk {
   return textChunk({ source: concat(parts), starts, ends, own: new Map() }, { levels });
 }
 
-function raysOf(json: Pieces): Chunk & { bloom: Uint8Array } {
+/** @param areRows the same id in neighbours is one id: the filter grows with invocations alone. */
+function raysOf(json: Pieces, areRows: boolean): Chunk & { bloom: Uint8Array } {
   const { source } = json;
   const [starts, ends] = [json.starts.slice(), json.ends.slice()];
   const own = new Map<number, Uint8Array>();
@@ -172,9 +180,13 @@ function raysOf(json: Pieces): Chunk & { bloom: Uint8Array } {
   for (let record = 0; record < starts.length; record++) {
     const place = rayIn(source, starts[record] as number, ends[record] as number);
     if (place !== null) [starts[record], ends[record]] = place;
-    else own.set(record, rayOf(pieceOf(json, record)));
+    else {
+      const found = rayOf(pieceOf(json, record));
+      if (found.length > 0) own.set(record, found);
+      else ends[record] = starts[record] as number;
+    }
     const id = pieceOf({ source, starts, ends, own }, record);
-    if (id.length > 0) ids.push(id);
+    if (id.length > 0 && !(areRows && isEqual(id, ids.at(-1) ?? NO_BLOOM))) ids.push(id);
   }
   return { ...textChunk({ source, starts, ends, own }), bloom: bloomFilter(ids) };
 }
@@ -275,6 +287,10 @@ function jsonOf({ kind }: Column, sizes: TableColumn, chunk: Uint8Array): (recor
   if (kind === "int" || kind === "time") {
     const value = readInts(chunk, sizes);
     return (record) => encodeUtf8(String(value(record)));
+  }
+  if (kind === "bool") {
+    const value = readBools(chunk, sizes);
+    return (record) => flag(value(record));
   }
   const { levels, value, place } = readTexts(chunk, sizes, kind === "strings");
   if (kind === "json" || kind === "entries") return value;

@@ -1,7 +1,8 @@
 import { concat, encodeUtf8, isEqual, utf8Length } from "../../bytes.ts";
 import { PARQUET_FRAGMENT } from "../../limits.ts";
 import { contentType, NDJSON, type OutputFormat } from "../../output/format.ts";
-import { type RecordRenderer, recordRenderer } from "../../output/render.ts";
+import { invocationRenderer, rowsUnitsAtMost } from "../../output/rows.ts";
+import { FIELD_NAMES, isTakenField } from "../../record/fields.ts";
 import type { RecordLine } from "../../record/line.ts";
 import { utcDay } from "../../record/record.ts";
 import { SOURCE_MAX_UNITS } from "../../record/source.ts";
@@ -18,7 +19,7 @@ import { GROUP_HEAD_BYTES, readHead, readTable } from "./table.ts";
  * Parquet: typed columns, of which a reader takes those that it needs. A finished fragment is a row
  * group behind a table of what is in it (table.ts), so an object is its fragments as they are and a
  * footer made of their tables. What waits raw, and what an object is decoded to, are the lines that
- * a job of NDJSON with the same fields ships: docs/objects.md.
+ * a job of NDJSON with the same fields and rows ships: docs/objects.md.
  */
 export const parquet: EncoderKind = {
   types: ["parquet"],
@@ -43,30 +44,41 @@ class Parquet implements Encoder {
   readonly sizes = PARQUET_FRAGMENT;
   readonly #output: OutputFormat;
   readonly #columns: readonly Column[];
+  /** What a line has beside the canonical one and extra fields, in UTF-16 units. */
   readonly #addedUnits: number;
-  #renderer: RecordRenderer | null = null;
+  readonly #hasExtra: boolean;
+  #renderer: ((record: RecordLine) => string) | null = null;
 
   constructor(output: OutputFormat) {
     this.contentType = contentType(output);
-    this.#output = { ...NDJSON, fieldNames: output.fieldNames };
+    const { fieldNames, rows } = output;
+    this.#output = { ...NDJSON, fieldNames, ...(rows !== undefined && { rows }) };
     this.#columns = columnsOf(output);
-    const hasSource = this.#columns.some(({ name }) => name === "Source");
+    const names = this.#columns.filter(({ kind }) => kind !== "ray").map(({ name }) => name);
+    this.#hasExtra = names.some(isTakenField);
     // Braces and a line feed; and what is not in the canonical line.
-    this.#addedUnits = 3 + (hasSource ? ',"Source":'.length + SOURCE_MAX_UNITS : 0);
+    this.#addedUnits = names.reduce((sum, name) => sum + unitsBeside(name), 3);
   }
 
   /** Compiled at its first use: a log never renders. */
-  get #render(): RecordRenderer {
-    this.#renderer ??= recordRenderer(this.#output);
+  get #render(): (record: RecordLine) => string {
+    this.#renderer ??= invocationRenderer(this.#output);
     return this.#renderer;
+  }
+
+  get #hasRows(): boolean {
+    return this.#output.rows === "log";
   }
 
   text(record: RecordLine): string {
     return this.#render(record);
   }
 
-  unitsAtMost(lineUnits: number): number {
-    return this.#addedUnits + lineUnits;
+  unitsAtMost(lineUnits: number, record: RecordLine): number {
+    const units = this.#addedUnits + lineUnits + (this.#hasExtra ? record.extra.length : 0);
+    if (!this.#hasRows) return units;
+    const own = record.exceptionsAndLogsLength;
+    return rowsUnitsAtMost(own, units - own);
   }
 
   storedAtMost(finishedBytes: number, rawBytes: number): number {
@@ -89,7 +101,7 @@ class Parquet implements Encoder {
   }
 
   finish(raw: Uint8Array): Uint8Array<ArrayBuffer> {
-    return encodeGroup(raw, this.#columns);
+    return encodeGroup(raw, this.#columns, this.#hasRows);
   }
 
   join(parts: readonly Content[]): Content {
@@ -109,6 +121,17 @@ class Parquet implements Encoder {
     const { bytes: tail } = file.end();
     return concat([file.head.bytes, group, tail]);
   }
+}
+
+const CANONICAL: ReadonlySet<string> = new Set(FIELD_NAMES);
+
+/** Longest value that a record makes of nothing: `exception`, in quotes. */
+const MADE_UNITS = 11;
+
+/** What a field adds to the canonical line and to the extra fields, in UTF-16 units. */
+function unitsBeside(name: Column["name"]): number {
+  if (CANONICAL.has(name)) return 0;
+  return `,"${name}":`.length + (name === "Source" ? SOURCE_MAX_UNITS : MADE_UNITS);
 }
 
 /** The lines of one group. */

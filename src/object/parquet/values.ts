@@ -1,4 +1,4 @@
-import { decodeUtf8, encodeUtf8, latin1 } from "../../bytes.ts";
+import { decodeUtf8, encodeUtf8, isEqual, latin1 } from "../../bytes.ts";
 
 /** A value as Parquet has it. */
 export interface Value {
@@ -15,6 +15,20 @@ export function readInt(json: string): { value: number; isExact: boolean } {
   if (Number.isSafeInteger(number)) return { value: number + 0, isExact: String(number) === json };
   const near = Math.round(number);
   return { value: Number.isSafeInteger(near) ? near : 0, isExact: false };
+}
+
+const TRUE = encodeUtf8("true");
+const FALSE = encodeUtf8("false");
+
+/** A flag. `isExact` as of {@link Value}. @param json its JSON, in UTF-8. */
+export function readBool(json: Uint8Array): { value: boolean; isExact: boolean } {
+  const value = isEqual(json, TRUE);
+  return { value, isExact: value || isEqual(json, FALSE) };
+}
+
+/** The JSON of a flag, in UTF-8. */
+export function flag(value: boolean): Uint8Array {
+  return value ? TRUE : FALSE;
 }
 
 /** A text. @param json its JSON, in UTF-8. */

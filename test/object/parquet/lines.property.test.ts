@@ -5,10 +5,17 @@ import { encoderOf } from "../../../src/object/encoders.ts";
 import { readRuns, writeRuns } from "../../../src/object/parquet/runs.ts";
 import { NDJSON } from "../../../src/output/format.ts";
 import { recordLine } from "../../../src/record/encode.ts";
-import { type AnyField, FIELD_NAMES, type TraceRecord } from "../../../src/record/fields.ts";
+import {
+  type AnyField,
+  EXTRA_FIELDS,
+  FIELD_NAMES,
+  type OutputField,
+  ROW_FIELD_NAMES,
+  type TraceRecord,
+} from "../../../src/record/fields.ts";
 import { RecordLine } from "../../../src/record/line.ts";
-import { anyRecord, traceRecord } from "../../record/samples.ts";
-import { fileOf, linesIn, PARQUET, recordsIn, rowsIn } from "../../support/parquet-files.ts";
+import { anyExtra, anyRecord, NOON, traceRecord } from "../../record/samples.ts";
+import { fileOf, linesIn, metadataOf, PARQUET, recordsIn, rowsIn } from "../../support/parquet-files.ts";
 
 const lineOf = (record: TraceRecord): string => `${recordLine(record)}\n`;
 const groups = fc.array(fc.array(anyRecord, { minLength: 1, maxLength: 30 }), { minLength: 1, maxLength: 3 });
@@ -109,6 +116,134 @@ describe("lines", () => {
   });
 });
 
+/** Log lines of one argument: texts, and what becomes `Fields`. */
+const anyLogs = fc.array(
+  fc.oneof(
+    fc.string({ unit: "binary", maxLength: 20 }),
+    fc
+      .dictionary(fc.string({ unit: "binary", minLength: 1 }), fc.jsonValue({ maxDepth: 2 }))
+      .map((o) => JSON.stringify(o)),
+    fc.constantFrom('{"a":1,"a":2}', ' {"k":\t"\\"}"}', '{"n":12345678901234567890.50}', '{"a":{"b":[{"c":"]}"}]}}\n'),
+  ),
+  { maxLength: 4 },
+);
+
+/** A record with its extra fields; often several logs. */
+const anyEntry = fc
+  .record({ record: anyRecord, messages: anyLogs, extra: anyExtra })
+  .map(({ record, messages, extra }) => {
+    const logs = messages.map((message) => ({ Level: "log", Message: [message], TimestampMs: NOON }));
+    return { line: recordLine({ ...record, Logs: [...record.Logs, ...logs] }), extra };
+  });
+const entries = fc.array(fc.array(anyEntry, { minLength: 1, maxLength: 20 }), { minLength: 1, maxLength: 3 });
+
+describe.each<[what: string, names: readonly OutputField[], rows: { rows?: "log" }]>([
+  ["records", [...FIELD_NAMES, ...EXTRA_FIELDS], {}],
+  ["rows", [...ROW_FIELD_NAMES, ...EXTRA_FIELDS], { rows: "log" }],
+])("%s with extra fields", (_what, names, rows) => {
+  const chosen = fc.oneof(
+    fc.constant<OutputField[]>([...names]),
+    fc.shuffledSubarray<OutputField>([...names], { minLength: 1 }),
+  );
+
+  it("have the values that those of NDJSON have, and come back to the byte", async () => {
+    const property = fc.asyncProperty(
+      chosen,
+      entries,
+      fc.integer({ min: 1, max: 300 }),
+      async (fieldNames, all, step) => {
+        const text = encoderOf({ ...NDJSON, ...rows, fieldNames });
+        const columns = encoderOf({ ...PARQUET, ...rows, fieldNames });
+        const lines = all.map((group) =>
+          group.map(({ line, extra }) => {
+            const record = RecordLine.read(line, "http:ü", extra) as RecordLine;
+            const written = text.text(record);
+            expect(columns.text(record)).toBe(written);
+            expect(written.length).toBeLessThanOrEqual(columns.unitsAtMost(line.length, record));
+            return written;
+          }),
+        );
+        const file = fileOf(
+          lines.filter((group) => group.join("") !== ""),
+          columns,
+        );
+        expect(await linesIn(file, step)).toBe(lines.flat().join(""));
+        const owed = lines
+          .flat()
+          .join("")
+          .split("\n")
+          .slice(0, -1)
+          .map((line) => JSON.parse(line) as Record<string, unknown>);
+        expect(await recordsIn(file)).toEqual(owed);
+        if (!fieldNames.includes("Event")) return;
+        const rays = owed.map(({ Event }) => (Event as { RayID?: string }).RayID ?? "");
+        expect((await rowsIn(file)).map(({ RayID }) => RayID)).toEqual(rays);
+      },
+    );
+    await fc.assert(property, { numRuns: 60 });
+  });
+
+  it("are never longer than is said before they are written, however long their extra fields are", () => {
+    const Logs = Array.from({ length: 5 }, () => ({ Level: "log", Message: ["x"], TimestampMs: NOON }));
+    const line = recordLine(traceRecord({ Logs }));
+    const extra = JSON.stringify({ RequestHeaders: { host: "h".repeat(5_000) } });
+    const record = RecordLine.read(line, "", extra) as RecordLine;
+    const encoder = encoderOf({ ...PARQUET, ...rows, fieldNames: ["RequestHeaders"] });
+    expect(encoder.text(record).length).toBeLessThanOrEqual(encoder.unitsAtMost(line.length, record));
+    expect(encoder.text(record).length).toBeGreaterThan(5_000);
+  });
+
+  it("have no fields by default but those of a job of NDJSON", async () => {
+    const record = traceRecord({ Logs: [{ Level: "log", Message: ["x"], TimestampMs: NOON }] });
+    const line = RecordLine.read(recordLine(record), "tail", '{"Truncated":true}') as RecordLine;
+    const text = encoderOf({ ...PARQUET, ...rows }).text(line);
+    expect(text).toBe(encoderOf({ ...NDJSON, ...rows }).text(line));
+    const [row = {}] = await rowsIn(fileOf([[text]], encoderOf({ ...PARQUET, ...rows })));
+    expect(Object.keys(row).filter((name) => name !== "RayID")).toEqual(Object.keys(JSON.parse(text) as object));
+  });
+});
+
+it.each<[name: OutputField, json: string]>([
+  ["Truncated", "1"],
+  ["Truncated", '"true"'],
+  ["Truncated", "null"],
+  ["ExceptionStacks", '["\\u0041"]'],
+  ["ExceptionStacks", '[""]'],
+  ["RequestHeaders", '{ "host" : "\\"}" }'],
+  ["TimestampMs", "1.5"],
+  ["Level", '"\\u0041"'],
+  ["Message", '"\\ud800"'],
+  ["Fields", '{"a":"\\ud800", "a": [ "}" ]}'],
+])("a line with %s of %s comes back to the byte, among others", async (name, json) => {
+  const encoder = encoderOf({ ...PARQUET, rows: "log", fieldNames: [name, "RowType"] });
+  const lines = Array.from({ length: 19 }, (_, n) => `{"${name}":${json},"RowType":"${n}"}\n`);
+  const file = fileOf([lines.slice(0, 1), lines], encoder);
+  expect(await linesIn(file, 11)).toBe([lines[0], ...lines].join(""));
+  expect((await rowsIn(file)).map(({ RowType }) => RowType)).toEqual(["0", ...lines.map((_, n) => `${n}`)]);
+});
+
+it("a line of other fields has empty values, and comes back to the byte", async () => {
+  const fieldNames: OutputField[] = ["Truncated", "Level", "TimestampMs", "Fields", "ExceptionStacks", "Event"];
+  const lines = ['{"Truncated":true}\n', "[]\n"];
+  const file = fileOf([lines], encoderOf({ ...PARQUET, rows: "log", fieldNames }));
+  expect(await linesIn(file)).toBe(lines.join(""));
+  const empty = { Truncated: false, Level: "", TimestampMs: new Date(0), Fields: "{}", ExceptionStacks: [], Event: {} };
+  expect(await rowsIn(file)).toEqual(Array(2).fill({ ...empty, RayID: "" }));
+});
+
+it("flags come back, whichever of them are set", async () => {
+  const encoder = encoderOf({ ...PARQUET, fieldNames: ["Truncated"] });
+  const property = fc.asyncProperty(fc.array(fc.boolean(), { minLength: 1, maxLength: 70 }), async (flags) => {
+    const lines = flags.map((each) => `{"Truncated":${each}}\n`);
+    const file = fileOf([lines], encoder);
+    expect(await linesIn(file)).toBe(lines.join(""));
+    expect((await rowsIn(file)).map(({ Truncated }) => Truncated)).toEqual(flags);
+    const { statistics } = metadataOf(file).row_groups[0]?.columns[0]?.meta_data ?? {};
+    expect([statistics?.min_value, statistics?.max_value]).toEqual([!flags.includes(false), flags.includes(true)]);
+  });
+  await fc.assert(property, { numRuns: 60 });
+});
+
 it("no line is ever another one: what is changed in a file is noticed, or changes no line", async () => {
   const lines = Array.from({ length: 40 }, (_, n) => lineOf(traceRecord({ ScriptName: `s${n}`, CPUTimeMs: n })));
   const file = fileOf([lines.slice(0, 20), lines.slice(20)]);
@@ -129,7 +264,7 @@ it("no line is ever another one: what is changed in a file is noticed, or change
 it("runs of small numbers are read as they were written", () => {
   fc.assert(
     fc.property(
-      fc.integer({ min: 1, max: 14 }),
+      fc.integer({ min: 1, max: 17 }),
       fc.array(fc.nat(), { minLength: 1, maxLength: 60 }),
       (bits, values) => {
         const small = Uint32Array.from(values, (value) => value % 2 ** bits);

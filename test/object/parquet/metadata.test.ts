@@ -1,11 +1,17 @@
 /** What readers of Parquet learn of an object before they read it. */
+import { createHash } from "node:crypto";
+import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/bytes.ts";
+import { encoderOf } from "../../../src/object/encoders.ts";
 import { bloomFilter, xxHash64 } from "../../../src/object/parquet/bloom.ts";
+import { GROUP_HEAD_BYTES, readHead, readTable } from "../../../src/object/parquet/table.ts";
+import type { OutputFormat } from "../../../src/output/format.ts";
 import { recordLine } from "../../../src/record/encode.ts";
-import type { TraceRecord } from "../../../src/record/fields.ts";
+import { EXTRA_FIELDS, ROW_FIELDS, type TraceRecord } from "../../../src/record/fields.ts";
+import { RecordLine } from "../../../src/record/line.ts";
 import { NOON, traceRecord } from "../../record/samples.ts";
-import { fileOf, metadataOf } from "../../support/parquet-files.ts";
+import { fileOf, metadataOf, PARQUET } from "../../support/parquet-files.ts";
 
 const lineOf = (fields: Partial<TraceRecord>): string => `${recordLine(traceRecord(fields))}\n`;
 
@@ -21,8 +27,11 @@ const GROUPS = [
 const METADATA = metadataOf(fileOf(GROUPS));
 
 /** Of the columns of a group, by name. */
-const columnsIn = (group: number) =>
-  new Map(METADATA.row_groups[group]?.columns.map(({ meta_data }) => [meta_data?.path_in_schema.join("."), meta_data]));
+const columnsIn = (group: number, metadata = METADATA) =>
+  new Map(metadata.row_groups[group]?.columns.map(({ meta_data }) => [meta_data?.path_in_schema.join("."), meta_data]));
+
+const typesOf = ({ schema }: typeof METADATA) =>
+  schema.map(({ name, type, converted_type, logical_type }) => [name, type, converted_type, logical_type?.type]);
 
 describe("the footer", () => {
   it("has every group, with the least and the greatest time and name", () => {
@@ -40,12 +49,7 @@ describe("the footer", () => {
   });
 
   it("says what each column is, as readers that know only the older or the newer names find it", () => {
-    const types = METADATA.schema.map(({ name, converted_type, logical_type }) => [
-      name,
-      converted_type,
-      logical_type?.type,
-    ]);
-    expect(types).toEqual([
+    expect(typesOf(METADATA).map(([name, _type, ...declared]) => [name, ...declared])).toEqual([
       ["record", undefined, undefined],
       ["CPUTimeMs", undefined, undefined],
       ["DispatchNamespace", "UTF8", "STRING"],
@@ -65,6 +69,96 @@ describe("the footer", () => {
       ["WallTimeMs", undefined, undefined],
     ]);
   });
+});
+
+describe("an object of rows, with extra fields", () => {
+  const output: OutputFormat = { ...PARQUET, rows: "log", fieldNames: [...ROW_FIELDS, ...EXTRA_FIELDS, "Event"] };
+  const encoder = encoderOf(output);
+  const record = (id: string, logs: number, extra = ""): string => {
+    const Logs = Array.from({ length: logs }, (_, n) => ({ Level: "log", Message: [`${n}`], TimestampMs: NOON + n }));
+    const line = recordLine(traceRecord({ Logs, Event: { RayID: id } }));
+    return encoder.text(RecordLine.read(line, "rpc", extra) as RecordLine);
+  };
+  const metadata = metadataOf(fileOf([[record("a", 50), record("b", 50, '{"Truncated":true}')]], encoder));
+
+  it("says what each column is", () => {
+    expect(typesOf(metadata)).toEqual([
+      ["record", undefined, undefined, undefined],
+      ["Level", "BYTE_ARRAY", "UTF8", "STRING"],
+      ["Message", "BYTE_ARRAY", "UTF8", "STRING"],
+      ["TimestampMs", "INT64", "TIMESTAMP_MILLIS", "TIMESTAMP"],
+      ["RowType", "BYTE_ARRAY", "UTF8", "STRING"],
+      ["ExceptionName", "BYTE_ARRAY", "UTF8", "STRING"],
+      ["Fields", "BYTE_ARRAY", "UTF8", "STRING"],
+      ["Source", "BYTE_ARRAY", "UTF8", "STRING"],
+      ["RequestHeaders", "BYTE_ARRAY", "JSON", "JSON"],
+      ["RequestCF", "BYTE_ARRAY", "JSON", "JSON"],
+      ["ExceptionStacks", undefined, "LIST", "LIST"],
+      ["list", undefined, undefined, undefined],
+      ["element", "BYTE_ARRAY", "UTF8", "STRING"],
+      ["DurableObjectID", "BYTE_ARRAY", "UTF8", "STRING"],
+      ["ExecutionModel", "BYTE_ARRAY", "UTF8", "STRING"],
+      ["Truncated", "BOOLEAN", undefined, undefined],
+      ["Event", "BYTE_ARRAY", "JSON", "JSON"],
+      ["RayID", "BYTE_ARRAY", "UTF8", "STRING"],
+    ]);
+  });
+
+  it("counts rows, with their least and greatest times and flags", () => {
+    expect([metadata.num_rows, metadata.row_groups[0]?.num_rows]).toEqual([100n, 100n]);
+    const statistics = (name: string) => {
+      const { min_value, max_value } = columnsIn(0, metadata).get(name)?.statistics ?? {};
+      return [min_value, max_value];
+    };
+    expect(statistics("TimestampMs")).toEqual([new Date(NOON), new Date(NOON + 49)]);
+    expect(statistics("Truncated")).toEqual([false, true]);
+    expect(statistics("Level")).toEqual(["log", "log"]);
+    expect(statistics("Fields")).toEqual([undefined, undefined]);
+  });
+
+  it("has a filter of ray ids that grows with invocations, not with rows", () => {
+    const ids = ["a", "b"].map(encodeUtf8);
+    expect(columnsIn(0, metadata).get("RayID")?.bloom_filter_length).toBe(bloomFilter(ids).length);
+  });
+});
+
+/** All of a group but what depends on the compressor. */
+function digestOf(group: Uint8Array): string {
+  const payload = GROUP_HEAD_BYTES + readHead(group).tableBytes;
+  const table = readTable(group.subarray(GROUP_HEAD_BYTES, payload));
+  const hash = createHash("sha256").update(JSON.stringify([table.records, table.rawBytes, table.crc, table.odd.raw]));
+  const unpacked = (from: number, bytes: number) => new Uint8Array(gunzipSync(group.subarray(from, from + bytes)));
+  let at = payload;
+  for (const column of table.columns) {
+    const { id, entries, values, dictionary, data, bloomBytes, range } = column;
+    const sizes = [id, entries, values, dictionary.raw, data.raw, bloomBytes, range?.min.join(), range?.max.join()];
+    hash.update(JSON.stringify(sizes));
+    for (const { head, packed } of [dictionary, data]) {
+      if (packed > 0) hash.update(unpacked(at + head, packed));
+      at += head + packed;
+    }
+  }
+  const odd = group.length - table.odd.packed;
+  hash.update(group.subarray(at, odd)).update(unpacked(odd, table.odd.packed));
+  return hash.digest("hex");
+}
+
+it("a group of records is what it was before there were rows and extra fields, to the byte", () => {
+  const lines = Array.from({ length: 300 }, (_, n) =>
+    lineOf({
+      CPUTimeMs: n,
+      Entrypoint: `ü${n}`,
+      EventTimestampMs: NOON + n,
+      // Neighbours share an id, as two invocations of one request do.
+      Event: n % 3 === 0 ? {} : { RayID: `${n >> 2}` },
+      Logs: n % 2 === 0 ? [] : [{ Level: "log", Message: [`"${n % 5}"`], TimestampMs: NOON }],
+      ScriptName: `s${n % 7}`,
+      ScriptTags: Array.from({ length: n % 3 }, (_, i) => `t${i}`),
+    }),
+  );
+  const odd = lineOf({}).replace('"CPUTimeMs":0', '"CPUTimeMs":1e3');
+  const group = encoderOf(PARQUET).finish(encodeUtf8([...lines, odd].join("")));
+  expect(digestOf(group)).toBe("cb25cc5199853b2dfaf1abdecdf52aaf5b98da638c2c14970c474c01691b2102");
 });
 
 describe("the filter of ray ids", () => {

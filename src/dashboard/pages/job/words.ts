@@ -69,13 +69,16 @@ export function outputWords(body: ShippingBody): string {
   const own = (
     ["batch_prefix", "batch_suffix", "record_prefix", "record_suffix", "record_delimiter", "field_delimiter"] as const
   ).some((name) => options[name] != null);
-  if (options.output_type === "parquet") return "Parquet";
+  const what = [
+    ...(options.rows === "log" ? ["a row for each log line"] : []),
+    ...(options.truncate === false ? ["whole texts"] : []),
+  ];
+  if (options.output_type === "parquet") return ["Parquet", ...what].join(", ");
   return [
     options.output_type === "csv" ? "CSV" : "NDJSON",
     ...(options.record_template ? ["template"] : []),
     ...(own ? ["custom delimiters"] : []),
-    ...(options.rows === "log" ? ["a row for each log line"] : []),
-    ...(options.truncate === false ? ["whole texts"] : []),
+    ...what,
     "gzip",
   ].join(", ");
 }
