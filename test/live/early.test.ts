@@ -2,7 +2,7 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ControlPlane, Packer } from "../../src/index.ts";
+import { ControlPlane, Live, Packer } from "../../src/index.ts";
 import type { EarlyPart } from "../../src/intake/audience.ts";
 import { live } from "../../src/live/live.ts";
 import { ShownParts } from "../../src/live/shown-parts.ts";
@@ -11,6 +11,7 @@ import { recordLine } from "../../src/record/encode.ts";
 import { traceRecord } from "../record/samples.ts";
 import { api } from "../support/runtime/api.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
+import { World } from "../support/runtime/world.ts";
 import { arrived, outcomes, Viewing } from "./viewing.ts";
 
 let clock: ReturnType<typeof setClock>;
@@ -230,6 +231,23 @@ describe("nothing is shown early", () => {
     clock.advance(30_000);
     await early("b");
     expect((await seen(viewing)).records).toEqual(["old", "b1", "b2"]);
+  });
+});
+
+describe("on the whole way, a record", () => {
+  it.each(["tail", "post", "ship"] as const)("of %s is shown before the queue delivers it, and once", async (way) => {
+    const world = new World(NOON);
+    const viewing = await watch();
+    if (way === "tail") await world.tail(world.mint(2, { form: "trace" }));
+    else await world[way](world.mint(2));
+    const { counts } = await viewing.next("records");
+    expect([counts?.shown, world.queue.held.length]).toEqual([2, 1]);
+    const shown = vi.spyOn(Live.prototype, "push");
+    await world.deliverDue();
+    await vi.waitFor(() => expect(shown).toHaveBeenCalledTimes(1));
+    expect(shown.mock.calls[0]?.[0]).toMatchObject({ lines: { length: 2 } });
+    await viewing.heard();
+    expect(viewing.said.filter(({ type }) => type === "records")).toEqual([]);
   });
 });
 
