@@ -20,9 +20,7 @@ export interface EarlyPart {
 export interface Early {
   /** false: a moment ago there was no viewer, and showing would do nothing. */
   mayWatch(): boolean;
-  /**
-   * Shows parts that the queue has taken, if somebody watches. Returns at once, and never throws.
-   */
+  /** Shows parts that the queue has taken, if a page is open. Returns at once, and never throws. */
   show(parts: readonly EarlyPart[]): void;
 }
 
@@ -47,13 +45,14 @@ const CALL_MS = 2_000;
 const CALLS_MAX = 8;
 
 /**
- * What one sender knows of live viewers. Nobody is asked while nothing is sent. With viewers, every
- * call says whether there still are any. Plain data, as all invocations of an isolate share it.
+ * What one sender knows of live viewers. It asks for them only when it has sent something. With
+ * viewers, every call says whether there still are any. Plain data, as all invocations of an isolate
+ * share it.
  */
 export class Audience {
   readonly #askMs: number;
   #isWatched = false;
-  /** Until then nobody is asked, in ms since the epoch. */
+  /** Until then it does not ask, in ms since the epoch. */
   #quietUntilMs = 0;
   readonly #underWay = { calls: 0, bytes: 0 };
 

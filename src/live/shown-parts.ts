@@ -11,7 +11,7 @@ import type { Platform } from "../platform.ts";
  */
 const PARTS_MAX = 32_768;
 
-/** How old a part may be when it is shown early, in ms since its intake. Later the consumer has it. */
+/** How old a part may be when it is shown early, in ms since its intake. */
 const EARLY_MAX_MS = 20_000;
 
 /** How long a part that the consumer has brought is remembered, in ms: longer than the above. */

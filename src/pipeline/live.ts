@@ -13,7 +13,7 @@ export interface Arrived {
   sources?: Source[];
   /** How many more there are, beyond the limits. */
   leftOut: number;
-  /** Which of them are of which part of a message, oldest first; absent: the caller is older code. */
+  /** Which of them are of which part, oldest first; absent: the caller is older code. */
   parts?: ArrivedPart[];
 }
 

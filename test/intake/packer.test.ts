@@ -203,13 +203,13 @@ describe("the packer and live viewers", () => {
       entries,
     });
     await vi.waitFor(() => expect(shown).toEqual([[], [made(1, [line("1")]), made(2, [line("a"), extras])]]));
-    // The answer was that somebody watches: it is not asked again.
+    // The answer was yes: it is not asked again.
     queue = async () => {};
     await packAll([part(3)]);
     await vi.waitFor(() => expect(shown.length).toBe(3));
   });
 
-  it("meet once where nobody watches, until it is told that somebody does", async () => {
+  it("meet once where nobody watches, until it is told of one who does", async () => {
     viewers = (parts) => {
       shown.push(parts);
       return false;

@@ -141,8 +141,8 @@ export class List {
   }
 
   /**
-   * Records of events since then may come once more: the server does not know what an earlier socket
-   * brought, and shows some before they are counted.
+   * Records of events since then may come once more: the server shows some before they are counted,
+   * and does not know what an earlier socket brought.
    */
   expectAgain(/** @type {number} */ sinceMs) {
     /** @type {Map<string, number>} */
