@@ -45,9 +45,9 @@ const CALL_MS = 2_000;
 const CALLS_MAX = 8;
 
 /**
- * What one sender knows of live viewers. It asks for them only when it has sent something. With
- * viewers, every call says whether there still are any. Plain data, as all invocations of an isolate
- * share it.
+ * What one sender knows of live viewers. It asks only when it has sent something. With viewers,
+ * every call says whether there still are any. Plain data, as all invocations of an isolate share
+ * it.
  */
 export class Audience {
   readonly #askMs: number;
