@@ -41,6 +41,7 @@ import { webhookRoutes } from "./api/webhook.ts";
 import { type ConfigResult, hasUpstream, readAccess, readAdminToken, readConfig } from "./config.ts";
 import { isForReading, mountDashboard, nothingHere } from "./dashboard/mount.tsx";
 import { ApiError, CODE, type ErrorEntry, oneError, unavailable } from "./errors.ts";
+import { Audience } from "./intake/audience.ts";
 import { discardRest } from "./intake/body.ts";
 import { ANSWER_MS } from "./limits.ts";
 import { errorText, log } from "./log.ts";
@@ -89,9 +90,13 @@ export const IDENTITY: readonly Resource[] = identityRoutes;
  * The HTTP app. It checks credentials, account, permission and configuration, in this order, before
  * a route's handler.
  */
-export function createApp(platform: Platform, memory: Memory = new Memory(platform)): Hono<AppEnv> {
+export function createApp(
+  platform: Platform,
+  memory: Memory = new Memory(platform),
+  audience: Audience = new Audience(),
+): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
-  const world: World = { platform, budget: memory, memory: new AccessMemory(), insiders: new WeakMap() };
+  const world: World = { platform, budget: memory, audience, memory: new AccessMemory(), insiders: new WeakMap() };
   app.use(EVERYWHERE, numbered(platform, world.insiders));
   app.use(EVERYWHERE, async (c, next) => {
     await next();
@@ -138,6 +143,8 @@ interface World {
   platform: Platform;
   /** What bodies of events are counted in. */
   budget: Memory;
+  /** What is known of live viewers. */
+  audience: Audience;
   memory: AccessMemory;
   /** The dashboard's own requests. */
   insiders: Insiders;
@@ -166,7 +173,7 @@ function guarded(route: Route, action: string | null, world: World): Handler<App
     const { foreign } = route;
     const isForeign = caller.kind === "platform" && foreign !== undefined;
     if (!isForeign && route.permission !== null) requirePermission(caller, route.permission);
-    if ("take" in route) return route.take(c, world.platform, world.budget);
+    if ("take" in route) return route.take(c, world.platform, world.budget, world.audience);
     const run = () => answer(c, isForeign ? foreign : route.handle, world, route.answerMs);
     const runOnce = () => (isForeign ? watched(c, world, run) : run());
     return action === null ? runOnce() : noted(c, action, runOnce);

@@ -1,3 +1,4 @@
+import { isolateAudience } from "./intake/audience.ts";
 import { isolateMemory } from "./memory.ts";
 import { createWorker } from "./worker.ts";
 
@@ -17,4 +18,4 @@ export { Replays } from "./replay/replays.ts";
 export { SketchStore } from "./sketch/sketch-store.ts";
 export { Watch } from "./status/watch.ts";
 
-export default createWorker(isolateMemory);
+export default createWorker(isolateMemory, isolateAudience);

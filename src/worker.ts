@@ -9,6 +9,7 @@ import { driveDebts, owe } from "./debts/debt-store.ts";
 import { appendToChain } from "./delivery/append-to-chain.ts";
 import { KnownLogs } from "./delivery/known-logs.ts";
 import { checkAttachments } from "./functions/attachments.ts";
+import { Audience } from "./intake/audience.ts";
 import { Gatherer } from "./intake/gather.ts";
 import { driveOutboxes } from "./intake/outboxes.ts";
 import { handleTail } from "./intake/tail.ts";
@@ -37,8 +38,8 @@ const DEAD_QUEUE = "logship-events-dead";
  * The handlers of one isolate, with what it remembers between events: the configuration it read
  * last, and what it gathers. A second worker shares none of that, as another isolate would.
  */
-export function createWorker(memory: Memory = new Memory(platform)) {
-  const app = createApp(platform, memory);
+export function createWorker(memory: Memory = new Memory(platform), audience: Audience = new Audience()) {
+  const app = createApp(platform, memory, audience);
   const jobsCache = new JobsCache();
   const [traced, handed] = [new Gatherer("tail"), new Gatherer("rpc")];
   const recentTurns = new RecentTurns();
@@ -81,7 +82,7 @@ export function createWorker(memory: Memory = new Memory(platform)) {
     async tail(items, env, ctx) {
       requireItems(items, EVENTS_MAX_COUNT);
       const isTraced = items.every(isTraceItem) || readIsLocal(env);
-      await handleTail(items, tailContext(env, ctx, isTraced ? traced : handed));
+      await handleTail(items, tailContext(env, ctx, isTraced ? traced : handed, audience));
     },
 
     async queue(batch, env) {

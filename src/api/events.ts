@@ -1,5 +1,7 @@
+import { waitUntil } from "cloudflare:workers";
 import { readIntakeConfig } from "../config.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
+import { type Audience, earlyCall } from "../intake/audience.ts";
 import { bodyRoom, readBody } from "../intake/body.ts";
 import { RegisterError } from "../intake/first-copy.ts";
 import { keyRegister } from "../intake/key-register.ts";
@@ -23,7 +25,7 @@ export const eventRoutes: readonly Resource[] = [
   },
 ];
 
-async function sendEvents(c: AppContext, platform: Platform, memory: Memory): Promise<Response> {
+async function sendEvents(c: AppContext, platform: Platform, memory: Memory, audience: Audience): Promise<Response> {
   requireDataset(c);
   const request = c.req.raw;
   const idempotencyKey = keyOf(request);
@@ -38,6 +40,7 @@ async function sendEvents(c: AppContext, platform: Platform, memory: Memory): Pr
     memory,
     ...readIntakeConfig(c.env),
     source: httpSource(c.get("caller").name),
+    early: audience.by({ call: earlyCall(c.env), waitUntil, platform }),
   };
   const taken = await takeEvents({ room, read, ndjson, idempotencyKey }, to).catch(notTaken);
   if (!taken.ok && taken.status === 503) throw unavailable(taken.message);

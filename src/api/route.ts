@@ -3,6 +3,7 @@ import type * as z from "zod";
 import type { Caller, Permission } from "../access/roles.ts";
 import type { Config } from "../config.ts";
 import { CODE, oneError } from "../errors.ts";
+import type { Audience } from "../intake/audience.ts";
 import type { PathName } from "../job/schema.ts";
 import type { Memory } from "../memory.ts";
 import type { Platform } from "../platform.ts";
@@ -97,7 +98,7 @@ export type Route = {
 } & (
   | { handle: Handler }
   /** Intake: needs only the queue, and works even if the configuration is malformed. */
-  | { take(c: AppContext, platform: Platform, memory: Memory): Promise<Response> }
+  | { take(c: AppContext, platform: Platform, memory: Memory, audience: Audience): Promise<Response> }
 );
 
 /** The methods of one path, relative to its group. */

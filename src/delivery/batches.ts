@@ -17,9 +17,10 @@ const LATE_GRACE_MS = 5_000;
 /**
  * A batch of several appends stays open this long beyond the interval, in ms: what the queue
  * delivers next, ten seconds after the last, is already on its way, and would open an object of its
- * own. Uploads still start within fifteen seconds; a single append does not wait.
+ * own. The third batch of the queue comes four seconds after the interval at most, if each isolate
+ * sends every two seconds. A single append does not wait.
  */
-const COMPANY_MS = 8_000;
+const COMPANY_MS = 5_000;
 
 /**
  * When a batch is due, as SQL over its row: counted from the intake of its oldest record. Takes the

@@ -6,7 +6,9 @@ import { platform } from "../platform.ts";
 import { blobStore } from "../queue/blob-store.ts";
 import type { Part } from "../queue/message.ts";
 import { areSealed, type SealKey } from "../queue/seal.ts";
+import { entryOf } from "../record/extras.ts";
 import { isSource, type Source } from "../record/source.ts";
+import { Audience, type Early, type EarlyPart, earlyCall } from "./audience.ts";
 import { Basket, type BasketPart, type Group, messagesOf, sizeOf } from "./basket.ts";
 import { reasonOf, sendMessages } from "./send.ts";
 
@@ -61,8 +63,22 @@ export class Packer extends DurableObject<Env> {
   readonly #sending = new WeakMap<Group, Promise<ReadonlyMap<string, number>>>();
   /** NDJSON of all parts that wait here, in bytes. */
   #heldBytes = 0;
+  /** It asks once, when it is new; later it is told. */
+  readonly #audience = new Audience(Number.POSITIVE_INFINITY);
+  readonly #early: Early;
   /** Overridden by tests. */
   maxBytes = PACKER_HELD_MAX_BYTES;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    const waitUntil = (promise: Promise<void>): void => ctx.waitUntil(promise);
+    this.#early = this.#audience.by({ call: (parts) => earlyCall(this.env)(parts), waitUntil, platform });
+  }
+
+  /** There are live viewers. */
+  watched(): void {
+    this.#audience.told();
+  }
 
   /**
    * @returns when the queue has the part.
@@ -106,8 +122,15 @@ export class Packer extends DurableObject<Env> {
       // Without the messages, which it would carry to every caller.
       throw new Error("the queue did not take a message", { cause: reasonOf(error) });
     }
+    if (this.#early.mayWatch()) this.#early.show(group.parts.map(earlyPart));
     return new Map(packed.flatMap(({ ids }) => ids.map((id) => [id, ids.length] as const)));
   }
+}
+
+/** Read as it was, so that it is what the consumer shows. */
+function earlyPart({ part, raw, extras }: BasketPart): EarlyPart {
+  const entries = linesIn(raw).map((line, i) => entryOf(line, extras?.[i] ?? ""));
+  return { id: part.id, takenInMs: part.takenInMs, source: part.source ?? "", entries };
 }
 
 /** The packer's one object. */

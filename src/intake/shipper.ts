@@ -5,6 +5,7 @@ import { EVENTS_BODY_MAX_BYTES, IDEMPOTENCY_KEY_MAX } from "../limits.ts";
 import { isolateMemory } from "../memory.ts";
 import { platform } from "../platform.ts";
 import { blobStore } from "../queue/blob-store.ts";
+import { earlyCall, isolateAudience } from "./audience.ts";
 import { keyRegister } from "./key-register.ts";
 import { takeEvents } from "./take.ts";
 
@@ -48,6 +49,11 @@ export class Shipper extends WorkerEntrypoint<Env> {
         memory: isolateMemory,
         ...readIntakeConfig(this.env),
         source: "rpc",
+        early: isolateAudience.by({
+          call: earlyCall(this.env),
+          waitUntil: (promise) => this.ctx.waitUntil(promise),
+          platform,
+        }),
       },
     );
     if (taken.ok) return { accepted: taken.accepted, unknownKeys: taken.unknownKeys };

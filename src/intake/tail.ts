@@ -5,6 +5,7 @@ import { answered, Patience, type Platform } from "../platform.ts";
 import { recordLine } from "../record/encode.ts";
 import { type Entry, entryOf, extrasOf } from "../record/extras.ts";
 import { type Findings, toRecord } from "../record/record.ts";
+import { type Early, earlyParts } from "./audience.ts";
 import type { Gatherer } from "./gather.ts";
 import { handOver, type Packing, partOf } from "./hand-over.ts";
 import { randomIds } from "./ids.ts";
@@ -34,6 +35,8 @@ export interface TailContext extends Sending, Packing {
   /** Shared by all invocations of this isolate. */
   gatherer: Gatherer;
   waitUntil(promise: Promise<void>): void;
+  /** The way to live viewers for what the queue takes from here; absent: the consumer alone. */
+  early?: Early;
   /** Stores messages that the queue does not take, in one object of the outbox. Idempotent. */
   keep(messages: readonly PackedMessage[], shard: number): Promise<void>;
   /** Counts events that could be neither sent nor stored. */
@@ -96,13 +99,14 @@ async function send(lines: readonly Entry[], context: TailContext): Promise<void
     if (part !== null && (await handOver(part, company, context))) return;
     // The same part: if the packer's message arrives as well, logs and ledger take its id once.
     const packing = { takenInMs: nowMs, source, idOf: (n: number) => (n === 0 && part?.id) || idOf(n), keyed: false };
-    const { messages, tooLarge } = pack(lines, {
+    const { messages, packed, tooLarge } = pack(lines, {
       ...packing,
       ...(context.config.form && { form: context.config.form }),
     });
     unsent = tooLarge;
     try {
       await sendMessages(messages, context, SEND_MS);
+      if (context.early?.mayWatch()) context.early.show(earlyParts(messages, packed, source));
     } catch (error) {
       const left = error instanceof SendError ? error.unsent : messages;
       log.error("the queue did not take events; they are kept", { error: errorText(reasonOf(error)) });
@@ -185,15 +189,19 @@ function recordsOf(messages: readonly PackedMessage[]): number {
   return messages.reduce((sum, { records }) => sum + records, 0);
 }
 
-function pack(lines: readonly Entry[], context: PackingContext): { messages: PackedMessage[]; tooLarge: number } {
-  const packed = packRecords(lines, context);
-  if (packed.ok) return { messages: packed.messages, tooLarge: 0 };
-  const tooLarge = new Set(packed.tooLarge);
-  const rest = packRecords(
-    lines.filter((_, i) => !tooLarge.has(i)),
-    context,
-  );
-  return { messages: rest.ok ? rest.messages : [], tooLarge: rest.ok ? tooLarge.size : lines.length };
+/** @returns `packed`: the lines of the messages, in order. */
+function pack(
+  lines: readonly Entry[],
+  context: PackingContext,
+): { messages: PackedMessage[]; packed: readonly Entry[]; tooLarge: number } {
+  const all = packRecords(lines, context);
+  if (all.ok) return { messages: all.messages, packed: lines, tooLarge: 0 };
+  const tooLarge = new Set(all.tooLarge);
+  const packed = lines.filter((_, i) => !tooLarge.has(i));
+  const rest = packRecords(packed, context);
+  return rest.ok
+    ? { messages: rest.messages, packed, tooLarge: tooLarge.size }
+    : { messages: [], packed: [], tooLarge: lines.length };
 }
 
 /** Not retried: it might count twice. */

@@ -7,6 +7,7 @@ import type { MessageForm } from "../queue/message.ts";
 import type { TakenField } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
 import type { Source } from "../record/source.ts";
+import { type Early, earlyParts, KeptEntries } from "./audience.ts";
 import { decodeUtf8, markLength, NO_UTF8 } from "./body.ts";
 import { type FoundEvents, findEvents, type Located, mapEvents } from "./events.ts";
 import { type FirstCopy, firstCopy, type Keys, REGISTER_MS } from "./first-copy.ts";
@@ -45,6 +46,8 @@ export interface TakeContext extends Sending {
   source: Source;
   /** Of events, which are taken; absent: none. */
   extraFields?: readonly TakenField[];
+  /** The way to live viewers; absent: the consumer alone. */
+  early?: Early;
 }
 
 /** How many dropped keys an answer names, and how many characters of each. */
@@ -65,10 +68,11 @@ export async function takeEvents(request: TakeRequest, context: TakeContext): Pr
   try {
     const packed = await readAndPack(request, context, share);
     if (!packed.ok) return packed;
-    const { messages, accepted, unknownKeys } = packed;
-    share.set(messages.reduce((sum, message) => sum + sizeOf(message), 0));
+    const { messages, kept, accepted, unknownKeys } = packed;
+    share.set(messages.reduce((sum, message) => sum + sizeOf(message), kept?.bytes ?? 0));
     const allMs = request.idempotencyKey === null ? SEND_MS : SEND_MS - REGISTER_MS;
     await sendMessages(messages, context, allMs, freeMessages);
+    if (kept?.entries) context.early?.show(earlyParts(messages, kept.entries, context.source));
     return { ok: true, accepted, unknownKeys: named(unknownKeys) };
   } finally {
     share.release();
@@ -103,14 +107,24 @@ async function packBody(
   context: TakeContext,
 ): Promise<PackedEvents> {
   const { defaultScriptName: settings, source, form, extraFields } = context;
+  const kept = context.early?.mayWatch() ? new KeptEntries() : null;
   const written = { source, ...(form && { form }) };
   const nowMs = context.platform.now();
   const found = foundIn(bytes, ndjson);
   if (!found.ok) return found;
   if (key === null)
-    return packEvents(found, { takenInMs: nowMs, ...written, idOf: randomIds(), keyed: false }, settings, extraFields);
+    return packEvents(
+      found,
+      { takenInMs: nowMs, ...written, idOf: randomIds(), keyed: false },
+      settings,
+      extraFields,
+      kept,
+    );
   const first = await firstCopy({ key, body: bytes, settings, nowMs }, context);
-  return packEvents(found, { ...packingOf(key, bytes, first, nowMs), ...written }, first.settings, extraFields);
+  const packing = { ...packingOf(key, bytes, first, nowMs), ...written };
+  // Of a repeat, only the ledger knows whether it is new.
+  const keptOfFirst = first.takenInMs < packing.takenInMs ? null : kept;
+  return packEvents(found, packing, first.settings, extraFields, keptOfFirst);
 }
 
 type Refused = Taken & { ok: false; status: 400 | 413 };
@@ -130,22 +144,36 @@ function notJson(bytes: Uint8Array): string {
   return `the body is not JSON${text?.ok === true ? `: ${whyNotJson(text.value, markLength(bytes))}` : ""}`;
 }
 
-type PackedEvents = { ok: true; messages: readonly PackedMessage[]; accepted: number; unknownKeys: string[] } | Refused;
+type PackedEvents =
+  | {
+      ok: true;
+      messages: readonly PackedMessage[];
+      /** Their records, for live viewers; null: these are not shown early. */
+      kept: KeptEntries | null;
+      accepted: number;
+      unknownKeys: string[];
+    }
+  | Refused;
 
-/** Checks, maps and packs the events of a body, one at a time. */
+/** Checks, maps and packs the events of a body, one at a time. @param kept is added to. */
 function packEvents(
   found: Found,
   packing: PackingContext,
   defaultScriptName: string,
   extraFields: TakeContext["extraFields"],
+  kept: KeptEntries | null,
 ): PackedEvents {
   const packer = new RecordPacker(packing);
   const takenInMs = packing.first?.takenInMs ?? packing.takenInMs;
   const context = { takenInMs, defaultScriptName, lenient: false, ...(extraFields && { extraFields }) };
-  const mapped = mapEvents(found.events, context, (entry) => packer.add(entry));
+  const mapped = mapEvents(found.events, context, (entry) => {
+    packer.add(entry);
+    kept?.add(entry);
+  });
   if (!mapped.ok) return mapped;
   const packed = packer.finish();
-  if (packed.ok) return { ok: true, messages: packed.messages, accepted: found.count, unknownKeys: mapped.unknownKeys };
+  const { unknownKeys } = mapped;
+  if (packed.ok) return { ok: true, messages: packed.messages, kept, accepted: found.count, unknownKeys };
   const message =
     extraFields !== undefined && packing.keyed
       ? "this event is too large, or too many extra fields are beside it in a request with a key: send fewer at once"

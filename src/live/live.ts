@@ -3,6 +3,9 @@ import { accessRegister } from "../access/register.ts";
 import { LedgerShards } from "../account/shards.ts";
 import { fromBase64, toBase64, utf8Length } from "../bytes.ts";
 import { readExtraFields } from "../config.ts";
+import { controlPlane } from "../control/plane.ts";
+import type { EarlyPart } from "../intake/audience.ts";
+import { packer } from "../intake/packer.ts";
 import {
   LIVE_MESSAGE_MAX_BYTES,
   LIVE_MESSAGES_MAX,
@@ -14,7 +17,9 @@ import { errorText, log } from "../log.ts";
 import type { Arrived } from "../pipeline/live.ts";
 import { answered, platform, settled } from "../platform.ts";
 import { RecordLine } from "../record/line.ts";
+import { FreshOptOuts, recordsOf, unseen } from "./early.ts";
 import { CLOSE, filterMessage, helloMessage, readClientMessage } from "./protocol.ts";
+import { type ShownParts, ShownStore } from "./shown-parts.ts";
 import { Watcher, type WatcherState } from "./watcher.ts";
 
 /**
@@ -27,6 +32,9 @@ const WATCHED_MS = 100_000;
 
 /** Deadline of the ledger and the register, in ms. */
 const ANSWER_MS = 3_000;
+
+/** Records that wait for the opt-outs, in UTF-16 units. */
+const WAITING_MAX_UNITS = 4 * 1024 * 1024;
 
 /** Concurrent session checks. */
 const ASKED_AT_ONCE = 6;
@@ -56,11 +64,19 @@ export class Live extends DurableObject<Env> {
   readonly #heard = new WeakMap<WebSocket, { sinceMs: number; messages: number }>();
   /** Until when the ledger expects viewers, in ms since the epoch. */
   #watchedUntilMs = 0;
+  readonly #shown: ShownStore;
+  readonly #optOuts: FreshOptOuts;
+  #waitingUnits = 0;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     // Answered by the platform, without waking the object.
     ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));
+    this.#shown = new ShownStore(ctx, platform);
+    this.#optOuts = new FreshOptOuts(
+      { configSince: (state) => controlPlane(env.CONTROL).configSince(state) },
+      platform,
+    );
   }
 
   /**
@@ -77,8 +93,8 @@ export class Live extends DurableObject<Env> {
       server.close(CLOSE.full, full);
       return new Response(null, { status: 101, webSocket: client });
     }
+    const watcher = Watcher.newcomer(session, holder, this.#parts().next(platform.now()));
     this.ctx.acceptWebSocket(server);
-    const watcher = Watcher.newcomer(session, holder);
     this.#watchers.set(server, watcher);
     keep(server, watcher);
     server.send(helloMessage());
@@ -87,16 +103,42 @@ export class Live extends DurableObject<Env> {
     return new Response(null, { status: 101, webSocket: client });
   }
 
-  /** Sends records to all viewers. */
-  push({ lines, sources = [], leftOut }: Arrived): void {
+  /** Sends records that were counted to all viewers, each what it has not seen early. */
+  push({ lines, sources = [], leftOut, parts }: Arrived): void {
     const open = this.#open();
     if (open.length === 0) return;
     const records = lines.map((line, i) => RecordLine.ofEntry(line, sources[i]));
+    const turns = this.#parts().counted(parts, platform.now());
+    this.#shown.changed();
     for (const socket of open) {
-      const watcher = this.#watcherOf(socket);
-      send(socket, watcher.offer(records, leftOut));
-      keep(socket, watcher);
+      const { since } = this.#watcherOf(socket);
+      const fresh = unseen({ records, leftOut }, parts ?? [], turns, since);
+      this.#offer(socket, fresh.records, fresh.leftOut);
     }
+  }
+
+  /**
+   * Sends records that the queue has taken to all viewers, before the consumer brings them: none of
+   * a function whose logging is off, so nothing if the opt-outs are not known.
+   * @param parts none: only the question.
+   * @returns whether there are viewers.
+   */
+  async showEarly(parts: readonly EarlyPart[]): Promise<boolean> {
+    if (this.#open().length === 0) return false;
+    const units = parts.reduce((sum, { entries }) => entries.reduce((all, { length }) => all + length, sum), 0);
+    if (parts.length === 0 || this.#waitingUnits + units > WAITING_MAX_UNITS) return true;
+    this.#waitingUnits += units;
+    const optOuts = await this.#optOuts.get();
+    this.#waitingUnits -= units;
+    // The consumer may have brought them meanwhile: from here on, nothing waits.
+    const open = this.#open();
+    if (optOuts === null || open.length === 0) return open.length > 0;
+    const records = this.#parts()
+      .takeEarly(recordsOf(parts, optOuts), platform.now())
+      .flatMap((part) => part.records);
+    this.#shown.changed();
+    for (const socket of open) this.#offer(socket, records, 0);
+    return true;
   }
 
   override webSocketMessage(socket: WebSocket, message: string | ArrayBuffer): void {
@@ -122,6 +164,7 @@ export class Live extends DurableObject<Env> {
       await this.#endOver();
       await this.#announce();
       if (this.#open().length > 0) await this.#nextRound();
+      else this.#shown.forget();
     } catch (error) {
       log.error("a round of checks of live viewers failed", { error: errorText(error) });
       await this.#nextRound();
@@ -156,6 +199,17 @@ export class Live extends DurableObject<Env> {
     }
     keep(socket, watcher);
     return null;
+  }
+
+  #offer(socket: WebSocket, records: readonly (RecordLine | null)[], leftOut: number): void {
+    if (records.length + leftOut === 0) return;
+    const watcher = this.#watcherOf(socket);
+    send(socket, watcher.offer(records, leftOut));
+    keep(socket, watcher);
+  }
+
+  #parts(): ShownParts {
+    return this.#shown.parts(() => this.#open().map((socket) => this.#watcherOf(socket).since));
   }
 
   #isFlood(socket: WebSocket): boolean {
@@ -195,6 +249,7 @@ export class Live extends DurableObject<Env> {
    */
   async #announce(): Promise<void> {
     const until = this.#open().length > 0 ? platform.now() + WATCHED_MS : 0;
+    if (until > 0) this.ctx.waitUntil(this.#tellPacker());
     try {
       await answered("the ledger", ANSWER_MS, new LedgerShards(this.env.ACCOUNT).watchedUntil(until));
       this.#watchedUntilMs = until;
@@ -203,6 +258,15 @@ export class Live extends DurableObject<Env> {
     } catch (error) {
       this.#watchedUntilMs = 0;
       log.error("the ledger could not be told of live viewers", { error: errorText(error) });
+    }
+  }
+
+  /** Then it shows records early. When it is alone, it notices by itself. */
+  async #tellPacker(): Promise<void> {
+    try {
+      await answered("the packer", ANSWER_MS, packer(this.env.PACKER).watched());
+    } catch (error) {
+      log.warn("the packer could not be told of live viewers", { error: errorText(error) });
     }
   }
 

@@ -35,6 +35,8 @@ export interface WatcherState {
   underWay: (readonly [records: number, units: number])[];
   /** The counts have changed since they were last sent. */
   isBehind: boolean;
+  /** The turn in which it came, see early.ts. Absent: of an earlier release, before all others. */
+  since?: number;
 }
 
 /** Which records a viewer wants; "" for any. */
@@ -67,8 +69,8 @@ export class Watcher {
     this.#text = textQuery(decoder.decode(state.text));
   }
 
-  /** @param holder as {@link Watcher.holder}. */
-  static newcomer(session: Uint8Array, holder: string): Watcher {
+  /** @param holder as {@link Watcher.holder}. @param since as {@link Watcher.since}. */
+  static newcomer(session: Uint8Array, holder: string, since = 0): Watcher {
     return new Watcher({
       session: toBase64(session),
       holder,
@@ -80,6 +82,7 @@ export class Watcher {
       sent: 0,
       underWay: [],
       isBehind: false,
+      since,
     });
   }
 
@@ -99,6 +102,11 @@ export class Watcher {
   /** The token or member that watches. */
   get holder(): string {
     return this.#state.holder;
+  }
+
+  /** The turn in which it came: it sees what is shown early after that. */
+  get since(): number {
+    return this.#state.since ?? 0;
   }
 
   get counts(): Readonly<Counts> {

@@ -17,14 +17,26 @@ export class JobsCache {
 
   /** @returns null: never read, so nothing may be routed. */
   async refresh(control: { configSince(state: string): Promise<unknown> }): Promise<JobsSnapshot | null> {
-    // Jobs that could not be read are asked for again: the answer may have been garbled.
-    const asked = this.#snapshot === null || this.#snapshot.unreadable !== undefined ? "" : this.#snapshot.state;
     try {
-      const answer = await answered("the control plane", ANSWER_MS, control.configSince(asked));
-      if (!isUnchanged(answer, asked) && !this.#take(answer)) throw new Error("its answer is not a configuration");
+      await this.current(control);
     } catch (error) {
       log.warn("the control plane failed; the last good configuration is used", { error: errorText(error) });
     }
+    return this.#snapshot;
+  }
+
+  /**
+   * The configuration as it is now. @param ms deadline. @throws if the control plane does not say.
+   */
+  async current(
+    control: { configSince(state: string): Promise<unknown> },
+    ms: number = ANSWER_MS,
+  ): Promise<JobsSnapshot> {
+    // Jobs that could not be read are asked for again: the answer may have been garbled.
+    const asked = this.#snapshot === null || this.#snapshot.unreadable !== undefined ? "" : this.#snapshot.state;
+    const answer = await answered("the control plane", ms, control.configSince(asked));
+    if (!isUnchanged(answer, asked) && !this.#take(answer)) throw new Error("its answer is not a configuration");
+    if (this.#snapshot === null) throw new Error("its answer is not a configuration");
     return this.#snapshot;
   }
 

@@ -13,6 +13,15 @@ export interface Arrived {
   sources?: Source[];
   /** How many more there are, beyond the limits. */
   leftOut: number;
+  /** Which of them are of which part, oldest first; absent: the caller is older code. */
+  parts?: ArrivedPart[];
+}
+
+/** Its records among the lines, and how many more it has. */
+export interface ArrivedPart {
+  id: string;
+  lines: number;
+  leftOut: number;
 }
 
 /**
@@ -26,11 +35,13 @@ export function arrivedOf(group: readonly Loaded[], ids: ReadonlySet<string>, op
   const seen = new Set<string>();
   const lines: Entry[] = [];
   const sources: Source[] = [];
+  const parts: ArrivedPart[] = [];
   const room = { records: LIVE_PUSH_MAX_RECORDS, bytes: LIVE_PUSH_MAX_BYTES };
   let leftOut = 0;
   for (const { message, records, ascii } of group.toReversed()) {
     if (!ids.has(message.id) || seen.has(message.id)) continue;
     seen.add(message.id);
+    const before = { lines: lines.length, leftOut };
     for (let i = records.length - 1; i >= 0; i--) {
       const { whole } = records[i] as LoadedRecord;
       if (optOuts.length > 0 && (isOff.has(whole.ScriptName) || wasOff(whole.ScriptName, message.takenInMs))) continue;
@@ -48,6 +59,7 @@ export function arrivedOf(group: readonly Loaded[], ids: ReadonlySet<string>, op
       // is taken: no gaps.
       if (bytes <= LIVE_PUSH_MAX_BYTES) room.records = 0;
     }
+    parts.push({ id: message.id, lines: lines.length - before.lines, leftOut: leftOut - before.leftOut });
   }
-  return { lines: lines.reverse(), sources: sources.reverse(), leftOut };
+  return { lines: lines.reverse(), sources: sources.reverse(), leftOut, parts: parts.reverse() };
 }

@@ -181,6 +181,37 @@ it("keeps what arrives during a pause, and what a filter hides", async () => {
   await page.context().close();
 });
 
+it("shows nothing again that an earlier socket brought", async () => {
+  const page = await stage().signedIn();
+  await page.addInitScript(() => {
+    const sockets: WebSocket[] = [];
+    const Real = WebSocket;
+    class Kept extends Real {
+      constructor(url: string) {
+        super(url);
+        sockets.push(this);
+      }
+    }
+    Object.assign(window, { WebSocket: Kept, loseSocket: () => sockets.at(-1)?.close() });
+  });
+  await page.goto("/live");
+  await page.getByText("Connected", { exact: true }).waitFor();
+  await send([event("canceled")]);
+  await seen(page, 1);
+  await page.evaluate(() => {
+    // It is back before the queue delivers the record.
+    const real = window.setTimeout.bind(window);
+    Object.assign(window, { setTimeout: (run: () => void, ms = 0): number => real(run, Math.min(ms, 10)) });
+    (window as unknown as { loseSocket(): void }).loseSocket();
+  });
+  await page.getByText(/Disconnected for \d+ s: records of that time may be missing/).waitFor();
+  // The new socket gets it when it is counted.
+  await seen(page, 2);
+  expect(await rows(page).filter({ hasText: "canceled" }).count()).toBe(1);
+  expect(await rows(page).filter({ hasText: "× 2" }).count()).toBe(0);
+  await page.context().close();
+});
+
 it("comes back by itself, and says when it cannot", async () => {
   const page = await watching();
   // However long the restart takes: the pauses between attempts grow to half a minute.

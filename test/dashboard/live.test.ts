@@ -32,7 +32,7 @@ describe("the live page", () => {
     expect(text).toContain("The live view needs JavaScript");
     expect(text).toContain("No records yet");
     expect(text).toContain("No recent records");
-    expect(text).toContain("up to ten seconds after their events");
+    expect(text).toContain("Records appear seconds after their events");
     expect(html).toMatch(/<script type="module" src="\/assets\/live-[\w-]+\.js">/);
   });
 

@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { encodeUtf8 } from "../../src/bytes.ts";
 import { readSealKeys } from "../../src/config.ts";
+import type { EarlyPart } from "../../src/intake/audience.ts";
 import { partOf } from "../../src/intake/hand-over.ts";
 import {
   type HandedPart,
@@ -18,6 +19,7 @@ import { platform } from "../../src/platform.ts";
 import { decodeMessage, type Message } from "../../src/queue/message.ts";
 import { encodeSeal, sealLines } from "../../src/queue/seal.ts";
 import { recordLine } from "../../src/record/encode.ts";
+import { entryOf } from "../../src/record/extras.ts";
 import { traceRecord } from "../record/samples.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 
@@ -37,6 +39,8 @@ function part(n: number, lines: readonly string[] = [recordLine(traceRecord({ Ou
 let sent: Uint8Array[] = [];
 /** How the queue answers: resolves, or throws. */
 let queue: () => Promise<void>;
+/** How the live viewers' object answers what it is shown. */
+let viewers: (shown: readonly EarlyPart[]) => unknown;
 /** Resolves the waits of the packer. */
 let wake: () => void;
 const slept: number[] = [];
@@ -53,7 +57,8 @@ function packAll(
         await queue();
       },
     };
-    Object.defineProperty(object, "env", { value: { ...env, EVENTS: events }, configurable: true });
+    const LIVE = { getByName: () => ({ showEarly: async (shown: readonly EarlyPart[]) => viewers(shown) }) };
+    Object.defineProperty(object, "env", { value: { ...env, EVENTS: events, LIVE }, configurable: true });
     prepare(object);
     const answers = parts.map((each) => object.pack(each));
     wake();
@@ -77,6 +82,7 @@ beforeEach(() => {
   slept.length = 0;
   nowMs = NOON;
   queue = async () => {};
+  viewers = () => false;
   const woken = Promise.withResolvers<void>();
   wake = woken.resolve;
   vi.spyOn(platform, "now").mockImplementation(() => nowMs);
@@ -175,6 +181,64 @@ describe("the packer", () => {
       { refused: "malformed" },
       { shared: 2 },
     ]);
+  });
+});
+
+describe("the packer and live viewers", () => {
+  const line = (outcome: string) => recordLine(traceRecord({ Outcome: outcome }));
+  let shown: (readonly EarlyPart[])[] = [];
+  let warned: ReturnType<typeof vi.spyOn>;
+  beforeEach(() => {
+    shown = [];
+    viewers = (parts) => shown.push(parts) > 0;
+    warned = vi.spyOn(console, "warn").mockImplementation(() => {});
+  });
+
+  it("meet after the queue has the message: each part as the consumer will have it", async () => {
+    queue = async () => expect(shown).toEqual([]);
+    const extras = entryOf(line("b"), '{"DurableObjectID":"1"}');
+    await packAll([part(1), part(2, [line("a"), extras])]);
+    const made = (n: number, entries: string[]): EarlyPart => ({
+      ...{ id: id(n), takenInMs: NOON + n, source: "tail" },
+      entries,
+    });
+    await vi.waitFor(() => expect(shown).toEqual([[], [made(1, [line("1")]), made(2, [line("a"), extras])]]));
+    // The answer was yes: it is not asked again.
+    queue = async () => {};
+    await packAll([part(3)]);
+    await vi.waitFor(() => expect(shown.length).toBe(3));
+  });
+
+  it("meet once where nobody watches, until it is told of one who does", async () => {
+    viewers = (parts) => {
+      shown.push(parts);
+      return false;
+    };
+    for (const n of [1, 2, 3]) {
+      await packAll([part(n)]);
+      nowMs += 3_600_000;
+    }
+    expect(shown).toEqual([[]]);
+    viewers = (parts) => shown.push(parts) > 0;
+    await packer(env.PACKER).watched();
+    await packAll([part(4)]);
+    await vi.waitFor(() => expect(shown.map((parts) => parts.map((each) => each.id))).toEqual([[], [id(4)]]));
+  });
+
+  it("do not meet where the queue refuses", async () => {
+    queue = () => Promise.reject(new Error("refused"));
+    await packAll([part(1)]);
+    expect(shown).toEqual([]);
+  });
+
+  it.each<[string, () => unknown]>([
+    ["hang", () => new Promise(() => {})],
+    ["fail", () => Promise.reject(new Error("secret text"))],
+  ])("hold up no part where they %s", async (_how, answer) => {
+    viewers = answer;
+    for (const n of [1, 2, 3]) expect(values(await packAll([part(n)]))).toEqual([{ shared: 1 }]);
+    expect(sent.length).toBe(3);
+    expect(JSON.stringify(warned.mock.calls)).not.toContain("secret text");
   });
 });
 

@@ -59,7 +59,7 @@ export class List {
   #touched = new Set();
   /** Rows are being made, some in each frame. */
   #isMaking = false;
-  /** How often each record came from elsewhere than the socket. @type {Map<string, number>} */
+  /** How often each record came from elsewhere than this socket. @type {Map<string, number>} */
   #inserted = new Map();
 
   constructor(/** @type {HTMLElement} */ place) {
@@ -138,6 +138,21 @@ export class List {
     this.#entries.sort((a, b) => b.atMs - a.atMs);
     this.#entries.length = Math.min(this.#entries.length, KEPT);
     this.#regroup();
+  }
+
+  /**
+   * Records of events since then may come once more: the server shows some before they are counted,
+   * and does not know what an earlier socket brought.
+   */
+  expectAgain(/** @type {number} */ sinceMs) {
+    /** @type {Map<string, number>} */
+    const times = new Map();
+    for (const { arrived, atMs } of this.#entries) {
+      if (arrived === null || atMs < sinceMs) continue;
+      const id = identityOf(arrived.record);
+      times.set(id, (times.get(id) ?? 0) + 1);
+    }
+    for (const [id, known] of times) this.#inserted.set(id, Math.max(known, this.#inserted.get(id) ?? 0));
   }
 
   clear() {

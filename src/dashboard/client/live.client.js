@@ -23,6 +23,8 @@ const TELL_MS = 250;
 const SPEAK_MS = 5000;
 /** How long a hidden page stays connected, in ms. */
 const UNSEEN_MS = 600_000;
+/** Records that an earlier socket brought may come again for so long, in ms. */
+const AGAIN_MS = 60_000;
 /** After a change of the filter, until objects are searched, in ms. */
 const FILL_MS = 800;
 /** With so many in the list, no older ones are searched. */
@@ -83,7 +85,10 @@ let opened = null;
 const isWanted = (/** @type {Arrived} */ { record, source = "" }) => matches({ ...record, Source: source });
 
 const link = new Link({
-  opened: () => fill(),
+  opened: () => {
+    list.expectAgain(Date.now() - AGAIN_MS);
+    fill();
+  },
   gap(text) {
     pending.push({ gap: text });
     drawSoon();

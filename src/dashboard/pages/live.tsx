@@ -134,7 +134,7 @@ const Live: FC<{ canFilterSource: boolean }> = ({ canFilterSource }) => (
       <span>
         <kbd>Space</kbd> pauses
       </span>
-      <span>Records appear up to ten seconds after their events. The list keeps the newest 1,000.</span>
+      <span>Records appear seconds after their events. The list keeps the newest 1,000.</span>
     </p>
     <p id="live-spoken" class="unseen" aria-live="polite" />
     <div id="live-empty" hidden>

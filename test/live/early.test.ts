@@ -1,0 +1,390 @@
+/** Records that are shown before the consumer counts them: each once, whatever comes between. */
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { ControlPlane, Live, Packer } from "../../src/index.ts";
+import type { EarlyPart } from "../../src/intake/audience.ts";
+import { live } from "../../src/live/live.ts";
+import { ShownParts } from "../../src/live/shown-parts.ts";
+import { platform } from "../../src/platform.ts";
+import { recordLine } from "../../src/record/encode.ts";
+import { traceRecord } from "../record/samples.ts";
+import { api } from "../support/runtime/api.ts";
+import { NOON, setClock } from "../support/runtime/pipeline.ts";
+import { World } from "../support/runtime/world.ts";
+import { arrived, outcomes, Viewing } from "./viewing.ts";
+
+let clock: ReturnType<typeof setClock>;
+let warned: ReturnType<typeof vi.spyOn>;
+let opened: Viewing[] = [];
+beforeEach(() => {
+  clock = setClock(NOON);
+  warned = vi.spyOn(console, "warn").mockImplementation(() => {});
+  vi.spyOn(console, "error").mockImplementation(() => {});
+});
+afterEach(async () => {
+  for (const viewing of opened) if (viewing.closed === null) viewing.socket.close(1000, "");
+  await Promise.all(opened.map((viewing) => viewing.end()));
+  opened = [];
+});
+
+const watch = async (): Promise<Viewing> => {
+  const viewing = await Viewing.open();
+  opened.push(viewing);
+  await viewing.next("hello");
+  return viewing;
+};
+
+const id = (name: string): string => Buffer.from(name.padEnd(16)).toString("hex");
+const line = (outcome: string, script = "shop"): string =>
+  recordLine(traceRecord({ Outcome: outcome, ScriptName: script }));
+
+/** A part of two records, as a sender has it. */
+const part = (name: string, fields: Partial<EarlyPart> = {}): EarlyPart => ({
+  ...{ id: id(name), takenInMs: clock.nowMs(), source: "tail" },
+  entries: [line(`${name}1`), line(`${name}2`)],
+  ...fields,
+});
+const early = (...names: string[]) => live(env.LIVE).showEarly(names.map((name) => part(name)));
+
+/** The same parts, as the consumer brings them. @param leftOut of each. */
+const late = (names: readonly string[], leftOut = 0) =>
+  live(env.LIVE).push({
+    ...arrived(
+      names.flatMap((name) => [`${name}1`, `${name}2`]),
+      leftOut * names.length,
+    ),
+    parts: names.map((name) => ({ id: id(name), lines: 2, leftOut })),
+  });
+
+/** What a page got, in order, and its last counts. */
+async function seen(viewing: Viewing) {
+  await viewing.heard();
+  const said = viewing.said.filter(({ type }) => type === "records");
+  const counts = said.at(-1)?.counts ?? { seen: 0, shown: 0, filtered: 0, dropped: 0, paused: 0 };
+  expect(counts.seen).toBe(counts.shown + counts.filtered + counts.dropped);
+  return { records: said.flatMap(outcomes), counts };
+}
+
+const evicted = () => evictDurableObject(live(env.LIVE));
+
+describe("a part", () => {
+  const STEPS = {
+    early: () => early("a"),
+    late: () => late(["a"]),
+    hibernates: () => evicted(),
+    "ten seconds": async () => clock.advance(10_000),
+  };
+  it.each<[string, (keyof typeof STEPS)[]]>(
+    (
+      [
+        ["early"],
+        ["late"],
+        ["early", "late"],
+        ["late", "early"],
+        ["early", "early", "late"],
+        ["early", "late", "early"],
+        ["early", "ten seconds", "late"],
+        ["early", "hibernates", "late"],
+        ["early", "ten seconds", "hibernates", "ten seconds", "late"],
+        ["late", "hibernates", "early"],
+        ["late", "ten seconds", "hibernates", "early"],
+        ["early", "hibernates", "late", "hibernates", "early"],
+        ["early", "hibernates", "early", "late"],
+        ["hibernates", "early", "late"],
+      ] as (keyof typeof STEPS)[][]
+    ).map((steps) => [steps.join(", "), steps]),
+  )("is shown once: %s", async (_names, steps) => {
+    const viewing = await watch();
+    for (const step of steps) await STEPS[step]();
+    expect(await seen(viewing)).toEqual({
+      records: ["a1", "a2"],
+      counts: { seen: 2, shown: 2, filtered: 0, dropped: 0, paused: 0 },
+    });
+  });
+
+  it("is shown once where the consumer brings it while the opt-outs are asked for", async () => {
+    const viewing = await watch();
+    const { configSince } = ControlPlane.prototype;
+    vi.spyOn(ControlPlane.prototype, "configSince").mockImplementation(async function (
+      this: ControlPlane,
+      state: string,
+    ) {
+      await late(["a"]);
+      return configSince.call(this, state);
+    } as never);
+    expect(await early("a", "b")).toBe(true);
+    expect((await seen(viewing)).records).toEqual(["a1", "a2", "b1", "b2"]);
+  });
+
+  it("does not keep another one from being shown, nor what was left out of it", async () => {
+    const viewing = await watch();
+    await early("b");
+    await late(["a", "b", "c"], 5);
+    expect(await seen(viewing)).toEqual({
+      records: ["b1", "b2", "a1", "a2", "c1", "c2"],
+      counts: { seen: 16, shown: 6, filtered: 0, dropped: 10, paused: 0 },
+    });
+  });
+
+  it("is shown late to a page that was opened after it was shown early, and not to the others", async () => {
+    const first = await watch();
+    await early("a");
+    const second = await watch();
+    await evicted();
+    await early("b");
+    const third = await watch();
+    await late(["a", "b"]);
+    expect((await seen(first)).records).toEqual(["a1", "a2", "b1", "b2"]);
+    expect((await seen(second)).records).toEqual(["b1", "b2", "a1", "a2"]);
+    expect((await seen(third)).records).toEqual(["a1", "a2", "b1", "b2"]);
+  });
+
+  it("is filtered once, and counts once during a pause", async () => {
+    const [some, paused] = [await watch(), await watch()];
+    const filter = JSON.stringify({ where: { key: "Outcome", operator: "eq", value: "a2" } });
+    some.say({ type: "filter", filter, script: "" });
+    paused.say({ type: "pause" });
+    await Promise.all([some.heard(), paused.heard()]);
+    await early("a");
+    await late(["a"]);
+    expect(await seen(some)).toMatchObject({ records: ["a2"], counts: { seen: 2, shown: 1, filtered: 1 } });
+    paused.say({ type: "resume" });
+    expect((await seen(paused)).counts).toMatchObject({ seen: 0, paused: 2 });
+  });
+
+  it("comes from where it came", async () => {
+    const viewing = await watch();
+    await live(env.LIVE).showEarly([part("a", { source: "http:ci" })]);
+    const said = await viewing.next("records");
+    expect(said.records).toMatchObject([{ source: "http:ci" }, { source: "http:ci" }]);
+  });
+
+  it("that is older than twenty seconds is left to the consumer", async () => {
+    const viewing = await watch();
+    await live(env.LIVE).showEarly([part("a", { takenInMs: NOON - 20_001 }), part("b", { takenInMs: NOON - 15_000 })]);
+    expect((await seen(viewing)).records).toEqual(["b1", "b2"]);
+    await late(["a", "b"]);
+    expect((await seen(viewing)).records).toEqual(["b1", "b2", "a1", "a2"]);
+  });
+
+  it("is remembered for as long as a page can be open that saw it", async () => {
+    const viewing = await watch();
+    await early("a");
+    clock.advance(12 * 3_600_000 - 1);
+    await late(["a"]);
+    expect((await seen(viewing)).records).toEqual(["a1", "a2"]);
+  });
+});
+
+describe("nothing is shown early", () => {
+  it("where nobody watches: nothing is asked, and nothing stored", async () => {
+    const asked = vi.spyOn(ControlPlane.prototype, "configSince");
+    expect([await early(), await early("a")]).toEqual([false, false]);
+    expect(asked).not.toHaveBeenCalled();
+    await runInDurableObject(live(env.LIVE), (_live, { storage }) => {
+      expect([...storage.kv.list()]).toEqual([]);
+    });
+  });
+
+  it.each<[string, () => unknown]>([
+    ["fails", () => Promise.reject(new Error("down"))],
+    ["answers nonsense", () => ({ state: "x" })],
+    ["answers nothing", () => null],
+  ])("where the control plane %s: the consumer has it", async (_how, answer) => {
+    const viewing = await watch();
+    await early("a");
+    vi.spyOn(ControlPlane.prototype, "configSince").mockImplementation(answer as never);
+    expect(await early("b")).toBe(true);
+    expect((await seen(viewing)).records).toEqual(["a1", "a2"]);
+    await late(["a", "b"]);
+    expect((await seen(viewing)).records).toEqual(["a1", "a2", "b1", "b2"]);
+    expect(JSON.stringify(warned.mock.calls)).toContain("the opt-outs are not known");
+  });
+
+  it("of a function whose logging is off, from the moment on that it is", async () => {
+    const viewing = await watch();
+    const show = (name: string) => live(env.LIVE).showEarly([part(name, { entries: [line(name, "till")] })]);
+    const switched = async (on: boolean) => {
+      const patch = await api("PATCH", "/functions/scripts/till/script-settings", { logship: on });
+      expect(patch.body.errors).toEqual([]);
+    };
+    await show("a");
+    await switched(false);
+    clock.advance(1_000);
+    await show("b");
+    const takenInMs = clock.nowMs();
+    clock.advance(1_000);
+    await switched(true);
+    clock.advance(1_000);
+    // It was off when this one was taken in.
+    await live(env.LIVE).showEarly([part("c", { takenInMs, entries: [line("c", "till")] })]);
+    await show("d");
+    expect((await seen(viewing)).records).toEqual(["a", "d"]);
+  });
+
+  it("while a consumer of the version before brings what may have been shown already", async () => {
+    const viewing = await watch();
+    await live(env.LIVE).push(arrived(["old"]));
+    await early("a");
+    expect((await seen(viewing)).records).toEqual(["old"]);
+    clock.advance(30_000);
+    await early("b");
+    expect((await seen(viewing)).records).toEqual(["old", "b1", "b2"]);
+  });
+});
+
+describe("on the whole way, a record", () => {
+  it.each(["tail", "post", "ship"] as const)("of %s is shown before the queue delivers it, and once", async (way) => {
+    const world = new World(NOON);
+    const viewing = await watch();
+    if (way === "tail") await world.tail(world.mint(2, { form: "trace" }));
+    else await world[way](world.mint(2));
+    const { counts } = await viewing.next("records");
+    expect([counts?.shown, world.queue.held.length]).toEqual([2, 1]);
+    const shown = vi.spyOn(Live.prototype, "push");
+    await world.deliverDue();
+    await vi.waitFor(() => expect(shown).toHaveBeenCalledTimes(1));
+    expect(shown.mock.calls[0]?.[0]).toMatchObject({ lines: { length: 2 } });
+    await viewing.heard();
+    expect(viewing.said.filter(({ type }) => type === "records")).toEqual([]);
+  });
+});
+
+describe("the opt-outs", () => {
+  it("are asked for once by all that wait, and never before what they decide about came", async () => {
+    const viewing = await watch();
+    const calls = { begun: 0, mayEnd: 0 };
+    const { configSince } = ControlPlane.prototype;
+    vi.spyOn(ControlPlane.prototype, "configSince").mockImplementation(async function (
+      this: ControlPlane,
+      state: string,
+    ) {
+      calls.begun += 1;
+      const own = calls.begun;
+      while (calls.mayEnd < own) await scheduler.wait(1);
+      return configSince.call(this, state);
+    } as never);
+    const first = early("a");
+    await vi.waitFor(() => expect(calls.begun).toBe(1));
+    const others = [early("b"), early("c"), early("d")];
+    await scheduler.wait(20);
+    expect(calls.begun).toBe(1);
+    calls.mayEnd = 1;
+    await first;
+    await vi.waitFor(() => expect(calls.begun).toBe(2));
+    calls.mayEnd = 2;
+    await Promise.all(others);
+    expect(calls.begun).toBe(2);
+    expect((await seen(viewing)).records.length).toBe(8);
+  });
+});
+
+describe("the packer", () => {
+  it("is told that somebody watches, at the first page and in each round", async () => {
+    const told = vi.spyOn(Packer.prototype, "watched");
+    const viewing = await watch();
+    await vi.waitFor(() => expect(told).toHaveBeenCalledTimes(1));
+    await runDurableObjectAlarm(live(env.LIVE));
+    await vi.waitFor(() => expect(told).toHaveBeenCalledTimes(2));
+    viewing.socket.close(1000, "");
+    await viewing.end();
+    await runDurableObjectAlarm(live(env.LIVE));
+    expect(told).toHaveBeenCalledTimes(2);
+  });
+
+  it("keeps no page waiting, however it fails", async () => {
+    vi.spyOn(Packer.prototype, "watched").mockImplementation(() => {
+      throw new Error("down");
+    });
+    await watch();
+    await vi.waitFor(() => expect(JSON.stringify(warned.mock.calls)).toContain("the packer could not be told"));
+  });
+});
+
+describe("what was shown", () => {
+  const stored = () =>
+    runInDurableObject(live(env.LIVE), (_live, { storage }) => [...storage.kv.list()].map(([key]) => key));
+
+  it("is forgotten once the last page is closed", async () => {
+    const viewing = await watch();
+    await early("a");
+    expect(await stored()).toEqual(["shown"]);
+    viewing.socket.close(1000, "");
+    await viewing.end();
+    await runDurableObjectAlarm(live(env.LIVE));
+    expect(await stored()).toEqual([]);
+  });
+
+  it("is stored at once, then every five seconds at most", async () => {
+    await watch();
+    const waits = { begun: 0, over: 0 };
+    let puts = 0;
+    await runInDurableObject(live(env.LIVE), (_live, { storage }) => {
+      const { put } = storage.kv;
+      vi.spyOn(storage.kv, "put").mockImplementation((...args) => {
+        puts += 1;
+        return put.apply(storage.kv, args as never);
+      });
+    });
+    vi.mocked(platform.sleep).mockImplementation(async (ms) => {
+      // The pause between two questions for the opt-outs.
+      if (ms === 200) return;
+      waits.begun += 1;
+      const own = waits.begun;
+      while (waits.over < own) await scheduler.wait(1);
+    });
+    for (const name of ["a", "b", "c"]) await early(name);
+    expect([puts, waits.begun]).toEqual([1, 1]);
+    waits.over = 1;
+    await vi.waitFor(() => expect(puts).toBe(2));
+    clock.advance(5_000);
+    await early("d");
+    expect([puts, waits.begun]).toEqual([3, 1]);
+  });
+});
+
+describe("the memory of what was shown", () => {
+  const named = (name: string) => ({ id: id(name), takenInMs: NOON });
+  const names = (parts: readonly { id: string }[]) =>
+    parts.map((each) => Buffer.from(each.id, "hex").toString().trim());
+
+  it("takes nothing more when it is full, and forgets nothing for that", () => {
+    const shown = new ShownParts(2);
+    expect(names(shown.takeEarly([named("a"), named("b"), named("c")], NOON))).toEqual(["a", "b"]);
+    expect(shown.counted([named("a")], NOON)).toEqual([NOON]);
+    expect(names(shown.takeEarly([named("d")], NOON + 30_000))).toEqual([]);
+    expect(names(shown.takeEarly([{ ...named("d"), takenInMs: NOON + 30_001 }], NOON + 30_001))).toEqual(["d"]);
+    expect(shown.counted([named("b")], NOON + 30_001)).toEqual([NOON]);
+  });
+
+  it("shows nothing early while the consumer brings more than it can note", () => {
+    const shown = new ShownParts(1);
+    expect(shown.counted([named("a"), named("b")], NOON)).toEqual([0, 0]);
+    // Of `b` it would not know.
+    expect(names(shown.takeEarly([named("b")], NOON + 19_999))).toEqual([]);
+  });
+
+  it("has turns that all differ, whatever the clock says", () => {
+    const shown = new ShownParts();
+    const turns = [NOON, NOON, NOON - 5_000, NOON + 1, NOON + 1].map((nowMs) => shown.next(nowMs));
+    expect(turns).toEqual([0, 1, 2, 3, 4].map((n) => NOON + n));
+  });
+
+  it("is read as it was stored", () => {
+    const shown = new ShownParts();
+    shown.takeEarly([named("a"), named("b")], NOON);
+    shown.counted([named("b"), named("c")], NOON + 1);
+    const read = ShownParts.read(structuredClone(shown.stored));
+    expect(read.stored).toEqual(shown.stored);
+    expect(read.next(NOON)).toBe(NOON + 1);
+    expect(read.counted([named("a"), named("b"), named("c")], NOON + 2)).toEqual([NOON, NOON, 0]);
+  });
+
+  it.each([undefined, null, 7, {}, { ids: new Uint8Array(16), turns: [1], countedMs: [1] }])(
+    "is empty where something else is stored (%#)",
+    (value) => {
+      expect(ShownParts.read(value).stored.turns.length).toBe(0);
+    },
+  );
+});
