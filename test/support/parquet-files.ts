@@ -64,9 +64,8 @@ export function rowsIn(file: Uint8Array): Promise<Record<string, unknown>[]> {
  */
 export async function asMember<T extends { key: string; bytes: Uint8Array }>(object: T): Promise<T> {
   const { key, bytes } = object;
-  const kind = /\.parquet(?<canary>\.canary)?$/.exec(key);
-  if (kind === null) return object;
+  if (!key.endsWith(".parquet")) return object;
   const raw = encodeUtf8((await recordsIn(bytes)).map((record) => `${JSON.stringify(record)}\n`).join(""));
   const member = concat([GZIP_HEADER, deflateFragment(raw), gzipTrailer(contentOf(raw))]);
-  return { ...object, key: key.slice(0, kind.index) + (kind.groups?.canary ? ".canary.gz" : ".log.gz"), bytes: member };
+  return { ...object, key: key.replace(/\.parquet$/, ".log.gz"), bytes: member };
 }

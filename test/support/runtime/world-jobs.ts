@@ -305,7 +305,7 @@ export class WorldJobs {
     // Copies of a replay are in a bucket of their own.
     const entries = listed.filter(({ replay }) => replay === null);
     // Neither canaries nor manifests hold records.
-    const stored = contents.flat().filter(({ key }) => !key.endsWith(".canary.gz") && !key.includes("_logship/"));
+    const stored = contents.flat().filter(({ key }) => !/\.canary(?:\.gz)?$|_logship\//.test(key));
     const found = job.mayBeInBoth ? distinct(stored) : stored;
     const delivered = new Set(entries.filter(({ state }) => state === "delivered").map(({ key }) => key));
     // A truncated object stays in the store if its job is discarded before the upload is repeated.
