@@ -77,10 +77,10 @@ async function pauseForClocks({ world }: Scene): Promise<void> {
 }
 
 /** Set-aside things that one answer lists. */
-type Aside = { id: string }[];
+type Aside = { id: string; resendable: boolean }[];
 
 /**
- * Sends one set-aside thing again, as a user would.
+ * Sends one set-aside thing again, or deletes it, as a user would.
  * @param which in [0, 1), of those that there are.
  * @returns what came of it, in words; null: nothing is set aside.
  */
@@ -89,6 +89,9 @@ export async function sendAgain(which: number): Promise<string | null> {
   const all = body.result ?? [];
   const aside = all[Math.floor(which * all.length)];
   if (aside === undefined) return null;
+  // An object of a job that was deleted with what it held is all that cannot be sent again.
+  if (!aside.resendable && aside.id.startsWith("object-"))
+    return `${aside.id} is deleted: ${(await api("DELETE", `/logship/set-aside/${aside.id}`)).status}`;
   return `${aside.id}: ${(await api("POST", `/logship/set-aside/${aside.id}/resend`)).status}`;
 }
 

@@ -94,8 +94,10 @@ export async function episode(seed: number): Promise<Summary> {
     for (const { events, ...how } of scene.repeats) await world.take(events, events.length, how);
     await world.settle();
     // And they send again what was set aside.
-    for (let tries = 0; (await sendAgain(0)) !== null; tries++) {
-      if (tries > ASIDE_MAX) throw new Error("something stays set aside");
+    for (let tries = 0; ; tries++) {
+      const sent = await sendAgain(0);
+      if (sent === null) break;
+      if (tries > ASIDE_MAX) throw new Error(`something stays set aside: ${sent}`);
       await world.settle();
     }
     await scene.copies.finish();
