@@ -21,7 +21,7 @@ const USAGE = `usage: npm run verify -- <folder | s3://bucket/prefix> --key <pub
                            again for each key that signed earlier manifests
   --expired-before <day>   YYYYMMDD: objects and manifests of earlier days may be gone, as by a lifecycle rule
   --until <day>            YYYYMMDD: this day and those before it must be covered
-  --head <sha256>          of a manifest that must be there, as you noted it
+  --head <sha256>          of a manifest that must be there, as you noted it; again for each job
 
 A bucket is read with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, and where needed AWS_SESSION_TOKEN,
 AWS_REGION and AWS_ENDPOINT_URL.
@@ -33,7 +33,9 @@ class Refused extends Error {}
 
 function keyOf(given: string): PublicKey {
   const path = absolutePath(given, userFolder(process.env));
-  const text = readPublicKey(given) === null && existsSync(path) ? readFileSync(path, "utf8") : given;
+  const isFile = readPublicKey(given) === null && existsSync(path);
+  if (!isFile && given.endsWith(".pem")) throw new Refused(`--key: there is no file ${given}`);
+  const text = isFile ? readFileSync(path, "utf8") : given;
   const key = readPublicKey(text.replace(/-----[A-Z ]+-----/g, "").replace(/\s+/g, ""));
   if (key === null)
     throw new Refused("--key: base64 of 60 characters, as /.well-known/logship-keys.json has it, or a PEM file");
@@ -80,7 +82,7 @@ async function main(): Promise<number> {
       key: { type: "string", multiple: true },
       "expired-before": { type: "string" },
       until: { type: "string" },
-      head: { type: "string" },
+      head: { type: "string", multiple: true, default: [] },
       help: { type: "boolean", default: false },
     },
   });
@@ -90,13 +92,12 @@ async function main(): Promise<number> {
   }
   const [from, ...more] = positionals;
   if (from === undefined || more.length > 0 || values.key === undefined) throw new Refused(USAGE);
-  const { head } = values;
-  if (head !== undefined && !/^[0-9a-f]{64}$/.test(head)) throw new Refused("--head: 64 hex digits");
+  if (!values.head.every((head) => /^[0-9a-f]{64}$/.test(head))) throw new Refused("--head: 64 hex digits");
   const options = {
     keys: values.key.map(keyOf),
     expiredBefore: dayOf("expired-before", values["expired-before"]),
     until: dayOf("until", values.until),
-    head: head ?? null,
+    heads: values.head,
     nowMs: Date.now(),
     salt: randomBytes(16),
   };

@@ -77,7 +77,7 @@ export async function verified(
     },
     {
       keys: [(await signerWith(1)).publicKey],
-      ...{ expiredBefore: null, until: null, head: null, nowMs, salt: new Uint8Array(16) },
+      ...{ expiredBefore: null, until: null, heads: [], nowMs, salt: new Uint8Array(16) },
       ...options,
     },
     ({ what, why }) => said.push(`${what}: ${why}`),

@@ -14,7 +14,7 @@ export interface VerifyOptions {
   /** `YYYYMMDD`; this day and all before it have to be listed. */
   readonly until: string | null;
   /** SHA-256 of a manifest that has to be there. */
-  readonly head: string | null;
+  readonly heads: readonly string[];
   readonly nowMs: number;
   /** Of the set of names that are listed: random. */
   readonly salt: Uint8Array;
@@ -182,7 +182,7 @@ class Verification {
   }
 
   #checkChains(): void {
-    const { expiredBefore, until, head } = this.#options;
+    const { expiredBefore, until, heads } = this.#options;
     const newest = new Map<string, Link>();
     const chains = chainsOf(this.#links);
     for (const { what, why } of nestedFindings(chains)) this.#found(what, why);
@@ -202,7 +202,7 @@ class Verification {
       if (until !== null && openFrom <= until && (deleted === null || openFrom <= deleted))
         this.#found(file, `it is the newest of job ${job}: manifests of ${openFrom} to ${until} are missing`);
     }
-    if (head !== null && !this.#links.some(({ sha256 }) => sha256 === head))
+    for (const head of heads.filter((each) => !this.#links.some(({ sha256 }) => sha256 === each)))
       this.#found(`the manifest with the SHA-256 ${head}`, "missing");
   }
 

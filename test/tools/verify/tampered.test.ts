@@ -53,7 +53,7 @@ async function verify(folder: string, options: Partial<VerifyOptions> = {}): Pro
     folderArchive(folder),
     {
       keys: [(await signerWith(1)).publicKey],
-      ...{ expiredBefore: null, until: null, head: null, nowMs: START + 5.5 * DAY_MS, salt: new Uint8Array(16) },
+      ...{ expiredBefore: null, until: null, heads: [], nowMs: START + 5.5 * DAY_MS, salt: new Uint8Array(16) },
       ...options,
     },
     ({ what, why }) => said.push(`${what}: ${why}`),
@@ -375,7 +375,7 @@ describe("found and named:", () => {
         rmSync(at("logs/_logship/4/20261124.1.json"));
       },
       () => [`the manifest with the SHA-256 ${"0".repeat(64)}: missing`],
-      { head: "0".repeat(64) },
+      { heads: ["0".repeat(64)] },
     ],
     [
       "the chain reordered",
