@@ -135,7 +135,7 @@ export function encodeParts(
   more: { head?: readonly Block[]; body?: readonly Block[] } = {},
   form: MessageForm = {},
 ): Uint8Array<ArrayBuffer> {
-  const { body: lines, isDeflated, isOpen } = packLines(raw, form.isOpen ?? false);
+  const { body: lines, isDeflated, isOpen } = packLines(raw, parts.length, form.isOpen ?? false);
   const version = isOpen ? OPEN_VERSION : VERSION;
   const body = encodeBlocks([[LINES, lines], ...(more.body ?? [])]);
   const blocks = encodeBlocks([
