@@ -28,7 +28,10 @@ export interface PackedLines {
   isOpen: boolean;
 }
 
-/** Deflates lines where that makes them shorter. @param mayBeOpen if they are many. */
+/**
+ * Deflates lines where that makes them shorter. @param parts of the message. @param mayBeOpen if
+ * they are many.
+ */
 export function packLines(raw: Uint8Array, parts: number, mayBeOpen: boolean): PackedLines {
   const isOpen = mayBeOpen && raw.length >= REUSE_MIN_RAW_BYTES;
   const deflated = deflateRawSync(raw, isOpen ? REUSED : parts > 1 ? SHARED : ONCE);
