@@ -43,7 +43,7 @@ function sender(answer: (parts: readonly EarlyPart[]) => unknown, audience = new
 }
 
 describe("a sender", () => {
-  it("asks, and shows nothing where nobody watches; then it is quiet for five seconds", async () => {
+  it("asks, shows nothing if no page is open, and does not ask again for five seconds", async () => {
     const { calls, early, show, clock } = sender(() => false);
     expect(early.mayWatch()).toBe(true);
     for (const waitMs of [0, 0, ASK_MS - 1]) {
@@ -63,7 +63,7 @@ describe("a sender", () => {
     expect(calls).toEqual([[], [part(1)]]);
   });
 
-  it("shows every part while somebody watches, without another question, until the answer is no", async () => {
+  it("shows every part while a page is open, without another question, until the answer is no", async () => {
     let watched = true;
     const { calls, show, clock } = sender(() => watched);
     await show(part(1));
@@ -75,7 +75,7 @@ describe("a sender", () => {
     expect(calls).toEqual([[], [part(1)], [part(2), part(3)], [part(4)]]);
   });
 
-  it("that is told asks once in its life, and nothing else while nobody watches", async () => {
+  it("that is told asks once in its life, and nothing else while no page is open", async () => {
     const audience = new Audience(Number.POSITIVE_INFINITY);
     let watched = false;
     const { calls, early, show, clock } = sender(() => watched, audience);

@@ -209,7 +209,7 @@ describe("the packer and live viewers", () => {
     await vi.waitFor(() => expect(shown.length).toBe(3));
   });
 
-  it("meet once where nobody watches, until it is told of one who does", async () => {
+  it("are asked for once while no page is open, until it is told of one", async () => {
     viewers = (parts) => {
       shown.push(parts);
       return false;

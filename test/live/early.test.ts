@@ -178,7 +178,7 @@ describe("a part", () => {
 });
 
 describe("nothing is shown early", () => {
-  it("where nobody watches: nothing is asked, and nothing stored", async () => {
+  it("while no page is open: nothing is asked, and nothing stored", async () => {
     const asked = vi.spyOn(ControlPlane.prototype, "configSince");
     expect([await early(), await early("a")]).toEqual([false, false]);
     expect(asked).not.toHaveBeenCalled();
@@ -281,7 +281,7 @@ describe("the opt-outs", () => {
 });
 
 describe("the packer", () => {
-  it("is told that somebody watches, at the first page and in each round", async () => {
+  it("is told at the first page, and in each round, that a page is open", async () => {
     const told = vi.spyOn(Packer.prototype, "watched");
     const viewing = await watch();
     await vi.waitFor(() => expect(told).toHaveBeenCalledTimes(1));

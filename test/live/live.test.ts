@@ -248,7 +248,7 @@ describe("a round", () => {
 });
 
 describe("the ledger", () => {
-  it("says what it counted while somebody watches, and nothing otherwise", async () => {
+  it("says what it counted while a page is open, and nothing otherwise", async () => {
     expect(await count()).toBeNull();
     const viewing = await watch();
     expect(await count()).toEqual([expect.any(String)]);

@@ -30,7 +30,7 @@ async function consume(bodies: readonly ArrayBuffer[], change: Partial<World> = 
   return it_;
 }
 
-describe("records that somebody watches", () => {
+describe("records while a page is open", () => {
   it("are handed over once they are counted, whole, in order, and whatever jobs think of them", async () => {
     const filter = JSON.stringify({ where: { key: "Outcome", operator: "eq", value: "a" } });
     const logs = [{ Level: "log", Message: ["x".repeat(20_000)], TimestampMs: NOON }];
