@@ -3,10 +3,9 @@ import { isolateMemory } from "./memory.ts";
 import { createWorker } from "./worker.ts";
 
 export { AccessRegister } from "./access/register.ts";
-export { AccountLedger } from "./account/ledger.ts";
 export { ControlPlane } from "./control/plane.ts";
 export { DebtStore } from "./debts/debt-store.ts";
-export { DeliveryLog } from "./delivery/delivery-log.ts";
+export { JobReader } from "./delivery/job-reader.ts";
 export { KeyRegister } from "./intake/key-register.ts";
 export { Outbox } from "./intake/outbox.ts";
 export { Packer } from "./intake/packer.ts";
@@ -17,5 +16,6 @@ export { BlobStore } from "./queue/blob-store.ts";
 export { Replays } from "./replay/replays.ts";
 export { SketchStore } from "./sketch/sketch-store.ts";
 export { Watch } from "./status/watch.ts";
+export { TraceLog } from "./trace-log/trace-log.ts";
 
 export default createWorker(isolateMemory, isolateAudience);

@@ -1,6 +1,6 @@
 import type { Owed } from "./debts/debt-store.ts";
 import { driveChain, retireChain } from "./delivery/chain.ts";
-import type { DeliveryLog } from "./delivery/delivery-log.ts";
+import type { JobReader } from "./delivery/job-reader.ts";
 import type { UnreadableJob } from "./job/config.ts";
 import { ID_MEMORY_MS } from "./limits.ts";
 import { errorText, log } from "./log.ts";
@@ -33,7 +33,7 @@ export interface ScheduledContext {
   jobs(): Promise<Pick<UnreadableJob, "id" | "deletedMs">[] | null>;
   /** Pays what is due. @returns what jobs are owed. */
   debts(): Promise<Owed>;
-  logs: DurableObjectNamespace<DeliveryLog>;
+  logs: DurableObjectNamespace<JobReader>;
   /** Forgets a deleted job whose log is deleted. */
   forget(jobId: number): Promise<void>;
   /** Done in each run beside the logs: above all, what alarms should have done and did not. */

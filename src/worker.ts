@@ -1,7 +1,4 @@
 import { waitUntil } from "cloudflare:workers";
-import { KnownSplits } from "./account/known-splits.ts";
-import { accountLedger, ledgerShard } from "./account/ledger.ts";
-import { LedgerShards } from "./account/shards.ts";
 import { createApp } from "./app.ts";
 import { readConfig, readIsLocal, readPreviewRecent, readSealKeys, readSubrequests } from "./config.ts";
 import { controlPlane } from "./control/plane.ts";
@@ -30,6 +27,9 @@ import { isTraceItem, requireBatch, requireItems, requireTick } from "./runtime-
 import { handleScheduled } from "./scheduled.ts";
 import { pinIds } from "./set-aside/pin-ids.ts";
 import { watch } from "./status/watch.ts";
+import { KnownSplits } from "./trace-log/known-splits.ts";
+import { LogShards } from "./trace-log/log-shards.ts";
+import { accountLedger, ledgerShard } from "./trace-log/trace-log.ts";
 
 /** The dead-letter queue, as wrangler.jsonc names it. */
 const DEAD_QUEUE = "logship-events-dead";
@@ -48,10 +48,10 @@ export function createWorker(memory: Memory = new Memory(platform), audience: Au
   const splits = new KnownSplits();
 
   function consumer(env: Env): ConsumerCalls {
-    const shard = (n: number) => ledgerShard(env.ACCOUNT, n);
+    const shard = (n: number) => ledgerShard(env.TRACE_LOG, n);
     return {
       jobs: () => jobsCache.refresh(controlPlane(env.CONTROL)),
-      append: (job, build, messages) => appendToChain(env.LOG, job, build, messages, knownLogs.of(job.id)),
+      append: (job, build, messages) => appendToChain(env.READERS, job, build, messages, knownLogs.of(job.id)),
       splits,
       async count(outcome, n, known) {
         const newer: unknown = await shard(n).count(outcome, known);
@@ -95,17 +95,17 @@ export function createWorker(memory: Memory = new Memory(platform), audience: Au
       requireTick(controller);
       const config = readConfig(env);
       const control = controlPlane(env.CONTROL);
-      const ledger = new LedgerShards(env.ACCOUNT, splits);
+      const ledger = new LogShards(env.TRACE_LOG, splits);
       await handleScheduled({
         jobs: async () => {
           const known = await jobsCache.refresh(control);
           return known === null ? null : everyJob(known);
         },
-        debts: () => driveDebts(env.DEBTS, accountLedger(env.ACCOUNT)),
-        logs: env.LOG,
+        debts: () => driveDebts(env.DEBTS, accountLedger(env.TRACE_LOG)),
+        logs: env.READERS,
         forget: (id) => control.forget(id),
         chores: [
-          { what: "ledger", run: () => Promise.all([ledger.sweep(), pinIds(ledger, env.LOG)]) },
+          { what: "ledger", run: () => Promise.all([ledger.sweep(), pinIds(ledger, env.READERS)]) },
           { what: "control plane", run: () => control.drive() },
           { what: "outbox", run: () => driveOutboxes(env.OUTBOX) },
           { what: "replays", run: () => replays(env.REPLAYS).drive() },

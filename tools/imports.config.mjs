@@ -18,7 +18,7 @@ const ROWS = [
   ["set-aside"],
   ["delivery"],
   ["intake"],
-  ["account"],
+  ["trace-log"],
   ["object", "config"],
   ["job"],
   ["queue", "access", "filter", "output", "manifest"],

@@ -1,4 +1,7 @@
 import type * as z from "zod";
+import type { Config } from "../config.ts";
+import { hourOf, hourStartMs } from "../delivery/health.ts";
+import type { Platform } from "../platform.ts";
 import {
   addedErrors,
   addedHealth,
@@ -7,12 +10,9 @@ import {
   invocations,
   NO_HEALTH,
   quantile,
-} from "../account/health.ts";
-import { FUNCTION_HEALTH_HOURS, type HourHealth } from "../account/health-hours.ts";
-import { LedgerShards } from "../account/shards.ts";
-import type { Config } from "../config.ts";
-import { hourOf, hourStartMs } from "../delivery/health.ts";
-import type { Platform } from "../platform.ts";
+} from "../trace-log/health.ts";
+import { FUNCTION_HEALTH_HOURS, type HourHealth } from "../trace-log/health-hours.ts";
+import { LogShards } from "../trace-log/log-shards.ts";
 import { ERRORS_SHOWN, type FunctionHealth, type FunctionSum, READ_FUNCTION_HEALTH } from "./docs/function-health.ts";
 import { isoTime, success } from "./envelope.ts";
 import { requireFunction, scriptName } from "./functions.ts";
@@ -33,7 +33,7 @@ async function readFunctionHealth(c: AppContext, _config: Config, platform: Plat
   const now = hourOf(nowMs);
   const since = Math.max(asked.since, now - FUNCTION_HEALTH_HOURS + 1);
   const until = Math.max(since, Math.min(asked.until, now + 1));
-  const found = await new LedgerShards(c.env.ACCOUNT).functionHealth(name, since, until);
+  const found = await new LogShards(c.env.TRACE_LOG).functionHealth(name, since, until);
   if (found.length === 0) await requireFunction(c);
   return success(c, presentHealth(name, found, since, until));
 }

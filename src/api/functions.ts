@@ -1,10 +1,10 @@
-import type { FunctionCount } from "../account/function-counts.ts";
-import { LedgerShards } from "../account/shards.ts";
 import { isScriptName, type KeptSettings, keptOf, ScriptSettings } from "../control/function-schema.ts";
 import type { FunctionPatch, FunctionSetting } from "../control/function-settings.ts";
 import { controlPlane, type FunctionChange } from "../control/plane.ts";
 import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
 import type { AttachmentFact } from "../functions/attachments.ts";
+import type { FunctionCount } from "../trace-log/function-counts.ts";
+import { LogShards } from "../trace-log/log-shards.ts";
 import { jsonBody } from "./body.ts";
 import {
   DELETE_FUNCTION,
@@ -64,7 +64,7 @@ async function deleteFunction(c: AppContext): Promise<Response> {
   if (change !== null) requireInForce(change, name);
   // Last: while it is counted the function is known, so a request that failed half-way can be
   // repeated.
-  if (count !== null) await new LedgerShards(c.env.ACCOUNT).forgetFunction(name);
+  if (count !== null) await new LogShards(c.env.TRACE_LOG).forgetFunction(name);
   return success(c, { id: name });
 }
 
@@ -79,7 +79,7 @@ async function listFunctions(c: AppContext): Promise<Response> {
   const [settings, attachments, counts]: [FunctionSetting[], AttachmentFact[], FunctionCount[]] = await Promise.all([
     control.functionSettings(),
     control.attachments(),
-    new LedgerShards(c.env.ACCOUNT).functions(),
+    new LogShards(c.env.TRACE_LOG).functions(),
   ]);
   const known = new Map<string, Known>();
   const learn = (name: string, part: Partial<Known>): void => {
@@ -155,7 +155,7 @@ function readSetting(c: AppContext, name: string): Promise<FunctionSetting | nul
 
 /** null: nothing was counted in the last 30 days. */
 function readCount(c: AppContext, name: string): Promise<FunctionCount | null> {
-  return new LedgerShards(c.env.ACCOUNT).functionCount(name);
+  return new LogShards(c.env.TRACE_LOG).functionCount(name);
 }
 
 /**

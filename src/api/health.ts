@@ -59,7 +59,7 @@ async function readHealth(c: AppContext, _config: Config, platform: Platform): P
   const { config } = await requireJob(c);
   const nowMs = platform.now();
   const { since, until } = hoursAsked(c, nowMs);
-  const found = await chainHealth(c.env.LOG, config.id, since, until);
+  const found = await chainHealth(c.env.READERS, config.id, since, until);
   const hours = seriesOf(found, since, until, nowMs).map(present);
   return listed(c, hours, { page: 1, perPage: HEALTH_HOURS, total: hours.length });
 }

@@ -1,6 +1,4 @@
 import { seesSecrets } from "../access/roles.ts";
-import { accountLedger } from "../account/ledger.ts";
-import { LedgerShards } from "../account/shards.ts";
 import type { Config } from "../config.ts";
 import type { StoredJob } from "../control/plane.ts";
 import type { OwedToJob } from "../debts/debt-rows.ts";
@@ -15,6 +13,8 @@ import { destinationPurpose, unseal } from "../job/secrets.ts";
 import { readJobConfig } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
 import { within } from "../platform.ts";
+import { LogShards } from "../trace-log/log-shards.ts";
+import { accountLedger } from "../trace-log/trace-log.ts";
 import type { Job } from "./docs/jobs.ts";
 import { isoTime } from "./envelope.ts";
 import { type AppContext, pathName } from "./route.ts";
@@ -111,8 +111,8 @@ export async function oldestOutside(env: Env): Promise<Outside | undefined> {
   const read = async (): Promise<Outside> => {
     // In the order in which a message moves on: it is where it goes before it leaves where it was.
     const kept = await outboxStatus(env.OUTBOX);
-    const unfinished = await new LedgerShards(env.ACCOUNT).oldestUnfinishedMs();
-    const { jobs } = await owedIfAny(env.DEBTS, accountLedger(env.ACCOUNT));
+    const unfinished = await new LogShards(env.TRACE_LOG).oldestUnfinishedMs();
+    const { jobs } = await owedIfAny(env.DEBTS, accountLedger(env.TRACE_LOG));
     const ofAny = Math.min(unfinished ?? never, kept.oldestTakenMs ?? never);
     return (job) => Math.min(ofAny, jobs.get(job)?.oldestTakenMs ?? never);
   };
@@ -125,7 +125,7 @@ export async function oldestOutside(env: Env): Promise<Outside | undefined> {
  */
 export async function owedTo(env: Env, id: number): Promise<OwedToJob | null | undefined> {
   const read = async (): Promise<OwedToJob | null> =>
-    (await owedIfAny(env.DEBTS, accountLedger(env.ACCOUNT))).jobs.get(id) ?? null;
+    (await owedIfAny(env.DEBTS, accountLedger(env.TRACE_LOG))).jobs.get(id) ?? null;
   return answerOf(read(), "ledger or debts");
 }
 
@@ -139,7 +139,7 @@ export async function logStatus(
   id: number,
   notAfterMs: number | undefined,
 ): Promise<LogStatus | null | undefined> {
-  return answerOf(chainStatus(env.LOG, id, notAfterMs), `the log of job ${id}`);
+  return answerOf(chainStatus(env.READERS, id, notAfterMs), `the log of job ${id}`);
 }
 
 /** @returns undefined if it fails, or does not answer in time. */

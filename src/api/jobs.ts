@@ -134,7 +134,7 @@ async function readLedger(c: AppContext, config: Config, platform: Platform): Pr
 
 async function flushJob(c: AppContext): Promise<Response> {
   const { config } = await requireJob(c);
-  const pending = await driveChain(c.env.LOG, config.id, "manual", FLUSH_WAIT_MS);
+  const pending = await driveChain(c.env.READERS, config.id, "manual", FLUSH_WAIT_MS);
   return success(c, { id: config.id, pending_objects: pending });
 }
 

@@ -1,6 +1,6 @@
-import { LedgerShards } from "../account/shards.ts";
 import { controlPlane } from "../control/plane.ts";
 import { outboxStatus } from "../intake/outboxes.ts";
+import { LogShards } from "../trace-log/log-shards.ts";
 import { ACCOUNT_LEDGER } from "./docs/account.ts";
 import { isoTime, success } from "./envelope.ts";
 import { logStatus, SILENT } from "./job-view.ts";
@@ -11,7 +11,7 @@ export const ledgerRoutes: readonly Resource[] = [
 ];
 
 async function readLedger(c: AppContext): Promise<Response> {
-  const [status, kept] = await Promise.all([new LedgerShards(c.env.ACCOUNT).status(), outboxStatus(c.env.OUTBOX)]);
+  const [status, kept] = await Promise.all([new LogShards(c.env.TRACE_LOG).status(), outboxStatus(c.env.OUTBOX)]);
   const deleted = await controlPlane(c.env.CONTROL).draining();
   const draining = await Promise.all(
     deleted.map(async ({ id, deletedMs }) => {

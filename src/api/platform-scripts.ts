@@ -4,7 +4,6 @@
  */
 import * as z from "zod";
 import { holdsOurs } from "../access/credentials.ts";
-import { LedgerShards } from "../account/shards.ts";
 import type { Config, Upstream } from "../config.ts";
 import type { FunctionPatch, Logging } from "../control/function-settings.ts";
 import { controlPlane, type FunctionChange } from "../control/plane.ts";
@@ -25,6 +24,7 @@ import {
 import { FOREIGN_ADDRESS_MAX, UPSTREAM_MS } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { answered, type Platform } from "../platform.ts";
+import { LogShards } from "../trace-log/log-shards.ts";
 import { foreignBearer } from "./auth.ts";
 import { jsonBody, noteBody } from "./body.ts";
 import { success } from "./envelope.ts";
@@ -295,7 +295,7 @@ async function deleteScript(c: AppContext, config: Config, platform: Platform): 
     await follow(c, "deleted the script", async () => {
       const change: FunctionChange | null = await controlPlane(c.env.CONTROL).removeFunction(name);
       if (change !== null) requireInForce(change, name);
-      await new LedgerShards(c.env.ACCOUNT).forgetFunction(name);
+      await new LogShards(c.env.TRACE_LOG).forgetFunction(name);
     });
   }
   return isBare ? success(c, { id: name }) : passedOn(said, "DELETE");

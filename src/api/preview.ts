@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { LedgerShards } from "../account/shards.ts";
 import { utf8Length } from "../bytes.ts";
 import { type Config, readIntakeConfig } from "../config.ts";
 import { dayStamp } from "../destinations/keys.ts";
@@ -16,6 +15,7 @@ import { type Preview, preview } from "../pipeline/preview.ts";
 import type { Platform } from "../platform.ts";
 import { splitEntry } from "../record/extras.ts";
 import { httpSource, type Source } from "../record/source.ts";
+import { LogShards } from "../trace-log/log-shards.ts";
 import { BODY_CODE, jsonBody } from "./body.ts";
 import { Count, RecordSource } from "./docs/common.ts";
 import { type Message, success } from "./envelope.ts";
@@ -210,7 +210,7 @@ async function recentLines(
       sources: [],
       notes: [note('no recent events are held, because PREVIEW_RECENT is "false"; send some as events')],
     };
-  const { ndjson, tooLarge, sources = [] } = await new LedgerShards(env.ACCOUNT).recent();
+  const { ndjson, tooLarge, sources = [] } = await new LogShards(env.TRACE_LOG).recent();
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   // The records are not parsed yet, and other producers of the queue may send anything.
   const read = decoder

@@ -132,7 +132,11 @@ export async function requireNoDuplicates(
     const [sinceMs, untilMs] = [Math.max(from, span.sinceMs), Math.min(to, span.untilMs)];
     // No object has events of two days.
     if (dayOf(sinceMs) > dayOf(untilMs)) continue;
-    const both = await chainReplayable(c.env.LOG, job, { sinceMs, untilMs, askedMs: Math.min(askedMs, span.askedMs) });
+    const both = await chainReplayable(c.env.READERS, job, {
+      sinceMs,
+      untilMs,
+      askedMs: Math.min(askedMs, span.askedMs),
+    });
     if (both.objects === 0) continue;
     const has = endedMs === null ? "ships them" : state === "done" ? "has shipped them" : "has shipped some of them";
     throw refuse(both, `replay ${id} ${has} there`);

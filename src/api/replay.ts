@@ -86,7 +86,7 @@ async function estimateReplay(c: AppContext, _config: Config, platform: Platform
   const { config } = await requireJob(c);
   const now = platform.now();
   const span = spanOf(queryOf(c, AskSpan));
-  const { keys: _, ...planned } = await chainReplayable(c.env.LOG, config.id, { ...span, askedMs: now });
+  const { keys: _, ...planned } = await chainReplayable(c.env.READERS, config.id, { ...span, askedMs: now });
   const estimate = {
     since: isoTime(span.sinceMs),
     until: isoTime(span.untilMs),
@@ -110,7 +110,7 @@ async function beginReplay(c: AppContext, config: Config, platform: Platform): P
 
   if (target !== null) requireFit(job.config, target.destination, not);
 
-  const found = await chainReplayable(c.env.LOG, id, span);
+  const found = await chainReplayable(c.env.READERS, id, span);
   const { keys, ...planned } = found;
   if (planned.objects > REPLAY_OBJECTS_MAX) throw oneError(400, CODE.notAllowed, not + tooMany(planned.objects));
   const newest = async (): Promise<string | null | undefined> =>

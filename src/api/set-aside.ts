@@ -1,5 +1,3 @@
-import type { AsideEntry } from "../account/set-aside-messages.ts";
-import { LedgerShards } from "../account/shards.ts";
 import type { Config } from "../config.ts";
 import { controlPlane } from "../control/plane.ts";
 import type { AsideObject } from "../delivery/types.ts";
@@ -16,6 +14,8 @@ import { type AsideId, type AsideStores, discardAside, findAside, findObject, li
 import { contentOf } from "../set-aside/content.ts";
 import { type NotResent, type Resent, resendAside } from "../set-aside/resend.ts";
 import { resendAll } from "../set-aside/resend-all.ts";
+import { LogShards } from "../trace-log/log-shards.ts";
+import type { AsideEntry } from "../trace-log/set-aside-messages.ts";
 import { jsonBody, optionalBody } from "./body.ts";
 import {
   AsidePage,
@@ -99,8 +99,8 @@ function notFound(): ApiError {
 
 function storesOf({ env }: AppContext): AsideStores {
   return {
-    ledger: new LedgerShards(env.ACCOUNT),
-    logs: env.LOG,
+    ledger: new LogShards(env.TRACE_LOG),
+    logs: env.READERS,
     async jobs() {
       const ask = async (): Promise<unknown> => controlPlane(env.CONTROL).configSince("");
       const snapshot = readSnapshot(await answered("the control plane", CONTROL_MS, ask()));

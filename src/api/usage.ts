@@ -1,6 +1,3 @@
-import { monthName, monthOf } from "../account/month-use.ts";
-import { LedgerShards } from "../account/shards.ts";
-import { billOf, type Jobs, type Operation, type OperationName } from "../account/usage.ts";
 import type { Config } from "../config.ts";
 import { controlPlane, type StoredJob } from "../control/plane.ts";
 import { chainHealth } from "../delivery/chain.ts";
@@ -8,6 +5,9 @@ import { emptyHour, type HealthHour, hourOf, sumOf } from "../delivery/health.ts
 import { errorText, log } from "../log.ts";
 import { rulesOf } from "../object/build.ts";
 import { answered, type Platform } from "../platform.ts";
+import { LogShards } from "../trace-log/log-shards.ts";
+import { monthName, monthOf } from "../trace-log/month-use.ts";
+import { billOf, type Jobs, type Operation, type OperationName } from "../trace-log/usage.ts";
 import { type Operations, READ_USAGE } from "./docs/usage.ts";
 import { isoTime, success } from "./envelope.ts";
 import type { AppContext, Resource } from "./route.ts";
@@ -38,7 +38,7 @@ function sharing(jobs: readonly StoredJob[]): Jobs {
 async function readUsage(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
   const nowMs = platform.now();
   const [kept, jobs] = await Promise.all([
-    new LedgerShards(c.env.ACCOUNT).monthUse(),
+    new LogShards(c.env.TRACE_LOG).monthUse(),
     controlPlane(c.env.CONTROL).list() as Promise<StoredJob[]>,
   ]);
   // The ledger's clock and this one may disagree about the month; the ledger's month counts.
@@ -89,7 +89,7 @@ async function uploadsOf(
   const hours = await Promise.all(
     ids.map(async (id) => {
       try {
-        const asked = chainHealth(env.LOG, id, hourOf(sinceMs), hourOf(nowMs) + 1);
+        const asked = chainHealth(env.READERS, id, hourOf(sinceMs), hourOf(nowMs) + 1);
         return await answered(`the log of job ${id}`, USAGE_PATIENCE.ms, asked);
       } catch (error) {
         log.warn("a log did not report its uploads", { job: id, error: errorText(error) });

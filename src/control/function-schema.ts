@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { SCRIPT_NAME_MAX } from "../account/function-counts.ts";
 import { utf8Length } from "../bytes.ts";
+import { SCRIPT_NAME_MAX } from "../trace-log/function-counts.ts";
 
 /**
  * Most JSON of one function's `tail_consumers`, in bytes: a list of all functions must fit one

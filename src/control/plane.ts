@@ -340,7 +340,7 @@ export class ControlPlane extends DurableObject<Env> {
   async #freshId(): Promise<number> {
     for (;;) {
       const id = this.#state.nextId();
-      if ((await segmentOf(this.env.LOG, id, 0).status()) === null) return id;
+      if ((await segmentOf(this.env.READERS, id, 0).status()) === null) return id;
     }
   }
 

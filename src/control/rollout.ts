@@ -1,10 +1,10 @@
-import { LedgerShards } from "../account/shards.ts";
 import { configureChain } from "../delivery/chain.ts";
 import { isBehind, type JobsSnapshot } from "../job/config.ts";
 import { isState, isVersion } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
 import { answered, platform, settled, within } from "../platform.ts";
 import { Alarm } from "../storage/alarm.ts";
+import { LogShards } from "../trace-log/log-shards.ts";
 import { type ControlState, configOf } from "./control-state.ts";
 
 /** When a change that was not confirmed is sent to the logs and the ledger again, in ms. */
@@ -37,7 +37,7 @@ export const PATIENCE = {
  */
 export class Rollout {
   readonly #ctx: DurableObjectState;
-  readonly #env: Pick<Env, "LOG" | "ACCOUNT">;
+  readonly #env: Pick<Env, "READERS" | "TRACE_LOG">;
   readonly #state: ControlState;
   readonly #patience: Readonly<typeof PATIENCE>;
   readonly #alarm: Alarm;
@@ -46,7 +46,7 @@ export class Rollout {
 
   constructor(
     ctx: DurableObjectState,
-    env: Pick<Env, "LOG" | "ACCOUNT">,
+    env: Pick<Env, "READERS" | "TRACE_LOG">,
     state: ControlState,
     patience: Readonly<typeof PATIENCE>,
   ) {
@@ -147,13 +147,13 @@ export class Rollout {
     const jobs = rows.map(configOf);
     const brought = await settled(jobs, LOGS_AT_ONCE, (job) => {
       const isIts = (version: unknown): version is number => isVersion(version) && version >= job.version;
-      return this.#answered("the log", configureChain(this.#env.LOG, job), isIts);
+      return this.#answered("the log", configureChain(this.#env.READERS, job), isIts);
     });
     const snapshot = this.#state.snapshot();
     const isKept = (state: unknown): state is string =>
       isState(state) && (state === snapshot.state || isBehind(snapshot.state, state));
     const areKept = (states: unknown): states is string[] => Array.isArray(states) && states.every(isKept);
-    const kept = await this.#answered("the ledger", new LedgerShards(this.#env.ACCOUNT).keepJobs(snapshot), areKept);
+    const kept = await this.#answered("the ledger", new LogShards(this.#env.TRACE_LOG).keepJobs(snapshot), areKept);
     const newest = brought.map((result) => (result.status === "fulfilled" ? result.value : 0));
     const ahead =
       jobs.some(({ id }, i) => (newest[i] ?? 0) > this.#state.versionOf(id)) ||

@@ -104,7 +104,7 @@ export class DebtStore extends DurableObject<Env> {
               answered(
                 `the log of job ${job}`,
                 APPEND_MS,
-                appendToChain(this.env.LOG, config, build, messages, this.#logs.of(job)),
+                appendToChain(this.env.READERS, config, build, messages, this.#logs.of(job)),
               ),
             platform,
             isOver: () => platform.now() > untilMs,

@@ -3,7 +3,7 @@ import { type Append, type Candidate, ForgottenError } from "../object/append.ts
 import { settled } from "../platform.ts";
 import { homeOf, ROOT } from "../storage/splits.ts";
 import { segmentOf } from "./chain.ts";
-import type { DeliveryLog } from "./delivery-log.ts";
+import type { JobReader } from "./job-reader.ts";
 import { KnownLog } from "./known-logs.ts";
 import { nodeOf, SEGMENTS_MAX } from "./nodes.ts";
 
@@ -26,7 +26,7 @@ export type ChainResult = { kind: "taken" } | { kind: "stale"; job: JobConfig };
  * @throws ForgottenError for an append of what is sent again.
  */
 export async function appendToChain(
-  logs: DurableObjectNamespace<DeliveryLog>,
+  logs: DurableObjectNamespace<JobReader>,
   job: JobConfig,
   build: (without: ReadonlySet<string>) => Append,
   candidates: readonly Candidate[],
@@ -46,7 +46,7 @@ export async function appendToChain(
 
 /** One append, over as many shards as it takes. */
 class Run {
-  readonly #logs: DurableObjectNamespace<DeliveryLog>;
+  readonly #logs: DurableObjectNamespace<JobReader>;
   readonly #job: JobConfig;
   readonly #build: (without: ReadonlySet<string>) => Append;
   readonly #candidates: readonly Candidate[];
@@ -63,7 +63,7 @@ class Run {
   #isRemembered: boolean;
 
   constructor(
-    logs: DurableObjectNamespace<DeliveryLog>,
+    logs: DurableObjectNamespace<JobReader>,
     job: JobConfig,
     build: (without: ReadonlySet<string>) => Append,
     candidates: readonly Candidate[],

@@ -71,7 +71,7 @@ export class Attempts {
       this.settle(object, outcome, job, startedMs);
     } catch (error) {
       log.error("upload broke", {
-        durable_object: "DeliveryLog",
+        durable_object: "JobReader",
         job: job.id,
         object: object.number,
         error: errorText(error),

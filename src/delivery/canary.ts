@@ -129,7 +129,7 @@ export class Canary {
 
   async #run(job: JobConfig, row: CanaryRow, startedMs: number): Promise<void> {
     const broke = (error: unknown): void =>
-      log.error("canary broke", { durable_object: "DeliveryLog", job: job.id, error: errorText(error) });
+      log.error("canary broke", { durable_object: "JobReader", job: job.id, error: errorText(error) });
     let tried: CanaryTry;
     try {
       tried = await this.#try(job, row, startedMs);

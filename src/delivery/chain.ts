@@ -2,8 +2,8 @@ import type { JobConfig } from "../job/config.ts";
 import type { TakenId } from "../storage/id-memory.ts";
 import { childOf, homeOf, nextBit, ROOT } from "../storage/splits.ts";
 import type { CanaryReport } from "./canary.ts";
-import type { DeliveryLog } from "./delivery-log.ts";
 import type { HealthHour } from "./health.ts";
+import type { JobReader } from "./job-reader.ts";
 import { joined, lastComplete } from "./joined-status.ts";
 import { KnownLog } from "./known-logs.ts";
 import { type Following, NUMBERS_PER_NODE, nodeName, nodeOf, nodeOfNumber, placeOf } from "./nodes.ts";
@@ -11,11 +11,11 @@ import type { Replayable, ReplayPage, ReplaySpan } from "./replayed.ts";
 import type { LogStatus } from "./types.ts";
 import { type Answered, walk } from "./walk.ts";
 
-type Logs = DurableObjectNamespace<DeliveryLog>;
-export type Log = DurableObjectStub<DeliveryLog>;
+type Logs = DurableObjectNamespace<JobReader>;
+export type Log = DurableObjectStub<JobReader>;
 
 /** A node of a job's log, by its number; of a log of one shard: a segment, from 0. */
-export function segmentOf(logs: Logs, jobId: number, node: number): DurableObjectStub<DeliveryLog> {
+export function segmentOf(logs: Logs, jobId: number, node: number): DurableObjectStub<JobReader> {
   return logs.getByName(nodeName(jobId, node));
 }
 
@@ -46,7 +46,7 @@ export async function configureChain(logs: Logs, job: JobConfig): Promise<number
 
 /**
  * The status of a whole log; null if it has never been configured.
- * @param notAfterMs as in {@link DeliveryLog.status}.
+ * @param notAfterMs as in {@link JobReader.status}.
  */
 export async function chainStatus(logs: Logs, jobId: number, notAfterMs?: number): Promise<LogStatus | null> {
   const statusOf = async (log: Log): Promise<LogStatus | null> => log.status(notAfterMs);
@@ -133,7 +133,7 @@ export async function pinChainIds(logs: Logs, jobId: number, messages: readonly 
 /**
  * How the uploads of a whole log went, by the hour, over all of its nodes.
  * @param until the first hour that is not asked for; both are hours since the epoch.
- * @returns as {@link DeliveryLog.health}: several may be of the same hour.
+ * @returns as {@link JobReader.health}: several may be of the same hour.
  */
 export async function chainHealth(logs: Logs, jobId: number, since: number, until: number): Promise<HealthHour[]> {
   const answers = await eachNode(logs, jobId, (log) => log.health(since, until));
@@ -151,7 +151,7 @@ export async function chainCanary(logs: Logs, jobId: number): Promise<CanaryRepo
 
 /**
  * Cuts and uploads what waits, in every node at once.
- * @param owedSinceMs as in {@link DeliveryLog.drive}.
+ * @param owedSinceMs as in {@link JobReader.drive}.
  * @returns objects that still wait.
  * @throws after all of them were driven, if one could not be.
  */

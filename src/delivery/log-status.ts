@@ -27,7 +27,7 @@ type PartsStatus = Pick<LogStatus, "pendingObjects" | "canary" | "lastDay" | "ma
 /**
  * The status of a log. The time up to which everything is delivered is computed, and stored, only
  * here, not with every delivery: it takes a scan of all that waits.
- * @param notAfterMs as in `DeliveryLog.status`.
+ * @param notAfterMs as in `JobReader.status`.
  */
 export function statusOf(
   sql: SqlStorage,

@@ -129,7 +129,7 @@ export class Manifests {
 
   #broke(error: unknown): void {
     log.error("manifests broke", {
-      durable_object: "DeliveryLog",
+      durable_object: "JobReader",
       job: this.#state.job()?.id,
       error: errorText(error),
     });

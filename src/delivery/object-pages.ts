@@ -1,11 +1,11 @@
 import { eachNode, findSegment, type Log, segmentOf, segmentWith } from "./chain.ts";
-import type { DeliveryLog } from "./delivery-log.ts";
+import type { JobReader } from "./job-reader.ts";
 import { KnownLog } from "./known-logs.ts";
 import { type Following, nodeOfNumber } from "./nodes.ts";
 import type { EventSpan } from "./objects.ts";
 import type { AsideObject, ObjectEntry } from "./types.ts";
 
-type Logs = DurableObjectNamespace<DeliveryLog>;
+type Logs = DurableObjectNamespace<JobReader>;
 
 interface Page<E> {
   entries: E[];

@@ -1,6 +1,4 @@
 import { DurableObject } from "cloudflare:workers";
-import { KnownSplits } from "../account/known-splits.ts";
-import { LedgerShards } from "../account/shards.ts";
 import { backoffMs } from "../backoff.ts";
 import { OUTBOX_MAX_BYTES, QUEUE_SEND_BATCH_MAX_BYTES, QUEUE_SEND_BATCH_MAX_MESSAGES, SUBREQUESTS } from "../limits.ts";
 import { errorText, log } from "../log.ts";
@@ -9,6 +7,8 @@ import { blobStore, shardOf } from "../queue/blob-store.ts";
 import { blobKey } from "../queue/message.ts";
 import { LOST_AFTER_MS } from "../storage/alarm.ts";
 import { isBegun, type Migration, migrate } from "../storage/migrate.ts";
+import { KnownSplits } from "../trace-log/known-splits.ts";
+import { LogShards } from "../trace-log/log-shards.ts";
 import { type PackedMessage, sendGroups } from "./packing.ts";
 import { reasonOf, sendMessages } from "./send.ts";
 
@@ -287,7 +287,7 @@ export class Outbox extends DurableObject<Env> {
    */
   async #note(rows: readonly Pick<MessageRow, "id" | "taken_in_ms">[], run: Run): Promise<boolean> {
     const noted = rows.map(({ id, taken_in_ms }) => ({ id, takenInMs: taken_in_ms, keyed: false }));
-    const ledger = new LedgerShards(this.env.ACCOUNT, this.#splits);
+    const ledger = new LogShards(this.env.TRACE_LOG, this.#splits);
     try {
       await run.patience.answer("the ledger", LEDGER_MS, () => ledger.expectAgain(noted));
       return true;

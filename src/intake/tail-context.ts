@@ -1,7 +1,7 @@
-import { accountLedger } from "../account/ledger.ts";
 import { readIntakeConfig } from "../config.ts";
 import { platform } from "../platform.ts";
 import { blobStore } from "../queue/blob-store.ts";
+import { accountLedger } from "../trace-log/trace-log.ts";
 import { type Audience, earlyCall, isolateAudience } from "./audience.ts";
 import type { Gatherer } from "./gather.ts";
 import { outbox } from "./outbox.ts";
@@ -26,6 +26,6 @@ export function tailContext(
     early: audience.by({ call: earlyCall(env), waitUntil, platform }),
     pack: (part) => packer(env.PACKER).pack(part),
     keep: (messages, shard) => outbox(env.OUTBOX, shard).keep(messages),
-    countLost: (events) => accountLedger(env.ACCOUNT).countLost(events),
+    countLost: (events) => accountLedger(env.TRACE_LOG).countLost(events),
   };
 }

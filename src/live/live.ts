@@ -1,6 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
 import { accessRegister } from "../access/register.ts";
-import { LedgerShards } from "../account/shards.ts";
 import { fromBase64, toBase64, utf8Length } from "../bytes.ts";
 import { readExtraFields } from "../config.ts";
 import { controlPlane } from "../control/plane.ts";
@@ -17,6 +16,7 @@ import { errorText, log } from "../log.ts";
 import type { Arrived } from "../pipeline/live.ts";
 import { answered, platform, settled } from "../platform.ts";
 import { RecordLine } from "../record/line.ts";
+import { LogShards } from "../trace-log/log-shards.ts";
 import { FreshOptOuts, recordsOf, unseen } from "./early.ts";
 import { CLOSE, filterMessage, helloMessage, readClientMessage } from "./protocol.ts";
 import { type ShownParts, ShownStore } from "./shown-parts.ts";
@@ -251,7 +251,7 @@ export class Live extends DurableObject<Env> {
     const until = this.#open().length > 0 ? platform.now() + WATCHED_MS : 0;
     if (until > 0) this.ctx.waitUntil(this.#tellPacker());
     try {
-      await answered("the ledger", ANSWER_MS, new LedgerShards(this.env.ACCOUNT).watchedUntil(until));
+      await answered("the ledger", ANSWER_MS, new LogShards(this.env.TRACE_LOG).watchedUntil(until));
       this.#watchedUntilMs = until;
       // A viewer that joined meanwhile relied on the earlier announcement.
       if (until === 0 && this.#open().length > 0) await this.#announce();

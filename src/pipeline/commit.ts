@@ -1,5 +1,3 @@
-import type { Outcome } from "../account/ledger.ts";
-import { type CommitCount, partlyOf, type Work } from "../account/outcome.ts";
 import { type JobConfig, type JobsSnapshot, type OptOut, optedOut, type UnreadableJob, wasIn } from "../job/config.ts";
 import { readJobConfig, readSnapshot } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
@@ -8,6 +6,8 @@ import { appendsOf, buildAppend, type Offered, rulesOf, SharedBuild } from "../o
 import type { Loaded } from "../object/load.ts";
 import { settled } from "../platform.ts";
 import { idOf } from "../queue/message.ts";
+import { type CommitCount, partlyOf, type Work } from "../trace-log/outcome.ts";
+import type { Outcome } from "../trace-log/trace-log.ts";
 import { countOf } from "./counting.ts";
 import { type Arrived, arrivedOf } from "./live.ts";
 import { recentOf } from "./recent.ts";

@@ -1,4 +1,3 @@
-import type { Noted } from "../account/ledger.ts";
 import type { JobsSnapshot } from "../job/config.ts";
 import { APPEND_MAX_RAW_BYTES, GROUP_HELD_BYTES } from "../limits.ts";
 import { errorText, inLogContext, log } from "../log.ts";
@@ -6,6 +5,7 @@ import { type Loaded, load } from "../object/load.ts";
 import type { Debt } from "../queue/debt.ts";
 import { Delivery, FROM_FUTURE, isFromFuture, isOverdue, takenIds } from "../queue/delivery.ts";
 import { type AsideContext, putAside, putAsideUnread } from "../set-aside/keep.ts";
+import type { Noted } from "../trace-log/trace-log.ts";
 import { commitAndCount, type Owing } from "./commit.ts";
 import {
   type AsideCalls,

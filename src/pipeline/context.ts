@@ -1,6 +1,3 @@
-import { countAtHomes, countedAtHomes, expectAgainAtHomes, type HomeCalls, setAsideAtHome } from "../account/homes.ts";
-import { type KnownSplits, splitsIn } from "../account/known-splits.ts";
-import type { Noted, NotedMessage } from "../account/ledger.ts";
 import type { JobsSnapshot } from "../job/config.ts";
 import type { Memory } from "../memory.ts";
 import { answered, Patience, type Platform, TimeoutError } from "../platform.ts";
@@ -10,6 +7,15 @@ import type { SealKey } from "../queue/seal.ts";
 import type { AsideContext } from "../set-aside/keep.ts";
 import type { TakenId } from "../storage/id-memory.ts";
 import { ROOT } from "../storage/splits.ts";
+import {
+  countAtHomes,
+  countedAtHomes,
+  expectAgainAtHomes,
+  type HomeCalls,
+  setAsideAtHome,
+} from "../trace-log/homes.ts";
+import { type KnownSplits, splitsIn } from "../trace-log/known-splits.ts";
+import type { Noted, NotedMessage } from "../trace-log/trace-log.ts";
 import { type Arrivals, ComesAgainError, type CommitContext } from "./commit.ts";
 import type { SilentLogs } from "./silent-logs.ts";
 

@@ -1,4 +1,8 @@
-import type { CountedFunction } from "../account/function-counts.ts";
+import type { Offered } from "../object/build.ts";
+import type { Loaded } from "../object/load.ts";
+import { idOf } from "../queue/message.ts";
+import type { RecordLine } from "../record/line.ts";
+import type { CountedFunction } from "../trace-log/function-counts.ts";
 import {
   addedErrors,
   BUCKETS,
@@ -13,13 +17,9 @@ import {
   OUTCOMES_KEPT,
   sketchOfBuckets,
   TEXT_MAX,
-} from "../account/health.ts";
-import type { MessageCount } from "../account/outcome.ts";
-import type { RecentRecords } from "../account/recent.ts";
-import type { Offered } from "../object/build.ts";
-import type { Loaded } from "../object/load.ts";
-import { idOf } from "../queue/message.ts";
-import type { RecordLine } from "../record/line.ts";
+} from "../trace-log/health.ts";
+import type { MessageCount } from "../trace-log/outcome.ts";
+import type { RecentRecords } from "../trace-log/recent.ts";
 
 interface Tallied {
   count: CountedFunction;

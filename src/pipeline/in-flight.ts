@@ -1,7 +1,7 @@
-import type { NotedMessage } from "../account/ledger.ts";
 import { errorText, log } from "../log.ts";
 import { TimeoutError } from "../platform.ts";
 import { type Delivery, takenIds } from "../queue/delivery.ts";
+import type { NotedMessage } from "../trace-log/trace-log.ts";
 import type { ConsumerContext } from "./context.ts";
 
 /**

@@ -1,8 +1,8 @@
-import type { RecentRecords } from "../account/recent.ts";
 import { encodeUtf8, utf8Length } from "../bytes.ts";
 import { type OptOut, offNow, optedOut } from "../job/config.ts";
 import { RECENT_EVENT_MAX_BYTES, RECENT_HANDOVER_MAX_BYTES, RECENT_MAX_EVENTS } from "../limits.ts";
 import type { Loaded, LoadedRecord } from "../object/load.ts";
+import type { RecentRecords } from "../trace-log/recent.ts";
 
 /** How often an isolate hands records over, in ms: the cost does not grow with the load. */
 const EVERY_MS = 1_000;

@@ -21,13 +21,13 @@ const PLAN_PAGE = 500;
  */
 export class Steps {
   readonly ctx: DurableObjectState;
-  readonly #logs: Env["LOG"];
+  readonly #logs: Env["READERS"];
   readonly #plans: Plans;
   readonly #ends: Ends;
   /** Overridden by tests. */
   planPageSize = PLAN_PAGE;
 
-  constructor(ctx: DurableObjectState, logs: Env["LOG"], plans: Plans, ends: Ends) {
+  constructor(ctx: DurableObjectState, logs: Env["READERS"], plans: Plans, ends: Ends) {
     this.ctx = ctx;
     this.#logs = logs;
     this.#plans = plans;

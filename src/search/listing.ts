@@ -36,7 +36,7 @@ export interface Listing {
  * @param limit of all nodes; each lists one object in any case.
  */
 export async function listObjects(
-  logs: Env["LOG"],
+  logs: Env["READERS"],
   jobs: readonly number[],
   span: ListedSpan,
   limit: number = LIST_MAX,

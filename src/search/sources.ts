@@ -35,14 +35,14 @@ const LOOKS = 4;
  * @param limit of what is listed; for tests.
  */
 export async function listSources(
-  env: Pick<Env, "LOG" | "SKETCHES">,
+  env: Pick<Env, "READERS" | "SKETCHES">,
   jobs: readonly SearchedJob[],
   span: ListedSpan,
   needed: Needed,
   limit?: number,
 ): Promise<Listed> {
   const ids = jobs.map(({ id }) => id);
-  const { found, listedToMs, silent } = await listObjects(env.LOG, ids, span, limit);
+  const { found, listedToMs, silent } = await listObjects(env.READERS, ids, span, limit);
   const stores = new Map(jobs.map((job) => [job.id, job]));
   const notSearched: NotSearched[] = silent.map((job) => ({ job, object: null, why: "its log does not answer" }));
   const list: Source[] = [];
@@ -56,7 +56,7 @@ export async function listSources(
       unsearchable.push({ job, node, batch, number, firstMs, lastMs });
       continue;
     }
-    const source = sourceOf(object, stores.get(job) as SearchedJob, node, () => segmentOf(env.LOG, job, node));
+    const source = sourceOf(object, stores.get(job) as SearchedJob, node, () => segmentOf(env.READERS, job, node));
     list.push(source);
     if (state === "delivered") sketched.set(source, object);
   }
@@ -123,7 +123,7 @@ async function contentOf(
 /** @throws ReadFault if it does not answer. */
 async function ofLog<T>(job: number, ask: () => Promise<T>): Promise<T> {
   try {
-    return await answered("DeliveryLog", ASK_MS, ask());
+    return await answered("JobReader", ASK_MS, ask());
   } catch (error) {
     log.warn("a log was not searched", { job, error: errorText(error) });
     throw new ReadFault("silent", "its log does not answer");

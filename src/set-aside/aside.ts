@@ -1,20 +1,20 @@
-import type { AsideEntry, AsideMessage } from "../account/set-aside-messages.ts";
-import type { LedgerShards } from "../account/shards.ts";
 import { findSegment } from "../delivery/chain.ts";
-import type { DeliveryLog } from "../delivery/delivery-log.ts";
+import type { JobReader } from "../delivery/job-reader.ts";
 import { chainAside } from "../delivery/object-pages.ts";
 import type { AsideObject } from "../delivery/types.ts";
 import { everyJob, type JobsSnapshot } from "../job/config.ts";
 import { errorText, log } from "../log.ts";
 import { answered } from "../platform.ts";
+import type { LogShards } from "../trace-log/log-shards.ts";
+import type { AsideEntry, AsideMessage } from "../trace-log/set-aside-messages.ts";
 
 /** Deadline for one job's part of the list, in ms. */
 const LOG_MS = 5_000;
 
 /** Where set-aside data is stored: messages in the ledger, objects in the logs of their jobs. */
 export interface AsideStores {
-  ledger: LedgerShards;
-  logs: DurableObjectNamespace<DeliveryLog>;
+  ledger: LogShards;
+  logs: DurableObjectNamespace<JobReader>;
   /** Every job, deleted ones included while their logs stand. */
   jobs(): Promise<JobsSnapshot>;
 }
@@ -27,7 +27,7 @@ export interface FoundObject {
   kind: "object";
   object: AsideObject;
   /** The segment that has it. */
-  log: DurableObjectStub<DeliveryLog>;
+  log: DurableObjectStub<JobReader>;
 }
 
 /**

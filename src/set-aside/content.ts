@@ -1,10 +1,10 @@
-import type { AsideMessage } from "../account/set-aside-messages.ts";
 import { encodeUtf8, toBase64 } from "../bytes.ts";
 import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../limits.ts";
 import { readStrictly, wholeMessage } from "../object/load.ts";
 import type { Blobs } from "../queue/blob-store.ts";
 import { decodeEnvelope, type Part } from "../queue/message.ts";
 import type { Source } from "../record/source.ts";
+import type { AsideMessage } from "../trace-log/set-aside-messages.ts";
 
 /** What is in a message that was set aside. */
 export interface AsideContent {

@@ -1,4 +1,3 @@
-import type { InForceAtIntake } from "../account/set-aside-messages.ts";
 import {
   everyJob,
   type JobConfig,
@@ -9,6 +8,7 @@ import {
   wasIn,
 } from "../job/config.ts";
 import { readJobConfig, readSnapshot } from "../job/snapshot.ts";
+import type { InForceAtIntake } from "../trace-log/set-aside-messages.ts";
 
 /**
  * Jobs and opt-outs as they were in force when a message was taken in. Windows that ended fifteen

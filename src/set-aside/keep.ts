@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import type { SetAsideMessage } from "../account/ledger.ts";
 import { encodeUtf8 } from "../bytes.ts";
 import { errorText, log } from "../log.ts";
 import { wholeMessage } from "../object/load.ts";
@@ -8,6 +7,7 @@ import type { Delivery } from "../queue/delivery.ts";
 import { encodeExtras } from "../queue/extras.ts";
 import { encodeParts, idOf, joinMessage } from "../queue/message.ts";
 import { linesOfParts } from "../queue/parts.ts";
+import type { SetAsideMessage } from "../trace-log/trace-log.ts";
 
 export interface AsideContext {
   setAside(message: SetAsideMessage): Promise<void>;

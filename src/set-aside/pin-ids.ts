@@ -1,9 +1,9 @@
-import type { AsideAsked } from "../account/set-aside-messages.ts";
-import type { LedgerShards } from "../account/shards.ts";
 import { pinChainIds } from "../delivery/chain.ts";
-import type { DeliveryLog } from "../delivery/delivery-log.ts";
+import type { JobReader } from "../delivery/job-reader.ts";
 import { errorText, log } from "../log.ts";
 import { answered } from "../platform.ts";
+import type { LogShards } from "../trace-log/log-shards.ts";
+import type { AsideAsked } from "../trace-log/set-aside-messages.ts";
 
 /** Messages of one round; the rest follows in the next. */
 const MESSAGES_MAX = 1_000;
@@ -16,8 +16,8 @@ const LOG_MS = 5_000;
  * may be sent again after all other ids of their time are forgotten.
  */
 export async function pinIds(
-  ledger: Pick<LedgerShards, "asideToAsk" | "asideAsked">,
-  logs: DurableObjectNamespace<DeliveryLog>,
+  ledger: Pick<LogShards, "asideToAsk" | "asideAsked">,
+  logs: DurableObjectNamespace<JobReader>,
 ): Promise<void> {
   const { messages, jobs } = await ledger.asideToAsk(MESSAGES_MAX);
   if (messages.length === 0) return;

@@ -1,6 +1,6 @@
-import type { AsideEntry } from "../account/set-aside-messages.ts";
 import type { AsideObject } from "../delivery/types.ts";
 import { type Platform, settled } from "../platform.ts";
+import type { AsideEntry } from "../trace-log/set-aside-messages.ts";
 import { type AsideId, type AsideStores, listAside } from "./aside.ts";
 import type { Resent } from "./resend.ts";
 

@@ -1,5 +1,3 @@
-import type { CommitCount, MessageCount } from "../account/outcome.ts";
-import type { AsideMessage } from "../account/set-aside-messages.ts";
 import { appendToChain } from "../delivery/append-to-chain.ts";
 import type { AsideObject } from "../delivery/types.ts";
 import { getsAgain, type JobsSnapshot, wasIn } from "../job/config.ts";
@@ -9,6 +7,8 @@ import { Patience, type Platform } from "../platform.ts";
 import type { Blobs } from "../queue/blob-store.ts";
 import { FROM_FUTURE, isFromFuture } from "../queue/delivery.ts";
 import { decodeEnvelope } from "../queue/message.ts";
+import type { CommitCount, MessageCount } from "../trace-log/outcome.ts";
+import type { AsideMessage } from "../trace-log/set-aside-messages.ts";
 import { type AsideId, type AsideStores, findObject, sorted } from "./aside.ts";
 import { InForce } from "./in-force.ts";
 

@@ -1,7 +1,7 @@
-import type { AccountStatus } from "../account/ledger.ts";
 import type { Owed } from "../debts/debt-store.ts";
 import type { LogStatus } from "../delivery/types.ts";
 import type { OutboxStatus } from "../intake/outbox.ts";
+import type { AccountStatus } from "../trace-log/trace-log.ts";
 import type { FailingFunction } from "./failing.ts";
 import type { KeptNothing, Mark } from "./marks.ts";
 

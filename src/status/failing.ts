@@ -1,5 +1,5 @@
-import { type FunctionSlots, SLOT_MS, SLOTS_KEPT, type Slot } from "../account/health-hours.ts";
 import type { FailingRules } from "../failing-setting.ts";
+import { type FunctionSlots, SLOT_MS, SLOTS_KEPT, type Slot } from "../trace-log/health-hours.ts";
 import { counted, type Found, shown } from "./words.ts";
 
 /** A function of whose invocations too many fail. */

@@ -1,5 +1,5 @@
-import { type FunctionCount, SCRIPT_NAME_MAX, TALLY_BOUNDS, type TallyBounds } from "../account/function-counts.ts";
 import type { FunctionSetting } from "../control/function-settings.ts";
+import { type FunctionCount, SCRIPT_NAME_MAX, TALLY_BOUNDS, type TallyBounds } from "../trace-log/function-counts.ts";
 import type { FunctionFacts, Usual } from "./facts.ts";
 import type { Heard } from "./rhythm.ts";
 import { isQuiet } from "./thresholds.ts";

@@ -1,6 +1,4 @@
 import type * as z from "zod";
-import { type AccountStatus, accountLedger, type FunctionCount } from "../account/ledger.ts";
-import { LedgerShards } from "../account/shards.ts";
 import { readConfig, readFunctionFailing } from "../config.ts";
 import type { FunctionSetting } from "../control/function-settings.ts";
 import { controlPlane } from "../control/plane.ts";
@@ -15,6 +13,8 @@ import { errorText, log } from "../log.ts";
 import { Patience, type Platform, settled } from "../platform.ts";
 import { blobBytes } from "../queue/blob-store.ts";
 import { replays } from "../replay/replays.ts";
+import { LogShards } from "../trace-log/log-shards.ts";
+import { type AccountStatus, accountLedger, type FunctionCount } from "../trace-log/trace-log.ts";
 import { ANSWER, checked } from "./answers.ts";
 import type { AccountFacts, Facts, JobFacts, KnownAttachment, KnownJob, Told, WaitingReplay } from "./facts.ts";
 import { SILENT } from "./facts.ts";
@@ -47,7 +47,7 @@ export const GATHER_PATIENCE = { oneMs: 3_000, allMs: 20_000 };
 /** Logs asked at the same time. */
 const LOGS_AT_ONCE = 8;
 
-type Bindings = Pick<Env, "CONTROL" | "LOG" | "ACCOUNT" | "OUTBOX" | "DEBTS" | "KEYS" | "BLOBS">;
+type Bindings = Pick<Env, "CONTROL" | "READERS" | "TRACE_LOG" | "OUTBOX" | "DEBTS" | "KEYS" | "BLOBS">;
 
 /** The answers of the other parts. */
 interface Answers {
@@ -115,8 +115,8 @@ export async function gather(
 type Ask = <T>(who: string, shape: z.ZodType | null, question: () => Promise<T>) => Promise<Told<T>>;
 
 async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
-  const { CONTROL, ACCOUNT, OUTBOX, DEBTS, KEYS, BLOBS }: Bindings = env;
-  const ledger = new LedgerShards(ACCOUNT);
+  const { CONTROL, TRACE_LOG, OUTBOX, DEBTS, KEYS, BLOBS }: Bindings = env;
+  const ledger = new LogShards(TRACE_LOG);
   const [known, settings, account, lately, kept, replays, attachments, debts, keysBytes, largeBytes] =
     await Promise.all([
       ask("the control plane", null, async () => {
@@ -133,7 +133,7 @@ async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
       ask("replays", ANSWER.Replays, () => sources.replays(env)),
       ask("attachments", ANSWER.Attachments, () => sources.attachments(env)),
       // It checks each shard's answer by its use.
-      ask("the debts", null, () => owedIfAny(DEBTS, accountLedger(ACCOUNT))),
+      ask("the debts", null, () => owedIfAny(DEBTS, accountLedger(TRACE_LOG))),
       // One stands for all: each further one would be a request every five minutes.
       ask("the register of keys", ANSWER.Bytes, () => keyShard(KEYS, 0).storedBytes()),
       ask("the blob store", ANSWER.Bytes, () => blobBytes(BLOBS)),
@@ -153,12 +153,12 @@ async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
 }
 
 async function askLogs(
-  { LOG }: Bindings,
+  { READERS }: Bindings,
   jobs: readonly KnownJob[],
   ask: Ask,
 ): Promise<ReadonlyMap<number, Told<LogStatus | null>>> {
   const answers = await settled(jobs, LOGS_AT_ONCE, ({ id }) =>
-    ask(`the log of job ${id}`, ANSWER.Log, () => chainStatus(LOG, id)),
+    ask(`the log of job ${id}`, ANSWER.Log, () => chainStatus(READERS, id)),
   );
   return new Map(
     jobs.map(({ id }, i) => {
@@ -199,7 +199,7 @@ function accountFacts(
 
 /** Learns from the events of functions, and asks about those that would become a finding. */
 async function askFunctions(
-  { ACCOUNT }: Bindings,
+  { TRACE_LOG }: Bindings,
   rhythm: Rhythm,
   { account, lately, settings, outbox }: Answers,
   nowMs: number,
@@ -213,7 +213,7 @@ async function askFunctions(
   const names = candidates(known, countedUntilMs);
   let last = new Map<string, number>();
   if (names.length > 0) {
-    const answer = await ask("the events of functions", ANSWER.Last, () => new LedgerShards(ACCOUNT).lastEvents(names));
+    const answer = await ask("the events of functions", ANSWER.Last, () => new LogShards(TRACE_LOG).lastEvents(names));
     if (answer === SILENT) return SILENT;
     last = new Map(answer.map(({ scriptName, lastEventMs }) => [scriptName, lastEventMs]));
     // Deleted, or silent for thirty days: no longer watched.

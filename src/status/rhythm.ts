@@ -1,4 +1,4 @@
-import { SCRIPT_NAME_MAX, type TallyBounds } from "../account/function-counts.ts";
+import { SCRIPT_NAME_MAX, type TallyBounds } from "../trace-log/function-counts.ts";
 import type { Usual } from "./facts.ts";
 import { AFTER, RHYTHM_BOUNDS } from "./thresholds.ts";
 

@@ -1,5 +1,5 @@
-import type { AccountStatus } from "../account/ledger.ts";
 import type { LogStatus } from "../delivery/types.ts";
+import type { AccountStatus } from "../trace-log/trace-log.ts";
 import type { AccountFacts, JobPast, KnownJob } from "./facts.ts";
 import { keptNothing, type Mark, marked } from "./marks.ts";
 import { BACKLOG_MIN } from "./thresholds.ts";

@@ -420,7 +420,7 @@ describe("a part of the platform that fails", () => {
   it("does not hide a job whose log does not answer: it is shown, and says so", async () => {
     vi.spyOn(console, "warn").mockImplementation(() => {});
     await api("POST", "/logship/jobs", { destination_conf: destinationConf(freshBucket().name) });
-    const settings = { LOG: failing(secret) };
+    const settings = { READERS: failing(secret) };
     for (const path of ["/logship/jobs/1", "/logship/jobs"]) {
       const answer = await call<unknown>("GET", path, undefined, { settings });
       expect(answer.status).toBe(200);

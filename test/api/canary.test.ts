@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
+import { JobReader } from "../../src/delivery/job-reader.ts";
 import { CANARY_GET, tick } from "../delivery/canary-world.ts";
 import { destinationConf } from "../support/runtime/api.ts";
 import { NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";
@@ -103,7 +103,7 @@ describe("the canary of a job", () => {
 
   it("is 503 while the job's log does not say, or has not confirmed the job", async () => {
     const { id } = await job();
-    const said = vi.spyOn(DeliveryLog.prototype, "canaryReport");
+    const said = vi.spyOn(JobReader.prototype, "canaryReport");
     said.mockReturnValue({ report: null, sealed: false });
     expect(errorsOf(await call("GET", `/logship/jobs/${id}/canary`))).toEqual([
       [1053, undefined, expect.stringMatching(/not confirmed/)],
@@ -112,6 +112,6 @@ describe("the canary of a job", () => {
       throw new Error("broken");
     });
     expect((await call("GET", `/logship/jobs/${id}/canary`)).status).toBe(503);
-    expect(await segmentOf(env.LOG, id, 0).status()).toMatchObject({ canary: { state: "waiting" } });
+    expect(await segmentOf(env.READERS, id, 0).status()).toMatchObject({ canary: { state: "waiting" } });
   });
 });

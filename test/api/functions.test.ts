@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { accountLedger } from "../../src/account/ledger.ts";
-import { AccountLedger, DeliveryLog } from "../../src/index.ts";
+import { JobReader, TraceLog } from "../../src/index.ts";
+import { accountLedger } from "../../src/trace-log/trace-log.ts";
 import { Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
 import { deliver, NOON, pack, setClock } from "../support/runtime/pipeline.ts";
@@ -391,7 +391,7 @@ describe("a function that is deleted", () => {
       { id: "shop", logging: "unset", shipped: 4, dropped: { logging_off: 1, no_job: 0 } },
     ]);
     expect((await call("GET", `/logship/jobs/${job}/ledger`)).body.result).toMatchObject({ received: 7 });
-    const { counts } = await accountLedger(env.ACCOUNT).status();
+    const { counts } = await accountLedger(env.TRACE_LOG).status();
     expect(counts).toMatchObject({ routed: 7, not_enabled: 3 });
   });
 
@@ -399,7 +399,7 @@ describe("a function that is deleted", () => {
     setClock(NOON);
     await ship("shop", 3);
     await patch("shop", { logship: true });
-    const ledger = accountLedger(env.ACCOUNT);
+    const ledger = accountLedger(env.TRACE_LOG);
     const failing = {
       getByName: () => ({ functions: () => ledger.functions(), forgetFunction: () => Promise.reject(new Error("no")) }),
     };
@@ -413,7 +413,7 @@ describe("a function that is deleted", () => {
     setClock(NOON);
     await createJob(freshBucket().name);
     await patch("shop", { logship: false });
-    const unreached = vi.spyOn(DeliveryLog.prototype, "configure").mockImplementation(() => {
+    const unreached = vi.spyOn(JobReader.prototype, "configure").mockImplementation(() => {
       throw new Error("out of reach");
     });
     for (const _ of [1, 2]) expect((await call("DELETE", `${SCRIPTS}/shop`)).status).toBe(503);
@@ -427,7 +427,7 @@ describe("a function that is deleted", () => {
   it("changes nothing where the ledger cannot say whether there is anything to delete", async () => {
     setClock(NOON);
     await patch("shop", { logship: true });
-    vi.spyOn(AccountLedger.prototype, "functionCount").mockImplementationOnce(() => {
+    vi.spyOn(TraceLog.prototype, "functionCount").mockImplementationOnce(() => {
       throw new Error("out of reach");
     });
     expect((await call("DELETE", `${SCRIPTS}/shop`)).status).toBe(503);
@@ -439,10 +439,7 @@ describe("the settings of a function", () => {
   it("are read without its counts, of which there may be a month's", async () => {
     setClock(NOON);
     await patch("shop", { logship: true });
-    const counted = [
-      vi.spyOn(AccountLedger.prototype, "functions"),
-      vi.spyOn(AccountLedger.prototype, "functionCount"),
-    ];
+    const counted = [vi.spyOn(TraceLog.prototype, "functions"), vi.spyOn(TraceLog.prototype, "functionCount")];
     expect((await call("GET", settingsOf("shop"))).status).toBe(200);
     expect(counted.map((spy) => spy.mock.calls.length)).toEqual([0, 0]);
     expect((await call("GET", `${SCRIPTS}/shop`)).status).toBe(200);

@@ -2,7 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { controlPlane } from "../../src/control/plane.ts";
-import { DeliveryLog } from "../../src/index.ts";
+import { JobReader } from "../../src/index.ts";
 import { platform } from "../../src/platform.ts";
 import { Oracle } from "../support/oracle.ts";
 import { destinationConf } from "../support/runtime/api.ts";
@@ -454,7 +454,7 @@ describe("a job that is deleted", () => {
   it("can be deleted again while that is not in force, and is told when it is", async () => {
     setClock(NOON);
     const { id } = await create();
-    const unreached = vi.spyOn(DeliveryLog.prototype, "configure").mockImplementation(() => {
+    const unreached = vi.spyOn(JobReader.prototype, "configure").mockImplementation(() => {
       throw new Error("out of reach");
     });
     for (const _ of [1, 2]) expect((await call("DELETE", `/logship/jobs/${id}`)).status).toBe(503);

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { AccountLedger, DeliveryLog } from "../../src/index.ts";
+import { JobReader, TraceLog } from "../../src/index.ts";
 import { Outbox } from "../../src/intake/outbox.ts";
 import { OUTBOX_SHARDS } from "../../src/limits.ts";
 import { Oracle } from "../support/oracle.ts";
@@ -41,10 +41,10 @@ describe("the account's ledger", () => {
     ["does not answer", () => new Promise<never>(() => {})],
   ])("is shown though the log of a deleted job %s, which says so", async (_how, silence) => {
     const [silent, other] = await deletedJobs(2);
-    const status = DeliveryLog.prototype.status;
-    vi.spyOn(DeliveryLog.prototype, "status").mockImplementation(function (this: DeliveryLog, ...args) {
+    const status = JobReader.prototype.status;
+    vi.spyOn(JobReader.prototype, "status").mockImplementation(function (this: JobReader, ...args) {
       const own = status.apply(this, args);
-      return this.ctx.id.equals(env.LOG.idFromName(`job ${silent} segment 0`)) ? (silence() as never) : own;
+      return this.ctx.id.equals(env.READERS.idFromName(`job ${silent} segment 0`)) ? (silence() as never) : own;
     });
     const deleted_at = expect.stringMatching(/^2100-11-20T12:00:0/);
     expect(await draining()).toEqual([
@@ -59,9 +59,9 @@ describe("a list of jobs", () => {
     setClock(NOON);
     for (let i = 0; i < 5; i++) await createJob(freshBucket().name);
     const asked = [
-      vi.spyOn(AccountLedger.prototype, "oldestUnfinishedMs"),
+      vi.spyOn(TraceLog.prototype, "oldestUnfinishedMs"),
       vi.spyOn(Outbox.prototype, "status"),
-      vi.spyOn(DeliveryLog.prototype, "status"),
+      vi.spyOn(JobReader.prototype, "status"),
     ];
     expect((await api<unknown[]>("GET", "/logship/jobs")).body.result).toHaveLength(5);
     expect(asked.map((spy) => spy.mock.calls.length)).toEqual([1, OUTBOX_SHARDS, 5]);
@@ -79,7 +79,7 @@ describe("a job's ledger", () => {
     ["hangs", () => new Promise<never>(() => {})],
   ])("is 503, and in time, while its log %s", async (_how, silence) => {
     const id = await createJob(freshBucket().name);
-    vi.spyOn(DeliveryLog.prototype, "status").mockImplementation(silence as never);
+    vi.spyOn(JobReader.prototype, "status").mockImplementation(silence as never);
     const answer = await api("GET", `/logship/jobs/${id}/ledger`);
     expect([answer.status, answer.body.errors]).toEqual([
       503,

@@ -1,11 +1,11 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { accountLedger } from "../../src/account/ledger.ts";
 import type { PreviewResult } from "../../src/api/preview.ts";
 import { previewRoutes } from "../../src/api/preview.ts";
 import { encodeUtf8 } from "../../src/bytes.ts";
-import { AccountLedger } from "../../src/index.ts";
+import { TraceLog } from "../../src/index.ts";
 import { recordLine } from "../../src/record/encode.ts";
+import { accountLedger } from "../../src/trace-log/trace-log.ts";
 import { NOON, traceRecord } from "../record/samples.ts";
 import { setClock } from "../support/runtime/pipeline.ts";
 import { type CallOptions, call, errorsOf, intake } from "./harness.ts";
@@ -85,7 +85,7 @@ describe("a preview of events that are given", () => {
   });
 
   it("of none is empty, and asks nobody for recent ones", async () => {
-    const recent = vi.spyOn(AccountLedger.prototype, "recent");
+    const recent = vi.spyOn(TraceLog.prototype, "recent");
     const { body } = await ask({ events: [] });
     expect([body.result.source, body.result.events, body.messages]).toEqual(["given", 0, []]);
     expect(recent).not.toHaveBeenCalled();
@@ -128,7 +128,7 @@ describe("a preview of events that are given", () => {
     expect((await ask({ events }, { settings: options.settings ?? {} })).status).toBe(200);
     expect(queue.calls).toEqual([]);
     expect((await call<unknown[]>("GET", "/logship/audit")).body.result).toEqual([]);
-    expect((await accountLedger(env.ACCOUNT).status()).counts.processed).toBe(0);
+    expect((await accountLedger(env.TRACE_LOG).status()).counts.processed).toBe(0);
     expect((await ask({})).body.result.events).toBe(0);
   });
 });
@@ -245,7 +245,7 @@ describe("a preview that cannot be shown", () => {
 
 describe("a preview of recent events", () => {
   const held = (...records: string[]) =>
-    vi.spyOn(AccountLedger.prototype, "recent").mockImplementation(() => ({
+    vi.spyOn(TraceLog.prototype, "recent").mockImplementation(() => ({
       ndjson: encodeUtf8(records.map((line) => `${line}\n`).join("")),
       tooLarge: 2,
     }));

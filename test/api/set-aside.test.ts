@@ -6,12 +6,12 @@ import { runInDurableObject } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { accountLedger } from "../../src/account/ledger.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { maskDestination } from "../../src/destinations/parse.ts";
-import { DeliveryLog } from "../../src/index.ts";
+import { JobReader } from "../../src/index.ts";
 import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../../src/limits.ts";
 import { recordLine } from "../../src/record/encode.ts";
+import { accountLedger } from "../../src/trace-log/trace-log.ts";
 import { id } from "../pipeline/scripted.ts";
 import { traceRecord } from "../record/samples.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";
@@ -28,7 +28,7 @@ interface Entry {
   [field: string]: unknown;
 }
 
-const ledger = () => accountLedger(env.ACCOUNT);
+const ledger = () => accountLedger(env.TRACE_LOG);
 
 const messageOf = (n: number, lines: readonly string[], takenInMs = NOON): ArrayBuffer =>
   encodeMessage(
@@ -150,8 +150,8 @@ describe("the list", () => {
     await aside(1, [lineOf("shop")]);
     const silent = await refusedObjects(1);
     const other = await refusedObjects(1);
-    const { asideObjects } = DeliveryLog.prototype;
-    vi.spyOn(DeliveryLog.prototype, "asideObjects").mockImplementation(function (this: DeliveryLog, ...args) {
+    const { asideObjects } = JobReader.prototype;
+    vi.spyOn(JobReader.prototype, "asideObjects").mockImplementation(function (this: JobReader, ...args) {
       if (this.ctx.id.name === `job ${silent} segment 0`) throw new Error("out of reach");
       return asideObjects.apply(this, args);
     });
@@ -232,7 +232,7 @@ describe("a message", () => {
     await aside(1, [lineOf("shop")]);
     // The cron has not run in that time; then it makes the log remove what has expired.
     clock.advance(16 * 86_400_000);
-    await segmentOf(env.LOG, job, 0).drive("scheduled", 0);
+    await segmentOf(env.READERS, job, 0).drive("scheduled", 0);
     expect((await list()).body.result).toMatchObject([{ resendable: false }]);
     const answer = await call("POST", "/logship/set-aside/message-1/resend");
     const words = `it is no longer known whether job ${job} has taken it before: sending it again might store it twice. Read it and send what is missing as new events, or delete it`;
@@ -243,7 +243,7 @@ describe("a message", () => {
   it("is still set aside when a job could not take it, and the answer names the job", async () => {
     const job = await createJob(freshBucket().name);
     await aside(1, [lineOf("shop")]);
-    vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(() => {
+    vi.spyOn(JobReader.prototype, "append").mockImplementation(() => {
       throw new Error("out of reach");
     });
     const answer = await call("POST", "/logship/set-aside/message-1/resend");
@@ -343,7 +343,7 @@ describe("an object that is sent elsewhere", () => {
     await control.script([]);
     expect((await send(name, { destination_conf: destinationConf(right.name) })).status).toBe(200);
     const rows = () =>
-      runInDurableObject(segmentOf(env.LOG, job, 0), (_log, { storage }) =>
+      runInDurableObject(segmentOf(env.READERS, job, 0), (_log, { storage }) =>
         JSON.stringify(storage.sql.exec("SELECT key, error, target, elsewhere FROM object WHERE number = 1").toArray()),
       );
     const [, secret = ""] = /secret-access-key=([^&]*)/.exec(destinationConf(right.name)) ?? [];
@@ -443,7 +443,7 @@ describe("an object that is sent elsewhere", () => {
   it("is set aside again where no key opens its destination any more", async () => {
     const { job, name } = await object();
     await send(name, { destination_conf: destinationConf(freshBucket().name) });
-    await runInDurableObject(segmentOf(env.LOG, job, 0), (_log, { storage }) => {
+    await runInDurableObject(segmentOf(env.READERS, job, 0), (_log, { storage }) => {
       storage.sql.exec("UPDATE object SET target = json_set(target, '$.sealed', '1.AAAA.AAAA') WHERE number = 1");
     });
     await runAlarm(job);
@@ -484,7 +484,7 @@ describe("everything", () => {
   it("stays, as far as a job cannot take it", async () => {
     await createJob(freshBucket().name);
     await aside(1, [lineOf("shop")]);
-    vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(() => {
+    vi.spyOn(JobReader.prototype, "append").mockImplementation(() => {
       throw new Error("out of reach");
     });
     expect((await resendAll()).body.result).toMatchObject({ sent: 0, stayed: 1, left: 0 });
@@ -494,8 +494,8 @@ describe("everything", () => {
   it("begins nothing more after ten seconds, and says what is left", async () => {
     await createJob(freshBucket().name);
     for (let n = 1; n <= 12; n++) await aside(n, [lineOf("shop")]);
-    const { append } = DeliveryLog.prototype;
-    vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(function (this: DeliveryLog, ...args) {
+    const { append } = JobReader.prototype;
+    vi.spyOn(JobReader.prototype, "append").mockImplementation(function (this: JobReader, ...args) {
       clock.advance(4_000);
       return append.apply(this, args);
     });
@@ -521,7 +521,7 @@ it.each([
   "message-1%2Fx",
 ])("nothing is found under %s, and nothing comes into being", async (name) => {
   expect((await createJob(freshBucket().name)) > 0).toBe(true);
-  const constructed = vi.spyOn(DeliveryLog.prototype, "asideObject");
+  const constructed = vi.spyOn(JobReader.prototype, "asideObject");
   for (const [method, path] of [
     ["GET", name],
     ["GET", `${name}?download=true`],

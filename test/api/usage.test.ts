@@ -1,9 +1,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
-import { accountLedger } from "../../src/account/ledger.ts";
 import { USAGE_PATIENCE } from "../../src/api/usage.ts";
-import { DeliveryLog } from "../../src/index.ts";
+import { JobReader } from "../../src/index.ts";
+import { accountLedger } from "../../src/trace-log/trace-log.ts";
 import { Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
 import { deliver, NOON, pack, redeliver, setClock, settle } from "../support/runtime/pipeline.ts";
@@ -88,7 +88,7 @@ it("adds up with the ledgers; a row that nobody can read keeps no record from be
   };
   expect(await ship(30)).toEqual([30, 60, 60]);
   expect(await counted()).toEqual([30, 60, 60]);
-  await runInDurableObject(accountLedger(env.ACCOUNT), (_ledger, { storage }) => {
+  await runInDurableObject(accountLedger(env.TRACE_LOG), (_ledger, { storage }) => {
     storage.sql.exec("UPDATE account SET month_use = '{\"month\":'");
   });
   // Uploads come from the logs, by the hour.
@@ -100,9 +100,9 @@ it("adds up with the ledgers; a row that nobody can read keeps no record from be
 it("says of which jobs it does not know, and does not wait for them", async () => {
   setClock(NOON);
   const [silent, other] = [await createJob(freshBucket().name), await createJob(freshBucket().name)];
-  const { health } = DeliveryLog.prototype;
-  vi.spyOn(DeliveryLog.prototype, "health").mockImplementation(function (this: DeliveryLog, ...args) {
-    if (this.ctx.id.equals(env.LOG.idFromName(`job ${silent} segment 0`))) return new Promise(() => {}) as never;
+  const { health } = JobReader.prototype;
+  vi.spyOn(JobReader.prototype, "health").mockImplementation(function (this: JobReader, ...args) {
+    if (this.ctx.id.equals(env.READERS.idFromName(`job ${silent} segment 0`))) return new Promise(() => {}) as never;
     return health.apply(this, args);
   });
   const before = USAGE_PATIENCE.ms;
@@ -117,7 +117,7 @@ it("says of which jobs it does not know, and does not wait for them", async () =
 it("writes no row that was not written anyway", async () => {
   const clock = setClock(NOON);
   await createJob(freshBucket().name);
-  const ledger = accountLedger(env.ACCOUNT);
+  const ledger = accountLedger(env.TRACE_LOG);
   const rows = await runInDurableObject(ledger, (_object, { storage }) => {
     const cursors: { query: string; cursor: SqlStorageCursor<Record<string, SqlStorageValue>> }[] = [];
     const exec = storage.sql.exec.bind(storage.sql);

@@ -1,11 +1,11 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { accountLedger } from "../../src/account/ledger.ts";
 import { controlPlane } from "../../src/control/plane.ts";
-import { DeliveryLog } from "../../src/index.ts";
+import { JobReader } from "../../src/index.ts";
 import { CLOCK_SKEW_MS, type Window } from "../../src/job/config.ts";
 import { FUNCTIONS_MAX, ROW_MAX_BYTES, SWITCHES_MAX } from "../../src/limits.ts";
+import { accountLedger } from "../../src/trace-log/trace-log.ts";
 import { api, createJob } from "../support/runtime/api.ts";
 import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
 
@@ -143,7 +143,7 @@ describe("what is remembered of functions", () => {
     });
     for (const { name } of functions.slice(0, 3))
       expect(await control().setFunction(name, { logging: "on" })).toMatchObject({ kind: "changed", inForce: true });
-    const bytes = await runInDurableObject(accountLedger(env.ACCOUNT), (_ledger, { storage: { sql } }) =>
+    const bytes = await runInDurableObject(accountLedger(env.TRACE_LOG), (_ledger, { storage: { sql } }) =>
       Number(sql.exec("SELECT length(CAST(functions AS BLOB)) AS n FROM opt_outs").one().n),
     );
     expect(bytes).toBeGreaterThan(1_500_000);
@@ -157,8 +157,8 @@ it("brings a switch to the logs of many jobs side by side, eight at a time", asy
   for (let i = 0; i < 20; i++) await createJob(bucket);
   let now = 0;
   let most = 0;
-  const configure = DeliveryLog.prototype.configure;
-  vi.spyOn(DeliveryLog.prototype, "configure").mockImplementation(async function (this: DeliveryLog, ...args: never[]) {
+  const configure = JobReader.prototype.configure;
+  vi.spyOn(JobReader.prototype, "configure").mockImplementation(async function (this: JobReader, ...args: never[]) {
     now += 1;
     most = Math.max(most, now);
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -166,7 +166,7 @@ it("brings a switch to the logs of many jobs side by side, eight at a time", asy
     return configure.apply(this, args as never);
   } as never);
   expect(await control().setFunction("shop", { logging: "off" })).toMatchObject({ inForce: true });
-  expect(DeliveryLog.prototype.configure).toHaveBeenCalledTimes(20);
+  expect(JobReader.prototype.configure).toHaveBeenCalledTimes(20);
   expect(most).toBe(8);
 });
 

@@ -1,12 +1,12 @@
 import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { accountLedger } from "../../src/account/ledger.ts";
 import { controlPlane } from "../../src/control/plane.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import { AccountLedger, ControlPlane, DeliveryLog } from "../../src/index.ts";
+import { ControlPlane, JobReader, TraceLog } from "../../src/index.ts";
 import { CLOCK_SKEW_MS, type JobConfig, type JobsSnapshot } from "../../src/job/config.ts";
 import { readSnapshot } from "../../src/job/snapshot.ts";
+import { accountLedger } from "../../src/trace-log/trace-log.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
 import { deliver, freshBucket, logStatus, NOON, pack, setClock } from "../support/runtime/pipeline.ts";
@@ -15,7 +15,7 @@ const DAY_MS = 86_400_000;
 const ANSWER_MS = 2 * CLOCK_SKEW_MS;
 
 const control = () => controlPlane(env.CONTROL);
-const ledger = () => accountLedger(env.ACCOUNT);
+const ledger = () => accountLedger(env.TRACE_LOG);
 
 const outOfReach = () => {
   throw new Error("out of reach");
@@ -33,7 +33,7 @@ async function snapshot(): Promise<JobsSnapshot> {
 /** A job in its log's copy. */
 const logJob = (id: number): Promise<JobConfig> =>
   runInDurableObject(
-    segmentOf(env.LOG, id, 0),
+    segmentOf(env.READERS, id, 0),
     (_log, { storage: { sql } }) => JSON.parse(String(sql.exec("SELECT job FROM log").one().job)) as JobConfig,
   );
 
@@ -115,7 +115,7 @@ describe("switching logging of a function", () => {
     await set("shop", false);
     expect((await logJob(id)).optOutVersion).toBeGreaterThan(0);
     clock.advance(16 * DAY_MS);
-    const configured = vi.spyOn(DeliveryLog.prototype, "configure");
+    const configured = vi.spyOn(JobReader.prototype, "configure");
     expect((await set("billing", false)).status).toBe(200);
     expect(configured).not.toHaveBeenCalled();
   });
@@ -183,7 +183,7 @@ describe("events of a function whose logging is switched", () => {
     const id = await job();
     const { version } = await logJob(id);
     await set("shop", false);
-    const log = segmentOf(env.LOG, id, 0);
+    const log = segmentOf(env.READERS, id, 0);
     const append = { version, messages: [], fragments: [], queueDoneMs: 0 };
     const refused = await log.append(append);
     expect(refused).toMatchObject({ kind: "stale", job: { id, optOutVersion: (await snapshot()).optOutVersion } });
@@ -205,8 +205,8 @@ describe("events of a function whose logging is switched", () => {
 
 describe("a switch that is not confirmed", () => {
   it.each([
-    ["by one of the logs", () => vi.spyOn(DeliveryLog.prototype, "configure").mockImplementationOnce(outOfReach)],
-    ["by the ledger", () => vi.spyOn(AccountLedger.prototype, "keepJobs").mockImplementationOnce(outOfReach)],
+    ["by one of the logs", () => vi.spyOn(JobReader.prototype, "configure").mockImplementationOnce(outOfReach)],
+    ["by the ledger", () => vi.spyOn(TraceLog.prototype, "keepJobs").mockImplementationOnce(outOfReach)],
   ])("%s is answered 503, stored, and brought there by the alarm", async (_who, fail) => {
     const clock = setClock(NOON);
     vi.spyOn(console, "error").mockImplementation(() => {});
@@ -232,7 +232,7 @@ describe("a switch that is not confirmed", () => {
     const id = await job();
     await set("billing", false);
     clock.advance(60_000);
-    const down = vi.spyOn(DeliveryLog.prototype, "configure").mockImplementation(outOfReach);
+    const down = vi.spyOn(JobReader.prototype, "configure").mockImplementation(outOfReach);
     expect((await set("shop", false)).status).toBe(503);
     expect((await set("shop", false)).status).toBe(503);
     expect((await set("billing", false)).status).toBe(200);
@@ -247,7 +247,7 @@ describe("a switch that is not confirmed", () => {
     const id = await job();
     const before = await snapshot();
     let called = false;
-    vi.spyOn(DeliveryLog.prototype, "configure").mockImplementationOnce((async () => {
+    vi.spyOn(JobReader.prototype, "configure").mockImplementationOnce((async () => {
       called = true;
       await new Promise((resolve) => setTimeout(resolve, 5_000));
     }) as never);
@@ -267,7 +267,7 @@ describe("a switch that is not confirmed", () => {
   it("is brought to the ledger by the alarm where there is no job at all", async () => {
     const clock = setClock(NOON);
     vi.spyOn(console, "error").mockImplementation(() => {});
-    vi.spyOn(AccountLedger.prototype, "keepJobs").mockImplementationOnce(outOfReach);
+    vi.spyOn(TraceLog.prototype, "keepJobs").mockImplementationOnce(outOfReach);
     expect((await set("shop", false)).status).toBe(503);
     clock.advance(10_000);
     await runDurableObjectAlarm(control());

@@ -1,10 +1,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { accountLedger } from "../../src/account/ledger.ts";
 import { controlPlane } from "../../src/control/plane.ts";
 import { readSnapshot } from "../../src/job/snapshot.ts";
 import { JOBS_REMEMBERED_MAX } from "../../src/limits.ts";
+import { accountLedger } from "../../src/trace-log/trace-log.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
 import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
 
@@ -94,9 +94,9 @@ describe("jobs that are remembered", () => {
     expect(JSON.stringify(snapshot.optOuts).length).toBeGreaterThan(1_700_000);
     const job = snapshot.jobs.at(-1);
     expect(JSON.stringify(job).length).toBeGreaterThan(60_000);
-    expect(await accountLedger(env.ACCOUNT).keepJobs(snapshot)).toBe(snapshot.state);
+    expect(await accountLedger(env.TRACE_LOG).keepJobs(snapshot)).toBe(snapshot.state);
     const epoch = snapshot.state.split(".")[0];
-    const told = await accountLedger(env.ACCOUNT).count({ done: [], failed: [], backlog: 0, state: `${epoch}.0` });
+    const told = await accountLedger(env.TRACE_LOG).count({ done: [], failed: [], backlog: 0, state: `${epoch}.0` });
     expect(readSnapshot(told)?.jobs).toHaveLength(JOBS_REMEMBERED_MAX);
   });
 });

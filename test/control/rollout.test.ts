@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import { controlPlane } from "../../src/control/plane.ts";
 import { PATIENCE } from "../../src/control/rollout.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import { AccountLedger, DeliveryLog } from "../../src/index.ts";
+import { JobReader, TraceLog } from "../../src/index.ts";
 import type { JobConfig } from "../../src/job/config.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
@@ -21,20 +21,20 @@ const set = (name: string, logship: boolean) => api("PATCH", `/functions/scripts
 /** A job in its log's copy. */
 const logJob = (id: number): Promise<JobConfig> =>
   runInDurableObject(
-    segmentOf(env.LOG, id, 0),
+    segmentOf(env.READERS, id, 0),
     (_log, { storage: { sql } }) => JSON.parse(String(sql.exec("SELECT job FROM log").one().job)) as JobConfig,
   );
 
 /** The log of a job hangs until it is released. */
 function hang(...ids: number[]): { release: () => void; calls: () => number } {
-  const configure = DeliveryLog.prototype.configure;
+  const configure = JobReader.prototype.configure;
   let calls = 0;
   let release = () => {};
   const released = new Promise<void>((resolve) => {
     release = resolve;
   });
-  vi.spyOn(DeliveryLog.prototype, "configure").mockImplementation(async function (
-    this: DeliveryLog,
+  vi.spyOn(JobReader.prototype, "configure").mockImplementation(async function (
+    this: JobReader,
     job: JobConfig,
     segment: number,
   ) {
@@ -57,7 +57,7 @@ describe("the alarm that repeats what was not confirmed", () => {
     const [left, other] = [await createJob(freshBucket().name), await createJob(freshBucket().name)];
     clock.advance(60_000);
     await runDurableObjectAlarm(control());
-    vi.spyOn(DeliveryLog.prototype, "configure").mockImplementationOnce(() => {
+    vi.spyOn(JobReader.prototype, "configure").mockImplementationOnce(() => {
       throw new Error("out of reach");
     });
     expect((await api("PUT", `/logship/jobs/${left}`, { max_upload_interval_seconds: 120 })).status).toBe(503);
@@ -145,9 +145,9 @@ describe("a log or a ledger that answers nonsense", () => {
     [
       "log",
       (answer: unknown) =>
-        vi.spyOn(DeliveryLog.prototype, "configure").mockReturnValue({ sealed: false, version: answer } as never),
+        vi.spyOn(JobReader.prototype, "configure").mockReturnValue({ sealed: false, version: answer } as never),
     ],
-    ["ledger", (answer: unknown) => vi.spyOn(AccountLedger.prototype, "keepJobs").mockReturnValue(answer as never)],
+    ["ledger", (answer: unknown) => vi.spyOn(TraceLog.prototype, "keepJobs").mockReturnValue(answer as never)],
   ])("has confirmed nothing, and takes no version with it: %s", async (_who, answering) => {
     const clock = setClock(NOON);
     const id = await createJob(freshBucket().name);
@@ -180,7 +180,7 @@ describe("what waits after a failure", () => {
     clock.advance(30_000);
     await runAlarm(id);
     const waitsUntil = (): Promise<{ log: unknown; object: unknown }> =>
-      runInDurableObject(segmentOf(env.LOG, id, 0), (_log, { storage: { sql } }) => ({
+      runInDurableObject(segmentOf(env.READERS, id, 0), (_log, { storage: { sql } }) => ({
         log: sql.exec("SELECT resume_ms FROM log").one().resume_ms,
         object: sql.exec("SELECT next_attempt_ms FROM object").one().next_attempt_ms,
       }));

@@ -2,7 +2,7 @@ import { expect, it, vi } from "vitest";
 import { USAGE_PATIENCE } from "../../src/api/usage.ts";
 import { dollars, monthInWords } from "../../src/dashboard/parts/values.tsx";
 import type { UsageView } from "../../src/dashboard/views/account.ts";
-import { DeliveryLog } from "../../src/index.ts";
+import { JobReader } from "../../src/index.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, setClock, settle } from "../support/runtime/pipeline.ts";
@@ -39,7 +39,7 @@ it("says which numbers are missing while a job does not answer", async () => {
   const clock = setClock(NOON);
   await createJob(freshBucket().name);
   await deliver(pack(new Oracle({ at: NOON }).mint(2), clock.nowMs()));
-  vi.spyOn(DeliveryLog.prototype, "health").mockImplementation(() => new Promise(() => {}) as never);
+  vi.spyOn(JobReader.prototype, "health").mockImplementation(() => new Promise(() => {}) as never);
   const before = USAGE_PATIENCE.ms;
   USAGE_PATIENCE.ms = 50;
   try {

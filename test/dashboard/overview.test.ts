@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { USAGE_PATIENCE } from "../../src/api/usage.ts";
 import { LOOK_PATIENCE, ROW_PATIENCE } from "../../src/dashboard/pages/overview/asks.ts";
-import { ControlPlane, DeliveryLog } from "../../src/index.ts";
+import { ControlPlane, JobReader } from "../../src/index.ts";
 import { Watch } from "../../src/status/watch.ts";
 import { token } from "../api/principals.ts";
 import { waitingJob } from "../delivery/waiting.ts";
@@ -188,9 +188,9 @@ describe("the overview", () => {
     const name = `job ${silent} segment 0`;
     ROW_PATIENCE.ms = 50;
     USAGE_PATIENCE.ms = 50;
-    const { health } = DeliveryLog.prototype;
-    vi.spyOn(DeliveryLog.prototype, "health").mockImplementation(function (this: DeliveryLog, ...args) {
-      if (this.ctx.id.equals(env.LOG.idFromName(name))) return new Promise(() => {}) as never;
+    const { health } = JobReader.prototype;
+    vi.spyOn(JobReader.prototype, "health").mockImplementation(function (this: JobReader, ...args) {
+      if (this.ctx.id.equals(env.READERS.idFromName(name))) return new Promise(() => {}) as never;
       return health.apply(this, args);
     });
     const text = textOf(await overview());

@@ -4,12 +4,12 @@ import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
 import {
   AccessRegister,
-  AccountLedger,
   ControlPlane,
-  DeliveryLog,
+  JobReader,
   KeyRegister,
   Outbox,
   Replays,
+  TraceLog,
   Watch,
 } from "../../src/index.ts";
 import { watch } from "../../src/status/watch.ts";
@@ -19,7 +19,7 @@ import { deliver, freshBucket, NOON, pack, setClock, settle } from "../support/r
 import { Visitor } from "./support.ts";
 
 const CLASSES: readonly { prototype: object }[] = [
-  ...[AccessRegister, AccountLedger, ControlPlane, DeliveryLog, KeyRegister, Outbox, Replays, Watch],
+  ...[AccessRegister, TraceLog, ControlPlane, JobReader, KeyRegister, Outbox, Replays, Watch],
 ];
 
 /** Calls of an object to itself. */

@@ -19,7 +19,7 @@ export const CANARY_GET: Match = { method: "GET", keyIncludes: "canary/" };
 
 /** Waits for the try that is under way, if one is. */
 export function ended(jobId: number, segment = 0): Promise<void> {
-  return runInDurableObject(segmentOf(env.LOG, jobId, segment), async (log) => {
+  return runInDurableObject(segmentOf(env.READERS, jobId, segment), async (log) => {
     await log.canary.running;
   });
 }
@@ -53,7 +53,7 @@ export async function canaryWorld(fields: Partial<JobConfig> = {}, path = "logs/
     control,
     job,
     state,
-    report: (): Promise<CanaryReport | null> => chainCanary(env.LOG, job.id),
+    report: (): Promise<CanaryReport | null> => chainCanary(env.READERS, job.id),
     /** Requests about canaries, as `METHOD status`, in order of arrival. */
     asked: async (): Promise<string[]> => (await requests()).map(({ method, status }) => `${method} ${status}`),
     configure: (change: Partial<JobConfig>): Promise<void> =>
@@ -68,7 +68,7 @@ export async function canaryWorld(fields: Partial<JobConfig> = {}, path = "logs/
     /** Lets all tries of a run be made. */
     untilDecided: async (): Promise<CanaryStatus | null> => {
       for (let tries = 0; tries < 10; tries++) {
-        const report = await chainCanary(env.LOG, job.id);
+        const report = await chainCanary(env.READERS, job.id);
         const decided = report === null || report.nextRunMs >= canaryAfter(job.id, clock.nowMs());
         if (decided) return state();
         clock.advance(Math.max(0, report.nextRunMs - clock.nowMs()));
@@ -76,6 +76,6 @@ export async function canaryWorld(fields: Partial<JobConfig> = {}, path = "logs/
       }
       throw new Error("the run is never decided");
     },
-    evict: () => evictDurableObject(segmentOf(env.LOG, job.id, 0)),
+    evict: () => evictDurableObject(segmentOf(env.READERS, job.id, 0)),
   };
 }

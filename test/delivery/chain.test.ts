@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { appendToChain } from "../../src/delivery/append-to-chain.ts";
 import { chainStatus } from "../../src/delivery/chain.ts";
-import type { DeliveryLog } from "../../src/delivery/delivery-log.ts";
+import type { JobReader } from "../../src/delivery/job-reader.ts";
 import type { LogStatus } from "../../src/delivery/types.ts";
 import type { Append, AppendResult } from "../../src/object/append.ts";
 import { id, job } from "../pipeline/scripted.ts";
@@ -19,7 +19,7 @@ const MESSAGES = [1, 2, 3].map((n) => ({
 const CANDIDATES = MESSAGES.map((message) => ({ ...message, isSuspect: false }));
 
 /** Logs that answer appends as the script says, and repeat its last answer. */
-function logs(script: AppendResult[]): { namespace: DurableObjectNamespace<DeliveryLog>; calls: string[] } {
+function logs(script: AppendResult[]): { namespace: DurableObjectNamespace<JobReader>; calls: string[] } {
   const calls: string[] = [];
   const getByName = (name: string) => ({
     async append({ messages }: Append): Promise<AppendResult> {
@@ -29,7 +29,7 @@ function logs(script: AppendResult[]): { namespace: DurableObjectNamespace<Deliv
     },
     configure: async () => ({ sealed: false, version: 1 }),
   });
-  return { namespace: { getByName } as unknown as DurableObjectNamespace<DeliveryLog>, calls };
+  return { namespace: { getByName } as unknown as DurableObjectNamespace<JobReader>, calls };
 }
 
 const build = (without: ReadonlySet<string>): Append => ({
@@ -93,7 +93,7 @@ describe("the status of a log", () => {
 
   const statusOf = (...segments: (LogStatus | null)[]): Promise<LogStatus | null> => {
     const getByName = (name: string) => ({ status: async () => segments[Number(name.split(" ").at(-1))] });
-    return chainStatus({ getByName } as unknown as DurableObjectNamespace<DeliveryLog>, 1);
+    return chainStatus({ getByName } as unknown as DurableObjectNamespace<JobReader>, 1);
   };
 
   it("is that of all its segments", async () => {

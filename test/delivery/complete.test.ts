@@ -40,7 +40,7 @@ const message = (): ArrayBuffer[] => pack(oracle.mint(5), clock.nowMs()).map(({ 
 async function pass(): Promise<void> {
   clock.advance(10 * MINUTE_MS);
   await run(message());
-  await segmentOf(env.LOG, job, 0).drive("manual", 5_000);
+  await segmentOf(env.READERS, job, 0).drive("manual", 5_000);
 }
 
 async function complete(): Promise<number> {
@@ -114,7 +114,7 @@ describe("an object that is set aside", () => {
       clock.advance(10 * MINUTE_MS);
       const takenIn = clock.nowMs();
       await run(message());
-      await segmentOf(env.LOG, job, 0).drive("manual", 5_000);
+      await segmentOf(env.READERS, job, 0).drive("manual", 5_000);
       expect((await logStatus(job)).setAside.objects).toBe(1);
       await control.script([]);
       await pass();

@@ -1,7 +1,7 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { AccountLedger, DeliveryLog } from "../../src/index.ts";
+import { JobReader, TraceLog } from "../../src/index.ts";
 import { ID_MEMORY_MS } from "../../src/limits.ts";
 import { id } from "../pipeline/scripted.ts";
 import { api, destinationConf } from "../support/runtime/api.ts";
@@ -14,8 +14,8 @@ const outOfReach = () => {
 
 describe("a change that is not confirmed", () => {
   it.for([
-    ["by the job's log", () => vi.spyOn(DeliveryLog.prototype, "configure").mockImplementation(outOfReach)],
-    ["by the ledger", () => vi.spyOn(AccountLedger.prototype, "keepJobs").mockImplementation(outOfReach)],
+    ["by the job's log", () => vi.spyOn(JobReader.prototype, "configure").mockImplementation(outOfReach)],
+    ["by the ledger", () => vi.spyOn(TraceLog.prototype, "keepJobs").mockImplementation(outOfReach)],
   ] as const)("%s is answered 503, stored, and brought there by the alarm", async ([_who, fail]) => {
     const clock = setClock(NOON);
     const spy = fail();
@@ -53,7 +53,7 @@ it.for([
   ["was never configured", async () => {}],
   [
     "is retired",
-    async (log: DeliveryLog) => {
+    async (log: JobReader) => {
       log.configure(jobInto("x", { windows: [], deletedMs: NOON - ID_MEMORY_MS - 1 }), 0);
       expect(log.status()).not.toBeNull();
       expect(await log.retire()).toBe(true);

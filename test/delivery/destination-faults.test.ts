@@ -141,7 +141,7 @@ describe("an object that the store refuses for itself", () => {
 
 it("parks a job whose destination no key opens, and says so", async ({ expect }) => {
   const { clock, job, view, audit } = await waitingJob();
-  const log = segmentOf(env.LOG, job, 0);
+  const log = segmentOf(env.READERS, job, 0);
   const other = { current: new Uint8Array(32).fill(7), previous: null };
   const resealed = seal(destinationConf("x"), destinationPurpose("test-account"), other);
   const swap = (to: string) =>

@@ -7,7 +7,7 @@ import { env } from "cloudflare:workers";
 import { concat, utf8Length } from "../../src/bytes.ts";
 import { readConfig } from "../../src/config.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import type { DeliveryLog } from "../../src/delivery/delivery-log.ts";
+import type { JobReader } from "../../src/delivery/job-reader.ts";
 import { LogState } from "../../src/delivery/log-state.ts";
 import { Objects } from "../../src/delivery/objects.ts";
 import type { ObjectRow } from "../../src/delivery/rows.ts";
@@ -52,9 +52,9 @@ export function fragmentsOf(output: OutputFormat, records: readonly string[]): F
 /** Runs inside a job's log. */
 export function inLog<T>(
   job: Pick<JobConfig, "id">,
-  run: (log: DeliveryLog, storage: DurableObjectStorage) => T | Promise<T>,
+  run: (log: JobReader, storage: DurableObjectStorage) => T | Promise<T>,
 ): Promise<T> {
-  return runInDurableObject(segmentOf(env.LOG, job.id, 0), (log, { storage }) => run(log, storage));
+  return runInDurableObject(segmentOf(env.READERS, job.id, 0), (log, { storage }) => run(log, storage));
 }
 
 let messages = 0;
@@ -62,7 +62,7 @@ let messages = 0;
 /**
  * Commits fragments as one message of just these records. @throws if the log does not take them.
  */
-export function append(log: DeliveryLog, version: number, fragments: Fragment[]): void {
+export function append(log: JobReader, version: number, fragments: Fragment[]): void {
   messages += 1;
   const id = messages.toString(16).padStart(32, "0");
   const received = fragments.reduce((sum, { records }) => sum + records, 0);

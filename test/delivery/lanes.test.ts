@@ -1,7 +1,7 @@
 /** Objects of far-away days have a lane of their own, behind those of about today. */
 import { describe, expect, it, vi } from "vitest";
 import { utf8Length } from "../../src/bytes.ts";
-import type { DeliveryLog } from "../../src/delivery/delivery-log.ts";
+import type { JobReader } from "../../src/delivery/job-reader.ts";
 import { LogState } from "../../src/delivery/log-state.ts";
 import { Objects } from "../../src/delivery/objects.ts";
 import type { ObjectRow } from "../../src/delivery/rows.ts";
@@ -14,14 +14,14 @@ import { rule } from "../support/s3-script.ts";
 import { append, DAY, inLog, isShipped, jobInto } from "./direct.ts";
 
 /** Commits a record of each of these days, taken in at noon of {@link DAY}. */
-function appendDays(log: DeliveryLog, version: number, days: readonly number[]): void {
+function appendDays(log: JobReader, version: number, days: readonly number[]): void {
   const builder = new FragmentBuilder(batchTexts(NDJSON).delimiter);
   for (const day of days) builder.add("x\n", utf8Length("x\n"), day, day * 86_400_000, NOON);
   append(log, version, builder.finish());
 }
 
 /** Commits a record of each of these days, and cuts them. */
-function cutDays(log: DeliveryLog, job: ReturnType<typeof jobInto>, version: number, days: readonly number[]): void {
+function cutDays(log: JobReader, job: ReturnType<typeof jobInto>, version: number, days: readonly number[]): void {
   appendDays(log, version, days);
   log.configure({ ...job, version: version + 1, outputVersion: version + 1 }, 0);
 }

@@ -3,7 +3,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
+import { JobReader } from "../../src/delivery/job-reader.ts";
 import type { ManifestHost } from "../../src/delivery/manifests.ts";
 import { type Manifest, splitManifest } from "../../src/manifest/manifest.ts";
 import { type Signer, signerOf } from "../../src/manifest/signing.ts";
@@ -17,15 +17,15 @@ export function signerWith(byte: number): Promise<Signer> {
 
 /** From now on, all logs sign with this key, until `vi.restoreAllMocks()`. */
 export function signWith(byte: number): void {
-  vi.spyOn(DeliveryLog.prototype, "isSigned").mockReturnValue(true);
-  vi.spyOn(DeliveryLog.prototype, "signer").mockImplementation(
+  vi.spyOn(JobReader.prototype, "isSigned").mockReturnValue(true);
+  vi.spyOn(JobReader.prototype, "signer").mockImplementation(
     () => signerWith(byte) as ReturnType<ManifestHost["signer"]>,
   );
 }
 
 /** Waits for the manifests that are under way, if any are. */
 export function listed(jobId: number): Promise<void> {
-  return runInDurableObject(segmentOf(env.LOG, jobId, 0), async (log) => {
+  return runInDurableObject(segmentOf(env.READERS, jobId, 0), async (log) => {
     await log.manifests.running;
   });
 }

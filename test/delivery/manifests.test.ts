@@ -3,7 +3,7 @@ import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
+import { JobReader } from "../../src/delivery/job-reader.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
@@ -30,12 +30,12 @@ async function signedWorld() {
       lastEventMs: NOON + day * DAY_MS,
     }));
     await inLog(job, (log) => append(log, job.version, fragments));
-    await segmentOf(env.LOG, job.id, 0).drive("manual", 10_000);
+    await segmentOf(env.READERS, job.id, 0).drive("manual", 10_000);
     await listed(job.id);
   };
   const cron = async (afterMs = 0): Promise<void> => {
     clock.advance(afterMs);
-    await segmentOf(env.LOG, job.id, 0).drive("scheduled", 10_000);
+    await segmentOf(env.READERS, job.id, 0).drive("scheduled", 10_000);
     await listed(job.id);
   };
   /** After midnight, when the day of NOON is over. */
@@ -177,7 +177,7 @@ describe("a store", () => {
     await deliver();
     await control.script([rule({ do: "reset", when: "after" }, { method: "PUT", keyIncludes: "_logship" }, 1)]);
     await nextDay();
-    await evictDurableObject(segmentOf(env.LOG, job.id, 0));
+    await evictDurableObject(segmentOf(env.READERS, job.id, 0));
     clock.advance(60_000);
     expect(await runAlarm(job.id)).toBe(true);
     await listed(job.id);
@@ -320,7 +320,7 @@ it("drops a manifest that was being signed as its job moved", async () => {
   await deliver();
   const { name, control: moved } = freshBucket();
   const signer = await signerWith(1);
-  vi.spyOn(DeliveryLog.prototype, "signer").mockResolvedValue({
+  vi.spyOn(JobReader.prototype, "signer").mockResolvedValue({
     ...signer,
     sign: async (bytes) => {
       const change = { version: 2, destinationVersion: 2, destination: jobInto(name).destination };
@@ -337,7 +337,7 @@ it("drops a manifest that was being signed as its job moved", async () => {
 it("keeps what no manifest lists yet in the list of objects", async () => {
   const { clock, control, job, deliver, cron, nextDay } = await signedWorld();
   await deliver();
-  const refused = vi.spyOn(DeliveryLog.prototype, "deliveredOn").mockImplementation(() => {
+  const refused = vi.spyOn(JobReader.prototype, "deliveredOn").mockImplementation(() => {
     throw new Error("refused");
   });
   await nextDay();

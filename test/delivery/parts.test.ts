@@ -5,7 +5,7 @@ import * as fc from "fast-check";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { appendToChain } from "../../src/delivery/append-to-chain.ts";
 import { Attempts } from "../../src/delivery/attempts.ts";
-import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
+import { JobReader } from "../../src/delivery/job-reader.ts";
 import { LOG_STEPS } from "../../src/delivery/schema.ts";
 import { type JobConfig, KEY_TEMPLATE_FORMAT } from "../../src/job/config.ts";
 import type { Append } from "../../src/object/append.ts";
@@ -35,12 +35,12 @@ function built(job: JobConfig, records: readonly TraceRecord[]): Append {
   return buildAppend(job, [{ message, ascii: false, records: records.map(loadedRecord) }], new Set(), 0);
 }
 
-function take(log: DeliveryLog, job: JobConfig, records: readonly TraceRecord[]): void {
+function take(log: JobReader, job: JobConfig, records: readonly TraceRecord[]): void {
   expect(log.appendParts(built(job, records))).toEqual({ kind: "taken" });
 }
 
 /** Cuts all that waits, by a change of the format. @returns the changed job. */
-function cutAll(log: DeliveryLog, job: JobConfig): JobConfig {
+function cutAll(log: JobReader, job: JobConfig): JobConfig {
   const changed = { ...job, version: job.version + 1, outputVersion: job.version + 1 };
   log.configure(changed, 0);
   return changed;
@@ -288,17 +288,17 @@ describe("another release", () => {
     const append = built(job, [event("a"), event("b")]);
     const offer = () =>
       appendToChain(
-        env.LOG,
+        env.READERS,
         job,
         () => append,
         append.messages.map((message) => ({ ...message, isSuspect: false })),
       );
-    const known = DeliveryLog.prototype.appendParts;
-    Reflect.deleteProperty(DeliveryLog.prototype, "appendParts");
+    const known = JobReader.prototype.appendParts;
+    Reflect.deleteProperty(JobReader.prototype, "appendParts");
     try {
       await expect(offer()).rejects.toThrow("appendParts");
     } finally {
-      DeliveryLog.prototype.appendParts = known;
+      JobReader.prototype.appendParts = known;
     }
     expect((await logStatus(job.id)).counts.received).toBe(0);
     for (let n = 0; n < 2; n++) expect(await offer()).toEqual({ kind: "taken" });

@@ -1,6 +1,6 @@
 /** What a log brings to each kind of receiver: within its limits, each record once. */
 import { describe, expect, it } from "vitest";
-import type { DeliveryLog } from "../../src/delivery/delivery-log.ts";
+import type { JobReader } from "../../src/delivery/job-reader.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { asked, marksIn, POISON, RECEIVERS, type ReceiverFixture } from "../destinations/receivers.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
@@ -37,7 +37,7 @@ const fixtureOf = (name: string): ReceiverFixture => RECEIVERS[name] as Receiver
 const limitsOf = (name: string): Limits => LIMITS[name] as Limits;
 
 /** Uploads until nothing waits, and says how a receiver is left. */
-async function ship(log: DeliveryLog, clock: { advance(ms: number): void }, texts: string[]): Promise<void> {
+async function ship(log: JobReader, clock: { advance(ms: number): void }, texts: string[]): Promise<void> {
   append(log, 1, fragmentsOf(NDJSON, texts));
   for (let i = 0; i < 4 && countsOf(log).pending > 0; i++) await drain(log, clock, 4);
 }

@@ -2,7 +2,7 @@
 import { env } from "cloudflare:workers";
 import { expect, vi } from "vitest";
 import { readConfig } from "../../src/config.ts";
-import type { DeliveryLog } from "../../src/delivery/delivery-log.ts";
+import type { JobReader } from "../../src/delivery/job-reader.ts";
 import type { ObjectRow } from "../../src/delivery/rows.ts";
 import type { JobConfig } from "../../src/job/config.ts";
 import { destinationPurpose, seal } from "../../src/job/secrets.ts";
@@ -47,7 +47,7 @@ export const records = (count: number, text = ""): string[] =>
 export const marks = (count: number): string[] => Array.from({ length: count }, (_, i) => `mark-${i}`).sort();
 
 /** Counts of a log, of which every record is in exactly one. */
-export function countsOf(log: DeliveryLog) {
+export function countsOf(log: JobReader) {
   const status = log.status();
   if (status === null) throw new Error("no log");
   const { received, filtered, sampled_out, delivered, pending, set_aside, discarded } = status.counts;
@@ -58,7 +58,7 @@ export function countsOf(log: DeliveryLog) {
 export const rowsOf = (storage: DurableObjectStorage): ObjectRow[] => cutObjects(storage).map(({ row }) => row);
 
 /** Uploads until nothing is due, a minute apart. */
-export async function drain(log: DeliveryLog, clock: { advance(ms: number): void }, times = 12): Promise<void> {
+export async function drain(log: JobReader, clock: { advance(ms: number): void }, times = 12): Promise<void> {
   for (let i = 0; i < times; i++) {
     if (i > 0) clock.advance(60_000);
     await log.drive("manual", 10_000);

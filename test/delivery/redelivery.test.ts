@@ -1,5 +1,5 @@
 import { it, vi } from "vitest";
-import { DebtStore, DeliveryLog } from "../../src/index.ts";
+import { DebtStore, JobReader } from "../../src/index.ts";
 import { assertClean, Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, setClock, settle } from "../support/runtime/pipeline.ts";
@@ -34,11 +34,11 @@ it("delivers to a second job what the first had taken in an earlier delivery", a
   oracle.acknowledged("one", events);
   oracle.acknowledged("two", events);
   const messages = pack(events, clock.nowMs(), { perMessage: 5 });
-  const append = DeliveryLog.prototype.append;
+  const append = JobReader.prototype.append;
   let calls = 0;
   // The second job's log is out of reach the first time, and so are the debts.
   const owe = vi.spyOn(DebtStore.prototype, "owe").mockRejectedValue(new Error("out of reach"));
-  const spy = vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(function (this: DeliveryLog, request) {
+  const spy = vi.spyOn(JobReader.prototype, "append").mockImplementation(function (this: JobReader, request) {
     calls += 1;
     if (calls === 2) throw new Error("out of reach");
     return append.call(this, request);

@@ -9,9 +9,9 @@ import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import { builder, message, ShardedLog } from "./sharded.ts";
 
 /** The logs as a consumer sees them while one node is slow to say what it holds. */
-function slow(node: string, meanwhile: () => Promise<void>): typeof env.LOG {
+function slow(node: string, meanwhile: () => Promise<void>): typeof env.READERS {
   const getByName = (name: string): unknown => {
-    const log = env.LOG.getByName(name);
+    const log = env.READERS.getByName(name);
     if (name !== node) return log;
     return {
       append: (append: never) => log.append(append),
@@ -21,7 +21,7 @@ function slow(node: string, meanwhile: () => Promise<void>): typeof env.LOG {
       },
     };
   };
-  return { getByName } as unknown as typeof env.LOG;
+  return { getByName } as unknown as typeof env.READERS;
 }
 
 it("what comes to a segment between a question and its seal is asked for again", async ({ expect }) => {

@@ -7,7 +7,7 @@ import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { appendToChain } from "../../src/delivery/append-to-chain.ts";
 import { configureChain, eachNode, segmentOf } from "../../src/delivery/chain.ts";
-import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
+import { JobReader } from "../../src/delivery/job-reader.ts";
 import { FIRST, KnownLog } from "../../src/delivery/known-logs.ts";
 import type { JobConfig } from "../../src/job/config.ts";
 import type { Append } from "../../src/object/append.ts";
@@ -58,7 +58,7 @@ export class ShardedLog {
 
   static async create(fields?: Partial<JobConfig>): Promise<ShardedLog> {
     const log = new ShardedLog(fields);
-    await configureChain(env.LOG, log.job);
+    await configureChain(env.READERS, log.job);
     return log;
   }
 
@@ -68,17 +68,17 @@ export class ShardedLog {
     { known = new KnownLog(), isSuspect = false, job = this.job } = {},
   ): ReturnType<typeof appendToChain> {
     const candidates = messages.map((each) => ({ ...each, isSuspect }));
-    return appendToChain(env.LOG, job, builder(job, messages), candidates, known);
+    return appendToChain(env.READERS, job, builder(job, messages), candidates, known);
   }
 
   /** Brings a change of the job to all of its log. */
   async change(fields: Partial<JobConfig>): Promise<void> {
     this.job = { ...this.job, version: this.job.version + 1, ...fields };
-    await configureChain(env.LOG, this.job);
+    await configureChain(env.READERS, this.job);
   }
 
-  run<T>(node: number, run: (log: DeliveryLog, storage: DurableObjectStorage) => T | Promise<T>): Promise<T> {
-    return runInDurableObject(segmentOf(env.LOG, this.job.id, node), (log, { storage }) => run(log, storage));
+  run<T>(node: number, run: (log: JobReader, storage: DurableObjectStorage) => T | Promise<T>): Promise<T> {
+    return runInDurableObject(segmentOf(env.READERS, this.job.id, node), (log, { storage }) => run(log, storage));
   }
 
   split(node = 0): Promise<void> {
@@ -93,12 +93,12 @@ export class ShardedLog {
   }
 
   async nodes(): Promise<number[]> {
-    return (await eachNode(env.LOG, this.job.id, (log) => log.holds([]))).map(({ node }) => node);
+    return (await eachNode(env.READERS, this.job.id, (log) => log.holds([]))).map(({ node }) => node);
   }
 
   /** How many nodes hold each of these messages. */
   async copies(messages: readonly TakenId[]): Promise<number[]> {
-    const answers = await eachNode(env.LOG, this.job.id, (log) => log.holds(messages));
+    const answers = await eachNode(env.READERS, this.job.id, (log) => log.holds(messages));
     return messages.map(({ id }) => answers.filter(({ answer }) => answer.ids.includes(id)).length);
   }
 
@@ -113,12 +113,12 @@ export class ShardedLog {
 
   /** How many messages each node has received, by node. */
   async received(): Promise<Record<number, number>> {
-    const statuses = await eachNode(env.LOG, this.job.id, async (log) => log.status());
+    const statuses = await eachNode(env.READERS, this.job.id, async (log) => log.status());
     return Object.fromEntries(statuses.map(({ node, answer }) => [node, answer.counts.received]));
   }
 
   versions(): Promise<number[]> {
-    return eachNode(env.LOG, this.job.id, async (log, node) =>
+    return eachNode(env.READERS, this.job.id, async (log, node) =>
       log.configure({ ...this.job, version: 0 }, node, FIRST),
     ).then((answers) => answers.map(({ answer }) => answer.version));
   }
@@ -128,8 +128,8 @@ export class ShardedLog {
 export function countCalls(methods: readonly ("append" | "holds" | "configure")[]): { read(): string[] } {
   const calls: string[] = [];
   for (const method of methods) {
-    const original = DeliveryLog.prototype[method] as (...args: unknown[]) => never;
-    vi.spyOn(DeliveryLog.prototype, method).mockImplementation(function (this: DeliveryLog, ...args: unknown[]) {
+    const original = JobReader.prototype[method] as (...args: unknown[]) => never;
+    vi.spyOn(JobReader.prototype, method).mockImplementation(function (this: JobReader, ...args: unknown[]) {
       const { ctx } = this as unknown as { ctx: DurableObjectState };
       calls.push(`${method} ${ctx.id.name?.split(" ").at(-1)}`);
       return original.apply(this, args);

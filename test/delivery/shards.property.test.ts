@@ -93,7 +93,7 @@ it("a message is in one node, once, whatever happens to the log and whichever co
         const node = nodes[each.pick % nodes.length] ?? 0;
         if (each.what === "split") await log.split(node);
         else if (each.what === "fill") await log.fill(node);
-        else await evictDurableObject(segmentOf(env.LOG, log.job.id, node));
+        else await evictDurableObject(segmentOf(env.READERS, log.job.id, node));
       }
     }
     const nodes = await log.nodes();

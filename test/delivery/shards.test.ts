@@ -6,7 +6,7 @@ import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
+import { JobReader } from "../../src/delivery/job-reader.ts";
 import { KnownLog } from "../../src/delivery/known-logs.ts";
 import { nodeOf } from "../../src/delivery/nodes.ts";
 import { LOG_STEPS } from "../../src/delivery/schema.ts";
@@ -96,9 +96,9 @@ describe("a shard hands half of its messages on", () => {
 describe("while a shard hands on", () => {
   /** Runs something once the child has the job; after it, the split is to be stored. */
   function between(run: () => Promise<unknown>): void {
-    const { configure } = DeliveryLog.prototype;
-    const spy = vi.spyOn(DeliveryLog.prototype, "configure");
-    const paused = async function (this: DeliveryLog, ...args: Parameters<typeof configure>) {
+    const { configure } = JobReader.prototype;
+    const spy = vi.spyOn(JobReader.prototype, "configure");
+    const paused = async function (this: JobReader, ...args: Parameters<typeof configure>) {
       const answer = configure.apply(this, args);
       if (args[1] !== CHILD) return answer;
       spy.mockRestore();
@@ -173,8 +173,8 @@ describe("while a shard hands on", () => {
   it("a child that hangs stops nothing", async ({ expect }) => {
     const clock = setClock(NOON);
     const log = await ShardedLog.create();
-    const { configure } = DeliveryLog.prototype;
-    const spy = vi.spyOn(DeliveryLog.prototype, "configure").mockImplementation(function (this: DeliveryLog, ...args) {
+    const { configure } = JobReader.prototype;
+    const spy = vi.spyOn(JobReader.prototype, "configure").mockImplementation(function (this: JobReader, ...args) {
       return args[1] === CHILD ? (new Promise(() => {}) as never) : configure.apply(this, args);
     });
     const splitting = log.run(0, async ({ splitting }) => {
@@ -182,7 +182,7 @@ describe("while a shard hands on", () => {
       await splitting.split();
     });
     await log.offer([message(1, 1, NOON + MINUTE_MS)]);
-    expect(await segmentOf(env.LOG, log.job.id, 0).drive("manual", 0)).toBeDefined();
+    expect(await segmentOf(env.READERS, log.job.id, 0).drive("manual", 0)).toBeDefined();
     await splitting;
     expect(await log.splitsOf(0)).toEqual([]);
     spy.mockRestore();
@@ -205,7 +205,7 @@ describe("a shard of several segments", () => {
     await log.offer([message(3, 0, at), message(4, 1, at)], { known });
     expect(await log.received()).toEqual({ 0: 1, 1: 1, [CHILD]: 2 });
     // Asked directly, it refuses what it has handed on.
-    const direct = await segmentOf(env.LOG, log.job.id, 1).append(builder(log.job, [message(5, 1, at)])(new Set()));
+    const direct = await segmentOf(env.READERS, log.job.id, 1).append(builder(log.job, [message(5, 1, at)])(new Set()));
     expect(direct).toMatchObject({ kind: "known", ids: [], splits: [{ bit: 0, fromMs: at }] });
     await log.split(1);
     expect((await log.splitsOf(1)).map(({ bit }) => bit)).toEqual([0, 1]);
@@ -282,8 +282,8 @@ describe("a segment that follows", () => {
       KnownLog.prototype.forget.call(known);
       forgot.resolve();
     });
-    const { append } = DeliveryLog.prototype;
-    vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(function (this: DeliveryLog, request) {
+    const { append } = JobReader.prototype;
+    vi.spyOn(JobReader.prototype, "append").mockImplementation(function (this: JobReader, request) {
       const { ctx } = this as unknown as { ctx: DurableObjectState };
       const result = append.call(this, request);
       const waits = result.kind === "behind" && ctx.id.name?.endsWith(" segment 1");
@@ -333,7 +333,7 @@ describe("sealed segments", () => {
     }
     await log.offer([message(4, 0)]);
     clock.advance(40 * 86_400_000);
-    for (const node of await log.nodes()) await segmentOf(env.LOG, log.job.id, node).drive("scheduled", 0);
+    for (const node of await log.nodes()) await segmentOf(env.READERS, log.job.id, node).drive("scheduled", 0);
     const known = new KnownLog();
     const calls = countCalls(["append", "holds", "configure"]);
     await log.offer([message(5, 0, clock.nowMs())], { known });
@@ -351,7 +351,7 @@ describe("sealed segments", () => {
     const late = { ...message(1, 0), firstMs: NOON - 14 * 86_400_000 };
     await log.offer([late]);
     clock.advance(2 * 86_400_000);
-    await segmentOf(env.LOG, log.job.id, 0).drive("scheduled", 0);
+    await segmentOf(env.READERS, log.job.id, 0).drive("scheduled", 0);
     await log.fill(0);
     for (const known of [new KnownLog(), new KnownLog()]) {
       await log.offer([message(2, 0, clock.nowMs())], { known });

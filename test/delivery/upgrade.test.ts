@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { chainHealth } from "../../src/delivery/chain.ts";
-import type { DeliveryLog } from "../../src/delivery/delivery-log.ts";
+import type { JobReader } from "../../src/delivery/job-reader.ts";
 import { LOG_STEPS } from "../../src/delivery/schema.ts";
 import type { JobConfig } from "../../src/job/config.ts";
 import { FragmentBuilder } from "../../src/object/fragment.ts";
@@ -81,7 +81,7 @@ it("a log of the first schema goes on with what it holds: records that wait, obj
   });
   expect((await logStatus(job.id)).counts).toMatchObject({ received: 4, delivered: 4, pending: 0 });
   // The hours begin with the upgrade: of the attempt before it nothing was kept.
-  const hours = await chainHealth(env.LOG, job.id, 0, Number.MAX_SAFE_INTEGER);
+  const hours = await chainHealth(env.READERS, job.id, 0, Number.MAX_SAFE_INTEGER);
   expect(hours).toMatchObject([{ hour: NOON / 3_600_000, ok: 3, retried: 0, failed: 0, records: 4, causes: {} }]);
   const objects = (await control.objects()).filter(isShipped);
   expect(objects.map(({ contentType }) => contentType)).toEqual(objects.map(() => "application/x-ndjson"));
@@ -91,7 +91,7 @@ it("a log of the first schema goes on with what it holds: records that wait, obj
 
 describe("lanes (step 10)", () => {
   /** Cuts an object of a record of each of these days, taken in at noon of {@link DAY}. */
-  function cutDays(log: DeliveryLog, job: JobConfig, days: readonly number[]): void {
+  function cutDays(log: JobReader, job: JobConfig, days: readonly number[]): void {
     const builder = new FragmentBuilder();
     for (const day of days) builder.add("x\n", 2, day, day * 86_400_000, NOON);
     append(log, job.version, builder.finish());

@@ -141,7 +141,7 @@ it("tells of what breaks on our side, without the words of whatever broke", asyn
   expect(lines("error")).toEqual([
     {
       message: "upload broke",
-      durable_object: "DeliveryLog",
+      durable_object: "JobReader",
       job: 1,
       object: 1,
       error: "Error: cannot load s3://b/****",

@@ -12,7 +12,7 @@ const LOCKED_AT_MOST_MS = 10_000;
  * @param state `state` of a shipper.
  */
 export function logsOnDisk(state: string): Map<number, JobCounts> {
-  const folder = join(state, "v3/do/logship-DeliveryLog");
+  const folder = join(state, "v3/do/logship-JobReader");
   const files = readdirSync(folder).filter((name) => /^[0-9a-f]+\.sqlite$/.test(name));
   return new Map(files.flatMap((name) => countsIn(join(folder, name))));
 }

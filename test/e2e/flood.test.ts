@@ -117,12 +117,10 @@ it(`ships ${INVOCATIONS} invocations in few messages, and large ones among them,
  * service.
  */
 function countedMessages(state: string): number {
-  const files = readdirSync(join(state, "v3/do/logship-AccountLedger")).filter((name) =>
-    /^[0-9a-f]+\.sqlite$/.test(name),
-  );
+  const files = readdirSync(join(state, "v3/do/logship-TraceLog")).filter((name) => /^[0-9a-f]+\.sqlite$/.test(name));
   let bytes = 0;
   for (const file of files) {
-    const db = openOnDisk(join(state, "v3/do/logship-AccountLedger", file));
+    const db = openOnDisk(join(state, "v3/do/logship-TraceLog", file));
     bytes += Number(db.prepare("SELECT coalesce(sum(length(ids)), 0) AS n FROM taken").get()?.n ?? 0);
     db.close();
   }

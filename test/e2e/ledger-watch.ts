@@ -1,4 +1,4 @@
-import { type AccountLedger, accountBalance, type JobLedger, jobBalance } from "../../tools/client/api-results.ts";
+import { accountBalance, type JobLedger, jobBalance, type TraceLog } from "../../tools/client/api-results.ts";
 import { pause } from "../../tools/until.ts";
 import type { IsolatedShipper } from "./shipper.ts";
 
@@ -7,7 +7,7 @@ const LOOK_AGAIN_MS = 100;
 
 /** The ledgers of one poll. They are read one after the other: no request reads all of them. */
 export interface Ledgers {
-  readonly account: AccountLedger;
+  readonly account: TraceLog;
   readonly jobs: readonly JobLedger[];
 }
 
@@ -59,7 +59,7 @@ export class LedgerWatch {
     }
   }
 
-  #check(whose: string, counts: AccountLedger | JobLedger, balances: boolean): void {
+  #check(whose: string, counts: TraceLog | JobLedger, balances: boolean): void {
     if (!balances) this.faults.push(`${whose} does not balance: ${JSON.stringify(counts)}`);
     const { replayed: { objects: replayed } = { objects: 0 }, ...others } = { replayed: undefined, ...counts };
     for (const [name, count] of Object.entries({ ...others, replayed })) {

@@ -17,7 +17,7 @@ import { HostileStore } from "./hostile-store.ts";
 import { setQueueWait } from "./queue-wait.ts";
 import { IsolatedShipper, jobInto, pathOf, RECEIVED_WITHIN_MS } from "./shipper.ts";
 
-/** As in src/account/schema.ts. */
+/** As in src/trace-log/schema.ts. */
 const SPLITS_STEP = 9;
 
 /** SQLite recovers its log after a kill. */
@@ -195,7 +195,7 @@ describe("a release to go back to", () => {
 
 /** The databases of the ledger that hold anything: what each has processed. */
 function shardsOnDisk(state: string, change: (db: DatabaseSync) => void = () => {}): number[] {
-  const folder = join(state, "v3/do/logship-AccountLedger");
+  const folder = join(state, "v3/do/logship-TraceLog");
   const files = readdirSync(folder).filter((file) => /^[0-9a-f]+\.sqlite$/.test(file));
   return files.flatMap((file) => {
     const db = new DatabaseSync(join(folder, file), { timeout: LOCKED_AT_MOST_MS });

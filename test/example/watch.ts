@@ -1,6 +1,6 @@
 /** Compares everything that the shop ships from some moment on with what it should ship. */
 import type { ApiClient } from "../../tools/client/api-client.ts";
-import { type AccountLedger, accountBalance, jobBalance } from "../../tools/client/api-results.ts";
+import { accountBalance, jobBalance, type TraceLog } from "../../tools/client/api-results.ts";
 import { until } from "../../tools/until.ts";
 import { recordsBelow } from "../e2e/read-records.ts";
 import { jobInto } from "../e2e/shipper.ts";
@@ -24,11 +24,11 @@ export class Watch {
   readonly #folder: string;
   readonly #job: number;
   readonly #fromMs = Date.now();
-  readonly #before: AccountLedger;
+  readonly #before: TraceLog;
   readonly #expected: Json[] = [];
   #dropped = 0;
 
-  private constructor(world: World, folder: string, job: number, before: AccountLedger) {
+  private constructor(world: World, folder: string, job: number, before: TraceLog) {
     this.#world = world;
     this.#folder = folder;
     this.#job = job;

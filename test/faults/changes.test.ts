@@ -46,7 +46,7 @@ async function reach(world: World, job: WorldJob, stage: Stage): Promise<() => P
   await world.deliverDue();
   if (stage === "in a batch") return async () => {};
   await control.script([stage === "cut" ? rule({ do: "answer", status: 503 }, PUTS) : rule({ do: "hold" }, PUTS, 1)]);
-  await runInDurableObject(segmentOf(env.LOG, job.id, 0), (log) => {
+  await runInDurableObject(segmentOf(env.READERS, job.id, 0), (log) => {
     log.alarmWaitMs = stage === "cut" ? log.alarmWaitMs : 0;
   });
   await pass(world);

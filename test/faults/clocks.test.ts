@@ -3,7 +3,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import { ControlPlane, DeliveryLog } from "../../src/index.ts";
+import { ControlPlane, JobReader } from "../../src/index.ts";
 import { outboxes, outboxStatus } from "../../src/intake/outboxes.ts";
 import { cells, variants } from "../support/matrix.ts";
 import { destinationConf } from "../support/runtime/api.ts";
@@ -35,7 +35,7 @@ async function hour(world: World, clocks: { alarms?: boolean; cron?: boolean }):
 
 /** Deletes a log's alarm behind the log's back, as if the platform had lost it. */
 async function forgetAlarm(world: World, job: WorldJob): Promise<void> {
-  await runInDurableObject(segmentOf(env.LOG, job.id, 0), (_log, { storage }) => storage.deleteAlarm());
+  await runInDurableObject(segmentOf(env.READERS, job.id, 0), (_log, { storage }) => storage.deleteAlarm());
   world.injected();
 }
 
@@ -117,7 +117,7 @@ describe("an alarm that the platform has forgotten", () => {
     world.clock.advance(MINUTE_MS);
     // The first run and the platform's six retries.
     const { decide, broke } = firstCalls("refused", 7);
-    breakable(DeliveryLog.prototype, "alarm", decide);
+    breakable(JobReader.prototype, "alarm", decide);
     for (let times = 0; times < 7; times++) await world.runAlarms();
     world.injected(broke());
     await forgetAlarm(world, job);
@@ -176,7 +176,7 @@ describe("the control plane's alarm never fires after a change that was not conf
     await world.deliverDue();
     world.clock.advance(1_000);
     vi.spyOn(ControlPlane.prototype, "alarm").mockImplementation(async () => world.injected());
-    breakable(DeliveryLog.prototype, "configure", firstCalls("refused").decide);
+    breakable(JobReader.prototype, "configure", firstCalls("refused").decide);
     await expect(change(job)).rejects.toThrow("503");
     world.injected();
     return job;

@@ -6,7 +6,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, vi } from "vitest";
 import { controlPlane } from "../../src/control/plane.ts";
-import { AccountLedger, ControlPlane } from "../../src/index.ts";
+import { ControlPlane, TraceLog } from "../../src/index.ts";
 import { cells, variants } from "../support/matrix.ts";
 import { type Breakage, breakable } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";
@@ -120,7 +120,7 @@ for (const isolate of ISOLATES) {
     for (const breakage of met(LASTING)) {
       row(`the ledger's count: ${breakage}, for hours; the isolate is ${isolate}`, async (world, { expect }) => {
         await begin(world);
-        const stuck = breaks(world, AccountLedger.prototype, "count", breakage);
+        const stuck = breaks(world, TraceLog.prototype, "count", breakage);
         await more(world);
         for (let hours = 0; hours < 4; hours++) {
           await deliverImpatiently(world, stuck);
@@ -137,7 +137,7 @@ for (const isolate of ISOLATES) {
       if (garbage === null) continue; // The ledger's answer to a count that succeeded.
       row(`the ledger answers ${name} to a count; the isolate is ${isolate}`, async (world, { expect }) => {
         await begin(world);
-        answers(world, AccountLedger.prototype, "count", garbage);
+        answers(world, TraceLog.prototype, "count", garbage);
         await more(world);
         await world.deliverDue();
         expect(world.queue.held).toHaveLength(5);
@@ -147,7 +147,7 @@ for (const isolate of ISOLATES) {
     row(`control plane and ledger are both out of reach; the isolate is ${isolate}`, async (world, { expect }) => {
       await begin(world);
       breaks(world, ControlPlane.prototype, "configSince", "refused");
-      breaks(world, AccountLedger.prototype, "count", "refused");
+      breaks(world, TraceLog.prototype, "count", "refused");
       await more(world);
       for (let hours = 0; hours < 4; hours++) {
         await world.deliverDue();
@@ -159,7 +159,7 @@ for (const isolate of ISOLATES) {
     row(`control plane and ledger both hang; the isolate is ${isolate}`, async (world, { expect }) => {
       await begin(world);
       const plane = breaks(world, ControlPlane.prototype, "configSince", "hangs");
-      const ledger = breaks(world, AccountLedger.prototype, "count", "hangs");
+      const ledger = breaks(world, TraceLog.prototype, "count", "hangs");
       await more(world);
       await deliverImpatiently(world, plane, ledger);
       expect(world.queue.held).toHaveLength(5);

@@ -7,7 +7,7 @@ import { env } from "cloudflare:workers";
 import { expect } from "vitest";
 import { encodeUtf8 } from "../../src/bytes.ts";
 import { controlPlane } from "../../src/control/plane.ts";
-import { BlobStore, DeliveryLog } from "../../src/index.ts";
+import { BlobStore, JobReader } from "../../src/index.ts";
 import { cells } from "../support/matrix.ts";
 import { BREAKAGES, type Breakage, breakable, firstCalls } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";
@@ -141,7 +141,7 @@ export const changed: Scene = async (world, fault) => {
 export const unconfirmed: Scene = async (world, fault) => {
   const job = await world.createJob();
   await world.take(world.mint(10));
-  breakable(DeliveryLog.prototype, "configure", firstCalls("refused").decide);
+  breakable(JobReader.prototype, "configure", firstCalls("refused").decide);
   await expect(world.jobs.change(job, { output_options: { batch_suffix: "" } })).rejects.toThrow("503");
   world.clock.advance(10_000);
   fault.begin();

@@ -4,7 +4,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
 import { Attempts } from "../../src/delivery/attempts.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import { AccountLedger, DeliveryLog } from "../../src/index.ts";
+import { JobReader, TraceLog } from "../../src/index.ts";
 import { cells } from "../support/matrix.ts";
 import { breakable, firstCalls } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";
@@ -32,8 +32,8 @@ describe("everything dies while a change is brought", () => {
     "a function whose logging is off": (world) => world.jobs.setLogging("shop", false),
   };
   const PLACES = {
-    "its log": [DeliveryLog.prototype, "configure"],
-    "the ledger": [AccountLedger.prototype, "keepJobs"],
+    "its log": [JobReader.prototype, "configure"],
+    "the ledger": [TraceLog.prototype, "keepJobs"],
   } as const;
   for (const [[place, [prototype, method]], [what, change]] of cells(Object.entries(PLACES), Object.entries(CHANGES))) {
     row(`everything dies while ${place} is told of ${what}`, async (world) => {
@@ -74,7 +74,7 @@ describe("everything dies while the store has an object in hand", () => {
       if (how === "everything dies") await everythingDies(world);
       else {
         // Eviction does not wait for calls in flight.
-        const evicted = evictDurableObject(segmentOf(env.LOG, job.id, 0));
+        const evicted = evictDurableObject(segmentOf(env.READERS, job.id, 0));
         await control.release();
         await evicted;
         world.injected();
@@ -155,7 +155,7 @@ describe("a consumer that dies", () => {
   row("the consumer dies between the appends and the count, with everything else", async (world) => {
     const [first, second] = [await world.createJob(), await world.createJob()];
     await world.take(world.mint(40, { days: 2 }), 10);
-    const { stuck } = breakable(AccountLedger.prototype, "count", firstCalls("hangs").decide);
+    const { stuck } = breakable(TraceLog.prototype, "count", firstCalls("hangs").decide);
     const batch = world.queue.deliver(world.queue.due(), world.isolate.queue, world.env, () => true);
     await vi.waitUntil(() => stuck() > 0, { timeout: 20_000, interval: 2 });
     await everythingDies(world);
@@ -167,7 +167,7 @@ describe("a consumer that dies", () => {
   for (const [nth, breakage] of cells([0, 1, 2, 4], ["refused", "lost", "dies before", "dies after"] as const)) {
     row(`of the appends for three jobs, number ${nth + 1} fails: ${breakage}`, async (world) => {
       for (let i = 0; i < 3; i++) await world.createJob();
-      const fault = new Fault(world, DeliveryLog.prototype, "append", breakage);
+      const fault = new Fault(world, JobReader.prototype, "append", breakage);
       await world.take(world.mint(40, { days: 2 }), 10);
       fault.begin(nth);
       const messages = world.queue.due();

@@ -4,9 +4,9 @@
  */
 import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
-import { accountLedger } from "../../src/account/ledger.ts";
 import { type Owed, owedIfAny } from "../../src/debts/debt-store.ts";
-import { ControlPlane, DebtStore, DeliveryLog } from "../../src/index.ts";
+import { ControlPlane, DebtStore, JobReader } from "../../src/index.ts";
+import { accountLedger } from "../../src/trace-log/trace-log.ts";
 import { variants } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
 import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
@@ -20,7 +20,7 @@ import { countsOf } from "./stores.ts";
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-type Method = (this: DeliveryLog, ...args: unknown[]) => unknown;
+type Method = (this: JobReader, ...args: unknown[]) => unknown;
 
 /** Calls of a job's log that no message gets past. */
 const WAY_IN = ["append", "holds"] as const;
@@ -32,9 +32,9 @@ const WAY_IN = ["append", "holds"] as const;
 function breakLog(world: World, job: WorldJob, how: "fails" | "hangs"): () => number {
   let stuck = 0;
   for (const method of WAY_IN) {
-    const original = DeliveryLog.prototype[method] as Method;
-    vi.spyOn(DeliveryLog.prototype as unknown as Record<string, Method>, method).mockImplementation(function (
-      this: DeliveryLog,
+    const original = JobReader.prototype[method] as Method;
+    vi.spyOn(JobReader.prototype as unknown as Record<string, Method>, method).mockImplementation(function (
+      this: JobReader,
       ...args
     ) {
       const { ctx } = this as unknown as { ctx: DurableObjectState };
@@ -48,7 +48,7 @@ function breakLog(world: World, job: WorldJob, how: "fails" | "hangs"): () => nu
   return () => stuck;
 }
 
-const owedNow = (): Promise<Owed> => owedIfAny(env.DEBTS, accountLedger(env.ACCOUNT));
+const owedNow = (): Promise<Owed> => owedIfAny(env.DEBTS, accountLedger(env.TRACE_LOG));
 
 /** Two jobs, and the log of the second is broken. */
 async function twoJobs(world: World, how: "fails" | "hangs" = "fails") {
@@ -196,7 +196,7 @@ describe("what is owed", () => {
       await world.take(world.mint(10));
       await world.deliverDue();
       await world.mend();
-      const fault = new Fault(world, DeliveryLog.prototype, "append", breakage);
+      const fault = new Fault(world, JobReader.prototype, "append", breakage);
       fault.begin();
       world.clock.advance(15_000);
       await fault.meet(() => world.runAlarms());

@@ -1,6 +1,6 @@
 /** Stores that are down for days, or fail in every way for a day, beside healthy ones. */
 import { describe, vi } from "vitest";
-import { DeliveryLog } from "../../src/index.ts";
+import { JobReader } from "../../src/index.ts";
 import { platform } from "../../src/platform.ts";
 import { noise } from "../record/samples.ts";
 import { Random } from "../soak/random.ts";
@@ -122,7 +122,7 @@ describe("one of many objects", () => {
 
   storeRow("the store is down, and only the cron runs", OVER_HTTP, async (world, { expect }) => {
     const { job, control } = await waitingJob(world);
-    vi.spyOn(DeliveryLog.prototype, "alarm").mockResolvedValue();
+    vi.spyOn(JobReader.prototype, "alarm").mockResolvedValue();
     await control.script([rule({ do: "answer", status: 503 }, PUTS)]);
     for (let i = 0; i < 24; i++) {
       world.clock.advance(300_000);

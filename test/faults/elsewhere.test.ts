@@ -6,7 +6,7 @@ import { abortAllDurableObjects } from "cloudflare:test";
 import fc from "fast-check";
 import { describe, expect } from "vitest";
 import { Attempts } from "../../src/delivery/attempts.ts";
-import { DeliveryLog } from "../../src/index.ts";
+import { JobReader } from "../../src/index.ts";
 import { cells, variants } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
 import type { DialectName } from "../support/receiver.ts";
@@ -355,8 +355,8 @@ describe("over any course", () => {
 
 describe("the log dies", () => {
   const steps = [
-    [DeliveryLog.prototype, "asideLacks"],
-    [DeliveryLog.prototype, "asideSendTo"],
+    [JobReader.prototype, "asideLacks"],
+    [JobReader.prototype, "asideSendTo"],
     [Attempts.prototype, "uploadOne"],
     [Attempts.prototype, "put"],
     [Attempts.prototype, "settle"],

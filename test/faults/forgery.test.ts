@@ -5,9 +5,9 @@
 import { createExecutionContext, createMessageBatch, createScheduledController, getQueueResult } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { accountLedger } from "../../src/account/ledger.ts";
 import { encodeUtf8 } from "../../src/bytes.ts";
 import { recordLine } from "../../src/record/encode.ts";
+import { accountLedger } from "../../src/trace-log/trace-log.ts";
 import { traceRecord } from "../record/samples.ts";
 import { encodeMessage } from "../support/message-v1.ts";
 import { api } from "../support/runtime/api.ts";
@@ -56,7 +56,7 @@ async function handle(world: World, bodies: readonly ArrayBuffer[], metrics?: ob
 const lastComplete = async (id: number): Promise<string | null> =>
   (await api<{ last_complete: string | null }>("GET", `/logship/jobs/${id}`)).body.result.last_complete;
 
-const asideOf = async () => (await accountLedger(env.ACCOUNT).status()).setAsideMessages;
+const asideOf = async () => (await accountLedger(env.TRACE_LOG).status()).setAsideMessages;
 
 describe("a bound function calls the handlers by RPC", () => {
   it.for([
@@ -95,7 +95,7 @@ describe("a bound function calls the handlers by RPC", () => {
       new World(NOON);
       const told = await refusal(() => bound.tail(items));
       expect(told).toBe("TypeError: tail() takes trace items only");
-      expect((await accountLedger(env.ACCOUNT).status()).intakeLost).toBe(0);
+      expect((await accountLedger(env.TRACE_LOG).status()).intakeLost).toBe(0);
     },
   );
 

@@ -25,7 +25,7 @@ async function deliver(world: World, kills: (ids: readonly string[]) => boolean)
   for (let from = 0; from < due.length; from += 100) {
     const handle = async (batch: MessageBatch<unknown>, env: Env): Promise<void> => {
       const invocation = mortal(env, (binding, method, [append]) => {
-        if (binding !== "LOG" || method !== "append") return false;
+        if (binding !== "READERS" || method !== "append") return false;
         const isKilled = kills((append as Append).messages.map(({ id }) => id));
         if (isKilled) killed += 1;
         return isKilled;

@@ -6,13 +6,13 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
-import { KnownSplits } from "../../src/account/known-splits.ts";
-import { AccountLedger } from "../../src/account/ledger.ts";
-import { LedgerShards } from "../../src/account/shards.ts";
 import { headOf } from "../../src/queue/message.ts";
-import { MINUTE_MS, processed, split, splitAt, splitsOf } from "../account/ledger-nodes.ts";
+import { KnownSplits } from "../../src/trace-log/known-splits.ts";
+import { LogShards } from "../../src/trace-log/log-shards.ts";
+import { TraceLog } from "../../src/trace-log/trace-log.ts";
 import { oldRegister } from "../support/runtime/keys.ts";
 import type { World } from "../support/runtime/world.ts";
+import { MINUTE_MS, processed, split, splitAt, splitsOf } from "../trace-log/ledger-nodes.ts";
 import { changed, large, rows, shipped, steps, unloaded, unreadable } from "./crashes.ts";
 import type { Fault } from "./fault.ts";
 import { row } from "./row.ts";
@@ -22,7 +22,7 @@ const KEY = { key: "order-42" };
 /** The shards that there are now. */
 async function shards(): Promise<number[]> {
   const known = new KnownSplits();
-  await new LedgerShards(env.ACCOUNT, known).status();
+  await new LogShards(env.TRACE_LOG, known).status();
   return known.shards();
 }
 
@@ -65,8 +65,8 @@ const growing: Scene = async (world, fault) => {
 
 /** A shard counts nothing. @returns what ends that. */
 function breaks(world: World, shard: number): () => void {
-  const { count } = AccountLedger.prototype;
-  const broken = vi.spyOn(AccountLedger.prototype, "count").mockImplementation(function (this: AccountLedger, ...args) {
+  const { count } = TraceLog.prototype;
+  const broken = vi.spyOn(TraceLog.prototype, "count").mockImplementation(function (this: TraceLog, ...args) {
     const { ctx } = this as unknown as { ctx: DurableObjectState };
     if (ctx.id.name !== `account shard ${shard}`) return count.apply(this, args);
     world.injected();
@@ -115,16 +115,16 @@ describe("a ledger that grows", () => {
     expect((await shards()).length).toBeGreaterThan(1);
   });
 
-  rows("growing ledger", steps(AccountLedger, ["begin", "count"], growing));
+  rows("growing ledger", steps(TraceLog, ["begin", "count"], growing));
 });
 
 describe("a ledger of three shards", () => {
   rows("ledger in shards", [
-    ...steps(AccountLedger, ["count"], sharded(shipped("the caller"))),
-    ...steps(AccountLedger, ["counted"], sharded(large)),
-    ...steps(AccountLedger, ["expectAgain"], sharded(unloaded)),
-    ...steps(AccountLedger, ["setAside"], sharded(unreadable)),
-    ...steps(AccountLedger, ["keepJobs"], sharded(changed)),
+    ...steps(TraceLog, ["count"], sharded(shipped("the caller"))),
+    ...steps(TraceLog, ["counted"], sharded(large)),
+    ...steps(TraceLog, ["expectAgain"], sharded(unloaded)),
+    ...steps(TraceLog, ["setAside"], sharded(unreadable)),
+    ...steps(TraceLog, ["keepJobs"], sharded(changed)),
   ]);
 
   row("of which one is out of reach for an hour: the others count, and nothing is lost", async (world) => {

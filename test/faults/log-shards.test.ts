@@ -5,10 +5,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
-import { accountLedger } from "../../src/account/ledger.ts";
 import { owedIfAny } from "../../src/debts/debt-store.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import { DebtStore, DeliveryLog } from "../../src/index.ts";
+import { DebtStore, JobReader } from "../../src/index.ts";
+import { accountLedger } from "../../src/trace-log/trace-log.ts";
 import { cells, variants } from "../support/matrix.ts";
 import { api } from "../support/runtime/api.ts";
 import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
@@ -33,7 +33,7 @@ const MANY = 60;
 /** Lets each shard of a log hand half of its messages on. */
 async function split(world: World, job: WorldJob): Promise<void> {
   for (const node of await world.nodes(job.id))
-    await runInDurableObject(segmentOf(env.LOG, job.id, node), (log: DeliveryLog) => log.splitting.split());
+    await runInDurableObject(segmentOf(env.READERS, job.id, node), (log: JobReader) => log.splitting.split());
   world.injected();
 }
 
@@ -109,13 +109,13 @@ describe("a log grows", () => {
 
   row("an append's answer is lost, the message is owed, and the log grows before it is paid", async (world) => {
     const job = await world.createJob();
-    const lost = new Fault(world, DeliveryLog.prototype, "append", "lost");
+    const lost = new Fault(world, JobReader.prototype, "append", "lost");
     await world.take(world.mint(10));
     // (1) It is committed, the answer is lost, and it is owed.
     lost.begin();
     await world.deliverDue();
     expect(lost.took()).toBe(true);
-    const owed = async () => (await owedIfAny(env.DEBTS, accountLedger(env.ACCOUNT))).jobs.get(job.id);
+    const owed = async () => (await owedIfAny(env.DEBTS, accountLedger(env.TRACE_LOG))).jobs.get(job.id);
     expect(await owed()).toMatchObject({ records: 10 });
     expect(await received(world, job)).toEqual([10]);
     // (2) The log hands half on.
@@ -129,9 +129,9 @@ describe("a log grows", () => {
 
   row("while it is owed messages of before and after: each is paid to its shard", async (world) => {
     const job = await world.createJob();
-    const { append } = DeliveryLog.prototype;
+    const { append } = JobReader.prototype;
     const broken = (): void =>
-      void vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(() => {
+      void vi.spyOn(JobReader.prototype, "append").mockImplementation(() => {
         throw new Error("this log is broken");
       });
     broken();
@@ -141,10 +141,10 @@ describe("a log grows", () => {
     await world.take(world.mint(MANY), 1);
     const copies = world.queue.held.map((message) => ({ ...message }));
     await world.deliverDue();
-    expect((await owedIfAny(env.DEBTS, accountLedger(env.ACCOUNT))).jobs.get(job.id)).toMatchObject({
+    expect((await owedIfAny(env.DEBTS, accountLedger(env.TRACE_LOG))).jobs.get(job.id)).toMatchObject({
       records: 2 * MANY,
     });
-    vi.mocked(DeliveryLog.prototype.append).mockImplementation(append);
+    vi.mocked(JobReader.prototype.append).mockImplementation(append);
     await world.mend();
     await world.settle();
     const [first = 0, ...others] = await received(world, job);
@@ -156,7 +156,7 @@ describe("a log grows", () => {
 
   row("and breaks off: what it is owed meanwhile is paid, and it grows later", async (world) => {
     const job = await world.createJob();
-    const fault = new Fault(world, DeliveryLog.prototype, "configure", "dies after");
+    const fault = new Fault(world, JobReader.prototype, "configure", "dies after");
     fault.begin();
     await split(world, job).catch(() => {});
     expect(fault.took()).toBe(true);
@@ -222,7 +222,7 @@ describe("at the seam of two shards", () => {
       world.coldIsolate();
       const messages = await taken(world, 30);
       if (method === "holds") await deliver(world, messages, () => true);
-      const fault = new Fault(world, DeliveryLog.prototype, method, breakage);
+      const fault = new Fault(world, JobReader.prototype, method, breakage);
       fault.begin(nth);
       await deliver(world, messages);
       world.clock.advance(10 * MINUTE_MS);
@@ -239,9 +239,9 @@ describe("at the seam of two shards", () => {
 describe("four shards", () => {
   row("are full, each for itself, and go on", async (world) => {
     const { job, messages } = await fourShards(world);
-    const { append } = DeliveryLog.prototype;
+    const { append } = JobReader.prototype;
     const full = new Set([`job ${job.id} segment 0`, `job ${job.id} segment 3000`]);
-    vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(function (this: DeliveryLog, request) {
+    vi.spyOn(JobReader.prototype, "append").mockImplementation(function (this: JobReader, request) {
       const { ctx } = this as unknown as { ctx: DurableObjectState };
       this.segmentMaxBytes = full.has(ctx.id.name ?? "") ? 1 : Number.POSITIVE_INFINITY;
       return append.call(this, request);
@@ -323,19 +323,19 @@ describe("four shards", () => {
       expect([delivered, discarded, pending]).toEqual(discard ? [0, MANY, 0] : [MANY + 20, 0, 0]);
       await world.audit();
       world.clock.advance(16 * DAY_MS);
-      const fault = new Fault(world, DeliveryLog.prototype, "retire", "dies after");
+      const fault = new Fault(world, JobReader.prototype, "retire", "dies after");
       fault.begin(discard ? 2 : 0);
       await world.runCron();
       expect(fault.took()).toBe(true);
       await world.runCron();
-      for (const node of FOUR) expect(await segmentOf(env.LOG, job.id, node).status()).toBe(null);
+      for (const node of FOUR) expect(await segmentOf(env.READERS, job.id, node).status()).toBe(null);
     });
   }
 
   for (const breakage of variants(["dies after", "refused", "lost"] as const)) {
     row(`get a change of their job, and the third of them breaks: ${breakage}`, async (world) => {
       const { job } = await fourShards(world);
-      const fault = new Fault(world, DeliveryLog.prototype, "configure", breakage);
+      const fault = new Fault(world, JobReader.prototype, "configure", breakage);
       fault.begin(2);
       // Not confirmed at first.
       world.jobs.tries = 3;
@@ -354,8 +354,8 @@ describe("a message that was set aside", () => {
 
   /** Two jobs, and messages of which the second has some at most. They are set aside. */
   async function halfTaken(world: World, messages: HeldMessage[], broken: WorldJob): Promise<void> {
-    const { append } = DeliveryLog.prototype;
-    vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(function (this: DeliveryLog, request) {
+    const { append } = JobReader.prototype;
+    vi.spyOn(JobReader.prototype, "append").mockImplementation(function (this: JobReader, request) {
       const { ctx } = this as unknown as { ctx: DurableObjectState };
       if (ctx.id.name?.startsWith(`job ${broken.id} `)) throw new Error("out of reach");
       return append.call(this, request);

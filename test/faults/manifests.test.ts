@@ -1,7 +1,7 @@
 /** Manifests: the log dies, refuses or loses answers around each step; stores do what stores do. */
 import { describe, expect } from "vitest";
 import { Manifests } from "../../src/delivery/manifests.ts";
-import { DeliveryLog } from "../../src/index.ts";
+import { JobReader } from "../../src/index.ts";
 import { listed, listedIn, manifestsIn, signWith, verified } from "../delivery/manifest-world.ts";
 import { cells } from "../support/matrix.ts";
 import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
@@ -65,8 +65,8 @@ describe("the log", () => {
     [Manifests.prototype, "step", "fixes", 2],
     [Manifests.prototype, "step", "writes", 3],
     [Manifests.prototype, "settle", "has written", 0],
-    [DeliveryLog.prototype, "deliveries", "counts for", 1],
-    [DeliveryLog.prototype, "deliveredOn", "lists for", 0],
+    [JobReader.prototype, "deliveries", "counts for", 1],
+    [JobReader.prototype, "deliveredOn", "lists for", 0],
   ] as const;
   for (const [[prototype, method, what, after], breakage] of cells(STEPS, PROMPT_BREAKAGES)) {
     row(

@@ -5,10 +5,10 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe } from "vitest";
-import { accountLedger } from "../../src/account/ledger.ts";
-import { BlobStore, DebtStore, DeliveryLog } from "../../src/index.ts";
+import { BlobStore, DebtStore, JobReader } from "../../src/index.ts";
 import { ID_MEMORY_MS } from "../../src/limits.ts";
 import { splitMessage } from "../../src/queue/message.ts";
+import { accountLedger } from "../../src/trace-log/trace-log.ts";
 import { cells, variants } from "../support/matrix.ts";
 import { encodeMessage } from "../support/message-v1.ts";
 import type { Minted } from "../support/oracle.ts";
@@ -127,7 +127,7 @@ describe("a message that cannot be read", () => {
 
 /** The reasons recorded in the account's ledger for the messages set aside. */
 const whyAside = (): Promise<string[]> =>
-  runInDurableObject(accountLedger(env.ACCOUNT), (_ledger, { storage: { sql } }) =>
+  runInDurableObject(accountLedger(env.TRACE_LOG), (_ledger, { storage: { sql } }) =>
     sql
       .exec("SELECT why FROM set_aside ORDER BY id")
       .toArray()
@@ -154,12 +154,12 @@ describe("a message of a newer version", () => {
       expect(world.queue.held).toHaveLength(1);
       expect(await countsOf(job)).toMatchObject({ received: 5 });
       expect(await world.accountCounts()).toMatchObject({ processed: 5, set_aside: 0 });
-      const noted = await accountLedger(env.ACCOUNT).oldestUnfinishedMs();
+      const noted = await accountLedger(env.TRACE_LOG).oldestUnfinishedMs();
       expect(noted).toBe(later.sentMs);
       later.body[2] = version;
       await world.settle();
       expect(await countsOf(job)).toMatchObject({ received: 8, delivered: 8 });
-      expect(await accountLedger(env.ACCOUNT).oldestUnfinishedMs()).toBeNull();
+      expect(await accountLedger(env.TRACE_LOG).oldestUnfinishedMs()).toBeNull();
     },
   );
 
@@ -176,7 +176,7 @@ describe("a message of a newer version", () => {
     expect([days > 10, days < 11]).toEqual([true, true]);
     expect(await whyAside()).toEqual(["of unknown version 200"]);
     // Its time of intake is unknown: nothing is claimed complete for any job.
-    expect(await accountLedger(env.ACCOUNT).oldestUnfinishedMs()).toBe(0);
+    expect(await accountLedger(env.TRACE_LOG).oldestUnfinishedMs()).toBe(0);
     expectAside(world, 1, 0);
   });
 });
@@ -223,7 +223,7 @@ describe("a message that fails again and again", () => {
       const job = await world.createJob();
       const events = world.mint(5);
       await world.take(events);
-      breakable(DeliveryLog.prototype, "append", () => {
+      breakable(JobReader.prototype, "append", () => {
         world.injected();
         return "refused";
       });
@@ -247,7 +247,7 @@ describe("a message that fails again and again", () => {
     async (world, { expect }) => {
       const job = await world.createJob();
       await world.take(world.mint(5));
-      breakable(DeliveryLog.prototype, "append", () => {
+      breakable(JobReader.prototype, "append", () => {
         world.injected();
         return "refused";
       });

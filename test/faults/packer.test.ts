@@ -5,11 +5,11 @@
 import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, vi } from "vitest";
-import { LedgerShards } from "../../src/account/shards.ts";
 import { Packer } from "../../src/index.ts";
 import { PACK_MS, packer } from "../../src/intake/packer.ts";
 import { platform } from "../../src/platform.ts";
 import { decodeEnvelope } from "../../src/queue/message.ts";
+import { LogShards } from "../../src/trace-log/log-shards.ts";
 import { createWorker } from "../../src/worker.ts";
 import { cells, variants } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
@@ -183,7 +183,7 @@ describe("messages of several isolates", () => {
       await world.queue.deliver(copies, world.isolate.queue, world.env);
       await world.settle();
       // The month's use knows one message, in which two isolates joined a third one.
-      const use = await new LedgerShards(env.ACCOUNT).monthUse();
+      const use = await new LogShards(env.TRACE_LOG).monthUse();
       expect(use).toMatchObject({ messages: 1, messageUnits: 1, furtherParts: ISOLATES - 1, events: ALL });
       expect(await countsOf(job)).toMatchObject({ received: ALL, delivered: ALL });
     });

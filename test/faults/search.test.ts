@@ -1,6 +1,6 @@
 /** Sketches that cannot be kept; and what a search reads dies, refuses, breaks off or differs. */
 import { describe, expect } from "vitest";
-import { DeliveryLog, SketchStore } from "../../src/index.ts";
+import { JobReader, SketchStore } from "../../src/index.ts";
 import { searchAll } from "../search/searched.ts";
 import { cells } from "../support/matrix.ts";
 import { BREAKAGES, breakable, firstCalls, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
@@ -79,7 +79,7 @@ describe("a search", () => {
         await world.take(world.mint(20, { days: 2 }));
         await world.deliverDue();
         const { decide, broke } = firstCalls(breakage);
-        breakable(DeliveryLog.prototype, method, decide);
+        breakable(JobReader.prototype, method, decide);
         const { records, left, complete } = await searched();
         // What waits is asked for again.
         if (method === "batchBytes") expect([records, left, complete]).toEqual([20, "", true]);

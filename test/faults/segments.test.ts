@@ -3,7 +3,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import { DeliveryLog } from "../../src/index.ts";
+import { JobReader } from "../../src/index.ts";
 import { cells, variants } from "../support/matrix.ts";
 import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import type { HeldMessage } from "../support/runtime/queue.ts";
@@ -27,9 +27,9 @@ let room: Room = () => WIDE;
 /** Limits segments until the faults end. */
 function limitSegments(limit: Room): void {
   room = limit;
-  const { append } = DeliveryLog.prototype;
+  const { append } = JobReader.prototype;
   if (vi.isMockFunction(append)) return;
-  vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(function (this: DeliveryLog, request) {
+  vi.spyOn(JobReader.prototype, "append").mockImplementation(function (this: JobReader, request) {
     const { ctx } = this as unknown as { ctx: DurableObjectState };
     this.segmentMaxBytes = room(ctx.id.name ?? "");
     return append.call(this, request);
@@ -70,7 +70,7 @@ describe("a segment", () => {
   row("segments grow full by themselves, one after another", async (world) => {
     const job = await world.createJob();
     const small = await runInDurableObject(
-      segmentOf(env.LOG, job.id, 0),
+      segmentOf(env.READERS, job.id, 0),
       (_log, { storage }) => storage.sql.databaseSize,
     );
     limitSegments(() => small + 40_000);
@@ -176,7 +176,7 @@ describe("at the seam of two segments", () => {
       const messages = [...world.queue.held];
       await deliver(world, messages.slice(0, 2), () => true);
       fillUp(world, job, 0);
-      const fault = new Fault(world, DeliveryLog.prototype, method, breakage);
+      const fault = new Fault(world, JobReader.prototype, method, breakage);
       if (method === "holds") {
         // The records are in two segments; `holds` asks both before an append is built.
         await deliver(world, messages.slice(2), () => true);
@@ -295,12 +295,12 @@ describe("three segments", () => {
         await world.settle();
         await world.audit();
         world.clock.advance(16 * 86_400_000);
-        const fault = new Fault(world, DeliveryLog.prototype, "retire", breakage);
+        const fault = new Fault(world, JobReader.prototype, "retire", breakage);
         fault.begin();
         await world.runCron();
         expect(fault.took()).toBe(true);
         await world.runCron();
-        for (const segment of [0, 1, 2]) expect(await segmentOf(env.LOG, job.id, segment).status()).toBe(null);
+        for (const segment of [0, 1, 2]) expect(await segmentOf(env.READERS, job.id, segment).status()).toBe(null);
       },
     );
   }

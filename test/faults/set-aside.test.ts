@@ -5,7 +5,7 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { describe, expect, vi } from "vitest";
 import { Attempts } from "../../src/delivery/attempts.ts";
-import { AccountLedger, ControlPlane, DebtStore, DeliveryLog } from "../../src/index.ts";
+import { ControlPlane, DebtStore, JobReader, TraceLog } from "../../src/index.ts";
 import { cells, variants } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
 import { api } from "../support/runtime/api.ts";
@@ -65,8 +65,8 @@ async function halfTaken(
   await take();
   const message = world.queue.held.at(-1);
   if (message === undefined) throw new Error("nothing is in the queue");
-  const append = DeliveryLog.prototype.append;
-  vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(function (this: DeliveryLog, request) {
+  const append = JobReader.prototype.append;
+  vi.spyOn(JobReader.prototype, "append").mockImplementation(function (this: JobReader, request) {
     const { ctx } = this as unknown as { ctx: DurableObjectState };
     if (ctx.id.name === `job ${jobs[1].id} segment 0`) throw new Error("out of reach");
     return append.call(this, request);
@@ -115,12 +115,12 @@ describe("a message that one job has and another has not", () => {
   });
 
   const steps = [
-    [DeliveryLog.prototype, "log", "holds", 0],
-    [DeliveryLog.prototype, "log", "holds", 1],
-    [DeliveryLog.prototype, "log", "append", 0],
-    [DeliveryLog.prototype, "log", "append", 1],
-    [AccountLedger.prototype, "ledger", "asideMessage", 0],
-    [AccountLedger.prototype, "ledger", "asideSent", 0],
+    [JobReader.prototype, "log", "holds", 0],
+    [JobReader.prototype, "log", "holds", 1],
+    [JobReader.prototype, "log", "append", 0],
+    [JobReader.prototype, "log", "append", 1],
+    [TraceLog.prototype, "ledger", "asideMessage", 0],
+    [TraceLog.prototype, "ledger", "asideSent", 0],
   ] as const;
   for (const [[prototype, name, method, after], breakage] of cells(steps, BREAKAGES)) {
     row(`is sent again, while ${method}() of the ${name} (call ${after + 1}): ${breakage}`, async (world) => {
@@ -182,7 +182,7 @@ describe("a message that one job has and another has not", () => {
       async (world) => {
         await halfTaken(world, ten(world));
         await days(world, 16);
-        const fault = new Fault(world, DeliveryLog.prototype, "append", breakage);
+        const fault = new Fault(world, JobReader.prototype, "append", breakage);
         fault.begin();
         await fault.meet(() => resend("message-1"));
         await world.mend();
@@ -193,7 +193,7 @@ describe("a message that one job has and another has not", () => {
 
     row(`is asked for in time by a cron that does not get through: keepIds() ${breakage}`, async (world) => {
       await halfTaken(world, ten(world));
-      const fault = new Fault(world, DeliveryLog.prototype, "keepIds", breakage);
+      const fault = new Fault(world, JobReader.prototype, "keepIds", breakage);
       await days(world, 14);
       fault.begin();
       for (let hour = 0; hour < 36; hour++) {
@@ -209,7 +209,7 @@ describe("a message that one job has and another has not", () => {
   row("was sent again before, on the fourteenth day, and broke off: in sixteen days it goes on", async (world) => {
     const { jobs } = await halfTaken(world, ten(world));
     await days(world, 14);
-    const fault = new Fault(world, AccountLedger.prototype, "asideSent", "refused");
+    const fault = new Fault(world, TraceLog.prototype, "asideSent", "refused");
     fault.begin();
     await fault.meet(() => resend("message-1"));
     expect((await countsOf(jobs[1])).received).toBe(10);
@@ -235,8 +235,8 @@ describe("a message that one job has and another has not", () => {
 
   row("is sent again when the logs have grown into further segments", async (world) => {
     const { jobs } = await halfTaken(world, ten(world));
-    const append = DeliveryLog.prototype.append;
-    vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(function (this: DeliveryLog, request) {
+    const append = JobReader.prototype.append;
+    vi.spyOn(JobReader.prototype, "append").mockImplementation(function (this: JobReader, request) {
       const { ctx } = this as unknown as { ctx: DurableObjectState };
       this.segmentMaxBytes = ctx.id.name?.endsWith("segment 0") ? 1 : Number.POSITIVE_INFINITY;
       return append.call(this, request);
@@ -324,8 +324,8 @@ describe("a message that no job has", () => {
   row("is given up while it is sent again: the answer does not say that it was counted as sent", async (world) => {
     await world.createJob();
     await untaken(world, world.mint(10));
-    const append = DeliveryLog.prototype.append;
-    vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(function (this: DeliveryLog, request) {
+    const append = JobReader.prototype.append;
+    vi.spyOn(JobReader.prototype, "append").mockImplementation(function (this: JobReader, request) {
       return api("DELETE", "/logship/set-aside/message-1").then(() => append.call(this, request)) as never;
     });
     expect((await resend("message-1")).status).toBe(404);
@@ -405,7 +405,7 @@ describe("an object that the store refuses for itself", () => {
   });
 
   const uploading = [
-    [DeliveryLog.prototype, "asideResend"],
+    [JobReader.prototype, "asideResend"],
     [Attempts.prototype, "uploadOne"],
     [Attempts.prototype, "put"],
     [Attempts.prototype, "settle"],

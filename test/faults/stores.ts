@@ -58,7 +58,7 @@ export async function said(job: WorldJob): Promise<string | null> {
 }
 
 export async function countsOf(job: WorldJob): Promise<LogCounts> {
-  const status = await chainStatus(env.LOG, job.id);
+  const status = await chainStatus(env.READERS, job.id);
   if (status === null) throw new Error(`job ${job.id} has no log`);
   return status.counts;
 }
@@ -86,7 +86,7 @@ export async function outlast(
   waitsMs: readonly number[],
 ): Promise<void> {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  const log = segmentOf(env.LOG, jobId, 0);
+  const log = segmentOf(env.READERS, jobId, 0);
   world.clock.advance(30_000);
   const alarms = world.runAlarms();
   await held();

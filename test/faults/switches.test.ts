@@ -7,7 +7,7 @@ import { env } from "cloudflare:workers";
 import { describe, vi } from "vitest";
 import type { Settings } from "../../src/config.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import { AccountLedger, ControlPlane } from "../../src/index.ts";
+import { ControlPlane, TraceLog } from "../../src/index.ts";
 import { variants } from "../support/matrix.ts";
 import { api } from "../support/runtime/api.ts";
 import type { World } from "../support/runtime/world.ts";
@@ -136,7 +136,7 @@ describe("a change that the ledger does not learn of", () => {
     async (world, { expect }) => {
       const job = await world.createJob();
       await world.take(world.mint(5));
-      const spy = vi.spyOn(AccountLedger.prototype, "keepJobs").mockImplementation(() => {
+      const spy = vi.spyOn(TraceLog.prototype, "keepJobs").mockImplementation(() => {
         world.injected();
         throw new Error("out of reach");
       });
@@ -160,7 +160,7 @@ describe("keys", () => {
 
   /** Restarts the log with other secrets, as a deployment does. */
   async function redeploy(job: WorldJob, secrets: Readonly<Record<string, string>>): Promise<void> {
-    await runInDurableObject(segmentOf(env.LOG, job.id, 0), (log) => {
+    await runInDurableObject(segmentOf(env.READERS, job.id, 0), (log) => {
       Object.defineProperty(log, "env", { value: { ...env, ...secrets }, configurable: true });
     });
   }
@@ -232,7 +232,7 @@ describe("keys", () => {
     await world.deliverDue();
     await controlOf(job).script([rule({ do: "answer", status: 503 }, PUTS, 1)]);
     await pass(world);
-    const log = segmentOf(env.LOG, job.id, 0);
+    const log = segmentOf(env.READERS, job.id, 0);
     await runInDurableObject(log, (_log, { storage: { sql } }) => {
       const config = JSON.parse(String(sql.exec("SELECT job FROM log").one().job)) as object;
       sql.exec("UPDATE log SET job = ?", JSON.stringify({ ...config, destination: "1.AAAA.AAAA" }));

@@ -1,11 +1,11 @@
 import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { AccountLedger, accountLedger } from "../../src/account/ledger.ts";
 import { Outbox, outbox } from "../../src/intake/outbox.ts";
 import { driveOutboxes, outboxes, outboxShardOf, outboxStatus } from "../../src/intake/outboxes.ts";
 import { type PackedMessage, packRecords } from "../../src/intake/packing.ts";
 import { OUTBOX_MAX_BYTES, OUTBOX_SHARDS, SUBREQUESTS } from "../../src/limits.ts";
+import { accountLedger, TraceLog } from "../../src/trace-log/trace-log.ts";
 import { noisyLine } from "../record/samples.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import {
@@ -150,7 +150,7 @@ describe("the outbox", () => {
     const stub = await withQueue(queue);
     await outbox(env.OUTBOX).keep(kept);
     await runDurableObjectAlarm(stub);
-    const ledger = accountLedger(env.ACCOUNT);
+    const ledger = accountLedger(env.TRACE_LOG);
     expect(await ledger.oldestUnfinishedMs()).toBe(NOON - 900_000);
     const taken = kept.map(({ id, takenInMs }) => ({ id, takenInMs, keyed: false }));
     await ledger.count({
@@ -184,7 +184,7 @@ describe("the outbox", () => {
     const queue = scriptedQueue();
     const stub = await withQueue(queue);
     await outbox(env.OUTBOX).keep(kept);
-    const noted = vi.spyOn(AccountLedger.prototype, "expectAgain");
+    const noted = vi.spyOn(TraceLog.prototype, "expectAgain");
     expect(await runDurableObjectAlarm(stub)).toBe(true);
     expect(queue.calls.map((call) => call.messages.length)).toEqual([100, 100, 100, 100, 100, 100, 100, 100, 50]);
     expect(noted.mock.calls.map(([of]) => of.length)).toEqual([400, 400, 50]);

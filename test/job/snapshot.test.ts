@@ -162,7 +162,7 @@ describe("what the control plane says", () => {
     const said: unknown = await controlPlane(env.CONTROL).configSince("");
     expect(readSnapshot(said)?.jobs.length).toBe(2);
     // What the ledger stores of it, and gives to consumers that are behind.
-    const kept: unknown = await env.ACCOUNT.getByName("account").count({
+    const kept: unknown = await env.TRACE_LOG.getByName("account").count({
       ...{ done: [], failed: [], backlog: null, state: "" },
     });
     expect(readSnapshot(kept)).toEqual(said);

@@ -3,9 +3,9 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { hashOf } from "../../src/access/credentials.ts";
 import { AccessRegister, accessRegister } from "../../src/access/register.ts";
-import { AccountLedger, accountLedger } from "../../src/account/ledger.ts";
-import type { Outcome } from "../../src/account/outcome.ts";
 import { live } from "../../src/live/live.ts";
+import type { Outcome } from "../../src/trace-log/outcome.ts";
+import { accountLedger, TraceLog } from "../../src/trace-log/trace-log.ts";
 import { Visitor } from "../dashboard/support.ts";
 import { api } from "../support/runtime/api.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
@@ -42,7 +42,7 @@ const count = (said: Pick<Outcome, "work"> = { work: { batches: 1, appends: 0, o
   const id = counted.toString(16).padStart(32, "0");
   const sums = { events: 1, routed: 0, notEnabled: 0, notRouted: 1, functions: [] };
   const done = [{ id, takenInMs: clock.nowMs(), keyed: false, ...sums }];
-  return accountLedger(env.ACCOUNT)
+  return accountLedger(env.TRACE_LOG)
     .count({ done, failed: [], backlog: null, ...said, state: "zzz.999" })
     .then((answer) => (answer !== null && "watched" in answer ? [...answer.watched] : answer) as unknown);
 };
@@ -253,7 +253,7 @@ describe("the ledger", () => {
     const viewing = await watch();
     expect(await count()).toEqual([expect.any(String)]);
     // It survived hibernation.
-    await evictDurableObject(accountLedger(env.ACCOUNT));
+    await evictDurableObject(accountLedger(env.TRACE_LOG));
     expect(await count()).toHaveLength(1);
     viewing.socket.close(1000, "");
     await viewing.end();
@@ -267,12 +267,9 @@ describe("the ledger", () => {
     const first = await watch();
     first.socket.close(1000, "");
     await first.end();
-    const { watchedUntil } = AccountLedger.prototype;
+    const { watchedUntil } = TraceLog.prototype;
     const held = { told: 0, isOpen: false };
-    vi.spyOn(AccountLedger.prototype, "watchedUntil").mockImplementation(async function (
-      this: AccountLedger,
-      ms: number,
-    ) {
+    vi.spyOn(TraceLog.prototype, "watchedUntil").mockImplementation(async function (this: TraceLog, ms: number) {
       held.told += 1;
       while (!held.isOpen) await scheduler.wait(1);
       watchedUntil.call(this, ms);

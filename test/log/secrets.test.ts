@@ -6,7 +6,7 @@ import { expect, it, vi } from "vitest";
 import { AccessRegister } from "../../src/access/register.ts";
 import { ControlPlane } from "../../src/control/plane.ts";
 import { Attempts } from "../../src/delivery/attempts.ts";
-import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
+import { JobReader } from "../../src/delivery/job-reader.ts";
 import { platform } from "../../src/platform.ts";
 import { type CallOptions, call, freshBucket, intake, send } from "../api/harness.ts";
 import { bearer, member, pair, token } from "../api/principals.ts";
@@ -194,10 +194,10 @@ it("no secret is in any line, nor in any answer", async () => {
       vi.spyOn(ControlPlane.prototype, "configSince").mockImplementation(fail),
       vi.spyOn(AccessRegister.prototype, "note").mockImplementation(fail),
       vi.spyOn(AccessRegister.prototype, "identify").mockImplementation(fail),
-      vi.spyOn(DeliveryLog.prototype, "status").mockImplementation(fail),
+      vi.spyOn(JobReader.prototype, "status").mockImplementation(fail),
       vi.spyOn(Attempts.prototype, "put").mockImplementation(fail),
-      vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(fail),
-      vi.spyOn(DeliveryLog.prototype, "drive").mockImplementation(fail),
+      vi.spyOn(JobReader.prototype, "append").mockImplementation(fail),
+      vi.spyOn(JobReader.prototype, "drive").mockImplementation(fail),
     ];
     await ask("GET", "/logship/jobs");
     await ask("GET", `/logship/jobs/${job}`, undefined, { headers: ci.headers });

@@ -5,7 +5,7 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { PreviewResult } from "../../src/api/preview.ts";
 import { encodeUtf8 } from "../../src/bytes.ts";
-import { DebtStore, DeliveryLog } from "../../src/index.ts";
+import { DebtStore, JobReader } from "../../src/index.ts";
 import { load } from "../../src/object/load.ts";
 import { arrivedOf } from "../../src/pipeline/live.ts";
 import { encodeExtras } from "../../src/queue/extras.ts";
@@ -175,7 +175,7 @@ describe("extra fields", () => {
 
   it("stay with what a job is owed, and with what is set aside whole", async () => {
     const { world, shipped } = await extraJob();
-    const append = vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(() => {
+    const append = vi.spyOn(JobReader.prototype, "append").mockImplementation(() => {
       throw new Error("out of reach");
     });
     await world.tail(minted(world, item()));

@@ -1,11 +1,11 @@
 /** Messages whose earlier deliveries were killed, as the ledger tells of them. */
 import { describe, expect, it, vi } from "vitest";
-import { ALONE_DEATHS, type Noted } from "../../src/account/ledger.ts";
 import { encodeUtf8 } from "../../src/bytes.ts";
 import { consumeEvents } from "../../src/pipeline/consume.ts";
 import { retryDelayS } from "../../src/queue/delivery.ts";
 import { encodeParts, splitMessage } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
+import { ALONE_DEATHS, type Noted } from "../../src/trace-log/trace-log.ts";
 import { NOON } from "../record/samples.ts";
 import { deliver, id, job, one, record, shipped, type World, world } from "./scripted.ts";
 

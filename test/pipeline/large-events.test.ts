@@ -168,7 +168,7 @@ describe("large events", () => {
       throw new Error("one bad moment");
     });
     expect((await deliver(old)).retried).toHaveLength(1);
-    const ledger = env.ACCOUNT.getByName("account");
+    const ledger = env.TRACE_LOG.getByName("account");
     expect(await ledger.oldestUnfinishedMs()).toBe(clock.nowMs());
     clock.advance(600_000);
     await deliver(pack([small], clock.nowMs()));

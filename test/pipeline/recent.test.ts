@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import type { RecentRecords } from "../../src/account/recent.ts";
 import type { OptOut } from "../../src/job/config.ts";
 import { load } from "../../src/object/load.ts";
 import { commitAndCount } from "../../src/pipeline/commit.ts";
@@ -8,6 +7,7 @@ import { RecentTurns, recentOf } from "../../src/pipeline/recent.ts";
 import { decodeEnvelope } from "../../src/queue/message.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import { RecordLine } from "../../src/record/line.ts";
+import type { RecentRecords } from "../../src/trace-log/recent.ts";
 import { NOON, noise, traceRecord } from "../record/samples.ts";
 import { deliver, id, job, one, outcomes, record, STATE, snapshot, type World, world } from "./scripted.ts";
 

@@ -5,8 +5,6 @@
 import { createMessageBatch } from "cloudflare:test";
 import { constants, inflateRawSync } from "node:zlib";
 import { type MockInstance, vi } from "vitest";
-import { KnownSplits } from "../../src/account/known-splits.ts";
-import type { Outcome, SetAsideMessage } from "../../src/account/ledger.ts";
 import type { JobConfig, JobsSnapshot, OptOut } from "../../src/job/config.ts";
 import type { Append } from "../../src/object/append.ts";
 import type { Fragment } from "../../src/object/encoder.ts";
@@ -20,6 +18,8 @@ import { recordLine } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import { RecordLine } from "../../src/record/line.ts";
 import type { TakenId } from "../../src/storage/id-memory.ts";
+import { KnownSplits } from "../../src/trace-log/known-splits.ts";
+import type { Outcome, SetAsideMessage } from "../../src/trace-log/trace-log.ts";
 import { type ScriptedBlobs, scriptedBlobs } from "../intake/scripted.ts";
 import { NOON, traceRecord } from "../record/samples.ts";
 import { encodeMessage } from "../support/message-v1.ts";

@@ -1,10 +1,10 @@
 /** Batches whose messages are counted by several shards of the ledger, which answer differently. */
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import type { Outcome } from "../../src/account/ledger.ts";
 import { consumeDead, consumeEvents } from "../../src/pipeline/consume.ts";
 import { retryDelayS } from "../../src/queue/delivery.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import type { TakenId } from "../../src/storage/id-memory.ts";
+import type { Outcome } from "../../src/trace-log/trace-log.ts";
 import { NOON } from "../record/samples.ts";
 import { encodeMessage } from "../support/message-v1.ts";
 import { deliver, job, NEWER_STATE, record, shipped, snapshot, type World, world as worldOf } from "./scripted.ts";

@@ -5,16 +5,16 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { accountLedger } from "../../src/account/ledger.ts";
 import type { FunctionView } from "../../src/api/docs/functions.ts";
 import type { PreviewResult } from "../../src/api/preview.ts";
 import { encodeUtf8 } from "../../src/bytes.ts";
-import { DebtStore, DeliveryLog } from "../../src/index.ts";
+import { DebtStore, JobReader } from "../../src/index.ts";
 import { Gatherer } from "../../src/intake/gather.ts";
 import { handleTail } from "../../src/intake/tail.ts";
 import { tailContext } from "../../src/intake/tail-context.ts";
 import { encodeParts, type Part } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
+import { accountLedger } from "../../src/trace-log/trace-log.ts";
 import { createWorker } from "../../src/worker.ts";
 import { call } from "../api/harness.ts";
 import { noise, traceRecord } from "../record/samples.ts";
@@ -162,7 +162,7 @@ describe("where a record came from", () => {
 
   it("stays with what a job is owed", async () => {
     const { world, sources } = await sourceJob();
-    const append = vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(() => {
+    const append = vi.spyOn(JobReader.prototype, "append").mockImplementation(() => {
       throw new Error("out of reach");
     });
     await world.tail(world.mint(2));
@@ -176,7 +176,7 @@ describe("where a record came from", () => {
 
   it("stays with what is set aside, is shown there, and is shipped when it is sent again", async () => {
     const { world, sources } = await sourceJob();
-    const append = vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(() => {
+    const append = vi.spyOn(JobReader.prototype, "append").mockImplementation(() => {
       throw new Error("out of reach");
     });
     vi.spyOn(DebtStore.prototype, "owe").mockImplementation(() => {
@@ -292,6 +292,6 @@ describe("where a record came from", () => {
       { source: ADMIN, last: new Date(claimed).toISOString() },
       { source: "tail" },
     ]);
-    expect(await accountLedger(env.ACCOUNT).functions()).toHaveLength(2);
+    expect(await accountLedger(env.TRACE_LOG).functions()).toHaveLength(2);
   });
 });

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ALONE_DEATHS } from "../../src/account/ledger.ts";
 import { parted } from "../../src/pipeline/suspects.ts";
+import { ALONE_DEATHS } from "../../src/trace-log/trace-log.ts";
 
 interface Message {
   n: number;

@@ -21,7 +21,7 @@ function deliverHeld(messages: readonly PackedMessage[]) {
       append: async (append: Append) => {
         reached.resolve();
         await go.promise;
-        return env.LOG.getByName(name).append(append);
+        return env.READERS.getByName(name).append(append);
       },
     }),
   };
@@ -32,7 +32,11 @@ function deliverHeld(messages: readonly PackedMessage[]) {
     body: body.slice().buffer,
   }));
   const batch = createMessageBatch("logship-events", bodies);
-  const scripted = { ...env, CONTROL: control as unknown as Env["CONTROL"], LOG: logs as unknown as Env["LOG"] };
+  const scripted = {
+    ...env,
+    CONTROL: control as unknown as Env["CONTROL"],
+    READERS: logs as unknown as Env["READERS"],
+  };
   const done = worker.queue(batch, scripted).then(() => getQueueResult(batch, createExecutionContext()));
   return { reached: reached.promise, go: go.resolve, done };
 }

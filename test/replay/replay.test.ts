@@ -69,7 +69,7 @@ describe("a replay", () => {
 
   it("is of the objects of every shard of the log, page by page", async ({ expect }) => {
     const shipped = await shippedJob(2);
-    const shard = (node: number) => segmentOf(env.LOG, shipped.job, node);
+    const shard = (node: number) => segmentOf(env.READERS, shipped.job, node);
     await runInDurableObject(shard(0), ({ splitting }) => splitting.split());
     shipped.clock.advance(120_000);
     const counts = async () => [0, 1_000].map(async (node) => (await shard(node).objects(0, 0)).total);
@@ -139,7 +139,7 @@ describe("a replay", () => {
 
   it("walks every segment of the log, sealed ones included", async ({ expect }) => {
     const shipped = await shippedJob(2);
-    await runInDurableObject(segmentOf(env.LOG, shipped.job, 0), (log) => {
+    await runInDurableObject(segmentOf(env.READERS, shipped.job, 0), (log) => {
       log.segmentMaxBytes = 1;
     });
     await shipped.ship(3);

@@ -3,7 +3,7 @@
  * duplicated.
  */
 import { describe, it, vi } from "vitest";
-import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
+import { JobReader } from "../../src/delivery/job-reader.ts";
 import { Steps } from "../../src/replay/steps.ts";
 import { cells } from "../support/matrix.ts";
 import { breakable, firstCalls, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
@@ -14,7 +14,7 @@ const STEPS = ["planPage", "copyOne", "settle", "tell", "finish"] as const;
 const LOG_STEPS = ["replayPage", "replayed"] as const;
 const ALL_STEPS = [
   ...STEPS.map((step) => ["Replays", step] as const),
-  ...LOG_STEPS.map((step) => ["DeliveryLog", step] as const),
+  ...LOG_STEPS.map((step) => ["JobReader", step] as const),
 ];
 const CASES = cells(ALL_STEPS, PROMPT_BREAKAGES).map(([step, breakage]) => [...step, breakage] as const);
 
@@ -24,7 +24,7 @@ describe("a replay", () => {
     const { id } = await shipped.begin();
     const first = firstCalls(how, 2);
     if (of === "Replays") breakable(Steps.prototype, step as (typeof STEPS)[number], first.decide);
-    else breakable(DeliveryLog.prototype, step as (typeof LOG_STEPS)[number], first.decide);
+    else breakable(JobReader.prototype, step as (typeof LOG_STEPS)[number], first.decide);
     const ended = await shipped.settle(id);
     // Planning is saved, so `planPage` may run only once.
     expect(first.broke()).toBeGreaterThanOrEqual(step === "planPage" ? 1 : 2);

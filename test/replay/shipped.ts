@@ -83,7 +83,9 @@ export async function shippedJob(
       const stored = await controlPlane(env.CONTROL).get(job);
       const version = stored?.config.version ?? 0;
       const records = Array.from({ length: Math.ceil(bytes / 200_000) }, (_, i) => `${noise(500_000, i + 1)}\n`);
-      await runInDurableObject(segmentOf(env.LOG, job, 0), (log) => append(log, version, fragmentsOf(NDJSON, records)));
+      await runInDurableObject(segmentOf(env.READERS, job, 0), (log) =>
+        append(log, version, fragmentsOf(NDJSON, records)),
+      );
       await flush();
     },
     /** Asks for a replay. Unless the body says otherwise, its copies may go to the job's folder. */

@@ -61,7 +61,7 @@ describe("a list over several logs", () => {
     for (let page = 0, fromMs: number | null = null; page === 0 || fromMs !== null; page++) {
       const narrowed = order === "newest" ? { untilMs: (fromMs ?? NOON) + 1 } : { sinceMs: fromMs ?? 0 };
       const asked = { ...span, ...(fromMs !== null && narrowed), without };
-      const { found, listedToMs, silent } = await listObjects(env.LOG, jobs, asked, LIMIT);
+      const { found, listedToMs, silent } = await listObjects(env.READERS, jobs, asked, LIMIT);
       expect(silent).toEqual([]);
       expect(found.length).toBeGreaterThan(0);
       expect(found.length).toBeLessThanOrEqual(LIMIT);
@@ -78,7 +78,7 @@ describe("a list over several logs", () => {
     expect(seen.toSorted()).toEqual([...new Set(seen)].sort());
     expect(seen).toHaveLength(12);
     // One with few leaves its share to the others: the first job has three of six at first.
-    const { found } = await listObjects(env.LOG, jobs, { ...span, without: [] }, LIMIT);
+    const { found } = await listObjects(env.READERS, jobs, { ...span, without: [] }, LIMIT);
     expect(found.filter(({ job }) => job === jobs[0]).length).toBe(3);
   });
 
@@ -98,7 +98,7 @@ describe("a list over several logs", () => {
         searchableCount: () => slow({ objects: 1, sealed: false }),
         searchable: () => slow({ objects: [object], isAll: true, sealed: false }),
       }),
-    } as unknown as Env["LOG"];
+    } as unknown as Env["READERS"];
     const jobs = Array.from({ length: 30 }, (_, i) => 30 - i);
     const span = { sinceMs: 0, untilMs: 9, order: "newest", without: [] } as const;
     const { found, silent } = await listObjects(logs, jobs, span);
@@ -118,7 +118,7 @@ describe("a list over several logs", () => {
           return { objects: [{ batch: 1, number: 1, firstMs: 1, lastMs: 1 }], isAll: true, sealed: false };
         },
       }),
-    } as unknown as Env["LOG"];
+    } as unknown as Env["READERS"];
     const span = { sinceMs: 0, untilMs: 9, order: "newest", without: [] } as const;
     const { found, silent } = await listObjects(logs, [1, 2, 3], span);
     expect([silent, found.map(({ job }) => job)]).toEqual([[1, 2], [3]]);

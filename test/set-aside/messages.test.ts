@@ -2,17 +2,17 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { ACCOUNT_STEPS, type AccountLedger, accountLedger, type MessageCount } from "../../src/account/ledger.ts";
-import { LAST_ASK_AFTER_MS } from "../../src/account/set-aside-messages.ts";
 import { ID_MEMORY_MS } from "../../src/limits.ts";
 import type { TakenId } from "../../src/storage/id-memory.ts";
 import { migrate } from "../../src/storage/migrate.ts";
+import { LAST_ASK_AFTER_MS } from "../../src/trace-log/set-aside-messages.ts";
+import { ACCOUNT_STEPS, accountLedger, type MessageCount, type TraceLog } from "../../src/trace-log/trace-log.ts";
 import { id, job, one } from "../pipeline/scripted.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 
 const DAY_MS = 86_400_000;
 
-const ledger = () => accountLedger(env.ACCOUNT);
+const ledger = () => accountLedger(env.TRACE_LOG);
 
 const takenAt = (n: number, takenInMs = NOON): TakenId => ({ id: id(n), takenInMs, keyed: false });
 
@@ -83,7 +83,7 @@ it("a message that is given up counts as discarded, once", async () => {
 });
 
 it("costs as many rows as docs/storage.md says", async () => {
-  const written = await runInDurableObject(ledger(), (account: AccountLedger, { storage }) => {
+  const written = await runInDurableObject(ledger(), (account: TraceLog, { storage }) => {
     const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
     const prototype = Object.getPrototypeOf(storage.sql) as SqlStorage;
     const { exec } = prototype;
@@ -239,7 +239,7 @@ describe("what was in force when a message was taken in", () => {
 });
 
 it("what was set aside by earlier code is listed, asked for and sent again as any other", async () => {
-  await runInDurableObject(ledger(), (_ledger: AccountLedger, { storage }) => {
+  await runInDurableObject(ledger(), (_ledger: TraceLog, { storage }) => {
     const { sql } = storage;
     for (const { name } of sql.exec<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'").toArray())
       if (!name.startsWith("_cf") && !name.startsWith("sqlite")) sql.exec(`DROP TABLE "${name}"`);

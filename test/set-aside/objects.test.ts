@@ -1,6 +1,6 @@
 /** The objects of a log that their store refuses, and the ids that it never forgets. */
 import { expect, it, vi } from "vitest";
-import type { DeliveryLog } from "../../src/delivery/delivery-log.ts";
+import type { JobReader } from "../../src/delivery/job-reader.ts";
 import { LogState } from "../../src/delivery/log-state.ts";
 import { Objects } from "../../src/delivery/objects.ts";
 import { LOG_STEPS } from "../../src/delivery/schema.ts";
@@ -144,7 +144,7 @@ const appendOf = (n: number, takenInMs: number, fields: Partial<Append> = {}): A
 });
 
 /** Advances the clock and has the log swept. */
-async function later(log: DeliveryLog, clock: { advance(ms: number): void }, days: number): Promise<void> {
+async function later(log: JobReader, clock: { advance(ms: number): void }, days: number): Promise<void> {
   clock.advance(days * DAY_MS);
   await log.drive("scheduled", 10_000);
 }

@@ -4,14 +4,14 @@
  */
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { KnownSplits } from "../../src/account/known-splits.ts";
-import { LedgerShards } from "../../src/account/shards.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import { beginSplit } from "../account/ledger-nodes.ts";
+import { KnownSplits } from "../../src/trace-log/known-splits.ts";
+import { LogShards } from "../../src/trace-log/log-shards.ts";
 import type { Minted, MintOptions } from "../support/oracle.ts";
 import { api } from "../support/runtime/api.ts";
 import type { World } from "../support/runtime/world.ts";
 import { alive, type WorldJob } from "../support/runtime/world-jobs.ts";
+import { beginSplit } from "../trace-log/ledger-nodes.ts";
 import type { Breakdowns } from "./breakdowns.ts";
 import type { Copies } from "./copies.ts";
 import { anyFields, anyFilter, anyJob } from "./job-kinds.ts";
@@ -283,7 +283,7 @@ export const DEEDS: readonly Deed[] = [
       const node = nodes[Math.floor(place * nodes.length)] ?? 0;
       if (nodes.length >= NODES_MAX) return null;
       const grown = await alive(() =>
-        runInDurableObject(segmentOf(env.LOG, job.id, node), (log) => log.splitting.split()),
+        runInDurableObject(segmentOf(env.READERS, job.id, node), (log) => log.splitting.split()),
       ).then(
         () => "",
         () => ", and fails",
@@ -297,7 +297,7 @@ export const DEEDS: readonly Deed[] = [
     async run({ random }) {
       const place = random.next();
       const known = new KnownSplits();
-      const shards = await new LedgerShards(env.ACCOUNT, known).status().then(
+      const shards = await new LogShards(env.TRACE_LOG, known).status().then(
         () => known.shards(),
         () => [],
       );

@@ -3,15 +3,15 @@
 import { vi } from "vitest";
 import { Attempts } from "../../src/delivery/attempts.ts";
 import {
-  AccountLedger,
   BlobStore,
   ControlPlane,
   DebtStore,
-  DeliveryLog,
+  JobReader,
   KeyRegister,
   Outbox,
   Packer,
   Replays,
+  TraceLog,
 } from "../../src/index.ts";
 import { BREAKAGES, type Breakage, breakable, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import type { SendFault } from "../support/runtime/queue.ts";
@@ -20,8 +20,8 @@ import type { Random } from "./random.ts";
 
 /** Every call between components. A call may hang, and its caller times out. */
 const CALLS: readonly (readonly [{ readonly prototype: object }, readonly string[]])[] = [
-  [DeliveryLog, ["append", "holds", "configure", "drive"]],
-  [AccountLedger, ["count", "counted", "expectAgain", "keepJobs", "setAside"]],
+  [JobReader, ["append", "holds", "configure", "drive"]],
+  [TraceLog, ["count", "counted", "expectAgain", "keepJobs", "setAside"]],
   [ControlPlane, ["configSince"]],
   [BlobStore, ["put", "get", "drop"]],
   [Packer, ["pack"]],
@@ -33,14 +33,14 @@ const CALLS: readonly (readonly [{ readonly prototype: object }, readonly string
 /** Steps inside an object, which wait only for the store and the disk. */
 const STEPS: typeof CALLS = [
   [Attempts, ["uploadOne", "put", "settle"]],
-  [DeliveryLog, ["alarm"]],
+  [JobReader, ["alarm"]],
   [ControlPlane, ["alarm"]],
   [DebtStore, ["alarm"]],
   [Replays, ["alarm"]],
 ];
 
 /** Calls of a job's log that no message gets past. */
-const WAY_IN: ReadonlySet<string> = new Set(["DeliveryLog.append", "DeliveryLog.holds"]);
+const WAY_IN: ReadonlySet<string> = new Set(["JobReader.append", "JobReader.holds"]);
 
 /**
  * Timers run this many times faster, so that a call that hangs times out within a fraction of a

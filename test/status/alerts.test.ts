@@ -291,7 +291,7 @@ describe("a receiver of alerts", () => {
   ])(
     "keeps its id over an upgrade of an account with %s, and none is used again",
     async (name, had, numbers, highest) => {
-      await runInDurableObject(env.LOG.getByName(`alerts of ${name}`), async (_log, { storage }) => {
+      await runInDurableObject(env.READERS.getByName(`alerts of ${name}`), async (_log, { storage }) => {
         await storage.deleteAll();
         migrate(storage, WATCH_STEPS.slice(0, 3));
         for (const id of had)

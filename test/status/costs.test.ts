@@ -2,7 +2,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
-import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
+import { JobReader } from "../../src/delivery/job-reader.ts";
 import { watch } from "../../src/status/watch.ts";
 import { waitingJob } from "../delivery/waiting.ts";
 import { createJob } from "../support/runtime/api.ts";
@@ -38,8 +38,8 @@ it("a look by which nothing is wrong writes what it remembers, and asks each log
   await settle(job, clock);
   await watch(env.WATCH).check();
   const bill = await meter();
-  const { status } = DeliveryLog.prototype;
-  const asked = vi.spyOn(DeliveryLog.prototype, "status").mockImplementation(status);
+  const { status } = JobReader.prototype;
+  const asked = vi.spyOn(JobReader.prototype, "status").mockImplementation(status);
   clock.advance(300_000);
   await watch(env.WATCH).check();
   expect(bill()).toEqual({ "INSERT rhythm": 1 });

@@ -1,10 +1,10 @@
 /** From when on a function is said to fail, since when, and until when; and its setting. */
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { SLOT_MS, type Slot } from "../../src/account/health-hours.ts";
 import { readConfig } from "../../src/config.ts";
 import { FAILING_BY_DEFAULT, FAILING_FAULT, readFailingRules } from "../../src/failing-setting.ts";
 import { failingOf } from "../../src/status/failing.ts";
+import { SLOT_MS, type Slot } from "../../src/trace-log/health-hours.ts";
 import { call } from "../api/harness.ts";
 import { Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";

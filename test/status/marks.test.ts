@@ -101,7 +101,7 @@ describe("what is remembered of a look", () => {
   });
 
   it("is one row, written when it has changed", async () => {
-    await runInDurableObject(env.LOG.getByName("samples"), (_object, { storage: { sql } }) => {
+    await runInDurableObject(env.READERS.getByName("samples"), (_object, { storage: { sql } }) => {
       sql.exec(SAMPLES_SQL);
       const samples = new Samples(sql);
       expect(samples.state()).toEqual(nothing);

@@ -1,8 +1,8 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import type { DeliveryLog } from "../../src/delivery/delivery-log.ts";
 import { hourOf } from "../../src/delivery/health.ts";
+import type { JobReader } from "../../src/delivery/job-reader.ts";
 import { joined } from "../../src/delivery/joined-status.ts";
 import { intervalAdvice } from "../../src/job/interval.ts";
 import { noticesOf } from "../../src/status/notices.ts";
@@ -71,8 +71,8 @@ describe("an interval that fits the traffic", () => {
 it("is said by status and by the job's page, is no problem, and ends with a longer interval", async () => {
   setClock(NOON);
   const id = await createJob(freshBucket().name);
-  const stub = env.LOG.get(env.LOG.idFromName(`job ${id} segment 0`));
-  await runInDurableObject<DeliveryLog, void>(stub, (_log, { storage }) => {
+  const stub = env.READERS.get(env.READERS.idFromName(`job ${id} segment 0`));
+  await runInDurableObject<JobReader, void>(stub, (_log, { storage }) => {
     for (let n = 0; n < 30; n++)
       storage.sql.exec(
         `INSERT INTO health_hour (hour, ok, retried, failed, causes, records, bytes, raw_bytes, total_ms, longest_ms)

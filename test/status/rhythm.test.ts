@@ -147,7 +147,7 @@ describe("names that senders make up", () => {
   });
 
   it("fill no row, however they are spelled", async () => {
-    await runInDurableObject(env.LOG.getByName("rhythm"), (_object, { storage: { sql } }) => {
+    await runInDurableObject(env.READERS.getByName("rhythm"), (_object, { storage: { sql } }) => {
       sql.exec(RHYTHM_SQL);
       const rhythm = new Rhythm(sql);
       // Six bytes of JSON each; and fifteen days of pauses.
@@ -166,7 +166,7 @@ describe("names that senders make up", () => {
   });
 
   it("are forgotten by name, and a look that is behind changes nothing", async () => {
-    await runInDurableObject(env.LOG.getByName("rhythm"), (_object, { storage: { sql } }) => {
+    await runInDurableObject(env.READERS.getByName("rhythm"), (_object, { storage: { sql } }) => {
       sql.exec(RHYTHM_SQL);
       const rhythm = new Rhythm(sql);
       for (let day = 0; day < 6; day++) {
@@ -183,7 +183,7 @@ describe("names that senders make up", () => {
   });
 
   it("are learned on after a clock that was a day ahead was put back", async () => {
-    await runInDurableObject(env.LOG.getByName("rhythm"), (_object, { storage: { sql } }) => {
+    await runInDurableObject(env.READERS.getByName("rhythm"), (_object, { storage: { sql } }) => {
       sql.exec(RHYTHM_SQL);
       const rhythm = new Rhythm(sql);
       const look = (atMs: number, nowMs: number) => rhythm.listen([say("shop", atMs)], atMs, nowMs, nowMs);

@@ -4,10 +4,9 @@
  */
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { AccountLedger } from "../../src/account/ledger.ts";
 import { LOOK_PATIENCE } from "../../src/api/status.ts";
 import { ControlPlane } from "../../src/control/plane.ts";
-import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
+import { JobReader } from "../../src/delivery/job-reader.ts";
 import type { LogStatus } from "../../src/delivery/types.ts";
 import { KeyRegister } from "../../src/intake/key-register.ts";
 import { Outbox } from "../../src/intake/outbox.ts";
@@ -15,6 +14,7 @@ import { BlobStore } from "../../src/queue/blob-store.ts";
 import { Replays } from "../../src/replay/replays.ts";
 import { GATHER_PATIENCE } from "../../src/status/gather.ts";
 import { Watch, watch } from "../../src/status/watch.ts";
+import { TraceLog } from "../../src/trace-log/trace-log.ts";
 import { call, errorsOf } from "../api/harness.ts";
 import { waitingJob } from "../delivery/waiting.ts";
 import { Oracle } from "../support/oracle.ts";
@@ -44,12 +44,12 @@ describe.each(["refused", "hangs"] as const)("whoever is asked and is %s", (brea
   it.each<[string, object, string, string[]]>([
     ["the control plane", ControlPlane.prototype, "configSince", ["control_silent"]],
     ["its settings of functions", ControlPlane.prototype, "functionSettings", ["control_silent"]],
-    ["the ledger", AccountLedger.prototype, "status", ["ledger_silent"]],
-    ["its counts of functions", AccountLedger.prototype, "functionsLately", ["ledger_silent"]],
+    ["the ledger", TraceLog.prototype, "status", ["ledger_silent"]],
+    ["its counts of functions", TraceLog.prototype, "functionsLately", ["ledger_silent"]],
     ["the outbox", Outbox.prototype, "status", ["outbox_silent"]],
     ["the register of keys", KeyRegister.prototype, "storedBytes", ["keys_silent"]],
     ["the blob store", BlobStore.prototype, "storedBytes", ["blobs_silent"]],
-    ["a log", DeliveryLog.prototype, "status", ["log_silent"]],
+    ["a log", JobReader.prototype, "status", ["log_silent"]],
   ])("is said to be silent: %s", async (_who, prototype, method, kinds) => {
     const clock = setClock(NOON);
     await createJob(freshBucket().name);
@@ -73,22 +73,22 @@ describe("whoever answers as other code would, without what is looked at,", () =
     ["the control plane", ControlPlane.prototype, "configSince", () => ({ jobs: [{ id: 1 }] }), "control_silent"],
     ["its settings", ControlPlane.prototype, "functionSettings", () => [{ name: "shop" }], "control_silent"],
     ["its attachments", ControlPlane.prototype, "attachments", () => [{ script: "shop" }], "attachments_silent"],
-    ["the ledger", AccountLedger.prototype, "status", () => ({ counts: {} }), "ledger_silent"],
-    ["its functions", AccountLedger.prototype, "functionsLately", () => [{ scriptName: "shop" }], "ledger_silent"],
+    ["the ledger", TraceLog.prototype, "status", () => ({ counts: {} }), "ledger_silent"],
+    ["its functions", TraceLog.prototype, "functionsLately", () => [{ scriptName: "shop" }], "ledger_silent"],
     ["the outbox", Outbox.prototype, "status", () => ({ messages: 0 }), "outbox_silent"],
     ["the register of keys", KeyRegister.prototype, "storedBytes", () => null, "keys_silent"],
     ["the blob store", BlobStore.prototype, "storedBytes", () => null, "blobs_silent"],
     ["the replays", Replays.prototype, "status", () => [{}], "replays_silent"],
     [
       "a log",
-      DeliveryLog.prototype,
+      JobReader.prototype,
       "status",
       ({ setAside, ...before }: LogStatus) => (setAside === undefined ? null : before),
       "log_silent",
     ],
     [
       "a log that does not count",
-      DeliveryLog.prototype,
+      JobReader.prototype,
       "status",
       ({ counts: { delivered, ...counts }, ...before }: LogStatus) => ({
         ...before,
@@ -129,8 +129,8 @@ it("one silent log hides nothing of the others", async () => {
   await control.script([rule({ do: "answer", status: 403, code: "AccessDenied" })]);
   clock.advance(30_000);
   await runAlarm(job);
-  const present = DeliveryLog.prototype.status;
-  vi.spyOn(DeliveryLog.prototype, "status").mockImplementation(function (this: DeliveryLog, notAfterMs) {
+  const present = JobReader.prototype.status;
+  vi.spyOn(JobReader.prototype, "status").mockImplementation(function (this: JobReader, notAfterMs) {
     const { name = "" } = (this as unknown as { ctx: DurableObjectState }).ctx.id;
     if (name.startsWith(`job ${other} `)) throw new Error("the disk is gone");
     return present.call(this, notAfterMs);
@@ -182,7 +182,7 @@ describe("a watch that does not answer", () => {
 it("a look ends by itself, however many are silent", async () => {
   setClock(NOON);
   for (let n = 0; n < 20; n++) await createJob(freshBucket().name);
-  breakable(DeliveryLog.prototype, "status", () => "hangs");
+  breakable(JobReader.prototype, "status", () => "hangs");
   Object.assign(GATHER_PATIENCE, { oneMs: 400, allMs: 600 });
   const begun = performance.now();
   const findings = (await watch(env.WATCH).look())?.findings ?? [];

@@ -7,11 +7,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { accountLedger } from "../../src/account/ledger.ts";
 import { readConfig } from "../../src/config.ts";
 import { controlPlane } from "../../src/control/plane.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
+import { JobReader } from "../../src/delivery/job-reader.ts";
 import type { CanaryStatus } from "../../src/delivery/types.ts";
 import { outbox } from "../../src/intake/outbox.ts";
 import { destinationPurpose, seal } from "../../src/job/secrets.ts";
@@ -19,6 +18,7 @@ import { gather, SOURCES, type Sources } from "../../src/status/gather.ts";
 import { RHYTHM_SQL, Rhythm } from "../../src/status/rhythm.ts";
 import { findingsOf } from "../../src/status/rules.ts";
 import { SAMPLES_SQL, Samples } from "../../src/status/samples.ts";
+import { accountLedger } from "../../src/trace-log/trace-log.ts";
 import { call } from "../api/harness.ts";
 import { waitingJob } from "../delivery/waiting.ts";
 import { ACCOUNT } from "../support/constants.ts";
@@ -131,7 +131,7 @@ describe("a store that does not take records", () => {
   it("a log that was full is said at once", async () => {
     const { clock, control, job, oracle } = await waitingJob();
     await control.script([rule({ do: "answer", status: 503 })]);
-    await runInDurableObject(segmentOf(env.LOG, job, 0), (log) => {
+    await runInDurableObject(segmentOf(env.READERS, job, 0), (log) => {
       log.segmentMaxBytes = 1;
     });
     await come(oracle, clock, 5);
@@ -307,8 +307,8 @@ describe("events that reach no job", () => {
     const sinceMs = clock.nowMs();
     clock.advance(16 * MINUTE_MS);
     // Only one of them receives the events: no code of the service loses the others.
-    const append = DeliveryLog.prototype.append;
-    vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(function (this: DeliveryLog, what) {
+    const append = JobReader.prototype.append;
+    vi.spyOn(JobReader.prototype, "append").mockImplementation(function (this: JobReader, what) {
       const job = (this as unknown as { ctx: DurableObjectState }).ctx.id.name ?? "";
       return job.startsWith(`job ${two} `) ? { kind: "taken" } : append.call(this, what);
     });
@@ -416,7 +416,7 @@ describe("events on their way in", () => {
 
   it("what intake lost is said at once, and for a day", async () => {
     const clock = setClock(NOON);
-    await accountLedger(env.ACCOUNT).countLost(5);
+    await accountLedger(env.TRACE_LOG).countLost(5);
     expect((await status()).findings).toMatchObject([
       { kind: "intake_lost", severity: "error", affected: { count: 5 } },
     ]);
@@ -428,7 +428,7 @@ describe("events on their way in", () => {
 
   it("messages that have to come again are said after a quarter of an hour", async () => {
     const clock = setClock(NOON);
-    await accountLedger(env.ACCOUNT).expectAgain([{ id: "0".repeat(32), takenInMs: NOON, keyed: false }]);
+    await accountLedger(env.TRACE_LOG).expectAgain([{ id: "0".repeat(32), takenInMs: NOON, keyed: false }]);
     clock.advance(15 * MINUTE_MS);
     expect(await kindsOf()).toEqual([]);
     clock.advance(1);
@@ -439,7 +439,7 @@ describe("events on their way in", () => {
     const clock = setClock(NOON);
     const taken = { id: "1".repeat(32), takenInMs: NOON, keyed: false };
     const message = new ArrayBuffer(10);
-    await accountLedger(env.ACCOUNT).setAside({ taken, queue: "logship-events", why: "x", events: 1, message });
+    await accountLedger(env.TRACE_LOG).setAside({ taken, queue: "logship-events", why: "x", events: 1, message });
     expect((await status()).findings).toMatchObject([{ kind: "messages_set_aside", severity: "error" }]);
     clock.advance(HOUR_MS + 1);
     expect((await status()).findings).toMatchObject([{ kind: "messages_set_aside", severity: "warning" }]);
@@ -457,9 +457,9 @@ describe("what others tell of", () => {
       ["damaged", ["canary_damaged"]],
       ["unreadable", ["canary_unreadable"]],
     ];
-    const { status: whole } = DeliveryLog.prototype;
+    const { status: whole } = JobReader.prototype;
     for (const [state, expected] of states) {
-      vi.spyOn(DeliveryLog.prototype, "status").mockImplementation(function (this: DeliveryLog, notAfterMs) {
+      vi.spyOn(JobReader.prototype, "status").mockImplementation(function (this: JobReader, notAfterMs) {
         const status = whole.call(this, notAfterMs);
         const canary = { state, sinceMs: NOON - 1, lastOkMs: null, why: "HTTP 403 AccessDenied" };
         return status === null ? null : { ...status, canary };
@@ -494,7 +494,7 @@ describe("what others tell of", () => {
 
   /** A look with scripted sources and its own memory. */
   function found(sources: Sources, bindings: Partial<Env> = {}) {
-    return runInDurableObject(env.LOG.getByName(`memory ${crypto.randomUUID()}`), async (_object, { storage }) => {
+    return runInDurableObject(env.READERS.getByName(`memory ${crypto.randomUUID()}`), async (_object, { storage }) => {
       storage.sql.exec(SAMPLES_SQL + RHYTHM_SQL);
       const memory = { samples: new Samples(storage.sql), rhythm: new Rhythm(storage.sql) };
       const facts = await gather({ ...env, ...bindings }, memory, { now: () => NOON }, sources);

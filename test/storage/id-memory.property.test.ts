@@ -83,7 +83,7 @@ const minuteOf = (timeMs: number): number => Math.floor(timeMs / MINUTE_MS);
 describe("the memory of ids", () => {
   it("knows what a list of all ids knows, in whatever order they come, are asked for, and are swept", async () => {
     const answers = { known: 0, unknown: 0 };
-    await runInDurableObject(env.LOG.getByName("ids"), (_log, { storage }) => {
+    await runInDurableObject(env.READERS.getByName("ids"), (_log, { storage }) => {
       const { sql } = storage;
       const property = fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
         for (const table of ["taken", "taken_keyed"]) sql.exec(`DELETE FROM ${table}`);
@@ -124,7 +124,7 @@ describe("the memory of ids", () => {
   });
 
   it("holds each id once: as many bytes as there are ids, in one row a minute", async () => {
-    await runInDurableObject(env.LOG.getByName("ids"), (_log, { storage: { sql } }) => {
+    await runInDurableObject(env.READERS.getByName("ids"), (_log, { storage: { sql } }) => {
       const own = fc.uniqueArray(fc.record({ id, takenInMs, keyed: fc.constant(false) }), {
         selector: (message) => `${minuteOf(message.takenInMs)} ${message.id}`,
         maxLength: 60,

@@ -21,7 +21,7 @@ const BREAKING: readonly Migration[] = [
 
 /** Runs with the empty storage of some object. */
 function withStorage<T>(run: (storage: DurableObjectStorage) => T): Promise<T> {
-  return runInDurableObject(env.LOG.getByName("floors"), async (_object, { storage }) => {
+  return runInDurableObject(env.READERS.getByName("floors"), async (_object, { storage }) => {
     await storage.deleteAll();
     return run(storage);
   });

@@ -2,7 +2,6 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { ACCESS_STEPS } from "../../src/access/schema.ts";
-import { ACCOUNT_STEPS } from "../../src/account/ledger.ts";
 import { concat, fromHex } from "../../src/bytes.ts";
 import { CONTROL_STEPS } from "../../src/control/plane.ts";
 import { DEBT_STEPS } from "../../src/debts/schema.ts";
@@ -19,6 +18,7 @@ import { REPLAY_STEPS } from "../../src/replay/schema.ts";
 import { WATCH_STEPS } from "../../src/status/watch-schema.ts";
 import { IdMemory } from "../../src/storage/id-memory.ts";
 import { type Migration, migrate } from "../../src/storage/migrate.ts";
+import { ACCOUNT_STEPS } from "../../src/trace-log/trace-log.ts";
 import { loadedRecord } from "../pipeline/scripted.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
@@ -46,7 +46,7 @@ const asBegun = (row: object): object => ("epoch" in row ? { ...row, epoch: Stri
 describe.each(Object.entries(SCHEMAS))("the schema of %s", (name, steps) => {
   it("upgrades an object that stopped at any earlier step", async ({ expect }) => {
     for (let stop = 0; stop <= steps.length; stop++) {
-      await runInDurableObject(env.LOG.getByName(`${name} from ${stop}`), async (_object, { storage }) => {
+      await runInDurableObject(env.READERS.getByName(`${name} from ${stop}`), async (_object, { storage }) => {
         await storage.deleteAll();
         migrate(storage, steps.slice(0, stop));
         expect(migrate(storage, steps)).toBe(steps.length - stop);
@@ -57,7 +57,7 @@ describe.each(Object.entries(SCHEMAS))("the schema of %s", (name, steps) => {
 
   it("is the same in an object that is made at once as in one that takes step by step", async ({ expect }) => {
     const schemaAfter = (migrated: (storage: DurableObjectStorage) => void) =>
-      runInDurableObject(env.LOG.getByName(`${name} whole`), async (_object, { storage }) => {
+      runInDurableObject(env.READERS.getByName(`${name} whole`), async (_object, { storage }) => {
         await storage.deleteAll();
         migrated(storage);
         const { sql } = storage;
@@ -81,7 +81,7 @@ describe.each(Object.entries(SCHEMAS))("the schema of %s", (name, steps) => {
   });
 
   it("refuses storage that a newer version wrote", async ({ expect }) => {
-    await runInDurableObject(env.LOG.getByName(`${name} newer`), async (_object, { storage }) => {
+    await runInDurableObject(env.READERS.getByName(`${name} newer`), async (_object, { storage }) => {
       await storage.deleteAll();
       migrate(storage, [...steps, { id: 1_000, why: "from the future", sql: "CREATE TABLE later (a)" }]);
       expect(() => migrate(storage, steps)).toThrow("newer version");
@@ -92,7 +92,7 @@ describe.each(Object.entries(SCHEMAS))("the schema of %s", (name, steps) => {
 describe("the memory of ids", () => {
   const id = (n: number): string => n.toString(16).padStart(32, "0");
   const use = <T>(run: (ids: IdMemory, storage: DurableObjectStorage) => T): Promise<T> =>
-    runInDurableObject(env.LOG.getByName("ids"), (_object, { storage }) => run(new IdMemory(storage.sql), storage));
+    runInDurableObject(env.READERS.getByName("ids"), (_object, { storage }) => run(new IdMemory(storage.sql), storage));
 
   it("knows exactly what it was told, by id and minute, in one row a minute", async ({ expect }) => {
     await use((ids, { sql }) => {
@@ -230,7 +230,7 @@ describe("the memory of ids", () => {
 
 describe("a log's storage", () => {
   const rows = (job: number, table: string): Promise<number> =>
-    runInDurableObject(segmentOf(env.LOG, job, 0), (_log, { storage }) =>
+    runInDurableObject(segmentOf(env.READERS, job, 0), (_log, { storage }) =>
       Number(storage.sql.exec(`SELECT count(*) AS n FROM ${table}`).one().n),
     );
 
@@ -281,7 +281,7 @@ describe("a log's storage", () => {
     const oracle = new Oracle({ at: NOON });
     await deliver(pack(oracle.mint(5), clock.nowMs()));
     const [message] = pack(oracle.mint(5), clock.nowMs());
-    const written = await runInDurableObject(segmentOf(env.LOG, job, 0), async (log, { storage }) => {
+    const written = await runInDurableObject(segmentOf(env.READERS, job, 0), async (log, { storage }) => {
       const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
       const prototype = Object.getPrototypeOf(storage.sql) as SqlStorage;
       const exec = prototype.exec;

@@ -79,7 +79,7 @@ const LARGEST = { max_upload_bytes: UPLOAD_BYTES.max, max_upload_records: UPLOAD
 /** 100 MB a second at most, and nothing at all for a second early on. */
 const SLOW: Manner = { status: 503, restMs: 10, stall: { atBytes: 1_000_000, forMs: 1_000 } };
 
-/** Objects of a log that are uploaded side by side; see src/delivery/delivery-log.ts. */
+/** Objects of a log that are uploaded side by side; see src/delivery/job-reader.ts. */
 const UPLOADS_AT_ONCE = 4;
 
 /** The largest bodies for an object, and the largest objects. */

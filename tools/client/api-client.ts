@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import * as z from "zod";
-import { AccountLedger, Canary, COUNT, Job, JobLedger, KnownFunction, ObjectEntry, Replay } from "./api-results.ts";
+import { Canary, COUNT, Job, JobLedger, KnownFunction, ObjectEntry, Replay, TraceLog } from "./api-results.ts";
 
 const Envelope = z.object({
   success: z.boolean(),
@@ -92,8 +92,8 @@ export class ApiClient {
     return JobLedger.parse(await this.#call("GET", `/jobs/${id}/ledger`));
   }
 
-  async accountLedger(): Promise<AccountLedger> {
-    return AccountLedger.parse(await this.#call("GET", "/ledger"));
+  async accountLedger(): Promise<TraceLog> {
+    return TraceLog.parse(await this.#call("GET", "/ledger"));
   }
 
   async objects(id: number, after = 0): Promise<ObjectEntry[]> {

@@ -18,7 +18,7 @@ export const JobLedger = z.object({
 });
 export type JobLedger = z.infer<typeof JobLedger>;
 
-export const AccountLedger = z.object({
+export const TraceLog = z.object({
   processed: COUNT,
   routed: COUNT,
   not_enabled: COUNT,
@@ -26,7 +26,7 @@ export const AccountLedger = z.object({
   set_aside: COUNT,
   discarded: COUNT,
 });
-export type AccountLedger = z.infer<typeof AccountLedger>;
+export type TraceLog = z.infer<typeof TraceLog>;
 
 export const Job = z.object({
   id: z.number().int().positive(),
@@ -86,7 +86,7 @@ export function jobBalance(ledger: JobLedger): { received: number; accountedFor:
   };
 }
 
-export function accountBalance(ledger: AccountLedger): { processed: number; accountedFor: number } {
+export function accountBalance(ledger: TraceLog): { processed: number; accountedFor: number } {
   return {
     processed: ledger.processed,
     accountedFor: ledger.routed + ledger.not_enabled + ledger.not_routed + ledger.set_aside + ledger.discarded,

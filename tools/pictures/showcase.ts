@@ -5,7 +5,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { monthOf, monthStartMs, withUse } from "../../src/account/month-use.ts";
+import { monthOf, monthStartMs, withUse } from "../../src/trace-log/month-use.ts";
 import type { HostileStore } from "../../test/e2e/hostile-store.ts";
 import { type IsolatedShipper, jobInto } from "../../test/e2e/shipper.ts";
 import { rule } from "../../test/support/s3-script.ts";
@@ -216,13 +216,13 @@ async function addPast(shipper: IsolatedShipper, jobs: readonly PastJob[]): Prom
     return { hour, part, events: Math.round((EVENTS_BY_HOUR[hour % 24] ?? 0) * ofDay * part) };
   });
   const sum = hours.reduce((events, each) => events + each.events, 0);
-  for (const db of databases(shipper, "DeliveryLog")) {
+  for (const db of databases(shipper, "JobReader")) {
     const [row] = db.prepare("SELECT CAST(json_extract(job, '$.id') AS INTEGER) AS id FROM log").all();
     const job = jobs.find(({ id }) => id === row?.id);
     if (job !== undefined) addHours(db, hours, job);
     db.close();
   }
-  for (const db of databases(shipper, "AccountLedger")) {
+  for (const db of databases(shipper, "TraceLog")) {
     addToAccount(db, hours, { sum, jobs: jobs.length, nowMs });
     db.close();
   }

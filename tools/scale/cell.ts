@@ -1,6 +1,7 @@
 /** One cell: a rate of events, a number of jobs, a number of isolates. */
-import { ASSUMED_SECONDS } from "../../src/account/usage.ts";
+
 import { ID_MEMORY_MS } from "../../src/limits.ts";
+import { ASSUMED_SECONDS } from "../../src/trace-log/usage.ts";
 import { BOUNDS, type BoundName } from "./bounds.ts";
 import { meter } from "./runtime/meter.ts";
 import { settings } from "./runtime/settings.ts";
@@ -191,7 +192,7 @@ function callsWith(jobs: number, calls: Consumed["batches"][number]["calls"]): n
 }
 
 function appendsOf(calls: Consumed["batches"][number]["calls"]): number {
-  return calls.filter(({ callee }) => callee.startsWith("DeliveryLog.")).length;
+  return calls.filter(({ callee }) => callee.startsWith("JobReader.")).length;
 }
 
 function sum(values: readonly number[]): number {

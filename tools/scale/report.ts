@@ -61,8 +61,8 @@ function loadTable(loads: readonly LoadResult[], table: Table): string {
   const rows = loads.map(({ load, taken, consumed, played }) => {
     const bytes = taken.messages.reduce((sum, { body }) => sum + body.byteLength, 0);
     const records = taken.messages.reduce((sum, message) => sum + message.records, 0);
-    const log = busiest(played.objects.filter(({ kind }) => kind.startsWith("DeliveryLog")));
-    const ledger = busiest(played.objects.filter(({ kind }) => kind.startsWith("AccountLedger")));
+    const log = busiest(played.objects.filter(({ kind }) => kind.startsWith("JobReader")));
+    const ledger = busiest(played.objects.filter(({ kind }) => kind.startsWith("TraceLog")));
     return [
       amount(load.eventsPerSecond),
       amount(load.isolates),
@@ -97,7 +97,7 @@ const COLUMNS: readonly { head: string; of: (figure: Figure) => boolean }[] = [
   { head: "consumers", of: ({ bound }) => bound === "consumers" },
   { head: "batch CPU", of: ({ bound }) => bound === "batchCpu" },
   { head: "batch calls", of: ({ bound, of }) => bound === "calls" && of === "consumer" },
-  ...["DeliveryLog", "AccountLedger", "ControlPlane"].flatMap((kind) =>
+  ...["JobReader", "TraceLog", "ControlPlane"].flatMap((kind) =>
     (["objectRequests", "objectCpu", "objectBytes", "objectStorage"] as const).map((name) => ({
       head: `${kind.replace(/[A-Z][a-z]+$/, (last) => last)} ${{ objectRequests: "requests", objectCpu: "CPU", objectBytes: "bytes", objectStorage: "15 days" }[name]}`,
       of: ({ bound, of }: Figure) => bound === name && of.startsWith(kind),

@@ -3,7 +3,7 @@ import { EXTRA_FIELDS, FIELD_NAMES, ROW_FIELDS } from "../../record/fields.ts";
 import type { RouteDoc } from "../route.ts";
 import { Count, JobId, Time } from "./common.ts";
 
-export const AccountLedger = z
+export const TraceLog = z
   .object({
     processed: Count.describe("`routed + not_enabled + not_routed + set_aside + discarded`."),
     routed: Count.describe("Events offered to at least one job."),
@@ -30,11 +30,11 @@ export const AccountLedger = z
       )
       .describe("Deleted jobs that still deliver."),
   })
-  .meta({ id: "AccountLedger" });
+  .meta({ id: "TraceLog" });
 
 export const ACCOUNT_LEDGER: RouteDoc = {
   summary: "Read the account's event counts",
-  result: AccountLedger,
+  result: TraceLog,
   examples: [{ name: "The counts" }],
 };
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { SOURCES_KEPT } from "../../account/function-counts.ts";
 import { ScriptSettings, TailConsumer } from "../../control/function-schema.ts";
 import { ATTACHMENT_STATES } from "../../functions/attachments.ts";
+import { SOURCES_KEPT } from "../../trace-log/function-counts.ts";
 import { paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
 import { Count, RecordSource, Time } from "./common.ts";

@@ -104,7 +104,7 @@ export async function redeliver(
 
 /** Runs the alarm of a job's log, if it is set. @returns whether it was. */
 export function runAlarm(jobId: number, segment = 0): Promise<boolean> {
-  return runDurableObjectAlarm(segmentOf(env.LOG, jobId, segment));
+  return runDurableObjectAlarm(segmentOf(env.READERS, jobId, segment));
 }
 
 export async function runCron(): Promise<void> {
@@ -114,7 +114,7 @@ export async function runCron(): Promise<void> {
 }
 
 export async function logStatus(jobId: number, segment = 0): Promise<LogStatus> {
-  const status = await segmentOf(env.LOG, jobId, segment).status();
+  const status = await segmentOf(env.READERS, jobId, segment).status();
   if (status === null) throw new Error(`job ${jobId} has no log`);
   return status;
 }

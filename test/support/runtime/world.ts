@@ -12,16 +12,16 @@ import {
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
-import { type AccountCounts, accountLedger } from "../../../src/account/ledger.ts";
-import { LedgerShards } from "../../../src/account/shards.ts";
 import { controlPlane } from "../../../src/control/plane.ts";
 import { owedIfAny } from "../../../src/debts/debt-store.ts";
 import { eachNode, segmentOf } from "../../../src/delivery/chain.ts";
 import type { LogStatus } from "../../../src/delivery/types.ts";
-import { type DeliveryLog, Outbox, Packer, Shipper } from "../../../src/index.ts";
+import { type JobReader, Outbox, Packer, Shipper } from "../../../src/index.ts";
 import { outbox } from "../../../src/intake/outbox.ts";
 import { outboxStatus } from "../../../src/intake/outboxes.ts";
 import { OUTBOX_SHARDS } from "../../../src/limits.ts";
+import { LogShards } from "../../../src/trace-log/log-shards.ts";
+import { type AccountCounts, accountLedger } from "../../../src/trace-log/trace-log.ts";
 import { createWorker } from "../../../src/worker.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../constants.ts";
 import { accountLedgerFaults, type Count } from "../ledger-audit.ts";
@@ -207,7 +207,7 @@ export class World {
     }
     if (await this.#owes())
       for (const digit of "0123456789abcdef") await this.#alarm(() => env.DEBTS.getByName(`debts ${digit}`));
-    return this.#pending((jobId, node) => this.#alarm(() => segmentOf(env.LOG, jobId, node)));
+    return this.#pending((jobId, node) => this.#alarm(() => segmentOf(env.READERS, jobId, node)));
   }
 
   /**
@@ -239,8 +239,8 @@ export class World {
     return nodes.sort((a, b) => a - b);
   }
 
-  async segments(jobId: number): Promise<DurableObjectStub<DeliveryLog>[]> {
-    return (await this.nodes(jobId)).map((node) => segmentOf(env.LOG, jobId, node));
+  async segments(jobId: number): Promise<DurableObjectStub<JobReader>[]> {
+    return (await this.nodes(jobId)).map((node) => segmentOf(env.READERS, jobId, node));
   }
 
   /**
@@ -249,10 +249,10 @@ export class World {
    * @returns the records that they hold.
    */
   async #walk(jobId: number, visit: (node: number) => Promise<void>): Promise<number> {
-    const statuses = await eachNode(env.LOG, jobId, async (_log, node) => {
+    const statuses = await eachNode(env.READERS, jobId, async (_log, node) => {
       await visit(node);
       // null: the node is empty.
-      return alive(async (): Promise<LogStatus | null> => segmentOf(env.LOG, jobId, node).status());
+      return alive(async (): Promise<LogStatus | null> => segmentOf(env.READERS, jobId, node).status());
     });
     return statuses.reduce((sum, { answer }) => sum + answer.counts.pending, 0);
   }
@@ -365,7 +365,7 @@ export class World {
   }
 
   async accountCounts(): Promise<AccountCounts> {
-    return (await new LedgerShards(env.ACCOUNT).status()).counts;
+    return (await new LogShards(env.TRACE_LOG).status()).counts;
   }
 
   /**
@@ -404,11 +404,11 @@ export class World {
   }
 
   async #intakeLost(): Promise<number> {
-    return (await new LedgerShards(env.ACCOUNT).status()).intakeLost;
+    return (await new LogShards(env.TRACE_LOG).status()).intakeLost;
   }
 
   async #owes(): Promise<boolean> {
-    return (await accountLedger(env.ACCOUNT).owedNoted()) !== null;
+    return (await accountLedger(env.TRACE_LOG).owedNoted()) !== null;
   }
 
   /** What no log has yet, in words. */
@@ -419,7 +419,7 @@ export class World {
       const { messages } = await outboxStatus(this.env.OUTBOX);
       if (messages > 0) words.push(`${messages} messages in the outbox`);
     }
-    const { jobs: owed } = await owedIfAny(env.DEBTS, accountLedger(env.ACCOUNT));
+    const { jobs: owed } = await owedIfAny(env.DEBTS, accountLedger(env.TRACE_LOG));
     for (const [id, { records }] of owed) words.push(`${records} records that job ${id} is owed`);
     return words;
   }

@@ -30,16 +30,16 @@ it("delivers each event of a cell to the store of each job once, and counts ever
 
   // Each batch asks for the configuration, appends to each job's log, and counts.
   const callees = consumed.batches.map(({ calls }) => calls.map(({ callee }) => callee).join(" "));
-  const append = "DeliveryLog.append";
+  const append = "JobReader.append";
   expect(new Set(callees)).toEqual(
-    new Set([["ControlPlane.configSince", append, append, append, "AccountLedger.count"].join(" ")]),
+    new Set([["ControlPlane.configSince", append, append, append, "TraceLog.count"].join(" ")]),
   );
   const figure = (of: string, what: string): number | undefined =>
     figures.find((each) => each.of === of && each.what === what)?.value;
   expect(figure("consumer", "calls of a batch")).toBe(5);
 
   // What is made again is taken as the first time; the cron asks, too.
-  const { DeliveryLog: log, AccountLedger: ledger, ControlPlane: control } = played.use.objects;
+  const { JobReader: log, TraceLog: ledger, ControlPlane: control } = played.use.objects;
   expect(ledger?.writing).toBe(played.batches);
   expect(control?.requests).toBeGreaterThanOrEqual(played.batches);
   expect(log?.writing).toBeGreaterThanOrEqual(played.batches);

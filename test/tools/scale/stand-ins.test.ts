@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import type { MessageCount, Outcome } from "../../../src/account/outcome.ts";
 import type { Append, AppendedMessage } from "../../../src/object/append.ts";
 import type { Fragment } from "../../../src/object/encoder.ts";
 import { decodeMessage } from "../../../src/queue/message.ts";
+import type { MessageCount, Outcome } from "../../../src/trace-log/outcome.ts";
 import type { Batch } from "../../../tools/scale/stages/consume.ts";
 import { type Group, groupsOf, StandIns } from "../../../tools/scale/stages/stand-ins.ts";
 
@@ -48,8 +48,8 @@ const outcome: Outcome = { done: messages.map(count), failed: [], backlog: 0, st
 function consumed(): Group {
   const calls: Batch["calls"] = [
     { callee: "ControlPlane.configSince", args: ["s"] },
-    { callee: "DeliveryLog.append", args: [append] },
-    { callee: "AccountLedger.count", args: [outcome] },
+    { callee: "JobReader.append", args: [append] },
+    { callee: "TraceLog.count", args: [outcome] },
   ];
   const [group] = groupsOf([{ atMs: NOON_MS, calls }]);
   if (group === undefined) throw new Error("there is no group");
@@ -84,7 +84,7 @@ it("carries what the real messages became, under new ids and later times", () =>
   expect(ids.some(({ id }) => messages.some((message) => message.id === id))).toBe(false);
 
   const made = { ...append, version: 7, messages: ids, fragments: [fragment(2)] };
-  const sent = argumentOf<Append>(standIns.intercept("DeliveryLog.append", [made], group));
+  const sent = argumentOf<Append>(standIns.intercept("JobReader.append", [made], group));
   expect(sent.version).toBe(7);
   expect(sent.messages).toEqual(ids.map((id, i) => ({ ...id, received: messages[i]?.received })));
   expect(sent.fragments.map(({ records, body }) => [records, body.length])).toEqual([
@@ -94,7 +94,7 @@ it("carries what the real messages became, under new ids and later times", () =>
   expect(sent.fragments[0]?.lastEventMs).toBe(NOON_MS + HOUR_MS - 2_000);
 
   const counted: Outcome = { ...outcome, done: ids.map(count) };
-  const { done } = argumentOf<Outcome>(standIns.intercept("AccountLedger.count", [counted], group));
+  const { done } = argumentOf<Outcome>(standIns.intercept("TraceLog.count", [counted], group));
   expect(done.map(({ id, events }) => [id, events])).toEqual(ids.map(({ id }, i) => [id, messages[i]?.received]));
   expect(done[0]?.functions[0]?.lastEventMs).toBe(NOON_MS + HOUR_MS - 2_000);
 });
@@ -102,7 +102,7 @@ it("carries what the real messages became, under new ids and later times", () =>
 it("carries a shard's part of the records, all of them in the end", () => {
   const { standIns, group, ids } = anHourLater();
   const parts = ids.map((id) =>
-    argumentOf<Append>(standIns.intercept("DeliveryLog.append", [{ ...append, messages: [id] }], group)),
+    argumentOf<Append>(standIns.intercept("JobReader.append", [{ ...append, messages: [id] }], group)),
   );
   expect(parts.map(({ messages: [own] }) => own?.received)).toEqual([30, 10]);
   const records = parts.map(({ fragments }) => fragments.map((each) => each.records));
@@ -128,6 +128,6 @@ it("asks for the configuration once a batch", () => {
 });
 
 it("takes no batch in which something was not counted", () => {
-  const calls = [{ callee: "DeliveryLog.append", args: [append] }];
+  const calls = [{ callee: "JobReader.append", args: [append] }];
   expect(() => groupsOf([{ atMs: NOON_MS, calls }])).toThrow("not counted");
 });

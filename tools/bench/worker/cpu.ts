@@ -4,7 +4,6 @@
  * the caller can check this.
  */
 import { constants, gzipSync, inflateRawSync } from "node:zlib";
-import { KnownSplits } from "../../../src/account/known-splits.ts";
 import { Gatherer } from "../../../src/intake/gather.ts";
 import { handleTail } from "../../../src/intake/tail.ts";
 import type { JobConfig } from "../../../src/job/config.ts";
@@ -22,6 +21,7 @@ import { Delivery } from "../../../src/queue/delivery.ts";
 import { decodeMessage } from "../../../src/queue/message.ts";
 import { sealKeyOf } from "../../../src/queue/seal.ts";
 import type { FieldName } from "../../../src/record/fields.ts";
+import { KnownSplits } from "../../../src/trace-log/known-splits.ts";
 import {
   ALIKE,
   type JobShape,

@@ -1,6 +1,5 @@
 /** A log that grows: from messages to delivered objects, through the real Durable Objects. */
 
-import { accountLedger } from "../../../src/account/ledger.ts";
 import { segmentOf } from "../../../src/delivery/chain.ts";
 import worker from "../../../src/index.ts";
 import { randomIds } from "../../../src/intake/ids.ts";
@@ -8,6 +7,7 @@ import { packRecords } from "../../../src/intake/packing.ts";
 import { platform } from "../../../src/platform.ts";
 import { recordLine } from "../../../src/record/encode.ts";
 import { toRecord } from "../../../src/record/record.ts";
+import { accountLedger } from "../../../src/trace-log/trace-log.ts";
 import type { Grown } from "../protocol.ts";
 import { RecordMix } from "../records.ts";
 import { clock } from "./clock.ts";
@@ -58,8 +58,8 @@ export async function append(env: Env): Promise<void> {
 
 /** The size of a job's log and of the account's ledger. */
 export async function grown(env: Env, jobId: number): Promise<Grown> {
-  const log = segmentOf(env.LOG, jobId, 0);
-  const ledger = accountLedger(env.ACCOUNT);
+  const log = segmentOf(env.READERS, jobId, 0);
+  const ledger = accountLedger(env.TRACE_LOG);
   const status = await log.status();
   if (status === null) throw new Error(`job ${jobId} has no log`);
   const { counts } = status;

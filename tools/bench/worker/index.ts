@@ -46,8 +46,8 @@ function metered(name: string, original: unknown): ObjectClass {
 }
 
 export const ControlPlane = metered("ControlPlane", shipper.ControlPlane);
-export const DeliveryLog = metered("DeliveryLog", shipper.DeliveryLog);
-export const AccountLedger = metered("AccountLedger", shipper.AccountLedger);
+export const JobReader = metered("JobReader", shipper.JobReader);
+export const TraceLog = metered("TraceLog", shipper.TraceLog);
 export const BlobStore = metered("BlobStore", shipper.BlobStore);
 export const Outbox = metered("Outbox", shipper.Outbox);
 export const AccessRegister = metered("AccessRegister", shipper.AccessRegister);

@@ -153,7 +153,7 @@ export async function stackKind({ kind, objects, records: count }: StackingKind,
     limits: { bytes: UPLOAD_BYTES.fallback, records: count, intervalMs: 300_000 },
   };
   append ??= await appendOf(job, count);
-  const log = segmentOf(env.LOG, job.id, 0);
+  const log = segmentOf(env.READERS, job.id, 0);
   if ((await log.status()) === null) await log.configure(job, 0);
   const idOf = randomIds();
   for (let i = 0; i < objects; i++) {
@@ -185,7 +185,7 @@ export async function shipKind(kind: KindName, env: Env): Promise<ShippedKind> {
   records = append?.fragments.reduce((sum, fragment) => sum + fragment.records, 0) ?? 0;
   sentBytes = 0;
   takeUse();
-  const log = segmentOf(env.LOG, KIND_NAMES.indexOf(kind) + 1, 0);
+  const log = segmentOf(env.READERS, KIND_NAMES.indexOf(kind) + 1, 0);
   const { pendingObjects } = await log.drive("manual", 600_000);
   const status = await log.status();
   if (pendingObjects > 0 || status?.counts.pending !== 0)

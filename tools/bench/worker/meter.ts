@@ -9,8 +9,8 @@ type ObjectBinding = { [B in keyof Env]: Env[B] extends DurableObjectNamespace<i
 /** The Durable Objects of the shipper: binding and class, as in wrangler.jsonc. */
 const CLASS_OF: { readonly [B in ObjectBinding]: string } = {
   CONTROL: "ControlPlane",
-  LOG: "DeliveryLog",
-  ACCOUNT: "AccountLedger",
+  READERS: "JobReader",
+  TRACE_LOG: "TraceLog",
   BLOBS: "BlobStore",
   OUTBOX: "Outbox",
   ACCESS: "AccessRegister",

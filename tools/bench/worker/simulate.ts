@@ -4,7 +4,6 @@
  * simulated: the queue by its documented rules; the store accepts everything.
  */
 
-import { queueUnits } from "../../../src/account/usage.ts";
 import { readIntakeConfig } from "../../../src/config.ts";
 import { chainStatus } from "../../../src/delivery/chain.ts";
 import worker from "../../../src/index.ts";
@@ -12,6 +11,7 @@ import { Gatherer } from "../../../src/intake/gather.ts";
 import { handleTail } from "../../../src/intake/tail.ts";
 import { platform } from "../../../src/platform.ts";
 import { blobStore } from "../../../src/queue/blob-store.ts";
+import { queueUnits } from "../../../src/trace-log/usage.ts";
 import type { Scenario, Simulated } from "../protocol.ts";
 import { RecordMix, seeded, type TraceItem } from "../records.ts";
 import { clock } from "./clock.ts";
@@ -196,5 +196,5 @@ export async function simulate(env: Env, scenario: Scenario): Promise<Simulated>
 }
 
 function deliveredTo(env: Env, jobs: readonly number[]): Promise<number[]> {
-  return Promise.all(jobs.map(async (job) => (await chainStatus(env.LOG, job))?.counts.delivered ?? 0));
+  return Promise.all(jobs.map(async (job) => (await chainStatus(env.READERS, job))?.counts.delivered ?? 0));
 }

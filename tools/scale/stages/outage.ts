@@ -117,9 +117,9 @@ function breakDown(world: World, part: PartName, arrivals: Arrivals): () => void
         world.store.isDown = () => false;
       };
     case "log":
-      return objects((className, name) => className === "DeliveryLog" && name.startsWith(`job ${SICK} `));
+      return objects((className, name) => className === "JobReader" && name.startsWith(`job ${SICK} `));
     case "ledger":
-      return objects((className) => className === "AccountLedger");
+      return objects((className) => className === "TraceLog");
     case "control":
       return objects((className) => className === "ControlPlane");
     case "queue":

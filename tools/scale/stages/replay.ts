@@ -96,7 +96,7 @@ export async function replay(world: World, consumed: Consumed, cycleS: number, e
       waitingBytes: Math.max(0, (source.highest.get(object) ?? 0) - storedBytes),
     };
   });
-  const status = await world.ended(chainStatus(world.env.LOG, 1));
+  const status = await world.ended(chainStatus(world.env.READERS, 1));
   return {
     seconds: (end.atMs - begin.atMs) / 1_000,
     batches,

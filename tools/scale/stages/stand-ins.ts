@@ -3,13 +3,14 @@
  * consumer handles them like real ones. In its calls, the fragments and counts of real messages
  * replace those records: sizes are real, and no later step reads the content.
  */
-import type { MessageCount, Outcome } from "../../../src/account/ledger.ts";
+
 import { randomIds } from "../../../src/intake/ids.ts";
 import type { Append, AppendedMessage } from "../../../src/object/append.ts";
 import type { Fragment } from "../../../src/object/encoder.ts";
 import { encodeParts, type Part } from "../../../src/queue/message.ts";
 import { recordLine } from "../../../src/record/encode.ts";
 import { toRecord } from "../../../src/record/record.ts";
+import type { MessageCount, Outcome } from "../../../src/trace-log/trace-log.ts";
 import type { Intercepted } from "../runtime/objects.ts";
 import type { Sent } from "../runtime/queue.ts";
 import type { Batch } from "./consume.ts";
@@ -32,8 +33,8 @@ export function groupsOf(batches: readonly Batch[]): Group[] {
   return batches.flatMap(({ atMs, calls }) => {
     const groups: { append: Append; counts: Map<string, MessageCount> }[] = [];
     for (const { callee, args } of calls) {
-      if (callee === "DeliveryLog.append") groups.push({ append: args[0] as Append, counts: new Map() });
-      if (callee !== "AccountLedger.count") continue;
+      if (callee === "JobReader.append") groups.push({ append: args[0] as Append, counts: new Map() });
+      if (callee !== "TraceLog.count") continue;
       for (const count of (args[0] as Outcome).done) groups.at(-1)?.counts.set(count.id, count);
     }
     return groups.map((group, i) => {
@@ -87,9 +88,9 @@ export class StandIns {
         if (group.isFirst) this.#state = args[0];
         else if (args[0] === this.#state) return { answer: { state: this.#state, jobs: null } };
         return null;
-      case "DeliveryLog.append":
+      case "JobReader.append":
         return { args: [this.#appendOf(args[0] as Append), ...args.slice(1)] };
-      case "AccountLedger.count":
+      case "TraceLog.count":
         return { args: [this.#outcomeOf(args[0] as Outcome), ...args.slice(1)] };
       default:
         return null;

@@ -61,11 +61,11 @@ async function consume({ messages, collecting }: Consuming, env: Env): Promise<v
 
 /** Collects garbage before a log is called: what was built for it is complete by then. */
 function collectingEnv(env: Env): Env {
-  const getByName: Env["LOG"]["getByName"] = (name) => {
+  const getByName: Env["READERS"]["getByName"] = (name) => {
     collect();
-    return env.LOG.getByName(name);
+    return env.READERS.getByName(name);
   };
-  return { ...env, LOG: { getByName } as Env["LOG"] };
+  return { ...env, READERS: { getByName } as Env["READERS"] };
 }
 
 /** Single messages, until a job's log has cut an object. */
@@ -79,7 +79,7 @@ async function cut(job: number, env: Env): Promise<CutSize> {
 }
 
 async function objectsOf(job: number, limit: number, env: Env): Promise<CutSize[]> {
-  const { entries } = await segmentOf(env.LOG, job, 0).objects(0, limit);
+  const { entries } = await segmentOf(env.READERS, job, 0).objects(0, limit);
   return entries.map(({ records, raw_bytes, bytes }) => ({ records, rawBytes: raw_bytes, bytes }));
 }
 
@@ -89,7 +89,7 @@ async function objectsOf(job: number, limit: number, env: Env): Promise<CutSize[
  */
 async function stack({ job: id, objects }: Stacking, env: Env): Promise<CutSize[]> {
   const job = await jobOf(id, env);
-  const log = segmentOf(env.LOG, id, 0);
+  const log = segmentOf(env.READERS, id, 0);
   const messages = Math.floor(APPEND_MAX_RAW_BYTES / poolOfMessages().rawBytesOf(1));
   const offered = await Promise.all(
     batchOf(poolOfMessages().take(messages, platform.now()), clock.nowMs).messages.map(async (message) => {
@@ -119,7 +119,7 @@ async function jobOf(id: number, env: Env): Promise<JobConfig> {
  * Uploads all that a job has cut, and waits for it. @returns how many objects are not delivered.
  */
 async function drive(job: number, env: Env): Promise<number> {
-  const { pendingObjects } = await segmentOf(env.LOG, job, 0).drive("manual", UPLOAD_MS);
+  const { pendingObjects } = await segmentOf(env.READERS, job, 0).drive("manual", UPLOAD_MS);
   return pendingObjects;
 }
 

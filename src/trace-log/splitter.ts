@@ -45,7 +45,7 @@ const KNOWN_MAX = 10_000;
 export interface Inheritance {
   shard: number;
   jobs: JobsSnapshot;
-  /** As in {@link AccountLedger.watchedUntil}. */
+  /** As in {@link TraceLog.watchedUntil}. */
   watchedUntilMs: number;
   /** Messages that its parent has taken, though by their times they would be the child's. */
   known: readonly TakenId[];

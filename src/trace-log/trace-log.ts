@@ -48,14 +48,14 @@ const WELL_MS = 1_200_000;
 /**
  * Counts processed messages for the account, deduplicated by the same ids as the logs, and stores
  * messages that are set aside. One object while that is enough; then {@link Splitter} makes more.
- * src/account/shards.ts asks all of them.
+ * src/trace-log/log-shards.ts asks all of them.
  *
  * The last parameter of most methods, `known`, is the number of splits of this shard that the
  * caller knows. If any message is another shard's, or if all shards are to be asked and there are
  * more, the answer is a {@link Stale}, whatever the type says. Without `known`, as of code that has
  * never heard of splits, that is an error.
  */
-export class AccountLedger extends DurableObject<Env> {
+export class TraceLog extends DurableObject<Env> {
   readonly #sql: SqlStorage;
   readonly #ids: IdMemory;
   readonly #totals: Totals;
@@ -205,7 +205,7 @@ export class AccountLedger extends DurableObject<Env> {
   /**
    * Counts a message that was set aside and sent again, and deletes it.
    * @param message its parts; consumers of earlier releases send the only one, not in a list.
-   * @returns as {@link AccountLedger.count}; `gone`: another request has sent or discarded it
+   * @returns as {@link TraceLog.count}; `gone`: another request has sent or discarded it
    *   meanwhile.
    */
   asideSent(
@@ -355,30 +355,27 @@ export class AccountLedger extends DurableObject<Env> {
 
   /** Makes another shard, beside what its callers wait for. */
   #split(): void {
-    const child = (n: number) => ledgerShard(this.env.ACCOUNT, n);
+    const child = (n: number) => ledgerShard(this.env.TRACE_LOG, n);
     const begin = (n: number, inheritance: Inheritance): Promise<unknown> =>
       answered(`shard ${n} of the ledger`, SPLIT_AT.childMs, child(n).begin(inheritance));
     const splitting = this.#splitter
       .split(begin, () => platform.now())
       .then((made) => {
-        if (made !== null) log.warn("the ledger was split", { durable_object: "AccountLedger", shard: made });
+        if (made !== null) log.warn("the ledger was split", { durable_object: "TraceLog", shard: made });
       })
       .catch((error: unknown) => {
-        log.error("a shard could not be split", { durable_object: "AccountLedger", error: errorText(error) });
+        log.error("a shard could not be split", { durable_object: "TraceLog", error: errorText(error) });
       });
     this.ctx.waitUntil(splitting);
   }
 }
 
 /** One shard of the account's ledger. */
-export function ledgerShard(
-  namespace: DurableObjectNamespace<AccountLedger>,
-  shard: number,
-): DurableObjectStub<AccountLedger> {
+export function ledgerShard(namespace: DurableObjectNamespace<TraceLog>, shard: number): DurableObjectStub<TraceLog> {
   return namespace.getByName(shard === ROOT ? "account" : `account shard ${shard}`);
 }
 
 /** The first shard, and the only one of most accounts. */
-export function accountLedger(namespace: DurableObjectNamespace<AccountLedger>): DurableObjectStub<AccountLedger> {
+export function accountLedger(namespace: DurableObjectNamespace<TraceLog>): DurableObjectStub<TraceLog> {
   return ledgerShard(namespace, ROOT);
 }

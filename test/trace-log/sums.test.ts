@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { MonthUse } from "../../src/account/month-use.ts";
-import type { AccountStatus } from "../../src/account/status.ts";
-import { joinedRecent, sumOfStatus, sumOfUse } from "../../src/account/sums.ts";
 import { encodeUtf8 } from "../../src/bytes.ts";
 import { RECENT_MAX_EVENTS } from "../../src/limits.ts";
+import type { MonthUse } from "../../src/trace-log/month-use.ts";
+import type { AccountStatus } from "../../src/trace-log/status.ts";
+import { joinedRecent, sumOfStatus, sumOfUse } from "../../src/trace-log/sums.ts";
 import { NOON } from "../record/samples.ts";
 
 const status = (fields: Partial<AccountStatus> = {}): AccountStatus => ({

@@ -3,8 +3,8 @@
  * events.
  */
 import { describe, expect, it } from "vitest";
-import type { MonthUse } from "../../src/account/month-use.ts";
-import { billOf, type OperationName, queueUnits } from "../../src/account/usage.ts";
+import type { MonthUse } from "../../src/trace-log/month-use.ts";
+import { billOf, type OperationName, queueUnits } from "../../src/trace-log/usage.ts";
 
 const SINCE = Date.parse("2026-11-01T00:00:00Z");
 

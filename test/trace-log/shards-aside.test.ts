@@ -1,8 +1,8 @@
 /** Messages set aside where the ledger has shards: each lies where its id is remembered. */
 import { runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { AccountLedger } from "../../src/account/ledger.ts";
 import type { TakenId } from "../../src/storage/id-memory.ts";
+import { TraceLog } from "../../src/trace-log/trace-log.ts";
 import { job } from "../pipeline/scripted.ts";
 import { breakable, firstCalls } from "../support/runtime/breakage.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
@@ -103,7 +103,7 @@ describe("messages that are set aside", () => {
   });
 
   it("are refused by a shard that is full, which goes on counting", async () => {
-    await runInDurableObject(shard(0), (ledger: AccountLedger) => {
+    await runInDurableObject(shard(0), (ledger: TraceLog) => {
       ledger.maxBytes = 0;
     });
     await expect(node().setAside(aside(taken(1, 1)))).rejects.toThrow("full");
@@ -138,7 +138,7 @@ describe("a message that could not be read", () => {
     await setAside(9);
     const parts = [taken(0, 1, fromMs), taken(1, 2, fromMs)];
     const { decide } = firstCalls("refused");
-    breakable(AccountLedger.prototype, "asideSent", decide);
+    breakable(TraceLog.prototype, "asideSent", decide);
     // It knows of the split, so its first call to the first shard is the last step.
     const knowing = node();
     await knowing.ledger.status();
@@ -173,9 +173,9 @@ describe("a message that could not be read", () => {
     await node().expectAgain([there]);
     const { ledger } = node();
     await ledger.status();
-    const { oldestUnfinishedMs } = AccountLedger.prototype;
-    vi.spyOn(AccountLedger.prototype, "oldestUnfinishedMs").mockImplementation(async function (
-      this: AccountLedger,
+    const { oldestUnfinishedMs } = TraceLog.prototype;
+    vi.spyOn(TraceLog.prototype, "oldestUnfinishedMs").mockImplementation(async function (
+      this: TraceLog,
       known?: number,
     ) {
       const { ctx } = this as unknown as { ctx: DurableObjectState };

@@ -4,10 +4,10 @@
  */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { beforeEach, expect, it, vi } from "vitest";
-import { KnownSplits } from "../../src/account/known-splits.ts";
-import { Partly } from "../../src/account/outcome.ts";
 import { headOf } from "../../src/queue/message.ts";
 import type { TakenId } from "../../src/storage/id-memory.ts";
+import { KnownSplits } from "../../src/trace-log/known-splits.ts";
+import { Partly } from "../../src/trace-log/outcome.ts";
 import { Random } from "../soak/random.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import { aside, beginSplit, counting, MINUTE_MS, type Node, node, outcome, split, taken } from "./ledger-nodes.ts";

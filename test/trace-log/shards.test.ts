@@ -5,11 +5,11 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { KnownSplits } from "../../src/account/known-splits.ts";
-import { ACCOUNT_STEPS, AccountLedger } from "../../src/account/ledger.ts";
 import { oldestOutside } from "../../src/api/job-view.ts";
 import { Outbox } from "../../src/intake/outbox.ts";
 import { migrate } from "../../src/storage/migrate.ts";
+import { KnownSplits } from "../../src/trace-log/known-splits.ts";
+import { ACCOUNT_STEPS, TraceLog } from "../../src/trace-log/trace-log.ts";
 import { job } from "../pipeline/scripted.ts";
 import { breakable, firstCalls } from "../support/runtime/breakage.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
@@ -50,10 +50,10 @@ function onlyCall(number: number): () => "refused" | null {
 
 /** Something happens once a child has what it must know, and before the parent stores the split. */
 function afterBegin(run: () => Promise<unknown>): void {
-  type Begin = (this: AccountLedger, given: unknown) => string | Promise<string>;
-  const prototype = AccountLedger.prototype as unknown as { begin: Begin };
+  type Begin = (this: TraceLog, given: unknown) => string | Promise<string>;
+  const prototype = TraceLog.prototype as unknown as { begin: Begin };
   const { begin } = prototype;
-  vi.spyOn(prototype, "begin").mockImplementation(async function (this: AccountLedger, given) {
+  vi.spyOn(prototype, "begin").mockImplementation(async function (this: TraceLog, given) {
     const state = await begin.call(this, given);
     await run();
     return state;
@@ -109,7 +109,7 @@ describe("after a split", () => {
   it("so does one whose answer was lost, though its clock is ahead", async () => {
     const ahead = taken(1, 1, NOON + HOUR_MS + 30_000);
     const { decide } = firstCalls("lost");
-    breakable(AccountLedger.prototype, "count", decide);
+    breakable(TraceLog.prototype, "count", decide);
     await expect(node().count(outcome([ahead]))).rejects.toThrow("lost");
     const fromMs = await split();
     expect(fromMs).toBeGreaterThan(ahead.takenInMs);
@@ -258,7 +258,7 @@ describe("nothing is claimed complete", () => {
   it("while a shard does not answer", async () => {
     const fromMs = await split();
     await node().count(outcome([taken(1, 1, fromMs)]));
-    breakable(AccountLedger.prototype, "oldestUnfinishedMs", onlyCall(3));
+    breakable(TraceLog.prototype, "oldestUnfinishedMs", onlyCall(3));
     // Of both shards and the first one's refusal, the last call fails.
     expect(await oldestOutside(env)).toBeUndefined();
     expect((await oldestOutside(env))?.(1)).toBe(Number.POSITIVE_INFINITY);
@@ -286,7 +286,7 @@ describe("between the two steps of a split", () => {
   it("all dies: there is no child, and a later split begins anew", async () => {
     await node().ledger.keepJobs(snapshot(1));
     const { decide } = firstCalls("late");
-    const stuck = breakable(AccountLedger.prototype, "begin", decide);
+    const stuck = breakable(TraceLog.prototype, "begin", decide);
     await beginSplit();
     await vi.waitUntil(() => stuck.stuck() === 1);
     await abortAllDurableObjects();
@@ -301,9 +301,9 @@ describe("between the two steps of a split", () => {
 
   it("the child hangs: the parent goes on alone, and what the child has done late changes nothing", async () => {
     splitAt({ childMs: 20 });
-    const begin = AccountLedger.prototype.begin;
+    const begin = TraceLog.prototype.begin;
     const given: Parameters<typeof begin>[0][] = [];
-    const hanging = vi.spyOn(AccountLedger.prototype, "begin").mockImplementation(((each: never) => {
+    const hanging = vi.spyOn(TraceLog.prototype, "begin").mockImplementation(((each: never) => {
       given.push(each);
       return new Promise(() => {});
     }) as never);
@@ -357,9 +357,9 @@ describe("a change of jobs", () => {
   it("that one shard does not confirm is not confirmed", async () => {
     await split();
     const { decide } = firstCalls("refused");
-    const keepJobs = AccountLedger.prototype.keepJobs;
-    breakable(AccountLedger.prototype, "keepJobs", decide);
+    const keepJobs = TraceLog.prototype.keepJobs;
+    breakable(TraceLog.prototype, "keepJobs", decide);
     await expect(node().ledger.keepJobs(snapshot(1))).rejects.toThrow("refused");
-    expect(keepJobs).not.toBe(AccountLedger.prototype.keepJobs);
+    expect(keepJobs).not.toBe(TraceLog.prototype.keepJobs);
   });
 });

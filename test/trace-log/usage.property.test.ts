@@ -1,7 +1,15 @@
 /** The count of a month's use, and its reset with the next month. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { monthName, monthOf, monthStartMs, parseUse, type Used, useAt, withUse } from "../../src/account/month-use.ts";
+import {
+  monthName,
+  monthOf,
+  monthStartMs,
+  parseUse,
+  type Used,
+  useAt,
+  withUse,
+} from "../../src/trace-log/month-use.ts";
 
 const times = fc.integer({ min: Date.UTC(2020, 0), max: Date.UTC(2120, 0) });
 const counts = fc.nat(1e9);

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { headerOf, takenOf } from "../../src/account/aside-header.ts";
 import { encodeParts } from "../../src/queue/message.ts";
+import { headerOf, takenOf } from "../../src/trace-log/aside-header.ts";
 import { NOON } from "../record/samples.ts";
 
 describe("the header of a message that is set aside", () => {

@@ -2,16 +2,16 @@ import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import * as fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { type FunctionCount, parseCounts } from "../../src/account/function-counts.ts";
-import { FunctionHours } from "../../src/account/function-hours.ts";
-import { ACCOUNT_STEPS, type AccountLedger, accountLedger, type MessageCount } from "../../src/account/ledger.ts";
 import { migrate } from "../../src/storage/migrate.ts";
+import { type FunctionCount, parseCounts } from "../../src/trace-log/function-counts.ts";
+import { FunctionHours } from "../../src/trace-log/function-hours.ts";
+import { ACCOUNT_STEPS, accountLedger, type MessageCount, type TraceLog } from "../../src/trace-log/trace-log.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-const ledger = () => accountLedger(env.ACCOUNT);
+const ledger = () => accountLedger(env.TRACE_LOG);
 
 interface Share {
   name: string;
@@ -93,7 +93,7 @@ describe("events by function", () => {
   it("cost one written row a call", async () => {
     setClock(NOON);
     await count(message([{ name: "shop", routed: 1 }]));
-    const written = await runInDurableObject(ledger(), (it: AccountLedger, { storage }) => {
+    const written = await runInDurableObject(ledger(), (it: TraceLog, { storage }) => {
       const cursors: { query: string; cursor: SqlStorageCursor<Record<string, SqlStorageValue>> }[] = [];
       const prototype = Object.getPrototypeOf(storage.sql) as SqlStorage;
       const exec = prototype.exec;

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { MeanRate } from "../../src/account/mean-rate.ts";
+import { MeanRate } from "../../src/trace-log/mean-rate.ts";
 import { NOON } from "../record/samples.ts";
 
 const MINUTE_MS = 60_000;

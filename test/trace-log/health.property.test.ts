@@ -17,7 +17,7 @@ import {
   quantile,
   type Sketch,
   sketchOf,
-} from "../../src/account/health.ts";
+} from "../../src/trace-log/health.ts";
 
 function sketched(times: readonly number[]): Sketch {
   const counts = new Map<number, number>();

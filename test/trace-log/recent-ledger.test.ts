@@ -1,13 +1,13 @@
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
-import { accountLedger, type MessageCount } from "../../src/account/ledger.ts";
 import { encodeUtf8 } from "../../src/bytes.ts";
 import type { JobsSnapshot } from "../../src/job/config.ts";
 import { recordLine } from "../../src/record/encode.ts";
+import { accountLedger, type MessageCount } from "../../src/trace-log/trace-log.ts";
 import { NOON, traceRecord } from "../record/samples.ts";
 
 it("a ledger that holds what is no record takes new opt-outs all the same, and lets go of it", async () => {
-  const ledger = accountLedger(env.ACCOUNT);
+  const ledger = accountLedger(env.TRACE_LOG);
   const line = (ScriptName: string) => recordLine(traceRecord({ ScriptName }));
   const lines = [line("shop"), "{}", line("till").replace('"till"', "till"), line("till")];
   const message: MessageCount = {

@@ -7,30 +7,30 @@ import { LISTED_BOUNDS } from "./function-hours.ts";
 import type { HourHealth } from "./health-hours.ts";
 import { countAtHomes, expectAgainAtHomes } from "./homes.ts";
 import { KnownSplits, learning, REFUSED } from "./known-splits.ts";
-import { type AccountLedger, ledgerShard } from "./ledger.ts";
 import type { MonthUse } from "./month-use.ts";
 import { type MessageCount, partlyOf } from "./outcome.ts";
 import type { RecentRecords } from "./recent.ts";
 import type { AsideAsked, AsideEntry, AsideMessage, AsideToAsk } from "./set-aside-messages.ts";
 import type { AccountStatus } from "./status.ts";
 import { earlier, joinedRecent, sumOfStatus, sumOfUse } from "./sums.ts";
+import { ledgerShard, type TraceLog } from "./trace-log.ts";
 
 /** The number of a set-aside message: its shard times this, and its number there. */
 const ASIDE_NUMBERS = 2 ** 40;
 
-type Shard = DurableObjectStub<AccountLedger>;
+type Shard = DurableObjectStub<TraceLog>;
 type LastEvent = { scriptName: string; lastEventMs: number };
 
 /**
  * The account's ledger, of however many shards: asks all of them, and adds up. Of one shard, each
  * method is one call.
  */
-export class LedgerShards {
-  readonly #namespace: DurableObjectNamespace<AccountLedger>;
+export class LogShards {
+  readonly #namespace: DurableObjectNamespace<TraceLog>;
   readonly #splits: KnownSplits;
   #calls = 0;
 
-  constructor(namespace: DurableObjectNamespace<AccountLedger>, splits = new KnownSplits()) {
+  constructor(namespace: DurableObjectNamespace<TraceLog>, splits = new KnownSplits()) {
     this.#namespace = namespace;
     this.#splits = splits;
   }
@@ -159,7 +159,7 @@ export class LedgerShards {
 
   /**
    * Counts a message that was set aside and sent again, and deletes it.
-   * @returns as {@link AccountLedger.asideSent}, unchecked.
+   * @returns as {@link TraceLog.asideSent}, unchecked.
    * @throws also if only some of its parts are counted: then it can be repeated.
    */
   async asideSent(
@@ -243,7 +243,7 @@ export class LedgerShards {
     return this.#splits.shards().includes(shard);
   }
 
-  /** As {@link LedgerShards.#each}, without the shards' numbers. */
+  /** As {@link LogShards.#each}, without the shards' numbers. */
   async #all<T>(ask: (stub: Shard, known: number) => Promise<T>): Promise<T[]> {
     return [...(await this.#each(ask)).values()];
   }

@@ -54,7 +54,7 @@ const SWEEP_EVERY_MS = 86_400_000;
  * log is a tree of such objects ({@link nodeOf}): shards, each with its own part of the messages,
  * and each a chain of segments, of which only the last takes records.
  */
-export class DeliveryLog extends DurableObject<Env> {
+export class JobReader extends DurableObject<Env> {
   readonly #state: LogState;
   readonly #batches: Batches;
   readonly #objects: Objects;
@@ -88,7 +88,7 @@ export class DeliveryLog extends DurableObject<Env> {
     this.#health = new Health(sql);
     this.#replayed = new Replayed(sql, this.#state);
     this.canary = new Canary(sql, this.#state, {
-      identity: (jobId) => env.LOG.idFromName(nodeName(jobId, 0)).toString(),
+      identity: (jobId) => env.READERS.idFromName(nodeName(jobId, 0)).toString(),
       open,
       commit: (change) =>
         this.#alarm.transaction(() => {
@@ -97,11 +97,11 @@ export class DeliveryLog extends DurableObject<Env> {
         }),
     });
     this.#deliveries = new Deliveries(sql, this.#state);
-    const named = (jobId: number, node: number) => env.LOG.getByName(nodeName(jobId, node));
+    const named = (jobId: number, node: number) => env.READERS.getByName(nodeName(jobId, node));
     this.manifests = new Manifests(ctx, this.#state, {
       isOn: () => this.isSigned(),
       signer: () => this.signer(),
-      identity: (jobId) => env.LOG.idFromName(nodeName(jobId, 0)).toString(),
+      identity: (jobId) => env.READERS.idFromName(nodeName(jobId, 0)).toString(),
       open,
       look: async (jobId, wanted) => {
         // This node does not call itself.
@@ -125,7 +125,7 @@ export class DeliveryLog extends DurableObject<Env> {
     this.#appends = new Appends(sql, this.#state, this.#batches, this.#splits);
     this.splitting = new Splitting(this.#state, this.#splits, {
       configure: async (job, node) =>
-        (await env.LOG.getByName(nodeName(job.id, node)).configure(job, node, FIRST)).version,
+        (await env.READERS.getByName(nodeName(job.id, node)).configure(job, node, FIRST)).version,
       takenUntilMs: () => this.#appends.takenUntilMs(),
       transaction: (change) => this.#alarm.transaction(change),
     });
@@ -525,7 +525,7 @@ export class DeliveryLog extends DurableObject<Env> {
       await this.#uploadFor(Math.max(0, Math.min(this.alarmWaitMs, nextCutMs)));
       this.#alarm.transaction(() => this.#arm(platform.now()));
     } catch (error) {
-      log.error("alarm failed", { durable_object: "DeliveryLog", job: this.#state.job()?.id, error: errorText(error) });
+      log.error("alarm failed", { durable_object: "JobReader", job: this.#state.job()?.id, error: errorText(error) });
       await this.ctx.storage.setAlarm(platform.now() + LOOK_AGAIN_MS);
     }
   }

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type RecentLimits, RecentRing } from "../../src/account/recent.ts";
 import { encodeUtf8, utf8Length } from "../../src/bytes.ts";
+import { type RecentLimits, RecentRing } from "../../src/trace-log/recent.ts";
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 

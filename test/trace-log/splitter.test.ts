@@ -1,9 +1,9 @@
 /** When a shard of the ledger hands half of its messages on, and what that writes. */
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { type Parts, Splitter } from "../../src/account/splitter.ts";
 import { LEDGER_SPLIT_BYTES, LEDGER_SPLIT_PER_SECOND } from "../../src/limits.ts";
 import type { TakenId } from "../../src/storage/id-memory.ts";
+import { type Parts, Splitter } from "../../src/trace-log/splitter.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import { MINUTE_MS, node, outcome, shard, split, taken } from "./ledger-nodes.ts";
 

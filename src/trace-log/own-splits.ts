@@ -39,7 +39,7 @@ export class OwnSplits {
     return this.all().some((split) => messages.some((message) => isBeyond(message, split)));
   }
 
-  /** What all shards are asked, or told. @param known as in {@link AccountLedger}. */
+  /** What all shards are asked, or told. @param known as in {@link TraceLog}. */
   told<T>(known: number | undefined, answer: () => T): T {
     return this.all().length > (known ?? 0) ? this.stale(known) : answer();
   }

@@ -2,32 +2,32 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { onTestFinished, vi } from "vitest";
+import { encodeUtf8 } from "../../src/bytes.ts";
+import type { TakenId } from "../../src/storage/id-memory.ts";
+import type { Split } from "../../src/storage/splits.ts";
 import {
   countAtHomes,
   countedAtHomes,
   expectAgainAtHomes,
   type HomeCalls,
   setAsideAtHome,
-} from "../../src/account/homes.ts";
-import { KnownSplits } from "../../src/account/known-splits.ts";
+} from "../../src/trace-log/homes.ts";
+import { KnownSplits } from "../../src/trace-log/known-splits.ts";
+import { LogShards } from "../../src/trace-log/log-shards.ts";
+import { SPLIT_AT } from "../../src/trace-log/splitter.ts";
 import {
-  type AccountLedger,
   ledgerShard,
   type MessageCount,
   type Outcome,
   type SetAsideMessage,
-} from "../../src/account/ledger.ts";
-import { LedgerShards } from "../../src/account/shards.ts";
-import { SPLIT_AT } from "../../src/account/splitter.ts";
-import { encodeUtf8 } from "../../src/bytes.ts";
-import type { TakenId } from "../../src/storage/id-memory.ts";
-import type { Split } from "../../src/storage/splits.ts";
+  type TraceLog,
+} from "../../src/trace-log/trace-log.ts";
 import { encodeMessage } from "../support/message-v1.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 
 export const MINUTE_MS = 60_000;
 
-export const shard = (n: number): DurableObjectStub<AccountLedger> => ledgerShard(env.ACCOUNT, n);
+export const shard = (n: number): DurableObjectStub<TraceLog> => ledgerShard(env.TRACE_LOG, n);
 
 /** A message whose id has this hash, of eight bits, which select its shard. */
 export const taken = (hash: number, n: number, takenInMs = NOON): TakenId => ({
@@ -87,7 +87,7 @@ export async function split(n = 0): Promise<number> {
 export interface Node {
   readonly splits: KnownSplits;
   readonly calls: string[];
-  readonly ledger: LedgerShards;
+  readonly ledger: LogShards;
   count(outcome: Outcome): Promise<unknown>;
   counted(messages: readonly TakenId[]): Promise<readonly string[]>;
   expectAgain(messages: readonly TakenId[]): Promise<void>;
@@ -97,7 +97,7 @@ export interface Node {
 /** @param splits what it knows: at first nothing. @param broken shards that do not answer. */
 export function node(splits = new KnownSplits(), broken: ReadonlySet<number> = new Set()): Node {
   const calls: string[] = [];
-  const at = (method: keyof HomeCalls, n: number): DurableObjectStub<AccountLedger> => {
+  const at = (method: keyof HomeCalls, n: number): DurableObjectStub<TraceLog> => {
     calls.push(`${method} ${n}`);
     if (broken.has(n)) throw new Error(`shard ${n} does not answer`);
     return shard(n);
@@ -112,7 +112,7 @@ export function node(splits = new KnownSplits(), broken: ReadonlySet<number> = n
   return {
     splits,
     calls,
-    ledger: new LedgerShards(env.ACCOUNT, splits),
+    ledger: new LogShards(env.TRACE_LOG, splits),
     count: (each) => countAtHomes(each, splits, home.count),
     counted: (messages) => countedAtHomes(messages, splits, home.counted),
     expectAgain: async (messages) => void (await expectAgainAtHomes(messages, splits, home.expectAgain)),

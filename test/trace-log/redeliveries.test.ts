@@ -1,18 +1,18 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { AccountLedger, accountLedger, type Outcome } from "../../src/account/ledger.ts";
 import type { PackedMessage } from "../../src/intake/packing.ts";
 import { blobStore } from "../../src/queue/blob-store.ts";
 import { splitMessage } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import type { TakenId } from "../../src/storage/id-memory.ts";
+import { accountLedger, type Outcome, TraceLog } from "../../src/trace-log/trace-log.ts";
 import { traceRecord } from "../record/samples.ts";
 import { encodeMessage } from "../support/message-v1.ts";
 import { createJob } from "../support/runtime/api.ts";
 import { freshBucket, NOON, redeliver, setClock } from "../support/runtime/pipeline.ts";
 
-const ledger = () => accountLedger(env.ACCOUNT);
+const ledger = () => accountLedger(env.TRACE_LOG);
 const taken = (n: number, fields: Partial<TakenId> = {}): TakenId => ({
   ...{ id: n.toString(16).padStart(32, "0"), takenInMs: NOON + n, keyed: false },
   ...fields,
@@ -85,7 +85,7 @@ describe("what the ledger knows to come again", () => {
       body: encodeMessage({ ...each, records: 1 }, raw),
     });
     const cut = { ...whole(bad), body: whole(bad).body.slice(0, -1) };
-    const noted = vi.spyOn(AccountLedger.prototype, "expectAgain");
+    const noted = vi.spyOn(TraceLog.prototype, "expectAgain");
     expect(await redeliver([cut, whole(good)], 1)).toMatchObject({ acked: [bad.id, good.id], retried: [] });
     expect(noted.mock.calls.map(([messages]) => messages)).toMatchObject([[bad, good]]);
     expect((await ledger().status()).counts).toMatchObject({ processed: 2, set_aside: 1 });
@@ -188,7 +188,7 @@ describe("what the ledger knows of deliveries that died", () => {
 
   it("writes nothing that it knows already", async () => {
     await begun(1, 1);
-    const written = await runInDurableObject(ledger(), (object: AccountLedger, { storage }) => {
+    const written = await runInDurableObject(ledger(), (object: TraceLog, { storage }) => {
       const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
       const { exec } = storage.sql;
       vi.spyOn(Object.getPrototypeOf(storage.sql) as SqlStorage, "exec").mockImplementation(function (

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { ROW_MAX_BYTES } from "../../src/limits.ts";
 import {
   countsText,
   type FunctionCount,
@@ -10,8 +11,7 @@ import {
   type SeenSource,
   sourcesText,
   TALLY_BOUNDS,
-} from "../../src/account/function-counts.ts";
-import { ROW_MAX_BYTES } from "../../src/limits.ts";
+} from "../../src/trace-log/function-counts.ts";
 
 const count = (scriptName: string | null, fields: Partial<FunctionCount> = {}): FunctionCount => ({
   scriptName,
