@@ -42,6 +42,9 @@ export interface Template {
   readonly script: boolean;
 }
 
+/** What a path tells apart within a day. */
+export type PathParts = Pick<Template, "hour" | "script">;
+
 /**
  * Reads a path. @param known those of its placeholders that are filled; the others stay as they
  * stand.
@@ -53,7 +56,7 @@ export function readTemplate(path: string, known: readonly Placeholder[] = PLACE
 }
 
 /** Whether it tells apart more than days. */
-export function hasParts({ hour, script }: Template): boolean {
+export function hasParts({ hour, script }: PathParts): boolean {
   return hour || script;
 }
 
@@ -79,12 +82,12 @@ export function stampedMs(name: string): number | null {
  * (a script's folder), `05/shop`, or empty. Records of one day and part may share an object.
  * @param scriptName is asked for only where it matters.
  */
-export function partOf({ hour, script }: Template, timeMs: number, scriptName: () => string): string {
+export function partOf({ hour, script }: PathParts, timeMs: number, scriptName: () => string): string {
   return `${hour ? hourStamp(timeMs) : ""}${script ? `/${scriptFolder(scriptName())}` : ""}`;
 }
 
 /** Whether it can be a {@link partOf} this template. */
-export function isPartOf({ hour, script }: Template, part: string): boolean {
+export function isPartOf({ hour, script }: PathParts, part: string): boolean {
   const [hours = "", folder, ...more] = part.split("/");
   const isHour = hour ? /^\d\d$/.test(hours) : hours === "";
   return isHour && more.length === 0 && (script ? (folder ?? "") !== "" : folder === undefined);

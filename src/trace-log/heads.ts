@@ -1,8 +1,7 @@
-import type { Offered } from "../object/build.ts";
 import type { Loaded } from "../object/load.ts";
 import { idOf } from "../queue/message.ts";
 import type { RecordLine } from "../record/line.ts";
-import type { CountedFunction } from "../trace-log/function-counts.ts";
+import type { PartFunction, PartHead } from "./append.ts";
 import {
   addedErrors,
   BUCKETS,
@@ -17,52 +16,37 @@ import {
   OUTCOMES_KEPT,
   sketchOfBuckets,
   TEXT_MAX,
-} from "../trace-log/health.ts";
-import type { MessageCount } from "../trace-log/outcome.ts";
-import type { RecentRecords } from "../trace-log/recent.ts";
+} from "./health.ts";
+import type { RecentRecords } from "./recent.ts";
 
 interface Tallied {
-  count: CountedFunction;
+  count: Omit<PartFunction, "health">;
   health: HealthTally;
 }
 
-/**
- * How the events of a message ended up, in all and by function.
- * @param isRouted some job took what it was offered.
- */
-export function countOf(
-  { loaded, message, records }: Offered & { loaded: Loaded },
-  isRouted: boolean,
-  recent: RecentRecords | undefined,
-): MessageCount {
-  // Keyed by the JSON of the name: most messages have few functions, so each name is parsed once.
+/** What the log is told of a part beside its records: its id, and its events by function. */
+export function headOf({ message, records, bytes }: Loaded, recent?: RecentRecords): PartHead {
+  // Keyed by the JSON of the name: most parts have few functions, so each name is parsed once.
   const functions = new Map<string, Tallied>();
-  const offered = records === loaded.records ? null : new Set(records);
-  const fateOfOffered = isRouted ? "routed" : "notRouted";
-  const sum = { routed: 0, notEnabled: 0, notRouted: 0 };
-  for (const record of loaded.records) {
-    const { whole } = record;
+  for (const { whole } of records) {
     const key = whole.text("ScriptName") ?? "";
     let tallied = functions.get(key);
     if (tallied === undefined) {
-      const count = { scriptName: whole.ScriptName, routed: 0, notEnabled: 0, notRouted: 0, lastEventMs: 0 };
-      tallied = { count, health: new HealthTally() };
+      tallied = { count: { scriptName: whole.ScriptName, records: 0, lastEventMs: 0 }, health: new HealthTally() };
       functions.set(key, tallied);
     }
     const { count, health } = tallied;
-    const fate = offered === null || offered.has(record) ? fateOfOffered : "notEnabled";
-    count[fate] += 1;
+    count.records += 1;
     count.lastEventMs = Math.max(count.lastEventMs, whole.EventTimestampMs);
-    sum[fate] += 1;
-    if (fate !== "notEnabled") health.add(whole);
+    health.add(whole);
   }
-  const count: MessageCount = {
-    ...{ ...idOf(message), events: loaded.records.length, ...sum },
-    functions: [...functions.values()].map(({ count, health }) => ({ ...count, health: health.sum() })),
-    bytes: loaded.bytes,
+  return {
+    ...idOf(message),
     ...(message.source && { source: message.source }),
+    bytes,
+    functions: [...functions.values()].map(({ count, health }) => ({ ...count, health: health.sum() })),
+    ...(recent && { recent }),
   };
-  return recent === undefined ? count : { ...count, recent };
 }
 
 /** Different errors that one function's share of a message is searched for at most. */
