@@ -4,7 +4,6 @@ import { createWorker } from "./worker.ts";
 
 export { AccessRegister } from "./access/register.ts";
 export { ControlPlane } from "./control/plane.ts";
-export { DebtStore } from "./debts/debt-store.ts";
 export { JobReader } from "./delivery/job-reader.ts";
 export { KeyRegister } from "./intake/key-register.ts";
 export { Outbox } from "./intake/outbox.ts";

@@ -3,7 +3,7 @@ import { outboxStatus } from "../intake/outboxes.ts";
 import { LogShards } from "../trace-log/log-shards.ts";
 import { ACCOUNT_LEDGER } from "./docs/account.ts";
 import { isoTime, success } from "./envelope.ts";
-import { logStatus, SILENT } from "./job-view.ts";
+import { logStatus, SILENT, shardsOfLog } from "./job-view.ts";
 import type { AppContext, Resource } from "./route.ts";
 
 export const ledgerRoutes: readonly Resource[] = [
@@ -11,11 +11,15 @@ export const ledgerRoutes: readonly Resource[] = [
 ];
 
 async function readLedger(c: AppContext): Promise<Response> {
-  const [status, kept] = await Promise.all([new LogShards(c.env.TRACE_LOG).status(), outboxStatus(c.env.OUTBOX)]);
+  const [status, kept] = await Promise.all([new LogShards(c.env).status(), outboxStatus(c.env.OUTBOX)]);
   const deleted = await controlPlane(c.env.CONTROL).draining();
+  const shards = await shardsOfLog(
+    c.env,
+    deleted.map(({ id }) => id),
+  );
   const draining = await Promise.all(
     deleted.map(async ({ id, deletedMs }) => {
-      const log = await logStatus(c.env, id, undefined);
+      const log = await logStatus(c.env, id, shards);
       return {
         id,
         deleted_at: isoTime(deletedMs),

@@ -221,9 +221,8 @@ export interface Words {
   isOfJob: boolean;
 }
 
-function wordsIn({ hashes, words }: Fragment): Words | undefined {
-  if (hashes !== undefined) return { hashes, isOfJob: false };
-  return words && { hashes: words, isOfJob: true };
+function wordsIn({ hashes }: Fragment): Words | undefined {
+  return hashes && { hashes, isOfJob: false };
 }
 
 /**

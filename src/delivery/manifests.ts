@@ -10,11 +10,11 @@ import { encodeManifest, type ListedObject, MANIFEST_TYPE, type Manifest } from 
 import { manifestKey, manifestName, placeMark, rootOf } from "../manifest/place.ts";
 import type { Signer } from "../manifest/signing.ts";
 import { platform } from "../platform.ts";
+import { placeOf } from "../trace-log/nodes.ts";
 import type { Delivered, NodeDeliveries, Wanted } from "./deliveries.ts";
 import { disposition } from "./disposition.ts";
 import type { LogState } from "./log-state.ts";
 import { type ChainRow, type ManifestRow, ManifestRows } from "./manifest-rows.ts";
-import { placeOf } from "./nodes.ts";
 import type { LogCounts, ManifestStatus } from "./types.ts";
 
 /** A node, and what it says. */
@@ -217,7 +217,6 @@ export class Manifests {
     const isOver = chain.listed_open_day === null || openDay > chain.listed_open_day;
     if (!isOver && now < chain.begun_ms + MANIFEST_AGAIN_MS && now >= chain.begun_ms) return false;
     const looked = await this.#host.look(id, (node) => this.#rows.wanted(node, chain, openDay));
-    if (looked.some(({ isNumbered }) => !isNumbered)) return true;
     if (!isOver && looked.every(({ firstDay }) => firstDay === null)) return false;
     this.#host.commit(() => this.#rows.beginListing(openDay, looked, now));
     return true;

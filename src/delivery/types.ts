@@ -1,4 +1,5 @@
-import type { Following } from "./nodes.ts";
+import type { Following } from "../trace-log/nodes.ts";
+import type { UnmadeSums } from "./unmade.ts";
 
 /** Why a batch became an object. */
 export type CutReason = "bytes" | "records" | "interval" | "scheduled" | "manual" | "config" | "deleted" | "replay";
@@ -19,23 +20,21 @@ export interface LogCounts {
   discarded: number;
 }
 
-/** Of one node of a log, or of all together. */
-export interface LogStatus extends Following {
+/** Of one reader. */
+export interface ReaderStatus extends Following {
   counts: LogCounts;
   /** Objects cut and not yet delivered. */
   pendingObjects: number;
   oldestPendingTakenMs: number | null;
-  /** The same of all that waits or is set aside. Nodes of earlier releases do not say. */
-  oldestHeldTakenMs?: number | null;
+  /** The same of all that waits, is set aside, or could not be made. */
+  oldestHeldTakenMs: number | null;
   deliveredRawBytes: number;
   deliveredBytes: number;
-  /** Everything taken in before is delivered, filtered out or discarded. It never goes back. */
-  lastCompleteMs: number | null;
   /**
-   * Of the first node of a log of several: the same of all together, as it was last claimed; null:
-   * never. Nodes of earlier releases do not say.
+   * Of the first node, of the whole job: everything taken in before is delivered, filtered out or
+   * discarded. It never goes back.
    */
-  wholeCompleteMs?: number | null;
+  lastCompleteMs: number | null;
   lastErrorMs: number | null;
   errorMessage: string | null;
   /** When records last came, in ms. */
@@ -44,36 +43,40 @@ export interface LogStatus extends Following {
   failingSinceMs: number | null;
   /** They fail on something that only a person can change; parking.ts. */
   parked: boolean;
-  /** What all hold on disk, in bytes; and the segments of the longest shard. */
+  /** What it holds on disk, in bytes. */
   storedBytes: number;
-  segments: number;
-  /**
-   * Of these bytes, those of the segment that takes records; of several shards, of the fullest one.
-   * An earlier version does not say.
-   */
-  openBytes?: number;
   /**
    * Objects that the store refuses themselves, with their records; and when the first of them was
    * set aside, in ms.
    */
   setAside: { objects: number; records: number; oldestMs: number | null };
+  /** Entries of the log that could not be made. */
+  unmade: UnmadeSums;
   /** null: the job has no canary. */
   canary: CanaryStatus | null;
-  /** Delivered in the last 24 hours, as stored. Nodes of earlier releases do not say. */
-  lastDay?: { objects: number; bytes: number };
+  /** Delivered in the last 24 hours, as stored. */
+  lastDay: { objects: number; bytes: number };
   /** Scripts with objects of their own in the last minutes; absent: the path tells none apart. */
   scripts?: number;
-  /**
-   * Of the first node; null: the job has no manifests. Nodes of earlier releases do not say.
-   */
-  manifests?: ManifestStatus | null;
+  /** Of the first node; null: the job has no manifests. */
+  manifests: ManifestStatus | null;
   /** What was shipped again; not part of the other counts. */
   replayed: ReplayedCounts;
   /**
    * Records that were sent again after an answer was lost, where the destination cannot tell a
-   * repeat. Nodes of earlier releases do not say.
+   * repeat.
    */
-  resentInDoubt?: number;
+  resentInDoubt: number;
+}
+
+/** Of all readers of a job together, with what they have not read yet. */
+export interface JobStatus extends ReaderStatus {
+  /** In `received` and `pending` of the counts; and the time of intake of the oldest, in ms. */
+  unread: { records: number; bytes: number; oldestMs: number | null };
+  /** Segments of the longest chain. */
+  segments: number;
+  /** What the fullest of those readers holds on disk that read, in bytes. */
+  openBytes: number;
 }
 
 /** The state of a job's newest canary. */
@@ -132,11 +135,8 @@ export interface ObjectEntry {
   error: string | null;
   /** Of an object that a replay wrote; null: the job's own. */
   replay: ReplayMark | null;
-  /**
-   * The masked destination that it is or was sent to instead of its job's; null: none. Nodes of
-   * earlier releases do not say.
-   */
-  sent_to?: string | null;
+  /** The masked destination that it is or was sent to instead of its job's; null: none. */
+  sent_to: string | null;
 }
 
 export interface ReplayMark {

@@ -167,6 +167,4 @@ export interface Fragment extends Content {
    * are wanted, or there are too many.
    */
   hashes?: Uint32Array<ArrayBuffer>;
-  /** The same as the release before makes them, with a seed of the job. */
-  words?: Uint32Array<ArrayBuffer>;
 }

@@ -1,8 +1,7 @@
 import { TEXT_MAX_CHARACTERS } from "../limits.ts";
-import type { Blobs } from "../queue/blob-store.ts";
 import type { Delivery } from "../queue/delivery.ts";
 import type { OpenLines } from "../queue/lines.ts";
-import { type Decoded, decodeMessage, isNewer, joinMessage, type Message, type Part } from "../queue/message.ts";
+import { decodeEnvelope, decodeMessage, isNewer, type Part } from "../queue/message.ts";
 import { linesOfParts } from "../queue/parts.ts";
 import type { SealKey } from "../queue/seal.ts";
 import { recordLine } from "../record/encode.ts";
@@ -27,8 +26,6 @@ export interface Loaded {
   message: Part;
   /** Size of what the queue delivered, in bytes; 0: it is counted with the message's first part. */
   bytes: number;
-  /** It was delivered before, so that logs may have it. */
-  isRedelivered: boolean;
   records: LoadedRecord[];
   /** Size of the records' JSON, with their extra fields, in UTF-16 units. */
   size: number;
@@ -43,28 +40,18 @@ export type Loading =
   | { kind: "loaded"; loaded: Loaded[] }
   | { kind: "unreadable"; why: string }
   /** Newer code can read it. */
-  | { kind: "newer"; why: string }
-  /** Its records are not in the blob store (any more). */
-  | { kind: "missing" };
+  | { kind: "newer"; why: string };
 
 /**
  * Loads the records of a delivered message.
  * @param keys of seals: what is sealed need not be parsed.
- * @throws if the blob store does not answer.
  */
-export async function load(
-  delivery: Pick<Delivery, "body" | "envelope" | "attempts">,
-  blobs: Pick<Blobs, "get">,
-  keys: readonly SealKey[] = [],
-): Promise<Loading> {
-  const { envelope } = delivery;
-  if (!envelope.ok) return { kind: isNewer(delivery.body) ? "newer" : "unreadable", why: envelope.why };
-  const { content, isMissing } = await wholeMessage(delivery, blobs, keys);
-  if (isMissing) return { kind: "missing" };
+export function load({ body, envelope }: Pick<Delivery, "body" | "envelope">, keys: readonly SealKey[] = []): Loading {
+  if (!envelope.ok) return { kind: isNewer(body) ? "newer" : "unreadable", why: envelope.why };
+  const content = decodeMessage(body, keys);
   if (!content.ok) return { kind: "unreadable", why: content.why };
-  const isRedelivered = delivery.attempts > 1;
   const { isSealed = false, open, ascii } = content.value;
-  let { byteLength: bytes } = delivery.body as ArrayBuffer;
+  let { byteLength: bytes } = body as ArrayBuffer;
   const loaded: Loaded[] = [];
   for (const { part, lines, extras } of linesOfParts(content.value)) {
     const records: LoadedRecord[] = [];
@@ -78,7 +65,7 @@ export async function load(
       size += line.length + extra.length;
     }
     const finished = open && lines.length === content.value.lines.length ? finishedOf(part, records, open) : null;
-    loaded.push({ message: part, bytes, isRedelivered, records, size, ascii, ...(finished && { finished }) });
+    loaded.push({ message: part, bytes, records, size, ascii, ...(finished && { finished }) });
     bytes = 0;
   }
   return { kind: "loaded", loaded };
@@ -97,6 +84,12 @@ function finishedOf({ takenInMs }: Part, records: readonly LoadedRecord[], lines
   return Finished.of(records.length, lines, { firstEventMs, lastEventMs, oldestTakenMs: takenInMs });
 }
 
+/** A message that was stored, as {@link load} takes it. */
+export function storedMessage(message: Uint8Array<ArrayBuffer>): Pick<Delivery, "body" | "envelope"> {
+  const body = message.byteLength === message.buffer.byteLength ? message.buffer : message.slice().buffer;
+  return { body, envelope: decodeEnvelope(body) };
+}
+
 /** @param index its place in its part. */
 export function loadedRecord(index: number, whole: RecordLine): LoadedRecord {
   return { index, whole, shipped: truncated(whole) };
@@ -110,24 +103,6 @@ function truncated(record: RecordLine): RecordLine {
   const whole = JSON.parse(record.line) as TraceRecord;
   const cut = truncate(whole);
   return cut === whole ? record : (RecordLine.read(recordLine(cut), record.Source, record.extra) ?? record);
-}
-
-/**
- * A message with its records, fetched from the blob store if it is a reference.
- * @returns `isMissing`: the store does not have them (any more); `body` is the bare reference then.
- * @throws if the blob store does not answer.
- */
-export async function wholeMessage(
-  { body, envelope }: Pick<Delivery, "body" | "envelope">,
-  blobs: Pick<Blobs, "get">,
-  keys: readonly SealKey[] = [],
-): Promise<{ body: unknown; content: Decoded<Message>; isMissing: boolean }> {
-  const key = envelope.ok ? envelope.value.elsewhere : null;
-  const blob: unknown = key === null ? null : await blobs.get(key);
-  if (blob === null) return { body, content: decodeMessage(body, keys), isMissing: key !== null };
-  if (!(blob instanceof Uint8Array)) throw new Error("the blob store's answer is not bytes");
-  const whole = joinMessage(body as ArrayBuffer, blob);
-  return { body: whole, content: decodeMessage(whole, keys), isMissing: false };
 }
 
 /**

@@ -19,8 +19,10 @@ const Log = z
     parked: z.boolean(),
     storedBytes: z.number(),
     segments: z.number(),
-    openBytes: z.number().optional(),
-    lastDay: numbers("objects", "bytes").optional(),
+    openBytes: z.number(),
+    unread: z.looseObject({ records: z.number(), bytes: z.number(), oldestMs: Ms }),
+    unmade: z.looseObject({ poison: z.number(), newer: z.number(), entries: z.number(), oldestAtMs: Ms }),
+    lastDay: numbers("objects", "bytes"),
     scripts: z.number().optional(),
     setAside: z.looseObject({ objects: z.number(), records: z.number(), oldestMs: Ms }),
     canary: z

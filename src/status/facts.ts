@@ -1,5 +1,4 @@
-import type { Owed } from "../debts/debt-store.ts";
-import type { LogStatus } from "../delivery/types.ts";
+import type { JobStatus } from "../delivery/types.ts";
 import type { OutboxStatus } from "../intake/outbox.ts";
 import type { AccountStatus } from "../trace-log/trace-log.ts";
 import type { FailingFunction } from "./failing.ts";
@@ -26,8 +25,6 @@ export interface Facts {
   failing: Told<readonly FailingFunction[]>;
   replays: Told<readonly WaitingReplay[]>;
   attachments: Told<readonly KnownAttachment[]>;
-  /** What jobs are owed. */
-  debts: Told<Owed>;
   /** Size of a shard of the register of keys, in bytes; hashes spread evenly over all. */
   keysBytes: Told<number>;
   /** Of a shard of the blob store. */
@@ -64,7 +61,7 @@ export type DestinationFact =
 
 export interface JobFacts extends KnownJob {
   /** null: the log has no job yet. */
-  log: Told<LogStatus | null>;
+  log: Told<JobStatus | null>;
   past: JobPast;
 }
 

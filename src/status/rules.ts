@@ -88,7 +88,6 @@ export function isUntold(facts: Facts, subject: Subject, kind: string): boolean 
   switch (subject.type) {
     case "account":
       if (of === "outbox_waiting" || of === "outbox_large") return facts.outbox === SILENT;
-      if (of === "debts_large") return facts.debts === SILENT;
       if (of === "keys_large") return facts.keysBytes === SILENT;
       if (of === "blobs_large") return facts.blobBytes === SILENT;
       if (of === "functions_not_watched") return facts.functions === SILENT;
@@ -119,7 +118,6 @@ function isUntoldOf(job: JobFacts, kind: Kind, facts: Facts): boolean {
   if (kind === "job_unreadable") return false;
   if (job.isUnreadable) return kind !== "replay_waiting";
   if (OF_DESTINATION.has(kind)) return destination.kind === "unknown";
-  if (kind === "owed") return facts.debts === SILENT;
   if (kind === "nothing_received" && isReceiptUntold(job, facts)) return true;
   return log === SILENT && !WITHOUT_LOG.has(kind);
 }
