@@ -1,8 +1,7 @@
 import { TEXT_MAX_CHARACTERS } from "../limits.ts";
-import type { Blobs } from "../queue/blob-store.ts";
 import type { Delivery } from "../queue/delivery.ts";
 import type { OpenLines } from "../queue/lines.ts";
-import { type Decoded, decodeMessage, isNewer, joinMessage, type Message, type Part } from "../queue/message.ts";
+import { decodeMessage, isNewer, type Part } from "../queue/message.ts";
 import { linesOfParts } from "../queue/parts.ts";
 import type { SealKey } from "../queue/seal.ts";
 import { recordLine } from "../record/encode.ts";
@@ -43,24 +42,19 @@ export type Loading =
   | { kind: "loaded"; loaded: Loaded[] }
   | { kind: "unreadable"; why: string }
   /** Newer code can read it. */
-  | { kind: "newer"; why: string }
-  /** Its records are not in the blob store (any more). */
-  | { kind: "missing" };
+  | { kind: "newer"; why: string };
 
 /**
  * Loads the records of a delivered message.
- * @param keys of seals: what is sealed need not be parsed.
- * @throws if the blob store does not answer.
+ * @param keys of seals: what is sealed need not be parsed. @throws never.
  */
-export async function load(
+export function load(
   delivery: Pick<Delivery, "body" | "envelope" | "attempts">,
-  blobs: Pick<Blobs, "get">,
   keys: readonly SealKey[] = [],
-): Promise<Loading> {
+): Loading {
   const { envelope } = delivery;
   if (!envelope.ok) return { kind: isNewer(delivery.body) ? "newer" : "unreadable", why: envelope.why };
-  const { content, isMissing } = await wholeMessage(delivery, blobs, keys);
-  if (isMissing) return { kind: "missing" };
+  const content = decodeMessage(delivery.body, keys);
   if (!content.ok) return { kind: "unreadable", why: content.why };
   const isRedelivered = delivery.attempts > 1;
   const { isSealed = false, open, ascii } = content.value;
@@ -110,24 +104,6 @@ function truncated(record: RecordLine): RecordLine {
   const whole = JSON.parse(record.line) as TraceRecord;
   const cut = truncate(whole);
   return cut === whole ? record : (RecordLine.read(recordLine(cut), record.Source, record.extra) ?? record);
-}
-
-/**
- * A message with its records, fetched from the blob store if it is a reference.
- * @returns `isMissing`: the store does not have them (any more); `body` is the bare reference then.
- * @throws if the blob store does not answer.
- */
-export async function wholeMessage(
-  { body, envelope }: Pick<Delivery, "body" | "envelope">,
-  blobs: Pick<Blobs, "get">,
-  keys: readonly SealKey[] = [],
-): Promise<{ body: unknown; content: Decoded<Message>; isMissing: boolean }> {
-  const key = envelope.ok ? envelope.value.elsewhere : null;
-  const blob: unknown = key === null ? null : await blobs.get(key);
-  if (blob === null) return { body, content: decodeMessage(body, keys), isMissing: key !== null };
-  if (!(blob instanceof Uint8Array)) throw new Error("the blob store's answer is not bytes");
-  const whole = joinMessage(body as ArrayBuffer, blob);
-  return { body: whole, content: decodeMessage(whole, keys), isMissing: false };
 }
 
 /**
