@@ -8,7 +8,6 @@ import { KnownLogs } from "./delivery/known-logs.ts";
 import { checkAttachments } from "./functions/attachments.ts";
 import { Audience } from "./intake/audience.ts";
 import { Gatherer } from "./intake/gather.ts";
-import { driveOutboxes } from "./intake/outboxes.ts";
 import { handleTail } from "./intake/tail.ts";
 import { tailContext } from "./intake/tail-context.ts";
 import { everyJob } from "./job/config.ts";
@@ -21,7 +20,6 @@ import { JobsCache } from "./pipeline/jobs-cache.ts";
 import { RecentTurns } from "./pipeline/recent.ts";
 import { SilentLogs } from "./pipeline/silent-logs.ts";
 import { platform } from "./platform.ts";
-import { blobStore } from "./queue/blob-store.ts";
 import { replays } from "./replay/replays.ts";
 import { isTraceItem, requireBatch, requireItems, requireTick } from "./runtime-made.ts";
 import { handleScheduled } from "./scheduled.ts";
@@ -68,7 +66,6 @@ export function createWorker(memory: Memory = new Memory(platform), audience: Au
       silent,
       setAside: (message, n, known) => shard(n).setAside(message, known),
       asideAs: (notes, n, known) => shard(n).asideAs(notes, known),
-      blobs: blobStore(env.BLOBS),
       memory,
       sealKeys: readSealKeys(env),
       callsMax: readSubrequests(env),
@@ -107,7 +104,6 @@ export function createWorker(memory: Memory = new Memory(platform), audience: Au
         chores: [
           { what: "ledger", run: () => Promise.all([ledger.sweep(), pinIds(ledger, env.READERS)]) },
           { what: "control plane", run: () => control.drive() },
-          { what: "outbox", run: () => driveOutboxes(env.OUTBOX) },
           { what: "replays", run: () => replays(env.REPLAYS).drive() },
           {
             what: "attachments",

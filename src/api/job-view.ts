@@ -7,7 +7,6 @@ import { chainStatus } from "../delivery/chain.ts";
 import type { LogStatus } from "../delivery/types.ts";
 import { termsOf } from "../destinations/kinds.ts";
 import { maskDestination, parsePlace } from "../destinations/parse.ts";
-import { outboxStatus } from "../intake/outboxes.ts";
 import { datasetBelow, spareKeys } from "../job/schema.ts";
 import { destinationPurpose, unseal } from "../job/secrets.ts";
 import { readJobConfig } from "../job/snapshot.ts";
@@ -100,23 +99,20 @@ export function guaranteeOfJob({ config: { destination } }: StoredJob, config: C
 
 /**
  * Intake time, in ms since the epoch, of the oldest event that has not reached a job's log: it will
- * be redelivered, waits in the outbox, or is set aside, and may belong to any job, or is owed to
- * this one. Infinity: there is none; 0: one that is set aside cannot be read.
+ * be redelivered or is set aside, and may belong to any job, or is owed to this one. Infinity: there is none; 0: one that is set aside cannot be read.
  */
 export type Outside = (job: number) => number;
 
-/** @returns undefined if the ledger, the outbox or the debts did not answer. */
+/** @returns undefined if the ledger or the debts did not answer. */
 export async function oldestOutside(env: Env): Promise<Outside | undefined> {
   const never = Number.POSITIVE_INFINITY;
   const read = async (): Promise<Outside> => {
     // In the order in which a message moves on: it is where it goes before it leaves where it was.
-    const kept = await outboxStatus(env.OUTBOX);
     const unfinished = await new LogShards(env.TRACE_LOG).oldestUnfinishedMs();
     const { jobs } = await owedIfAny(env.DEBTS, accountLedger(env.TRACE_LOG));
-    const ofAny = Math.min(unfinished ?? never, kept.oldestTakenMs ?? never);
-    return (job) => Math.min(ofAny, jobs.get(job)?.oldestTakenMs ?? never);
+    return (job) => Math.min(unfinished ?? never, jobs.get(job)?.oldestTakenMs ?? never);
   };
-  return answerOf(read(), "ledger, outbox or debts");
+  return answerOf(read(), "ledger or debts");
 }
 
 /**

@@ -9,7 +9,6 @@ import { readSnapshot } from "../job/snapshot.ts";
 import { decoderOf } from "../object/encoders.ts";
 import { commitAndCount } from "../pipeline/commit.ts";
 import { answered, type Platform } from "../platform.ts";
-import { blobStore } from "../queue/blob-store.ts";
 import { type AsideId, type AsideStores, discardAside, findAside, findObject, listAside } from "../set-aside/aside.ts";
 import { contentOf } from "../set-aside/content.ts";
 import { type NotResent, type Resent, resendAside } from "../set-aside/resend.ts";
@@ -124,7 +123,7 @@ async function read(c: AppContext): Promise<Response> {
   if (found === null) throw notFound();
   if (found.kind === "message") {
     const { message } = found;
-    const content = await contentOf(message, blobStore(c.env.BLOBS));
+    const content = await contentOf(message);
     if (download) return fileOf(content.file, `${nameOf(id)}.${content.extension}`, content.mediaType);
     const { resendable, why_not, ...entry } = presentMessage(message);
     const whyNot = content.fault === null ? (message.forgotten.length > 0 ? why_not : null) : unreadable(content.fault);
@@ -145,7 +144,6 @@ function resendOne(c: AppContext, id: AsideId, platform: { now(): number }): Pro
     // Nothing is known of the queue, so no log claims to be complete up to a later time.
     commit: (loaded, jobs, within) =>
       commitAndCount(loaded, jobs, { backlog: null, doneMs: 0, isFirst: false }, within),
-    blobs: blobStore(c.env.BLOBS),
     platform,
   });
 }

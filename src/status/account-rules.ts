@@ -1,10 +1,6 @@
 import type { Owed } from "../debts/debt-store.ts";
-import type { OutboxStatus } from "../intake/outbox.ts";
 import {
-  BLOBS_SHARD_MAX_BYTES,
-  KEYS_SHARD_MAX_BYTES,
   LEDGER_SHARD_MAX_BYTES,
-  OUTBOX_MAX_BYTES,
   QUEUE_MAX_BYTES,
 } from "../limits.ts";
 import type { AccountFacts, Facts } from "./facts.ts";
@@ -27,7 +23,7 @@ const subject: Subject = { type: "account" };
 
 /** What is wrong with the account as a whole. */
 export function accountFindings(facts: Facts): Found[] {
-  const { account, outbox } = facts;
+  const { account } = facts;
   return [
     ...configurationFindings(facts),
     ...silenceFindings(facts),
@@ -40,10 +36,7 @@ export function accountFindings(facts: Facts): Found[] {
           ...sizeFindings(account),
           ...balanceFindings(account),
         ]),
-    ...(outbox === SILENT ? [] : outboxFindings(outbox, facts.nowMs)),
     ...(facts.debts === SILENT ? [] : debtFindings(facts.debts)),
-    ...(facts.keysBytes === SILENT ? [] : keyFindings(facts.keysBytes)),
-    ...(facts.blobBytes === SILENT ? [] : blobFindings(facts.blobBytes)),
   ];
 }
 
@@ -67,7 +60,7 @@ function configurationFindings({ configFaults }: Facts): Found[] {
  * meanwhile.
  */
 function silenceFindings(facts: Facts): Found[] {
-  const { controlTold, account, functions, outbox, replays, attachments, debts, keysBytes, blobBytes } = facts;
+  const { controlTold, account, functions, replays, attachments, debts } = facts;
   const silent = (kind: Found["kind"], part: string, unknown: string): Found => ({
     kind,
     subject,
@@ -88,18 +81,11 @@ function silenceFindings(facts: Facts): Found[] {
     ...(account !== SILENT && functions === SILENT
       ? [silent("ledger_silent", "The account's ledger (counts of functions)", "whether any function has gone quiet")]
       : []),
-    ...(outbox === SILENT ? [silent("outbox_silent", "The outbox", "whether it holds events")] : []),
     ...(replays === SILENT ? [silent("replays_silent", "The store of replays", "whether any is stuck")] : []),
     ...(attachments === SILENT
       ? [silent("attachments_silent", "The attachment check", "whether functions are still attached")]
       : []),
     ...(debts === SILENT ? [silent("debts_silent", "The store of debts", "what is kept for jobs")] : []),
-    ...(keysBytes === SILENT
-      ? [silent("keys_silent", "The register of keys", "whether requests with an Idempotency-Key are taken")]
-      : []),
-    ...(blobBytes === SILENT
-      ? [silent("blobs_silent", "The store of large records", "whether it has room for more")]
-      : []),
   ];
 }
 
@@ -155,7 +141,7 @@ function lossFindings({ nowMs }: Facts, { past, setAside }: AccountFacts): Found
       severity: "error",
       sinceMs: intakeLost.sinceMs,
       affected: { count: intakeLost.by, what: "events" },
-      summary: `Intake lost ${counted(intakeLost.by, "events")}: neither the queue nor the outbox accepted them.`,
+      summary: `Intake lost ${counted(intakeLost.by, "events")}: neither the queue nor the log accepted them.`,
       advice:
         "These events are gone. Look for `intake lost events` in this service's log; if it continues, check the platform's status page. This finding stays for a day after the last loss.",
     });
@@ -213,7 +199,7 @@ function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFact
       severity: queueBytes >= QUEUE_FULL_BYTES ? "error" : "warning",
       sinceMs: null,
       affected: queueBacklog === null ? null : { count: queueBacklog, what: "messages" },
-      summary: `The queue holds ${shownGB(queueBytes)} of ${QUEUE_MAX_BYTES / 1e9} GB. When it is full, it accepts no messages: requests with events are refused, and events from tail() fill the outbox.`,
+      summary: `The queue holds ${shownGB(queueBytes)} of ${QUEUE_MAX_BYTES / 1e9} GB. When it is full, it accepts no messages, and events go to the log one request at a time.`,
       advice:
         "Raise max_concurrency of the consumer in wrangler.jsonc, or look in this service's log for what slows it down. Senders over HTTP can wait and repeat their requests.",
     });
@@ -271,70 +257,4 @@ function debtFindings({ storedBytes }: Owed): Found[] {
       advice: "Find the job that is owed records. If its log cannot be repaired, delete the job with its records.",
     },
   ];
-}
-
-/** Beyond its bound, requests with a key that it has not seen are refused. */
-function keyFindings(storedBytes: number): Found[] {
-  if (storedBytes < KEYS_SHARD_MAX_BYTES / 2) return [];
-  const isFull = storedBytes >= KEYS_SHARD_MAX_BYTES;
-  return [
-    {
-      kind: "keys_large",
-      subject,
-      severity: isFull ? "error" : "warning",
-      sinceMs: null,
-      affected: null,
-      summary: `Each shard of the register of keys holds some ${(storedBytes / 1e9).toFixed(1)} of ${KEYS_SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and new keys are refused" : ""}.`,
-      advice:
-        "Send more events with each request, or fewer requests with an Idempotency-Key: each is remembered for fifteen days.",
-    },
-  ];
-}
-
-/** Beyond its bound, what fits no message of the queue is refused. */
-function blobFindings(storedBytes: number): Found[] {
-  if (storedBytes < BLOBS_SHARD_MAX_BYTES / 2) return [];
-  const isFull = storedBytes >= BLOBS_SHARD_MAX_BYTES;
-  return [
-    {
-      kind: "blobs_large",
-      subject,
-      severity: isFull ? "error" : "warning",
-      sinceMs: null,
-      affected: null,
-      summary: `Each shard of the store of large records holds some ${shownGB(storedBytes)} of ${BLOBS_SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and takes no more" : ""}.`,
-      advice:
-        "Records too large for a queue message wait there until they are delivered. Find out what slows delivery down, or log less at a time.",
-    },
-  ];
-}
-
-function outboxFindings({ events, oldestTakenMs, storedBytes }: OutboxStatus, nowMs: number): Found[] {
-  const findings: Found[] = [];
-  if (oldestTakenMs !== null && nowMs - oldestTakenMs > AFTER.outbox) {
-    findings.push({
-      kind: "outbox_waiting",
-      subject,
-      severity: nowMs - oldestTakenMs > AFTER.outboxBad ? "error" : "warning",
-      sinceMs: oldestTakenMs,
-      affected: { count: events, what: "events" },
-      summary: `The queue is not accepting events. Held in the outbox: ${counted(events, "events")}.`,
-      advice:
-        "They are resent automatically every few minutes. If it lasts, look for errors of the Outbox in this service's log, and check the platform's status page for queues.",
-    });
-  }
-  if (storedBytes >= OUTBOX_MAX_BYTES / 2) {
-    const isFull = storedBytes >= OUTBOX_MAX_BYTES;
-    findings.push({
-      kind: "outbox_large",
-      subject,
-      severity: isFull ? "error" : "warning",
-      sinceMs: null,
-      affected: null,
-      summary: `A part of the outbox holds ${shownGB(storedBytes)} of ${OUTBOX_MAX_BYTES / 1e9} GB${isFull ? ", and takes no more" : ""}.`,
-      advice:
-        "Find out why the queue accepts nothing, or detach functions that can wait. Events that neither the queue nor the outbox accepts are lost.",
-    });
-  }
-  return findings;
 }

@@ -12,7 +12,6 @@ const WAITING: ReadonlySet<string> = new Set([
   "draining",
   "draining_stuck",
   "owed",
-  "outbox_waiting",
   "queue_backlog",
   "replay_waiting",
 ]);

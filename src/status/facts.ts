@@ -1,6 +1,5 @@
 import type { Owed } from "../debts/debt-store.ts";
 import type { LogStatus } from "../delivery/types.ts";
-import type { OutboxStatus } from "../intake/outbox.ts";
 import type { AccountStatus } from "../trace-log/trace-log.ts";
 import type { FailingFunction } from "./failing.ts";
 import type { KeptNothing, Mark } from "./marks.ts";
@@ -19,7 +18,6 @@ export interface Facts {
   controlTold: boolean;
   jobs: readonly JobFacts[];
   account: Told<AccountFacts>;
-  outbox: Told<OutboxStatus>;
   /** Functions with a setting or a rhythm. Silent when the ledger is: it counts their events. */
   functions: Told<FunctionsFacts>;
   /** Of those whose logging is not off. */
@@ -28,10 +26,6 @@ export interface Facts {
   attachments: Told<readonly KnownAttachment[]>;
   /** What jobs are owed. */
   debts: Told<Owed>;
-  /** Size of a shard of the register of keys, in bytes; hashes spread evenly over all. */
-  keysBytes: Told<number>;
-  /** Of a shard of the blob store. */
-  blobBytes: Told<number>;
 }
 
 /** A job as last known, without secrets. */

@@ -5,13 +5,9 @@ import { controlPlane } from "../control/plane.ts";
 import { type Owed, owedIfAny } from "../debts/debt-store.ts";
 import { chainStatus } from "../delivery/chain.ts";
 import type { LogStatus } from "../delivery/types.ts";
-import { keyShard } from "../intake/key-register.ts";
-import type { OutboxStatus } from "../intake/outbox.ts";
-import { outboxStatus } from "../intake/outboxes.ts";
 import { readSnapshot } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
 import { Patience, type Platform, settled } from "../platform.ts";
-import { blobBytes } from "../queue/blob-store.ts";
 import { replays } from "../replay/replays.ts";
 import { LogShards } from "../trace-log/log-shards.ts";
 import { type AccountStatus, accountLedger, type FunctionCount } from "../trace-log/trace-log.ts";
@@ -30,7 +26,7 @@ export interface WatchMemory {
   rhythm: Rhythm;
 }
 
-/** Asked beside the logs, the ledger, the outbox and the control plane. */
+/** Asked beside the logs, the ledger and the control plane. */
 export interface Sources {
   replays(env: Env): Promise<readonly WaitingReplay[]>;
   attachments(env: Env): Promise<readonly KnownAttachment[]>;
@@ -47,7 +43,7 @@ export const GATHER_PATIENCE = { oneMs: 3_000, allMs: 20_000 };
 /** Logs asked at the same time. */
 const LOGS_AT_ONCE = 8;
 
-type Bindings = Pick<Env, "CONTROL" | "READERS" | "TRACE_LOG" | "OUTBOX" | "DEBTS" | "KEYS" | "BLOBS">;
+type Bindings = Pick<Env, "CONTROL" | "READERS" | "TRACE_LOG" | "DEBTS">;
 
 /** The answers of the other parts. */
 interface Answers {
@@ -55,12 +51,9 @@ interface Answers {
   settings: Told<FunctionSetting[]>;
   account: Told<AccountStatus>;
   lately: Told<FunctionCount[]>;
-  outbox: Told<OutboxStatus>;
   replays: Told<readonly WaitingReplay[]>;
   attachments: Told<readonly KnownAttachment[]>;
   debts: Told<Owed>;
-  keysBytes: Told<number>;
-  blobBytes: Told<number>;
 }
 
 /** Asks all parts. Never throws, and takes at most 20 s: a missing answer is a fact. */
@@ -96,15 +89,12 @@ export async function gather(
       controlTold: answers.known !== SILENT && answers.settings !== SILENT,
       jobs: known.map((job) => jobFacts(job, logs, state)),
       account: accountFacts(answers.account, state, memory.rhythm),
-      outbox: answers.outbox,
       functions,
       failing:
         answers.account === SILENT ? SILENT : failingOf(answers.account.failing ?? [], readFunctionFailing(env), nowMs),
       replays: answers.replays,
       attachments: answers.attachments,
       debts: answers.debts,
-      keysBytes: answers.keysBytes,
-      blobBytes: answers.blobBytes,
     };
   } finally {
     patience.end();
@@ -115,9 +105,9 @@ export async function gather(
 type Ask = <T>(who: string, shape: z.ZodType | null, question: () => Promise<T>) => Promise<Told<T>>;
 
 async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
-  const { CONTROL, TRACE_LOG, OUTBOX, DEBTS, KEYS, BLOBS }: Bindings = env;
+  const { CONTROL, TRACE_LOG, DEBTS }: Bindings = env;
   const ledger = new LogShards(TRACE_LOG);
-  const [known, settings, account, lately, kept, replays, attachments, debts, keysBytes, largeBytes] =
+  const [known, settings, account, lately, replays, attachments, debts] =
     await Promise.all([
       ask("the control plane", null, async () => {
         const snapshot = readSnapshot(await controlPlane(CONTROL).configSince(""));
@@ -129,26 +119,19 @@ async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
       ask("the settings of functions", ANSWER.Settings, () => controlPlane(CONTROL).functionSettings()),
       ask("the ledger", ANSWER.Account, () => ledger.status()),
       ask("the counts of functions", ANSWER.Counts, () => ledger.functionsLately()),
-      ask("the outbox", ANSWER.Outbox, () => outboxStatus(OUTBOX)),
       ask("replays", ANSWER.Replays, () => sources.replays(env)),
       ask("attachments", ANSWER.Attachments, () => sources.attachments(env)),
       // It checks each shard's answer by its use.
       ask("the debts", null, () => owedIfAny(DEBTS, accountLedger(TRACE_LOG))),
-      // One stands for all: each further one would be a request every five minutes.
-      ask("the register of keys", ANSWER.Bytes, () => keyShard(KEYS, 0).storedBytes()),
-      ask("the blob store", ANSWER.Bytes, () => blobBytes(BLOBS)),
     ]);
   return {
     known,
     settings,
     account,
     lately,
-    outbox: kept,
     replays,
     attachments,
     debts,
-    keysBytes,
-    blobBytes: largeBytes,
   };
 }
 
@@ -201,13 +184,12 @@ function accountFacts(
 async function askFunctions(
   { TRACE_LOG }: Bindings,
   rhythm: Rhythm,
-  { account, lately, settings, outbox }: Answers,
+  { account, lately, settings }: Answers,
   nowMs: number,
   ask: Ask,
 ): Promise<Facts["functions"]> {
   if (account === SILENT || lately === SILENT) return SILENT;
-  const keptMs = outbox === SILENT ? null : outbox.oldestTakenMs;
-  const countedUntilMs = Math.min(nowMs, account.oldestUnfinishedMs ?? nowMs, keptMs ?? nowMs);
+  const countedUntilMs = Math.min(nowMs, account.oldestUnfinishedMs ?? nowMs);
   const notWatched = rhythm.listen(heardOf(lately), account.queueSeenMs, countedUntilMs, nowMs);
   const known = { lately, settings: settings === SILENT ? [] : settings, usual: rhythm.functions() };
   const names = candidates(known, countedUntilMs);
