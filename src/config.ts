@@ -18,6 +18,7 @@ import {
 } from "./manifest/signing.ts";
 import type { MessageForm } from "./queue/message.ts";
 import { type SealKey, sealKeyOf } from "./queue/seal.ts";
+import { isShards, SHARDS_MAX } from "./queue/shard.ts";
 import { EXTRA_FIELDS, type ExtraField, isExtraField, TAKEN_FIELDS, type TakenField } from "./record/fields.ts";
 
 /** Settings of the environment, beside bindings. Each is checked; any may be missing. */
@@ -33,6 +34,8 @@ export interface Settings {
   PREVIEW_RECENT?: string;
   EXTRA_FIELDS?: string;
   MESSAGE_FORMAT?: string;
+  LOG_SHARDS?: string;
+  KEY_SHARDS?: string;
   FUNCTION_FAILING?: string;
   SUBREQUESTS_MAX?: string;
   OBJECT_STORED_MAX_BYTES?: string;
@@ -90,6 +93,10 @@ export interface IntakeConfig {
   form?: MessageForm;
   /** Extra fields that are taken from events; absent: none. */
   extraFields?: readonly TakenField[];
+  /** Shards of the log that parts without a key are spread over. */
+  shards: number;
+  /** The same of parts with a key; null: malformed, and requests with a key are refused. */
+  keyShards: number | null;
 }
 
 export function readIntakeConfig(env: object): IntakeConfig {
@@ -103,7 +110,28 @@ export function readIntakeConfig(env: object): IntakeConfig {
     defaultScriptName: settings.DEFAULT_SCRIPT_NAME || "unnamed",
     form: { ...(seal && { seal }), isOpen },
     ...(extraFields.length > 0 && { extraFields }),
+    shards: readLogShards(env) ?? 1,
+    keyShards: readKeyShards(env),
   };
+}
+
+/** Shards of the log that parts without a key are spread over. null: malformed. */
+function readLogShards(env: object): number | null {
+  return shardsOf((env as Settings).LOG_SHARDS);
+}
+
+/**
+ * The same of parts with a key: a number that is set once, as a repeat under another would be
+ * another request. null: malformed.
+ */
+export function readKeyShards(env: object): number | null {
+  return shardsOf((env as Settings).KEY_SHARDS);
+}
+
+/** A var in wrangler.jsonc may be a number. */
+function shardsOf(setting: unknown): number | null {
+  const number = Number(setting || 1);
+  return isShards(number) ? number : null;
 }
 
 /** Of large messages. null: malformed, which is as good as the default. */
@@ -239,6 +267,8 @@ export function readLocalFunctions(env: object): LocalFunctionsResult {
     : { ok: false, fault: "LOCAL_FUNCTIONS: http://localhost:<port>, or absent" };
 }
 
+const SHARDS_WORDS = `a power of two from 1 to ${SHARDS_MAX}, or absent`;
+
 const STORED_MAX_FAULT = `OBJECT_STORED_MAX_BYTES: a whole number of bytes from ${OBJECT_STORED_BYTES.min} to ${OBJECT_STORED_BYTES.max}, or absent`;
 
 const ACCOUNT_ID = /^[A-Za-z0-9_-]{1,64}$/;
@@ -344,6 +374,8 @@ export function readConfig(env: object): ConfigResult {
     );
   if (subrequestsOf(env) === null)
     faults.push(`SUBREQUESTS_MAX: an integer from ${SUBREQUESTS.min} to ${SUBREQUESTS.max}, or absent`);
+  if (readLogShards(env) === null) faults.push(`LOG_SHARDS: ${SHARDS_WORDS}`);
+  if (readKeyShards(env) === null) faults.push(`KEY_SHARDS: ${SHARDS_WORDS}`);
   if (readMessageFormat(env) === null) faults.push("MESSAGE_FORMAT: 2, 3, or absent");
   if (readStoredMaxBytes(env) === null) faults.push(STORED_MAX_FAULT);
   const extraFields = readExtraFields(env);

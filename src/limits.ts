@@ -25,17 +25,10 @@ export const QUEUE_SEND_BATCH_MAX_MESSAGES = 100;
 export const MESSAGE_RAW_MAX_BYTES = 480_000;
 
 /**
- * The same for requests with an `Idempotency-Key`, whose message boundaries must depend on the body
- * alone: small enough for a message even without compression, so no boundary depends on a
- * compressor's version.
+ * Records of one part that goes to the packer, as NDJSON, in bytes: small enough for a message even
+ * without compression, so it is one message under its one id if it has to go to the queue directly.
  */
-export const MESSAGE_RAW_MAX_BYTES_KEYED = 120_000;
-
-/**
- * Records of one part that goes to the packer, as NDJSON, in bytes. As above, so that it is one
- * message under its one id if it has to go to the queue directly, however it compresses.
- */
-export const PACKER_PART_MAX_BYTES = MESSAGE_RAW_MAX_BYTES_KEYED;
+export const PACKER_PART_MAX_BYTES = 120_000;
 
 /** Parts of one message of the packer: their ids are in its head, 29 bytes each. */
 export const PACKED_MAX_PARTS = 400;
@@ -378,38 +371,6 @@ export const OWNERSHIP_CHALLENGE_S = 7 * 86_400;
 
 /** Largest `Retry-After` of a store that is honoured, in seconds. */
 export const RETRY_AFTER_MAX_S = 3_600;
-
-/**
- * Messages in one call to the outbox, in bytes. The platform takes 32 MiB, which includes more than
- * these.
- */
-export const KEEP_MAX_BYTES = 16_000_000;
-
-/** Objects of the outbox, by id of the message. Never fewer than there were: they are all read. */
-export const OUTBOX_SHARDS = 4;
-
-/**
- * Size, in bytes, at which one of them takes no more; what `tail()` cannot hand on then is lost,
- * and counted. A durable object holds 10 GB.
- */
-export const OUTBOX_MAX_BYTES = 8_000_000_000;
-
-/**
- * Size, in bytes, at which a shard of the blob store takes no more: what does not fit a message of
- * the queue is refused then. A durable object holds 10 GB.
- */
-export const BLOBS_SHARD_MAX_BYTES = 8_000_000_000;
-
-/**
- * Shards of the register of keys. Never another number: a repeat would not find its first copy.
- */
-export const KEYS_SHARDS = 64;
-
-/**
- * Size, in bytes, at which one of them takes no more; requests with a key that it has not seen are
- * answered 503 then. A durable object holds 10 GB; sweeping needs the rest.
- */
-export const KEYS_SHARD_MAX_BYTES = 8_000_000_000;
 
 /**
  * Bytes that a queue holds; beyond them it takes no message.

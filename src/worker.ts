@@ -6,7 +6,6 @@ import { isOver } from "./delivery/job-status.ts";
 import { checkAttachments } from "./functions/attachments.ts";
 import { Audience } from "./intake/audience.ts";
 import { Gatherer } from "./intake/gather.ts";
-import { driveOutboxes } from "./intake/outboxes.ts";
 import { handleTail } from "./intake/tail.ts";
 import { tailContext } from "./intake/tail-context.ts";
 import { everyJob } from "./job/config.ts";
@@ -91,7 +90,6 @@ export function createWorker(memory: Memory = new Memory(platform), audience: Au
         chores: [
           { what: "log", run: async () => (await log()).sweep() },
           { what: "control plane", run: () => control.drive() },
-          { what: "outbox", run: () => driveOutboxes(env.OUTBOX) },
           { what: "replays", run: () => replays(env.REPLAYS).drive() },
           {
             what: "attachments",

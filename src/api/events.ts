@@ -3,15 +3,13 @@ import { readIntakeConfig } from "../config.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
 import { type Audience, earlyCall } from "../intake/audience.ts";
 import { bodyRoom, readBody } from "../intake/body.ts";
-import { RegisterError } from "../intake/first-copy.ts";
-import { keyRegister } from "../intake/key-register.ts";
+import { appendCall } from "../intake/direct.ts";
 import { SendError } from "../intake/send.ts";
 import { takeEvents } from "../intake/take.ts";
 import { EVENTS_BODY_MAX_BYTES, EVENTS_PACE, IDEMPOTENCY_KEY_MAX } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import type { Memory } from "../memory.ts";
 import type { Platform } from "../platform.ts";
-import { blobStore } from "../queue/blob-store.ts";
 import { httpSource } from "../record/source.ts";
 import { BODY_CODE, bodyBytes, isJsonType, mediaType } from "./body.ts";
 import { SEND_EVENTS } from "./docs/events.ts";
@@ -34,8 +32,7 @@ async function sendEvents(c: AppContext, platform: Platform, memory: Memory, aud
   const room = bodyRoom(request, EVENTS_BODY_MAX_BYTES);
   const to = {
     queue: c.env.EVENTS,
-    blobs: blobStore(c.env.BLOBS),
-    keys: keyRegister(c.env.KEYS),
+    append: appendCall(c.env),
     platform,
     memory,
     ...readIntakeConfig(c.env),
@@ -57,19 +54,12 @@ export function droppedKeys(names: readonly string[]): Message[] {
   }));
 }
 
-/**
- * @throws ApiError 503 if the queue did not take everything, or the register of keys did not
- *   answer.
- */
+/** @throws ApiError 503 if neither the queue nor the log took everything. */
 function notTaken(error: unknown): never {
-  if (error instanceof RegisterError) {
-    log.error("a request could not be registered", { error: errorText(error.cause ?? error) });
-    throw unavailable(`${error.message}; nothing was taken. Repeat the request with the same Idempotency-Key`);
-  }
   if (!(error instanceof SendError)) throw error;
-  log.error("the queue did not take all events", { error: errorText(error.cause) });
+  log.error("neither the queue nor the log took all events", { error: errorText(error.cause) });
   throw unavailable(
-    "the queue did not take all events; some may have been taken. Repeat the request with the same Idempotency-Key: nothing is taken twice",
+    "neither the queue nor the log took all events; some may have been taken. Repeat the request with the same Idempotency-Key: nothing is taken twice",
   );
 }
 

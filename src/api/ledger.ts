@@ -1,5 +1,4 @@
 import { controlPlane } from "../control/plane.ts";
-import { outboxStatus } from "../intake/outboxes.ts";
 import { LogShards } from "../trace-log/log-shards.ts";
 import { ACCOUNT_LEDGER } from "./docs/account.ts";
 import { isoTime, success } from "./envelope.ts";
@@ -11,7 +10,7 @@ export const ledgerRoutes: readonly Resource[] = [
 ];
 
 async function readLedger(c: AppContext): Promise<Response> {
-  const [status, kept] = await Promise.all([new LogShards(c.env).status(), outboxStatus(c.env.OUTBOX)]);
+  const status = await new LogShards(c.env).status();
   const deleted = await controlPlane(c.env.CONTROL).draining();
   const shards = await shardsOfLog(
     c.env,
@@ -31,7 +30,6 @@ async function readLedger(c: AppContext): Promise<Response> {
   return success(c, {
     ...status.counts,
     queue: { backlog_messages: status.queueBacklog, seen_at: isoTime(status.queueSeenMs) },
-    outbox: { messages: kept.messages, events: kept.events, oldest: isoTime(kept.oldestTakenMs) },
     intake_lost: status.intakeLost,
     draining: draining.filter(({ pending }) => pending !== 0),
   });

@@ -2,6 +2,7 @@ import { concat } from "../bytes.ts";
 import { MESSAGE_RAW_MAX_BYTES, PACKED_MAX_PARTS, QUEUE_MESSAGE_MAX_BYTES } from "../limits.ts";
 import { encodeExtras } from "../queue/extras.ts";
 import { encodeParts, type MessageForm, type Part } from "../queue/message.ts";
+import { shardOf } from "../queue/shard.ts";
 import type { PackedMessage } from "./packing.ts";
 
 /** A part, as an isolate has handed it over. */
@@ -98,7 +99,7 @@ function begun(openedMs: number): OpenGroup {
 /**
  * The messages of a group: one, or several where its records compress so badly that they do not
  * fit. Each part is in one of them.
- * @param parts each small enough to fit a message without compression.
+ * @param parts of one shard of the log, each small enough to fit a message without compression.
  * @param form of messages of several parts, which are never taken over as they are compressed.
  */
 export function messagesOf(
@@ -119,7 +120,7 @@ export function messagesOf(
   }
   const records = parts.reduce((sum, { part }) => sum + part.records, 0);
   const takenInMs = Math.min(...parts.map(({ part }) => part.takenInMs));
-  return [
-    { message: { id: first.part.id, takenInMs, records, body, blob: null }, ids: parts.map(({ part }) => part.id) },
-  ];
+  const { id } = first.part;
+  const message = { id, shard: shardOf(first.part), takenInMs, records, body };
+  return [{ message, ids: parts.map(({ part }) => part.id) }];
 }

@@ -49,7 +49,8 @@ export type Located = { pointer: string } & ({ value: unknown } | { parse: () =>
 export type FoundEvents =
   | {
       ok: true;
-      count: number;
+      /** Of each event, as it stands in the body, in bytes. */
+      sizes: number[];
       /** None of them is parsed yet. */
       events: Iterable<Located>;
     }
@@ -168,7 +169,8 @@ function found(bytes: Uint8Array, places: readonly Place[], isOne = false): Foun
       else yield { pointer, parse: () => JSON.parse(decoder.decode(bytes.subarray(from, to))) };
     }
   }
-  return { ok: true, count: places.length, events: { [Symbol.iterator]: events } };
+  const sizes = places.map(({ from, to }) => to - from);
+  return { ok: true, sizes, events: { [Symbol.iterator]: events } };
 }
 
 /** Strict: a byte order mark within a body is no white space. */

@@ -3,12 +3,31 @@ import { MESSAGE_RAW_MAX_BYTES } from "../limits.ts";
 import type { Entry } from "../record/extras.ts";
 import type { Source } from "../record/source.ts";
 import { Company, GATHER_MS } from "./company.ts";
+import { HOLD_MS, Refusals } from "./refusals.ts";
 
 /**
- * After this time, in ms, an invocation that should have sent is taken for dead, and the next one
+ * This long after it should have sent, in ms, an invocation is taken for dead, and the next one
  * waits in its place. If it does send after all, one of the two finds nothing, which is harmless.
  */
-const GIVEN_UP_MS = GATHER_MS + 500;
+const GIVEN_UP_MS = 500;
+
+/** Records that gather while the queue refuses them, in bytes: as a rule, one append to the log. */
+export const HELD_MAX_BYTES = 4_000_000;
+
+/** What is to be done with what was added, and with what was there. */
+export interface Gathered {
+  /** Earlier records, which fill a message: to be sent. */
+  full: Entry[];
+  /** Records that there is no room for: they are lost. */
+  dropped: number;
+  /**
+   * How long the caller has to wait, in ms, before it takes and sends everything; null: another
+   * invocation does.
+   */
+  waitMs: number | null;
+  /** The queue refuses messages, and the packer is not asked. */
+  isHeld: boolean;
+}
 
 /**
  * Gathers records of several invocations in one isolate: `tail()` is called for each invocation of
@@ -19,38 +38,47 @@ export class Gatherer {
   /** Of all its records. */
   readonly source: Source;
   readonly company = new Company();
+  readonly refusals = new Refusals();
+  /** Lost events that the log has not counted yet. */
+  uncounted = 0;
   #lines: Entry[] = [];
   #bytes = 0;
-  /** When the sending invocation began to wait, in ms since the epoch; null: there is none. */
-  #waitingSinceMs: number | null = null;
+  /** When the waiting invocation is to send, in ms since the epoch; null: there is none. */
+  #sendsMs: number | null = null;
 
   constructor(source: Source = "tail") {
     this.source = source;
   }
 
-  /**
-   * Adds records.
-   * @param lines one a record.
-   * @returns what the caller has to do: send `full`, earlier records that fill a message; and, if
-   * `wait`, wait for as long as {@link company} says, {@link GATHER_MS} at most, then take and send
-   * everything.
-   */
-  add(lines: readonly Entry[], nowMs: number): { full: Entry[]; wait: boolean } {
+  /** @param lines one a record. */
+  add(lines: readonly Entry[], nowMs: number): Gathered {
+    // By way of the packer, which holds them itself.
+    const heldMs = this.company.asksPacker(nowMs + GATHER_MS) ? 0 : this.refusals.holdMs(nowMs);
+    const isHeld = heldMs > 0;
     const bytes = lines.reduce((sum, line) => sum + utf8Length(line) + 1, 0);
+    const isOver = this.#bytes + bytes > (isHeld ? HELD_MAX_BYTES : MESSAGE_RAW_MAX_BYTES);
     // Before these are added: one full message, not one and a small rest.
-    const full = this.#bytes + bytes > MESSAGE_RAW_MAX_BYTES ? this.#takeAll() : [];
-    this.#lines.push(...lines);
-    this.#bytes += bytes;
-    const since = this.#waitingSinceMs;
-    const isWaitedFor = since !== null && Math.abs(nowMs - since) < GIVEN_UP_MS;
-    const wait = this.#lines.length > 0 && !isWaitedFor;
-    if (wait) this.#waitingSinceMs = nowMs;
-    return { full, wait };
+    const full = isOver && !isHeld ? this.#takeAll() : [];
+    const dropped = isOver && isHeld ? lines.length : 0;
+    if (dropped === 0) {
+      this.#lines.push(...lines);
+      this.#bytes += bytes;
+    }
+    const waitMs = isHeld ? heldMs : this.company.gatherMs(nowMs);
+    const waits = this.#lines.length > 0 && !this.#isWaitedFor(nowMs);
+    if (waits) this.#sendsMs = nowMs + waitMs;
+    return { full, dropped, waitMs: waits ? waitMs : null, isHeld };
+  }
+
+  #isWaitedFor(nowMs: number): boolean {
+    if (this.#sendsMs === null) return false;
+    const leftMs = this.#sendsMs - nowMs;
+    return leftMs > -GIVEN_UP_MS && leftMs <= HOLD_MS;
   }
 
   /** Takes everything, at the end of the caller's wait. */
   take(): Entry[] {
-    this.#waitingSinceMs = null;
+    this.#sendsMs = null;
     return this.#takeAll();
   }
 

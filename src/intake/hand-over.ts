@@ -4,7 +4,6 @@ import { errorText, log } from "../log.ts";
 import { answered, type Platform } from "../platform.ts";
 import { type SealKey, sealLines } from "../queue/seal.ts";
 import { type Entry, splitEntry } from "../record/extras.ts";
-import type { Source } from "../record/source.ts";
 import type { Company } from "./company.ts";
 import { type HandedPart, PACKER_MS } from "./packer.ts";
 
@@ -20,9 +19,7 @@ export interface Packing {
  */
 export function partOf(
   entries: readonly Entry[],
-  takenInMs: number,
-  source: Source,
-  id: string,
+  head: Pick<HandedPart, "id" | "takenInMs" | "source" | "shards">,
   seal: SealKey | undefined,
 ): HandedPart | null {
   // A text is never longer than its UTF-8.
@@ -33,7 +30,7 @@ export function partOf(
   const extras = hasExtras ? encodeUtf8(split.map(({ extra }) => `${extra}\n`).join("")) : null;
   if (raw.length + (extras?.length ?? 0) > PACKER_PART_MAX_BYTES) return null;
   const sealed = seal ? sealLines(raw, seal, extras) : null;
-  return { id, takenInMs, source, records: entries.length, raw, ...(extras && { extras }), seal: sealed };
+  return { ...head, records: entries.length, raw, ...(extras && { extras }), seal: sealed };
 }
 
 /**

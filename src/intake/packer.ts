@@ -3,14 +3,16 @@ import { isValidUtf8 } from "../bytes.ts";
 import { readSealKeys } from "../config.ts";
 import { PACKER_HELD_MAX_BYTES, PACKER_PART_MAX_BYTES } from "../limits.ts";
 import { platform } from "../platform.ts";
-import { blobStore } from "../queue/blob-store.ts";
 import type { Part } from "../queue/message.ts";
 import { areSealed, type SealKey } from "../queue/seal.ts";
+import { isShards, shardOf } from "../queue/shard.ts";
 import { entryOf } from "../record/extras.ts";
 import { isSource, type Source } from "../record/source.ts";
 import { Audience, type Early, type EarlyPart, earlyCall } from "./audience.ts";
 import { Basket, type BasketPart, type Group, messagesOf, sizeOf } from "./basket.ts";
-import { reasonOf, sendMessages } from "./send.ts";
+import { appendCall } from "./direct.ts";
+import { Refusals } from "./refusals.ts";
+import { type Deadlines, reasonOf, sendMessages } from "./send.ts";
 
 /**
  * How long parts gather in the packer, from the first, in ms. Isolates hand over at the same moment
@@ -25,10 +27,10 @@ export const PACK_MS = 500;
 export const PACKER_MS = 6_000;
 
 /**
- * Deadline of sending a message, retries included, in ms: what is taken later than a caller waits
- * comes twice, which changes nothing and costs a message.
+ * Of sending a message: what is taken later than a caller waits comes twice, which changes nothing
+ * and costs a message.
  */
-const SEND_MS = 5_000;
+const DEADLINES: Deadlines = { queueMs: 2_000, logMs: 2_500 };
 
 /** What an isolate hands over: records of one source, which are sent under this id alone. */
 export interface HandedPart {
@@ -37,6 +39,8 @@ export interface HandedPart {
   /** When it was first handed over, in ms since the epoch. */
   takenInMs: number;
   source: Source;
+  /** As of {@link Part}. */
+  shards: number;
   records: number;
   /** The records as NDJSON, each line ended by a newline. */
   raw: Uint8Array<ArrayBuffer>;
@@ -47,18 +51,19 @@ export interface HandedPart {
 }
 
 /**
- * `shared`: the queue has the part, in a message of so many parts. `refused`: nothing was taken,
+ * `shared`: the queue or the log has the part, in a message of so many parts. `refused`: nothing was taken,
  * and nothing will be.
  */
 export type PackAnswer = { shared: number } | { refused: "full" | "malformed" };
 
 /**
  * Gathers what several isolates hand over into fewer and larger messages, in memory alone: a caller
- * keeps its part until the queue has it, and goes to the queue itself if it is not told so in time.
+ * keeps its part until it is sent, and goes to the queue itself if it is not told so in time.
  * One object: docs/delivery.md says what it carries, and what happens beyond that.
  */
 export class Packer extends DurableObject<Env> {
-  readonly #basket = new Basket();
+  /** One for each shard of the log that parts came for. */
+  readonly #baskets = new Map<number, Basket>();
   /** Parts in each message that a group became, by id of the part. */
   readonly #sending = new WeakMap<Group, Promise<ReadonlyMap<string, number>>>();
   /** NDJSON of all parts that wait here, in bytes. */
@@ -66,6 +71,7 @@ export class Packer extends DurableObject<Env> {
   /** It asks once, when it is new; later it is told. */
   readonly #audience = new Audience(Number.POSITIVE_INFINITY);
   readonly #early: Early;
+  readonly #refusals = new Refusals();
   /** Overridden by tests. */
   maxBytes = PACKER_HELD_MAX_BYTES;
 
@@ -81,7 +87,7 @@ export class Packer extends DurableObject<Env> {
   }
 
   /**
-   * @returns when the queue has the part.
+   * @returns when the queue or the log has the part.
    * @throws if it is not known to have it: it may arrive all the same.
    */
   async pack(handed: HandedPart): Promise<PackAnswer> {
@@ -91,8 +97,9 @@ export class Packer extends DurableObject<Env> {
     if (this.#heldBytes + bytes > this.maxBytes) return { refused: "full" };
     this.#heldBytes += bytes;
     try {
-      const { group, isNew } = this.#basket.add(part, platform.now());
-      if (isNew) this.#sending.set(group, this.#send(group));
+      const basket = this.#basketOf(part.part);
+      const { group, isNew } = basket.add(part, platform.now());
+      if (isNew) this.#sending.set(group, this.#send(group, basket));
       const shared = (await this.#sending.get(group))?.get(part.part.id);
       if (shared === undefined) throw new Error("the part is in no message");
       return { shared };
@@ -101,26 +108,35 @@ export class Packer extends DurableObject<Env> {
     }
   }
 
+  #basketOf(part: Part): Basket {
+    const shard = shardOf(part);
+    const basket = this.#baskets.get(shard) ?? new Basket();
+    this.#baskets.set(shard, basket);
+    return basket;
+  }
+
   /** Sends a group when it has waited, or is full. */
-  async #send(group: Group): Promise<ReadonlyMap<string, number>> {
+  async #send(group: Group, basket: Basket): Promise<ReadonlyMap<string, number>> {
     await platform.sleep(PACK_MS, group.closed);
-    this.#basket.close(group);
+    basket.close(group);
     // Its callers have gone to the queue themselves.
     if (platform.now() - group.openedMs >= PACKER_MS) throw new Error("the packer was held up");
     const [seal] = readSealKeys(this.env);
-    const packed = messagesOf(group.parts, seal === undefined ? {} : { seal });
+    const form = seal === undefined ? {} : { seal };
+    const packed = messagesOf(group.parts, form);
     const sizes = packed.map(({ message }) => message.body.length);
     const rawBytes = group.parts.reduce((sum, part) => sum + sizeOf(part), 0);
-    this.#basket.learn(
+    basket.learn(
       rawBytes,
       sizes.reduce((sum, size) => sum + size, 0),
     );
     const messages = packed.map(({ message }) => message);
     try {
-      await sendMessages(messages, { queue: this.env.EVENTS, blobs: blobStore(this.env.BLOBS), platform }, SEND_MS);
+      const way = { queue: this.env.EVENTS, append: appendCall(this.env), platform, refusals: this.#refusals, form };
+      await sendMessages(messages, way, DEADLINES);
     } catch (error) {
       // Without the messages, which it would carry to every caller.
-      throw new Error("the queue did not take a message", { cause: reasonOf(error) });
+      throw new Error("neither the queue nor the log took a message", { cause: reasonOf(error) });
     }
     if (this.#early.mayWatch()) this.#early.show(group.parts.map(earlyPart));
     return new Map(packed.flatMap(({ ids }) => ids.map((id) => [id, ids.length] as const)));
@@ -144,18 +160,19 @@ export function packer(namespace: DurableObjectNamespace<Packer>): DurableObject
  * @returns null: it is none, or with keys, not of this service.
  */
 export function readPart(handed: unknown, keys: readonly SealKey[]): BasketPart | null {
-  const { id, takenInMs, source, records, raw, extras, seal } = (handed ?? {}) as {
+  const { id, takenInMs, source, shards, records, raw, extras, seal } = (handed ?? {}) as {
     readonly [N in keyof Required<HandedPart>]: unknown;
   };
   if (typeof id !== "string" || !/^[0-9a-f]{32}$/.test(id)) return null;
   if (!isCount(takenInMs) || !isCount(records) || typeof source !== "string" || !isSource(source)) return null;
+  if (typeof shards !== "number" || !isShards(shards)) return null;
   if (!(raw instanceof Uint8Array) || raw.length === 0 || raw.length > PACKER_PART_MAX_BYTES) return null;
   const beside = extras ?? null;
   if (!areLines(raw, records) || (beside !== null && !(beside instanceof Uint8Array && areLines(beside, records))))
     return null;
   if (raw.length + (beside?.length ?? 0) > PACKER_PART_MAX_BYTES) return null;
   if (keys.length > 0 && !(seal instanceof Uint8Array && areSealed(raw, seal, keys, beside))) return null;
-  const part: Part = { id, takenInMs, keyed: false, records, ...(source !== "" && { source }) };
+  const part: Part = { id, takenInMs, keyed: false, shards, records, ...(source !== "" && { source }) };
   return { part, raw, ...(beside !== null && { extras: linesIn(beside) }) };
 }
 

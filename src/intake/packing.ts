@@ -1,8 +1,6 @@
 import { free, GrowingBytes, utf8Length } from "../bytes.ts";
 import {
-  EXTRAS_MAX_BYTES,
   MESSAGE_RAW_MAX_BYTES,
-  MESSAGE_RAW_MAX_BYTES_KEYED,
   QUEUE_MESSAGE_MAX_BYTES,
   QUEUE_SEND_BATCH_MAX_BYTES,
   QUEUE_SEND_BATCH_MAX_MESSAGES,
@@ -10,19 +8,19 @@ import {
   ROW_MAX_BYTES,
 } from "../limits.ts";
 import { encodeExtras } from "../queue/extras.ts";
-import { encodeParts, type MessageForm, splitMessage } from "../queue/message.ts";
+import { encodeParts, type MessageForm } from "../queue/message.ts";
+import { shardOf } from "../queue/shard.ts";
 import { type Entry, splitEntry } from "../record/extras.ts";
 import type { Source } from "../record/source.ts";
-import type { FirstCopy } from "./first-copy.ts";
 
+/** A message of one shard. One that is too large for the queue goes to the log directly. */
 export interface PackedMessage {
+  /** Of its first part. */
   id: string;
+  shard: number;
   takenInMs: number;
   records: number;
-  /** For the queue. */
   body: Uint8Array<ArrayBuffer>;
-  /** For the blob store, to be stored first: the records of a message too large for the queue. */
-  blob: { key: string; body: Uint8Array<ArrayBuffer> } | null;
 }
 
 export type Packed = { ok: true; messages: PackedMessage[] } | { ok: false; tooLarge: number[] };
@@ -33,12 +31,12 @@ export interface PackingContext {
   source?: Source;
   /** Id of the n-th message. */
   idOf(part: number): string;
-  /** It may be repeated: boundaries depend on the lines alone. */
+  /** It may be repeated: a part is what lies between two cuts. */
   keyed: boolean;
-  /** How messages are written; absent: as every release reads them, without a seal. */
+  /** Shards that the log has for such parts. */
+  shards: number;
+  /** How messages are written; absent: without a seal. */
   form?: MessageForm;
-  /** What the first copy of such a request has fixed; absent: ids are remembered by themselves. */
-  first?: Pick<FirstCopy, "takenInMs" | "keyed">;
 }
 
 /** Of the buffer for lines at first, in bytes. */
@@ -52,20 +50,17 @@ interface PartLine {
 }
 
 /**
- * Packs record lines into few messages within the queue's limits, in order. Keyed: the boundaries
- * are a pure function of the lines, so a repeated request gives the same messages under the same
- * ids, whatever the platform's compressor, and whatever extra fields are on: with these, a part may
- * not fit, and travels as a reference. Not keyed: parts are larger, and one that does not fit after
- * compression is halved. A record that does not fit alone travels as a reference. Of the lines,
- * only those of one message are held at once.
+ * Packs record lines into messages of one part each, in order. Keyed: a part begins where the
+ * caller says, whatever its records became. Not keyed: parts are as large as a message takes; one
+ * that does not fit after compression is halved. What does not fit a message all the same is one of
+ * any size that a row takes. Of the lines, only those of one message are held at once.
  */
 export class RecordPacker {
   readonly #context: PackingContext;
-  readonly #rawMax: number;
   readonly #messages: PackedMessage[] = [];
   readonly #tooLarge: number[] = [];
   /** Lines of the message that is being gathered, each ended by a newline. */
-  readonly #raw: GrowingBytes;
+  readonly #raw = new GrowingBytes(MESSAGE_RAW_MAX_BYTES, FIRST_BYTES);
   #part: PartLine[] = [];
   #lines = 0;
   /** Extra fields of the part, in bytes. */
@@ -73,17 +68,16 @@ export class RecordPacker {
 
   constructor(context: PackingContext) {
     this.#context = context;
-    this.#rawMax = context.keyed ? MESSAGE_RAW_MAX_BYTES_KEYED : MESSAGE_RAW_MAX_BYTES;
-    this.#raw = new GrowingBytes(this.#rawMax, FIRST_BYTES);
   }
 
-  /** @param entry without newline. */
-  add(entry: Entry): void {
+  /** @param entry without newline. @param begins keyed: whether a part begins with it. */
+  add(entry: Entry, begins = false): void {
     const { line, extra } = splitEntry(entry);
     const bytes = utf8Length(line) + 1;
     const extraBytes = extra === "" ? 0 : utf8Length(extra);
-    const counted = this.#context.keyed ? 0 : this.#extraBytes + extraBytes;
-    if (this.#part.length > 0 && this.#raw.length + bytes + counted > this.#rawMax) this.#close();
+    const all = this.#raw.length + bytes + this.#extraBytes + extraBytes;
+    const isEnd = this.#context.keyed ? begins : all > MESSAGE_RAW_MAX_BYTES;
+    if (this.#part.length > 0 && isEnd) this.#close();
     this.#extraBytes += extraBytes;
     this.#raw.addLine(line, bytes);
     this.#part.push({ end: this.#raw.length, extra });
@@ -106,52 +100,39 @@ export class RecordPacker {
 
   /** Packs some lines of the part. */
   #pack(from: number, to: number): void {
-    const { takenInMs, source, form, first } = this.#context;
-    const messages = this.#messages;
-    const id = this.#context.idOf(messages.length);
-    const keyed = first?.keyed ?? this.#context.keyed;
-    const isRepeat = first !== undefined && first.takenInMs < takenInMs;
+    const { takenInMs, keyed, shards } = this.#context;
+    const id = this.#context.idOf(this.#messages.length);
     const lines = this.#part.slice(from, to);
     const raw = this.#raw.view(this.#part[from - 1]?.end ?? 0, this.#part[to - 1]?.end ?? 0);
     const records = lines.length;
-    // Its place among all lines.
-    const index = this.#lines - this.#part.length + from;
-    if (records === 1 && raw.length > RECORD_MAX_BYTES + 1) {
-      this.#tooLarge.push(index);
-      return;
-    }
-    // Each has a line of its own.
-    if (this.#context.keyed && this.#extraBytes + records > EXTRAS_MAX_BYTES) {
-      for (let n = 0; n < records; n++) this.#tooLarge.push(index + n);
-      return;
-    }
-    const extras = this.#extraBytes === 0 ? [] : encodeExtras(lines.map(({ extra }) => extra));
-    const part = {
-      id,
-      takenInMs,
-      keyed,
-      ...(isRepeat && { firstMs: first.takenInMs }),
-      records,
-      ...(source && { source }),
-    };
-    const body = encodeParts([part], raw, { body: extras }, form);
-    if (body.length <= QUEUE_MESSAGE_MAX_BYTES) {
-      messages.push({ id, takenInMs, records, body, blob: null });
-      return;
-    }
-    if (records > 1 && !this.#context.keyed) {
+    const body = raw.length > RECORD_MAX_BYTES + 1 ? null : this.#encode(id, lines, raw);
+    const size = body?.length ?? Number.POSITIVE_INFINITY;
+    if (size > QUEUE_MESSAGE_MAX_BYTES && records > 1 && !keyed) {
       const half = from + (records >> 1);
       this.#pack(from, half);
       this.#pack(half, to);
-    } else if (body.length <= ROW_MAX_BYTES) {
-      const { reference, ...blob } = splitMessage(body);
-      messages.push({ id, takenInMs, records, body: reference, blob });
-    } else for (let n = 0; n < records; n++) this.#tooLarge.push(index + n);
-    free(body);
+    } else if (body !== null && size <= ROW_MAX_BYTES) {
+      this.#messages.push({ id, shard: shardOf({ id, shards }), takenInMs, records, body });
+      return;
+    } else {
+      // Its place among all lines.
+      const index = this.#lines - this.#part.length + from;
+      for (let n = 0; n < records; n++) this.#tooLarge.push(index + n);
+    }
+    if (body !== null) free(body);
+  }
+
+  #encode(id: string, lines: readonly PartLine[], raw: Uint8Array): Uint8Array<ArrayBuffer> {
+    const { takenInMs, source, form, keyed, shards } = this.#context;
+    const extras = this.#extraBytes === 0 ? [] : encodeExtras(lines.map(({ extra }) => extra));
+    const part = { id, takenInMs, keyed, shards, records: lines.length, ...(source && { source }) };
+    return encodeParts([part], raw, { body: extras }, form);
   }
 }
 
-/** Packs entries that are all there, as {@link RecordPacker} does. */
+/**
+ * Packs entries that are all there, as {@link RecordPacker} does; keyed: as one part.
+ */
 export function packRecords(entries: readonly Entry[], context: PackingContext): Packed {
   const packer = new RecordPacker(context);
   for (const entry of entries) packer.add(entry);

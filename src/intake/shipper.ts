@@ -4,9 +4,8 @@ import { readIntakeConfig } from "../config.ts";
 import { EVENTS_BODY_MAX_BYTES, IDEMPOTENCY_KEY_MAX } from "../limits.ts";
 import { isolateMemory } from "../memory.ts";
 import { platform } from "../platform.ts";
-import { blobStore } from "../queue/blob-store.ts";
 import { earlyCall, isolateAudience } from "./audience.ts";
-import { keyRegister } from "./key-register.ts";
+import { appendCall } from "./direct.ts";
 import { takeEvents } from "./take.ts";
 
 export interface ShipOptions {
@@ -27,7 +26,7 @@ export interface Shipped {
 export class Shipper extends WorkerEntrypoint<Env> {
   /**
    * @param events one event or an array of them: trace items as `tail()` gives them, or records.
-   * @returns after the queue has taken all of them.
+   * @returns after the queue or the log has taken all of them.
    * @throws TypeError naming every fault with its place (`/3/EventTimestampMs`): nothing was taken.
    * Any other error: some may have been taken; call again with the same key.
    */
@@ -43,8 +42,7 @@ export class Shipper extends WorkerEntrypoint<Env> {
       { room: bytes.length, read: async () => bytes, ndjson: false, idempotencyKey: key },
       {
         queue: this.env.EVENTS,
-        blobs: blobStore(this.env.BLOBS),
-        keys: keyRegister(this.env.KEYS),
+        append: appendCall(this.env),
         platform,
         memory: isolateMemory,
         ...readIntakeConfig(this.env),

@@ -1,10 +1,9 @@
 import { readIntakeConfig } from "../config.ts";
 import { platform } from "../platform.ts";
-import { blobStore } from "../queue/blob-store.ts";
-import { accountLedger } from "../trace-log/trace-log.ts";
+import { traceLog } from "../trace-log/trace-log.ts";
 import { type Audience, earlyCall, isolateAudience } from "./audience.ts";
+import { appendCall } from "./direct.ts";
 import type { Gatherer } from "./gather.ts";
-import { outbox } from "./outbox.ts";
 import { packer } from "./packer.ts";
 import type { TailContext } from "./tail.ts";
 
@@ -18,14 +17,13 @@ export function tailContext(
   const waitUntil = (promise: Promise<void>): void => ctx.waitUntil(promise);
   return {
     queue: env.EVENTS,
-    blobs: blobStore(env.BLOBS),
+    append: appendCall(env),
     config: readIntakeConfig(env),
     platform,
     gatherer,
     waitUntil,
     early: audience.by({ call: earlyCall(env), waitUntil, platform }),
     pack: (part) => packer(env.PACKER).pack(part),
-    keep: (messages, shard) => outbox(env.OUTBOX, shard).keep(messages),
-    countLost: (events) => accountLedger(env.TRACE_LOG).countLost(events),
+    countLost: (events) => traceLog(env.TRACE_LOG, 0).countLost(events),
   };
 }

@@ -1,19 +1,17 @@
 import { free, isValidUtf8 } from "../bytes.ts";
+import type { IntakeConfig } from "../config.ts";
 import { whyNotJson } from "../filter/json-fault.ts";
 import { API_BODY_MAX_BYTES, EVENTS_MAX_COUNT } from "../limits.ts";
 import type { Memory, Share } from "../memory.ts";
 import type { Platform } from "../platform.ts";
-import type { MessageForm } from "../queue/message.ts";
-import type { TakenField } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
 import type { Source } from "../record/source.ts";
 import { type Early, earlyParts, KeptEntries } from "./audience.ts";
 import { decodeUtf8, markLength, NO_UTF8 } from "./body.ts";
 import { type FoundEvents, findEvents, type Located, mapEvents } from "./events.ts";
-import { type FirstCopy, firstCopy, type Keys, REGISTER_MS } from "./first-copy.ts";
-import { keyedIds, randomIds } from "./ids.ts";
+import { cutsOf, keyedIds, randomIds } from "./ids.ts";
 import { type PackedMessage, type PackingContext, RecordPacker } from "./packing.ts";
-import { SEND_MS, type Sending, sendMessages } from "./send.ts";
+import { REQUEST_DEADLINES, type Sending, sendMessages } from "./send.ts";
 
 export interface TakeRequest {
   /** What the body takes at most, in bytes. */
@@ -35,17 +33,13 @@ export type Taken =
   /** Nothing was taken, and nothing was read: there is no room for it now. */
   | { ok: false; status: 503; message: string };
 
-export interface TakeContext extends Sending {
+export interface TakeContext
+  extends Sending,
+    Pick<IntakeConfig, "defaultScriptName" | "extraFields" | "shards" | "keyShards"> {
   memory: Pick<Memory, "take">;
-  keys: Keys;
   platform: Pick<Platform, "now" | "sleep">;
-  defaultScriptName: string;
-  /** As in {@link PackingContext}. */
-  form?: MessageForm;
   /** Of the events. */
   source: Source;
-  /** Of events, which are taken; absent: none. */
-  extraFields?: readonly TakenField[];
   /** The way to live viewers; absent: the consumer alone. */
   early?: Early;
 }
@@ -56,12 +50,13 @@ const UNKNOWN_KEY_MAX = 64;
 
 /**
  * Takes events of HTTP and RPC, all or none, once there is room for them.
- * @returns after the queue has taken all of them.
- * @throws SendError if it did not; some may have been taken, so only a request with a key is safe
- *   to repeat. RegisterError if it is unknown what the first copy of such a request was; nothing
- *   was taken then.
+ * @returns after the queue or the log has taken all of them.
+ * @throws SendError if neither did; some may have been taken, so only a request with a key is safe
+ *   to repeat.
  */
 export async function takeEvents(request: TakeRequest, context: TakeContext): Promise<Taken> {
+  const isKeyed = request.idempotencyKey !== null;
+  if (isKeyed && context.keyShards === null) return { ok: false, status: 503, message: NO_KEY_SHARDS };
   const share = await context.memory.take(request.room);
   if (share === null)
     return { ok: false, status: 503, message: "too much is under way; nothing was taken: repeat the request" };
@@ -69,25 +64,23 @@ export async function takeEvents(request: TakeRequest, context: TakeContext): Pr
     const packed = await readAndPack(request, context, share);
     if (!packed.ok) return packed;
     const { messages, kept, accepted, unknownKeys } = packed;
-    share.set(messages.reduce((sum, message) => sum + sizeOf(message), kept?.bytes ?? 0));
-    const allMs = request.idempotencyKey === null ? SEND_MS : SEND_MS - REGISTER_MS;
-    await sendMessages(messages, context, allMs, freeMessages);
-    if (kept?.entries) context.early?.show(earlyParts(messages, kept.entries, context.source));
+    share.set(messages.reduce((sum, { body }) => sum + body.length, kept?.bytes ?? 0));
+    const fresh = await sendMessages(messages, context, REQUEST_DEADLINES, freeMessages);
+    const parts = kept?.entries ? earlyParts(messages, kept.entries, context.source) : [];
+    // Whether the rest of a request with a key is new, only the consumer learns.
+    const shown = isKeyed ? parts.filter(({ id }) => fresh.has(id)) : parts;
+    if (shown.length > 0) context.early?.show(shown);
     return { ok: true, accepted, unknownKeys: named(unknownKeys) };
   } finally {
     share.release();
   }
 }
 
-function freeMessages(messages: readonly PackedMessage[]): void {
-  for (const { body, blob } of messages) {
-    free(body);
-    if (blob !== null) free(blob.body);
-  }
-}
+const NO_KEY_SHARDS =
+  "KEY_SHARDS is malformed, so a repeat of this request might not be known as one; nothing was taken";
 
-function sizeOf({ body, blob }: PackedMessage): number {
-  return body.length + (blob?.body.length ?? 0);
+function freeMessages(messages: readonly PackedMessage[]): void {
+  for (const { body } of messages) free(body);
 }
 
 /** The body ends with this call: nothing holds it while its messages are sent. */
@@ -95,36 +88,23 @@ async function readAndPack(request: TakeRequest, context: TakeContext, share: Sh
   const bytes = await request.read();
   share.set(bytes.length);
   try {
-    return await packBody(bytes, request, context);
+    return packBody(bytes, request, context);
   } finally {
     free(bytes);
   }
 }
 
-async function packBody(
-  bytes: Uint8Array,
-  { ndjson, idempotencyKey: key }: TakeRequest,
-  context: TakeContext,
-): Promise<PackedEvents> {
-  const { defaultScriptName: settings, source, form, extraFields } = context;
+function packBody(bytes: Uint8Array, { ndjson, idempotencyKey: key }: TakeRequest, context: TakeContext): PackedEvents {
+  const { source, form, shards, keyShards } = context;
   const kept = context.early?.mayWatch() ? new KeptEntries() : null;
-  const written = { source, ...(form && { form }) };
-  const nowMs = context.platform.now();
   const found = foundIn(bytes, ndjson);
   if (!found.ok) return found;
-  if (key === null)
-    return packEvents(
-      found,
-      { takenInMs: nowMs, ...written, idOf: randomIds(), keyed: false },
-      settings,
-      extraFields,
-      kept,
-    );
-  const first = await firstCopy({ key, body: bytes, settings, nowMs }, context);
-  const packing = { ...packingOf(key, bytes, first, nowMs), ...written };
-  // Of a repeat, only the ledger knows whether it is new.
-  const keptOfFirst = first.takenInMs < packing.takenInMs ? null : kept;
-  return packEvents(found, packing, first.settings, extraFields, keptOfFirst);
+  const written = { takenInMs: context.platform.now(), source, ...(form && { form }) };
+  const packing: PackingContext =
+    key === null || keyShards === null
+      ? { ...written, idOf: randomIds(shards), keyed: false, shards }
+      : { ...written, idOf: keyedIds(key, bytes), keyed: true, shards: keyShards };
+  return packEvents(found, packing, context, kept);
 }
 
 type Refused = Taken & { ok: false; status: 400 | 413 };
@@ -159,25 +139,23 @@ type PackedEvents =
 function packEvents(
   found: Found,
   packing: PackingContext,
-  defaultScriptName: string,
-  extraFields: TakeContext["extraFields"],
+  { defaultScriptName, extraFields }: TakeContext,
   kept: KeptEntries | null,
 ): PackedEvents {
   const packer = new RecordPacker(packing);
-  const takenInMs = packing.first?.takenInMs ?? packing.takenInMs;
+  const { takenInMs, keyed } = packing;
   const context = { takenInMs, defaultScriptName, lenient: false, ...(extraFields && { extraFields }) };
+  const cuts = keyed ? cutsOf(found.sizes) : null;
+  let n = 0;
   const mapped = mapEvents(found.events, context, (entry) => {
-    packer.add(entry);
+    packer.add(entry, cuts?.has(n++));
     kept?.add(entry);
   });
   if (!mapped.ok) return mapped;
   const packed = packer.finish();
   const { unknownKeys } = mapped;
-  if (packed.ok) return { ok: true, messages: packed.messages, kept, accepted: found.count, unknownKeys };
-  const message =
-    extraFields !== undefined && packing.keyed
-      ? "this event is too large, or too many extra fields are beside it in a request with a key: send fewer at once"
-      : "this event is too large";
+  if (packed.ok) return { ok: true, messages: packed.messages, kept, accepted: found.sizes.length, unknownKeys };
+  const message = "this event is too large";
   const faults = packed.tooLarge.map((index) => ({ pointer: pointerAt(found.events, index), message }));
   return { ok: false, status: 413, faults };
 }
@@ -185,12 +163,6 @@ function packEvents(
 /** @returns the pointer of the n-th event. */
 function pointerAt(events: Iterable<Located>, index: number): string {
   return [...events][index]?.pointer ?? "";
-}
-
-/** A copy is taken in when it comes, but never before the first one, whatever clocks say. */
-function packingOf(key: string, body: Uint8Array, first: FirstCopy, nowMs: number): PackingContext {
-  const takenInMs = Math.max(nowMs, first.takenInMs);
-  return { takenInMs, idOf: keyedIds(key, body, first.settings), keyed: true, first };
 }
 
 /** The dropped keys that an answer names. */

@@ -1,6 +1,7 @@
 import { CLOCK_AHEAD_MAX_MS, MESSAGE_MAX_AGE_MS } from "../limits.ts";
 import type { TakenId } from "../storage/id-memory.ts";
-import { type Decoded, decodeEnvelope, type Envelope, headOf, idOf, isNewer } from "./message.ts";
+import { type Decoded, decodeEnvelope, type Envelope, headOf, idOf, isNewer, type Part } from "./message.ts";
+import { shardOf } from "./shard.ts";
 
 /**
  * A message as the queue delivered it, its header decoded once, and what the queue was told about
@@ -31,14 +32,19 @@ export class Delivery {
 
   /** The ids of its parts; of a newer version, that of the first; none: it has no readable head. */
   get taken(): readonly TakenId[] {
-    if (this.envelope.ok) return this.envelope.value.parts.map(idOf);
-    const head = this.isNewer ? headOf(this.body) : null;
-    return head === null ? [] : [head];
+    return this.#parts.map(idOf);
   }
 
-  /** The shard of the log that its parts belong to. Of one without a readable head: the first. */
+  /** The shard of the log that its parts belong to; 0: it has no readable head. */
   get shard(): number {
-    return this.taken.length === 0 ? 0 : shardOfBody(this.body);
+    const [first] = this.#parts;
+    return first === undefined ? 0 : shardOf(first);
+  }
+
+  get #parts(): readonly Omit<Part, "records">[] {
+    if (this.envelope.ok) return this.envelope.value.parts;
+    const head = this.isNewer ? headOf(this.body) : null;
+    return head === null ? [] : [head];
   }
 
   /** null: the queue was told nothing yet. */
@@ -96,9 +102,4 @@ export const FROM_FUTURE = "says that it was taken in at a time yet to come";
 /** Whether a message says that it was taken in later than a wrong clock explains. */
 export function isFromFuture(takenInMs: number, nowMs: number): boolean {
   return takenInMs > nowMs + CLOCK_AHEAD_MAX_MS;
-}
-
-/** @param _body of a message with a readable head. */
-function shardOfBody(_body: unknown): number {
-  return 0;
 }

@@ -2,10 +2,12 @@ import { crc32 } from "node:zlib";
 import { concat, free, fromHex, toHex } from "../bytes.ts";
 import { vettedExtras } from "../record/extras.ts";
 import type { Source } from "../record/source.ts";
+import type { TakenId } from "../storage/id-memory.ts";
 import { type Block, decodeBlocks, encodeBlocks } from "./blocks.ts";
 import { decodeExtras } from "./extras.ts";
 import { type OpenLines, packLines, readLines } from "./lines.ts";
 import { encodeSeal, isSealed, type SealKey } from "./seal.ts";
+import { isShards, shardOf } from "./shard.ts";
 import { decodeSources, encodeSources } from "./sources.ts";
 
 /**
@@ -17,34 +19,30 @@ import { decodeSources, encodeSources } from "./sources.ts";
  * | --- | --- |
  * | 0–1 | `LS` |
  * | 2 | format version, 2; 3: the records end on a sync flush instead of a last block |
- * | 3 | flags: 1 deflated, 2 keyed, 4 the body lies elsewhere; 8: earlier releases set it |
+ * | 3 | flags: 1 deflated, 2 the first part is keyed; the upper four bits: as those of its flags |
  * | 4–19 | id of the first part |
  * | 20–27 | time of intake of the oldest part, ms since the epoch |
  * | 28–31 | length of the head: these 40 bytes and its blocks |
  * | 32–35 | length of the body |
- * | 36–39 | CRC-32 of the 36 bytes before (without flag 4) and the blocks of the head |
+ * | 36–39 | CRC-32 of the 36 bytes before and the blocks of the head |
  *
  * Both consist of blocks (blocks.ts). Those of the head:
  *
  * | type | what |
  * | --- | --- |
- * | 1 | the parts, 29 bytes each: id, time of intake, number of records, flags (2 keyed) |
+ * | 1 | the parts, 29 bytes each: id, time of intake, number of records, flags (2 keyed; the upper four bits: logarithm of the number of shards) |
  * | 2 | length of the NDJSON, its CRC-32, and that of the body |
  * | 3, 4 | of earlier releases, and not read: times of the first and last event, records by function |
- * | 5 | time of intake of the first copy of each part's request, 8 bytes each; absent: none is a repeat |
  * | 6 | where each part came from, see sources.ts; absent: unknown |
  * | 7 | the seal, see seal.ts; absent: it may be of any writer |
  *
  * Block 1 of the body holds the records, part after part; block 2 their extra fields, see
  * extras.ts; absent: they have none.
  *
- * A message too large for the queue travels as a reference: its head alone, with flag 4. The body
- * waits in the blob store under id and checksum: the id alone is not enough, as a repeated request
- * has the same id, but its records may differ by the times that intake filled in, and by extra
- * fields.
+ * All parts of a message belong to one shard of the log.
  *
  * Version 1 has no blocks and one part: bytes 28–31 are the number of records, 32–35 the length of
- * the NDJSON, 36–39 the CRC-32 of the 36 bytes before (without flag 4) and the NDJSON; the records
+ * the NDJSON, 36–39 the CRC-32 of the 36 bytes before and the NDJSON; the records
  * follow. It may still wait in the queue, and in the ledger's messages that are set aside.
  */
 const HEADER_BYTES = 40;
@@ -58,12 +56,12 @@ const VERSION = 2;
 const OPEN_VERSION = 3;
 const FLAG_DEFLATED = 1;
 const FLAG_KEYED = 2;
-const FLAG_ELSEWHERE = 4;
+/** Where the bits begin that say how many shards there are. */
+const SHARDS_AT = 4;
 
 /** Types of blocks, in the head and in the body. */
 const PARTS = 1;
 const BODY = 2;
-const FIRSTS = 5;
 const LINES = 1;
 
 /**
@@ -78,12 +76,8 @@ export interface Part {
    * The id derives from an `Idempotency-Key`, and every copy is remembered by the id alone.
    */
   keyed: boolean;
-  /**
-   * Of a repeated request: the time of intake of its first copy, by which all copies are
-   * remembered, in ms since the epoch and before `takenInMs`. Absent: this is the only copy, or the
-   * first one.
-   */
-  firstMs?: number;
+  /** How many shards the log had for it when it was taken in: see shard.ts. */
+  shards: number;
   records: number;
   /** Where its records came from; absent: unknown. */
   source?: Source;
@@ -93,8 +87,6 @@ export interface Part {
 export interface Envelope {
   /** At least one. */
   parts: readonly Part[];
-  /** Key of the body in the blob store; null: it is in the message. */
-  elsewhere: string | null;
 }
 
 export interface Message extends Envelope {
@@ -123,7 +115,7 @@ export interface MessageForm {
 
 /**
  * A message of this version.
- * @param parts at least one, with ids of their own.
+ * @param parts at least one, with ids of their own, of one shard.
  * @param raw the records of all parts as NDJSON, each line ended by a newline.
  * @param more blocks beside those of this version.
  * @param form absent: as every release reads it, without a seal.
@@ -141,7 +133,6 @@ export function encodeParts(
   const blocks = encodeBlocks([
     [PARTS, concat(parts.map(encodePart))],
     [BODY, uint32s(raw.length, crc32(raw), crc32(body))],
-    ...encodeFirsts(parts),
     ...encodeSources(parts),
     ...(form.seal ? [encodeSeal(body, formOf(version, isDeflated), form.seal)] : []),
     ...(more.head ?? []),
@@ -158,7 +149,7 @@ export function encodeParts(
   const view = new DataView(message.buffer);
   view.setUint16(0, MAGIC);
   view.setUint8(2, version);
-  view.setUint8(3, (isDeflated ? FLAG_DEFLATED : 0) | (parts[0].keyed ? FLAG_KEYED : 0));
+  view.setUint8(3, (isDeflated ? FLAG_DEFLATED : 0) | flagsOf(parts[0]));
   view.setBigUint64(20, BigInt(takenInMs));
   view.setUint32(28, headLength);
   view.setUint32(32, bodyLength);
@@ -171,22 +162,22 @@ function formOf(version: number, isDeflated: boolean): number {
   return 2 * version + Number(isDeflated);
 }
 
-function encodePart({ id, takenInMs, records, keyed }: Part): Uint8Array {
+function encodePart(part: Part): Uint8Array {
   const bytes = new Uint8Array(PART_BYTES);
-  bytes.set(fromHex(id));
+  bytes.set(fromHex(part.id));
   const view = new DataView(bytes.buffer);
-  view.setBigUint64(16, BigInt(takenInMs));
-  view.setUint32(24, records);
-  view.setUint8(28, keyed ? FLAG_KEYED : 0);
+  view.setBigUint64(16, BigInt(part.takenInMs));
+  view.setUint32(24, part.records);
+  view.setUint8(28, flagsOf(part));
   return bytes;
 }
 
-function encodeFirsts(parts: readonly Part[]): Block[] {
-  if (parts.every(({ firstMs }) => firstMs === undefined)) return [];
-  const bytes = new Uint8Array(8 * parts.length);
-  const view = new DataView(bytes.buffer);
-  for (const [i, { firstMs, takenInMs }] of parts.entries()) view.setBigUint64(8 * i, BigInt(firstMs ?? takenInMs));
-  return [[FIRSTS, bytes]];
+function flagsOf({ keyed, shards }: Pick<Part, "keyed" | "shards">): number {
+  return (keyed ? FLAG_KEYED : 0) | (Math.log2(shards) << SHARDS_AT);
+}
+
+function readFlags(flags: number): Pick<Part, "keyed" | "shards"> {
+  return { keyed: (flags & FLAG_KEYED) !== 0, shards: 1 << (flags >> SHARDS_AT) };
 }
 
 function uint32s(...values: number[]): Uint8Array {
@@ -196,41 +187,8 @@ function uint32s(...values: number[]): Uint8Array {
   return bytes;
 }
 
-/** Of a head, or of a whole version 1 header, as if its body were not elsewhere. */
 function headCrc(head: Uint8Array): number {
-  const first = head.slice(0, CRC_AT);
-  first[3] = (first[3] ?? 0) & ~FLAG_ELSEWHERE;
-  return crc32(head.subarray(HEADER_BYTES), crc32(first));
-}
-
-/** Length of what stays in the queue when the rest is stored elsewhere. */
-function headLengthOf(message: Uint8Array): number {
-  if (message[2] === 1) return HEADER_BYTES;
-  return new DataView(message.buffer, message.byteOffset).getUint32(28);
-}
-
-/** Splits a message into the reference that is sent, and the body that is stored under the key. */
-export function splitMessage(message: Uint8Array): {
-  reference: Uint8Array<ArrayBuffer>;
-  key: string;
-  body: Uint8Array<ArrayBuffer>;
-} {
-  const length = headLengthOf(message);
-  const reference = message.slice(0, length) as Uint8Array<ArrayBuffer>;
-  reference[3] = (reference[3] ?? 0) | FLAG_ELSEWHERE;
-  return { reference, key: blobKey(reference), body: message.slice(length) as Uint8Array<ArrayBuffer> };
-}
-
-/** Key of a message's body in the blob store: id and checksum, as 40 hex digits. */
-export function blobKey(header: Uint8Array): string {
-  return toHex(header.slice(4, 20)) + toHex(header.slice(CRC_AT, HEADER_BYTES));
-}
-
-/** The reverse of {@link splitMessage}. */
-export function joinMessage(reference: ArrayBuffer, body: Uint8Array): ArrayBuffer {
-  const message = concat([new Uint8Array(reference), body]);
-  message[3] = (message[3] ?? 0) & ~FLAG_ELSEWHERE;
-  return message.buffer;
+  return crc32(head.subarray(HEADER_BYTES), crc32(head.subarray(0, CRC_AT)));
 }
 
 export type Decoded<T> = { ok: true; value: T } | { ok: false; why: string };
@@ -246,13 +204,13 @@ export function isNewer(body: unknown): body is ArrayBuffer {
 }
 
 /** What a message of any version is noted by. null: it says nothing that can be. */
-export function headOf(body: unknown): MessageId | null {
+export function headOf(body: unknown): Omit<Part, "records"> | null {
   if (!(body instanceof ArrayBuffer) || body.byteLength < COMMON_BYTES) return null;
   const view = new DataView(body);
   const takenInMs = Number(view.getBigUint64(20));
   if (view.getUint16(0) !== MAGIC || !Number.isSafeInteger(takenInMs)) return null;
-  const id = toHex(new Uint8Array(body, 4, 16));
-  return { id, takenInMs, keyed: (view.getUint8(3) & FLAG_KEYED) !== 0 };
+  const flags = readFlags(view.getUint8(3));
+  return isShards(flags.shards) ? { id: toHex(new Uint8Array(body, 4, 16)), takenInMs, ...flags } : null;
 }
 
 /** The head alone, which may be readable where the records are not. */
@@ -276,59 +234,40 @@ function decodeHead(body: unknown): Decoded<Head> {
   if (version !== 1 && version !== VERSION && version !== OPEN_VERSION)
     return { ok: false, why: `of unknown version ${version}` };
   const id = headOf(body);
-  if (id === null) return { ok: false, why: "has no time of intake" };
-  const isReference = (view.getUint8(3) & FLAG_ELSEWHERE) !== 0;
-  const length = headLengthOf(new Uint8Array(body));
-  const whole = version === 1 ? body.byteLength : length + view.getUint32(32);
-  if (isReference ? body.byteLength !== length : body.byteLength !== whole)
-    return {
-      ok: false,
-      why: version === 1 ? "is neither a message nor a reference" : "is of another length than it says",
-    };
-  const elsewhere = isReference ? blobKey(new Uint8Array(body)) : null;
+  if (id === null) return { ok: false, why: "has no time of intake, or no shard" };
   if (version === 1)
-    return {
-      ok: true,
-      value: { envelope: { parts: [{ ...id, records: view.getUint32(28) }], elsewhere }, blocks: null },
-    };
-  if (length < HEADER_BYTES) return { ok: false, why: "is of another length than it says" };
+    return { ok: true, value: { envelope: { parts: [{ ...id, records: view.getUint32(28) }] }, blocks: null } };
+  const length = view.getUint32(28);
+  if (length < HEADER_BYTES || body.byteLength !== length + view.getUint32(32))
+    return { ok: false, why: "is of another length than it says" };
   const head = new Uint8Array(body, 0, length);
   if (headCrc(head) !== view.getUint32(CRC_AT)) return { ok: false, why: "fails its checksum" };
   const blocks = decodeBlocks(head.subarray(HEADER_BYTES));
   const parts = blocks === null ? null : decodeParts(blocks);
   if (blocks === null || parts === null) return { ok: false, why: "does not say what its parts are" };
-  return { ok: true, value: { envelope: { parts, elsewhere }, blocks } };
+  return { ok: true, value: { envelope: { parts }, blocks } };
 }
 
-/** null: there are none, two have the same id, or a first copy came after its repeat. */
+/** null: there are none, two have the same id, or they belong to several shards. */
 function decodeParts(blocks: ReadonlyMap<number, Uint8Array>): Part[] | null {
-  const [bytes, firsts] = [blocks.get(PARTS), blocks.get(FIRSTS)];
+  const bytes = blocks.get(PARTS);
   if (bytes === undefined || bytes.length === 0 || bytes.length % PART_BYTES !== 0) return null;
   const count = bytes.length / PART_BYTES;
-  if (firsts !== undefined && firsts.length !== 8 * count) return null;
   const sources = decodeSources(blocks, count);
   const parts = Array.from({ length: count }, (_, i): Part => {
     const part = bytes.slice(i * PART_BYTES, (i + 1) * PART_BYTES);
     const view = new DataView(part.buffer);
-    const takenInMs = Number(view.getBigUint64(16));
-    const firstMs = firsts === undefined ? takenInMs : timeAt(firsts, 8 * i);
     return {
       id: toHex(part.subarray(0, 16)),
-      takenInMs,
-      keyed: (view.getUint8(28) & FLAG_KEYED) !== 0,
-      ...(firstMs !== takenInMs && { firstMs }),
+      takenInMs: Number(view.getBigUint64(16)),
+      ...readFlags(view.getUint8(28)),
       records: view.getUint32(24),
       ...(sources[i] && { source: sources[i] }),
     };
   });
-  const isValid = parts.every(
-    ({ takenInMs, firstMs }) => Number.isSafeInteger(takenInMs) && (firstMs === undefined || firstMs < takenInMs),
-  );
-  return isValid && new Set(parts.map(({ id }) => id)).size === parts.length ? parts : null;
-}
-
-function timeAt(bytes: Uint8Array, at: number): number {
-  return Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(at));
+  const isValid = parts.every(({ takenInMs, shards }) => Number.isSafeInteger(takenInMs) && isShards(shards));
+  const isOne = new Set(parts.map(shardOf)).size === 1;
+  return isValid && isOne && new Set(parts.map(({ id }) => id)).size === parts.length ? parts : null;
 }
 
 /**
@@ -339,7 +278,6 @@ export function decodeMessage(body: unknown, keys: readonly SealKey[] = []): Dec
   const head = decodeHead(body);
   if (!head.ok) return head;
   const { envelope, blocks } = head.value;
-  if (envelope.elsewhere !== null) return { ok: false, why: "is a reference without what it refers to" };
   const bytes = new Uint8Array(body as ArrayBuffer);
   const lines = blocks === null ? linesOf1(bytes) : linesOf2(bytes, blocks, keys);
   if (!lines.ok) return lines;
@@ -369,7 +307,7 @@ function linesOf2(
   keys: readonly SealKey[],
 ): Decoded<Lines> {
   const says = head.get(BODY);
-  const body = message.subarray(headLengthOf(message));
+  const body = message.subarray(new DataView(message.buffer).getUint32(28));
   if (says === undefined || says.length < 12) return { ok: false, why: "does not say what its records are" };
   const view = new DataView(says.buffer, says.byteOffset, says.length);
   if (crc32(body) !== view.getUint32(8)) return { ok: false, why: "fails its checksum" };
@@ -393,9 +331,7 @@ function isDeflated(message: Uint8Array): boolean {
   return ((message[3] ?? 0) & FLAG_DEFLATED) !== 0;
 }
 
-type MessageId = Pick<Part, "id" | "takenInMs" | "keyed" | "firstMs">;
-
 /** What a part is remembered by. */
-export function idOf({ id, takenInMs, keyed, firstMs }: MessageId): MessageId {
-  return { id, takenInMs, keyed, ...(firstMs !== undefined && { firstMs }) };
+export function idOf({ id, takenInMs, keyed }: Pick<Part, "id" | "takenInMs" | "keyed">): TakenId {
+  return { id, takenInMs, keyed };
 }

@@ -3,7 +3,7 @@ import type { AsideObject } from "../delivery/types.ts";
 import { type Loaded, load, storedMessage } from "../object/load.ts";
 import { Patience, type Platform } from "../platform.ts";
 import { FROM_FUTURE, isFromFuture } from "../queue/delivery.ts";
-import { shardOf } from "../queue/message.ts";
+import { shardOf } from "../queue/shard.ts";
 import type { Append } from "../trace-log/append.ts";
 import { headOf } from "../trace-log/heads.ts";
 import type { HeldMessage } from "../trace-log/on-hold.ts";

@@ -1,11 +1,4 @@
-import type { OutboxStatus } from "../intake/outbox.ts";
-import {
-  BLOBS_SHARD_MAX_BYTES,
-  KEYS_SHARD_MAX_BYTES,
-  OUTBOX_MAX_BYTES,
-  QUEUE_MAX_BYTES,
-  SHARD_MAX_BYTES,
-} from "../limits.ts";
+import { QUEUE_MAX_BYTES, SHARD_MAX_BYTES } from "../limits.ts";
 import type { AccountFacts, Facts } from "./facts.ts";
 import { SILENT } from "./facts.ts";
 import {
@@ -25,7 +18,7 @@ const subject: Subject = { type: "account" };
 
 /** What is wrong with the account as a whole. */
 export function accountFindings(facts: Facts): Found[] {
-  const { account, outbox } = facts;
+  const { account } = facts;
   return [
     ...configurationFindings(facts),
     ...silenceFindings(facts),
@@ -38,9 +31,6 @@ export function accountFindings(facts: Facts): Found[] {
           ...sizeFindings(account),
           ...balanceFindings(account),
         ]),
-    ...(outbox === SILENT ? [] : outboxFindings(outbox, facts.nowMs)),
-    ...(facts.keysBytes === SILENT ? [] : keyFindings(facts.keysBytes)),
-    ...(facts.blobBytes === SILENT ? [] : blobFindings(facts.blobBytes)),
   ];
 }
 
@@ -64,7 +54,7 @@ function configurationFindings({ configFaults }: Facts): Found[] {
  * meanwhile.
  */
 function silenceFindings(facts: Facts): Found[] {
-  const { controlTold, account, functions, outbox, replays, attachments, keysBytes, blobBytes } = facts;
+  const { controlTold, account, functions, replays, attachments } = facts;
   const silent = (kind: Found["kind"], part: string, unknown: string): Found => ({
     kind,
     subject,
@@ -85,16 +75,9 @@ function silenceFindings(facts: Facts): Found[] {
     ...(account !== SILENT && functions === SILENT
       ? [silent("ledger_silent", "The account's ledger (counts of functions)", "whether any function has gone quiet")]
       : []),
-    ...(outbox === SILENT ? [silent("outbox_silent", "The outbox", "whether it holds events")] : []),
     ...(replays === SILENT ? [silent("replays_silent", "The store of replays", "whether any is stuck")] : []),
     ...(attachments === SILENT
       ? [silent("attachments_silent", "The attachment check", "whether functions are still attached")]
-      : []),
-    ...(keysBytes === SILENT
-      ? [silent("keys_silent", "The register of keys", "whether requests with an Idempotency-Key are taken")]
-      : []),
-    ...(blobBytes === SILENT
-      ? [silent("blobs_silent", "The store of large records", "whether it has room for more")]
       : []),
   ];
 }
@@ -151,7 +134,7 @@ function lossFindings({ nowMs }: Facts, { past, setAside }: AccountFacts): Found
       severity: "error",
       sinceMs: intakeLost.sinceMs,
       affected: { count: intakeLost.by, what: "events" },
-      summary: `Intake lost ${counted(intakeLost.by, "events")}: neither the queue nor the outbox accepted them.`,
+      summary: `Intake lost ${counted(intakeLost.by, "events")}: neither the queue nor the log accepted them.`,
       advice:
         "These events are gone. Look for `intake lost events` in this service's log; if it continues, check the platform's status page. This finding stays for a day after the last loss.",
     });
@@ -209,7 +192,7 @@ function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFact
       severity: queueBytes >= QUEUE_FULL_BYTES ? "error" : "warning",
       sinceMs: null,
       affected: queueBacklog === null ? null : { count: queueBacklog, what: "messages" },
-      summary: `The queue holds ${shownGB(queueBytes)} of ${QUEUE_MAX_BYTES / 1e9} GB. When it is full, it accepts no messages: requests with events are refused, and events from tail() fill the outbox.`,
+      summary: `The queue holds ${shownGB(queueBytes)} of ${QUEUE_MAX_BYTES / 1e9} GB. When it is full, it accepts no messages, and events go to the log one request at a time.`,
       advice:
         "Raise max_concurrency of the consumer in wrangler.jsonc, or look in this service's log for what slows it down. Senders over HTTP can wait and repeat their requests.",
     });
@@ -250,70 +233,4 @@ function sizeFindings({ status: { storedBytes = 0 } }: AccountFacts): Found[] {
         "Find the job that does not read the log, or resend or delete what is set aside. If neither is so, raise LOG_SHARDS and deploy.",
     },
   ];
-}
-
-/** Beyond its bound, requests with a key that it has not seen are refused. */
-function keyFindings(storedBytes: number): Found[] {
-  if (storedBytes < KEYS_SHARD_MAX_BYTES / 2) return [];
-  const isFull = storedBytes >= KEYS_SHARD_MAX_BYTES;
-  return [
-    {
-      kind: "keys_large",
-      subject,
-      severity: isFull ? "error" : "warning",
-      sinceMs: null,
-      affected: null,
-      summary: `Each shard of the register of keys holds some ${(storedBytes / 1e9).toFixed(1)} of ${KEYS_SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and new keys are refused" : ""}.`,
-      advice:
-        "Send more events with each request, or fewer requests with an Idempotency-Key: each is remembered for fifteen days.",
-    },
-  ];
-}
-
-/** Beyond its bound, what fits no message of the queue is refused. */
-function blobFindings(storedBytes: number): Found[] {
-  if (storedBytes < BLOBS_SHARD_MAX_BYTES / 2) return [];
-  const isFull = storedBytes >= BLOBS_SHARD_MAX_BYTES;
-  return [
-    {
-      kind: "blobs_large",
-      subject,
-      severity: isFull ? "error" : "warning",
-      sinceMs: null,
-      affected: null,
-      summary: `Each shard of the store of large records holds some ${shownGB(storedBytes)} of ${BLOBS_SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and takes no more" : ""}.`,
-      advice:
-        "Records too large for a queue message wait there until they are delivered. Find out what slows delivery down, or log less at a time.",
-    },
-  ];
-}
-
-function outboxFindings({ events, oldestTakenMs, storedBytes }: OutboxStatus, nowMs: number): Found[] {
-  const findings: Found[] = [];
-  if (oldestTakenMs !== null && nowMs - oldestTakenMs > AFTER.outbox) {
-    findings.push({
-      kind: "outbox_waiting",
-      subject,
-      severity: nowMs - oldestTakenMs > AFTER.outboxBad ? "error" : "warning",
-      sinceMs: oldestTakenMs,
-      affected: { count: events, what: "events" },
-      summary: `The queue is not accepting events. Held in the outbox: ${counted(events, "events")}.`,
-      advice:
-        "They are resent automatically every few minutes. If it lasts, look for errors of the Outbox in this service's log, and check the platform's status page for queues.",
-    });
-  }
-  if (storedBytes >= OUTBOX_MAX_BYTES / 2) {
-    const isFull = storedBytes >= OUTBOX_MAX_BYTES;
-    findings.push({
-      kind: "outbox_large",
-      subject,
-      severity: isFull ? "error" : "warning",
-      sinceMs: null,
-      affected: null,
-      summary: `A part of the outbox holds ${shownGB(storedBytes)} of ${OUTBOX_MAX_BYTES / 1e9} GB${isFull ? ", and takes no more" : ""}.`,
-      advice:
-        "Find out why the queue accepts nothing, or detach functions that can wait. Events that neither the queue nor the outbox accepts are lost.",
-    });
-  }
-  return findings;
 }

@@ -13,7 +13,6 @@ const WAITING: ReadonlySet<string> = new Set([
   "draining_stuck",
   "unread",
   "unmade",
-  "outbox_waiting",
   "queue_backlog",
   "replay_waiting",
 ]);

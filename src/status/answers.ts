@@ -57,8 +57,6 @@ const Account = z.looseObject({
   failing: Slots.optional(),
 });
 
-const Outbox = z.looseObject({ events: z.number(), oldestTakenMs: Ms, storedBytes: z.number() });
-
 const Counts = z.array(
   z.looseObject({
     scriptName: z.string().nullable(),
@@ -88,9 +86,7 @@ const Attachments = z.array(
   }),
 );
 
-const Bytes = z.number();
-
-export const ANSWER = { Log, Account, Outbox, Counts, Settings, Last, Replays, Attachments, Bytes } as const;
+export const ANSWER = { Log, Account, Counts, Settings, Last, Replays, Attachments } as const;
 
 /** @returns the answer if it has the shape. @throws Error that repeats nothing of the answer. */
 export function checked<T>(of: z.ZodType, answer: T): T {

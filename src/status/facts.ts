@@ -1,5 +1,4 @@
 import type { JobStatus } from "../delivery/types.ts";
-import type { OutboxStatus } from "../intake/outbox.ts";
 import type { AccountStatus } from "../trace-log/trace-log.ts";
 import type { FailingFunction } from "./failing.ts";
 import type { KeptNothing, Mark } from "./marks.ts";
@@ -18,17 +17,12 @@ export interface Facts {
   controlTold: boolean;
   jobs: readonly JobFacts[];
   account: Told<AccountFacts>;
-  outbox: Told<OutboxStatus>;
   /** Functions with a setting or a rhythm. Silent when the ledger is: it counts their events. */
   functions: Told<FunctionsFacts>;
   /** Of those whose logging is not off. */
   failing: Told<readonly FailingFunction[]>;
   replays: Told<readonly WaitingReplay[]>;
   attachments: Told<readonly KnownAttachment[]>;
-  /** Size of a shard of the register of keys, in bytes; hashes spread evenly over all. */
-  keysBytes: Told<number>;
-  /** Of a shard of the blob store. */
-  blobBytes: Told<number>;
 }
 
 /** A job as last known, without secrets. */

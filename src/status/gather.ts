@@ -4,13 +4,9 @@ import type { FunctionSetting } from "../control/function-settings.ts";
 import { controlPlane } from "../control/plane.ts";
 import { jobStatus, shardsStatus } from "../delivery/job-status.ts";
 import type { JobStatus } from "../delivery/types.ts";
-import { keyShard } from "../intake/key-register.ts";
-import type { OutboxStatus } from "../intake/outbox.ts";
-import { outboxStatus } from "../intake/outboxes.ts";
 import { readSnapshot } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
 import { Patience, type Platform, settled } from "../platform.ts";
-import { blobBytes } from "../queue/blob-store.ts";
 import { replays } from "../replay/replays.ts";
 import { LogShards } from "../trace-log/log-shards.ts";
 import type { AccountStatus, FunctionCount } from "../trace-log/trace-log.ts";
@@ -29,7 +25,7 @@ export interface WatchMemory {
   rhythm: Rhythm;
 }
 
-/** Asked beside the logs, the ledger, the outbox and the control plane. */
+/** Asked beside the logs, the ledger and the control plane. */
 export interface Sources {
   replays(env: Env): Promise<readonly WaitingReplay[]>;
   attachments(env: Env): Promise<readonly KnownAttachment[]>;
@@ -46,19 +42,14 @@ export const GATHER_PATIENCE = { oneMs: 3_000, allMs: 20_000 };
 /** Logs asked at the same time. */
 const LOGS_AT_ONCE = 8;
 
-type Bindings = Pick<Env, "CONTROL" | "READERS" | "TRACE_LOG" | "OUTBOX" | "KEYS" | "BLOBS">;
-
 /** The answers of the other parts. */
 interface Answers {
   known: Told<KnownJob[]>;
   settings: Told<FunctionSetting[]>;
   account: Told<AccountStatus>;
   lately: Told<FunctionCount[]>;
-  outbox: Told<OutboxStatus>;
   replays: Told<readonly WaitingReplay[]>;
   attachments: Told<readonly KnownAttachment[]>;
-  keysBytes: Told<number>;
-  blobBytes: Told<number>;
 }
 
 /** Asks all parts. Never throws, and takes at most 20 s: a missing answer is a fact. */
@@ -94,14 +85,11 @@ export async function gather(
       controlTold: answers.known !== SILENT && answers.settings !== SILENT,
       jobs: known.map((job) => jobFacts(job, logs, state)),
       account: accountFacts(answers.account, state, memory.rhythm),
-      outbox: answers.outbox,
       functions,
       failing:
         answers.account === SILENT ? SILENT : failingOf(answers.account.failing ?? [], readFunctionFailing(env), nowMs),
       replays: answers.replays,
       attachments: answers.attachments,
-      keysBytes: answers.keysBytes,
-      blobBytes: answers.blobBytes,
     };
   } finally {
     patience.end();
@@ -112,36 +100,28 @@ export async function gather(
 type Ask = <T>(who: string, shape: z.ZodType | null, question: () => Promise<T>) => Promise<Told<T>>;
 
 async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
-  const { CONTROL, OUTBOX, KEYS, BLOBS }: Bindings = env;
   const ledger = new LogShards(env);
-  const [known, settings, account, lately, kept, replays, attachments, keysBytes, largeBytes] = await Promise.all([
+  const [known, settings, account, lately, replays, attachments] = await Promise.all([
     ask("the control plane", null, async () => {
-      const snapshot = readSnapshot(await controlPlane(CONTROL).configSince(""));
+      const snapshot = readSnapshot(await controlPlane(env.CONTROL).configSince(""));
       if (snapshot === null) throw new Error("no snapshot of jobs");
       const config = readConfig(env);
       const readable = snapshot.jobs.map((job) => knownJob(job, config));
       return [...readable, ...(snapshot.unreadable ?? []).map(knownUnreadable)];
     }),
-    ask("the settings of functions", ANSWER.Settings, () => controlPlane(CONTROL).functionSettings()),
+    ask("the settings of functions", ANSWER.Settings, () => controlPlane(env.CONTROL).functionSettings()),
     ask("the ledger", ANSWER.Account, () => ledger.status()),
     ask("the counts of functions", ANSWER.Counts, () => ledger.functionsLately()),
-    ask("the outbox", ANSWER.Outbox, () => outboxStatus(OUTBOX)),
     ask("replays", ANSWER.Replays, () => sources.replays(env)),
     ask("attachments", ANSWER.Attachments, () => sources.attachments(env)),
-    // One stands for all: each further one would be a request every five minutes.
-    ask("the register of keys", ANSWER.Bytes, () => keyShard(KEYS, 0).storedBytes()),
-    ask("the blob store", ANSWER.Bytes, () => blobBytes(BLOBS)),
   ]);
   return {
     known,
     settings,
     account,
     lately,
-    outbox: kept,
     replays,
     attachments,
-    keysBytes,
-    blobBytes: largeBytes,
   };
 }
 
@@ -199,13 +179,12 @@ function accountFacts(
 async function askFunctions(
   env: Env,
   rhythm: Rhythm,
-  { account, lately, settings, outbox }: Answers,
+  { account, lately, settings }: Answers,
   nowMs: number,
   ask: Ask,
 ): Promise<Facts["functions"]> {
   if (account === SILENT || lately === SILENT) return SILENT;
-  const keptMs = outbox === SILENT ? null : outbox.oldestTakenMs;
-  const countedUntilMs = Math.min(nowMs, account.oldestUnfinishedMs ?? nowMs, keptMs ?? nowMs);
+  const countedUntilMs = Math.min(nowMs, account.oldestUnfinishedMs ?? nowMs);
   const notWatched = rhythm.listen(heardOf(lately), account.queueSeenMs, countedUntilMs, nowMs);
   const known = { lately, settings: settings === SILENT ? [] : settings, usual: rhythm.functions() };
   const names = candidates(known, countedUntilMs);

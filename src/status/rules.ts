@@ -87,9 +87,6 @@ export function isUntold(facts: Facts, subject: Subject, kind: string): boolean 
   if (findingsOf(facts).some(isIt)) return false;
   switch (subject.type) {
     case "account":
-      if (of === "outbox_waiting" || of === "outbox_large") return facts.outbox === SILENT;
-      if (of === "keys_large") return facts.keysBytes === SILENT;
-      if (of === "blobs_large") return facts.blobBytes === SILENT;
       if (of === "functions_not_watched") return facts.functions === SILENT;
       if (of === "functions_more")
         return facts.functions === SILENT || facts.attachments === SILENT || facts.failing === SILENT;

@@ -19,9 +19,6 @@ export const AFTER = {
   nothingReceived: 15 * MINUTE_MS,
   /** Beyond the interval of the job: it has not read what the log has for it. */
   unread: 10 * MINUTE_MS,
-  outbox: 2 * MINUTE_MS,
-  /** The outbox holds events for too long to be a brief outage. */
-  outboxBad: 15 * MINUTE_MS,
   queueOld: 15 * MINUTE_MS,
   backlog: 15 * MINUTE_MS,
   /** A filter or a sample keeps nothing. */

@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { GATHER_MS } from "../../src/intake/company.ts";
-import { Gatherer } from "../../src/intake/gather.ts";
+import { Gatherer, HELD_MAX_BYTES } from "../../src/intake/gather.ts";
+import { HOLD_MS } from "../../src/intake/refusals.ts";
 import { MESSAGE_RAW_MAX_BYTES } from "../../src/limits.ts";
 
 describe("gathering", () => {
-  const WAIT = { full: [], wait: true };
-  const NOTHING = { full: [], wait: false };
+  const NOTHING = { full: [], dropped: 0, waitMs: null, isHeld: false };
+  const wait = (nowMs: number) => ({ ...NOTHING, waitMs: GATHER_MS - (nowMs % GATHER_MS) });
+  const WAIT = wait(1_000);
 
   it("has the first caller wait, and the others go", () => {
     const gatherer = new Gatherer();
@@ -20,7 +22,7 @@ describe("gathering", () => {
     const gatherer = new Gatherer();
     gatherer.add(["a"], 1_000);
     gatherer.take();
-    expect(gatherer.add(["b"], 2_001)).toEqual(WAIT);
+    expect(gatherer.add(["b"], 2_001)).toEqual(wait(2_001));
     expect(gatherer.take()).toEqual(["b"]);
   });
 
@@ -37,7 +39,7 @@ describe("gathering", () => {
     const half = "é".repeat(MESSAGE_RAW_MAX_BYTES / 4 - 1).concat("x");
     expect(gatherer.add([half], 1_000)).toEqual(WAIT);
     expect(gatherer.add([half], 1_001)).toEqual(NOTHING);
-    expect(gatherer.add(["x"], 1_002)).toEqual({ full: [half, half], wait: false });
+    expect(gatherer.add(["x"], 1_002)).toEqual({ ...NOTHING, full: [half, half] });
     // The first invocation is still waiting, and will take this.
     expect(gatherer.add(["y"], 1_003)).toEqual(NOTHING);
     expect(gatherer.take()).toEqual(["x", "y"]);
@@ -47,23 +49,62 @@ describe("gathering", () => {
     const gatherer = new Gatherer();
     const large = "x".repeat(MESSAGE_RAW_MAX_BYTES);
     expect(gatherer.add([large, large], 1_000)).toEqual(WAIT);
-    expect(gatherer.add(["y"], 1_000)).toEqual({ full: [large, large], wait: false });
+    expect(gatherer.add(["y"], 1_000)).toEqual({ ...NOTHING, full: [large, large] });
     expect(gatherer.take()).toEqual(["y"]);
   });
 
   it("leaves a caller alone who is about to come", () => {
     const gatherer = new Gatherer();
-    gatherer.add(["a"], 1_000);
-    expect(gatherer.add(["b"], 1_000 + GATHER_MS + 499)).toEqual(NOTHING);
+    gatherer.add(["a"], 0);
+    expect(gatherer.add(["b"], GATHER_MS + 499)).toEqual(NOTHING);
   });
 
   it.each([
-    ["longer ago than it was to wait", 1_000 + GATHER_MS + 500],
-    ["in what is now the future: a clock was set back", 1_000 - GATHER_MS - 500],
-  ])("believes a caller gone that began to wait %s", (_, nowMs) => {
+    ["should have come half a second ago", GATHER_MS + 500],
+    ["comes in what is now a distant future: a clock was set back", GATHER_MS - HOLD_MS - 1],
+  ])("believes a caller gone that %s", (_, nowMs) => {
     const gatherer = new Gatherer();
-    gatherer.add(["a"], 1_000);
-    expect(gatherer.add(["b"], nowMs)).toEqual(WAIT);
+    gatherer.add(["a"], 0);
+    expect(gatherer.add(["b"], nowMs).waitMs).not.toBeNull();
     expect(gatherer.take()).toEqual(["a", "b"]);
+  });
+});
+
+describe("gathering while the queue refuses", () => {
+  /** An isolate that the packer has left. */
+  function held(): Gatherer {
+    const gatherer = new Gatherer();
+    gatherer.company.failed(0);
+    gatherer.refusals.refused(0);
+    return gatherer;
+  }
+
+  it("goes on until the queue is tried again, for all that comes", () => {
+    const gatherer = held();
+    expect(gatherer.add(["a"], 3_000)).toEqual({ full: [], dropped: 0, waitMs: HOLD_MS - 3_000, isHeld: true });
+    expect(gatherer.add(["b"], 9_999)).toEqual({ full: [], dropped: 0, waitMs: null, isHeld: true });
+    expect(gatherer.take()).toEqual(["a", "b"]);
+    expect(gatherer.add(["c"], HOLD_MS)).toEqual({ full: [], dropped: 0, waitMs: GATHER_MS, isHeld: false });
+  });
+
+  it("has room for what one append takes, and says what there is none for", () => {
+    const gatherer = held();
+    const line = "x".repeat(HELD_MAX_BYTES / 2 - 1);
+    expect(gatherer.add([line], 1).dropped).toBe(0);
+    expect(gatherer.add([line, "x"], 2)).toMatchObject({ full: [], dropped: 2 });
+    expect(gatherer.add([line], 3).dropped).toBe(0);
+    expect(gatherer.take()).toEqual([line, line]);
+  });
+
+  it("is left to the packer where that is asked", () => {
+    const gatherer = new Gatherer();
+    gatherer.refusals.refused(0);
+    expect(gatherer.add(["a"], 0)).toEqual({ full: [], dropped: 0, waitMs: GATHER_MS, isHeld: false });
+  });
+
+  it("ends when the queue takes", () => {
+    const gatherer = held();
+    gatherer.refusals.took();
+    expect(gatherer.add(["a"], 1)).toMatchObject({ waitMs: GATHER_MS, isHeld: false });
   });
 });

@@ -1,21 +1,21 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../src/bytes.ts";
-import { keyedIds, requestHash } from "../../src/intake/ids.ts";
+import { keyedIds } from "../../src/intake/ids.ts";
 
 /** Texts that are easily confused: separators, escapes, halves of a surrogate pair. */
 const text = fc.string({
   unit: fc.constantFrom("a", "b", ",", '"', "\\", "[", "]", "0", "\u0000", "\ud800", "\udc00", "\ufffd"),
   maxLength: 4,
 });
-const request = fc.record({ key: text, settings: text, body: text.map(encodeUtf8), part: fc.nat({ max: 12 }) });
+const request = fc.record({ key: text, body: text.map(encodeUtf8), part: fc.nat({ max: 12 }) });
 type Request = typeof request extends fc.Arbitrary<infer T> ? T : never;
 
-const idOf = ({ key, settings, body, part }: Request): string => keyedIds(key, body, settings)(part);
-const nameOf = ({ key, settings, body, part }: Request): string => JSON.stringify([key, settings, [...body], part]);
+const idOf = ({ key, body, part }: Request): string => keyedIds(key, body)(part);
+const nameOf = ({ key, body, part }: Request): string => JSON.stringify([key, [...body], part]);
 
 describe("the ids of a request that may be repeated", () => {
-  it("are the same if key, settings, body and part are, and only then", () => {
+  it("are the same if key, body and part are, and only then", () => {
     fc.assert(
       fc.property(fc.array(request, { minLength: 2, maxLength: 20 }), (requests) => {
         const ids = requests.map(idOf);
@@ -28,21 +28,10 @@ describe("the ids of a request that may be repeated", () => {
 
   it("do not move from one field into the next", () => {
     fc.assert(
-      fc.property(text, fc.nat(), fc.nat(), (whole, a, b) => {
-        const [first, second] = [a % (whole.length + 1), b % (whole.length + 1)].sort((x, y) => x - y) as [
-          number,
-          number,
-        ];
-        const cuts: Request[] = [
-          [0, 0],
-          [first, first],
-          [first, second],
-          [second, second],
-          [whole.length, whole.length],
-        ].map(([from, to]) => ({
-          key: whole.slice(0, from),
-          settings: whole.slice(from, to),
-          body: encodeUtf8(whole.slice(to)),
+      fc.property(text, (whole) => {
+        const cuts: Request[] = Array.from({ length: whole.length + 1 }, (_, at) => ({
+          key: whole.slice(0, at),
+          body: encodeUtf8(whole.slice(at)),
           part: 0,
         }));
         expect(new Set(cuts.map(idOf)).size).toBe(new Set(cuts.map(nameOf)).size);
@@ -53,27 +42,12 @@ describe("the ids of a request that may be repeated", () => {
 
   it("are not changed by the order in which they are asked for, nor by what becomes of the body's buffer", () => {
     fc.assert(
-      fc.property(request, fc.array(fc.nat({ max: 50 }), { minLength: 1 }), ({ key, settings, body }, parts) => {
+      fc.property(request, fc.array(fc.nat({ max: 50 }), { minLength: 1 }), ({ key, body }, parts) => {
         const copy = body.slice();
-        const ids = keyedIds(key, body, settings);
+        const ids = keyedIds(key, body);
         body.fill(0);
-        expect(parts.map(ids)).toEqual(parts.map((part) => keyedIds(key, copy, settings)(part)));
+        expect(parts.map(ids)).toEqual(parts.map((part) => keyedIds(key, copy)(part)));
       }),
-    );
-  });
-});
-
-describe("what the register knows a request by", () => {
-  it("is the same if key and body are, and only then, and no id of a message", () => {
-    fc.assert(
-      fc.property(fc.array(request, { minLength: 2, maxLength: 20 }), (requests) => {
-        const hashes = requests.map(({ key, body }) => requestHash(key, body));
-        const names = new Set(requests.map(({ key, body }) => JSON.stringify([key, [...body]])));
-        expect(new Set(hashes).size).toBe(names.size);
-        for (const hash of hashes) expect(hash).toMatch(/^[0-9a-f]{32}$/);
-        expect(new Set([...hashes, ...requests.map(idOf)]).size).toBeGreaterThan(names.size);
-      }),
-      { numRuns: 500 },
     );
   });
 });

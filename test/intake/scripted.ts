@@ -1,13 +1,14 @@
 /**
- * Scripted parts of the platform for intake: a queue that fails on demand, and a clock without real
- * waits.
+ * Scripted parts of the platform for intake: a queue and a log that fail on demand, and a clock
+ * without real waits.
  */
 
+import type { DirectWay } from "../../src/intake/direct.ts";
 import type { PackedMessage } from "../../src/intake/packing.ts";
 import type { EventQueue } from "../../src/intake/send.ts";
 import type { Platform } from "../../src/platform.ts";
-import type { Blobs } from "../../src/queue/blob-store.ts";
-import { decodeEnvelope, decodeMessage, joinMessage, type Message, type Part } from "../../src/queue/message.ts";
+import { decodeMessage, type Message, type Part } from "../../src/queue/message.ts";
+import type { Append, Appended } from "../../src/trace-log/append.ts";
 
 /** A message of one part, as intake makes them. */
 export type Sent = Message & Part;
@@ -22,53 +23,52 @@ export interface ScriptedQueue extends EventQueue {
   taken(): Sent[];
 }
 
-export interface ScriptedBlobs extends Blobs {
-  readonly bodies: Map<string, Uint8Array>;
-  /** Every `put` and `drop`, in order. */
-  readonly calls: string[];
+export interface ScriptedLog extends Pick<DirectWay, "append"> {
+  /** Every call, in order, and whether the shard took it. */
+  readonly calls: { shard: number; append: Append; taken: boolean }[];
+  /** The messages of all calls that were taken. */
+  taken(): Sent[];
 }
 
-/** A blob store in memory. @param fails whether the n-th `put` does, from 1. */
-export function scriptedBlobs(fails: (call: number) => boolean = () => false): ScriptedBlobs {
-  const bodies = new Map<string, Uint8Array>();
-  const calls: string[] = [];
-  let puts = 0;
+/** What fails as the log's shards do. */
+export type Fails = (call: number, shard: number) => Error | null;
+
+/** The log, in memory: it knows each part once. @param fails the n-th call, from 1. */
+export function scriptedLog(fails: Fails = () => null): ScriptedLog {
+  const calls: ScriptedLog["calls"] = [];
+  const known = new Set<string>();
   return {
-    bodies,
     calls,
-    async put(id, body) {
-      puts += 1;
-      calls.push(`put ${id}`);
-      if (fails(puts)) throw new Error("the blob store does not answer");
-      bodies.set(id, body.slice());
-    },
-    get: async (id) => bodies.get(id) ?? null,
-    async drop(id) {
-      calls.push(`drop ${id}`);
-      bodies.delete(id);
+    taken: () =>
+      calls.filter(({ taken }) => taken).flatMap(({ append }) => append.records.map(({ body }) => decoded(body))),
+    async append(shard, append): Promise<Appended> {
+      const copy = structuredClone(append);
+      const error = fails(calls.length + 1, shard);
+      calls.push({ shard, append: copy, taken: error === null });
+      if (error !== null) throw error;
+      const fresh = copy.parts.map(({ id }) => id).filter((id) => !known.has(id));
+      for (const id of fresh) known.add(id);
+      return { fresh, tooOld: [], watched: false, state: "" };
     },
   };
 }
 
-/** The blob store's binding, backed by one in memory. */
-export function blobBinding(blobs: ScriptedBlobs): unknown {
+/** A log that takes nothing. */
+export const noLog = (): ScriptedLog => scriptedLog(() => new Error("the log does not answer"));
+
+/** The log's binding, backed by a scripted one. */
+export function logBinding({ append }: ScriptedLog): unknown {
   return {
-    getByName: () => ({
-      put: (id: string, body: ArrayBuffer) => blobs.put(id, new Uint8Array(body)),
-      get: async (id: string) => blobs.bodies.get(id)?.slice().buffer ?? null,
-      drop: (id: string) => blobs.drop(id),
-    }),
+    getByName: (name: string) => ({ append: (what: Append) => append(Number(name.split(" ")[1]), what) }),
   };
 }
 
 /**
  * @param fails whether the queue refuses the n-th call, from 1.
- * @param blobs resolves references.
  * @param loses whether the queue takes the n-th call and its answer is lost.
  */
 export function scriptedQueue(
   fails: (call: number) => boolean = () => false,
-  blobs = scriptedBlobs(),
   loses: (call: number) => boolean = () => false,
 ): ScriptedQueue {
   const calls: ScriptedQueue["calls"] = [];
@@ -79,7 +79,7 @@ export function scriptedQueue(
       const taken = !fails(calls.length + 1);
       const bodies = messages.map(({ body }) => body.slice());
       calls.push({
-        messages: bodies.map((body) => decoded(body, blobs)),
+        messages: bodies.map(decoded),
         bodies,
         contentTypes: messages.map(({ contentType }) => contentType),
         taken,
@@ -89,19 +89,9 @@ export function scriptedQueue(
   };
 }
 
-/**
- * Decodes a body as a consumer does. @param blobs resolves references. @throws if it cannot be
- * decoded.
- */
-export function decoded(body: Uint8Array, blobs?: Pick<ScriptedBlobs, "bodies">): Sent {
-  let whole = body.slice().buffer as ArrayBuffer;
-  const envelope = decodeEnvelope(whole);
-  if (envelope.ok && envelope.value.elsewhere !== null) {
-    const kept = blobs?.bodies.get(envelope.value.elsewhere);
-    if (kept === undefined) throw new Error("a reference that leads nowhere");
-    whole = joinMessage(whole, kept);
-  }
-  const result = decodeMessage(whole);
+/** Decodes a body as a consumer does. @throws if it cannot be decoded. */
+export function decoded(body: Uint8Array): Sent {
+  const result = decodeMessage(body.slice().buffer);
   if (!result.ok) throw new Error(`a message that ${result.why}`);
   const [part, ...others] = result.value.parts;
   if (part === undefined || others.length > 0) throw new Error("a message of several parts");
@@ -109,8 +99,8 @@ export function decoded(body: Uint8Array, blobs?: Pick<ScriptedBlobs, "bodies">)
 }
 
 /** The same for a message that was not sent yet. */
-export function unpacked({ body, blob }: PackedMessage): Sent {
-  return decoded(body, { bodies: new Map(blob === null ? [] : [[blob.key, blob.body]]) });
+export function unpacked({ body }: PackedMessage): Sent {
+  return decoded(body);
 }
 
 /**

@@ -15,9 +15,6 @@ export const TraceLog = z
       backlog_messages: Count.nullable().describe("Messages in the queue when last seen; null: unknown."),
       seen_at: Time.nullable(),
     }),
-    outbox: z
-      .object({ messages: Count, events: Count, oldest: Time.nullable() })
-      .describe("Accepted events that the queue has not taken yet; sending is retried until it does."),
     intake_lost: Count.describe("Events lost at intake."),
     draining: z
       .array(

@@ -105,7 +105,7 @@ export const LedgerPanel: FC<{ ledger: AccountLedgerView; viewer: Viewer; nowMs:
   viewer,
   nowMs,
 }) => {
-  const { processed, routed, not_enabled, not_routed, set_aside, discarded, queue, outbox } = ledger;
+  const { processed, routed, not_enabled, not_routed, set_aside, discarded, queue } = ledger;
   const parts: readonly [number, Child][] = [
     [routed, "offered to jobs"],
     [not_enabled, "logging off"],
@@ -141,16 +141,6 @@ export const LedgerPanel: FC<{ ledger: AccountLedgerView; viewer: Viewer; nowMs:
                     , as of <Ago at={queue.seen_at} nowMs={nowMs} />
                   </span>
                 )}
-              </>
-            ),
-          ],
-          [
-            "Held before the queue",
-            outbox.oldest === null ? (
-              "nothing"
-            ) : (
-              <>
-                {plural(outbox.events, "event")}, the oldest from <Ago at={outbox.oldest} nowMs={nowMs} />
               </>
             ),
           ],

@@ -13,7 +13,6 @@ import { functionPath } from "../functions/logging.tsx";
 const SILENT: ReadonlySet<string> = new Set([
   "control_silent",
   "ledger_silent",
-  "outbox_silent",
   "replays_silent",
   "attachments_silent",
   "log_silent",
