@@ -19,8 +19,7 @@ export async function outboxStatus(namespace: DurableObjectNamespace<Outbox>): P
     messages: all.reduce((sum, { messages }) => sum + messages, 0),
     events: all.reduce((sum, { events }) => sum + events, 0),
     oldestTakenMs: Number.isFinite(oldest) ? oldest : null,
-    // An object of the version before does not say it.
-    storedBytes: Math.max(...all.map(({ storedBytes }) => storedBytes ?? 0)),
+    storedBytes: Math.max(...all.map(({ storedBytes }) => storedBytes)),
   };
 }
 
