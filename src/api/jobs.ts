@@ -128,7 +128,7 @@ async function readLedger(c: AppContext, config: Config, platform: Platform): Pr
       oldest: isoTime(owed?.oldestTakenMs ?? null),
     },
     guarantee: guaranteeOfJob(job, config),
-    resent_in_doubt: status.resentInDoubt ?? 0,
+    resent_in_doubt: status.resentInDoubt,
   });
 }
 

@@ -1,4 +1,3 @@
-import { withOutputSql } from "../job/config.ts";
 import type { Migration } from "../storage/migrate.ts";
 
 /** The schema of the control plane. docs/storage.md says how long the rows of each table live. */
@@ -8,11 +7,15 @@ export const CONTROL_STEPS = [
     why: "jobs, each with the configuration that its consumers and its log follow",
     sql: `
       CREATE TABLE control (
-        id      INTEGER PRIMARY KEY CHECK (id = 1),
-        epoch   TEXT NOT NULL,              -- of this storage: versions of two epochs cannot be compared
-        version INTEGER NOT NULL DEFAULT 0, -- grows with every change
-        next_id INTEGER NOT NULL DEFAULT 1  -- job ids are never used again
+        id              INTEGER PRIMARY KEY CHECK (id = 1),
+        epoch           TEXT NOT NULL,              -- of this storage: versions of two epochs cannot be compared
+        version         INTEGER NOT NULL DEFAULT 0, -- grows with every change
+        mark            TEXT NOT NULL DEFAULT '',   -- random, new with each version: after a restore versions repeat
+        opt_out_version INTEGER NOT NULL DEFAULT 0, -- of the last switch of a function's logging
+        kept_version    INTEGER NOT NULL DEFAULT 0, -- newest that the ledger has confirmed
+        next_id         INTEGER NOT NULL DEFAULT 1  -- job ids are never used again
       ) STRICT;
+      INSERT INTO control (id, epoch) VALUES (1, hex(randomblob(8)));
       CREATE TABLE job (
         id          INTEGER PRIMARY KEY,
         body        TEXT NOT NULL,          -- as its owner wrote it, without destination_conf
@@ -21,34 +24,17 @@ export const CONTROL_STEPS = [
         created_ms  INTEGER NOT NULL,
         modified_ms INTEGER NOT NULL,
         deleted_ms  INTEGER                 -- not in the API any more; its log drains
-      ) STRICT;`,
-    rows: "INSERT INTO control (id, epoch) VALUES (1, hex(randomblob(8)));",
-  },
-  {
-    id: 2,
-    why: "jobs filter, sample and write other formats",
-    sql: `UPDATE job SET config = ${withOutputSql("config")};`,
-  },
-  {
-    id: 3,
-    why: "logging of a function is switched on and off, and repeated versions are told apart",
-    sql: `
-      ALTER TABLE control ADD COLUMN mark TEXT NOT NULL DEFAULT ''; -- random, new with each version: after a restore versions repeat
-      ALTER TABLE control ADD COLUMN opt_out_version INTEGER NOT NULL DEFAULT 0; -- of the last switch of a function's logging
-      ALTER TABLE control ADD COLUMN kept_version INTEGER NOT NULL DEFAULT 0;    -- newest that the ledger has confirmed
+      ) STRICT;
       CREATE TABLE function_setting (
         name             TEXT PRIMARY KEY,
         logging          TEXT CHECK (logging IN ('on', 'off')), -- null: unset
         tail_consumers   TEXT,                                  -- JSON, as sent; null: none
+        kept             TEXT,                                  -- JSON of KeptSettings, as sent; null: none
         windows          TEXT NOT NULL,                         -- JSON of Window[]: when logging was off
         switched_version INTEGER NOT NULL,                      -- of the last change of the windows
         modified_ms      INTEGER NOT NULL
-      ) STRICT, WITHOUT ROWID;`,
-  },
-  {
-    id: 4,
-    why: "uploaded functions run in local development",
-    sql: `
+      ) STRICT, WITHOUT ROWID;
+      -- Uploaded functions that run in local development.
       CREATE TABLE local_function (
         name     TEXT PRIMARY KEY,
         version  TEXT NOT NULL,    -- random, new with each upload
@@ -59,12 +45,8 @@ export const CONTROL_STEPS = [
         n     INTEGER NOT NULL,
         bytes BLOB NOT NULL,       -- of all modules, in order
         PRIMARY KEY (name, n)
-      ) STRICT;`,
-  },
-  {
-    id: 5,
-    why: "attachments that a later deployment undid are noticed",
-    sql: `
+      ) STRICT;
+      -- Attachments that a later deployment undid are noticed.
       CREATE TABLE attachment (
         name        TEXT PRIMARY KEY,
         state       TEXT NOT NULL CHECK (state IN ('attached', 'undone', 'gone', 'unknown')),
@@ -74,32 +56,5 @@ export const CONTROL_STEPS = [
         tried_ms    INTEGER NOT NULL, -- when the platform was last asked
         fault       TEXT              -- why there was no clear answer since checked_ms; null: there was
       ) STRICT, WITHOUT ROWID;`,
-  },
-  {
-    id: 6,
-    why: "the dashboard keeps drafts of jobs",
-    sql: `
-      CREATE TABLE draft (
-        id         TEXT PRIMARY KEY,
-        owner      TEXT NOT NULL,    -- kind and id of its creator
-        sealed     TEXT NOT NULL,    -- all fields, with their secrets
-        changed_ms INTEGER NOT NULL
-      ) STRICT, WITHOUT ROWID;`,
-  },
-  {
-    id: 7,
-    why: "settings of functions that only the platform follows are kept and echoed",
-    sql: `
-      -- kept: JSON of KeptSettings, as sent; null: none
-      ALTER TABLE function_setting ADD COLUMN kept TEXT;`,
-    // Older code reads and writes the other columns.
-    floor: 6,
-  },
-  {
-    id: 8,
-    why: "the dashboard keeps no drafts any more, nor what was entered in them",
-    sql: "DELETE FROM draft;",
-    // Older code finds no drafts, and may add some.
-    floor: 6,
   },
 ] as const satisfies readonly Migration[];

@@ -100,10 +100,8 @@ class Run {
       if (await this.#askFirst(shard, segment, own)) continue;
       // It is what costs: as long as it is the same, it is not built again.
       if (append?.messages.length !== own.length) append = this.#buildOf(own);
-      // Two of the same type, told apart by the call that pipelines them: what is needed is plain
-      // data.
       const log = segmentOf(this.#logs, this.#job.id, node);
-      const result = await (hasPart(append) ? log.appendParts(append) : log.append(append));
+      const result = await log.append(append);
       const before = this.#progress();
       switch (result.kind) {
         case "taken":
@@ -165,8 +163,7 @@ class Run {
     this.#known.learn(node, answer);
     if (answer.sealed) noteAsked(this.#asked, node, open);
     for (const id of answer.ids) this.#taken.add(id);
-    // A node of an earlier release does not say.
-    for (const id of answer.forgotten ?? open.map((message) => message.id)) this.#forgotten.add(id);
+    for (const id of answer.forgotten) this.#forgotten.add(id);
   }
 
   /** @throws ForgottenError for what is sent again, if it is unknown whether a node had it. */
@@ -182,10 +179,6 @@ class Run {
   #progress(): number {
     return this.#known.facts + this.#taken.size;
   }
-}
-
-function hasPart({ fragments }: Append): boolean {
-  return fragments.some(({ part }) => part !== undefined);
 }
 
 function noteAsked(asked: Map<number, Set<string>>, node: number, messages: readonly Candidate[]): void {

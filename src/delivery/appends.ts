@@ -57,7 +57,6 @@ export class Appends {
     // other.
     const known = [...(again === undefined ? this.#ids : this.#pinned).known(messages)];
     const following = this.#splits.following(row);
-    // Callers of an earlier release give up here, as they should: they know of no shards.
     if (handedOn(messages, following).length > 0) return { kind: "known", ids: known, ...following };
     const unsure = again === undefined || again.isKept ? [] : this.#forgotten(messages, row, following);
     if (unsure.some((id) => !known.includes(id))) return { kind: "forgotten" };

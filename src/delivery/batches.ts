@@ -1,5 +1,5 @@
-import { isPartOf } from "../destinations/keys.ts";
-import { type JobConfig, templateOf } from "../job/config.ts";
+import { isPartOf, readTemplate } from "../destinations/keys.ts";
+import type { JobConfig } from "../job/config.ts";
 import type { Encoder, Fragment } from "../object/encoder.ts";
 import { encoderOf } from "../object/encoders.ts";
 import { Chunks } from "./chunks.ts";
@@ -74,7 +74,7 @@ export class Batches {
   put(fragments: readonly Fragment[], nowMs: number): number {
     const job = this.#state.requireJob();
     const { limits, output } = job;
-    const template = templateOf(job);
+    const template = readTemplate(job.path);
     const encoder = encoderOf(output);
     const around = encoder.aroundBytes;
     const seamBytes = encoder.seam.content.rawBytes;

@@ -53,14 +53,13 @@ export async function chainStatus(logs: Logs, jobId: number, notAfterMs?: number
   const nodes = await eachNode(logs, jobId, statusOf);
   const [first] = nodes;
   if (first === undefined || nodes.length === 1) return first?.answer ?? null;
-  const { wholeCompleteMs: claimedMs = null } = first.answer;
+  const { wholeCompleteMs: claimedMs } = first.answer;
   if (notAfterMs === undefined && claimedMs !== null) return joined(nodes, claimedMs);
   // What one claims may have come to another after that was asked: they are asked again.
   const holding = nodes.map(({ node }) => segmentOf(logs, jobId, node).status());
   const completeMs = lastComplete(nodes, (await Promise.all(holding)) as (LogStatus | null)[]);
-  // A first node of an earlier release cannot store it.
-  const isNew = completeMs > (claimedMs ?? 0) && first.answer.wholeCompleteMs !== undefined;
-  if (notAfterMs !== undefined && isNew) await segmentOf(logs, jobId, first.node).claimWhole(completeMs);
+  if (notAfterMs !== undefined && completeMs > (claimedMs ?? 0))
+    await segmentOf(logs, jobId, first.node).claimWhole(completeMs);
   return joined(nodes, Math.max(completeMs, claimedMs ?? 0) || null);
 }
 

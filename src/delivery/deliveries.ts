@@ -33,8 +33,6 @@ export interface Wanted {
 /** What a node says of its deliveries. */
 export interface NodeDeliveries {
   delivered: number;
-  /** false: what an earlier release delivered is still being numbered. */
-  isNumbered: boolean;
   counts: LogCounts;
   /** The first day that has anything to be listed; null: none has. */
   firstDay: number | null;
@@ -56,9 +54,6 @@ export interface Delivered {
   copyOf: number | null;
   elsewhere: number;
 }
-
-/** Objects that are numbered in one transaction. */
-const NUMBERED_AT_ONCE = 5_000;
 
 /** Objects of one answer: half a megabyte. */
 const PAGE = 1_000;
@@ -85,18 +80,16 @@ export class Deliveries {
   }
 
   /**
-   * Numbers what earlier releases delivered, and notes what is listed, which may be forgotten.
-   * Belongs into a transaction of its caller.
+   * Notes what is listed, which may be forgotten. Belongs into a transaction of its caller.
    * @param wanted without an end: what is delivered now counts.
    */
   look({ now, before, after }: Wanted): NodeDeliveries {
-    const isNumbered = this.#number();
     const row = this.#state.requireRow();
     if (before.upTo > row.listed || before.openDay > row.listed_open_day)
       this.#sql.exec("UPDATE log SET listed = ?, listed_open_day = ? WHERE id = 1", before.upTo, before.openDay);
     const { deliveries: delivered } = row;
     const wanted = { now: { ...now, upTo: Math.min(now.upTo, delivered) }, before, after };
-    return { delivered, isNumbered, counts: countsOf(this.#sql, row), firstDay: this.firstDay(wanted) };
+    return { delivered, counts: countsOf(this.#sql, row), firstDay: this.firstDay(wanted) };
   }
 
   firstDay(wanted: Wanted): number | null {
@@ -128,7 +121,7 @@ export class Deliveries {
     const { listed, listed_open_day: openDay } = this.#state.requireRow();
     this.#sql.exec(
       `DELETE FROM object WHERE state IN ('delivered', 'discarded') AND cut_ms < ? AND NOT (
-         ? AND state = 'delivered' AND uploaded_ms >= ? AND (delivery IS NULL OR delivery > ? OR day BETWEEN ? AND ?))`,
+         ? AND state = 'delivered' AND uploaded_ms >= ? AND (delivery > ? OR day BETWEEN ? AND ?))`,
       nowMs - OBJECT_HISTORY_MS,
       isListed ? 1 : 0,
       nowMs - UNLISTED_HISTORY_MS,
@@ -136,21 +129,5 @@ export class Deliveries {
       openDay,
       openDay + 1,
     );
-  }
-
-  /** @returns whether all are numbered. */
-  #number(): boolean {
-    const { deliveries } = this.#state.requireRow();
-    const found = this.#sql
-      .exec<{ number: number }>(
-        "SELECT number FROM object WHERE state = 'delivered' AND delivery IS NULL ORDER BY number LIMIT ?",
-        NUMBERED_AT_ONCE,
-      )
-      .toArray();
-    found.forEach(({ number }, i) => {
-      this.#sql.exec("UPDATE object SET delivery = ? WHERE number = ?", deliveries + i + 1, number);
-    });
-    if (found.length > 0) this.#sql.exec("UPDATE log SET deliveries = deliveries + ? WHERE id = 1", found.length);
-    return found.length < NUMBERED_AT_ONCE;
   }
 }

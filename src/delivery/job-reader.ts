@@ -1,8 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { readSigning, readStoredMaxBytes } from "../config.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
-import { hasParts } from "../destinations/keys.ts";
-import { type JobConfig, templateOf } from "../job/config.ts";
+import type { JobConfig } from "../job/config.ts";
 import { ID_MEMORY_MS, OBJECT_STORED_BYTES, SEGMENT_MAX_BYTES } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import type { Signer } from "../manifest/signing.ts";
@@ -10,7 +9,7 @@ import type { Append, AppendResult } from "../object/append.ts";
 import { platform, within } from "../platform.ts";
 import { Alarm } from "../storage/alarm.ts";
 import type { TakenId } from "../storage/id-memory.ts";
-import { migrate, raiseFloor } from "../storage/migrate.ts";
+import { migrate } from "../storage/migrate.ts";
 import { Appends } from "./appends.ts";
 import { AsideObjects } from "./aside-objects.ts";
 import { Attempts } from "./attempts.ts";
@@ -32,7 +31,7 @@ import { destinationOf, elsewhereOf, stays, staysBelow } from "./open.ts";
 import { OwnSplits } from "./own-splits.ts";
 import { tryNow } from "./parking.ts";
 import { type Replayable, Replayed, type ReplayedObject, type ReplayPage, type ReplaySpan } from "./replayed.ts";
-import { LOG_STEPS, PARTS_STEP, TARGET_STEP } from "./schema.ts";
+import { LOG_STEPS } from "./schema.ts";
 import { type Searchable, SearchableObjects, type SearchSpan } from "./searchable.ts";
 import { Splitting } from "./splitting.ts";
 import { piecewise, streamed } from "./stream.ts";
@@ -156,24 +155,21 @@ export class JobReader extends DurableObject<Env> {
    * Takes a job's configuration; one that is older than its own changes nothing. Batches that are
    * cut for it are cut under the old configuration.
    * @param node this object's place in the log.
-   * @param before what is known of the segments before it; undefined: the caller is of an earlier
-   *   release, and knows no shards.
+   * @param before what is known of the segments before it.
    * @returns what follows it, and the version in force here; or the version after it, if this
    * version is another configuration here: the control plane was restored to an earlier time, and
    * only a later version can replace it.
-   * @throws if the caller knows no shards, and would not bring the change to those of this one.
    */
-  configure(job: JobConfig, node: number, before?: Inherited): Following & { version: number } {
+  configure(job: JobConfig, node: number, before: Inherited = FIRST): Following & { version: number } {
     const now = platform.now();
     if (this.#state.retired) {
       migrate(this.ctx.storage, LOG_STEPS);
       this.#state.retired = false;
     }
-    if (before === undefined) this.#splits.requireNone();
     let collides = false;
     this.#alarm.transaction(() => {
       const earlier = this.#state.job();
-      this.#splits.add(before?.splits ?? []);
+      this.#splits.add(before.splits ?? []);
       collides = earlier?.version === job.version && JSON.stringify(earlier) !== JSON.stringify(job);
       if (earlier !== null && earlier.version >= job.version) return;
       // Of a job that cannot be read nothing can be cut, but all can be dropped.
@@ -183,7 +179,6 @@ export class JobReader extends DurableObject<Env> {
         if (job.deletedMs !== null && earlier.deletedMs === null) this.#batches.cutAll("deleted", now);
       }
       this.#state.setJob(job, node);
-      if (hasParts(templateOf(job)) && earlier?.path !== job.path) raiseFloor(this.ctx.storage.sql, PARTS_STEP);
       if (before?.takenUntilMs !== undefined) this.#state.follows(before.takenUntilMs);
       this.canary.follow(job, now);
       if (earlier === null) return this.#arm(now);
@@ -202,7 +197,7 @@ export class JobReader extends DurableObject<Env> {
   }
 
   /** Which of these messages it holds, and which it may have held, and has forgotten. */
-  holds(messages: readonly TakenId[]): Following & { ids: string[]; forgotten?: string[] } {
+  holds(messages: readonly TakenId[]): Following & { ids: string[]; forgotten: string[] } {
     const row = this.#state.row();
     // A retired log has no tables.
     if (row === null) return { ids: [], forgotten: [], sealed: false };
@@ -230,14 +225,6 @@ export class JobReader extends DurableObject<Env> {
     });
     if (taken.kind === "taken") this.splitting.load.note(append);
     return taken;
-  }
-
-  /**
-   * The same, of fragments with parts. By another name, as code of an earlier release would not
-   * tell them apart: it does not know this one, and the append comes again.
-   */
-  appendParts(append: Append): AppendResult {
-    return this.append(append);
   }
 
   /**
@@ -410,8 +397,7 @@ export class JobReader extends DurableObject<Env> {
   }
 
   /**
-   * The same to another destination than its job's. By another name, as code of an earlier release
-   * would not look at the destination: it does not know this one.
+   * The same to another destination than its job's.
    * @param shown the destination, masked.
    */
   asideSendTo(number: number, target: Target, shown: string): AsideObject | null {
@@ -424,7 +410,6 @@ export class JobReader extends DurableObject<Env> {
       if (!this.#state.hasJob() || this.#state.requireJob().discard) return null;
       const object = this.#aside.resend(number, now, to);
       if (object === null) return null;
-      if (to !== null) raiseFloor(this.ctx.storage.sql, TARGET_STEP);
       this.#arm(now);
       return object;
     });

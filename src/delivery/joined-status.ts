@@ -26,17 +26,14 @@ export function joined(nodes: Nodes, lastCompleteMs: number | null): LogStatus {
   };
 }
 
-/** What the fullest of those holds that take records; an earlier release does not say. */
+/** What the fullest of those holds that take records. */
 function fullest(nodes: readonly LogStatus[]): Pick<LogStatus, "openBytes"> {
-  const bytes = nodes.filter(({ sealed }) => !sealed).flatMap(({ openBytes }) => openBytes ?? []);
-  return bytes.length === 0 ? {} : { openBytes: Math.max(...bytes) };
+  const open = nodes.filter(({ sealed }) => !sealed);
+  return { openBytes: Math.max(0, ...open.map(({ openBytes }) => openBytes)) };
 }
 
-/** Unknown if one of them does not say. */
 function lastDay(nodes: readonly LogStatus[]): Pick<LogStatus, "lastDay"> {
-  const days = nodes.flatMap(({ lastDay: day }) => day ?? []);
-  if (days.length < nodes.length) return {};
-  const sum = (of: "objects" | "bytes") => days.reduce((all, day) => all + day[of], 0);
+  const sum = (of: "objects" | "bytes") => nodes.reduce((all, { lastDay: day }) => all + day[of], 0);
   return { lastDay: { objects: sum("objects"), bytes: sum("bytes") } };
 }
 
@@ -46,10 +43,7 @@ function scripts(nodes: readonly LogStatus[]): Pick<LogStatus, "scripts"> {
   return counts.length === 0 ? {} : { scripts: counts.reduce((sum, count) => sum + count, 0) };
 }
 
-function both(
-  a: LogStatus,
-  { splits: _s, openBytes: _o, lastDay: _d, scripts: _c, oldestHeldTakenMs: _h, wholeCompleteMs: _w, ...b }: LogStatus,
-): LogStatus {
+function both(a: LogStatus, { splits: _s, scripts: _c, ...b }: LogStatus): LogStatus {
   const counts = { ...b.counts };
   for (const name of Object.keys(counts) as (keyof typeof counts)[]) counts[name] += a.counts[name];
   const failing = (b.lastErrorMs ?? 0) >= (a.lastErrorMs ?? 0) ? b : a;
@@ -58,6 +52,7 @@ function both(
     counts,
     pendingObjects: a.pendingObjects + b.pendingObjects,
     oldestPendingTakenMs: least(a.oldestPendingTakenMs, b.oldestPendingTakenMs),
+    oldestHeldTakenMs: least(a.oldestHeldTakenMs, b.oldestHeldTakenMs),
     deliveredRawBytes: a.deliveredRawBytes + b.deliveredRawBytes,
     deliveredBytes: a.deliveredBytes + b.deliveredBytes,
     lastErrorMs: failing.lastErrorMs,
@@ -73,14 +68,15 @@ function both(
     },
     // Only one of them sends any.
     canary: b.canary ?? a.canary,
-    // Only the first one writes any.
-    ...(a.manifests && { manifests: a.manifests }),
+    // Only the first one writes any, and claims for all.
+    manifests: a.manifests,
+    wholeCompleteMs: a.wholeCompleteMs,
     replayed: {
       objects: a.replayed.objects + b.replayed.objects,
       records: a.replayed.records + b.replayed.records,
       bytes: a.replayed.bytes + b.replayed.bytes,
     },
-    resentInDoubt: (a.resentInDoubt ?? 0) + (b.resentInDoubt ?? 0),
+    resentInDoubt: a.resentInDoubt + b.resentInDoubt,
   };
 }
 
@@ -92,13 +88,7 @@ function both(
  */
 export function lastComplete(nodes: Nodes, holding: readonly (LogStatus | null)[]): number {
   const claimed = Math.max(...nodes.map(({ answer }) => answer.lastCompleteMs ?? 0));
-  const held = holding.map((status) => {
-    if (status === null) return Number.POSITIVE_INFINITY;
-    const { counts, setAside, lastCompleteMs, oldestHeldTakenMs } = status;
-    // A node of an earlier release says only up to when it is complete itself.
-    if (oldestHeldTakenMs !== undefined) return oldestHeldTakenMs ?? Number.POSITIVE_INFINITY;
-    return counts.pending > 0 || setAside.objects > 0 ? (lastCompleteMs ?? 0) : Number.POSITIVE_INFINITY;
-  });
+  const held = holding.map((status) => status?.oldestHeldTakenMs ?? Number.POSITIVE_INFINITY);
   return Math.min(claimed, ...held);
 }
 

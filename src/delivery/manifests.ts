@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { utf8Length } from "../bytes.ts";
 import type { Destination, FixedObject, Parsed, WriteOutcome } from "../destinations/destination.ts";
-import { dayStamp } from "../destinations/keys.ts";
+import { dayStamp, readTemplate } from "../destinations/keys.ts";
 import { openDestination, termsOf } from "../destinations/kinds.ts";
-import { type JobConfig, templateOf } from "../job/config.ts";
+import type { JobConfig } from "../job/config.ts";
 import { MANIFEST_AGAIN_MS, MANIFEST_MAX_BYTES, MANIFEST_QUIET_MS, OBJECT_HISTORY_MS } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { encodeManifest, type ListedObject, MANIFEST_TYPE, type Manifest } from "../manifest/manifest.ts";
@@ -163,7 +163,7 @@ export class Manifests {
       this.#host.commit(() => this.#rows.rest(platform.now() + MANIFEST_AGAIN_MS));
       return false;
     }
-    const root = rootOf(templateOf(job));
+    const root = rootOf(readTemplate(job.path));
     const place = placeMark(opened.value, root);
     if (waiting === null) return this.#list(signer, job, root, place);
     if (waiting.place === place) return this.#write(waiting, opened.value, job);
@@ -217,7 +217,6 @@ export class Manifests {
     const isOver = chain.listed_open_day === null || openDay > chain.listed_open_day;
     if (!isOver && now < chain.begun_ms + MANIFEST_AGAIN_MS && now >= chain.begun_ms) return false;
     const looked = await this.#host.look(id, (node) => this.#rows.wanted(node, chain, openDay));
-    if (looked.some(({ isNumbered }) => !isNumbered)) return true;
     if (!isOver && looked.every(({ firstDay }) => firstDay === null)) return false;
     this.#host.commit(() => this.#rows.beginListing(openDay, looked, now));
     return true;

@@ -31,7 +31,7 @@ export function nodeOfNumber(number: number): number {
   return Math.floor(number / NUMBERS_PER_NODE);
 }
 
-/** Name of the durable object that is a node of a job's log; from when a log was one chain. */
+/** Name of the durable object that is a node of a job's log. */
 export function nodeName(jobId: number, node: number): string {
   return `job ${jobId} segment ${node}`;
 }
@@ -40,7 +40,7 @@ export function nodeName(jobId: number, node: number): string {
 export interface Following {
   /** It takes no more: another segment follows. */
   sealed: boolean;
-  /** Of its shard, with those of the segments before. Nodes of earlier releases name none. */
+  /** Of its shard, with those of the segments before; absent: none. */
   splits?: readonly Split[];
   /**
    * Of a sealed node: no segment of its shard up to it holds what was taken in at this time or

@@ -1,12 +1,8 @@
 import { CLOCK_AHEAD_MAX_MS } from "../limits.ts";
 import type { TakenId } from "../storage/id-memory.ts";
-import { raiseFloor } from "../storage/migrate.ts";
 import { isBeyond, type Split } from "../storage/splits.ts";
 import { type Following, placeOf } from "./nodes.ts";
 import type { LogRow } from "./rows.ts";
-
-/** The schema step that brought the table. */
-export const SPLITS_STEP = 11;
 
 /** Clocks of the machines of consumers and logs, in ms: far more than they differ. */
 const SKEW_MS = 600_000;
@@ -27,22 +23,14 @@ export class OwnSplits {
       .map(({ bit, from_ms }) => ({ bit, fromMs: from_ms }));
   }
 
-  /** Belongs into a transaction. From then on, code that knows no shards refuses the object. */
+  /** Belongs into a transaction. */
   add(splits: readonly Split[]): void {
-    if (splits.length === 0) return;
     for (const { bit, fromMs } of splits)
       this.#sql.exec(
         "INSERT INTO split (bit, from_ms) VALUES (?, ?) ON CONFLICT DO UPDATE SET from_ms = min(from_ms, excluded.from_ms)",
         bit,
         fromMs,
       );
-    raiseFloor(this.#sql, SPLITS_STEP);
-  }
-
-  /** @throws if there are any. */
-  requireNone(): void {
-    if (this.all().length > 0)
-      throw new Error(`this log has several shards: a change needs code that knows step ${SPLITS_STEP}`);
   }
 
   /** @param row null: the node has no job, and so nothing. */
@@ -60,8 +48,7 @@ export function handedOn<M extends TakenId>(messages: readonly M[], { splits = [
 }
 
 /**
- * What was taken in then or later, in ms, is in no segment of the shard before this one. A consumer
- * of an earlier release does not tell.
+ * What was taken in then or later, in ms, is in no segment of the shard before this one.
  */
 export function beforeUntilMs({ segment: node, before_until_ms }: LogRow, nowMs: number): number {
   return placeOf(node).segment === 0 ? 0 : (before_until_ms ?? latestIntakeMs(nowMs));

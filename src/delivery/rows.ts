@@ -4,7 +4,7 @@ import type { CutReason, ObjectState } from "./types.ts";
 
 export interface LogRow {
   [column: string]: SqlStorageValue;
-  /** Its node (nodes.ts). The name is from when a log was one chain. */
+  /** Its node (nodes.ts). */
   segment: number;
   job: string;
   sealed_ms: number | null;
@@ -27,7 +27,7 @@ export interface LogRow {
   error_message: string | null;
   /**
    * What is known of the store: what requests to it leave out, a sum of bits below 256 (its kind
-   * knows them), and {@link SET_ASIDE_LAST}. The name is from when it was one bit.
+   * knows them), and {@link SET_ASIDE_LAST}.
    */
   unconditional: number;
   swept_ms: number;
@@ -141,9 +141,7 @@ export interface ObjectRow {
   target: string | null;
   /** JSON of Origin, of an object that another one was divided into. */
   origin: string | null;
-  /**
-   * Of {@link LogRow.deliveries}; null: an earlier release delivered it, or it is not delivered.
-   */
+  /** Of {@link LogRow.deliveries}; null: it is not delivered. */
   delivery: number | null;
   /** Version of the job's destination that it was delivered to; null: unknown. */
   place: number | null;

@@ -25,17 +25,17 @@ export interface LogStatus extends Following {
   /** Objects cut and not yet delivered. */
   pendingObjects: number;
   oldestPendingTakenMs: number | null;
-  /** The same of all that waits or is set aside. Nodes of earlier releases do not say. */
-  oldestHeldTakenMs?: number | null;
+  /** The same of all that waits or is set aside. */
+  oldestHeldTakenMs: number | null;
   deliveredRawBytes: number;
   deliveredBytes: number;
   /** Everything taken in before is delivered, filtered out or discarded. It never goes back. */
   lastCompleteMs: number | null;
   /**
    * Of the first node of a log of several: the same of all together, as it was last claimed; null:
-   * never. Nodes of earlier releases do not say.
+   * never.
    */
-  wholeCompleteMs?: number | null;
+  wholeCompleteMs: number | null;
   lastErrorMs: number | null;
   errorMessage: string | null;
   /** When records last came, in ms. */
@@ -49,9 +49,8 @@ export interface LogStatus extends Following {
   segments: number;
   /**
    * Of these bytes, those of the segment that takes records; of several shards, of the fullest one.
-   * An earlier version does not say.
    */
-  openBytes?: number;
+  openBytes: number;
   /**
    * Objects that the store refuses themselves, with their records; and when the first of them was
    * set aside, in ms.
@@ -59,21 +58,19 @@ export interface LogStatus extends Following {
   setAside: { objects: number; records: number; oldestMs: number | null };
   /** null: the job has no canary. */
   canary: CanaryStatus | null;
-  /** Delivered in the last 24 hours, as stored. Nodes of earlier releases do not say. */
-  lastDay?: { objects: number; bytes: number };
+  /** Delivered in the last 24 hours, as stored. */
+  lastDay: { objects: number; bytes: number };
   /** Scripts with objects of their own in the last minutes; absent: the path tells none apart. */
   scripts?: number;
-  /**
-   * Of the first node; null: the job has no manifests. Nodes of earlier releases do not say.
-   */
-  manifests?: ManifestStatus | null;
+  /** Of the first node; null: the job has no manifests. */
+  manifests: ManifestStatus | null;
   /** What was shipped again; not part of the other counts. */
   replayed: ReplayedCounts;
   /**
    * Records that were sent again after an answer was lost, where the destination cannot tell a
-   * repeat. Nodes of earlier releases do not say.
+   * repeat.
    */
-  resentInDoubt?: number;
+  resentInDoubt: number;
 }
 
 /** The state of a job's newest canary. */
@@ -132,11 +129,8 @@ export interface ObjectEntry {
   error: string | null;
   /** Of an object that a replay wrote; null: the job's own. */
   replay: ReplayMark | null;
-  /**
-   * The masked destination that it is or was sent to instead of its job's; null: none. Nodes of
-   * earlier releases do not say.
-   */
-  sent_to?: string | null;
+  /** The masked destination that it is or was sent to instead of its job's; null: none. */
+  sent_to: string | null;
 }
 
 export interface ReplayMark {

@@ -18,8 +18,8 @@ const VERSION_MAX = 1e15;
 
 const Version = z.int().min(0).max(VERSION_MAX);
 
-/** As in {@link JobsSnapshot}. Older states have an empty mark, or none. */
-const State = z.string().regex(/^[0-9A-Za-z]{1,64}\.[0-9]{1,15}(\.[0-9A-Za-z]{0,64})?$/);
+/** As in {@link JobsSnapshot}. Before the first change the mark is empty. */
+const State = z.string().regex(/^[0-9A-Za-z]{1,64}\.[0-9]{1,15}\.[0-9A-Za-z]{0,64}$/);
 
 // A window that ends before it begins is empty, and no reason to refuse the whole snapshot.
 const Window = z.looseObject({ fromMs: z.int().min(0), untilMs: z.int().min(0).nullable() });
@@ -51,11 +51,9 @@ const Job: z.ZodType<JobConfig> = z.looseObject({
   }),
   limits: z.looseObject({ bytes: z.int().min(1), records: z.int().min(1), intervalMs: z.int().min(1) }),
   destination: z.string(),
-  // Missing in older stored configurations.
-  canary: z.boolean().exactOptional(),
+  canary: z.boolean(),
   sketches: z.boolean().exactOptional(),
   path: z.string(),
-  pathIsText: z.literal(true).exactOptional(),
   deletedMs: z.int().min(0).nullable(),
   discard: z.boolean(),
   floor: z.int().min(1).max(JOB_FORMAT).exactOptional(),

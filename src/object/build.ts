@@ -1,14 +1,14 @@
-import { hasParts, partOf } from "../destinations/keys.ts";
+import { hasParts, partOf, readTemplate } from "../destinations/keys.ts";
 import { compileFilter } from "../filter/compile.ts";
 import { parseFilter } from "../filter/parse.ts";
-import { type JobConfig, type PathRules, templateOf } from "../job/config.ts";
+import type { JobConfig } from "../job/config.ts";
 import { APPEND_MAX_WRITTEN_UNITS } from "../limits.ts";
 import { idOf, type Part } from "../queue/message.ts";
 import { EXTRA_FIELDS } from "../record/fields.ts";
 import type { RecordLine } from "../record/line.ts";
 import { hasRows } from "../record/rows.ts";
 import type { Append, AppendedMessage } from "./append.ts";
-import type { Encoder, FinishedMessage } from "./encoder.ts";
+import type { Encoder } from "./encoder.ts";
 import { encoderOf } from "./encoders.ts";
 import type { LoadedRecord } from "./load.ts";
 import { type Sampler, sampler } from "./sample.ts";
@@ -21,8 +21,6 @@ export interface Offered {
   records: readonly LoadedRecord[];
   /** Each character of the records is one byte of UTF-8. */
   ascii: boolean;
-  /** All of them as they came, where they can be taken over. */
-  finished?: FinishedMessage;
 }
 
 /** The part of a job's configuration that decides what it ships, and how that is written. */
@@ -110,7 +108,7 @@ export function appendsOf<O extends Offered>(job: JobConfig, offered: readonly O
 }
 
 /** All that decides what a job gets of a message. */
-type BuildingRules = ShippingRules & PathRules & Pick<JobConfig, "sketches">;
+type BuildingRules = ShippingRules & Pick<JobConfig, "path" | "sketches">;
 
 /**
  * Jobs of which this is the same get the same of a message, byte for byte. null: what this job gets
@@ -120,7 +118,7 @@ export function rulesOf(job: BuildingRules): string | null {
   const { filter, sampleRate, output, sketches = true } = job;
   // Samples of two jobs are independent.
   if (sampleRate < 1) return null;
-  const { hour, script } = templateOf(job);
+  const { hour, script } = readTemplate(job.path);
   return JSON.stringify([filter ?? "", hour, script, sketches, output]);
 }
 
@@ -182,13 +180,13 @@ export function buildAppend(
 
 function made(job: BuildingRules, offered: readonly Offered[]): Made {
   const { wants, shipped, sample, encoder } = planOf(job);
-  const template = templateOf(job);
+  const template = readTemplate(job.path);
   const gatherer = encoder.gather(
     hasParts(template) ? (record) => partOf(template, record.EventTimestampMs, () => record.ScriptName) : undefined,
     job.sketches !== false,
   );
   const messages: AppendedMessage[] = [];
-  for (const { message, records, ascii, finished } of offered) {
+  for (const { message, records, ascii } of offered) {
     const inSample = sample(message.id);
     let filtered = 0;
     let sampledOut = 0;
@@ -198,8 +196,7 @@ function made(job: BuildingRules, offered: readonly Offered[]): Made {
       else if (!inSample(record.index)) sampledOut += 1;
       else kept.push(shipped(record));
     }
-    const isWhole = finished?.records === kept.length && gatherer.take(finished, kept);
-    if (!isWhole) for (const record of kept) gatherer.add(record, message.takenInMs, ascii);
+    for (const record of kept) gatherer.add(record, message.takenInMs, ascii);
     messages.push({ ...idOf(message), received: records.length, filtered, sampledOut });
   }
   return { messages, fragments: gatherer.finish() };

@@ -182,8 +182,8 @@ interface Taken {
 function offersOf(group: readonly Loaded[], { optOuts }: JobsSnapshot): Offer[] {
   const isOff = optedOut(optOuts);
   return group.map((loaded) => {
-    const { message, records, ascii, finished } = loaded;
-    const whole = { loaded, message, records, ascii, ...(finished && { finished }) };
+    const { message, records, ascii } = loaded;
+    const whole = { loaded, message, records, ascii };
     if (optOuts.length === 0) return whole;
     const kept = records.filter((record) => !isOff(record.whole.ScriptName, message.takenInMs));
     return kept.length === records.length ? whole : { loaded, message, records: kept, ascii };

@@ -19,8 +19,8 @@ const Log = z
     parked: z.boolean(),
     storedBytes: z.number(),
     segments: z.number(),
-    openBytes: z.number().optional(),
-    lastDay: numbers("objects", "bytes").optional(),
+    openBytes: z.number(),
+    lastDay: numbers("objects", "bytes"),
     scripts: z.number().optional(),
     setAside: z.looseObject({ objects: z.number(), records: z.number(), oldestMs: Ms }),
     canary: z

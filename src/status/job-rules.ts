@@ -243,10 +243,8 @@ function drainFindings({ id, deletedMs, destination }: JobFacts, log: LogStatus,
 /** Findings about what a log holds. */
 function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number): Rest[] {
   const findings: Rest[] = [];
-  const { counts, segments, storedBytes, openBytes, setAside } = log;
-  // Of a log in shards, the fullest one; a log of an earlier release does not say.
-  const fullest = openBytes ?? storedBytes;
-  if (counts.pending > 0 && (segments > 1 || fullest >= LOG_LARGE_BYTES)) {
+  const { counts, segments, openBytes, setAside } = log;
+  if (counts.pending > 0 && (segments > 1 || openBytes >= LOG_LARGE_BYTES)) {
     const isFull = segments > 1;
     findings.push({
       kind: "log_large",
@@ -255,17 +253,17 @@ function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number):
       affected: { count: counts.pending, what: "records" },
       summary: isFull
         ? `The log of job ${id} was full and continues in ${counted(segments, "segments")}: records arrive faster than they are delivered.`
-        : `The log of job ${id} holds ${Math.floor(fullest / 1e9)} GB: records arrive faster than they are delivered.`,
+        : `The log of job ${id} holds ${Math.floor(openBytes / 1e9)} GB: records arrive faster than they are delivered.`,
       advice:
         "Fix what keeps the job from delivering, or reduce what it gets with a filter, a sample or fewer fields. Nothing is lost: a full log continues in further segments.",
     });
-  } else if ((openBytes ?? 0) >= LOG_LARGE_BYTES) {
+  } else if (openBytes >= LOG_LARGE_BYTES) {
     findings.push({
       kind: "log_large",
       severity: "warning",
       sinceMs: null,
       affected: null,
-      summary: `The log of job ${id} holds ${shownGB(fullest)} of the ${SEGMENT_MAX_BYTES / 1e9} GB of a segment, though nothing waits in it.`,
+      summary: `The log of job ${id} holds ${shownGB(openBytes)} of the ${SEGMENT_MAX_BYTES / 1e9} GB of a segment, though nothing waits in it.`,
       advice:
         "Resend or delete what is set aside. The rest are message ids, kept for fifteen days; send larger requests to make fewer of them. Nothing is lost: a full log continues in a further segment.",
     });
@@ -304,14 +302,13 @@ function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number):
 function scriptFindings({ id, intervalMs }: JobFacts, { scripts = 0, lastDay }: LogStatus): Rest[] {
   if (scripts <= SCRIPTS_MANY) return [];
   const aDay = Math.round(scripts * (DAY_MS / intervalMs));
-  const had = lastDay === undefined ? "" : `; in the last 24 hours ${lastDay.objects}`;
   return [
     {
       kind: "many_scripts",
       severity: "warning",
       sinceMs: null,
       affected: null,
-      summary: `Job ${id} writes separate objects for ${scripts} scripts, because of {SCRIPT} in its path: up to ${aDay} objects a day${had}.`,
+      summary: `Job ${id} writes separate objects for ${scripts} scripts, because of {SCRIPT} in its path: up to ${aDay} objects a day; in the last 24 hours ${lastDay.objects}.`,
       advice:
         "Each object costs a request, and readers open every one. Raise the job's max_upload_interval_seconds, take {SCRIPT} out of its path, or exclude functions with a filter on ScriptName.",
     },

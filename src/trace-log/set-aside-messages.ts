@@ -200,7 +200,7 @@ export class AsideMessages {
     // An unreadable message was counted under a hash. Now that it can be read, another copy may be
     // counted under its id already.
     const known = this.#ids.known(parts);
-    const isOwn = (part: MessageCount): boolean => removed.countedAs === null || removed.countedAs === part.id;
+    const isOwn = (part: MessageCount): boolean => removed.countedAs === part.id;
     const counted = parts.filter((part) => isOwn(part) || !known.has(part.id));
     this.#ids.remember(parts.filter((part) => !known.has(part.id)));
     const sum = (of: (part: MessageCount) => number): number => counted.reduce((total, part) => total + of(part), 0);
@@ -238,9 +238,9 @@ export class AsideMessages {
    * @returns how many events it counted as, and under which id; null: it is not set aside (any
    *   more).
    */
-  #remove(id: number): { events: number; countedAs: string | null } | null {
+  #remove(id: number): { events: number; countedAs: string } | null {
     const row = this.#sql
-      .exec<{ events: number; counted_as: ArrayBuffer | null }>(
+      .exec<{ events: number; counted_as: ArrayBuffer }>(
         "SELECT events, counted_as FROM aside_note JOIN set_aside USING (id) WHERE id = ?",
         id,
       )
@@ -248,7 +248,7 @@ export class AsideMessages {
     if (row === undefined) return null;
     this.#sql.exec("DELETE FROM set_aside WHERE id = ?", id);
     this.#sql.exec("DELETE FROM aside_note WHERE id = ?", id);
-    return { events: row.events, countedAs: row.counted_as === null ? null : toHex(new Uint8Array(row.counted_as)) };
+    return { events: row.events, countedAs: toHex(new Uint8Array(row.counted_as)) };
   }
 
   /** When the oldest was set aside, in ms since the epoch; null: there is none. */

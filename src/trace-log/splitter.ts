@@ -1,13 +1,11 @@
 import type { JobsSnapshot } from "../job/config.ts";
 import { CLOCK_AHEAD_MAX_MS, LEDGER_SPLIT_BYTES, LEDGER_SPLIT_PER_SECOND } from "../limits.ts";
 import { type IdMemory, rememberedMs, type TakenId } from "../storage/id-memory.ts";
-import { raiseFloor } from "../storage/migrate.ts";
 import { childOf, isBeyond, nextBit, type Split } from "../storage/splits.ts";
 import type { JobsCopy } from "./jobs-copy.ts";
 import { MeanRate } from "./mean-rate.ts";
 import type { OwnSplits } from "./own-splits.ts";
 import type { Redeliveries } from "./redeliveries.ts";
-import { SPLITS_STEP } from "./schema.ts";
 
 /** When a shard is split; see src/limits.ts. Tests override it. */
 export const SPLIT_AT = {
@@ -173,7 +171,6 @@ export class Splitter {
       // Notes of messages from the future: no claim reaches that far, and their deliveries note
       // them again.
       redeliveries.dropFrom(split.fromMs);
-      raiseFloor(storage.sql, SPLITS_STEP);
       splits.add({ ...split, bytes: storage.sql.databaseSize });
       return true;
     });
