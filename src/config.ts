@@ -33,7 +33,6 @@ export interface Settings {
   REQUIRE_OWNERSHIP_CHALLENGE?: string;
   PREVIEW_RECENT?: string;
   EXTRA_FIELDS?: string;
-  MESSAGE_FORMAT?: string;
   LOG_SHARDS?: string;
   KEY_SHARDS?: string;
   FUNCTION_FAILING?: string;
@@ -89,7 +88,7 @@ export const DEFAULT_OBJSTORE_ENDPOINT = "https://{account-id}.r2.cloudflarestor
 export interface IntakeConfig {
   selfName: string | null;
   defaultScriptName: string;
-  /** How messages are written; absent: as every release reads them, without a seal. */
+  /** How messages are written; absent: without a seal. */
   form?: MessageForm;
   /** Extra fields that are taken from events; absent: none. */
   extraFields?: readonly TakenField[];
@@ -102,13 +101,12 @@ export interface IntakeConfig {
 export function readIntakeConfig(env: object): IntakeConfig {
   const settings = env as Settings;
   const [seal] = readSealKeys(env);
-  const isOpen = readMessageFormat(env) === 3;
   const on = settings.EXTRA_FIELDS ? (readExtraFields(env) ?? []) : [];
   const extraFields = TAKEN_FIELDS.filter((name) => on.includes(name));
   return {
     selfName: settings.SELF_NAME || null,
     defaultScriptName: settings.DEFAULT_SCRIPT_NAME || "unnamed",
-    form: { ...(seal && { seal }), isOpen },
+    form: seal ? { seal } : {},
     ...(extraFields.length > 0 && { extraFields }),
     shards: readLogShards(env) ?? 1,
     keyShards: readKeyShards(env),
@@ -132,14 +130,6 @@ export function readKeyShards(env: object): number | null {
 function shardsOf(setting: unknown): number | null {
   const number = Number(setting || 1);
   return isShards(number) ? number : null;
-}
-
-/** Of large messages. null: malformed, which is as good as the default. */
-function readMessageFormat(env: object): 2 | 3 | null {
-  // A var in wrangler.jsonc may be a number.
-  const setting = `${(env as Settings).MESSAGE_FORMAT || 2}`;
-  if (setting === "2") return 2;
-  return setting === "3" ? 3 : null;
 }
 
 /** Calls that one invocation may make. A malformed setting is as good as none. */
@@ -376,7 +366,6 @@ export function readConfig(env: object): ConfigResult {
     faults.push(`SUBREQUESTS_MAX: an integer from ${SUBREQUESTS.min} to ${SUBREQUESTS.max}, or absent`);
   if (readLogShards(env) === null) faults.push(`LOG_SHARDS: ${SHARDS_WORDS}`);
   if (readKeyShards(env) === null) faults.push(`KEY_SHARDS: ${SHARDS_WORDS}`);
-  if (readMessageFormat(env) === null) faults.push("MESSAGE_FORMAT: 2, 3, or absent");
   if (readStoredMaxBytes(env) === null) faults.push(STORED_MAX_FAULT);
   const extraFields = readExtraFields(env);
   if (extraFields === null)

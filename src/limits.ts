@@ -41,12 +41,6 @@ export const PACKED_MAX_PARTS = 400;
 export const PACKER_HELD_MAX_BYTES = 24_000_000;
 
 /**
- * A message with fewer records, in bytes before compression, is compressed anew for an object: one
- * of 128 kB would make it 3.6 % larger, one of 15 kB 26 %.
- */
-export const REUSE_MIN_RAW_BYTES = 160_000;
-
-/**
  * How long a request of the API may take, its body included, in ms: longer than all parts with
  * bounds of their own together (a JSON body, 15 s; Cloudflare's API, 50 s, or a probe's PUT and
  * HEAD, 30 s; a change on its way to logs and ledger, 17 s).

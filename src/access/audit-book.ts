@@ -18,7 +18,7 @@ export interface AuditEntry {
   times?: number;
 }
 
-/** How often a change was made in the same way. An entry of an earlier release lacks it. */
+/** How often a change was made in the same way; absent: once. */
 interface Repeats {
   times?: number;
   /** The first time, since the epoch. */

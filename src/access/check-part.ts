@@ -15,9 +15,7 @@ type Kind = "token" | "key";
 export const RANDOM_BYTES = 20;
 
 /**
- * Bytes of the check part: one of 2^96 invented secrets has a right one. Together with the random
- * bytes they are as long as the random bytes of earlier secrets, so that an earlier release takes
- * them, too.
+ * Bytes of the check part: one of 2^96 invented secrets has a right one.
  */
 export const CHECK_BYTES = 12;
 

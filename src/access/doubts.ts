@@ -9,8 +9,8 @@ export type Verdict = "ask" | "refuse" | "later";
 
 /**
  * What an isolate does with secrets of our form whose check part its keys do not prove: invented
- * ones, those issued before there were check parts, and those of a lost SECRETS_KEY. If none of the
- * latter two exist, all are refused without asking. Otherwise only so many a second are asked
+ * ones, and those of a lost SECRETS_KEY. If none of the latter exist, all are refused without
+ * asking. Otherwise only so many a second are asked
  * about; those that were found good are always asked about, and never believed without.
  */
 export class Doubts {

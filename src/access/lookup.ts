@@ -12,7 +12,7 @@ const REGISTER_MS = 3_000;
 /** Of these, what one of its shards may take before the register is asked. */
 const SHARD_MS = 1_000;
 
-/** The shape of an answer; any other counts as none. An earlier release answers `known` alone. */
+/** The shape of an answer; any other counts as none. */
 const Answer = z.object({
   known: z
     .object({
@@ -53,7 +53,6 @@ export class Lookup {
       const shard = accessShard(register, Math.floor(platform.random() * ACCESS_SHARDS));
       return Answer.parse(await answered("a shard of the access register", SHARD_MS, shard.identifyHere(proof, keys)));
     } catch (error) {
-      // It may be of an earlier release, which has no shards.
       log.warn("a shard of the access register did not answer", { error: errorText(error) });
       return await this.#askRegister(proof, keys, register, platform, REGISTER_MS - SHARD_MS);
     }

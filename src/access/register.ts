@@ -83,7 +83,7 @@ export class AccessRegister extends DurableObject<Env> {
     };
   }
 
-  /** {@link identify}, in a shard. The register of earlier releases has no such method. */
+  /** {@link identify}, in a shard. */
   identifyHere(proof: Proof, keys?: readonly string[]): Promise<Identified> {
     return this.#copied.identify(proof, keys);
   }
@@ -159,7 +159,7 @@ export class AccessRegister extends DurableObject<Env> {
     return this.#tables.holders.tokens(platform.now());
   }
 
-  /** @param checkedBy id of the key of the secret's check part. Earlier releases send none. */
+  /** @param checkedBy id of the key of the secret's check part; null: it has none. */
   addToken(
     token: Pick<Token, "id" | "name" | "permissions" | "expiresOn">,
     hash: Uint8Array,

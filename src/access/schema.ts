@@ -4,7 +4,7 @@ import type { Migration } from "../storage/migrate.ts";
 export const ACCESS_STEPS = [
   {
     id: 1,
-    why: "tokens and members, known by the hashes of their secrets, and what they changed",
+    why: "tokens, members and sessions, known by the hashes of their secrets, and what they changed",
     sql: `
       CREATE TABLE token (
         id          TEXT PRIMARY KEY,
@@ -14,7 +14,8 @@ export const ACCESS_STEPS = [
         hash        BLOB NOT NULL,        -- SHA-256 of the secret, which is not stored
         expires_on  TEXT,                 -- as sent; null: never
         expires_ms  INTEGER,
-        created_ms  INTEGER NOT NULL
+        created_ms  INTEGER NOT NULL,
+        checked_by  TEXT                  -- id of the key of the check part; null: none
       ) STRICT, WITHOUT ROWID;
       CREATE INDEX token_by_locator ON token (locator);
       CREATE TABLE member (
@@ -24,18 +25,20 @@ export const ACCESS_STEPS = [
         role        TEXT NOT NULL,
         hash        BLOB NOT NULL,        -- SHA-256 of the API key
         created_ms  INTEGER NOT NULL,
-        modified_ms INTEGER NOT NULL
+        modified_ms INTEGER NOT NULL,
+        checked_by  TEXT                  -- as of token
       ) STRICT, WITHOUT ROWID;
       CREATE TABLE audit (
         number INTEGER PRIMARY KEY, -- grows: the newest is never deleted
         at_ms  INTEGER NOT NULL,
-        entry  TEXT NOT NULL        -- JSON of AuditEntry
-      ) STRICT;`,
-  },
-  {
-    id: 2,
-    why: "sessions of the dashboard, known by the hash of what their cookie holds",
-    sql: `
+        entry  TEXT NOT NULL,       -- JSON of AuditEntry
+        -- Changes are counted by who made them and what they are.
+        actor     TEXT AS (json_extract(entry, '$.actor.kind') || ' ' || json_extract(entry, '$.actor.id')),
+        action    TEXT AS (json_extract(entry, '$.action')),
+        resource  TEXT AS (json_extract(entry, '$.resource')),
+        of_access INTEGER AS (action GLOB 'token.*' OR action GLOB 'member.*')
+      ) STRICT;
+      CREATE INDEX audit_by_kind ON audit (of_access, actor, action, resource);
       CREATE TABLE session (
         number     INTEGER PRIMARY KEY, -- grows: the oldest goes first
         locator    INTEGER NOT NULL,    -- the first bytes of the hash: finds the row, proves nothing
@@ -46,40 +49,15 @@ export const ACCESS_STEPS = [
         created_ms INTEGER NOT NULL,
         expires_ms INTEGER NOT NULL
       ) STRICT;
-      CREATE INDEX session_by_locator ON session (locator);`,
-  },
-  {
-    id: 3,
-    why: "a sign-in link works once",
-    sql: `
+      CREATE INDEX session_by_locator ON session (locator);
+      -- A sign-in link works once.
       CREATE TABLE used_link (
         hash       BLOB PRIMARY KEY, -- SHA-256 of the code
         expires_ms INTEGER NOT NULL
-      ) STRICT, WITHOUT ROWID;`,
-  },
-  {
-    id: 4,
-    why: "check parts of secrets, and copies in shards",
-    floor: 3,
-    sql: `
-      ALTER TABLE token ADD COLUMN checked_by TEXT;  -- id of the key of the check part; null: none
-      ALTER TABLE member ADD COLUMN checked_by TEXT; -- the same
+      ) STRICT, WITHOUT ROWID;
       CREATE TABLE copied (
         id       INTEGER PRIMARY KEY CHECK (id = 1),
         until_ms INTEGER NOT NULL -- no shard uses a copy after it
       ) STRICT;`,
-  },
-  {
-    id: 5,
-    why: "changes are counted by who made them and what they are; earlier releases write them alike",
-    floor: 3,
-    sql: `
-      ALTER TABLE audit ADD COLUMN actor TEXT
-        GENERATED ALWAYS AS (json_extract(entry, '$.actor.kind') || ' ' || json_extract(entry, '$.actor.id')) VIRTUAL;
-      ALTER TABLE audit ADD COLUMN action TEXT GENERATED ALWAYS AS (json_extract(entry, '$.action')) VIRTUAL;
-      ALTER TABLE audit ADD COLUMN resource TEXT GENERATED ALWAYS AS (json_extract(entry, '$.resource')) VIRTUAL;
-      ALTER TABLE audit ADD COLUMN of_access INTEGER
-        GENERATED ALWAYS AS (action GLOB 'token.*' OR action GLOB 'member.*') VIRTUAL;
-      CREATE INDEX audit_by_kind ON audit (of_access, actor, action, resource);`,
   },
 ] as const satisfies readonly Migration[];

@@ -13,7 +13,7 @@ export function testedJustNow(): ApiError {
   return oneError(429, CODE.tooMany, "Wait 5 s, then test again.", { "Retry-After": "5" });
 }
 
-/** Never fails: the test was made either way, and a watch of the release before cannot note it. */
+/** Never fails: the test was made either way. */
 export async function noteTest(
   c: AppContext,
   { id, mark }: { id: number; mark: string },

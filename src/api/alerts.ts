@@ -250,8 +250,7 @@ function present(state: TargetState): Alert {
     last_answer: state.lastAnswer,
     last_call_at: isoTime(state.lastTryMs),
     last_success_at: isoTime(state.lastOkMs),
-    // A watch of the release before says neither.
-    last_test: state.testAnswer ?? null,
-    last_test_at: isoTime(state.testedMs ?? null),
+    last_test: state.testAnswer,
+    last_test_at: isoTime(state.testedMs),
   };
 }

@@ -25,10 +25,7 @@ async function listAudit(c: AppContext): Promise<Response> {
   return listed(c, entries.map(present), { page, perPage, total });
 }
 
-/** A register of an earlier release counts no repeats. */
-type Stored = Omit<Audited, "times" | "sinceMs"> & Partial<Pick<Audited, "times" | "sinceMs">>;
-
-function present({ number, atMs, times = 1, sinceMs = atMs, ...entry }: Stored): AuditView {
+function present({ number, atMs, times, sinceMs, ...entry }: Audited): AuditView {
   const { actor, action, resource, outcome, body, requestId } = entry;
   const kind = actor.kind as AuditView["actor"]["kind"];
   const change = { action, resource, outcome, body };

@@ -115,7 +115,7 @@ async function identifyDoubtful(proof: Proof, gate: Gate, intake: boolean): Prom
   const verdict = memory.doubts.judge(name, keys, platform.now());
   if (verdict === "refuse") return null;
   if (verdict === "later")
-    throw unavailable("too many credentials issued by an earlier release arrive at once; repeat the request", 1);
+    throw unavailable("too many credentials that no current key proves arrive at once; repeat the request", 1);
   return identify(proof, keys, gate, intake);
 }
 

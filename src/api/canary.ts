@@ -21,7 +21,7 @@ export const canaryRoutes: readonly Resource[] = [
 
 async function readCanary(c: AppContext): Promise<Response> {
   const { config } = await requireJob(c);
-  if (config.canary !== true) return success(c, none("the job has no canary: its option is off"));
+  if (!config.canary) return success(c, none("the job has no canary: its option is off"));
   if (!isOpen(config.windows)) return success(c, none("no canary is sent while the job is disabled"));
   const report = await within(REPORT_MS, jobCanary(c.env, config.id), undefined);
   if (report === undefined) throw unavailable(SILENT);

@@ -64,7 +64,7 @@ async function readRecords(c: AppContext, config: Config, platform: Platform): P
 }
 
 function present(entry: ObjectEntry): ObjectEntry {
-  return { ...entry, sent_to: entry.sent_to ?? null };
+  return entry;
 }
 
 /** @throws ApiError 404. */
@@ -94,7 +94,7 @@ async function deliveredObject(
     throw conflict(
       `a replay wrote it to another destination, ${entry.replay.destination}, for which the job has no keys`,
     );
-  if (entry.sent_to != null) throw conflict(`it was sent to another destination, ${entry.sent_to}`);
+  if (entry.sent_to !== null) throw conflict(`it was sent to another destination, ${entry.sent_to}`);
   const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
   if (conf === null) throw conflict("no key opens the job's stored destination");
   const destination = parseDestination(conf, config.destinations);

@@ -25,9 +25,8 @@ async function readStatus(c: AppContext): Promise<Response> {
     errors,
     warnings: findings.length - errors,
     findings: findings.map(present),
-    // A watch of the release before does not say them.
-    incidents: (incidents ?? []).map(presentIncident),
-    notices: notices ?? [],
+    incidents: incidents.map(presentIncident),
+    notices,
   });
 }
 

@@ -133,8 +133,7 @@ function present(webhook: WebhookState): Webhook {
     last_answer: webhook.lastAnswer,
     last_call_at: isoTime(webhook.lastTryMs),
     last_success_at: isoTime(webhook.lastOkMs),
-    // A watch of the release before says neither.
-    last_test: webhook.testAnswer ?? null,
-    last_test_at: isoTime(webhook.testedMs ?? null),
+    last_test: webhook.testAnswer,
+    last_test_at: isoTime(webhook.testedMs),
   };
 }

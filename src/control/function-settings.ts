@@ -13,7 +13,7 @@ export interface FunctionSetting {
   logging: Logging;
   /** As sent; null: none. */
   tailConsumers: TailConsumer[] | null;
-  /** JSON of KeptSettings. Absent: none, or an earlier release answers. */
+  /** JSON of KeptSettings. Absent: none. */
   kept?: string;
   modifiedMs: number;
 }

@@ -71,7 +71,7 @@ export class Canary {
    */
   follow(job: JobConfig, nowMs: number): void {
     const { node, sealed_ms } = this.#state.requireRow();
-    const sends = job.canary === true && isOpen(job.windows) && job.deletedMs === null;
+    const sends = job.canary && isOpen(job.windows) && job.deletedMs === null;
     // One of the whole log.
     if (!sends || sealed_ms !== null || placeOf(node).shard !== 0) {
       this.#sql.exec("DELETE FROM canary");

@@ -38,14 +38,17 @@ export class Chunks {
       }
       const body = concat(bodies);
       const content = encoder.join(contents);
-      const words = storedWords(row.map(wordsIn), content.rawBytes, body);
+      const words = joinedWords(
+        row.map(({ hashes = null }) => hashes),
+        body,
+      );
       this.#insert(batch, deflated, content, body, words);
     };
     for (const fragment of fragments) {
       const size =
         fragment.body.length +
         (fragment.deflated ? seam.finished : seam.raw).length +
-        (wordsIn(fragment)?.hashes.byteLength ?? 0);
+        (fragment.hashes?.byteLength ?? 0);
       const fits = bytes + size <= (fragment.deflated ? ROW_MAX_BYTES : sizes.rawRowBytes);
       if (row.length > 0 && (!fits || row[0]?.deflated !== fragment.deflated)) {
         write();
@@ -71,7 +74,7 @@ export class Chunks {
       if (first === undefined) return;
       const { rawBytes, crc } = encoder.join(group.map(({ raw_bytes, crc }) => ({ rawBytes: raw_bytes, crc })));
       const body = encoder.finish(concat(group.map(({ body }) => new Uint8Array(body))));
-      const words = storedWords(group.map(wordsOf), rawBytes, body);
+      const words = joinedWords(group.map(wordsOf), body);
       if (body.length > ROW_MAX_BYTES) {
         for (const { id } of group) this.#sql.exec("DELETE FROM chunk WHERE id = ?", id);
         this.#insert(batch, true, { rawBytes, crc }, body, words);
@@ -162,18 +165,18 @@ export class Chunks {
    * The hashes of the words in a batch, chunk by chunk; null, if those of any chunk are unknown: it
    * gets no sketch. What goes on with another chunk, or ends an object, has none of its own.
    */
-  *words(batchId: number): Generator<Words | null> {
+  *words(batchId: number): Generator<Uint32Array | null> {
     const [first, end] = chunkRange(batchId);
     for (let next = first; ; ) {
       const row = this.#sql
-        .exec<Pick<ChunkRow, "id" | "raw_bytes" | "words">>(
-          "SELECT id, raw_bytes, words FROM chunk WHERE id >= ? AND id < ? AND raw_bytes > 0 ORDER BY id LIMIT 1",
+        .exec<Pick<ChunkRow, "id" | "words">>(
+          "SELECT id, words FROM chunk WHERE id >= ? AND id < ? AND raw_bytes > 0 ORDER BY id LIMIT 1",
           ...[next, end],
         )
         .toArray()[0];
       if (row === undefined) return;
       next = row.id + 1;
-      yield wordsOf(row) ?? null;
+      yield wordsOf(row);
     }
   }
 
@@ -214,50 +217,16 @@ export class Chunks {
   }
 }
 
-/** Hashes of words. Those of different seeds are never joined: they would say nothing. */
-export interface Words {
-  hashes: Uint32Array<ArrayBuffer>;
-  /** They have the seed of the job, as the release before makes them. */
-  isOfJob: boolean;
-}
-
-function wordsIn({ hashes }: Fragment): Words | undefined {
-  return hashes && { hashes, isOfJob: false };
-}
-
 /**
- * As a row has them: first the {@link lengthOf} what they are of, as an earlier release that joins
- * chunks leaves the words of the first in place. null: those of one of them are unknown or have
- * another seed, or a row does not hold them beside its body.
+ * The hashes of the words in all parts; null: those of one of them are unknown, or a row does not
+ * hold them beside its body.
  */
-function storedWords(
-  parts: readonly (Words | undefined)[],
-  rawBytes: number,
-  body: Uint8Array,
-): Uint32Array<ArrayBuffer> | null {
-  const isOfJob = parts[0]?.isOfJob ?? false;
-  const known = parts.flatMap((words) => (words?.isOfJob === isOfJob ? [words.hashes] : []));
+function joinedWords(parts: readonly (Uint32Array | null)[], body: Uint8Array): Uint32Array<ArrayBuffer> | null {
+  const known = parts.filter((words) => words !== null);
   if (known.length < parts.length) return null;
-  const words = joinWords(known, (ROW_MAX_BYTES - body.length) / Uint32Array.BYTES_PER_ELEMENT - 1);
-  if (words === null) return null;
-  const stored = new Uint32Array(words.length + 1);
-  stored[0] = lengthOf(rawBytes, isOfJob);
-  stored.set(words, 1);
-  return stored;
+  return joinWords(known, (ROW_MAX_BYTES - body.length) / Uint32Array.BYTES_PER_ELEMENT);
 }
 
-/**
- * How stored words say what they are of: the length before compression, or its complement, by which
- * the release before does not take them for its own. No row is of 2 GB.
- */
-function lengthOf(rawBytes: number, isOfJob: boolean): number {
-  return isOfJob ? rawBytes : ~rawBytes >>> 0;
-}
-
-/** undefined: unknown, or those of a part of it. */
-function wordsOf({ raw_bytes: rawBytes, words }: Pick<ChunkRow, "raw_bytes" | "words">): Words | undefined {
-  if (words === null) return undefined;
-  const [ofBytes] = new Uint32Array(words, 0, 1);
-  const isOfJob = ofBytes === rawBytes;
-  return ofBytes === lengthOf(rawBytes, isOfJob) ? { hashes: new Uint32Array(words).subarray(1), isOfJob } : undefined;
+function wordsOf({ words }: Pick<ChunkRow, "words">): Uint32Array | null {
+  return words === null ? null : new Uint32Array(words);
 }

@@ -1,8 +1,7 @@
 import { shardsOf } from "../trace-log/log-shards.ts";
 import { type Following, nodeName, nodeOf } from "../trace-log/nodes.ts";
-import type { JobReader } from "./job-reader.ts";
 
-export type Reader = DurableObjectStub<JobReader>;
+export type Reader = ReturnType<Env["READERS"]["getByName"]>;
 
 /** Bindings by which the readers of a job are found. */
 export type ReaderBindings = Pick<Env, "READERS" | "CONTROL">;

@@ -1,5 +1,5 @@
-import { fillOf, keyBelow, objectName, objectTag, type Template } from "../destinations/keys.ts";
-import { type JobConfig, templateOf } from "../job/config.ts";
+import { fillOf, keyBelow, objectName, objectTag, readTemplate, type Template } from "../destinations/keys.ts";
+import type { JobConfig } from "../job/config.ts";
 import { readJobConfig } from "../job/snapshot.ts";
 import { decoderOf } from "../object/encoders.ts";
 import type { OutputFormat } from "../output/format.ts";
@@ -142,7 +142,7 @@ export class LogState {
   keyOf(
     { day, part, first_event_ms }: Pick<ObjectRow, "day" | "part" | "first_event_ms">,
     name: string,
-    template: Template = templateOf(this.requireJob()),
+    template: Template = readTemplate(this.requireJob().path),
   ): string {
     return keyBelow(template, fillOf(day, first_event_ms, part), name);
   }

@@ -1,4 +1,4 @@
-import { templateOf } from "../job/config.ts";
+import { readTemplate } from "../destinations/keys.ts";
 import { UPLOAD_INTERVAL_S } from "../limits.ts";
 import type { Following } from "../trace-log/nodes.ts";
 import type { LogState } from "./log-state.ts";
@@ -69,7 +69,7 @@ const LATELY_MS = 2 * UPLOAD_INTERVAL_S.max * 1_000;
 const LOOKED_AT = 2_000;
 
 function scriptsOf(sql: SqlStorage, state: LogState, nowMs: number): Pick<ReaderStatus, "scripts"> {
-  if (!templateOf(state.requireJob()).script) return {};
+  if (!readTemplate(state.requireJob().path).script) return {};
   const { scripts } = sql
     .exec<{ scripts: number }>(
       `SELECT count(DISTINCT substr(part, instr(part, '/'))) AS scripts FROM (

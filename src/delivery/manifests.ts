@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { utf8Length } from "../bytes.ts";
 import type { Destination, FixedObject, Parsed, WriteOutcome } from "../destinations/destination.ts";
-import { dayStamp } from "../destinations/keys.ts";
+import { dayStamp, readTemplate } from "../destinations/keys.ts";
 import { openDestination, termsOf } from "../destinations/kinds.ts";
-import { type JobConfig, templateOf } from "../job/config.ts";
+import type { JobConfig } from "../job/config.ts";
 import { MANIFEST_AGAIN_MS, MANIFEST_MAX_BYTES, MANIFEST_QUIET_MS, OBJECT_HISTORY_MS } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { encodeManifest, type ListedObject, MANIFEST_TYPE, type Manifest } from "../manifest/manifest.ts";
@@ -163,7 +163,7 @@ export class Manifests {
       this.#host.commit(() => this.#rows.rest(platform.now() + MANIFEST_AGAIN_MS));
       return false;
     }
-    const root = rootOf(templateOf(job));
+    const root = rootOf(readTemplate(job.path));
     const place = placeMark(opened.value, root);
     if (waiting === null) return this.#list(signer, job, root, place);
     if (waiting.place === place) return this.#write(waiting, opened.value, job);

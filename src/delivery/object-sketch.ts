@@ -2,8 +2,8 @@ import { errorText, log } from "../log.ts";
 import { answered } from "../platform.ts";
 import { HashSet } from "../sketch/hash-set.ts";
 import { SKETCH_MAX_WORDS, sketchOf } from "../sketch/sketch.ts";
-import { commonMark, type SketchStore, sketchesOf } from "../sketch/sketch-store.ts";
-import type { Chunks, Words } from "./chunks.ts";
+import { type SketchStore, sketchesOf } from "../sketch/sketch-store.ts";
+import type { Chunks } from "./chunks.ts";
 import type { ObjectRow } from "./rows.ts";
 
 /** Deadline of handing over a sketch, in ms: an upload is not settled before. */
@@ -23,27 +23,21 @@ export async function keepSketch(
     const words = wordsOf(chunks, object.batch);
     if (words === null) return;
     const store = sketchesOf(sketches, job, node, object.day);
-    const mark = words.isOfJob ? markOf(object) : commonMark(markOf(object));
-    await answered("SketchStore", KEEP_MS, store.keep({ batch: object.batch, mark }, sketchOf(words.hashes)));
+    await answered("SketchStore", KEEP_MS, store.keep({ batch: object.batch, mark: markOf(object) }, sketchOf(words)));
   } catch (error) {
     log.warn("a sketch was dropped", { job, object: object.number, error: errorText(error) });
   }
 }
 
-/**
- * null: they are not known of all of it, or have different seeds, as those of an object that was
- * open while the release changed, or are too many, or it has none: nothing is left out.
- */
-function wordsOf(chunks: Chunks, batch: number): Words | null {
+/** null: they are not known of all of it, or are too many, or it has none: nothing is left out. */
+function wordsOf(chunks: Chunks, batch: number): Uint32Array | null {
   const all = new HashSet();
-  let isOfJob: boolean | null = null;
   for (const words of chunks.words(batch)) {
-    isOfJob ??= words?.isOfJob ?? null;
-    if (words === null || words.isOfJob !== isOfJob) return null;
-    all.addAll(words.hashes);
+    if (words === null) return null;
+    all.addAll(words);
     if (all.size > SKETCH_MAX_WORDS) return null;
   }
-  return all.size === 0 || isOfJob === null ? null : { hashes: all.all(), isOfJob };
+  return all.size === 0 ? null : all.all();
 }
 
 /** Tells the bytes of an object from those of another one of its batch. */

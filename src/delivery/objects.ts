@@ -1,5 +1,5 @@
 import type { Leftover } from "../destinations/destination.ts";
-import { templateOf } from "../job/config.ts";
+import { readTemplate } from "../destinations/keys.ts";
 import { decoderOf } from "../object/encoders.ts";
 import { Chunks } from "./chunks.ts";
 import { type CutInto, FAR_SQL } from "./cut.ts";
@@ -274,7 +274,7 @@ export class Objects {
    * @param isSame it has other secrets or parameters alone: what may be there, still may.
    */
   readdress(isSame: boolean): void {
-    const template = templateOf(this.#state.requireJob());
+    const template = readTemplate(this.#state.requireJob().path);
     const waiting = this.#sql.exec<Pick<ObjectRow, "number" | "day" | "part" | "name" | "first_event_ms">>(
       "SELECT number, day, part, name, first_event_ms FROM object WHERE state = 'waiting' AND target IS NULL",
     );

@@ -1,7 +1,8 @@
 import { readConfig } from "../config.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
+import { readTemplate } from "../destinations/keys.ts";
 import { parseDestination, sameHolder } from "../destinations/parse.ts";
-import { type JobConfig, templateOf } from "../job/config.ts";
+import type { JobConfig } from "../job/config.ts";
 import { destinationPurpose, elsewherePurpose, unseal } from "../job/secrets.ts";
 import { placeMark, rootOf } from "../manifest/place.ts";
 import type { Target } from "./elsewhere.ts";
@@ -33,7 +34,9 @@ function opened(sealed: string, purpose: (accountId: string) => string, env: Env
 export function staysBelow(before: JobConfig, after: JobConfig, env: Env): boolean {
   const [from, to] = [destinationOf(before, env), destinationOf(after, env)];
   if (!from.ok || !to.ok) return false;
-  return placeMark(from.value, rootOf(templateOf(before))) === placeMark(to.value, rootOf(templateOf(after)));
+  return (
+    placeMark(from.value, rootOf(readTemplate(before.path))) === placeMark(to.value, rootOf(readTemplate(after.path)))
+  );
 }
 
 /**

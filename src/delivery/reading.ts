@@ -1,4 +1,5 @@
-import { type JobConfig, stampOf, templateOf } from "../job/config.ts";
+import { readTemplate } from "../destinations/keys.ts";
+import { type JobConfig, stampOf } from "../job/config.ts";
 import { readJobConfig } from "../job/snapshot.ts";
 import { PAGE_MAX_BYTES } from "../limits.ts";
 import { log } from "../log.ts";
@@ -152,7 +153,7 @@ export class Reading {
       offered.push(...loading);
     }
     const { fragments, ...share } = prepare(readable, offered);
-    const { hour, script } = templateOf(readable);
+    const { hour, script } = readTemplate(readable.path);
     return { n: entry.n, share, group: { output: readable.output, template: { hour, script }, fragments } };
   }
 
@@ -253,9 +254,9 @@ function offeredOf(message: OpenMessage, keys: readonly SealKey[]) {
   if (loading.kind !== "loaded") return loading.why;
   return loading.loaded
     .filter(({ message: part }) => message.parts.includes(part.id))
-    .map(({ message: part, records, ascii, finished }) => {
+    .map(({ message: part, records, ascii }) => {
       const off = message.off[part.id];
-      if (off === undefined) return { message: part, records, ascii, ...(finished && { finished }) };
+      if (off === undefined) return { message: part, records, ascii };
       return { message: part, records: records.filter(({ whole }) => !off.includes(whole.ScriptName)), ascii };
     });
 }

@@ -26,8 +26,8 @@ export interface ReplaySource {
   key: string;
   /** Since the epoch. */
   day: number;
-  /** Of that day; a log of an earlier release does not say: none. */
-  part?: string;
+  /** Of that day; "": none. */
+  part: string;
   name: string;
   bytes: number;
   rawBytes: number;
@@ -135,12 +135,13 @@ export class Replayed {
     );
     if (known.toArray().length > 0) return "known";
     this.#sql.exec(
-      `INSERT INTO object (number, batch, day, name, key, head, tail, bytes, raw_bytes, records, sha256, md5, content_type,
+      `INSERT INTO object (number, batch, day, part, name, key, head, tail, bytes, raw_bytes, records, sha256, md5, content_type,
          first_event_ms, last_event_ms, oldest_taken_ms, reason, cut_ms, state, attempts, verified, uploaded_ms, replay, replay_of, elsewhere,
          delivery, place)
-       VALUES (?, 0, ?, ?, ?, x'', x'', ?, ?, ?, ?, ?, ?, ?, ?, ?, 'replay', ?, 'delivered', ?, ?, ?, ?, ?, ?, (SELECT deliveries FROM reader WHERE id = 1), ?)`,
+       VALUES (?, 0, ?, ?, ?, ?, x'', x'', ?, ?, ?, ?, ?, ?, ?, ?, ?, 'replay', ?, 'delivered', ?, ?, ?, ?, ?, ?, (SELECT deliveries FROM reader WHERE id = 1), ?)`,
       this.#state.countReplayed(object.records, object.bytes),
       object.day,
+      object.part,
       object.name,
       object.key,
       object.bytes,

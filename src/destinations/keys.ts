@@ -45,12 +45,11 @@ export interface Template {
 /** What a path tells apart within a day. */
 export type PathParts = Pick<Template, "hour" | "script">;
 
-/**
- * Reads a path. @param known those of its placeholders that are filled; the others stay as they
- * stand.
- */
-export function readTemplate(path: string, known: readonly Placeholder[] = PLACEHOLDERS): Template {
-  const pieces = path.split(new RegExp(`(${known.join("|").replaceAll(/[{}]/g, "\\$&")})`));
+const SPLIT = new RegExp(`(${PLACEHOLDERS.join("|").replaceAll(/[{}]/g, "\\$&")})`);
+
+/** Reads a path. */
+export function readTemplate(path: string): Template {
+  const pieces = path.split(SPLIT);
   const filled = pieces.filter((_, i) => i % 2 === 1);
   return { pieces, hour: filled.includes("{HOUR}"), script: filled.includes("{SCRIPT}") };
 }

@@ -100,11 +100,11 @@ function begun(openedMs: number): OpenGroup {
  * The messages of a group: one, or several where its records compress so badly that they do not
  * fit. Each part is in one of them.
  * @param parts of one shard of the log, each small enough to fit a message without compression.
- * @param form of messages of several parts, which are never taken over as they are compressed.
+ * @param form of messages.
  */
 export function messagesOf(
   parts: readonly BasketPart[],
-  form: Pick<MessageForm, "seal">,
+  form: MessageForm,
 ): { message: PackedMessage; ids: string[] }[] {
   const [first, ...others] = parts;
   if (first === undefined) return [];

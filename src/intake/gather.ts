@@ -18,8 +18,6 @@ export const HELD_MAX_BYTES = 4_000_000;
 export interface Gathered {
   /** Earlier records, which fill a message: to be sent. */
   full: Entry[];
-  /** Records that there is no room for: they are lost. */
-  dropped: number;
   /**
    * How long the caller has to wait, in ms, before it takes and sends everything; null: another
    * invocation does.
@@ -39,7 +37,7 @@ export class Gatherer {
   readonly source: Source;
   readonly company = new Company();
   readonly refusals = new Refusals();
-  /** Lost events that the log has not counted yet. */
+  /** Events that are lost, and not counted by the log yet. */
   uncounted = 0;
   #lines: Entry[] = [];
   #bytes = 0;
@@ -50,7 +48,7 @@ export class Gatherer {
     this.source = source;
   }
 
-  /** @param lines one a record. */
+  /** @param lines one a record. They are lost where there is no room for them. */
   add(lines: readonly Entry[], nowMs: number): Gathered {
     // By way of the packer, which holds them itself.
     const heldMs = this.company.asksPacker(nowMs + GATHER_MS) ? 0 : this.refusals.holdMs(nowMs);
@@ -59,15 +57,15 @@ export class Gatherer {
     const isOver = this.#bytes + bytes > (isHeld ? HELD_MAX_BYTES : MESSAGE_RAW_MAX_BYTES);
     // Before these are added: one full message, not one and a small rest.
     const full = isOver && !isHeld ? this.#takeAll() : [];
-    const dropped = isOver && isHeld ? lines.length : 0;
-    if (dropped === 0) {
+    if (isOver && isHeld) this.uncounted += lines.length;
+    else {
       this.#lines.push(...lines);
       this.#bytes += bytes;
     }
     const waitMs = isHeld ? heldMs : this.company.gatherMs(nowMs);
     const waits = this.#lines.length > 0 && !this.#isWaitedFor(nowMs);
     if (waits) this.#sendsMs = nowMs + waitMs;
-    return { full, dropped, waitMs: waits ? waitMs : null, isHeld };
+    return { full, waitMs: waits ? waitMs : null, isHeld };
   }
 
   #isWaitedFor(nowMs: number): boolean {

@@ -43,8 +43,8 @@ export async function handleTail(items: readonly unknown[], context: TailContext
   const nowMs = platform.now();
   const { lines, lost } = linesOf(items, nowMs, context.config);
   // Before any wait: records in the gatherer do not depend on this invocation.
-  const { full, dropped, waitMs, isHeld } = gatherer.add(lines, nowMs);
-  if (lost + dropped > 0) waitUntil(count(lost + dropped, context));
+  const { full, waitMs, isHeld } = gatherer.add(lines, nowMs);
+  if (lost > 0) waitUntil(count(lost, context));
   if (full.length > 0) waitUntil(send(full, isHeld, context));
   if (waitMs !== null) waitUntil(platform.sleep(waitMs).then(() => send(gatherer.take(), isHeld, context)));
 }
@@ -132,13 +132,13 @@ function pack(
 }
 
 /**
- * Counts lost events, and those that were not counted before. After a failure they are counted with
+ * Counts lost events, and those that are not counted yet. After a failure they are counted with
  * the next ones: twice, if only the answer was lost.
  */
 async function count(events: number, { countLost, gatherer }: TailContext): Promise<void> {
-  if (events > 0) log.error("intake lost events", { events });
   const all = events + gatherer.uncounted;
   gatherer.uncounted = 0;
+  log.error("intake lost events", { events: all });
   try {
     await answered("the log", COUNT_MS, countLost(all));
   } catch (error) {

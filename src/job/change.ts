@@ -1,5 +1,4 @@
-import { PLACEHOLDERS } from "../destinations/keys.ts";
-import { type JobConfig, KEY_TEMPLATE_FORMAT, type Window } from "./config.ts";
+import type { JobConfig, Window } from "./config.ts";
 import type { JobMeaning } from "./rules.ts";
 import type { JobBody } from "./schema.ts";
 import { enabledWindows } from "./windows.ts";
@@ -26,7 +25,6 @@ export function created(id: number, draft: JobDraft, { version, mark }: Given, n
     destinationVersion: version,
     windows: enabledWindows([], draft.body.enabled === true, nowMs),
     ...draft.meaning,
-    ...floorOf(draft, hasTemplate(draft.path)),
     destination: draft.destination,
     path: draft.path,
     deletedMs: null,
@@ -46,14 +44,11 @@ export function updated(
   nowMs: number,
 ): JobConfig {
   const outputChanged = JSON.stringify(before.output) !== JSON.stringify(draft.meaning.output);
-  // Both follow from the settings that it has now.
-  const { floor: earlier = 1, pathIsText: _text, sketches: _, ...rest } = before;
-  const isSet = destinationChanged || (earlier >= KEY_TEMPLATE_FORMAT && before.pathIsText !== true);
+  // It follows from the settings that it has now.
+  const { sketches: _, ...rest } = before;
   return {
     ...rest,
     ...draft.meaning,
-    ...floorOf(draft, hasTemplate(draft.path) && isSet),
-    ...(hasTemplate(draft.path) && !isSet && (draft.meaning.floor ?? 1) >= KEY_TEMPLATE_FORMAT && { pathIsText: true }),
     version,
     mark,
     modifiedVersion: version,
@@ -63,15 +58,6 @@ export function updated(
     destination: draft.destination,
     path: draft.path,
   };
-}
-
-/** Releases that know `{DATE}` alone would take the other placeholders for text. */
-function hasTemplate(path: string): boolean {
-  return PLACEHOLDERS.some((name) => name !== "{DATE}" && path.includes(name));
-}
-
-function floorOf({ meaning }: JobDraft, isTemplate: boolean): Pick<JobConfig, "floor"> {
-  return isTemplate ? { floor: Math.max(KEY_TEMPLATE_FORMAT, meaning.floor ?? 1) } : {};
 }
 
 /**

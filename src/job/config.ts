@@ -1,5 +1,4 @@
-import { readTemplate, type Template } from "../destinations/keys.ts";
-import { NDJSON, type OutputFormat } from "../output/format.ts";
+import type { OutputFormat } from "../output/format.ts";
 
 /**
  * A span of time in which a job was enabled, in ms since the epoch, widened by
@@ -38,10 +37,8 @@ export interface JobConfig {
   limits: UploadLimits;
   /** `destination_conf`, sealed. */
   destination: string;
-  /**
-   * An hourly synthetic event is written and read back. Absent in older stored configurations: off.
-   */
-  canary?: boolean;
+  /** An hourly synthetic event is written and read back. */
+  canary: boolean;
   /**
    * false: objects have no sketches, by the owner's wish or as nothing can be read back. Absent:
    * they have, where the format is one that searches read.
@@ -49,11 +46,6 @@ export interface JobConfig {
   sketches?: boolean;
   /** Path below the bucket, with its placeholders: naming keys needs no decryption. */
   path: string;
-  /**
-   * Placeholders in `path` other than `{DATE}` are text, though `floor` would say otherwise: it was
-   * stored before there were any, and not set since.
-   */
-  pathIsText?: true;
   deletedMs: number | null;
   /** Drop what is waiting. */
   discard: boolean;
@@ -67,30 +59,7 @@ export interface JobConfig {
 /**
  * What this code knows of a {@link JobConfig}: raised with each setting that needs a floor.
  */
-export const JOB_FORMAT = 5;
-
-/** The {@link JOB_FORMAT} of a job with the field `Source`. */
-export const SOURCE_FORMAT = 2;
-
-/** The {@link JOB_FORMAT} of a job whose path has other placeholders than `{DATE}`. */
-export const KEY_TEMPLATE_FORMAT = 3;
-
-/** The {@link JOB_FORMAT} of a job with other extra fields, whole texts, or rows. */
-export const RECORD_OPTIONS_FORMAT = 4;
-
-/** The {@link JOB_FORMAT} of a job that writes rows, or extra fields of these, as Parquet. */
-export const ROW_COLUMNS_FORMAT = 5;
-
-/** What of a job says how its path is read. */
-export type PathRules = Pick<JobConfig, "path" | "floor" | "pathIsText">;
-
-/**
- * The job's path, read. In a path that was stored before there were other placeholders they are
- * text, and stay so until its destination is set anew.
- */
-export function templateOf({ path, floor = 1, pathIsText }: PathRules): Template {
-  return floor < KEY_TEMPLATE_FORMAT || pathIsText ? readTemplate(path, ["{DATE}"]) : readTemplate(path);
-}
+export const JOB_FORMAT = 1;
 
 /**
  * A job that this code cannot read, as newer code stored it: what is known of it all the same. It
@@ -195,15 +164,4 @@ export function optedOut(optOuts: readonly OptOut[]): (scriptName: string, taken
 export function offNow(optOuts: readonly OptOut[]): ReadonlySet<string> {
   const off = optOuts.filter(({ windows }) => windows.some(({ untilMs }) => untilMs === null));
   return new Set(off.map(({ scriptName }) => scriptName));
-}
-
-/**
- * SQL that adds filter, sampling and output format to a stored JobConfig. @param column holds its
- * JSON.
- */
-export function withOutputSql(column: string): string {
-  const ndjson = JSON.stringify(NDJSON).replaceAll("'", "''");
-  return `json_remove(json_set(${column}, '$.filter', NULL, '$.sampleRate', 1, '$.optOutVersion', 0,
-    '$.modifiedVersion', json_extract(${column}, '$.version'),
-    '$.output', json_set('${ndjson}', '$.fieldNames', json(coalesce(json_extract(${column}, '$.fieldNames'), 'null')))), '$.fieldNames')`;
 }

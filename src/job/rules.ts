@@ -2,15 +2,9 @@ import type { Terms } from "../destinations/destination.ts";
 import { type Filter, parseFilter } from "../filter/parse.ts";
 import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../limits.ts";
 import { type OutputFormat, unplain } from "../output/format.ts";
-import { EXTRA_FIELDS, type ExtraField, isTakenField } from "../record/fields.ts";
+import { EXTRA_FIELDS, type ExtraField } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
-import {
-  type JobConfig,
-  RECORD_OPTIONS_FORMAT,
-  ROW_COLUMNS_FORMAT,
-  SOURCE_FORMAT,
-  type UploadLimits,
-} from "./config.ts";
+import type { JobConfig, UploadLimits } from "./config.ts";
 import { type OutputMeaning, parseLogpullOptions, readOutputOptions } from "./output-rules.ts";
 import type { JobBody } from "./schema.ts";
 
@@ -24,8 +18,6 @@ export interface JobMeaning {
   canary: boolean;
   /** As in {@link JobConfig}. */
   sketches?: boolean;
-  /** As in {@link JobConfig}. */
-  floor?: number;
 }
 
 /** Part of a body; undefined means absent. */
@@ -47,22 +39,11 @@ export function readJob(body: JobBody, extra: readonly ExtraField[] = []): Read<
     records: body.max_upload_records || UPLOAD_RECORDS.fallback,
     intervalMs: (body.max_upload_interval_seconds || UPLOAD_INTERVAL_S.fallback) * 1_000,
   };
-  const floor = formatOf(shipping.value);
   const sketches = body.sketches === false ? { sketches: false } : {};
   return {
     ok: true,
-    value: { ...shipping.value, limits, canary: body.canary === true, ...sketches, ...(floor > 1 && { floor }) },
+    value: { ...shipping.value, limits, canary: body.canary === true, ...sketches },
   };
-}
-
-/** The JOB_FORMAT below which code would ship other records, or drop what it cannot judge. */
-function formatOf(meaning: Pick<JobMeaning, "output" | "filter">): number {
-  const { type, fieldNames, truncate, rows } = meaning.output;
-  const extra = extraFieldsOf(meaning);
-  // Code without columns for them ignores rows, and fails at such a field.
-  if (type === "parquet" && (rows !== undefined || fieldNames?.some(isTakenField))) return ROW_COLUMNS_FORMAT;
-  if (truncate !== undefined || rows !== undefined || extra.some(isTakenField)) return RECORD_OPTIONS_FORMAT;
-  return extra.length === 0 ? 1 : SOURCE_FORMAT;
 }
 
 /** The option that says each part of a format. */

@@ -214,11 +214,8 @@ export const AskPreview = z.strictObject({
 export type JobBody = Partial<z.infer<z.ZodObject<typeof JOB_FIELDS>>> & {
   dataset: Dataset;
   destination_conf: string;
-  /**
-   * The dataset's name as last sent below each path. Absent: an earlier release stored the job; its
-   * `dataset` is what was sent, or its default.
-   */
-  spelled?: { readonly [name in PathName]?: Dataset };
+  /** The dataset's name as last sent below each path. */
+  spelled: { readonly [name in PathName]?: Dataset };
 };
 
 /** The names of the path that jobs are below: ours, and the vendor's. */
@@ -228,19 +225,14 @@ type Spelled = Pick<JobBody, "dataset" | "spelled">;
 
 /** The dataset's name in answers below a path: as it was sent there, else the path's own. */
 export function datasetBelow(path: PathName, body: Spelled): Dataset {
-  return spellings(body)[path] ?? (path === "logpush" ? "workers_trace_events" : "functions_trace_events");
+  return body.spelled[path] ?? (path === "logpush" ? "workers_trace_events" : "functions_trace_events");
 }
 
 /** With the dataset's name as it was sent below a path, if that is not the one shown there. */
 export function respelled(body: Spelled, sent: string | null | undefined, path: PathName): Spelled {
-  const { dataset } = body;
-  const spelled = spellings(body);
+  const { dataset, spelled } = body;
   const isShown = sent == null || sent === datasetBelow(path, body);
   return { dataset, spelled: isShown ? spelled : { ...spelled, [path]: sent } };
-}
-
-function spellings({ dataset, spelled = { logship: dataset } }: Spelled): NonNullable<JobBody["spelled"]> {
-  return spelled;
 }
 
 /** Kept with a body, and never sent. */

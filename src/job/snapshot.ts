@@ -51,11 +51,9 @@ const Job: z.ZodType<JobConfig> = z.looseObject({
   }),
   limits: z.looseObject({ bytes: z.int().min(1), records: z.int().min(1), intervalMs: z.int().min(1) }),
   destination: z.string(),
-  // Missing in older stored configurations.
-  canary: z.boolean().exactOptional(),
+  canary: z.boolean(),
   sketches: z.boolean().exactOptional(),
   path: z.string(),
-  pathIsText: z.literal(true).exactOptional(),
   deletedMs: z.int().min(0).nullable(),
   discard: z.boolean(),
   floor: z.int().min(1).max(JOB_FORMAT).exactOptional(),

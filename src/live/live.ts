@@ -104,7 +104,7 @@ export class Live extends DurableObject<Env> {
   }
 
   /** Sends records that were counted to all viewers, each what it has not seen early. */
-  push({ lines, sources = [], leftOut, parts }: Arrived): void {
+  push({ lines, sources, leftOut, parts }: Arrived): void {
     const open = this.#open();
     if (open.length === 0) return;
     const records = lines.map((line, i) => RecordLine.ofEntry(line, sources[i]));
@@ -112,7 +112,7 @@ export class Live extends DurableObject<Env> {
     this.#shown.changed();
     for (const socket of open) {
       const { since } = this.#watcherOf(socket);
-      const fresh = unseen({ records, leftOut }, parts ?? [], turns, since);
+      const fresh = unseen({ records, leftOut }, parts, turns, since);
       this.#offer(socket, fresh.records, fresh.leftOut);
     }
   }

@@ -113,21 +113,15 @@ export class ShownParts {
     });
   }
 
-  /**
-   * Notes parts that the consumer brings. @returns the turn of each.
-   * @param parts absent: older code brings what may have been shown early. Until there is no more
-   *   such code, nothing is.
-   */
-  counted(parts: readonly Pick<ArrivedPart, "id">[] | undefined, nowMs: number): Turn[] {
+  /** Notes parts that the consumer brings. @returns the turn of each. */
+  counted(parts: readonly Pick<ArrivedPart, "id">[], nowMs: number): Turn[] {
     this.#sweep(nowMs);
-    const turns = (parts ?? []).map(({ id }) => {
+    return parts.map(({ id }) => {
       const turn = this.#parts.get(id)?.turn ?? 0;
       if (this.#parts.size >= this.#maxParts && !this.#parts.has(id)) this.#lateOnlyUntilMs = nowMs + COUNTED_KEPT_MS;
       else this.#parts.set(id, { turn, countedMs: nowMs });
       return turn;
     });
-    if (parts === undefined) this.#lateOnlyUntilMs = nowMs + COUNTED_KEPT_MS;
-    return turns;
   }
 
   #sweep(nowMs: number): void {

@@ -35,8 +35,8 @@ export interface WatcherState {
   underWay: (readonly [records: number, units: number])[];
   /** The counts have changed since they were last sent. */
   isBehind: boolean;
-  /** The turn in which it came, see early.ts. Absent: of an earlier release, before all others. */
-  since?: number;
+  /** The turn in which it came, see early.ts. */
+  since: number;
 }
 
 /** Which records a viewer wants; "" for any. */
@@ -106,7 +106,7 @@ export class Watcher {
 
   /** The turn in which it came: it sees what is shown early after that. */
   get since(): number {
-    return this.#state.since ?? 0;
+    return this.#state.since;
   }
 
   get counts(): Readonly<Counts> {

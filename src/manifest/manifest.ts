@@ -58,7 +58,7 @@ export interface ListedObject {
   delivered: string;
   /** Of a copy that a replay wrote: the number of its object. */
   copy_of?: number;
-  /** Absent: it is here. `unknown`: an earlier release delivered it, and did not note where to. */
+  /** Absent: it is here. `unknown`: the destination has changed since, and it may be elsewhere. */
   at?: "elsewhere" | "unknown";
 }
 

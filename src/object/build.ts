@@ -1,12 +1,12 @@
-import { hasParts, partOf } from "../destinations/keys.ts";
+import { hasParts, partOf, readTemplate } from "../destinations/keys.ts";
 import { compileFilter } from "../filter/compile.ts";
 import { parseFilter } from "../filter/parse.ts";
-import { type JobConfig, type PathRules, templateOf } from "../job/config.ts";
+import type { JobConfig } from "../job/config.ts";
 import type { Part } from "../queue/message.ts";
 import { EXTRA_FIELDS } from "../record/fields.ts";
 import type { RecordLine } from "../record/line.ts";
 import { hasRows } from "../record/rows.ts";
-import type { Encoder, FinishedMessage, Fragment } from "./encoder.ts";
+import type { Encoder, Fragment } from "./encoder.ts";
 import { encoderOf } from "./encoders.ts";
 import type { LoadedRecord } from "./load.ts";
 import { type Sampler, sampler } from "./sample.ts";
@@ -19,8 +19,6 @@ export interface Offered {
   records: readonly LoadedRecord[];
   /** Each character of the records is one byte of UTF-8. */
   ascii: boolean;
-  /** All of them as they came, where they can be taken over. */
-  finished?: FinishedMessage;
 }
 
 /** The part of a job's configuration that decides what it ships, and how that is written. */
@@ -80,7 +78,7 @@ export function recordJudge(
 }
 
 /** All that decides what a job gets of a message. */
-type BuildingRules = ShippingRules & PathRules & Pick<JobConfig, "sketches">;
+type BuildingRules = ShippingRules & Pick<JobConfig, "path" | "sketches">;
 
 /**
  * Jobs of which this is the same get the same of a message, byte for byte. null: what this job gets
@@ -90,7 +88,7 @@ export function rulesOf(job: BuildingRules): string | null {
   const { filter, sampleRate, output, sketches = true } = job;
   // Samples of two jobs are independent.
   if (sampleRate < 1) return null;
-  const { hour, script } = templateOf(job);
+  const { hour, script } = readTemplate(job.path);
   return JSON.stringify([filter ?? "", hour, script, sketches, output]);
 }
 
@@ -110,13 +108,13 @@ export interface Prepared {
  */
 export function prepare(job: BuildingRules, offered: readonly Offered[]): Prepared {
   const { wants, shipped, sample, encoder } = planOf(job);
-  const template = templateOf(job);
+  const template = readTemplate(job.path);
   const gatherer = encoder.gather(
     hasParts(template) ? (record) => partOf(template, record.EventTimestampMs, () => record.ScriptName) : undefined,
     job.sketches !== false,
   );
   const sum = { received: 0, filtered: 0, sampledOut: 0 };
-  for (const { message, records, ascii, finished } of offered) {
+  for (const { message, records, ascii } of offered) {
     const inSample = sample(message.id);
     const kept: RecordLine[] = [];
     for (const record of records) {
@@ -124,8 +122,7 @@ export function prepare(job: BuildingRules, offered: readonly Offered[]): Prepar
       else if (!inSample(record.index)) sum.sampledOut += 1;
       else kept.push(shipped(record));
     }
-    const isWhole = finished?.records === kept.length && gatherer.take(finished, kept);
-    if (!isWhole) for (const record of kept) gatherer.add(record, message.takenInMs, ascii);
+    for (const record of kept) gatherer.add(record, message.takenInMs, ascii);
     sum.received += records.length;
   }
   return { ...sum, fragments: gatherer.finish() };

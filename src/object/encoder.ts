@@ -109,22 +109,10 @@ export interface FragmentSizes {
   readonly compactBytes: number;
 }
 
-/** All records of a message as a fragment, compressed as they came. */
-export interface FinishedMessage {
-  readonly records: number;
-  /** @param part as {@link Fragment} has it, of all records; "": there is none. */
-  fragment(part: string, isSketched: boolean): Fragment;
-}
-
 /** Gathers records into fragments, by UTC day and part of it. */
 export interface Gatherer {
   /** @param isAscii each character of the record's line is one byte of UTF-8. */
   add(record: RecordLine, takenInMs: number, isAscii: boolean): void;
-  /**
-   * Takes over all records of a message as they came, instead of each.
-   * @returns false: they are written otherwise, or are of several parts, and nothing was taken.
-   */
-  take(message: FinishedMessage, records: readonly RecordLine[]): boolean;
   finish(): Fragment[];
 }
 

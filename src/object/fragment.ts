@@ -8,7 +8,7 @@ import {
 } from "../limits.ts";
 import { HashSet } from "../sketch/hash-set.ts";
 import { FRAGMENT_MAX_WORDS } from "../sketch/sketch.ts";
-import { hashJson, WORD_SEED } from "../sketch/words.ts";
+import { hashJson } from "../sketch/words.ts";
 import type { Fragment, FragmentSizes } from "./encoder.ts";
 import { contentOf } from "./gzip.ts";
 
@@ -113,11 +113,6 @@ export class FragmentBuilder {
     open.oldestTakenMs = Math.min(open.oldestTakenMs, takenInMs);
   }
 
-  /** Takes over a fragment as it is. */
-  take(fragment: Fragment): void {
-    this.#done.push(fragment);
-  }
-
   /** @returns those of one form side by side: in a log, only such share rows. */
   finish(): Fragment[] {
     for (const open of this.#open.values()) this.#close(open);
@@ -151,8 +146,8 @@ export class FragmentBuilder {
 }
 
 /** Hashes of the words in so many lines of JSON; null: too many. */
-export function hashesOf(lines: Uint8Array, records: number): Uint32Array<ArrayBuffer> | null {
+function hashesOf(lines: Uint8Array, records: number): Uint32Array<ArrayBuffer> | null {
   const words = new HashSet();
-  hashJson(lines, WORD_SEED, words);
+  hashJson(lines, words);
   return words.size > FRAGMENT_MAX_WORDS * Math.ceil(records / FRAGMENT_MAX_RECORDS) ? null : words.all();
 }

@@ -2,7 +2,7 @@ import { gunzipSync } from "node:zlib";
 import { concat, encodeUtf8, isAscii, toHex, utf8Length } from "../bytes.ts";
 import { batchTexts, contentType, type OutputFormat, recordLayout, unplain } from "../output/format.ts";
 import { invocationRenderer, rowsUnitsAtMost } from "../output/rows.ts";
-import { FIELD_NAMES, isTakenField } from "../record/fields.ts";
+import { isTakenField } from "../record/fields.ts";
 import type { RecordLine } from "../record/line.ts";
 import { utcDay } from "../record/record.ts";
 import { SOURCE_MAX_UNITS } from "../record/source.ts";
@@ -73,13 +73,6 @@ class GzipText implements Encoder {
     return this.#output.rows === "log";
   }
 
-  /** Each record is written as its canonical line, and nothing else. */
-  get #isCanonical(): boolean {
-    const { fieldNames, escapeDollarBrace } = this.#output;
-    const isWhole = fieldNames === null || fieldNames.join() === FIELD_NAMES.join();
-    return isWhole && !escapeDollarBrace && !this.#hasRows && unplain(this.#output).length === 0;
-  }
-
   text(record: RecordLine): string {
     return this.#render(record);
   }
@@ -98,7 +91,6 @@ class GzipText implements Encoder {
   }
 
   gather(partOf?: (record: RecordLine) => string, isSketched = false): Gatherer {
-    const isCanonical = this.#isCanonical;
     const isSearched = unplain(this.#output).length === 0;
     const builder = new FragmentBuilder(this.#texts.delimiter, isSketched && isSearched);
     const render = this.#render;
@@ -116,12 +108,6 @@ class GzipText implements Encoder {
         const bytes = isAsciiText ? text.length : utf8Length(text);
         const { EventTimestampMs: timeMs } = record;
         builder.add(text, bytes, utcDay(timeMs), timeMs, takenInMs, partOf?.(record));
-      },
-      take: (message, records) => {
-        const [part = "", ...others] = partOf === undefined ? [] : new Set(records.map(partOf));
-        if (!isCanonical || others.length > 0) return false;
-        builder.take(message.fragment(part, isSketched));
-        return true;
       },
       finish: () => builder.finish(),
     };

@@ -1,6 +1,5 @@
 import { TEXT_MAX_CHARACTERS } from "../limits.ts";
 import type { Delivery } from "../queue/delivery.ts";
-import type { OpenLines } from "../queue/lines.ts";
 import { decodeEnvelope, decodeMessage, isNewer, type Part } from "../queue/message.ts";
 import { linesOfParts } from "../queue/parts.ts";
 import type { SealKey } from "../queue/seal.ts";
@@ -9,7 +8,6 @@ import type { FieldName, TraceRecord } from "../record/fields.ts";
 import { RecordLine } from "../record/line.ts";
 import type { Source } from "../record/source.ts";
 import { truncate } from "../record/truncate.ts";
-import { Finished } from "./finished.ts";
 
 /** A record as jobs get it. */
 export interface LoadedRecord {
@@ -31,8 +29,6 @@ export interface Loaded {
   size: number;
   /** All characters of its records are ASCII, as shipped too. */
   ascii: boolean;
-  /** Its records as they came, if each is shipped as it is; absent: they are compressed anew. */
-  finished?: Finished;
 }
 
 export type Loading =
@@ -50,7 +46,7 @@ export function load({ body, envelope }: Pick<Delivery, "body" | "envelope">, ke
   if (!envelope.ok) return { kind: isNewer(body) ? "newer" : "unreadable", why: envelope.why };
   const content = decodeMessage(body, keys);
   if (!content.ok) return { kind: "unreadable", why: content.why };
-  const { isSealed = false, open, ascii } = content.value;
+  const { isSealed = false, ascii } = content.value;
   let { byteLength: bytes } = body as ArrayBuffer;
   const loaded: Loaded[] = [];
   for (const { part, lines, extras } of linesOfParts(content.value)) {
@@ -64,24 +60,10 @@ export function load({ body, envelope }: Pick<Delivery, "body" | "envelope">, ke
       records.push(loadedRecord(index, whole));
       size += line.length + extra.length;
     }
-    const finished = open && lines.length === content.value.lines.length ? finishedOf(part, records, open) : null;
-    loaded.push({ message: part, bytes, records, size, ascii, ...(finished && { finished }) });
+    loaded.push({ message: part, bytes, records, size, ascii });
     bytes = 0;
   }
   return { kind: "loaded", loaded };
-}
-
-/** null: they are no fragment, or one of them is truncated. */
-function finishedOf({ takenInMs }: Part, records: readonly LoadedRecord[], lines: OpenLines): Finished | null {
-  if (records.length === 0) return null;
-  let firstEventMs = Number.POSITIVE_INFINITY;
-  let lastEventMs = 0;
-  for (const { whole, shipped } of records) {
-    if (whole !== shipped) return null;
-    firstEventMs = Math.min(firstEventMs, whole.EventTimestampMs);
-    lastEventMs = Math.max(lastEventMs, whole.EventTimestampMs);
-  }
-  return Finished.of(records.length, lines, { firstEventMs, lastEventMs, oldestTakenMs: takenInMs });
 }
 
 /** A message that was stored, as {@link load} takes it. */

@@ -9,12 +9,12 @@ import type { Source } from "../record/source.ts";
 export interface Arrived {
   /** Canonical lines with extra fields, whole, oldest first. */
   lines: Entry[];
-  /** Where each of them came from, "" where that is unknown; absent: the caller is older code. */
-  sources?: Source[];
+  /** Where each of them came from, "" where that is unknown. */
+  sources: Source[];
   /** How many more there are, beyond the limits. */
   leftOut: number;
-  /** Which of them are of which part, oldest first; absent: the caller is older code. */
-  parts?: ArrivedPart[];
+  /** Which of them are of which part, oldest first. */
+  parts: ArrivedPart[];
 }
 
 /** Its records among the lines, and how many more it has. */

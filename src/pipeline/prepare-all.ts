@@ -1,4 +1,5 @@
-import { type JobConfig, type OptOut, optedOut, stampOf, templateOf, wasIn } from "../job/config.ts";
+import { readTemplate } from "../destinations/keys.ts";
+import { type JobConfig, type OptOut, optedOut, stampOf, wasIn } from "../job/config.ts";
 import { APPEND_MAX_WRITTEN_UNITS, PREPARED_MAX_BYTES } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { type Offered, prepare, rulesOf, writtenAtMost } from "../object/build.ts";
@@ -45,7 +46,7 @@ export function prepareAll(
       // A format may add much to each record, and all of it is in memory at once.
       if (bytes >= PREPARED_MAX_BYTES || writtenAtMost(job, mine) > APPEND_MAX_WRITTEN_UNITS) continue;
       const { fragments, ...share } = prepare(job, mine);
-      const { hour, script } = templateOf(job);
+      const { hour, script } = readTemplate(job.path);
       const prepared: Prepared = {
         ...{ output: job.output, template: { hour, script } },
         ...{ jobs: [{ ...own, ...share }], parts: ids, fragments },
@@ -65,10 +66,10 @@ export function prepareAll(
 function offersOf(group: readonly Loaded[], optOuts: readonly OptOut[]): Offered[] {
   const isOff = optedOut(optOuts);
   const seen = new Set<string>();
-  return group.flatMap(({ message, records, ascii, finished }): Offered[] => {
+  return group.flatMap(({ message, records, ascii }): Offered[] => {
     if (seen.has(message.id)) return [];
     seen.add(message.id);
-    const whole = { message, records, ascii, ...(finished && { finished }) };
+    const whole = { message, records, ascii };
     if (optOuts.length === 0) return [whole];
     const kept = records.filter((record) => !isOff(record.whole.ScriptName, message.takenInMs));
     return [kept.length === records.length ? whole : { message, records: kept, ascii }];

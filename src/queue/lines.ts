@@ -1,6 +1,6 @@
-import { constants, deflateRawSync, inflateRawSync } from "node:zlib";
+import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { free } from "../bytes.ts";
-import { MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES, REUSE_MIN_RAW_BYTES } from "../limits.ts";
+import { MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES } from "../limits.ts";
 
 /** Largest NDJSON of a message: {@link MESSAGE_RAW_MAX_BYTES}, or one record and its newline. */
 const RAW_LIMIT = Math.max(MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES) + 1;
@@ -15,59 +15,34 @@ const ONCE = { level: 2 } as const;
 /** Messages of several parts are filled to such a unit, so a smaller part costs less. */
 const SHARED = { level: 3 } as const;
 
-/**
- * For what may be taken over into an object: as fragment.ts has it. Objects of messages of 400 kB
- * are 0.6 % larger than those of fragments, of 160 kB some 3 %; at level 3 it would be 12 %.
- */
-const REUSED = { level: 6, memLevel: 9, finishFlush: constants.Z_SYNC_FLUSH } as const;
-
 export interface PackedLines {
   body: Uint8Array;
   isDeflated: boolean;
-  /** It ends on a sync flush, without a last block. */
-  isOpen: boolean;
 }
 
-/**
- * Deflates lines where that makes them shorter.
- * @param parts how many the message has. @param mayBeOpen whether many lines may end on a flush.
- */
-export function packLines(raw: Uint8Array, parts: number, mayBeOpen: boolean): PackedLines {
-  const isOpen = mayBeOpen && raw.length >= REUSE_MIN_RAW_BYTES;
-  const deflated = deflateRawSync(raw, isOpen ? REUSED : parts > 1 ? SHARED : ONCE);
-  if (deflated.length < raw.length) return { body: deflated, isDeflated: true, isOpen };
+/** Deflates lines where that makes them shorter. @param parts how many the message has. */
+export function packLines(raw: Uint8Array, parts: number): PackedLines {
+  const deflated = deflateRawSync(raw, parts > 1 ? SHARED : ONCE);
+  if (deflated.length < raw.length) return { body: deflated, isDeflated: true };
   free(deflated);
-  return { body: raw, isDeflated: false, isOpen: false };
+  return { body: raw, isDeflated: false };
 }
 
 /** Strict, and keeps a byte order mark: the text must be exactly what was written. */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-export type ReadLines =
-  | { ok: true; value: { lines: string[]; text: string; ascii: boolean } }
-  | { ok: false; why: string };
-
-/** All lines of a message, deflated up to a sync flush, which was inflated and checked. */
-export interface OpenLines {
-  /** A view of the message. */
-  deflated: Uint8Array;
-  text: string;
-  rawBytes: number;
-  /** CRC-32 of the lines. */
-  crc: number;
-}
+export type ReadLines = { ok: true; value: { lines: string[]; ascii: boolean } } | { ok: false; why: string };
 
 /** How lines were packed. */
 export interface LinesForm {
   rawLength: number;
   isDeflated: boolean;
-  isOpen: boolean;
 }
 
 /** @param isIntact whether the checksum of the lines is right. @throws never. */
 export function readLines(
   packed: Uint8Array,
-  { rawLength, isDeflated, isOpen }: LinesForm,
+  { rawLength, isDeflated }: LinesForm,
   isIntact: (raw: Uint8Array) => boolean,
 ): ReadLines {
   if (rawLength > RAW_LIMIT) return { ok: false, why: `announces ${rawLength} bytes of records` };
@@ -78,8 +53,7 @@ export function readLines(
       // grows by doubling, not with the output: an exact limit would refuse valid messages. The
       // exact length is checked below.
       const chunkSize = Math.max(rawLength + 1, 64);
-      const finishFlush = isOpen ? constants.Z_SYNC_FLUSH : constants.Z_FINISH;
-      raw = inflateRawSync(packed, { maxOutputLength: 2 * chunkSize, chunkSize, finishFlush });
+      raw = inflateRawSync(packed, { maxOutputLength: 2 * chunkSize, chunkSize });
     } catch {
       return { ok: false, why: "does not inflate" };
     }
@@ -89,7 +63,7 @@ export function readLines(
     const text = decoder.decode(raw);
     const lines = text.split("\n");
     if (lines.pop() !== "") return { ok: false, why: "ends within a record" };
-    return { ok: true, value: { lines, text, ascii: text.length === raw.length } };
+    return { ok: true, value: { lines, ascii: text.length === raw.length } };
   } catch {
     return { ok: false, why: "is not UTF-8" };
   } finally {

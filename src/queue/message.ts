@@ -5,7 +5,7 @@ import type { Source } from "../record/source.ts";
 import type { TakenId } from "../storage/id-memory.ts";
 import { type Block, decodeBlocks, encodeBlocks } from "./blocks.ts";
 import { decodeExtras } from "./extras.ts";
-import { type OpenLines, packLines, readLines } from "./lines.ts";
+import { packLines, readLines } from "./lines.ts";
 import { encodeSeal, isSealed, type SealKey } from "./seal.ts";
 import { isShards, shardOf } from "./shard.ts";
 import { decodeSources, encodeSources } from "./sources.ts";
@@ -18,8 +18,8 @@ import { decodeSources, encodeSources } from "./sources.ts";
  * | bytes | what |
  * | --- | --- |
  * | 0–1 | `LS` |
- * | 2 | format version, 2; 3: the records end on a sync flush instead of a last block |
- * | 3 | flags: 1 deflated, 2 the first part is keyed; the upper four bits: as those of its flags |
+ * | 2 | format version, 1 |
+ * | 3 | flags: 1 deflated, 2 the first part is keyed; the upper four bits as in its own flags |
  * | 4–19 | id of the first part |
  * | 20–27 | time of intake of the oldest part, ms since the epoch |
  * | 28–31 | length of the head: these 40 bytes and its blocks |
@@ -30,20 +30,15 @@ import { decodeSources, encodeSources } from "./sources.ts";
  *
  * | type | what |
  * | --- | --- |
- * | 1 | the parts, 29 bytes each: id, time of intake, number of records, flags (2 keyed; the upper four bits: logarithm of the number of shards) |
+ * | 1 | the parts, 29 bytes each: id, time of intake, number of records, flags (2 keyed; the upper four bits: the binary logarithm of the number of shards) |
  * | 2 | length of the NDJSON, its CRC-32, and that of the body |
- * | 3, 4 | of earlier releases, and not read: times of the first and last event, records by function |
- * | 6 | where each part came from, see sources.ts; absent: unknown |
- * | 7 | the seal, see seal.ts; absent: it may be of any writer |
+ * | 3 | where each part came from, see sources.ts; absent: unknown |
+ * | 4 | the seal, see seal.ts; absent: it may be of any writer |
  *
  * Block 1 of the body holds the records, part after part; block 2 their extra fields, see
  * extras.ts; absent: they have none.
  *
  * All parts of a message belong to one shard of the log.
- *
- * Version 1 has no blocks and one part: bytes 28–31 are the number of records, 32–35 the length of
- * the NDJSON, 36–39 the CRC-32 of the 36 bytes before and the NDJSON; the records
- * follow. It may still wait in the queue, and in the ledger's messages that are set aside.
  */
 const HEADER_BYTES = 40;
 /** What is the same in every version. */
@@ -51,9 +46,7 @@ const COMMON_BYTES = 28;
 const CRC_AT = 36;
 const PART_BYTES = 29;
 const MAGIC = 0x4c53;
-const VERSION = 2;
-/** Read, and written only on demand: a release that does not know it leaves it to newer code. */
-const OPEN_VERSION = 3;
+const VERSION = 1;
 const FLAG_DEFLATED = 1;
 const FLAG_KEYED = 2;
 /** Where the bits begin that say how many shards there are. */
@@ -98,19 +91,12 @@ export interface Message extends Envelope {
   ascii: boolean;
   /** Intake wrote it, so that its lines are canonical records; absent: any writer's. */
   isSealed?: true;
-  /**
-   * Its records as they are compressed; absent: it is not sealed, or they end with a last block, or
-   * are not compressed.
-   */
-  open?: OpenLines;
 }
 
 /** How messages are written. */
 export interface MessageForm {
   /** Absent: they are not sealed. */
   seal?: SealKey;
-  /** Records of large messages end on a sync flush: earlier releases cannot read these. */
-  isOpen?: boolean;
 }
 
 /**
@@ -118,7 +104,7 @@ export interface MessageForm {
  * @param parts at least one, with ids of their own, of one shard.
  * @param raw the records of all parts as NDJSON, each line ended by a newline.
  * @param more blocks beside those of this version.
- * @param form absent: as every release reads it, without a seal.
+ * @param form absent: without a seal.
  * @returns the bytes to send; the caller checks their length against the queue's limit.
  */
 export function encodeParts(
@@ -127,14 +113,13 @@ export function encodeParts(
   more: { head?: readonly Block[]; body?: readonly Block[] } = {},
   form: MessageForm = {},
 ): Uint8Array<ArrayBuffer> {
-  const { body: lines, isDeflated, isOpen } = packLines(raw, parts.length, form.isOpen ?? false);
-  const version = isOpen ? OPEN_VERSION : VERSION;
+  const { body: lines, isDeflated } = packLines(raw, parts.length);
   const body = encodeBlocks([[LINES, lines], ...(more.body ?? [])]);
   const blocks = encodeBlocks([
     [PARTS, concat(parts.map(encodePart))],
     [BODY, uint32s(raw.length, crc32(raw), crc32(body))],
     ...encodeSources(parts),
-    ...(form.seal ? [encodeSeal(body, formOf(version, isDeflated), form.seal)] : []),
+    ...(form.seal ? [encodeSeal(body, formOf(isDeflated), form.seal)] : []),
     ...(more.head ?? []),
   ]);
   if (isDeflated) free(lines);
@@ -148,7 +133,7 @@ export function encodeParts(
   message.set(fromHex(parts[0].id), 4);
   const view = new DataView(message.buffer);
   view.setUint16(0, MAGIC);
-  view.setUint8(2, version);
+  view.setUint8(2, VERSION);
   view.setUint8(3, (isDeflated ? FLAG_DEFLATED : 0) | flagsOf(parts[0]));
   view.setBigUint64(20, BigInt(takenInMs));
   view.setUint32(28, headLength);
@@ -158,8 +143,8 @@ export function encodeParts(
 }
 
 /** What decides how a body is read. */
-function formOf(version: number, isDeflated: boolean): number {
-  return 2 * version + Number(isDeflated);
+function formOf(isDeflated: boolean): number {
+  return 2 * VERSION + Number(isDeflated);
 }
 
 function encodePart(part: Part): Uint8Array {
@@ -200,7 +185,7 @@ export type Decoded<T> = { ok: true; value: T } | { ok: false; why: string };
 export function isNewer(body: unknown): body is ArrayBuffer {
   if (!(body instanceof ArrayBuffer) || body.byteLength < COMMON_BYTES) return false;
   const view = new DataView(body);
-  return view.getUint16(0) === MAGIC && view.getUint8(2) > OPEN_VERSION;
+  return view.getUint16(0) === MAGIC && view.getUint8(2) > VERSION;
 }
 
 /** What a message of any version is noted by. null: it says nothing that can be. */
@@ -221,8 +206,7 @@ export function decodeEnvelope(body: unknown): Decoded<Envelope> {
 
 interface Head {
   envelope: Envelope;
-  /** Of version 2 or 3; null: the message is of version 1. */
-  blocks: ReadonlyMap<number, Uint8Array> | null;
+  blocks: ReadonlyMap<number, Uint8Array>;
 }
 
 function decodeHead(body: unknown): Decoded<Head> {
@@ -231,12 +215,8 @@ function decodeHead(body: unknown): Decoded<Head> {
   const view = new DataView(body);
   if (view.getUint16(0) !== MAGIC) return { ok: false, why: "not a logship message" };
   const version = view.getUint8(2);
-  if (version !== 1 && version !== VERSION && version !== OPEN_VERSION)
-    return { ok: false, why: `of unknown version ${version}` };
-  const id = headOf(body);
-  if (id === null) return { ok: false, why: "has no time of intake, or no shard" };
-  if (version === 1)
-    return { ok: true, value: { envelope: { parts: [{ ...id, records: view.getUint32(28) }] }, blocks: null } };
+  if (version !== VERSION) return { ok: false, why: `of unknown version ${version}` };
+  if (headOf(body) === null) return { ok: false, why: "has no time of intake, or no shard" };
   const length = view.getUint32(28);
   if (length < HEADER_BYTES || body.byteLength !== length + view.getUint32(32))
     return { ok: false, why: "is of another length than it says" };
@@ -279,33 +259,16 @@ export function decodeMessage(body: unknown, keys: readonly SealKey[] = []): Dec
   if (!head.ok) return head;
   const { envelope, blocks } = head.value;
   const bytes = new Uint8Array(body as ArrayBuffer);
-  const lines = blocks === null ? linesOf1(bytes) : linesOf2(bytes, blocks, keys);
+  const lines = linesOf(bytes, blocks, keys);
   if (!lines.ok) return lines;
   const records = envelope.parts.reduce((sum, part) => sum + part.records, 0);
   if (lines.value.lines.length !== records) return { ok: false, why: "holds another number of records than it says" };
   return { ok: true, value: { ...envelope, ...lines.value } };
 }
 
-type Lines = Pick<Message, "lines" | "extras" | "ascii" | "isSealed" | "open">;
+type Lines = Pick<Message, "lines" | "extras" | "ascii" | "isSealed">;
 
-function linesOf1(message: Uint8Array): Decoded<Lines> {
-  const view = new DataView(message.buffer);
-  const crc = crc32(message.subarray(0, CRC_AT));
-  const read = readLines(
-    message.subarray(HEADER_BYTES),
-    { rawLength: view.getUint32(32), isDeflated: isDeflated(message), isOpen: false },
-    (raw) => crc32(raw, crc) === view.getUint32(CRC_AT),
-  );
-  if (!read.ok) return read;
-  const { lines, ascii } = read.value;
-  return { ok: true, value: { lines, ascii } };
-}
-
-function linesOf2(
-  message: Uint8Array,
-  head: ReadonlyMap<number, Uint8Array>,
-  keys: readonly SealKey[],
-): Decoded<Lines> {
+function linesOf(message: Uint8Array, head: ReadonlyMap<number, Uint8Array>, keys: readonly SealKey[]): Decoded<Lines> {
   const says = head.get(BODY);
   const body = message.subarray(new DataView(message.buffer).getUint32(28));
   if (says === undefined || says.length < 12) return { ok: false, why: "does not say what its records are" };
@@ -314,17 +277,14 @@ function linesOf2(
   const blocks = decodeBlocks(body);
   const packed = blocks?.get(LINES);
   if (blocks === null || packed === undefined) return { ok: false, why: "has no records" };
-  const version = message[2] as number;
-  const [rawBytes, crc] = [view.getUint32(0), view.getUint32(4)];
-  const form = { rawLength: rawBytes, isDeflated: isDeflated(message), isOpen: version === OPEN_VERSION };
-  const read = readLines(packed, form, (raw) => crc32(raw) === crc);
+  const form = { rawLength: view.getUint32(0), isDeflated: isDeflated(message) };
+  const read = readLines(packed, form, (raw) => crc32(raw) === view.getUint32(4));
   if (!read.ok) return read;
-  const { lines, text, ascii } = read.value;
+  const { lines, ascii } = read.value;
   const extras = decodeExtras(blocks, lines.length);
-  if (!isSealed(head, body, formOf(version, form.isDeflated), keys))
+  if (!isSealed(head, body, formOf(form.isDeflated), keys))
     return { ok: true, value: { lines, ascii, ...(extras && { extras: extras.map(vettedExtras) }) } };
-  const open = form.isOpen && form.isDeflated && { deflated: packed, text, rawBytes, crc };
-  return { ok: true, value: { lines, ascii, isSealed: true, ...(extras && { extras }), ...(open && { open }) } };
+  return { ok: true, value: { lines, ascii, isSealed: true, ...(extras && { extras }) } };
 }
 
 function isDeflated(message: Uint8Array): boolean {

@@ -3,7 +3,7 @@ import { concat } from "../bytes.ts";
 import type { Block } from "./blocks.ts";
 
 /** Type of the block, in the head. */
-const SEAL = 7;
+const SEAL = 4;
 
 /** One of 2^128 forged seals is right. */
 const SEAL_BYTES = 16;
@@ -11,8 +11,7 @@ const SEAL_BYTES = 16;
 /**
  * The seal of a message: an HMAC over its body, with a key that only this service has. Intake
  * writes nothing but records, whole and canonical; a function that is bound to the queue may write
- * anything. So a sealed message need not be parsed to know what it holds, and may be taken over as
- * it is.
+ * anything. So a sealed message need not be parsed to know what it holds.
  */
 export interface SealKey {
   /** 32 bytes. */
@@ -29,7 +28,7 @@ export function encodeSeal(body: Uint8Array, form: number, { key }: SealKey): Bl
   return [SEAL, sealOf(body, form, key)];
 }
 
-/** Whether one of the keys made the seal. A message of an earlier release has none. */
+/** Whether one of the keys made the seal. */
 export function isSealed(
   blocks: ReadonlyMap<number, Uint8Array>,
   body: Uint8Array,

@@ -3,7 +3,7 @@ import { isSource, type Source } from "../record/source.ts";
 import type { Block } from "./blocks.ts";
 
 /** Type of the block. */
-const SOURCES = 6;
+const SOURCES = 3;
 
 /** Most sources that a message names; a part of another one says nothing of it. */
 const NAMED_MAX = 255;

@@ -2,8 +2,7 @@ import { EMAIL_MAX } from "../limits.ts";
 
 /**
  * Where records came from: `tail`: the platform traced them; `http:<name>`: that token or member
- * sent them over HTTP; `rpc`: a function with a service binding did. "": unknown, as of messages of
- * an earlier release.
+ * sent them over HTTP; `rpc`: a function with a service binding did. "": unknown.
  */
 export type Source = string;
 

@@ -1,9 +1,6 @@
-import { hasParts, readTemplate } from "../destinations/keys.ts";
 import { REPLAY_MEMORY_MS, REPLAYS_MAX, REPLAYS_UNDER_WAY_MAX } from "../limits.ts";
-import { raiseFloor } from "../storage/migrate.ts";
 import { Pieces } from "./pieces.ts";
 import { left, type ReplayRow, viewOf } from "./rows.ts";
-import { PARTS_STEP } from "./schema.ts";
 import type { ReplayAsk, ReplayBegun, ReplayStatus, ReplayTrouble } from "./types.ts";
 
 const UNDER_WAY = "state IN ('running', 'waiting')";
@@ -64,7 +61,6 @@ export class Plans {
       planned.bytes,
       modified,
     );
-    if (hasParts(readTemplate(path))) raiseFloor(this.#sql, PARTS_STEP);
     this.#forgetMore();
     return { kind: "begun", replay: viewOf(this.#sql.exec<ReplayRow>("SELECT * FROM replay WHERE id = ?", id).one()) };
   }

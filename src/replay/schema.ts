@@ -1,8 +1,5 @@
 import type { Migration } from "../storage/migrate.ts";
 
-/** The step that brought parts of days. */
-export const PARTS_STEP = 4;
-
 /**
  * The schema of replays; docs/storage.md says of each table what writes it, how long a row lives,
  * and what a crash leaves.
@@ -56,6 +53,7 @@ export const REPLAY_STEPS = [
         number         INTEGER NOT NULL,              -- in the job's list of objects
         key            TEXT NOT NULL,                 -- where it was delivered
         day            INTEGER NOT NULL,
+        part           TEXT NOT NULL,                 -- of that day, as the job's path told them apart
         name           TEXT NOT NULL,                 -- of its copy
         bytes          INTEGER NOT NULL,
         raw_bytes      INTEGER NOT NULL,
@@ -67,6 +65,7 @@ export const REPLAY_STEPS = [
         last_event_ms  INTEGER NOT NULL,
         attempts       INTEGER NOT NULL DEFAULT 0,
         doubtful       INTEGER NOT NULL DEFAULT 0,    -- an attempt ended without an answer: the copy may be there
+        sent           INTEGER NOT NULL DEFAULT 0,    -- records that a receiver has been through
         PRIMARY KEY (replay, number)
       ) STRICT, WITHOUT ROWID;
       CREATE TABLE problem (                          -- an object that was not shipped again, and why
@@ -76,32 +75,12 @@ export const REPLAY_STEPS = [
         key    TEXT NOT NULL,
         why    TEXT NOT NULL,
         PRIMARY KEY (replay, number)
-      ) STRICT, WITHOUT ROWID;`,
-  },
-  {
-    id: 2,
-    why: "a run outlives its replay, if that is forgotten with its job: no other may be taken for it",
-    sql: `
+      ) STRICT, WITHOUT ROWID;
+      -- A run outlives its replay, if that is forgotten with its job: no other may be taken for it.
       CREATE TABLE counter (
         id       INTEGER PRIMARY KEY CHECK (id = 1),
         last_seq INTEGER NOT NULL                     -- of all replays that there ever were: none has the seq of another
-      ) STRICT;`,
-    rows: "INSERT INTO counter (id, last_seq) SELECT 1, coalesce(max(seq), 0) FROM replay;",
-  },
-  {
-    id: 3,
-    floor: 2, // code that does not know receivers cannot read their addresses, and waits
-    why: "a copy goes to a receiver in parts, each of which has its own progress",
-    sql: `
-      -- Records that the receiver has been through.
-      ALTER TABLE piece ADD COLUMN sent INTEGER NOT NULL DEFAULT 0;`,
-  },
-  {
-    id: 4,
-    floor: 2, // until a replay's path tells apart more than days
-    why: "a replay's path may tell apart hours and scripts",
-    sql: `
-      -- Of its day, as the job's path told them apart.
-      ALTER TABLE piece ADD COLUMN part TEXT NOT NULL DEFAULT '';`,
+      ) STRICT;
+      INSERT INTO counter (id, last_seq) VALUES (1, 0);`,
   },
 ] as const satisfies readonly Migration[];

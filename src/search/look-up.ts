@@ -1,7 +1,6 @@
 import { errorText, log } from "../log.ts";
 import { answered, settled, TimeoutError } from "../platform.ts";
 import { type Looked, sketchesOf } from "../sketch/sketch-store.ts";
-import { seedOf, WORD_SEED } from "../sketch/words.ts";
 import type { Needed } from "./needed-words.ts";
 import { wantedIn } from "./query.ts";
 import type { Source } from "./source.ts";
@@ -36,7 +35,7 @@ export function sketchLookUp(
   sketched: ReadonlyMap<Source, Sketched>,
 ): LookUp {
   const silent = new Set<string>();
-  const common = wantedIn(needed, WORD_SEED);
+  const wanted = wantedIn(needed);
   return async (sources) => {
     const known = sources.flatMap((source) => {
       const { day, mark } = sketched.get(source) ?? {};
@@ -47,11 +46,10 @@ export function sketchLookUp(
     let bytes = 0;
     await settled([...groups], ASKED_AT_ONCE, async ([name, group]) => {
       const [{ source, day }] = group as [(typeof group)[number]];
-      const ofJob = wantedIn(needed, seedOf(source.job));
-      if (ofJob === null || common === null || silent.has(name)) return;
+      if (wanted === null || silent.has(name)) return;
       const asked = group.map(({ source: { batch }, mark }) => ({ batch, mark }));
       const store = sketchesOf(sketches, source.job, source.node, day);
-      const ask = async (): Promise<Looked> => store.look(asked, ofJob, common);
+      const ask = async (): Promise<Looked> => store.look(asked, wanted);
       try {
         const looked = await answered("SketchStore", ASK_MS, ask());
         const batches = new Set(looked.out);

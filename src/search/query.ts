@@ -84,15 +84,15 @@ function holder(folded: string): (value: unknown) => boolean {
   };
 }
 
-/** The hashes of words in one job's sketches; null: no sketch excludes any object. */
-export function wantedIn(needed: Needed, seed: number): Wanted | null {
+/** The hashes of words in sketches; null: no sketch excludes any object. */
+export function wantedIn(needed: Needed): Wanted | null {
   if (needed === null) return null;
-  if (typeof needed === "string") return wordHash(needed, seed);
+  if (typeof needed === "string") return wordHash(needed);
   if ("any" in needed) {
-    const any = needed.any.map((each) => wantedIn(each, seed));
+    const any = needed.any.map((each) => wantedIn(each));
     return any.includes(null) ? null : { any: any as Wanted[] };
   }
-  const all = needed.all.map((each) => wantedIn(each, seed)).filter((each) => each !== null);
+  const all = needed.all.map((each) => wantedIn(each)).filter((each) => each !== null);
   return all.length === 0 ? null : { all };
 }
 

@@ -30,14 +30,6 @@ export interface Marked {
   mark: string;
 }
 
-/**
- * The mark of a sketch whose hashes have the seed of all jobs. The release before does not know it,
- * and so does not look such hashes up by those of its own seed: it reads the object.
- */
-export function commonMark(mark: string): string {
-  return `all ${mark}`;
-}
-
 /** What objects cannot hold. */
 export interface Looked {
   /** Batches of the objects that have a sketch, and cannot hold what is wanted. */
@@ -91,11 +83,8 @@ export class SketchStore extends DurableObject<Env> {
 
   /**
    * @param objects that are asked about.
-   * @param ofJob what is wanted, in hashes with the seed of the job, as the release before made
-   *   sketches, and as it asks.
-   * @param common the same with the seed of all jobs.
    */
-  look(objects: readonly Marked[], ofJob: Wanted, common?: Wanted): Looked {
+  look(objects: readonly Marked[], wanted: Wanted): Looked {
     const looked: Looked = { out: [], bytes: 0 };
     if (!this.#isBegun) return looked;
     for (const { batch, mark } of objects) {
@@ -105,8 +94,7 @@ export class SketchStore extends DurableObject<Env> {
           batch * SEGMENTS_MAX,
         )
         .toArray()[0];
-      const wanted = first?.mark === commonMark(mark) ? common : first?.mark === mark ? ofJob : undefined;
-      if (first === undefined || wanted === undefined) continue;
+      if (first?.mark !== mark) continue;
       // Several words may be of one segment.
       const known = new Map<number, Uint8Array>();
       const read = (segment: number): Uint8Array => {

@@ -46,16 +46,11 @@ const FNV_PRIME = 0x01000193;
  * What hashes begin with: the same in all jobs, so that those with equal rules share the hashes of
  * a fragment.
  */
-export const WORD_SEED = mixed(0x811c9dc5);
-
-/** The release before begins with one of each job. @param job its id. */
-export function seedOf(job: number): number {
-  return mixed(job ^ 0x811c9dc5);
-}
+const SEED = mixed(0x811c9dc5);
 
 /** Hash of a folded word, 32 bits: FNV-1a over its UTF-8, begun with the seed, then mixed. */
-export function wordHash(word: string, seed: number): number {
-  let hash = seed;
+export function wordHash(word: string): number {
+  let hash = SEED;
   for (const byte of encoder.encode(word)) hash = Math.imul(hash ^ byte, FNV_PRIME);
   // As in a `HashSet`, which has no 0.
   return mixed(hash) >>> 0 || 1;
@@ -97,7 +92,7 @@ const WORD_BYTE = Uint8Array.from({ length: 256 }, (_, byte) => {
  * @param json as `JSON.stringify` writes it: nothing stands between a name and its colon.
  * @param into gets them.
  */
-export function hashJson(json: Uint8Array, seed: number, into: HashSet): void {
+export function hashJson(json: Uint8Array, into: HashSet): void {
   for (let at = 0; at < json.length; at++) {
     if (json[at] !== QUOTE) continue;
     const before = json[at - 1];
@@ -108,7 +103,7 @@ export function hashJson(json: Uint8Array, seed: number, into: HashSet): void {
         continue;
       }
     }
-    at = hashString(json, at, seed, into);
+    at = hashString(json, at, into);
   }
 }
 
@@ -123,7 +118,7 @@ function endOfString(json: Uint8Array, from: number): number {
 let held = new Int32Array(1_024);
 
 /** @param from its first quote. @returns where its last one is. */
-function hashString(json: Uint8Array, from: number, seed: number, into: HashSet): number {
+function hashString(json: Uint8Array, from: number, into: HashSet): number {
   let count = 0;
   let isPlain = true;
   /** How many groups of a UUID, one after the other, end where the last of them does. */
@@ -148,7 +143,7 @@ function hashString(json: Uint8Array, from: number, seed: number, into: HashSet)
       continue;
     }
     const begin = at;
-    let hash = seed;
+    let hash = SEED;
     do {
       hash = Math.imul(hash ^ folded, FNV_PRIME);
       at += 1;
@@ -164,13 +159,13 @@ function hashString(json: Uint8Array, from: number, seed: number, into: HashSet)
     groupEnd = at;
     if (groups < UUID_GROUPS.length) continue;
     groups = 0;
-    const uuid = uuidHash(json, at - UUID_LENGTH, seed);
+    const uuid = uuidHash(json, at - UUID_LENGTH);
     if (uuid === null) continue;
     count -= UUID_GROUPS.length - 1;
     held[count - 1] = uuid;
   }
   if (isPlain) for (let i = 0; i < count; i++) into.add(mixed(held[i] as number));
-  else hashText(JSON.parse(decoder.decode(json.subarray(from, at + 1))) as string, seed, into);
+  else hashText(JSON.parse(decoder.decode(json.subarray(from, at + 1))) as string, into);
   return at;
 }
 
@@ -181,8 +176,8 @@ function grown(full: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
 }
 
 /** Of bytes in the groups of a UUID; null: they are letters beyond those of one. Not mixed. */
-function uuidHash(bytes: Uint8Array, from: number, seed: number): number | null {
-  let hash = seed;
+function uuidHash(bytes: Uint8Array, from: number): number | null {
+  let hash = SEED;
   for (let i = 0; i < UUID_LENGTH; i++) {
     const byte = bytes[from + i] as number;
     const folded = byte === HYPHEN ? HYPHEN : (WORD_BYTE[byte] as number);
@@ -192,6 +187,6 @@ function uuidHash(bytes: Uint8Array, from: number, seed: number): number | null 
   return hash;
 }
 
-function hashText(text: string, seed: number, into: HashSet): void {
-  for (const { word } of wordsIn(fold(text))) into.add(wordHash(word, seed));
+function hashText(text: string, into: HashSet): void {
+  for (const { word } of wordsIn(fold(text))) into.add(wordHash(word));
 }

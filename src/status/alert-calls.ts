@@ -63,7 +63,7 @@ export class AlertCalls {
   readonly #sql: SqlStorage;
   readonly #env: object;
   readonly #platform: Pick<Platform, "now" | "random" | "fetch">;
-  /** Its row, and its calls: the webhook's are those of earlier releases. */
+  /** Its row, and its calls. */
   readonly #tables: { own: "webhook" | "target"; calls: "webhook_call" | "target_call"; where: string };
   /** A pass is running in this instance. */
   #sending = false;
@@ -155,15 +155,13 @@ export class AlertCalls {
   wants({ finding }: Incident, nowMs: number): boolean {
     const row = this.#row();
     if (row?.enabled !== 1 || (row.muted_until_ms ?? 0) > nowMs) return false;
-    if (finding.kind === WEBHOOK_FAILING && this.#isItself(finding, row)) return false;
+    if (finding.kind === WEBHOOK_FAILING && this.#isItself(finding)) return false;
     return row.min_severity !== "error" || finding.severity === "error";
   }
 
   /** A call about a receiver that fails would go to that receiver, which knows once it gets it. */
-  #isItself({ receiver, summary }: Finding, { name }: WebhookRow): boolean {
-    if (receiver !== undefined) return receiver.id === this.id;
-    // An incident that the release before opened.
-    return this.id === WEBHOOK || summary.includes(`"${name}"`);
+  #isItself({ receiver }: Finding): boolean {
+    return receiver?.id === this.id;
   }
 
   /** Whether a key decrypts it; true without a webhook. */

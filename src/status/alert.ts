@@ -19,7 +19,7 @@ export function addressOf({ url, secret }: WebhookSecrets): Address {
   return { url, key: secret };
 }
 
-/** As it is sealed: in the shape that the release before reads. */
+/** As it is sealed. */
 export function secretsOf({ url, key }: Address): WebhookSecrets {
   return { url, secret: key, previous: null };
 }

@@ -35,7 +35,7 @@ export interface Tracked {
   readonly well: { readonly sinceMs: number; readonly looks: number } | null;
   /** How often it came back. */
   readonly flaps: number;
-  /** The last look could not tell whether it is still there. Absent in rows of earlier releases. */
+  /** The last look could not tell whether it is still there. */
   readonly untold?: true;
 }
 

@@ -312,14 +312,13 @@ function holdingFindings({ id, past }: JobFacts, log: JobStatus, nowMs: number):
 function scriptFindings({ id, intervalMs }: JobFacts, { scripts = 0, lastDay }: JobStatus): Rest[] {
   if (scripts <= SCRIPTS_MANY) return [];
   const aDay = Math.round(scripts * (DAY_MS / intervalMs));
-  const had = lastDay === undefined ? "" : `; in the last 24 hours ${lastDay.objects}`;
   return [
     {
       kind: "many_scripts",
       severity: "warning",
       sinceMs: null,
       affected: null,
-      summary: `Job ${id} writes separate objects for ${scripts} scripts, because of {SCRIPT} in its path: up to ${aDay} objects a day${had}.`,
+      summary: `Job ${id} writes separate objects for ${scripts} scripts, because of {SCRIPT} in its path: up to ${aDay} objects a day; in the last 24 hours ${lastDay.objects}.`,
       advice:
         "Each object costs a request, and readers open every one. Raise the job's max_upload_interval_seconds, take {SCRIPT} out of its path, or exclude functions with a filter on ScriptName.",
     },

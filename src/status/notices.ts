@@ -10,7 +10,7 @@ export function noticesOf({ jobs }: Facts): Notice[] {
 
 /** An interval that is short for what a job receives. */
 function smallObjects({ id, enabledSinceMs, intervalMs, isUnreadable, log }: JobFacts): Notice[] {
-  if (isUnreadable || enabledSinceMs === null || log === SILENT || !log?.lastDay) return [];
+  if (isUnreadable || enabledSinceMs === null || log === SILENT || log === null) return [];
   const found = intervalAdvice(log.lastDay, intervalMs);
   if (found === null) return [];
   const { objects, meanBytes, seconds, made } = found;

@@ -26,7 +26,6 @@ export class Targets {
     this.#sql = storage.sql;
     this.#open = (at) => new AlertCalls(at, storage, env, platform);
     this.webhook = this.#open({ id: WEBHOOK, place: WEBHOOK });
-    storage.transactionSync(() => this.#numberAll());
     for (const at of this.#sql.exec<{ id: number; place: number }>("SELECT number AS id, id AS place FROM target"))
       this.#targets.set(at.id, this.#open(at));
   }
@@ -71,14 +70,6 @@ export class Targets {
     return this.#sql
       .exec<{ id: number }>("UPDATE target_number SET highest = highest + 1 RETURNING highest AS id")
       .one().id;
-  }
-
-  /** Those that the release before added, after a rollback to it, have no id of ours. */
-  #numberAll(): void {
-    for (const { place } of this.#sql
-      .exec<{ place: number }>("SELECT id AS place FROM target WHERE number IS NULL ORDER BY id")
-      .toArray())
-      this.#sql.exec("UPDATE target SET number = ? WHERE id = ?", this.#nextId(), place);
   }
 
   /** Call in a transaction. @returns whether there was one. */

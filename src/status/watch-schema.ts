@@ -14,7 +14,7 @@ export const WATCH_STEPS = [
         opened_ms INTEGER,                    -- null: it was seen, and may have been a flap
         over_ms   INTEGER,                    -- since when it was not seen any more; null: it goes on
         ended_ms  INTEGER,                    -- when that counted; null: it goes on
-        told      INTEGER NOT NULL DEFAULT 0  -- a call was made that it was opened
+        told      INTEGER NOT NULL DEFAULT 0  -- receivers that got a call that it was opened: 1 is the webhook, 2^(id - 1) a target
       ) STRICT, WITHOUT ROWID;
       CREATE TABLE webhook (
         id               INTEGER PRIMARY KEY CHECK (id = 1),
@@ -32,7 +32,10 @@ export const WATCH_STEPS = [
         last_try_ms      INTEGER,
         last_ok_ms       INTEGER,
         delivered        INTEGER NOT NULL DEFAULT 0,
-        given_up         INTEGER NOT NULL DEFAULT 0
+        given_up         INTEGER NOT NULL DEFAULT 0,
+        origin           TEXT,                -- of the dashboard; null: unknown
+        test_answer      TEXT,                -- of the last test, in words; null: none
+        tested_ms        INTEGER
       ) STRICT;
       CREATE TABLE webhook_call (
         number   INTEGER PRIMARY KEY,         -- those of one incident are made in this order
@@ -41,16 +44,11 @@ export const WATCH_STEPS = [
         body     TEXT NOT NULL,
         made_ms  INTEGER NOT NULL,
         tries    INTEGER NOT NULL DEFAULT 0
-      ) STRICT;`,
-  },
-  { id: 2, why: "what was counted at the last looks, and how events usually come", sql: SAMPLES_SQL + RHYTHM_SQL },
-  {
-    id: 3,
-    why: "alerts go to chats, pagers and mailboxes beside the webhook, and can be muted",
-    floor: 2,
-    sql: `
+      ) STRICT;
+      -- An id is a place, and is free again after a deletion.
       CREATE TABLE target (
-        id               INTEGER PRIMARY KEY, -- from 2: in incident.told it has the bit id - 1
+        id               INTEGER PRIMARY KEY, -- from 2
+        number           INTEGER NOT NULL,    -- the only one that is told to anybody: never used again
         mark             TEXT NOT NULL,       -- from here on as of the webhook
         sealed           TEXT NOT NULL,
         shown            TEXT NOT NULL,
@@ -66,6 +64,9 @@ export const WATCH_STEPS = [
         last_ok_ms       INTEGER,
         delivered        INTEGER NOT NULL DEFAULT 0,
         given_up         INTEGER NOT NULL DEFAULT 0,
+        origin           TEXT,
+        test_answer      TEXT,
+        tested_ms        INTEGER,
         name             TEXT NOT NULL,       -- what its owner calls it
         format           TEXT NOT NULL,       -- one of formats.ts
         min_severity     TEXT NOT NULL,       -- warning: all; error
@@ -84,29 +85,13 @@ export const WATCH_STEPS = [
       CREATE TABLE mute (
         finding  TEXT PRIMARY KEY,            -- kind and subject, as of keyOf
         until_ms INTEGER NOT NULL
-      ) STRICT, WITHOUT ROWID;`,
-  },
-  {
-    id: 4,
-    why: "ids of receivers are never used again, messages link to the dashboard, the last test is shown",
-    floor: 2,
-    // From here on `target.id` is a place, whose bit `incident.told` has. It is free again after a
-    // deletion, as before; only `number` is told to anybody. Earlier code adds targets without one.
-    sql: `
-      ALTER TABLE target ADD COLUMN number INTEGER;
-      ALTER TABLE target ADD COLUMN origin TEXT;       -- of the dashboard; null: unknown
-      ALTER TABLE target ADD COLUMN test_answer TEXT;  -- of the last test, in words; null: none
-      ALTER TABLE target ADD COLUMN tested_ms INTEGER;
-      ALTER TABLE webhook ADD COLUMN origin TEXT;
-      ALTER TABLE webhook ADD COLUMN test_answer TEXT;
-      ALTER TABLE webhook ADD COLUMN tested_ms INTEGER;
-      UPDATE target SET number = id;
+      ) STRICT, WITHOUT ROWID;
       CREATE TABLE target_number (
         id      INTEGER PRIMARY KEY CHECK (id = 1),
-        highest INTEGER NOT NULL                       -- that a target ever had
-      ) STRICT;`,
-    // Where there may have been targets, any of the ids that there were before may have been used.
-    rows: `INSERT INTO target_number (id, highest)
-      SELECT 1, iif(EXISTS (SELECT 1 FROM target) OR EXISTS (SELECT 1 FROM incident), 11, 1);`,
+        highest INTEGER NOT NULL              -- that a target ever had
+      ) STRICT;
+      INSERT INTO target_number (id, highest) VALUES (1, 1);
+      ${SAMPLES_SQL}
+      ${RHYTHM_SQL}`,
   },
 ] as const satisfies readonly Migration[];

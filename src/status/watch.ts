@@ -81,10 +81,9 @@ export type Shown = Finding & {
 export interface Sight {
   checkedMs: number;
   findings: Shown[];
-  /** Those that are not over. A watch of an earlier release says none. */
-  incidents?: PastIncident[];
-  /** A watch of an earlier release has none. */
-  notices?: readonly Notice[];
+  /** Those that are not over. */
+  incidents: PastIncident[];
+  notices: readonly Notice[];
 }
 
 /** Checks all parts, remembers since when something is wrong, and calls the webhook. */

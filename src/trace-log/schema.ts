@@ -88,7 +88,8 @@ export const TRACE_LOG_STEPS = [
         function TEXT NOT NULL,                      -- JSON of its name; null: those that are summed
         health   TEXT NOT NULL,                      -- JSON of Health, see health.ts
         PRIMARY KEY (hour, function)
-      ) STRICT, WITHOUT ROWID;`,
-    rows: "INSERT INTO state (id) VALUES (1); INSERT INTO opt_outs (id, functions) VALUES (1, '[]');",
+      ) STRICT, WITHOUT ROWID;
+      INSERT INTO state (id) VALUES (1);
+      INSERT INTO opt_outs (id, functions) VALUES (1, '[]');`,
   },
 ] as const satisfies readonly Migration[];

@@ -5,7 +5,7 @@ import { HOLD_MS } from "../../src/intake/refusals.ts";
 import { MESSAGE_RAW_MAX_BYTES } from "../../src/limits.ts";
 
 describe("gathering", () => {
-  const NOTHING = { full: [], dropped: 0, waitMs: null, isHeld: false };
+  const NOTHING = { full: [], waitMs: null, isHeld: false };
   const wait = (nowMs: number) => ({ ...NOTHING, waitMs: GATHER_MS - (nowMs % GATHER_MS) });
   const WAIT = wait(1_000);
 
@@ -81,25 +81,23 @@ describe("gathering while the queue refuses", () => {
 
   it("goes on until the queue is tried again, for all that comes", () => {
     const gatherer = held();
-    expect(gatherer.add(["a"], 3_000)).toEqual({ full: [], dropped: 0, waitMs: HOLD_MS - 3_000, isHeld: true });
-    expect(gatherer.add(["b"], 9_999)).toEqual({ full: [], dropped: 0, waitMs: null, isHeld: true });
+    expect(gatherer.add(["a"], 3_000)).toEqual({ full: [], waitMs: HOLD_MS - 3_000, isHeld: true });
+    expect(gatherer.add(["b"], 9_999)).toEqual({ full: [], waitMs: null, isHeld: true });
     expect(gatherer.take()).toEqual(["a", "b"]);
-    expect(gatherer.add(["c"], HOLD_MS)).toEqual({ full: [], dropped: 0, waitMs: GATHER_MS, isHeld: false });
+    expect(gatherer.add(["c"], HOLD_MS)).toEqual({ full: [], waitMs: GATHER_MS, isHeld: false });
   });
 
-  it("has room for what one append takes, and says what there is none for", () => {
+  it("has room for what one append takes, and counts what there is none for", () => {
     const gatherer = held();
     const line = "x".repeat(HELD_MAX_BYTES / 2 - 1);
-    expect(gatherer.add([line], 1).dropped).toBe(0);
-    expect(gatherer.add([line, "x"], 2)).toMatchObject({ full: [], dropped: 2 });
-    expect(gatherer.add([line], 3).dropped).toBe(0);
-    expect(gatherer.take()).toEqual([line, line]);
+    for (const lines of [[line], [line, "x"], [line]]) expect(gatherer.add(lines, 1).full).toEqual([]);
+    expect([gatherer.take(), gatherer.uncounted]).toEqual([[line, line], 2]);
   });
 
   it("is left to the packer where that is asked", () => {
     const gatherer = new Gatherer();
     gatherer.refusals.refused(0);
-    expect(gatherer.add(["a"], 0)).toEqual({ full: [], dropped: 0, waitMs: GATHER_MS, isHeld: false });
+    expect(gatherer.add(["a"], 0)).toEqual({ full: [], waitMs: GATHER_MS, isHeld: false });
   });
 
   it("ends when the queue takes", () => {

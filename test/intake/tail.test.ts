@@ -1,41 +1,51 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { GATHER_MS } from "../../src/intake/company.ts";
 import { Gatherer } from "../../src/intake/gather.ts";
-import type { PackedMessage } from "../../src/intake/packing.ts";
+import { HOLD_MS } from "../../src/intake/refusals.ts";
 import { handleTail as handle, type TailContext } from "../../src/intake/tail.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import vectors from "../fixtures/tail-vectors.json";
 import { noise, TAKEN } from "../record/samples.ts";
-import { type ScriptedQueue, scriptedBlobs, scriptedPlatform, scriptedQueue, unpacked } from "./scripted.ts";
+import {
+  noLog,
+  type ScriptedLog,
+  type ScriptedQueue,
+  type Sent,
+  scriptedLog,
+  scriptedPlatform,
+  scriptedQueue,
+} from "./scripted.ts";
 
 /** To the next whole interval of the clock, when isolates hand over to the packer. */
 const TO_INTERVAL_MS = GATHER_MS - (TAKEN % GATHER_MS);
 
 interface Scripted extends TailContext {
   queue: ScriptedQueue;
+  log: ScriptedLog;
   lost: number[];
-  kept: PackedMessage[];
   /** Promises given to `waitUntil`. */
   living: Promise<void>[];
 }
 
-function context(fails?: (call: number) => boolean, config: Partial<TailContext["config"]> = {}): Scripted {
-  const blobs = scriptedBlobs();
-  const scripted: Omit<Scripted, "countLost" | "keep" | "pack" | "waitUntil"> = {
-    queue: scriptedQueue(fails, blobs),
-    blobs,
-    config: { selfName: "logship", defaultScriptName: "unnamed", ...config },
+function context(
+  fails?: (call: number) => boolean,
+  config: Partial<TailContext["config"]> = {},
+  log = scriptedLog(),
+): Scripted {
+  const scripted: Omit<Scripted, "countLost" | "pack" | "waitUntil"> = {
+    queue: scriptedQueue(fails),
+    log,
+    append: log.append,
+    config: { selfName: "logship", defaultScriptName: "unnamed", shards: 1, keyShards: 1, ...config },
     platform: scriptedPlatform(TAKEN),
     gatherer: new Gatherer(),
     lost: [],
-    kept: [],
     living: [],
   };
   return {
     ...scripted,
     waitUntil: (promise) => void scripted.living.push(promise),
     pack: async () => ({ refused: "full" }),
-    keep: async (messages) => void scripted.kept.push(...messages),
     countLost: async (events) => void scripted.lost.push(events),
   };
 }
@@ -46,8 +56,8 @@ async function handleTail(items: readonly unknown[], scripted: Scripted): Promis
   await Promise.all(scripted.living);
 }
 
-const records = (queue: ScriptedQueue): TraceRecord[] =>
-  queue.taken().flatMap(({ lines }) => lines.map((line) => JSON.parse(line) as TraceRecord));
+const records = (way: { taken(): Sent[] }): TraceRecord[] =>
+  way.taken().flatMap(({ lines }) => lines.map((line) => JSON.parse(line) as TraceRecord));
 
 /** An item that fills a message. */
 const large = (n: number) => ({
@@ -128,10 +138,11 @@ describe("tail()", () => {
     expect(scripted.lost).toEqual([1]);
   });
 
-  it("sends an event that the queue cannot carry by way of the blob store, among its neighbours", async () => {
+  it("appends an event that the queue cannot carry to the log, and sends its neighbours", async () => {
     const scripted = context();
     await handleTail([{ event: null, outcome: "before" }, huge(), { event: null, outcome: "after" }], scripted);
-    expect(records(scripted.queue).map(({ Outcome }) => Outcome)).toEqual(["before", "huge", "after"]);
+    expect(records(scripted.queue).map(({ Outcome }) => Outcome)).toEqual(["before", "after"]);
+    expect(records(scripted.log).map(({ Outcome }) => Outcome)).toEqual(["huge"]);
     expect(scripted.lost).toEqual([]);
   });
 
@@ -152,27 +163,12 @@ describe("tail()", () => {
     expect(scripted.lost).toEqual([]);
   });
 
-  it("keeps what the queue refuses for good, as it was to be sent", async () => {
+  it("appends to the log what the queue refuses for good, as it was to be sent", async () => {
     const scripted = context(() => true);
     await handleTail([{ event: null, outcome: "a" }, { event: null, outcome: "b" }, null], scripted);
-    expect(scripted.kept.flatMap((message) => unpacked(message).lines).map((line) => JSON.parse(line).Outcome)).toEqual(
-      ["a", "b"],
-    );
-    expect(scripted.kept[0]?.id).toBe(scripted.queue.calls[0]?.messages[0]?.id);
+    expect(records(scripted.log).map(({ Outcome }) => Outcome)).toEqual(["a", "b"]);
+    expect(scripted.log.taken()[0]?.id).toBe(scripted.queue.calls[0]?.messages[0]?.id);
     expect(scripted.lost).toEqual([1]);
-  });
-
-  it("hands over again what could not be kept at once: the same messages", async () => {
-    const scripted = context(() => true);
-    const tries: string[][] = [];
-    scripted.keep = async (messages) => {
-      tries.push(messages.map(({ id }) => id));
-      if (tries.length < 3) throw new Error("the outbox does not answer");
-    };
-    await handleTail([{ event: null }], scripted);
-    expect(tries.length).toBe(3);
-    expect(new Set(tries.flat()).size).toBe(1);
-    expect(scripted.lost).toEqual([]);
   });
 
   it("gathers the good events of a call before it waits for anything, the count of the bad ones included", async () => {
@@ -183,28 +179,68 @@ describe("tail()", () => {
     expect(records(scripted.queue).map(({ Outcome }) => Outcome)).toEqual(["good"]);
   });
 
-  it("keeps only what the queue has not taken", async () => {
+  it("appends only what the queue has not taken", async () => {
     const scripted = context((call) => call > 1);
     await handleTail([large(1), large(2), large(3)], scripted);
     expect(records(scripted.queue).map(({ ScriptName }) => ScriptName)).toEqual(["large-1", "large-2"]);
-    expect(scripted.kept.map(({ records }) => records)).toEqual([1]);
+    expect(records(scripted.log).map(({ ScriptName }) => ScriptName)).toEqual(["large-3"]);
     expect(scripted.lost).toEqual([]);
   });
 
-  it("counts as lost what cannot be kept either, and does not throw", async () => {
-    const scripted = context((call) => call > 1);
-    scripted.keep = () => Promise.reject(new Error("the outbox does not answer"));
+  it("counts as lost what the log does not take either, and does not throw", async () => {
+    const scripted = context((call) => call > 1, {}, noLog());
     await handleTail([large(1), large(2), large(3), huge(5_000_000)], scripted);
     expect(scripted.lost).toEqual([2]);
     expect(errors).toHaveBeenCalled();
   });
 
-  it("does not throw even when the loss cannot be counted", async () => {
-    const scripted = context(() => true);
-    scripted.keep = () => Promise.reject(new Error("the outbox does not answer"));
-    scripted.countLost = () => Promise.reject(new Error("the ledger does not answer"));
+  it("counts a loss with the next one where it cannot be counted, and once the log answers", async () => {
+    const scripted = context(() => true, {}, noLog());
+    let answers = false;
+    scripted.countLost = async (events) => {
+      if (!answers) throw new Error("the log does not answer");
+      scripted.lost.push(events);
+    };
     await expect(handleTail([{ event: null }, null], scripted)).resolves.toBeUndefined();
-    expect(errors).toHaveBeenCalled();
+    expect([scripted.lost, scripted.gatherer.uncounted]).toEqual([[], 2]);
+    answers = true;
+    scripted.append = scriptedLog().append;
+    await handleTail([{ event: null }], scripted);
+    expect([scripted.lost, scripted.gatherer.uncounted]).toEqual([[2], 0]);
+    await handleTail([{ event: null }], scripted);
+    expect(scripted.lost).toEqual([2]);
+  });
+
+  it("gathers for ten seconds while the queue refuses, makes one append of it, and tries the queue first", async () => {
+    const scripted = context(() => true);
+    let nowMs = TAKEN;
+    let ends: (() => void)[] = [];
+    const slept: number[] = [];
+    scripted.platform = {
+      now: () => nowMs,
+      sleep: (ms) => {
+        slept.push(ms);
+        if (ms < GATHER_MS) return Promise.resolve();
+        return new Promise((resolve) => ends.push(resolve));
+      },
+    };
+    scripted.gatherer.company.failed(nowMs);
+    const wake = async (ms: number): Promise<void> => {
+      nowMs += ms;
+      for (const end of ends.splice(0)) end();
+      await Promise.all(scripted.living);
+    };
+    await handle([{ event: null }], scripted);
+    await wake(GATHER_MS);
+    expect([scripted.queue.calls.length, scripted.log.calls.length]).toEqual([3, 1]);
+    for (let n = 0; n < 50; n++) {
+      nowMs += 100;
+      await handle([{ event: null }, large(n)], scripted);
+    }
+    expect(slept.at(-1)).toBe(HOLD_MS - 100);
+    expect([scripted.queue.calls.length, scripted.log.calls.length]).toEqual([3, 1]);
+    await wake(5_000);
+    expect([scripted.queue.calls.length, records(scripted.log).length, scripted.lost]).toEqual([6, 1 + 2 * 26, [2 * 24]]);
   });
 
   it("writes no text of an event into its own log", async () => {

@@ -95,7 +95,6 @@ class Parquet implements Encoder {
         const { EventTimestampMs: timeMs } = record;
         builder.add(text, utf8Length(text), utcDay(timeMs), timeMs, takenInMs, partOf?.(record));
       },
-      take: () => false,
       finish: () => builder.finish(),
     };
   }

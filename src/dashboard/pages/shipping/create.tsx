@@ -14,14 +14,7 @@ import { type Filled, JobForm, type JobOrigin, pressed, refused, type Said } fro
 
 const needs = { permission: "logs:edit" } as const;
 
-export const createPages: readonly Page[] = [
-  { path: "/jobs/new", get: { ...needs, show }, post: { ...needs, take } },
-  // Steps that the form had in earlier releases.
-  ...["/jobs/new/:draft", "/jobs/new/:draft/:step"].map((path) => ({
-    path,
-    get: { ...needs, show: async () => seeOther("/jobs/new") },
-  })),
-];
+export const createPages: readonly Page[] = [{ path: "/jobs/new", get: { ...needs, show }, post: { ...needs, take } }];
 
 /** Defaults of a new job. */
 const NEW_BODY: ShippingBody = { dataset: DATASETS[0], enabled: true };
