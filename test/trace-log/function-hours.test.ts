@@ -5,7 +5,7 @@ import { describe, expect, it, vi } from "vitest";
 import { migrate } from "../../src/storage/migrate.ts";
 import { type FunctionCount, parseCounts } from "../../src/trace-log/function-counts.ts";
 import { FunctionHours } from "../../src/trace-log/function-hours.ts";
-import { ACCOUNT_STEPS, traceLog, type MessageCount, type TraceLog } from "../../src/trace-log/trace-log.ts";
+import { ACCOUNT_STEPS, type MessageCount, type TraceLog, traceLog } from "../../src/trace-log/trace-log.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 
 const HOUR_MS = 3_600_000;
