@@ -81,3 +81,8 @@ export const missing: z.core.$ZodErrorMap = ({ code, input }) =>
 export function unavailable(message: string, retryAfterS = 5): ApiError {
   return oneError(503, CODE.unavailable, message, { "Retry-After": `${retryAfterS}` });
 }
+
+/** @param shards of the log that have not confirmed a change; at least one. */
+export function notInForce(shards: readonly number[]): string {
+  return `stored; not yet in force in log ${shards.join(", ")}; it will be within a minute`;
+}

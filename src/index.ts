@@ -4,7 +4,6 @@ import { createWorker } from "./worker.ts";
 
 export { AccessRegister } from "./access/register.ts";
 export { ControlPlane } from "./control/plane.ts";
-export { DebtStore } from "./debts/debt-store.ts";
 export { JobReader } from "./delivery/job-reader.ts";
 export { Packer } from "./intake/packer.ts";
 export { Shipper } from "./intake/shipper.ts";

@@ -270,6 +270,9 @@ export const TAIL_MAX_BYTES = 1_500_000;
  */
 export const APPEND_MAX_RAW_BYTES = 4_000_000;
 
+/** The same where jobs of many rules make more of it than it is. */
+export const APPEND_MIXED_RAW_BYTES = 1_000_000;
+
 /** What a group of messages is while it is committed: its records, and fragments of them. */
 export const GROUP_HELD_BYTES = 2 * APPEND_MAX_RAW_BYTES;
 
@@ -285,26 +288,42 @@ export const APPEND_MAX_WRITTEN_UNITS = 2 * APPEND_MAX_RAW_BYTES;
  */
 export const SEGMENT_MAX_BYTES = 8_000_000_000;
 
-/**
- * What one shard of a log takes, in a second; one that has more for some minutes hands half on.
- * Messages: their ids, 16 bytes each, are 3 GB after fifteen days. Bytes as stored: in an outage of
- * the store, a segment is full after half an hour. Appends: each takes about a millisecond, and the
- * platform suggests 1,000 calls a second at most.
- * https://developers.cloudflare.com/durable-objects/platform/limits/
- */
-export const SHARD_LOAD = { messages: 150, bytes: 4_000_000, appends: 100 };
+/** Size, in bytes, at which a shard of the log takes no more: a durable object holds 10 GB. */
+export const SHARD_MAX_BYTES = 8_000_000_000;
+
+/** Appends that a shard holds in memory at once, in bytes; beyond that, callers wait. */
+export const SHARD_UNDER_WAY_BYTES = 24_000_000;
+
+/** What is prepared for jobs in one append, in bytes; what is beyond, their readers make. */
+export const PREPARED_MAX_BYTES = 3_000_000;
 
 /**
- * How long before it takes effect a split is stored, in ms: what comes meanwhile is told of it, and
- * need not ask twice.
+ * What a shard of the log takes, in a second: beyond it, status says to raise `LOG_SHARDS`. Parts:
+ * their ids, 16 bytes each, are 1.6 GB after fifteen days.
  */
-export const SPLIT_AHEAD_MS = 60_000;
+export const SHARD_LOAD = { parts: 75, bytes: 4_000_000 } as const;
+
+/** What a reader asks its shard for at once, in bytes. */
+export const PAGE_MAX_BYTES = 4_000_000;
+
+/**
+ * A clock that is ahead of the newest intake by more than this, in ms, is taken for wrong: nothing is
+ * forgotten by it.
+ */
+export const CLOCK_LEAP_MS = 86_400_000;
 
 /**
  * How long ids of taken messages are remembered, in ms: 15 days, one more than the queue's
  * retention.
  */
 export const ID_MEMORY_MS = 15 * 86_400_000;
+
+/**
+ * Ids of requests with a key are remembered for so long after the copy that was stored, in ms: a
+ * repeat within five days of it may wait in the queue, and then in its dead letter queue, as any
+ * message may.
+ */
+export const KEYED_MEMORY_MS = 20 * 86_400_000;
 
 /** Age, in ms, at which the handler sets a message aside, before the queue drops it at 14 days. */
 export const MESSAGE_MAX_AGE_MS = 10 * 86_400_000;
@@ -346,28 +365,6 @@ export const OWNERSHIP_CHALLENGE_S = 7 * 86_400;
 
 /** Largest `Retry-After` of a store that is honoured, in seconds. */
 export const RETRY_AFTER_MAX_S = 3_600;
-
-/**
- * Size, in bytes, at which a shard of the debts takes no more. A durable object holds 10 GB; paying
- * needs the rest.
- */
-export const DEBTS_SHARD_MAX_BYTES = 8_000_000_000;
-
-/**
- * Size, in bytes, at which a shard of the account's ledger takes no more messages to set aside: it
- * goes on counting. A durable object holds 10 GB.
- */
-export const LEDGER_SHARD_MAX_BYTES = 8_000_000_000;
-
-/**
- * When a shard of the ledger hands half of its messages on: messages a second, over five minutes.
- * It keeps 16 to 29 bytes of each for 15 days: at most 3.8 GB. Each message may come in a call of
- * its own; a durable object takes some 1,000 a second.
- * https://developers.cloudflare.com/durable-objects/platform/limits/
- */
-export const LEDGER_SPLIT_PER_SECOND = 100;
-/** …or its size in bytes, while it grows: what comes in bursts is never measured for so long. */
-export const LEDGER_SPLIT_BYTES = LEDGER_SHARD_MAX_BYTES / 4;
 
 /**
  * Bytes that a queue holds; beyond them it takes no message.

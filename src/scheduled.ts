@@ -1,6 +1,5 @@
-import type { Owed } from "./debts/debt-store.ts";
-import { driveChain, retireChain } from "./delivery/chain.ts";
-import type { JobReader } from "./delivery/job-reader.ts";
+import { driveNodes, retireNodes } from "./delivery/job.ts";
+import type { ReaderBindings } from "./delivery/job-nodes.ts";
 import type { UnreadableJob } from "./job/config.ts";
 import { ID_MEMORY_MS } from "./limits.ts";
 import { errorText, log } from "./log.ts";
@@ -15,8 +14,8 @@ const WAIT_MS = 20_000;
  */
 const CHORE_MS = 30_000;
 
-/** Deadline of the debts, in ms: the logs wait for it. */
-const DEBTS_MS = 10_000;
+/** Deadline of the log, in ms: the readers' own uploads wait for it. */
+const LOG_MS = 10_000;
 
 /** One piece of work of each run. */
 export interface Chore {
@@ -27,14 +26,16 @@ export interface Chore {
 
 export interface ScheduledContext {
   /**
-   * Every job, deleted ones included while their logs stand; null: they have never been read. It
-   * has a deadline of its own.
+   * Every job, deleted ones included while their readers stand, and the shards of the log; null: they
+   * have never been read. It has a deadline of its own.
    */
-  jobs(): Promise<Pick<UnreadableJob, "id" | "deletedMs">[] | null>;
-  /** Pays what is due. @returns what jobs are owed. */
-  debts(): Promise<Owed>;
-  logs: DurableObjectNamespace<JobReader>;
-  /** Forgets a deleted job whose log is deleted. */
+  jobs(): Promise<{ jobs: Pick<UnreadableJob, "id" | "deletedMs">[]; shards: readonly number[] } | null>;
+  /** Has readers read what is unread. */
+  driveLog(): Promise<void>;
+  /** Whether a job that was deleted long ago has nothing anywhere, and can be forgotten. */
+  isOver(jobId: number, deletedMs: number): Promise<boolean>;
+  env: ReaderBindings;
+  /** Forgets a deleted job whose readers are deleted. */
   forget(jobId: number): Promise<void>;
   /** Done in each run beside the logs: above all, what alarms should have done and did not. */
   chores: readonly Chore[];
@@ -49,19 +50,18 @@ export interface ScheduledContext {
  *   go on.
  */
 export async function handleScheduled(context: ScheduledContext): Promise<void> {
-  const { jobs, logs, forget, chores, platform } = context;
+  const { jobs, env, forget, chores, platform } = context;
   const known = await jobs();
-  const owed = await orUnknown(context.debts());
+  await driveLog(context);
   const all: Chore[] = [
-    ...(known ?? []).map((job) => ({
+    ...(known?.jobs ?? []).map((job) => ({
       what: `job ${job.id}`,
       async run() {
-        const owedSinceMs = owed === null ? null : (owed.jobs.get(job.id)?.oldestTakenMs ?? Number.POSITIVE_INFINITY);
-        await driveChain(logs, job.id, "scheduled", WAIT_MS, owedSinceMs);
-        // Its ids tell what it has of that.
-        if (owedSinceMs !== Number.POSITIVE_INFINITY) return;
-        const old = job.deletedMs !== null && platform.now() - job.deletedMs > ID_MEMORY_MS;
-        if (old && (await retireChain(logs, job.id, job.deletedMs ?? 0))) await forget(job.id);
+        await driveNodes(env, job.id, "scheduled", WAIT_MS, known?.shards);
+        const { deletedMs } = job;
+        if (deletedMs === null || platform.now() - deletedMs <= ID_MEMORY_MS) return;
+        if (!(await context.isOver(job.id, deletedMs))) return;
+        if (await retireNodes(env, job.id, deletedMs)) await forget(job.id);
       },
     })),
     ...chores,
@@ -74,12 +74,11 @@ export async function handleScheduled(context: ScheduledContext): Promise<void> 
   if (known === null) throw new Error("the control plane does not answer, and no configuration is known yet");
 }
 
-/** null: the debts did not answer. The logs are driven all the same, and forget nothing. */
-async function orUnknown(debts: Promise<Owed>): Promise<Owed | null> {
+/** If the log does not answer, the readers deliver what they have. */
+async function driveLog(context: Pick<ScheduledContext, "driveLog">): Promise<void> {
   try {
-    return await answered("debts", DEBTS_MS, debts);
+    await answered("the log", LOG_MS, context.driveLog());
   } catch (error) {
-    log.error("a scheduled chore failed", { chore: "debts", error: errorText(error) });
-    return null;
+    log.error("a scheduled chore failed", { chore: "the log", error: errorText(error) });
   }
 }

@@ -2,9 +2,7 @@ import { waitUntil } from "cloudflare:workers";
 import { createApp } from "./app.ts";
 import { readConfig, readIsLocal, readPreviewRecent, readSealKeys, readSubrequests } from "./config.ts";
 import { controlPlane } from "./control/plane.ts";
-import { driveDebts, owe } from "./debts/debt-store.ts";
-import { appendToChain } from "./delivery/append-to-chain.ts";
-import { KnownLogs } from "./delivery/known-logs.ts";
+import { isOver } from "./delivery/job-status.ts";
 import { checkAttachments } from "./functions/attachments.ts";
 import { Audience } from "./intake/audience.ts";
 import { Gatherer } from "./intake/gather.ts";
@@ -15,19 +13,16 @@ import { EVENTS_MAX_COUNT } from "./limits.ts";
 import { showLive } from "./live/push.ts";
 import { Memory } from "./memory.ts";
 import { consumeDead, consumeEvents } from "./pipeline/consume.ts";
-import type { ConsumerCalls } from "./pipeline/context.ts";
+import type { ConsumerContext } from "./pipeline/context.ts";
 import { JobsCache } from "./pipeline/jobs-cache.ts";
 import { RecentTurns } from "./pipeline/recent.ts";
-import { SilentLogs } from "./pipeline/silent-logs.ts";
 import { platform } from "./platform.ts";
 import { replays } from "./replay/replays.ts";
 import { isTraceItem, requireBatch, requireItems, requireTick } from "./runtime-made.ts";
 import { handleScheduled } from "./scheduled.ts";
-import { pinIds } from "./set-aside/pin-ids.ts";
 import { watch } from "./status/watch.ts";
-import { KnownSplits } from "./trace-log/known-splits.ts";
 import { LogShards } from "./trace-log/log-shards.ts";
-import { accountLedger, ledgerShard } from "./trace-log/trace-log.ts";
+import { traceLog } from "./trace-log/trace-log.ts";
 
 /** The dead-letter queue, as wrangler.jsonc names it. */
 const DEAD_QUEUE = "logship-events-dead";
@@ -41,31 +36,21 @@ export function createWorker(memory: Memory = new Memory(platform), audience: Au
   const jobsCache = new JobsCache();
   const [traced, handed] = [new Gatherer("tail"), new Gatherer("rpc")];
   const recentTurns = new RecentTurns();
-  const silent = new SilentLogs();
-  const knownLogs = new KnownLogs();
-  const splits = new KnownSplits();
 
-  function consumer(env: Env): ConsumerCalls {
-    const shard = (n: number) => ledgerShard(env.TRACE_LOG, n);
+  function consumer(env: Env): ConsumerContext {
+    const log = (shard: number) => traceLog(env.TRACE_LOG, shard);
     return {
       jobs: () => jobsCache.refresh(controlPlane(env.CONTROL)),
-      append: (job, build, messages) => appendToChain(env.READERS, job, build, messages, knownLogs.of(job.id)),
-      splits,
-      async count(outcome, n, known) {
-        const newer: unknown = await shard(n).count(outcome, known);
-        jobsCache.learn(newer);
-        return newer;
-      },
-      counted: (ids, n, known) => shard(n).counted(ids, known),
-      expectAgain: (messages, n, known, how) => shard(n).expectAgain(messages, known, how),
+      append: async (shard, append) => log(shard).append(append),
+      known: async (shard, parts) => log(shard).known(parts),
+      expectAgain: async (shard, parts, how) => log(shard).expectAgain(parts, how),
+      hold: async (shard, message) => log(shard).hold(message),
+      // `send` would detach the buffer, also when it fails.
+      sendAnew: (message) => env.EVENTS.sendBatch([{ body: new Uint8Array(message), contentType: "bytes" }]),
       arrivals: {
         handsOverRecent: () => readPreviewRecent(env) && recentTurns.take(platform.now()),
         show: (records) => waitUntil(showLive(env.LIVE, records)),
       },
-      owe: (debts) => owe(env.DEBTS, debts),
-      silent,
-      setAside: (message, n, known) => shard(n).setAside(message, known),
-      asideAs: (notes, n, known) => shard(n).asideAs(notes, known),
       memory,
       sealKeys: readSealKeys(env),
       callsMax: readSubrequests(env),
@@ -92,17 +77,18 @@ export function createWorker(memory: Memory = new Memory(platform), audience: Au
       requireTick(controller);
       const config = readConfig(env);
       const control = controlPlane(env.CONTROL);
-      const ledger = new LogShards(env.TRACE_LOG, splits);
+      const log = async () => new LogShards(env, (await jobsCache.refresh(control))?.shards);
       await handleScheduled({
         jobs: async () => {
           const known = await jobsCache.refresh(control);
-          return known === null ? null : everyJob(known);
+          return known === null ? null : { jobs: everyJob(known), shards: known.shards };
         },
-        debts: () => driveDebts(env.DEBTS, accountLedger(env.TRACE_LOG)),
-        logs: env.READERS,
+        driveLog: async () => (await log()).drive(),
+        isOver: (jobId, deletedMs) => isOver(env, jobId, deletedMs),
+        env,
         forget: (id) => control.forget(id),
         chores: [
-          { what: "ledger", run: () => Promise.all([ledger.sweep(), pinIds(ledger, env.READERS)]) },
+          { what: "log", run: async () => (await log()).sweep() },
           { what: "control plane", run: () => control.drive() },
           { what: "replays", run: () => replays(env.REPLAYS).drive() },
           {

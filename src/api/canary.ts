@@ -1,5 +1,5 @@
 import type { CanaryReport } from "../delivery/canary.ts";
-import { chainCanary } from "../delivery/chain.ts";
+import { jobCanary } from "../delivery/job.ts";
 import { unavailable } from "../errors.ts";
 import { isOpen } from "../job/windows.ts";
 import { within } from "../platform.ts";
@@ -23,7 +23,7 @@ async function readCanary(c: AppContext): Promise<Response> {
   const { config } = await requireJob(c);
   if (!config.canary) return success(c, none("the job has no canary: its option is off"));
   if (!isOpen(config.windows)) return success(c, none("no canary is sent while the job is disabled"));
-  const report = await within(REPORT_MS, chainCanary(c.env.READERS, config.id), undefined);
+  const report = await within(REPORT_MS, jobCanary(c.env, config.id), undefined);
   if (report === undefined) throw unavailable(SILENT);
   if (report === null) throw unavailable(UNCONFIRMED);
   return success(c, present(report));

@@ -33,7 +33,7 @@ async function readFunctionHealth(c: AppContext, _config: Config, platform: Plat
   const now = hourOf(nowMs);
   const since = Math.max(asked.since, now - FUNCTION_HEALTH_HOURS + 1);
   const until = Math.max(since, Math.min(asked.until, now + 1));
-  const found = await new LogShards(c.env.TRACE_LOG).functionHealth(name, since, until);
+  const found = await new LogShards(c.env).functionHealth(name, since, until);
   if (found.length === 0) await requireFunction(c);
   return success(c, presentHealth(name, found, since, until));
 }

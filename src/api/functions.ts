@@ -1,7 +1,7 @@
 import { isScriptName, type KeptSettings, keptOf, ScriptSettings } from "../control/function-schema.ts";
 import type { FunctionPatch, FunctionSetting } from "../control/function-settings.ts";
 import { controlPlane, type FunctionChange } from "../control/plane.ts";
-import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
+import { type ApiError, CODE, notInForce, oneError, unavailable } from "../errors.ts";
 import type { AttachmentFact } from "../functions/attachments.ts";
 import type { FunctionCount } from "../trace-log/function-counts.ts";
 import { LogShards } from "../trace-log/log-shards.ts";
@@ -64,7 +64,7 @@ async function deleteFunction(c: AppContext): Promise<Response> {
   if (change !== null) requireInForce(change, name);
   // Last: while it is counted the function is known, so a request that failed half-way can be
   // repeated.
-  if (count !== null) await new LogShards(c.env.TRACE_LOG).forgetFunction(name);
+  if (count !== null) await new LogShards(c.env).forgetFunction(name);
   return success(c, { id: name });
 }
 
@@ -79,7 +79,7 @@ async function listFunctions(c: AppContext): Promise<Response> {
   const [settings, attachments, counts]: [FunctionSetting[], AttachmentFact[], FunctionCount[]] = await Promise.all([
     control.functionSettings(),
     control.attachments(),
-    new LogShards(c.env.TRACE_LOG).functions(),
+    new LogShards(c.env).functions(),
   ]);
   const known = new Map<string, Known>();
   const learn = (name: string, part: Partial<Known>): void => {
@@ -155,7 +155,7 @@ function readSetting(c: AppContext, name: string): Promise<FunctionSetting | nul
 
 /** null: nothing was counted in the last 30 days. */
 function readCount(c: AppContext, name: string): Promise<FunctionCount | null> {
-  return new LogShards(c.env.TRACE_LOG).functionCount(name);
+  return new LogShards(c.env).functionCount(name);
 }
 
 /**
@@ -182,11 +182,8 @@ function noSuchFunction(): ApiError {
 export function requireInForce(change: FunctionChange, name: string): FunctionSetting | null {
   if (change.kind === "refused")
     throw oneError(403, CODE.notAllowed, `changing the settings of a function is not allowed: ${change.why}`);
-  if (!change.inForce)
-    throw unavailable(
-      `the setting of ${JSON.stringify(name)} is stored but not in force yet; it will be within a minute`,
-      60,
-    );
+  if (change.missing.length > 0)
+    throw unavailable(`the setting of ${JSON.stringify(name)} is ${notInForce(change.missing)}`, 60);
   return change.setting;
 }
 

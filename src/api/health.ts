@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Config } from "../config.ts";
-import { chainHealth } from "../delivery/chain.ts";
 import { HEALTH_HOURS, type HealthHour, hourOf, hourStartMs, seriesOf } from "../delivery/health.ts";
+import { jobHealth } from "../delivery/job.ts";
 import { CODE, oneError } from "../errors.ts";
 import type { Platform } from "../platform.ts";
 import { AskedTime, Count, Time } from "./docs/common.ts";
@@ -59,7 +59,7 @@ async function readHealth(c: AppContext, _config: Config, platform: Platform): P
   const { config } = await requireJob(c);
   const nowMs = platform.now();
   const { since, until } = hoursAsked(c, nowMs);
-  const found = await chainHealth(c.env.READERS, config.id, since, until);
+  const found = await jobHealth(c.env, config.id, since, until);
   const hours = seriesOf(found, since, until, nowMs).map(present);
   return listed(c, hours, { page: 1, perPage: HEALTH_HOURS, total: hours.length });
 }

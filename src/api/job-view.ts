@@ -1,10 +1,8 @@
 import { seesSecrets } from "../access/roles.ts";
 import type { Config } from "../config.ts";
 import type { StoredJob } from "../control/plane.ts";
-import type { OwedToJob } from "../debts/debt-rows.ts";
-import { owedIfAny } from "../debts/debt-store.ts";
-import { chainStatus } from "../delivery/chain.ts";
-import type { LogStatus } from "../delivery/types.ts";
+import { jobStatus, type ShardsStatus, shardsStatus } from "../delivery/job-status.ts";
+import type { JobStatus } from "../delivery/types.ts";
 import { termsOf } from "../destinations/kinds.ts";
 import { maskDestination, parsePlace } from "../destinations/parse.ts";
 import { datasetBelow, spareKeys } from "../job/schema.ts";
@@ -12,8 +10,6 @@ import { destinationPurpose, unseal } from "../job/secrets.ts";
 import { readJobConfig } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
 import { within } from "../platform.ts";
-import { LogShards } from "../trace-log/log-shards.ts";
-import { accountLedger } from "../trace-log/trace-log.ts";
 import type { Job } from "./docs/jobs.ts";
 import { isoTime } from "./envelope.ts";
 import { type AppContext, pathName } from "./route.ts";
@@ -27,7 +23,6 @@ const STATUS_MS = 3_000;
 const LATE = Symbol("late");
 
 export const SILENT = "the job's log does not answer";
-export const SILENT_DEBTS = "what the job is owed is unknown: a part of the service does not answer";
 export const UNCONFIRMED = "the job's log has not confirmed the job yet";
 export const UNREADABLE =
   "a newer version of this service wrote the job, and this one cannot read it: its events wait; deploy the newer version again, or delete the job";
@@ -38,16 +33,16 @@ const SEALED =
  * A job as the API shows it: what was sent, defaults for the rest (but no `output_options` and no
  * sub-keys that were never sent), and the state of its delivery. Secrets are masked for callers who
  * cannot change the job.
- * @param outside from {@link oldestOutside}; one reading serves a whole list.
+ * @param shards from {@link shardsOfLog}; one reading serves a whole list.
  */
 export async function presentJob(
   c: AppContext,
   job: StoredJob,
   config: Config,
-  outside: Outside | undefined,
+  shards: ShardsStatus | undefined,
 ): Promise<Job> {
   const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
-  const status = await logStatus(c.env, job.config.id, outside?.(job.config.id));
+  const status = await logStatus(c.env, job.config.id, shards, true);
   const { body } = job;
   return {
     id: job.config.id,
@@ -97,45 +92,24 @@ export function guaranteeOfJob({ config: { destination } }: StoredJob, config: C
   return guaranteeOf(unseal(destination, destinationPurpose(config.accountId), config.keys), config);
 }
 
-/**
- * Intake time, in ms since the epoch, of the oldest event that has not reached a job's log: it will
- * be redelivered or is set aside, and may belong to any job, or is owed to this one. Infinity: there is none; 0: one that is set aside cannot be read.
- */
-export type Outside = (job: number) => number;
-
-/** @returns undefined if the ledger or the debts did not answer. */
-export async function oldestOutside(env: Env): Promise<Outside | undefined> {
-  const never = Number.POSITIVE_INFINITY;
-  const read = async (): Promise<Outside> => {
-    // In the order in which a message moves on: it is where it goes before it leaves where it was.
-    const unfinished = await new LogShards(env.TRACE_LOG).oldestUnfinishedMs();
-    const { jobs } = await owedIfAny(env.DEBTS, accountLedger(env.TRACE_LOG));
-    return (job) => Math.min(unfinished ?? never, jobs.get(job)?.oldestTakenMs ?? never);
-  };
-  return answerOf(read(), "ledger or debts");
+/** @returns undefined if the log did not answer: then no job's part of it is known. */
+export function shardsOfLog(env: Env, ids: readonly number[]): Promise<ShardsStatus | undefined> {
+  return answerOf(shardsStatus(env, ids), "the log");
 }
 
 /**
- * What the job could not take yet; null: nothing.
- * @returns undefined if the ledger or the debts did not answer.
- */
-export async function owedTo(env: Env, id: number): Promise<OwedToJob | null | undefined> {
-  const read = async (): Promise<OwedToJob | null> =>
-    (await owedIfAny(env.DEBTS, accountLedger(env.TRACE_LOG))).jobs.get(id) ?? null;
-  return answerOf(read(), "ledger or debts");
-}
-
-/**
- * The status of a job's log; null if it was never configured.
- * @param notAfterMs as in {@link chainStatus}.
+ * The status of a job; null if no part of the log knows it.
+ * @param before as of {@link shardsOfLog}: one reading serves a whole list.
  * @returns undefined if it did not answer.
  */
 export async function logStatus(
   env: Env,
   id: number,
-  notAfterMs: number | undefined,
-): Promise<LogStatus | null | undefined> {
-  return answerOf(chainStatus(env.READERS, id, notAfterMs), `the log of job ${id}`);
+  before: ShardsStatus | undefined,
+  claims = false,
+): Promise<JobStatus | null | undefined> {
+  if (before === undefined) return undefined;
+  return answerOf(jobStatus(env, id, { before, claims }), `job ${id}`);
 }
 
 /** @returns undefined if it fails, or does not answer in time. */

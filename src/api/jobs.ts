@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import type { Config } from "../config.ts";
 import { controlPlane, type JobChange, type JobDraft, type StoredJob } from "../control/plane.ts";
-import { driveChain } from "../delivery/chain.ts";
+import { driveNodes } from "../delivery/job.ts";
 import type { Destination } from "../destinations/destination.ts";
 import { openDestination, termsOf } from "../destinations/kinds.ts";
 import {
@@ -11,7 +11,7 @@ import {
   sameStore,
   unmaskDestination,
 } from "../destinations/parse.ts";
-import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
+import { CODE, faultsError, notInForce, oneError, unavailable } from "../errors.ts";
 import { extraFieldsOf, fitDestination, readJob } from "../job/rules.ts";
 import { CreateJob, type JobBody, READ_ONLY_KEYS, respelled, spareAfter, spareIn, UpdateJob } from "../job/schema.ts";
 import { destinationPurpose, seal, unseal } from "../job/secrets.ts";
@@ -34,17 +34,7 @@ import {
   UPDATE_JOB,
 } from "./docs/jobs.ts";
 import { isoTime, listed, type Message, success } from "./envelope.ts";
-import {
-  guaranteeOfJob,
-  logStatus,
-  oldestOutside,
-  owedTo,
-  presentJob,
-  SILENT,
-  SILENT_DEBTS,
-  UNCONFIRMED,
-  UNREADABLE,
-} from "./job-view.ts";
+import { guaranteeOfJob, logStatus, presentJob, SILENT, shardsOfLog, UNCONFIRMED, UNREADABLE } from "./job-view.ts";
 import { requireProof } from "./ownership.ts";
 import { pageOf, queryOf } from "./query.ts";
 import { type AppContext, isDataset, pathName, type Resource, requireDataset } from "./route.ts";
@@ -109,11 +99,9 @@ async function deleteJob(c: AppContext): Promise<Response> {
 async function readLedger(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const job = await requireJob(c);
   const { id } = job.config;
-  const status = await logStatus(c.env, id, undefined);
+  const status = await logStatus(c.env, id, await shardsOfLog(c.env, [id]));
   if (status === undefined) throw unavailable(SILENT);
   if (status === null) throw unavailable(UNCONFIRMED);
-  const owed = await owedTo(c.env, id);
-  if (owed === undefined) throw unavailable(SILENT_DEBTS);
   const oldest = status.oldestPendingTakenMs;
   return success(c, {
     ...status.counts,
@@ -122,10 +110,10 @@ async function readLedger(c: AppContext, config: Config, platform: Platform): Pr
     bytes_raw: status.deliveredRawBytes,
     bytes_compressed: status.deliveredBytes,
     replayed: status.replayed,
-    owed: {
-      messages: owed?.messages ?? 0,
-      records: owed?.records ?? 0,
-      oldest: isoTime(owed?.oldestTakenMs ?? null),
+    unread: {
+      records: status.unread.records,
+      bytes: status.unread.bytes,
+      oldest: isoTime(status.unread.oldestMs),
     },
     guarantee: guaranteeOfJob(job, config),
     resent_in_doubt: status.resentInDoubt,
@@ -134,20 +122,23 @@ async function readLedger(c: AppContext, config: Config, platform: Platform): Pr
 
 async function flushJob(c: AppContext): Promise<Response> {
   const { config } = await requireJob(c);
-  const pending = await driveChain(c.env.READERS, config.id, "manual", FLUSH_WAIT_MS);
+  const pending = await driveNodes(c.env, config.id, "manual", FLUSH_WAIT_MS);
   return success(c, { id: config.id, pending_objects: pending });
 }
 
 async function listJobs(c: AppContext, config: Config): Promise<Response> {
   const jobs: StoredJob[] = await controlPlane(c.env.CONTROL).list();
   const { shown, info } = pageOf(queryOf(c, JobsPage), jobs);
-  const outside = await oldestOutside(c.env);
-  const views = await Promise.all(shown.map((job) => presentJob(c, job, config, outside)));
+  const shards = await shardsOfLog(
+    c.env,
+    shown.map(({ config: { id } }) => id),
+  );
+  const views = await Promise.all(shown.map((job) => presentJob(c, job, config, shards)));
   return listed(c, views, info);
 }
 
 async function viewOf(c: AppContext, job: StoredJob, config: Config): Promise<Job> {
-  return presentJob(c, job, config, await oldestOutside(c.env));
+  return presentJob(c, job, config, await shardsOfLog(c.env, [job.config.id]));
 }
 
 async function createJob(c: AppContext, config: Config, platform: Platform): Promise<Response> {
@@ -315,8 +306,7 @@ export async function requireJob(c: AppContext): Promise<StoredJob> {
 /** @throws ApiError 404, or 503 for a stored change that the job's log has not confirmed. */
 function requireInForce(change: JobChange): StoredJob {
   if (change.kind !== "changed") throw oneError(404, CODE.jobNotFound, "job not found");
-  if (!change.inForce)
-    throw unavailable(`job ${change.job.config.id} is stored but not in force yet; it will be within a minute`, 60);
+  if (change.missing.length > 0) throw unavailable(`job ${change.job.config.id} is ${notInForce(change.missing)}`, 60);
   return change.job;
 }
 

@@ -2,7 +2,7 @@ import { controlPlane } from "../control/plane.ts";
 import { LogShards } from "../trace-log/log-shards.ts";
 import { ACCOUNT_LEDGER } from "./docs/account.ts";
 import { isoTime, success } from "./envelope.ts";
-import { logStatus, SILENT } from "./job-view.ts";
+import { logStatus, SILENT, shardsOfLog } from "./job-view.ts";
 import type { AppContext, Resource } from "./route.ts";
 
 export const ledgerRoutes: readonly Resource[] = [
@@ -10,11 +10,15 @@ export const ledgerRoutes: readonly Resource[] = [
 ];
 
 async function readLedger(c: AppContext): Promise<Response> {
-  const status = await new LogShards(c.env.TRACE_LOG).status();
+  const status = await new LogShards(c.env).status();
   const deleted = await controlPlane(c.env.CONTROL).draining();
+  const shards = await shardsOfLog(
+    c.env,
+    deleted.map(({ id }) => id),
+  );
   const draining = await Promise.all(
     deleted.map(async ({ id, deletedMs }) => {
-      const log = await logStatus(c.env, id, undefined);
+      const log = await logStatus(c.env, id, shards);
       return {
         id,
         deleted_at: isoTime(deletedMs),

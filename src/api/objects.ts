@@ -1,5 +1,5 @@
 import type { Config } from "../config.ts";
-import { chainObject, chainObjects, chainObjectsBefore } from "../delivery/object-pages.ts";
+import { jobObject, jobObjects, jobObjectsBefore } from "../delivery/object-pages.ts";
 import type { ObjectEntry } from "../delivery/types.ts";
 import type { OpenDestination } from "../destinations/destination.ts";
 import { openDestination } from "../destinations/kinds.ts";
@@ -39,8 +39,8 @@ async function list(c: AppContext): Promise<Response> {
   const asked = since === undefined && until === undefined ? undefined : span;
   const { entries, total } =
     before === undefined
-      ? await chainObjects(c.env.READERS, config.id, after, limit, asked)
-      : await chainObjectsBefore(c.env.READERS, config.id, before, limit, asked);
+      ? await jobObjects(c.env, config.id, after, limit, asked)
+      : await jobObjectsBefore(c.env, config.id, before, limit, asked);
   return listed(c, entries.map(present), { page: 1, perPage: limit, total });
 }
 
@@ -71,7 +71,7 @@ function present(entry: ObjectEntry): ObjectEntry {
 async function requireEntry(c: AppContext): Promise<ObjectEntry> {
   const { config } = await requireJob(c);
   const text = c.req.param("number") ?? "";
-  const entry = /^[1-9]\d{0,14}$/.test(text) ? await chainObject(c.env.READERS, config.id, Number(text)) : null;
+  const entry = /^[1-9]\d{0,14}$/.test(text) ? await jobObject(c.env, config.id, Number(text)) : null;
   if (entry === null) throw oneError(404, CODE.noRoute, "no such object; delivered objects are listed for 30 days");
   return entry;
 }

@@ -210,7 +210,7 @@ async function recentLines(
       sources: [],
       notes: [note('no recent events are held, because PREVIEW_RECENT is "false"; send some as events')],
     };
-  const { ndjson, tooLarge, sources = [] } = await new LogShards(env.TRACE_LOG).recent();
+  const { ndjson, tooLarge, sources = [] } = await new LogShards(env).recent();
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   // The records are not parsed yet, and other producers of the queue may send anything.
   const read = decoder

@@ -2,7 +2,7 @@
 import type * as z from "zod";
 import type { Config } from "../config.ts";
 import { controlPlane, type StoredJob } from "../control/plane.ts";
-import { chainReplayable } from "../delivery/chain.ts";
+import { jobReplayable } from "../delivery/job.ts";
 import type { Replayable, ReplaySpan } from "../delivery/replayed.ts";
 import type { Destination } from "../destinations/destination.ts";
 import { fillOf, leadsTo, stampedMs } from "../destinations/keys.ts";
@@ -132,7 +132,7 @@ export async function requireNoDuplicates(
     const [sinceMs, untilMs] = [Math.max(from, span.sinceMs), Math.min(to, span.untilMs)];
     // No object has events of two days.
     if (dayOf(sinceMs) > dayOf(untilMs)) continue;
-    const both = await chainReplayable(c.env.READERS, job, {
+    const both = await jobReplayable(c.env, job, {
       sinceMs,
       untilMs,
       askedMs: Math.min(askedMs, span.askedMs),

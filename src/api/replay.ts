@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import type { Config } from "../config.ts";
 import type { StoredJob } from "../control/plane.ts";
-import { chainReplayable } from "../delivery/chain.ts";
+import { jobReplayable } from "../delivery/job.ts";
 import type { Destination } from "../destinations/destination.ts";
 import { openDestination, termsOf } from "../destinations/kinds.ts";
 import { maskDestination } from "../destinations/parse.ts";
@@ -86,7 +86,7 @@ async function estimateReplay(c: AppContext, _config: Config, platform: Platform
   const { config } = await requireJob(c);
   const now = platform.now();
   const span = spanOf(queryOf(c, AskSpan));
-  const { keys: _, ...planned } = await chainReplayable(c.env.READERS, config.id, { ...span, askedMs: now });
+  const { keys: _, ...planned } = await jobReplayable(c.env, config.id, { ...span, askedMs: now });
   const estimate = {
     since: isoTime(span.sinceMs),
     until: isoTime(span.untilMs),
@@ -110,7 +110,7 @@ async function beginReplay(c: AppContext, config: Config, platform: Platform): P
 
   if (target !== null) requireFit(job.config, target.destination, not);
 
-  const found = await chainReplayable(c.env.READERS, id, span);
+  const found = await jobReplayable(c.env, id, span);
   const { keys, ...planned } = found;
   if (planned.objects > REPLAY_OBJECTS_MAX) throw oneError(400, CODE.notAllowed, not + tooMany(planned.objects));
   const newest = async (): Promise<string | null | undefined> =>

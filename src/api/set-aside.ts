@@ -3,18 +3,25 @@ import { controlPlane } from "../control/plane.ts";
 import type { AsideObject } from "../delivery/types.ts";
 import { termsOf } from "../destinations/kinds.ts";
 import { maskDestination } from "../destinations/parse.ts";
-import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
+import { type ApiError, CODE, oneError } from "../errors.ts";
 import { elsewherePurpose, seal } from "../job/secrets.ts";
 import { readSnapshot } from "../job/snapshot.ts";
 import { decoderOf } from "../object/encoders.ts";
-import { commitAndCount } from "../pipeline/commit.ts";
 import { answered, type Platform } from "../platform.ts";
-import { type AsideId, type AsideStores, discardAside, findAside, findObject, listAside } from "../set-aside/aside.ts";
+import {
+  type AsideEntry,
+  type AsideId,
+  type AsideStores,
+  discardAside,
+  findAside,
+  findObject,
+  listAside,
+} from "../set-aside/aside.ts";
 import { contentOf } from "../set-aside/content.ts";
 import { type NotResent, type Resent, resendAside } from "../set-aside/resend.ts";
 import { resendAll } from "../set-aside/resend-all.ts";
 import { LogShards } from "../trace-log/log-shards.ts";
-import type { AsideEntry } from "../trace-log/set-aside-messages.ts";
+import type { HeldEntry } from "../trace-log/on-hold.ts";
 import { jsonBody, optionalBody } from "./body.ts";
 import {
   AsidePage,
@@ -84,12 +91,21 @@ function asideId(c: AppContext): AsideId {
   if (message !== null) return { kind: "message", id: Number(message[1]) };
   const object = /^object-([1-9]\d{0,14})-([1-9]\d{0,14})$/.exec(text);
   if (object !== null) return { kind: "object", job: Number(object[1]), number: Number(object[2]) };
+  const entry = /^entry-([1-9]\d{0,14})-(\d{1,9})-([1-9]\d{0,15})$/.exec(text);
+  if (entry !== null) return { kind: "entry", job: Number(entry[1]), node: Number(entry[2]), n: Number(entry[3]) };
   throw notFound();
 }
 
 /** The reverse of {@link asideId}. */
 function nameOf(id: AsideId): string {
-  return id.kind === "message" ? `message-${id.id}` : `object-${id.job}-${id.number}`;
+  switch (id.kind) {
+    case "message":
+      return `message-${id.id}`;
+    case "object":
+      return `object-${id.job}-${id.number}`;
+    case "entry":
+      return `entry-${id.job}-${id.node}-${id.n}`;
+  }
 }
 
 function notFound(): ApiError {
@@ -98,8 +114,8 @@ function notFound(): ApiError {
 
 function storesOf({ env }: AppContext): AsideStores {
   return {
-    ledger: new LogShards(env.TRACE_LOG),
-    logs: env.READERS,
+    log: new LogShards(env),
+    env,
     async jobs() {
       const ask = async (): Promise<unknown> => controlPlane(env.CONTROL).configSince("");
       const snapshot = readSnapshot(await answered("the control plane", CONTROL_MS, ask()));
@@ -111,9 +127,9 @@ function storesOf({ env }: AppContext): AsideStores {
 
 async function list(c: AppContext): Promise<Response> {
   const { page, per_page: perPage } = queryOf(c, AsidePage);
-  const { messages, objects, total, unanswered } = await listAside(storesOf(c), (page - 1) * perPage, perPage);
-  const entries = [...messages.map(presentMessage), ...objects.map(presentObject)];
-  return listed(c, entries, { page, perPage, total }, { unanswered_jobs: unanswered });
+  const { messages, objects, entries, total, unanswered } = await listAside(storesOf(c), (page - 1) * perPage, perPage);
+  const all = [...messages.map(presentMessage), ...objects.map(presentObject), ...entries.map(presentEntry)];
+  return listed(c, all, { page, perPage, total }, { unanswered_jobs: unanswered });
 }
 
 async function read(c: AppContext): Promise<Response> {
@@ -123,15 +139,16 @@ async function read(c: AppContext): Promise<Response> {
   if (found === null) throw notFound();
   if (found.kind === "message") {
     const { message } = found;
-    const content = await contentOf(message);
+    const content = contentOf(message);
     if (download) return fileOf(content.file, `${nameOf(id)}.${content.extension}`, content.mediaType);
-    const { resendable, why_not, ...entry } = presentMessage(message);
-    const whyNot = content.fault === null ? (message.forgotten.length > 0 ? why_not : null) : unreadable(content.fault);
+    const entry = presentMessage(message);
+    const whyNot = content.fault === null ? null : unreadable(content.fault);
     return success(c, { ...entry, resendable: whyNot === null, why_not: whyNot, content: content.shown });
   }
-  const { object, log } = found;
+  if (found.kind === "entry") return success(c, presentEntry(found.entry));
+  const { object, reader } = found;
   if (download) {
-    const bytes = (await log.asideBytes(object.number)) as ReadableStream<Uint8Array> | null;
+    const bytes = (await reader.asideBytes(object.number)) as ReadableStream<Uint8Array> | null;
     if (bytes === null) throw notFound();
     return fileOf(bytes, object.key.split("/").at(-1) ?? "object.log.gz", decoderOf(object.key).fileType);
   }
@@ -139,18 +156,14 @@ async function read(c: AppContext): Promise<Response> {
   return success(c, { ...presentObject(object), bytes_raw, first_event, last_event, cut_at });
 }
 
-function resendOne(c: AppContext, id: AsideId, platform: { now(): number }): Promise<Resent> {
-  return resendAside(storesOf(c), id, {
-    // Nothing is known of the queue, so no log claims to be complete up to a later time.
-    commit: (loaded, jobs, within) =>
-      commitAndCount(loaded, jobs, { backlog: null, doneMs: 0, isFirst: false }, within),
-    platform,
-  });
-}
-
 async function resendSome(c: AppContext, platform: { now(): number }): Promise<Response> {
   const { skip } = await jsonBody(c.req.raw, ResendAll);
-  const { unanswered, ...result } = await resendAll(storesOf(c), skip, (id) => resendOne(c, id, platform), platform);
+  const { unanswered, ...result } = await resendAll(
+    storesOf(c),
+    skip,
+    (id) => resendAside(storesOf(c), id, platform),
+    platform,
+  );
   return success(c, { ...result, unanswered_jobs: unanswered });
 }
 
@@ -161,7 +174,7 @@ async function resend(c: AppContext, config: Config, platform: Platform): Promis
     const to = { conf: destination_conf, challenge: ownership_challenge };
     return presentSent(c, await sendTo(c, id, to, config, platform), maskDestination(destination_conf));
   }
-  const resent = await resendOne(c, id, platform);
+  const resent: Resent = await resendAside(storesOf(c), id, platform);
   switch (resent.kind) {
     case "message": {
       const { events, routed, notEnabled: not_enabled, notRouted: not_routed } = resent.count;
@@ -170,6 +183,8 @@ async function resend(c: AppContext, config: Config, platform: Platform): Promis
     }
     case "object":
       return presentSent(c, resent.object, null);
+    case "entry":
+      return success(c, { id: nameOf(id), kind: "entry", records: resent.records });
     default:
       throw refusal(resent);
   }
@@ -192,7 +207,7 @@ async function sendTo(
   platform: Platform,
 ): Promise<AsideObject> {
   const not = `sending ${nameOf(id)} to another destination is not allowed: `;
-  if (id.kind === "message") throw badDestination(not, "a message goes to the jobs that were enabled at its intake");
+  if (id.kind !== "object") throw badDestination(not, "it goes to the jobs that were enabled at its intake");
   const read = sentDestination(conf, config);
   if (!read.ok) throw badDestination(not, read.why);
   const { value: destination } = read;
@@ -204,7 +219,7 @@ async function sendTo(
   const { fileName, fileType } = decoderOf(found.object.key);
   if (!isReadable && fileType !== "application/gzip")
     throw badDestination(not, `it takes requests of text, and this object is a ${fileName}`);
-  const lacks = await found.log.asideLacks(id.number, [...fields]);
+  const lacks = await found.reader.asideLacks(id.number, [...fields]);
   if (lacks === null) throw notFound();
   if (plainRecords && !lacks.plain) throw badDestination(not, "it takes only NDJSON records, and this object has none");
   const [missing] = lacks.missing;
@@ -217,7 +232,7 @@ async function sendTo(
     host: destination.endpoint.host,
     leaveOut: 0,
   };
-  const object = (await found.log.asideSendTo(id.number, target, maskDestination(conf))) as AsideObject | null;
+  const object = (await found.reader.asideSendTo(id.number, target, maskDestination(conf))) as AsideObject | null;
   if (object === null) throw notFound();
   return object;
 }
@@ -238,16 +253,6 @@ function refusal(resent: NotResent): ApiError {
       return oneError(409, CODE.conflict, DISCARDED);
     case "unreadable":
       return oneError(409, CODE.conflict, unreadable(resent.why));
-    case "forgotten":
-      return oneError(
-        409,
-        CODE.conflict,
-        `${forgotten(resent.jobs)}: sending it again might store it twice. Read it and send what is missing as new events, or delete it`,
-      );
-    case "failed":
-      return unavailable(
-        `${resent.jobs.length === 0 ? "it could not be counted" : `${jobsText(resent.jobs)} could not take it`}; it is still set aside, and you can send it again: nothing is stored twice`,
-      );
   }
 }
 
@@ -257,22 +262,7 @@ function unreadable(why: string): string {
   return `its records cannot be read: ${why}`;
 }
 
-function forgotten(jobs: readonly number[]): string {
-  return `it is no longer known whether ${jobsText(jobs)} has taken it before`;
-}
-
-function jobsText(jobs: readonly number[]): string {
-  return `job ${jobs.join(", ")}`;
-}
-
-function presentMessage(entry: AsideEntry) {
-  const { id, atMs, takenInMs, queue, why, events, bytes } = entry;
-  const whyNot =
-    entry.unreadable !== null
-      ? unreadable(entry.unreadable)
-      : entry.forgotten.length > 0
-        ? forgotten(entry.forgotten)
-        : null;
+function presentMessage({ id, atMs, takenInMs, queue, why, events, bytes, unreadable: fault }: HeldEntry) {
   return {
     id: nameOf({ kind: "message", id }),
     kind: "message",
@@ -282,8 +272,23 @@ function presentMessage(entry: AsideEntry) {
     why,
     events,
     bytes,
-    resendable: whyNot === null,
-    why_not: whyNot,
+    resendable: fault === null,
+    why_not: fault === null ? null : unreadable(fault),
+  };
+}
+
+function presentEntry({ job, node, n, atMs, takenMs, why, records }: AsideEntry) {
+  return {
+    id: nameOf({ kind: "entry", job, node, n }),
+    kind: "entry",
+    set_aside_at: new Date(atMs).toISOString(),
+    taken_in: timeOrNull(takenMs),
+    why,
+    bytes: 0,
+    resendable: true,
+    why_not: null,
+    job,
+    records,
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Config } from "../config.ts";
 import { controlPlane, type StoredJob } from "../control/plane.ts";
-import { chainHealth } from "../delivery/chain.ts";
 import { emptyHour, type HealthHour, hourOf, sumOf } from "../delivery/health.ts";
+import { jobHealth } from "../delivery/job.ts";
 import { errorText, log } from "../log.ts";
 import { rulesOf } from "../object/build.ts";
 import { answered, type Platform } from "../platform.ts";
@@ -38,7 +38,7 @@ function sharing(jobs: readonly StoredJob[]): Jobs {
 async function readUsage(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
   const nowMs = platform.now();
   const [kept, jobs] = await Promise.all([
-    new LogShards(c.env.TRACE_LOG).monthUse(),
+    new LogShards(c.env).monthUse(),
     controlPlane(c.env.CONTROL).list() as Promise<StoredJob[]>,
   ]);
   // The ledger's clock and this one may disagree about the month; the ledger's month counts.
@@ -56,7 +56,7 @@ async function readUsage(c: AppContext, _config: Config, platform: Platform): Pr
       messages: use.messages,
       batches: use.batches,
       records_offered: use.offered,
-      appends: use.appends,
+      entries: use.entries,
       uploads: { ok, retried, failed },
       records_delivered: records,
       bytes_delivered: bytes,
@@ -73,7 +73,7 @@ async function readUsage(c: AppContext, _config: Config, platform: Platform): Pr
 
 const NO_USE = {
   ...{ batches: 0, groups: 0, messages: 0, messageUnits: 0, furtherParts: 0 },
-  ...{ events: 0, appends: 0, offered: 0 },
+  ...{ events: 0, entries: 0, offered: 0 },
 };
 
 /**
@@ -89,7 +89,7 @@ async function uploadsOf(
   const hours = await Promise.all(
     ids.map(async (id) => {
       try {
-        const asked = chainHealth(env.READERS, id, hourOf(sinceMs), hourOf(nowMs) + 1);
+        const asked = jobHealth(env, id, hourOf(sinceMs), hourOf(nowMs) + 1);
         return await answered(`the log of job ${id}`, USAGE_PATIENCE.ms, asked);
       } catch (error) {
         log.warn("a log did not report its uploads", { job: id, error: errorText(error) });

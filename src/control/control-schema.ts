@@ -4,26 +4,24 @@ import type { Migration } from "../storage/migrate.ts";
 export const CONTROL_STEPS = [
   {
     id: 1,
-    why: "jobs, each with the configuration that its consumers and its log follow",
+    why: "release 1",
     sql: `
       CREATE TABLE control (
-        id              INTEGER PRIMARY KEY CHECK (id = 1),
-        epoch           TEXT NOT NULL,              -- of this storage: versions of two epochs cannot be compared
-        version         INTEGER NOT NULL DEFAULT 0, -- grows with every change
-        mark            TEXT NOT NULL DEFAULT '',   -- random, new with each version: after a restore versions repeat
-        opt_out_version INTEGER NOT NULL DEFAULT 0, -- of the last switch of a function's logging
-        kept_version    INTEGER NOT NULL DEFAULT 0, -- newest that the ledger has confirmed
-        next_id         INTEGER NOT NULL DEFAULT 1  -- job ids are never used again
+        id                INTEGER PRIMARY KEY CHECK (id = 1),
+        epoch             TEXT NOT NULL,                  -- of this storage: versions of two epochs cannot be compared
+        version           INTEGER NOT NULL DEFAULT 0,     -- grows with every change
+        mark              TEXT NOT NULL,                  -- random: of the instance that made the last change
+        next_id           INTEGER NOT NULL DEFAULT 1,     -- job ids are never used again
+        confirmed_version INTEGER NOT NULL DEFAULT 0,     -- that all shards of the log have
+        shards            TEXT NOT NULL DEFAULT '[0]'     -- JSON: numbers of the shards that there are
       ) STRICT;
-      INSERT INTO control (id, epoch) VALUES (1, hex(randomblob(8)));
       CREATE TABLE job (
         id          INTEGER PRIMARY KEY,
         body        TEXT NOT NULL,          -- as its owner wrote it, without destination_conf
         config      TEXT NOT NULL,          -- JSON of JobConfig; holds destination_conf, sealed
-        in_force    INTEGER NOT NULL,       -- version that the job's log and the ledger have confirmed
         created_ms  INTEGER NOT NULL,
         modified_ms INTEGER NOT NULL,
-        deleted_ms  INTEGER                 -- not in the API any more; its log drains
+        deleted_ms  INTEGER                 -- not in the API any more; its readers drain
       ) STRICT;
       CREATE TABLE function_setting (
         name             TEXT PRIMARY KEY,
@@ -34,7 +32,6 @@ export const CONTROL_STEPS = [
         switched_version INTEGER NOT NULL,                      -- of the last change of the windows
         modified_ms      INTEGER NOT NULL
       ) STRICT, WITHOUT ROWID;
-      -- Uploaded functions that run in local development.
       CREATE TABLE local_function (
         name     TEXT PRIMARY KEY,
         version  TEXT NOT NULL,    -- random, new with each upload
@@ -46,7 +43,6 @@ export const CONTROL_STEPS = [
         bytes BLOB NOT NULL,       -- of all modules, in order
         PRIMARY KEY (name, n)
       ) STRICT;
-      -- Attachments that a later deployment undid are noticed.
       CREATE TABLE attachment (
         name        TEXT PRIMARY KEY,
         state       TEXT NOT NULL CHECK (state IN ('attached', 'undone', 'gone', 'unknown')),
@@ -56,5 +52,6 @@ export const CONTROL_STEPS = [
         tried_ms    INTEGER NOT NULL, -- when the platform was last asked
         fault       TEXT              -- why there was no clear answer since checked_ms; null: there was
       ) STRICT, WITHOUT ROWID;`,
+    rows: "INSERT INTO control (id, epoch, mark) VALUES (1, hex(randomblob(8)), hex(randomblob(4)));",
   },
 ] as const satisfies readonly Migration[];

@@ -1,4 +1,5 @@
-import type { JobConfig, JobsSnapshot } from "../job/config.ts";
+import type { Given } from "../job/change.ts";
+import { type JobConfig, type JobsSnapshot, versionIn } from "../job/config.ts";
 import { ID_MEMORY_MS, JOBS_MAX, JOBS_REMEMBERED_MAX } from "../limits.ts";
 import type { FunctionSettings } from "./function-settings.ts";
 
@@ -7,7 +8,6 @@ export interface JobRow {
   id: number;
   body: string;
   config: string;
-  in_force: number;
   created_ms: number;
   modified_ms: number;
   deleted_ms: number | null;
@@ -19,14 +19,19 @@ interface ControlRow {
   version: number;
   mark: string;
   next_id: number;
-  opt_out_version: number;
-  kept_version: number;
+  confirmed_version: number;
+  shards: string;
 }
+
+/** A restored storage does not know which ids it had given. Nobody makes so many jobs. */
+const LOST_IDS = 1_000_000;
 
 /** Part of the control plane: its jobs, their versions, and which of these are confirmed. */
 export class ControlState {
   readonly #sql: SqlStorage;
   readonly #functions: FunctionSettings;
+  /** Of this instance. */
+  readonly #mark = crypto.randomUUID().slice(0, 8);
 
   constructor(sql: SqlStorage, functions: FunctionSettings) {
     this.#sql = sql;
@@ -37,10 +42,30 @@ export class ControlState {
     return this.#sql.exec<ControlRow>("SELECT * FROM control").one();
   }
 
-  nextVersion(): number {
+  /** Gives a change its version. */
+  next(): Given {
     const version = this.control().version + 1;
-    this.#sql.exec("UPDATE control SET version = ?, mark = hex(randomblob(4)) WHERE id = 1", version);
-    return version;
+    this.#sql.exec("UPDATE control SET version = ?, mark = ? WHERE id = 1", version, this.#mark);
+    return { version, mark: this.#mark };
+  }
+
+  /** Whether this instance has made a change: it has asked the shards before. */
+  hasChanged(): boolean {
+    return this.control().mark === this.#mark;
+  }
+
+  /** The shards of the log, in order. */
+  shards(): number[] {
+    return JSON.parse(this.control().shards) as number[];
+  }
+
+  /** Adds a shard of the log. */
+  addShard(shard: number): void {
+    const shards = new Set(this.shards());
+    if (shards.has(shard)) return;
+    const all = [...shards, shard].sort((a, b) => a - b);
+    this.#sql.exec("UPDATE control SET shards = ? WHERE id = 1", JSON.stringify(all));
+    this.next();
   }
 
   /** An id that is new to this storage. */
@@ -57,12 +82,7 @@ export class ControlState {
 
   snapshot(): JobsSnapshot {
     const jobs = this.rows().map(configOf);
-    return {
-      state: this.state(),
-      jobs,
-      optOuts: this.#functions.optOuts(),
-      optOutVersion: this.control().opt_out_version,
-    };
+    return { state: this.state(), jobs, optOuts: this.#functions.optOuts(), shards: this.shards() };
   }
 
   rows(): JobRow[] {
@@ -95,60 +115,38 @@ export class ControlState {
     this.#sql.exec("UPDATE job SET config = ? WHERE id = ?", JSON.stringify(config), id);
   }
 
-  /**
-   * Logging of a function was switched at this version: all jobs that may get events must refuse
-   * what was built by an older one.
-   */
-  optOutsChanged(version: number, nowMs: number): void {
-    this.#sql.exec("UPDATE control SET opt_out_version = ? WHERE id = 1", version);
+  /** Logging of a function was switched: what was made for any job before is of an older version. */
+  optOutsChanged(given: Given, nowMs: number): void {
     for (const row of this.rows()) {
-      if (mayGetEvents(row, nowMs)) this.setConfig(row.id, { ...configOf(row), version, optOutVersion: version });
+      if (mayGetEvents(row, nowMs)) this.setConfig(row.id, { ...configOf(row), ...given });
     }
   }
 
   /**
-   * Gives everything a version above `version`, as if all of it had changed, but not by its owners.
-   * @param ids jobs to include, however long ago they were deleted.
+   * This storage was restored to an earlier time: gives everything a version above this one, as if
+   * all of it had changed, but not by its owners; and no id that it may have given since.
    */
-  overtake(version: number, ids: readonly number[], nowMs: number): void {
-    this.#sql.exec("UPDATE control SET version = max(version, ?) WHERE id = 1", version);
-    const next = this.nextVersion();
-    this.#sql.exec("UPDATE control SET opt_out_version = ? WHERE id = 1", next);
+  overtake(version: number): void {
+    this.#sql.exec(
+      "UPDATE control SET version = max(version, ?), next_id = next_id + ? WHERE id = 1",
+      version,
+      LOST_IDS,
+    );
+    const given = this.next();
+    const next = given.version;
     this.#functions.overtake(next);
-    for (const row of this.rows()) {
-      if (!mayGetEvents(row, nowMs) && !ids.includes(row.id)) continue;
-      const versions = { version: next, outputVersion: next, destinationVersion: next, optOutVersion: next };
-      this.setConfig(row.id, { ...configOf(row), ...versions });
-    }
+    for (const row of this.rows())
+      this.setConfig(row.id, { ...configOf(row), ...given, outputVersion: next, destinationVersion: next });
   }
 
-  /** The current version of a job; Infinity: it is gone. */
-  versionOf(id: number): number {
-    const row = this.row(id);
-    return row === null ? Number.POSITIVE_INFINITY : configOf(row).version;
+  /** All shards have this state. */
+  confirm(state: JobsSnapshot["state"]): void {
+    this.#sql.exec("UPDATE control SET confirmed_version = max(confirmed_version, ?) WHERE id = 1", versionIn(state));
   }
 
-  /**
-   * The logs of these jobs, and the ledger, have confirmed these configurations. @param keptVersion
-   * confirmed by the ledger.
-   */
-  confirm(jobs: readonly JobConfig[], keptVersion: number): void {
-    this.#sql.exec("UPDATE control SET kept_version = max(kept_version, ?) WHERE id = 1", keptVersion);
-    for (const { id, version } of jobs)
-      this.#sql.exec("UPDATE job SET in_force = max(in_force, ?) WHERE id = ?", version, id);
-  }
-
-  /** Jobs whose current configuration the log or the ledger has not confirmed. */
-  unconfirmed(): number[] {
-    return this.rows()
-      .filter((row) => row.in_force !== configOf(row).version)
-      .map(({ id }) => id);
-  }
-
-  /** Whether every job and the ledger have confirmed a switch of logging at this version. */
-  optOutsInForce(version: number, nowMs: number): boolean {
-    if (this.control().kept_version < version) return false;
-    return this.rows().every((row) => row.in_force >= version || !mayGetEvents(row, nowMs));
+  /** Whether all shards have what was changed at this version; absent: everything. */
+  isConfirmed(version = this.control().version): boolean {
+    return this.control().confirmed_version >= version;
   }
 }
 

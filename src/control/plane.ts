@@ -1,14 +1,15 @@
 import { DurableObject } from "cloudflare:workers";
-import { segmentOf } from "../delivery/chain.ts";
 import type { AttachmentFact, Seen } from "../functions/attachments.ts";
 import type { LocalCode, StoredCode } from "../functions/local-types.ts";
 import { created, deleted, type JobDraft, updated } from "../job/change.ts";
-import { CLOCK_SKEW_MS, isBehind, type JobConfig, type JobsSnapshot, type Window } from "../job/config.ts";
+import { CLOCK_SKEW_MS, isLost, type JobConfig, type JobsSnapshot, versionIn, type Window } from "../job/config.ts";
 import type { JobBody } from "../job/schema.ts";
 import { enabledWindows, isSettling } from "../job/windows.ts";
 import { ID_MEMORY_MS, SENT_FORMS_MAX } from "../limits.ts";
-import { platform } from "../platform.ts";
+import { errorText, log } from "../log.ts";
+import { settled as allSettled, answered, platform } from "../platform.ts";
 import { migrate } from "../storage/migrate.ts";
+import { traceLog } from "../trace-log/trace-log.ts";
 import { Attachments } from "./attachments.ts";
 import { CONTROL_STEPS } from "./control-schema.ts";
 import { ControlState, configOf, type JobRow } from "./control-state.ts";
@@ -33,27 +34,24 @@ export interface StoredJob {
  */
 export type ConfigSnapshot = JobsSnapshot | { state: JobsSnapshot["state"]; jobs: null };
 
-/**
- * `inForce` false: stored, but the job's log or the ledger has not confirmed it; the alarm retries.
- */
+/** `missing`: shards of the log that have not confirmed it yet; the alarm sends it again. */
 export type JobChange =
-  | { kind: "changed"; job: StoredJob; inForce: boolean }
+  | { kind: "changed"; job: StoredJob; missing: readonly number[] }
   | { kind: "refused"; why: string }
   | { kind: "conflict" | "gone" };
 
-/**
- * `setting` null: none any more. `inForce` false: stored, but a log or the ledger may still accept
- * what the change is to stop.
- */
+/** `setting` null: none any more. `missing` as of {@link JobChange}. */
 export type FunctionChange =
-  | { kind: "changed"; setting: FunctionSetting | null; inForce: boolean }
+  | { kind: "changed"; setting: FunctionSetting | null; missing: readonly number[] }
   | { kind: "refused"; why: string };
+
+/** How long the shards may take to say what they know, before the first change of an instance, in ms. */
+const ASK_MS = 1_000;
 
 /**
  * The account's jobs and the settings of its functions: the one place where they change. Before a
- * change is answered, it is sent to the logs of its jobs, which then refuse appends built before
- * it, and to the ledger, which then refuses to count what was routed before it; only counted
- * batches are acknowledged. A consumer that cannot reach this object misses no change.
+ * change is answered, it is sent to all shards of the log, which decide by their copies. A handler
+ * of the queue that cannot reach this object misses no change.
  */
 export class ControlPlane extends DurableObject<Env> {
   readonly #sql: SqlStorage;
@@ -83,11 +81,24 @@ export class ControlPlane extends DurableObject<Env> {
 
   /** All configurations, if anything has changed since that state; "" means no state. */
   configSince(state: string): ConfigSnapshot {
-    // Only this storage gives states: it was restored to an earlier time, and others know what came
-    // after.
-    if (isBehind(this.#state.state(), state)) this.#rollout.overtake(state);
     const current = this.#state.state();
     return current === state ? { state, jobs: null } : this.#state.snapshot();
+  }
+
+  /**
+   * A shard of the log asks whether what it has is in force. It is in the list from then on.
+   * @param state that it has; "": none.
+   * @returns as {@link ControlPlane.configSince}. It is to be taken, whatever its mark.
+   */
+  join(shard: number, state: string): ConfigSnapshot {
+    this.#overtakeIfLost(state);
+    this.#rollout.change(() => this.#state.addShard(shard));
+    return this.configSince(state);
+  }
+
+  /** The shards of the log that have come into being, in order. */
+  shards(): number[] {
+    return this.#state.shards();
   }
 
   /** @returns whether a caller may begin a search; see {@link SearchSlots}. */
@@ -112,15 +123,16 @@ export class ControlPlane extends DurableObject<Env> {
   }
 
   async create(draft: JobDraft): Promise<JobChange> {
-    const id = await this.#freshId();
+    await this.#askShards();
     const now = platform.now();
+    let id = 0;
     const refusal = this.#rollout.change((): string | null => {
       const why = this.creationRefusal();
       if (why !== null) return why;
-      const optOutVersion = this.#state.control().opt_out_version;
-      const config = created(id, draft, this.#state.nextVersion(), optOutVersion, now);
+      id = this.#state.nextId();
+      const config = created(id, draft, this.#state.next(), now);
       this.#sql.exec(
-        "INSERT INTO job (id, body, config, in_force, created_ms, modified_ms) VALUES (?, ?, ?, 0, ?, ?)",
+        "INSERT INTO job (id, body, config, created_ms, modified_ms) VALUES (?, ?, ?, ?, ?)",
         id,
         JSON.stringify(draft.body),
         JSON.stringify(config),
@@ -138,6 +150,7 @@ export class ControlPlane extends DurableObject<Env> {
    * @param destinationChanged the destination differs, not only its seal.
    */
   async update(id: number, basedOn: number, draft: JobDraft, destinationChanged: boolean): Promise<JobChange> {
+    await this.#askShards();
     const now = platform.now();
     let windows: Window[] = [];
     const change = this.#rollout.change((): "gone" | "conflict" | "changed" => {
@@ -145,7 +158,7 @@ export class ControlPlane extends DurableObject<Env> {
       if (row === null) return "gone";
       const before = configOf(row);
       if (before.modifiedVersion !== basedOn) return "conflict";
-      const config = updated(before, draft, destinationChanged, this.#state.nextVersion(), now);
+      const config = updated(before, draft, destinationChanged, this.#state.next(), now);
       windows = config.windows;
       this.#sql.exec(
         "UPDATE job SET body = ?, config = ?, modified_ms = ? WHERE id = ?",
@@ -164,6 +177,7 @@ export class ControlPlane extends DurableObject<Env> {
    * `discard`. A deleted job can still be discarded while its log drains.
    */
   async remove(id: number, discard: boolean): Promise<JobChange> {
+    await this.#askShards();
     const now = platform.now();
     let windows: Window[] = [];
     const change = this.#rollout.change((): "gone" | "changed" => {
@@ -173,8 +187,8 @@ export class ControlPlane extends DurableObject<Env> {
       windows = enabledWindows(before.windows, false, now);
       // A caller that was answered "not in force yet" repeats the request until it is.
       if (before.deletedMs !== null && (before.discard || !discard))
-        return row.in_force === before.version ? "gone" : "changed";
-      const config = deleted(before, discard, windows, this.#state.nextVersion(), now);
+        return this.#state.isConfirmed(before.version) ? "gone" : "changed";
+      const config = deleted(before, discard, windows, this.#state.next(), now);
       this.#sql.exec(
         "UPDATE job SET config = ?, deleted_ms = ?, modified_ms = ? WHERE id = ?",
         JSON.stringify(config),
@@ -204,9 +218,9 @@ export class ControlPlane extends DurableObject<Env> {
   /** Deletes the row of a job that was deleted long ago and whose log has gone. */
   forget(id: number): void {
     const old = platform.now() - ID_MEMORY_MS;
-    this.ctx.storage.transactionSync(() => {
+    this.#rollout.change(() => {
       const { rowsWritten } = this.#sql.exec("DELETE FROM job WHERE id = ? AND deleted_ms < ?", id, old);
-      if (rowsWritten > 0) this.#state.nextVersion();
+      if (rowsWritten > 0) this.#state.next();
     });
   }
 
@@ -231,22 +245,25 @@ export class ControlPlane extends DurableObject<Env> {
     patch: FunctionPatch,
     attachment: "made" | "given up" | null = null,
   ): Promise<FunctionChange> {
+    await this.#askShards();
     const now = platform.now();
     const change = this.#rollout.change(() => {
       if (attachment === "made") this.#attachments.made(name, now);
       if (attachment === "given up") this.#attachments.giveUp(name);
-      const set = this.#functions.set(name, patch, now, () => this.#state.nextVersion());
-      if (set.kind === "set" && set.switch.now) this.#state.optOutsChanged(set.switch.version, now);
+      const set = this.#functions.set(name, patch, now, () => {
+        const given = this.#state.next();
+        this.#state.optOutsChanged(given, now);
+        return given.version;
+      });
       return set;
     });
     if (change.kind === "refused") return change;
     const { version, windows } = change.switch;
     // Of an earlier switch, too: a repeated request is not in force before the first one is
     // confirmed.
-    const inForce = (): boolean => this.#state.optOutsInForce(version, platform.now());
-    if (!inForce()) await this.#rollout.bring(this.#state.unconfirmed());
+    if (!this.#state.isConfirmed(version)) await this.#rollout.bring();
     await settled(windows);
-    return { kind: "changed", setting: this.#functions.get(name), inForce: inForce() };
+    return { kind: "changed", setting: this.#functions.get(name), missing: this.#missingOf(version) };
   }
 
   /**
@@ -287,9 +304,7 @@ export class ControlPlane extends DurableObject<Env> {
       return this.#local.remove(name) || wasAttached;
     });
     const known =
-      had ||
-      this.#functions.get(name) !== null ||
-      !this.#state.optOutsInForce(this.#functions.switchedVersion(name), platform.now());
+      had || this.#functions.get(name) !== null || !this.#state.isConfirmed(this.#functions.switchedVersion(name));
     return known ? this.setFunction(name, { logging: "unset", tailConsumers: null, kept: null }) : null;
   }
 
@@ -336,20 +351,37 @@ export class ControlPlane extends DurableObject<Env> {
     return this.#rollout.resume();
   }
 
-  /** An id that no log has ever had, even if this storage was restored to a time before its use. */
-  async #freshId(): Promise<number> {
-    for (;;) {
-      const id = this.#state.nextId();
-      if ((await segmentOf(this.env.READERS, id, 0).status()) === null) return id;
+  /**
+   * Before the first change of an instance: a storage that was restored to an earlier time learns
+   * from the shards what it has lost, and gives no version or id again. One that does not answer
+   * tells later, when it joins.
+   */
+  async #askShards(): Promise<void> {
+    if (this.#state.hasChanged()) return;
+    const answers = await allSettled(this.#state.shards(), 16, (shard) => {
+      const told = traceLog(this.env.TRACE_LOG, shard).configState() as Promise<string>;
+      return answered(`log ${shard}`, ASK_MS, told);
+    });
+    for (const answer of answers) {
+      if (answer.status === "fulfilled") this.#overtakeIfLost(answer.value);
+      else log.warn("a shard does not say what it knows", { error: errorText(answer.reason) });
     }
+  }
+
+  #overtakeIfLost(told: string): void {
+    if (isLost(told, this.#state.state())) this.#rollout.change(() => this.#state.overtake(versionIn(told)));
+  }
+
+  #missingOf(version: number): readonly number[] {
+    return this.#state.isConfirmed(version) ? [] : this.#rollout.missing;
   }
 
   /** @param windows in which the job is, or was, enabled. */
   async #confirmed(id: number, windows: readonly Window[]): Promise<JobChange> {
-    const confirmed = await this.#rollout.bring([id]);
+    const missing = await this.#rollout.bring();
     await settled(windows);
     const row = this.#state.row(id);
-    return row === null ? { kind: "gone" } : { kind: "changed", job: stored(row), inForce: confirmed.has(id) };
+    return row === null ? { kind: "gone" } : { kind: "changed", job: stored(row), missing };
   }
 }
 

@@ -1,7 +1,9 @@
-import { isPartOf, readTemplate } from "../destinations/keys.ts";
+import { isPartOf } from "../destinations/keys.ts";
 import type { JobConfig } from "../job/config.ts";
 import type { Encoder, Fragment } from "../object/encoder.ts";
 import { encoderOf } from "../object/encoders.ts";
+import type { GroupFormat } from "../trace-log/append.ts";
+import type { Group } from "../trace-log/blocks.ts";
 import { Chunks } from "./chunks.ts";
 import { cut } from "./cut.ts";
 import type { LogState } from "./log-state.ts";
@@ -65,24 +67,22 @@ export class Batches {
 
   /**
    * Adds fragments to the batches of their days and parts. A batch is cut before its object would
-   * exceed the job's limits, or what one request may send, and as soon as it reaches the job's
-   * limits.
+   * exceed the job's limits, or what one request may send, as soon as it reaches the job's limits,
+   * and before fragments of another format.
+   * @param firstId of the next batch.
    * @returns how many batches it opened; the caller counts them, and the next ids follow from that.
-   * @throws if they are gathered by other parts than the job's path has: by code that does not know
-   *   its placeholders.
+   * @throws if they are of other parts than their format has.
    */
-  put(fragments: readonly Fragment[], nowMs: number): number {
-    const job = this.#state.requireJob();
-    const { limits, output } = job;
-    const template = readTemplate(job.path);
+  put({ output, template, fragments }: Group, firstId: number, nowMs: number): number {
+    const { limits } = this.#state.requireJob();
+    this.#follow({ output, template }, nowMs);
     const encoder = encoderOf(output);
     const around = encoder.aroundBytes;
     const seamBytes = encoder.seam.content.rawBytes;
-    const firstId = this.#state.requireRow().next_batch;
     let nextId = firstId;
     for (const group of Map.groupBy(fragments, ({ day, part }) => (part ? `${day} ${part}` : day)).values()) {
       const [{ day, part = "" }] = group as [Fragment];
-      if (!isPartOf(template, part)) throw new Error("the fragments are not of the parts that the job's path has");
+      if (!isPartOf(template, part)) throw new Error("the fragments are not of the parts that their format has");
       let batch = this.#openBatch(day, part);
       let run: Fragment[] = [];
       for (const fragment of group) {
@@ -109,6 +109,14 @@ export class Batches {
       }
     }
     return nextId - firstId;
+  }
+
+  /** Batches of another format are cut. */
+  #follow(format: GroupFormat, nowMs: number): void {
+    const before = this.#state.format();
+    if (before !== null && JSON.stringify(before) === JSON.stringify(format)) return;
+    if (before !== null) this.cutAll("config", nowMs);
+    this.#state.setFormat(format);
   }
 
   /**

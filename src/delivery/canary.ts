@@ -4,12 +4,11 @@ import type { JobConfig } from "../job/config.ts";
 import { isOpen } from "../job/windows.ts";
 import { errorText, log } from "../log.ts";
 import { platform } from "../platform.ts";
-import { ROOT } from "../storage/splits.ts";
+import { placeOf } from "../trace-log/nodes.ts";
 import { notWritten, readCanary, type SentCanary, writeCanary } from "./canary-check.ts";
 import { canaryAfter, canaryKey, canaryObject } from "./canary-object.ts";
 import { afterTry, type CanaryRow, type CanaryTry, canaryDueMs, canaryStatus } from "./canary-state.ts";
 import type { LogState } from "./log-state.ts";
-import { placeOf } from "./nodes.ts";
 import type { CanaryStatus } from "./types.ts";
 
 /** The state of a job's canary, and its times. */
@@ -71,10 +70,10 @@ export class Canary {
    * into the transaction of its caller.
    */
   follow(job: JobConfig, nowMs: number): void {
-    const { segment: node, sealed_ms } = this.#state.requireRow();
+    const { node, sealed_ms } = this.#state.requireRow();
     const sends = job.canary && isOpen(job.windows) && job.deletedMs === null;
     // One of the whole log.
-    if (!sends || sealed_ms !== null || placeOf(node).shard !== ROOT) {
+    if (!sends || sealed_ms !== null || placeOf(node).shard !== 0) {
       this.#sql.exec("DELETE FROM canary");
     } else if (this.#row()?.destination_version !== job.destinationVersion) {
       this.#sql.exec(

@@ -19,8 +19,8 @@ export interface CutInto {
  * @throws before it changes anything, if a newer version wrote the job.
  */
 export function cut(batch: BatchRow, reason: CutReason, nowMs: number, into: CutInto): void {
-  const { output } = into.state.readableJob();
-  fixObject(batch, encoderOf(output), reason, nowMs, into);
+  into.state.readableJob();
+  fixObject(batch, encoderOf(into.state.output()), reason, nowMs, into);
   into.sql.exec("DELETE FROM batch WHERE day = ? AND part = ?", batch.day, batch.part);
 }
 

@@ -1,16 +1,15 @@
 import { DurableObject } from "cloudflare:workers";
-import { readSigning, readStoredMaxBytes } from "../config.ts";
+import { readSealKeys, readSigning, readStoredMaxBytes } from "../config.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
 import type { JobConfig } from "../job/config.ts";
 import { ID_MEMORY_MS, OBJECT_STORED_BYTES, SEGMENT_MAX_BYTES } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import type { Signer } from "../manifest/signing.ts";
-import type { Append, AppendResult } from "../object/append.ts";
 import { platform, within } from "../platform.ts";
 import { Alarm } from "../storage/alarm.ts";
-import type { TakenId } from "../storage/id-memory.ts";
 import { migrate } from "../storage/migrate.ts";
-import { Appends } from "./appends.ts";
+import type { Pull, Pulled } from "../trace-log/driver.ts";
+import { type Following, nodeName } from "../trace-log/nodes.ts";
 import { AsideObjects } from "./aside-objects.ts";
 import { Attempts } from "./attempts.ts";
 import { Batches } from "./batches.ts";
@@ -19,25 +18,23 @@ import { Chunks } from "./chunks.ts";
 import { type Delivered, Deliveries, type NodeDeliveries, type Wanted } from "./deliveries.ts";
 import type { Target } from "./elsewhere.ts";
 import { Health, type HealthHour } from "./health.ts";
-import { FIRST, type Inherited } from "./known-logs.ts";
+import { eachNode } from "./job-nodes.ts";
 import { LogState } from "./log-state.ts";
 import { countsOf, statusOf } from "./log-status.ts";
 import { Manifests } from "./manifests.ts";
-import { type Following, nodeName } from "./nodes.ts";
 import { entryOf } from "./object-entry.ts";
 import { keepSketch } from "./object-sketch.ts";
 import { type EventSpan, Objects } from "./objects.ts";
 import { destinationOf, elsewhereOf, stays, staysBelow } from "./open.ts";
-import { OwnSplits } from "./own-splits.ts";
 import { tryNow } from "./parking.ts";
+import { Reading } from "./reading.ts";
 import { type Replayable, Replayed, type ReplayedObject, type ReplayPage, type ReplaySpan } from "./replayed.ts";
-import { LOG_STEPS } from "./schema.ts";
+import { READER_STEPS } from "./schema.ts";
 import { type Searchable, SearchableObjects, type SearchSpan } from "./searchable.ts";
-import { Splitting } from "./splitting.ts";
 import { piecewise, streamed } from "./stream.ts";
-import type { AsideObject, LogStatus, ObjectEntry } from "./types.ts";
+import type { AsideObject, ObjectEntry, ReaderStatus } from "./types.ts";
+import { Unmade, type UnmadeNote } from "./unmade.ts";
 import { LOOK_AGAIN_MS, Uploads } from "./uploads.ts";
-import { walk } from "./walk.ts";
 
 /**
  * How long an alarm waits for uploads before it sets the next one, in ms: a slow store must not
@@ -48,10 +45,10 @@ const ALARM_WAIT_MS = 8_000;
 const SWEEP_EVERY_MS = 86_400_000;
 
 /**
- * The delivery log of one job: the source of truth between the queue and the destination. A record
- * in it is on its way to the destination, or counted; every step after an append can be repeated. A
- * log is a tree of such objects ({@link nodeOf}): shards, each with its own part of the messages,
- * and each a chain of segments, of which only the last takes records.
+ * A reader of the log: it reads what one job is to get from one shard, and delivers it. What it has
+ * committed is on its way to the destination, or counted; every step after that can be repeated. A
+ * job has such a chain of segments for each shard ({@link nodeName}), of which only the last one
+ * reads.
  */
 export class JobReader extends DurableObject<Env> {
   readonly #state: LogState;
@@ -62,15 +59,14 @@ export class JobReader extends DurableObject<Env> {
   readonly #aside: AsideObjects;
   readonly #searchable: SearchableObjects;
   readonly #deliveries: Deliveries;
-  readonly #splits: OwnSplits;
-  readonly #appends: Appends;
+  readonly #unmade: Unmade;
+  readonly #reading: Reading;
   readonly #uploads: Uploads;
   readonly #alarm: Alarm;
   /** Public for the tests, which wait for the canary, and break attempts at every step. */
   readonly canary: Canary;
   readonly manifests: Manifests;
   readonly attempts: Attempts;
-  readonly splitting: Splitting;
   /** Overridden by tests, which cannot fill a segment, and do not wait. */
   segmentMaxBytes = SEGMENT_MAX_BYTES;
   alarmWaitMs = ALARM_WAIT_MS;
@@ -104,8 +100,8 @@ export class JobReader extends DurableObject<Env> {
       open,
       look: async (jobId, wanted) => {
         // This node does not call itself.
-        const answers = await walk(async (node) =>
-          node === 0 ? this.deliveries(wanted(0)) : named(jobId, node).deliveries(wanted(node)),
+        const answers = await eachNode(env, jobId, async (log, node) =>
+          node === 0 ? this.deliveries(wanted(0)) : log.deliveries(wanted(node)),
         );
         return answers.map(({ node, answer }) => ({ node, ...answer }));
       },
@@ -120,13 +116,24 @@ export class JobReader extends DurableObject<Env> {
     this.#aside = new AsideObjects(sql, this.#state);
     const chunks = new Chunks(sql);
     this.#searchable = new SearchableObjects(sql, this.#state, this.#objects, chunks);
-    this.#splits = new OwnSplits(sql);
-    this.#appends = new Appends(sql, this.#state, this.#batches, this.#splits);
-    this.splitting = new Splitting(this.#state, this.#splits, {
-      configure: async (job, node) =>
-        (await env.READERS.getByName(nodeName(job.id, node)).configure(job, node, FIRST)).version,
-      takenUntilMs: () => this.#appends.takenUntilMs(),
-      transaction: (change) => this.#alarm.transaction(change),
+    this.#unmade = new Unmade(sql);
+    this.#reading = new Reading(ctx, env, {
+      state: this.#state,
+      batches: this.#batches,
+      unmade: this.#unmade,
+      sealKeys: () => readSealKeys(this.env),
+      follow: (job, nowMs) => this.#follow(job, nowMs),
+      hasRoom: () => sql.databaseSize < this.segmentMaxBytes,
+      transaction: (change) =>
+        this.#alarm.transaction(() => {
+          const result = change();
+          this.#arm(platform.now());
+          return result;
+        }),
+      end: () => {
+        void this.#uploadFor(0);
+      },
+      holds: () => this.#holds(),
     });
     this.attempts = new Attempts(ctx, {
       open,
@@ -136,7 +143,7 @@ export class JobReader extends DurableObject<Env> {
       health: this.#health,
       keepSketch: (object) => {
         const { id: job } = this.#state.requireJob();
-        return keepSketch(object, chunks, env.SKETCHES, { job, node: this.#state.requireRow().segment });
+        return keepSketch(object, chunks, env.SKETCHES, { job, node: this.#state.requireRow().node });
       },
       discard: (number) => {
         this.#uploads.ended(number);
@@ -146,85 +153,53 @@ export class JobReader extends DurableObject<Env> {
     this.#uploads = new Uploads(this.#state, this.#objects, (object) => this.attempts.uploadOne(object));
     this.#alarm = new Alarm(ctx.storage);
     ctx.blockConcurrencyWhile(async () => {
-      migrate(ctx.storage, LOG_STEPS);
+      migrate(ctx.storage, READER_STEPS);
       await this.#alarm.load();
     });
   }
 
   /**
-   * Takes a job's configuration; one that is older than its own changes nothing. Batches that are
-   * cut for it are cut under the old configuration.
-   * @param node this object's place in the log.
-   * @param before what is known of the segments before it.
-   * @returns what follows it, and the version in force here; or the version after it, if this
-   * version is another configuration here: the control plane was restored to an earlier time, and
-   * only a later version can replace it.
+   * Reads what the log has for the job, and begins to upload what is due. Only the shard calls it.
+   * @returns how far it has come.
+   * @throws if the log does not answer.
    */
-  configure(job: JobConfig, node: number, before: Inherited = FIRST): Following & { version: number } {
-    const now = platform.now();
+  pull(how: Pull): Promise<Pulled> {
     if (this.#state.retired) {
-      migrate(this.ctx.storage, LOG_STEPS);
+      migrate(this.ctx.storage, READER_STEPS);
       this.#state.retired = false;
     }
-    let collides = false;
-    this.#alarm.transaction(() => {
-      const earlier = this.#state.job();
-      this.#splits.add(before.splits ?? []);
-      collides = earlier?.version === job.version && JSON.stringify(earlier) !== JSON.stringify(job);
-      if (earlier !== null && earlier.version >= job.version) return;
-      // Of a job that cannot be read nothing can be cut, but all can be dropped.
-      if (earlier !== null && (this.#state.isReadable() || !job.discard)) {
-        const smaller = job.limits.records < earlier.limits.records || job.limits.bytes < earlier.limits.bytes;
-        if (job.outputVersion !== earlier.outputVersion || smaller) this.#batches.cutAll("config", now);
-        if (job.deletedMs !== null && earlier.deletedMs === null) this.#batches.cutAll("deleted", now);
-      }
-      this.#state.setJob(job, node);
-      if (before?.takenUntilMs !== undefined) this.#state.follows(before.takenUntilMs);
-      this.canary.follow(job, now);
-      if (earlier === null) return this.#arm(now);
-      if (job.discard) this.#discard();
-      if (job.destinationVersion !== earlier.destinationVersion) {
-        this.#objects.readdress(stays(earlier, job, this.env));
-        if (!staysBelow(earlier, job, this.env)) this.manifests.moved(job);
-      }
-      // Not with every new version: a switch of a function's logging does not concern a store that
-      // asked for patience.
-      if (job.modifiedVersion !== earlier.modifiedVersion) tryNow(this.ctx.storage.sql);
-      this.#arm(now);
-    });
-    const version = this.#state.requireJob().version + (collides ? 1 : 0);
-    return { ...this.#following(), version };
-  }
-
-  /** Which of these messages it holds, and which it may have held, and has forgotten. */
-  holds(messages: readonly TakenId[]): Following & { ids: string[]; forgotten: string[] } {
-    const row = this.#state.row();
-    // A retired log has no tables.
-    if (row === null) return { ids: [], forgotten: [], sealed: false };
-    return { ...this.#appends.holds(messages, row), ...this.#following() };
+    return this.#reading.pull(how);
   }
 
   /**
-   * Remembers for good which of these messages it holds. @returns those that it may have held, and
-   * has forgotten.
+   * Takes a job's configuration, in the transaction that commits the page that brought it. Batches
+   * that are cut for it are cut under the old configuration.
    */
-  keepIds(messages: readonly TakenId[]): Following & { forgotten: string[] } {
-    const row = this.#state.row();
-    if (row === null) return { forgotten: [], sealed: false };
-    const forgotten = this.#alarm.transaction(() => this.#appends.pinHeld(messages, row));
-    return { forgotten, ...this.#following() };
+  #follow(job: JobConfig, nowMs: number): void {
+    const earlier = this.#state.requireJob();
+    // Of a job that cannot be read nothing can be cut, but all can be dropped.
+    if (this.#state.isReadable() || !job.discard) {
+      const smaller = job.limits.records < earlier.limits.records || job.limits.bytes < earlier.limits.bytes;
+      if (job.outputVersion !== earlier.outputVersion || smaller) this.#batches.cutAll("config", nowMs);
+      if (job.deletedMs !== null && earlier.deletedMs === null) this.#batches.cutAll("deleted", nowMs);
+    }
+    this.#state.setJob(job);
+    this.canary.follow(job, nowMs);
+    if (job.discard) this.#discard();
+    if (job.destinationVersion !== earlier.destinationVersion) {
+      this.#objects.readdress(stays(earlier, job, this.env));
+      if (!staysBelow(earlier, job, this.env)) this.manifests.moved(job);
+    }
+    // Not with every new version: a switch of a function's logging does not concern a store that
+    // asked for patience.
+    if (job.modifiedVersion !== earlier.modifiedVersion) tryNow(this.ctx.storage.sql);
   }
 
-  /** Commits records, their counts and the ids of their messages, all or nothing. */
-  append(append: Append): AppendResult {
-    const now = platform.now();
-    const taken = this.#alarm.transaction((): AppendResult => {
-      const result = this.#appends.take(append, this.ctx.storage.sql.databaseSize < this.segmentMaxBytes, now);
-      if (result.kind === "taken") this.#arm(now);
-      return result;
-    });
-    if (taken.kind === "taken") this.splitting.load.note(append);
-    return taken;
+  /** Whether anything of it is not delivered yet, or can be sent again. */
+  #holds(): boolean {
+    const row = this.#state.row();
+    if (row === null) return false;
+    return countsOf(this.ctx.storage.sql, row).pending > 0 || row.aside_objects > 0 || this.#unmade.count() > 0;
   }
 
   /**
@@ -232,15 +207,8 @@ export class JobReader extends DurableObject<Env> {
    * @param reason `manual` tries at once even what waits after a failure; `scheduled` keeps to the
    *   delays.
    * @param waitMs how long to wait for the uploads; they go on afterwards.
-   * @param owedSinceMs time of intake, in ms since the epoch, of the oldest message that the job is
-   *   owed: ids since then are kept. Infinity: it is owed nothing; null: unknown, so nothing is
-   *   swept.
    */
-  async drive(
-    reason: "scheduled" | "manual",
-    waitMs: number,
-    owedSinceMs: number | null = Number.POSITIVE_INFINITY,
-  ): Promise<{ pendingObjects: number }> {
+  async drive(reason: "scheduled" | "manual", waitMs: number): Promise<{ pendingObjects: number }> {
     const now = platform.now();
     const row = this.#state.row();
     if (row === null) return { pendingObjects: 0 };
@@ -253,8 +221,7 @@ export class JobReader extends DurableObject<Env> {
         tryNow(this.ctx.storage.sql);
         this.canary.retryNow(now);
       }
-      if (owedSinceMs !== null && now - row.swept_ms >= SWEEP_EVERY_MS) {
-        this.#appends.sweep(Math.min(now, owedSinceMs + ID_MEMORY_MS));
+      if (Math.abs(now - row.swept_ms) >= SWEEP_EVERY_MS) {
         this.#deliveries.sweep(now, this.isSigned());
         this.#health.sweep(now);
         this.#state.swept(now);
@@ -268,37 +235,36 @@ export class JobReader extends DurableObject<Env> {
         () => !this.#canCut() || this.#batches.cutSome(reason, platform.now(), partsBefore),
       );
     }
-    this.#beginSplit();
+    await this.#reading.retryUnmade(reason === "manual");
     await this.#uploadFor(waitMs);
     this.#alarm.transaction(() => this.#arm(platform.now()));
     return { pendingObjects: this.#objects.countWaiting() };
   }
 
-  /**
-   * How the log is.
-   * @param notAfterMs what was taken in since, in ms since the epoch, may be on its way to this
-   *   log; undefined: unknown, and the log claims no more than before.
-   */
-  status(notAfterMs?: number): LogStatus | null {
+  /** How it is; null: it has no job. */
+  status(): ReaderStatus | null {
     if (!this.#state.hasJob()) return null;
     const now = platform.now();
     const parts = {
       pendingObjects: this.#objects.countWaiting(),
       oldestAsideMs: this.#aside.oldestMs(),
+      unmade: this.#unmade.sums(),
       canary: this.canary.status(now),
       manifests: this.manifests.status(),
       lastDay: this.#health.lastDay(now),
       ...this.#following(),
     };
-    return statusOf(this.ctx.storage.sql, this.#state, parts, notAfterMs, now);
+    return statusOf(this.ctx.storage.sql, this.#state, parts, now);
   }
 
   /**
-   * Keeps what was found of all nodes of the log together, in the first one: nothing that was taken
-   * in before this time, in ms, waits or is set aside in any.
+   * Keeps what was found of the whole job, in the first node: nothing of it that was taken in before
+   * this time, in ms, waits anywhere. @returns the time that is kept: it never goes back.
    */
-  claimWhole(completeMs: number): void {
-    if (this.#state.hasJob()) this.#state.wholeCompleteUpTo(completeMs);
+  claimComplete(completeMs: number): number | null {
+    if (!this.#state.hasJob()) return null;
+    this.#state.completeUpTo(completeMs);
+    return this.#state.requireRow().last_complete_ms;
   }
 
   /**
@@ -370,10 +336,36 @@ export class JobReader extends DurableObject<Env> {
   }
 
   /** A part of the objects that are set aside, the oldest first, and how many there are. */
-  asideObjects(offset: number, limit: number): Following & { entries: AsideObject[]; total: number } {
+  asideObjects(
+    offset: number,
+    limit: number,
+  ): Following & { entries: AsideObject[]; total: number; unmade: UnmadeNote[] } {
     const row = this.#state.row();
-    if (row === null) return { entries: [], total: 0, sealed: false };
-    return { entries: this.#aside.list(offset, limit), total: row.aside_objects, ...this.#following() };
+    if (row === null) return { entries: [], total: 0, unmade: [], sealed: false };
+    const unmade = this.#unmade.list("poison");
+    return { entries: this.#aside.list(offset, limit), total: row.aside_objects, unmade, ...this.#following() };
+  }
+
+  /** What follows it; null: it has no job. */
+  following(): Following | null {
+    return this.#state.hasJob() ? this.#following() : null;
+  }
+
+  /** Tries again to make an entry of the log. @returns whether it is made; null: it is not there. */
+  unmadeRetry(n: number): Promise<boolean | null> {
+    return this.#reading.retryOne(n);
+  }
+
+  /** Drops an entry that could not be made. @returns its records; null: it is not there (any more). */
+  unmadeDiscard(n: number): number | null {
+    return this.#alarm.transaction(() => {
+      const note = this.#unmade.list().find((each) => each.n === n);
+      if (note === undefined) return null;
+      this.#unmade.remove(n);
+      if (note.state === "poison") this.#state.countUnmade(-note.records);
+      this.#state.countDiscarded(note.records);
+      return note.records;
+    });
   }
 
   /** null: it is not set aside. */
@@ -474,15 +466,9 @@ export class JobReader extends DurableObject<Env> {
   async retire(deletedMs: number | null = null): Promise<boolean> {
     const job = this.#state.job();
     if (job !== null) {
-      const row = this.#state.requireRow();
       const sinceMs = job.deletedMs ?? deletedMs;
-      const done =
-        sinceMs !== null &&
-        platform.now() - sinceMs > ID_MEMORY_MS &&
-        countsOf(this.ctx.storage.sql, row).pending === 0 &&
-        row.aside_objects === 0;
-      // Code of an earlier release knows of no child, which would be left behind.
-      if (!done || (deletedMs === null && this.#splits.all().length > 0)) return false;
+      const done = sinceMs !== null && platform.now() - sinceMs > ID_MEMORY_MS && !this.#holds();
+      if (!done) return false;
     }
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
@@ -504,7 +490,7 @@ export class JobReader extends DurableObject<Env> {
         if (this.#state.requireJob().discard) this.#discard();
         if (this.#canCut()) this.#batches.cutDue(platform.now());
       });
-      this.#beginSplit();
+      await this.#reading.retryUnmade(false);
       // Alarms do not run concurrently: the next cut must not wait for an upload.
       const nextCutMs = this.#batches.nextCutMs() - platform.now();
       await this.#uploadFor(Math.max(0, Math.min(this.alarmWaitMs, nextCutMs)));
@@ -541,13 +527,7 @@ export class JobReader extends DurableObject<Env> {
   }
 
   #following(): Following {
-    return this.#splits.following(this.#state.row());
-  }
-
-  /** Begins to hand half of the messages on, if they have been too many for some minutes. */
-  #beginSplit(): void {
-    const split = this.splitting.begin(platform.now());
-    if (split !== null) this.ctx.waitUntil(split);
+    return { sealed: this.#state.row()?.sealed_ms != null };
   }
 
   /** Sets the alarm for the next thing to do. */
@@ -561,13 +541,14 @@ export class JobReader extends DurableObject<Env> {
       this.#uploads.nextMs(row, nowMs),
       this.canary.nextMs(nowMs),
       this.manifests.nextMs(nowMs),
+      this.#unmade.nextMs(),
     );
     this.#alarm.set(due, nowMs);
   }
 
   /** Drops what waits, and counts it. What is under way is counted when it ends. */
   #discard(): void {
-    const dropped = this.#batches.drop() + this.#objects.drop(this.#uploads.underWay);
+    const dropped = this.#batches.drop() + this.#objects.drop(this.#uploads.underWay) + this.#unmade.drop();
     this.#state.countDiscarded(dropped);
   }
 }

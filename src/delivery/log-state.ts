@@ -1,15 +1,16 @@
 import { fillOf, keyBelow, objectName, objectTag, readTemplate, type Template } from "../destinations/keys.ts";
 import type { JobConfig } from "../job/config.ts";
 import { readJobConfig } from "../job/snapshot.ts";
-import type { AppendedMessage } from "../object/append.ts";
 import { decoderOf } from "../object/encoders.ts";
-import { NUMBERS_PER_NODE } from "./nodes.ts";
+import type { OutputFormat } from "../output/format.ts";
+import type { GroupFormat, JobShare } from "../trace-log/append.ts";
+import { NUMBERS_PER_NODE } from "../trace-log/nodes.ts";
 import { UNPARKED } from "./parking.ts";
-import { type LogRow, type ObjectRow, SET_ASIDE_LAST } from "./rows.ts";
+import { type ObjectRow, type ReaderRow, SET_ASIDE_LAST } from "./rows.ts";
 
-const NO_JOB = "the log has no job yet";
+const NO_JOB = "the reader has no job yet";
 
-/** The one row of a log: its job, its counts, and how its uploads go. */
+/** The one row of a reader: its job, its counts, and how its uploads go. */
 export class LogState {
   readonly #sql: SqlStorage;
   /** Makes this log's object names unique. */
@@ -25,9 +26,9 @@ export class LogState {
   }
 
   /** null: the log has never been given a job. */
-  row(): LogRow | null {
+  row(): ReaderRow | null {
     if (this.retired) return null;
-    return this.#sql.exec<LogRow>("SELECT * FROM log WHERE id = 1").toArray()[0] ?? null;
+    return this.#sql.exec<ReaderRow>("SELECT * FROM reader WHERE id = 1").toArray()[0] ?? null;
   }
 
   /** false: the log has never been given a job. */
@@ -38,7 +39,7 @@ export class LogState {
   /** The column alone: the row is wide, and most of what is done asks for the job several times. */
   #jobText(): string | null {
     if (this.retired) return null;
-    return this.#sql.exec<{ job: string }>("SELECT job FROM log WHERE id = 1").toArray()[0]?.job ?? null;
+    return this.#sql.exec<{ job: string }>("SELECT job FROM reader WHERE id = 1").toArray()[0]?.job ?? null;
   }
 
   /** @throws if the log has no job yet. */
@@ -49,7 +50,7 @@ export class LogState {
   }
 
   /** @throws if the log has no job yet. */
-  requireRow(): LogRow {
+  requireRow(): ReaderRow {
     const row = this.row();
     if (row === null) throw new Error(NO_JOB);
     return row;
@@ -84,53 +85,57 @@ export class LogState {
     return this.#read.config;
   }
 
-  setJob(job: JobConfig, node: number): void {
-    this.#sql.exec(
-      "INSERT INTO log (id, segment, job) VALUES (1, ?, ?) ON CONFLICT (id) DO UPDATE SET job = excluded.job",
-      node,
-      JSON.stringify(job),
-    );
+  setJob(job: JobConfig): void {
+    this.#sql.exec("UPDATE reader SET job = ? WHERE id = 1", JSON.stringify(job));
   }
 
-  /** What was taken in then or later is not in the segments before this one, in ms. */
-  follows(takenUntilMs: number): void {
-    this.#sql.exec("UPDATE log SET before_until_ms = ? WHERE id = 1 AND before_until_ms IS NULL", takenUntilMs);
+  /** Gives a new reader its job. @param cursor position in the log from which on it reads. */
+  begin(job: JobConfig, node: number, cursor: number): void {
+    this.#sql.exec("INSERT INTO reader (id, node, job, cursor) VALUES (1, ?, ?, ?)", node, JSON.stringify(job), cursor);
   }
 
-  /** @param takenUntilMs what was taken in then or later is in no segment up to this one, in ms. */
-  seal(nowMs: number, takenUntilMs: number): void {
-    this.claimedAlone();
-    this.#sql.exec(
-      "UPDATE log SET sealed_ms = ?, taken_until_ms = ? WHERE id = 1 AND sealed_ms IS NULL",
-      nowMs,
-      takenUntilMs,
-    );
+  /** It reads no more. */
+  seal(nowMs: number): void {
+    this.#sql.exec("UPDATE reader SET sealed_ms = ? WHERE id = 1 AND sealed_ms IS NULL", nowMs);
   }
 
   /**
-   * Counts an append.
-   * @param queueDoneMs as in {@link Append}; of a time yet to come nothing is known.
+   * Counts what was read up to a position of the log.
    * @param batches how many batches it opened.
    */
-  count(messages: readonly AppendedMessage[], queueDoneMs: number, batches: number, nowMs: number): void {
+  read(shares: readonly Omit<JobShare, "id" | "stamp">[], cursor: number, batches: number, nowMs: number): void {
     const sum = { received: 0, filtered: 0, sampledOut: 0 };
-    for (const message of messages) {
-      sum.received += message.received;
-      sum.filtered += message.filtered;
-      sum.sampledOut += message.sampledOut;
+    for (const share of shares) {
+      sum.received += share.received;
+      sum.filtered += share.filtered;
+      sum.sampledOut += share.sampledOut;
     }
     this.#sql.exec(
-      `UPDATE log SET received = received + ?, filtered = filtered + ?, sampled_out = sampled_out + ?,
-         queue_done_ms = max(iif(queue_done_ms > ?, 0, queue_done_ms), ?), next_batch = next_batch + ?, last_received_ms = iif(?, ?, last_received_ms) WHERE id = 1`,
+      `UPDATE reader SET received = received + ?, filtered = filtered + ?, sampled_out = sampled_out + ?, cursor = max(cursor, ?),
+         next_batch = next_batch + ?, last_received_ms = iif(?, ?, last_received_ms) WHERE id = 1`,
       sum.received,
       sum.filtered,
       sum.sampledOut,
-      nowMs,
-      queueDoneMs > nowMs ? 0 : queueDoneMs,
+      cursor,
       batches,
       sum.received > 0 ? 1 : 0,
       nowMs,
     );
+  }
+
+  /** The format of the open batches; null: there was none yet. */
+  format(): GroupFormat | null {
+    const [row] = this.#sql.exec<{ format: string }>("SELECT format FROM reader WHERE id = 1").toArray();
+    return row === undefined || row.format === "" ? null : (JSON.parse(row.format) as GroupFormat);
+  }
+
+  setFormat(format: GroupFormat): void {
+    this.#sql.exec("UPDATE reader SET format = ? WHERE id = 1", JSON.stringify(format));
+  }
+
+  /** How open batches are written. */
+  output(): OutputFormat {
+    return this.format()?.output ?? this.readableJob().output;
   }
 
   /** The key of an object below its job's path. @param template the same, if it is read already. */
@@ -145,16 +150,16 @@ export class LogState {
   /** The id of a batch that no append opened: its object comes of another one. */
   nextBatch(): number {
     const { next_batch } = this.requireRow();
-    this.#sql.exec("UPDATE log SET next_batch = ? WHERE id = 1", next_batch + 1);
+    this.#sql.exec("UPDATE reader SET next_batch = ? WHERE id = 1", next_batch + 1);
     return next_batch;
   }
 
   /** The next object's number and name. */
   nextName(firstEventMs: number, lastEventMs: number, suffix: string): { number: number; name: string } {
-    const { segment, next_object } = this.requireRow();
-    this.#sql.exec("UPDATE log SET next_object = ? WHERE id = 1", next_object + 1);
+    const { node, next_object } = this.requireRow();
+    this.#sql.exec("UPDATE reader SET next_object = ? WHERE id = 1", next_object + 1);
     const name = objectName(firstEventMs, lastEventMs, objectTag(this.#identity, next_object), suffix);
-    return { number: segment * NUMBERS_PER_NODE + next_object, name };
+    return { number: node * NUMBERS_PER_NODE + next_object, name };
   }
 
   /**
@@ -164,7 +169,7 @@ export class LogState {
   names(objects: readonly { firstEventMs: number; lastEventMs: number; key: string }[]): string[] {
     if (objects.length === 0) return [];
     const { next_object } = this.requireRow();
-    this.#sql.exec("UPDATE log SET next_object = ? WHERE id = 1", next_object + objects.length);
+    this.#sql.exec("UPDATE reader SET next_object = ? WHERE id = 1", next_object + objects.length);
     return objects.map(({ firstEventMs, lastEventMs, key }, i) =>
       objectName(firstEventMs, lastEventMs, objectTag(this.#identity, next_object + i), decoderOf(key).suffix),
     );
@@ -175,21 +180,21 @@ export class LogState {
    * that it is listed with.
    */
   countReplayed(records: number, bytes: number): number {
-    const { segment, next_object } = this.requireRow();
+    const { node, next_object } = this.requireRow();
     this.#sql.exec(
-      `UPDATE log SET next_object = next_object + 1, replayed_objects = replayed_objects + 1,
+      `UPDATE reader SET next_object = next_object + 1, replayed_objects = replayed_objects + 1,
          replayed_records = replayed_records + ?, replayed_bytes = replayed_bytes + ?,
          deliveries = deliveries + 1 WHERE id = 1`,
       records,
       bytes,
     );
-    return segment * NUMBERS_PER_NODE + next_object;
+    return node * NUMBERS_PER_NODE + next_object;
   }
 
   /** An object was delivered: all is well again. */
   countDelivered(records: number, rawBytes: number, bytes: number): void {
     this.#sql.exec(
-      `UPDATE log SET delivered = delivered + ?, delivered_raw = delivered_raw + ?, delivered_bytes = delivered_bytes + ?,
+      `UPDATE reader SET delivered = delivered + ?, delivered_raw = delivered_raw + ?, delivered_bytes = delivered_bytes + ?,
          deliveries = deliveries + 1, unconditional = unconditional & ~?, last_error_ms = NULL, error_message = NULL, ${UNPARKED} WHERE id = 1`,
       records,
       rawBytes,
@@ -201,7 +206,7 @@ export class LogState {
   /** The same of one that was sent elsewhere, which says nothing of the job's own destination. */
   countDeliveredElsewhere(records: number, rawBytes: number, bytes: number): void {
     this.#sql.exec(
-      `UPDATE log SET delivered = delivered + ?, delivered_raw = delivered_raw + ?, delivered_bytes = delivered_bytes + ?,
+      `UPDATE reader SET delivered = delivered + ?, delivered_raw = delivered_raw + ?, delivered_bytes = delivered_bytes + ?,
          deliveries = deliveries + 1 WHERE id = 1`,
       records,
       rawBytes,
@@ -211,36 +216,13 @@ export class LogState {
 
   /** Records were sent again to a destination that may have taken them before. */
   countResent(records: number): void {
-    this.#sql.exec("UPDATE log SET resent_in_doubt = resent_in_doubt + ? WHERE id = 1", records);
+    this.#sql.exec("UPDATE reader SET resent_in_doubt = resent_in_doubt + ? WHERE id = 1", records);
   }
 
-  /**
-   * Nothing taken in before this time, in ms, waits or is set aside; 0: unknown. It never goes
-   * back.
-   */
+  /** Nothing of the job that was taken in before this time, in ms, waits anywhere. It never goes back. */
   completeUpTo(timeMs: number): void {
     this.#sql.exec(
-      "UPDATE log SET last_complete_ms = ? WHERE id = 1 AND ? > coalesce(last_complete_ms, 0)",
-      timeMs,
-      timeMs,
-    );
-  }
-
-  /**
-   * Before the first node gets company: what it has claimed as the whole log, the whole log goes on
-   * to claim.
-   */
-  claimedAlone(): void {
-    this.#sql.exec(
-      `UPDATE log SET whole_complete_ms = last_complete_ms WHERE id = 1 AND segment = 0 AND whole_complete_ms IS NULL
-         AND sealed_ms IS NULL AND NOT EXISTS (SELECT 1 FROM split)`,
-    );
-  }
-
-  /** The same of all nodes of the log together; in the first one alone. */
-  wholeCompleteUpTo(timeMs: number): void {
-    this.#sql.exec(
-      "UPDATE log SET whole_complete_ms = ? WHERE id = 1 AND ? > coalesce(whole_complete_ms, 0)",
+      "UPDATE reader SET last_complete_ms = ? WHERE id = 1 AND ? > coalesce(last_complete_ms, 0)",
       timeMs,
       timeMs,
     );
@@ -252,7 +234,7 @@ export class LogState {
    */
   failed(error: string, resumeMs: number, nowMs: number, failures: number, parked: boolean): void {
     this.#sql.exec(
-      `UPDATE log SET failures = ?, resume_ms = ?, last_error_ms = ?, error_message = ?,
+      `UPDATE reader SET failures = ?, resume_ms = ?, last_error_ms = ?, error_message = ?,
          failing_since_ms = coalesce(failing_since_ms, ?), parked = ? WHERE id = 1`,
       failures,
       resumeMs,
@@ -265,12 +247,12 @@ export class LogState {
 
   /** All that had failed is due. */
   relieved(nowMs: number): void {
-    this.#sql.exec("UPDATE log SET relieved_ms = ? WHERE id = 1", nowMs);
+    this.#sql.exec("UPDATE reader SET relieved_ms = ? WHERE id = 1", nowMs);
   }
 
   countSetAside(records: number, error: string, nowMs: number): void {
     this.#sql.exec(
-      `UPDATE log SET set_aside = set_aside + ?, aside_objects = aside_objects + 1, last_error_ms = ?, error_message = ?,
+      `UPDATE reader SET set_aside = set_aside + ?, aside_objects = aside_objects + 1, last_error_ms = ?, error_message = ?,
          unconditional = unconditional | ? WHERE id = 1`,
       records,
       nowMs,
@@ -279,10 +261,15 @@ export class LogState {
     );
   }
 
+  /** Records of an entry that could not be made, and that a person has to decide about; less: no longer. */
+  countUnmade(records: number): void {
+    this.#sql.exec("UPDATE reader SET set_aside = set_aside + ? WHERE id = 1", records);
+  }
+
   /** The same after it was sent elsewhere. What the job's own uploads fail on goes before. */
   countReturned(records: number, error: string, nowMs: number): void {
     this.#sql.exec(
-      `UPDATE log SET set_aside = set_aside + ?, aside_objects = aside_objects + 1,
+      `UPDATE reader SET set_aside = set_aside + ?, aside_objects = aside_objects + 1,
          last_error_ms = iif(failures = 0, ?, last_error_ms), error_message = iif(failures = 0, ?, error_message) WHERE id = 1`,
       records,
       nowMs,
@@ -297,12 +284,12 @@ export class LogState {
    */
   countTakenUp(records: number, discarded: number): void {
     this.#sql.exec(
-      "UPDATE log SET set_aside = set_aside - ?, aside_objects = aside_objects - 1, discarded = discarded + ? WHERE id = 1",
+      "UPDATE reader SET set_aside = set_aside - ?, aside_objects = aside_objects - 1, discarded = discarded + ? WHERE id = 1",
       records,
       discarded,
     );
     this.#sql.exec(
-      `UPDATE log SET unconditional = unconditional & ~?, last_error_ms = iif(failures = 0, NULL, last_error_ms),
+      `UPDATE reader SET unconditional = unconditional & ~?, last_error_ms = iif(failures = 0, NULL, last_error_ms),
          error_message = iif(failures = 0, NULL, error_message) WHERE id = 1 AND aside_objects = 0`,
       SET_ASIDE_LAST,
     );
@@ -310,7 +297,7 @@ export class LogState {
 
   countDiscarded(records: number): void {
     this.#sql.exec(
-      `UPDATE log SET discarded = discarded + ?, last_error_ms = NULL, error_message = NULL, failing_since_ms = NULL, parked = 0
+      `UPDATE reader SET discarded = discarded + ?, last_error_ms = NULL, error_message = NULL, failing_since_ms = NULL, parked = 0
          WHERE id = 1`,
       records,
     );
@@ -323,7 +310,7 @@ export class LogState {
 
   setLeftOut(leaveOut: number): void {
     this.#sql.exec(
-      "UPDATE log SET unconditional = ? | (unconditional & ?) WHERE id = 1",
+      "UPDATE reader SET unconditional = ? | (unconditional & ?) WHERE id = 1",
       leaveOut & (SET_ASIDE_LAST - 1),
       SET_ASIDE_LAST,
     );
@@ -336,10 +323,10 @@ export class LogState {
 
   /** The job has another destination, of which nothing is known. */
   forgetStore(): void {
-    this.#sql.exec("UPDATE log SET unconditional = 0 WHERE id = 1");
+    this.#sql.exec("UPDATE reader SET unconditional = 0 WHERE id = 1");
   }
 
   swept(nowMs: number): void {
-    this.#sql.exec("UPDATE log SET swept_ms = ? WHERE id = 1", nowMs);
+    this.#sql.exec("UPDATE reader SET swept_ms = ? WHERE id = 1", nowMs);
   }
 }

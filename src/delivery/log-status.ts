@@ -1,18 +1,19 @@
 import { readTemplate } from "../destinations/keys.ts";
 import { UPLOAD_INTERVAL_S } from "../limits.ts";
+import type { Following } from "../trace-log/nodes.ts";
 import type { LogState } from "./log-state.ts";
-import type { Following } from "./nodes.ts";
-import type { LogRow } from "./rows.ts";
-import type { LogCounts, LogStatus } from "./types.ts";
+import type { ReaderRow } from "./rows.ts";
+import type { LogCounts, ReaderStatus } from "./types.ts";
 
 /** Pending is counted from the rows, so that an error in the other counts shows. */
-export function countsOf(sql: SqlStorage, row: LogRow): LogCounts {
+export function countsOf(sql: SqlStorage, row: ReaderRow): LogCounts {
   const { received, filtered, sampled_out, delivered, set_aside, discarded } = row;
   const pending = Number(
     sql
       .exec(
         `SELECT (SELECT coalesce(sum(records), 0) FROM batch)
-              + (SELECT coalesce(sum(records), 0) FROM object WHERE state = 'waiting') AS pending`,
+              + (SELECT coalesce(sum(records), 0) FROM object WHERE state = 'waiting')
+              + (SELECT coalesce(sum(records), 0) FROM unmade WHERE state = 'newer') AS pending`,
       )
       .one().pending,
   );
@@ -20,29 +21,21 @@ export function countsOf(sql: SqlStorage, row: LogRow): LogCounts {
 }
 
 /** Facts from the parts of a log. */
-type PartsStatus = Pick<LogStatus, "pendingObjects" | "canary" | "lastDay" | "manifests"> & {
+type PartsStatus = Pick<ReaderStatus, "pendingObjects" | "canary" | "lastDay" | "manifests" | "unmade"> & {
   oldestAsideMs: number | null;
 } & Following;
 
-/**
- * The status of a log. The time up to which everything is delivered is computed, and stored, only
- * here, not with every delivery: it takes a scan of all that waits.
- * @param notAfterMs as in `JobReader.status`.
- */
+/** The status of a reader. */
 export function statusOf(
   sql: SqlStorage,
   state: LogState,
-  { oldestAsideMs, pendingObjects, canary, ...following }: PartsStatus,
-  notAfterMs: number | undefined,
+  { oldestAsideMs, pendingObjects, canary, unmade, ...following }: PartsStatus,
   nowMs: number,
-): LogStatus {
+): ReaderStatus {
   const row = state.requireRow();
   const oldest = oldestPendingTakenMs(sql);
-  const held = Math.min(oldest ?? Number.POSITIVE_INFINITY, oldestAsideTakenMs(sql));
-  if (notAfterMs !== undefined) {
-    const done = row.queue_done_ms > nowMs ? 0 : row.queue_done_ms;
-    state.completeUpTo(Math.min(held, done, notAfterMs));
-  }
+  const never = Number.POSITIVE_INFINITY;
+  const held = Math.min(oldest ?? never, oldestAsideTakenMs(sql), unmade.oldestTakenMs ?? never);
   return {
     counts: countsOf(sql, row),
     pendingObjects,
@@ -50,17 +43,15 @@ export function statusOf(
     oldestHeldTakenMs: Number.isFinite(held) ? held : null,
     deliveredRawBytes: row.delivered_raw,
     deliveredBytes: row.delivered_bytes,
-    lastCompleteMs: state.requireRow().last_complete_ms,
-    wholeCompleteMs: row.whole_complete_ms,
+    lastCompleteMs: row.last_complete_ms,
     lastErrorMs: row.last_error_ms,
     errorMessage: row.error_message,
     lastReceivedMs: row.last_received_ms,
     failingSinceMs: row.failing_since_ms,
     parked: row.parked !== 0,
     storedBytes: sql.databaseSize,
-    segments: 1,
-    openBytes: sql.databaseSize,
     setAside: { objects: row.aside_objects, records: row.set_aside, oldestMs: oldestAsideMs },
+    unmade,
     canary,
     ...scriptsOf(sql, state, nowMs),
     replayed: { objects: row.replayed_objects, records: row.replayed_records, bytes: row.replayed_bytes },
@@ -77,7 +68,7 @@ const LATELY_MS = 2 * UPLOAD_INTERVAL_S.max * 1_000;
 /** The newest objects that are looked at: as many scripts, and more, are enough to speak up. */
 const LOOKED_AT = 2_000;
 
-function scriptsOf(sql: SqlStorage, state: LogState, nowMs: number): Pick<LogStatus, "scripts"> {
+function scriptsOf(sql: SqlStorage, state: LogState, nowMs: number): Pick<ReaderStatus, "scripts"> {
   if (!readTemplate(state.requireJob().path).script) return {};
   const { scripts } = sql
     .exec<{ scripts: number }>(

@@ -10,11 +10,11 @@ import { encodeManifest, type ListedObject, MANIFEST_TYPE, type Manifest } from 
 import { manifestKey, manifestName, placeMark, rootOf } from "../manifest/place.ts";
 import type { Signer } from "../manifest/signing.ts";
 import { platform } from "../platform.ts";
+import { placeOf } from "../trace-log/nodes.ts";
 import type { Delivered, NodeDeliveries, Wanted } from "./deliveries.ts";
 import { disposition } from "./disposition.ts";
 import type { LogState } from "./log-state.ts";
 import { type ChainRow, type ManifestRow, ManifestRows } from "./manifest-rows.ts";
-import { placeOf } from "./nodes.ts";
 import type { LogCounts, ManifestStatus } from "./types.ts";
 
 /** A node, and what it says. */

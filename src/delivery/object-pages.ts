@@ -1,11 +1,9 @@
-import { eachNode, findSegment, type Log, segmentOf, segmentWith } from "./chain.ts";
-import type { JobReader } from "./job-reader.ts";
-import { KnownLog } from "./known-logs.ts";
-import { type Following, nodeOfNumber } from "./nodes.ts";
+import { type Following, nodeOfNumber, placeOf } from "../trace-log/nodes.ts";
+import { findNode, nodeWith } from "./job.ts";
+import { eachNode, nodeAt, type Reader, type ReaderBindings } from "./job-nodes.ts";
 import type { EventSpan } from "./objects.ts";
 import type { AsideObject, ObjectEntry } from "./types.ts";
-
-type Logs = DurableObjectNamespace<JobReader>;
+import type { UnmadeNote } from "./unmade.ts";
 
 interface Page<E> {
   entries: E[];
@@ -19,44 +17,42 @@ interface Page<E> {
  * cut at the same time goes by number. Clocks of shards may differ by a moment.
  * @param span only those that have events of this time.
  */
-export async function chainObjects(
-  logs: Logs,
+export async function jobObjects(
+  env: ReaderBindings,
   jobId: number,
   after: number,
   limit: number,
   span?: EventSpan,
 ): Promise<Page<ObjectEntry>> {
-  const known = new KnownLog();
-  const ask = (log: Log, _before: number, atMost: number) => log.objects(after, atMost, undefined, span);
-  const page = await paged(logs, jobId, limit, ask, known);
-  if (known.splits.size === 0) return page;
-  const from = await cursor(logs, jobId, after, 1, page.nodes);
+  const ask = (log: Reader, _before: number, atMost: number) => log.objects(after, atMost, undefined, span);
+  const page = await paged(env, jobId, limit, ask);
+  if (isOfOneShard(page.nodes)) return page;
+  const from = await cursor(env, jobId, after, 1, page.nodes);
   const counts = await Promise.all(
-    page.nodes.map((node) => segmentOf(logs, jobId, node).objects(from.number, 0, from.cutMs, span)),
+    page.nodes.map((node) => nodeAt(env.READERS, jobId, node).objects(from.number, 0, from.cutMs, span)),
   );
   const nodes = page.nodes.filter((_, i) => (counts[i]?.total ?? 0) > 0);
   const entries = await byTime(nodes, from, limit, 1, async (node, { number, cutMs }, atMost) => {
-    return (await segmentOf(logs, jobId, node).objects(number, atMost, cutMs, span)).entries;
+    return (await nodeAt(env.READERS, jobId, node).objects(number, atMost, cutMs, span)).entries;
   });
   return { entries, total: counts.reduce((sum, { total }) => sum + total, 0) };
 }
 
 /** The same from the newest to the oldest, of what was before; `total` is of all. */
-export async function chainObjectsBefore(
-  logs: Logs,
+export async function jobObjectsBefore(
+  env: ReaderBindings,
   jobId: number,
   before: number,
   limit: number,
   span?: EventSpan,
 ): Promise<Page<ObjectEntry>> {
-  const known = new KnownLog();
-  const answers = await eachNode(logs, jobId, (log) => log.objects(0, 0, undefined, span), known);
+  const answers = await eachNode(env, jobId, (log) => log.objects(0, 0, undefined, span));
   const total = answers.reduce((sum, { answer }) => sum + answer.total, 0);
   const nodes = answers.filter(({ answer }) => answer.total > 0).map(({ node }) => node);
   const ask = async (node: number, { number, cutMs }: Cursor, atMost: number): Promise<ObjectEntry[]> =>
-    segmentOf(logs, jobId, node).objectsBefore(number, atMost, cutMs, span);
-  if (known.splits.size > 0) {
-    const from = await cursor(logs, jobId, before, -1, nodes);
+    nodeAt(env.READERS, jobId, node).objectsBefore(number, atMost, cutMs, span);
+  if (!isOfOneShard(answers.map(({ node }) => node))) {
+    const from = await cursor(env, jobId, before, -1, nodes);
     return { entries: await byTime(nodes, from, limit, -1, ask), total };
   }
   const entries: ObjectEntry[] = [];
@@ -67,20 +63,32 @@ export async function chainObjectsBefore(
 }
 
 /** One object of a job; null: there is none of this number (any more). */
-export async function chainObject(logs: Logs, jobId: number, number: number): Promise<ObjectEntry | null> {
-  return (await findSegment(logs, jobId, number)) === null ? null : objectIn(logs, jobId, number);
+export async function jobObject(env: ReaderBindings, jobId: number, number: number): Promise<ObjectEntry | null> {
+  return (await findNode(env, jobId, number)) === null ? null : objectIn(env, jobId, number);
 }
 
 /**
  * A page of a job's set-aside objects, node by node, the oldest first in each, and how many there
  * are in all.
  */
-export async function chainAside(logs: Logs, jobId: number, offset: number, limit: number): Promise<Page<AsideObject>> {
-  const { entries, total } = await paged(logs, jobId, limit, async (log, before, atMost) => {
-    const page = await log.asideObjects(Math.max(0, offset - before), atMost);
+export async function jobAside(
+  env: ReaderBindings,
+  jobId: number,
+  offset: number,
+  limit: number,
+): Promise<Page<AsideObject> & { unmade: (UnmadeNote & { node: number })[] }> {
+  const unmade: (UnmadeNote & { node: number })[] = [];
+  const { entries, total } = await paged(env, jobId, limit, async (reader, before, atMost, node) => {
+    const page = await reader.asideObjects(Math.max(0, offset - before), atMost);
+    if (!unmade.some((each) => each.node === node)) unmade.push(...page.unmade.map((note) => ({ ...note, node })));
     return { ...page, entries: page.entries as AsideObject[] };
   });
-  return { entries, total };
+  return { entries, total, unmade };
+}
+
+/** Its numbers tell the order of time. */
+function isOfOneShard(nodes: readonly number[]): boolean {
+  return nodes.every((node) => placeOf(node).shard === placeOf(nodes[0] ?? 0).shard);
 }
 
 /**
@@ -89,19 +97,18 @@ export async function chainAside(logs: Logs, jobId: number, offset: number, limi
  * @param ask for at most so many entries; `before`: how many the nodes before have in all.
  */
 async function paged<E>(
-  logs: Logs,
+  env: ReaderBindings,
   jobId: number,
   limit: number,
-  ask: (log: Log, before: number, atMost: number) => Promise<Following & Page<E>>,
-  known = new KnownLog(),
+  ask: (reader: Reader, before: number, atMost: number, node: number) => Promise<Following & Page<E>>,
 ): Promise<Page<E> & { nodes: number[] }> {
-  const answers = await eachNode(logs, jobId, (log, node) => ask(log, 0, node === 0 ? limit : 0), known);
+  const answers = await eachNode(env, jobId, (log, node) => ask(log, 0, node === 0 ? limit : 0, node));
   const entries: E[] = [];
   let total = 0;
   for (const { node, answer } of answers) {
     const missing = limit - entries.length;
     const isAsked = node === 0 || missing === 0 || answer.total === 0;
-    entries.push(...(isAsked ? answer : await ask(segmentOf(logs, jobId, node), total, missing)).entries);
+    entries.push(...(isAsked ? answer : await ask(nodeAt(env.READERS, jobId, node), total, missing, node)).entries);
     total += answer.total;
   }
   return { entries, total, nodes: answers.map(({ node }) => node) };
@@ -122,14 +129,14 @@ const END = Number.MAX_SAFE_INTEGER;
  * @param sign as in {@link byTime}. @param nodes that there are.
  */
 async function cursor(
-  logs: Logs,
+  env: ReaderBindings,
   jobId: number,
   number: number,
   sign: 1 | -1,
   nodes: readonly number[],
 ): Promise<Cursor> {
   if (!nodes.includes(nodeOfNumber(number))) return { number: END, cutMs: END };
-  const node = segmentWith(logs, jobId, number);
+  const node = nodeWith(env, jobId, number);
   const nearest = sign === 1 ? await node.objectsBefore(number + 1, 1) : (await node.objects(number - 1, 1)).entries;
   const [entry] = nearest as ObjectEntry[];
   if (entry !== undefined) return cursorAt(entry);
@@ -140,8 +147,8 @@ async function cursor(
 const cursorAt = ({ number, cut_at }: ObjectEntry): Cursor => ({ number, cutMs: Date.parse(cut_at) });
 
 /** @param number of an object whose node exists. */
-async function objectIn(logs: Logs, jobId: number, number: number): Promise<ObjectEntry | null> {
-  const { entries } = await segmentWith(logs, jobId, number).objects(number - 1, 1);
+async function objectIn(env: ReaderBindings, jobId: number, number: number): Promise<ObjectEntry | null> {
+  const { entries } = await nodeWith(env, jobId, number).objects(number - 1, 1);
   return entries[0]?.number === number ? entries[0] : null;
 }
 

@@ -41,10 +41,10 @@ export const UNPARKED = "failures = 0, resume_ms = 0, failing_since_ms = NULL, p
 /** What failed is due now. Belongs into a transaction of its caller, as the next one does. */
 export function tryNow(sql: SqlStorage): void {
   sql.exec("UPDATE object SET next_attempt_ms = 0 WHERE state = 'waiting' AND attempts > 0 AND next_attempt_ms > 0");
-  sql.exec("UPDATE log SET resume_ms = 0 WHERE id = 1 AND resume_ms > 0");
+  sql.exec("UPDATE reader SET resume_ms = 0 WHERE id = 1 AND resume_ms > 0");
 }
 
 /** There is another destination: what the old one answered does not count. */
 export function unpark(sql: SqlStorage): void {
-  sql.exec(`UPDATE log SET ${UNPARKED} WHERE id = 1`);
+  sql.exec(`UPDATE reader SET ${UNPARKED} WHERE id = 1`);
 }

@@ -1,5 +1,5 @@
+import { NUMBERS_PER_NODE } from "../trace-log/nodes.ts";
 import type { LogState } from "./log-state.ts";
-import { NUMBERS_PER_NODE } from "./nodes.ts";
 
 /** What a replay is to ship again: delivered objects with events in it. */
 export interface ReplaySpan {
@@ -118,7 +118,7 @@ export class Replayed {
       .toArray();
     const names = this.#state.names(found);
     const sources = found.map((source, i) => ({ ...source, name: names[i] ?? "" }));
-    const following = row.sealed_ms === null ? null : (row.segment + 1) * NUMBERS_PER_NODE;
+    const following = row.sealed_ms === null ? null : (row.node + 1) * NUMBERS_PER_NODE;
     return { sources, next: found.length < limit ? following : (found.at(-1)?.number ?? following) };
   }
 
@@ -138,7 +138,7 @@ export class Replayed {
       `INSERT INTO object (number, batch, day, part, name, key, head, tail, bytes, raw_bytes, records, sha256, md5, content_type,
          first_event_ms, last_event_ms, oldest_taken_ms, reason, cut_ms, state, attempts, verified, uploaded_ms, replay, replay_of, elsewhere,
          delivery, place)
-       VALUES (?, 0, ?, ?, ?, ?, x'', x'', ?, ?, ?, ?, ?, ?, ?, ?, ?, 'replay', ?, 'delivered', ?, ?, ?, ?, ?, ?, (SELECT deliveries FROM log WHERE id = 1), ?)`,
+       VALUES (?, 0, ?, ?, ?, ?, x'', x'', ?, ?, ?, ?, ?, ?, ?, ?, ?, 'replay', ?, 'delivered', ?, ?, ?, ?, ?, ?, (SELECT deliveries FROM reader WHERE id = 1), ?)`,
       this.#state.countReplayed(object.records, object.bytes),
       object.day,
       object.part,

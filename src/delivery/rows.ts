@@ -1,12 +1,14 @@
 import type { CutReason, ObjectState } from "./types.ts";
 
-/** The rows of a delivery log's tables, as schema.ts declares them. */
+/** The rows of a reader's tables, as schema.ts declares them. */
 
-export interface LogRow {
+export interface ReaderRow {
   [column: string]: SqlStorageValue;
-  /** Its node (nodes.ts). */
-  segment: number;
+  /** As of nodes.ts. */
+  node: number;
   job: string;
+  cursor: number;
+  format: string;
   sealed_ms: number | null;
   next_batch: number;
   next_object: number;
@@ -18,7 +20,6 @@ export interface LogRow {
   discarded: number;
   delivered_raw: number;
   delivered_bytes: number;
-  queue_done_ms: number;
   last_complete_ms: number | null;
   failures: number;
   resume_ms: number;
@@ -27,7 +28,7 @@ export interface LogRow {
   error_message: string | null;
   /**
    * What is known of the store: what requests to it leave out, a sum of bits below 256 (its kind
-   * knows them), and {@link SET_ASIDE_LAST}.
+   * knows them), and {@link SET_ASIDE_LAST}. The name is from when it was one bit.
    */
   unconditional: number;
   swept_ms: number;
@@ -38,9 +39,6 @@ export interface LogRow {
   replayed_records: number;
   replayed_bytes: number;
   aside_objects: number;
-  before_until_ms: number | null;
-  taken_until_ms: number | null;
-  whole_complete_ms: number | null;
   resent_in_doubt: number;
   /** Objects that were delivered. */
   deliveries: number;
@@ -49,7 +47,7 @@ export interface LogRow {
   listed_open_day: number;
 }
 
-/** A bit of {@link LogRow.unconditional}: no object was delivered since one was set aside. */
+/** A bit of {@link ReaderRow.unconditional}: no object was delivered since one was set aside. */
 export const SET_ASIDE_LAST = 256;
 
 /** Whether an object may be at its destination though it waits. */
@@ -141,7 +139,7 @@ export interface ObjectRow {
   target: string | null;
   /** JSON of Origin, of an object that another one was divided into. */
   origin: string | null;
-  /** Of {@link LogRow.deliveries}; null: it is not delivered. */
+  /** Of {@link ReaderRow.deliveries}; null: it is not delivered. */
   delivery: number | null;
   /** Version of the job's destination that it was delivered to; null: unknown. */
   place: number | null;

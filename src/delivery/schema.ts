@@ -1,20 +1,21 @@
-import { ID_MEMORY_SQL } from "../storage/id-memory.ts";
 import type { Migration } from "../storage/migrate.ts";
 
 /**
- * The schema of a delivery log; docs/storage.md says of each table what writes it, how long a row
- * lives, and what a crash leaves.
+ * The schema of a reader; docs/storage.md says of each table what writes it, how long a row lives,
+ * and what a crash leaves.
  */
-export const LOG_STEPS = [
+export const READER_STEPS = [
   {
     id: 1,
-    why: "records wait in batches, are cut into objects, and every number about them changes with them",
+    why: "release 1",
     sql: `
-      CREATE TABLE log (
+      CREATE TABLE reader (
         id                INTEGER PRIMARY KEY CHECK (id = 1),
-        segment           INTEGER NOT NULL,
+        node              INTEGER NOT NULL,           -- shard and segment, see nodes.ts
         job               TEXT NOT NULL,              -- JSON of JobConfig
-        sealed_ms         INTEGER,                    -- full since; the next segment takes the rest
+        cursor            INTEGER NOT NULL,           -- position in the log up to which all is committed
+        format            TEXT NOT NULL DEFAULT '',   -- JSON of GroupFormat: of the open batches
+        sealed_ms         INTEGER,                    -- full since; the next segment reads the rest
         next_batch        INTEGER NOT NULL DEFAULT 1,
         next_object       INTEGER NOT NULL DEFAULT 1,
         received          INTEGER NOT NULL DEFAULT 0, -- records
@@ -25,38 +26,42 @@ export const LOG_STEPS = [
         discarded         INTEGER NOT NULL DEFAULT 0,
         delivered_raw     INTEGER NOT NULL DEFAULT 0, -- bytes
         delivered_bytes   INTEGER NOT NULL DEFAULT 0,
-        resent_in_doubt   INTEGER NOT NULL DEFAULT 0, -- records: a repeat that the destination cannot tell
-        aside_objects     INTEGER NOT NULL DEFAULT 0, -- that are set aside
+        resent_in_doubt   INTEGER NOT NULL DEFAULT 0, -- records
         replayed_objects  INTEGER NOT NULL DEFAULT 0,
         replayed_records  INTEGER NOT NULL DEFAULT 0,
         replayed_bytes    INTEGER NOT NULL DEFAULT 0, -- compressed
+        aside_objects     INTEGER NOT NULL DEFAULT 0, -- objects that are set aside
+        deliveries        INTEGER NOT NULL DEFAULT 0, -- objects that were delivered
+        listed            INTEGER NOT NULL DEFAULT 0, -- of these in manifests, of all days but the next two columns' day
+        listed_open_day   INTEGER NOT NULL DEFAULT 0, -- and the one after it
+        last_complete_ms  INTEGER,                    -- in the first node: of the whole job
         last_received_ms  INTEGER,                    -- when records last came
-        queue_done_ms     INTEGER NOT NULL DEFAULT 0, -- no event taken in before waits in the queue
-        last_complete_ms  INTEGER,
-        whole_complete_ms INTEGER,                    -- the same of all nodes of the log; in the first one alone
-        before_until_ms   INTEGER,                    -- what was taken in then or later is not in the segments before
-        taken_until_ms    INTEGER,                    -- of a sealed one: nor in this one
         failures          INTEGER NOT NULL DEFAULT 0, -- uploads in a row
+        failing_since_ms  INTEGER,                    -- of the first failure after the last success
         resume_ms         INTEGER NOT NULL DEFAULT 0, -- after a failure, nothing is tried before
         relieved_ms       INTEGER NOT NULL DEFAULT 0, -- when all that had failed was last made due at once
-        failing_since_ms  INTEGER,                    -- of the first failure after the last success
         parked            INTEGER NOT NULL DEFAULT 0, -- the last failure needs a change by the user
         last_error_ms     INTEGER,
         error_message     TEXT,
-        unconditional     INTEGER NOT NULL DEFAULT 0, -- what the store does not honour: bits, see rows.ts
-        deliveries        INTEGER NOT NULL DEFAULT 0, -- counts what this node has delivered
-        listed            INTEGER NOT NULL DEFAULT 0, -- in manifests: deliveries up to this one, of all days…
-        listed_open_day   INTEGER NOT NULL DEFAULT 0, -- …but this one and the next
+        unconditional     INTEGER NOT NULL DEFAULT 0, -- what is known of the store, see rows.ts
         swept_ms          INTEGER NOT NULL DEFAULT 0
       ) STRICT;
-      CREATE TABLE split (
-        bit     INTEGER PRIMARY KEY,                  -- of a message's hash: those that have it belong to the child
-        from_ms INTEGER NOT NULL                      -- if they were taken in then or later
-      ) STRICT;
-      -- Records that wait to be cut. Each entry of an index is billed as a row.
-      CREATE TABLE batch (
-        day             INTEGER NOT NULL,             -- since the epoch, UTC
-        part            TEXT NOT NULL,                -- of that day, as the job's path tells them apart
+      CREATE TABLE unmade (                           -- entries of the log that could not be made
+        n        INTEGER NOT NULL,                    -- position
+        k        INTEGER NOT NULL,                    -- 0: what is known of it; then its messages
+        tries    INTEGER NOT NULL DEFAULT 0,          -- begun, and not ended
+        state    TEXT CHECK (state IN ('poison', 'newer')), -- NULL: it is being made
+        why      TEXT,
+        records  INTEGER NOT NULL DEFAULT 0,
+        taken_ms INTEGER NOT NULL DEFAULT 0,
+        at_ms    INTEGER NOT NULL DEFAULT 0,          -- when it was stored
+        entry    TEXT,                                -- JSON of the rest of it
+        body     BLOB,                                -- a message
+        PRIMARY KEY (n, k)
+      ) STRICT, WITHOUT ROWID;
+      CREATE TABLE batch (                            -- records of one UTC day, or part of it, that wait to be cut
+        day             INTEGER NOT NULL,             -- since the epoch
+        part            TEXT NOT NULL DEFAULT '',     -- of that day, as the job's path tells them apart
         id              INTEGER NOT NULL,
         records         INTEGER NOT NULL,
         raw_bytes       INTEGER NOT NULL,             -- of these and the delimiters between them
@@ -74,13 +79,15 @@ export const LOG_STEPS = [
         raw_bytes INTEGER NOT NULL,
         crc       INTEGER NOT NULL,                   -- CRC-32 before compression
         body      BLOB NOT NULL,
-        words     BLOB                                -- hashes of its words, 4 bytes each; NULL: unknown
+        -- 4 bytes each: the raw_bytes that it is of, or their complement (chunks.ts), then hashes of
+        -- the words in them; NULL: unknown.
+        words     BLOB
       ) STRICT;
       CREATE TABLE object (                           -- cut: key and bytes are fixed from here on
         number          INTEGER PRIMARY KEY,
         batch           INTEGER NOT NULL,             -- whose chunks are its body
         day             INTEGER NOT NULL,
-        part            TEXT NOT NULL,                -- as of its batch
+        part            TEXT NOT NULL DEFAULT '',     -- as of its batch
         name            TEXT NOT NULL,
         key             TEXT NOT NULL,
         content_type    TEXT NOT NULL,
@@ -97,7 +104,6 @@ export const LOG_STEPS = [
         reason          TEXT NOT NULL,
         cut_ms          INTEGER NOT NULL,
         state           TEXT NOT NULL CHECK (state IN ('waiting', 'delivered', 'set_aside', 'discarded')),
-        far             INTEGER NOT NULL DEFAULT 0,   -- its lane: 1: its day is not about that of its intake; 2: it has a target
         attempts        INTEGER NOT NULL DEFAULT 0,
         next_attempt_ms INTEGER NOT NULL DEFAULT 0,
         doubtful        INTEGER NOT NULL DEFAULT 0,   -- an attempt ended without an answer: it may be there
@@ -105,30 +111,28 @@ export const LOG_STEPS = [
         error           TEXT,
         uploaded_ms     INTEGER,
         aside_ms        INTEGER,                      -- when it was last set aside
-        delivery        INTEGER,                      -- which of the node's deliveries it is; NULL: none
-        place           INTEGER,                      -- version of the job's destination that it was delivered to
-        origin          TEXT,                         -- JSON of Origin: which records of which object its own were; NULL: they are its own
-        target          TEXT,                         -- JSON of Target, sealed: another destination than its job's, while it waits
-        replay          TEXT,                         -- id of the replay that wrote it
-        replay_of       INTEGER,                      -- number of the object that it is a copy of
-        elsewhere       TEXT                          -- where the copy is, if not at the job's own destination
+        far             INTEGER NOT NULL DEFAULT 0,   -- its lane, see rows.ts
+        replay          TEXT,                         -- of a copy that a replay wrote: the replay's id
+        replay_of       INTEGER,                      -- and the number of the object that it is a copy of
+        elsewhere       TEXT,                         -- masked: where it went instead of its job's destination
+        target          TEXT,                         -- JSON of Target, while it waits: sealed; NULL: its job's
+        origin          TEXT,                         -- JSON of Origin: which records of which object its own were
+        delivery        INTEGER,                      -- of reader.deliveries; NULL: it is not delivered
+        place           INTEGER                       -- version of the job's destination that it was delivered to
       ) STRICT;
-      -- One for what is due next, one for when anything is: a long outage leaves thousands of objects
-      -- waiting. An object that was never tried needs no place by time.
+      -- One for what is due next, one for when anything is: a long outage leaves thousands of objects waiting.
+      -- What was never tried needs no place by time.
       CREATE INDEX object_by_turn ON object (far, attempts, number) WHERE state = 'waiting';
       CREATE INDEX object_by_time ON object (next_attempt_ms) WHERE state = 'waiting' AND attempts > 0;
       CREATE INDEX object_aside ON object (aside_ms) WHERE state = 'set_aside';
       CREATE UNIQUE INDEX object_by_replay ON object (replay, replay_of) WHERE replay IS NOT NULL;
-      CREATE TABLE kept_id (                          -- messages that were set aside, and that this log holds: never forgotten
-        id BLOB PRIMARY KEY                           -- 16 bytes
-      ) STRICT, WITHOUT ROWID;
       CREATE TABLE health_hour (
-        hour       INTEGER PRIMARY KEY, -- since the epoch: when the attempts ended
-        ok         INTEGER NOT NULL,    -- attempts
+        hour       INTEGER PRIMARY KEY,               -- since the epoch: when the attempts ended
+        ok         INTEGER NOT NULL,                  -- attempts
         retried    INTEGER NOT NULL,
         failed     INTEGER NOT NULL,
-        causes     TEXT NOT NULL,       -- JSON: how many of the last two ended on what
-        records    INTEGER NOT NULL,    -- of those that were ok
+        causes     TEXT NOT NULL,                     -- JSON: how many of the last two ended on what
+        records    INTEGER NOT NULL,                  -- of those that were ok
         bytes      INTEGER NOT NULL,
         raw_bytes  INTEGER NOT NULL,
         total_ms   INTEGER NOT NULL,
@@ -158,7 +162,7 @@ export const LOG_STEPS = [
         last_name       TEXT,
         last_sha256     TEXT,
         last_ms         INTEGER,
-        listed_open_day INTEGER,                      -- as in log, of all nodes; NULL: nothing is listed
+        listed_open_day INTEGER,                      -- as in reader, of all nodes; NULL: nothing is listed
         open_day        INTEGER,                      -- the same of what is being listed now; NULL: nothing is
         begun_ms        INTEGER NOT NULL DEFAULT 0,   -- when listing last began
         at_day          INTEGER NOT NULL DEFAULT 0,   -- listed so far: by day, node and delivery
@@ -192,7 +196,6 @@ export const LOG_STEPS = [
         at_delivery INTEGER NOT NULL,
         counts      TEXT NOT NULL,                    -- JSON: how many it lists of each node
         body        BLOB NOT NULL
-      ) STRICT;
-      ${ID_MEMORY_SQL}`,
+      ) STRICT;`,
   },
 ] as const satisfies readonly Migration[];

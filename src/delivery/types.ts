@@ -1,4 +1,5 @@
-import type { Following } from "./nodes.ts";
+import type { Following } from "../trace-log/nodes.ts";
+import type { UnmadeSums } from "./unmade.ts";
 
 /** Why a batch became an object. */
 export type CutReason = "bytes" | "records" | "interval" | "scheduled" | "manual" | "config" | "deleted" | "replay";
@@ -19,23 +20,21 @@ export interface LogCounts {
   discarded: number;
 }
 
-/** Of one node of a log, or of all together. */
-export interface LogStatus extends Following {
+/** Of one reader. */
+export interface ReaderStatus extends Following {
   counts: LogCounts;
   /** Objects cut and not yet delivered. */
   pendingObjects: number;
   oldestPendingTakenMs: number | null;
-  /** The same of all that waits or is set aside. */
+  /** The same of all that waits, is set aside, or could not be made. */
   oldestHeldTakenMs: number | null;
   deliveredRawBytes: number;
   deliveredBytes: number;
-  /** Everything taken in before is delivered, filtered out or discarded. It never goes back. */
-  lastCompleteMs: number | null;
   /**
-   * Of the first node of a log of several: the same of all together, as it was last claimed; null:
-   * never.
+   * Of the first node, of the whole job: everything taken in before is delivered, filtered out or
+   * discarded. It never goes back.
    */
-  wholeCompleteMs: number | null;
+  lastCompleteMs: number | null;
   lastErrorMs: number | null;
   errorMessage: string | null;
   /** When records last came, in ms. */
@@ -44,18 +43,15 @@ export interface LogStatus extends Following {
   failingSinceMs: number | null;
   /** They fail on something that only a person can change; parking.ts. */
   parked: boolean;
-  /** What all hold on disk, in bytes; and the segments of the longest shard. */
+  /** What it holds on disk, in bytes. */
   storedBytes: number;
-  segments: number;
-  /**
-   * Of these bytes, those of the segment that takes records; of several shards, of the fullest one.
-   */
-  openBytes: number;
   /**
    * Objects that the store refuses themselves, with their records; and when the first of them was
    * set aside, in ms.
    */
   setAside: { objects: number; records: number; oldestMs: number | null };
+  /** Entries of the log that could not be made. */
+  unmade: UnmadeSums;
   /** null: the job has no canary. */
   canary: CanaryStatus | null;
   /** Delivered in the last 24 hours, as stored. */
@@ -71,6 +67,16 @@ export interface LogStatus extends Following {
    * repeat.
    */
   resentInDoubt: number;
+}
+
+/** Of all readers of a job together, with what they have not read yet. */
+export interface JobStatus extends ReaderStatus {
+  /** In `received` and `pending` of the counts; and the time of intake of the oldest, in ms. */
+  unread: { records: number; bytes: number; oldestMs: number | null };
+  /** Segments of the longest chain. */
+  segments: number;
+  /** What the fullest of those readers holds on disk that read, in bytes. */
+  openBytes: number;
 }
 
 /** The state of a job's newest canary. */

@@ -1,7 +1,7 @@
 import { platform } from "../platform.ts";
 import type { LogState } from "./log-state.ts";
 import type { Lane, Objects } from "./objects.ts";
-import type { LogRow, ObjectRow } from "./rows.ts";
+import type { ObjectRow, ReaderRow } from "./rows.ts";
 
 /** Uploads of one log that run side by side; each holds one row of its object in memory. */
 const UPLOADS_AT_ONCE = 4;
@@ -67,7 +67,7 @@ export class Uploads {
   }
 
   /** When there is something to do, in ms since the epoch; Infinity: there is nothing. */
-  nextMs(row: LogRow, nowMs: number): number {
+  nextMs(row: ReaderRow, nowMs: number): number {
     const own = Math.max(this.#objects.nextAttemptMs(this.#underWay, this.#lanes()), this.#freeMs(row));
     // What the job's own destination fails on does not hold it up.
     const elsewhere =
@@ -130,7 +130,7 @@ export class Uploads {
    * From when another upload may begin, in ms since the epoch; Infinity: when one of those under
    * way ends.
    */
-  #freeMs(row: Pick<LogRow, "failures" | "resume_ms">): number {
+  #freeMs(row: Pick<ReaderRow, "failures" | "resume_ms">): number {
     const own = this.#underWay.size - (this.#elsewhere === null ? 0 : 1);
     if (own >= UPLOADS_AT_ONCE) return Number.POSITIVE_INFINITY;
     if (row.failures === 0) return 0;

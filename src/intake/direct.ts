@@ -129,14 +129,14 @@ function appendOf(group: readonly PackedMessage[], form: MessageForm | undefined
     records: group.map(({ body }, i) => ({ body, parts: (heads[i] ?? []).map(({ id }) => id) })),
     prepared: [],
     queue: null,
-    work: { batches: 0, offered: 0 },
+    work: { batches: 0, entries: 0, offered: 0 },
     state: "",
   };
 }
 
 /** @throws if it is no message: intake made it. */
 function headsOf({ buffer }: Uint8Array<ArrayBuffer>, form: MessageForm | undefined): PartHead[] {
-  const loading = load({ body: buffer, envelope: decodeEnvelope(buffer), attempts: 1 }, form?.seal ? [form.seal] : []);
+  const loading = load({ body: buffer, envelope: decodeEnvelope(buffer) }, form?.seal ? [form.seal] : []);
   if (loading.kind !== "loaded") throw new Error(`a message that ${loading.why}`);
   // Nothing of it came by the queue.
   return loading.loaded.map((part) => ({ ...headOf(part), bytes: 0 }));

@@ -94,11 +94,7 @@ async function readAndPack(request: TakeRequest, context: TakeContext, share: Sh
   }
 }
 
-function packBody(
-  bytes: Uint8Array,
-  { ndjson, idempotencyKey: key }: TakeRequest,
-  context: TakeContext,
-): PackedEvents {
+function packBody(bytes: Uint8Array, { ndjson, idempotencyKey: key }: TakeRequest, context: TakeContext): PackedEvents {
   const { source, form, shards, keyShards } = context;
   const kept = context.early?.mayWatch() ? new KeptEntries() : null;
   const found = foundIn(bytes, ndjson);

@@ -11,15 +11,18 @@ export interface JobDraft {
   path: string;
 }
 
+/** What the control plane gives to each change. */
+export type Given = Pick<JobConfig, "version" | "mark">;
+
 /** The configuration of a new job. */
-export function created(id: number, draft: JobDraft, version: number, optOutVersion: number, nowMs: number): JobConfig {
+export function created(id: number, draft: JobDraft, { version, mark }: Given, nowMs: number): JobConfig {
   return {
     id,
     version,
+    mark,
     modifiedVersion: version,
     outputVersion: version,
     destinationVersion: version,
-    optOutVersion,
     windows: enabledWindows([], draft.body.enabled === true, nowMs),
     ...draft.meaning,
     destination: draft.destination,
@@ -37,7 +40,7 @@ export function updated(
   before: JobConfig,
   draft: JobDraft,
   destinationChanged: boolean,
-  version: number,
+  { version, mark }: Given,
   nowMs: number,
 ): JobConfig {
   const outputChanged = JSON.stringify(before.output) !== JSON.stringify(draft.meaning.output);
@@ -47,6 +50,7 @@ export function updated(
     ...rest,
     ...draft.meaning,
     version,
+    mark,
     modifiedVersion: version,
     outputVersion: outputChanged ? version : before.outputVersion,
     destinationVersion: destinationChanged ? version : before.destinationVersion,
@@ -64,12 +68,13 @@ export function deleted(
   before: JobConfig,
   discard: boolean,
   windows: Window[],
-  version: number,
+  { version, mark }: Given,
   nowMs: number,
 ): JobConfig {
   return {
     ...before,
     version,
+    mark,
     modifiedVersion: version,
     // Events taken in before and still on their way belong to the job, unless they are discarded,
     // too.

@@ -1,4 +1,3 @@
-import { ID_MEMORY_MS } from "../limits.ts";
 import type { OutputFormat } from "../output/format.ts";
 
 /**
@@ -17,8 +16,10 @@ export interface Window {
  */
 export interface JobConfig {
   id: number;
-  /** Grows with every change of any job of the account, and of any function's logging. */
+  /** Grows with every change of the job, and of any function's logging. */
   version: number;
+  /** Of the control plane's instance that gave this version; see {@link JobsSnapshot}. */
+  mark: string;
   /** Version of the last change by its owner. */
   modifiedVersion: number;
   /**
@@ -27,11 +28,6 @@ export interface JobConfig {
   outputVersion: number;
   /** Version of the last change of the destination. */
   destinationVersion: number;
-  /**
-   * Version at which logging of any function was last switched: batches built with older
-   * {@link OptOut}s are refused.
-   */
-  optOutVersion: number;
   windows: Window[];
   /** The filter's JSON, as its owner wrote it, validated; null: none. */
   filter: string | null;
@@ -74,19 +70,19 @@ export type UnreadableJob = Pick<JobConfig, "id" | "windows" | "deletedMs" | "di
 /** All jobs at one state of the control plane. */
 export interface JobsSnapshot {
   /**
-   * `<epoch>.<version>.<mark>`. Versions of one epoch are ordered; versions of different epochs
-   * cannot be compared. The mark is random: a control plane restored to an earlier time repeats
-   * versions, for other changes.
+   * `<epoch>.<version>.<mark>`. The mark is random, and of the instance of the control plane that
+   * made the last change. A control plane that was restored to an earlier time is another instance:
+   * it repeats versions for other changes, under another mark.
    */
   state: string;
-  /** Includes deleted jobs while their logs may get late events. */
+  /** Includes deleted jobs while their readers may have something. */
   jobs: JobConfig[];
   /** Those that the reader cannot read; absent: none. Never sent: each reader finds its own. */
   unreadable?: UnreadableJob[];
   /** Functions whose logging is off, or was recently. */
   optOuts: OptOut[];
-  /** As in {@link JobConfig}: the version at which `optOuts` last changed. */
-  optOutVersion: number;
+  /** The shards of the log that have come into being, in order. */
+  shards: number[];
 }
 
 /** Readable or not. */
@@ -104,16 +100,30 @@ export interface OptOut {
   windows: Window[];
 }
 
+/** Of one change: another job, or another version of it, has another. */
+export function stampOf({ version, mark }: Pick<JobConfig, "version" | "mark">): string {
+  return `${version}.${mark}`;
+}
+
+/** Whether versions of these states can be compared: they are of one history. */
+export function isOfSameMark(a: string, b: string): boolean {
+  const [epochA, , markA] = a.split(".");
+  const [epochB, , markB] = b.split(".");
+  return epochA === epochB && markA === markB;
+}
+
+/** 0: it is "", or none. */
+export function versionIn(state: string): number {
+  return Number(state.split(".")[1] ?? 0);
+}
+
 /**
- * Whether state `b` has something that `a` has not: a newer version, or another change of the same
- * version. "" is behind any.
+ * Whether a control plane at state `own` must have been restored to an earlier time, as another
+ * part has been told `told`. "" tells nothing.
  */
-export function isBehind(a: string, b: string): boolean {
-  if (a === b || b === "") return false;
-  if (a === "") return true;
-  const [epochA, versionA] = a.split(".");
-  const [epochB, versionB] = b.split(".");
-  return epochA === epochB && Number(versionA) <= Number(versionB);
+export function isLost(told: string, own: string): boolean {
+  if (told === "" || told === own || told.split(".")[0] !== own.split(".")[0]) return false;
+  return versionIn(told) >= versionIn(own);
 }
 
 export interface UploadLimits {
@@ -148,18 +158,6 @@ export function optedOut(optOuts: readonly OptOut[]): (scriptName: string, taken
     const optOut = byName.get(scriptName);
     return optOut !== undefined && wasIn(optOut, takenInMs);
   };
-}
-
-/**
- * How long after its deletion, in ms, a job still gets what is sent again. Its log is deleted when
- * its memory of ids ends, and cannot deduplicate after that. An hour less, for sending and clock
- * skew.
- */
-const DELETED_GETS_MS = ID_MEMORY_MS - 3_600_000;
-
-/** Whether a job may get what was set aside and is sent again. */
-export function getsAgain({ deletedMs }: Pick<JobConfig, "deletedMs">, nowMs: number): boolean {
-  return deletedMs === null || nowMs - deletedMs < DELETED_GETS_MS;
 }
 
 /** Functions whose logging is off according to these opt-outs. */

@@ -18,8 +18,8 @@ const VERSION_MAX = 1e15;
 
 const Version = z.int().min(0).max(VERSION_MAX);
 
-/** As in {@link JobsSnapshot}. Before the first change the mark is empty. */
-const State = z.string().regex(/^[0-9A-Za-z]{1,64}\.[0-9]{1,15}\.[0-9A-Za-z]{0,64}$/);
+/** As in {@link JobsSnapshot}. */
+const State = z.string().regex(/^[0-9A-Za-z]{1,64}\.[0-9]{1,15}\.[0-9A-Za-z]{1,64}$/);
 
 // A window that ends before it begins is empty, and no reason to refuse the whole snapshot.
 const Window = z.looseObject({ fromMs: z.int().min(0), untilMs: z.int().min(0).nullable() });
@@ -30,7 +30,7 @@ const Job: z.ZodType<JobConfig> = z.looseObject({
   modifiedVersion: Version,
   outputVersion: Version,
   destinationVersion: Version,
-  optOutVersion: Version,
+  mark: z.string(),
   windows: z.array(Window),
   filter: z.string().nullable(),
   sampleRate: z.number().gt(0).lte(1),
@@ -67,7 +67,7 @@ const Snapshot = z.looseObject({
   state: State,
   jobs: z.array(Identity),
   optOuts: z.array(z.looseObject({ scriptName: z.string(), windows: z.array(Window) })),
-  optOutVersion: Version,
+  shards: z.array(z.int().min(0).max(63)).min(1),
 });
 
 /**
@@ -80,11 +80,14 @@ export function readSnapshot(value: unknown): JobsSnapshot | null {
   const unreadable = snapshot.jobs.filter((job) => readJobConfig(job) === null);
   if (unreadable.length === 0) return snapshot;
   const jobs = snapshot.jobs.filter((job) => !unreadable.includes(job));
-  return { ...snapshot, jobs, unreadable: unreadable.map(known) };
+  return { ...snapshot, jobs, unreadable: unreadable.map(knownOf) };
 }
 
-/** Where its windows cannot be read, it may have been enabled at any time. */
-function known(job: JobConfig): UnreadableJob {
+/**
+ * What is known of a job that newer code may have written. Where its windows cannot be read, it may
+ * have been enabled at any time.
+ */
+export function knownOf(job: JobConfig): UnreadableJob {
   const windows = Windows.safeParse(job).success ? job.windows : [{ fromMs: 0, untilMs: null }];
   const { deletedMs, discard } = End.safeParse(job).success ? job : { deletedMs: null, discard: false };
   return { id: job.id, windows, deletedMs, discard };
@@ -98,9 +101,4 @@ export function readJobConfig(value: unknown): JobConfig | null {
 /** Whether it is a state of a control plane; "" is not. */
 export function isState(value: unknown): value is JobsSnapshot["state"] {
   return State.safeParse(value).success;
-}
-
-/** Whether it is a version of a job; 0 is before any. */
-export function isVersion(value: unknown): value is number {
-  return Version.safeParse(value).success;
 }

@@ -251,7 +251,7 @@ export class Live extends DurableObject<Env> {
     const until = this.#open().length > 0 ? platform.now() + WATCHED_MS : 0;
     if (until > 0) this.ctx.waitUntil(this.#tellPacker());
     try {
-      await answered("the ledger", ANSWER_MS, new LogShards(this.env.TRACE_LOG).watchedUntil(until));
+      await answered("the ledger", ANSWER_MS, new LogShards(this.env).watchedUntil(until));
       this.#watchedUntilMs = until;
       // A viewer that joined meanwhile relied on the earlier announcement.
       if (until === 0 && this.#open().length > 0) await this.#announce();

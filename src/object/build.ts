@@ -2,13 +2,11 @@ import { hasParts, partOf, readTemplate } from "../destinations/keys.ts";
 import { compileFilter } from "../filter/compile.ts";
 import { parseFilter } from "../filter/parse.ts";
 import type { JobConfig } from "../job/config.ts";
-import { APPEND_MAX_WRITTEN_UNITS } from "../limits.ts";
-import { idOf, type Part } from "../queue/message.ts";
+import type { Part } from "../queue/message.ts";
 import { EXTRA_FIELDS } from "../record/fields.ts";
 import type { RecordLine } from "../record/line.ts";
 import { hasRows } from "../record/rows.ts";
-import type { Append, AppendedMessage } from "./append.ts";
-import type { Encoder } from "./encoder.ts";
+import type { Encoder, Fragment } from "./encoder.ts";
 import { encoderOf } from "./encoders.ts";
 import type { LoadedRecord } from "./load.ts";
 import { type Sampler, sampler } from "./sample.ts";
@@ -79,34 +77,6 @@ export function recordJudge(
   };
 }
 
-/**
- * Splits what a job is offered into appends, whole messages in order, by how large their records
- * may become when they are written: a format may add much to each of them, and all of an append is
- * in memory at once.
- * @throws as {@link buildAppend}.
- */
-export function appendsOf<O extends Offered>(job: JobConfig, offered: readonly O[]): O[][] {
-  const { encoder, shipped } = planOf(job);
-  const parts: O[][] = [];
-  let part: O[] = [];
-  let units = 0;
-  for (const offer of offered) {
-    const size = offer.records.reduce((sum, record) => {
-      const written = shipped(record);
-      return sum + encoder.unitsAtMost(written.line.length, written);
-    }, 0);
-    if (part.length > 0 && units + size > APPEND_MAX_WRITTEN_UNITS) {
-      parts.push(part);
-      part = [];
-      units = 0;
-    }
-    part.push(offer);
-    units += size;
-  }
-  if (part.length > 0) parts.push(part);
-  return parts;
-}
-
 /** All that decides what a job gets of a message. */
 type BuildingRules = ShippingRules & Pick<JobConfig, "path" | "sketches">;
 
@@ -122,82 +92,50 @@ export function rulesOf(job: BuildingRules): string | null {
   return JSON.stringify([filter ?? "", hour, script, sketches, output]);
 }
 
-type Made = Pick<Append, "messages" | "fragments">;
-
-/**
- * What jobs of equal rules get of the same messages: made once, as long as they ask for the same.
- * Holds no more than that of all the messages at once, whatever is asked for.
- */
-export class SharedBuild {
-  readonly #messages: number;
-  readonly #made = new Map<string, Made>();
-
-  /** @param messages how many there are in all. */
-  constructor(messages: number) {
-    this.#messages = messages;
-  }
-
-  /** @param wanted those of the messages that are asked for. */
-  get(wanted: readonly Offered[], make: () => Made): Made {
-    const ids = wanted.map(({ message }) => message.id).join();
-    const known = this.#made.get(ids);
-    if (known !== undefined) return known;
-    const made = make();
-    this.#made.set(ids, made);
-    let held = [...this.#made.values()].reduce((sum, { messages }) => sum + messages.length, 0);
-    for (const [first, { messages }] of this.#made) {
-      if (held <= this.#messages) break;
-      this.#made.delete(first);
-      held -= messages.length;
-    }
-    return made;
-  }
-
-  /** Lets go of what was made. */
-  end(): void {
-    this.#made.clear();
-  }
+/** What a job ships of some parts, and what became of the rest. */
+export interface Prepared {
+  /** Records that it was offered. */
+  received: number;
+  filtered: number;
+  sampledOut: number;
+  fragments: Fragment[];
 }
 
 /**
- * What a job gets of these messages: filtered, sampled, encoded, and gathered into fragments. Pure.
- * @param without ids of messages that its log has already.
- * @param queueDoneMs as in {@link Append}.
- * @param shared what jobs of its {@link rulesOf} get of these messages; absent: it is made anew.
+ * What a job ships of these parts: filtered, sampled, encoded, and gathered into fragments. Pure: the
+ * queue handler makes it for all jobs, and a reader of the log what the handler could not.
  * @throws if the job's filter cannot be read.
  */
-export function buildAppend(
-  job: BuildingRules & Pick<JobConfig, "version">,
-  offered: readonly Offered[],
-  without: ReadonlySet<string>,
-  queueDoneMs: number,
-  shared?: SharedBuild,
-): Append {
-  const wanted = offered.filter(({ message }) => !without.has(message.id));
-  const make = () => made(job, wanted);
-  return { version: job.version, ...(shared?.get(wanted, make) ?? make()), queueDoneMs };
-}
-
-function made(job: BuildingRules, offered: readonly Offered[]): Made {
+export function prepare(job: BuildingRules, offered: readonly Offered[]): Prepared {
   const { wants, shipped, sample, encoder } = planOf(job);
   const template = readTemplate(job.path);
   const gatherer = encoder.gather(
     hasParts(template) ? (record) => partOf(template, record.EventTimestampMs, () => record.ScriptName) : undefined,
     job.sketches !== false,
   );
-  const messages: AppendedMessage[] = [];
+  const sum = { received: 0, filtered: 0, sampledOut: 0 };
   for (const { message, records, ascii } of offered) {
     const inSample = sample(message.id);
-    let filtered = 0;
-    let sampledOut = 0;
     const kept: RecordLine[] = [];
     for (const record of records) {
-      if (!wants(record.whole)) filtered += 1;
-      else if (!inSample(record.index)) sampledOut += 1;
+      if (!wants(record.whole)) sum.filtered += 1;
+      else if (!inSample(record.index)) sum.sampledOut += 1;
       else kept.push(shipped(record));
     }
     for (const record of kept) gatherer.add(record, message.takenInMs, ascii);
-    messages.push({ ...idOf(message), received: records.length, filtered, sampledOut });
+    sum.received += records.length;
   }
-  return { messages, fragments: gatherer.finish() };
+  return { ...sum, fragments: gatherer.finish() };
+}
+
+/** The most that a job may write of these parts, in UTF-16 units. @throws as {@link prepare}. */
+export function writtenAtMost(job: BuildingRules, offered: readonly Offered[]): number {
+  const { encoder, shipped } = planOf(job);
+  let units = 0;
+  for (const { records } of offered)
+    for (const record of records) {
+      const written = shipped(record);
+      units += encoder.unitsAtMost(written.line.length, written);
+    }
+  return units;
 }

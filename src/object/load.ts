@@ -1,6 +1,6 @@
 import { TEXT_MAX_CHARACTERS } from "../limits.ts";
 import type { Delivery } from "../queue/delivery.ts";
-import { decodeMessage, isNewer, type Part } from "../queue/message.ts";
+import { decodeEnvelope, decodeMessage, isNewer, type Part } from "../queue/message.ts";
 import { linesOfParts } from "../queue/parts.ts";
 import type { SealKey } from "../queue/seal.ts";
 import { recordLine } from "../record/encode.ts";
@@ -24,8 +24,6 @@ export interface Loaded {
   message: Part;
   /** Size of what the queue delivered, in bytes; 0: it is counted with the message's first part. */
   bytes: number;
-  /** It was delivered before, so that logs may have it. */
-  isRedelivered: boolean;
   records: LoadedRecord[];
   /** Size of the records' JSON, with their extra fields, in UTF-16 units. */
   size: number;
@@ -42,19 +40,14 @@ export type Loading =
 
 /**
  * Loads the records of a delivered message.
- * @param keys of seals: what is sealed need not be parsed. @throws never.
+ * @param keys of seals: what is sealed need not be parsed.
  */
-export function load(
-  delivery: Pick<Delivery, "body" | "envelope" | "attempts">,
-  keys: readonly SealKey[] = [],
-): Loading {
-  const { envelope } = delivery;
-  if (!envelope.ok) return { kind: isNewer(delivery.body) ? "newer" : "unreadable", why: envelope.why };
-  const content = decodeMessage(delivery.body, keys);
+export function load({ body, envelope }: Pick<Delivery, "body" | "envelope">, keys: readonly SealKey[] = []): Loading {
+  if (!envelope.ok) return { kind: isNewer(body) ? "newer" : "unreadable", why: envelope.why };
+  const content = decodeMessage(body, keys);
   if (!content.ok) return { kind: "unreadable", why: content.why };
-  const isRedelivered = delivery.attempts > 1;
   const { isSealed = false, ascii } = content.value;
-  let { byteLength: bytes } = delivery.body as ArrayBuffer;
+  let { byteLength: bytes } = body as ArrayBuffer;
   const loaded: Loaded[] = [];
   for (const { part, lines, extras } of linesOfParts(content.value)) {
     const records: LoadedRecord[] = [];
@@ -67,10 +60,16 @@ export function load(
       records.push(loadedRecord(index, whole));
       size += line.length + extra.length;
     }
-    loaded.push({ message: part, bytes, isRedelivered, records, size, ascii });
+    loaded.push({ message: part, bytes, records, size, ascii });
     bytes = 0;
   }
   return { kind: "loaded", loaded };
+}
+
+/** A message that was stored, as {@link load} takes it. */
+export function storedMessage(message: Uint8Array<ArrayBuffer>): Pick<Delivery, "body" | "envelope"> {
+  const body = message.byteLength === message.buffer.byteLength ? message.buffer : message.slice().buffer;
+  return { body, envelope: decodeEnvelope(body) };
 }
 
 /** @param index its place in its part. */

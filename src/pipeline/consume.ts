@@ -1,21 +1,14 @@
 import type { JobsSnapshot } from "../job/config.ts";
-import { APPEND_MAX_RAW_BYTES, GROUP_HELD_BYTES } from "../limits.ts";
+import { APPEND_MAX_RAW_BYTES, APPEND_MIXED_RAW_BYTES, GROUP_HELD_BYTES } from "../limits.ts";
 import { errorText, inLogContext, log } from "../log.ts";
+import { rulesOf } from "../object/build.ts";
 import { type Loaded, load } from "../object/load.ts";
-import type { Debt } from "../queue/debt.ts";
 import { Delivery, FROM_FUTURE, isFromFuture, isOverdue, takenIds } from "../queue/delivery.ts";
-import { type AsideContext, putAside, putAsideUnread } from "../set-aside/keep.ts";
+import { putAside } from "../set-aside/keep.ts";
+import type { QueueState as Queue } from "../trace-log/append.ts";
 import type { Noted } from "../trace-log/trace-log.ts";
-import { commitAndCount, type Owing } from "./commit.ts";
-import {
-  type AsideCalls,
-  BATCH_MS,
-  bounded,
-  boundedAside,
-  Calls,
-  type ConsumerCalls,
-  type ConsumerContext,
-} from "./context.ts";
+import { commitGroup } from "./commit.ts";
+import { BATCH_MS, bounded, boundedAside, Calls, type ConsumerContext } from "./context.ts";
 import { IN_FLIGHT_MS, InFlight } from "./in-flight.ts";
 import { parted } from "./suspects.ts";
 
@@ -29,23 +22,17 @@ interface Totals {
 }
 
 /** What the queue says with a batch. */
-interface QueueState {
+interface QueueState extends Queue {
   name: string;
-  /** Messages that wait behind this batch. */
-  backlog: number | null;
-  /** Their size, in bytes. */
-  backlogBytes: number | null;
-  /** As in {@link Append}. */
-  doneMs: number;
 }
 
 /**
- * Handles a batch of the queue. A message is acknowledged after every job that wants its records
- * has committed them. Messages are loaded one at a time and committed in groups of bounded size.
+ * Handles a batch of the queue. A message is acknowledged after the log has its records, with what
+ * each job ships of them. Messages are loaded one at a time and appended in groups of bounded size.
  * Every call has a deadline. A call that times out counts as failed; if it did succeed,
  * deduplication absorbs the retry.
  */
-export async function consumeEvents(batch: MessageBatch<unknown>, context: ConsumerCalls): Promise<void> {
+export async function consumeEvents(batch: MessageBatch<unknown>, context: ConsumerContext): Promise<void> {
   const startedMs = context.platform.now();
   const deliveries = batch.messages.map((message) => new Delivery(message));
   const calls = new Calls(context.callsMax);
@@ -56,7 +43,7 @@ export async function consumeEvents(batch: MessageBatch<unknown>, context: Consu
     const inFlight = new InFlight(deliveries, within);
     try {
       const queue = queueOf(batch, deliveries, startedMs);
-      const { again, untried } = await consume(deliveries, queue, inFlight, within, calls, totals);
+      const { again, untried } = await new Consumption(queue, inFlight, within, calls, totals).run(deliveries);
       await expectAgain(again, within);
       await expectAgain(untried, within, "untried");
     } finally {
@@ -68,13 +55,10 @@ export async function consumeEvents(batch: MessageBatch<unknown>, context: Consu
   });
 }
 
-/** Deliveries of a dead letter before it is kept unread: reading it may kill the handler. */
-const DEAD_READ_MAX = 3;
-
 /** Handles a batch of the dead-letter queue: messages that failed a hundred times are set aside. */
 export async function consumeDead(
   batch: MessageBatch<unknown>,
-  context: AsideCalls & Pick<ConsumerCalls, "callsMax" | "platform">,
+  context: Pick<ConsumerContext, "hold" | "callsMax" | "platform">,
 ): Promise<void> {
   const startedMs = context.platform.now();
   const deliveries = batch.messages.map((message) => new Delivery(message));
@@ -83,8 +67,7 @@ export async function consumeDead(
   await inLogContext({ batch_id: crypto.randomUUID() }, async () => {
     try {
       for (const delivery of deliveries) {
-        const keep = delivery.attempts > DEAD_READ_MAX ? putAsideUnread : putAside;
-        await keep(delivery, batch.queue, "failed too often", within);
+        await putAside(delivery, batch.queue, "failed too often", within);
       }
     } finally {
       calls.end();
@@ -120,91 +103,224 @@ function queueDoneMs(deliveries: readonly Delivery[], metrics: MessageBatchMetri
   return own.length === 0 ? 0 : Math.min(nowMs, waiting ?? Number.POSITIVE_INFINITY, ...own) - IN_FLIGHT_MS;
 }
 
-/** Messages that go back to the queue, and of which the ledger does not know yet. */
+/** Messages that go back to the queue, and of which their shards do not know yet. */
 interface Returned {
   again: readonly Delivery[];
   untried: readonly Delivery[];
 }
 
-/**
- * @param inFlight loses messages that are set aside.
- * @param calls those that `context` has made and may still make.
- */
-async function consume(
-  deliveries: readonly Delivery[],
-  queue: QueueState,
-  inFlight: InFlight,
-  context: ConsumerContext,
-  calls: Calls,
-  totals: Totals,
-): Promise<Returned> {
-  const jobs = await context.jobs();
-  await inFlight.ready();
-  if (jobs === null) {
-    for (const delivery of deliveries) delivery.retry();
-    return { again: [], untried: deliveries };
+/** One of a group: what the queue is told about, and the parts that are appended. */
+interface Member {
+  delivery: Delivery;
+  parts: readonly Loaded[];
+}
+
+/** Messages of one shard that are appended together. */
+interface Group {
+  members: Member[];
+  /** JSON of their records, in UTF-16 units. */
+  size: number;
+}
+
+/** The work on one batch. */
+class Consumption {
+  readonly #queue: QueueState;
+  readonly #inFlight: InFlight;
+  readonly #context: ConsumerContext;
+  readonly #calls: Calls;
+  readonly #totals: Totals;
+  readonly #groups = new Map<number, Group>();
+  readonly #again: Delivery[] = [];
+  readonly #untried: Delivery[] = [];
+  #isFirst = true;
+  #costliest = 0;
+
+  /**
+   * @param inFlight loses messages that are set aside.
+   * @param calls those that `context` has made and may still make.
+   */
+  constructor(queue: QueueState, inFlight: InFlight, context: ConsumerContext, calls: Calls, totals: Totals) {
+    this.#queue = queue;
+    this.#inFlight = inFlight;
+    this.#context = context;
+    this.#calls = calls;
+    this.#totals = totals;
   }
-  const trying = await withoutSuspects(deliveries, queue.name, inFlight, context);
-  const again: Delivery[] = [];
-  const untried: Delivery[] = [];
-  let group: Member[] = [];
-  let size = 0;
-  let before = calls.made;
-  let costliest = 0;
-  let full = false;
-  let isFirst = true;
-  const flush = async (): Promise<void> => {
-    const commit = () => commitGroup(group, jobs, { ...queue, isFirst }, context, totals);
-    // Requests, and another batch, wait for each other and for it.
-    if (group.length > 0) again.push(...(await (context.memory?.during(GROUP_HELD_BYTES, commit) ?? commit())));
-    isFirst &&= group.length === 0;
-    group = [];
-    size = 0;
-    costliest = Math.max(costliest, calls.made - before);
-    before = calls.made;
-    // A group is committed as a whole. The first one is always begun, so that each batch makes
-    // progress.
-    full = calls.left < costliest;
-  };
-  for (const delivery of trying) {
-    const loaded = full ? "full" : await loadOrDecide(delivery, queue.name, inFlight, context, totals);
-    if (loaded === "retried") again.push(delivery);
-    if (loaded === "decided" || loaded === "retried") continue;
-    const more = loaded === "full" ? 0 : loaded.reduce((sum, part) => sum + part.size, 0);
-    if (size + more > APPEND_MAX_RAW_BYTES) await flush();
-    if (loaded === "full" || full) {
-      delivery.giveBack();
-      untried.push(delivery);
-      continue;
+
+  async run(deliveries: readonly Delivery[]): Promise<Returned> {
+    const jobs = await this.#context.jobs();
+    await this.#inFlight.ready();
+    if (jobs === null) {
+      for (const delivery of deliveries) delivery.retry();
+      return { again: [], untried: deliveries };
     }
-    group.push({ delivery, loaded });
-    size += more;
+    const trying = await this.#withoutSuspects(deliveries);
+    const known = await this.#known(trying);
+    const groupMax = groupMaxOf(jobs);
+    for (const delivery of trying) {
+      // A group is committed as a whole. The first one is always begun, so that each batch makes
+      // progress.
+      if (this.#calls.left < this.#costliest) {
+        delivery.giveBack();
+        this.#untried.push(delivery);
+        continue;
+      }
+      const loaded = await this.#loadOrDecide(delivery);
+      if (loaded === null) continue;
+      const parts = loaded.filter(({ message }) => !known.has(message.id));
+      if (parts.length === 0) {
+        delivery.ack();
+        continue;
+      }
+      const size = parts.reduce((sum, part) => sum + part.size, 0);
+      const before = this.#groups.get(delivery.shard);
+      if (before !== undefined && before.size + size > groupMax) await this.#flush(delivery.shard, jobs);
+      const group = this.#groups.get(delivery.shard) ?? { members: [], size: 0 };
+      group.members.push({ delivery, parts });
+      group.size += size;
+      this.#groups.set(delivery.shard, group);
+      // What all shards hold together is bounded as well.
+      const all = [...this.#groups].reduce((sum, [, each]) => sum + each.size, 0);
+      if (all > groupMax) await this.#flush(largest(this.#groups), jobs);
+    }
+    for (const shard of [...this.#groups.keys()]) await this.#flush(shard, jobs);
+    return { again: this.#again, untried: this.#untried };
   }
-  await flush();
-  return { again, untried };
+
+  /**
+   * Leaves out messages that earlier batches died with, or that are to be spared their company.
+   * @returns those to be tried now. It is noted before that what becomes of the others.
+   */
+  async #withoutSuspects(deliveries: readonly Delivery[]): Promise<readonly Delivery[]> {
+    const { now, later, hopeless, isAlone } = parted(deliveries, (delivery) => this.#inFlight.deathsOf(delivery));
+    if (later.length > 0 || isAlone) log.warn("batches died with messages of this one", { trying: now.length });
+    for (const delivery of later) delivery.giveBack();
+    await expectAgain(later, this.#context, "untried");
+    if (isAlone) await expectAgain(now, this.#context, "alone");
+    for (const delivery of hopeless) await this.#putAside(delivery, "batches died with it, and so it did alone");
+    return now;
+  }
+
+  /**
+   * Which parts of messages that were delivered before a shard has already: nothing is made of them
+   * again. Parts with a key go by their copy. A shard that does not answer is asked by the append.
+   */
+  async #known(deliveries: readonly Delivery[]): Promise<ReadonlySet<string>> {
+    const known = new Set<string>();
+    const redelivered = deliveries.filter(({ attempts }) => attempts > 1);
+    for (const [shard, own] of Map.groupBy(redelivered, (delivery) => delivery.shard)) {
+      const parts = takenIds(own).filter(({ keyed }) => !keyed);
+      if (parts.length === 0) continue;
+      try {
+        const answer = await this.#context.known(shard, parts);
+        if (!Array.isArray(answer)) throw new Error("the answer of the log is no list");
+        for (const id of answer) if (typeof id === "string") known.add(id);
+      } catch (error) {
+        log.warn("it is not known what the log has of messages that come again", { shard, error: errorText(error) });
+      }
+    }
+    return known;
+  }
+
+  /** null: something else became of it than that its records are appended. */
+  async #loadOrDecide(delivery: Delivery): Promise<readonly Loaded[] | null> {
+    const nowMs = this.#context.platform.now();
+    if (delivery.taken.some(({ takenInMs }) => isFromFuture(takenInMs, nowMs))) {
+      await this.#putAside(delivery, FROM_FUTURE, FROM_FUTURE);
+      return null;
+    }
+    try {
+      const loading = load(delivery, this.#context.sealKeys);
+      if (loading.kind === "loaded") return loading.loaded;
+      if (loading.kind === "unreadable" || isOverdue(delivery.queuedMs, nowMs)) {
+        await this.#putAside(delivery, loading.why, loading.why);
+        return null;
+      }
+      this.#totals.newer += 1;
+    } catch (error) {
+      log.error("a message could not be loaded", { error: errorText(error) });
+    }
+    delivery.retry();
+    this.#again.push(delivery);
+    return null;
+  }
+
+  async #putAside(delivery: Delivery, why: string, unreadable?: string): Promise<void> {
+    if (await this.#inFlight.letGo(delivery))
+      await putAside(delivery, this.#queue.name, why, this.#context, unreadable);
+    else delivery.retry();
+  }
+
+  async #flush(shard: number, jobs: JobsSnapshot): Promise<void> {
+    const group = this.#groups.get(shard);
+    this.#groups.delete(shard);
+    if (group === undefined) return;
+    const before = this.#calls.made;
+    const commit = () => this.#commit(shard, group.members, jobs);
+    // Requests, and another batch, wait for each other and for it.
+    await (this.#context.memory?.during(GROUP_HELD_BYTES, commit) ?? commit());
+    this.#isFirst = false;
+    this.#costliest = Math.max(this.#costliest, this.#calls.made - before);
+  }
+
+  async #commit(shard: number, members: readonly Member[], jobs: JobsSnapshot): Promise<void> {
+    const group = members.map(({ delivery, parts }) => ({ body: delivery.body as ArrayBuffer, parts }));
+    try {
+      const done = await commitGroup(shard, group, jobs, this.#queue, this.#isFirst, this.#context);
+      this.#totals.events += done.events;
+      for (const job of done.jobs) this.#totals.jobs.add(job);
+      for (const { delivery } of members) delivery.ack();
+    } catch (error) {
+      // They come again. What the shard took all the same, it then knows.
+      log.error("an append failed", { shard, error: errorText(error) });
+      for (const { delivery } of members) await this.#comeAgain(delivery);
+    }
+  }
+
+  /** @returns whether a copy of the message is in the queue, and the message is done. */
+  async #sendAnew(delivery: Delivery): Promise<boolean> {
+    try {
+      await this.#context.expectAgain(delivery.shard, takenIds([delivery]), "returned");
+      await this.#context.sendAnew(delivery.body as ArrayBuffer);
+      delivery.ack();
+      return true;
+    } catch (error) {
+      log.error("a message could not be sent anew", { error: errorText(error) });
+      return false;
+    }
+  }
+
+  async #comeAgain(delivery: Delivery): Promise<void> {
+    const nowMs = this.#context.platform.now();
+    if (delivery.taken.some(({ takenInMs }) => isOverdue(takenInMs, nowMs))) {
+      await this.#putAside(delivery, "could not be processed for ten days");
+      return;
+    }
+    if (delivery.attempts >= ANEW_AFTER && (await this.#sendAnew(delivery))) return;
+    delivery.retry();
+    this.#again.push(delivery);
+  }
 }
 
 /**
- * Leaves out messages that earlier batches died with, or that are to be spared their company.
- * @returns those to be tried now. It is noted before that what becomes of the others.
+ * Deliveries after which a message is sent anew, before the platform's hundred retries are used up.
+ * The shard must know that it comes again: a new message is young to the queue.
  */
-async function withoutSuspects(
-  deliveries: readonly Delivery[],
-  queue: string,
-  inFlight: InFlight,
-  context: AsideContext & Pick<ConsumerContext, "expectAgain">,
-): Promise<readonly Delivery[]> {
-  const { now, later, hopeless, isAlone } = parted(deliveries, (delivery) => inFlight.deathsOf(delivery));
-  if (later.length > 0 || isAlone) log.warn("batches died with messages of this one", { trying: now.length });
-  for (const delivery of later) delivery.giveBack();
-  await expectAgain(later, context, "untried");
-  if (isAlone) await expectAgain(now, context, "alone");
-  for (const delivery of hopeless) {
-    if (await inFlight.letGo(delivery))
-      await putAsideUnread(delivery, queue, "batches died with it, and so it did alone", context);
-    else delivery.retry();
-  }
-  return now;
+const ANEW_AFTER = 90;
+
+/** How large a group may be, in UTF-16 units of JSON: jobs of many rules make much of each record. */
+function groupMaxOf({ jobs }: JobsSnapshot): number {
+  const rules = new Set(jobs.map((job) => rulesOf(job) ?? job.id));
+  return rules.size > RULES_AT_ONCE ? APPEND_MIXED_RAW_BYTES : APPEND_MAX_RAW_BYTES;
+}
+
+/** Jobs of so many rules make some 3 MB of 4 MB of records. */
+const RULES_AT_ONCE = 4;
+
+function largest(groups: ReadonlyMap<number, Group>): number {
+  let [most, size] = [0, -1];
+  for (const [shard, group] of groups) if (group.size > size) [most, size] = [shard, group.size];
+  return most;
 }
 
 function bytesOf(deliveries: readonly Delivery[]): number {
@@ -217,129 +333,12 @@ async function expectAgain(
   context: Pick<ConsumerContext, "expectAgain">,
   how: Noted = "returned",
 ): Promise<void> {
-  if (deliveries.length === 0) return;
-  try {
-    await context.expectAgain(takenIds(deliveries), how);
-  } catch (error) {
-    log.error("messages that come again could not be noted", { error: errorText(error) });
-  }
-}
-
-/** @returns the parts of the message with their records; or what became of it without them. */
-async function loadOrDecide(
-  delivery: Delivery,
-  queue: string,
-  inFlight: InFlight,
-  context: AsideContext & Pick<ConsumerContext, "counted" | "platform" | "sealKeys">,
-  totals: Totals,
-): Promise<readonly Loaded[] | "decided" | "retried"> {
-  const aside = async (why: string): Promise<"decided"> => {
-    if (await inFlight.letGo(delivery)) await putAside(delivery, queue, why, context, why);
-    else delivery.retry();
-    return "decided";
-  };
-  const nowMs = context.platform.now();
-  if (delivery.taken.some(({ takenInMs }) => isFromFuture(takenInMs, nowMs))) return await aside(FROM_FUTURE);
-  try {
-    const loading = await load(delivery, context.blobs, context.sealKeys);
-    if (loading.kind === "loaded") return loading.loaded;
-    if (loading.kind === "newer" && !isOverdue(delivery.queuedMs, context.platform.now())) {
-      totals.newer += 1;
-      delivery.retry();
-      return "retried";
+  for (const [shard, own] of Map.groupBy(deliveries, (delivery) => delivery.shard)) {
+    try {
+      await context.expectAgain(shard, takenIds(own), how);
+    } catch (error) {
+      log.error("messages that come again could not be noted", { shard, error: errorText(error) });
     }
-    if (loading.kind !== "missing") return await aside(loading.why);
-    // Records are dropped after they are committed and counted: then the message came again as its
-    // acknowledgement was lost.
-    const counted: unknown = await context.counted(takenIds([delivery]));
-    if (!Array.isArray(counted)) throw new Error("the ledger's answer is not a list");
-    if (!delivery.taken.every(({ id }) => counted.includes(id)))
-      return await aside("refers to records that are not there");
-    delivery.ack();
-    return "decided";
-  } catch (error) {
-    log.error("a message could not be loaded", { error: errorText(error) });
-    delivery.retry();
-    return "retried";
-  }
-}
-
-/** One of a group: what the queue is told about, and what is committed. */
-interface Member {
-  delivery: Delivery;
-  /** Its parts. */
-  loaded: readonly Loaded[];
-}
-
-/** @returns messages that go back to the queue, and of which the ledger does not know yet. */
-async function commitGroup(
-  group: readonly Member[],
-  jobs: JobsSnapshot,
-  queue: QueueState & { isFirst: boolean },
-  context: Omit<ConsumerContext, "jobs" | "counted" | "expectAgain">,
-  totals: Totals,
-): Promise<readonly Delivery[]> {
-  const messages = group.flatMap(({ loaded }) => loaded);
-  const { failed, noted, ...done } = await commitAndCount(messages, jobs, queue, {
-    ...context,
-    owe: async (owing) => context.owe(await debtsOf(owing, group, context.blobs)),
-  });
-  totals.events += done.events;
-  for (const job of done.jobs) totals.jobs.add(job);
-  const again: Delivery[] = [];
-  for (const { delivery, loaded } of group) {
-    const waiting = loaded.filter(({ message }) => failed.has(message.id));
-    if (waiting.length === 0) {
-      await dropRecords(delivery, context.blobs);
-      delivery.ack();
-      continue;
-    }
-    if (!noted) again.push(delivery);
-    const now = context.platform.now();
-    if (!waiting.some(({ message }) => isOverdue(message.takenInMs, now))) delivery.retry();
-    else await putAside(delivery, queue.name, "could not be processed for ten days", context);
-  }
-  return again;
-}
-
-/**
- * What is to be kept for jobs: whole messages, as the queue delivered them, whichever part it is.
- */
-async function debtsOf(
-  owing: readonly Owing[],
-  group: readonly Member[],
-  blobs: Pick<ConsumerContext["blobs"], "get">,
-): Promise<Debt[]> {
-  const byPart = new Map(owing.map((part) => [part.id, part]));
-  const debts: Debt[] = [];
-  for (const { delivery, loaded } of group) {
-    const parts = loaded.flatMap(({ message }) => byPart.get(message.id) ?? []);
-    const [taken] = delivery.taken;
-    if (parts.length === 0 || taken === undefined || !delivery.envelope.ok) continue;
-    const { elsewhere } = delivery.envelope.value;
-    const blob = elsewhere === null ? null : await blobs.get(elsewhere);
-    if (elsewhere !== null && blob === null) throw new Error("the records of a message are gone");
-    const records = new Map<number, number>();
-    for (const { jobs } of parts) for (const job of jobs) records.set(job.id, (records.get(job.id) ?? 0) + job.records);
-    debts.push({
-      taken,
-      body: delivery.body as ArrayBuffer,
-      blob: blob === null ? null : (blob.slice().buffer as ArrayBuffer),
-      jobs: [...records].map(([id, sum]) => ({ id, records: sum })),
-      off: [...new Set(parts.flatMap(({ off }) => off))],
-    });
-  }
-  return debts;
-}
-
-/** Drops records that all jobs have. */
-async function dropRecords({ envelope }: Delivery, blobs: Pick<ConsumerContext["blobs"], "drop">): Promise<void> {
-  const elsewhere = envelope.ok ? envelope.value.elsewhere : null;
-  if (elsewhere === null) return;
-  try {
-    await blobs.drop(elsewhere);
-  } catch (error) {
-    log.warn("records are left to be swept", { error: errorText(error) });
   }
 }
 

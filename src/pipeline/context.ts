@@ -1,90 +1,45 @@
 import type { JobsSnapshot } from "../job/config.ts";
 import type { Memory } from "../memory.ts";
-import { answered, Patience, type Platform, TimeoutError } from "../platform.ts";
-import { type Blobs, shardOf } from "../queue/blob-store.ts";
-import type { Debt } from "../queue/debt.ts";
+import { answered, Patience, type Platform } from "../platform.ts";
 import type { SealKey } from "../queue/seal.ts";
 import type { AsideContext } from "../set-aside/keep.ts";
 import type { TakenId } from "../storage/id-memory.ts";
-import { ROOT } from "../storage/splits.ts";
-import {
-  countAtHomes,
-  countedAtHomes,
-  expectAgainAtHomes,
-  type HomeCalls,
-  setAsideAtHome,
-} from "../trace-log/homes.ts";
-import { type KnownSplits, splitsIn } from "../trace-log/known-splits.ts";
+import { SHARD_BUSY, SHARD_NOT_READY } from "../trace-log/append.ts";
 import type { Noted, NotedMessage } from "../trace-log/trace-log.ts";
 import { type Arrivals, ComesAgainError, type CommitContext } from "./commit.ts";
-import type { SilentLogs } from "./silent-logs.ts";
 
 /** What the queue handler calls. */
-export interface ConsumerContext extends AsideContext, Omit<CommitContext, "owe"> {
+export interface ConsumerContext extends AsideContext, CommitContext {
   /** The configuration in force; null: it has never been read. */
   jobs(): Promise<JobsSnapshot | null>;
-  /** Which of these messages were counted. Nothing is left to do for them. */
-  counted(ids: readonly TakenId[]): Promise<readonly string[]>;
+  /** Which of these parts, without a key, a shard has: nothing is left to do for them. Unchecked. */
+  known(shard: number, parts: readonly TakenId[]): Promise<unknown>;
   /**
-   * Notes messages, so that nothing is claimed complete beyond them.
+   * Notes parts, so that nothing is claimed complete beyond them.
    * @returns unchecked: those of which deliveries were killed, if they are begun.
    */
-  expectAgain(messages: readonly NotedMessage[], how: Noted): Promise<unknown>;
+  expectAgain(shard: number, parts: readonly NotedMessage[], how: Noted): Promise<unknown>;
+  /** Sends the bytes of a message to the queue once more. */
+  sendAnew(message: ArrayBuffer): Promise<unknown>;
   arrivals: Arrivals;
-  /**
-   * Keeps what jobs could not take until they can.
-   * @throws if it is not kept.
-   */
-  owe(debts: readonly Debt[]): Promise<void>;
-  /** Logs that did not answer other batches of this isolate. */
-  silent: SilentLogs;
-  blobs: Pick<Blobs, "get" | "drop">;
   /** Where the batch, and each group of its messages, is noted; absent: nowhere. */
   memory?: Pick<Memory, "hold" | "during">;
   /** Of the seals of messages; absent: none is known, and each message is parsed. */
   sealKeys?: readonly SealKey[];
   /** Calls that one invocation may make. */
   callsMax: number;
-  platform: Pick<Platform, "now">;
+  platform: Pick<Platform, "now" | "sleep">;
 }
-
-/** The same as the service provides it: with the ledger's shards as they are. */
-export interface ConsumerCalls extends Omit<ConsumerContext, keyof HomeCalls>, HomeCalls {
-  /** What is known of them. */
-  splits: KnownSplits;
-}
-
-/** The part of it that sets messages aside. */
-export type AsideCalls = Pick<ConsumerCalls, "setAside" | "asideAs" | "splits" | "blobs">;
 
 /**
  * Deadlines of the calls, in ms. Answers usually take a fraction of a second. A message whose call
- * times out comes again. The call may still succeed later, which is harmless for the reason given
- * with each:
+ * times out comes again. The call may still succeed later, which is harmless: a shard takes each
+ * part once, and keeps no note of what it has.
  */
-const DEADLINE_MS = {
-  /**
-   * The message is owed to the job then. When it is paid, the log knows the message's id if it took
-   * it after all, and it refuses an append that was built for an older job.
-   */
-  append: 2_000,
-  /** Debts are kept once, by the message's id. */
-  owe: 10_000,
-  /** The ledger counts each id once, and keeps no note of what it has counted. */
-  count: 10_000,
-  /** A read changes nothing. */
-  counted: 10_000,
-  get: 10_000,
-  /** The ledger keeps and counts a message once, by its id or its bytes. */
-  setAside: 10_000,
-  /** All jobs have these records. What is not dropped is swept later. */
-  drop: 5_000,
-  /** As with `count`. */
-  expectAgain: 5_000,
-};
+const DEADLINE_MS = { append: 10_000, known: 5_000, hold: 10_000, expectAgain: 5_000, sendAnew: 5_000 };
 
 /** Each shard times out on its own. */
-const ledger = (shard: number): string => (shard === ROOT ? "the ledger" : `shard ${shard} of the ledger`);
+const log = (shard: number): string => `log ${shard}`;
 
 /**
  * How long a batch is worked on, in ms; the rest comes again. The platform ends the handler after
@@ -95,10 +50,10 @@ const ledger = (shard: number): string => (shard === ROOT ? "the ledger" : `shar
  */
 export const BATCH_MS = 240_000;
 
-/**
- * Calls in reserve, as a share of all: for the notes, of which each shard of the ledger gets its
- * own, for the segments of a log, and for a log that is behind its job.
- */
+/** Waits before a shard that is busy, or has no configuration yet, is asked again, in ms. */
+const AGAIN_MS = [200, 1_000, 3_000];
+
+/** Calls in reserve, as a share of all: for the notes, of which each shard gets its own. */
 const CALLS_KEPT = 0.1;
 
 /**
@@ -154,9 +109,7 @@ export class Calls {
  * The same context with deadlines and a limited number of calls. A callee that timed out is not
  * called again.
  */
-export function bounded(context: ConsumerCalls, calls: Calls): ConsumerContext {
-  const aside = boundedAside(context, calls);
-  const { splits } = context;
+export function bounded(context: ConsumerContext, calls: Calls): ConsumerContext {
   const begun = { ids: new Set<string>(), answers: [] as unknown[] };
   return {
     // It has a deadline of its own, and an answer for when that passes.
@@ -164,55 +117,34 @@ export function bounded(context: ConsumerCalls, calls: Calls): ConsumerContext {
       calls.make();
       return context.jobs();
     },
-    async append(job, build, messages) {
-      const { silent } = context;
-      const nowMs = context.platform.now();
-      if (silent.isPassedOver(job.id, nowMs)) throw new TimeoutError(`the log of job ${job.id}`, DEADLINE_MS.append);
-      try {
-        const result = await calls.patience.answer(`the log of job ${job.id}`, DEADLINE_MS.append, async () => {
-          if (messages.some(({ isSuspect }) => isSuspect)) calls.make();
-          // Each build is sent.
-          const counting: typeof build = (without) => {
-            calls.make();
-            return build(without);
-          };
-          return context.append(job, counting, messages);
-        });
-        silent.answered(job.id);
-        return result;
-      } catch (error) {
-        if (error instanceof TimeoutError) silent.didNotAnswer(job.id, nowMs);
-        throw error;
+    // One that is busy says so at once: the messages' attempts are not spent on it.
+    async append(shard, append) {
+      const ask = () => calls.ask(log(shard), DEADLINE_MS.append, () => context.append(shard, append));
+      for (const delayMs of AGAIN_MS) {
+        try {
+          return await ask();
+        } catch (error) {
+          if (!isPassing(error)) throw error;
+          await context.platform.sleep(delayMs);
+        }
       }
+      return ask();
     },
-    owe: (debts) => calls.ask("the debts", DEADLINE_MS.owe, () => context.owe(debts)),
-    silent: context.silent,
     ...(context.memory && { memory: context.memory }),
-    count: (outcome) =>
-      countAtHomes(outcome, splits, (part, shard, known) =>
-        calls.ask(ledger(shard), DEADLINE_MS.count, () => context.count(part, shard, known)),
-      ),
-    counted: (ids) =>
-      countedAtHomes(ids, splits, (part, shard, known) =>
-        calls.ask(ledger(shard), DEADLINE_MS.counted, () => context.counted(part, shard, known)),
-      ),
+    known: (shard, parts) => calls.ask(log(shard), DEADLINE_MS.known, () => context.known(shard, parts)),
     // Called in any case, from the reserve: it is the last thing to do for these messages. That a
     // message was begun is noted once: a shard that does not answer must not have all others asked
     // again.
-    async expectAgain(messages, how) {
+    async expectAgain(shard, parts, how) {
       const isOnce = how === "begun";
-      const open = isOnce ? messages.filter(({ id }) => !begun.ids.has(id)) : messages;
-      const answers = await expectAgainAtHomes(open, splits, async (part, shard, known) => {
-        calls.makeAnyway();
-        const asked = context.expectAgain(part, shard, known, how);
-        const answer = await answered(ledger(shard), DEADLINE_MS.expectAgain, asked);
-        if (isOnce && splitsIn(answer) === undefined) {
-          for (const { id } of part) begun.ids.add(id);
-          begun.answers.push(answer);
-        }
-        return answer;
-      });
-      return isOnce ? begun.answers.flat() : answers;
+      const open = isOnce ? parts.filter(({ id }) => !begun.ids.has(id)) : parts;
+      if (open.length === 0) return begun.answers.flat();
+      calls.makeAnyway();
+      const answer = await answered(log(shard), DEADLINE_MS.expectAgain, context.expectAgain(shard, open, how));
+      if (!isOnce) return answer;
+      for (const { id } of open) begun.ids.add(id);
+      begun.answers.push(answer);
+      return begun.answers.flat();
     },
     arrivals: {
       handsOverRecent: () => context.arrivals.handsOverRecent(),
@@ -223,11 +155,8 @@ export function bounded(context: ConsumerCalls, calls: Calls): ConsumerContext {
         context.arrivals.show(records);
       },
     },
-    ...aside,
-    blobs: {
-      ...aside.blobs,
-      drop: (key) => calls.ask(blobsOf(key), DEADLINE_MS.drop, () => context.blobs.drop(key)),
-    },
+    sendAnew: (message) => calls.ask("the queue", DEADLINE_MS.sendAnew, () => context.sendAnew(message)),
+    ...boundedAside(context, calls),
     ...(context.sealKeys && { sealKeys: context.sealKeys }),
     callsMax: context.callsMax,
     platform: context.platform,
@@ -235,20 +164,13 @@ export function bounded(context: ConsumerCalls, calls: Calls): ConsumerContext {
 }
 
 /** The part of it that sets messages aside. */
-export function boundedAside({ setAside, asideAs, splits, blobs }: AsideCalls, calls: Calls): AsideContext {
+export function boundedAside({ hold }: AsideContext, calls: Calls): AsideContext {
   return {
-    setAside: (message) =>
-      setAsideAtHome(message, splits, {
-        setAside: (part, shard, known) =>
-          calls.ask(ledger(shard), DEADLINE_MS.setAside, () => setAside(part, shard, known)),
-        asideAs: (notes, shard, known) =>
-          calls.ask(ledger(shard), DEADLINE_MS.setAside, () => asideAs(notes, shard, known)),
-      }),
-    blobs: { get: (key) => calls.ask(blobsOf(key), DEADLINE_MS.get, () => blobs.get(key)) },
+    hold: (shard, message) => calls.ask(log(shard), DEADLINE_MS.hold, () => hold(shard, message)),
   };
 }
 
-/** Each shard times out on its own. */
-function blobsOf(key: string): string {
-  return `blobs ${shardOf(key)}`;
+function isPassing(error: unknown): boolean {
+  const { message } = (error ?? {}) as { message?: unknown };
+  return typeof message === "string" && (message.startsWith(SHARD_BUSY) || message.startsWith(SHARD_NOT_READY));
 }

@@ -1,17 +1,16 @@
 import { errorText, log } from "../log.ts";
 import { TimeoutError } from "../platform.ts";
 import { type Delivery, takenIds } from "../queue/delivery.ts";
-import type { NotedMessage } from "../trace-log/trace-log.ts";
 import type { ConsumerContext } from "./context.ts";
 
 /**
  * Messages in flight elsewhere (other consumers, intake) are younger than this, in ms; older ones
- * are noted in the ledger.
+ * are noted in their shard of the log.
  */
 export const IN_FLIGHT_MS = 60_000;
 
 /**
- * The ledger is told of a batch when its oldest message has this age, in ms: before others may
+ * A shard is told of a batch when its oldest message has this age, in ms: before others may
  * count it as finished.
  */
 const NOTE_AFTER_MS = 40_000;
@@ -24,8 +23,8 @@ const NOTE_AGAIN_MS = 10_000;
 
 /**
  * The messages of a batch that are being processed. Other consumers claim completeness up to a
- * minute before their own messages. So the ledger is told of this batch before its oldest message
- * is a minute old, at once if it is older already (a backlog, a retry), and again until the ledger
+ * minute before their own messages. So the log is told of this batch before its oldest message
+ * is a minute old, at once if it is older already (a backlog, a retry), and again until the log
  * answers or the batch ends. A batch that is done sooner is never noted. Call {@link InFlight.end},
  * or the timer stays.
  */
@@ -62,7 +61,7 @@ export class InFlight {
 
   /**
    * How many deliveries of a message in a row were killed, after {@link InFlight.ready}, as far as
-   * the ledger knows: it was told of those that were old, or long in hand.
+   * the log knows: it was told of those that were old, or long in hand.
    */
   deathsOf({ taken }: Pick<Delivery, "taken">): number {
     return Math.max(0, ...taken.map(({ id }) => this.#deaths.get(id) ?? 0));
@@ -89,22 +88,29 @@ export class InFlight {
   }
 
   #send(): void {
-    const messages = takenIds(this.#held);
-    if (messages.length > 0) this.#note = this.#noted(messages);
+    if (this.#held.size > 0) this.#note = this.#noted([...this.#held]);
   }
 
-  async #noted(messages: readonly NotedMessage[]): Promise<void> {
-    try {
-      this.#deaths = readDeaths(await this.#expectAgain(messages, "begun"));
-    } catch (error) {
-      log.error("messages in flight could not be noted", { error: errorText(error) });
-      this.#hung ||= error instanceof TimeoutError;
-      if (!this.#ended) this.#timer = setTimeout(() => this.#send(), NOTE_AGAIN_MS);
-    }
+  /** Each shard is told of its own messages. */
+  async #noted(deliveries: readonly Delivery[]): Promise<void> {
+    const deaths = new Map(this.#deaths);
+    let isAgain = false;
+    const tell = async ([shard, own]: [number, Delivery[]]): Promise<void> => {
+      try {
+        for (const [id, count] of readDeaths(await this.#expectAgain(shard, takenIds(own), "begun")))
+          deaths.set(id, count);
+      } catch (error) {
+        log.error("messages in flight could not be noted", { shard, error: errorText(error) });
+        this.#hung ||= error instanceof TimeoutError;
+        isAgain = true;
+      }
+    };
+    await Promise.all([...Map.groupBy(deliveries, (delivery) => delivery.shard)].map(tell));
+    this.#deaths = deaths;
+    if (isAgain && !this.#ended) this.#timer = setTimeout(() => this.#send(), NOTE_AGAIN_MS);
   }
 }
 
-/** A ledger of the release before answers nothing. */
 function readDeaths(answer: unknown): ReadonlyMap<string, number> {
   const deaths = new Map<string, number>();
   for (const each of Array.isArray(answer) ? answer : []) {

@@ -1,4 +1,4 @@
-import { isBehind, type JobsSnapshot } from "../job/config.ts";
+import type { JobsSnapshot } from "../job/config.ts";
 import { readSnapshot } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
 import { answered } from "../platform.ts";
@@ -8,9 +8,8 @@ const ANSWER_MS = 5_000;
 
 /**
  * The last good configuration of this isolate. Each batch asks whether it has changed: a small
- * call. If the control plane fails, the last one is used. A change that it misses is noticed later:
- * a log refuses an append built for an older job, and the ledger refuses to count messages that
- * were routed by an older state.
+ * call. If the control plane fails, the last one is used: the shards of the log decide by their own,
+ * and what was prepared for an older job is made anew.
  */
 export class JobsCache {
   #snapshot: JobsSnapshot | null = null;
@@ -40,12 +39,7 @@ export class JobsCache {
     return this.#snapshot;
   }
 
-  /** Takes a configuration from elsewhere; ignores anything else. */
-  learn(newer: unknown): void {
-    this.#take(newer);
-  }
-
-  /** Keeps the newer of the two. @returns whether the value is a configuration that can be used. */
+  /** @returns whether the value is a configuration that can be used. */
   #take(value: unknown): boolean {
     const snapshot = readSnapshot(value);
     if (snapshot === null) return false;
@@ -54,9 +48,7 @@ export class JobsCache {
     // What it misses is noticed later, as above.
     if (this.#snapshot?.jobs.some(({ id }) => unreadable.includes(id))) return false;
     if (unreadable.length > 0) log.warn("jobs cannot be read: a newer version wrote them", { jobs: unreadable });
-    const current = this.#snapshot;
-    if (current === null || current.unreadable !== undefined || !isBehind(snapshot.state, current.state))
-      this.#snapshot = snapshot;
+    this.#snapshot = snapshot;
     return true;
   }
 }

@@ -79,14 +79,13 @@ export function takenIds(deliveries: Iterable<Delivery>): (TakenId & { attempts:
 }
 
 /**
- * How long a message that failed waits, in seconds. Short at first, as most faults are; then
- * steady, so that a recovery is noticed within minutes; at last so long that the platform's hundred
- * retries reach beyond ten days, when the handler itself sets the message aside.
+ * How long a message that failed waits, in seconds. Short at first, as most faults are; then so that
+ * a recovery is noticed within ten minutes. Before the platform's hundred retries are used up, the
+ * handler sends it anew.
  * @param attempts deliveries so far, this one included, from 1.
  */
 export function retryDelayS(attempts: number): number {
-  if (attempts <= 8) return Math.min(2 ** attempts, 300);
-  return attempts <= 40 ? 300 : 4 * 3_600;
+  return Math.min(2 ** attempts, 600);
 }
 
 /**

@@ -59,7 +59,7 @@ export class Replays extends DurableObject<Env> {
     this.#plans = new Plans(ctx.storage.sql);
     this.#alarm = new Alarm(ctx.storage);
     this.#ends = new Ends(this.#plans, this.#alarm, () => this.#arm(platform.now()));
-    this.steps = new Steps(ctx, env.READERS, this.#plans, this.#ends);
+    this.steps = new Steps(ctx, env, this.#plans, this.#ends);
     ctx.blockConcurrencyWhile(async () => {
       migrate(ctx.storage, REPLAY_STEPS);
       await this.#alarm.load();

@@ -1,4 +1,5 @@
-import { chainReplayPage, segmentWith } from "../delivery/chain.ts";
+import { jobReplayPage, nodeWith } from "../delivery/job.ts";
+import type { ReaderBindings } from "../delivery/job-nodes.ts";
 import type { ReplayPage } from "../delivery/replayed.ts";
 import { errorText, log } from "../log.ts";
 import { answered } from "../platform.ts";
@@ -21,15 +22,15 @@ const PLAN_PAGE = 500;
  */
 export class Steps {
   readonly ctx: DurableObjectState;
-  readonly #logs: Env["READERS"];
+  readonly #env: ReaderBindings;
   readonly #plans: Plans;
   readonly #ends: Ends;
   /** Overridden by tests. */
   planPageSize = PLAN_PAGE;
 
-  constructor(ctx: DurableObjectState, logs: Env["READERS"], plans: Plans, ends: Ends) {
+  constructor(ctx: DurableObjectState, env: ReaderBindings, plans: Plans, ends: Ends) {
     this.ctx = ctx;
-    this.#logs = logs;
+    this.#env = env;
     this.#plans = plans;
     this.#ends = ends;
   }
@@ -45,7 +46,7 @@ export class Steps {
     const page: ReplayPage = await answered(
       `the log of job ${job}`,
       PART_MS,
-      chainReplayPage(this.#logs, job, asked, after, this.planPageSize),
+      jobReplayPage(this.#env, job, asked, after, this.planPageSize),
     );
     return this.#change(() => {
       const now = this.#plans.row(seq);
@@ -99,7 +100,7 @@ export class Steps {
       }
       case "key_taken": {
         const { firstEventMs, lastEventMs, key } = piece;
-        const segment = segmentWith(this.#logs, row.job, number);
+        const segment = nodeWith(this.#env, row.job, number);
         const name = await answered(
           `the log of job ${row.job}`,
           PART_MS,
@@ -132,7 +133,7 @@ export class Steps {
   /** Has the job's log list and count a copy that is written. */
   tell(row: ReplayRow, piece: Piece, verified: boolean): Promise<"counted" | "known" | "gone"> {
     const { number, attempts } = piece;
-    const segment = segmentWith(this.#logs, row.job, number);
+    const segment = nodeWith(this.#env, row.job, number);
     const { doubtful: _doubtful, sent: _sent, ...source } = piece;
     const copy = {
       ...source,

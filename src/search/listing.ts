@@ -1,9 +1,8 @@
-import { eachNode, segmentOf } from "../delivery/chain.ts";
-import type { Following } from "../delivery/nodes.ts";
+import { type Answered, eachNode, nodeAt, type ReaderBindings } from "../delivery/job-nodes.ts";
 import type { Searchable, SearchSpan } from "../delivery/searchable.ts";
-import type { Answered } from "../delivery/walk.ts";
 import { errorText, log } from "../log.ts";
 import { Patience, settled } from "../platform.ts";
+import type { Following } from "../trace-log/nodes.ts";
 import { type BatchPlace, batchesOf } from "./cursor.ts";
 
 /** Objects that one page of a search lists, of all logs together: some 700 bytes of memory each. */
@@ -36,7 +35,7 @@ export interface Listing {
  * @param limit of all nodes; each lists one object in any case.
  */
 export async function listObjects(
-  logs: Env["READERS"],
+  env: ReaderBindings,
   jobs: readonly number[],
   span: ListedSpan,
   limit: number = LIST_MAX,
@@ -60,7 +59,7 @@ export async function listObjects(
   });
   try {
     const counted = await each(jobs, async (job) => {
-      const count = () => eachNode<Counted>(logs, job, (log, node) => log.searchableCount(spanOf(job, node, 0)));
+      const count = () => eachNode<Counted>(env, job, (log, node) => log.searchableCount(spanOf(job, node, 0)));
       return ((await ask<Answered<Counted>[]>(job, count)) ?? []).map(({ node, answer }) => ({
         ...{ job, node, objects: answer.objects },
       }));
@@ -72,7 +71,7 @@ export async function listObjects(
     );
     const asked = nodes.map(({ job, node }, i) => ({ job, node, most: shares[i] as number }));
     const pages = await each(asked, async ({ job, node, most }) => {
-      const list = async (): Promise<Page> => segmentOf(logs, job, node).searchable(spanOf(job, node, most));
+      const list = async (): Promise<Page> => nodeAt(env.READERS, job, node).searchable(spanOf(job, node, most));
       return { job, node, page: await ask<Page>(job, list) };
     });
     const bounds = pages.flatMap(({ page }) => (page === null || page.isAll ? [] : page.objects.slice(-1)));

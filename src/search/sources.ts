@@ -1,4 +1,4 @@
-import { type Log, segmentOf } from "../delivery/chain.ts";
+import { nodeAt, type Reader } from "../delivery/job-nodes.ts";
 import type { Searchable } from "../delivery/searchable.ts";
 import type { OpenDestination } from "../destinations/destination.ts";
 import { errorText, log } from "../log.ts";
@@ -35,14 +35,14 @@ const LOOKS = 4;
  * @param limit of what is listed; for tests.
  */
 export async function listSources(
-  env: Pick<Env, "READERS" | "SKETCHES">,
+  env: Pick<Env, "READERS" | "CONTROL" | "SKETCHES">,
   jobs: readonly SearchedJob[],
   span: ListedSpan,
   needed: Needed,
   limit?: number,
 ): Promise<Listed> {
   const ids = jobs.map(({ id }) => id);
-  const { found, listedToMs, silent } = await listObjects(env.READERS, ids, span, limit);
+  const { found, listedToMs, silent } = await listObjects(env, ids, span, limit);
   const stores = new Map(jobs.map((job) => [job.id, job]));
   const notSearched: NotSearched[] = silent.map((job) => ({ job, object: null, why: "its log does not answer" }));
   const list: Source[] = [];
@@ -56,7 +56,7 @@ export async function listSources(
       unsearchable.push({ job, node, batch, number, firstMs, lastMs });
       continue;
     }
-    const source = sourceOf(object, stores.get(job) as SearchedJob, node, () => segmentOf(env.READERS, job, node));
+    const source = sourceOf(object, stores.get(job) as SearchedJob, node, () => nodeAt(env.READERS, job, node));
     list.push(source);
     if (state === "delivered") sketched.set(source, object);
   }
@@ -71,7 +71,7 @@ function whyNot({ state, contentType, key }: Searchable): string | null {
   return lines === "application/x-ndjson" ? null : `its records are ${lines}, not JSON`;
 }
 
-function sourceOf(object: Searchable, job: SearchedJob, node: number, segment: () => Log): Source {
+function sourceOf(object: Searchable, job: SearchedJob, node: number, segment: () => Reader): Source {
   const { batch, number, firstMs, lastMs, bytes, rawBytes, records } = object;
   // One literal: put together of several, it takes 400 bytes more.
   return {
@@ -97,7 +97,7 @@ function sourceOf(object: Searchable, job: SearchedJob, node: number, segment: (
 async function contentOf(
   listed: Searchable,
   { id: job, store }: SearchedJob,
-  segment: () => Log,
+  segment: () => Reader,
   read: (bytes: number) => void,
 ): Promise<Pieces> {
   let object: Searchable | null = listed;

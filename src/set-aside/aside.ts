@@ -1,56 +1,73 @@
-import { findSegment } from "../delivery/chain.ts";
-import type { JobReader } from "../delivery/job-reader.ts";
-import { chainAside } from "../delivery/object-pages.ts";
+import { findNode } from "../delivery/job.ts";
+import { nodeAt, type Reader } from "../delivery/job-nodes.ts";
+import { jobAside } from "../delivery/object-pages.ts";
 import type { AsideObject } from "../delivery/types.ts";
+import type { UnmadeNote } from "../delivery/unmade.ts";
 import { everyJob, type JobsSnapshot } from "../job/config.ts";
 import { errorText, log } from "../log.ts";
 import { answered } from "../platform.ts";
 import type { LogShards } from "../trace-log/log-shards.ts";
-import type { AsideEntry, AsideMessage } from "../trace-log/set-aside-messages.ts";
+import type { HeldEntry, HeldMessage } from "../trace-log/on-hold.ts";
 
 /** Deadline for one job's part of the list, in ms. */
-const LOG_MS = 5_000;
+const READERS_MS = 5_000;
 
-/** Where set-aside data is stored: messages in the ledger, objects in the logs of their jobs. */
+/** Where set-aside data is stored: messages in the log, objects and entries with their jobs. */
 export interface AsideStores {
-  ledger: LogShards;
-  logs: DurableObjectNamespace<JobReader>;
-  /** Every job, deleted ones included while their logs stand. */
+  log: LogShards;
+  env: Pick<Env, "READERS" | "CONTROL" | "TRACE_LOG">;
+  /** Every job, deleted ones included while their readers stand. */
   jobs(): Promise<JobsSnapshot>;
 }
 
-export type AsideId = { kind: "message"; id: number } | { kind: "object"; job: number; number: number };
+export type AsideId =
+  | { kind: "message"; id: number }
+  | { kind: "object"; job: number; number: number }
+  /** A part of the log that kills its job's reader. */
+  | { kind: "entry"; job: number; node: number; n: number };
 
-export type FoundAside = { kind: "message"; message: AsideMessage } | FoundObject;
+/** An entry of the log that a job's reader could not make. */
+export interface AsideEntry extends UnmadeNote {
+  job: number;
+  node: number;
+}
+
+export type FoundAside = { kind: "message"; message: HeldMessage } | FoundObject | { kind: "entry"; entry: AsideEntry };
 
 export interface FoundObject {
   kind: "object";
   object: AsideObject;
-  /** The segment that has it. */
-  log: DurableObjectStub<JobReader>;
+  /** The reader that has it. */
+  reader: Reader;
 }
 
 /**
- * A page of the list: messages first, then objects, job by job.
- * @param first how many entries to skip.
- * @returns `total` of the whole list; `unanswered`: jobs whose logs did not answer, sorted. Their
- *   objects are missing.
+ * A page of the list: messages first, then objects, job by job, then entries of the log.
+ * @param first how many to skip.
+ * @returns `total` of the whole list; `unanswered`: jobs whose readers did not answer, sorted. What
+ *   they have is missing.
  */
 export async function listAside(
-  { ledger, logs, jobs }: AsideStores,
+  { log: held, env, jobs }: AsideStores,
   first: number,
   limit: number,
-): Promise<{ messages: AsideEntry[]; objects: AsideObject[]; total: number; unanswered: number[] }> {
-  const messages = await ledger.asideList(first, limit);
+): Promise<{
+  messages: HeldEntry[];
+  objects: AsideObject[];
+  entries: AsideEntry[];
+  total: number;
+  unanswered: number[];
+}> {
+  const messages = await held.holdList(first, limit);
   const objects: AsideObject[] = [];
   const unanswered = new Set<number>();
   const part = async (job: number, offset: number, atMost: number) => {
     try {
-      return await answered(`the log of job ${job}`, LOG_MS, chainAside(logs, job, offset, atMost));
+      return await answered(`job ${job}`, READERS_MS, jobAside(env, job, offset, atMost));
     } catch (error) {
-      log.warn("no answer", { who: `the log of job ${job}`, error: errorText(error) });
+      log.warn("no answer", { who: `job ${job}`, error: errorText(error) });
       unanswered.add(job);
-      return { entries: [], total: 0 };
+      return { entries: [], total: 0, unmade: [] };
     }
   };
   const ids = sorted(everyJob(await jobs()).map(({ id }) => id));
@@ -63,37 +80,55 @@ export async function listAside(
     if (wanted > 0 && offset < total) objects.push(...(await part(job, offset, wanted)).entries);
     before += total;
   }
-  return { messages: messages.entries, objects, total: before, unanswered: sorted(unanswered) };
+  const all = ids.flatMap((job, i): AsideEntry[] => (totals[i]?.unmade ?? []).map((note) => ({ ...note, job })));
+  const from = Math.max(0, first - before);
+  const entries = all.slice(from, from + Math.max(0, limit - messages.entries.length - objects.length));
+  return { messages: messages.entries, objects, entries, total: before + all.length, unanswered: sorted(unanswered) };
 }
 
 /** null: it is not set aside (any more). */
 export async function findAside(stores: AsideStores, id: AsideId): Promise<FoundAside | null> {
   if (id.kind === "object") return findObject(stores, id);
-  const message = await stores.ledger.asideMessage(id.id);
+  if (id.kind === "entry") return findEntry(stores, id);
+  const message = await stores.log.holdMessage(id.id);
   return message === null ? null : { kind: "message", message };
 }
 
 /** null: it is not set aside (any more). */
 export async function findObject(
-  { logs, jobs }: AsideStores,
+  { env, jobs }: AsideStores,
   { job, number }: AsideId & { kind: "object" },
 ): Promise<FoundObject | null> {
-  // A log that is only named would come into being.
+  // A reader that is only named would come into being.
   if (!everyJob(await jobs()).some(({ id }) => id === job)) return null;
-  const segment = await findSegment(logs, job, number);
-  if (segment === null) return null;
-  const object = (await segment.asideObject(number)) as AsideObject | null;
-  return object === null ? null : { kind: "object", object, log: segment };
+  const reader = await findNode(env, job, number);
+  if (reader === null) return null;
+  const object = (await reader.asideObject(number)) as AsideObject | null;
+  return object === null ? null : { kind: "object", object, reader };
+}
+
+async function findEntry(
+  { env, jobs }: AsideStores,
+  { job, node, n }: AsideId & { kind: "entry" },
+): Promise<FoundAside | null> {
+  if (!everyJob(await jobs()).some(({ id }) => id === job)) return null;
+  const { unmade } = await jobAside(env, job, 0, 0);
+  const note = unmade.find((each) => each.node === node && each.n === n);
+  return note === undefined ? null : { kind: "entry", entry: { ...note, job } };
 }
 
 /**
- * Drops a message or an object. @returns how many events or records count as discarded; null: it is
- * not set aside (any more).
+ * Drops a message, an object or an entry. @returns how many events or records count as discarded;
+ * null: it is not set aside (any more).
  */
 export async function discardAside(stores: AsideStores, id: AsideId): Promise<number | null> {
-  if (id.kind === "message") return stores.ledger.asideDiscarded(id.id);
+  if (id.kind === "message") return stores.log.holdDiscard(id.id);
+  if (id.kind === "entry") {
+    const found = await findEntry(stores, id);
+    return found === null ? null : nodeAt(stores.env.READERS, id.job, id.node).unmadeDiscard(id.n);
+  }
   const found = await findObject(stores, id);
-  const object = (await found?.log.asideDiscard(id.number)) as AsideObject | null | undefined;
+  const object = (await found?.reader.asideDiscard(id.number)) as AsideObject | null | undefined;
   return object?.records ?? null;
 }
 

@@ -1,10 +1,9 @@
 import { encodeUtf8, toBase64 } from "../bytes.ts";
 import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../limits.ts";
-import { readStrictly, wholeMessage } from "../object/load.ts";
-import type { Blobs } from "../queue/blob-store.ts";
-import { decodeEnvelope, type Part } from "../queue/message.ts";
+import { readStrictly } from "../object/load.ts";
+import { decodeMessage, type Part } from "../queue/message.ts";
 import type { Source } from "../record/source.ts";
-import type { AsideMessage } from "../trace-log/set-aside-messages.ts";
+import type { HeldMessage } from "../trace-log/on-hold.ts";
 
 /** What is in a message that was set aside. */
 export interface AsideContent {
@@ -18,12 +17,9 @@ export interface AsideContent {
   extension: string;
 }
 
-/**
- * Decodes a message as the consumer does. Its records are untrusted text, and stay text. @throws if
- * the blob store does not answer.
- */
-export async function contentOf({ message }: AsideMessage, blobs: Pick<Blobs, "get">): Promise<AsideContent> {
-  const { content } = await wholeMessage({ body: message, envelope: decodeEnvelope(message) }, blobs);
+/** Decodes a message as the consumer does. Its records are untrusted text, and stay text. */
+export function contentOf({ message }: HeldMessage): AsideContent {
+  const content = decodeMessage(message);
   if (!content.ok) {
     const bytes = new Uint8Array(message);
     return {

@@ -1,7 +1,7 @@
 import type { AsideObject } from "../delivery/types.ts";
 import { type Platform, settled } from "../platform.ts";
-import type { AsideEntry } from "../trace-log/set-aside-messages.ts";
-import { type AsideId, type AsideStores, listAside } from "./aside.ts";
+import type { HeldEntry } from "../trace-log/on-hold.ts";
+import { type AsideEntry, type AsideId, type AsideStores, listAside } from "./aside.ts";
 import type { Resent } from "./resend.ts";
 
 /** Entries of one request, and how many of them are sent at once. */
@@ -16,7 +16,7 @@ export interface ResentAll {
   sent: number;
   /** Events of the messages among them. */
   events: number;
-  /** Records of the objects among them. */
+  /** Records of the others among them. */
   records: number;
   /** Entries that stay, those included that were skipped: skip as many to go on. */
   stayed: number;
@@ -38,8 +38,8 @@ export async function resendAll(
   platform: Pick<Platform, "now">,
 ): Promise<ResentAll> {
   const untilMs = platform.now() + BEGIN_MS;
-  const { messages, objects, total, unanswered } = await listAside(stores, skip, ENTRIES);
-  const entries = [...messages.map(messageOf), ...objects.map(objectOf)];
+  const { messages, objects, entries: unmade, total, unanswered } = await listAside(stores, skip, ENTRIES);
+  const entries = [...messages.map(messageOf), ...objects.map(objectOf), ...unmade.map(entryOf)];
   const result: ResentAll = { sent: 0, events: 0, records: 0, stayed: skip, left: 0, unanswered };
   let tried = 0;
   await settled(entries, AT_ONCE, async ({ id, canBeSent }) => {
@@ -48,12 +48,12 @@ export async function resendAll(
     result.stayed += 1;
     if (!canBeSent) return;
     const resent = await resend(id);
-    if (resent.kind !== "message" && resent.kind !== "object" && resent.kind !== "gone") return;
+    if (resent.kind === "discarded" || resent.kind === "unreadable") return;
     result.stayed -= 1;
     if (resent.kind === "gone") return;
     result.sent += 1;
     if (resent.kind === "message") result.events += resent.count.events;
-    else result.records += resent.object.records;
+    else result.records += resent.kind === "object" ? resent.object.records : resent.records;
   });
   result.left = Math.max(0, total - skip - tried);
   return result;
@@ -64,8 +64,12 @@ interface Entry {
   canBeSent: boolean;
 }
 
-function messageOf({ id, unreadable, forgotten }: AsideEntry): Entry {
-  return { id: { kind: "message", id }, canBeSent: unreadable === null && forgotten.length === 0 };
+function messageOf({ id, unreadable }: HeldEntry): Entry {
+  return { id: { kind: "message", id }, canBeSent: unreadable === null };
+}
+
+function entryOf({ job, node, n }: AsideEntry): Entry {
+  return { id: { kind: "entry", job, node, n }, canBeSent: true };
 }
 
 function objectOf({ job, number, isDiscarded }: AsideObject): Entry {

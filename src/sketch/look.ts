@@ -1,4 +1,4 @@
-import { mayHold, segmentOf } from "./sketch.ts";
+import { mayHold, nodeAt } from "./sketch.ts";
 
 /** Hashes of words that an object must hold to hold a match. */
 export type Wanted = number | { readonly all: readonly Wanted[] } | { readonly any: readonly Wanted[] };
@@ -8,7 +8,7 @@ export type Wanted = number | { readonly all: readonly Wanted[] } | { readonly a
  * @param segments how many its sketch has. @param read reads one of them.
  */
 export function isHeld(wanted: Wanted, segments: number, read: (segment: number) => Uint8Array): boolean {
-  if (typeof wanted === "number") return mayHold(read(segmentOf(wanted, segments)), wanted);
+  if (typeof wanted === "number") return mayHold(read(nodeAt(wanted, segments)), wanted);
   if ("all" in wanted) return wanted.all.every((each) => isHeld(each, segments, read));
   return wanted.any.some((each) => isHeld(each, segments, read));
 }

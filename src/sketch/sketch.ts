@@ -47,19 +47,19 @@ export function sketchOf(words: Uint32Array): Sketch {
   while (segments < SEGMENTS_MAX && words.length / segments > WORDS_A_SEGMENT) segments *= 2;
   const counts = new Uint32Array(segments);
   for (let i = 0; i < words.length; i++) {
-    const segment = segmentOf(words[i] as number, segments);
+    const segment = nodeAt(words[i] as number, segments);
     counts[segment] = (counts[segment] as number) + 1;
   }
   const sketch: Sketch = Array.from(counts, (count) => new Uint8Array(Math.ceil((count * BITS_A_WORD) / 8)));
   for (let i = 0; i < words.length; i++) {
     const hash = words[i] as number;
-    put(sketch[segmentOf(hash, segments)] as Uint8Array, hash);
+    put(sketch[nodeAt(hash, segments)] as Uint8Array, hash);
   }
   return sketch;
 }
 
 /** The segment in which a hash is looked up. @param segments how many the sketch has: 2^n. */
-export function segmentOf(hash: number, segments: number): number {
+export function nodeAt(hash: number, segments: number): number {
   return segments === 1 ? 0 : hash >>> Math.clz32(segments - 1);
 }
 

@@ -1,14 +1,9 @@
-import type { Owed } from "../debts/debt-store.ts";
-import {
-  LEDGER_SHARD_MAX_BYTES,
-  QUEUE_MAX_BYTES,
-} from "../limits.ts";
+import { QUEUE_MAX_BYTES, SHARD_MAX_BYTES } from "../limits.ts";
 import type { AccountFacts, Facts } from "./facts.ts";
 import { SILENT } from "./facts.ts";
 import {
   AFTER,
   BACKLOG_MIN,
-  DEBTS_LARGE_BYTES,
   GROWING_MS,
   isQuiet,
   LEDGER_LARGE_BYTES,
@@ -36,7 +31,6 @@ export function accountFindings(facts: Facts): Found[] {
           ...sizeFindings(account),
           ...balanceFindings(account),
         ]),
-    ...(facts.debts === SILENT ? [] : debtFindings(facts.debts)),
   ];
 }
 
@@ -60,7 +54,7 @@ function configurationFindings({ configFaults }: Facts): Found[] {
  * meanwhile.
  */
 function silenceFindings(facts: Facts): Found[] {
-  const { controlTold, account, functions, replays, attachments, debts } = facts;
+  const { controlTold, account, functions, replays, attachments } = facts;
   const silent = (kind: Found["kind"], part: string, unknown: string): Found => ({
     kind,
     subject,
@@ -85,7 +79,6 @@ function silenceFindings(facts: Facts): Found[] {
     ...(attachments === SILENT
       ? [silent("attachments_silent", "The attachment check", "whether functions are still attached")]
       : []),
-    ...(debts === SILENT ? [silent("debts_silent", "The store of debts", "what is kept for jobs")] : []),
   ];
 }
 
@@ -174,9 +167,9 @@ function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFact
       severity: "error",
       sinceMs: oldestUnfinishedMs,
       affected: null,
-      summary: "Messages keep being redelivered: at least one job cannot take them.",
+      summary: "Messages keep being redelivered: a shard of the log does not take them.",
       advice:
-        "Look for `append failed` and `counting failed` in this service's log: they name the job. Nothing is lost: a message that fails for ten days is set aside.",
+        "Look for `an append failed` in this service's log: it names the shard. Nothing is lost: a message that fails for ten days is set aside.",
     });
   }
   if (backlogSinceMs !== null && nowMs - backlogSinceMs > AFTER.backlog) {
@@ -225,10 +218,9 @@ function balanceFindings({ status: { counts } }: AccountFacts): Found[] {
   ];
 }
 
-/** A shard hands half of its messages on long before, unless it cannot. */
 function sizeFindings({ status: { storedBytes = 0 } }: AccountFacts): Found[] {
   if (storedBytes < LEDGER_LARGE_BYTES) return [];
-  const isFull = storedBytes >= LEDGER_SHARD_MAX_BYTES;
+  const isFull = storedBytes >= SHARD_MAX_BYTES;
   return [
     {
       kind: "ledger_large",
@@ -236,25 +228,9 @@ function sizeFindings({ status: { storedBytes = 0 } }: AccountFacts): Found[] {
       severity: isFull ? "error" : "warning",
       sinceMs: null,
       affected: null,
-      summary: `A part of the account's ledger holds ${shownGB(storedBytes)} of ${LEDGER_SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and sets no more messages aside" : ""}.`,
+      summary: `A shard of the log holds ${shownGB(storedBytes)} of ${SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and takes no more: messages wait in the queue" : ""}.`,
       advice:
-        "Resend or delete what is set aside. If nothing is set aside, look for `a shard could not be split` in this service's log.",
-    },
-  ];
-}
-
-/** Beyond its bound messages stay in the queue, and all jobs wait for the one. */
-function debtFindings({ storedBytes }: Owed): Found[] {
-  if (storedBytes < DEBTS_LARGE_BYTES) return [];
-  return [
-    {
-      kind: "debts_large",
-      subject,
-      severity: "error",
-      sinceMs: null,
-      affected: null,
-      summary: `In one shard, the records kept for jobs have reached ${Math.floor(storedBytes / 1e9)} GB, half of the limit.`,
-      advice: "Find the job that is owed records. If its log cannot be repaired, delete the job with its records.",
+        "Find the job that does not read the log, or resend or delete what is set aside. If neither is so, raise LOG_SHARDS and deploy.",
     },
   ];
 }

@@ -11,7 +11,8 @@ const WAITING: ReadonlySet<string> = new Set([
   "disabled_with_pending",
   "draining",
   "draining_stuck",
-  "owed",
+  "unread",
+  "unmade",
   "queue_backlog",
   "replay_waiting",
 ]);

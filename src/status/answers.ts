@@ -20,6 +20,8 @@ const Log = z
     storedBytes: z.number(),
     segments: z.number(),
     openBytes: z.number(),
+    unread: z.looseObject({ records: z.number(), bytes: z.number(), oldestMs: Ms }),
+    unmade: z.looseObject({ poison: z.number(), newer: z.number(), entries: z.number(), oldestAtMs: Ms }),
     lastDay: numbers("objects", "bytes"),
     scripts: z.number().optional(),
     setAside: z.looseObject({ objects: z.number(), records: z.number(), oldestMs: Ms }),
@@ -55,7 +57,6 @@ const Account = z.looseObject({
   failing: Slots.optional(),
 });
 
-
 const Counts = z.array(
   z.looseObject({
     scriptName: z.string().nullable(),
@@ -84,7 +85,6 @@ const Attachments = z.array(
     why: z.string(),
   }),
 );
-
 
 export const ANSWER = { Log, Account, Counts, Settings, Last, Replays, Attachments } as const;
 

@@ -1,5 +1,4 @@
-import type { Owed } from "../debts/debt-store.ts";
-import type { LogStatus } from "../delivery/types.ts";
+import type { JobStatus } from "../delivery/types.ts";
 import type { AccountStatus } from "../trace-log/trace-log.ts";
 import type { FailingFunction } from "./failing.ts";
 import type { KeptNothing, Mark } from "./marks.ts";
@@ -24,8 +23,6 @@ export interface Facts {
   failing: Told<readonly FailingFunction[]>;
   replays: Told<readonly WaitingReplay[]>;
   attachments: Told<readonly KnownAttachment[]>;
-  /** What jobs are owed. */
-  debts: Told<Owed>;
 }
 
 /** A job as last known, without secrets. */
@@ -58,7 +55,7 @@ export type DestinationFact =
 
 export interface JobFacts extends KnownJob {
   /** null: the log has no job yet. */
-  log: Told<LogStatus | null>;
+  log: Told<JobStatus | null>;
   past: JobPast;
 }
 

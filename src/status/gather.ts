@@ -2,15 +2,14 @@ import type * as z from "zod";
 import { readConfig, readFunctionFailing } from "../config.ts";
 import type { FunctionSetting } from "../control/function-settings.ts";
 import { controlPlane } from "../control/plane.ts";
-import { type Owed, owedIfAny } from "../debts/debt-store.ts";
-import { chainStatus } from "../delivery/chain.ts";
-import type { LogStatus } from "../delivery/types.ts";
+import { jobStatus, shardsStatus } from "../delivery/job-status.ts";
+import type { JobStatus } from "../delivery/types.ts";
 import { readSnapshot } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
 import { Patience, type Platform, settled } from "../platform.ts";
 import { replays } from "../replay/replays.ts";
 import { LogShards } from "../trace-log/log-shards.ts";
-import { type AccountStatus, accountLedger, type FunctionCount } from "../trace-log/trace-log.ts";
+import type { AccountStatus, FunctionCount } from "../trace-log/trace-log.ts";
 import { ANSWER, checked } from "./answers.ts";
 import type { AccountFacts, Facts, JobFacts, KnownAttachment, KnownJob, Told, WaitingReplay } from "./facts.ts";
 import { SILENT } from "./facts.ts";
@@ -43,8 +42,6 @@ export const GATHER_PATIENCE = { oneMs: 3_000, allMs: 20_000 };
 /** Logs asked at the same time. */
 const LOGS_AT_ONCE = 8;
 
-type Bindings = Pick<Env, "CONTROL" | "READERS" | "TRACE_LOG" | "DEBTS">;
-
 /** The answers of the other parts. */
 interface Answers {
   known: Told<KnownJob[]>;
@@ -53,7 +50,6 @@ interface Answers {
   lately: Told<FunctionCount[]>;
   replays: Told<readonly WaitingReplay[]>;
   attachments: Told<readonly KnownAttachment[]>;
-  debts: Told<Owed>;
 }
 
 /** Asks all parts. Never throws, and takes at most 20 s: a missing answer is a fact. */
@@ -94,7 +90,6 @@ export async function gather(
         answers.account === SILENT ? SILENT : failingOf(answers.account.failing ?? [], readFunctionFailing(env), nowMs),
       replays: answers.replays,
       attachments: answers.attachments,
-      debts: answers.debts,
     };
   } finally {
     patience.end();
@@ -105,25 +100,21 @@ export async function gather(
 type Ask = <T>(who: string, shape: z.ZodType | null, question: () => Promise<T>) => Promise<Told<T>>;
 
 async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
-  const { CONTROL, TRACE_LOG, DEBTS }: Bindings = env;
-  const ledger = new LogShards(TRACE_LOG);
-  const [known, settings, account, lately, replays, attachments, debts] =
-    await Promise.all([
-      ask("the control plane", null, async () => {
-        const snapshot = readSnapshot(await controlPlane(CONTROL).configSince(""));
-        if (snapshot === null) throw new Error("no snapshot of jobs");
-        const config = readConfig(env);
-        const readable = snapshot.jobs.map((job) => knownJob(job, config));
-        return [...readable, ...(snapshot.unreadable ?? []).map(knownUnreadable)];
-      }),
-      ask("the settings of functions", ANSWER.Settings, () => controlPlane(CONTROL).functionSettings()),
-      ask("the ledger", ANSWER.Account, () => ledger.status()),
-      ask("the counts of functions", ANSWER.Counts, () => ledger.functionsLately()),
-      ask("replays", ANSWER.Replays, () => sources.replays(env)),
-      ask("attachments", ANSWER.Attachments, () => sources.attachments(env)),
-      // It checks each shard's answer by its use.
-      ask("the debts", null, () => owedIfAny(DEBTS, accountLedger(TRACE_LOG))),
-    ]);
+  const ledger = new LogShards(env);
+  const [known, settings, account, lately, replays, attachments] = await Promise.all([
+    ask("the control plane", null, async () => {
+      const snapshot = readSnapshot(await controlPlane(env.CONTROL).configSince(""));
+      if (snapshot === null) throw new Error("no snapshot of jobs");
+      const config = readConfig(env);
+      const readable = snapshot.jobs.map((job) => knownJob(job, config));
+      return [...readable, ...(snapshot.unreadable ?? []).map(knownUnreadable)];
+    }),
+    ask("the settings of functions", ANSWER.Settings, () => controlPlane(env.CONTROL).functionSettings()),
+    ask("the ledger", ANSWER.Account, () => ledger.status()),
+    ask("the counts of functions", ANSWER.Counts, () => ledger.functionsLately()),
+    ask("replays", ANSWER.Replays, () => sources.replays(env)),
+    ask("attachments", ANSWER.Attachments, () => sources.attachments(env)),
+  ]);
   return {
     known,
     settings,
@@ -131,17 +122,21 @@ async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
     lately,
     replays,
     attachments,
-    debts,
   };
 }
 
 async function askLogs(
-  { READERS }: Bindings,
+  env: Env,
   jobs: readonly KnownJob[],
   ask: Ask,
-): Promise<ReadonlyMap<number, Told<LogStatus | null>>> {
-  const answers = await settled(jobs, LOGS_AT_ONCE, ({ id }) =>
-    ask(`the log of job ${id}`, ANSWER.Log, () => chainStatus(READERS, id)),
+): Promise<ReadonlyMap<number, Told<JobStatus | null>>> {
+  const ids = jobs.map(({ id }) => id);
+  const before = await ask("the log", null, () => shardsStatus(env, ids));
+  const answers = await settled(
+    jobs,
+    LOGS_AT_ONCE,
+    async ({ id }): Promise<Told<JobStatus | null>> =>
+      before === SILENT ? SILENT : ask(`job ${id}`, ANSWER.Log, () => jobStatus(env, id, { before })),
   );
   return new Map(
     jobs.map(({ id }, i) => {
@@ -154,10 +149,10 @@ async function askLogs(
 function remembered(
   samples: Samples,
   { known, account }: Answers,
-  logs: ReadonlyMap<number, Told<LogStatus | null>>,
+  logs: ReadonlyMap<number, Told<JobStatus | null>>,
   nowMs: number,
 ): SampleState {
-  const told = [...logs].flatMap(([id, status]): [number, LogStatus | null][] =>
+  const told = [...logs].flatMap(([id, status]): [number, JobStatus | null][] =>
     status === SILENT ? [] : [[id, status]],
   );
   const look = { known: orUndefined(known), logs: new Map(told), account: orUndefined(account) };
@@ -166,7 +161,7 @@ function remembered(
   return state;
 }
 
-function jobFacts(job: KnownJob, logs: ReadonlyMap<number, Told<LogStatus | null>>, { jobs }: SampleState): JobFacts {
+function jobFacts(job: KnownJob, logs: ReadonlyMap<number, Told<JobStatus | null>>, { jobs }: SampleState): JobFacts {
   const past = jobs[job.id] ?? { filter: null, sample: null, setAside: null };
   return { ...job, log: logs.get(job.id) ?? null, past };
 }
@@ -182,7 +177,7 @@ function accountFacts(
 
 /** Learns from the events of functions, and asks about those that would become a finding. */
 async function askFunctions(
-  { TRACE_LOG }: Bindings,
+  env: Env,
   rhythm: Rhythm,
   { account, lately, settings }: Answers,
   nowMs: number,
@@ -195,7 +190,7 @@ async function askFunctions(
   const names = candidates(known, countedUntilMs);
   let last = new Map<string, number>();
   if (names.length > 0) {
-    const answer = await ask("the events of functions", ANSWER.Last, () => new LogShards(TRACE_LOG).lastEvents(names));
+    const answer = await ask("the events of functions", ANSWER.Last, () => new LogShards(env).lastEvents(names));
     if (answer === SILENT) return SILENT;
     last = new Map(answer.map(({ scriptName, lastEventMs }) => [scriptName, lastEventMs]));
     // Deleted, or silent for thirty days: no longer watched.

@@ -1,4 +1,4 @@
-import type { LogStatus } from "../delivery/types.ts";
+import type { JobStatus } from "../delivery/types.ts";
 import { remedyFor } from "../destinations/remedies.ts";
 import { SEGMENT_MAX_BYTES } from "../limits.ts";
 import { canaryFindings } from "./canary-rules.ts";
@@ -35,7 +35,7 @@ export function jobFindings(job: JobFacts, facts: Facts): Found[] {
     if (isLive && log.manifests) rest.push(...manifestFindings(log.manifests, facts.nowMs));
   }
   if (isLive) rest.push(...receiptFindings(job, facts), ...fieldFindings(job));
-  rest.push(...owedFindings(job, facts));
+  if (log !== SILENT && log !== null) rest.push(...unreadFindings(job, log, facts.nowMs));
   return rest.map((found) => ({ ...found, subject }));
 }
 
@@ -115,21 +115,35 @@ function fieldFindings({ id, fieldsOff = [] }: JobFacts): Rest[] {
   ];
 }
 
-/** What its log could not take, and takes as soon as it can. */
-function owedFindings({ id }: JobFacts, { debts, nowMs }: Facts): Rest[] {
-  const owed = debts === SILENT ? undefined : debts.jobs.get(id);
-  if (owed === undefined || nowMs - owed.oldestTakenMs < AFTER.owed) return [];
-  return [
-    {
-      kind: "owed",
+/** What the log has for it, and its readers have not read or could not make. */
+function unreadFindings({ id, intervalMs }: JobFacts, { unread, unmade }: JobStatus, nowMs: number): Rest[] {
+  const findings: Rest[] = [];
+  if (unread.oldestMs !== null && nowMs - unread.oldestMs > intervalMs + AFTER.unread)
+    findings.push({
+      kind: "unread",
       severity: "warning",
-      sinceMs: owed.oldestTakenMs,
-      affected: { count: owed.records, what: "records" },
-      summary: `The log of job ${id} cannot take records. Kept for it: ${counted(owed.records, "records")}.`,
+      sinceMs: unread.oldestMs,
+      affected: { count: unread.records, what: "records" },
+      summary: `Job ${id} does not read the log. It has ${counted(unread.records, "records")} for it.`,
       advice:
-        "Nothing is lost, and other jobs are not affected. Once the log answers, it gets these records within minutes. If it lasts, look for errors in this service's log and on the platform's status page.",
-    },
-  ];
+        "Nothing is lost, and other jobs are not affected until a shard of the log holds 8 GB. Once the job answers, it catches up within minutes. If it lasts, look for `a job does not read` in this service's log and on the platform's status page.",
+    });
+  if (unmade.entries > 0)
+    findings.push({
+      kind: "unmade",
+      severity: unmade.poison > 0 ? "error" : "warning",
+      sinceMs: unmade.oldestAtMs,
+      affected: { count: unmade.poison + unmade.newer, what: "records" },
+      summary:
+        unmade.poison > 0
+          ? `Records of job ${id} stop the process that makes them, and are set aside: ${unmade.poison}.`
+          : `Records of job ${id} wait for a newer version of this service: ${unmade.newer}.`,
+      advice:
+        unmade.poison > 0
+          ? "Other records are delivered. Retry them under Set aside, for example after a new deployment, or delete them."
+          : "Deploy the newer version again. They are tried every hour, and whenever the job is flushed.",
+    });
+  return findings;
 }
 
 function logSilent({ id }: JobFacts): Rest {
@@ -149,7 +163,7 @@ export function lateAfterMs(intervalMs: number): number {
   return intervalMs + AFTER.uploadStarts + AFTER.lagging;
 }
 
-function deliveryFindings(job: JobFacts, log: LogStatus, nowMs: number): Rest[] {
+function deliveryFindings(job: JobFacts, log: JobStatus, nowMs: number): Rest[] {
   const { id, destination, intervalMs } = job;
   const { pending } = log.counts;
   if (pending === 0) return [];
@@ -205,7 +219,7 @@ function deliveryFindings(job: JobFacts, log: LogStatus, nowMs: number): Rest[] 
 }
 
 /** A deleted job that still holds records. */
-function drainFindings({ id, deletedMs, destination }: JobFacts, log: LogStatus, nowMs: number): Rest[] {
+function drainFindings({ id, deletedMs, destination }: JobFacts, log: JobStatus, nowMs: number): Rest[] {
   const { pending } = log.counts;
   if (pending === 0 || deletedMs === null) return [];
   const isLost = destination.kind === "lost" || destination.kind === "unusable";
@@ -241,7 +255,7 @@ function drainFindings({ id, deletedMs, destination }: JobFacts, log: LogStatus,
 }
 
 /** Findings about what a log holds. */
-function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number): Rest[] {
+function holdingFindings({ id, past }: JobFacts, log: JobStatus, nowMs: number): Rest[] {
   const findings: Rest[] = [];
   const { counts, segments, openBytes, setAside } = log;
   if (counts.pending > 0 && (segments > 1 || openBytes >= LOG_LARGE_BYTES)) {
@@ -264,21 +278,17 @@ function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number):
       sinceMs: null,
       affected: null,
       summary: `The log of job ${id} holds ${shownGB(openBytes)} of the ${SEGMENT_MAX_BYTES / 1e9} GB of a segment, though nothing waits in it.`,
-      advice:
-        "Resend or delete what is set aside. The rest are message ids, kept for fifteen days; send larger requests to make fewer of them. Nothing is lost: a full log continues in a further segment.",
+      advice: "Resend or delete what is set aside. Nothing is lost: a full log continues in a further segment.",
     });
   }
-  if (counts.set_aside > 0 || setAside.objects > 0) {
+  if (setAside.objects > 0) {
     const grew = past.setAside?.grewMs ?? null;
     const grows = grew !== null && nowMs - grew <= GROWING_MS;
     findings.push({
       kind: "objects_set_aside",
       severity: grows ? "error" : "warning",
       sinceMs: setAside.oldestMs ?? past.setAside?.sinceMs ?? null,
-      affected:
-        setAside.objects > 0
-          ? { count: setAside.objects, what: "objects" }
-          : { count: counts.set_aside, what: "records" },
+      affected: { count: setAside.objects, what: "objects" },
       summary: `The destination rejects objects of job ${id}. Set aside: ${counted(counts.set_aside, "records")}${grows ? ", and growing" : ""}.`,
       advice:
         "The job's objects show what it answered. Fix the cause, then resend them under Set aside, or delete what you do not need. Until then last_complete passes none of them.",
@@ -299,7 +309,7 @@ function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number):
 }
 
 /** Each script has objects of its own, by the job's path. */
-function scriptFindings({ id, intervalMs }: JobFacts, { scripts = 0, lastDay }: LogStatus): Rest[] {
+function scriptFindings({ id, intervalMs }: JobFacts, { scripts = 0, lastDay }: JobStatus): Rest[] {
   if (scripts <= SCRIPTS_MANY) return [];
   const aDay = Math.round(scripts * (DAY_MS / intervalMs));
   return [

@@ -87,7 +87,6 @@ export function isUntold(facts: Facts, subject: Subject, kind: string): boolean 
   if (findingsOf(facts).some(isIt)) return false;
   switch (subject.type) {
     case "account":
-      if (of === "debts_large") return facts.debts === SILENT;
       if (of === "functions_not_watched") return facts.functions === SILENT;
       if (of === "functions_more")
         return facts.functions === SILENT || facts.attachments === SILENT || facts.failing === SILENT;
@@ -116,7 +115,6 @@ function isUntoldOf(job: JobFacts, kind: Kind, facts: Facts): boolean {
   if (kind === "job_unreadable") return false;
   if (job.isUnreadable) return kind !== "replay_waiting";
   if (OF_DESTINATION.has(kind)) return destination.kind === "unknown";
-  if (kind === "owed") return facts.debts === SILENT;
   if (kind === "nothing_received" && isReceiptUntold(job, facts)) return true;
   return log === SILENT && !WITHOUT_LOG.has(kind);
 }

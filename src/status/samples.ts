@@ -1,4 +1,4 @@
-import type { LogStatus } from "../delivery/types.ts";
+import type { JobStatus } from "../delivery/types.ts";
 import type { AccountStatus } from "../trace-log/trace-log.ts";
 import type { AccountFacts, JobPast, KnownJob } from "./facts.ts";
 import { keptNothing, type Mark, marked } from "./marks.ts";
@@ -29,7 +29,7 @@ const NO_PAST: JobPast = { filter: null, sample: null, setAside: null };
 /** The answers of one look; undefined: silent. */
 export interface Look {
   known: KnownJob[] | undefined;
-  logs: ReadonlyMap<number, LogStatus | null>;
+  logs: ReadonlyMap<number, JobStatus | null>;
   account: AccountStatus | undefined;
 }
 
@@ -52,7 +52,7 @@ export function sampled(before: SampleState, { known, logs, account }: Look, now
 function pastOf(
   before: JobPast,
   { modifiedVersion: version }: KnownJob,
-  { counts }: LogStatus,
+  { counts }: JobStatus,
   nowMs: number,
 ): JobPast {
   const { received, filtered, sampled_out, set_aside } = counts;

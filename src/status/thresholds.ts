@@ -1,4 +1,4 @@
-import { DEBTS_SHARD_MAX_BYTES, LEDGER_SHARD_MAX_BYTES, QUEUE_MAX_BYTES, SEGMENT_MAX_BYTES } from "../limits.ts";
+import { QUEUE_MAX_BYTES, SEGMENT_MAX_BYTES, SHARD_MAX_BYTES } from "../limits.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -17,8 +17,8 @@ export const AFTER = {
   uploadStarts: 15_000,
   /** A job receives nothing while others do; or no event arrives at all. */
   nothingReceived: 15 * MINUTE_MS,
-  /** Something is kept for a job whose log could not take it. */
-  owed: 5 * MINUTE_MS,
+  /** Beyond the interval of the job: it has not read what the log has for it. */
+  unread: 10 * MINUTE_MS,
   queueOld: 15 * MINUTE_MS,
   backlog: 15 * MINUTE_MS,
   /** A filter or a sample keeps nothing. */
@@ -57,16 +57,13 @@ export const SCRIPTS_MANY = 64;
 /** A log of this size is called large, in bytes: half of a full segment. */
 export const LOG_LARGE_BYTES = SEGMENT_MAX_BYTES / 2;
 
-/** A shard of the account's ledger of this size is called large, in bytes: half of a full one. */
-export const LEDGER_LARGE_BYTES = LEDGER_SHARD_MAX_BYTES / 2;
+/** A shard of the log of this size is called large, in bytes: half of a full one. */
+export const LEDGER_LARGE_BYTES = SHARD_MAX_BYTES / 2;
 
 /** The queue's backlog is called large at this size, in bytes: half of what it holds… */
 export const QUEUE_LARGE_BYTES = QUEUE_MAX_BYTES / 2;
 /** …and this large is an error. */
 export const QUEUE_FULL_BYTES = 0.9 * QUEUE_MAX_BYTES;
-
-/** A shard of the debts of this size is called large, in bytes: half of a full one. */
-export const DEBTS_LARGE_BYTES = DEBTS_SHARD_MAX_BYTES / 2;
 
 /**
  * Functions named at once per kind of finding; the others are counted. Senders choose the names.

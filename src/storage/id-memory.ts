@@ -1,20 +1,13 @@
-import { concat, fromHex, includesAligned, toHex } from "../bytes.ts";
-import { ID_MEMORY_MS, ROW_MAX_BYTES } from "../limits.ts";
+import { concat, fromHex, includesAligned } from "../bytes.ts";
+import { ID_MEMORY_MS, KEYED_MEMORY_MS, ROW_MAX_BYTES } from "../limits.ts";
 
-/** The id under which a message is remembered. */
+/** The id under which a part is remembered. */
 export interface TakenId {
   /** 16 bytes as 32 hex digits. */
   id: string;
   takenInMs: number;
   /** Derived from an `Idempotency-Key`, and remembered by itself, whatever its time of intake. */
   keyed: boolean;
-  /** Of a repeated request: the time of intake of its first copy, by which all are remembered. */
-  firstMs?: number;
-}
-
-/** The time, in ms since the epoch, that all copies of a message share. */
-export function rememberedMs({ takenInMs, firstMs }: Pick<TakenId, "takenInMs" | "firstMs">): number {
-  return firstMs ?? takenInMs;
 }
 
 export const ID_MEMORY_SQL = `
@@ -22,9 +15,10 @@ export const ID_MEMORY_SQL = `
     slot INTEGER PRIMARY KEY, -- minute of intake * 64 + part
     ids  BLOB NOT NULL        -- 16 bytes each
   ) STRICT;
-  CREATE TABLE taken_keyed (
-    id     BLOB PRIMARY KEY,
-    minute INTEGER NOT NULL
+  CREATE TABLE taken_keyed (  -- ids that have no minute: copies come at any time
+    id       BLOB PRIMARY KEY,
+    taken_ms INTEGER NOT NULL, -- time of intake of the copy that is in a block
+    jobs     TEXT NOT NULL     -- JSON: ids of jobs that were offered any copy
   ) STRICT, WITHOUT ROWID;`;
 
 const ID_BYTES = 16;
@@ -48,29 +42,6 @@ const IDS_HELD = 200_000;
 
 const minuteOf = (timeMs: number): number => Math.floor(timeMs / 60_000);
 
-/**
- * Whether ids of this time of intake are still remembered after a sweep at `sweptMs`. For ids that
- * are remembered by themselves, the time is that of the copy that was taken.
- */
-export function remembers(takenInMs: number, sweptMs: number): boolean {
-  return minuteOf(takenInMs) >= minuteOf(sweptMs - ID_MEMORY_MS);
-}
-
-/**
- * A repeat that came later than this after its first copy, in ms, may be delivered when that one's
- * minute is forgotten: the queue holds messages for a day less than ids are remembered.
- */
-const LATE_MS = 86_400_000;
-
-function isLate({ takenInMs, firstMs }: TakenId): boolean {
-  return firstMs !== undefined && takenInMs - firstMs > LATE_MS;
-}
-
-/** Whether the memory of an id may outlive that of its minute: it has a row of its own. */
-export function hasOwnRow(taken: TakenId): boolean {
-  return taken.keyed || isLate(taken);
-}
-
 /** What is in memory of a minute of intake. */
 interface Minute {
   /** Of its last row, and what is in there. */
@@ -80,11 +51,17 @@ interface Minute {
   prints: Set<number> | null;
 }
 
+/** What is known of an id that is remembered by itself. */
+export interface KeyedId {
+  takenMs: number;
+  /** Jobs that were offered any copy. */
+  jobs: number[];
+}
+
 /**
- * Remembers which messages were taken, in the tables of {@link ID_MEMORY_SQL}. A row holds ids of
- * one minute of intake: a row per id would cost more than all other writes. A redelivered message
- * names the same minute, and a repeat that of its first copy. Keyed ids have no fixed minute and
- * get a row each, and so does a late repeat, beside its place in that minute.
+ * Remembers which parts were taken, in the tables of {@link ID_MEMORY_SQL}. A row holds ids of one
+ * minute of intake: a row per id would cost more than all other writes. A redelivered message names
+ * the same minute. Keyed ids have no fixed minute and get a row each.
  *
  * What is new is found to be new without reading rows again. The table decides: memory is compared
  * with its last row before each use, so that a transaction that failed leaves no trace.
@@ -98,7 +75,7 @@ export class IdMemory {
     this.#sql = sql;
   }
 
-  /** The remembered ids among these. A late repeat is remembered anew, for as long as it comes. */
+  /** The remembered ids among these. */
   known(ids: readonly TakenId[]): Set<string> {
     const known = new Set<string>();
     for (const [minute, group] of groupByMinute(ids.filter(({ keyed }) => !keyed))) {
@@ -108,18 +85,16 @@ export class IdMemory {
       const rows = this.#rows(minute).map(({ ids: taken }) => new Uint8Array(taken));
       for (const { id } of likely) if (rows.some((row) => includesAligned(row, fromHex(id)))) known.add(id);
     }
-    for (const taken of ids) {
-      if (!hasOwnRow(taken)) continue;
-      const minute = this.#ownMinute(taken.id);
-      if (minute !== null) known.add(taken.id);
-      if (isLate(taken) && known.has(taken.id) && (minute ?? 0) < minuteOf(taken.takenInMs)) this.#setOwn(taken);
-    }
+    for (const { id, keyed } of ids) if (keyed && this.keyedOf(id) !== null) known.add(id);
     return known;
   }
 
-  /** Adds ids that are not known yet. Call it in the transaction that stores their messages. */
+  /**
+   * Adds ids without a key that are not known yet. Call it in the transaction that stores their
+   * parts.
+   */
   remember(ids: readonly TakenId[]): void {
-    for (const [minute, group] of groupByMinute(ids.filter(({ keyed }) => !keyed))) {
+    for (const [minute, group] of groupByMinute(ids)) {
       const held = this.#minute(minute);
       const added = group.map(({ id }) => fromHex(id));
       const most = ROWS.find(({ below }) => held.slot % PARTS < below)?.bytes ?? ROW_MAX_BYTES;
@@ -133,14 +108,36 @@ export class IdMemory {
       if (held.prints !== null && held.prints.size > IDS_HELD) held.prints = null;
       this.#sql.exec("INSERT OR REPLACE INTO taken (slot, ids) VALUES (?, ?)", held.slot, held.tail.buffer);
     }
-    for (const taken of ids) if (hasOwnRow(taken)) this.#setOwn(taken);
   }
 
-  /** Deletes ids older than {@link ID_MEMORY_MS}. */
-  sweep(nowMs: number): void {
+  /** What is known of an id that is remembered by itself; null: nothing. */
+  keyedOf(id: string): KeyedId | null {
+    const [row] = this.#sql
+      .exec<{ taken_ms: number; jobs: string }>("SELECT taken_ms, jobs FROM taken_keyed WHERE id = ?", bytes(id))
+      .toArray();
+    return row === undefined ? null : { takenMs: row.taken_ms, jobs: JSON.parse(row.jobs) as number[] };
+  }
+
+  /** Remembers an id by itself. Call it in the transaction that stores its part. */
+  rememberKeyed(id: string, { takenMs, jobs }: KeyedId): void {
+    this.#sql.exec(
+      "INSERT OR REPLACE INTO taken_keyed (id, taken_ms, jobs) VALUES (?, ?, ?)",
+      bytes(id),
+      takenMs,
+      JSON.stringify(jobs),
+    );
+  }
+
+  /**
+   * Deletes ids that no queue delivers any more: of parts that were taken in {@link ID_MEMORY_MS}
+   * before, and keyed ones {@link KEYED_MEMORY_MS} before.
+   * @returns the time from which on all are remembered, in ms since the epoch.
+   */
+  sweep(nowMs: number): number {
     const minute = minuteOf(nowMs - ID_MEMORY_MS);
     this.#sql.exec("DELETE FROM taken WHERE slot < ?", minute * PARTS);
-    this.#sql.exec("DELETE FROM taken_keyed WHERE minute < ?", minute);
+    this.#sql.exec("DELETE FROM taken_keyed WHERE taken_ms < ?", nowMs - KEYED_MEMORY_MS);
+    return minute * 60_000;
   }
 
   /** A minute as its rows are. */
@@ -180,43 +177,6 @@ export class IdMemory {
     }
   }
 
-  /**
-   * End of the newest minute of which ids are remembered, keyed ones aside, in ms since the epoch;
-   * 0: none are. @param untilMs later minutes do not count.
-   */
-  newestMs(untilMs = Number.MAX_SAFE_INTEGER): number {
-    const { slot } = this.#sql
-      .exec<{ slot: number | null }>(
-        "SELECT max(slot) AS slot FROM taken WHERE slot < ?",
-        (minuteOf(untilMs) + 1) * PARTS,
-      )
-      .one();
-    return slot === null ? 0 : (Math.floor(slot / PARTS) + 1) * 60_000;
-  }
-
-  /** Ids of this minute and later ones, keyed ones aside. Their times are those of the minutes. */
-  *since(fromMs: number): Generator<TakenId> {
-    const rows = this.#sql.exec<{ slot: number; ids: ArrayBuffer }>(
-      "SELECT slot, ids FROM taken WHERE slot >= ? ORDER BY slot",
-      minuteOf(fromMs) * PARTS,
-    );
-    for (const { slot, ids } of rows) {
-      const takenInMs = Math.floor(slot / PARTS) * 60_000;
-      for (let at = 0; at < ids.byteLength; at += 16)
-        yield { id: toHex(new Uint8Array(ids, at, 16)), takenInMs, keyed: false };
-    }
-  }
-
-  /** The minute of an id that has a row of its own; null: it has none. */
-  #ownMinute(id: string): number | null {
-    const rows = this.#sql.exec<{ minute: number }>("SELECT minute FROM taken_keyed WHERE id = ?", bytes(id));
-    return rows.toArray()[0]?.minute ?? null;
-  }
-
-  #setOwn({ id, takenInMs }: TakenId): void {
-    this.#sql.exec("INSERT OR REPLACE INTO taken_keyed (id, minute) VALUES (?, ?)", bytes(id), minuteOf(takenInMs));
-  }
-
   #rows(minute: number): { slot: number; ids: ArrayBuffer }[] {
     return this.#sql
       .exec<{ slot: number; ids: ArrayBuffer }>(
@@ -239,5 +199,5 @@ function bytes(id: string): ArrayBuffer {
 }
 
 function groupByMinute(ids: readonly TakenId[]): Map<number, TakenId[]> {
-  return Map.groupBy(ids, (id) => minuteOf(rememberedMs(id)));
+  return Map.groupBy(ids, ({ takenInMs }) => minuteOf(takenInMs));
 }

@@ -1,8 +1,8 @@
+import type { PathParts } from "../destinations/keys.ts";
 import type { Fragment } from "../object/encoder.ts";
 import type { OutputFormat } from "../output/format.ts";
-import type { TakenId } from "../storage/id-memory.ts";
-import type { PathParts } from "../destinations/keys.ts";
 import type { Source } from "../record/source.ts";
+import type { TakenId } from "../storage/id-memory.ts";
 import type { Health } from "./health.ts";
 import type { RecentRecords } from "./recent.ts";
 
@@ -79,6 +79,8 @@ export interface QueueState {
 export interface Work {
   /** Batches of the queue that begin with it: none or one. */
   batches: number;
+  /** Jobs that are offered any of it. */
+  entries: number;
   /** Records offered to jobs: an event counts once for each job. */
   offered: number;
 }

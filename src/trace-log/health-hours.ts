@@ -1,7 +1,7 @@
 import { utf8Length } from "../bytes.ts";
+import type { CountedPart } from "./counted.ts";
 import { SCRIPT_NAME_MAX } from "./function-counts.ts";
 import { addedHealth, type Health, invocations, NO_HEALTH } from "./health.ts";
-import type { MessageCount } from "./outcome.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -80,9 +80,9 @@ export class HealthHours {
 
   /**
    * Adds messages. To be called in the transaction in which they are counted.
-   * @returns what to write into `account.health` in that transaction.
+   * @returns what to write into `state.health` in that transaction.
    */
-  add(messages: readonly MessageCount[], nowMs: number): string {
+  add(messages: readonly CountedPart[], nowMs: number): string {
     const gathered = this.#gathered();
     const due = hourOf(nowMs - ROWS_AFTER_MS);
     if (gathered.from < due) {
@@ -164,7 +164,7 @@ export class HealthHours {
   }
 
   #gathered(): Gathered {
-    const { health } = this.#sql.exec<{ health: string | null }>("SELECT health FROM account").one();
+    const { health } = this.#sql.exec<{ health: string | null }>("SELECT health FROM state").one();
     if (health === null) return { from: 0, each: [], slots: [] };
     const { from, each, slots } = JSON.parse(health) as Stored;
     return {
@@ -178,7 +178,7 @@ export class HealthHours {
   }
 
   #keep(text: string): void {
-    this.#sql.exec("UPDATE account SET health = ? WHERE id = 1", text);
+    this.#sql.exec("UPDATE state SET health = ? WHERE id = 1", text);
   }
 
   /** Moves what is gathered of some hours into their rows; see {@link DETAILED_MAX}. */

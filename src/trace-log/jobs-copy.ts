@@ -1,44 +1,57 @@
-import { isBehind, type JobConfig, type JobsSnapshot, type OptOut } from "../job/config.ts";
+import {
+  isOfSameMark,
+  type JobConfig,
+  type JobsSnapshot,
+  type OptOut,
+  type UnreadableJob,
+  versionIn,
+} from "../job/config.ts";
+import { knownOf, readJobConfig } from "../job/snapshot.ts";
+import { UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../limits.ts";
+import type { DueRules } from "./readers.ts";
+
+/** What a shard goes by: it offers parts also to jobs that this code cannot read. */
+export type ShardJob = UnreadableJob & DueRules & { config: JobConfig };
+
+interface Copy {
+  state: JobsSnapshot["state"];
+  jobs: ShardJob[];
+  optOuts: OptOut[];
+}
+
+const LIMITS = { records: UPLOAD_RECORDS.fallback, intervalMs: UPLOAD_INTERVAL_S.fallback * 1_000 };
 
 /**
- * The ledger's copy of the jobs and opt-outs, and its state. To be changed only in a transaction of
- * the caller.
+ * A shard's copy of the configuration. To be changed only in a transaction of the caller. What was
+ * read last is held in memory, by its state.
  */
 export class JobsCopy {
   readonly #sql: SqlStorage;
+  #held: Copy | null = null;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
   }
 
-  /** The copy, if that state is behind it; otherwise null. */
-  since(state: JobsSnapshot["state"]): JobsSnapshot | null {
-    const current = this.state();
-    return isBehind(state, current) ? this.snapshot(current) : null;
+  /** "": there is none. */
+  state(): JobsSnapshot["state"] {
+    return this.#sql.exec<{ config_state: string }>("SELECT config_state FROM state").one().config_state;
   }
 
-  /**
-   * As {@link JobsCopy.since}; and until when live viewers watch, which the same row says at no
-   * extra cost.
-   */
-  sinceAndWatched(state: JobsSnapshot["state"]): { newer: JobsSnapshot | null; watchedUntilMs: number } {
-    const { current, watchedUntilMs } = this.#sql
-      .exec<{ current: string; watchedUntilMs: number }>(
-        "SELECT jobs_state AS current, watched_until_ms AS watchedUntilMs FROM account",
-      )
-      .one();
-    return { newer: isBehind(state, current) ? this.snapshot(current) : null, watchedUntilMs };
+  /** Whether a copy of this state is to be taken as it is: it is the first, or later in one history. */
+  isLater(state: JobsSnapshot["state"]): boolean {
+    const own = this.state();
+    return own === "" || (isOfSameMark(state, own) && versionIn(state) > versionIn(own));
   }
 
-  ids(): number[] {
-    const jobs = this.#sql.exec<{ id: number }>("SELECT id FROM job ORDER BY id").toArray();
-    return jobs.map(({ id }) => id);
+  /** Whether versions of this state are of the history that the copy is of. */
+  isOfSameHistory(state: JobsSnapshot["state"]): boolean {
+    const own = this.state();
+    return own === "" || isOfSameMark(state, own);
   }
 
-  /** Takes a copy, unless it is behind the current one. @returns the state in force afterwards. */
-  keep({ state, jobs, optOuts, optOutVersion }: JobsSnapshot): JobsSnapshot["state"] {
-    const current = this.state();
-    if (isBehind(state, current)) return current;
+  /** Takes a copy. */
+  keep({ state, jobs, optOuts }: JobsSnapshot): void {
     const kept = new Map(
       this.#sql
         .exec<{ id: number; config: string }>("SELECT id, config FROM job")
@@ -53,33 +66,25 @@ export class JobsCopy {
     }
     for (const id of kept.keys()) this.#sql.exec("DELETE FROM job WHERE id = ?", id);
     const functions = JSON.stringify(optOuts);
-    this.#sql.exec(
-      "UPDATE opt_outs SET version = ?, functions = ? WHERE version <> ? OR functions <> ?",
-      optOutVersion,
-      functions,
-      optOutVersion,
-      functions,
-    );
-    this.#sql.exec("UPDATE account SET jobs_state = ? WHERE id = 1", state);
-    return state;
+    this.#sql.exec("UPDATE opt_outs SET functions = ? WHERE functions <> ?", functions, functions);
+    this.#sql.exec("UPDATE state SET config_state = ? WHERE id = 1", state);
   }
 
-  /** "": nothing was ever kept. */
-  state(): JobsSnapshot["state"] {
-    return this.#sql.exec<{ jobs_state: string }>("SELECT jobs_state FROM account").one().jobs_state;
-  }
-
-  /** All of it. */
-  snapshot(state = this.state()): JobsSnapshot {
+  /** All jobs, readable or not, and the opt-outs. */
+  all(): Copy {
+    const state = this.state();
+    if (this.#held?.state === state) return this.#held;
     const rows = this.#sql.exec<{ config: string }>("SELECT config FROM job ORDER BY id").toArray();
-    const { version, functions } = this.#sql
-      .exec<{ version: number; functions: string }>("SELECT version, functions FROM opt_outs")
-      .one();
-    return {
+    const { functions } = this.#sql.exec<{ functions: string }>("SELECT functions FROM opt_outs").one();
+    this.#held = {
       state,
-      jobs: rows.map(({ config }) => JSON.parse(config) as JobConfig),
+      jobs: rows.map(({ config: text }): ShardJob => {
+        const config = JSON.parse(text) as JobConfig;
+        const limits = readJobConfig(config)?.limits ?? LIMITS;
+        return { ...knownOf(config), version: config.version, mark: config.mark, limits, config };
+      }),
       optOuts: JSON.parse(functions) as OptOut[],
-      optOutVersion: version,
     };
+    return this.#held;
   }
 }

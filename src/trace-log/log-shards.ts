@@ -1,79 +1,72 @@
-import type { JobsSnapshot } from "../job/config.ts";
 import { TimeoutError } from "../platform.ts";
-import type { TakenId } from "../storage/id-memory.ts";
-import { ROOT } from "../storage/splits.ts";
 import { type FunctionCount, joinCounts, TALLY_BOUNDS, type TallyBounds } from "./function-counts.ts";
 import { LISTED_BOUNDS } from "./function-hours.ts";
 import type { HourHealth } from "./health-hours.ts";
-import { countAtHomes, expectAgainAtHomes } from "./homes.ts";
-import { KnownSplits, learning, REFUSED } from "./known-splits.ts";
 import type { MonthUse } from "./month-use.ts";
-import { type MessageCount, partlyOf } from "./outcome.ts";
+import type { HeldEntry, HeldMessage } from "./on-hold.ts";
 import type { RecentRecords } from "./recent.ts";
-import type { AsideAsked, AsideEntry, AsideMessage, AsideToAsk } from "./set-aside-messages.ts";
 import type { AccountStatus } from "./status.ts";
 import { earlier, joinedRecent, sumOfStatus, sumOfUse } from "./sums.ts";
-import { ledgerShard, type TraceLog } from "./trace-log.ts";
+import { type TraceLog, traceLog } from "./trace-log.ts";
 
-/** The number of a set-aside message: its shard times this, and its number there. */
-const ASIDE_NUMBERS = 2 ** 40;
+/** The number of a message on hold: its shard times this, and its number there. */
+const HOLD_NUMBERS = 2 ** 40;
 
 type Shard = DurableObjectStub<TraceLog>;
 type LastEvent = { scriptName: string; lastEventMs: number };
 
-/**
- * The account's ledger, of however many shards: asks all of them, and adds up. Of one shard, each
- * method is one call.
- */
-export class LogShards {
-  readonly #namespace: DurableObjectNamespace<TraceLog>;
-  readonly #splits: KnownSplits;
-  #calls = 0;
+/** Bindings by which the shards of the log are found and asked. */
+export type LogBindings = Pick<Env, "TRACE_LOG" | "CONTROL">;
 
-  constructor(namespace: DurableObjectNamespace<TraceLog>, splits = new KnownSplits()) {
-    this.#namespace = namespace;
-    this.#splits = splits;
+/** The shards of the log that have come into being, in order. */
+export async function shardsOf({ CONTROL }: Pick<Env, "CONTROL">): Promise<number[]> {
+  return CONTROL.getByName("control").shards();
+}
+
+/** The log, of however many shards: asks all of them, and adds up. */
+export class LogShards {
+  readonly #env: LogBindings;
+  #shards: Promise<number[]> | null;
+
+  /** @param shards absent: the control plane is asked. */
+  constructor(env: LogBindings, shards?: readonly number[]) {
+    this.#env = env;
+    this.#shards = shards === undefined ? null : Promise.resolve([...shards]);
   }
 
-  /** Calls to shards so far. */
-  get calls(): number {
-    return this.#calls;
+  /** Their numbers, in order. */
+  shards(): Promise<number[]> {
+    this.#shards ??= shardsOf(this.#env);
+    return this.#shards;
   }
 
   async status(): Promise<AccountStatus> {
-    return sumOfStatus(await this.#all((shard, known) => shard.status(known) as Promise<AccountStatus>));
-  }
-
-  /** As the method of each shard. @returns the states that they have afterwards, unchecked. */
-  keepJobs(snapshot: JobsSnapshot): Promise<unknown[]> {
-    return this.#all((shard, known) => shard.keepJobs(snapshot, known));
+    return sumOfStatus(await this.each((shard) => shard.accountStatus() as Promise<AccountStatus>));
   }
 
   /** As the method of each shard. */
   async watchedUntil(ms: number): Promise<void> {
-    await this.#all((shard, known) => shard.watchedUntil(ms, known));
+    await this.each((shard) => shard.watchedUntil(ms));
   }
 
   /** As many records of each shard. */
   async recent(): Promise<RecentRecords> {
-    return joinedRecent(await this.#all((shard, known) => shard.recent(known) as Promise<RecentRecords>));
+    return joinedRecent(await this.each((shard) => shard.recent() as Promise<RecentRecords>));
   }
 
   /** Events by function, over the last thirty days. */
   async functions(): Promise<FunctionCount[]> {
-    const all = await this.#all((shard, known) => shard.functions(known) as Promise<FunctionCount[]>);
-    return joined(all, LISTED_BOUNDS);
+    return joined(await this.each((shard) => shard.functions() as Promise<FunctionCount[]>), LISTED_BOUNDS);
   }
 
   /** Events by function, today and yesterday (UTC). */
   async functionsLately(): Promise<FunctionCount[]> {
-    const all = await this.#all((shard, known) => shard.functionsLately(known) as Promise<FunctionCount[]>);
-    return joined(all, TALLY_BOUNDS);
+    return joined(await this.each((shard) => shard.functionsLately() as Promise<FunctionCount[]>), TALLY_BOUNDS);
   }
 
   /** As the method of each shard. */
   async lastEvents(scriptNames: readonly string[]): Promise<LastEvent[]> {
-    const all = await this.#all((shard, known) => shard.lastEvents(scriptNames, known) as Promise<LastEvent[]>);
+    const all = await this.each((shard) => shard.lastEvents(scriptNames) as Promise<LastEvent[]>);
     const last = new Map<string, number>();
     for (const { scriptName, lastEventMs } of all.flat())
       last.set(scriptName, Math.max(lastEventMs, last.get(scriptName) ?? 0));
@@ -82,197 +75,95 @@ export class LogShards {
 
   /** Events of one function, over the last thirty days; null: there were none. */
   async functionCount(scriptName: string): Promise<FunctionCount | null> {
-    const all = await this.#all(
-      (shard, known) => shard.functionCount(scriptName, known) as Promise<FunctionCount | null>,
-    );
+    const all = await this.each((shard) => shard.functionCount(scriptName) as Promise<FunctionCount | null>);
     const known = all.filter((count) => count !== null).map((count) => [count]);
     return joined(known, TALLY_BOUNDS)[0] ?? null;
   }
 
   /** As the method of each shard: an hour may be there several times. */
   async functionHealth(scriptName: string, since: number, until: number): Promise<HourHealth[]> {
-    const all = await this.#all(
-      (shard, known) => shard.functionHealth(scriptName, since, until, known) as Promise<HourHealth[]>,
-    );
-    return all.flat();
+    return (await this.each((shard) => shard.functionHealth(scriptName, since, until) as Promise<HourHealth[]>)).flat();
   }
 
   /** As the method of each shard. */
   async forgetFunction(scriptName: string): Promise<void> {
-    await this.#all((shard, known) => shard.forgetFunction(scriptName, known));
+    await this.each((shard) => shard.forgetFunction(scriptName));
   }
 
   /** As the method of each shard. */
   async sweep(): Promise<void> {
-    await this.#all((shard, known) => shard.sweep(known));
+    await this.each((shard) => shard.sweep());
+  }
+
+  /** As the method of each shard. */
+  async drive(jobs?: readonly number[]): Promise<void> {
+    await this.each((shard) => shard.drive(jobs));
   }
 
   /** As the method of each shard, of all. */
   async oldestUnfinishedMs(): Promise<number | null> {
-    const all = await this.#all((shard, known) => shard.oldestUnfinishedMs(known) as Promise<number | null>);
-    return all.reduce(earlier);
+    return (await this.each((shard) => shard.oldestUnfinishedMs() as Promise<number | null>)).reduce(earlier, null);
   }
 
   async monthUse(): Promise<MonthUse | null> {
-    return sumOfUse(await this.#all((shard, known) => shard.monthUse(known) as Promise<MonthUse | null>));
-  }
-
-  /** Notes messages that come later than others taken in at the same time. */
-  async expectAgain(messages: readonly TakenId[]): Promise<void> {
-    await expectAgainAtHomes(messages, this.#splits, (part, shard, known) => this.#at(shard).expectAgain(part, known));
+    return sumOfUse(await this.each((shard) => shard.monthUse() as Promise<MonthUse | null>));
   }
 
   /**
-   * A page of the messages that are set aside, shard by shard, each with its oldest first; and how
-   * many there are in all.
+   * A page of the messages on hold, shard by shard, each with its oldest first; and how many there
+   * are in all.
    */
-  async asideList(offset: number, limit: number): Promise<{ entries: AsideEntry[]; total: number }> {
-    const done = new Set<number>();
-    const entries: AsideEntry[] = [];
+  async holdList(offset: number, limit: number): Promise<{ entries: HeldEntry[]; total: number }> {
+    const entries: HeldEntry[] = [];
     let total = 0;
-    for (;;) {
-      const shard = this.#splits.shards().find((each) => !done.has(each));
-      if (shard === undefined) return { entries, total };
-      const page = await learning(this.#splits, shard, (known) =>
-        this.#at(shard).asideList(Math.max(0, offset - total), limit - entries.length, known),
-      );
-      if (page === REFUSED) continue;
-      done.add(shard);
-      entries.push(...(page.entries as AsideEntry[]).map((entry) => ({ ...entry, id: numberOf(shard, entry.id) })));
+    for (const shard of await this.shards()) {
+      const page = await this.#at(shard).holdList(Math.max(0, offset - total), limit - entries.length);
+      entries.push(...(page.entries as HeldEntry[]).map((entry) => ({ ...entry, id: numberOf(shard, entry.id) })));
       total += page.total;
     }
+    return { entries, total };
   }
 
-  /** null: it is not set aside (any more). */
-  async asideMessage(number: number): Promise<AsideMessage | null> {
+  /** null: it is not on hold (any more). */
+  async holdMessage(number: number): Promise<HeldMessage | null> {
     const { shard, id } = placeOf(number);
     if (!(await this.#exists(shard))) return null;
-    const message = (await this.#at(shard).asideMessage(id)) as AsideMessage | null;
+    const message = (await this.#at(shard).holdMessage(id)) as HeldMessage | null;
     return message === null ? null : { ...message, id: number };
   }
 
   /** As the method of its shard. */
-  async asideDiscarded(number: number): Promise<number | null> {
+  async holdDiscard(number: number): Promise<number | null> {
     const { shard, id } = placeOf(number);
-    return (await this.#exists(shard)) ? this.#at(shard).asideDiscarded(id) : null;
+    return (await this.#exists(shard)) ? this.#at(shard).holdDiscard(id) : null;
+  }
+
+  /** The shard of a message on hold, and its number there. */
+  holder(number: number): { shard: Shard; id: number } {
+    const { shard, id } = placeOf(number);
+    return { shard: this.#at(shard), id };
   }
 
   /**
-   * Counts a message that was set aside and sent again, and deletes it.
-   * @returns as {@link TraceLog.asideSent}, unchecked.
-   * @throws also if only some of its parts are counted: then it can be repeated.
+   * Asks every shard.
+   * @returns in the order of the shards.
+   * @throws if any does not answer; all were asked.
    */
-  async asideSent(
-    { id: number, unreadable }: Pick<AsideMessage, "id" | "unreadable">,
-    parts: readonly MessageCount[],
-    state: string,
-  ): Promise<unknown> {
-    const { shard, id } = placeOf(number);
-    if (!(await this.#exists(shard))) return "gone";
-    for (;;) {
-      // One that can be read lies where its id is remembered. Any other lies with the first shard,
-      // and its parts may be counted elsewhere: there first, where repeating it changes nothing.
-      const away = unreadable === null ? [] : parts.filter((part) => this.#splits.homeOf(part) !== shard);
-      const newer = await this.#countElsewhere(away, state);
-      if (newer !== null) return newer;
-      const own = parts.filter((part) => !away.includes(part));
-      const [only] = own;
-      // A ledger of an earlier release takes one, not in a list.
-      const sent = own.length === 1 && only !== undefined ? only : own;
-      const answer = await learning(
-        this.#splits,
-        shard,
-        async (known): Promise<unknown> => this.#at(shard).asideSent(id, sent, state, known),
-      );
-      if (answer !== REFUSED) return answer;
-    }
+  async each<T>(ask: (stub: Shard, shard: number) => Promise<T>): Promise<T[]> {
+    const shards = await this.shards();
+    const told = await Promise.allSettled(shards.map(async (shard) => ask(this.#at(shard), shard)));
+    const errors = told.flatMap((answer) => (answer.status === "rejected" ? [answer.reason] : []));
+    if (errors.length > 0) throw errors.find((error) => error instanceof TimeoutError) ?? errors[0];
+    return told.map((answer) => (answer as PromiseFulfilledResult<T>).value);
   }
 
-  /** @returns null: they are counted; or newer jobs. */
-  async #countElsewhere(parts: readonly MessageCount[], state: string): Promise<unknown> {
-    if (parts.length === 0) return null;
-    const done = parts.map((part) => ({ ...part, bytes: 0 }));
-    const answer = await countAtHomes({ done, failed: [], backlog: null, state }, this.#splits, (part, shard, known) =>
-      this.#at(shard).count(part, known),
-    );
-    const { newer } = partlyOf(answer, done);
-    if (newer === undefined) throw new Error("a shard of the ledger did not count");
-    return newer;
-  }
-
-  /** As the method of each shard; the limit is for all: what some do not need, others have. */
-  async asideToAsk(limit: number): Promise<{ messages: AsideToAsk[]; jobs: number[] }> {
-    type ToAsk = { messages: AsideToAsk[]; jobs: number[] };
-    const each = Math.ceil(limit / this.#splits.shards().length);
-    const all = await this.#each((shard, known) => shard.asideToAsk(each, known) as Promise<ToAsk>);
-    const full = [...all].filter(([, { messages }]) => messages.length >= each);
-    const spare = [...all.values()].reduce((left, { messages }) => left - messages.length, limit);
-    const more = each + Math.floor(Math.max(0, spare) / full.length);
-    for (const [shard] of more > each ? full : []) {
-      const answer = await learning(
-        this.#splits,
-        shard,
-        (known) => this.#at(shard).asideToAsk(more, known) as Promise<ToAsk>,
-      );
-      if (answer !== REFUSED) all.set(shard, answer);
-    }
-    return {
-      messages: [...all].flatMap(([shard, { messages }]) =>
-        messages.map((message) => ({ ...message, id: numberOf(shard, message.id) })),
-      ),
-      jobs: [...new Set([...all.values()].flatMap(({ jobs }) => jobs))],
-    };
-  }
-
-  /** Takes the logs' answers. */
-  async asideAsked(answers: readonly AsideAsked[]): Promise<void> {
-    const parts = Map.groupBy(answers, ({ id }) => placeOf(id).shard);
-    for (const [shard, part] of parts)
-      await this.#at(shard).asideAsked(part.map((answer) => ({ ...answer, id: placeOf(answer.id).id })));
-  }
-
-  /** For one call. */
   #at(shard: number): Shard {
-    this.#calls += 1;
-    return ledgerShard(this.#namespace, shard);
+    return traceLog(this.#env.TRACE_LOG, shard);
   }
 
   /** An object that is only named would come into being. */
   async #exists(shard: number): Promise<boolean> {
-    if (!this.#splits.shards().includes(shard)) await this.oldestUnfinishedMs();
-    return this.#splits.shards().includes(shard);
-  }
-
-  /** As {@link LogShards.#each}, without the shards' numbers. */
-  async #all<T>(ask: (stub: Shard, known: number) => Promise<T>): Promise<T[]> {
-    return [...(await this.#each(ask)).values()];
-  }
-
-  /**
-   * Asks every shard, each with the number of its splits that are known: one that has more names
-   * them, and is asked again, as are those that it names. The first one answers last: what turns
-   * out to be unreadable is noted in any shard and moves to that one, so it is seen in one of them.
-   * @returns in the order of the shards.
-   * @throws if any does not answer; all others were asked.
-   */
-  async #each<T>(ask: (stub: Shard, known: number) => Promise<T>): Promise<Map<number, T>> {
-    const answers = new Map<number, T>();
-    const errors = new Map<number, unknown>();
-    for (;;) {
-      const left = this.#splits.shards().filter((shard) => !answers.has(shard) && !errors.has(shard));
-      if (left.length === 0) break;
-      const open = left.length === 1 ? left : left.filter((shard) => shard !== ROOT);
-      const told = await Promise.allSettled(
-        open.map((shard) => learning(this.#splits, shard, (known) => ask(this.#at(shard), known))),
-      );
-      open.forEach((shard, i) => {
-        const answer = told[i];
-        if (answer?.status === "rejected") errors.set(shard, answer.reason);
-        else if (answer !== undefined && answer.value !== REFUSED) answers.set(shard, answer.value);
-      });
-    }
-    if (errors.size === 0) return new Map([...answers].sort(([a], [b]) => a - b));
-    throw [...errors.values()].find((error) => error instanceof TimeoutError) ?? [...errors.values()][0];
+    return (await this.shards()).includes(shard);
   }
 }
 
@@ -283,9 +174,9 @@ function joined(all: readonly (readonly FunctionCount[])[], bounds: TallyBounds)
 }
 
 function numberOf(shard: number, id: number): number {
-  return shard * ASIDE_NUMBERS + id;
+  return shard * HOLD_NUMBERS + id;
 }
 
 function placeOf(number: number): { shard: number; id: number } {
-  return { shard: Math.floor(number / ASIDE_NUMBERS), id: number % ASIDE_NUMBERS };
+  return { shard: Math.floor(number / HOLD_NUMBERS), id: number % HOLD_NUMBERS };
 }

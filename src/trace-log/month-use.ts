@@ -20,8 +20,8 @@ export interface MonthUse {
   /** Parts of messages beyond the first one of each: the packer has put them together. */
   furtherParts: number;
   events: number;
-  /** Calls in which a job's log took records. */
-  appends: number;
+  /** Entries of jobs in blocks of the log. */
+  entries: number;
   /** Records offered to jobs: an event counts once for each job. */
   offered: number;
 }
@@ -31,7 +31,7 @@ export type Used = Omit<MonthUse, "month" | "sinceMs">;
 
 const NOTHING: Used = {
   ...{ batches: 0, groups: 0, messages: 0, messageUnits: 0, furtherParts: 0 },
-  ...{ events: 0, appends: 0, offered: 0 },
+  ...{ events: 0, entries: 0, offered: 0 },
 };
 const USED_NAMES = Object.keys(NOTHING) as (keyof Used)[];
 

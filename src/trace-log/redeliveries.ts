@@ -97,32 +97,9 @@ export class Redeliveries {
     this.#sql.exec("DELETE FROM unfinished WHERE id = ?", fromHex(id).buffer);
   }
 
-  /**
-   * Only if it was noted with the same time: a message with a forged header must not remove the
-   * note of another.
-   */
-  finishedAsNoted({ id, takenInMs }: TakenId): void {
-    this.#sql.exec("DELETE FROM unfinished WHERE id = ? AND taken_ms = ?", fromHex(id).buffer, takenInMs);
-  }
-
   /** Time of intake of the oldest, in ms; null: there is none. */
   oldestMs(): number | null {
     return this.#sql.exec<{ oldest: number | null }>("SELECT min(taken_ms) AS oldest FROM unfinished").one().oldest;
-  }
-
-  /**
-   * Time of intake of the newest one up to `untilMs`, in ms since the epoch; 0: there is none.
-   */
-  newestMs(untilMs: number): number {
-    const { newest } = this.#sql
-      .exec<{ newest: number | null }>("SELECT max(taken_ms) AS newest FROM unfinished WHERE taken_ms <= ?", untilMs)
-      .one();
-    return newest ?? 0;
-  }
-
-  /** Drops the notes of messages from this time on. */
-  dropFrom(fromMs: number): void {
-    this.#sql.exec("DELETE FROM unfinished WHERE taken_ms >= ?", fromMs);
   }
 
   /** Drops what no queue delivers any more. */

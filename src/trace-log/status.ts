@@ -59,7 +59,7 @@ export function accountStatus(
       queue_bytes: number | null;
       queue_seen_ms: number | null;
     }>(`SELECT processed, routed, not_enabled, not_routed, set_aside, discarded, aside_messages, intake_lost,
-         queue_backlog, queue_bytes, queue_seen_ms FROM account`)
+         queue_backlog, queue_bytes, queue_seen_ms FROM state`)
     .one();
   const { processed, routed, not_enabled, not_routed, set_aside, discarded } = row;
   return {

@@ -1,10 +1,20 @@
+import type { QueueState, Work } from "./append.ts";
+import { type CountedPart, sumOf } from "./counted.ts";
 import { type MonthUse, parseUse, useAt, withUse } from "./month-use.ts";
-import type { MessageCount, Outcome } from "./outcome.ts";
 import { queueUnits } from "./usage.ts";
 
-/**
- * The ledger's one row of counts. To be changed only in a transaction of the caller.
- */
+/** What an append changes in the one row of a shard, beside its counts. */
+export interface Changed {
+  /** null: the append does not come from the queue. */
+  queue: QueueState | null;
+  work: Work;
+  /** As of `HealthHours`. */
+  health: string;
+  /** As of `Readers`. */
+  readers: string;
+}
+
+/** The counts of a shard, in its one row. To be changed only in a transaction of the caller. */
 export class Totals {
   readonly #sql: SqlStorage;
 
@@ -12,47 +22,54 @@ export class Totals {
     this.#sql = sql;
   }
 
-  /** Counts messages that were not counted before. @param health as of `HealthHours`. */
-  add(
-    fresh: readonly MessageCount[],
-    { work, backlog, backlogBytes = null }: Pick<Outcome, "work" | "backlog" | "backlogBytes">,
-    health: string,
-    nowMs: number,
-  ): void {
-    const sum = (of: (message: MessageCount) => number): number =>
-      fresh.reduce((total, message) => total + of(message), 0);
-    const events = sum((message) => message.events);
+  /** Counts parts that are new. All in one row, which each append writes once. */
+  add(fresh: readonly CountedPart[], { queue, work, health, readers }: Changed, nowMs: number): void {
+    const events = sumOf(fresh, (part) => part.events);
+    const isCounted = fresh.length > 0;
     const use = withUse(
       this.#use(),
       {
-        ...(work ?? { batches: 1, appends: 0, offered: 0 }),
-        groups: 1,
-        messages: fresh.filter(({ bytes }) => bytes !== 0).length,
-        messageUnits: sum(({ bytes }) => (bytes === 0 ? 0 : queueUnits(bytes ?? 0))),
-        furtherParts: fresh.filter(({ bytes }) => bytes === 0).length,
+        ...work,
+        groups: isCounted ? 1 : 0,
+        messages: fresh.filter(({ bytes }) => bytes > 0).length,
+        messageUnits: sumOf(fresh, ({ bytes }) => (bytes === 0 ? 0 : queueUnits(bytes))),
+        furtherParts: queue === null ? 0 : fresh.filter(({ bytes }) => bytes === 0).length,
         events,
       },
       nowMs,
     );
-    // All in one row: a month's use and the health of functions cost no further write.
+    const newest = fresh.reduce((most, { takenInMs }) => Math.max(most, takenInMs), 0);
+    const doneMs = queue === null || queue.doneMs > nowMs ? 0 : queue.doneMs;
     this.#sql.exec(
-      `UPDATE account SET processed = processed + ?, routed = routed + ?, not_enabled = not_enabled + ?, not_routed = not_routed + ?,
-         queue_backlog = ?, queue_bytes = ?, queue_seen_ms = ?, month_use = ?, health = ? WHERE id = 1`,
+      `UPDATE state SET processed = processed + ?, routed = routed + ?, not_enabled = not_enabled + ?, not_routed = not_routed + ?,
+         month_use = ?, health = ?, readers = ?, newest_taken_ms = max(newest_taken_ms, ?),
+         queue_done_ms = max(iif(queue_done_ms > ?, 0, queue_done_ms), ?) WHERE id = 1`,
       events,
-      sum(({ routed }) => routed),
-      sum(({ notEnabled }) => notEnabled),
-      sum(({ notRouted }) => notRouted),
+      sumOf(fresh, ({ routed }) => routed),
+      sumOf(fresh, ({ notEnabled }) => notEnabled),
+      sumOf(fresh, ({ notRouted }) => notRouted),
+      JSON.stringify(use),
+      health,
+      readers,
+      newest,
+      nowMs,
+      doneMs,
+    );
+    if (queue !== null) this.#queueSeen(queue, nowMs);
+  }
+
+  #queueSeen({ backlog, backlogBytes }: QueueState, nowMs: number): void {
+    this.#sql.exec(
+      "UPDATE state SET queue_backlog = ?, queue_bytes = ?, queue_seen_ms = ? WHERE id = 1",
       backlog,
       backlogBytes,
       nowMs,
-      JSON.stringify(use),
-      health,
     );
   }
 
-  /** Whether a message was counted then or later, in ms since the epoch. */
+  /** Whether a batch of the queue was counted then or later, in ms since the epoch. */
   hasCountedSince(ms: number): boolean {
-    const { seen } = this.#sql.exec<{ seen: number | null }>("SELECT queue_seen_ms AS seen FROM account").one();
+    const { seen } = this.#sql.exec<{ seen: number | null }>("SELECT queue_seen_ms AS seen FROM state").one();
     return seen !== null && seen >= ms;
   }
 
@@ -62,6 +79,6 @@ export class Totals {
   }
 
   #use(): MonthUse | null {
-    return parseUse(this.#sql.exec<{ month_use: string | null }>("SELECT month_use FROM account").one().month_use);
+    return parseUse(this.#sql.exec<{ month_use: string | null }>("SELECT month_use FROM state").one().month_use);
   }
 }

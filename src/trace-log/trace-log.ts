@@ -1,42 +1,43 @@
 import { DurableObject } from "cloudflare:workers";
-import { type JobsSnapshot, offNow } from "../job/config.ts";
-import { LEDGER_SHARD_MAX_BYTES } from "../limits.ts";
+import { type JobsSnapshot, offNow, stampOf, type UnreadableJob, wasIn } from "../job/config.ts";
+import { readSnapshot } from "../job/snapshot.ts";
+import { CLOCK_LEAP_MS, SHARD_MAX_BYTES, SHARD_UNDER_WAY_BYTES } from "../limits.ts";
 import { errorText, log } from "../log.ts";
-import { answered, platform } from "../platform.ts";
+import { answered, platform, within } from "../platform.ts";
+import { Alarm } from "../storage/alarm.ts";
 import { IdMemory, type TakenId } from "../storage/id-memory.ts";
 import { migrate } from "../storage/migrate.ts";
-import { ROOT } from "../storage/splits.ts";
+import { type Append, type Appended, type PartHead, SHARD_BUSY, SHARD_FULL, SHARD_NOT_READY } from "./append.ts";
+import { Blocks, beyondLost, type Entry, type Item, type NewBlock } from "./blocks.ts";
+import { type CountedPart, countedPart, functionCounts, offeredOf } from "./counted.ts";
+import { Driver, type Pull, type Pulled } from "./driver.ts";
 import type { FunctionCount } from "./function-counts.ts";
 import { FunctionHours } from "./function-hours.ts";
 import { HealthHours, type HourHealth } from "./health-hours.ts";
-import { JobsCopy } from "./jobs-copy.ts";
+import { JobsCopy, type ShardJob } from "./jobs-copy.ts";
 import type { MonthUse } from "./month-use.ts";
-import { countsOf, type MessageCount, type Outcome, type Watched } from "./outcome.ts";
-import { OwnSplits } from "./own-splits.ts";
+import { nodeName, nodeOf } from "./nodes.ts";
+import { type HeldEntry, type HeldMessage, type HeldPart, type HoldMessage, OnHold } from "./on-hold.ts";
+import { type Due, Readers } from "./readers.ts";
 import { type RecentRecords, RecentRing } from "./recent.ts";
 import { type Deaths, type Noted, type NotedMessage, Redeliveries } from "./redeliveries.ts";
-import { ACCOUNT_STEPS } from "./schema.ts";
-import {
-  type AsideAsked,
-  type AsideEntry,
-  type AsideMessage,
-  AsideMessages,
-  type AsideToAsk,
-  type SetAsideMessage,
-} from "./set-aside-messages.ts";
-import { type Inheritance, SPLIT_AT, Splitter } from "./splitter.ts";
+import { TRACE_LOG_STEPS } from "./schema.ts";
 import { type AccountStatus, accountStatus } from "./status.ts";
 import { earlier } from "./sums.ts";
 import { Totals } from "./totals.ts";
 
 export type { FunctionCount } from "./function-counts.ts";
-export type { MessageCount, Outcome } from "./outcome.ts";
 export { ALONE_DEATHS, type Noted, type NotedMessage } from "./redeliveries.ts";
-export { ACCOUNT_STEPS } from "./schema.ts";
-export type { SetAsideMessage } from "./set-aside-messages.ts";
+export { TRACE_LOG_STEPS } from "./schema.ts";
 export type { AccountCounts, AccountStatus } from "./status.ts";
 
 const SWEEP_EVERY_MS = 86_400_000;
+
+/** How often a shard asks the control plane whether its configuration is in force, in ms. */
+const JOIN_EVERY_MS = 300_000;
+
+/** Deadline of that question, in ms. Then it goes on with its copy. */
+const JOIN_MS = 5_000;
 
 /**
  * Messages get through if one was counted within this, in ms: less than it takes to set a message
@@ -45,337 +46,796 @@ const SWEEP_EVERY_MS = 86_400_000;
  */
 const WELL_MS = 1_200_000;
 
+/** How long an alarm waits for the readers that it drives, in ms. They go on afterwards. */
+const ALARM_WAIT_MS = 2_000;
+
+/** What a reader gets. */
+export interface Page {
+  items: Item[];
+  /** Position up to which this is all. */
+  end: number;
+  isAll: boolean;
+  /** The job's configuration, if the reader has another; unchecked. */
+  job?: unknown;
+}
+
+/** What a shard knows of a job that its readers do not. */
+export interface ShardJobStatus {
+  /** Records offered to the job in all blocks there ever were. */
+  received: number;
+  /** Unread by the reader: `oldestMs` is the time of intake of the oldest. null: all is read. */
+  unread: { records: number; bytes: number; oldestMs: number } | null;
+  /** What its readers have not counted is discarded. */
+  isDiscarded: boolean;
+  /** A message on hold may be for it. */
+  isOnHold: boolean;
+}
+
+/** A shard, as completeness depends on it. */
+export interface ShardStatus {
+  jobs: Record<number, ShardJobStatus>;
+  /** Nothing taken in before waits in the queue for this shard, in ms since the epoch; 0: unknown. */
+  queueDoneMs: number;
+  /** Time of intake of the oldest part that comes again, or is on hold; 0: it is unknown. */
+  oldestUnfinishedMs: number | null;
+}
+
+/** What sending a message on hold again has done; null: it is not on hold (any more). */
+export interface HoldResent {
+  /** Jobs that it was added for. */
+  jobs: number[];
+  /** Jobs that were enabled when it was taken in, and are gone. */
+  gone: number[];
+  count: { events: number; routed: number; notEnabled: number; notRouted: number };
+}
+
 /**
- * Counts processed messages for the account, deduplicated by the same ids as the logs, and stores
- * messages that are set aside. One object while that is enough; then {@link Splitter} makes more.
- * src/trace-log/log-shards.ts asks all of them.
- *
- * The last parameter of most methods, `known`, is the number of splits of this shard that the
- * caller knows. If any message is another shard's, or if all shards are to be asked and there are
- * more, the answer is a {@link Stale}, whatever the type says. Without `known`, as of code that has
- * never heard of splits, that is an error.
+ * One shard of the log. An append is one transaction: it decides whether a part is new, counts it,
+ * and keeps what each job is to get of it as a block, until the jobs' readers have read it. Nothing
+ * else decides whether a record exists. It also keeps messages that are on hold, and counts the
+ * account's events by function.
  */
 export class TraceLog extends DurableObject<Env> {
   readonly #sql: SqlStorage;
+  #shard = 0;
   readonly #ids: IdMemory;
   readonly #totals: Totals;
   readonly #functions: FunctionHours;
   readonly #health: HealthHours;
   readonly #jobs: JobsCopy;
   readonly #redeliveries: Redeliveries;
-  readonly #aside: AsideMessages;
-  readonly #splits: OwnSplits;
-  readonly #splitter: Splitter;
-  /** Overridden by tests. */
-  maxBytes = LEDGER_SHARD_MAX_BYTES;
+  readonly #hold: OnHold;
+  readonly #blocks: Blocks;
+  readonly #readers = new Readers();
+  readonly #driver: Driver;
+  readonly #alarm: Alarm;
   /** In memory only. */
   readonly #recent = new RecentRing();
+  /** Bytes of appends that are not stored yet. */
+  #underWay = 0;
+  /** When this instance last asked the control plane, in ms since the epoch. */
+  #joinedMs = Number.NEGATIVE_INFINITY;
+  #joining: Promise<void> | null = null;
+  /** Overridden by tests. */
+  maxBytes = SHARD_MAX_BYTES;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    this.#sql = ctx.storage.sql;
-    this.#ids = new IdMemory(ctx.storage.sql);
-    this.#totals = new Totals(ctx.storage.sql);
-    this.#functions = new FunctionHours(ctx.storage.sql);
-    this.#health = new HealthHours(ctx.storage.sql);
-    this.#jobs = new JobsCopy(ctx.storage.sql);
-    this.#redeliveries = new Redeliveries(ctx.storage.sql, this.#ids);
-    this.#aside = new AsideMessages(ctx.storage.sql, this.#ids, this.#functions, this.#health);
-    this.#splits = new OwnSplits(ctx.storage.sql);
-    this.#splitter = new Splitter({
-      ...{ storage: ctx.storage, splits: this.#splits, ids: this.#ids, jobs: this.#jobs },
-      redeliveries: this.#redeliveries,
+    const { sql } = ctx.storage;
+    this.#sql = sql;
+    this.#ids = new IdMemory(sql);
+    this.#totals = new Totals(sql);
+    this.#functions = new FunctionHours(sql);
+    this.#health = new HealthHours(sql);
+    this.#jobs = new JobsCopy(sql);
+    this.#redeliveries = new Redeliveries(sql, this.#ids);
+    this.#hold = new OnHold(sql);
+    this.#blocks = new Blocks(sql);
+    this.#alarm = new Alarm(ctx.storage);
+    this.#driver = new Driver({
+      pull: (job, segment, how) => env.READERS.getByName(nodeName(job, nodeOf(this.#shard, segment))).pull(how),
+      due: (everything) => this.#due(everything),
+      how: (due) => this.#how(due),
+      done: (due, pulled) => this.#pulled(due, pulled),
+      hasFailed: (job) => this.#readers.hasFailed(job),
+      waitUntil: (promise) => ctx.waitUntil(promise),
     });
-    migrate(ctx.storage, ACCOUNT_STEPS);
+    ctx.blockConcurrencyWhile(async () => {
+      migrate(ctx.storage, TRACE_LOG_STEPS);
+      this.#shard = shardOfObject(sql, ctx.id.name);
+      this.#load();
+      await this.#alarm.load();
+    });
   }
 
   /**
-   * Counts messages that all their jobs have committed, each once, and notes those that come again.
-   * @returns null; or, while live viewers watch, which were counted now; or the newer jobs if the
-   * messages were routed by an older state: then nothing was counted, and they must be offered to
-   * these jobs.
+   * Takes parts, each once, and what jobs are to get of them.
+   * @throws Error by one of the names of append.ts: then nothing was taken, and the caller tries
+   *   again.
    */
-  count(outcome: Outcome, known?: number): JobsSnapshot | Watched | null {
-    const { done, failed, owes, work, state } = outcome;
-    if (this.#splits.takeAny(done) || this.#splits.takeAny(failed)) return this.#splits.stale(known);
-    const { newer, watchedUntilMs } = this.#jobs.sinceAndWatched(state);
-    if (newer !== null) return newer;
-    const now = platform.now();
-    const fresh = this.ctx.storage.transactionSync(() => {
-      this.#redeliveries.note(failed, "returned");
-      for (const { id } of done) this.#redeliveries.finished(id);
-      if (owes) this.#sql.exec("UPDATE account SET owed_noted_ms = ? WHERE id = 1", now);
-      const before = this.#ids.known(done);
-      const fresh = done.filter(({ id }) => !before.has(id));
-      if (fresh.length === 0) return fresh;
-      this.#ids.remember(fresh);
-      this.#totals.add(fresh, outcome, this.#health.add(fresh, now), now);
-      this.#functions.add(countsOf(fresh, now), now);
-      return fresh;
-    });
-    this.#splitter.taken(done, now);
-    if (this.#splitter.isDue(now)) this.#split();
-    // Only those counted now: no record is held twice.
+  async append(append: Append): Promise<Appended> {
+    const bytes = sizeOf(append);
+    if (this.#sql.databaseSize >= this.maxBytes) throw new Error(`${SHARD_FULL}: log ${this.#shard}`);
+    if (this.#underWay > 0 && this.#underWay + bytes > SHARD_UNDER_WAY_BYTES)
+      throw new Error(`${SHARD_BUSY}: log ${this.#shard}`);
+    this.#underWay += bytes;
+    try {
+      await this.#ready(append.state);
+      const appended = this.#transaction(() => this.#append(append));
+      this.#driver.wake();
+      await this.ctx.storage.sync();
+      return appended;
+    } finally {
+      this.#underWay -= bytes;
+    }
+  }
+
+  #append(append: Append): Appended {
+    const nowMs = platform.now();
+    const { forgotten_ms, watched_until_ms } = this.#sql
+      .exec<{ forgotten_ms: number; watched_until_ms: number }>("SELECT forgotten_ms, watched_until_ms FROM state")
+      .one();
+    const parts = [...new Map(append.parts.map((part) => [part.id, part])).values()];
+    const known = this.#known(parts);
+    const isOld = (part: PartHead): boolean => part.takenInMs < forgotten_ms;
+    const again = append.parts.filter((part, i) => part.keyed && (known.has(part.id) || parts.indexOf(part) !== i));
+    const fresh = parts.filter((part) => !known.has(part.id) && !isOld(part));
+    const old = parts.filter((part) => !known.has(part.id) && isOld(part));
+    for (const { id } of append.parts) this.#redeliveries.finished(id);
+    if (old.length > 0) this.#holdOld(old, append, nowMs);
+    const offers = new Map(fresh.map((part) => [part, this.#offerOf(part)]));
+    const block = this.#blockOf(offers, append, parts.length === fresh.length && again.length === 0);
+    const counted = [...offers].map(([part, { off, jobs }]) => countedPart(part, off, jobs.length > 0));
+    this.#remember(offers);
+    if (block !== null) this.#add(block, nowMs);
+    for (const part of again) this.#addAgain(part, append, nowMs);
+    this.#count(counted, append, nowMs);
     for (const { recent } of fresh) if (recent !== undefined) this.#recent.add(recent);
-    // A consumer that does not report its work is older than this answer and would take it for a
-    // failure.
-    const isUnderstood = work !== undefined;
-    return isUnderstood && fresh.length > 0 && watchedUntilMs > now ? { watched: fresh.map(({ id }) => id) } : null;
+    this.#arm(nowMs);
+    return {
+      fresh: fresh.map(({ id }) => id),
+      tooOld: old.map(({ id }) => id),
+      watched: fresh.length > 0 && watched_until_ms > nowMs,
+      state: this.#jobs.state(),
+    };
+  }
+
+  /** Which of these parts were taken, or are on hold. */
+  #known(parts: readonly TakenId[]): Set<string> {
+    const known = this.#ids.known(parts);
+    // What was put on hold as too old to tell is remembered by itself.
+    for (const { id, keyed } of parts) if (!keyed && !known.has(id) && this.#ids.keyedOf(id) !== null) known.add(id);
+    return known;
+  }
+
+  /** What was in force when a part was taken in. */
+  #offerOf({ takenInMs }: Pick<PartHead, "takenInMs">): Offer {
+    const { jobs, optOuts } = this.#jobs.all();
+    const off = optOuts.filter((optOut) => wasIn(optOut, takenInMs)).map(({ scriptName }) => scriptName);
+    return { off: new Set(off), jobs: jobs.filter((job) => wasIn(job, takenInMs)) };
   }
 
   /**
-   * When a message was last counted that is owed to a job, in ms since the epoch; null: nothing is
-   * owed.
+   * @param isWhole all parts of the append are new: what was prepared for them can be taken.
+   * @returns null: no job is offered anything.
    */
-  owedNoted(): number | null {
-    return this.#sql.exec<{ noted: number | null }>("SELECT owed_noted_ms AS noted FROM account").one().noted;
+  #blockOf(offers: ReadonlyMap<PartHead, Offer>, append: Append, isWhole: boolean): NewBlock | null {
+    const heads = [...offers.keys()];
+    const parts = heads.map(({ id }) => id);
+    const groups: NewBlock["groups"] = [];
+    const entries: Entry[] = [];
+    for (const job of this.#jobs.all().jobs) {
+      const offered = heads.filter((part) => isOffered(part, offers.get(part), job));
+      if (offered.length === 0) continue;
+      const ids = offered.map(({ id }) => id);
+      const stamp = stampOf(job);
+      const prepared = isWhole ? preparedFor(append, job.id, stamp, ids) : null;
+      if (prepared !== null) {
+        const { share, group } = prepared;
+        if (!groups.includes(group)) groups.push(group);
+        entries.push({ ...share, group: groups.indexOf(group) });
+        continue;
+      }
+      const received = offered.reduce((sum, part) => sum + offeredOf(part, offers.get(part)?.off ?? new Set()), 0);
+      const places = ids.length === parts.length ? {} : { parts: ids.map((id) => parts.indexOf(id)) };
+      entries.push({ id: job.id, stamp, received, filtered: 0, sampledOut: 0, group: null, ...places });
+    }
+    if (entries.length === 0) return null;
+    const open = new Set(
+      entries.flatMap(({ group, parts: places }) =>
+        group !== null ? [] : (places?.map((place) => parts[place] as string) ?? parts),
+      ),
+    );
+    return {
+      takenMs: Math.min(...heads.map(({ takenInMs }) => takenInMs)),
+      ...{ parts, entries, groups },
+      off: offOf(heads, offers),
+      records: append.records.filter(({ parts: ids }) => ids.some((id) => open.has(id))),
+    };
   }
 
-  /** The debts are empty, and were asked after this was noted; a later note stays. */
-  nothingOwed(notedMs: number): void {
-    this.#sql.exec("UPDATE account SET owed_noted_ms = NULL WHERE id = 1 AND owed_noted_ms = ?", notedMs);
+  #remember(offers: ReadonlyMap<PartHead, Offer>): void {
+    this.#ids.remember([...offers.keys()].filter(({ keyed }) => !keyed));
+    for (const [part, { jobs }] of offers)
+      if (part.keyed) this.#ids.rememberKeyed(part.id, { takenMs: part.takenInMs, jobs: jobs.map(({ id }) => id) });
+  }
+
+  /**
+   * A further copy of a request: jobs that were enabled when this copy was taken in, and were not
+   * offered another one, get it. The account has counted it.
+   */
+  #addAgain(part: PartHead, { records }: Append, nowMs: number): void {
+    const known = this.#ids.keyedOf(part.id);
+    const offer = this.#offerOf(part);
+    const received = offeredOf(part, offer.off);
+    const jobs = offer.jobs.filter(({ id }) => known?.jobs.includes(id) === false);
+    if (known === null || jobs.length === 0 || received === 0) return;
+    this.#ids.rememberKeyed(part.id, { ...known, jobs: [...known.jobs, ...jobs.map(({ id }) => id)] });
+    this.#add(
+      {
+        takenMs: part.takenInMs,
+        parts: [part.id],
+        entries: jobs.map((job) => openEntry(job, received)),
+        groups: [],
+        off: offOf([part], new Map([[part, offer]])),
+        records: records.filter(({ parts }) => parts.includes(part.id)).slice(0, 1),
+      },
+      nowMs,
+    );
+  }
+
+  #add(block: NewBlock, nowMs: number): void {
+    const { last_block: last } = this.#sql.exec<{ last_block: number }>("SELECT last_block FROM state").one();
+    const { n, unread } = this.#blocks.add(block, last, nowMs);
+    this.#sql.exec("UPDATE state SET last_block = ? WHERE id = 1", n);
+    for (const entry of block.entries) {
+      const each = unread.get(entry.id);
+      if (each !== undefined) this.#readers.added(entry.id, each, entry.received);
+    }
+  }
+
+  #count(counted: readonly CountedPart[], { queue, work }: Pick<Append, "queue" | "work">, nowMs: number): void {
+    const health = this.#health.add(counted, nowMs);
+    this.#totals.add(counted, { queue, work, health, readers: this.#readers.text() }, nowMs);
+    if (counted.length > 0) this.#functions.add(functionCounts(counted, nowMs), nowMs);
+  }
+
+  /** Parts whose ids may be forgotten: whether they are new cannot be told. */
+  #holdOld(old: readonly PartHead[], { records }: Append, nowMs: number): void {
+    for (const { body, parts: ids } of records) {
+      const parts = old.filter(({ id }) => ids.includes(id));
+      if (parts.length === 0) continue;
+      const held = parts.map((part) => this.#heldPart({ ...part, records: recordsOf(part) }));
+      const message = body.slice().buffer;
+      this.#hold.add({ message, queue: "", why: "came so late that it cannot be told whether it is new" }, held, nowMs);
+    }
+    // By themselves, as their minutes are deleted with the next sweep.
+    for (const { id } of old) this.#ids.rememberKeyed(id, { takenMs: nowMs, jobs: [] });
+  }
+
+  #heldPart({ id, takenInMs, keyed, records }: TakenId & { records: number }): HeldPart {
+    const { off, jobs } = this.#offerOf({ takenInMs });
+    return { id, takenInMs, keyed, records, jobs: jobs.map((job) => job.id), off: [...off] };
+  }
+
+  /** Which of these parts, without a key, were taken or are on hold. */
+  known(parts: readonly TakenId[]): string[] {
+    return [...this.#known(parts)];
+  }
+
+  /**
+   * What a job has not read yet.
+   * @param segment of its reader. @param after position up to which it has committed.
+   * @param stamp `stampOf` the configuration that it has; "": none.
+   */
+  read(job: number, segment: number, after: number, stamp: string, maxBytes: number): Page {
+    const now = this.#jobs.all().jobs.find(({ id }) => id === job);
+    this.#transaction(() => {
+      if (segment === this.#readers.of(job).segment) this.#committed(job, after);
+      if (stamp !== "") this.#readers.has(job, segment, stamp);
+    });
+    const page: Page =
+      segment < this.#readers.of(job).segment
+        ? { items: [], end: after, isAll: true }
+        : this.#blocks.read(job, after, maxBytes);
+    return now === undefined || stampOf(now) === stamp ? page : { ...page, job: now.config };
+  }
+
+  /** A reader has committed up to this position; what all have read is dropped. */
+  #committed(job: number, cursor: number): void {
+    const { last_block: last } = this.#sql.exec<{ last_block: number }>("SELECT last_block FROM state").one();
+    if (cursor > last) {
+      // Restored to an earlier time: what it lost is lost, and no position is given twice.
+      log.error("a job has read what this shard does not have", {
+        durable_object: "TraceLog",
+        shard: this.#shard,
+        job,
+      });
+      this.#sql.exec("UPDATE state SET last_block = ? WHERE id = 1", beyondLost(cursor));
+    }
+    if (cursor <= this.#readers.of(job).cursor) return;
+    this.#readers.committed(job, cursor, () => this.#blocks.unread(this.#readers.cursorOf));
+    this.#blocks.drop(this.#cursorOf());
+  }
+
+  /** A job that the copy lacks has read everything. */
+  #cursorOf(): (job: number) => number {
+    const jobs = new Set(this.#jobs.all().jobs.map(({ id }) => id));
+    return (job) => (jobs.has(job) ? this.#readers.cursorOf(job) : Number.POSITIVE_INFINITY);
+  }
+
+  /**
+   * Has readers read what is unread, also what is not due yet.
+   * @param jobs absent: all.
+   */
+  async drive(jobs?: readonly number[]): Promise<void> {
+    await this.#ready("");
+    await this.#driver.drive(jobs);
+    this.#transaction(() => this.#arm(platform.now()));
+  }
+
+  #due(everything: boolean): Due[] {
+    return this.#readers.due(this.#jobs.all().jobs, this.#shard === 0, platform.now(), everything);
+  }
+
+  #how({ job, segment, cut }: Due): Pull {
+    return { segment, from: this.#readers.of(job).cursor, cut };
+  }
+
+  /** @param pulled null: it did not answer. */
+  #pulled({ job, segment }: Due, pulled: Pulled | null): void {
+    const nowMs = platform.now();
+    this.#transaction(() => {
+      const before = JSON.stringify(this.#readers.of(job));
+      if (pulled !== null) {
+        // What the copy lacks is forgotten.
+        if (this.#jobs.all().jobs.some(({ id }) => id === job)) {
+          if (segment === this.#readers.of(job).segment) {
+            this.#committed(job, pulled.cursor);
+            if (pulled.sealed) this.#readers.sealed(job);
+          }
+          this.#readers.has(job, segment, pulled.holds || !pulled.sealed ? pulled.stamp : "");
+        }
+      }
+      // One that gets no further is not asked again at once.
+      const isStuck =
+        this.#due(false).some((due) => due.job === job) && before === JSON.stringify(this.#readers.of(job));
+      if (pulled === null || isStuck) this.#readers.failed(job, nowMs);
+      else this.#readers.succeeded(job);
+      this.#sql.exec("UPDATE state SET readers = ? WHERE id = 1", this.#readers.text());
+      this.#arm(nowMs);
+    });
+  }
+
+  /** Takes a configuration. @returns the state in force afterwards. */
+  async configure(snapshot: JobsSnapshot): Promise<string> {
+    if (this.#jobs.isLater(snapshot.state)) this.#take(snapshot);
+    // Of another history, which may be over: only the control plane knows.
+    else if (!this.#jobs.isOfSameHistory(snapshot.state)) await this.#join();
+    return this.#jobs.state();
+  }
+
+  /** State of the copy of the configuration; "": there is none. */
+  configState(): string {
+    return this.#jobs.state();
+  }
+
+  #take(snapshot: JobsSnapshot): void {
+    const nowMs = platform.now();
+    this.#transaction(() => {
+      this.#jobs.keep(snapshot);
+      const { jobs } = this.#jobs.all();
+      this.#readers.keep(new Set(jobs.map(({ id }) => id)));
+      this.#readers.forgive();
+      const { last_block: last } = this.#sql.exec<{ last_block: number }>("SELECT last_block FROM state").one();
+      // Whether its readers answer or not; what they have not counted is discarded.
+      for (const { id, discard } of jobs) if (discard) this.#readers.committed(id, last, () => []);
+      this.#blocks.drop(this.#cursorOf());
+      this.#sql.exec("UPDATE state SET readers = ? WHERE id = 1", this.#readers.text());
+      this.#arm(nowMs);
+    });
+    this.#recent.forget(offNow(snapshot.optOuts));
+  }
+
+  /**
+   * Resolves when the shard may decide: it has a configuration, and has asked whether that is in
+   * force, or got no answer in time.
+   * @param state of the caller's configuration.
+   * @throws if it has none.
+   */
+  async #ready(state: string): Promise<void> {
+    const own = this.#jobs.state();
+    const isNewer = state !== "" && state !== own && (this.#jobs.isLater(state) || !this.#jobs.isOfSameHistory(state));
+    const isFirst = this.#joinedMs === Number.NEGATIVE_INFINITY;
+    if (isFirst || isNewer || Math.abs(platform.now() - this.#joinedMs) >= JOIN_EVERY_MS) {
+      const joining = this.#join().catch((error: unknown) => {
+        log.warn("the control plane does not answer", { durable_object: "TraceLog", error: errorText(error) });
+      });
+      if (isFirst || own === "") await joining;
+      else this.ctx.waitUntil(joining);
+    }
+    if (this.#jobs.state() === "") throw new Error(`${SHARD_NOT_READY}: log ${this.#shard} has no configuration yet`);
+  }
+
+  /** Asks the control plane what is in force, once at a time. @throws if it does not answer. */
+  #join(): Promise<void> {
+    this.#joining ??= this.#joined().finally(() => {
+      this.#joining = null;
+    });
+    return this.#joining;
+  }
+
+  async #joined(): Promise<void> {
+    const before = this.#joinedMs;
+    this.#joinedMs = platform.now();
+    try {
+      const own = this.#jobs.state();
+      const asked = this.env.CONTROL.getByName("control").join(this.#shard, own) as Promise<unknown>;
+      const answer = await answered("the control plane", JOIN_MS, asked);
+      if (isUnchanged(answer, own)) return;
+      if (readSnapshot(answer) === null) throw new Error("its answer is not a configuration");
+      const snapshot = answer as JobsSnapshot;
+      const isOlder = this.#jobs.isOfSameHistory(snapshot.state) && !this.#jobs.isLater(snapshot.state);
+      if (!isOlder) this.#take(snapshot);
+    } catch (error) {
+      // One that has never asked asks again with the next append.
+      if (this.#jobs.state() === "") this.#joinedMs = before;
+      throw error;
+    }
+  }
+
+  /** Keeps a message from the jobs. Parts of it that are known are left out. */
+  async hold(message: HoldMessage): Promise<void> {
+    await this.#ready("");
+    const nowMs = platform.now();
+    this.#transaction(() => {
+      for (const { id } of message.parts) this.#redeliveries.finished(id);
+      const isWhole = message.parts.length > 0;
+      const ids = isWhole ? message.parts : [{ ...message.hash, records: 1 }];
+      const known = this.#known(ids);
+      const unknown = ids.filter(({ id }) => !known.has(id));
+      if (unknown.length === 0) return;
+      const held = isWhole ? unknown.map((part) => this.#heldPart(part)) : [];
+      this.#hold.add(message, held, nowMs);
+      const { forgotten_ms: forgotten } = this.#sql
+        .exec<{ forgotten_ms: number }>("SELECT forgotten_ms FROM state")
+        .one();
+      const byMinute = ({ keyed, takenInMs }: TakenId): boolean => !keyed && takenInMs >= forgotten;
+      this.#ids.remember(unknown.filter(byMinute));
+      for (const each of unknown)
+        if (!byMinute(each))
+          this.#ids.rememberKeyed(each.id, { takenMs: nowMs, jobs: held.find(({ id }) => id === each.id)?.jobs ?? [] });
+    });
+  }
+
+  /** A page of the messages on hold, the oldest first, and how many there are in all. */
+  holdList(offset: number, limit: number): { entries: HeldEntry[]; total: number } {
+    return { entries: this.#hold.list(offset, limit), total: this.#hold.count() };
+  }
+
+  /** null: it is not on hold (any more). */
+  holdMessage(id: number): HeldMessage | null {
+    return this.#hold.get(id);
+  }
+
+  /**
+   * Adds a message on hold to the log, for the jobs that were enabled when it was taken in, and
+   * deletes it.
+   * @param heads its parts, as they are read now.
+   * @returns null: it is not on hold (any more).
+   * @throws if these are not all parts that are on hold.
+   */
+  async holdResend(id: number, heads: readonly PartHead[]): Promise<HoldResent | null> {
+    await this.#ready("");
+    const nowMs = platform.now();
+    const resent = this.#transaction(() => {
+      const parts = this.#hold.partsOf(id);
+      const message = this.#hold.get(id);
+      if (parts === null || message === null) return null;
+      const { jobs } = this.#jobs.all();
+      const there = new Map(jobs.filter(({ discard }) => !discard).map((job) => [job.id, job]));
+      const offers = new Map<PartHead, Offer>();
+      for (const part of parts) {
+        const head = heads.find((each) => each.id === part.id);
+        if (head === undefined) throw new Error("a part of the message is missing");
+        const own = part.jobs.flatMap((job) => there.get(job) ?? []);
+        offers.set(head, { off: new Set(part.off), jobs: own });
+      }
+      const body = new Uint8Array(message.message);
+      const records = [{ body, parts: [...offers.keys()].map((head) => head.id) }];
+      const block = this.#openBlock(offers, records);
+      const counted = [...offers].map(([head, { off, jobs: own }]) =>
+        countedPart({ ...head, bytes: 0 }, off, own.length > 0),
+      );
+      const removed = this.#hold.remove(id) ?? 0;
+      this.#sql.exec("UPDATE state SET processed = processed - ? WHERE id = 1", removed);
+      if (block !== null) this.#add(block, nowMs);
+      this.#count(counted, { queue: null, work: { batches: 0, entries: 0, offered: 0 } }, nowMs);
+      this.#arm(nowMs);
+      const noted = new Set(parts.flatMap((part) => part.jobs));
+      const count = { events: 0, routed: 0, notEnabled: 0, notRouted: 0 };
+      for (const part of counted)
+        for (const name of Object.keys(count) as (keyof typeof count)[]) count[name] += part[name];
+      return {
+        jobs: block?.entries.map((entry) => entry.id) ?? [],
+        gone: [...noted].filter((job) => !there.has(job)),
+        count,
+      };
+    });
+    this.#driver.wake();
+    return resent;
+  }
+
+  /** All entries are made by the readers. */
+  #openBlock(offers: ReadonlyMap<PartHead, Offer>, records: Append["records"]): NewBlock | null {
+    const append: Append = {
+      ...{ v: 1, parts: [], records, prepared: [], queue: null },
+      ...{ work: { batches: 0, entries: 0, offered: 0 }, state: "" },
+    };
+    return this.#blockOf(offers, append, false);
+  }
+
+  /**
+   * Deletes a message on hold. @returns how many events count as discarded; null: it is not on hold
+   * (any more).
+   */
+  holdDiscard(id: number): number | null {
+    return this.#transaction(() => {
+      const events = this.#hold.remove(id);
+      if (events !== null) this.#sql.exec("UPDATE state SET discarded = discarded + ? WHERE id = 1", events);
+      return events;
+    });
+  }
+
+  /** Deletes a message on hold whose parts were appended: it counted as one event. */
+  holdSent(id: number): boolean {
+    return this.#transaction(() => {
+      const events = this.#hold.remove(id);
+      if (events !== null) this.#sql.exec("UPDATE state SET processed = processed - ? WHERE id = 1", events);
+      return events !== null;
+    });
+  }
+
+  /**
+   * Notes parts, so that nothing is claimed complete beyond them. Parts that are known are skipped.
+   * @returns as {@link Redeliveries.note}.
+   */
+  expectAgain(parts: readonly NotedMessage[], how: Noted = "coming"): Deaths[] {
+    const isWell = this.#totals.hasCountedSince(platform.now() - WELL_MS);
+    return this.#transaction(() => this.#redeliveries.note(parts, how, isWell));
+  }
+
+  /** What is not in the readers of these jobs. Ask it after them. */
+  status(jobs: readonly number[]): ShardStatus {
+    const { queue_done_ms } = this.#sql.exec<{ queue_done_ms: number }>("SELECT queue_done_ms FROM state").one();
+    return {
+      jobs: Object.fromEntries(
+        // Of a job that its copy lacks a shard can say nothing.
+        this.#jobs
+          .all()
+          .jobs.filter(({ id }) => jobs.includes(id))
+          .map(({ id, discard }): [number, ShardJobStatus] => {
+            const { received } = this.#readers.of(id);
+            const backlog = this.#readers.backlogOf(id);
+            const unread = backlog && { records: backlog.records, bytes: backlog.bytes, oldestMs: backlog.oldestMs };
+            return [id, { received, unread, isDiscarded: discard, isOnHold: this.#hold.holdsFor(id) }];
+          }),
+      ),
+      queueDoneMs: queue_done_ms > platform.now() ? 0 : queue_done_ms,
+      oldestUnfinishedMs: this.oldestUnfinishedMs(),
+    };
+  }
+
+  /**
+   * Time of intake of the oldest part that comes again, or is on hold, in ms; 0: that of one on
+   * hold is unknown; null: there is none.
+   */
+  oldestUnfinishedMs(): number | null {
+    return earlier(this.#redeliveries.oldestMs(), this.#hold.oldestTakenMs());
   }
 
   /** Live viewers watch until then, in ms since the epoch; 0: none does. */
-  watchedUntil(ms: number, known?: number): undefined {
-    return this.#splits.told(known, (): undefined => {
-      this.#sql.exec("UPDATE account SET watched_until_ms = ? WHERE id = 1", ms);
-    });
+  watchedUntil(ms: number): void {
+    this.#sql.exec("UPDATE state SET watched_until_ms = ? WHERE id = 1", ms);
   }
 
   /** The newest records from consumers, oldest first; none after an eviction. */
-  recent(known?: number): RecentRecords {
-    return this.#splits.told(known, () => this.#recent.all());
-  }
-
-  /** Which of these messages were counted, or set aside. */
-  counted(messages: readonly TakenId[], known?: number): string[] {
-    if (this.#splits.takeAny(messages)) return this.#splits.stale(known);
-    return [...this.#ids.known(messages)];
-  }
-
-  /** As {@link JobsCopy.keep}. */
-  keepJobs(snapshot: JobsSnapshot, known?: number): string {
-    return this.#splits.told(known, () => {
-      const kept = this.ctx.storage.transactionSync(() => this.#jobs.keep(snapshot));
-      if (kept === snapshot.state) this.#recent.forget(offNow(snapshot.optOuts));
-      return kept;
-    });
-  }
-
-  /**
-   * Stores a message whole, and counts it. Idempotent by `taken.id`.
-   * @throws if the shard is full: then the message has to stay in the queue.
-   */
-  setAside({ noted, alsoNoted = [], ...message }: SetAsideMessage, known?: number): undefined {
-    const { taken } = message;
-    const notes = noted === undefined ? alsoNoted : [noted, ...alsoNoted];
-    if (this.#splits.takeAny([taken, ...notes])) return this.#splits.stale(known);
-    this.ctx.storage.transactionSync(() => {
-      this.#redeliveries.finished(taken.id);
-      for (const note of notes) this.#redeliveries.finishedAsNoted(note);
-      if (this.#ids.known([taken]).size > 0) return;
-      if (this.#sql.databaseSize >= this.maxBytes) throw new Error("this shard of the ledger is full");
-      this.#ids.remember([taken]);
-      this.#aside.keep(message, platform.now());
-    });
-  }
-
-  /** Messages that were set aside under another id. Another shard has them, or none. */
-  asideAs(notes: readonly TakenId[], known?: number): undefined {
-    if (this.#splits.takeAny(notes)) return this.#splits.stale(known);
-    this.ctx.storage.transactionSync(() => {
-      for (const note of notes) this.#redeliveries.finishedAsNoted(note);
-    });
-  }
-
-  /** A page of the messages that are set aside, the oldest first, and how many there are in all. */
-  asideList(offset: number, limit: number, known?: number): { entries: AsideEntry[]; total: number } {
-    return this.#splits.told(known, () => ({
-      entries: this.#aside.list(offset, limit, platform.now()),
-      total: this.#aside.count(),
-    }));
-  }
-
-  /** null: it is not set aside (any more). */
-  asideMessage(id: number): AsideMessage | null {
-    return this.#aside.get(id, platform.now());
-  }
-
-  /**
-   * Counts a message that was set aside and sent again, and deletes it.
-   * @param message its parts; consumers of earlier releases send the only one, not in a list.
-   * @returns as {@link TraceLog.count}; `gone`: another request has sent or discarded it
-   *   meanwhile.
-   */
-  asideSent(
-    id: number,
-    message: MessageCount | readonly MessageCount[],
-    state: string,
-    known?: number,
-  ): JobsSnapshot | "gone" | null {
-    return this.#splits.told(known, () => {
-      const newer = this.#jobs.since(state);
-      if (newer !== null) return newer;
-      const parts = [message].flat();
-      const counted = this.ctx.storage.transactionSync(() => this.#aside.countSent(id, parts, platform.now()));
-      return counted ? null : "gone";
-    });
-  }
-
-  /**
-   * Deletes a message. @returns how many events count as discarded; null: it is not set aside (any
-   * more).
-   */
-  asideDiscarded(id: number): number | null {
-    return this.ctx.storage.transactionSync(() => this.#aside.countDiscarded(id));
-  }
-
-  /** Messages for which the logs of these jobs are to be asked now whether they hold them. */
-  asideToAsk(limit: number, known?: number): { messages: AsideToAsk[]; jobs: number[] } {
-    return this.#splits.told(known, () => {
-      const messages = this.ctx.storage.transactionSync(() => this.#aside.toAsk(limit, platform.now()));
-      return { messages, jobs: this.#jobs.ids() };
-    });
-  }
-
-  /** Takes the logs' answers. */
-  asideAsked(answers: readonly AsideAsked[]): void {
-    this.ctx.storage.transactionSync(() => this.#aside.asked(answers, platform.now()));
+  recent(): RecentRecords {
+    return this.#recent.all();
   }
 
   /** Counts events that intake lost. */
   countLost(events: number): void {
-    this.#sql.exec("UPDATE account SET intake_lost = intake_lost + ? WHERE id = 1", events);
+    this.#sql.exec("UPDATE state SET intake_lost = intake_lost + ? WHERE id = 1", events);
   }
 
   /** Events by function, over the last thirty days. */
-  functions(known?: number): FunctionCount[] {
-    return this.#splits.told(known, () => this.#functions.totals(platform.now()));
+  functions(): FunctionCount[] {
+    return this.#functions.totals(platform.now());
   }
 
   /** Events by function, today and yesterday (UTC). */
-  functionsLately(known?: number): FunctionCount[] {
-    return this.#splits.told(known, () => this.#functions.lately(platform.now()));
+  functionsLately(): FunctionCount[] {
+    return this.#functions.lately(platform.now());
   }
 
   /**
    * The latest event of these functions, in ms since the epoch; functions without one in thirty
    * days are left out.
    */
-  lastEvents(scriptNames: readonly string[], known?: number): { scriptName: string; lastEventMs: number }[] {
-    return this.#splits.told(known, () => {
-      const last = this.#functions.lastOf(new Set(scriptNames), platform.now());
-      return [...last].map(([scriptName, lastEventMs]) => ({ scriptName, lastEventMs }));
-    });
+  lastEvents(scriptNames: readonly string[]): { scriptName: string; lastEventMs: number }[] {
+    const last = this.#functions.lastOf(new Set(scriptNames), platform.now());
+    return [...last].map(([scriptName, lastEventMs]) => ({ scriptName, lastEventMs }));
   }
 
   /** Events of one function, over the last thirty days; null: there were none. */
-  functionCount(scriptName: string, known?: number): FunctionCount | null {
-    return this.#splits.told(known, () => this.#functions.of(scriptName, platform.now()));
+  functionCount(scriptName: string): FunctionCount | null {
+    return this.#functions.of(scriptName, platform.now());
   }
 
   /** As {@link HealthHours.of}. */
-  functionHealth(scriptName: string, since: number, until: number, known?: number): HourHealth[] {
-    return this.#splits.told(known, () => this.#health.of(scriptName, since, until, platform.now()));
+  functionHealth(scriptName: string, since: number, until: number): HourHealth[] {
+    return this.#health.of(scriptName, since, until, platform.now());
   }
 
   /**
    * Forgets a function's name. Its counts stay in the sum, without a name; later events are counted
    * anew.
    */
-  forgetFunction(scriptName: string, known?: number): undefined {
-    return this.#splits.told(known, (): undefined => {
-      this.ctx.storage.transactionSync(() => {
-        this.#functions.forget(scriptName);
-        this.#health.forget(scriptName, platform.now());
-      });
-      this.#recent.forget(new Set([scriptName]));
+  forgetFunction(scriptName: string): void {
+    this.#transaction(() => {
+      this.#functions.forget(scriptName);
+      this.#health.forget(scriptName, platform.now());
     });
-  }
-
-  /** Forgets old ids and counts, once a day; and splits what has become too large. */
-  sweep(known?: number): undefined {
-    return this.#splits.told(known, (): undefined => {
-      const now = platform.now();
-      const { swept_ms, swept_bytes } = this.#sql
-        .exec<{ swept_ms: number; swept_bytes: number }>("SELECT swept_ms, swept_bytes FROM account")
-        .one();
-      if (this.#splitter.isTooLarge(swept_bytes, now)) this.#split();
-      if (now - swept_ms < SWEEP_EVERY_MS) return;
-      this.ctx.storage.transactionSync(() => {
-        this.#ids.sweep(now);
-        this.#redeliveries.sweep(now);
-        this.#functions.sweep(now);
-        this.#health.sweep(now);
-        const bytes = this.#sql.databaseSize;
-        this.#sql.exec("UPDATE account SET swept_ms = ?, swept_bytes = ? WHERE id = 1", now, bytes);
-      });
-    });
+    this.#recent.forget(new Set([scriptName]));
   }
 
   /**
-   * Notes messages, so that nothing is claimed complete beyond them.
-   * @returns as {@link Redeliveries.note}.
+   * Forgets old ids and counts, once a day. A clock that leaps ahead forgets nothing: ids go by the
+   * newest part, too.
    */
-  expectAgain(messages: readonly NotedMessage[], known?: number, how: Noted = "coming"): Deaths[] {
-    if (this.#splits.takeAny(messages)) return this.#splits.stale(known);
-    const isWell = this.#totals.hasCountedSince(platform.now() - WELL_MS);
-    return this.ctx.storage.transactionSync(() => this.#redeliveries.note(messages, how, isWell));
-  }
-
-  /** A new shard is given what it must know. @returns the state of its jobs afterwards. */
-  begin(inheritance: Inheritance): string {
-    return this.#splitter.begin(inheritance);
-  }
-
-  /**
-   * Time of intake of the oldest message that comes again, or is set aside, in ms; 0: that of one
-   * that is set aside is unknown; null: there is none.
-   */
-  oldestUnfinishedMs(known?: number): number | null {
-    return this.#splits.told(known, () => earlier(this.#redeliveries.oldestMs(), this.#aside.oldestTakenMs()));
+  sweep(): void {
+    const now = platform.now();
+    const { swept_ms, newest_taken_ms } = this.#sql
+      .exec<{ swept_ms: number; newest_taken_ms: number }>("SELECT swept_ms, newest_taken_ms FROM state")
+      .one();
+    if (Math.abs(now - swept_ms) < SWEEP_EVERY_MS) return;
+    const idsMs = Math.min(now, newest_taken_ms + CLOCK_LEAP_MS);
+    this.#transaction(() => {
+      const forgotten = this.#ids.sweep(idsMs);
+      this.#redeliveries.sweep(idsMs);
+      this.#functions.sweep(now);
+      this.#health.sweep(now);
+      this.#sql.exec("UPDATE state SET swept_ms = ?, forgotten_ms = max(forgotten_ms, ?) WHERE id = 1", now, forgotten);
+    });
   }
 
   /** Use of this month (UTC) so far; null: nothing was ever counted. */
-  monthUse(known?: number): MonthUse | null {
-    return this.#splits.told(known, () => this.#totals.monthUse(platform.now()));
+  monthUse(): MonthUse | null {
+    return this.#totals.monthUse(platform.now());
   }
 
-  status(known?: number): AccountStatus {
-    return this.#splits.told(known, () =>
-      accountStatus(this.#sql, {
-        oldestUnfinishedMs: this.#redeliveries.oldestMs(),
-        oldestAsideMs: this.#aside.oldestMs(),
-        stopsClaims: this.#aside.oldestTakenMs() === 0,
-        failing: this.#health.failing(platform.now()),
-      }),
-    );
+  /** The account's counts, as far as this shard has them. */
+  accountStatus(): AccountStatus {
+    return accountStatus(this.#sql, {
+      oldestUnfinishedMs: this.#redeliveries.oldestMs(),
+      oldestAsideMs: this.#hold.oldestMs(),
+      stopsClaims: this.#hold.oldestTakenMs() === 0,
+      failing: this.#health.failing(platform.now()),
+    });
   }
 
-  /** Makes another shard, beside what its callers wait for. */
-  #split(): void {
-    const child = (n: number) => ledgerShard(this.env.TRACE_LOG, n);
-    const begin = (n: number, inheritance: Inheritance): Promise<unknown> =>
-      answered(`shard ${n} of the ledger`, SPLIT_AT.childMs, child(n).begin(inheritance));
-    const splitting = this.#splitter
-      .split(begin, () => platform.now())
-      .then((made) => {
-        if (made !== null) log.warn("the ledger was split", { durable_object: "TraceLog", shard: made });
-      })
-      .catch((error: unknown) => {
-        log.error("a shard could not be split", { durable_object: "TraceLog", error: errorText(error) });
-      });
-    this.ctx.waitUntil(splitting);
+  /** Drives what is due, and sets the next alarm. It must not throw: such an alarm is dropped. */
+  override async alarm(): Promise<void> {
+    this.#alarm.cleared();
+    try {
+      const driven = this.#driver.due();
+      this.ctx.waitUntil(driven);
+      // One alarm at a time: a reader that does not answer must not hold up those that are due next.
+      await within(ALARM_WAIT_MS, driven, undefined);
+      this.#transaction(() => this.#arm(platform.now()));
+    } catch (error) {
+      log.error("alarm failed", { durable_object: "TraceLog", error: errorText(error) });
+      await this.ctx.storage.setAlarm(platform.now() + JOIN_MS);
+    }
+  }
+
+  /** Sets the alarm for the next job that is due. */
+  #arm(nowMs: number): void {
+    // What is being read sets it when that ends; an alarm that is set stays until then.
+    const idle = this.#jobs.all().jobs.filter(({ id }) => !this.#driver.isRunning(id));
+    const next = idle.map((job) => this.#readers.dueMs(job, this.#shard === 0));
+    this.#alarm.set(Math.min(Number.POSITIVE_INFINITY, ...next), nowMs);
+  }
+
+  /** A transaction; if it fails, what is held in memory is read again. */
+  #transaction<T>(change: () => T): T {
+    try {
+      return this.#alarm.transaction(change);
+    } catch (error) {
+      this.#load();
+      throw error;
+    }
+  }
+
+  #load(): void {
+    this.#blocks.forget();
+    const { readers } = this.#sql.exec<{ readers: string }>("SELECT readers FROM state").one();
+    this.#readers.load(readers, (cursorOf) => this.#blocks.unread(cursorOf));
   }
 }
 
-/** One shard of the account's ledger. */
-export function ledgerShard(namespace: DurableObjectNamespace<TraceLog>, shard: number): DurableObjectStub<TraceLog> {
-  return namespace.getByName(shard === ROOT ? "account" : `account shard ${shard}`);
+/** What was in force when a part was taken in. */
+interface Offer {
+  /** Functions whose logging was off. */
+  off: ReadonlySet<string>;
+  jobs: readonly ShardJob[];
 }
 
-/** The first shard, and the only one of most accounts. */
-export function accountLedger(namespace: DurableObjectNamespace<TraceLog>): DurableObjectStub<TraceLog> {
-  return ledgerShard(namespace, ROOT);
+function isOffered(part: PartHead, offer: Offer | undefined, job: Pick<UnreadableJob, "id">): boolean {
+  if (offer?.jobs.some(({ id }) => id === job.id) !== true) return false;
+  return offeredOf(part, offer.off) > 0;
+}
+
+/** null: nothing was prepared for this job as it is, and for just these parts. */
+function preparedFor(
+  { prepared }: Append,
+  job: number,
+  stamp: string,
+  parts: readonly string[],
+): { share: Append["prepared"][number]["jobs"][number]; group: Append["prepared"][number] } | null {
+  for (const group of prepared) {
+    const share = group.jobs.find((each) => each.id === job && each.stamp === stamp);
+    if (share === undefined) continue;
+    const own = new Set(group.parts);
+    return own.size === parts.length && parts.every((id) => own.has(id)) ? { share, group } : null;
+  }
+  return null;
+}
+
+function openEntry(job: ShardJob, received: number): Entry {
+  return { id: job.id, stamp: stampOf(job), received, filtered: 0, sampledOut: 0, group: null };
+}
+
+/** Of the functions in each part, those whose logging was off. */
+function offOf(heads: readonly PartHead[], offers: ReadonlyMap<PartHead, Offer>): Record<string, string[]> {
+  return Object.fromEntries(
+    heads.flatMap((part): [string, string[]][] => {
+      const off = part.functions.map(({ scriptName }) => scriptName).filter((name) => offers.get(part)?.off.has(name));
+      return off.length === 0 ? [] : [[part.id, off]];
+    }),
+  );
+}
+
+function recordsOf({ functions }: PartHead): number {
+  return functions.reduce((sum, { records }) => sum + records, 0);
+}
+
+function sizeOf({ records, prepared }: Append): number {
+  const bodies = [...records, ...prepared.flatMap(({ fragments }) => fragments)];
+  return bodies.reduce((sum, { body }) => sum + body.length, 0);
+}
+
+/** Never true without a known state. */
+function isUnchanged(answer: unknown, asked: string): boolean {
+  if (asked === "" || typeof answer !== "object" || answer === null) return false;
+  const { state, jobs } = answer as { state?: unknown; jobs?: unknown };
+  return jobs === null && state === asked;
+}
+
+const NAME = "log ";
+
+/** The number of a shard. @param name of its object; undefined: it was woken by an alarm. */
+function shardOfObject(sql: SqlStorage, name: string | undefined): number {
+  const { shard } = sql.exec<{ shard: number | null }>("SELECT shard FROM state").one();
+  if (shard !== null || name === undefined) return shard ?? 0;
+  const own = Number(name.slice(NAME.length));
+  if (!name.startsWith(NAME) || !Number.isInteger(own)) throw new Error("this object is no shard of the log");
+  sql.exec("UPDATE state SET shard = ? WHERE id = 1", own);
+  return own;
+}
+
+/** One shard of the log. */
+export function traceLog(namespace: DurableObjectNamespace<TraceLog>, shard: number): DurableObjectStub<TraceLog> {
+  return namespace.getByName(`${NAME}${shard}`);
 }

@@ -105,7 +105,7 @@ export function billOf(use: MonthUse, { uploads, records }: Delivered, jobs: Job
   const packed = Math.min(use.messages, use.furtherParts);
   const parts = use.furtherParts + packed;
   const packings = Math.min(packed, Math.max(0, nowMs - use.sinceMs) / 1_000 / PACKER.everySeconds);
-  const writing = REQUESTS.append * use.appends + REQUESTS.group * use.groups + REQUESTS.upload * attempts;
+  const writing = REQUESTS.append * use.entries + REQUESTS.group * use.groups + REQUESTS.upload * attempts;
   const reading = REQUESTS.batch * use.batches + (REQUESTS.cron + REQUESTS.cronAndJob * jobs.all) * crons;
   const busySeconds =
     writing * ASSUMED_SECONDS.writing +
@@ -119,7 +119,7 @@ export function billOf(use: MonthUse, { uploads, records }: Delivered, jobs: Job
     logEvents: [use.batches + attempts, "counted"],
     requests: [use.batches + crons, "derived"],
     rowsWritten: [
-      ROWS.append * use.appends +
+      ROWS.append * use.entries +
         ROWS.group * use.groups +
         ROWS.object * uploads.ok +
         ROWS.retry * (uploads.retried + uploads.failed) +

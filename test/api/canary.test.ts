@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { JobReader } from "../../src/delivery/job-reader.ts";
 import { CANARY_GET, tick } from "../delivery/canary-world.ts";
 import { destinationConf } from "../support/runtime/api.ts";
@@ -112,6 +112,6 @@ describe("the canary of a job", () => {
       throw new Error("broken");
     });
     expect((await call("GET", `/logship/jobs/${id}/canary`)).status).toBe(503);
-    expect(await segmentOf(env.READERS, id, 0).status()).toMatchObject({ canary: { state: "waiting" } });
+    expect(await nodeAt(env.READERS, id, 0).status()).toMatchObject({ canary: { state: "waiting" } });
   });
 });

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { JobReader, TraceLog } from "../../src/index.ts";
-import { accountLedger } from "../../src/trace-log/trace-log.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
 import { deliver, NOON, pack, setClock } from "../support/runtime/pipeline.ts";
@@ -391,7 +391,7 @@ describe("a function that is deleted", () => {
       { id: "shop", logging: "unset", shipped: 4, dropped: { logging_off: 1, no_job: 0 } },
     ]);
     expect((await call("GET", `/logship/jobs/${job}/ledger`)).body.result).toMatchObject({ received: 7 });
-    const { counts } = await accountLedger(env.TRACE_LOG).status();
+    const { counts } = await traceLog(env.TRACE_LOG, 0).status();
     expect(counts).toMatchObject({ routed: 7, not_enabled: 3 });
   });
 
@@ -399,7 +399,7 @@ describe("a function that is deleted", () => {
     setClock(NOON);
     await ship("shop", 3);
     await patch("shop", { logship: true });
-    const ledger = accountLedger(env.TRACE_LOG);
+    const ledger = traceLog(env.TRACE_LOG, 0);
     const failing = {
       getByName: () => ({ functions: () => ledger.functions(), forgetFunction: () => Promise.reject(new Error("no")) }),
     };

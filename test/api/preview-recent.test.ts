@@ -8,7 +8,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type { PreviewResult } from "../../src/api/preview.ts";
 import worker from "../../src/index.ts";
 import type { PackedMessage } from "../../src/intake/packing.ts";
-import { accountLedger } from "../../src/trace-log/trace-log.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { readSingleMember } from "../support/gzip-member.ts";
 import type { Minted } from "../support/oracle.ts";
 import { Oracle } from "../support/oracle.ts";
@@ -193,7 +193,7 @@ describe("recent events", () => {
   it("are gone with the memory that they are in: nothing is stored", async () => {
     await deliverNow(messages(["a"]));
     expect(await recent()).toEqual(["a"]);
-    await evictDurableObject(accountLedger(env.TRACE_LOG));
+    await evictDurableObject(traceLog(env.TRACE_LOG, 0));
     const { body } = await api<PreviewResult>("POST", "/logship/preview", {});
     expect([body.result.events, body.messages.length]).toEqual([0, 1]);
   });

@@ -6,12 +6,12 @@ import { runInDurableObject } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { maskDestination } from "../../src/destinations/parse.ts";
 import { JobReader } from "../../src/index.ts";
 import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../../src/limits.ts";
 import { recordLine } from "../../src/record/encode.ts";
-import { accountLedger } from "../../src/trace-log/trace-log.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { id } from "../pipeline/scripted.ts";
 import { traceRecord } from "../record/samples.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";
@@ -28,7 +28,7 @@ interface Entry {
   [field: string]: unknown;
 }
 
-const ledger = () => accountLedger(env.TRACE_LOG);
+const ledger = () => traceLog(env.TRACE_LOG, 0);
 
 const messageOf = (n: number, lines: readonly string[], takenInMs = NOON): ArrayBuffer =>
   encodeMessage(
@@ -232,7 +232,7 @@ describe("a message", () => {
     await aside(1, [lineOf("shop")]);
     // The cron has not run in that time; then it makes the log remove what has expired.
     clock.advance(16 * 86_400_000);
-    await segmentOf(env.READERS, job, 0).drive("scheduled", 0);
+    await nodeAt(env.READERS, job, 0).drive("scheduled", 0);
     expect((await list()).body.result).toMatchObject([{ resendable: false }]);
     const answer = await call("POST", "/logship/set-aside/message-1/resend");
     const words = `it is no longer known whether job ${job} has taken it before: sending it again might store it twice. Read it and send what is missing as new events, or delete it`;
@@ -343,7 +343,7 @@ describe("an object that is sent elsewhere", () => {
     await control.script([]);
     expect((await send(name, { destination_conf: destinationConf(right.name) })).status).toBe(200);
     const rows = () =>
-      runInDurableObject(segmentOf(env.READERS, job, 0), (_log, { storage }) =>
+      runInDurableObject(nodeAt(env.READERS, job, 0), (_log, { storage }) =>
         JSON.stringify(storage.sql.exec("SELECT key, error, target, elsewhere FROM object WHERE number = 1").toArray()),
       );
     const [, secret = ""] = /secret-access-key=([^&]*)/.exec(destinationConf(right.name)) ?? [];
@@ -443,7 +443,7 @@ describe("an object that is sent elsewhere", () => {
   it("is set aside again where no key opens its destination any more", async () => {
     const { job, name } = await object();
     await send(name, { destination_conf: destinationConf(freshBucket().name) });
-    await runInDurableObject(segmentOf(env.READERS, job, 0), (_log, { storage }) => {
+    await runInDurableObject(nodeAt(env.READERS, job, 0), (_log, { storage }) => {
       storage.sql.exec("UPDATE object SET target = json_set(target, '$.sealed', '1.AAAA.AAAA') WHERE number = 1");
     });
     await runAlarm(job);

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
 import { USAGE_PATIENCE } from "../../src/api/usage.ts";
 import { JobReader } from "../../src/index.ts";
-import { accountLedger } from "../../src/trace-log/trace-log.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
 import { deliver, NOON, pack, redeliver, setClock, settle } from "../support/runtime/pipeline.ts";
@@ -88,7 +88,7 @@ it("adds up with the ledgers; a row that nobody can read keeps no record from be
   };
   expect(await ship(30)).toEqual([30, 60, 60]);
   expect(await counted()).toEqual([30, 60, 60]);
-  await runInDurableObject(accountLedger(env.TRACE_LOG), (_ledger, { storage }) => {
+  await runInDurableObject(traceLog(env.TRACE_LOG, 0), (_ledger, { storage }) => {
     storage.sql.exec("UPDATE account SET month_use = '{\"month\":'");
   });
   // Uploads come from the logs, by the hour.
@@ -117,7 +117,7 @@ it("says of which jobs it does not know, and does not wait for them", async () =
 it("writes no row that was not written anyway", async () => {
   const clock = setClock(NOON);
   await createJob(freshBucket().name);
-  const ledger = accountLedger(env.TRACE_LOG);
+  const ledger = traceLog(env.TRACE_LOG, 0);
   const rows = await runInDurableObject(ledger, (_object, { storage }) => {
     const cursors: { query: string; cursor: SqlStorageCursor<Record<string, SqlStorageValue>> }[] = [];
     const exec = storage.sql.exec.bind(storage.sql);

@@ -5,7 +5,7 @@ import { controlPlane } from "../../src/control/plane.ts";
 import { JobReader } from "../../src/index.ts";
 import { CLOCK_SKEW_MS, type Window } from "../../src/job/config.ts";
 import { FUNCTIONS_MAX, ROW_MAX_BYTES, SWITCHES_MAX } from "../../src/limits.ts";
-import { accountLedger } from "../../src/trace-log/trace-log.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { api, createJob } from "../support/runtime/api.ts";
 import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
 
@@ -143,7 +143,7 @@ describe("what is remembered of functions", () => {
     });
     for (const { name } of functions.slice(0, 3))
       expect(await control().setFunction(name, { logging: "on" })).toMatchObject({ kind: "changed", inForce: true });
-    const bytes = await runInDurableObject(accountLedger(env.TRACE_LOG), (_ledger, { storage: { sql } }) =>
+    const bytes = await runInDurableObject(traceLog(env.TRACE_LOG, 0), (_ledger, { storage: { sql } }) =>
       Number(sql.exec("SELECT length(CAST(functions AS BLOB)) AS n FROM opt_outs").one().n),
     );
     expect(bytes).toBeGreaterThan(1_500_000);

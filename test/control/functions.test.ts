@@ -2,11 +2,11 @@ import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } fro
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { controlPlane } from "../../src/control/plane.ts";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { ControlPlane, JobReader, TraceLog } from "../../src/index.ts";
 import { CLOCK_SKEW_MS, type JobConfig, type JobsSnapshot } from "../../src/job/config.ts";
 import { readSnapshot } from "../../src/job/snapshot.ts";
-import { accountLedger } from "../../src/trace-log/trace-log.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
 import { deliver, freshBucket, logStatus, NOON, pack, setClock } from "../support/runtime/pipeline.ts";
@@ -15,7 +15,7 @@ const DAY_MS = 86_400_000;
 const ANSWER_MS = 2 * CLOCK_SKEW_MS;
 
 const control = () => controlPlane(env.CONTROL);
-const ledger = () => accountLedger(env.TRACE_LOG);
+const ledger = () => traceLog(env.TRACE_LOG, 0);
 
 const outOfReach = () => {
   throw new Error("out of reach");
@@ -33,7 +33,7 @@ async function snapshot(): Promise<JobsSnapshot> {
 /** A job in its log's copy. */
 const logJob = (id: number): Promise<JobConfig> =>
   runInDurableObject(
-    segmentOf(env.READERS, id, 0),
+    nodeAt(env.READERS, id, 0),
     (_log, { storage: { sql } }) => JSON.parse(String(sql.exec("SELECT job FROM log").one().job)) as JobConfig,
   );
 
@@ -183,7 +183,7 @@ describe("events of a function whose logging is switched", () => {
     const id = await job();
     const { version } = await logJob(id);
     await set("shop", false);
-    const log = segmentOf(env.READERS, id, 0);
+    const log = nodeAt(env.READERS, id, 0);
     const append = { version, messages: [], fragments: [], queueDoneMs: 0 };
     const refused = await log.append(append);
     expect(refused).toMatchObject({ kind: "stale", job: { id, optOutVersion: (await snapshot()).optOutVersion } });

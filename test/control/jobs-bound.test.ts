@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { controlPlane } from "../../src/control/plane.ts";
 import { readSnapshot } from "../../src/job/snapshot.ts";
 import { JOBS_REMEMBERED_MAX } from "../../src/limits.ts";
-import { accountLedger } from "../../src/trace-log/trace-log.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
 import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
 
@@ -94,9 +94,9 @@ describe("jobs that are remembered", () => {
     expect(JSON.stringify(snapshot.optOuts).length).toBeGreaterThan(1_700_000);
     const job = snapshot.jobs.at(-1);
     expect(JSON.stringify(job).length).toBeGreaterThan(60_000);
-    expect(await accountLedger(env.TRACE_LOG).keepJobs(snapshot)).toBe(snapshot.state);
+    expect(await traceLog(env.TRACE_LOG, 0).keepJobs(snapshot)).toBe(snapshot.state);
     const epoch = snapshot.state.split(".")[0];
-    const told = await accountLedger(env.TRACE_LOG).count({ done: [], failed: [], backlog: 0, state: `${epoch}.0` });
+    const told = await traceLog(env.TRACE_LOG, 0).count({ done: [], failed: [], backlog: 0, state: `${epoch}.0` });
     expect(readSnapshot(told)?.jobs).toHaveLength(JOBS_REMEMBERED_MAX);
   });
 });

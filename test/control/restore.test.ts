@@ -2,10 +2,10 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { controlPlane } from "../../src/control/plane.ts";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { TraceLog } from "../../src/index.ts";
 import { isBehind, type JobConfig, type JobsSnapshot } from "../../src/job/config.ts";
-import { accountLedger } from "../../src/trace-log/trace-log.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
 import { deliver, freshBucket, logStatus, NOON, pack, setClock } from "../support/runtime/pipeline.ts";
@@ -45,7 +45,7 @@ async function expectAgreement(jobs: readonly number[]): Promise<void> {
   const known = await snapshot();
   for (const id of jobs) {
     const config = await runInDurableObject(
-      segmentOf(env.READERS, id, 0),
+      nodeAt(env.READERS, id, 0),
       (_log, { storage: { sql } }) => JSON.parse(String(sql.exec("SELECT job FROM log").one().job)) as JobConfig,
     );
     expect(config).toEqual(known.jobs.find((job) => job.id === id));
@@ -53,7 +53,7 @@ async function expectAgreement(jobs: readonly number[]): Promise<void> {
   }
   const epoch = known.state.split(".")[0] ?? "";
   const behind = { done: [], failed: [], backlog: 0, state: `${epoch}.0` };
-  expect(await accountLedger(env.TRACE_LOG).count(behind)).toEqual(known);
+  expect(await traceLog(env.TRACE_LOG, 0).count(behind)).toEqual(known);
 }
 
 const events = (scriptName: string, takenInMs: number) =>
@@ -189,7 +189,7 @@ describe("a control plane that was restored by exactly one change", () => {
     await expectAgreement(ids);
     clock.advance(60_000);
     expect((await deliver(["billing", "shop"].flatMap((name) => events(name, clock.nowMs())))).acked).toHaveLength(2);
-    const became = new Map((await accountLedger(env.TRACE_LOG).functions()).map((count) => [count.scriptName, count]));
+    const became = new Map((await traceLog(env.TRACE_LOG, 0).functions()).map((count) => [count.scriptName, count]));
     expect(became.get("billing")).toMatchObject({ routed: 0, notEnabled: 5, notRouted: 0 });
     expect(became.get("shop")).toMatchObject({ notEnabled: 0 });
   });

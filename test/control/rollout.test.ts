@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { controlPlane } from "../../src/control/plane.ts";
 import { PATIENCE } from "../../src/control/rollout.ts";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { JobReader, TraceLog } from "../../src/index.ts";
 import type { JobConfig } from "../../src/job/config.ts";
 import { Oracle } from "../support/oracle.ts";
@@ -21,7 +21,7 @@ const set = (name: string, logship: boolean) => api("PATCH", `/functions/scripts
 /** A job in its log's copy. */
 const logJob = (id: number): Promise<JobConfig> =>
   runInDurableObject(
-    segmentOf(env.READERS, id, 0),
+    nodeAt(env.READERS, id, 0),
     (_log, { storage: { sql } }) => JSON.parse(String(sql.exec("SELECT job FROM log").one().job)) as JobConfig,
   );
 
@@ -180,7 +180,7 @@ describe("what waits after a failure", () => {
     clock.advance(30_000);
     await runAlarm(id);
     const waitsUntil = (): Promise<{ log: unknown; object: unknown }> =>
-      runInDurableObject(segmentOf(env.READERS, id, 0), (_log, { storage: { sql } }) => ({
+      runInDurableObject(nodeAt(env.READERS, id, 0), (_log, { storage: { sql } }) => ({
         log: sql.exec("SELECT resume_ms FROM log").one().resume_ms,
         object: sql.exec("SELECT next_attempt_ms FROM object").one().next_attempt_ms,
       }));

@@ -7,7 +7,7 @@ import { JobReader } from "../../src/index.ts";
 import { platform } from "../../src/platform.ts";
 import { encodeParts } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
-import { accountLedger } from "../../src/trace-log/trace-log.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { call } from "../api/harness.ts";
 import { token } from "../api/principals.ts";
 import { id } from "../pipeline/scripted.ts";
@@ -30,14 +30,14 @@ async function aside(n: number, lines: readonly string[], why = "failed too ofte
   const taken = { id: id(n), takenInMs: NOON, keyed: false };
   const body = new TextEncoder().encode(lines.map((line) => `${line}\n`).join(""));
   const message = encodeMessage({ ...taken, records: lines.length }, body).buffer;
-  await accountLedger(env.TRACE_LOG).setAside({ taken, queue: "q", why, events: lines.length, message });
+  await traceLog(env.TRACE_LOG, 0).setAside({ taken, queue: "q", why, events: lines.length, message });
 }
 
 /** Sets an unreadable message aside. */
 async function unreadable(n: number, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
   const why = "shorter than a header";
   const taken = { id: id(n), takenInMs: NOON, keyed: true };
-  await accountLedger(env.TRACE_LOG).setAside({
+  await traceLog(env.TRACE_LOG, 0).setAside({
     taken,
     queue: "q",
     why,
@@ -143,7 +143,7 @@ describe("one", () => {
     const taken = { id: id(1), takenInMs: NOON, keyed: false };
     const body = new TextEncoder().encode(`${lineOf("bank")}\n`);
     const message = encodeParts([{ ...taken, records: 1, source: "http:<i>ci" }], body).buffer;
-    await accountLedger(env.TRACE_LOG).setAside({ taken, queue: "q", why: "w", events: 1, message });
+    await traceLog(env.TRACE_LOG, 0).setAside({ taken, queue: "q", why: "w", events: 1, message });
     expect(await textAt("/set-aside/message-1")).toMatch(/bank http:<i>ci/);
   });
 
@@ -214,7 +214,7 @@ describe("sending again", () => {
     clock.advance(1_000);
     const taken = { id: id(1), takenInMs: clock.nowMs(), keyed: false };
     const body = new TextEncoder().encode(`${lineOf("shop")}\n`);
-    await accountLedger(env.TRACE_LOG).setAside({
+    await traceLog(env.TRACE_LOG, 0).setAside({
       ...{ taken, queue: "q", why: "failed too often", events: 1 },
       message: encodeMessage({ ...taken, records: 1 }, body).buffer,
     });

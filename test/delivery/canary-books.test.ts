@@ -3,8 +3,8 @@ import { reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, inject, it, vi } from "vitest";
 import { canaryAfter } from "../../src/delivery/canary-object.ts";
-import { chainHealth } from "../../src/delivery/chain.ts";
-import { chainObjects } from "../../src/delivery/object-pages.ts";
+import { jobHealth } from "../../src/delivery/job.ts";
+import { jobObjects } from "../../src/delivery/object-pages.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { platform } from "../../src/platform.ts";
 import { freshBucket, logStatus } from "../support/runtime/pipeline.ts";
@@ -16,9 +16,9 @@ import { append, fragmentsOf, inLog } from "./direct.ts";
 /** Everything that is known of a job except the status of its canary. */
 async function booksOf(id: number) {
   const { canary: _canary, storedBytes: _stored, openBytes: _open, ...status } = await logStatus(id);
-  const { entries, total } = await chainObjects(env.READERS, id, 0, 100);
+  const { entries, total } = await jobObjects(env.READERS, id, 0, 100);
   const objects = entries.map(({ key, ...entry }) => ({ ...entry, key: key.slice(0, -".xxxxxxxx.log.gz".length) }));
-  return { status, objects, total, hours: await chainHealth(env.READERS, id, 0, Number.MAX_SAFE_INTEGER) };
+  return { status, objects, total, hours: await jobHealth(env.READERS, id, 0, Number.MAX_SAFE_INTEGER) };
 }
 
 /**

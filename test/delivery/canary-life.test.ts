@@ -2,7 +2,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { chainCanary, chainStatus, segmentOf } from "../../src/delivery/chain.ts";
+import { jobCanary } from "../../src/delivery/job.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
+import { jobStatus } from "../../src/delivery/job-status.ts";
 import { LOG_STEPS } from "../../src/delivery/schema.ts";
 import { CLOCK_SKEW_MS, type JobConfig } from "../../src/job/config.ts";
 import { ID_MEMORY_MS } from "../../src/limits.ts";
@@ -31,7 +33,7 @@ describe("a job without a canary", () => {
     await inLog(other, (log) => void log.configure(other, 0));
     expect(await tick(2)).toBe(false);
     expect((await logStatus(2)).canary).toBeNull();
-    expect(await chainCanary(env.READERS, 2)).toBeNull();
+    expect(await jobCanary(env.READERS, 2)).toBeNull();
   });
 
   it.each(WITHOUT)("sends none any more: one %s from now on", async (_what, fields) => {
@@ -178,7 +180,7 @@ describe("a log that dies with a canary under way", () => {
     "sends it again: %s (%s, %s), by the %s",
     async (_what, method, when, by) => {
       const { clock, job, state, control } = await canaryWorld();
-      const state0 = await runInDurableObject(segmentOf(env.READERS, job.id, 0), (_log, ctx) => ctx);
+      const state0 = await runInDurableObject(nodeAt(env.READERS, job.id, 0), (_log, ctx) => ctx);
       let died = 0;
       const real = fetch;
       vi.spyOn(platform, "fetch").mockImplementation(async (url, init) => {
@@ -254,7 +256,7 @@ describe("of several segments", () => {
         kind: "full",
       });
     });
-    await runInDurableObject(segmentOf(env.READERS, job.id, 1), (log) => void log.configure(job, 1));
+    await runInDurableObject(nodeAt(env.READERS, job.id, 1), (log) => void log.configure(job, 1));
     expect(await report()).toMatchObject({ state: "waiting", key });
     clock.advance(2 * HOUR_MS);
     await tick();
@@ -263,7 +265,7 @@ describe("of several segments", () => {
     expect((await control.puts()).length).toBe(1);
     await tickSegment();
     expect(await report()).toMatchObject({ state: "ok", key });
-    expect((await chainStatus(env.READERS, job.id))?.canary).toMatchObject({ state: "ok", sinceMs: clock.nowMs() });
+    expect((await jobStatus(env.READERS, job.id))?.canary).toMatchObject({ state: "ok", sinceMs: clock.nowMs() });
     expect((await control.objects()).map((object) => [object.key, object.puts])).toEqual([[key, 2]]);
     // A new configuration brings none back in the sealed one.
     await inLog(job, (log) => void log.configure({ ...job, version: 2, destinationVersion: 2 }, 0));

@@ -4,7 +4,8 @@ import { env } from "cloudflare:workers";
 import { readConfig } from "../../src/config.ts";
 import type { CanaryReport } from "../../src/delivery/canary.ts";
 import { canaryAfter } from "../../src/delivery/canary-object.ts";
-import { chainCanary, segmentOf } from "../../src/delivery/chain.ts";
+import { jobCanary } from "../../src/delivery/job.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import type { CanaryStatus } from "../../src/delivery/types.ts";
 import type { JobConfig } from "../../src/job/config.ts";
 import { destinationPurpose, seal } from "../../src/job/secrets.ts";
@@ -19,7 +20,7 @@ export const CANARY_GET: Match = { method: "GET", keyIncludes: "canary/" };
 
 /** Waits for the try that is under way, if one is. */
 export function ended(jobId: number, segment = 0): Promise<void> {
-  return runInDurableObject(segmentOf(env.READERS, jobId, segment), async (log) => {
+  return runInDurableObject(nodeAt(env.READERS, jobId, segment), async (log) => {
     await log.canary.running;
   });
 }
@@ -53,7 +54,7 @@ export async function canaryWorld(fields: Partial<JobConfig> = {}, path = "logs/
     control,
     job,
     state,
-    report: (): Promise<CanaryReport | null> => chainCanary(env.READERS, job.id),
+    report: (): Promise<CanaryReport | null> => jobCanary(env.READERS, job.id),
     /** Requests about canaries, as `METHOD status`, in order of arrival. */
     asked: async (): Promise<string[]> => (await requests()).map(({ method, status }) => `${method} ${status}`),
     configure: (change: Partial<JobConfig>): Promise<void> =>
@@ -68,7 +69,7 @@ export async function canaryWorld(fields: Partial<JobConfig> = {}, path = "logs/
     /** Lets all tries of a run be made. */
     untilDecided: async (): Promise<CanaryStatus | null> => {
       for (let tries = 0; tries < 10; tries++) {
-        const report = await chainCanary(env.READERS, job.id);
+        const report = await jobCanary(env.READERS, job.id);
         const decided = report === null || report.nextRunMs >= canaryAfter(job.id, clock.nowMs());
         if (decided) return state();
         clock.advance(Math.max(0, report.nextRunMs - clock.nowMs()));
@@ -76,6 +77,6 @@ export async function canaryWorld(fields: Partial<JobConfig> = {}, path = "logs/
       }
       throw new Error("the run is never decided");
     },
-    evict: () => evictDurableObject(segmentOf(env.READERS, job.id, 0)),
+    evict: () => evictDurableObject(nodeAt(env.READERS, job.id, 0)),
   };
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { appendToChain } from "../../src/delivery/append-to-chain.ts";
-import { chainStatus } from "../../src/delivery/chain.ts";
+import { jobStatus } from "../../src/delivery/job-status.ts";
 import type { JobReader } from "../../src/delivery/job-reader.ts";
-import type { LogStatus } from "../../src/delivery/types.ts";
+import type { JobStatus } from "../../src/delivery/types.ts";
 import type { Append, AppendResult } from "../../src/object/append.ts";
 import { id, job } from "../pipeline/scripted.ts";
 import { NOON } from "../record/samples.ts";
@@ -75,7 +75,7 @@ describe("an append", () => {
 
 describe("the status of a log", () => {
   /** A segment whose numbers are all this one, or follow from it. */
-  const segment = (n: number, fields: Partial<LogStatus> = {}): LogStatus => ({
+  const segment = (n: number, fields: Partial<JobStatus> = {}): JobStatus => ({
     counts: {
       ...{ received: n, filtered: 2 * n, sampled_out: 3 * n, delivered: 4 * n },
       ...{ pending: 0, set_aside: 5 * n, discarded: 6 * n },
@@ -91,9 +91,9 @@ describe("the status of a log", () => {
     ...fields,
   });
 
-  const statusOf = (...segments: (LogStatus | null)[]): Promise<LogStatus | null> => {
+  const statusOf = (...segments: (JobStatus | null)[]): Promise<JobStatus | null> => {
     const getByName = (name: string) => ({ status: async () => segments[Number(name.split(" ").at(-1))] });
-    return chainStatus({ getByName } as unknown as DurableObjectNamespace<JobReader>, 1);
+    return jobStatus({ getByName } as unknown as DurableObjectNamespace<JobReader>, 1);
   };
 
   it("is that of all its segments", async () => {

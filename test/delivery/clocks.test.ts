@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { assertClean, Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
 import {
@@ -22,7 +22,7 @@ describe("a store that takes its time", () => {
     const { name, control } = freshBucket();
     const job = await createJob(name);
     const oracle = new Oracle({ at: NOON });
-    await runInDurableObject(segmentOf(env.READERS, job, 0), (log) => {
+    await runInDurableObject(nodeAt(env.READERS, job, 0), (log) => {
       log.alarmWaitMs = 0;
     });
     await control.script([rule({ do: "hold" }, { method: "PUT", keyIncludes: ".log.gz" }, 1)]);
@@ -51,7 +51,7 @@ describe("a store that takes its time", () => {
     const { name, control } = freshBucket();
     const job = await createJob(name);
     const oracle = new Oracle({ at: NOON });
-    await runInDurableObject(segmentOf(env.READERS, job, 0), (log) => {
+    await runInDurableObject(nodeAt(env.READERS, job, 0), (log) => {
       // Longer than this test may take: only the next cut can end the wait.
       log.alarmWaitMs = 600_000;
     });
@@ -68,7 +68,7 @@ describe("a store that takes its time", () => {
     clock.advance(50);
     // The other day's batch is cut and uploaded while the first upload still hangs; its own wait
     // has no next cut to end it.
-    await runInDurableObject(segmentOf(env.READERS, job, 0), (log) => {
+    await runInDurableObject(nodeAt(env.READERS, job, 0), (log) => {
       log.alarmWaitMs = 0;
     });
     expect(await runAlarm(job)).toBe(true);

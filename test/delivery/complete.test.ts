@@ -2,7 +2,7 @@
 import { createExecutionContext, createMessageBatch, getQueueResult } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import worker from "../../src/index.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
@@ -40,7 +40,7 @@ const message = (): ArrayBuffer[] => pack(oracle.mint(5), clock.nowMs()).map(({ 
 async function pass(): Promise<void> {
   clock.advance(10 * MINUTE_MS);
   await run(message());
-  await segmentOf(env.READERS, job, 0).drive("manual", 5_000);
+  await nodeAt(env.READERS, job, 0).drive("manual", 5_000);
 }
 
 async function complete(): Promise<number> {
@@ -114,7 +114,7 @@ describe("an object that is set aside", () => {
       clock.advance(10 * MINUTE_MS);
       const takenIn = clock.nowMs();
       await run(message());
-      await segmentOf(env.READERS, job, 0).drive("manual", 5_000);
+      await nodeAt(env.READERS, job, 0).drive("manual", 5_000);
       expect((await logStatus(job)).setAside.objects).toBe(1);
       await control.script([]);
       await pass();

@@ -2,7 +2,8 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { readStoredMaxBytes } from "../../src/config.ts";
-import { chainStatus, segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
+import { jobStatus } from "../../src/delivery/job-status.ts";
 import type { ObjectEntry } from "../../src/delivery/types.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { noise } from "../record/samples.ts";
@@ -229,7 +230,7 @@ describe("an object", () => {
     oracle.acknowledged("job", events);
     const messages = pack(events, clock.nowMs(), { perMessage: 10 });
     for (let i = 0; i < messages.length; i += 10) await deliver(messages.slice(i, i + 10));
-    const rows = await runInDurableObject(segmentOf(env.READERS, job, 0), (_log, { storage }) =>
+    const rows = await runInDurableObject(nodeAt(env.READERS, job, 0), (_log, { storage }) =>
       Number(storage.sql.exec("SELECT count(*) AS n FROM chunk").one().n),
     );
     expect(rows).toBeLessThan(15);
@@ -368,7 +369,7 @@ describe("a change of the job", () => {
 
   it("is never undone by an append that was built before it", async ({ expect }) => {
     const { clock, control, job, oracle, change } = await jobWithFive();
-    const log = segmentOf(env.READERS, job, 0);
+    const log = nodeAt(env.READERS, job, 0);
     const before = await runInDurableObject(log, (_log, { storage }) =>
       String(storage.sql.exec("SELECT job FROM log").one().job),
     );
@@ -405,7 +406,7 @@ describe("a segment that is full", () => {
     oracle.acknowledged("job", events);
     const messages = pack(events, clock.nowMs(), { perMessage: 10 });
     await deliver(messages.slice(0, 2));
-    await runInDurableObject(segmentOf(env.READERS, job, 0), (log) => {
+    await runInDurableObject(nodeAt(env.READERS, job, 0), (log) => {
       log.segmentMaxBytes = 1;
     });
     const { acked } = await deliver(messages, 2);
@@ -415,7 +416,7 @@ describe("a segment that is full", () => {
     expect((await logStatus(job, 1)).counts.received).toBe(20);
     const [first, open] = [await logStatus(job, 0), await logStatus(job, 1)];
     expect(open.openBytes).toBeGreaterThan(4_096);
-    expect(await chainStatus(env.READERS, job)).toMatchObject({
+    expect(await jobStatus(env.READERS, job)).toMatchObject({
       segments: 2,
       storedBytes: first.storedBytes + open.storedBytes,
       openBytes: open.openBytes,
@@ -465,6 +466,6 @@ it("forgets the log of a job that was deleted long ago, and never uses its id ag
   expect((await logStatus(job)).counts.delivered).toBe(5);
   clock.advance(16 * 86_400_000);
   await runCron();
-  expect(await segmentOf(env.READERS, job, 0).status()).toBe(null);
+  expect(await nodeAt(env.READERS, job, 0).status()).toBe(null);
   expect(await createJob(freshBucket().name)).toBe(job + 1);
 });

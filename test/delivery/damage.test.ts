@@ -5,7 +5,7 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { createJob } from "../support/runtime/api.ts";
 import { deliver, freshBucket, jobObjects, logStatus, pack, runAlarm, settle } from "../support/runtime/pipeline.ts";
 import { type Action, rule } from "../support/s3-script.ts";
@@ -92,7 +92,7 @@ describe("a store that keeps half of what it is sent, and says 200", () => {
     oracle.acknowledged("job", large);
     await deliver(pack(large, clock.nowMs(), { perMessage: 1 }));
     await control.script([rule({ do: "truncate" }, PUTS, 1)]);
-    await segmentOf(env.READERS, job, 0).drive("manual", 15_000);
+    await nodeAt(env.READERS, job, 0).drive("manual", 15_000);
     const objects = await expectWhole();
     expect(objects).toMatchObject([{ state: "delivered", verified: true, attempts: 1, records: 70 }]);
     expect(objects[0]?.bytes).toBeGreaterThan(2_000_000);
@@ -187,7 +187,7 @@ describe("an answer that does not come", () => {
       // The body has a deadline of its own, from when the status has come.
       if (action === "trickle") await vi.waitUntil(() => timers.mock.calls.some(([, ms]) => ms === 5_000), PATIENT);
       // Deadlines belong to the log that set them.
-      await runInDurableObject(segmentOf(env.READERS, job, 0), () => vi.advanceTimersByTimeAsync(61_000));
+      await runInDurableObject(nodeAt(env.READERS, job, 0), () => vi.advanceTimersByTimeAsync(61_000));
       await alarm;
       await vi.waitUntil(async () => (await logStatus(job)).errorMessage !== null, PATIENT);
       const given = (await control.requests()).filter((request) => request.action === action);

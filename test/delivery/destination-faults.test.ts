@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { createHash } from "node:crypto";
 import { describe, it } from "vitest";
 import { readConfig } from "../../src/config.ts";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { openDestination } from "../../src/destinations/kinds.ts";
 import { parseDestination } from "../../src/destinations/parse.ts";
 import { destinationPurpose, seal } from "../../src/job/secrets.ts";
@@ -141,7 +141,7 @@ describe("an object that the store refuses for itself", () => {
 
 it("parks a job whose destination no key opens, and says so", async ({ expect }) => {
   const { clock, job, view, audit } = await waitingJob();
-  const log = segmentOf(env.READERS, job, 0);
+  const log = nodeAt(env.READERS, job, 0);
   const other = { current: new Uint8Array(32).fill(7), previous: null };
   const resealed = seal(destinationConf("x"), destinationPurpose("test-account"), other);
   const swap = (to: string) =>

@@ -6,7 +6,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { concat, utf8Length } from "../../src/bytes.ts";
 import { readConfig } from "../../src/config.ts";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import type { JobReader } from "../../src/delivery/job-reader.ts";
 import { LogState } from "../../src/delivery/log-state.ts";
 import { Objects } from "../../src/delivery/objects.ts";
@@ -54,7 +54,7 @@ export function inLog<T>(
   job: Pick<JobConfig, "id">,
   run: (log: JobReader, storage: DurableObjectStorage) => T | Promise<T>,
 ): Promise<T> {
-  return runInDurableObject(segmentOf(env.READERS, job.id, 0), (log, { storage }) => run(log, storage));
+  return runInDurableObject(nodeAt(env.READERS, job.id, 0), (log, { storage }) => run(log, storage));
 }
 
 let messages = 0;

@@ -1,9 +1,11 @@
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { chainHealth, chainStatus, segmentOf } from "../../src/delivery/chain.ts";
+import { jobHealth } from "../../src/delivery/job.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
+import { jobStatus } from "../../src/delivery/job-status.ts";
 import { emptyHour, Health, type HealthHour, hourOf, sumOf } from "../../src/delivery/health.ts";
-import { chainObjects } from "../../src/delivery/object-pages.ts";
+import { jobObjects } from "../../src/delivery/object-pages.ts";
 import type { JobConfig } from "../../src/job/config.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { platform } from "../../src/platform.ts";
@@ -18,7 +20,7 @@ const HOUR = hourOf(NOON);
 
 /** Hours with something in them, as the chain tells them. */
 const hoursOf = ({ id }: Pick<JobConfig, "id">): Promise<HealthHour[]> =>
-  chainHealth(env.READERS, id, 0, Number.MAX_SAFE_INTEGER);
+  jobHealth(env.READERS, id, 0, Number.MAX_SAFE_INTEGER);
 
 const sums = async (job: JobConfig): Promise<HealthHour> => (await hoursOf(job)).reduce(sumOf, emptyHour(0));
 
@@ -208,7 +210,7 @@ describe("the hours of a log", () => {
       expect(() => append(log, 1, fragmentsOf(NDJSON, ["y\n"]))).toThrow("full");
     });
     await control.script([]);
-    const second = segmentOf(env.READERS, job.id, 1);
+    const second = nodeAt(env.READERS, job.id, 1);
     await second.configure(job, 1);
     const message = { id: "f".repeat(32), takenInMs: NOON, keyed: false, received: 2, filtered: 0, sampledOut: 0 };
     const fragments = fragmentsOf(NDJSON, ["y\n", "z\n"]);
@@ -223,7 +225,7 @@ describe("the hours of a log", () => {
       [1, 0],
     ]);
     expect(await sums(job)).toMatchObject({ ok: 2, retried: 1, records: 3, causes: { 503: 1 } });
-    expect((await chainStatus(env.READERS, job.id))?.counts.delivered).toBe(3);
+    expect((await jobStatus(env.READERS, job.id))?.counts.delivered).toBe(3);
   });
 });
 
@@ -274,7 +276,7 @@ describe("whatever happens", () => {
         const sum = await sums(job);
         const { counts, deliveredBytes, deliveredRawBytes } = await logStatus(job.id);
         expect([sum.records, sum.bytes, sum.rawBytes]).toEqual([counts.delivered, deliveredBytes, deliveredRawBytes]);
-        const { entries } = await chainObjects(env.READERS, job.id, 0, 1_000);
+        const { entries } = await jobObjects(env.READERS, job.id, 0, 1_000);
         expect(sum.ok).toBe(entries.filter(({ state }) => state === "delivered").length);
         expect(sum.ok + sum.retried + sum.failed).toBe(entries.reduce((n, { attempts }) => n + attempts, 0));
         expect(Object.values(sum.causes).reduce((n, count) => n + count, 0)).toBe(sum.retried + sum.failed);

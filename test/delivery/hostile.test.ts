@@ -8,7 +8,7 @@ import {
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import worker, { ControlPlane, DebtStore, JobReader, TraceLog } from "../../src/index.ts";
 import { outbox } from "../../src/intake/outbox.ts";
 import type { PackedMessage } from "../../src/intake/packing.ts";
@@ -32,7 +32,7 @@ const DAY_MS = 86_400_000;
 
 describe("while uploads hang", () => {
   const alarmOf = (job: number): Promise<number | null> =>
-    runInDurableObject(segmentOf(env.READERS, job, 0), (_log, { storage }) => storage.getAlarm());
+    runInDurableObject(nodeAt(env.READERS, job, 0), (_log, { storage }) => storage.getAlarm());
 
   it("the alarm is not set for now over and over, though more objects wait", async ({ expect }) => {
     const clock = setClock(NOON);
@@ -40,7 +40,7 @@ describe("while uploads hang", () => {
     const job = await createJob(name);
     await deliver(pack(new Oracle({ at: NOON }).mint(12, { days: 6 }), clock.nowMs()));
     await control.script([rule({ do: "hold" }, PUTS)]);
-    await segmentOf(env.READERS, job, 0).drive("manual", 0);
+    await nodeAt(env.READERS, job, 0).drive("manual", 0);
     await control.whenHeld(4);
     clock.advance(1_000);
     await runAlarm(job);
@@ -55,7 +55,7 @@ describe("while uploads hang", () => {
     const { name, control } = freshBucket();
     const job = await createJob(name);
     const oracle = new Oracle({ at: NOON });
-    await runInDurableObject(segmentOf(env.READERS, job, 0), (log) => {
+    await runInDurableObject(nodeAt(env.READERS, job, 0), (log) => {
       log.alarmWaitMs = 0;
     });
     await deliver(pack(oracle.mint(5), clock.nowMs()));
@@ -87,7 +87,7 @@ it("takes thousands of days at once without reading them all for each", async ({
   for (let i = 0; i < 60; i++)
     messages.push(...pack(oracle.mint(31, { at: i * 31 * DAY_MS, days: 31 }), clock.nowMs()));
   await deliver(messages);
-  const log = segmentOf(env.READERS, job, 0);
+  const log = nodeAt(env.READERS, job, 0);
   expect((await logStatus(job)).counts.pending).toBe(60 * 31);
   const readRows = await runInDurableObject(log, (_log, { storage }) => {
     const cursor = storage.sql.exec("SELECT * FROM batch WHERE day = ? LIMIT 1", 31);
@@ -116,7 +116,7 @@ describe("a change of a job", () => {
     expect((await answer).status).toBe(503);
     expect(await runDurableObjectAlarm(env.CONTROL.getByName("control"))).toBe(true);
     const path = await runInDurableObject(
-      segmentOf(env.READERS, job, 0),
+      nodeAt(env.READERS, job, 0),
       (_log, { storage }) => JSON.parse(String(storage.sql.exec("SELECT job FROM log").one().job)).path,
     );
     expect(path).toBe("moved");
@@ -198,7 +198,7 @@ describe("a store that answers 501 to the condition", () => {
     });
     await deliver(pack(events, clock.nowMs(), { perMessage: 1 }));
     await control.script([rule({ do: "answer", status: 501, code: "NotImplemented" }, { conditional: true })]);
-    await segmentOf(env.READERS, job, 0).drive("manual", 15_000);
+    await nodeAt(env.READERS, job, 0).drive("manual", 15_000);
     expect((await logStatus(job)).counts).toMatchObject({ delivered: 60, pending: 0 });
     expect((await jobObjects(job))[0]?.bytes).toBeGreaterThan(2_000_000);
   });
@@ -230,21 +230,21 @@ it("claims completeness for nothing that has to come again", async ({ expect }) 
   const takenIn = clock.nowMs();
   clock.advance(600_000);
   await run(pack(oracle.mint(5), clock.nowMs()));
-  await segmentOf(env.READERS, job, 0).drive("manual", 5_000);
+  await nodeAt(env.READERS, job, 0).drive("manual", 5_000);
   const complete = async () => {
     const { last_complete } = (await api<{ last_complete: string }>("GET", `/logship/jobs/${job}`)).body.result;
     return Date.parse(last_complete);
   };
   expect(await complete()).toBeLessThanOrEqual(takenIn);
   await run(late);
-  await segmentOf(env.READERS, job, 0).drive("manual", 5_000);
+  await nodeAt(env.READERS, job, 0).drive("manual", 5_000);
   expect(await complete()).toBeGreaterThan(takenIn);
   // Nor for what the queue has not taken from tail().
   const keptAt = clock.nowMs();
   await outbox(env.OUTBOX).keep(pack(oracle.mint(3), keptAt));
   clock.advance(600_000);
   await run(pack(oracle.mint(5), clock.nowMs()));
-  await segmentOf(env.READERS, job, 0).drive("manual", 5_000);
+  await nodeAt(env.READERS, job, 0).drive("manual", 5_000);
   expect(await complete()).toBe(keptAt);
   expect((await api("GET", "/logship/ledger")).body.result).toMatchObject({
     outbox: { messages: 1, events: 3, oldest: new Date(keptAt).toISOString() },
@@ -262,7 +262,7 @@ it("takes back no claim of completeness, whatever turns up that is older, and ma
   const pass = async () => {
     clock.advance(600_000);
     await deliver(pack(oracle.mint(5), clock.nowMs()));
-    await segmentOf(env.READERS, job, 0).drive("manual", 5_000);
+    await nodeAt(env.READERS, job, 0).drive("manual", 5_000);
   };
   await pass();
   const first = await complete();

@@ -2,9 +2,9 @@
 import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { Load } from "../../src/delivery/load.ts";
-import { nodeOf } from "../../src/delivery/nodes.ts";
+import { nodeOf } from "../../src/trace-log/nodes.ts";
 import { SHARD_LOAD } from "../../src/limits.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import { MINUTE_MS, message, ShardedLog } from "./sharded.ts";
@@ -82,7 +82,7 @@ describe("a log", () => {
   /** Runs a shard's alarm, and waits for the split that it may have begun. */
   async function tick(log: ShardedLog, node: number): Promise<void> {
     await log.run(node, (each) => void Object.assign(each.splitting, { limits: LIMITS }));
-    await runDurableObjectAlarm(segmentOf(env.READERS, log.job.id, node));
+    await runDurableObjectAlarm(nodeAt(env.READERS, log.job.id, node));
     await log.run(node, ({ splitting }) => splitting.running);
   }
 
@@ -117,7 +117,7 @@ describe("a log", () => {
     for (let n = 0; n < 4; n++) {
       await log.offer(minuteOf(n * 700, 700, clock.nowMs()));
       clock.advance(MINUTE_MS);
-      if (n === 1) await evictDurableObject(segmentOf(env.READERS, log.job.id, 0));
+      if (n === 1) await evictDurableObject(nodeAt(env.READERS, log.job.id, 0));
     }
     await tick(log, 0);
     expect(await log.nodes()).toEqual([0]);

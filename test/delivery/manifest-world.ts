@@ -2,7 +2,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { JobReader } from "../../src/delivery/job-reader.ts";
 import type { ManifestHost } from "../../src/delivery/manifests.ts";
 import { type Manifest, splitManifest } from "../../src/manifest/manifest.ts";
@@ -25,7 +25,7 @@ export function signWith(byte: number): void {
 
 /** Waits for the manifests that are under way, if any are. */
 export function listed(jobId: number): Promise<void> {
-  return runInDurableObject(segmentOf(env.READERS, jobId, 0), async (log) => {
+  return runInDurableObject(nodeAt(env.READERS, jobId, 0), async (log) => {
     await log.manifests.running;
   });
 }

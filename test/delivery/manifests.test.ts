@@ -2,7 +2,7 @@
 import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { JobReader } from "../../src/delivery/job-reader.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";
@@ -30,12 +30,12 @@ async function signedWorld() {
       lastEventMs: NOON + day * DAY_MS,
     }));
     await inLog(job, (log) => append(log, job.version, fragments));
-    await segmentOf(env.READERS, job.id, 0).drive("manual", 10_000);
+    await nodeAt(env.READERS, job.id, 0).drive("manual", 10_000);
     await listed(job.id);
   };
   const cron = async (afterMs = 0): Promise<void> => {
     clock.advance(afterMs);
-    await segmentOf(env.READERS, job.id, 0).drive("scheduled", 10_000);
+    await nodeAt(env.READERS, job.id, 0).drive("scheduled", 10_000);
     await listed(job.id);
   };
   /** After midnight, when the day of NOON is over. */
@@ -177,7 +177,7 @@ describe("a store", () => {
     await deliver();
     await control.script([rule({ do: "reset", when: "after" }, { method: "PUT", keyIncludes: "_logship" }, 1)]);
     await nextDay();
-    await evictDurableObject(segmentOf(env.READERS, job.id, 0));
+    await evictDurableObject(nodeAt(env.READERS, job.id, 0));
     clock.advance(60_000);
     expect(await runAlarm(job.id)).toBe(true);
     await listed(job.id);

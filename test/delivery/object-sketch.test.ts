@@ -3,7 +3,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { encodeUtf8 } from "../../src/bytes.ts";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import type { Chunks, Words } from "../../src/delivery/chunks.ts";
 import { keepSketch } from "../../src/delivery/object-sketch.ts";
 import { SketchStore } from "../../src/index.ts";
@@ -36,7 +36,7 @@ async function shipped(
     minted.push(...some);
     await deliver(pack(some, clock.nowMs()));
   }
-  await runInDurableObject(segmentOf(env.READERS, job, 0), (_log, { storage }) => before(storage, job));
+  await runInDurableObject(nodeAt(env.READERS, job, 0), (_log, { storage }) => before(storage, job));
   await settle(job, clock);
   return { job, minted, store: sketchesOf(env.SKETCHES, job, 0, DAY) };
 }
@@ -57,7 +57,7 @@ const sketches = (job: number) =>
 
 /** The objects of a job, as its sketches know them. */
 const marked = (job: number) =>
-  runInDurableObject(segmentOf(env.READERS, job, 0), (_log, { storage }) =>
+  runInDurableObject(nodeAt(env.READERS, job, 0), (_log, { storage }) =>
     storage.sql
       .exec<{ batch: number; sha256: string }>("SELECT batch, sha256 FROM object")
       .toArray()

@@ -6,7 +6,8 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { appendToChain } from "../../src/delivery/append-to-chain.ts";
-import { configureChain, eachNode, segmentOf } from "../../src/delivery/chain.ts";
+import { configureChain } from "../../src/delivery/job.ts";
+import { eachNode, nodeAt } from "../../src/delivery/job-nodes.ts";
 import { JobReader } from "../../src/delivery/job-reader.ts";
 import { FIRST, KnownLog } from "../../src/delivery/known-logs.ts";
 import type { JobConfig } from "../../src/job/config.ts";
@@ -78,7 +79,7 @@ export class ShardedLog {
   }
 
   run<T>(node: number, run: (log: JobReader, storage: DurableObjectStorage) => T | Promise<T>): Promise<T> {
-    return runInDurableObject(segmentOf(env.READERS, this.job.id, node), (log, { storage }) => run(log, storage));
+    return runInDurableObject(nodeAt(env.READERS, this.job.id, node), (log, { storage }) => run(log, storage));
   }
 
   split(node = 0): Promise<void> {

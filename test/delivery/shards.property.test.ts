@@ -6,7 +6,7 @@ import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import * as fc from "fast-check";
 import { it } from "vitest";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { KnownLog } from "../../src/delivery/known-logs.ts";
 import type { JobConfig } from "../../src/job/config.ts";
 import type { TakenId } from "../../src/storage/id-memory.ts";
@@ -93,7 +93,7 @@ it("a message is in one node, once, whatever happens to the log and whichever co
         const node = nodes[each.pick % nodes.length] ?? 0;
         if (each.what === "split") await log.split(node);
         else if (each.what === "fill") await log.fill(node);
-        else await evictDurableObject(segmentOf(env.READERS, log.job.id, node));
+        else await evictDurableObject(nodeAt(env.READERS, log.job.id, node));
       }
     }
     const nodes = await log.nodes();

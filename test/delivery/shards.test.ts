@@ -5,10 +5,10 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { JobReader } from "../../src/delivery/job-reader.ts";
 import { KnownLog } from "../../src/delivery/known-logs.ts";
-import { nodeOf } from "../../src/delivery/nodes.ts";
+import { nodeOf } from "../../src/trace-log/nodes.ts";
 import { LOG_STEPS } from "../../src/delivery/schema.ts";
 import { migrate } from "../../src/storage/migrate.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
@@ -182,7 +182,7 @@ describe("while a shard hands on", () => {
       await splitting.split();
     });
     await log.offer([message(1, 1, NOON + MINUTE_MS)]);
-    expect(await segmentOf(env.READERS, log.job.id, 0).drive("manual", 0)).toBeDefined();
+    expect(await nodeAt(env.READERS, log.job.id, 0).drive("manual", 0)).toBeDefined();
     await splitting;
     expect(await log.splitsOf(0)).toEqual([]);
     spy.mockRestore();
@@ -205,7 +205,7 @@ describe("a shard of several segments", () => {
     await log.offer([message(3, 0, at), message(4, 1, at)], { known });
     expect(await log.received()).toEqual({ 0: 1, 1: 1, [CHILD]: 2 });
     // Asked directly, it refuses what it has handed on.
-    const direct = await segmentOf(env.READERS, log.job.id, 1).append(builder(log.job, [message(5, 1, at)])(new Set()));
+    const direct = await nodeAt(env.READERS, log.job.id, 1).append(builder(log.job, [message(5, 1, at)])(new Set()));
     expect(direct).toMatchObject({ kind: "known", ids: [], splits: [{ bit: 0, fromMs: at }] });
     await log.split(1);
     expect((await log.splitsOf(1)).map(({ bit }) => bit)).toEqual([0, 1]);
@@ -333,7 +333,7 @@ describe("sealed segments", () => {
     }
     await log.offer([message(4, 0)]);
     clock.advance(40 * 86_400_000);
-    for (const node of await log.nodes()) await segmentOf(env.READERS, log.job.id, node).drive("scheduled", 0);
+    for (const node of await log.nodes()) await nodeAt(env.READERS, log.job.id, node).drive("scheduled", 0);
     const known = new KnownLog();
     const calls = countCalls(["append", "holds", "configure"]);
     await log.offer([message(5, 0, clock.nowMs())], { known });
@@ -351,7 +351,7 @@ describe("sealed segments", () => {
     const late = { ...message(1, 0), firstMs: NOON - 14 * 86_400_000 };
     await log.offer([late]);
     clock.advance(2 * 86_400_000);
-    await segmentOf(env.READERS, log.job.id, 0).drive("scheduled", 0);
+    await nodeAt(env.READERS, log.job.id, 0).drive("scheduled", 0);
     await log.fill(0);
     for (const known of [new KnownLog(), new KnownLog()]) {
       await log.offer([message(2, 0, clock.nowMs())], { known });

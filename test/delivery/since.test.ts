@@ -4,7 +4,7 @@
  */
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
-import { chainStatus } from "../../src/delivery/chain.ts";
+import { jobStatus } from "../../src/delivery/job-status.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
@@ -63,5 +63,5 @@ it("received when records last came, whatever became of them; and not when none 
     append(log, log.configure({ ...jobInto("x"), version: 0 }, 0).version, fragmentsOf(NDJSON, [])),
   );
   expect((await logStatus(job)).lastReceivedMs).toBe(cameMs);
-  expect((await chainStatus(env.READERS, job))?.lastReceivedMs).toBe(cameMs);
+  expect((await jobStatus(env.READERS, job))?.lastReceivedMs).toBe(cameMs);
 });

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
-import { chainHealth } from "../../src/delivery/chain.ts";
+import { jobHealth } from "../../src/delivery/job.ts";
 import type { JobReader } from "../../src/delivery/job-reader.ts";
 import { LOG_STEPS } from "../../src/delivery/schema.ts";
 import type { JobConfig } from "../../src/job/config.ts";
@@ -81,7 +81,7 @@ it("a log of the first schema goes on with what it holds: records that wait, obj
   });
   expect((await logStatus(job.id)).counts).toMatchObject({ received: 4, delivered: 4, pending: 0 });
   // The hours begin with the upgrade: of the attempt before it nothing was kept.
-  const hours = await chainHealth(env.READERS, job.id, 0, Number.MAX_SAFE_INTEGER);
+  const hours = await jobHealth(env.READERS, job.id, 0, Number.MAX_SAFE_INTEGER);
   expect(hours).toMatchObject([{ hour: NOON / 3_600_000, ok: 3, retried: 0, failed: 0, records: 4, causes: {} }]);
   const objects = (await control.objects()).filter(isShipped);
   expect(objects.map(({ contentType }) => contentType)).toEqual(objects.map(() => "application/x-ndjson"));

@@ -7,7 +7,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { describe, type TestContext, vi } from "vitest";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { ControlPlane } from "../../src/index.ts";
 import { cells } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
@@ -46,7 +46,7 @@ async function reach(world: World, job: WorldJob, stage: Stage): Promise<() => P
   await world.deliverDue();
   if (stage === "in a batch") return async () => {};
   await control.script([stage === "cut" ? rule({ do: "answer", status: 503 }, PUTS) : rule({ do: "hold" }, PUTS, 1)]);
-  await runInDurableObject(segmentOf(env.READERS, job.id, 0), (log) => {
+  await runInDurableObject(nodeAt(env.READERS, job.id, 0), (log) => {
     log.alarmWaitMs = stage === "cut" ? log.alarmWaitMs : 0;
   });
   await pass(world);

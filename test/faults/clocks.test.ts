@@ -2,7 +2,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { ControlPlane, JobReader } from "../../src/index.ts";
 import { outboxes, outboxStatus } from "../../src/intake/outboxes.ts";
 import { cells, variants } from "../support/matrix.ts";
@@ -35,7 +35,7 @@ async function hour(world: World, clocks: { alarms?: boolean; cron?: boolean }):
 
 /** Deletes a log's alarm behind the log's back, as if the platform had lost it. */
 async function forgetAlarm(world: World, job: WorldJob): Promise<void> {
-  await runInDurableObject(segmentOf(env.READERS, job.id, 0), (_log, { storage }) => storage.deleteAlarm());
+  await runInDurableObject(nodeAt(env.READERS, job.id, 0), (_log, { storage }) => storage.deleteAlarm());
   world.injected();
 }
 

@@ -3,7 +3,7 @@ import { abortAllDurableObjects, evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
 import { Attempts } from "../../src/delivery/attempts.ts";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { JobReader, TraceLog } from "../../src/index.ts";
 import { cells } from "../support/matrix.ts";
 import { breakable, firstCalls } from "../support/runtime/breakage.ts";
@@ -74,7 +74,7 @@ describe("everything dies while the store has an object in hand", () => {
       if (how === "everything dies") await everythingDies(world);
       else {
         // Eviction does not wait for calls in flight.
-        const evicted = evictDurableObject(segmentOf(env.READERS, job.id, 0));
+        const evicted = evictDurableObject(nodeAt(env.READERS, job.id, 0));
         await control.release();
         await evicted;
         world.injected();

@@ -6,7 +6,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
 import { type Owed, owedIfAny } from "../../src/debts/debt-store.ts";
 import { ControlPlane, DebtStore, JobReader } from "../../src/index.ts";
-import { accountLedger } from "../../src/trace-log/trace-log.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { variants } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
 import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
@@ -48,7 +48,7 @@ function breakLog(world: World, job: WorldJob, how: "fails" | "hangs"): () => nu
   return () => stuck;
 }
 
-const owedNow = (): Promise<Owed> => owedIfAny(env.DEBTS, accountLedger(env.TRACE_LOG));
+const owedNow = (): Promise<Owed> => owedIfAny(env.DEBTS, traceLog(env.TRACE_LOG, 0));
 
 /** Two jobs, and the log of the second is broken. */
 async function twoJobs(world: World, how: "fails" | "hangs" = "fails") {

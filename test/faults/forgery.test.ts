@@ -7,7 +7,7 @@ import { env, exports } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../src/bytes.ts";
 import { recordLine } from "../../src/record/encode.ts";
-import { accountLedger } from "../../src/trace-log/trace-log.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { traceRecord } from "../record/samples.ts";
 import { encodeMessage } from "../support/message-v1.ts";
 import { api } from "../support/runtime/api.ts";
@@ -56,7 +56,7 @@ async function handle(world: World, bodies: readonly ArrayBuffer[], metrics?: ob
 const lastComplete = async (id: number): Promise<string | null> =>
   (await api<{ last_complete: string | null }>("GET", `/logship/jobs/${id}`)).body.result.last_complete;
 
-const asideOf = async () => (await accountLedger(env.TRACE_LOG).status()).setAsideMessages;
+const asideOf = async () => (await traceLog(env.TRACE_LOG, 0).status()).setAsideMessages;
 
 describe("a bound function calls the handlers by RPC", () => {
   it.for([
@@ -95,7 +95,7 @@ describe("a bound function calls the handlers by RPC", () => {
       new World(NOON);
       const told = await refusal(() => bound.tail(items));
       expect(told).toBe("TypeError: tail() takes trace items only");
-      expect((await accountLedger(env.TRACE_LOG).status()).intakeLost).toBe(0);
+      expect((await traceLog(env.TRACE_LOG, 0).status()).intakeLost).toBe(0);
     },
   );
 

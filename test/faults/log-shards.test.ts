@@ -6,9 +6,9 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
 import { owedIfAny } from "../../src/debts/debt-store.ts";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { DebtStore, JobReader } from "../../src/index.ts";
-import { accountLedger } from "../../src/trace-log/trace-log.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { cells, variants } from "../support/matrix.ts";
 import { api } from "../support/runtime/api.ts";
 import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
@@ -33,7 +33,7 @@ const MANY = 60;
 /** Lets each shard of a log hand half of its messages on. */
 async function split(world: World, job: WorldJob): Promise<void> {
   for (const node of await world.nodes(job.id))
-    await runInDurableObject(segmentOf(env.READERS, job.id, node), (log: JobReader) => log.splitting.split());
+    await runInDurableObject(nodeAt(env.READERS, job.id, node), (log: JobReader) => log.splitting.split());
   world.injected();
 }
 
@@ -115,7 +115,7 @@ describe("a log grows", () => {
     lost.begin();
     await world.deliverDue();
     expect(lost.took()).toBe(true);
-    const owed = async () => (await owedIfAny(env.DEBTS, accountLedger(env.TRACE_LOG))).jobs.get(job.id);
+    const owed = async () => (await owedIfAny(env.DEBTS, traceLog(env.TRACE_LOG, 0))).jobs.get(job.id);
     expect(await owed()).toMatchObject({ records: 10 });
     expect(await received(world, job)).toEqual([10]);
     // (2) The log hands half on.
@@ -141,7 +141,7 @@ describe("a log grows", () => {
     await world.take(world.mint(MANY), 1);
     const copies = world.queue.held.map((message) => ({ ...message }));
     await world.deliverDue();
-    expect((await owedIfAny(env.DEBTS, accountLedger(env.TRACE_LOG))).jobs.get(job.id)).toMatchObject({
+    expect((await owedIfAny(env.DEBTS, traceLog(env.TRACE_LOG, 0))).jobs.get(job.id)).toMatchObject({
       records: 2 * MANY,
     });
     vi.mocked(JobReader.prototype.append).mockImplementation(append);
@@ -328,7 +328,7 @@ describe("four shards", () => {
       await world.runCron();
       expect(fault.took()).toBe(true);
       await world.runCron();
-      for (const node of FOUR) expect(await segmentOf(env.READERS, job.id, node).status()).toBe(null);
+      for (const node of FOUR) expect(await nodeAt(env.READERS, job.id, node).status()).toBe(null);
     });
   }
 

@@ -8,7 +8,7 @@ import { describe } from "vitest";
 import { BlobStore, DebtStore, JobReader } from "../../src/index.ts";
 import { ID_MEMORY_MS } from "../../src/limits.ts";
 import { splitMessage } from "../../src/queue/message.ts";
-import { accountLedger } from "../../src/trace-log/trace-log.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { cells, variants } from "../support/matrix.ts";
 import { encodeMessage } from "../support/message-v1.ts";
 import type { Minted } from "../support/oracle.ts";
@@ -127,7 +127,7 @@ describe("a message that cannot be read", () => {
 
 /** The reasons recorded in the account's ledger for the messages set aside. */
 const whyAside = (): Promise<string[]> =>
-  runInDurableObject(accountLedger(env.TRACE_LOG), (_ledger, { storage: { sql } }) =>
+  runInDurableObject(traceLog(env.TRACE_LOG, 0), (_ledger, { storage: { sql } }) =>
     sql
       .exec("SELECT why FROM set_aside ORDER BY id")
       .toArray()
@@ -154,12 +154,12 @@ describe("a message of a newer version", () => {
       expect(world.queue.held).toHaveLength(1);
       expect(await countsOf(job)).toMatchObject({ received: 5 });
       expect(await world.accountCounts()).toMatchObject({ processed: 5, set_aside: 0 });
-      const noted = await accountLedger(env.TRACE_LOG).oldestUnfinishedMs();
+      const noted = await traceLog(env.TRACE_LOG, 0).oldestUnfinishedMs();
       expect(noted).toBe(later.sentMs);
       later.body[2] = version;
       await world.settle();
       expect(await countsOf(job)).toMatchObject({ received: 8, delivered: 8 });
-      expect(await accountLedger(env.TRACE_LOG).oldestUnfinishedMs()).toBeNull();
+      expect(await traceLog(env.TRACE_LOG, 0).oldestUnfinishedMs()).toBeNull();
     },
   );
 
@@ -176,7 +176,7 @@ describe("a message of a newer version", () => {
     expect([days > 10, days < 11]).toEqual([true, true]);
     expect(await whyAside()).toEqual(["of unknown version 200"]);
     // Its time of intake is unknown: nothing is claimed complete for any job.
-    expect(await accountLedger(env.TRACE_LOG).oldestUnfinishedMs()).toBe(0);
+    expect(await traceLog(env.TRACE_LOG, 0).oldestUnfinishedMs()).toBe(0);
     expectAside(world, 1, 0);
   });
 });

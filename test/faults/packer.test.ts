@@ -183,7 +183,7 @@ describe("messages of several isolates", () => {
       await world.queue.deliver(copies, world.isolate.queue, world.env);
       await world.settle();
       // The month's use knows one message, in which two isolates joined a third one.
-      const use = await new LogShards(env.TRACE_LOG).monthUse();
+      const use = await new LogShards(env).monthUse();
       expect(use).toMatchObject({ messages: 1, messageUnits: 1, furtherParts: ISOLATES - 1, events: ALL });
       expect(await countsOf(job)).toMatchObject({ received: ALL, delivered: ALL });
     });

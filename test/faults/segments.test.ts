@@ -2,7 +2,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { JobReader } from "../../src/index.ts";
 import { cells, variants } from "../support/matrix.ts";
 import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
@@ -70,7 +70,7 @@ describe("a segment", () => {
   row("segments grow full by themselves, one after another", async (world) => {
     const job = await world.createJob();
     const small = await runInDurableObject(
-      segmentOf(env.READERS, job.id, 0),
+      nodeAt(env.READERS, job.id, 0),
       (_log, { storage }) => storage.sql.databaseSize,
     );
     limitSegments(() => small + 40_000);
@@ -300,7 +300,7 @@ describe("three segments", () => {
         await world.runCron();
         expect(fault.took()).toBe(true);
         await world.runCron();
-        for (const segment of [0, 1, 2]) expect(await segmentOf(env.READERS, job.id, segment).status()).toBe(null);
+        for (const segment of [0, 1, 2]) expect(await nodeAt(env.READERS, job.id, segment).status()).toBe(null);
       },
     );
   }

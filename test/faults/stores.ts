@@ -2,7 +2,8 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
-import { chainStatus, segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
+import { jobStatus } from "../../src/delivery/job-status.ts";
 import type { LogCounts } from "../../src/delivery/types.ts";
 import { api } from "../support/runtime/api.ts";
 import type { World } from "../support/runtime/world.ts";
@@ -58,7 +59,7 @@ export async function said(job: WorldJob): Promise<string | null> {
 }
 
 export async function countsOf(job: WorldJob): Promise<LogCounts> {
-  const status = await chainStatus(env.READERS, job.id);
+  const status = await jobStatus(env.READERS, job.id);
   if (status === null) throw new Error(`job ${job.id} has no log`);
   return status.counts;
 }
@@ -86,7 +87,7 @@ export async function outlast(
   waitsMs: readonly number[],
 ): Promise<void> {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  const log = segmentOf(env.READERS, jobId, 0);
+  const log = nodeAt(env.READERS, jobId, 0);
   world.clock.advance(30_000);
   const alarms = world.runAlarms();
   await held();

@@ -6,7 +6,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, vi } from "vitest";
 import type { Settings } from "../../src/config.ts";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { ControlPlane, TraceLog } from "../../src/index.ts";
 import { variants } from "../support/matrix.ts";
 import { api } from "../support/runtime/api.ts";
@@ -160,7 +160,7 @@ describe("keys", () => {
 
   /** Restarts the log with other secrets, as a deployment does. */
   async function redeploy(job: WorldJob, secrets: Readonly<Record<string, string>>): Promise<void> {
-    await runInDurableObject(segmentOf(env.READERS, job.id, 0), (log) => {
+    await runInDurableObject(nodeAt(env.READERS, job.id, 0), (log) => {
       Object.defineProperty(log, "env", { value: { ...env, ...secrets }, configurable: true });
     });
   }
@@ -232,7 +232,7 @@ describe("keys", () => {
     await world.deliverDue();
     await controlOf(job).script([rule({ do: "answer", status: 503 }, PUTS, 1)]);
     await pass(world);
-    const log = segmentOf(env.READERS, job.id, 0);
+    const log = nodeAt(env.READERS, job.id, 0);
     await runInDurableObject(log, (_log, { storage: { sql } }) => {
       const config = JSON.parse(String(sql.exec("SELECT job FROM log").one().job)) as object;
       sql.exec("UPDATE log SET job = ?", JSON.stringify({ ...config, destination: "1.AAAA.AAAA" }));

@@ -6,8 +6,8 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect } from "vitest";
 import { controlPlane } from "../../src/control/plane.ts";
-import { segmentOf } from "../../src/delivery/chain.ts";
-import { accountLedger } from "../../src/trace-log/trace-log.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { api } from "../support/runtime/api.ts";
 import type { World } from "../support/runtime/world.ts";
 import { row } from "./row.ts";
@@ -22,8 +22,8 @@ async function write(id: number, type: string, world: World): Promise<void> {
     );
   };
   await runInDurableObject(controlPlane(env.CONTROL), set("job", "config", `id = ${id}`));
-  await runInDurableObject(accountLedger(env.TRACE_LOG), set("job", "config", `id = ${id}`));
-  await runInDurableObject(segmentOf(env.READERS, id, 0), set("log", "job", "id = 1"));
+  await runInDurableObject(traceLog(env.TRACE_LOG, 0), set("job", "config", `id = ${id}`));
+  await runInDurableObject(nodeAt(env.READERS, id, 0), set("log", "job", "id = 1"));
   world.coldIsolate();
 }
 
@@ -58,10 +58,10 @@ describe("a job of a newer version", () => {
     expect(world.queue.held).toHaveLength(1);
     // Its open batch waits, its alarm does not fire without end, and the cron carries on.
     world.clock.advance(60_000);
-    await runDurableObjectAlarm(segmentOf(env.READERS, newer.id, 0));
+    await runDurableObjectAlarm(nodeAt(env.READERS, newer.id, 0));
     await world.runCron();
     expect((await countsOf(newer)).pending).toBe(3);
-    const alarmMs = await runInDurableObject(segmentOf(env.READERS, newer.id, 0), (_log, { storage }) =>
+    const alarmMs = await runInDurableObject(nodeAt(env.READERS, newer.id, 0), (_log, { storage }) =>
       storage.getAlarm(),
     );
     expect(alarmMs).toBeGreaterThan(world.clock.nowMs() + 1_000);

@@ -5,7 +5,7 @@ import { hashOf } from "../../src/access/credentials.ts";
 import { AccessRegister, accessRegister } from "../../src/access/register.ts";
 import { live } from "../../src/live/live.ts";
 import type { Outcome } from "../../src/trace-log/outcome.ts";
-import { accountLedger, TraceLog } from "../../src/trace-log/trace-log.ts";
+import { traceLog, TraceLog } from "../../src/trace-log/trace-log.ts";
 import { Visitor } from "../dashboard/support.ts";
 import { api } from "../support/runtime/api.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
@@ -42,7 +42,7 @@ const count = (said: Pick<Outcome, "work"> = { work: { batches: 1, appends: 0, o
   const id = counted.toString(16).padStart(32, "0");
   const sums = { events: 1, routed: 0, notEnabled: 0, notRouted: 1, functions: [] };
   const done = [{ id, takenInMs: clock.nowMs(), keyed: false, ...sums }];
-  return accountLedger(env.TRACE_LOG)
+  return traceLog(env.TRACE_LOG, 0)
     .count({ done, failed: [], backlog: null, ...said, state: "zzz.999" })
     .then((answer) => (answer !== null && "watched" in answer ? [...answer.watched] : answer) as unknown);
 };
@@ -253,7 +253,7 @@ describe("the ledger", () => {
     const viewing = await watch();
     expect(await count()).toEqual([expect.any(String)]);
     // It survived hibernation.
-    await evictDurableObject(accountLedger(env.TRACE_LOG));
+    await evictDurableObject(traceLog(env.TRACE_LOG, 0));
     expect(await count()).toHaveLength(1);
     viewing.socket.close(1000, "");
     await viewing.end();

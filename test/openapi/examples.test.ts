@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { EXAMPLE_DESTINATION } from "../../src/api/docs/common.ts";
 import { type Platform, platform } from "../../src/platform.ts";
 import { watch } from "../../src/status/watch.ts";
-import { accountLedger } from "../../src/trace-log/trace-log.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { call, isFile, send } from "../api/harness.ts";
 import { member, token } from "../api/principals.ts";
 import { id, one } from "../pipeline/scripted.ts";
@@ -82,7 +82,7 @@ async function prepare(source: string): Promise<{ [variable: string]: string }> 
   const MEMBER_ID = names("MEMBER_ID") ? (await member("Log Share Reader")).id : "";
   const taken = { id: id(1), takenInMs: NOON, keyed: false };
   const aside = { taken, queue: "logship-events", why: "failed too often", events: 1, message: one(1) };
-  if (names("ASIDE_ID")) await accountLedger(env.TRACE_LOG).setAside(aside);
+  if (names("ASIDE_ID")) await traceLog(env.TRACE_LOG, 0).setAside(aside);
   return {
     BASE_URL: "http://logship.test",
     ACCOUNT_ID: ACCOUNT,

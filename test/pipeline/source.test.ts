@@ -14,7 +14,7 @@ import { handleTail } from "../../src/intake/tail.ts";
 import { tailContext } from "../../src/intake/tail-context.ts";
 import { encodeParts, type Part } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
-import { accountLedger } from "../../src/trace-log/trace-log.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { createWorker } from "../../src/worker.ts";
 import { call } from "../api/harness.ts";
 import { noise, traceRecord } from "../record/samples.ts";
@@ -292,6 +292,6 @@ describe("where a record came from", () => {
       { source: ADMIN, last: new Date(claimed).toISOString() },
       { source: "tail" },
     ]);
-    expect(await accountLedger(env.TRACE_LOG).functions()).toHaveLength(2);
+    expect(await traceLog(env.TRACE_LOG, 0).functions()).toHaveLength(2);
   });
 });

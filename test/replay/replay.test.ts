@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { replays } from "../../src/replay/replays.ts";
 import { api, azureConf, destinationConf } from "../support/runtime/api.ts";
 import { freshBucket, logStatus, runCron } from "../support/runtime/pipeline.ts";
@@ -69,7 +69,7 @@ describe("a replay", () => {
 
   it("is of the objects of every shard of the log, page by page", async ({ expect }) => {
     const shipped = await shippedJob(2);
-    const shard = (node: number) => segmentOf(env.READERS, shipped.job, node);
+    const shard = (node: number) => nodeAt(env.READERS, shipped.job, node);
     await runInDurableObject(shard(0), ({ splitting }) => splitting.split());
     shipped.clock.advance(120_000);
     const counts = async () => [0, 1_000].map(async (node) => (await shard(node).objects(0, 0)).total);
@@ -139,7 +139,7 @@ describe("a replay", () => {
 
   it("walks every segment of the log, sealed ones included", async ({ expect }) => {
     const shipped = await shippedJob(2);
-    await runInDurableObject(segmentOf(env.READERS, shipped.job, 0), (log) => {
+    await runInDurableObject(nodeAt(env.READERS, shipped.job, 0), (log) => {
       log.segmentMaxBytes = 1;
     });
     await shipped.ship(3);

@@ -2,7 +2,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { controlPlane } from "../../src/control/plane.ts";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import type { ObjectEntry } from "../../src/delivery/types.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { type Replays, replays } from "../../src/replay/replays.ts";
@@ -83,7 +83,7 @@ export async function shippedJob(
       const stored = await controlPlane(env.CONTROL).get(job);
       const version = stored?.config.version ?? 0;
       const records = Array.from({ length: Math.ceil(bytes / 200_000) }, (_, i) => `${noise(500_000, i + 1)}\n`);
-      await runInDurableObject(segmentOf(env.READERS, job, 0), (log) =>
+      await runInDurableObject(nodeAt(env.READERS, job, 0), (log) =>
         append(log, version, fragmentsOf(NDJSON, records)),
       );
       await flush();

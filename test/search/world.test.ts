@@ -7,7 +7,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { platform } from "../../src/platform.ts";
 import { Random } from "../soak/random.ts";
 import { ndjson } from "../support/audit.ts";
@@ -241,7 +241,7 @@ class Course {
       const nodes = await world.nodes(job.id);
       const node = nodes[Math.floor(place * nodes.length)] ?? 0;
       if (nodes.length < 4)
-        await runInDurableObject(segmentOf(env.READERS, job.id, node), (log) => log.splitting.split());
+        await runInDurableObject(nodeAt(env.READERS, job.id, node), (log) => log.splitting.split());
     } else {
       const all = (await api<{ id: string }[]>("GET", "/logship/set-aside")).body.result;
       const first = all[0];

@@ -6,13 +6,13 @@ import { ID_MEMORY_MS } from "../../src/limits.ts";
 import type { TakenId } from "../../src/storage/id-memory.ts";
 import { migrate } from "../../src/storage/migrate.ts";
 import { LAST_ASK_AFTER_MS } from "../../src/trace-log/set-aside-messages.ts";
-import { ACCOUNT_STEPS, accountLedger, type MessageCount, type TraceLog } from "../../src/trace-log/trace-log.ts";
+import { ACCOUNT_STEPS, traceLog, type MessageCount, type TraceLog } from "../../src/trace-log/trace-log.ts";
 import { id, job, one } from "../pipeline/scripted.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 
 const DAY_MS = 86_400_000;
 
-const ledger = () => accountLedger(env.TRACE_LOG);
+const ledger = () => traceLog(env.TRACE_LOG, 0);
 
 const takenAt = (n: number, takenInMs = NOON): TakenId => ({ id: id(n), takenInMs, keyed: false });
 

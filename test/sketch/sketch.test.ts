@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isHeld, type Wanted } from "../../src/sketch/look.ts";
-import { joinWords, mayHold, segmentOf, sketchOf } from "../../src/sketch/sketch.ts";
+import { joinWords, mayHold, nodeAt, sketchOf } from "../../src/sketch/sketch.ts";
 
 /** So many distinct hashes, ascending, from a seed of their own (xorshift). */
 function hashes(count: number, seed: number): Uint32Array {
@@ -54,7 +54,7 @@ describe("a sketch", () => {
     const sketch = sketchOf(hashes(160_000, 3));
     expect(sketch).toHaveLength(8);
     for (const { length } of sketch) expect(length).toBeLessThan(48_000);
-    expect([0, 0x7fffffff, 0xffffffff].map((hash) => segmentOf(hash, 32))).toEqual([0, 15, 31]);
+    expect([0, 0x7fffffff, 0xffffffff].map((hash) => nodeAt(hash, 32))).toEqual([0, 15, 31]);
   });
 
   it("holds what is wanted if all, or any, of its words are there", () => {

@@ -4,7 +4,7 @@
  */
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { KnownSplits } from "../../src/trace-log/known-splits.ts";
 import { LogShards } from "../../src/trace-log/log-shards.ts";
 import type { Minted, MintOptions } from "../support/oracle.ts";
@@ -283,7 +283,7 @@ export const DEEDS: readonly Deed[] = [
       const node = nodes[Math.floor(place * nodes.length)] ?? 0;
       if (nodes.length >= NODES_MAX) return null;
       const grown = await alive(() =>
-        runInDurableObject(segmentOf(env.READERS, job.id, node), (log) => log.splitting.split()),
+        runInDurableObject(nodeAt(env.READERS, job.id, node), (log) => log.splitting.split()),
       ).then(
         () => "",
         () => ", and fails",

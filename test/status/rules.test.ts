@@ -1,6 +1,6 @@
 /** Each rule: just below its threshold, above it, and its words. */
 import { describe, expect, it } from "vitest";
-import type { CanaryStatus, LogStatus } from "../../src/delivery/types.ts";
+import type { CanaryStatus, JobStatus } from "../../src/delivery/types.ts";
 import { remedyFor } from "../../src/destinations/remedies.ts";
 import { OUTBOX_MAX_BYTES } from "../../src/limits.ts";
 import type { AccountFacts, Facts, FunctionFacts, JobFacts, KnownAttachment } from "../../src/status/facts.ts";
@@ -19,19 +19,19 @@ const GB = 1_000_000_000;
 
 const ago = (ms: number): number => NOON - ms;
 
-const ofJob = (fields: Partial<JobFacts>, logFields: Partial<LogStatus> | null = {}): Facts =>
+const ofJob = (fields: Partial<JobFacts>, logFields: Partial<JobStatus> | null = {}): Facts =>
   facts({ jobs: [job({ log: logFields === null ? null : log(logFields), ...fields })] });
 /** Job 1 is owed something that was taken in so long ago. */
 const owing = (ms: number): Facts =>
   facts({ debts: { jobs: new Map([[1, { messages: 2, records: 7, oldestTakenMs: ago(ms) }]]), storedBytes: 1 } });
-const ofLog = (fields: Partial<LogStatus>): Facts => ofJob({}, fields);
+const ofLog = (fields: Partial<JobStatus>): Facts => ofJob({}, fields);
 const ofAccount = (fields: Partial<AccountFacts>): Facts => facts({ account: account(fields) });
 const ofFunction = (fields: Partial<FunctionFacts>): Facts =>
   facts({ functions: { countedUntilMs: NOON, each: [fn(fields)], unnamedMs: null, notWatched: 0 } });
 const failingShop = {
   ...{ name: "shop", events: 492, failed: 123, overMs: 13 * MINUTE, sinceMs: ago(58 * MINUTE), isLonger: false },
 };
-const pending = (n: number): Pick<LogStatus, "counts"> => ({
+const pending = (n: number): Pick<JobStatus, "counts"> => ({
   counts: { ...log().counts, received: n, delivered: 0, pending: n },
 });
 const status = (fields: Partial<AccountFacts["status"]>): AccountFacts["status"] => ({

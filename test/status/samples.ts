@@ -1,5 +1,5 @@
 /** Facts of a healthy account; each test changes some. */
-import type { LogStatus } from "../../src/delivery/types.ts";
+import type { JobStatus } from "../../src/delivery/types.ts";
 import type { AccountFacts, Facts, FunctionFacts, JobFacts } from "../../src/status/facts.ts";
 import type { Mark } from "../../src/status/marks.ts";
 import { NOON } from "../record/samples.ts";
@@ -41,7 +41,7 @@ export function job(fields: Partial<JobFacts> = {}): JobFacts {
   };
 }
 
-export function log(fields: Partial<LogStatus> = {}): LogStatus {
+export function log(fields: Partial<JobStatus> = {}): JobStatus {
   return {
     counts: { received: 100, filtered: 0, sampled_out: 0, delivered: 100, pending: 0, set_aside: 0, discarded: 0 },
     pendingObjects: 0,

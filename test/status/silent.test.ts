@@ -7,7 +7,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { LOOK_PATIENCE } from "../../src/api/status.ts";
 import { ControlPlane } from "../../src/control/plane.ts";
 import { JobReader } from "../../src/delivery/job-reader.ts";
-import type { LogStatus } from "../../src/delivery/types.ts";
+import type { JobStatus } from "../../src/delivery/types.ts";
 import { KeyRegister } from "../../src/intake/key-register.ts";
 import { Outbox } from "../../src/intake/outbox.ts";
 import { BlobStore } from "../../src/queue/blob-store.ts";
@@ -83,14 +83,14 @@ describe("whoever answers as other code would, without what is looked at,", () =
       "a log",
       JobReader.prototype,
       "status",
-      ({ setAside, ...before }: LogStatus) => (setAside === undefined ? null : before),
+      ({ setAside, ...before }: JobStatus) => (setAside === undefined ? null : before),
       "log_silent",
     ],
     [
       "a log that does not count",
       JobReader.prototype,
       "status",
-      ({ counts: { delivered, ...counts }, ...before }: LogStatus) => ({
+      ({ counts: { delivered, ...counts }, ...before }: JobStatus) => ({
         ...before,
         counts,
         deliveredBytes: delivered,

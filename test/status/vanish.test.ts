@@ -9,7 +9,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { readConfig } from "../../src/config.ts";
 import { controlPlane } from "../../src/control/plane.ts";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { JobReader } from "../../src/delivery/job-reader.ts";
 import type { CanaryStatus } from "../../src/delivery/types.ts";
 import { outbox } from "../../src/intake/outbox.ts";
@@ -18,7 +18,7 @@ import { gather, SOURCES, type Sources } from "../../src/status/gather.ts";
 import { RHYTHM_SQL, Rhythm } from "../../src/status/rhythm.ts";
 import { findingsOf } from "../../src/status/rules.ts";
 import { SAMPLES_SQL, Samples } from "../../src/status/samples.ts";
-import { accountLedger } from "../../src/trace-log/trace-log.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { call } from "../api/harness.ts";
 import { waitingJob } from "../delivery/waiting.ts";
 import { ACCOUNT } from "../support/constants.ts";
@@ -131,7 +131,7 @@ describe("a store that does not take records", () => {
   it("a log that was full is said at once", async () => {
     const { clock, control, job, oracle } = await waitingJob();
     await control.script([rule({ do: "answer", status: 503 })]);
-    await runInDurableObject(segmentOf(env.READERS, job, 0), (log) => {
+    await runInDurableObject(nodeAt(env.READERS, job, 0), (log) => {
       log.segmentMaxBytes = 1;
     });
     await come(oracle, clock, 5);
@@ -416,7 +416,7 @@ describe("events on their way in", () => {
 
   it("what intake lost is said at once, and for a day", async () => {
     const clock = setClock(NOON);
-    await accountLedger(env.TRACE_LOG).countLost(5);
+    await traceLog(env.TRACE_LOG, 0).countLost(5);
     expect((await status()).findings).toMatchObject([
       { kind: "intake_lost", severity: "error", affected: { count: 5 } },
     ]);
@@ -428,7 +428,7 @@ describe("events on their way in", () => {
 
   it("messages that have to come again are said after a quarter of an hour", async () => {
     const clock = setClock(NOON);
-    await accountLedger(env.TRACE_LOG).expectAgain([{ id: "0".repeat(32), takenInMs: NOON, keyed: false }]);
+    await traceLog(env.TRACE_LOG, 0).expectAgain([{ id: "0".repeat(32), takenInMs: NOON, keyed: false }]);
     clock.advance(15 * MINUTE_MS);
     expect(await kindsOf()).toEqual([]);
     clock.advance(1);
@@ -439,7 +439,7 @@ describe("events on their way in", () => {
     const clock = setClock(NOON);
     const taken = { id: "1".repeat(32), takenInMs: NOON, keyed: false };
     const message = new ArrayBuffer(10);
-    await accountLedger(env.TRACE_LOG).setAside({ taken, queue: "logship-events", why: "x", events: 1, message });
+    await traceLog(env.TRACE_LOG, 0).setAside({ taken, queue: "logship-events", why: "x", events: 1, message });
     expect((await status()).findings).toMatchObject([{ kind: "messages_set_aside", severity: "error" }]);
     clock.advance(HOUR_MS + 1);
     expect((await status()).findings).toMatchObject([{ kind: "messages_set_aside", severity: "warning" }]);

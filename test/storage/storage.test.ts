@@ -5,7 +5,7 @@ import { ACCESS_STEPS } from "../../src/access/schema.ts";
 import { concat, fromHex } from "../../src/bytes.ts";
 import { CONTROL_STEPS } from "../../src/control/plane.ts";
 import { DEBT_STEPS } from "../../src/debts/schema.ts";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { LOG_STEPS } from "../../src/delivery/schema.ts";
 import { KEY_STEPS } from "../../src/intake/key-register.ts";
 import { OUTBOX_STEPS } from "../../src/intake/outbox.ts";
@@ -230,7 +230,7 @@ describe("the memory of ids", () => {
 
 describe("a log's storage", () => {
   const rows = (job: number, table: string): Promise<number> =>
-    runInDurableObject(segmentOf(env.READERS, job, 0), (_log, { storage }) =>
+    runInDurableObject(nodeAt(env.READERS, job, 0), (_log, { storage }) =>
       Number(storage.sql.exec(`SELECT count(*) AS n FROM ${table}`).one().n),
     );
 
@@ -281,7 +281,7 @@ describe("a log's storage", () => {
     const oracle = new Oracle({ at: NOON });
     await deliver(pack(oracle.mint(5), clock.nowMs()));
     const [message] = pack(oracle.mint(5), clock.nowMs());
-    const written = await runInDurableObject(segmentOf(env.READERS, job, 0), async (log, { storage }) => {
+    const written = await runInDurableObject(nodeAt(env.READERS, job, 0), async (log, { storage }) => {
       const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
       const prototype = Object.getPrototypeOf(storage.sql) as SqlStorage;
       const exec = prototype.exec;

@@ -1,11 +1,11 @@
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import { findingsOf } from "../../src/status/rules.ts";
-import { accountLedger, type Outcome } from "../../src/trace-log/trace-log.ts";
+import { traceLog, type Outcome } from "../../src/trace-log/trace-log.ts";
 import { account, facts } from "../status/samples.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 
-const ledger = () => accountLedger(env.TRACE_LOG);
+const ledger = () => traceLog(env.TRACE_LOG, 0);
 const counted = (n: number, said: Partial<Outcome>) =>
   ledger().count({
     done: [

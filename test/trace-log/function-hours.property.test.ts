@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { FunctionCount } from "../../src/trace-log/function-counts.ts";
 import { FunctionHours } from "../../src/trace-log/function-hours.ts";
-import { accountLedger } from "../../src/trace-log/trace-log.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -88,7 +88,7 @@ class SlowHours {
 describe("events by function", () => {
   it("are what a list of all counts adds up to, whatever is counted, swept and forgotten, and whenever", async () => {
     let compared = 0;
-    await runInDurableObject(accountLedger(env.TRACE_LOG), (_ledger, { storage: { sql } }) => {
+    await runInDurableObject(traceLog(env.TRACE_LOG, 0), (_ledger, { storage: { sql } }) => {
       const property = fc.property(history, (steps) => {
         sql.exec("DELETE FROM function_hour");
         const slow = new SlowHours();

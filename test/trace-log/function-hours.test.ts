@@ -5,13 +5,13 @@ import { describe, expect, it, vi } from "vitest";
 import { migrate } from "../../src/storage/migrate.ts";
 import { type FunctionCount, parseCounts } from "../../src/trace-log/function-counts.ts";
 import { FunctionHours } from "../../src/trace-log/function-hours.ts";
-import { ACCOUNT_STEPS, accountLedger, type MessageCount, type TraceLog } from "../../src/trace-log/trace-log.ts";
+import { ACCOUNT_STEPS, traceLog, type MessageCount, type TraceLog } from "../../src/trace-log/trace-log.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-const ledger = () => accountLedger(env.TRACE_LOG);
+const ledger = () => traceLog(env.TRACE_LOG, 0);
 
 interface Share {
   name: string;

@@ -13,7 +13,7 @@ import {
   SLOT_MS,
 } from "../../src/trace-log/health-hours.ts";
 import { LogShards } from "../../src/trace-log/log-shards.ts";
-import { accountLedger, type MessageCount } from "../../src/trace-log/trace-log.ts";
+import { traceLog, type MessageCount } from "../../src/trace-log/trace-log.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import { node, outcome, split, taken } from "./ledger-nodes.ts";
 
@@ -47,17 +47,17 @@ const counting = (...done: MessageCount[]) => ({ ...outcome([]), done });
 let ids = 0;
 const count = async (shares: Shares, takenInMs: number): Promise<void> => {
   ids += 1;
-  await accountLedger(env.TRACE_LOG).count(counting(message(taken(ids % 256, ids, takenInMs), shares)), 0);
+  await traceLog(env.TRACE_LOG, 0).count(counting(message(taken(ids % 256, ids, takenInMs), shares)), 0);
 };
 
 const of = async (name: string, since = 0, until = Number.MAX_SAFE_INTEGER): Promise<HourHealth[]> =>
-  new LogShards(env.TRACE_LOG).functionHealth(name, since, until);
+  new LogShards(env).functionHealth(name, since, until);
 
 const sumOf = (hours: readonly HourHealth[]): Health =>
   hours.reduce((sum, { health }) => addedHealth(sum, health), NO_HEALTH);
 
 const rows = (): Promise<{ hour: number; function: string }[]> =>
-  runInDurableObject(accountLedger(env.TRACE_LOG), (_ledger, { storage: { sql } }) =>
+  runInDurableObject(traceLog(env.TRACE_LOG, 0), (_ledger, { storage: { sql } }) =>
     sql.exec<{ hour: number; function: string }>("SELECT hour, function FROM function_health").toArray(),
   );
 
@@ -109,7 +109,7 @@ describe("a message is in the health of its functions once", () => {
 
   it("and a message of earlier code, which says nothing of it, in none", async () => {
     setClock(NOON);
-    await accountLedger(env.TRACE_LOG).count(outcome([taken(1, 1)]), 0);
+    await traceLog(env.TRACE_LOG, 0).count(outcome([taken(1, 1)]), 0);
     expect(await of("shop")).toEqual([]);
   });
 });
@@ -167,7 +167,7 @@ describe("what is written", () => {
     expect(sumOf(await of("f599")).outcomes).toEqual([{ outcome: "ok", count: 600 }]);
     expect((await of("f599")).map(({ isPartial }) => isPartial)).toEqual([true]);
     expect((await of("f0")).map(({ isPartial }) => isPartial)).toEqual([false]);
-    const total = await runInDurableObject(accountLedger(env.TRACE_LOG), (_ledger, { storage: { sql } }) =>
+    const total = await runInDurableObject(traceLog(env.TRACE_LOG, 0), (_ledger, { storage: { sql } }) =>
       sql
         .exec<{ health: string }>("SELECT health FROM function_health")
         .toArray()
@@ -197,7 +197,7 @@ describe("what is written", () => {
 
   it("is kept for thirty days, and forgotten with the function", async () => {
     const clock = setClock(NOON);
-    const ledger = accountLedger(env.TRACE_LOG);
+    const ledger = traceLog(env.TRACE_LOG, 0);
     await count({ shop: wentWell(1), till: wentWell(1) }, NOON);
     clock.advance(HOUR_MS + 300_000);
     await count({ shop: wentWell(1), till: wentWell(1) }, clock.nowMs());
@@ -218,7 +218,7 @@ describe("what is written", () => {
   it("survives a release that does not know of it", async () => {
     setClock(NOON);
     await count({ shop: wentWell(1) }, NOON);
-    await runInDurableObject(accountLedger(env.TRACE_LOG), (_ledger, { storage: { sql } }) => {
+    await runInDurableObject(traceLog(env.TRACE_LOG, 0), (_ledger, { storage: { sql } }) => {
       // What that one writes with a count.
       sql.exec("UPDATE account SET processed = processed + 1, queue_seen_ms = ? WHERE id = 1", NOON);
     });
@@ -229,7 +229,7 @@ describe("what is written", () => {
 
 describe("the last hour of functions that fail", () => {
   const asked = async (): Promise<readonly FunctionSlots[]> =>
-    (await new LogShards(env.TRACE_LOG).status()).failing ?? [];
+    (await new LogShards(env).status()).failing ?? [];
 
   it("is by five minutes of intake, with the first failure of each; those that do not fail are left out", async () => {
     const clock = setClock(NOON);
@@ -268,7 +268,7 @@ describe("the last hour of functions that fail", () => {
 
 it("a function's thirty days are read without the rows of others", async () => {
   setClock(NOON);
-  await runInDurableObject(accountLedger(env.TRACE_LOG), (_ledger, { storage: { sql } }) => {
+  await runInDurableObject(traceLog(env.TRACE_LOG, 0), (_ledger, { storage: { sql } }) => {
     for (let hour = 0; hour < 720; hour++)
       sql.exec(
         `INSERT INTO function_health SELECT ?, '"f' || value || '"', ? FROM json_each(?)`,

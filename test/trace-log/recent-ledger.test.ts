@@ -3,11 +3,11 @@ import { expect, it } from "vitest";
 import { encodeUtf8 } from "../../src/bytes.ts";
 import type { JobsSnapshot } from "../../src/job/config.ts";
 import { recordLine } from "../../src/record/encode.ts";
-import { accountLedger, type MessageCount } from "../../src/trace-log/trace-log.ts";
+import { traceLog, type MessageCount } from "../../src/trace-log/trace-log.ts";
 import { NOON, traceRecord } from "../record/samples.ts";
 
 it("a ledger that holds what is no record takes new opt-outs all the same, and lets go of it", async () => {
-  const ledger = accountLedger(env.TRACE_LOG);
+  const ledger = traceLog(env.TRACE_LOG, 0);
   const line = (ScriptName: string) => recordLine(traceRecord({ ScriptName }));
   const lines = [line("shop"), "{}", line("till").replace('"till"', "till"), line("till")];
   const message: MessageCount = {

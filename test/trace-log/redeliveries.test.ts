@@ -6,13 +6,13 @@ import { blobStore } from "../../src/queue/blob-store.ts";
 import { splitMessage } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import type { TakenId } from "../../src/storage/id-memory.ts";
-import { accountLedger, type Outcome, TraceLog } from "../../src/trace-log/trace-log.ts";
+import { traceLog, type Outcome, TraceLog } from "../../src/trace-log/trace-log.ts";
 import { traceRecord } from "../record/samples.ts";
 import { encodeMessage } from "../support/message-v1.ts";
 import { createJob } from "../support/runtime/api.ts";
 import { freshBucket, NOON, redeliver, setClock } from "../support/runtime/pipeline.ts";
 
-const ledger = () => accountLedger(env.TRACE_LOG);
+const ledger = () => traceLog(env.TRACE_LOG, 0);
 const taken = (n: number, fields: Partial<TakenId> = {}): TakenId => ({
   ...{ id: n.toString(16).padStart(32, "0"), takenInMs: NOON + n, keyed: false },
   ...fields,

@@ -62,9 +62,9 @@ export const JobLedger = z
     replayed: z
       .strictObject({ objects: Count, records: Count, bytes: Count.describe("Compressed.") })
       .describe("What replays shipped again; not part of the other counts."),
-    owed: z
-      .strictObject({ messages: Count, records: Count, oldest: Time.nullable().describe("Its time of intake.") })
-      .describe("What the job's log could not take yet, before its filter; not part of the other counts."),
+    unread: z
+      .strictObject({ records: Count, bytes: Count, oldest: Time.nullable().describe("Its time of intake.") })
+      .describe("What the job has not read from the log yet, before its filter: part of `received` and `pending`."),
     guarantee: Guarantee,
     resent_in_doubt: Count.describe(
       "Records that were sent again though an earlier attempt may have brought them, to a destination that does not take each once; not part of the other counts.",

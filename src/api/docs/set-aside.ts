@@ -34,9 +34,22 @@ const OBJECT = {
   records: Count,
 };
 
+const ENTRY_OF_LOG = {
+  id: z.string().regex(/^entry-\d+-\d+-\d+$/),
+  kind: z.literal("entry"),
+  ...ENTRY,
+  taken_in: Time.nullable().describe("Intake of the oldest of its records."),
+  job: JobId,
+  records: Count,
+};
+
 export const Entry = z
-  .discriminatedUnion("kind", [z.strictObject(MESSAGE), z.strictObject(OBJECT)])
-  .meta({ id: "SetAside", description: "A message that could not be processed, or an object that its store refuses." });
+  .discriminatedUnion("kind", [z.strictObject(MESSAGE), z.strictObject(OBJECT), z.strictObject(ENTRY_OF_LOG)])
+  .meta({
+    id: "SetAside",
+    description:
+      "A message that could not be processed, an object that its store refuses, or records that stop the process that makes them.",
+  });
 
 export const Shown = z.discriminatedUnion("kind", [
   z.strictObject({
@@ -57,6 +70,7 @@ export const Shown = z.discriminatedUnion("kind", [
     last_event: Time,
     cut_at: Time,
   }),
+  z.strictObject(ENTRY_OF_LOG),
 ]);
 
 export const AsidePage = paging(100);
@@ -127,6 +141,11 @@ export const RESEND_ASIDE: RouteDoc = {
       key: z.string().describe("The new key."),
       records: Count.describe("Counted as pending again."),
       sent_to: z.string().nullable().describe("Where it goes, its secrets as `****`; null: to its job's destination."),
+    }),
+    z.strictObject({
+      id: ENTRY_OF_LOG.id,
+      kind: ENTRY_OF_LOG.kind,
+      records: Count.describe("Counted as pending again."),
     }),
   ]),
   errors: [409],

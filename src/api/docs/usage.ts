@@ -37,7 +37,7 @@ export const Usage = z
       messages: Count.describe("Messages with these events."),
       batches: Count.describe("Queue batches with these messages."),
       records_offered: Count.describe("Events, each counted once per job that was offered it."),
-      appends: Count.describe("Calls that added records to a job's log."),
+      entries: Count.describe("Entries of jobs in the log."),
       uploads: z.strictObject({ ok: Count, retried: Count, failed: Count }).describe("Attempts of all jobs."),
       records_delivered: Count.describe("Records delivered by all jobs."),
       bytes_delivered: Count.describe("Compressed."),

@@ -102,7 +102,7 @@ const Counted: FC<{ usage: UsageView }> = ({ usage: { counted, assumptions } }) 
         ["Queue messages", count(counted.messages)],
         ["Queue batches", count(counted.batches)],
         ["Records offered to jobs", count(counted.records_offered)],
-        ["Appends to logs", count(counted.appends)],
+        ["Entries of jobs in the log", count(counted.entries)],
         ["Uploads", count(counted.uploads.ok)],
         ["Failed uploads", count(counted.uploads.retried + counted.uploads.failed)],
         ["Records delivered", count(counted.records_delivered)],

@@ -8,8 +8,8 @@ import {
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { inject, vi } from "vitest";
-import { segmentOf } from "../../../src/delivery/chain.ts";
-import type { LogStatus, ObjectEntry } from "../../../src/delivery/types.ts";
+import { nodeAt } from "../../../src/delivery/job-nodes.ts";
+import type { JobStatus, ObjectEntry } from "../../../src/delivery/types.ts";
 import worker from "../../../src/index.ts";
 import { acceptEvents } from "../../../src/intake/events.ts";
 import { keyedIds, randomIds } from "../../../src/intake/ids.ts";
@@ -104,7 +104,7 @@ export async function redeliver(
 
 /** Runs the alarm of a job's log, if it is set. @returns whether it was. */
 export function runAlarm(jobId: number, segment = 0): Promise<boolean> {
-  return runDurableObjectAlarm(segmentOf(env.READERS, jobId, segment));
+  return runDurableObjectAlarm(nodeAt(env.READERS, jobId, segment));
 }
 
 export async function runCron(): Promise<void> {
@@ -113,8 +113,8 @@ export async function runCron(): Promise<void> {
   await waitOnExecutionContext(ctx);
 }
 
-export async function logStatus(jobId: number, segment = 0): Promise<LogStatus> {
-  const status = await segmentOf(env.READERS, jobId, segment).status();
+export async function logStatus(jobId: number, segment = 0): Promise<JobStatus> {
+  const status = await nodeAt(env.READERS, jobId, segment).status();
   if (status === null) throw new Error(`job ${jobId} has no log`);
   return status;
 }
@@ -124,7 +124,7 @@ export async function jobObjects(jobId: number): Promise<ObjectEntry[]> {
 }
 
 /** The two sides of the log's balance. */
-export function balance({ counts }: LogStatus): { received: number; accountedFor: number } {
+export function balance({ counts }: JobStatus): { received: number; accountedFor: number } {
   const { received, filtered, sampled_out, delivered, pending, set_aside, discarded } = counts;
   return { received, accountedFor: filtered + sampled_out + delivered + pending + set_aside + discarded };
 }

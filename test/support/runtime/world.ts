@@ -14,14 +14,14 @@ import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { controlPlane } from "../../../src/control/plane.ts";
 import { owedIfAny } from "../../../src/debts/debt-store.ts";
-import { eachNode, segmentOf } from "../../../src/delivery/chain.ts";
-import type { LogStatus } from "../../../src/delivery/types.ts";
+import { eachNode, nodeAt } from "../../../src/delivery/job-nodes.ts";
+import type { JobStatus } from "../../../src/delivery/types.ts";
 import { type JobReader, Outbox, Packer, Shipper } from "../../../src/index.ts";
 import { outbox } from "../../../src/intake/outbox.ts";
 import { outboxStatus } from "../../../src/intake/outboxes.ts";
 import { OUTBOX_SHARDS } from "../../../src/limits.ts";
 import { LogShards } from "../../../src/trace-log/log-shards.ts";
-import { type AccountCounts, accountLedger } from "../../../src/trace-log/trace-log.ts";
+import { type AccountCounts, traceLog } from "../../../src/trace-log/trace-log.ts";
 import { createWorker } from "../../../src/worker.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../constants.ts";
 import { accountLedgerFaults, type Count } from "../ledger-audit.ts";
@@ -207,7 +207,7 @@ export class World {
     }
     if (await this.#owes())
       for (const digit of "0123456789abcdef") await this.#alarm(() => env.DEBTS.getByName(`debts ${digit}`));
-    return this.#pending((jobId, node) => this.#alarm(() => segmentOf(env.READERS, jobId, node)));
+    return this.#pending((jobId, node) => this.#alarm(() => nodeAt(env.READERS, jobId, node)));
   }
 
   /**
@@ -240,7 +240,7 @@ export class World {
   }
 
   async segments(jobId: number): Promise<DurableObjectStub<JobReader>[]> {
-    return (await this.nodes(jobId)).map((node) => segmentOf(env.READERS, jobId, node));
+    return (await this.nodes(jobId)).map((node) => nodeAt(env.READERS, jobId, node));
   }
 
   /**
@@ -252,7 +252,7 @@ export class World {
     const statuses = await eachNode(env.READERS, jobId, async (_log, node) => {
       await visit(node);
       // null: the node is empty.
-      return alive(async (): Promise<LogStatus | null> => segmentOf(env.READERS, jobId, node).status());
+      return alive(async (): Promise<JobStatus | null> => nodeAt(env.READERS, jobId, node).status());
     });
     return statuses.reduce((sum, { answer }) => sum + answer.counts.pending, 0);
   }
@@ -365,7 +365,7 @@ export class World {
   }
 
   async accountCounts(): Promise<AccountCounts> {
-    return (await new LogShards(env.TRACE_LOG).status()).counts;
+    return (await new LogShards(env).status()).counts;
   }
 
   /**
@@ -404,11 +404,11 @@ export class World {
   }
 
   async #intakeLost(): Promise<number> {
-    return (await new LogShards(env.TRACE_LOG).status()).intakeLost;
+    return (await new LogShards(env).status()).intakeLost;
   }
 
   async #owes(): Promise<boolean> {
-    return (await accountLedger(env.TRACE_LOG).owedNoted()) !== null;
+    return (await traceLog(env.TRACE_LOG, 0).owedNoted()) !== null;
   }
 
   /** What no log has yet, in words. */
@@ -419,7 +419,7 @@ export class World {
       const { messages } = await outboxStatus(this.env.OUTBOX);
       if (messages > 0) words.push(`${messages} messages in the outbox`);
     }
-    const { jobs: owed } = await owedIfAny(env.DEBTS, accountLedger(env.TRACE_LOG));
+    const { jobs: owed } = await owedIfAny(env.DEBTS, traceLog(env.TRACE_LOG, 0));
     for (const [id, { records }] of owed) words.push(`${records} records that job ${id} is owed`);
     return words;
   }

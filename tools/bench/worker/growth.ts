@@ -1,13 +1,13 @@
 /** A log that grows: from messages to delivered objects, through the real Durable Objects. */
 
-import { segmentOf } from "../../../src/delivery/chain.ts";
+import { nodeAt } from "../../../src/delivery/job-nodes.ts";
 import worker from "../../../src/index.ts";
 import { randomIds } from "../../../src/intake/ids.ts";
 import { packRecords } from "../../../src/intake/packing.ts";
 import { platform } from "../../../src/platform.ts";
 import { recordLine } from "../../../src/record/encode.ts";
 import { toRecord } from "../../../src/record/record.ts";
-import { accountLedger } from "../../../src/trace-log/trace-log.ts";
+import { traceLog } from "../../../src/trace-log/trace-log.ts";
 import type { Grown } from "../protocol.ts";
 import { RecordMix } from "../records.ts";
 import { clock } from "./clock.ts";
@@ -58,8 +58,8 @@ export async function append(env: Env): Promise<void> {
 
 /** The size of a job's log and of the account's ledger. */
 export async function grown(env: Env, jobId: number): Promise<Grown> {
-  const log = segmentOf(env.READERS, jobId, 0);
-  const ledger = accountLedger(env.TRACE_LOG);
+  const log = nodeAt(env.READERS, jobId, 0);
+  const ledger = traceLog(env.TRACE_LOG, 0);
   const status = await log.status();
   if (status === null) throw new Error(`job ${jobId} has no log`);
   const { counts } = status;

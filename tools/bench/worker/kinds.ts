@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { fromBase64, toHex } from "../../../src/bytes.ts";
 import { readConfig } from "../../../src/config.ts";
-import { segmentOf } from "../../../src/delivery/chain.ts";
+import { nodeAt } from "../../../src/delivery/job-nodes.ts";
 import { destinationOf } from "../../../src/delivery/open.ts";
 import { termsOf } from "../../../src/destinations/kinds.ts";
 import { randomIds } from "../../../src/intake/ids.ts";
@@ -153,7 +153,7 @@ export async function stackKind({ kind, objects, records: count }: StackingKind,
     limits: { bytes: UPLOAD_BYTES.fallback, records: count, intervalMs: 300_000 },
   };
   append ??= await appendOf(job, count);
-  const log = segmentOf(env.READERS, job.id, 0);
+  const log = nodeAt(env.READERS, job.id, 0);
   if ((await log.status()) === null) await log.configure(job, 0);
   const idOf = randomIds();
   for (let i = 0; i < objects; i++) {
@@ -185,7 +185,7 @@ export async function shipKind(kind: KindName, env: Env): Promise<ShippedKind> {
   records = append?.fragments.reduce((sum, fragment) => sum + fragment.records, 0) ?? 0;
   sentBytes = 0;
   takeUse();
-  const log = segmentOf(env.READERS, KIND_NAMES.indexOf(kind) + 1, 0);
+  const log = nodeAt(env.READERS, KIND_NAMES.indexOf(kind) + 1, 0);
   const { pendingObjects } = await log.drive("manual", 600_000);
   const status = await log.status();
   if (pendingObjects > 0 || status?.counts.pending !== 0)

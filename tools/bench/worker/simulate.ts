@@ -5,7 +5,7 @@
  */
 
 import { readIntakeConfig } from "../../../src/config.ts";
-import { chainStatus } from "../../../src/delivery/chain.ts";
+import { jobStatus } from "../../../src/delivery/job-status.ts";
 import worker from "../../../src/index.ts";
 import { Gatherer } from "../../../src/intake/gather.ts";
 import { handleTail } from "../../../src/intake/tail.ts";
@@ -196,5 +196,5 @@ export async function simulate(env: Env, scenario: Scenario): Promise<Simulated>
 }
 
 function deliveredTo(env: Env, jobs: readonly number[]): Promise<number[]> {
-  return Promise.all(jobs.map(async (job) => (await chainStatus(env.READERS, job))?.counts.delivered ?? 0));
+  return Promise.all(jobs.map(async (job) => (await jobStatus(env.READERS, job))?.counts.delivered ?? 0));
 }

@@ -3,7 +3,7 @@
  * times (stand-ins.ts). Durable objects store its fragments, cut and upload them, whatever is in
  * them.
  */
-import { chainStatus } from "../../../src/delivery/chain.ts";
+import { jobStatus } from "../../../src/delivery/job-status.ts";
 import type { ObjectUse, Use } from "../../bench/protocol.ts";
 import { type Account, meter, threadCpuMs } from "../runtime/meter.ts";
 import type { Hosted } from "../runtime/objects.ts";
@@ -96,7 +96,7 @@ export async function replay(world: World, consumed: Consumed, cycleS: number, e
       waitingBytes: Math.max(0, (source.highest.get(object) ?? 0) - storedBytes),
     };
   });
-  const status = await world.ended(chainStatus(world.env.READERS, 1));
+  const status = await world.ended(jobStatus(world.env.READERS, 1));
   return {
     seconds: (end.atMs - begin.atMs) / 1_000,
     batches,

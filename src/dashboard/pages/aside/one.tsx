@@ -85,6 +85,8 @@ const MEANING = {
     "Resending delivers it to every job that was enabled when it arrived and does not have it yet, with the job's current filter and format.",
   object:
     "Resending uploads it at once, to the current destination of the job, or to another destination if you send it elsewhere. If the destination rejects it, it returns here.",
+  entry:
+    "These records stop the process that prepares them for the job, so it goes on without them. Resending tries them again, for example after a new deployment.",
 } as const;
 
 const About = ({ entry }: { entry: Read | AsideView }) => {
@@ -98,7 +100,7 @@ const About = ({ entry }: { entry: Read | AsideView }) => {
   if (entry.kind === "message") {
     rows.push(["Received", entry.taken_in === null ? "unknown" : <Time at={entry.taken_in} />]);
     rows.push(["Queue", <Foreign text={entry.queue} max={120} />]);
-  } else {
+  } else if (entry.kind === "object") {
     rows.push(["Key", <Foreign text={entry.key} max={1_100} />]);
     if ("bytes_raw" in entry) {
       rows.push(["Before compression", bytes(entry.bytes_raw)]);

@@ -84,7 +84,9 @@ export const LedgerPanel: FC<{ jobId: number; ledger: LedgerView }> = ({ jobId, 
               ? "nothing delivered yet"
               : `${(ledger.bytes_raw / ledger.bytes_compressed).toFixed(1)} to 1`,
           ],
-          ...(ledger.owed.messages === 0 ? [] : [["Owed (counted separately)", <Owed {...ledger.owed} />] as const]),
+          ...(ledger.unread.records === 0
+            ? []
+            : [["Not read from the log yet", plural(ledger.unread.records, "record")] as const]),
           ["Guarantee", guaranteeWords(ledger)],
           ...(ledger.resent_in_doubt === 0
             ? []
@@ -112,12 +114,6 @@ const Row: FC<{ name: Child; what: string; value: number; of: number; tone: Seri
     </span>
     <Share share={of === 0 ? 0 : value / of} tone={tone} />
   </div>
-);
-
-const Owed: FC<LedgerView["owed"]> = ({ messages, records }) => (
-  <>
-    {plural(records, "record")} in {plural(messages, "message")} that the job's log could not take yet
-  </>
 );
 
 const Replayed: FC<LedgerView["replayed"] & { jobId: number }> = ({ jobId, objects, records, bytes: size }) =>

@@ -5,7 +5,7 @@
  */
 
 import { controlPlane } from "../../../../src/control/plane.ts";
-import { segmentOf } from "../../../../src/delivery/chain.ts";
+import { nodeAt } from "../../../../src/delivery/job-nodes.ts";
 import worker from "../../../../src/index.ts";
 import { randomIds } from "../../../../src/intake/ids.ts";
 import type { JobConfig } from "../../../../src/job/config.ts";
@@ -79,7 +79,7 @@ async function cut(job: number, env: Env): Promise<CutSize> {
 }
 
 async function objectsOf(job: number, limit: number, env: Env): Promise<CutSize[]> {
-  const { entries } = await segmentOf(env.READERS, job, 0).objects(0, limit);
+  const { entries } = await nodeAt(env.READERS, job, 0).objects(0, limit);
   return entries.map(({ records, raw_bytes, bytes }) => ({ records, rawBytes: raw_bytes, bytes }));
 }
 
@@ -89,7 +89,7 @@ async function objectsOf(job: number, limit: number, env: Env): Promise<CutSize[
  */
 async function stack({ job: id, objects }: Stacking, env: Env): Promise<CutSize[]> {
   const job = await jobOf(id, env);
-  const log = segmentOf(env.READERS, id, 0);
+  const log = nodeAt(env.READERS, id, 0);
   const messages = Math.floor(APPEND_MAX_RAW_BYTES / poolOfMessages().rawBytesOf(1));
   const offered = await Promise.all(
     batchOf(poolOfMessages().take(messages, platform.now()), clock.nowMs).messages.map(async (message) => {
@@ -119,7 +119,7 @@ async function jobOf(id: number, env: Env): Promise<JobConfig> {
  * Uploads all that a job has cut, and waits for it. @returns how many objects are not delivered.
  */
 async function drive(job: number, env: Env): Promise<number> {
-  const { pendingObjects } = await segmentOf(env.READERS, job, 0).drive("manual", UPLOAD_MS);
+  const { pendingObjects } = await nodeAt(env.READERS, job, 0).drive("manual", UPLOAD_MS);
   return pendingObjects;
 }
 

@@ -1,0 +1,185 @@
+import { LogShards } from "../trace-log/log-shards.ts";
+import { placeOf } from "../trace-log/nodes.ts";
+import type { ShardStatus } from "../trace-log/trace-log.ts";
+import { type Answered, eachNode, nodeAt, type Reader } from "./job-nodes.ts";
+import type { JobStatus, ReaderStatus } from "./types.ts";
+
+type Bindings = Pick<Env, "READERS" | "TRACE_LOG" | "CONTROL">;
+
+/** What the shards of the log say of some jobs, by shard. */
+export type ShardsStatus = ReadonlyMap<number, ShardStatus>;
+
+/** Asks the shards before the readers: what moves on meanwhile is seen once at least. */
+export async function shardsStatus(env: Bindings, jobs: readonly number[]): Promise<ShardsStatus> {
+  const shards = new LogShards(env);
+  const answers = await shards.each(
+    async (stub, shard): Promise<[number, ShardStatus]> => [shard, (await stub.status(jobs)) as ShardStatus],
+  );
+  return new Map(answers);
+}
+
+/**
+ * The status of a job: of all its readers, and of what they have not read yet.
+ * @param before what the shards said, asked before; absent: they are asked.
+ * @param claims also finds up to when the job is complete, and keeps it.
+ * @returns null: no part of the log knows the job.
+ */
+export async function jobStatus(
+  env: Bindings,
+  jobId: number,
+  { before, claims = false }: { before?: ShardsStatus; claims?: boolean } = {},
+): Promise<JobStatus | null> {
+  const shards = before ?? (await shardsStatus(env, [jobId]));
+  const ask = (reader: Reader): Promise<ReaderStatus | null> => reader.status() as Promise<ReaderStatus | null>;
+  const nodes = await eachNode(env, jobId, ask, [...shards.keys()]);
+  if (nodes.length === 0 && [...shards.values()].every(({ jobs }) => jobs[jobId] === undefined)) return null;
+  const joined = joinedStatus(jobId, nodes, shards);
+  const completeMs = claims ? completeUpTo(jobId, nodes, shards) : 0;
+  if (completeMs <= (joined.lastCompleteMs ?? 0)) return joined;
+  const kept = await nodeAt(env.READERS, jobId, 0).claimComplete(completeMs);
+  return { ...joined, lastCompleteMs: kept };
+}
+
+/**
+ * Whether a deleted job has nothing anywhere: nothing is unread, waits, is set aside or on hold, and
+ * no message of its time is on its way.
+ * @param deletedMs when it was deleted, in ms since the epoch.
+ */
+export async function isOver(env: Bindings, jobId: number, deletedMs: number): Promise<boolean> {
+  const shards = await shardsStatus(env, [jobId]);
+  const status = await jobStatus(env, jobId, { before: shards, claims: true });
+  if (status === null) return true;
+  const { counts, setAside, unmade, lastCompleteMs } = status;
+  const isOnHold = [...shards.values()].some(({ jobs }) => jobs[jobId]?.isOnHold === true);
+  const isEmpty = counts.pending === 0 && setAside.objects === 0 && unmade.entries === 0;
+  return isEmpty && !isOnHold && (lastCompleteMs ?? 0) > deletedMs;
+}
+
+/** What the readers have, and what they have not read. */
+function joinedStatus(jobId: number, nodes: readonly Answered<ReaderStatus>[], shards: ShardsStatus): JobStatus {
+  const statuses = nodes.map(({ answer }) => answer);
+  const segments = nodes.map(({ node }) => placeOf(node).segment + 1);
+  const open = statuses.filter(({ sealed }) => !sealed).map(({ storedBytes }) => storedBytes);
+  const sum = statuses.reduce(both, NOTHING);
+  const counts = { ...sum.counts };
+  const unread: JobStatus["unread"] = { records: 0, bytes: 0, oldestMs: null };
+  for (const [shard, { jobs }] of shards) {
+    const own = jobs[jobId];
+    if (own === undefined) continue;
+    const counted = nodes.filter(({ node }) => placeOf(node).shard === shard);
+    const received = counted.reduce((all, { answer }) => all + answer.counts.received, 0);
+    // A reader may have read more since its shard was asked.
+    const left = Math.max(0, own.received - received);
+    counts.received += left;
+    if (own.isDiscarded) counts.discarded += left;
+    else {
+      counts.pending += left;
+      unread.records += left;
+      unread.bytes += own.unread?.bytes ?? 0;
+      if (left > 0) unread.oldestMs = least(unread.oldestMs, own.unread?.oldestMs ?? null);
+    }
+  }
+  return {
+    ...sum,
+    counts,
+    unread,
+    oldestPendingTakenMs: least(sum.oldestPendingTakenMs, unread.oldestMs),
+    lastCompleteMs: nodes[0]?.answer.lastCompleteMs ?? null,
+    segments: Math.max(1, ...segments),
+    openBytes: Math.max(0, ...open),
+  };
+}
+
+/**
+ * Nothing of the job that was taken in before waits anywhere, in ms; 0: unknown. The queue's claim
+ * is about the whole queue, so that of any shard counts: one that gets no parts holds nothing back.
+ */
+function completeUpTo(jobId: number, nodes: readonly Answered<ReaderStatus>[], shards: ShardsStatus): number {
+  const all = [...shards.values()];
+  if (all.some(({ jobs }) => jobs[jobId] === undefined)) return 0;
+  const bounds = [
+    Math.max(0, ...all.map(({ queueDoneMs }) => queueDoneMs)),
+    ...all.flatMap(({ jobs, oldestUnfinishedMs }) => [oldestUnfinishedMs, jobs[jobId]?.unread?.oldestMs ?? null]),
+    ...nodes.map(({ answer }) => answer.oldestHeldTakenMs),
+  ];
+  return Math.min(...bounds.filter((bound) => bound !== null));
+}
+
+const NOTHING: ReaderStatus = {
+  counts: { received: 0, filtered: 0, sampled_out: 0, delivered: 0, pending: 0, set_aside: 0, discarded: 0 },
+  pendingObjects: 0,
+  oldestPendingTakenMs: null,
+  oldestHeldTakenMs: null,
+  deliveredRawBytes: 0,
+  deliveredBytes: 0,
+  lastCompleteMs: null,
+  lastErrorMs: null,
+  errorMessage: null,
+  lastReceivedMs: null,
+  failingSinceMs: null,
+  parked: false,
+  storedBytes: 0,
+  setAside: { objects: 0, records: 0, oldestMs: null },
+  unmade: { poison: 0, newer: 0, entries: 0, oldestTakenMs: null, oldestAtMs: null },
+  canary: null,
+  lastDay: { objects: 0, bytes: 0 },
+  manifests: null,
+  replayed: { objects: 0, records: 0, bytes: 0 },
+  resentInDoubt: 0,
+  sealed: false,
+};
+
+function both(a: ReaderStatus, b: ReaderStatus): ReaderStatus {
+  const counts = { ...b.counts };
+  for (const name of Object.keys(counts) as (keyof typeof counts)[]) counts[name] += a.counts[name];
+  const failing = (b.lastErrorMs ?? 0) >= (a.lastErrorMs ?? 0) ? b : a;
+  // Each shard makes objects of its own of a script's records.
+  const scripts = (a.scripts ?? 0) + (b.scripts ?? 0);
+  return {
+    counts,
+    pendingObjects: a.pendingObjects + b.pendingObjects,
+    oldestPendingTakenMs: least(a.oldestPendingTakenMs, b.oldestPendingTakenMs),
+    oldestHeldTakenMs: least(a.oldestHeldTakenMs, b.oldestHeldTakenMs),
+    deliveredRawBytes: a.deliveredRawBytes + b.deliveredRawBytes,
+    deliveredBytes: a.deliveredBytes + b.deliveredBytes,
+    lastCompleteMs: null,
+    lastErrorMs: failing.lastErrorMs,
+    errorMessage: failing.errorMessage,
+    lastReceivedMs: greatest(a.lastReceivedMs, b.lastReceivedMs),
+    failingSinceMs: least(a.failingSinceMs, b.failingSinceMs),
+    parked: a.parked || b.parked,
+    storedBytes: a.storedBytes + b.storedBytes,
+    setAside: {
+      objects: a.setAside.objects + b.setAside.objects,
+      records: a.setAside.records + b.setAside.records,
+      oldestMs: least(a.setAside.oldestMs, b.setAside.oldestMs),
+    },
+    unmade: {
+      poison: a.unmade.poison + b.unmade.poison,
+      newer: a.unmade.newer + b.unmade.newer,
+      entries: a.unmade.entries + b.unmade.entries,
+      oldestTakenMs: least(a.unmade.oldestTakenMs, b.unmade.oldestTakenMs),
+      oldestAtMs: least(a.unmade.oldestAtMs, b.unmade.oldestAtMs),
+    },
+    // Only one of them sends any, and writes any.
+    canary: b.canary ?? a.canary,
+    manifests: a.manifests ?? b.manifests,
+    lastDay: { objects: a.lastDay.objects + b.lastDay.objects, bytes: a.lastDay.bytes + b.lastDay.bytes },
+    ...(scripts > 0 && { scripts }),
+    replayed: {
+      objects: a.replayed.objects + b.replayed.objects,
+      records: a.replayed.records + b.replayed.records,
+      bytes: a.replayed.bytes + b.replayed.bytes,
+    },
+    resentInDoubt: a.resentInDoubt + b.resentInDoubt,
+    sealed: false,
+  };
+}
+
+function least(a: number | null, b: number | null): number | null {
+  return a === null ? b : b === null ? a : Math.min(a, b);
+}
+
+function greatest(a: number | null, b: number | null): number | null {
+  return a === null ? b : b === null ? a : Math.max(a, b);
+}

@@ -1,0 +1,275 @@
+import { readTemplate } from "../destinations/keys.ts";
+import { type JobConfig, stampOf } from "../job/config.ts";
+import { readJobConfig } from "../job/snapshot.ts";
+import { PAGE_MAX_BYTES } from "../limits.ts";
+import { log } from "../log.ts";
+import { prepare } from "../object/build.ts";
+import { load, storedMessage } from "../object/load.ts";
+import { answered, platform } from "../platform.ts";
+import type { SealKey } from "../queue/seal.ts";
+import type { JobShare } from "../trace-log/append.ts";
+import type { Group, Item, OpenMessage } from "../trace-log/blocks.ts";
+import type { Pull, Pulled } from "../trace-log/driver.ts";
+import { nodeOf } from "../trace-log/nodes.ts";
+import { type Page, traceLog } from "../trace-log/trace-log.ts";
+import type { Batches } from "./batches.ts";
+import type { LogState } from "./log-state.ts";
+import { DEATHS_MAX, type Unmade, type UnmadeEntry, type UnmadeState } from "./unmade.ts";
+
+/** Deadline of one page, in ms. */
+const READ_MS = 10_000;
+
+/** After this time no further page is read, in ms: the shard waits for the answer. */
+const PULL_MS = 8_000;
+
+/** What it needs of the reader that it is part of. */
+export interface ReadingHost {
+  state: LogState;
+  batches: Batches;
+  unmade: Unmade;
+  sealKeys(): readonly SealKey[];
+  /** Takes a configuration. To be called in a transaction. */
+  follow(job: JobConfig, nowMs: number): void;
+  /** false: this segment has reached its size. */
+  hasRoom(): boolean;
+  /** Sets the alarm at its end. */
+  transaction<T>(change: () => T): T;
+  /** Begins to upload. */
+  end(): void;
+  holds(): boolean;
+}
+
+/** What an entry of the log is to the job. */
+interface Made {
+  n: number;
+  share: Omit<JobShare, "id" | "stamp">;
+  group: Group;
+}
+
+/** Why an entry was not made. */
+interface NotMade {
+  entry: UnmadeEntry;
+  state: UnmadeState;
+  why: string;
+}
+
+/**
+ * Reads the log, page by page. A page is committed in one transaction: what it brings is in batches
+ * and counted, and the cursor stands behind it.
+ */
+export class Reading {
+  readonly #env: Pick<Env, "TRACE_LOG">;
+  readonly #host: ReadingHost;
+  readonly #name: string | undefined;
+  readonly #storage: DurableObjectStorage;
+  #pulling: Promise<Pulled> | null = null;
+
+  constructor(ctx: DurableObjectState, env: Pick<Env, "TRACE_LOG">, host: ReadingHost) {
+    this.#env = env;
+    this.#host = host;
+    this.#name = ctx.id.name;
+    this.#storage = ctx.storage;
+  }
+
+  /** One at a time: who asks meanwhile gets the same answer. */
+  pull(how: Pull): Promise<Pulled> {
+    this.#pulling ??= this.#pull(how).finally(() => {
+      this.#pulling = null;
+    });
+    return this.#pulling;
+  }
+
+  async #pull({ segment, from, cut }: Pull): Promise<Pulled> {
+    const { state } = this.#host;
+    const { id, shard } = placeIn(this.#name);
+    const node = nodeOf(shard, segment);
+    const startedMs = platform.now();
+    for (;;) {
+      const row = state.row();
+      const cursor = row?.cursor ?? from;
+      const stamp = row === null ? "" : stampOf(state.requireJob());
+      const asked = traceLog(this.#env.TRACE_LOG, shard).read(id, segment, cursor, stamp, PAGE_MAX_BYTES);
+      const page = (await answered(`log ${shard}`, READ_MS, asked as Promise<unknown>)) as Page;
+      this.#begin(page, node, cursor);
+      const job = jobOf(page) ?? state.requireJob();
+      const made = job.discard || row?.sealed_ms != null ? [] : await this.#make(job, page.items);
+      this.#commit(page, cursor, made);
+      const { sealed_ms } = state.requireRow();
+      const more = !page.isAll && sealed_ms === null;
+      if (more && platform.now() - startedMs < PULL_MS) continue;
+      if (!more && cut) await this.#cutAll();
+      this.#host.end();
+      const after = state.requireRow();
+      return {
+        ...{ cursor: after.cursor, more, sealed: after.sealed_ms !== null },
+        ...{ holds: this.#host.holds(), stamp: stampOf(state.requireJob()) },
+      };
+    }
+  }
+
+  /** A new reader takes its job and its cursor from the shard, and from nowhere else. */
+  #begin(page: Page, node: number, cursor: number): void {
+    const { state, transaction } = this.#host;
+    if (state.row() !== null) return;
+    const job = jobOf(page);
+    if (job === null) throw new Error("the log does not know the job");
+    transaction(() => {
+      state.begin(job, node, cursor);
+      this.#host.follow(job, platform.now());
+    });
+  }
+
+  /** Makes what open entries are to the job; prepared ones are ready. */
+  async #make(job: JobConfig, items: readonly Item[]): Promise<(Made | NotMade)[]> {
+    const made: (Made | NotMade)[] = [];
+    for (const { group, open, ...entry } of items) {
+      if (group !== undefined) made.push({ n: entry.n, share: entry, group });
+      else made.push(await this.#tryOnce(job, { ...entry, open: open ?? [] }));
+    }
+    return made;
+  }
+
+  /** Notes the try before, so that an entry that kills its reader is found out. */
+  async #tryOnce(job: JobConfig, entry: UnmadeEntry): Promise<Made | NotMade> {
+    const { unmade, transaction } = this.#host;
+    const deaths = transaction(() => unmade.begin(entry.n));
+    if (deaths >= DEATHS_MAX) {
+      log.error("an entry of the log kills its reader; it is set aside", { job: job.id, n: entry.n });
+      return { entry, state: "poison", why: `its reader died with it ${deaths} times` };
+    }
+    // A death must find the note.
+    await this.#storage.sync();
+    return this.#makeOne(job, entry);
+  }
+
+  async #makeOne(job: JobConfig, entry: UnmadeEntry): Promise<Made | NotMade> {
+    const readable = readJobConfig(job);
+    if (readable === null)
+      return { entry, state: "newer", why: "a newer version wrote the job, and this one cannot read it" };
+    const offered = [];
+    for (const message of entry.open) {
+      const loading = offeredOf(message, this.#host.sealKeys());
+      if (typeof loading === "string") return { entry, state: "newer", why: loading };
+      offered.push(...loading);
+    }
+    const { fragments, ...share } = prepare(readable, offered);
+    const { hour, script } = readTemplate(readable.path);
+    return { n: entry.n, share, group: { output: readable.output, template: { hour, script }, fragments } };
+  }
+
+  #commit(page: Page, cursor: number, made: readonly (Made | NotMade)[]): void {
+    const { state, unmade, transaction } = this.#host;
+    transaction(() => {
+      const nowMs = platform.now();
+      // Another pull was faster.
+      if (state.requireRow().cursor !== cursor) return;
+      const job = jobOf(page);
+      if (job !== null && stampOf(job) !== stampOf(state.requireJob())) this.#host.follow(job, nowMs);
+      const opened = this.#put(
+        made.filter((each) => "group" in each),
+        nowMs,
+      );
+      const shares = made.map((each) =>
+        "share" in each ? each.share : { received: each.entry.received, filtered: 0, sampledOut: 0 },
+      );
+      for (const each of made) {
+        if ("group" in each) unmade.ended(each.n);
+        else this.#setAside(each, nowMs);
+      }
+      state.read(shares, page.end, opened, nowMs);
+      if (!this.#host.hasRoom()) state.seal(nowMs);
+    });
+  }
+
+  #setAside({ entry, state, why }: NotMade, nowMs: number): void {
+    this.#host.unmade.store(entry, state, why, nowMs);
+    if (state === "poison") this.#host.state.countUnmade(entry.received);
+  }
+
+  /** Entries of one format are put together. @returns how many batches that opened. */
+  #put(made: readonly Made[], nowMs: number): number {
+    const { state, batches } = this.#host;
+    const first = state.requireRow().next_batch;
+    let opened = 0;
+    let run: Group | null = null;
+    const flush = (): void => {
+      if (run !== null && run.fragments.length > 0) opened += batches.put(run, first + opened, nowMs);
+    };
+    for (const { group } of made) {
+      const { output, template, fragments }: Group = group;
+      if (run !== null && JSON.stringify([run.output, run.template]) === JSON.stringify([output, template])) {
+        run.fragments.push(...fragments);
+        continue;
+      }
+      flush();
+      run = { output, template, fragments: [...fragments] };
+    }
+    flush();
+    return opened;
+  }
+
+  /** Cuts all that was read: a transaction for each thousand objects. */
+  async #cutAll(): Promise<void> {
+    const { state, batches, transaction } = this.#host;
+    if (!state.isReadable()) return;
+    while (!transaction(() => batches.cutSome("interval", platform.now()))) await this.#storage.sync();
+  }
+
+  /**
+   * Tries what waits for newer code, as this may be it.
+   * @param isAsked now, whatever the time.
+   */
+  async retryUnmade(isAsked: boolean): Promise<void> {
+    const { state, unmade } = this.#host;
+    if (!state.hasJob()) return;
+    for (const n of unmade.due(platform.now(), isAsked)) await this.retryOne(n);
+  }
+
+  /** Tries to make an entry again. @returns whether it is made; null: it is not there (any more). */
+  async retryOne(n: number): Promise<boolean | null> {
+    const { state, unmade, transaction } = this.#host;
+    const entry = unmade.get(n);
+    if (entry === null) return null;
+    const note = unmade.list().find((each) => each.n === n);
+    transaction(() => unmade.begin(n));
+    await this.#storage.sync();
+    const made = await this.#makeOne(state.requireJob(), entry);
+    return transaction(() => {
+      // Discarded meanwhile.
+      if (unmade.get(n) === null) return null;
+      unmade.ended(n);
+      if (!("group" in made)) return false;
+      unmade.remove(n);
+      if (note?.state === "poison") state.countUnmade(-entry.received);
+      const opened = this.#put([made], platform.now());
+      state.read([{ ...made.share, received: 0 }], 0, opened, platform.now());
+      return true;
+    });
+  }
+}
+
+/** What of a message is offered; or why this code cannot read it. */
+function offeredOf(message: OpenMessage, keys: readonly SealKey[]) {
+  const loading = load(storedMessage(message.body), keys);
+  if (loading.kind !== "loaded") return loading.why;
+  return loading.loaded
+    .filter(({ message: part }) => message.parts.includes(part.id))
+    .map(({ message: part, records, ascii }) => {
+      const off = message.off[part.id];
+      if (off === undefined) return { message: part, records, ascii };
+      return { message: part, records: records.filter(({ whole }) => !off.includes(whole.ScriptName)), ascii };
+    });
+}
+
+/** The configuration that a page brings; null: it brings none. It may be unreadable. */
+function jobOf({ job }: Page): JobConfig | null {
+  const { id, version, mark } = (job ?? {}) as Partial<JobConfig>;
+  return typeof id === "number" && typeof version === "number" && typeof mark === "string" ? (job as JobConfig) : null;
+}
+
+/** @throws if the object has no such name. */
+function placeIn(name = ""): { id: number; shard: number } {
+  const [, id, shard] = /^job (\d+) log (\d+)/.exec(name) ?? [];
+  if (id === undefined || shard === undefined) throw new Error("this object is no reader of the log");
+  return { id: Number(id), shard: Number(shard) };
+}

@@ -1,0 +1,282 @@
+import { concat } from "../bytes.ts";
+import { ROW_MAX_BYTES } from "../limits.ts";
+import type { Fragment } from "../object/encoder.ts";
+import type { GroupFormat, JobShare, LoggedMessage } from "./append.ts";
+
+/** The share of one job in a block. */
+export interface Entry extends JobShare {
+  /** Place of the group that was prepared for it; null: its reader makes it from the records. */
+  group: number | null;
+  /** Places of the parts that it is offered, among {@link NewBlock.parts}; absent: all of them. */
+  parts?: number[];
+}
+
+/** What an append adds to the log. */
+export interface NewBlock {
+  /** Time of intake of its oldest part, in ms since the epoch. */
+  takenMs: number;
+  /** Ids of its parts. */
+  parts: string[];
+  entries: Entry[];
+  groups: (GroupFormat & { fragments: readonly Fragment[] })[];
+  /** Functions whose logging was off at the intake of a part, by id of the part. */
+  off: Record<string, string[]>;
+  records: readonly LoggedMessage[];
+}
+
+/** What was prepared for a job. */
+export interface Group extends GroupFormat {
+  fragments: Fragment[];
+}
+
+/** A message from which a reader makes what its job ships. */
+export interface OpenMessage {
+  body: Uint8Array<ArrayBuffer>;
+  /** Ids of the parts that the job is offered. */
+  parts: string[];
+  /** Functions whose logging was off, by id of the part. */
+  off: Record<string, string[]>;
+}
+
+/** The entry of a job, as its reader gets it. */
+export interface Item extends Omit<JobShare, "id"> {
+  /** Position of the block. */
+  n: number;
+  /** Time of intake of the block's oldest part, in ms since the epoch. */
+  takenMs: number;
+  group?: Group;
+  open?: OpenMessage[];
+}
+
+/** What is unread of a block for one job. */
+export interface Unread {
+  n: number;
+  takenMs: number;
+  /** When it was added. */
+  atMs: number;
+  records: number;
+  bytes: number;
+}
+
+/** A fragment without its bytes, which lie in the block's body. */
+interface Placed extends Omit<Fragment, "body" | "hashes"> {
+  at: number;
+  bytes: number;
+  /** Bytes of the hashes of its words, behind it. */
+  hashBytes: number;
+}
+
+/** The JSON beside a block's body. */
+interface Meta {
+  v: 1;
+  parts: string[];
+  entries: Entry[];
+  groups: (GroupFormat & { fragments: Placed[] })[];
+  off: Record<string, string[]>;
+  records: { at: number; bytes: number; parts: string[] }[];
+}
+
+/** Positions in one millisecond. */
+const PER_MS = 1_024;
+
+/** By so much positions grow at once when it is known that newer ones were lost: a year. */
+const LOST_MS = 365 * 86_400_000;
+
+/**
+ * The blocks of a shard. What changes anything belongs into a transaction of the caller. Which
+ * blocks there are, and for which jobs, is held in memory; the table decides.
+ */
+export class Blocks {
+  readonly #sql: SqlStorage;
+  /** By position; null: not read yet. */
+  #jobs: Map<number, readonly number[]> | null = null;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /**
+   * Adds a block. Its position is greater than any before, and than any that a restored storage may
+   * have lost, as it begins with the time.
+   * @param last position of the newest block there ever was.
+   * @returns its position, and what is unread of it by job.
+   */
+  add(block: NewBlock, last: number, nowMs: number): { n: number; unread: Map<number, Unread> } {
+    const n = Math.max(last + 1, nowMs * PER_MS);
+    const bodies: Uint8Array[] = [];
+    let at = 0;
+    const place = (bytes: Uint8Array): number => {
+      bodies.push(bytes);
+      at += bytes.length;
+      return at - bytes.length;
+    };
+    const meta: Meta = {
+      v: 1,
+      parts: block.parts,
+      entries: block.entries,
+      groups: block.groups.map(({ output, template, fragments }) => ({
+        output,
+        template,
+        fragments: fragments.map(({ body, hashes, ...rest }): Placed => {
+          const placed = { ...rest, at: place(body), bytes: body.length, hashBytes: hashes?.byteLength ?? 0 };
+          if (hashes !== undefined) place(new Uint8Array(hashes.buffer, hashes.byteOffset, hashes.byteLength));
+          return placed;
+        }),
+      })),
+      off: block.off,
+      records: block.records.map(({ body, parts }) => ({ at: place(body), bytes: body.length, parts })),
+    };
+    const unread = new Map(
+      block.entries.map((entry): [number, Unread] => {
+        const { records, bytes } = sizeOf(entry, meta);
+        return [entry.id, { n, takenMs: block.takenMs, atMs: nowMs, records, bytes }];
+      }),
+    );
+    const body = concat(bodies);
+    this.#sql.exec(
+      "INSERT INTO block (n, taken_ms, at_ms, jobs, meta, body) VALUES (?, ?, ?, ?, ?, ?)",
+      n,
+      block.takenMs,
+      nowMs,
+      JSON.stringify([...unread].map(([job, { records, bytes }]) => [job, records, bytes])),
+      JSON.stringify(meta),
+      body.slice(0, ROW_MAX_BYTES).buffer,
+    );
+    for (let from = ROW_MAX_BYTES, k = 1; from < body.length; from += ROW_MAX_BYTES, k++)
+      this.#sql.exec(
+        "INSERT INTO piece (n, k, body) VALUES (?, ?, ?)",
+        n,
+        k,
+        body.slice(from, from + ROW_MAX_BYTES).buffer,
+      );
+    this.#jobs?.set(n, [...unread.keys()]);
+    return { n, unread };
+  }
+
+  /** The transaction that added a block failed. */
+  forget(): void {
+    this.#jobs = null;
+  }
+
+  /** What is unread by any job, oldest first. @param cursorOf how far a job has read. */
+  *unread(cursorOf: (job: number) => number): Generator<[job: number, Unread]> {
+    const rows = this.#sql.exec<{ n: number; taken_ms: number; at_ms: number; jobs: string }>(
+      "SELECT n, taken_ms, at_ms, jobs FROM block ORDER BY n",
+    );
+    for (const { n, taken_ms, at_ms, jobs } of rows) {
+      for (const [job, records, bytes] of JSON.parse(jobs) as [number, number, number][]) {
+        if (n > cursorOf(job)) yield [job, { n, takenMs: taken_ms, atMs: at_ms, records, bytes }];
+      }
+    }
+  }
+
+  /**
+   * What a job has not read yet: whole blocks.
+   * @param after position that it has read. @param maxBytes of all; one block may be larger.
+   * @returns `end`: the position up to which this is all.
+   */
+  read(job: number, after: number, maxBytes: number): { items: Item[]; end: number; isAll: boolean } {
+    const items: Item[] = [];
+    let [bytes, openBytes, end] = [0, 0, after];
+    for (const n of this.#positions()) {
+      if (n <= after) continue;
+      if (this.#index().get(n)?.includes(job) === true) {
+        const { meta: text, taken_ms } = this.#sql
+          .exec<{ meta: string; taken_ms: number }>("SELECT meta, taken_ms FROM block WHERE n = ?", n)
+          .one();
+        const meta = JSON.parse(text) as Meta;
+        const entry = meta.entries.find(({ id }) => id === job) as Entry;
+        const size = sizeOf(entry, meta).bytes;
+        const isOpen = entry.group === null;
+        const isFull = bytes + size > maxBytes || (isOpen && openBytes + size > OPEN_BYTES);
+        if (items.length > 0 && isFull) return { items, end, isAll: false };
+        items.push(this.#item(n, taken_ms, entry, meta));
+        bytes += size;
+        if (isOpen) openBytes += size;
+      }
+      end = n;
+    }
+    return { items, end, isAll: true };
+  }
+
+  #item(n: number, takenMs: number, entry: Entry, meta: Meta): Item {
+    const { stamp, received, filtered, sampledOut } = entry;
+    const body = this.#body(n);
+    const item: Item = { n, takenMs, stamp, received, filtered, sampledOut };
+    const group = entry.group === null ? undefined : meta.groups[entry.group];
+    if (group !== undefined) {
+      const fragments = group.fragments.map(({ at, bytes, hashBytes, ...rest }): Fragment => {
+        const behind = at + bytes;
+        const hashes = hashBytes > 0 && { hashes: new Uint32Array(body.slice(behind, behind + hashBytes).buffer) };
+        return { ...rest, body: body.slice(at, behind), ...hashes };
+      });
+      return { ...item, group: { output: group.output, template: group.template, fragments } };
+    }
+    const offered = new Set(partsOf(entry, meta));
+    const open = meta.records.flatMap(({ at, bytes, parts }): OpenMessage[] => {
+      const own = parts.filter((id) => offered.has(id));
+      if (own.length === 0) return [];
+      const off = Object.fromEntries(own.flatMap((id) => (meta.off[id] === undefined ? [] : [[id, meta.off[id]]])));
+      return [{ body: body.slice(at, at + bytes), parts: own, off }];
+    });
+    return { ...item, open };
+  }
+
+  /** Deletes blocks that are read. @param cursorOf how far a job has read. */
+  drop(cursorOf: (job: number) => number): void {
+    for (const [n, jobs] of this.#index()) {
+      if (jobs.some((job) => cursorOf(job) < n)) continue;
+      this.#sql.exec("DELETE FROM block WHERE n = ?", n);
+      this.#sql.exec("DELETE FROM piece WHERE n = ?", n);
+      this.#index().delete(n);
+    }
+  }
+
+  #positions(): number[] {
+    return [...this.#index().keys()];
+  }
+
+  /** In the order of positions. */
+  #index(): Map<number, readonly number[]> {
+    if (this.#jobs !== null) return this.#jobs;
+    this.#jobs = new Map();
+    for (const { n, jobs } of this.#sql.exec<{ n: number; jobs: string }>("SELECT n, jobs FROM block ORDER BY n"))
+      this.#jobs.set(
+        n,
+        (JSON.parse(jobs) as [number, number, number][]).map(([job]) => job),
+      );
+    return this.#jobs;
+  }
+
+  #body(n: number): Uint8Array {
+    const { body } = this.#sql.exec<{ body: ArrayBuffer }>("SELECT body FROM block WHERE n = ?", n).one();
+    const pieces = this.#sql.exec<{ body: ArrayBuffer }>("SELECT body FROM piece WHERE n = ? ORDER BY k", n).toArray();
+    return concat([body, ...pieces.map((piece) => piece.body)].map((bytes) => new Uint8Array(bytes)));
+  }
+}
+
+/** Records of open entries in a page, as the queue delivered them, in bytes: some 1 MB of NDJSON. */
+const OPEN_BYTES = 250_000;
+
+function partsOf({ parts }: Entry, meta: Meta): string[] {
+  return parts === undefined ? meta.parts : parts.map((place) => meta.parts[place] as string);
+}
+
+/** What there is of a block for one job. */
+function sizeOf(entry: Entry, meta: Meta): { records: number; bytes: number } {
+  if (entry.group === null) {
+    const offered = new Set(partsOf(entry, meta));
+    const own = meta.records.filter(({ parts }) => parts.some((id) => offered.has(id)));
+    return { records: entry.received, bytes: own.reduce((sum, { bytes }) => sum + bytes, 0) };
+  }
+  const fragments = meta.groups[entry.group]?.fragments ?? [];
+  return fragments.reduce((sum, each) => ({ records: sum.records + each.records, bytes: sum.bytes + each.bytes }), {
+    records: 0,
+    bytes: 0,
+  });
+}
+
+/** A position that no block has had, though those up to `lost` are not known here. */
+export function beyondLost(lost: number): number {
+  return lost + LOST_MS * PER_MS;
+}

@@ -1,0 +1,215 @@
+import { stampOf } from "../job/config.ts";
+import type { Unread } from "./blocks.ts";
+
+/** How far a job has read, as its shard knows. */
+export interface ReaderState {
+  /** Position up to which its reader has committed. */
+  cursor: number;
+  /** The segment that reads. */
+  segment: number;
+  /** `stampOf` the configuration that each segment has that may still hold something; "": none. */
+  stamps: Record<number, string>;
+  /** Records offered to the job in all blocks there ever were. */
+  received: number;
+}
+
+/** What is unread, summed; null: nothing is. */
+export interface Backlog {
+  records: number;
+  bytes: number;
+  blocks: number;
+  /** Time of intake of the oldest record, in ms since the epoch. */
+  oldestMs: number;
+  /** When the oldest block was added. */
+  openedMs: number;
+}
+
+/** What of a job's configuration says when it is due. */
+export interface DueRules {
+  id: number;
+  version: number;
+  mark: string;
+  limits: { records: number; intervalMs: number };
+}
+
+/** A reader that is to be driven. */
+export interface Due {
+  job: number;
+  segment: number;
+  /** All that it reads is to be cut. */
+  cut: boolean;
+}
+
+/** A job whose unread records take so much is due, in bytes. */
+const PULL_AT_BYTES = 8_000_000;
+
+/**
+ * What comes within this of the interval's end, in ms, joins the object: the next batch of the queue
+ * is already on its way. A single block does not wait.
+ */
+const COMPANY_MS = 5_000;
+
+/** A job whose first unread block comes late (a backlog) is not due for so long after it, in ms. */
+const LATE_GRACE_MS = 5_000;
+
+/** Wait after the first failure, in ms; it doubles with each. */
+const RETRY_MS = { first: 5_000, most: 300_000 } as const;
+
+const NONE: ReaderState = { cursor: 0, segment: 0, stamps: {}, received: 0 };
+
+/**
+ * How far the jobs of a shard have read, and when each is due. The stored part is one column of the
+ * shard's row, which each append writes anyway; what is unread follows from the blocks.
+ */
+export class Readers {
+  #states = new Map<number, ReaderState>();
+  #backlogs = new Map<number, Backlog & { last: number }>();
+  /** Readers that failed last: how often, and when they are driven again. */
+  readonly #failed = new Map<number, { times: number; againMs: number }>();
+
+  /** Reads what is stored. @param unread of all jobs, by how far they have read. */
+  load(text: string, unread: (cursorOf: (job: number) => number) => Iterable<[number, Unread]>): void {
+    this.#states = new Map(
+      Object.entries(JSON.parse(text) as Record<string, ReaderState>).map(([id, state]) => [Number(id), state]),
+    );
+    this.#backlogs = new Map();
+    for (const [job, each] of unread(this.cursorOf)) this.#note(job, each);
+  }
+
+  /** As it is stored. */
+  text(): string {
+    return JSON.stringify(Object.fromEntries(this.#states));
+  }
+
+  of(job: number): ReaderState {
+    return this.#states.get(job) ?? NONE;
+  }
+
+  cursorOf = (job: number): number => this.of(job).cursor;
+
+  /** null: all is read. */
+  backlogOf(job: number): Backlog | null {
+    return this.#backlogs.get(job) ?? null;
+  }
+
+  jobs(): number[] {
+    return [...this.#states.keys()];
+  }
+
+  /** A block was added. @param received records offered to the job. */
+  added(job: number, unread: Unread, received: number): void {
+    const state = this.of(job);
+    this.#states.set(job, { ...state, received: state.received + received });
+    this.#note(job, unread);
+  }
+
+  /**
+   * A reader has committed up to this position.
+   * @param unread what is left, of all jobs; asked for only if some of it is read.
+   */
+  committed(job: number, cursor: number, unread: () => Iterable<[number, Unread]>): void {
+    const state = this.of(job);
+    if (cursor <= state.cursor) return;
+    this.#states.set(job, { ...state, cursor });
+    const backlog = this.#backlogs.get(job);
+    if (backlog === undefined) return;
+    this.#backlogs.delete(job);
+    if (backlog.last <= cursor) return;
+    for (const [id, each] of unread()) if (id === job && each.n > cursor) this.#note(job, each);
+  }
+
+  /** A segment has this configuration. "": it holds nothing, and needs none. */
+  has(job: number, segment: number, stamp: string): void {
+    const state = this.of(job);
+    const { [segment]: _, ...others } = state.stamps;
+    this.#states.set(job, { ...state, stamps: stamp === "" ? others : { ...others, [segment]: stamp } });
+  }
+
+  /** The segment that reads is full: the next one goes on. */
+  sealed(job: number): void {
+    const state = this.of(job);
+    this.#states.set(job, { ...state, segment: state.segment + 1 });
+  }
+
+  /** Drops what jobs have that are not known any more. */
+  keep(jobs: ReadonlySet<number>): void {
+    for (const id of this.jobs()) {
+      if (jobs.has(id)) continue;
+      this.#states.delete(id);
+      this.#backlogs.delete(id);
+      this.#failed.delete(id);
+    }
+  }
+
+  succeeded(job: number): void {
+    this.#failed.delete(job);
+  }
+
+  failed(job: number, nowMs: number): void {
+    const times = (this.#failed.get(job)?.times ?? 0) + 1;
+    const waitMs = Math.min(RETRY_MS.first * 2 ** (times - 1), RETRY_MS.most);
+    this.#failed.set(job, { times, againMs: nowMs + waitMs });
+  }
+
+  hasFailed(job: number): boolean {
+    return this.#failed.has(job);
+  }
+
+  /** A job was changed by its owner: what failed before may be right now. */
+  forgive(): void {
+    this.#failed.clear();
+  }
+
+  /**
+   * When a job is due, in ms since the epoch; Infinity: it has nothing to read, and the
+   * configuration that is in force.
+   * @param needsJob its reader gets the configuration though nothing was ever read for it.
+   */
+  dueMs(rules: DueRules, needsJob: boolean): number {
+    const retryMs = this.#failed.get(rules.id)?.againMs ?? 0;
+    if (this.#lacks(rules, needsJob).length > 0) return retryMs;
+    const backlog = this.#backlogs.get(rules.id);
+    if (backlog === undefined) return Number.POSITIVE_INFINITY;
+    const { limits } = rules;
+    if (backlog.bytes >= PULL_AT_BYTES || backlog.records >= limits.records) return retryMs;
+    return Math.max(this.#cutMs(backlog, rules), retryMs);
+  }
+
+  /** What is due now. @param everything also what is unread, and not due yet. */
+  due(all: readonly DueRules[], needsJob: boolean, nowMs: number, everything = false): Due[] {
+    return all.flatMap((rules): Due[] => {
+      const { id: job } = rules;
+      const backlog = this.#backlogs.get(job);
+      if (this.dueMs(rules, needsJob) > nowMs && !(everything && backlog !== undefined)) return [];
+      const reads = this.of(job).segment;
+      const cut = backlog !== undefined && this.#cutMs(backlog, rules) <= nowMs;
+      const segments = new Set([...this.#lacks(rules, needsJob), ...(backlog === undefined ? [] : [reads])]);
+      return [...segments].map((segment) => ({ job, segment, cut: cut && segment === reads }));
+    });
+  }
+
+  /** Segments that have an older configuration, or none and need one. */
+  #lacks(rules: DueRules, needsJob: boolean): number[] {
+    const { segment, stamps } = this.of(rules.id);
+    const stamp = stampOf(rules);
+    const older = Object.keys(stamps).filter((each) => stamps[Number(each)] !== stamp);
+    const isNew = needsJob && stamps[segment] === undefined;
+    return [...older.map(Number), ...(isNew ? [segment] : [])];
+  }
+
+  #cutMs({ blocks, oldestMs, openedMs }: Backlog, { limits }: DueRules): number {
+    return Math.max(oldestMs + limits.intervalMs + (blocks > 1 ? COMPANY_MS : 0), openedMs + LATE_GRACE_MS);
+  }
+
+  #note(job: number, { n, takenMs, atMs, records, bytes }: Unread): void {
+    const before = this.#backlogs.get(job);
+    this.#backlogs.set(job, {
+      records: (before?.records ?? 0) + records,
+      bytes: (before?.bytes ?? 0) + bytes,
+      blocks: (before?.blocks ?? 0) + 1,
+      oldestMs: Math.min(before?.oldestMs ?? takenMs, takenMs),
+      openedMs: before?.openedMs ?? atMs,
+      last: n,
+    });
+  }
+}
