@@ -205,7 +205,7 @@ describe("what tail() sends itself", () => {
 
   it("is shown as the consumer would have it, under the same ids", async () => {
     const { calls, queue, tail } = isolate(() => ({ refused: "full" }));
-    const large = { ...ITEM, logs: [{ level: "log", message: [noise(200_000, 1)], timestamp: 1 }] };
+    const large = { ...ITEM, logs: [{ level: "log", message: [noise(150_000, 1)], timestamp: 1 }] };
     await tail([large, ITEM, large]);
     await vi.waitFor(() => expect(calls.length).toBe(2));
     const taken = queue.taken();

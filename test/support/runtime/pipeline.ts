@@ -15,7 +15,6 @@ import { acceptEvents } from "../../../src/intake/events.ts";
 import { keyedIds, randomIds } from "../../../src/intake/ids.ts";
 import { type PackedMessage, packRecords } from "../../../src/intake/packing.ts";
 import { platform } from "../../../src/platform.ts";
-import { blobStore } from "../../../src/queue/blob-store.ts";
 import type { Minted } from "../oracle.ts";
 import { type BucketControl, bucketControl } from "../s3-control.ts";
 import { api } from "./api.ts";
@@ -62,9 +61,9 @@ export function pack(
     const located = events.slice(from, from + size).map(({ event }, i) => ({ pointer: `/${i}`, value: event }));
     const accepted = acceptEvents(located, { takenInMs, defaultScriptName: "unnamed", lenient: false });
     if (!accepted.ok) throw new Error(JSON.stringify(accepted.faults));
-    const idOf = options.key === undefined ? randomIds() : keyedIds(options.key, new Uint8Array([from]), "unnamed");
+    const idOf = options.key === undefined ? randomIds(1) : keyedIds(options.key, new Uint8Array([from]));
     const packed = packRecords(accepted.lines, {
-      ...{ takenInMs, idOf, keyed: options.key !== undefined },
+      ...{ takenInMs, idOf, keyed: options.key !== undefined, shards: 1 },
       ...(options.source !== undefined && { source: options.source }),
     });
     if (!packed.ok) throw new Error("an event does not fit a message");
@@ -74,22 +73,12 @@ export function pack(
 }
 
 /**
- * Delivers messages to the queue handler as one batch. As intake does, it first writes what they
- * refer to into the blob store.
+ * Delivers messages to the queue handler as one batch.
  * @returns the envelope ids of the acknowledged messages.
  */
 export async function deliver(
   messages: readonly PackedMessage[],
   attempts = 1,
-): Promise<{ acked: string[]; retried: string[] }> {
-  for (const { blob } of messages) if (blob !== null) await blobStore(env.BLOBS).put(blob.key, blob.body);
-  return redeliver(messages, attempts);
-}
-
-/** Delivers messages again, without writing what they refer to. */
-export async function redeliver(
-  messages: readonly PackedMessage[],
-  attempts = 2,
 ): Promise<{ acked: string[]; retried: string[] }> {
   const batch = createMessageBatch(
     "logship-events",
@@ -100,6 +89,14 @@ export async function redeliver(
   const result = await getQueueResult(batch, ctx);
   const idsOf = (ids: readonly string[]): string[] => ids.map((id) => messages[Number(id)]?.id ?? "?");
   return { acked: idsOf(result.explicitAcks), retried: idsOf(result.retryMessages.map(({ msgId }) => msgId)) };
+}
+
+/** Delivers messages again. */
+export function redeliver(
+  messages: readonly PackedMessage[],
+  attempts = 2,
+): Promise<{ acked: string[]; retried: string[] }> {
+  return deliver(messages, attempts);
 }
 
 /** Runs the alarm of a job's log, if it is set. @returns whether it was. */
