@@ -18,8 +18,8 @@ const VERSION_MAX = 1e15;
 
 const Version = z.int().min(0).max(VERSION_MAX);
 
-/** As in {@link JobsSnapshot}. Before the first change the mark is empty. */
-const State = z.string().regex(/^[0-9A-Za-z]{1,64}\.[0-9]{1,15}\.[0-9A-Za-z]{0,64}$/);
+/** As in {@link JobsSnapshot}. Before the first change the mark is empty; none is as good. */
+const State = z.string().regex(/^[0-9A-Za-z]{1,64}\.[0-9]{1,15}(\.[0-9A-Za-z]{0,64})?$/);
 
 // A window that ends before it begins is empty, and no reason to refuse the whole snapshot.
 const Window = z.looseObject({ fromMs: z.int().min(0), untilMs: z.int().min(0).nullable() });

@@ -6,7 +6,7 @@ import { type PackedMessage, packRecords } from "../../src/intake/packing.ts";
 import { SUBREQUESTS } from "../../src/limits.ts";
 import { splitMessage } from "../../src/queue/message.ts";
 import { noisyLine } from "../record/samples.ts";
-import { encodeMessage } from "../support/message-v1.ts";
+import { encodeMessage } from "../support/message.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import { blobBinding, type ScriptedBlobs, type ScriptedQueue, scriptedBlobs, scriptedQueue } from "./scripted.ts";
 
