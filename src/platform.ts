@@ -67,7 +67,8 @@ export async function answered<T>(callee: string, ms: number, promise: Promise<T
 export class Patience {
   readonly #ms: number;
   readonly #silent = new Set<string>();
-  readonly #end: Promise<typeof LATE>;
+  /** Resolves when the deadline for all calls has passed. */
+  readonly over: Promise<typeof LATE>;
   readonly #timer: ReturnType<typeof setTimeout>;
   #isOver = false;
 
@@ -75,7 +76,7 @@ export class Patience {
   constructor(ms: number) {
     const end = Promise.withResolvers<typeof LATE>();
     this.#ms = ms;
-    this.#end = end.promise;
+    this.over = end.promise;
     this.#timer = setTimeout(() => {
       this.#isOver = true;
       end.resolve(LATE);
@@ -97,7 +98,7 @@ export class Patience {
   async answer<T>(callee: string, ms: number, ask: () => Promise<T>): Promise<T> {
     if (this.#isOver) throw new TimeoutError("all calls together", this.#ms);
     if (this.#silent.has(callee)) throw new TimeoutError(callee, ms);
-    const value = await within<T | typeof LATE, typeof LATE>(ms, Promise.race([ask(), this.#end]), LATE);
+    const value = await within<T | typeof LATE, typeof LATE>(ms, Promise.race([ask(), this.over]), LATE);
     if (value !== LATE) return value;
     this.#silent.add(callee);
     throw new TimeoutError(callee, ms);

@@ -111,7 +111,7 @@ async function appendGroup(
     } catch (error) {
       const delay = RETRY_MS[attempt];
       if (delay === undefined || error instanceof TimeoutError || isFull(error)) throw error;
-      await platform.sleep(delay);
+      await platform.sleep(delay, patience.over);
     }
   }
 }

@@ -102,7 +102,7 @@ async function queueMessages(
             refusals?.refused(platform.now());
             return groups.slice(i).flat();
           }
-          await platform.sleep(delay);
+          await platform.sleep(delay, patience.over);
         }
       }
     }

@@ -14,9 +14,8 @@ import { type Deadlines, reasonOf, SendError, type Sending, sendMessages } from 
 /**
  * The platform ends `waitUntil` 30 s after the invocation. What is not sent, appended or counted by
  * then is lost unnoticed. So each step has a deadline, in ms: gather (company.ts) 2,000 and packer
- * (packer.ts) 6,000, or without the packer gather (refusals.ts) 10,000; then the queue 4,400 with
- * its delays, the log 10,000, count 3,000; in all 27,400. The rest is for packing, and for timers
- * that fire late.
+ * (packer.ts) 6,000, or without the packer gather (refusals.ts) 10,000; then the queue 4,000, the
+ * log 10,000, count 3,000; in all 27,000. The rest is for packing, and for timers that fire late.
  */
 const DEADLINES: Deadlines = { queueMs: 4_000, logMs: 10_000 };
 const COUNT_MS = 3_000;

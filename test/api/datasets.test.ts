@@ -1,7 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { readConfig } from "../../src/config.ts";
-import { controlPlane } from "../../src/control/plane.ts";
 import type { JobConfig } from "../../src/job/config.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { ROW_FIELD_NAMES } from "../../src/record/fields.ts";
@@ -143,14 +142,6 @@ describe("a job with an extra field", () => {
       const where = { key, operator: "eq", value: "tail" };
       expect((await create({ filter: JSON.stringify({ where }) }, ON)).status).toBe(400);
     }
-  });
-
-  it.each(asking)("is none that an earlier release follows, until it has no such field: %s", async (_, fields) => {
-    const { id } = (await create(fields, ON)).body.result;
-    const configOf = async () => (await controlPlane(env.CONTROL).get(id))?.config;
-    expect((await configOf())?.floor).toBe(2);
-    await update(id, { output_options: null, logpull_options: null, filter: null });
-    expect(await configOf()).not.toHaveProperty("floor");
   });
 
   it("is a finding where EXTRA_FIELDS names it no more", () => {

@@ -1,8 +1,5 @@
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, inject, it } from "vitest";
-import { controlPlane } from "../../src/control/plane.ts";
-import { type JobDraft, updated } from "../../src/job/change.ts";
-import type { JobConfig } from "../../src/job/config.ts";
 import { UNKNOWN_SCHEME } from "../destinations/context.ts";
 import inTheWild from "../fixtures/destination-conf.json";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
@@ -421,18 +418,12 @@ describe("a rotation of the key that destinations are encrypted with", () => {
 });
 
 describe("the placeholders of a path", () => {
-  const configOf = async () => (await controlPlane(env.CONTROL).get(1))?.config;
   const conf = (path: string) => destinationConf(bucket.name, path);
 
-  it("are filled in the probe, and keep releases from the job that do not know them", async () => {
+  it("are filled in the probe", async () => {
     await create(conf("{SCRIPT}/dt={DATE_ISO}/{YYYY}-{MM}-{DD}/hour={HOUR}/{DATE}"));
     const keys = (await bucket.control.objects()).map(({ key }) => key);
     expect(keys).toEqual(["_test/dt=0001-01-01/0001-01-01/hour=00/00010101/test.txt.gz"]);
-    expect((await configOf())?.floor).toBe(3);
-    await put({ name: "other" });
-    expect((await configOf())?.floor).toBe(3);
-    await put({ destination_conf: conf("logs/{DATE}") });
-    expect(await configOf()).not.toHaveProperty("floor");
   });
 
   it("are refused where they are misspelt, on creation and on a change", async () => {
@@ -442,21 +433,5 @@ describe("the placeholders of a path", () => {
     await create(conf("logs/{DATE}"));
     expect((await put({ destination_conf: conf("logs/{Hour}") })).status).toBe(400);
     expect((await put({ destination_conf: conf("logs/{tenant}") })).status).toBe(200);
-  });
-
-  it("that were text when the path was stored stay text, until the destination is set anew", async () => {
-    await create(conf("logs/{HOUR}"));
-    const { floor: __, ...before } = (await configOf()) as JobConfig;
-    const { destination, path } = before;
-    const { canary = false, ...settings } = before;
-    const draft: JobDraft = {
-      body: { dataset: "functions_trace_events" },
-      meaning: { ...settings, canary },
-      destination,
-      path,
-    };
-    expect(updated(before, draft, false, 9, 0)).not.toHaveProperty("floor");
-    expect(updated(before, draft, true, 9, 0).floor).toBe(3);
-    expect(updated({ ...before, floor: 3 }, draft, false, 9, 0).floor).toBe(3);
   });
 });

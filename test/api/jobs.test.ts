@@ -1,7 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { controlPlane } from "../../src/control/plane.ts";
 import { JobReader } from "../../src/index.ts";
 import { platform } from "../../src/platform.ts";
 import { Oracle } from "../support/oracle.ts";
@@ -319,22 +318,6 @@ describe("a change of a job", () => {
     expect(alias.body.result.dataset).toBe("functions_trace_events");
     expect([await seen("logship"), await seen("logpush")]).toEqual(["workers_trace_events", "functions_trace_events"]);
     expect((await call("PUT", "/logpush/jobs/1", { dataset: "http_requests" })).status).toBe(400);
-  });
-
-  it("shows a job of an earlier release as it was sent to us, and to the vendor's clients as they spell it", async () => {
-    for (const dataset of ["functions_trace_events", "workers_trace_events"] as const) {
-      const { id } = await create();
-      await runInDurableObject(controlPlane(env.CONTROL), (_, { storage }) => {
-        storage.sql.exec(
-          "UPDATE job SET body = json_remove(json_set(body, '$.dataset', ?), '$.spelled') WHERE id = ?",
-          dataset,
-          id,
-        );
-      });
-      const seen = async (path: string) => (await call<Job>("GET", `/${path}/jobs/${id}`)).body.result.dataset;
-      expect([await seen("logship"), await seen("logpush")]).toEqual([dataset, "workers_trace_events"]);
-      expect((await update(id, { name: "x" })).dataset).toBe(dataset);
-    }
   });
 
   it("ignores what only the server may say", async () => {

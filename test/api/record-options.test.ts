@@ -4,10 +4,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { PreviewResult } from "../../src/api/preview.ts";
 import { encodeUtf8 } from "../../src/bytes.ts";
 import { controlPlane } from "../../src/control/plane.ts";
-import { updated } from "../../src/job/change.ts";
-import { type JobConfig, templateOf } from "../../src/job/config.ts";
 import { withDefaults } from "../../src/job/output-rules.ts";
-import { readJobConfig } from "../../src/job/snapshot.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { EXCEPTION_MARKER, LOG_MARKER } from "../../src/record/truncate.ts";
 import { readSingleMember } from "../support/gzip-member.ts";
@@ -35,7 +32,6 @@ async function textOf({ key, bytes }: { key: string; bytes: Uint8Array }): Promi
 /** A world with a job of these options, all events taken, and what it shipped. */
 async function shippedBy(output_options: object, events: readonly object[], fields: object = {}) {
   const world = new World(NOON);
-  Object.assign(world.env, { MESSAGE_FORMAT: "3" });
   const bucket = freshBucket();
   const id = await createJob(bucket.name, { output_options, ...fields });
   await world.take(world.mint(events.length).map((each, i) => ({ ...each, event: events[i] }) as Minted));
@@ -63,7 +59,7 @@ describe("truncate", () => {
     expect(text).not.toContain(long);
   });
 
-  it("false ships whole texts, of large messages that are taken over, too", async () => {
+  it("false ships whole texts, of large messages, too", async () => {
     const { text, lines, ledger } = await shippedBy({ truncate: false }, [...events, ...events.slice(1)]);
     expect(lines).toHaveLength(121);
     const [{ Logs, Exceptions } = { Logs: [], Exceptions: [] }] = lines
@@ -188,34 +184,17 @@ describe("a job with these options", () => {
     for (const [output_options, why] of whys) expect(errorsOf(await create({ output_options }))[0]?.[2]).toContain(why);
   });
 
-  it("reads back what was sent, is none that an earlier release follows, and ships anew in objects of its own", async () => {
+  it("reads back what was sent, and ships anew in objects of its own", async () => {
     for (const output_options of [{ rows: "log" }, { truncate: false }, { rows: "log", truncate: false }]) {
       const { id, output_options: told } = (await create({ output_options })).body.result;
       expect(told).toEqual(output_options);
       const before = await configOf(id);
-      expect(before).toMatchObject({ floor: 4, output: output_options });
+      expect(before).toMatchObject({ output: output_options });
       await call("PUT", `/logship/jobs/${id}`, { output_options: { rows: "invocation", truncate: true } });
       const after = await configOf(id);
-      expect(after).not.toHaveProperty("floor");
       expect(after?.output).toEqual(NDJSON);
       expect(after?.outputVersion).toBeGreaterThan(before?.outputVersion ?? 0);
     }
-    for (const output_options of [{ rows: "invocation" }, { truncate: true }, {}])
-      expect(await configOf((await create({ output_options })).body.result.id)).not.toHaveProperty("floor");
-  });
-
-  it("ships extra fields from intake only where a later release than that of Source reads it", async () => {
-    const settings = { EXTRA_FIELDS: "Source,Truncated" };
-    const floors = await Promise.all(
-      ["Source", "Truncated"].map(async (name) => {
-        const { id } = (await create({ output_options: { field_names: [name] } }, { settings })).body.result;
-        return (await configOf(id))?.floor;
-      }),
-    );
-    expect(floors).toEqual([2, 4]);
-    const output_options = { output_type: "parquet", field_names: ["Truncated"] };
-    const { id, output_options: told } = (await create({ output_options }, { settings })).body.result;
-    expect([told, (await configOf(id))?.floor]).toEqual([output_options, 5]);
   });
 
   it("has rows for no receiver, which takes records apart by lines", async () => {
@@ -232,23 +211,5 @@ describe("a job with these options", () => {
       events: [],
     });
     expect(whole.status).toBe(200);
-  });
-
-  it("keeps braces of an old path as text, which a floor alone would make placeholders", () => {
-    const path = "logs/{HOUR}/{DATE}";
-    const before = { ...({ id: 1, path, output: NDJSON, windows: [] } as unknown as JobConfig) };
-    const draft = (floor?: number) =>
-      ({ path, body: {}, destination: "", meaning: { output: NDJSON, ...(floor && { floor }) } }) as never;
-    const hours = (job: JobConfig) => templateOf(job).hour;
-    expect(hours(before)).toBe(false);
-    const raised = updated(before, draft(4), false, 2, NOON);
-    expect([hours(raised), raised.floor, raised.pathIsText]).toEqual([false, 4, true]);
-    const again = updated(raised, draft(4), false, 3, NOON);
-    expect([hours(again), again.pathIsText]).toEqual([false, true]);
-    const lowered = updated(again, draft(), false, 4, NOON);
-    expect([hours(lowered), lowered.pathIsText, lowered.floor]).toEqual([false, undefined, undefined]);
-    const moved = updated(again, draft(4), true, 5, NOON);
-    expect([hours(moved), moved.pathIsText, moved.floor]).toEqual([true, undefined, 4]);
-    expect(readJobConfig({ ...raised, pathIsText: "yes" })).toBeNull();
   });
 });

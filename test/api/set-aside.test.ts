@@ -15,7 +15,7 @@ import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { id } from "../pipeline/scripted.ts";
 import { traceRecord } from "../record/samples.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";
-import { encodeMessage } from "../support/message-v1.ts";
+import { encodeMessage } from "../support/message.ts";
 import { type Minted, Oracle } from "../support/oracle.ts";
 import { createJob, destinationConf } from "../support/runtime/api.ts";
 import { freshDestination } from "../support/runtime/destinations.ts";

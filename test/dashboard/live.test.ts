@@ -169,6 +169,6 @@ describe("from the queue to whoever watches", () => {
     viewing.socket.close(1000, "");
     await viewing.end();
     // Without viewers, a push is ignored.
-    await live(env.LIVE).push({ lines: ["no record"], leftOut: 0 });
+    await live(env.LIVE).push({ lines: ["no record"], sources: [""], leftOut: 0, parts: [] });
   });
 });

@@ -13,7 +13,7 @@ import { token } from "../api/principals.ts";
 import { id } from "../pipeline/scripted.ts";
 import { traceRecord } from "../record/samples.ts";
 import { SECRET_KEY } from "../support/constants.ts";
-import { encodeMessage } from "../support/message-v1.ts";
+import { encodeMessage } from "../support/message.ts";
 import { Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
 import { deliver, freshBucket, logStatus, NOON, pack, runAlarm, setClock } from "../support/runtime/pipeline.ts";

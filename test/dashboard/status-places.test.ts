@@ -28,6 +28,7 @@ it("leads to where it is mended, names the job, and sends nobody to the page of 
   vi.spyOn(Watch.prototype, "look").mockResolvedValue({
     checkedMs: NOON,
     incidents: [],
+    notices: [],
     findings: [of(job, "parked"), of(job, "filter_keeps_nothing"), of(99, "draining_stuck", "warning")],
   });
   const { html } = await (await Visitor.signedIn()).get("/status");

@@ -5,12 +5,10 @@ import { describe, expect, it, vi } from "vitest";
 import { jobCanary } from "../../src/delivery/job.ts";
 import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { jobStatus } from "../../src/delivery/job-status.ts";
-import { LOG_STEPS } from "../../src/delivery/schema.ts";
 import { CLOCK_SKEW_MS, type JobConfig } from "../../src/job/config.ts";
 import { ID_MEMORY_MS } from "../../src/limits.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { platform } from "../../src/platform.ts";
-import { migrate } from "../../src/storage/migrate.ts";
 import { freshBucket, logStatus, NOON } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
 import { CANARY_GET, CANARY_PUT, canaryWorld, ended, sealed, tick } from "./canary-world.ts";
@@ -49,31 +47,6 @@ describe("a job without a canary", () => {
     expect((await control.puts()).length).toBe(1);
     // The alarm that was set for it came, and none is set after it.
     expect(await tick()).toBe(false);
-  });
-});
-
-describe("a log of an older version", () => {
-  it("goes on as it was, and is no other than the control plane has it; then it may have a canary", async () => {
-    const { clock, control, job, state, evict } = await canaryWorld();
-    const { canary: _later, ...old } = job;
-    await inLog(old, async (_log, storage) => {
-      await storage.deleteAll();
-      migrate(
-        storage,
-        LOG_STEPS.filter(({ id }) => id < 8),
-      );
-      storage.sql.exec("INSERT INTO reader (id, node, cursor, job) VALUES (1, 0, ?)", JSON.stringify(old));
-    });
-    await evict();
-    await inLog(old, (log) => {
-      expect(log.configure(old, 0)).toMatchObject({ sealed: false, version: old.version });
-      expect(log.status()?.canary).toBeNull();
-      expect(log.configure({ ...old, version: 2, canary: true }, 0)).toMatchObject({ sealed: false, version: 2 });
-    });
-    clock.advance(1);
-    await tick(job.id);
-    expect(await state()).toMatchObject({ state: "ok", sinceMs: NOON + 1 });
-    expect((await control.objects()).length).toBe(1);
   });
 });
 

@@ -107,7 +107,17 @@ describe("a day", () => {
     await deliver();
     await nextDay();
     const copy = {
-      ...{ number: 1, day: DAY, name: "copy", bytes: 9, rawBytes: 9, records: 1, sha256: "0".repeat(64), md5: "" },
+      ...{
+        number: 1,
+        day: DAY,
+        part: "",
+        name: "copy",
+        bytes: 9,
+        rawBytes: 9,
+        records: 1,
+        sha256: "0".repeat(64),
+        md5: "",
+      },
       ...{ contentType: "", firstEventMs: NOON, lastEventMs: NOON, attempts: 1, verified: true },
     };
     await inLog(job, (log) => {

@@ -2,30 +2,21 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { encodeUtf8 } from "../../src/bytes.ts";
-import type { Chunks, Words } from "../../src/delivery/chunks.ts";
+import type { Chunks } from "../../src/delivery/chunks.ts";
 import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { keepSketch } from "../../src/delivery/object-sketch.ts";
 import { SketchStore } from "../../src/index.ts";
-import { FragmentBuilder } from "../../src/object/fragment.ts";
-import { HashSet } from "../../src/sketch/hash-set.ts";
 import { sketchesOf } from "../../src/sketch/sketch-store.ts";
-import { fold, hashJson, seedOf, WORD_SEED, wordHash, wordsIn } from "../../src/sketch/words.ts";
+import { fold, wordHash, wordsIn } from "../../src/sketch/words.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
 import { deliver, freshBucket, jobObjects, NOON, pack, setClock, settle } from "../support/runtime/pipeline.ts";
 
 afterEach(() => void vi.restoreAllMocks());
 
-const { finish } = FragmentBuilder.prototype;
-
 const DAY = Math.floor(NOON / 86_400_000);
 
-async function shipped(
-  fields: object = {},
-  appends = 3,
-  before: (storage: DurableObjectStorage, job: number) => void = () => {},
-) {
+async function shipped(fields: object = {}, appends = 3) {
   const clock = setClock(NOON);
   const bucket = freshBucket();
   const job = await createJob(bucket.name, fields);
@@ -36,7 +27,6 @@ async function shipped(
     minted.push(...some);
     await deliver(pack(some, clock.nowMs()));
   }
-  await runInDurableObject(nodeAt(env.READERS, job, 0), (_log, { storage }) => before(storage, job));
   await settle(job, clock);
   return { job, minted, store: sketchesOf(env.SKETCHES, job, 0, DAY) };
 }
@@ -75,80 +65,9 @@ describe("a sketch", () => {
         .flatMap((text) => [...wordsIn(fold(text))].map(({ word }) => word)),
     );
     expect(words.size).toBeGreaterThan(20);
-    const all = [...words].map((word) => wordHash(word, WORD_SEED));
-    expect((await store.look(await marked(job), 1, { all })).out).toEqual([]);
-    expect((await store.look(await marked(job), 1, wordHash("nowhere", WORD_SEED))).out).toEqual([1]);
-  });
-
-  it("denies nothing where the release before asks for it, with hashes of another seed", async () => {
-    const { job, store } = await shipped();
-    // It asks with one argument.
-    expect((await store.look(await marked(job), wordHash("nowhere", seedOf(job)))).out).toEqual([]);
-  });
-
-  it("has no waiting words that the release before takes for its own", async () => {
-    await shipped({}, 3, ({ sql }) => {
-      const chunks = sql
-        .exec<{ raw_bytes: number; words: ArrayBuffer }>("SELECT raw_bytes, words FROM chunk")
-        .toArray();
-      expect(chunks.length).toBeGreaterThan(0);
-      for (const { raw_bytes: bytes, words } of chunks) expect(new Uint32Array(words)[0]).not.toBe(bytes);
-    });
-  });
-
-  describe("of words that the release before has left waiting", () => {
-    /** As that release stores them. */
-    const asBefore = ({ sql }: DurableObjectStorage, job: number, count: number): void => {
-      const rows = sql.exec<{ id: number; raw_bytes: number }>("SELECT id, raw_bytes FROM chunk ORDER BY id").toArray();
-      for (const { id, raw_bytes: bytes } of rows.slice(0, count)) {
-        const words = new HashSet();
-        hashJson(encodeUtf8(JSON.stringify({ text: "once upon" })), seedOf(job), words);
-        const stored = Uint32Array.of(bytes, ...words.all());
-        sql.exec("UPDATE chunk SET words = ? WHERE id = ?", stored.buffer, id);
-      }
-    };
-
-    it("is kept with their seed, for this release and for that one", async () => {
-      const { job, store } = await shipped({}, 1, (storage, of) => asBefore(storage, of, 1));
-      const [known, unknown] = ["once", "nowhere"].map((word) => wordHash(word, seedOf(job))) as [number, number];
-      expect((await store.look(await marked(job), known)).out).toEqual([]);
-      expect((await store.look(await marked(job), unknown)).out).toEqual([1]);
-      expect((await store.look(await marked(job), unknown, wordHash("once", WORD_SEED))).out).toEqual([1]);
-    });
-
-    it("is not made where this release added others", async () => {
-      const { job } = await shipped({}, 3, (storage, of) => asBefore(storage, of, 1));
-      expect(await sketches(job)).toBe(0);
-    });
-  });
-
-  it("is made of what consumers of the release before append, with its seed", async () => {
-    const build = vi.spyOn(FragmentBuilder.prototype, "finish");
-    build.mockImplementation(function (this: FragmentBuilder) {
-      const fragments = finish.call(this);
-      for (const fragment of fragments) {
-        delete fragment.hashes;
-        fragment.words = Uint32Array.of(wordHash("once", seedOf(1)));
-      }
-      return fragments;
-    });
-    const { job, store } = await shipped({}, 2);
-    expect((await store.look(await marked(job), wordHash("once", seedOf(1)), 1)).out).toEqual([]);
-    expect((await store.look(await marked(job), wordHash("nowhere", seedOf(1)), 1)).out).toEqual([1]);
-  });
-
-  it("is not made of words that a release before sketches has left beside more records than they are of", async () => {
-    // Such a release joins what waits raw, and knows nothing of the column.
-    const { job, minted } = await shipped({}, 3, ({ sql }) =>
-      sql.exec(
-        `CREATE TRIGGER earlier AFTER UPDATE OF body ON chunk BEGIN
-           UPDATE chunk SET words = OLD.words WHERE id = OLD.id; END`,
-      ),
-    );
-    expect((await jobObjects(job)).map(({ state, records }) => [state, records])).toEqual([
-      ["delivered", minted.length],
-    ]);
-    expect(await sketches(job)).toBe(0);
+    const all = [...words].map((word) => wordHash(word));
+    expect((await store.look(await marked(job), { all })).out).toEqual([]);
+    expect((await store.look(await marked(job), wordHash("nowhere"))).out).toEqual([1]);
   });
 
   it.each([
@@ -168,12 +87,9 @@ describe("a sketch", () => {
     expect(await sketches(job)).toBe(1);
   });
 
-  it.each<[string, Words[]]>([
+  it.each<[string, (Uint32Array | null)[]]>([
     ["whose chunks are gone: it would exclude all", []],
-    [
-      "whose hashes have two seeds: it would exclude what has either",
-      [true, false].map((isOfJob) => ({ hashes: Uint32Array.of(4711), isOfJob })),
-    ],
+    ["of which some words are unknown: it would exclude those", [Uint32Array.of(4711), null]],
   ])("is not made of an object %s", async (_whose, words) => {
     const getByName = vi.fn();
     await keepSketch(

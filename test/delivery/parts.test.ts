@@ -1,27 +1,21 @@
 /** A job whose path tells hours and scripts apart: batches and objects of parts of a day. */
 import { abortAllDurableObjects } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import * as fc from "fast-check";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { appendToChain } from "../../src/delivery/append-to-chain.ts";
 import { Attempts } from "../../src/delivery/attempts.ts";
-import { JobReader } from "../../src/delivery/job-reader.ts";
-import { LOG_STEPS } from "../../src/delivery/schema.ts";
-import { type JobConfig, KEY_TEMPLATE_FORMAT } from "../../src/job/config.ts";
+import type { JobReader } from "../../src/delivery/job-reader.ts";
+import type { JobConfig } from "../../src/job/config.ts";
 import type { Append } from "../../src/object/append.ts";
 import { buildAppend } from "../../src/object/build.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
-import { migrate } from "../../src/storage/migrate.ts";
 import { id, loadedRecord } from "../pipeline/scripted.ts";
 import { traceRecord } from "../record/samples.ts";
-import { logStatus, NOON, setClock } from "../support/runtime/pipeline.ts";
-import { cutObjects, DAY, inLog, jobInto, textOfMember } from "./direct.ts";
+import { NOON, setClock } from "../support/runtime/pipeline.ts";
+import { cutObjects, inLog, jobInto, textOfMember } from "./direct.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** A job with a path of this release. */
-const jobAt = (path: string, fields: Partial<JobConfig> = {}): JobConfig =>
-  jobInto("nowhere", { path, floor: KEY_TEMPLATE_FORMAT, ...fields });
+const jobAt = (path: string, fields: Partial<JobConfig> = {}): JobConfig => jobInto("nowhere", { path, ...fields });
 
 const event = (ScriptName: string, EventTimestampMs = NOON, more: Partial<TraceRecord> = {}): TraceRecord =>
   traceRecord({ ScriptName, EventTimestampMs, ...more });
@@ -36,7 +30,7 @@ function built(job: JobConfig, records: readonly TraceRecord[]): Append {
 }
 
 function take(log: JobReader, job: JobConfig, records: readonly TraceRecord[]): void {
-  expect(log.appendParts(built(job, records))).toEqual({ kind: "taken" });
+  expect(log.append(built(job, records))).toEqual({ kind: "taken" });
 }
 
 /** Cuts all that waits, by a change of the format. @returns the changed job. */
@@ -134,17 +128,6 @@ describe("an object", () => {
     });
   });
 
-  it("of a path that was stored when other placeholders were text stays where it was", async () => {
-    setClock(NOON);
-    const { floor: _, ...job } = jobAt("{DATE}/{HOUR}/{SCRIPT}");
-    await inLog(job, (log, storage) => {
-      log.configure(job, 0);
-      take(log, job, [event("shop"), event("cart", NOON + HOUR_MS)]);
-      cutAll(log, job);
-      expect(folders(storage)).toEqual(["21001120/{HOUR}/{SCRIPT}"]);
-    });
-  });
-
   it("that was cut by another path keeps what it is of: a folder of many scripts is _mixed", async () => {
     setClock(NOON);
     const plain = jobInto("nowhere");
@@ -153,7 +136,7 @@ describe("an object", () => {
       take(log, plain, [event("shop", NOON + HOUR_MS), event("cart", NOON + 2 * HOUR_MS)]);
       const cut = cutAll(log, plain);
       take(log, cut, [event("open")]);
-      const moved = { ...cut, version: 3, destinationVersion: 3, path: "{SCRIPT}/{HOUR}", floor: KEY_TEMPLATE_FORMAT };
+      const moved = { ...cut, version: 3, destinationVersion: 3, path: "{SCRIPT}/{HOUR}" };
       log.configure(moved, 0);
       expect(folders(storage)).toEqual(["_mixed/13"]);
       take(log, moved, [event("shop")]);
@@ -268,119 +251,17 @@ describe("many scripts", () => {
   });
 });
 
-describe("another release", () => {
-  it("as a consumer that tells no parts apart is refused, and nothing of it is stored", async () => {
+describe("a consumer", () => {
+  it("that tells other parts apart is refused, and nothing of it is stored", async () => {
     setClock(NOON);
     const job = jobAt("{SCRIPT}");
     await inLog(job, (log) => {
       log.configure(job, 0);
-      const { floor: _, ...old } = job;
-      expect(() => log.append(built(old, [event("a"), event("b")]))).toThrow("parts that the job's path has");
+      expect(() => log.append(built({ ...job, path: "{DATE}" }, [event("a"), event("b")]))).toThrow(
+        "parts that the job's path has",
+      );
       expect(() => log.append(built({ ...job, path: "{HOUR}" }, [event("a")]))).toThrow("parts");
       expect(log.status()?.counts.received).toBe(0);
-    });
-  });
-
-  it("as a log that knows no parts takes nothing: the append comes again, and is taken once", async () => {
-    setClock(NOON);
-    const job = jobAt("{SCRIPT}");
-    await inLog(job, (log) => void log.configure(job, 0));
-    const append = built(job, [event("a"), event("b")]);
-    const offer = () =>
-      appendToChain(
-        env.READERS,
-        job,
-        () => append,
-        append.messages.map((message) => ({ ...message, isSuspect: false })),
-      );
-    const known = JobReader.prototype.appendParts;
-    Reflect.deleteProperty(JobReader.prototype, "appendParts");
-    try {
-      await expect(offer()).rejects.toThrow("appendParts");
-    } finally {
-      JobReader.prototype.appendParts = known;
-    }
-    expect((await logStatus(job.id)).counts.received).toBe(0);
-    for (let n = 0; n < 2; n++) expect(await offer()).toEqual({ kind: "taken" });
-    expect((await logStatus(job.id)).counts.received).toBe(2);
-  });
-
-  const BEFORE = LOG_STEPS.filter((step) => step.id < 13);
-
-  it("before it works with a log whose path tells days apart, batch by batch", async () => {
-    const clock = setClock(NOON);
-    const job = jobInto("nowhere");
-    await inLog(job, async (log, storage) => {
-      const { sql } = storage;
-      log.alarmWaitMs = 0;
-      log.configure(job, 0);
-      take(log, job, [event("a"), event("b", NOON + 24 * HOUR_MS)]);
-      expect(migrate(storage, BEFORE)).toBe(0);
-      // Its statements.
-      const [batch] = sql.exec<Record<string, SqlStorageValue>>("SELECT * FROM batch WHERE day = ?", DAY).toArray();
-      if (batch === undefined) throw new Error("no batch");
-      const { part: _, ...row } = { ...batch, records: 5, opened_ms: 7 } as Record<string, SqlStorageValue>;
-      const names = Object.keys(row);
-      sql.exec(
-        `INSERT OR REPLACE INTO batch (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
-        ...Object.values(row),
-      );
-      expect(sql.exec("SELECT records, opened_ms, part FROM batch WHERE day = ?", DAY).toArray()).toEqual([
-        { records: 5, opened_ms: 7, part: "" },
-      ]);
-      sql.exec("DELETE FROM batch WHERE day = ?", DAY + 1);
-      clock.advance(30_000);
-      await log.alarm();
-      expect(cutObjects(storage).map(({ row: { day, records } }) => [day, records])).toEqual([[DAY, 5]]);
-    });
-  });
-
-  it("before it refuses a log whose path tells more apart, from its configuration on", async () => {
-    setClock(NOON);
-    const job = jobAt("{HOUR}");
-    await inLog(job, (log, storage) => {
-      log.configure(job, 0);
-      expect(() => migrate(storage, BEFORE)).toThrow("needs code that knows step 13");
-    });
-  });
-
-  it("has left batches of days: they go on", async () => {
-    setClock(NOON);
-    const job = jobInto("nowhere");
-    await inLog(job, (log, storage) => {
-      const { sql } = storage;
-      log.configure(job, 0);
-      take(log, job, [event("a"), event("b", NOON + 24 * HOUR_MS)]);
-      const batches = sql.exec("SELECT * FROM batch ORDER BY day").toArray();
-      const { sql: created } = sql.exec<{ sql: string }>("SELECT sql FROM sqlite_schema WHERE name = 'batch'").one();
-      expect(created).toContain("WITHOUT ROWID");
-      sql.exec("DROP TABLE batch");
-      sql.exec(`CREATE TABLE batch (day INTEGER PRIMARY KEY, id INTEGER NOT NULL, records INTEGER NOT NULL,
-        raw_bytes INTEGER NOT NULL, small_bytes INTEGER NOT NULL, next_chunk INTEGER NOT NULL,
-        first_event_ms INTEGER NOT NULL, last_event_ms INTEGER NOT NULL, oldest_taken_ms INTEGER NOT NULL,
-        opened_ms INTEGER NOT NULL) STRICT`);
-      for (const { part: _, ...row } of batches)
-        sql.exec(
-          `INSERT INTO batch (${Object.keys(row).join(", ")}) VALUES (${Object.keys(row)
-            .map(() => "?")
-            .join(", ")})`,
-          ...Object.values(row),
-        );
-      sql.exec("ALTER TABLE object DROP COLUMN part");
-      // Of later steps.
-      for (const column of ["origin", "target", "delivery", "place"])
-        sql.exec(`ALTER TABLE object DROP COLUMN ${column}`);
-      sql.exec("ALTER TABLE chunk DROP COLUMN words");
-      for (const column of ["deliveries", "listed", "listed_open_day"])
-        sql.exec(`ALTER TABLE log DROP COLUMN ${column}`);
-      for (const table of ["manifest_chain", "manifest_node", "manifest_day", "manifest"])
-        sql.exec(`DROP TABLE ${table}`);
-      sql.exec("DELETE FROM schema_step WHERE id >= 13");
-      expect(migrate(storage, LOG_STEPS)).toBe(LOG_STEPS.length - BEFORE.length);
-      expect(sql.exec("SELECT * FROM batch ORDER BY day").toArray()).toEqual(batches);
-      take(log, job, [event("c")]);
-      cutAll(log, job);
-      expect(cutObjects(storage).map(({ row }) => row.records)).toEqual([2, 1]);
     });
   });
 });

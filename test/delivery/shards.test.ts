@@ -398,31 +398,4 @@ describe("shards of shards", () => {
     await log.offer([message(2, 1, at)], { known });
     expect(await log.received()).toEqual({ 0: 1 });
   });
-
-  it("code that knows none refuses a log from the first split on, and not before", async ({ expect }) => {
-    setClock(NOON);
-    const log = await ShardedLog.create();
-    await log.run(0, async ({ splitting }, storage) => {
-      const release = LOG_STEPS.slice(0, 9);
-      migrate(storage, release);
-      await splitting.split();
-      expect(() => migrate(storage, release)).toThrow("newer version");
-    });
-  });
-
-  it("a change by code that knows none is refused from the first split on: it would reach one shard alone", async ({
-    expect,
-  }) => {
-    setClock(NOON);
-    const log = await ShardedLog.create();
-    const changed = (version: number) => ({ ...log.job, version, windows: [] });
-    await log.run(0, async (node) => {
-      expect(node.configure(changed(2), 0).version).toBe(2);
-      await node.splitting.split();
-      for (const version of [2, 3]) expect(() => node.configure(changed(version), 0)).toThrow("several shards");
-    });
-    expect(await log.versions()).toEqual([2, 2]);
-    await log.change({ version: 3 });
-    expect(await log.versions()).toEqual([3, 3]);
-  });
 });

@@ -5,7 +5,6 @@ import { utf8Length } from "../../src/bytes.ts";
 import {
   fillOf,
   folderOf,
-  hasParts,
   isPartOf,
   keyBelow,
   leadsTo,
@@ -130,10 +129,8 @@ describe("a key", () => {
     );
   });
 
-  it("is that of the template before: a path with {DATE} alone, or with placeholders that were text", () => {
+  it("leaves other braces than those of a placeholder as they are", () => {
     const fill = fillOf(20_777, Date.UTC(2026, 10, 20, 5), "");
-    expect(folderOf(readTemplate("a/{DATE}{HOUR}/{SCRIPT}", ["{DATE}"]), fill)).toBe("a/20261120{HOUR}/{SCRIPT}");
-    expect(hasParts(readTemplate("a/{DATE}{HOUR}/{SCRIPT}", ["{DATE}"]))).toBe(false);
     expect(folderOf("{date}/{Hour}/{X}/{{DATE}}/{DATE", fill)).toBe("{date}/{Hour}/{X}/{20261120}/{DATE");
   });
 

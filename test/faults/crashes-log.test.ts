@@ -8,7 +8,7 @@ import { changed, rows, shipped, steps, swept } from "./crashes.ts";
 describe("the delivery log", () => {
   rows("log", [
     ...steps(JobReader, ["append", "holds"], shipped("the caller")),
-    ...steps(JobReader, ["appendParts"], shipped("the caller", { path: "{SCRIPT}/dt={DATE_ISO}/hour={HOUR}" })),
+    ...steps(JobReader, ["append"], shipped("the caller", { path: "{SCRIPT}/dt={DATE_ISO}/hour={HOUR}" })),
     ...steps(JobReader, ["alarm"], shipped("the platform")),
     ...steps(Attempts, ["uploadOne", "put"], shipped("the platform")),
     ...steps(JobReader, ["holds", "drive"], swept),

@@ -9,7 +9,7 @@ import { encodeUtf8 } from "../../src/bytes.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { traceRecord } from "../record/samples.ts";
-import { encodeMessage } from "../support/message-v1.ts";
+import { encodeMessage } from "../support/message.ts";
 import { api } from "../support/runtime/api.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 import { World } from "../support/runtime/world.ts";

@@ -10,7 +10,7 @@ import { ID_MEMORY_MS } from "../../src/limits.ts";
 import { splitMessage } from "../../src/queue/message.ts";
 import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { cells, variants } from "../support/matrix.ts";
-import { encodeMessage } from "../support/message-v1.ts";
+import { encodeMessage } from "../support/message.ts";
 import type { Minted } from "../support/oracle.ts";
 import { type Breakage, breakable, firstCalls } from "../support/runtime/breakage.ts";
 import { pack } from "../support/runtime/pipeline.ts";

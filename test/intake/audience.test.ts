@@ -7,7 +7,7 @@ import { type TakeContext, takeEvents } from "../../src/intake/take.ts";
 import { LIVE_PUSH_MAX_BYTES, LIVE_PUSH_MAX_RECORDS } from "../../src/limits.ts";
 import { Memory } from "../../src/memory.ts";
 import { noise, TAKEN } from "../record/samples.ts";
-import { scriptedBlobs, scriptedPlatform, scriptedQueue } from "./scripted.ts";
+import { noLog, type ScriptedLog, scriptedLog, scriptedPlatform, scriptedQueue } from "./scripted.ts";
 
 let warned: ReturnType<typeof vi.spyOn>;
 beforeEach(() => {
@@ -183,20 +183,18 @@ describe("one call has", () => {
 
 const ITEM = { event: null, scriptName: "shop" };
 
-describe("what tail() sends to the queue itself", () => {
+describe("what tail() sends itself", () => {
   /** @param pack the packer's answer. @param fails whether the queue does. */
-  function isolate(pack: () => unknown, fails: () => boolean = () => false) {
+  function isolate(pack: () => unknown, fails: () => boolean = () => false, log: ScriptedLog = noLog()) {
     const { calls, early } = sender(() => true);
-    const blobs = scriptedBlobs();
-    const queue = scriptedQueue(fails, blobs);
+    const queue = scriptedQueue(fails);
     const living: Promise<void>[] = [];
     const tail = async (items: readonly unknown[]): Promise<void> => {
       await handleTail(items, {
-        ...{ queue, blobs, platform: scriptedPlatform(TAKEN), gatherer: new Gatherer() },
-        config: { selfName: null, defaultScriptName: "unnamed" },
+        ...{ queue, append: log.append, platform: scriptedPlatform(TAKEN), gatherer: new Gatherer() },
+        config: { selfName: null, defaultScriptName: "unnamed", shards: 1, keyShards: 1 },
         waitUntil: (promise) => void living.push(promise),
         pack: async () => pack(),
-        keep: async () => {},
         countLost: async () => {},
         early,
       });
@@ -207,7 +205,7 @@ describe("what tail() sends to the queue itself", () => {
 
   it("is shown as the consumer would have it, under the same ids", async () => {
     const { calls, queue, tail } = isolate(() => ({ refused: "full" }));
-    const large = { ...ITEM, logs: [{ level: "log", message: [noise(200_000, 1)], timestamp: 1 }] };
+    const large = { ...ITEM, logs: [{ level: "log", message: [noise(150_000, 1)], timestamp: 1 }] };
     await tail([large, ITEM, large]);
     await vi.waitFor(() => expect(calls.length).toBe(2));
     const taken = queue.taken();
@@ -217,7 +215,19 @@ describe("what tail() sends to the queue itself", () => {
     );
   });
 
-  it("is not shown where the packer has it, or the queue does not", async () => {
+  it("is shown where the log has it instead of the queue, which no consumer does", async () => {
+    const log = scriptedLog();
+    const { calls, tail } = isolate(
+      () => ({ refused: "full" }),
+      () => true,
+      log,
+    );
+    await tail([ITEM]);
+    await vi.waitFor(() => expect(calls.length).toBe(2));
+    expect(calls[1]).toMatchObject([{ id: log.taken()[0]?.id, entries: log.taken()[0]?.lines }]);
+  });
+
+  it("is not shown where the packer has it, or nobody has", async () => {
     const packed = isolate(() => ({ shared: 2 }));
     await packed.tail([ITEM]);
     const refused = isolate(
@@ -237,13 +247,16 @@ describe("what is POSTed or shipped", () => {
       ),
     );
 
-  async function taken(bytes: Uint8Array, { key = null as string | null, firstMs = TAKEN, fails = false } = {}) {
+  async function taken(
+    bytes: Uint8Array,
+    { key = null as string | null, fails = false, log = noLog() as ScriptedLog } = {},
+  ) {
     const { calls, early, living } = sender(() => true);
     const queue = scriptedQueue(() => fails);
     const context: TakeContext = {
-      ...{ queue, blobs: scriptedBlobs(), platform: scriptedPlatform(TAKEN), defaultScriptName: "unnamed" },
+      ...{ queue, append: log.append, platform: scriptedPlatform(TAKEN), defaultScriptName: "unnamed" },
+      ...{ shards: 1, keyShards: 1 },
       memory: new Memory(scriptedPlatform(TAKEN)),
-      keys: { first: async (_hash, copy) => ({ ...copy, takenInMs: firstMs, keyed: true }) },
       source: "http:ci",
       early,
     };
@@ -259,11 +272,13 @@ describe("what is POSTed or shipped", () => {
     expect(calls).toEqual([[], [{ id, takenInMs: TAKEN, source: "http:ci", entries: lines }]]);
   });
 
-  it("is with a key, too, but no repeat of it: only the ledger knows whether that is new", async () => {
-    const { calls, queue } = await taken(body(2), { key: "k" });
-    expect(calls[1]).toMatchObject([{ id: queue.taken()[0]?.id, entries: { length: 2 } }]);
-    const again = await taken(body(2), { key: "k", firstMs: TAKEN - 1 });
-    expect([again.calls, again.queue.taken().length]).toEqual([[], 1]);
+  it("is not with a key, as it may be a repeat, except where the log says that it is new", async () => {
+    const queued = await taken(body(2), { key: "k" });
+    expect([queued.calls, queued.queue.taken().length]).toEqual([[], 1]);
+    const log = scriptedLog();
+    const first = await taken(body(2), { key: "k", fails: true, log });
+    expect(first.calls[1]).toMatchObject([{ id: log.taken()[0]?.id, entries: { length: 2 } }]);
+    expect((await taken(body(2), { key: "k", fails: true, log })).calls).toEqual([]);
   });
 
   it("is not where it did not, nor are larger requests", async () => {

@@ -11,7 +11,7 @@ import { noisyLine, TAKEN } from "../record/samples.ts";
 const id = (n: number): string => n.toString(16).padStart(32, "0");
 
 function partOf(n: number, lines: readonly string[], takenInMs = TAKEN): BasketPart {
-  const part = { id: id(n), takenInMs, keyed: false, records: lines.length, source: "tail" };
+  const part = { id: id(n), takenInMs, keyed: false, shards: 1, records: lines.length, source: "tail" };
   return { part, raw: encodeUtf8(lines.map((line) => `${line}\n`).join("")) };
 }
 

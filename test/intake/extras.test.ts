@@ -4,30 +4,28 @@ import { encodeUtf8 } from "../../src/bytes.ts";
 import { readIntakeConfig } from "../../src/config.ts";
 import { type BasketPart, messagesOf, sizeOf } from "../../src/intake/basket.ts";
 import { acceptEvents } from "../../src/intake/events.ts";
-import type { Keys } from "../../src/intake/first-copy.ts";
 import { partOf } from "../../src/intake/hand-over.ts";
 import { keyedIds, randomIds } from "../../src/intake/ids.ts";
 import { type HandedPart, readPart } from "../../src/intake/packer.ts";
 import { type PackedMessage, type PackingContext, packRecords } from "../../src/intake/packing.ts";
-import { takeEvents } from "../../src/intake/take.ts";
 import {
-  EXTRAS_MAX_BYTES,
   MESSAGE_RAW_MAX_BYTES,
   PACKER_PART_MAX_BYTES,
   QUEUE_MESSAGE_MAX_BYTES,
-  STACK_MAX_UNITS,
 } from "../../src/limits.ts";
-import { Memory } from "../../src/memory.ts";
 import { decodeMessage } from "../../src/queue/message.ts";
 import { sealKeyOf, sealLines } from "../../src/queue/seal.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { entryOf, splitEntry } from "../../src/record/extras.ts";
 import { noise, TAKEN, traceRecord } from "../record/samples.ts";
-import { scriptedBlobs, scriptedQueue, unpacked } from "./scripted.ts";
+import { unpacked } from "./scripted.ts";
 
 const KEY = sealKeyOf(new Uint8Array(32).fill(1));
-const random = (): PackingContext => ({ takenInMs: TAKEN, idOf: randomIds(), keyed: false, form: { seal: KEY } });
-const keyed = (): PackingContext => ({ ...random(), idOf: keyedIds("key", encodeUtf8("body"), ""), keyed: true });
+const random = (): PackingContext => ({
+  ...{ takenInMs: TAKEN, idOf: randomIds(1), keyed: false, shards: 1 },
+  form: { seal: KEY },
+});
+const keyed = (): PackingContext => ({ ...random(), idOf: keyedIds("key", encodeUtf8("body")), keyed: true });
 
 const line = (n: number): string => recordLine(traceRecord({ Outcome: `${n}` }));
 const extra = (n: number, units = 20): string => JSON.stringify({ ExceptionStacks: [noise(units, n)] });
@@ -50,12 +48,9 @@ function entriesOf(body: Uint8Array): string[] {
 const lined = (message: PackedMessage) => unpacked(message).lines;
 
 describe("packing records with extra fields", () => {
-  it.each([
-    ["at random", random],
-    ["by key", keyed],
-  ])("puts each with its own, whatever the ids: %s", (_how, context) => {
+  it("puts each with its own", () => {
     const those = entries(700, 300);
-    const messages = packed(those, context());
+    const messages = packed(those, random());
     expect(messages.length).toBeGreaterThan(1);
     const whole = messages.flatMap((message) => {
       const { lines, extras = [] } = unpacked(message);
@@ -77,28 +72,17 @@ describe("packing records with extra fields", () => {
     expect(sizes.length).toBe(Math.ceil(all / (MESSAGE_RAW_MAX_BYTES - 2_000)));
   });
 
-  it("gives a repeated request the same ids and records, though other extra fields are on by then", () => {
-    const with_ = packed(entries(900, 2_000), keyed());
-    const without = packed(
-      entries(900).map((each) => splitEntry(each).line),
+  it("leaves a part of a request with a key as it is cut, though it fits no message of the queue with them", () => {
+    const [with_, ...others] = packed(entries(100, 3_000), keyed());
+    const [without] = packed(
+      entries(100).map((each) => splitEntry(each).line),
       keyed(),
     );
-    expect(with_.map(({ id }) => id)).toEqual(without.map(({ id }) => id));
-    expect(with_.map(lined)).toEqual(without.map(lined));
-    // Where they do not fit beside the records, the body lies in the blob store.
-    expect(with_.map(({ blob }) => blob !== null)).toContain(true);
-    expect(without.every(({ blob }) => blob === null)).toBe(true);
-  });
-
-  it("refuses a request with a key of which one message has too many of them", () => {
-    const those = Array.from({ length: 500 }, (_, n) => entryOf(line(n), extra(n, 20_000)));
-    const result = packRecords(those, keyed());
-    expect(result.ok).toBe(false);
-    const most = (bytes: number) => [entryOf(line(1), "x".repeat(bytes)), entryOf(line(2), "")];
-    expect(packRecords(most(EXTRAS_MAX_BYTES - 1), keyed()).ok).toBe(false);
-    const [whole] = packed(most(EXTRAS_MAX_BYTES - 2), keyed());
-    expect(entriesOf(whole?.body ?? new Uint8Array())).toEqual(most(EXTRAS_MAX_BYTES - 2));
-    expect(packRecords(those.slice(0, 60), keyed()).ok).toBe(true);
+    expect(others).toEqual([]);
+    expect(with_?.id).toBe(without?.id);
+    expect(entriesOf(with_?.body ?? new Uint8Array())).toEqual(entries(100, 3_000));
+    expect((with_?.body.length ?? 0) > QUEUE_MESSAGE_MAX_BYTES).toBe(true);
+    expect((without?.body.length ?? 0) > QUEUE_MESSAGE_MAX_BYTES).toBe(false);
   });
 
   it("changes nothing where there are none, to the byte", () => {
@@ -109,29 +93,9 @@ describe("packing records with extra fields", () => {
   });
 });
 
-it("a request with a key and too many extra fields is told to send fewer, not that an event is too large", async () => {
-  const events = Array.from({ length: 200 }, (_, n) => ({
-    ...{ event: null, scriptName: "shop", eventTimestamp: TAKEN },
-    exceptions: [0, 1, 2, 3].map((i) => ({ name: "E", message: "", stack: noise(STACK_MAX_UNITS, 4 * n + i) })),
-  }));
-  const bytes = encodeUtf8(JSON.stringify(events));
-  const blobs = scriptedBlobs();
-  const platform = { now: () => TAKEN, sleep: () => Promise.reject(new Error("nothing fails")) };
-  const keys: Keys = { first: async (_hash, copy) => ({ ...copy, takenInMs: TAKEN, keyed: false }) };
-  const taken = await takeEvents(
-    { room: bytes.length, read: async () => bytes, ndjson: false, idempotencyKey: "k" },
-    {
-      ...{ queue: scriptedQueue(undefined, blobs), blobs, keys, platform },
-      ...{ memory: new Memory(platform), defaultScriptName: "x", source: "rpc", extraFields: ["ExceptionStacks"] },
-    },
-  );
-  expect(taken).toMatchObject({ status: 413 });
-  if (taken.ok || taken.status === 503) throw new Error("it was taken");
-  expect(taken.faults).toContainEqual({ pointer: "/7", message: expect.stringContaining("send fewer at once") });
-});
-
 describe("a part with extra fields for the packer", () => {
-  const handed = (those: readonly string[], seal = KEY) => partOf(those, TAKEN, "tail", "a".repeat(32), seal);
+  const HEAD = { takenInMs: TAKEN, source: "tail", shards: 1 };
+  const handed = (those: readonly string[], seal = KEY) => partOf(those, { ...HEAD, id: "a".repeat(32) }, seal);
   const good = handed(entries(6)) as HandedPart;
   const read = (part: unknown, keys = [KEY]) => readPart(part, keys) as BasketPart | null;
 
@@ -139,7 +103,7 @@ describe("a part with extra fields for the packer", () => {
     const part = read(good) as BasketPart;
     expect(part.extras).toEqual(entries(6).map((each) => splitEntry(each).extra));
     expect(sizeOf(part)).toBeGreaterThan(part.raw.length);
-    const plain = read(partOf([line(9)], TAKEN, "tail", "b".repeat(32), KEY)) as BasketPart;
+    const plain = read(partOf([line(9)], { ...HEAD, id: "b".repeat(32) }, KEY)) as BasketPart;
     expect(plain).not.toHaveProperty("extras");
     for (const group of [
       [part, plain],

@@ -8,7 +8,7 @@ export function foundIn(text: string, ndjson: boolean): Parsed {
   const found = findEvents(encodeUtf8(text), ndjson);
   if (!found.ok) return found;
   const events = [...found.events];
-  if (events.length !== found.count) throw new Error(`${events.length} events, not ${found.count}`);
+  if (events.length !== found.sizes.length) throw new Error(`${events.length} events, not ${found.sizes.length}`);
   return { ok: true, events };
 }
 

@@ -5,7 +5,7 @@ import type { HandedPart } from "../../src/intake/packer.ts";
 import { handleTail, type TailContext } from "../../src/intake/tail.ts";
 import { sealKeyOf, sealLines } from "../../src/queue/seal.ts";
 import { noise, TAKEN } from "../record/samples.ts";
-import { scriptedBlobs, scriptedPlatform, scriptedQueue } from "./scripted.ts";
+import { noLog, scriptedPlatform, scriptedQueue } from "./scripted.ts";
 
 const SEAL = sealKeyOf(new Uint8Array(32));
 const ITEM = { event: null, scriptName: "shop" };
@@ -22,8 +22,8 @@ function isolate(answer: () => unknown) {
   const queue = scriptedQueue();
   const context: TailContext = {
     queue,
-    blobs: scriptedBlobs(),
-    config: { selfName: null, defaultScriptName: "unnamed", form: { seal: SEAL } },
+    append: noLog().append,
+    config: { selfName: null, defaultScriptName: "unnamed", form: { seal: SEAL }, shards: 1, keyShards: 1 },
     platform: scriptedPlatform(TAKEN),
     gatherer: new Gatherer(),
     waitUntil: (promise) => void living.push(promise),
@@ -31,7 +31,6 @@ function isolate(answer: () => unknown) {
       handed.push(part);
       return answer();
     },
-    keep: () => Promise.reject(new Error("the queue takes everything")),
     countLost: () => Promise.reject(new Error("nothing is lost")),
   };
   /** Passes items in one invocation, to its end. */

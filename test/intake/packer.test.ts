@@ -14,6 +14,7 @@ import {
   packer,
   readPart,
 } from "../../src/intake/packer.ts";
+import { HOLD_MS } from "../../src/intake/refusals.ts";
 import { PACKER_PART_MAX_BYTES } from "../../src/limits.ts";
 import { platform } from "../../src/platform.ts";
 import { decodeMessage, type Message } from "../../src/queue/message.ts";
@@ -22,6 +23,7 @@ import { recordLine } from "../../src/record/encode.ts";
 import { entryOf } from "../../src/record/extras.ts";
 import { traceRecord } from "../record/samples.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
+import { logBinding, noLog, type ScriptedLog, scriptedLog } from "./scripted.ts";
 
 const KEYS = readSealKeys(env);
 const [KEY] = KEYS;
@@ -30,7 +32,7 @@ const id = (n: number): string => n.toString(16).padStart(32, "0");
 
 /** A part, as an isolate makes it. */
 function part(n: number, lines: readonly string[] = [recordLine(traceRecord({ Outcome: `${n}` }))]): HandedPart {
-  const made = partOf(lines, NOON + n, "tail", id(n), KEY);
+  const made = partOf(lines, { takenInMs: NOON + n, source: "tail", id: id(n), shards: 1 }, KEY);
   if (made === null) throw new Error("too many lines");
   return made;
 }
@@ -39,6 +41,8 @@ function part(n: number, lines: readonly string[] = [recordLine(traceRecord({ Ou
 let sent: Uint8Array[] = [];
 /** How the queue answers: resolves, or throws. */
 let queue: () => Promise<void>;
+/** The log's shards. */
+let log: ScriptedLog;
 /** How the live viewers' object answers what it is shown. */
 let viewers: (shown: readonly EarlyPart[]) => unknown;
 /** Resolves the waits of the packer. */
@@ -58,7 +62,10 @@ function packAll(
       },
     };
     const LIVE = { getByName: () => ({ showEarly: async (shown: readonly EarlyPart[]) => viewers(shown) }) };
-    Object.defineProperty(object, "env", { value: { ...env, EVENTS: events, LIVE }, configurable: true });
+    Object.defineProperty(object, "env", {
+      value: { ...env, EVENTS: events, LIVE, TRACE_LOG: logBinding(log) },
+      configurable: true,
+    });
     prepare(object);
     const answers = parts.map((each) => object.pack(each));
     wake();
@@ -82,6 +89,7 @@ beforeEach(() => {
   slept.length = 0;
   nowMs = NOON;
   queue = async () => {};
+  log = noLog();
   viewers = () => false;
   const woken = Promise.withResolvers<void>();
   wake = woken.resolve;
@@ -98,7 +106,7 @@ describe("the packer", () => {
     expect(sent.length).toBe(1);
     const { parts, lines, isSealed } = decoded(sent[0] as Uint8Array);
     expect(parts).toEqual(
-      [1, 2, 3].map((n) => ({ id: id(n), takenInMs: NOON + n, keyed: false, records: 1, source: "tail" })),
+      [1, 2, 3].map((n) => ({ id: id(n), takenInMs: NOON + n, keyed: false, shards: 1, records: 1, source: "tail" })),
     );
     expect(lines.map((line) => JSON.parse(line).Outcome)).toEqual(["1", "2", "3"]);
     expect([isSealed, slept]).toEqual([true, [PACK_MS]]);
@@ -135,14 +143,40 @@ describe("the packer", () => {
     expect(values(await packAll([part(1), part(2)]))).toEqual([{ shared: 2 }, { shared: 2 }]);
     queue = () => Promise.reject(new Error("refused"));
     const failed = values(await packAll([part(3), part(4)]));
-    expect(failed).toEqual(Array(2).fill("Error: the queue did not take a message"));
+    expect(failed).toEqual(Array(2).fill("Error: neither the queue nor the log took a message"));
   });
 
-  it("gives up a queue that does not answer before its callers do", async () => {
+  it("appends to the log what the queue refuses, and leaves the queue alone for a while", async () => {
+    log = scriptedLog();
+    queue = () => Promise.reject(new Error("refused"));
+    expect(values(await packAll([part(1), part(2)]))).toEqual([{ shared: 2 }, { shared: 2 }]);
+    expect(values(await packAll([part(3)]))).toEqual([{ shared: 1 }]);
+    expect(sent.length).toBe(3);
+    nowMs += HOLD_MS;
+    queue = async () => {};
+    expect(values(await packAll([part(4)]))).toEqual([{ shared: 1 }]);
+    expect(sent.length).toBe(4);
+    const appended = log.calls.map(({ append }) => append.parts.map((head) => head.id));
+    expect(appended).toEqual([[id(1), id(2)], [id(3)]]);
+    expect(log.calls[0]?.append.records[0]?.parts).toEqual([id(1), id(2)]);
+  });
+
+  it("makes a message of its own for each shard of the log", async () => {
+    const of = (n: number, shards: number): HandedPart => ({ ...part(n), id: `00${n.toString(16)}`.padEnd(32, "0"), shards });
+    const parts = [of(0x10, 8), of(0x11, 8), of(0x18, 8), of(0x21, 2)];
+    expect(values(await packAll(parts))).toEqual([{ shared: 2 }, { shared: 2 }, { shared: 2 }, { shared: 2 }]);
+    expect(sent.map((body) => decoded(body).parts.map((each) => each.id))).toEqual([
+      [parts[0]?.id, parts[2]?.id],
+      [parts[1]?.id, parts[3]?.id],
+    ]);
+  });
+
+  it("gives up a queue and a log that do not answer before its callers do", async () => {
     queue = () => new Promise(() => {});
     const answer = await runInDurableObject(packer(env.PACKER), async (object: Packer) => {
       const events = { sendBatch: () => queue() };
-      Object.defineProperty(object, "env", { value: { ...env, EVENTS: events }, configurable: true });
+      const TRACE_LOG = { getByName: () => ({ append: () => queue() }) };
+      Object.defineProperty(object, "env", { value: { ...env, EVENTS: events, TRACE_LOG }, configurable: true });
       wake();
       vi.useFakeTimers();
       const asked = object.pack(part(1)).catch(String);
@@ -150,7 +184,7 @@ describe("the packer", () => {
       vi.useRealTimers();
       return asked;
     });
-    expect(answer).toBe("Error: the queue did not take a message");
+    expect(answer).toBe("Error: neither the queue nor the log took a message");
   });
 
   it("holds so much and no more: what is beyond is refused at once, and there is room again afterwards", async () => {
@@ -162,6 +196,7 @@ describe("the packer", () => {
     expect(values(await packAll([part(3)], limit))).toEqual([{ shared: 1 }]);
     queue = () => Promise.reject(new Error("refused"));
     await packAll(three, limit);
+    nowMs += HOLD_MS;
     queue = async () => {};
     expect(values(await packAll([part(4), part(5)], limit))).toEqual([{ shared: 2 }, { shared: 2 }]);
   });
@@ -225,7 +260,7 @@ describe("the packer and live viewers", () => {
     await vi.waitFor(() => expect(shown.map((parts) => parts.map((each) => each.id))).toEqual([[], [id(4)]]));
   });
 
-  it("do not meet where the queue refuses", async () => {
+  it("do not meet where queue and log refuse", async () => {
     queue = () => Promise.reject(new Error("refused"));
     await packAll([part(1)]);
     expect(shown).toEqual([]);
@@ -251,7 +286,7 @@ describe("a part that is handed over", () => {
 
   it("is read as it was made", () => {
     expect(readPart(good, KEYS)).toEqual({
-      part: { id: id(1), takenInMs: NOON + 1, keyed: false, records: 1, source: "tail" },
+      part: { id: id(1), takenInMs: NOON + 1, keyed: false, shards: 1, records: 1, source: "tail" },
       raw: good.raw,
     });
   });
@@ -264,6 +299,8 @@ describe("a part that is handed over", () => {
     ["no number of records", { ...good, records: "1" }],
     ["another number of records", { ...good, records: 2 }],
     ["a source that intake does not write", { ...good, source: "tail\n" }],
+    ["no number of shards", { ...good, shards: "1" }],
+    ["a number of shards that there cannot be", { ...good, shards: 3 }],
     ["no bytes", { ...good, raw: "text" }],
     ["no records", { ...good, ...raw(""), records: 0 }],
     ["an open end", { ...good, ...raw("1\n2"), records: 1 }],
@@ -292,7 +329,7 @@ describe("a part that is handed over", () => {
 
   it("is not made of more lines than fit a message in any case, nor of wide ones", () => {
     const line = "x".repeat(PACKER_PART_MAX_BYTES - 1);
-    const made = (text: string) => partOf([text], NOON, "tail", id(1), KEY);
+    const made = (text: string) => partOf([text], { takenInMs: NOON, source: "tail", id: id(1), shards: 1 }, KEY);
     expect([made(line)?.raw.length, made(`${line}x`), made("é".repeat(line.length / 2 + 1))]).toEqual([
       PACKER_PART_MAX_BYTES,
       null,

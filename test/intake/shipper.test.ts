@@ -7,14 +7,13 @@ import { platform } from "../../src/platform.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import vectors from "../fixtures/tail-vectors.json";
 import { NOON, traceRecord } from "../record/samples.ts";
-import { blobBinding, type ScriptedQueue, scriptedBlobs, scriptedQueue } from "./scripted.ts";
+import { logBinding, noLog, type ScriptedQueue, scriptedQueue } from "./scripted.ts";
 
 function shipper(fails?: (call: number) => boolean): { entrypoint: Shipper; queue: ScriptedQueue } {
-  const blobs = scriptedBlobs();
-  const queue = scriptedQueue(fails, blobs);
+  const queue = scriptedQueue(fails);
   vi.spyOn(platform, "now").mockReturnValue(NOON);
   vi.spyOn(platform, "sleep").mockResolvedValue();
-  const bindings = { ...env, EVENTS: queue, BLOBS: blobBinding(blobs) } as unknown as Env;
+  const bindings = { ...env, EVENTS: queue, TRACE_LOG: logBinding(noLog()) } as unknown as Env;
   return { entrypoint: new Shipper(createExecutionContext() as ExecutionContext<unknown>, bindings), queue };
 }
 
@@ -141,8 +140,8 @@ describe("ship()", () => {
     expect([unknownKeys.length, Math.max(...unknownKeys.map((key) => key.length))]).toEqual([100, 64]);
   });
 
-  it("fails when the queue does not take everything, with an error that says to call again", async () => {
+  it("fails when neither the queue nor the log takes everything, with an error that says so", async () => {
     const { entrypoint } = shipper(() => true);
-    await expect(entrypoint.ship({ event: null })).rejects.toThrow("the queue did not take all messages");
+    await expect(entrypoint.ship({ event: null })).rejects.toThrow("neither the queue nor the log took all messages");
   });
 });

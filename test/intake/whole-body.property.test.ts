@@ -9,7 +9,7 @@ import { EVENT_MAX_BYTES } from "../../src/limits.ts";
 import { Memory } from "../../src/memory.ts";
 import type { Fault } from "../../src/record/record.ts";
 import { NOON, TAKEN } from "../record/samples.ts";
-import { scriptedBlobs, scriptedQueue } from "./scripted.ts";
+import { noLog, scriptedQueue } from "./scripted.ts";
 
 const CONTEXT = { takenInMs: TAKEN, defaultScriptName: "unnamed", lenient: false };
 
@@ -23,13 +23,12 @@ interface Answer {
 /** What intake answers, and what it sends. */
 async function answerTo(body: string | Uint8Array, ndjson: boolean): Promise<Answer> {
   const bytes = typeof body === "string" ? encodeUtf8(body) : body;
-  const blobs = scriptedBlobs();
-  const queue = scriptedQueue(undefined, blobs);
+  const queue = scriptedQueue();
   const request: TakeRequest = { room: bytes.length, read: async () => bytes.slice(), ndjson, idempotencyKey: null };
   const platform = { now: () => TAKEN, sleep: () => Promise.reject(new Error("nothing fails")) };
   const memory = new Memory(platform);
-  const keys = { first: () => Promise.reject(new Error("there is no key")) };
-  const context = { queue, blobs, keys, platform, memory, defaultScriptName: "unnamed", source: "rpc" };
+  const settings = { defaultScriptName: "unnamed", shards: 1, keyShards: 1 };
+  const context = { queue, append: noLog().append, platform, memory, source: "rpc", ...settings };
   const taken = await takeEvents(request, context);
   expect(memory.held).toBe(0);
   if (!taken.ok) {

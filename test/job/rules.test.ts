@@ -8,6 +8,7 @@ import docs from "../fixtures/output-options/docs-vectors.json";
 
 const body = (fields: Partial<JobBody> = {}): JobBody => ({
   dataset: "functions_trace_events",
+  spelled: {},
   destination_conf: "s3://x",
   ...fields,
 });
@@ -270,16 +271,6 @@ describe("a job of Parquet", () => {
     expect(asked("Truncated")).toMatchObject({ ok: false, faults: [{ pointer: "/output_options/field_names/0" }] });
     for (const options of [{ rows: "log" as const, field_names: ["Logs"] }, { field_names: ["Level"] }])
       expect(faults(parquet(options)).map(([pointer]) => pointer)).toEqual(["/output_options/field_names/0"]);
-  });
-
-  it("is none that code without columns for rows and extra fields follows, where it has these", () => {
-    const floorOf = (options: OutputOptions) => {
-      const read = readJob(body(parquet(options)), ["Source", "RequestCF"]);
-      return read.ok ? read.value.floor : read.faults;
-    };
-    expect([{}, { truncate: false }, { field_names: ["Source"] }].map(floorOf)).toEqual([undefined, 4, 2]);
-    const later = [{ rows: "log" as const }, { field_names: ["RequestCF"] }, { rows: "log" as const, truncate: false }];
-    expect(later.map(floorOf)).toEqual([5, 5, 5]);
   });
 
   it("has a store: no receiver takes it", () => {

@@ -91,7 +91,9 @@ export class Viewing {
 /** Records as consumers hand them over, told apart by their outcome. */
 export const arrived = (outcomes: readonly string[], leftOut = 0): Arrived => ({
   lines: outcomes.map((outcome) => recordLine(traceRecord({ Outcome: outcome }))),
+  sources: outcomes.map(() => ""),
   leftOut,
+  parts: [],
 });
 
 export const outcomes = ({ records = [] }: Said): (string | undefined)[] => records.map(({ record }) => record.Outcome);

@@ -4,7 +4,7 @@ import { retryDelayS } from "../../src/queue/delivery.ts";
 import { splitMessage } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { DAY_MS, NOON } from "../record/samples.ts";
-import { encodeMessage } from "../support/message-v1.ts";
+import { encodeMessage } from "../support/message.ts";
 import { type Delivered, deliver, id, job, one, record, shipped, type World, world as worldLater } from "./scripted.ts";
 
 /** A world in which messages are delivered at their time of intake. */

@@ -112,7 +112,7 @@ describe("records while a page is open", () => {
 describe("the way to those who watch", () => {
   const namespace = (push: (records: Arrived) => Promise<void>) =>
     ({ getByName: () => ({ push }) }) as unknown as DurableObjectNamespace<Live>;
-  const records: Arrived = { lines: ["secret text"], leftOut: 0 };
+  const records: Arrived = { lines: ["secret text"], sources: [""], leftOut: 0, parts: [] };
 
   it("takes two seconds at most", async () => {
     vi.useFakeTimers();

@@ -22,7 +22,7 @@ import { KnownSplits } from "../../src/trace-log/known-splits.ts";
 import type { Outcome, SetAsideMessage } from "../../src/trace-log/trace-log.ts";
 import { type ScriptedBlobs, scriptedBlobs } from "../intake/scripted.ts";
 import { NOON, traceRecord } from "../record/samples.ts";
-import { encodeMessage } from "../support/message-v1.ts";
+import { encodeMessage } from "../support/message.ts";
 
 /** A job that takes everything from {@link NOON} on. */
 export function job(id: number, fields: Partial<JobConfig> = {}): JobConfig {
@@ -38,6 +38,7 @@ export function job(id: number, fields: Partial<JobConfig> = {}): JobConfig {
     sampleRate: 1,
     output: NDJSON,
     limits: { bytes: 100_000_000, records: 100_000, intervalMs: 30_000 },
+    canary: false,
     destination: "sealed",
     path: "logs/{DATE}",
     deletedMs: null,

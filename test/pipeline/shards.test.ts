@@ -6,7 +6,7 @@ import { recordLine } from "../../src/record/encode.ts";
 import type { TakenId } from "../../src/storage/id-memory.ts";
 import type { Outcome } from "../../src/trace-log/trace-log.ts";
 import { NOON } from "../record/samples.ts";
-import { encodeMessage } from "../support/message-v1.ts";
+import { encodeMessage } from "../support/message.ts";
 import { deliver, job, NEWER_STATE, record, shipped, snapshot, type World, world as worldOf } from "./scripted.ts";
 
 const AGAIN = `retry after ${retryDelayS(1)} s`;

@@ -19,7 +19,7 @@ import { createWorker } from "../../src/worker.ts";
 import { call } from "../api/harness.ts";
 import { noise, traceRecord } from "../record/samples.ts";
 import { readSingleMember } from "../support/gzip-member.ts";
-import { encodeMessage } from "../support/message-v1.ts";
+import { encodeMessage } from "../support/message.ts";
 import type { Minted } from "../support/oracle.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
 import { freshBucket, NOON } from "../support/runtime/pipeline.ts";

@@ -1,11 +1,10 @@
-import { deflateRawSync } from "node:zlib";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { concat, encodeUtf8 } from "../../src/bytes.ts";
 import { blobKey, decodeEnvelope, decodeMessage, joinMessage, splitMessage } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { anyRecord } from "../record/samples.ts";
-import { encodeMessage } from "../support/message-v1.ts";
+import { encodeMessage } from "../support/message.ts";
 
 const HEADER_BYTES = 40;
 
@@ -58,54 +57,17 @@ describe("what is in a queue message", () => {
     );
     expect(Math.min(answers.taken, answers.refused)).toBeGreaterThan(50);
   });
-
-  it("is the same, deflated or not, in however many blocks", () => {
-    fc.assert(
-      fc.property(message, fc.integer({ min: 0, max: 9 }), ({ all, bytes, head }, level) => {
-        // The checksum is over the decompressed bytes, whatever the compressor.
-        const raw = encodeUtf8(all.map((line) => `${line}\n`).join(""));
-        const again = concat([bytes.subarray(0, HEADER_BYTES), deflateRawSync(raw, { level })]);
-        again[3] = (again[3] ?? 0) | 1;
-        const decoded = decodeMessage(again.buffer);
-        // The checksum covers the flags: a raw message cannot pass as deflated.
-        const parts = [{ ...head, records: all.length }];
-        if ((bytes[3] ?? 0) & 1) expect(decoded).toMatchObject({ ok: true, value: { parts, lines: all } });
-        else expect(decoded).toEqual({ ok: false, why: "fails its checksum" });
-      }),
-    );
-  });
 });
 
 describe("a reference", () => {
-  it("of which any bit was flipped leads nowhere, or to what fails its checksum, and never to other records", () => {
-    const ends = { refused: 0, elsewhere: 0, unreadable: 0 };
+  it("of which any bit was flipped is refused", () => {
     fc.assert(
-      fc.property(message, fc.nat({ max: 8 * HEADER_BYTES - 1 }), ({ bytes }, bit) => {
-        const { reference, key, body } = splitMessage(bytes);
-        const blobs = new Map([[key, body]]);
-        const changed = flipped(reference, bit);
-        const read = decodeEnvelope(changed.buffer);
-        if (!read.ok) {
-          ends.refused += 1;
-          return;
-        }
-        if (read.value.elsewhere === null) {
-          // It claims to hold its records, and does not.
-          expect(decodeMessage(changed.buffer).ok).toBe(false);
-          ends.unreadable += 1;
-          return;
-        }
-        const kept = blobs.get(read.value.elsewhere);
-        if (kept === undefined) ends.elsewhere += 1;
-        else {
-          expect(decodeMessage(joinMessage(changed.buffer, kept)).ok).toBe(false);
-          ends.unreadable += 1;
-        }
+      fc.property(message, fc.nat(), ({ bytes }, at) => {
+        const { reference } = splitMessage(bytes);
+        expect(decodeEnvelope(flipped(reference, at % (8 * reference.length)).buffer).ok).toBe(false);
       }),
       { numRuns: 1_000 },
     );
-    // Every outcome has occurred.
-    expect(Math.min(...Object.values(ends))).toBeGreaterThan(10);
   });
 
   it("has another key with any other bit of id or checksum, and the same whatever else its header says", () => {

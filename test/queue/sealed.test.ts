@@ -1,13 +1,8 @@
-/** Seals, and messages of format 3, whose records end on a sync flush. */
-import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { concat, encodeUtf8 } from "../../src/bytes.ts";
-import { REUSE_MIN_RAW_BYTES } from "../../src/limits.ts";
 import {
-  decodeEnvelope,
   decodeMessage,
   encodeParts,
-  isNewer,
   joinMessage,
   type Message,
   type Part,
@@ -62,59 +57,22 @@ describe("a seal", () => {
   });
 });
 
-describe("a message of format 3", () => {
-  const open = large({ seal: OURS, isOpen: true });
-
-  it("is written only on demand, of many records", () => {
-    expect([large()[2], large({ seal: OURS })[2], open[2]]).toEqual([2, 2, 3]);
-    const few = LINES.slice(0, 10);
-    const part = { ...PART, records: few.length };
-    expect(encodeParts([part], ndjson(few), {}, { seal: OURS, isOpen: true })[2]).toBe(2);
-    const most = ndjson([JSON.stringify("x".repeat(REUSE_MIN_RAW_BYTES - 4))]);
-    expect(most.length).toBe(REUSE_MIN_RAW_BYTES - 1);
-    const one: Part = { ...PART, records: 1 };
-    expect(encodeParts([one], most, {}, { isOpen: true })[2]).toBe(2);
-    expect(encodeParts([one], concat([most, encodeUtf8("\n")]), {}, { isOpen: true })[2]).toBe(3);
-  });
-
-  it("has its records as they are compressed, so that more can follow", () => {
-    const { lines, open: reused } = read(open);
-    expect(lines).toEqual(LINES);
-    if (reused === undefined) throw new Error("not open");
-    const more = deflateRawSync(encodeUtf8("more"));
-    expect(new TextDecoder().decode(inflateRawSync(concat([reused.deflated, more])) as Uint8Array)).toBe(
-      `${LINES.join("\n")}\nmore`,
-    );
-    expect(reused).toMatchObject({ text: `${LINES.join("\n")}\n`, rawBytes: ndjson(LINES).length });
-  });
-
-  it("without a seal of ours is read, and never taken over: what ends its stream would end an object", () => {
-    for (const message of [large({ isOpen: true }), large({ isOpen: true, seal: OTHERS })]) {
-      expect(read(message).lines).toEqual(LINES);
-      expect(read(message)).not.toHaveProperty("open");
-    }
-  });
-
-  it("is left by code that does not know it to newer code", () => {
-    const next = open.slice();
-    next[2] = 4;
-    expect([isNewer(open.buffer), isNewer(next.buffer)]).toEqual([false, true]);
-    expect(decodeEnvelope(open.buffer).ok).toBe(true);
-  });
+describe("a sealed message", () => {
+  const sealed = large({ seal: OURS });
 
   it("of which any bit was flipped is refused", () => {
     const flips = 1_200;
     for (let i = 0; i < flips; i++) {
-      const flipped = open.slice();
+      const flipped = sealed.slice();
       // All bits of the head, then some of the body.
-      const bit = i < 8 * 120 ? i : Math.floor((i / flips) * 8 * open.length);
+      const bit = i < 8 * 120 ? i : Math.floor((i / flips) * 8 * sealed.length);
       flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
       expect(decodeMessage(flipped.buffer, [OURS]).ok, `bit ${bit}`).toBe(false);
     }
   });
 
   it("that was cut, or goes on, is refused", () => {
-    for (const bytes of [open.slice(0, -1), open.slice(0, -5), concat([open, Uint8Array.of(0)])])
+    for (const bytes of [sealed.slice(0, -1), sealed.slice(0, -5), concat([sealed, Uint8Array.of(0)])])
       expect(decodeMessage(bytes.buffer, [OURS]).ok).toBe(false);
   });
 });

@@ -1,13 +1,11 @@
 /** The count before a replay, where its copies may go, and that none get there twice unasked. */
 import { describe, expect, it } from "vitest";
 import { PRICES } from "../../src/prices.ts";
-import { REPLAY_STEPS } from "../../src/replay/schema.ts";
-import { migrate } from "../../src/storage/migrate.ts";
 import { call } from "../api/harness.ts";
 import { SECRET_KEY } from "../support/constants.ts";
 import { createJob, destinationConf } from "../support/runtime/api.ts";
 import { freshBucket } from "../support/runtime/pipeline.ts";
-import { ALL, at, expectCopied, inReplays, RECORDS, shippedJob } from "./shipped.ts";
+import { ALL, at, expectCopied, RECORDS, shippedJob } from "./shipped.ts";
 
 interface Estimate {
   since: string;
@@ -171,15 +169,6 @@ describe("another folder", () => {
     expect(await shipped.settle(id)).toMatchObject({ state: "done", done: { objects: 2 } });
     const { copies } = await shipped.objects();
     expect(copies.map(({ key }) => key.slice(0, key.lastIndexOf("/")))).toEqual([folder, folder]);
-    await inReplays(async (_object, storage) => {
-      const before = () =>
-        migrate(
-          storage,
-          REPLAY_STEPS.filter(({ id }) => id < 4),
-        );
-      if (to.includes("{DATE}")) expect(before()).toBe(0);
-      else expect(before).toThrow("needs code that knows step 4");
-    });
   });
 
   it.each([

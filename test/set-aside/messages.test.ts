@@ -4,9 +4,8 @@ import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { ID_MEMORY_MS } from "../../src/limits.ts";
 import type { TakenId } from "../../src/storage/id-memory.ts";
-import { migrate } from "../../src/storage/migrate.ts";
 import { LAST_ASK_AFTER_MS } from "../../src/trace-log/set-aside-messages.ts";
-import { ACCOUNT_STEPS, type MessageCount, type TraceLog, traceLog } from "../../src/trace-log/trace-log.ts";
+import { type MessageCount, type TraceLog, traceLog } from "../../src/trace-log/trace-log.ts";
 import { id, job, one } from "../pipeline/scripted.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 
@@ -236,34 +235,4 @@ describe("what was in force when a message was taken in", () => {
     );
     expect(due).toEqual({ n: 0 });
   });
-});
-
-it("what was set aside by earlier code is listed, asked for and sent again as any other", async () => {
-  await runInDurableObject(ledger(), (_ledger: TraceLog, { storage }) => {
-    const { sql } = storage;
-    for (const { name } of sql.exec<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'").toArray())
-      if (!name.startsWith("_cf") && !name.startsWith("sqlite")) sql.exec(`DROP TABLE "${name}"`);
-    migrate(storage, ACCOUNT_STEPS.slice(0, 3));
-    for (const n of [1, 2]) {
-      sql.exec(
-        "INSERT INTO set_aside (at_ms, queue, why, events, message) VALUES (?, 'q', 'failed too often', 3, ?)",
-        NOON,
-        one(n, { takenInMs: NOON }),
-      );
-    }
-    sql.exec("UPDATE account SET processed = 6, set_aside = 6");
-    migrate(storage, ACCOUNT_STEPS);
-  });
-  expect((await ledger().status()).setAsideMessages).toEqual({
-    messages: 2,
-    events: 6,
-    oldestMs: NOON,
-    // Their times are unknown.
-    stopsClaims: true,
-  });
-  expect((await ledger().asideToAsk(10)).messages.map(({ taken }) => taken)).toEqual([takenAt(1), takenAt(2)]);
-  await setAside(3);
-  expect((await ledger().asideList(0, 10)).entries).toMatchObject([{ id: 1, takenInMs: NOON }, { id: 2 }, { id: 3 }]);
-  await ledger().asideSent(2, sent(2), "other.1");
-  expect(await counts()).toEqual({ ...NOTHING, processed: 9, routed: 2, not_enabled: 1, set_aside: 6 });
 });

@@ -3,10 +3,8 @@ import { expect, it, vi } from "vitest";
 import type { JobReader } from "../../src/delivery/job-reader.ts";
 import { LogState } from "../../src/delivery/log-state.ts";
 import { Objects } from "../../src/delivery/objects.ts";
-import { LOG_STEPS } from "../../src/delivery/schema.ts";
 import type { Append } from "../../src/object/append.ts";
 import { NDJSON } from "../../src/output/format.ts";
-import { migrate } from "../../src/storage/migrate.ts";
 import { append, fragmentsOf, inLog, jobInto } from "../delivery/direct.ts";
 import { id } from "../pipeline/scripted.ts";
 import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
@@ -190,30 +188,5 @@ it("a log that has gone, and is still in memory, holds nothing, and says so", as
     expect(log.holds(messages)).toEqual({ ids: [], forgotten: [], sealed: false });
     expect(log.keepIds(messages)).toEqual({ forgotten: [], sealed: false });
     expect(log.append(appendOf(1, NOON, { again: { isKept: false } })).kind).toBe("behind");
-  });
-});
-
-it("a log of earlier code knows what it had set aside", async () => {
-  setClock(NOON);
-  const job = jobInto(freshBucket().name);
-  await inLog(job, (log, storage) => {
-    const { sql } = storage;
-    for (const { name } of sql.exec<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'").toArray())
-      if (!name.startsWith("_cf") && !name.startsWith("sqlite")) sql.exec(`DROP TABLE "${name}"`);
-    migrate(
-      storage,
-      LOG_STEPS.filter((step) => step.id < 6),
-    );
-    sql.exec(
-      "INSERT INTO reader (id, node, cursor, job, received, set_aside) VALUES (1, 0, ?, 5, 5)",
-      JSON.stringify(job),
-    );
-    sql.exec(
-      `INSERT INTO object (number, batch, day, name, key, head, tail, bytes, raw_bytes, records, sha256, md5, first_event_ms, last_event_ms,
-         oldest_taken_ms, reason, cut_ms, state) VALUES (1, 1, 1, 'n', 'k', x'', x'', 1, 1, 5, '', '', 0, 0, 0, 'bytes', ${NOON}, 'set_aside')`,
-    );
-    migrate(storage, LOG_STEPS);
-    expect(log.status()?.setAside).toEqual({ objects: 1, records: 5, oldestMs: NOON });
-    expect(log.asideDiscard(1)).toMatchObject({ records: 5 });
   });
 });

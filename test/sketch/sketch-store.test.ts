@@ -2,7 +2,7 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { sketchOf } from "../../src/sketch/sketch.ts";
-import { commonMark, sketchesOf } from "../../src/sketch/sketch-store.ts";
+import { sketchesOf } from "../../src/sketch/sketch-store.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 
 const DAY_MS = 86_400_000;
@@ -46,18 +46,6 @@ describe("a store of sketches", () => {
     await store.keep(at(1), sketchOf(Uint32Array.of(10)));
     expect((await store.look([at(1)], 99)).out).toEqual([1]);
     expect((await store.look([at(1, "00c0ffee")], 99)).out).toEqual([]);
-  });
-
-  it("knows which seed the hashes of a sketch have", async () => {
-    setClock(NOON);
-    const store = sketchesOf(env.SKETCHES, 1, 0, 13);
-    await store.keep(at(1), sketchOf(Uint32Array.of(10)));
-    await store.keep({ batch: 2, mark: commonMark(at(2).mark) }, sketchOf(Uint32Array.of(20)));
-    expect((await store.look([at(1), at(2)], 10, 20)).out).toEqual([]);
-    expect((await store.look([at(1), at(2)], 99, 20)).out).toEqual([1]);
-    expect((await store.look([at(1), at(2)], 10, 99)).out).toEqual([2]);
-    // As the release before asks: it knows one seed.
-    expect((await store.look([at(1), at(2)], 99)).out).toEqual([1]);
   });
 
   it("keeps the last sketch of an object that is kept twice", async () => {

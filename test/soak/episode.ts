@@ -63,8 +63,6 @@ export async function episode(seed: number): Promise<Summary> {
     keys: 0,
     copies: new Copies(world),
   };
-  // Half of the episodes take large messages over as they are compressed.
-  if (seed % 2 === 0) Object.assign(world.env, { MESSAGE_FORMAT: "3" });
   // A third of them take extra fields, which no job ships: its records are what they were.
   if (seed % 3 === 0) Object.assign(world.env, { EXTRA_FIELDS: EXTRA_FIELDS.join() });
   // Isolates of an earlier episode have the configuration of another account.

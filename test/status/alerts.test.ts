@@ -1,9 +1,7 @@
 /** Receivers of alerts beside the webhook, through the API and the watch. */
-import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { WATCH_STEPS } from "../../src/status/watch-schema.ts";
-import { migrate } from "../../src/storage/migrate.ts";
 import { call, send } from "../api/harness.ts";
 import { ACCOUNT } from "../support/constants.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
@@ -273,42 +271,6 @@ describe("a receiver of alerts", () => {
     const mute = await call("PUT", `/logship/incidents/${body.result[0]?.id}/mute`, { until });
     expect([mute.status, mute.body.errors[0]?.source?.pointer]).toEqual([400, "/until"]);
   });
-
-  it("that the release before added after a rollback has an id that none had", async () => {
-    await add();
-    await runInDurableObject(theWatch(), (_watch, { storage }) => {
-      storage.sql.exec("UPDATE target SET number = NULL");
-    });
-    await evictDurableObject(theWatch());
-    const { body } = await call<Made[]>("GET", "/logship/alerts");
-    expect(body.result.map(({ id }) => id)).toEqual([3]);
-    expect((await add()).id).toBe(4);
-  });
-
-  it.each([
-    ["receivers", [2, 5], [2, 5], 11],
-    ["none", [], [], 1],
-  ])(
-    "keeps its id over an upgrade of an account with %s, and none is used again",
-    async (name, had, numbers, highest) => {
-      await runInDurableObject(env.READERS.getByName(`alerts of ${name}`), async (_log, { storage }) => {
-        await storage.deleteAll();
-        migrate(storage, WATCH_STEPS.slice(0, 3));
-        for (const id of had)
-          storage.sql.exec(
-            `INSERT INTO target (id, mark, sealed, shown, enabled, created_ms, modified_ms, name, format, min_severity)
-           VALUES (?, '', '', '', 1, 0, 0, 'a', 'slack', 'warning')`,
-            id,
-          );
-        migrate(storage, WATCH_STEPS);
-        const all = storage.sql.exec<{ number: number }>("SELECT number FROM target ORDER BY id").toArray();
-        expect(all.map(({ number }) => number)).toEqual(numbers);
-        expect(storage.sql.exec("SELECT highest FROM target_number").one()).toEqual({ highest });
-        // The release before still works with it.
-        expect(migrate(storage, WATCH_STEPS.slice(0, 3))).toBe(0);
-      });
-    },
-  );
 
   it.each([
     [{ format: "slack", address: undefined }, "/address", "is missing"],

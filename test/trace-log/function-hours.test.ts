@@ -2,10 +2,9 @@ import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import * as fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { migrate } from "../../src/storage/migrate.ts";
 import { type FunctionCount, parseCounts } from "../../src/trace-log/function-counts.ts";
 import { FunctionHours } from "../../src/trace-log/function-hours.ts";
-import { ACCOUNT_STEPS, type MessageCount, type TraceLog, traceLog } from "../../src/trace-log/trace-log.ts";
+import { type MessageCount, type TraceLog, traceLog } from "../../src/trace-log/trace-log.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 
 const HOUR_MS = 3_600_000;
@@ -350,37 +349,5 @@ describe("what the watch asks of the counts", () => {
     ]);
     clock.advance(30 * DAY_MS);
     expect(await asked()).toEqual([{ scriptName: "shop", lastEventMs: NOON + 5 }]);
-  });
-});
-
-describe("a ledger that counted before it counted by function", () => {
-  it.each([
-    ["with what it had under no name", { processed: 12, routed: 7, not_enabled: 0, not_routed: 4, set_aside: 1 }],
-    ["with nothing where it had nothing", { processed: 0, routed: 0, not_enabled: 0, not_routed: 0, set_aside: 0 }],
-  ])("begins %s, so that both go on with the same sums", async (_what, before) => {
-    setClock(Date.now());
-    await runInDurableObject(ledger(), async (_ledger, { storage }) => {
-      await storage.deleteAll();
-      migrate(storage, ACCOUNT_STEPS.slice(0, 2));
-      const set = Object.keys(before).map((name) => `${name} = ?`);
-      storage.sql.exec(`UPDATE account SET ${set.join(", ")}`, ...Object.values(before));
-      migrate(storage, ACCOUNT_STEPS);
-    });
-    const rest = {
-      scriptName: null,
-      routed: before.routed,
-      notEnabled: 0,
-      notRouted: before.not_routed,
-      lastEventMs: 0,
-    };
-    expect(await totals()).toEqual(before.routed > 0 ? [rest] : []);
-    await count(message([{ name: "shop", routed: 2, notEnabled: 1 }]));
-    const sum = (of: "routed" | "notEnabled" | "notRouted", all: FunctionCount[]) => all.reduce((n, c) => n + c[of], 0);
-    const all = await totals();
-    expect((await ledger().status()).counts).toMatchObject({
-      routed: sum("routed", all),
-      not_enabled: sum("notEnabled", all),
-      not_routed: sum("notRouted", all),
-    });
   });
 });

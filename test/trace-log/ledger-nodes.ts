@@ -22,7 +22,7 @@ import {
   type SetAsideMessage,
   type TraceLog,
 } from "../../src/trace-log/trace-log.ts";
-import { encodeMessage } from "../support/message-v1.ts";
+import { encodeMessage } from "../support/message.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 
 export const MINUTE_MS = 60_000;

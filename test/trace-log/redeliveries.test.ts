@@ -8,7 +8,7 @@ import { recordLine } from "../../src/record/encode.ts";
 import type { TakenId } from "../../src/storage/id-memory.ts";
 import { type Outcome, TraceLog, traceLog } from "../../src/trace-log/trace-log.ts";
 import { traceRecord } from "../record/samples.ts";
-import { encodeMessage } from "../support/message-v1.ts";
+import { encodeMessage } from "../support/message.ts";
 import { createJob } from "../support/runtime/api.ts";
 import { freshBucket, NOON, redeliver, setClock } from "../support/runtime/pipeline.ts";
 

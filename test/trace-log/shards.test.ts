@@ -2,14 +2,13 @@
  * The ledger in shards: the races of a split, as docs/delivery.md numbers them. A message is
  * counted once, whatever a node knows.
  */
-import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { oldestOutside } from "../../src/api/job-view.ts";
 import { Outbox } from "../../src/intake/outbox.ts";
-import { migrate } from "../../src/storage/migrate.ts";
 import { KnownSplits } from "../../src/trace-log/known-splits.ts";
-import { ACCOUNT_STEPS, TraceLog } from "../../src/trace-log/trace-log.ts";
+import { TraceLog } from "../../src/trace-log/trace-log.ts";
 import { job } from "../pipeline/scripted.ts";
 import { breakable, firstCalls } from "../support/runtime/breakage.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
@@ -219,14 +218,6 @@ describe("after a split", () => {
       await expect((async () => refused())()).rejects.toThrow("several shards");
     await root.count(outcome([taken(1, 2, fromMs - 1)]));
     expect(await processed(0)).toEqual([1]);
-  });
-
-  it("there is no way back to such code; before it there is", async () => {
-    const older = ACCOUNT_STEPS.filter(({ id }) => id < 9);
-    const goBack = () => runInDurableObject(shard(0), (_ledger, { storage }) => migrate(storage, older));
-    expect(await goBack()).toBe(0);
-    await split();
-    await expect(goBack()).rejects.toThrow("needs code that knows step 9");
   });
 });
 

@@ -89,9 +89,6 @@ export interface CpuResult {
   /** Of the pipeline to gzip alone, pair by pair; without sketches; and of each further job. */
   ratio: Summary;
   unsketchedRatio: Summary;
-  /** With messages of format 3: with and without sketches. */
-  openRatio: Summary;
-  openUnsketchedRatio: Summary;
   furtherRatio: Summary;
   recordsPerCpuSecond: number;
 }
@@ -128,8 +125,6 @@ export async function measureCpu(
     ...{ shape, prepared, microseconds },
     ratio: toGzip(net("pipeline")),
     unsketchedRatio: toGzip(net("unsketched")),
-    openRatio: toGzip(net("open")),
-    openUnsketchedRatio: toGzip(net("openUnsketched")),
     furtherRatio: toGzip((round) => (net("alike")(round) - net("pipeline")(round)) / (ALIKE - 1)),
     recordsPerCpuSecond: 1e6 / microseconds.pipeline.median,
   };

@@ -33,7 +33,6 @@ const PROFILED: readonly { what: string; work: Work; shape: JobShape }[] = [
   { what: "intake", work: "intake", shape: EVERYTHING },
   { what: "pipeline, filter and projection", work: "pipeline", shape: FILTERED },
   { what: "pipeline, everything", work: "pipeline", shape: EVERYTHING },
-  { what: "open, everything", work: "open", shape: EVERYTHING },
 ];
 
 /** Time of a function or a place, in µs for each record. */

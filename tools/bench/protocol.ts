@@ -83,8 +83,6 @@ export interface Prepared {
   /** The records as they travel, before compression. */
   rawBytes: number;
   messageBytes: number;
-  /** The same in format 3. */
-  openMessageBytes: number;
   /** What the job ships, before compression. */
   shippedBytes: number;
 }
@@ -92,13 +90,12 @@ export interface Prepared {
 /**
  * What is measured: `intake` from trace items to messages, `pipeline` from messages to fragments,
  * `gzip` of what the pipeline ships and nothing else; the pipeline without sketches, and with
- * {@link ALIKE} jobs of equal rules; intake and pipeline with messages of format 3, whose bytes may
- * be taken over (`open`); and steps of the pipeline alone. `nothing` is the cost of a request; it
- * is subtracted from the others.
+ * {@link ALIKE} jobs of equal rules; and steps of the pipeline alone. `nothing` is the cost of a
+ * request; it is subtracted from the others.
  */
 export const WORKS = [
-  ...(["nothing", "gzip", "pipeline", "unsketched", "alike", "open", "openUnsketched"] as const),
-  ...(["intake", "openIntake", "decode", "load", "build", "deflate"] as const),
+  ...(["nothing", "gzip", "pipeline", "unsketched", "alike"] as const),
+  ...(["intake", "decode", "load", "build", "deflate"] as const),
 ] as const;
 
 /** Jobs of equal rules that take the same messages. */

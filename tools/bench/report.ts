@@ -55,7 +55,7 @@ export function report(results: Results): string {
 
 function cpuTable(title: string, result: CpuResult): string {
   const { microseconds, prepared, recordsPerCpuSecond } = result;
-  const { records, shipped, rawBytes, messageBytes, openMessageBytes, shippedBytes } = prepared;
+  const { records, shipped, rawBytes, messageBytes, shippedBytes } = prepared;
   const gzip = microseconds.gzip.median;
   const row = (name: string, value: Summary): string[] => [
     name,
@@ -70,13 +70,11 @@ function cpuTable(title: string, result: CpuResult): string {
       [
         ratioRow("one job", result.ratio),
         ratioRow("  without sketches", result.unsketchedRatio),
-        ratioRow("  with messages of format 3", result.openRatio),
-        ratioRow("  … and without sketches", result.openUnsketchedRatio),
         ratioRow("each further job of equal rules", result.furtherRatio),
       ],
     ),
     `${count(recordsPerCpuSecond)} records per CPU second`,
-    `${count(records)} records of ${count(rawBytes / records)} B (${count(messageBytes / records)} B in a message, ${count(openMessageBytes / records)} in one of format 3), ${count(shipped)} shipped, ${count(shippedBytes / shipped)} B each`,
+    `${count(records)} records of ${count(rawBytes / records)} B (${count(messageBytes / records)} B in a message), ${count(shipped)} shipped, ${count(shippedBytes / shipped)} B each`,
     table(
       ["", "µs/record", "middle half", "× gzip"],
       [
@@ -88,10 +86,7 @@ function cpuTable(title: string, result: CpuResult): string {
         row("  of it: decode, read, truncate", microseconds.load),
         row("  of it: filter, encode, deflate", microseconds.build),
         row("  of it: deflate", microseconds.deflate),
-        row("  of format 3", microseconds.open),
-        row("  of format 3, without sketches", microseconds.openUnsketched),
         row("intake: tail() → message", microseconds.intake),
-        row("  of format 3", microseconds.openIntake),
       ],
     ),
   ].join("\n");

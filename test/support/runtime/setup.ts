@@ -20,9 +20,9 @@ beforeEach(() => {
 
 /** Refusals are noted seconds later; those of an earlier test are none of this one's audit. */
 const { sleep } = platform;
-platform.sleep = async (ms) => {
+platform.sleep = async (ms, end) => {
   const begun = test;
-  await sleep(ms);
+  await sleep(ms, end);
   if (ms === REFUSALS_MS && begun !== test) await new Promise(() => {});
 };
 

@@ -169,6 +169,6 @@ function jobWith(id: number, path: string): JobConfig {
     ...{ id, version: 1, modifiedVersion: 1, outputVersion: 1, destinationVersion: 1, optOutVersion: 0 },
     ...{ windows: [{ fromMs: START, untilMs: null }], filter: null, sampleRate: 1, output: NDJSON },
     limits: { bytes: 100_000_000, records: 100_000, intervalMs: 30_000 },
-    ...{ destination: "sealed", path, deletedMs: null, discard: false, floor: 3 },
+    ...{ destination: "sealed", path, deletedMs: null, discard: false, canary: false },
   };
 }

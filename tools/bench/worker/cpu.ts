@@ -43,8 +43,6 @@ const NO_BLOBS = { get: async () => null, put: async () => {}, drop: async () =>
 interface Data {
   items: TraceItem[];
   bodies: ArrayBuffer[];
-  /** The same in format 3. */
-  openBodies: ArrayBuffer[];
   /** Grouped as the queue handler does: the content of one append. */
   groups: Loaded[][];
   job: JobConfig;
@@ -61,19 +59,17 @@ export async function prepare({ records, seed, shape }: PrepareCpu): Promise<Pre
   const mix = new RecordMix(seed);
   const items = Array.from({ length: records }, (_, i) => mix.next(NOON + i));
   const bodies = await gathered(items);
-  const openBodies = await gathered(items, true);
   const groups = groupsOf(await Promise.all(bodies.map(loaded)));
   const job = jobOf(shape);
   const fragments = built(job, groups);
   const pieces = fragments.map(uncompressed);
-  data = { items, bodies, openBodies, groups, job, pieces, words: wordsOfPieces(pieces) };
+  data = { items, bodies, groups, job, pieces, words: wordsOfPieces(pieces) };
   return {
     records,
     shipped: fragments.reduce((sum, fragment) => sum + fragment.records, 0),
     messages: bodies.length,
     rawBytes: groups.flat().reduce((sum, { size }) => sum + size, 0),
     messageBytes: sizeOf(bodies),
-    openMessageBytes: sizeOf(openBodies),
     shippedBytes: bytesOf(pieces),
   };
 }
@@ -95,10 +91,7 @@ const SEAL = sealKeyOf(new Uint8Array(32));
 
 const RUNS: { readonly [work in Work | SketchWork]: (data: Data) => number | Promise<number> } = {
   nothing: () => 0,
-  open: ({ openBodies, job }) => consumed(openBodies, [job]),
-  openUnsketched: ({ openBodies, job }) => consumed(openBodies, [{ ...job, sketches: false }]),
   intake: async ({ items }) => sizeOf(await gathered(items)),
-  openIntake: async ({ items }) => sizeOf(await gathered(items, true)),
   pipeline: ({ bodies, job }) => consumed(bodies, [job]),
   unsketched: ({ bodies, job }) => consumed(bodies, [{ ...job, sketches: false }]),
   alike: ({ bodies, job }) =>
@@ -120,7 +113,7 @@ const RUNS: { readonly [work in Work | SketchWork]: (data: Data) => number | Pro
 };
 
 /** From trace items to messages, one invocation of `tail()` each. */
-async function gathered(items: readonly TraceItem[], isOpen = false): Promise<ArrayBuffer[]> {
+async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
   const bodies: ArrayBuffer[] = [];
   const gatherer = new Gatherer();
   let wake = (): void => {};
@@ -132,7 +125,7 @@ async function gathered(items: readonly TraceItem[], isOpen = false): Promise<Ar
       },
     },
     blobs: NO_BLOBS,
-    config: { selfName: "logship", defaultScriptName: "unnamed", form: { seal: SEAL, isOpen } },
+    config: { selfName: "logship", defaultScriptName: "unnamed", form: { seal: SEAL } },
     platform: {
       now: () => NOON,
       sleep: () =>
@@ -238,6 +231,7 @@ export function jobOf({ filter, fieldNames }: JobShape): JobConfig {
     sampleRate: 1,
     output: { ...NDJSON, fieldNames: fieldNames as FieldName[] | null },
     limits: { bytes: 100_000_000, records: 100_000, intervalMs: 30_000 },
+    canary: false,
     destination: "",
     path: "",
     deletedMs: null,

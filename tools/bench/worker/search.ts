@@ -11,8 +11,8 @@ import { type SearchEnd, type Sources, search } from "../../../src/search/search
 import type { Source } from "../../../src/search/source.ts";
 import { HashSet } from "../../../src/sketch/hash-set.ts";
 import { joinWords, SKETCH_MAX_WORDS, type Sketch, sketchOf } from "../../../src/sketch/sketch.ts";
-import { commonMark, sketchesOf } from "../../../src/sketch/sketch-store.ts";
-import { hashJson, WORD_SEED } from "../../../src/sketch/words.ts";
+import { sketchesOf } from "../../../src/sketch/sketch-store.ts";
+import { hashJson } from "../../../src/sketch/words.ts";
 import type {
   DaysSketches,
   FoundText,
@@ -42,7 +42,7 @@ const PIECE_BYTES = 65_536;
 export function wordsOfPieces(pieces: readonly Uint8Array[]): Uint32Array<ArrayBuffer>[] {
   return pieces.map((piece) => {
     const words = new HashSet();
-    hashJson(piece, WORD_SEED, words);
+    hashJson(piece, words);
     return words.all();
   });
 }
@@ -100,7 +100,7 @@ export async function keepSketches({ day, first, objects, words }: DaysSketches,
   const store = sketchesOf(env.SKETCHES, JOB, 0, day);
   for (let batch = first; batch < first + objects; batch++) {
     const rare = wordsOfPieces([encodeUtf8(JSON.stringify({ a: rareWord(batch) }))]);
-    await store.keep({ batch, mark: commonMark(MARK) }, sketchOfWords([drawn(batch, words - 1), ...rare]));
+    await store.keep({ batch, mark: MARK }, sketchOfWords([drawn(batch, words - 1), ...rare]));
   }
   return null;
 }
