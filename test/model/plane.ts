@@ -17,6 +17,8 @@ export interface PlaneState extends Config {
 export class Plane extends Thing {
   s: PlaneState = { mark: 1, version: 1, jobs: [], off: [], confirmed: 1, shards: [0], nextId: 1 };
   bringing = 0;
+  /** The last one, as long as it is the same: jobs change only with the version. */
+  private last: Config | null = null;
 
   constructor(w: World) {
     super(w, "plane");
@@ -26,10 +28,12 @@ export class Plane extends Thing {
   }
   forget(): void {
     this.bringing = 0;
+    this.last = null;
   }
   snapshot(): Config {
     const { mark, version, jobs, off } = this.s;
-    return copy({ mark, version, jobs, off });
+    if (this.last?.version !== version) this.last = copy({ mark, version, jobs, off });
+    return this.last;
   }
   join(n: number): Config {
     const { s, w } = this;

@@ -68,10 +68,8 @@ function isAtRest(w: World, thing: Thing): boolean {
 function comeToRest(w: World, settle: () => void): void {
   for (let round = 0; ; round++) {
     if (round > 500) throw new Fault(`it does not come to rest: ${whatWaits(w)}`);
-    for (let k = 0; w.step(); k++) {
-      const tasks = w.tasks.map(({ owner, what }) => `${owner} ${what}`);
-      if (k > 20_000) throw new Fault(`it does not end: ${tasks.join()}`);
-    }
+    for (let k = 0; w.step(); k++)
+      if (k > 20_000) throw new Fault(`it does not end: ${w.tasks.map(({ owner, what }) => `${owner} ${what}`).join()}`);
     w.now += 30;
     settle();
     let isBusy = false;

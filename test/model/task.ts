@@ -2,8 +2,16 @@
 export type Task = Generator<void, void, void>;
 export type Step<T> = Generator<void, T, void>;
 
-/** A call failed, or its answer is lost: the caller cannot tell. */
-export class Lost extends Error {}
+/**
+ * A call failed, or its answer is lost: the caller cannot tell. No `Error`, as it is thrown often and
+ * no stack is ever read.
+ */
+export class Lost {
+  what: string;
+  constructor(what: string) {
+    this.what = what;
+  }
+}
 
 /** The object that runs this dies of it. */
 export class Dies extends Error {
