@@ -124,14 +124,11 @@ export class JobReader extends DurableObject<Env> {
       sealKeys: () => readSealKeys(this.env),
       follow: (job, nowMs) => this.#follow(job, nowMs),
       hasRoom: () => sql.databaseSize < this.segmentMaxBytes,
-      transaction: (change) =>
-        this.#alarm.transaction(() => {
-          const result = change();
-          this.#arm(platform.now());
-          return result;
-        }),
-      end: () => {
+      transaction: (change) => this.#alarm.transaction(change),
+      arm: () => this.#arm(platform.now()),
+      upload: () => {
         void this.#uploadFor(0);
+        this.#alarm.transaction(() => this.#arm(platform.now()));
       },
       holds: () => this.#holds(),
     });

@@ -32,10 +32,11 @@ export interface ReadingHost {
   follow(job: JobConfig, nowMs: number): void;
   /** false: this segment has reached its size. */
   hasRoom(): boolean;
-  /** Sets the alarm at its end. */
   transaction<T>(change: () => T): T;
-  /** Begins to upload. */
-  end(): void;
+  /** Sets the alarm. To be called in a transaction. */
+  arm(): void;
+  /** Begins to upload, and sets the alarm. */
+  upload(): void;
   holds(): boolean;
 }
 
@@ -93,12 +94,12 @@ export class Reading {
       this.#begin(page, node, cursor);
       const job = jobOf(page) ?? state.requireJob();
       const made = job.discard || row?.sealed_ms != null ? [] : await this.#make(job, page.items);
-      this.#commit(page, cursor, made);
+      const isCut = this.#commit(page, cursor, made, cut);
       const { sealed_ms } = state.requireRow();
       const more = !page.isAll && sealed_ms === null;
       if (more && platform.now() - startedMs < PULL_MS) continue;
-      if (!more && cut) await this.#cutAll();
-      this.#host.end();
+      if (!isCut) await this.#cutRest();
+      this.#host.upload();
       const after = state.requireRow();
       return {
         ...{ cursor: after.cursor, more, sealed: after.sealed_ms !== null },
@@ -157,12 +158,16 @@ export class Reading {
     return { n: entry.n, share, group: { output: readable.output, template: { hour, script }, fragments } };
   }
 
-  #commit(page: Page, cursor: number, made: readonly (Made | NotMade)[]): void {
-    const { state, unmade, transaction } = this.#host;
-    transaction(() => {
+  /**
+   * Commits a page; the last one with the cut of all that waits, so that nothing waits in between.
+   * @returns false: of too many batches, some are not cut yet.
+   */
+  #commit(page: Page, cursor: number, made: readonly (Made | NotMade)[], cut: boolean): boolean {
+    const { state, batches, unmade, transaction } = this.#host;
+    return transaction(() => {
       const nowMs = platform.now();
       // Another pull was faster.
-      if (state.requireRow().cursor !== cursor) return;
+      if (state.requireRow().cursor !== cursor) return true;
       const job = jobOf(page);
       if (job !== null && stampOf(job) !== stampOf(state.requireJob())) this.#host.follow(job, nowMs);
       const opened = this.#put(
@@ -178,6 +183,9 @@ export class Reading {
       }
       state.read(shares, page.end, opened, nowMs);
       if (!this.#host.hasRoom()) state.seal(nowMs);
+      if (page.isAll && cut && state.isReadable()) return batches.cutSome("interval", nowMs);
+      this.#host.arm();
+      return true;
     });
   }
 
@@ -208,11 +216,11 @@ export class Reading {
     return opened;
   }
 
-  /** Cuts all that was read: a transaction for each thousand objects. */
-  async #cutAll(): Promise<void> {
-    const { state, batches, transaction } = this.#host;
-    if (!state.isReadable()) return;
-    while (!transaction(() => batches.cutSome("interval", platform.now()))) await this.#storage.sync();
+  /** What is cut stays cut, even if this invocation ends before all is. */
+  async #cutRest(): Promise<void> {
+    const { batches, transaction } = this.#host;
+    do await this.#storage.sync();
+    while (!transaction(() => batches.cutSome("interval", platform.now())));
   }
 
   /**
@@ -243,6 +251,7 @@ export class Reading {
       if (note?.state === "poison") state.countUnmade(-entry.received);
       const opened = this.#put([made], platform.now());
       state.read([{ ...made.share, received: 0 }], 0, opened, platform.now());
+      this.#host.arm();
       return true;
     });
   }

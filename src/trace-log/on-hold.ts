@@ -169,13 +169,15 @@ export class OnHold {
     return first === undefined ? null : (first.taken_ms ?? 0);
   }
 
-  /** Whether anything of this job's may be in a message: nothing is known of one without a head. */
-  holdsFor(job: number): boolean {
-    const rows = this.#sql.exec<{ parts: string }>("SELECT parts FROM hold_note").toArray();
-    return rows.some(({ parts }) => {
+  /** Jobs that a message may be for; null: any, as nothing is known of one without a head. */
+  jobs(): ReadonlySet<number> | null {
+    const jobs = new Set<number>();
+    for (const { parts } of this.#sql.exec<{ parts: string }>("SELECT parts FROM hold_note")) {
       const held = JSON.parse(parts) as HeldParts;
-      return held.parts.length === 0 || held.terms.some(({ jobs }) => jobs.includes(job));
-    });
+      if (held.parts.length === 0) return null;
+      for (const term of held.terms) for (const job of term.jobs) jobs.add(job);
+    }
+    return jobs;
   }
 }
 

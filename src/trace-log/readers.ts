@@ -96,6 +96,12 @@ export class Readers {
     return [...this.#states.keys()];
   }
 
+  /** What must outlive this instance: which segment reads, and what configuration each has. */
+  standingOf(job: number): string {
+    const { segment, stamps } = this.of(job);
+    return JSON.stringify([segment, stamps]);
+  }
+
   /** A block was added. @param received records offered to the job. */
   added(job: number, unread: Unread, received: number): void {
     const state = this.of(job);

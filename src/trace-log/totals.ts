@@ -12,6 +12,8 @@ export interface Changed {
   health: string;
   /** As of `Readers`. */
   readers: string;
+  /** Position of the newest block there ever was. */
+  lastBlock: number;
 }
 
 /** The counts of a shard, in its one row. To be changed only in a transaction of the caller. */
@@ -23,7 +25,7 @@ export class Totals {
   }
 
   /** Counts parts that are new. All in one row, which each append writes once. */
-  add(fresh: readonly CountedPart[], { queue, work, health, readers }: Changed, nowMs: number): void {
+  add(fresh: readonly CountedPart[], { queue, work, health, readers, lastBlock }: Changed, nowMs: number): void {
     const events = sumOf(fresh, (part) => part.events);
     const isCounted = fresh.length > 0;
     const use = withUse(
@@ -40,10 +42,11 @@ export class Totals {
     );
     const newest = fresh.reduce((most, { takenInMs }) => Math.max(most, takenInMs), 0);
     const doneMs = queue === null || queue.doneMs > nowMs ? 0 : queue.doneMs;
+    const seen = queue === null ? "" : ", queue_backlog = ?, queue_bytes = ?, queue_seen_ms = ?";
     this.#sql.exec(
       `UPDATE state SET processed = processed + ?, routed = routed + ?, not_enabled = not_enabled + ?, not_routed = not_routed + ?,
-         month_use = ?, health = ?, readers = ?, newest_taken_ms = max(newest_taken_ms, ?),
-         queue_done_ms = max(iif(queue_done_ms > ?, 0, queue_done_ms), ?) WHERE id = 1`,
+         month_use = ?, health = ?, readers = ?, last_block = ?, newest_taken_ms = max(newest_taken_ms, ?),
+         queue_done_ms = max(iif(queue_done_ms > ?, 0, queue_done_ms), ?)${seen} WHERE id = 1`,
       events,
       sumOf(fresh, ({ routed }) => routed),
       sumOf(fresh, ({ notEnabled }) => notEnabled),
@@ -51,19 +54,11 @@ export class Totals {
       JSON.stringify(use),
       health,
       readers,
+      lastBlock,
       newest,
       nowMs,
       doneMs,
-    );
-    if (queue !== null) this.#queueSeen(queue, nowMs);
-  }
-
-  #queueSeen({ backlog, backlogBytes }: QueueState, nowMs: number): void {
-    this.#sql.exec(
-      "UPDATE state SET queue_backlog = ?, queue_bytes = ?, queue_seen_ms = ? WHERE id = 1",
-      backlog,
-      backlogBytes,
-      nowMs,
+      ...(queue === null ? [] : [queue.backlog, queue.backlogBytes, nowMs]),
     );
   }
 

@@ -111,6 +111,8 @@ export class TraceLog extends DurableObject<Env> {
   readonly #alarm: Alarm;
   /** In memory only. */
   readonly #recent = new RecentRing();
+  /** Position of the newest block there ever was; as of the readers, the table decides. */
+  #lastBlock = 0;
   /** Bytes of appends that are not stored yet. */
   #underWay = 0;
   /** When this instance last asked the control plane, in ms since the epoch. */
@@ -175,10 +177,12 @@ export class TraceLog extends DurableObject<Env> {
     const { forgotten_ms, watched_until_ms } = this.#sql
       .exec<{ forgotten_ms: number; watched_until_ms: number }>("SELECT forgotten_ms, watched_until_ms FROM state")
       .one();
-    const parts = [...new Map(append.parts.map((part) => [part.id, part])).values()];
+    const seen = new Set<string>();
+    const parts = append.parts.filter(({ id }) => !seen.has(id) && seen.add(id));
+    const first = new Set(parts);
     const known = this.#known(parts);
     const isOld = (part: PartHead): boolean => part.takenInMs < forgotten_ms;
-    const again = append.parts.filter((part, i) => part.keyed && (known.has(part.id) || parts.indexOf(part) !== i));
+    const again = append.parts.filter((part) => part.keyed && (known.has(part.id) || !first.has(part)));
     const fresh = parts.filter((part) => !known.has(part.id) && !isOld(part));
     const old = parts.filter((part) => !known.has(part.id) && isOld(part));
     for (const { id } of append.parts) this.#redeliveries.finished(id);
@@ -284,10 +288,10 @@ export class TraceLog extends DurableObject<Env> {
     );
   }
 
+  /** Stored with the counts, in one row. */
   #add(block: NewBlock, nowMs: number): void {
-    const { last_block: last } = this.#sql.exec<{ last_block: number }>("SELECT last_block FROM state").one();
-    const { n, unread } = this.#blocks.add(block, last, nowMs);
-    this.#sql.exec("UPDATE state SET last_block = ? WHERE id = 1", n);
+    const { n, unread } = this.#blocks.add(block, this.#lastBlock, nowMs);
+    this.#lastBlock = n;
     for (const entry of block.entries) {
       const each = unread.get(entry.id);
       if (each !== undefined) this.#readers.added(entry.id, each, entry.received);
@@ -296,7 +300,11 @@ export class TraceLog extends DurableObject<Env> {
 
   #count(counted: readonly CountedPart[], { queue, work }: Pick<Append, "queue" | "work">, nowMs: number): void {
     const health = this.#health.add(counted, nowMs);
-    this.#totals.add(counted, { queue, work, health, readers: this.#readers.text() }, nowMs);
+    this.#totals.add(
+      counted,
+      { queue, work, health, readers: this.#readers.text(), lastBlock: this.#lastBlock },
+      nowMs,
+    );
     if (counted.length > 0) this.#functions.add(functionCounts(counted, nowMs), nowMs);
   }
 
@@ -343,15 +351,15 @@ export class TraceLog extends DurableObject<Env> {
 
   /** A reader has committed up to this position; what all have read is dropped. */
   #committed(job: number, cursor: number): void {
-    const { last_block: last } = this.#sql.exec<{ last_block: number }>("SELECT last_block FROM state").one();
-    if (cursor > last) {
+    if (cursor > this.#lastBlock) {
       // Restored to an earlier time: what it lost is lost, and no position is given twice.
       log.error("a job has read what this shard does not have", {
         durable_object: "TraceLog",
         shard: this.#shard,
         job,
       });
-      this.#sql.exec("UPDATE state SET last_block = ? WHERE id = 1", beyondLost(cursor));
+      this.#lastBlock = beyondLost(cursor);
+      this.#sql.exec("UPDATE state SET last_block = ? WHERE id = 1", this.#lastBlock);
     }
     if (cursor <= this.#readers.of(job).cursor) return;
     this.#readers.committed(job, cursor, () => this.#blocks.unread(this.#readers.cursorOf));
@@ -387,6 +395,7 @@ export class TraceLog extends DurableObject<Env> {
     const nowMs = platform.now();
     this.#transaction(() => {
       const before = JSON.stringify(this.#readers.of(job));
+      const standing = this.#readers.standingOf(job);
       if (pulled !== null) {
         // What the copy lacks is forgotten.
         if (this.#jobs.all().jobs.some(({ id }) => id === job)) {
@@ -402,7 +411,9 @@ export class TraceLog extends DurableObject<Env> {
         this.#due(false).some((due) => due.job === job) && before === JSON.stringify(this.#readers.of(job));
       if (pulled === null || isStuck) this.#readers.failed(job, nowMs);
       else this.#readers.succeeded(job);
-      this.#sql.exec("UPDATE state SET readers = ? WHERE id = 1", this.#readers.text());
+      // Cursors are stored with the next append: until then, a shard that dies asks once too often.
+      if (standing !== this.#readers.standingOf(job))
+        this.#sql.exec("UPDATE state SET readers = ? WHERE id = 1", this.#readers.text());
       this.#arm(nowMs);
     });
   }
@@ -427,9 +438,8 @@ export class TraceLog extends DurableObject<Env> {
       const { jobs } = this.#jobs.all();
       this.#readers.keep(new Set(jobs.map(({ id }) => id)));
       this.#readers.forgive();
-      const { last_block: last } = this.#sql.exec<{ last_block: number }>("SELECT last_block FROM state").one();
       // Whether its readers answer or not; what they have not counted is discarded.
-      for (const { id, discard } of jobs) if (discard) this.#readers.committed(id, last, () => []);
+      for (const { id, discard } of jobs) if (discard) this.#readers.committed(id, this.#lastBlock, () => []);
       this.#blocks.drop(this.#cursorOf());
       this.#sql.exec("UPDATE state SET readers = ? WHERE id = 1", this.#readers.text());
       this.#arm(nowMs);
@@ -607,6 +617,7 @@ export class TraceLog extends DurableObject<Env> {
 
   /** What is not in the readers of these jobs. Ask it after them. */
   status(jobs: readonly number[]): ShardStatus {
+    const held = this.#hold.jobs();
     const { queue_done_ms } = this.#sql.exec<{ queue_done_ms: number }>("SELECT queue_done_ms FROM state").one();
     return {
       jobs: Object.fromEntries(
@@ -618,7 +629,7 @@ export class TraceLog extends DurableObject<Env> {
             const { received } = this.#readers.of(id);
             const backlog = this.#readers.backlogOf(id);
             const unread = backlog && { records: backlog.records, bytes: backlog.bytes, oldestMs: backlog.oldestMs };
-            return [id, { received, unread, isDiscarded: discard, isOnHold: this.#hold.holdsFor(id) }];
+            return [id, { received, unread, isDiscarded: discard, isOnHold: held?.has(id) ?? true }];
           }),
       ),
       queueDoneMs: queue_done_ms > platform.now() ? 0 : queue_done_ms,
@@ -760,7 +771,10 @@ export class TraceLog extends DurableObject<Env> {
 
   #load(): void {
     this.#blocks.forget();
-    const { readers } = this.#sql.exec<{ readers: string }>("SELECT readers FROM state").one();
+    const { readers, last_block } = this.#sql
+      .exec<{ readers: string; last_block: number }>("SELECT readers, last_block FROM state")
+      .one();
+    this.#lastBlock = last_block;
     this.#readers.load(readers, (cursorOf) => this.#blocks.unread(cursorOf));
   }
 }
