@@ -28,6 +28,8 @@ const LIMITS = { records: UPLOAD_RECORDS.fallback, intervalMs: UPLOAD_INTERVAL_S
 export class JobsCopy {
   readonly #sql: SqlStorage;
   #held: Copy | null = null;
+  /** By their stored text. */
+  #known: ReadonlyMap<string, ShardJob> = new Map();
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
@@ -78,13 +80,17 @@ export class JobsCopy {
     const { functions } = this.#sql.exec<{ functions: string }>("SELECT functions FROM opt_outs").one();
     this.#held = {
       state,
-      jobs: rows.map(({ config: text }): ShardJob => {
-        const config = JSON.parse(text) as JobConfig;
-        const limits = readJobConfig(config)?.limits ?? LIMITS;
-        return { ...knownOf(config), version: config.version, mark: config.mark, limits, config };
-      }),
+      jobs: rows.map(({ config }) => this.#known.get(config) ?? jobOf(config)),
       optOuts: JSON.parse(functions) as OptOut[],
     };
+    // A change is of one job: the others are not read again.
+    this.#known = new Map(rows.map(({ config }, i) => [config, this.#held?.jobs[i] as ShardJob]));
     return this.#held;
   }
+}
+
+function jobOf(text: string): ShardJob {
+  const config = JSON.parse(text) as JobConfig;
+  const limits = readJobConfig(config)?.limits ?? LIMITS;
+  return { ...knownOf(config), version: config.version, mark: config.mark, limits, config };
 }
