@@ -113,7 +113,7 @@ export async function logStatus(
 }
 
 /** @returns undefined if it fails, or does not answer in time. */
-async function answerOf<T>(answer: Promise<T>, who: string): Promise<T | undefined> {
+export async function answerOf<T>(answer: Promise<T>, who: string): Promise<T | undefined> {
   try {
     const value = await within(STATUS_MS, answer, LATE);
     if (value !== LATE) return value;

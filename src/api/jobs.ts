@@ -19,6 +19,7 @@ import { readJobConfig } from "../job/snapshot.ts";
 import type { Platform } from "../platform.ts";
 import { DATASETS, type ExtraField, VENDORS_DATASETS } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
+import { LogShards } from "../trace-log/log-shards.ts";
 import { jsonBody } from "./body.ts";
 import {
   CREATE_JOB,
@@ -34,7 +35,16 @@ import {
   UPDATE_JOB,
 } from "./docs/jobs.ts";
 import { isoTime, listed, type Message, success } from "./envelope.ts";
-import { guaranteeOfJob, logStatus, presentJob, SILENT, shardsOfLog, UNCONFIRMED, UNREADABLE } from "./job-view.ts";
+import {
+  answerOf,
+  guaranteeOfJob,
+  logStatus,
+  presentJob,
+  SILENT,
+  shardsOfLog,
+  UNCONFIRMED,
+  UNREADABLE,
+} from "./job-view.ts";
 import { requireProof } from "./ownership.ts";
 import { pageOf, queryOf } from "./query.ts";
 import { type AppContext, isDataset, pathName, type Resource, requireDataset } from "./route.ts";
@@ -122,6 +132,7 @@ async function readLedger(c: AppContext, config: Config, platform: Platform): Pr
 
 async function flushJob(c: AppContext): Promise<Response> {
   const { config } = await requireJob(c);
+  await answerOf(new LogShards(c.env).drive([config.id]), "the log");
   const pending = await driveNodes(c.env, config.id, "manual", FLUSH_WAIT_MS);
   return success(c, { id: config.id, pending_objects: pending });
 }

@@ -51,7 +51,7 @@ export const CONTROL_STEPS = [
         checked_ms  INTEGER NOT NULL, -- when the platform last answered clearly
         tried_ms    INTEGER NOT NULL, -- when the platform was last asked
         fault       TEXT              -- why there was no clear answer since checked_ms; null: there was
-      ) STRICT, WITHOUT ROWID;`,
-    rows: "INSERT INTO control (id, epoch, mark) VALUES (1, hex(randomblob(8)), hex(randomblob(4)));",
+      ) STRICT, WITHOUT ROWID;
+      INSERT INTO control (id, epoch, mark) VALUES (1, hex(randomblob(8)), hex(randomblob(4)));`,
   },
 ] as const satisfies readonly Migration[];

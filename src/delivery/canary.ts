@@ -189,7 +189,7 @@ export class Canary {
     if (this.#state.retired) return null;
     return (
       this.#sql
-        .exec<CanaryRow>("SELECT canary.* FROM canary JOIN log USING (id) WHERE sealed_ms IS NULL")
+        .exec<CanaryRow>("SELECT canary.* FROM canary JOIN reader USING (id) WHERE sealed_ms IS NULL")
         .toArray()[0] ?? null
     );
   }

@@ -53,12 +53,12 @@ export function accountStatus(
       not_routed: number;
       set_aside: number;
       discarded: number;
-      aside_messages: number;
+      hold_messages: number;
       intake_lost: number;
       queue_backlog: number | null;
       queue_bytes: number | null;
       queue_seen_ms: number | null;
-    }>(`SELECT processed, routed, not_enabled, not_routed, set_aside, discarded, aside_messages, intake_lost,
+    }>(`SELECT processed, routed, not_enabled, not_routed, set_aside, discarded, hold_messages, intake_lost,
          queue_backlog, queue_bytes, queue_seen_ms FROM state`)
     .one();
   const { processed, routed, not_enabled, not_routed, set_aside, discarded } = row;
@@ -69,7 +69,7 @@ export function accountStatus(
     queueBacklog: row.queue_backlog,
     queueBytes: row.queue_bytes,
     queueSeenMs: row.queue_seen_ms,
-    setAsideMessages: { messages: row.aside_messages, events: set_aside, oldestMs: oldestAsideMs, stopsClaims },
+    setAsideMessages: { messages: row.hold_messages, events: set_aside, oldestMs: oldestAsideMs, stopsClaims },
     storedBytes: sql.databaseSize,
     ...(failing.length > 0 && { failing }),
   };

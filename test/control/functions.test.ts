@@ -34,7 +34,7 @@ async function snapshot(): Promise<JobsSnapshot> {
 const logJob = (id: number): Promise<JobConfig> =>
   runInDurableObject(
     nodeAt(env.READERS, id, 0),
-    (_log, { storage: { sql } }) => JSON.parse(String(sql.exec("SELECT job FROM log").one().job)) as JobConfig,
+    (_log, { storage: { sql } }) => JSON.parse(String(sql.exec("SELECT job FROM reader").one().job)) as JobConfig,
   );
 
 /** What the ledger answers to callers that are behind. */

@@ -46,7 +46,7 @@ async function expectAgreement(jobs: readonly number[]): Promise<void> {
   for (const id of jobs) {
     const config = await runInDurableObject(
       nodeAt(env.READERS, id, 0),
-      (_log, { storage: { sql } }) => JSON.parse(String(sql.exec("SELECT job FROM log").one().job)) as JobConfig,
+      (_log, { storage: { sql } }) => JSON.parse(String(sql.exec("SELECT job FROM reader").one().job)) as JobConfig,
     );
     expect(config).toEqual(known.jobs.find((job) => job.id === id));
     expect(config.optOutVersion).toBe(known.optOutVersion);

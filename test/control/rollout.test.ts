@@ -22,7 +22,7 @@ const set = (name: string, logship: boolean) => api("PATCH", `/functions/scripts
 const logJob = (id: number): Promise<JobConfig> =>
   runInDurableObject(
     nodeAt(env.READERS, id, 0),
-    (_log, { storage: { sql } }) => JSON.parse(String(sql.exec("SELECT job FROM log").one().job)) as JobConfig,
+    (_log, { storage: { sql } }) => JSON.parse(String(sql.exec("SELECT job FROM reader").one().job)) as JobConfig,
   );
 
 /** The log of a job hangs until it is released. */
@@ -181,7 +181,7 @@ describe("what waits after a failure", () => {
     await runAlarm(id);
     const waitsUntil = (): Promise<{ log: unknown; object: unknown }> =>
       runInDurableObject(nodeAt(env.READERS, id, 0), (_log, { storage: { sql } }) => ({
-        log: sql.exec("SELECT resume_ms FROM log").one().resume_ms,
+        log: sql.exec("SELECT resume_ms FROM reader").one().resume_ms,
         object: sql.exec("SELECT next_attempt_ms FROM object").one().next_attempt_ms,
       }));
     const before = await waitsUntil();

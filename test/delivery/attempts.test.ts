@@ -21,7 +21,7 @@ it("an object waits twice as long after each of its failures, fifteen minutes at
     for (let tries = 0; tries < 10; tries++) {
       await log.drive("manual", 10_000);
       const ofObject = sql.exec("SELECT next_attempt_ms - ? AS ms FROM object", NOON).one().ms;
-      const ofLog = sql.exec("SELECT resume_ms - ? AS ms FROM log", NOON).one().ms;
+      const ofLog = sql.exec("SELECT resume_ms - ? AS ms FROM reader", NOON).one().ms;
       waits.push([ofObject, ofLog]);
     }
   });
@@ -36,7 +36,7 @@ it("a changed job tries again at once what a store refused, and a switch of a fu
   await control.script([rule({ do: "answer", status: 503 }, { method: "PUT" })]);
   const job = jobInto(name);
   await inLog(job, async (log, { sql }) => {
-    const isDelayed = (): boolean => Number(sql.exec("SELECT resume_ms FROM log").one().resume_ms) > NOON;
+    const isDelayed = (): boolean => Number(sql.exec("SELECT resume_ms FROM reader").one().resume_ms) > NOON;
     log.configure(job, 0);
     append(log, 1, fragmentsOf(NDJSON, ["a record\n"]));
     await log.drive("manual", 10_000);

@@ -16,9 +16,9 @@ import { append, fragmentsOf, inLog } from "./direct.ts";
 /** Everything that is known of a job except the status of its canary. */
 async function booksOf(id: number) {
   const { canary: _canary, storedBytes: _stored, openBytes: _open, ...status } = await logStatus(id);
-  const { entries, total } = await jobObjects(env.READERS, id, 0, 100);
+  const { entries, total } = await jobObjects(env, id, 0, 100);
   const objects = entries.map(({ key, ...entry }) => ({ ...entry, key: key.slice(0, -".xxxxxxxx.log.gz".length) }));
-  return { status, objects, total, hours: await jobHealth(env.READERS, id, 0, Number.MAX_SAFE_INTEGER) };
+  return { status, objects, total, hours: await jobHealth(env, id, 0, Number.MAX_SAFE_INTEGER) };
 }
 
 /**

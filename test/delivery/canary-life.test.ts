@@ -31,7 +31,7 @@ describe("a job without a canary", () => {
     await inLog(other, (log) => void log.configure(other, 0));
     expect(await tick(2)).toBe(false);
     expect((await logStatus(2)).canary).toBeNull();
-    expect(await jobCanary(env.READERS, 2)).toBeNull();
+    expect(await jobCanary(env, 2)).toBeNull();
   });
 
   it.each(WITHOUT)("sends none any more: one %s from now on", async (_what, fields) => {
@@ -238,7 +238,7 @@ describe("of several segments", () => {
     expect((await control.puts()).length).toBe(1);
     await tickSegment();
     expect(await report()).toMatchObject({ state: "ok", key });
-    expect((await jobStatus(env.READERS, job.id))?.canary).toMatchObject({ state: "ok", sinceMs: clock.nowMs() });
+    expect((await jobStatus(env, job.id))?.canary).toMatchObject({ state: "ok", sinceMs: clock.nowMs() });
     expect((await control.objects()).map((object) => [object.key, object.puts])).toEqual([[key, 2]]);
     // A new configuration brings none back in the sealed one.
     await inLog(job, (log) => void log.configure({ ...job, version: 2, destinationVersion: 2 }, 0));

@@ -54,7 +54,7 @@ export async function canaryWorld(fields: Partial<JobConfig> = {}, path = "logs/
     control,
     job,
     state,
-    report: (): Promise<CanaryReport | null> => jobCanary(env.READERS, job.id),
+    report: (): Promise<CanaryReport | null> => jobCanary(env, job.id),
     /** Requests about canaries, as `METHOD status`, in order of arrival. */
     asked: async (): Promise<string[]> => (await requests()).map(({ method, status }) => `${method} ${status}`),
     configure: (change: Partial<JobConfig>): Promise<void> =>
@@ -69,7 +69,7 @@ export async function canaryWorld(fields: Partial<JobConfig> = {}, path = "logs/
     /** Lets all tries of a run be made. */
     untilDecided: async (): Promise<CanaryStatus | null> => {
       for (let tries = 0; tries < 10; tries++) {
-        const report = await jobCanary(env.READERS, job.id);
+        const report = await jobCanary(env, job.id);
         const decided = report === null || report.nextRunMs >= canaryAfter(job.id, clock.nowMs());
         if (decided) return state();
         clock.advance(Math.max(0, report.nextRunMs - clock.nowMs()));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { appendToChain } from "../../src/delivery/append-to-chain.ts";
-import { jobStatus } from "../../src/delivery/job-status.ts";
 import type { JobReader } from "../../src/delivery/job-reader.ts";
+import { jobStatus } from "../../src/delivery/job-status.ts";
 import type { JobStatus } from "../../src/delivery/types.ts";
 import type { Append, AppendResult } from "../../src/object/append.ts";
 import { id, job } from "../pipeline/scripted.ts";

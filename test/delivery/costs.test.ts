@@ -66,7 +66,7 @@ describe.each(Object.entries(FORMATS))("the rows that are written, with %s", (_t
     });
     const commit = (bytes: number) =>
       inLog(job, (log) => append(log, 1, fragmentsOf(output, [noise(bytes), noise(bytes)])));
-    const appended = { "INSERT taken": 1, "INSERT chunk": 1, "INSERT batch": 1, "UPDATE log": 1 };
+    const appended = { "INSERT taken": 1, "INSERT chunk": 1, "INSERT batch": 1, "UPDATE reader": 1 };
     await commit(300);
     expect(bill.read()).toEqual({ ...appended, alarm: 1 });
     await commit(300);
@@ -84,7 +84,7 @@ describe.each(Object.entries(FORMATS))("the rows that are written, with %s", (_t
       "INSERT object": 2,
       "DELETE batch": 1,
       // The object's number, and the changed job.
-      "UPDATE log": 1,
+      "UPDATE reader": 1,
       "INSERT log": 1,
     });
     expect(await runAlarm(job.id)).toBe(true);
@@ -92,7 +92,7 @@ describe.each(Object.entries(FORMATS))("the rows that are written, with %s", (_t
       "UPDATE object": 1,
       "DELETE chunk": 2,
       // The counts, and what the first upload has found out about the store.
-      "UPDATE log": 2,
+      "UPDATE reader": 2,
       "INSERT health_hour": 1,
     });
   });
@@ -114,7 +114,7 @@ it("a failed attempt is six rows: the object, its places in turn and in time, th
   for (let attempt = 0; attempt < 2; attempt++) {
     clock.advance(30_000);
     expect(await runAlarm(job.id)).toBe(true);
-    expect(bill.read()).toEqual({ "UPDATE object": 3, "UPDATE log": 1, "INSERT health_hour": 1, alarm: 1 });
+    expect(bill.read()).toEqual({ "UPDATE object": 3, "UPDATE reader": 1, "INSERT health_hour": 1, alarm: 1 });
   }
 });
 

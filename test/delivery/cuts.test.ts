@@ -371,7 +371,7 @@ describe("a change of the job", () => {
     const { clock, control, job, oracle, change } = await jobWithFive();
     const log = nodeAt(env.READERS, job, 0);
     const before = await runInDurableObject(log, (_log, { storage }) =>
-      String(storage.sql.exec("SELECT job FROM log").one().job),
+      String(storage.sql.exec("SELECT job FROM reader").one().job),
     );
     await change({ output_options: { field_names: ["EventTimestampMs"] } });
     expect(
@@ -416,7 +416,7 @@ describe("a segment that is full", () => {
     expect((await logStatus(job, 1)).counts.received).toBe(20);
     const [first, open] = [await logStatus(job, 0), await logStatus(job, 1)];
     expect(open.openBytes).toBeGreaterThan(4_096);
-    expect(await jobStatus(env.READERS, job)).toMatchObject({
+    expect(await jobStatus(env, job)).toMatchObject({
       segments: 2,
       storedBytes: first.storedBytes + open.storedBytes,
       openBytes: open.openBytes,

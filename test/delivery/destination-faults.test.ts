@@ -146,8 +146,10 @@ it("parks a job whose destination no key opens, and says so", async ({ expect })
   const resealed = seal(destinationConf("x"), destinationPurpose("test-account"), other);
   const swap = (to: string) =>
     runInDurableObject(log, (_log, { storage }) => {
-      const before = JSON.parse(String(storage.sql.exec("SELECT job FROM log").one().job)) as { destination: string };
-      storage.sql.exec("UPDATE log SET job = ?", JSON.stringify({ ...before, destination: to }));
+      const before = JSON.parse(String(storage.sql.exec("SELECT job FROM reader").one().job)) as {
+        destination: string;
+      };
+      storage.sql.exec("UPDATE reader SET job = ?", JSON.stringify({ ...before, destination: to }));
       return before.destination;
     });
   const original = await swap(resealed);

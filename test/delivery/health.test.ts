@@ -1,10 +1,10 @@
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
+import { emptyHour, Health, type HealthHour, hourOf, sumOf } from "../../src/delivery/health.ts";
 import { jobHealth } from "../../src/delivery/job.ts";
 import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { jobStatus } from "../../src/delivery/job-status.ts";
-import { emptyHour, Health, type HealthHour, hourOf, sumOf } from "../../src/delivery/health.ts";
 import { jobObjects } from "../../src/delivery/object-pages.ts";
 import type { JobConfig } from "../../src/job/config.ts";
 import { NDJSON } from "../../src/output/format.ts";
@@ -20,7 +20,7 @@ const HOUR = hourOf(NOON);
 
 /** Hours with something in them, as the chain tells them. */
 const hoursOf = ({ id }: Pick<JobConfig, "id">): Promise<HealthHour[]> =>
-  jobHealth(env.READERS, id, 0, Number.MAX_SAFE_INTEGER);
+  jobHealth(env, id, 0, Number.MAX_SAFE_INTEGER);
 
 const sums = async (job: JobConfig): Promise<HealthHour> => (await hoursOf(job)).reduce(sumOf, emptyHour(0));
 
@@ -225,7 +225,7 @@ describe("the hours of a log", () => {
       [1, 0],
     ]);
     expect(await sums(job)).toMatchObject({ ok: 2, retried: 1, records: 3, causes: { 503: 1 } });
-    expect((await jobStatus(env.READERS, job.id))?.counts.delivered).toBe(3);
+    expect((await jobStatus(env, job.id))?.counts.delivered).toBe(3);
   });
 });
 
@@ -276,7 +276,7 @@ describe("whatever happens", () => {
         const sum = await sums(job);
         const { counts, deliveredBytes, deliveredRawBytes } = await logStatus(job.id);
         expect([sum.records, sum.bytes, sum.rawBytes]).toEqual([counts.delivered, deliveredBytes, deliveredRawBytes]);
-        const { entries } = await jobObjects(env.READERS, job.id, 0, 1_000);
+        const { entries } = await jobObjects(env, job.id, 0, 1_000);
         expect(sum.ok).toBe(entries.filter(({ state }) => state === "delivered").length);
         expect(sum.ok + sum.retried + sum.failed).toBe(entries.reduce((n, { attempts }) => n + attempts, 0));
         expect(Object.values(sum.causes).reduce((n, count) => n + count, 0)).toBe(sum.retried + sum.failed);

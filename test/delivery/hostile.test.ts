@@ -117,7 +117,7 @@ describe("a change of a job", () => {
     expect(await runDurableObjectAlarm(env.CONTROL.getByName("control"))).toBe(true);
     const path = await runInDurableObject(
       nodeAt(env.READERS, job, 0),
-      (_log, { storage }) => JSON.parse(String(storage.sql.exec("SELECT job FROM log").one().job)).path,
+      (_log, { storage }) => JSON.parse(String(storage.sql.exec("SELECT job FROM reader").one().job)).path,
     );
     expect(path).toBe("moved");
   });

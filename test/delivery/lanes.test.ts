@@ -38,7 +38,7 @@ function order(failing: boolean): Promise<number[]> {
     log.configure(job, 0);
     cutDays(log, job, 1, FAR);
     cutDays(log, job, 2, NEAR);
-    if (failing) sql.exec("UPDATE log SET failures = 1");
+    if (failing) sql.exec("UPDATE reader SET failures = 1");
     const state = new LogState(sql, "");
     const days: number[] = [];
     const uploads = new Uploads(state, new Objects(sql, state), async ({ number, day }: ObjectRow) => {

@@ -4,8 +4,8 @@ import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { Load } from "../../src/delivery/load.ts";
-import { nodeOf } from "../../src/trace-log/nodes.ts";
 import { SHARD_LOAD } from "../../src/limits.ts";
+import { nodeOf } from "../../src/trace-log/nodes.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import { MINUTE_MS, message, ShardedLog } from "./sharded.ts";
 

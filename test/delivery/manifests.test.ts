@@ -140,7 +140,7 @@ describe("a day", () => {
     await inLog(job, (_log, { sql }) => {
       sql.exec("UPDATE object SET delivery = NULL, place = NULL WHERE number = 1");
       sql.exec("UPDATE object SET delivery = 1 WHERE number = 2");
-      sql.exec("UPDATE log SET deliveries = 1");
+      sql.exec("UPDATE reader SET deliveries = 1");
     });
     await nextDay();
     const [manifest] = await manifestsIn(control);
@@ -374,7 +374,7 @@ it("divides a day into manifests of bounded size", async () => {
       `WITH RECURSIVE n(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM n WHERE n < 3000)
          INSERT INTO object (number, delivery, ${columns.join()}) SELECT n, n, ${columns.join()} FROM object, n WHERE number = 1`,
     );
-    sql.exec("UPDATE log SET deliveries = 3000");
+    sql.exec("UPDATE reader SET deliveries = 3000");
   });
   await nextDay();
   expect(await names()).toEqual(["21001120.1.json: 1589", "21001120.2.json: 1411"]);

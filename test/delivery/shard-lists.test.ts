@@ -1,12 +1,12 @@
 /** What a log of several shards says of itself: objects, hours, counts, what is set aside. */
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
-import { jobCanary, jobHealth, driveNodes, findNode, retireNodes } from "../../src/delivery/job.ts";
+import { driveNodes, findNode, jobCanary, jobHealth, retireNodes } from "../../src/delivery/job.ts";
 import { nodeAt } from "../../src/delivery/job-nodes.ts";
-import { jobStatus } from "../../src/delivery/job-status.ts";
 import { JobReader } from "../../src/delivery/job-reader.ts";
-import { NUMBERS_PER_NODE, nodeOf } from "../../src/trace-log/nodes.ts";
+import { jobStatus } from "../../src/delivery/job-status.ts";
 import { jobAside, jobObject, jobObjects, jobObjectsBefore } from "../../src/delivery/object-pages.ts";
+import { NUMBERS_PER_NODE, nodeOf } from "../../src/trace-log/nodes.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
 import { MINUTE_MS, message, ShardedLog } from "./sharded.ts";
@@ -60,40 +60,37 @@ describe("objects of several shards", () => {
     await ship(0, 1, 2, 2, 1, 0, 0, 1);
     const of = (shard: number, n: number): number => nodeOf(shard, 0) * NUMBERS_PER_NODE + n;
     const order = [of(0, 1), of(1, 1), of(2, 1), of(2, 2), of(1, 2), of(0, 2), of(0, 3), of(1, 3)];
-    expect(await jobObjects(env.READERS, job.id, 0, 100)).toMatchObject({ total: 8 });
+    expect(await jobObjects(env, job.id, 0, 100)).toMatchObject({ total: 8 });
     for (const size of [1, 3, 100]) {
-      expect(await paged((after) => jobObjects(env.READERS, job.id, after, size), 0)).toEqual(order);
-      const back = await paged(
-        (before) => jobObjectsBefore(env.READERS, job.id, before, size),
-        Number.MAX_SAFE_INTEGER,
-      );
+      expect(await paged((after) => jobObjects(env, job.id, after, size), 0)).toEqual(order);
+      const back = await paged((before) => jobObjectsBefore(env, job.id, before, size), Number.MAX_SAFE_INTEGER);
       expect(back).toEqual(order.toReversed());
     }
-    expect(await jobObjects(env.READERS, job.id, of(1, 2), 1)).toMatchObject({
+    expect(await jobObjects(env, job.id, of(1, 2), 1)).toMatchObject({
       total: 3,
       entries: [{ number: of(0, 2) }],
     });
-    for (const number of order) expect(await jobObject(env.READERS, job.id, number)).toMatchObject({ number });
-    for (const number of [of(0, 4), of(3, 1)]) expect(await jobObject(env.READERS, job.id, number)).toBeNull();
-    expect(await findNode(env.READERS, job.id, of(3, 1))).toBeNull();
+    for (const number of order) expect(await jobObject(env, job.id, number)).toMatchObject({ number });
+    for (const number of [of(0, 4), of(3, 1)]) expect(await jobObject(env, job.id, number)).toBeNull();
+    expect(await findNode(env, job.id, of(3, 1))).toBeNull();
     // Of a shard that does not exist nothing is later.
-    expect(numbers(await jobObjects(env.READERS, job.id, of(3, 1), 9))).toEqual([]);
-    expect(numbers(await jobObjectsBefore(env.READERS, job.id, of(3, 1), 2))).toEqual([of(1, 3), of(0, 3)]);
+    expect(numbers(await jobObjects(env, job.id, of(3, 1), 9))).toEqual([]);
+    expect(numbers(await jobObjectsBefore(env, job.id, of(3, 1), 2))).toEqual([of(1, 3), of(0, 3)]);
   });
 
   it("go on where an object was that is forgotten, and leave nothing out", async ({ expect }) => {
     const { clock, log, job, ship } = await threeShards();
     await ship(0, 1, 1, 0, 1);
-    const order = await paged((after) => jobObjects(env.READERS, job.id, after, 9), 0);
+    const order = await paged((after) => jobObjects(env, job.id, after, 9), 0);
     await log.run(CHILD, (_log, { sql }) => void sql.exec("DELETE FROM object WHERE number = ?", SECOND));
-    expect(numbers(await jobObjects(env.READERS, job.id, SECOND, 9))).toEqual(order.toSpliced(1, 1));
-    expect(numbers(await jobObjectsBefore(env.READERS, job.id, SECOND, 9))).toEqual([order[0]]);
+    expect(numbers(await jobObjects(env, job.id, SECOND, 9))).toEqual(order.toSpliced(1, 1));
+    expect(numbers(await jobObjectsBefore(env, job.id, SECOND, 9))).toEqual([order[0]]);
     // After the last of a shard that is forgotten: what any other has cut since.
     await log.run(CHILD, (_log, { sql }) => void sql.exec("DELETE FROM object WHERE number = ?", SECOND + 2));
-    expect(numbers(await jobObjects(env.READERS, job.id, SECOND + 2, 9))).toEqual([order[3]]);
+    expect(numbers(await jobObjects(env, job.id, SECOND + 2, 9))).toEqual([order[3]]);
     clock.advance(31 * DAY_MS);
     for (const node of SHARDS) await nodeAt(env.READERS, job.id, node).drive("scheduled", 1_000);
-    expect(await jobObjects(env.READERS, job.id, 0, 9)).toEqual({ entries: [], total: 0 });
+    expect(await jobObjects(env, job.id, 0, 9)).toEqual({ entries: [], total: 0 });
   });
 
   it("are listed by the time of their cut where a clock went back, and none is left out", async ({ expect }) => {
@@ -104,8 +101,8 @@ describe("objects of several shards", () => {
       (_log, { sql }) => void sql.exec("UPDATE object SET cut_ms = cut_ms - 1500 WHERE number = ?", SECOND + 2),
     );
     const order = [SECOND, SECOND + 2, SECOND + 1];
-    expect(await paged((after) => jobObjects(env.READERS, job.id, after, 1), 0)).toEqual(order);
-    const back = await paged((before) => jobObjectsBefore(env.READERS, job.id, before, 1), Number.MAX_SAFE_INTEGER);
+    expect(await paged((after) => jobObjects(env, job.id, after, 1), 0)).toEqual(order);
+    const back = await paged((before) => jobObjectsBefore(env, job.id, before, 1), Number.MAX_SAFE_INTEGER);
     expect(back).toEqual(order.toReversed());
   });
 });
@@ -115,16 +112,16 @@ describe("the status of several shards", () => {
     const { job, ship, log } = await threeShards();
     await ship(0, 1, 2, 1);
     await log.offer([message(99, 2, NOON + 10 * MINUTE_MS)]);
-    const status = await jobStatus(env.READERS, job.id);
+    const status = await jobStatus(env, job.id);
     expect(status).toMatchObject({ counts: { received: 5, delivered: 4, pending: 1 }, segments: 1, sealed: false });
     const each = await Promise.all(SHARDS.map((node) => nodeAt(env.READERS, job.id, node).status()));
     const bytes = each.map((one) => one?.storedBytes ?? 0);
     expect(status?.openBytes).toBe(Math.max(...bytes));
     expect(status?.storedBytes).toBe(bytes.reduce((sum, one) => sum + one, 0));
-    const hours = await jobHealth(env.READERS, job.id, 0, Number.MAX_SAFE_INTEGER);
+    const hours = await jobHealth(env, job.id, 0, Number.MAX_SAFE_INTEGER);
     expect(hours.reduce((sum, { records }) => sum + records, 0)).toBe(4);
-    expect(await driveNodes(env.READERS, job.id, "manual", 10_000)).toBe(0);
-    expect((await jobStatus(env.READERS, job.id))?.counts).toMatchObject({ delivered: 5, pending: 0 });
+    expect(await driveNodes(env, job.id, "manual", 10_000)).toBe(0);
+    expect((await jobStatus(env, job.id))?.counts).toMatchObject({ delivered: 5, pending: 0 });
   });
 
   it("is complete as far as every shard is, whichever holds something, and never goes back", async ({ expect }) => {
@@ -136,15 +133,15 @@ describe("the status of several shards", () => {
       const doneMs = clock.nowMs();
       // Another shard takes what comes later, and says that the queue is empty.
       const other = nodeOf((shard + 1) % 3, 0);
-      await log.run(other, (_log, { sql }) => void sql.exec("UPDATE log SET queue_done_ms = ?", doneMs));
-      expect(await jobStatus(env.READERS, job.id, doneMs)).toMatchObject({ lastCompleteMs: takenMs });
-      await driveNodes(env.READERS, job.id, "manual", 10_000);
-      expect(await jobStatus(env.READERS, job.id, doneMs)).toMatchObject({ lastCompleteMs: doneMs });
+      await log.run(other, (_log, { sql }) => void sql.exec("UPDATE reader SET queue_done_ms = ?", doneMs));
+      expect(await jobStatus(env, job.id, doneMs)).toMatchObject({ lastCompleteMs: takenMs });
+      await driveNodes(env, job.id, "manual", 10_000);
+      expect(await jobStatus(env, job.id, doneMs)).toMatchObject({ lastCompleteMs: doneMs });
       // What no claim knew of comes late.
       await log.offer([message(10 + shard, shard, takenMs - 1)]);
-      expect(await jobStatus(env.READERS, job.id, doneMs + 1)).toMatchObject({ lastCompleteMs: doneMs });
-      expect(await jobStatus(env.READERS, job.id)).toMatchObject({ lastCompleteMs: doneMs });
-      await driveNodes(env.READERS, job.id, "manual", 10_000);
+      expect(await jobStatus(env, job.id, doneMs + 1)).toMatchObject({ lastCompleteMs: doneMs });
+      expect(await jobStatus(env, job.id)).toMatchObject({ lastCompleteMs: doneMs });
+      await driveNodes(env, job.id, "manual", 10_000);
     }
   });
 
@@ -155,27 +152,30 @@ describe("the status of several shards", () => {
     const clock = setClock(NOON);
     const log = await ShardedLog.create();
     await log.offer([message(1, 0)]);
-    await driveNodes(env.READERS, log.job.id, "manual", 10_000);
+    await driveNodes(env, log.job.id, "manual", 10_000);
     clock.advance(10 * MINUTE_MS);
     const doneMs = clock.nowMs();
-    await log.run(0, (_log, { sql }) => void sql.exec("UPDATE log SET queue_done_ms = ?", doneMs));
-    expect(await jobStatus(env.READERS, log.job.id, doneMs)).toMatchObject({ lastCompleteMs: doneMs });
+    await log.run(0, (_log, { sql }) => void sql.exec("UPDATE reader SET queue_done_ms = ?", doneMs));
+    expect(await jobStatus(env, log.job.id, doneMs)).toMatchObject({ lastCompleteMs: doneMs });
     // What no claim knew of comes late.
     await log.offer([message(2, 0)]);
     await grow(log);
     await log.offer([message(3, 1, doneMs + MINUTE_MS)]);
     expect((await log.nodes()).length).toBe(2);
     for (const notAfterMs of [undefined, doneMs])
-      expect(await jobStatus(env.READERS, log.job.id, notAfterMs)).toMatchObject({ lastCompleteMs: doneMs });
+      expect(await jobStatus(env, log.job.id, notAfterMs)).toMatchObject({ lastCompleteMs: doneMs });
   });
 
   it("does not pass what comes to one shard after it was asked, and before another claims", async ({ expect }) => {
     const { job, log, clock } = await threeShards();
-    await log.run(0, (_log, { sql }) => void sql.exec("UPDATE log SET queue_done_ms = ?", clock.nowMs() + MINUTE_MS));
+    await log.run(
+      0,
+      (_log, { sql }) => void sql.exec("UPDATE reader SET queue_done_ms = ?", clock.nowMs() + MINUTE_MS),
+    );
     const takenMs = clock.nowMs();
     clock.advance(2 * MINUTE_MS);
     // The child has answered; then it gets a message, and the first shard claims.
-    const asked = jobStatus(env.READERS, job.id, clock.nowMs());
+    const asked = jobStatus(env, job.id, clock.nowMs());
     await log.offer([message(1, 1, takenMs)]);
     expect((await asked)?.lastCompleteMs ?? 0).toBeLessThanOrEqual(takenMs);
   });
@@ -186,29 +186,29 @@ describe("several shards", () => {
     const { job, ship, log } = await threeShards();
     await log.control.script([rule({ do: "answer", status: 400, code: "InvalidRequest" }, { keyIncludes: ".log.gz" })]);
     await ship(0, 1, 2);
-    const { entries, total } = await jobAside(env.READERS, job.id, 0, 10);
+    const { entries, total } = await jobAside(env, job.id, 0, 10);
     expect([total, numbers({ entries })]).toEqual([3, SHARDS.map((node) => node * NUMBERS_PER_NODE + 1)]);
     for (let offset = 0; offset < 3; offset++) {
-      expect(await jobAside(env.READERS, job.id, offset, 1)).toMatchObject({ total: 3, entries: [entries[offset]] });
+      expect(await jobAside(env, job.id, offset, 1)).toMatchObject({ total: 3, entries: [entries[offset]] });
     }
     await log.control.script([]);
     for (const { number } of entries) {
-      const found = await findNode(env.READERS, job.id, number);
+      const found = await findNode(env, job.id, number);
       expect(await found?.asideResend(number)).toMatchObject({ number });
     }
-    await driveNodes(env.READERS, job.id, "manual", 10_000);
-    expect((await jobStatus(env.READERS, job.id))?.counts).toMatchObject({ delivered: 3, set_aside: 0 });
+    await driveNodes(env, job.id, "manual", 10_000);
+    expect((await jobStatus(env, job.id))?.counts).toMatchObject({ delivered: 3, set_aside: 0 });
   });
 
   it("send one canary together", async ({ expect }) => {
     const { job, log } = await threeShards({ canary: true });
-    await driveNodes(env.READERS, job.id, "manual", 10_000);
+    await driveNodes(env, job.id, "manual", 10_000);
     await log.run(0, ({ canary }) => canary.running);
     const sent = (await log.control.requests()).filter(
       ({ method, key }) => method === "PUT" && key.includes("canary/"),
     );
     expect(sent).toHaveLength(1);
-    expect(await jobCanary(env.READERS, job.id)).toMatchObject({ state: "ok" });
+    expect(await jobCanary(env, job.id)).toMatchObject({ state: "ok" });
     for (const node of SHARDS.slice(1)) expect(await log.run(node, (each) => each.canaryReport().report)).toBeNull();
   });
 
@@ -220,9 +220,8 @@ describe("several shards", () => {
     clock.advance(16 * DAY_MS);
     // Code of an earlier release, which knows of no others, does not delete the first one.
     expect(await nodeAt(env.READERS, job.id, 0).retire()).toBe(false);
-    expect(await retireNodes(env.READERS, job.id, log.job.deletedMs ?? 0)).toBe(true);
-    for (const node of [...SHARDS, nodeOf(4, 0)])
-      expect(await nodeAt(env.READERS, job.id, node).status()).toBeNull();
+    expect(await retireNodes(env, job.id, log.job.deletedMs ?? 0)).toBe(true);
+    for (const node of [...SHARDS, nodeOf(4, 0)]) expect(await nodeAt(env.READERS, job.id, node).status()).toBeNull();
   });
 
   it("are not deleted while one holds anything", async ({ expect }) => {
@@ -230,7 +229,7 @@ describe("several shards", () => {
     await log.change({ deletedMs: clock.nowMs() });
     await log.offer([message(1, 2, clock.nowMs())]);
     clock.advance(16 * DAY_MS);
-    expect(await retireNodes(env.READERS, job.id, log.job.deletedMs ?? 0)).toBe(false);
+    expect(await retireNodes(env, job.id, log.job.deletedMs ?? 0)).toBe(false);
     expect(await log.nodes()).toEqual(SHARDS);
   });
 });
@@ -244,7 +243,7 @@ it("a shard that fails holds up no other when all are driven", async ({ expect }
     if (ctx.id.name?.endsWith(` ${CHILD}`)) throw new Error("out of order");
     return holds.call(this, messages);
   });
-  await expect(driveNodes(env.READERS, job.id, "manual", 10_000)).rejects.toThrow("out of order");
+  await expect(driveNodes(env, job.id, "manual", 10_000)).rejects.toThrow("out of order");
   vi.restoreAllMocks();
-  expect((await jobStatus(env.READERS, job.id))?.counts).toMatchObject({ delivered: 2, pending: 1 });
+  expect((await jobStatus(env, job.id))?.counts).toMatchObject({ delivered: 2, pending: 1 });
 });

@@ -3,8 +3,8 @@ import { env } from "cloudflare:workers";
 import { it } from "vitest";
 import { appendToChain } from "../../src/delivery/append-to-chain.ts";
 import { KnownLog } from "../../src/delivery/known-logs.ts";
-import { nodeName, nodeOf } from "../../src/trace-log/nodes.ts";
 import type { TakenId } from "../../src/storage/id-memory.ts";
+import { nodeName, nodeOf } from "../../src/trace-log/nodes.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import { builder, message, ShardedLog } from "./sharded.ts";
 

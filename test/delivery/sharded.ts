@@ -94,12 +94,12 @@ export class ShardedLog {
   }
 
   async nodes(): Promise<number[]> {
-    return (await eachNode(env.READERS, this.job.id, (log) => log.holds([]))).map(({ node }) => node);
+    return (await eachNode(env, this.job.id, (log) => log.holds([]))).map(({ node }) => node);
   }
 
   /** How many nodes hold each of these messages. */
   async copies(messages: readonly TakenId[]): Promise<number[]> {
-    const answers = await eachNode(env.READERS, this.job.id, (log) => log.holds(messages));
+    const answers = await eachNode(env, this.job.id, (log) => log.holds(messages));
     return messages.map(({ id }) => answers.filter(({ answer }) => answer.ids.includes(id)).length);
   }
 
@@ -114,12 +114,12 @@ export class ShardedLog {
 
   /** How many messages each node has received, by node. */
   async received(): Promise<Record<number, number>> {
-    const statuses = await eachNode(env.READERS, this.job.id, async (log) => log.status());
+    const statuses = await eachNode(env, this.job.id, async (log) => log.status());
     return Object.fromEntries(statuses.map(({ node, answer }) => [node, answer.counts.received]));
   }
 
   versions(): Promise<number[]> {
-    return eachNode(env.READERS, this.job.id, async (log, node) =>
+    return eachNode(env, this.job.id, async (log, node) =>
       log.configure({ ...this.job, version: 0 }, node, FIRST),
     ).then((answers) => answers.map(({ answer }) => answer.version));
   }

@@ -8,9 +8,9 @@ import { describe, it, vi } from "vitest";
 import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { JobReader } from "../../src/delivery/job-reader.ts";
 import { KnownLog } from "../../src/delivery/known-logs.ts";
-import { nodeOf } from "../../src/trace-log/nodes.ts";
 import { LOG_STEPS } from "../../src/delivery/schema.ts";
 import { migrate } from "../../src/storage/migrate.ts";
+import { nodeOf } from "../../src/trace-log/nodes.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import { builder, countCalls, MINUTE_MS, message, ShardedLog } from "./sharded.ts";
 
@@ -234,7 +234,7 @@ describe("a shard of several segments", () => {
     const log = await ShardedLog.create();
     await log.fill(0);
     await log.offer([message(1, 0)]);
-    await log.run(1, (_log, { sql }) => void sql.exec("DELETE FROM log"));
+    await log.run(1, (_log, { sql }) => void sql.exec("DELETE FROM reader"));
     // As a consumer of an earlier release does.
     await log.run(1, (segment) => void segment.configure(log.job, 1));
     await log.split(1);

@@ -63,5 +63,5 @@ it("received when records last came, whatever became of them; and not when none 
     append(log, log.configure({ ...jobInto("x"), version: 0 }, 0).version, fragmentsOf(NDJSON, [])),
   );
   expect((await logStatus(job)).lastReceivedMs).toBe(cameMs);
-  expect((await jobStatus(env.READERS, job))?.lastReceivedMs).toBe(cameMs);
+  expect((await jobStatus(env, job))?.lastReceivedMs).toBe(cameMs);
 });

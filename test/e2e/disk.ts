@@ -34,7 +34,7 @@ function countsIn(file: string): [number, JobCounts][] {
         `SELECT CAST(json_extract(job, '$.id') AS INTEGER) AS job, received, filtered, sampled_out, delivered, set_aside, discarded,
            (SELECT coalesce(sum(records), 0) FROM batch)
              + (SELECT coalesce(sum(records), 0) FROM object WHERE state = 'waiting') AS pending
-         FROM log`,
+         FROM reader`,
       )
       .all() as unknown as (JobCounts & { job: number })[];
     return rows.map(({ job, ...counts }) => [job, counts]);

@@ -59,7 +59,7 @@ export async function said(job: WorldJob): Promise<string | null> {
 }
 
 export async function countsOf(job: WorldJob): Promise<LogCounts> {
-  const status = await jobStatus(env.READERS, job.id);
+  const status = await jobStatus(env, job.id);
   if (status === null) throw new Error(`job ${job.id} has no log`);
   return status.counts;
 }

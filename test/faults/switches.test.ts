@@ -234,8 +234,8 @@ describe("keys", () => {
     await pass(world);
     const log = nodeAt(env.READERS, job.id, 0);
     await runInDurableObject(log, (_log, { storage: { sql } }) => {
-      const config = JSON.parse(String(sql.exec("SELECT job FROM log").one().job)) as object;
-      sql.exec("UPDATE log SET job = ?", JSON.stringify({ ...config, destination: "1.AAAA.AAAA" }));
+      const config = JSON.parse(String(sql.exec("SELECT job FROM reader").one().job)) as object;
+      sql.exec("UPDATE reader SET job = ?", JSON.stringify({ ...config, destination: "1.AAAA.AAAA" }));
     });
     world.injected();
     await pass(world, 300_000);

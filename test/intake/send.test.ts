@@ -6,7 +6,14 @@ import { REQUEST_DEADLINES, SendError, type Sending, sendMessages } from "../../
 import { QUEUE_MESSAGE_MAX_BYTES } from "../../src/limits.ts";
 import { SHARD_BUSY, SHARD_FULL, SHARD_NOT_READY } from "../../src/trace-log/append.ts";
 import { noisyLine, TAKEN } from "../record/samples.ts";
-import { noLog, type ScriptedLog, type ScriptedQueue, scriptedLog, scriptedPlatform, scriptedQueue } from "./scripted.ts";
+import {
+  noLog,
+  type ScriptedLog,
+  type ScriptedQueue,
+  scriptedLog,
+  scriptedPlatform,
+  scriptedQueue,
+} from "./scripted.ts";
 
 const CONTEXT: PackingContext = { takenInMs: TAKEN, source: "tail", idOf: randomIds(1), keyed: false, shards: 1 };
 
@@ -31,8 +38,11 @@ function withLarge(context = CONTEXT): PackedMessage[] {
   return messages;
 }
 
-const send = (messages: readonly PackedMessage[], sending: Sending, taken?: (group: readonly PackedMessage[]) => void) =>
-  sendMessages(messages, sending, REQUEST_DEADLINES, taken);
+const send = (
+  messages: readonly PackedMessage[],
+  sending: Sending,
+  taken?: (group: readonly PackedMessage[]) => void,
+) => sendMessages(messages, sending, REQUEST_DEADLINES, taken);
 
 const to = (queue: ScriptedQueue, log: ScriptedLog = noLog(), platform = scriptedPlatform(TAKEN)) => ({
   queue,
@@ -160,7 +170,13 @@ describe("what goes to the log directly", () => {
     const many = Array.from({ length: 4 }, () => one).flat();
     const other = packed([noisyLine(500, 1)], a);
     const log = scriptedLog();
-    await send([...many, ...other], to(scriptedQueue(() => true), log));
+    await send(
+      [...many, ...other],
+      to(
+        scriptedQueue(() => true),
+        log,
+      ),
+    );
     const calls = log.calls.map(({ shard, append }) => ({
       shard,
       bytes: append.records.reduce((sum, { body }) => sum + body.length, 0),
@@ -170,21 +186,32 @@ describe("what goes to the log directly", () => {
     expect(calls.filter(({ shard }) => shard === 5).length).toBe(Math.ceil(20 / Math.floor(850_000 / 100_000)));
   });
 
-  it.each([SHARD_BUSY, SHARD_NOT_READY, "Network connection lost."])("is tried four times where it answers %s", async (why) => {
-    const platform = scriptedPlatform(TAKEN);
-    const log = scriptedLog((call) => (call < 4 ? new Error(`${why}: later`) : null));
-    await send(withLarge(), to(scriptedQueue(), log, platform));
-    expect([platform.slept, log.taken().length]).toEqual([[200, 1_000, 3_000], 1]);
-    const never = scriptedLog(() => new Error(`${why}: later`));
-    const error = await failure(send(withLarge(), to(scriptedQueue(), never)));
-    expect([never.calls.length, error.unsent.length]).toEqual([4, 1]);
-  });
+  it.each([SHARD_BUSY, SHARD_NOT_READY, "Network connection lost."])(
+    "is tried four times where it answers %s",
+    async (why) => {
+      const platform = scriptedPlatform(TAKEN);
+      const log = scriptedLog((call) => (call < 4 ? new Error(`${why}: later`) : null));
+      await send(withLarge(), to(scriptedQueue(), log, platform));
+      expect([platform.slept, log.taken().length]).toEqual([[200, 1_000, 3_000], 1]);
+      const never = scriptedLog(() => new Error(`${why}: later`));
+      const error = await failure(send(withLarge(), to(scriptedQueue(), never)));
+      expect([never.calls.length, error.unsent.length]).toEqual([4, 1]);
+    },
+  );
 
   it("is not tried again where the shard is full, and costs no other shard its messages", async () => {
     const small = packed([noisyLine(500, 1)]);
     const messages = [...small, ...packed([noisyLine(500, 2)]).map((message) => ({ ...message, shard: 1 }))];
     const log = scriptedLog((_call, shard) => (shard === 0 ? new Error(`${SHARD_FULL}: 8 GB`) : null));
-    const error = await failure(send(messages, to(scriptedQueue(() => true), log)));
+    const error = await failure(
+      send(
+        messages,
+        to(
+          scriptedQueue(() => true),
+          log,
+        ),
+      ),
+    );
     expect([log.calls.length, ids(error.unsent), ids(log.taken())]).toEqual([2, ids(small), [messages[1]?.id]]);
   });
 
@@ -210,7 +237,11 @@ describe("an isolate that knows that the queue refuses", () => {
     let refuses = true;
     const queue = scriptedQueue(() => refuses);
     const log = scriptedLog();
-    const sending = { ...to(queue, log), refusals: new Refusals(), platform: { now: () => nowMs, sleep: async () => {} } };
+    const sending = {
+      ...to(queue, log),
+      refusals: new Refusals(),
+      platform: { now: () => nowMs, sleep: async () => {} },
+    };
     const tries = async () => {
       const before = queue.calls.length;
       await send(packed([noisyLine(500, 1)], { ...CONTEXT, idOf: randomIds(1) }), sending);

@@ -214,7 +214,7 @@ describe("tail()", () => {
   it("gathers for ten seconds while the queue refuses, makes one append of it, and tries the queue first", async () => {
     const scripted = context(() => true);
     let nowMs = TAKEN;
-    let ends: (() => void)[] = [];
+    const ends: (() => void)[] = [];
     const slept: number[] = [];
     scripted.platform = {
       now: () => nowMs,
@@ -240,7 +240,11 @@ describe("tail()", () => {
     expect(slept.at(-1)).toBe(HOLD_MS - 100);
     expect([scripted.queue.calls.length, scripted.log.calls.length]).toEqual([3, 1]);
     await wake(5_000);
-    expect([scripted.queue.calls.length, records(scripted.log).length, scripted.lost]).toEqual([6, 1 + 2 * 26, [2 * 24]]);
+    expect([scripted.queue.calls.length, records(scripted.log).length, scripted.lost]).toEqual([
+      6,
+      1 + 2 * 26,
+      [2 * 24],
+    ]);
   });
 
   it("writes no text of an event into its own log", async () => {

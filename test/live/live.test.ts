@@ -5,7 +5,7 @@ import { hashOf } from "../../src/access/credentials.ts";
 import { AccessRegister, accessRegister } from "../../src/access/register.ts";
 import { live } from "../../src/live/live.ts";
 import type { Outcome } from "../../src/trace-log/outcome.ts";
-import { traceLog, TraceLog } from "../../src/trace-log/trace-log.ts";
+import { TraceLog, traceLog } from "../../src/trace-log/trace-log.ts";
 import { Visitor } from "../dashboard/support.ts";
 import { api } from "../support/runtime/api.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";

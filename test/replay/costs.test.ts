@@ -41,7 +41,7 @@ it("an object that is shipped again is a GET, a PUT, a call, and the rows that d
     // One row in the list of objects, and one in its index by replay.
     "INSERT object": 40,
     // One per object shipped again, and one that reserves all names.
-    "UPDATE log": 21,
+    "UPDATE reader": 21,
     // 20 for progress, and seven more: planning is complete, totals, two claims, what the store
     // does with a condition, the end, and its destinations removed.
     "UPDATE replay": 27,

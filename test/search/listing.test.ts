@@ -61,7 +61,7 @@ describe("a list over several logs", () => {
     for (let page = 0, fromMs: number | null = null; page === 0 || fromMs !== null; page++) {
       const narrowed = order === "newest" ? { untilMs: (fromMs ?? NOON) + 1 } : { sinceMs: fromMs ?? 0 };
       const asked = { ...span, ...(fromMs !== null && narrowed), without };
-      const { found, listedToMs, silent } = await listObjects(env.READERS, jobs, asked, LIMIT);
+      const { found, listedToMs, silent } = await listObjects(env, jobs, asked, LIMIT);
       expect(silent).toEqual([]);
       expect(found.length).toBeGreaterThan(0);
       expect(found.length).toBeLessThanOrEqual(LIMIT);
@@ -78,7 +78,7 @@ describe("a list over several logs", () => {
     expect(seen.toSorted()).toEqual([...new Set(seen)].sort());
     expect(seen).toHaveLength(12);
     // One with few leaves its share to the others: the first job has three of six at first.
-    const { found } = await listObjects(env.READERS, jobs, { ...span, without: [] }, LIMIT);
+    const { found } = await listObjects(env, jobs, { ...span, without: [] }, LIMIT);
     expect(found.filter(({ job }) => job === jobs[0]).length).toBe(3);
   });
 

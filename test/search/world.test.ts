@@ -240,8 +240,7 @@ class Course {
     else if (deed === "split") {
       const nodes = await world.nodes(job.id);
       const node = nodes[Math.floor(place * nodes.length)] ?? 0;
-      if (nodes.length < 4)
-        await runInDurableObject(nodeAt(env.READERS, job.id, node), (log) => log.splitting.split());
+      if (nodes.length < 4) await runInDurableObject(nodeAt(env.READERS, job.id, node), (log) => log.splitting.split());
     } else {
       const all = (await api<{ id: string }[]>("GET", "/logship/set-aside")).body.result;
       const first = all[0];

@@ -23,7 +23,7 @@ it("fifty thousand objects are listed page by page, in order, by an index", asyn
          oldest_taken_ms, reason, cut_ms, state, aside_ms)
        SELECT i, i, 1, 'n', 'k', x'', x'', 1, 1, 1, '', '', 0, 0, 0, 'bytes', 0, 'set_aside', ${NOON} + i % 7 FROM n`,
     );
-    sql.exec("UPDATE log SET aside_objects = 50000, set_aside = 50000, received = 50000");
+    sql.exec("UPDATE reader SET aside_objects = 50000, set_aside = 50000, received = 50000");
     const seen = new Set<number>();
     let before = 0;
     for (let offset = 0; offset < 50_000; offset += 10_000) {
@@ -60,7 +60,7 @@ it("what a log says is wrong goes with the last object that was set aside, unles
       log.configure({ ...job, version, outputVersion: version }, 0);
       await log.drive("manual", 10_000);
       // As after a delivery: of two refused in a row the second parks the job.
-      sql.exec("UPDATE log SET unconditional = 0");
+      sql.exec("UPDATE reader SET unconditional = 0");
     }
     const said = (): string | null | undefined => log.status()?.errorMessage;
     expect(said()).toBe("an object was set aside: HTTP 413");
@@ -72,11 +72,11 @@ it("what a log says is wrong goes with the last object that was set aside, unles
     expect(log.asideResend(2)).toMatchObject({ state: "waiting", attempts: 0, error: null });
     expect(said()).toBe("an object was set aside: HTTP 413");
     // Uploads fail meanwhile, which discarding an object does not clear.
-    sql.exec("UPDATE log SET failures = 1, error_message = 'upload failed'");
+    sql.exec("UPDATE reader SET failures = 1, error_message = 'upload failed'");
     log.asideDiscard(3);
     expect([said(), log.status()?.setAside]).toEqual(["upload failed", { objects: 0, records: 0, oldestMs: null }]);
-    sql.exec("UPDATE log SET failures = 0, error_message = 'an object was set aside'");
-    sql.exec("UPDATE log SET aside_objects = 0");
+    sql.exec("UPDATE reader SET failures = 0, error_message = 'an object was set aside'");
+    sql.exec("UPDATE reader SET aside_objects = 0");
     await log.drive("manual", 10_000);
     expect(log.status()).toMatchObject({
       counts: { received: 3, delivered: 1, discarded: 2, set_aside: 0, pending: 0 },

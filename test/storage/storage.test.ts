@@ -250,7 +250,7 @@ describe("a log's storage", () => {
       });
       const decoded = decodeMessage(message?.body.buffer);
       if (!decoded.ok) throw new Error(decoded.why);
-      const job = JSON.parse(String(storage.sql.exec("SELECT job FROM log").one().job)) as JobConfig;
+      const job = JSON.parse(String(storage.sql.exec("SELECT job FROM reader").one().job)) as JobConfig;
       const records = decoded.value.lines.map((line, i) => loadedRecord(JSON.parse(line) as TraceRecord, i));
       const append = buildAppend(
         job,

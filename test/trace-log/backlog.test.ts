@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import { findingsOf } from "../../src/status/rules.ts";
-import { traceLog, type Outcome } from "../../src/trace-log/trace-log.ts";
+import { type Outcome, traceLog } from "../../src/trace-log/trace-log.ts";
 import { account, facts } from "../status/samples.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 

@@ -13,7 +13,7 @@ import {
   SLOT_MS,
 } from "../../src/trace-log/health-hours.ts";
 import { LogShards } from "../../src/trace-log/log-shards.ts";
-import { traceLog, type MessageCount } from "../../src/trace-log/trace-log.ts";
+import { type MessageCount, traceLog } from "../../src/trace-log/trace-log.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import { node, outcome, split, taken } from "./ledger-nodes.ts";
 
@@ -228,8 +228,7 @@ describe("what is written", () => {
 });
 
 describe("the last hour of functions that fail", () => {
-  const asked = async (): Promise<readonly FunctionSlots[]> =>
-    (await new LogShards(env).status()).failing ?? [];
+  const asked = async (): Promise<readonly FunctionSlots[]> => (await new LogShards(env).status()).failing ?? [];
 
   it("is by five minutes of intake, with the first failure of each; those that do not fail are left out", async () => {
     const clock = setClock(NOON);

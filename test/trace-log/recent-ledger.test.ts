@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { encodeUtf8 } from "../../src/bytes.ts";
 import type { JobsSnapshot } from "../../src/job/config.ts";
 import { recordLine } from "../../src/record/encode.ts";
-import { traceLog, type MessageCount } from "../../src/trace-log/trace-log.ts";
+import { type MessageCount, traceLog } from "../../src/trace-log/trace-log.ts";
 import { NOON, traceRecord } from "../record/samples.ts";
 
 it("a ledger that holds what is no record takes new opt-outs all the same, and lets go of it", async () => {

@@ -6,7 +6,7 @@ import { blobStore } from "../../src/queue/blob-store.ts";
 import { splitMessage } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import type { TakenId } from "../../src/storage/id-memory.ts";
-import { traceLog, type Outcome, TraceLog } from "../../src/trace-log/trace-log.ts";
+import { type Outcome, TraceLog, traceLog } from "../../src/trace-log/trace-log.ts";
 import { traceRecord } from "../record/samples.ts";
 import { encodeMessage } from "../support/message.ts";
 import { createJob } from "../support/runtime/api.ts";

@@ -9,12 +9,14 @@ import {
 import { env } from "cloudflare:workers";
 import { inject, vi } from "vitest";
 import { nodeAt } from "../../../src/delivery/job-nodes.ts";
-import type { JobStatus, ObjectEntry } from "../../../src/delivery/types.ts";
+import type { ObjectEntry, ReaderStatus } from "../../../src/delivery/types.ts";
 import worker from "../../../src/index.ts";
 import { acceptEvents } from "../../../src/intake/events.ts";
 import { keyedIds, randomIds } from "../../../src/intake/ids.ts";
 import { type PackedMessage, packRecords } from "../../../src/intake/packing.ts";
 import { platform } from "../../../src/platform.ts";
+import { shardsOf } from "../../../src/trace-log/log-shards.ts";
+import { traceLog } from "../../../src/trace-log/trace-log.ts";
 import type { Minted } from "../oracle.ts";
 import { type BucketControl, bucketControl } from "../s3-control.ts";
 import { api } from "./api.ts";
@@ -55,15 +57,16 @@ export function pack(
   takenInMs: number,
   options: { perMessage?: number; key?: string; source?: string } = {},
 ): PackedMessage[] {
+  const shards = 1;
   const size = options.perMessage ?? events.length;
   const messages: PackedMessage[] = [];
   for (let from = 0; from < events.length; from += size) {
     const located = events.slice(from, from + size).map(({ event }, i) => ({ pointer: `/${i}`, value: event }));
     const accepted = acceptEvents(located, { takenInMs, defaultScriptName: "unnamed", lenient: false });
     if (!accepted.ok) throw new Error(JSON.stringify(accepted.faults));
-    const idOf = options.key === undefined ? randomIds(1) : keyedIds(options.key, new Uint8Array([from]));
+    const idOf = options.key === undefined ? randomIds(shards) : keyedIds(options.key, new Uint8Array([from]));
     const packed = packRecords(accepted.lines, {
-      ...{ takenInMs, idOf, keyed: options.key !== undefined, shards: 1 },
+      ...{ takenInMs, idOf, keyed: options.key !== undefined, shards },
       ...(options.source !== undefined && { source: options.source }),
     });
     if (!packed.ok) throw new Error("an event does not fit a message");
@@ -73,7 +76,7 @@ export function pack(
 }
 
 /**
- * Delivers messages to the queue handler as one batch.
+ * Delivers messages to the queue handler as one batch, and has jobs read what the log has.
  * @returns the envelope ids of the acknowledged messages.
  */
 export async function deliver(
@@ -87,16 +90,19 @@ export async function deliver(
   const ctx = createExecutionContext();
   await worker.queue(batch, env);
   const result = await getQueueResult(batch, ctx);
+  await readAll();
   const idsOf = (ids: readonly string[]): string[] => ids.map((id) => messages[Number(id)]?.id ?? "?");
   return { acked: idsOf(result.explicitAcks), retried: idsOf(result.retryMessages.map(({ msgId }) => msgId)) };
 }
 
-/** Delivers messages again. */
-export function redeliver(
-  messages: readonly PackedMessage[],
-  attempts = 2,
-): Promise<{ acked: string[]; retried: string[] }> {
+/** The same of messages that were delivered before. */
+export function redeliver(messages: readonly PackedMessage[], attempts = 2): ReturnType<typeof deliver> {
   return deliver(messages, attempts);
+}
+
+/** Has all jobs read what the log has for them; nothing is cut before its time. */
+export async function readAll(jobs?: readonly number[]): Promise<void> {
+  for (const shard of await shardsOf(env)) await traceLog(env.TRACE_LOG, shard).drive(jobs);
 }
 
 /** Runs the alarm of a job's log, if it is set. @returns whether it was. */
@@ -110,7 +116,7 @@ export async function runCron(): Promise<void> {
   await waitOnExecutionContext(ctx);
 }
 
-export async function logStatus(jobId: number, segment = 0): Promise<JobStatus> {
+export async function logStatus(jobId: number, segment = 0): Promise<ReaderStatus> {
   const status = await nodeAt(env.READERS, jobId, segment).status();
   if (status === null) throw new Error(`job ${jobId} has no log`);
   return status;
@@ -121,7 +127,7 @@ export async function jobObjects(jobId: number): Promise<ObjectEntry[]> {
 }
 
 /** The two sides of the log's balance. */
-export function balance({ counts }: JobStatus): { received: number; accountedFor: number } {
+export function balance({ counts }: ReaderStatus): { received: number; accountedFor: number } {
   const { received, filtered, sampled_out, delivered, pending, set_aside, discarded } = counts;
   return { received, accountedFor: filtered + sampled_out + delivered + pending + set_aside + discarded };
 }

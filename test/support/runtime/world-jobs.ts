@@ -3,9 +3,9 @@
  * its ledger agree with that.
  */
 import { env } from "cloudflare:workers";
+import { emptyHour, sumOf } from "../../../src/delivery/health.ts";
 import { jobHealth } from "../../../src/delivery/job.ts";
 import { jobStatus } from "../../../src/delivery/job-status.ts";
-import { emptyHour, sumOf } from "../../../src/delivery/health.ts";
 import { jobObjects } from "../../../src/delivery/object-pages.ts";
 import type { JobStatus } from "../../../src/delivery/types.ts";
 import { assertClean, type Expectation } from "../audit.ts";
@@ -302,7 +302,7 @@ export class WorldJobs {
     if (job.receiver !== null || job.elsewhere.length > 0) return this.#auditReceived(job);
     const contents = await Promise.all(job.buckets.map(({ control }) => control.contents()));
     const options = { path: job.path, ...job.audit };
-    const { entries: listed } = await jobObjects(env.READERS, job.id, 0, 100_000);
+    const { entries: listed } = await jobObjects(env, job.id, 0, 100_000);
     // Copies of a replay are in a bucket of their own.
     const entries = listed.filter(({ replay }) => replay === null);
     // Neither canaries nor manifests hold records.
@@ -312,7 +312,7 @@ export class WorldJobs {
     // A truncated object stays in the store if its job is discarded before the upload is repeated.
     const all = found.filter(({ key, bytes }) => !job.discarded || delivered.has(key) || readSingleMember(bytes).ok);
     const report = this.#oracle.audit(job.id, await Promise.all(all.map(asMember)), options);
-    const status = await alive(() => jobStatus(env.READERS, job.id));
+    const status = await alive(() => jobStatus(env, job.id));
     const faults: string[] = [];
     if (status !== null) {
       const { counts } = status;
@@ -350,7 +350,7 @@ export class WorldJobs {
     const twice = report.duplicated.reduce((sum, { keys }) => sum + keys.length - 1, 0);
     const once = report.records - twice;
     const faults: string[] = [];
-    const status = await alive(() => jobStatus(env.READERS, job.id));
+    const status = await alive(() => jobStatus(env, job.id));
     if (status !== null) {
       const { counts, resentInDoubt = 0 } = status;
       const records = job.discarded ? Math.min(Math.max(once - counts.discarded, counts.delivered), once) : once;
@@ -361,7 +361,7 @@ export class WorldJobs {
       );
       const most = job.mayBeInBoth ? Number.POSITIVE_INFINITY : tells ? 0 : resentInDoubt;
       if (twice > most) faults.push(`${twice} records are there again, and ${most} are accounted for`);
-      const { entries } = await jobObjects(env.READERS, job.id, 0, 100_000);
+      const { entries } = await jobObjects(env, job.id, 0, 100_000);
       const listed = entries
         .filter(({ state }) => state === "delivered")
         .reduce((sum, entry) => sum + entry.records, 0);
@@ -385,7 +385,7 @@ export class WorldJobs {
    * kept.
    */
   async #healthFaults(job: WorldJob, { counts, deliveredBytes, deliveredRawBytes }: JobStatus): Promise<string[]> {
-    const hours = await alive(() => jobHealth(env.READERS, job.id, 0, Number.MAX_SAFE_INTEGER));
+    const hours = await alive(() => jobHealth(env, job.id, 0, Number.MAX_SAFE_INTEGER));
     const sum = hours.reduce(sumOf, emptyHour(0));
     const faults: string[] = [];
     const said = [sum.records, sum.bytes, sum.rawBytes];
@@ -398,7 +398,7 @@ export class WorldJobs {
 
   /** What is wrong with the balance of the job's ledger now, in words. */
   async imbalance(job: WorldJob): Promise<string[]> {
-    const status = await alive(() => jobStatus(env.READERS, job.id));
+    const status = await alive(() => jobStatus(env, job.id));
     if (status === null) return [];
     const { received, ...parts } = status.counts;
     const sum = Object.values(parts).reduce((total, count) => total + count, 0);

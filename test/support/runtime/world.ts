@@ -13,14 +13,10 @@ import {
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { controlPlane } from "../../../src/control/plane.ts";
-import { owedIfAny } from "../../../src/debts/debt-store.ts";
 import { eachNode, nodeAt } from "../../../src/delivery/job-nodes.ts";
-import type { JobStatus } from "../../../src/delivery/types.ts";
-import { type JobReader, Outbox, Packer, Shipper } from "../../../src/index.ts";
-import { outbox } from "../../../src/intake/outbox.ts";
-import { outboxStatus } from "../../../src/intake/outboxes.ts";
-import { OUTBOX_SHARDS } from "../../../src/limits.ts";
-import { LogShards } from "../../../src/trace-log/log-shards.ts";
+import { jobStatus } from "../../../src/delivery/job-status.ts";
+import { type JobReader, Packer, Shipper } from "../../../src/index.ts";
+import { LogShards, shardsOf } from "../../../src/trace-log/log-shards.ts";
 import { type AccountCounts, traceLog } from "../../../src/trace-log/trace-log.ts";
 import { createWorker } from "../../../src/worker.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../constants.ts";
@@ -68,12 +64,6 @@ export class World {
   readonly #unsure = new Map<string, Minted>();
   /** Events since the queue was last known to be empty. */
   readonly #inFlight = new Map<string, Minted>();
-  /**
-   * Whether any object of the outbox was asked to keep a message, which is the only way into it. If
-   * not, none is asked anything: each would come into being with the first question, and four take
-   * longer than all else in a turn.
-   */
-  #outboxUsed = false;
   /**
    * What the account's ledger has besides the counts of the events: what a test sets aside or loses
    * on purpose.
@@ -152,7 +142,7 @@ export class World {
 
   /**
    * Passes trace items to `tail()`, as one invocation of another function. What the queue or the
-   * outbox has taken is owed.
+   * log has taken is owed.
    */
   async tail(events: readonly Minted[]): Promise<void> {
     const lostBefore = await this.#intakeLost();
@@ -202,11 +192,7 @@ export class World {
    */
   async runAlarms(): Promise<string[]> {
     await this.#alarm(() => controlPlane(env.CONTROL));
-    for (let shard = 0; this.#outboxUsed && shard < OUTBOX_SHARDS; shard++) {
-      await this.#alarm(() => outbox(this.env.OUTBOX, shard));
-    }
-    if (await this.#owes())
-      for (const digit of "0123456789abcdef") await this.#alarm(() => env.DEBTS.getByName(`debts ${digit}`));
+    for (const shard of await this.shards()) await this.#alarm(() => traceLog(env.TRACE_LOG, shard));
     return this.#pending((jobId, node) => this.#alarm(() => nodeAt(env.READERS, jobId, node)));
   }
 
@@ -243,25 +229,33 @@ export class World {
     return (await this.nodes(jobId)).map((node) => nodeAt(env.READERS, jobId, node));
   }
 
-  /**
-   * Walks the nodes of a job's log.
-   * @param visit is called with each, before it is asked whether there is another.
-   * @returns the records that they hold.
-   */
-  async #walk(jobId: number, visit: (node: number) => Promise<void>): Promise<number> {
-    const statuses = await eachNode(env.READERS, jobId, async (_log, node) => {
-      await visit(node);
-      // null: the node is empty.
-      return alive(async (): Promise<JobStatus | null> => nodeAt(env.READERS, jobId, node).status());
-    });
-    return statuses.reduce((sum, { answer }) => sum + answer.counts.pending, 0);
+  /** The shards of the log that there are. */
+  async shards(): Promise<number[]> {
+    return (await alive(() => shardsOf(env))) ?? [0];
   }
 
-  /** Walks the nodes of every log. @returns what they hold, in words. */
+  /**
+   * Walks the nodes of a job.
+   * @param visit is called with each, before it is asked whether there is another.
+   */
+  async #walk(jobId: number, visit: (node: number) => Promise<void>): Promise<void> {
+    await eachNode(
+      env,
+      jobId,
+      async (_reader, node) => {
+        await visit(node);
+        return alive(async () => nodeAt(env.READERS, jobId, node).following());
+      },
+      await this.shards(),
+    );
+  }
+
+  /** Walks the nodes of every job. @returns what of their records waits, in words. */
   async #pending(visit: (jobId: number, node: number) => Promise<void> = async () => {}): Promise<string[]> {
     const words: string[] = [];
     for (const { id } of this.jobs.all) {
-      const records = await this.#walk(id, (node) => visit(id, node));
+      await this.#walk(id, (node) => visit(id, node));
+      const records = (await alive(() => jobStatus(env, id)))?.counts.pending ?? 0;
       if (records > 0) words.push(`${records} records of job ${id}`);
     }
     return words;
@@ -369,30 +363,15 @@ export class World {
   }
 
   /**
-   * Outbox and packer send to the queue of their own environment, which is the real one: this gives
-   * them the test's, and notes whether the outbox is used.
+   * The packer sends to the queue of its own environment, which is the real one: this gives it the
+   * test's.
    */
   #connectSenders(): void {
-    const { alarm, keep } = Outbox.prototype;
     const { pack } = Packer.prototype;
     const { queue } = this;
-    const used = (): void => {
-      this.#outboxUsed = true;
-    };
-    const connect = (object: object): void => {
-      const bindings = { ...(object as { env: Env }).env, EVENTS: queue };
-      Object.defineProperty(object, "env", { value: bindings, configurable: true });
-    };
-    vi.spyOn(Outbox.prototype, "keep").mockImplementation(function (this: Outbox, messages) {
-      used();
-      return keep.call(this, messages);
-    });
-    vi.spyOn(Outbox.prototype, "alarm").mockImplementation(function (this: Outbox) {
-      connect(this);
-      return alarm.call(this);
-    });
     vi.spyOn(Packer.prototype, "pack").mockImplementation(function (this: Packer, part) {
-      connect(this);
+      const bindings = { ...(this as unknown as { env: Env }).env, EVENTS: queue };
+      Object.defineProperty(this, "env", { value: bindings, configurable: true });
       return pack.call(this, part);
     });
   }
@@ -407,20 +386,8 @@ export class World {
     return (await new LogShards(env).status()).intakeLost;
   }
 
-  async #owes(): Promise<boolean> {
-    return (await traceLog(env.TRACE_LOG, 0).owedNoted()) !== null;
-  }
-
   /** What no log has yet, in words. */
   async #onTheWay(): Promise<string[]> {
-    const words: string[] = [];
-    if (this.queue.held.length > 0) words.push(`${this.queue.held.length} messages in the queue`);
-    if (this.#outboxUsed) {
-      const { messages } = await outboxStatus(this.env.OUTBOX);
-      if (messages > 0) words.push(`${messages} messages in the outbox`);
-    }
-    const { jobs: owed } = await owedIfAny(env.DEBTS, traceLog(env.TRACE_LOG, 0));
-    for (const [id, { records }] of owed) words.push(`${records} records that job ${id} is owed`);
-    return words;
+    return this.queue.held.length > 0 ? [`${this.queue.held.length} messages in the queue`] : [];
   }
 }

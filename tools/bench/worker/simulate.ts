@@ -196,5 +196,5 @@ export async function simulate(env: Env, scenario: Scenario): Promise<Simulated>
 }
 
 function deliveredTo(env: Env, jobs: readonly number[]): Promise<number[]> {
-  return Promise.all(jobs.map(async (job) => (await jobStatus(env.READERS, job))?.counts.delivered ?? 0));
+  return Promise.all(jobs.map(async (job) => (await jobStatus(env, job))?.counts.delivered ?? 0));
 }

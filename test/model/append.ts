@@ -1,0 +1,173 @@
+import type { Block, Entry, Group } from "./block.ts";
+import { stampOf, wasIn } from "./config.ts";
+import { holdTooOld, isTooOld } from "./hold.ts";
+import { drop, isRead } from "./kept.ts";
+import { idsOf, type Off, offOf, type Part, recordsOf } from "./parts.ts";
+import { DAY, IDS_LIVE, REPEAT } from "./scale.ts";
+import type { Shard } from "./shard.ts";
+import { some } from "./some.ts";
+import { Lost } from "./task.ts";
+
+export interface Append {
+  parts: Part[];
+  /** The parts of whole messages, of which some may be known. */
+  records: Part[];
+  groups: Group[];
+  state: { mark: number; version: number };
+  queueDoneMs: number;
+}
+
+/** *append*: ids, counts, block and alarm in one transaction. @returns ids that were new. */
+export function append(shard: Shard, a: Append): string[] {
+  shard.ready();
+  const { s, w, config } = shard;
+  const isNewer = a.state.mark !== config.mark || a.state.version > config.version;
+  if (isNewer && !w.is("noJoinOnNewer")) shard.join();
+  if (isFull(shard) && !w.is("neverFull")) throw new Lost("full");
+  if (w.faults && w.does.full && w.random.chance(0.1)) throw new Lost("busy");
+  sweep(shard);
+  const fresh: Part[] = [];
+  const again: Part[] = [];
+  for (const part of a.parts) {
+    const isKnown = knows(shard, part) || fresh.some(({ id }) => id === part.id);
+    if (part.keyed && isKnown) again.push(part);
+    else if (isKnown && !w.is("noDedupe")) continue;
+    else if (isTooOld(shard, part)) holdTooOld(shard, part);
+    else fresh.push(part);
+  }
+  w.log(() => `${shard.name} append ${idsOf(a.parts)}: fresh ${idsOf(fresh)}, again ${idsOf(again)}`);
+  if (a.queueDoneMs > s.queueDoneMs) s.queueDoneMs = a.queueDoneMs;
+  if (fresh.length > 0) addFresh(shard, fresh, a);
+  shard.appendedMs = w.now;
+  for (const part of again) addAgain(shard, part);
+  for (const { id } of a.parts) delete s.unfinished[id];
+  drop(shard);
+  shard.wakeLater();
+  return fresh.map(({ id }) => id);
+}
+
+export function knows({ s }: Shard, part: Part): boolean {
+  return part.id in (part.keyed ? s.keyed : s.ids);
+}
+
+/** Of parts without a key, those that the shard knows. */
+export function known(shard: Shard, ids: readonly string[]): string[] {
+  shard.ready();
+  return ids.filter((id) => id in shard.s.ids);
+}
+
+function isFull(shard: Shard): boolean {
+  const unread = shard.s.blocks.filter((block) => !isRead(shard, block)).length;
+  return shard.w.does.full && shard.w.faults && unread >= 10;
+}
+
+/**
+ * Forgets old ids, up to 15 days before min(now, newest intake known + 1 day): a clock that leaps
+ * ahead sweeps nothing.
+ */
+export function sweep(shard: Shard): void {
+  const { s, w } = shard;
+  const now = w.is("textSweepTrustsClock") ? shard.time() : Math.min(shard.time(), s.newestMs + DAY);
+  const old = now - IDS_LIVE;
+  if (old <= s.sweptMs) return;
+  s.sweptMs = old;
+  for (const [id, ms] of Object.entries(s.ids)) if (ms < old) delete s.ids[id];
+  const oldKeyed = old - (w.is("textKeyedFifteenDays") ? 0 : REPEAT);
+  for (const [id, { takenMs, latestMs }] of Object.entries(s.keyed))
+    if ((w.is("keyedByFirstCopy") ? takenMs : latestMs) < oldKeyed) delete s.keyed[id];
+}
+
+export function remember(shard: Shard, part: Part): void {
+  const { s, w } = shard;
+  w.taken.add(part.id);
+  if (part.takenMs > s.newestMs) s.newestMs = part.takenMs;
+  if (!part.keyed) s.ids[part.id] = part.takenMs;
+}
+
+/** Adds a block under the next position, which is a time: greater than any before a restore. */
+export function addBlock(shard: Shard, block: Omit<Block, "n" | "atMs">): void {
+  const { s, w } = shard;
+  const isSmall = w.is("smallNumbers") || w.is("smallNumbersNoJump");
+  s.last = isSmall ? s.last + 1 : Math.max(s.last + 1, shard.time() * 1024);
+  s.blocks.push({ n: s.last, atMs: shard.time(), ...block });
+  const entries = block.entries.map(({ job, group, parts }) => `${job}${group ? "" : "(open)"}:${parts.join("+")}`);
+  w.log(() => `${shard.name} block ${s.last} of ${block.fresh.join()} entries ${entries.join(" ")}`);
+}
+
+/** Steps 3, 4 and 6: one block with an entry for each job that is offered any of the new parts. */
+function addFresh(shard: Shard, fresh: readonly Part[], a: Append): void {
+  const { s, w, config } = shard;
+  const off = offOf(config, w.is("offByNow") ? fresh.map((part) => ({ ...part, takenMs: shard.time() })) : fresh);
+  const entries: Entry[] = [];
+  for (const job of config.jobs) {
+    const mine = fresh.filter(({ takenMs }) => wasIn(job.windows, w.is("entriesByNow") ? shard.time() : takenMs));
+    if (mine.length === 0) continue;
+    const parts = mine.map(({ id }) => id);
+    const group = usable(shard, a, fresh.length, parts, job.id, stampOf(config, job));
+    const received = group ? group.made.received : recordsOf(mine, off);
+    entries.push({ job: job.id, group: group ? { ...group.made, format: group.format } : null, parts, received });
+    shard.jobState(job.id).appended += received;
+  }
+  for (const part of fresh) {
+    remember(shard, part);
+    const jobs = entries.filter(({ parts }) => parts.includes(part.id)).map(({ job }) => job);
+    if (part.keyed) s.keyed[part.id] = { takenMs: part.takenMs, latestMs: part.takenMs, jobs };
+    count(shard, part, off, jobs.length > 0);
+  }
+  if (entries.length === 0 && w.keepMs === 0) return;
+  const records = w.keepMs > 0 || entries.some(({ group }) => group === null) ? a.records : [];
+  addBlock(shard, { entries, fresh: fresh.map(({ id }) => id), records, off, again: false });
+}
+
+/** The prepared entry: of the job's version, and of exactly the parts that the job is offered. */
+function usable(
+  { w }: Shard,
+  a: Append,
+  fresh: number,
+  parts: string[],
+  job: number,
+  stamp: string,
+): Group | undefined {
+  const isSame = (its: string): boolean =>
+    its === stamp ||
+    w.is("preparedOfOldVersion") ||
+    (w.is("versionWithoutMark") && its.split(".")[1] === stamp.split(".")[1]);
+  const areTheParts = (group: Group): boolean =>
+    group.parts.join() === parts.join() || w.is("preparedForOtherParts") || w.is("groupsUnchecked");
+  return a.groups.find(
+    (group) =>
+      group.jobs.some(({ id, stamp: its }) => id === job && isSame(its)) &&
+      (w.is("preparedWithKnown") || (fresh === a.parts.length && areTheParts(group))),
+  );
+}
+
+export function count({ s: { counts } }: Shard, part: Part, off: Off, isRouted: boolean): void {
+  for (const { fn } of part.records) {
+    counts.processed += 1;
+    if (off[part.id]?.includes(fn)) counts.notEnabled += 1;
+    else if (isRouted) counts.routed += 1;
+    else counts.notRouted += 1;
+  }
+}
+
+/**
+ * Step 5: a further copy of a keyed part, for jobs whose window has this one and that were offered
+ * none before. A job that starts in the past finds the copy that is in a block.
+ */
+export function addAgain(shard: Shard, part: Part): void {
+  const { s, w, config } = shard;
+  const had = some(s.keyed[part.id]);
+  had.latestMs = Math.max(had.latestMs, part.takenMs);
+  if (w.is("keyedByIdAlone")) return;
+  const jobs = config.jobs
+    .filter(({ id, windows }) => wasIn(windows, part.takenMs) && !had.jobs.includes(id))
+    .filter(({ since, windows }) => since === null || !wasIn(windows, had.takenMs) || w.is("textAgainForSince"))
+    .map(({ id }) => id);
+  if (jobs.length === 0) return;
+  had.jobs.push(...jobs);
+  const off = offOf(config, [part]);
+  const received = recordsOf([part], off);
+  for (const job of jobs) shard.jobState(job).appended += received;
+  const entries = jobs.map((job) => ({ job, group: null, parts: [part.id], received }));
+  addBlock(shard, { entries, fresh: [part.id], records: [part], off, again: !w.is("backfillTakesRepeats") });
+}

@@ -1,0 +1,86 @@
+import type { Job } from "./config.ts";
+import type { Made, Off, Part, Rec } from "./parts.ts";
+
+/** What a handler prepared for jobs of equal rules that are all offered the same parts. */
+export interface Group {
+  jobs: { id: number; stamp: string }[];
+  parts: string[];
+  made: Made;
+  format: number;
+  mod: number;
+}
+
+/** A group as it is stored: it states its format. */
+export type Prepared = Made & { format: number };
+
+/** The share of one job in a block; `group` null: open. */
+export interface Entry {
+  job: number;
+  group: Prepared | null;
+  parts: string[];
+  received: number;
+}
+
+/** What one append added to a shard. */
+export interface Block {
+  n: number;
+  atMs: number;
+  entries: Entry[];
+  /** Parts that were new with it. `records` may hold further ones: messages are stored whole. */
+  fresh: string[];
+  records: Part[];
+  off: Off;
+  again: boolean;
+}
+
+/** A block, and how many fragments of it are committed: all but in the mutant `textWithinBlock`. */
+export interface Position {
+  n: number;
+  f: number;
+}
+export const START: Position = { n: 0, f: 0 };
+export const whole = (n: number): Position => ({ n, f: Number.MAX_SAFE_INTEGER });
+export const END = whole(Number.MAX_SAFE_INTEGER);
+export const isBefore = (a: Position, b: Position): boolean => a.n < b.n || (a.n === b.n && a.f < b.f);
+
+/** Kept blocks that a job reads apart: from `since` of its creation, or of a rerun. */
+export interface Range {
+  /** "since", or `r<number>` of a rerun. */
+  key: string;
+  job: number;
+  since: number;
+  until: number;
+  upTo: number;
+  at: Position;
+}
+export const isRerun = (range: string | null): boolean => range !== null && range !== "since";
+
+export interface Item {
+  n: number;
+  group: Prepared | null;
+  parts: Part[];
+  off: Off;
+  received: number;
+}
+
+/** The answer of `read`. */
+export interface Page {
+  end: Position;
+  isAll: boolean;
+  job: { job: Job; stamp: string } | null;
+  items: Item[];
+}
+
+/** Records of one format, day and range that a reader gathers for one object. */
+export interface Batch {
+  format: number;
+  records: Rec[];
+  oldest: number;
+  range: string | null;
+}
+
+export interface Upload extends Batch {
+  number: number;
+  key: string;
+  state: "waiting" | "delivered" | "discarded";
+}

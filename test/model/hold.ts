@@ -1,0 +1,137 @@
+import { addAgain, addBlock, count, knows, remember, sweep } from "./append.ts";
+import type { Entry } from "./block.ts";
+import { type Job, wasIn } from "./config.ts";
+import { idsOf, type Message, offOf, type Part, recordsOf } from "./parts.ts";
+import type { Hold, Shard } from "./shard.ts";
+import { some } from "./some.ts";
+import type { Task } from "./task.ts";
+
+/** *append*, step 2: older than the last sweep, so that its id may have been swept. */
+export function isTooOld({ s, w }: Shard, part: Part): boolean {
+  return part.takenMs < s.sweptMs && !w.is("noTooOld") && !(part.keyed && w.is("textKeyedNeverTooOld"));
+}
+
+/** Puts on hold what is too old to tell; its id lives from now, so that a further copy is known. */
+export function holdTooOld(shard: Shard, part: Part): void {
+  const { s, w } = shard;
+  if (s.holds.some(({ parts }) => parts.some(({ id }) => id === part.id))) return;
+  if (!part.keyed && !w.is("tooOldForgetsIds")) s.ids[part.id] = shard.time();
+  keep(shard, [part], true);
+}
+
+function keep(shard: Shard, parts: Part[], tooOld: boolean): void {
+  const { s, w, config } = shard;
+  const jobs: Hold["jobs"] = {};
+  for (const { id, takenMs, keyed, records } of parts) {
+    const noted = config.jobs.filter(({ windows }) => wasIn(windows, takenMs)).map((job) => job.id);
+    jobs[id] = noted;
+    const latestMs = tooOld && !w.is("tooOldForgetsIds") ? shard.time() : takenMs;
+    if (keyed) s.keyed[id] = { takenMs, latestMs, jobs: [...noted] };
+    s.counts.processed += records.length;
+    s.counts.setAside += records.length;
+    delete s.unfinished[id];
+  }
+  w.log(() => `${shard.name} holds ${idsOf(parts)} for ${JSON.stringify(jobs)}${tooOld ? " too old" : ""}`);
+  s.holds.push({ id: s.nextHold++, parts, jobs, off: offOf(config, parts), tooOld });
+}
+
+/**
+ * *on hold*: keeps the parts that are unknown; what is on hold is in no job until it is sent again.
+ */
+export function hold(shard: Shard, message: Message): void {
+  shard.ready();
+  sweep(shard);
+  const { s, w } = shard;
+  w.log(() => `${shard.name} hold(${idsOf(message.parts)})`);
+  const own: Part[] = [];
+  for (const part of message.parts) {
+    delete s.unfinished[part.id];
+    if (knows(shard, part)) {
+      if (part.keyed && !w.is("holdIgnoresKnownKeyed")) addAgain(shard, part);
+    } else if (own.some(({ id }) => id === part.id)) continue;
+    else if (isTooOld(shard, part)) holdTooOld(shard, part);
+    else {
+      if (!w.is("holdForgetsIds")) remember(shard, part);
+      own.push(part);
+    }
+  }
+  if (own.length > 0) keep(shard, own, false);
+  shard.wakeLater();
+}
+
+/**
+ * Sends again, in one transaction: a block with open entries for the jobs noted at that time and
+ * those that start in the past, the counts, and the end of the hold.
+ */
+export function holdResend(shard: Shard, id: number): void {
+  shard.ready();
+  const { s, w, config } = shard;
+  const found = s.holds.find((each) => each.id === id);
+  if (!found) return;
+  const off = w.is("resendWithoutOff") ? {} : found.off;
+  /** It starts in the past, and came later; unless another copy went to it. */
+  const startsBefore = (job: Job, { id, keyed, takenMs }: Part): boolean =>
+    job.since !== null &&
+    !w.is("resendByNoteAlone") &&
+    wasIn(job.windows, takenMs) &&
+    !(keyed && s.keyed[id]?.jobs.includes(job.id));
+  const entries: Entry[] = [];
+  for (const job of config.jobs) {
+    const mine = found.parts.filter((part) => found.jobs[part.id]?.includes(job.id) || startsBefore(job, part));
+    if (mine.length === 0) continue;
+    const received = recordsOf(mine, off);
+    entries.push({ job: job.id, group: null, parts: mine.map((part) => part.id), received });
+    shard.jobState(job.id).appended += received;
+    for (const part of mine) {
+      const had = part.keyed ? s.keyed[part.id] : undefined;
+      if (had && !had.jobs.includes(job.id)) had.jobs.push(job.id);
+    }
+  }
+  const routed = new Set(entries.flatMap(({ parts }) => parts));
+  if (w.is("resendToForgotten"))
+    for (const part of found.parts)
+      for (const job of some(found.jobs[part.id]))
+        if (!shard.jobOf(job)) entries.push({ job, group: null, parts: [part.id], received: 0 });
+  for (const part of found.parts) {
+    s.counts.processed -= part.records.length;
+    s.counts.setAside -= part.records.length;
+    count(shard, part, off, routed.has(part.id));
+    w.taken.add(part.id);
+  }
+  const fresh = found.parts.map((part) => part.id);
+  if (entries.length > 0 || w.keepMs > 0) addBlock(shard, { entries, fresh, records: found.parts, off, again: false });
+  w.log(() => `${shard.name} resends ${fresh.join()} to ${entries.map(({ job }) => job).join()}`);
+  const done = (): void => {
+    s.holds = s.holds.filter((each) => each !== found);
+  };
+  const doneLater = function* (): Task {
+    yield;
+    done();
+  };
+  if (w.is("resendInTwoSteps")) w.start(shard.name, "drop", doneLater());
+  else done();
+  shard.wakeLater();
+}
+
+export function holdDiscard({ s }: Shard, id: number): void {
+  const found = s.holds.find((each) => each.id === id);
+  if (!found) return;
+  for (const { records } of found.parts) {
+    s.counts.setAside -= records.length;
+    s.counts.discarded += records.length;
+  }
+  s.holds = s.holds.filter((each) => each !== found);
+}
+
+/**
+ * A message comes again: notes what is unfinished, of parts that the shard does not know, with a
+ * key or without. @returns how often the message has killed its handler.
+ */
+export function expectAgain(shard: Shard, message: Message, isDeath: boolean): number {
+  const { s } = shard;
+  for (const { id, takenMs } of message.parts) if (!(id in s.ids) && !(id in s.keyed)) s.unfinished[id] = takenMs;
+  shard.w.log(() => `${shard.name} unfinished ${Object.keys(s.unfinished).join()}`);
+  const deaths = (s.deaths[message.id] ?? 0) + (isDeath ? 1 : 0);
+  s.deaths[message.id] = deaths;
+  return deaths;
+}

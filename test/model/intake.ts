@@ -1,0 +1,166 @@
+import { append } from "./append.ts";
+import { idsOf, type Part, type Rec } from "./parts.ts";
+import { QUEUE_LIFE, RETRIES, SKEW } from "./scale.ts";
+import type { Shard } from "./shard.ts";
+import { some } from "./some.ts";
+import { expectLost, Lost, type Step, type Task } from "./task.ts";
+import type { Copy, World } from "./world.ts";
+
+function hash(id: string): number {
+  let h = 7;
+  for (const c of id) h = (Math.imul(h, 31) + c.charCodeAt(0)) >>> 0;
+  return h >>> 8;
+}
+
+export function send(w: World, parts: Part[]): void {
+  w.queue.push({ message: { id: w.nextMessage++, parts }, attempts: 0, visibleAt: w.now, sentMs: w.now, dead: false });
+}
+
+/** What an isolate takes in at once: its parts, and the copies of them that the oracle notes. */
+class Request {
+  w: World;
+  isolate: World["isolates"][number];
+  takenMs: number;
+  parts: Part[] = [];
+  private copies: Copy[] = [];
+
+  constructor(w: World, key: string | null) {
+    this.w = w;
+    this.isolate = w.random.pick(w.isolates);
+    this.takenMs = w.now + this.isolate.clock;
+    if (key !== null) this.addKeyed(key);
+    else {
+      const id = `p${w.nextPart++}`;
+      this.add(id, id, hash(id) % this.isolate.shards, false, this.records(id, 1 + w.random.below(3)));
+    }
+  }
+  private records(part: string, n: number): Rec[] {
+    const { random } = this.w;
+    const record = (_: unknown, i: number): Rec => ({
+      id: `${part}.${i}`,
+      fn: random.below(3),
+      value: random.below(12),
+      day: random.below(2),
+    });
+    return Array.from({ length: n }, record);
+  }
+  /** Cuts are made in the body as sent, by a rule that never changes: here, every two events. */
+  private addKeyed(key: string): void {
+    const { w } = this;
+    const body = w.bodies.get(key) ?? this.records(key, 3 + w.random.below(2));
+    w.bodies.set(key, body);
+    const most = w.is("cutsBySettings") && w.random.chance(0.5) ? 3 : 2;
+    for (let i = 0; i * most < body.length; i++) {
+      const id = `${key}_${i}`;
+      // A name of its own where the same id stands for other records: the mutant does that.
+      const name = most === 3 ? `${id}#3` : id;
+      const records = body.slice(i * most, i * most + most);
+      for (const rec of records) w.partsOfRecord.set(rec.id, [...(w.partsOfRecord.get(rec.id) ?? []), name]);
+      this.add(id, name, 0, true, records);
+    }
+  }
+  private add(id: string, name: string, shard: number, keyed: boolean, records: Rec[]): void {
+    const { w, takenMs, isolate } = this;
+    const mayPoison = w.does.poison && w.random.chance(0.1);
+    const noted = w.accepted.get(name);
+    const known = noted ?? { id, records, copies: [] };
+    w.accepted.set(name, known);
+    const sane = Math.abs(isolate.clock) <= SKEW;
+    const own = { stamp: takenMs, trueMs: w.now, ackMs: Number.POSITIVE_INFINITY, sane };
+    known.copies.push(own);
+    this.copies.push(own);
+    this.parts.push({ id, takenMs, shard, keyed, records, poison: !noted && !keyed && mayPoison });
+  }
+  /** From here on it is promised. */
+  ack(): void {
+    for (const each of this.copies) each.ackMs = Math.min(each.ackMs, this.w.now);
+  }
+}
+
+/**
+ * Takes a request in: over the queue, over the packer, or directly where it is too large for the
+ * queue or the queue refuses.
+ */
+export function* intake(w: World, key: string | null): Task {
+  const { random } = w;
+  const request = new Request(w, key);
+  const { parts } = request;
+  const part = some(parts[0]);
+  const how = random.below(5);
+  w.log(() => `intake ${idsOf(parts)} @${request.takenMs} to ${part.shard} how ${how}`);
+  if (how === 0) return yield* directly(w, request, w.shard(part.shard));
+  if (how <= 2 && key === null) {
+    // If the packer does not answer in time, the isolate sends its own message: a second copy.
+    const box = { part, isIn: false };
+    const place = w.is("packsAcrossShards") ? 0 : part.shard;
+    w.packer.set(place, [...(w.packer.get(place) ?? []), box]);
+    const until = w.now + 5 + random.below(25);
+    while (!box.isIn && w.now < until) yield;
+    if (box.isIn) return request.ack();
+  }
+  // Its answer may be late, so that it is sent twice.
+  if ((yield* toQueue(w, request)) && how === 3) send(w, parts);
+}
+
+function* directly(w: World, request: Request, shard: Shard): Task {
+  const { parts } = request;
+  for (let tries = 0; tries < 5; tries++) {
+    try {
+      const { mark, version } = w.plane.s;
+      const state = (): { mark: number; version: number } =>
+        w.random.chance(0.7) ? { mark: 0, version: 0 } : { mark, version };
+      yield* w.ask(shard, () => append(shard, { parts, records: parts, groups: [], state: state(), queueDoneMs: 0 }));
+      return request.ack();
+    } catch (error) {
+      expectLost(error);
+    }
+  }
+}
+
+function* toQueue(w: World, request: Request): Step<boolean> {
+  for (let tries = 0; tries < 3; tries++) {
+    try {
+      yield;
+      if (w.faults && w.random.chance(0.05)) throw new Lost("request");
+      send(w, request.parts);
+      yield;
+      if (w.faults && w.random.chance(0.05)) throw new Lost("answer");
+      request.ack();
+      return true;
+    } catch (error) {
+      expectLost(error);
+    }
+  }
+  return false;
+}
+
+/** The packer sends what waits for one shard; a part may be in its message twice. */
+export function flushPacker(w: World): void {
+  const { random } = w;
+  const waiting = [...w.packer].filter(([, list]) => list.length > 0);
+  if (waiting.length === 0) return;
+  const [place, list] = random.pick(waiting);
+  w.packer.set(place, []);
+  // It dies; isolates keep their copy until it answers.
+  if (w.faults && random.chance(0.1)) return;
+  const parts = list.map(({ part }) => part);
+  send(w, random.chance(0.1) ? [...parts, ...parts.slice(0, 1)] : parts);
+  // Its answer is lost.
+  if (w.faults && random.chance(0.15)) return;
+  for (const box of list) box.isIn = true;
+}
+
+/**
+ * What the queue does by itself: dead letters after some attempts, deletion after 14 days in each.
+ */
+export function queueTurns(w: World): void {
+  for (const each of [...w.queue]) {
+    const isOld = w.now - each.sentMs > QUEUE_LIFE;
+    if (!isOld && each.attempts < RETRIES) continue;
+    w.queue.splice(w.queue.indexOf(each), 1);
+    const isDeleted = isOld || each.dead;
+    w.log(() => `queue: ${idsOf(each.message.parts)} ${isDeleted ? "deleted" : "to dead letters"}`);
+    if (isDeleted) for (const { id } of each.message.parts) w.note(id, "lack");
+    else w.queue.push({ ...each, dead: true, attempts: 0, sentMs: w.now, visibleAt: w.now });
+  }
+}

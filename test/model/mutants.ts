@@ -1,0 +1,181 @@
+import type { Force } from "./world.ts";
+
+/** Shown to matter: a run without the rule fails with this seed. */
+export interface Shown {
+  rule: string;
+  seed: number;
+  /** What such a run does, to be found soon. */
+  force?: Force[];
+}
+/** No run has shown that it matters, and why it is kept. */
+export interface NotShown {
+  rule: string;
+  unseen: string;
+}
+const shown = (rule: string, seed: number, ...force: Force[]): Shown => ({
+  rule,
+  seed,
+  ...(force.length > 0 && { force }),
+});
+const notShown = (rule: string, unseen: string): NotShown => ({ rule, unseen });
+
+/**
+ * Mutants of the model: each leaves one rule out. A name that begins with `text` is an earlier
+ * wording of the rule, which had a hole. `npm run model -- find 1000` finds seeds anew.
+ */
+export const MUTANTS = {
+  // Deduplication and holds.
+  noDedupe: shown("a part that is known is not new", 1),
+  keyedByIdAlone: shown("a further copy of a keyed part goes to jobs that were not offered one before", 4),
+  noTooOld: shown("a part older than the last sweep is not new", 53),
+  tooOldForgetsIds: notShown(
+    "the id of a part that is too old to tell lives from now",
+    "no run of 1,500 has shown it yet",
+  ),
+  holdForgetsIds: shown("what is on hold is known", 2),
+  holdIgnoresKnownKeyed: notShown(
+    "a known keyed copy in a message on hold is added as by an append",
+    "no run of 1,500 has shown it yet",
+  ),
+  resendInTwoSteps: shown("sending again adds the block and deletes the hold in one transaction", 58),
+  resendByNoteAlone: shown("sending again also goes to jobs that start in the past", 346),
+  resendWithoutOff: shown("a function that was off stays off when its message is sent again", 11),
+  resendToForgotten: notShown(
+    "a forgotten job gets no entry when a message is sent again",
+    "no run of 1,500 has shown it yet",
+  ),
+  forgottenNotRead: shown("an entry of a job that the copy lacks counts as read", 24),
+
+  // Configuration.
+  noJoinAtStart: shown("a shard joins when it starts", 169),
+  noJoinAgain: notShown(
+    "a shard joins with an append or a drive once five minutes have passed",
+    "no run of 1,500 has shown it yet",
+  ),
+  noJoinOnNewer: notShown("a shard joins when an append names a newer state", "no run of 1,500 has shown it yet"),
+  joinNotNoted: shown("a join adds the shard to the list", 152),
+  takesOlderConfig: shown("an older snapshot is not taken", 14),
+  takesForeignMark: notShown("a snapshot under another mark is not taken", "no run of 1,500 has shown it yet"),
+  versionWithoutMark: notShown("versions are compared together with the mark", "no run of 1,500 has shown it yet"),
+  restoredPlaneKeepsMark: notShown("a restored control plane gives a new mark", "no run of 1,500 has shown it yet"),
+  answersBeforeShards: shown("a change is answered when all shards have it", 14),
+  answersWithOneShard: shown("a change is answered when all shards have it, not one", 111),
+  noSkewWait: shown("a change of windows is answered half a second later", 620),
+  switchKeepsVersions: shown("a change of any function's logging is a new version of each job", 153),
+
+  // Entries, prepared or open.
+  entriesByNow: shown("a job is offered a part by the part's time of intake", 1),
+  offByNow: shown("a function's logging was off by the part's time of intake", 3),
+  preparedOfOldVersion: shown("a prepared entry of another version is dropped", 3),
+  preparedWithKnown: shown("a prepared entry is used only if all parts of the append are fresh", 2),
+  preparedForOtherParts: notShown(
+    "the shard checks that the group has exactly the parts that the job is offered",
+    "no run of 1,500 has shown it yet",
+  ),
+  groupsByRulesAlone: notShown(
+    "the handler prepares together only for jobs that are offered the same parts",
+    "no run of 1,500 has shown it yet",
+  ),
+  groupsUnchecked: shown("handler or shard checks that the group has exactly those parts", 4),
+  preparesNewFormats: notShown(
+    "a handler prepares only formats that the release before can read",
+    "no run of 1,500 has shown it yet",
+  ),
+  readersFormat: shown("a group is cut under its own format", 191),
+  readerMakesAll: shown("a reader does not make what was prepared", 4),
+  readersKeepTheirJob: shown("a page carries the job if the reader's version is older", 1),
+  mixesFormats: shown("a reader cuts where the format changes", 191),
+  mixesDays: shown("an object has records of one day", 1),
+
+  // Positions, cursors, readers.
+  smallNumbers: notShown("positions are times", "no run of 1,500 has shown it yet"),
+  noJumpAfterRestore: notShown("a restored shard's positions grow by a year", "no run of 1,500 has shown it yet"),
+  jumpsByADay: notShown("they grow by a year, not by a day", "no run of 1,500 has shown it yet"),
+  smallNumbersNoJump: shown("positions are times, and grow by a year after a restore", 216),
+  dropsWhenOneHasRead: shown("a block is dropped when all jobs of its entries have passed it", 3),
+  commitsWithoutCompare: notShown(
+    "a commit compares the cursor with that of its read",
+    "no run of 1,500 has shown it yet",
+  ),
+  pullsAtOnce: shown("one pull at a time for each reader", 996),
+  pullsAtOnceNoCompare: shown("one pull at a time, and a commit compares the cursor", 2),
+  cursorAfterwards: shown("the cursor moves in the transaction of the commit", 12),
+  newReaderFromZero: shown("a new reader takes the shard's cursor", 2),
+  rangeStartsAnew: shown("a new segment takes the range's position from the shard", 49),
+  rangeCursorInShardAlone: shown("a reader answers where its range stands", 1),
+  settlesTwice: shown("an upload is counted once", 99),
+  noUnmade: shown("an entry that cannot be made is stored as it is", 7),
+  retryDrops: shown("an entry that is made at last is shipped", 7),
+
+  // Alarms.
+  noAlarm: shown("an append sets the shard's alarm", 1),
+  noAlarmAfterDrive: shown("a drive sets the shard's alarm", 10),
+  noReaderAlarm: shown("a reader sets its alarm", 2),
+  noAlarmAfterUpload: shown("an upload sets the reader's alarm", 2),
+  noAlarmAtStart: notShown("an object sets its alarm when it starts", "no run of 1,500 has shown it yet"),
+  olderVersionNotDue: notShown("a job whose reader has an older version is due", "no run of 1,500 has shown it yet"),
+
+  // Intake, queue, handler.
+  neverFull: notShown("a full shard takes no appends", "no run of 1,500 has shown it yet"),
+  acksFirst: shown("a message is acknowledged after its append", 4),
+  asksForKeyed: shown("a handler asks only for parts without a key", 43),
+  packsAcrossShards: shown("all parts of a message belong to one shard", 2),
+  cutsBySettings: shown("cuts of a keyed request follow a rule that never changes", 3),
+  noHoldAfterTenDays: notShown("messages older than ten days are put on hold", "no run of 1,500 has shown it yet"),
+  noAnew: notShown("after many attempts a message is sent anew", "no run of 1,500 has shown it yet"),
+
+  // Kept records.
+  rangeWithoutEnd: notShown("a range ends where the log was when it was noted", "no run of 1,500 has shown it yet"),
+  rangesDoNotPin: shown("blocks of a range under way are kept", 14),
+  rangeTakesWholeMessage: shown("a range takes parts that were new with the block", 165),
+  rangeWithoutOff: shown("a function that was off stays off in a range", 54),
+  backfillTakesRepeats: shown("a range leaves out blocks of further copies", 101),
+
+  // Deletion.
+  discardByReaderAlone: notShown(
+    "the shard moves the cursor of a job that is deleted with discard",
+    "no run of 1,500 has shown it yet",
+  ),
+  forgetsAtOnce: notShown("a job is forgotten when nothing of it is left", "no run of 1,500 has shown it yet"),
+
+  // Sums and `last_complete`.
+  sumsShardFirst: shown("sums ask the readers first", 767),
+  completeReadersFirst: notShown("`last_complete` asks the shards first", "no run of 1,500 has shown it yet"),
+  completeWithoutHold: notShown("what is on hold keeps `last_complete` back", "no run of 1,500 has shown it yet"),
+  completeWithoutUnfinished: notShown("what is unfinished keeps it back", "no run of 1,500 has shown it yet"),
+  completeWithoutUnmade: notShown("what is unmade keeps it back", "no run of 1,500 has shown it yet"),
+  noInFlight: notShown("what is between intake and queue keeps it back", "no run of 1,500 has shown it yet"),
+
+  // Earlier wordings of a rule that had a hole.
+  textSegmentFromZero: shown("a new segment starts at the cursor where the one before sealed", 2),
+  textReadNotesNoVersion: notShown("a read tells which version the reader has", "no run of 1,500 has shown it yet"),
+  textSealedNotDriven: shown("sealed segments hear of a changed job", 37),
+  textWithinBlock: shown("the cursor stands between blocks", 16),
+  textOneTrying: shown("tries are noted for each entry", 7),
+  textDiscardCounts: shown("what is discarded is appended less counted", 66),
+  textRangeNotApart: shown("what a range brought is counted apart", 6),
+  textAgainForSince: shown("a further copy does not go to a job whose range finds the first", 6),
+  keyedByFirstCopy: notShown("a keyed id lives from its latest copy", "no run of 1,500 has shown it yet"),
+  textKeyedFifteenDays: notShown("a keyed id lives five days longer than another", "no run of 1,500 has shown it yet"),
+  textKeyedNeverTooOld: notShown("a keyed part can be too old to tell", "no run of 1,500 has shown it yet"),
+  textSweepTrustsClock: shown("a sweep goes by the newest intake known as well as by the clock", 1071),
+  textForgetsByDays: notShown(
+    "a job is forgotten once its `last_complete` is later than its end",
+    "no run of 1,500 has shown it yet",
+  ),
+  textCompleteWithoutRange: shown("the `since` of a range under way keeps `last_complete` back", 204),
+  textNewerWithoutAlarm: shown("what needs a newer release is tried by the alarm", 8),
+  textReadDoesNotDrop: notShown("a read that moves the cursor drops blocks", "no run of 1,500 has shown it yet"),
+  textIdsAgain: shown("a restored control plane's next job id grows", 24),
+  textAnewUnnoted: notShown(
+    "a message is sent anew once the shard has it as unfinished",
+    "no run of 1,500 has shown it yet",
+  ),
+  textRestoredGoesOn: notShown("a restored shard waits for the control plane", "no run of 1,500 has shown it yet"),
+  textCompleteUnknownJob: notShown(
+    "a shard that lacks the job keeps `last_complete` back",
+    "no run of 1,500 has shown it yet",
+  ),
+} satisfies Record<string, Shown | NotShown>;
+
+export type Mutant = keyof typeof MUTANTS;

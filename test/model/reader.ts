@@ -1,0 +1,369 @@
+import type { Batch, Item, Page, Position, Prepared, Upload } from "./block.ts";
+import { END, isRerun, START, whole } from "./block.ts";
+import type { Job } from "./config.ts";
+
+import { idsOf, prepare, type Rec, recordsOf } from "./parts.ts";
+import { read } from "./read.ts";
+import { INTERVAL } from "./scale.ts";
+import { some } from "./some.ts";
+import { Dies, expectLost, Lost, type Step, type Task } from "./task.ts";
+import { Thing } from "./thing.ts";
+import { discardUnmade, tryUnmade, type Unmade } from "./unmade.ts";
+import { upload } from "./upload.ts";
+import { stampsOf } from "./verdict.ts";
+import type { World } from "./world.ts";
+
+export interface ReaderState {
+  job: Job | null;
+  stamp: string;
+  /** null: it is new, and takes the shard's. */
+  cursor: Position | null;
+  sealed: boolean;
+  /** Deaths on an open entry, by range and block. */
+  tries: Record<string, number>;
+  unmade: Unmade[];
+  batches: Batch[];
+  objects: Upload[];
+  next: number;
+  ranges: Record<string, Position>;
+  counts: Record<"received" | "filtered" | "delivered" | "setAside" | "newer" | "discarded", number>;
+  /** What ranges have received: counted apart, as the shard did not append it for this job. */
+  apart: number;
+  /** In the mutant `textWithinBlock`: records left of the block in which the cursor stands. */
+  left: number;
+}
+
+interface How {
+  segment: number;
+  from: Position;
+  cut: boolean;
+  range: { key: string; at: Position } | null;
+}
+
+export interface Pulled {
+  cursor: Position;
+  sealed: boolean;
+  stamp: string;
+  range: Position | null;
+  isEmpty: boolean;
+}
+
+export interface ReaderStatus {
+  received: number;
+  apart: number;
+  /** Oldest of what keeps `last_complete` back. */
+  oldest: number;
+  isEmpty: boolean;
+  /** What `received` is made of (invariant 6). */
+  sum: number;
+}
+
+/** A reader: one job, one shard, one segment. */
+export class Reader extends Thing {
+  job: number;
+  shardN: number;
+  segment: number;
+  s: ReaderState = {
+    job: null,
+    stamp: "",
+    cursor: null,
+    sealed: false,
+    tries: {},
+    unmade: [],
+    batches: [],
+    objects: [],
+    next: 1,
+    ranges: {},
+    counts: { received: 0, filtered: 0, delivered: 0, setAside: 0, newer: 0, discarded: 0 },
+    apart: 0,
+    left: 0,
+  };
+  // Memory.
+  pulling = false;
+  uploading = new Set<number>();
+
+  constructor(w: World, name: string, job: number, shardN: number, segment: number) {
+    super(w, name);
+    this.job = job;
+    this.shardN = shardN;
+    this.segment = segment;
+  }
+  forget(): void {
+    this.pulling = false;
+    this.uploading.clear();
+  }
+  begin(): void {
+    if (this.hasNewer()) this.setAlarm(this.w.now);
+    if (!this.w.is("noAlarmAtStart")) this.wakeLater();
+  }
+  /** Its own alarm cuts and uploads what it has, and tries what a newer release may read. */
+  wakeLater(): void {
+    const { s, w } = this;
+    if (w.is("noReaderAlarm")) return;
+    if (this.waiting().length > 0) this.setAlarm(w.now + 6);
+    else if (s.batches.length > 0) this.setAlarm(w.now + INTERVAL);
+    else if (this.hasNewer() && !w.is("textNewerWithoutAlarm")) this.setAlarm(w.now + 200);
+  }
+  *onAlarm(): Task {
+    const { s, w } = this;
+    for (const unmade of [...s.unmade]) if (unmade.why === "newer") tryUnmade(this, unmade);
+    for (const batch of [...s.batches]) this.cut(batch);
+    for (const { number } of this.waiting().slice(0, 4)) {
+      try {
+        yield* upload(this, number);
+      } catch (error) {
+        expectLost(error);
+      }
+    }
+    if (!w.is("noAlarmAfterUpload")) this.wakeLater();
+  }
+
+  canRead(format: number): boolean {
+    return format % 2 === 1 || this.release >= 2;
+  }
+  private hasNewer(): boolean {
+    return this.s.unmade.some(({ why }) => why === "newer");
+  }
+  private waiting(): Upload[] {
+    return this.s.objects.filter(({ state }) => state === "waiting");
+  }
+  isEmpty(): boolean {
+    return this.s.batches.length === 0 && this.s.unmade.length === 0 && this.waiting().length === 0;
+  }
+  status(): ReaderStatus {
+    const { s, w } = this;
+    const pending = [...s.batches, ...this.waiting()];
+    const times = pending.map(({ oldest }) => oldest);
+    if (!w.is("completeWithoutUnmade"))
+      times.push(...s.unmade.flatMap(({ item: { parts } }) => parts.map(({ takenMs }) => takenMs)));
+    if (s.unmade.some(({ item }) => item.parts.length === 0)) times.push(0);
+    const own = pending.filter(({ range }) => !isRerun(range));
+    const { filtered, delivered, setAside, newer, discarded, received } = s.counts;
+    const sum =
+      own.reduce((n, { records }) => n + records.length, 0) +
+      (filtered + delivered + setAside + newer + discarded + s.left);
+    return { received, apart: s.apart, oldest: Math.min(...times), isEmpty: this.isEmpty(), sum };
+  }
+
+  /** *pull*: one at a time. Reads pages and commits each, cuts at the last one, begins uploads. */
+  *pull(how: How): Step<Pulled> {
+    const { s, w } = this;
+    while (this.pulling && !w.is("pullsAtOnce") && !w.is("pullsAtOnceNoCompare")) yield;
+    this.pulling = true;
+    try {
+      s.cursor ??= w.is("newReaderFromZero") ? START : how.from;
+      if (how.range) s.ranges[how.range.key] ??= w.is("rangeStartsAnew") ? START : how.range.at;
+      if (s.sealed || how.segment > this.segment) yield* this.pullJob(how.cut);
+      else {
+        yield* this.pullEntries(how.cut);
+        if (how.range !== null && !s.sealed) yield* this.pullRange(how.range.key);
+      }
+      for (const { number } of this.waiting())
+        if (!this.uploading.has(number)) w.start(this.name, "upload", upload(this, number));
+      const range = how.range && !w.is("rangeCursorInShardAlone") ? some(s.ranges[how.range.key]) : null;
+      return { cursor: some(s.cursor), sealed: s.sealed, stamp: s.stamp, range, isEmpty: this.isEmpty() };
+    } finally {
+      this.pulling = false;
+    }
+  }
+  /** A page has as many blocks as fit: here, one to three. */
+  private *read(after: Position, range: string | null, jobAlone = false): Step<Page> {
+    const { w, s, job, segment } = this;
+    const shard = w.shard(this.shardN);
+    return yield* w.ask(shard, () => {
+      const most = jobAlone || range !== null ? 0 : w.faults ? 1 + w.random.below(3) : 3;
+      return read(shard, { job, segment, after, stamp: s.stamp, most, range });
+    });
+  }
+  /** *reader is full*: a page without items, for the job alone. */
+  private *pullJob(cut: boolean): Task {
+    this.take(yield* this.read(whole(0), null, true));
+    if (cut) this.cutAll();
+  }
+  private *pullEntries(cut: boolean): Task {
+    const { s, w } = this;
+    const until = w.now + 30;
+    for (let round = 0; round < 4 && w.now < until; round++) {
+      const after = some(s.cursor);
+      if (this.isFull(after)) {
+        s.sealed = true;
+        w.log(() => `${this.name} seals at ${JSON.stringify(after)}`);
+        return;
+      }
+      const page = yield* this.read(after, null);
+      const isAll = yield* this.commit(page, after, null);
+      if (isAll && cut) this.cutAll();
+      if (isAll) return;
+    }
+  }
+  private *pullRange(key: string): Task {
+    for (let round = 0; round < 2; round++) {
+      const after = some(this.s.ranges[key]);
+      if (after.n >= END.n) return;
+      yield* this.commit(yield* this.read(after, key), after, key);
+    }
+  }
+  /** It ends between two blocks. */
+  private isFull({ f }: Position): boolean {
+    const { s, w } = this;
+    const mayBe = w.does.segments && !w.cured && (f === 0 || f === END.f) && s.objects.length > 0 && this.segment < 3;
+    return mayBe && w.random.chance(0.25);
+  }
+  /** Takes the job that the page carries. */
+  private take({ job }: Page): void {
+    if (job === null) return;
+    this.s.job = job.job;
+    this.s.stamp = job.stamp;
+    if (job.job.discard) this.discardAll();
+  }
+  /**
+   * *unmade*: what to commit of each item. Before it makes an open entry it notes one more try for
+   * this entry, and takes the note back after; each may kill it.
+   */
+  private *make(items: readonly Item[], job: Job, range: string | null): Step<(Prepared | Unmade["why"])[]> {
+    const { s, w } = this;
+    const list: (Prepared | Unmade["why"])[] = [];
+    for (const { n, group, parts, off } of items) {
+      const isMade = group !== null && !w.is("readerMakesAll") && (!w.is("noUnmade") || this.canRead(group.format));
+      if (isMade && this.canRead(group.format)) {
+        list.push({ ...group, format: w.is("readersFormat") ? job.format : group.format });
+        continue;
+      }
+      if (isMade || !this.canRead(job.format)) {
+        if (!isMade && w.is("noUnmade")) throw new Lost("cannot read it");
+        list.push("newer");
+        continue;
+      }
+      const key = `${range ?? ""}/${n}`;
+      if (w.is("textOneTrying")) s.tries = { [key]: s.tries[key] ?? 0 };
+      const tries = s.tries[key] ?? 0;
+      if (tries >= 3 && !w.is("noUnmade")) {
+        list.push("poison");
+        continue;
+      }
+      s.tries[key] = tries + 1;
+      yield;
+      if (!w.cured && parts.some(({ poison }) => poison)) throw new Dies(this.name);
+      list.push({ ...prepare(job, parts, off), format: job.format });
+      s.tries[key] -= 1;
+    }
+    return list;
+  }
+  /** Makes open entries, and then commits all in one transaction. @returns whether that was all. */
+  private *commit(page: Page, after: Position, range: string | null): Step<boolean> {
+    const { s, w } = this;
+    const job = page.job?.job ?? s.job;
+    const made = job === null ? [] : yield* this.make(page.items, job, range);
+    yield;
+    const at = some(range === null ? s.cursor : s.ranges[range]);
+    const isMoved = at.n !== after.n || at.f !== after.f;
+    if (isMoved && !w.is("commitsWithoutCompare") && !w.is("pullsAtOnceNoCompare")) return false;
+    this.take(page);
+    if (s.job === null) return true;
+    const { end, isAll } = this.add(page, made, after, range);
+    const move = (): void => {
+      if (range === null) s.cursor = end;
+      else s.ranges[range] = end;
+    };
+    const moveLater = function* (): Task {
+      yield;
+      move();
+    };
+    if (w.is("cursorAfterwards")) w.start(this.name, "cursor", moveLater());
+    else move();
+    for (const { n } of page.items) delete s.tries[`${range ?? ""}/${n}`];
+    if (s.job.discard) this.discardAll();
+    const items = page.items.map(({ n, parts, group }) => `${n}[${idsOf(parts)}]${group ? "g" : ""}`);
+    w.log(() => `${this.name} commits ${range ?? ""} ${items.join(" ")} to ${end.n}/${end.f}`);
+    this.wakeLater();
+    return isAll;
+  }
+  /** Adds items to counts, batches and `unmade`. @returns where the cursor stands then. */
+  private add(
+    page: Page,
+    made: (Prepared | Unmade["why"])[],
+    after: Position,
+    range: string | null,
+  ): Pick<Page, "end" | "isAll"> {
+    const { s, w } = this;
+    const isCounted = !isRerun(range);
+    let room = Number.POSITIVE_INFINITY;
+    if (w.is("textWithinBlock") && w.random.chance(0.3) && range === null) room = 1 + w.random.below(3);
+    for (const [i, item] of page.items.entries()) {
+      if (room <= 0) return { end: whole(some(page.items[i - 1]).n), isAll: false };
+      const what = some(made[i]);
+      if (what === "poison" || what === "newer") {
+        const received = item.group?.received ?? recordsOf(item.parts, item.off);
+        s.unmade.push({ item, why: what, range });
+        if (!isCounted) continue;
+        s.counts.received += received;
+        if (range !== null) s.apart += received;
+        s.counts[what === "poison" ? "setAside" : "newer"] += received;
+        continue;
+      }
+      const first = item.n === after.n && after.f < END.f ? after.f : 0;
+      if (first === 0 && isCounted) {
+        s.counts.received += what.received;
+        s.counts.filtered += what.filtered;
+        if (range !== null && !w.is("textRangeNotApart")) s.apart += what.received;
+      }
+      const now = what.fragments.slice(first, first + room);
+      const later = what.fragments.slice(first + now.length);
+      for (const records of now) this.put(records, what.format, range);
+      room -= now.length;
+      if (range === null) s.left = later.reduce((sum, each) => sum + each.length, 0);
+      if (later.length > 0) return { end: { n: item.n, f: first + now.length }, isAll: false };
+    }
+    return page;
+  }
+
+  /** A batch has one format, one day, one range. */
+  put(records: readonly Rec[], format: number, range: string | null): void {
+    const { s, w } = this;
+    const day = records[0]?.day;
+    if (day === undefined) return;
+    let batch = s.batches.find(
+      (each) =>
+        (each.format === format || w.is("mixesFormats")) &&
+        each.range === range &&
+        (each.records[0]?.day === day || w.is("mixesDays")),
+    );
+    if (!batch) {
+      batch = { format, records: [], oldest: Number.POSITIVE_INFINITY, range };
+      s.batches.push(batch);
+    }
+    batch.records.push(...records);
+    batch.oldest = Math.min(batch.oldest, ...records.flatMap(({ id }) => stampsOf(w, id)));
+    if (batch.records.length >= 5) this.cut(batch);
+  }
+  private cut(batch: Batch): void {
+    const { s } = this;
+    const number = s.next++;
+    s.batches = s.batches.filter((each) => each !== batch);
+    this.w.log(() => `${this.name} cuts ${number}: ${batch.records.map(({ id }) => id).join()}`);
+    s.objects.push({ ...batch, number, key: this.key(number, batch.range), state: "waiting" });
+  }
+  key(number: number, range: string | null): string {
+    return `${this.job}/${isRerun(range) ? range : "-"}/${this.shardN}/${this.segment}/${number}`;
+  }
+  private cutAll(): void {
+    for (const batch of [...this.s.batches]) this.cut(batch);
+    this.wakeLater();
+  }
+  private discardAll(): void {
+    const { s } = this;
+    const drop = (n: number, range: string | null): void => {
+      if (!isRerun(range)) s.counts.discarded += n;
+    };
+    for (const { records, range } of s.batches) drop(records.length, range);
+    s.batches = [];
+    for (const object of this.waiting())
+      if (!this.uploading.has(object.number)) {
+        object.state = "discarded";
+        drop(object.records.length, object.range);
+      }
+    for (const unmade of [...s.unmade]) discardUnmade(this, unmade);
+    drop(s.left, null);
+    s.left = 0;
+  }
+}

@@ -1,0 +1,228 @@
+import { type Block, type Entry, isBefore, type Position, type Range, START, whole } from "./block.ts";
+import type { Config } from "./config.ts";
+import { drive, due } from "./drive.ts";
+import { addRange, drop } from "./kept.ts";
+import type { Off, Part } from "./parts.ts";
+import { JOIN_EVERY } from "./scale.ts";
+import { some } from "./some.ts";
+import { expectLost, Lost, type Task } from "./task.ts";
+import { Thing } from "./thing.ts";
+import type { World } from "./world.ts";
+
+/** What `state` has of a job. */
+export interface JobState {
+  cursor: Position;
+  segment: number;
+  /** Which version its reader has; "": not known. */
+  stamp: string;
+  /** Sealed segments that still hold something, and the version that each has. */
+  older: Record<number, string>;
+  appended: number;
+  /** In the mutant `textDiscardCounts` alone. */
+  discarded: number;
+}
+
+export interface Hold {
+  id: number;
+  parts: Part[];
+  /** The jobs noted for each part. */
+  jobs: Record<string, number[]>;
+  off: Off;
+  tooOld: boolean;
+}
+
+export interface ShardState {
+  config: Config | null;
+  /** Ids without a key, and when each was taken in; `keyed`: with one. */
+  ids: Record<string, number>;
+  keyed: Record<string, { takenMs: number; latestMs: number; jobs: number[] }>;
+  sweptMs: number;
+  /** The newest intake known. */
+  newestMs: number;
+  blocks: Block[];
+  last: number;
+  jobs: Record<number, JobState>;
+  ranges: Range[];
+  holds: Hold[];
+  nextHold: number;
+  /** Deliveries that were killed, by message. */
+  deaths: Record<string, number>;
+  unfinished: Record<string, number>;
+  counts: Record<"processed" | "routed" | "notEnabled" | "notRouted" | "setAside" | "discarded", number>;
+  queueDoneMs: number;
+  /** It was restored, and the control plane has not answered since. */
+  restored: boolean;
+}
+
+/**
+ * A shard of the log: its copy of the configuration, *join* and *configure*, and its alarm.
+ * Appends, holds, kept blocks, reads and drives are functions in files of their own.
+ */
+export class Shard extends Thing {
+  n: number;
+  s: ShardState = {
+    config: null,
+    ids: {},
+    keyed: {},
+    sweptMs: 0,
+    newestMs: 0,
+    blocks: [],
+    last: 0,
+    jobs: {},
+    ranges: [],
+    holds: [],
+    nextHold: 1,
+    deaths: {},
+    unfinished: {},
+    counts: { processed: 0, routed: 0, notEnabled: 0, notRouted: 0, setAside: 0, discarded: 0 },
+    queueDoneMs: 0,
+    restored: false,
+  };
+  // Memory.
+  joining = false;
+  joinedMs = 0;
+  startedMs = 0;
+  isReady = false;
+  driving = new Set<string>();
+  /** When jobs whose reader failed are driven again. */
+  waits = new Map<string, number>();
+  /** For the oracle: the last append. */
+  appendedMs = 0;
+
+  constructor(w: World, n: number) {
+    super(w, `shard ${n}`);
+    this.n = n;
+  }
+  forget(): void {
+    this.joining = false;
+    this.isReady = false;
+    this.driving.clear();
+    this.waits.clear();
+  }
+  begin(): void {
+    this.startedMs = this.w.now;
+    if (!this.w.is("noJoinAtStart")) this.join();
+    else this.isReady = true;
+    if (!this.w.is("noAlarmAtStart")) this.wakeLater();
+  }
+
+  get config(): Config {
+    return some(this.s.config);
+  }
+  jobOf(id: number): Config["jobs"][number] | undefined {
+    return this.s.config?.jobs.find((job) => job.id === id);
+  }
+  jobState(id: number): JobState {
+    const state = this.s.jobs[id] ?? { cursor: START, segment: 0, stamp: "", older: {}, appended: 0, discarded: 0 };
+    this.s.jobs[id] = state;
+    return state;
+  }
+  /** Whether a job's reader has not passed the block. */
+  isUnread(job: number, block: Block): boolean {
+    return isBefore(this.s.jobs[job]?.cursor ?? START, whole(block.n));
+  }
+  unreadOf(job: number): { block: Block; entry: Entry }[] {
+    return this.s.blocks.flatMap((block) =>
+      block.entries
+        .filter((entry) => entry.job === job && this.isUnread(job, block))
+        .map((entry) => ({ block, entry })),
+    );
+  }
+
+  join(): void {
+    if (this.joining) return;
+    this.joining = true;
+    this.joinedMs = this.w.now;
+    this.w.start(this.name, "join", this.joins());
+  }
+  *joins(): Task {
+    const { w } = this;
+    try {
+      const config = yield* w.ask(w.plane, () => w.plane.join(this.n));
+      this.configure(config, true);
+      this.isReady = true;
+      this.s.restored = false;
+    } catch (error) {
+      expectLost(error);
+    } finally {
+      this.joining = false;
+    }
+  }
+  joinAgain(): void {
+    if (this.w.now > this.joinedMs + JOIN_EVERY && !this.w.is("noJoinAgain")) this.join();
+  }
+  /**
+   * Waits for the control plane when it starts, and after 5 s goes on with its copy. A restored one
+   * waits however long: its copy may lack what was answered.
+   * @throws Lost as `NotReady`.
+   */
+  ready(): void {
+    const { s, w } = this;
+    if (w.now > this.startedMs + 8 && (!s.restored || w.is("textRestoredGoesOn"))) this.isReady = true;
+    this.joinAgain();
+    if (this.isReady && s.config !== null) return;
+    this.join();
+    throw new Lost("not ready");
+  }
+  /** @returns the state that it has afterwards. */
+  configure(config: Config, isJoin = false): { mark: number; version: number } {
+    const { s, w } = this;
+    const now = s.config;
+    const isForeign = now !== null && now.mark !== config.mark;
+    // From before, or after, a restore of the control plane: it alone says which.
+    if (isForeign && !isJoin && !w.is("takesForeignMark")) this.join();
+    else if (now === null || isForeign || config.version > now.version || w.is("takesOlderConfig")) {
+      s.config = config;
+      w.log(() => `shard ${this.n} has config ${config.mark}.${config.version}`);
+      for (const job of config.jobs) {
+        const old = now?.jobs.find(({ id }) => id === job.id);
+        if (job.since !== null && !old) addRange(this, "since", job, job.since, Number.MAX_SAFE_INTEGER);
+        if (job.discard && !old?.discard) this.discard(job.id);
+      }
+      for (const id of Object.keys(s.jobs).map(Number)) if (!this.jobOf(id)) delete s.jobs[id];
+      s.ranges = s.ranges.filter((range) => this.jobOf(range.job));
+      drop(this);
+      this.wakeLater();
+    }
+    const { mark, version } = this.config;
+    return { mark, version };
+  }
+  /**
+   * *delete a job*: moves its cursor to the last block. What was appended, and what its readers
+   * have not counted, is discarded: a difference, not a number of its own.
+   */
+  private discard(id: number): void {
+    const { s, w } = this;
+    const state = this.jobState(id);
+    if (w.is("discardByReaderAlone")) return;
+    if (w.is("textDiscardCounts")) for (const { entry } of this.unreadOf(id)) state.discarded += entry.received;
+    if (isBefore(state.cursor, whole(s.last))) state.cursor = whole(s.last);
+    s.ranges = s.ranges.filter(({ job }) => job !== id);
+  }
+
+  wakeLater(): void {
+    if (this.w.is("noAlarm")) return;
+    const first = Math.min(...due(this).map(({ at }) => at));
+    if (first < Number.POSITIVE_INFINITY) this.setAlarm(first);
+  }
+  *onAlarm(): Task {
+    const { w } = this;
+    const running: { done: boolean }[] = [];
+    const driven = function* (run: Task, end: { done: boolean }): Task {
+      try {
+        yield* run;
+      } finally {
+        end.done = true;
+      }
+    };
+    this.joinAgain();
+    for (const { job, segment, at } of due(this)) {
+      if (at > w.now || this.driving.has(`${job}/${segment}`)) continue;
+      const end = { done: false };
+      running.push(end);
+      w.start(this.name, "drive", driven(drive(this, job, segment, w.random.chance(0.7)), end));
+    }
+    while (!running.every(({ done }) => done)) yield;
+    if (!w.is("noAlarmAfterDrive")) this.wakeLater();
+  }
+}

@@ -1,0 +1,100 @@
+import { type Change, passes } from "./config.ts";
+import { partOf, type Rec } from "./parts.ts";
+import { DAY, REPEAT } from "./scale.ts";
+import { some } from "./some.ts";
+import type { Copy, World } from "./world.ts";
+
+/** Names under which the parts of a record were noted. */
+export function namesOf(w: World, rec: string): string[] {
+  return w.partsOfRecord.get(rec) ?? [partOf(rec)];
+}
+
+/** When the parts of a record were taken in. */
+export function stampsOf(w: World, rec: string): number[] {
+  return namesOf(w, rec).flatMap((name) => some(w.accepted.get(name)).copies.map(({ stamp }) => stamp));
+}
+
+/** Nothing is promised of the record. */
+export function isAny(w: World, job: number, rec: string): boolean {
+  const isPartAny = (name: string): boolean =>
+    isRepeatedLate(some(w.accepted.get(name)).copies) ||
+    w.exempt.get(name) === "any" ||
+    w.exempt.get(`${job}/${name}`) === "any";
+  return w.exemptJobs.has(job) || namesOf(w, rec).some(isPartAny);
+}
+
+/**
+ * Repeated later than a repeat is known. It is counted from the first copy: later ones may never
+ * have arrived.
+ */
+function isRepeatedLate(copies: readonly Copy[]): boolean {
+  const stamps = copies.map(({ stamp }) => stamp);
+  return (
+    Math.max(...stamps) - Math.min(...stamps) > REPEAT - DAY || (copies.length > 1 && copies.some(({ sane }) => !sane))
+  );
+}
+
+/** Whether something was on when a copy was taken in; null: either is right. */
+function stateAt(
+  changes: readonly Change[],
+  on: readonly Change["kind"][],
+  off: readonly Change["kind"][],
+  { stamp, trueMs, sane }: Copy,
+): boolean | null {
+  let state: boolean | null = false;
+  for (const { kind, askedMs, answeredMs, edgeMs, since } of changes) {
+    if (!on.includes(kind) && !off.includes(kind)) continue;
+    const to = on.includes(kind);
+    const edge = since ?? edgeMs;
+    if (answeredMs <= trueMs && (sane || edge < stamp)) state = to;
+    else if ((askedMs > trueMs || !sane) && edge > stamp) continue;
+    else state = state === to ? to : null;
+  }
+  return state;
+}
+export function wasOff(w: World, fn: number, copy: Copy): boolean | null {
+  const changes = w.changes.filter((each) => each.fn === fn);
+  return stateAt(changes, ["off"], ["on"], copy);
+}
+
+/** Filters of a job that may have been in force at a time or later: what each says of a record. */
+export function passedBy(changes: readonly Change[], rec: Rec, since: number): boolean[] {
+  const mods = changes.flatMap(({ mod, answeredMs }) => (mod === undefined ? [] : [{ mod, answeredMs }]));
+  const inForce = mods.findLastIndex(({ answeredMs }) => answeredMs <= since);
+  return mods.slice(Math.max(0, inForce)).map(({ mod }) => passes(mod, rec));
+}
+
+function isBlurred(w: World, { trueMs, sane }: Copy): boolean {
+  const isIn = w.blur.some(({ from, until }) => trueMs >= from - 10 && trueMs <= until + 10);
+  return isIn || (!sane && w.blur.length > 0);
+}
+
+/** 1: the job must have it; 0: must not; null: either. */
+export function verdict(w: World, job: number, name: string, rec: Rec): 0 | 1 | null {
+  const { copies } = some(w.accepted.get(name));
+  if (isRepeatedLate(copies) || isAny(w, job, rec.id)) return null;
+  const own = w.changes.filter((each) => each.job === job);
+  const filters = new Set<boolean>();
+  /** Several copies that are not equal: which one decides is not promised. */
+  let isMixed = own.some(({ since }) => since !== undefined);
+  let isAcked = false;
+  const verdicts = copies.map((copy): 0 | 1 | null => {
+    if (isBlurred(w, copy)) {
+      isMixed = true;
+      return null;
+    }
+    const enabled = stateAt(own, ["create", "enable"], ["disable", "delete"], copy);
+    const off = wasOff(w, rec.fn, copy);
+    const may = passedBy(own, rec, copy.trueMs);
+    isMixed ||= off !== false || new Set(may).size > 1;
+    filters.add(some(may[0]));
+    if (enabled === false || off === true || may.every((each) => !each)) return 0;
+    if (enabled !== true || off !== false || may.some((each) => !each)) return null;
+    if (copy.ackMs < Number.POSITIVE_INFINITY) isAcked = true;
+    return 1;
+  });
+  if (verdicts.every((each) => each === 0)) return 0;
+  const mayLack = w.exempt.has(name) || w.exempt.has(`${job}/${name}`);
+  const isClear = copies.length === 1 || (!isMixed && filters.size === 1);
+  return verdicts.includes(1) && isClear && isAcked && !mayLack ? 1 : null;
+}
