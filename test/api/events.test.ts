@@ -1,10 +1,11 @@
 import { gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { EVENT_MAX_BYTES, EVENTS_BODY_MAX_BYTES } from "../../src/limits.ts";
+import { shardOf } from "../../src/queue/shard.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import vectors from "../fixtures/tail-vectors.json";
-import type { ScriptedQueue } from "../intake/scripted.ts";
+import { type ScriptedQueue, scriptedLog } from "../intake/scripted.ts";
 import { DAY_MS, NOON, noise, recordOf, traceRecord } from "../record/samples.ts";
 import { type CallOptions, call, errorsOf, intake } from "./harness.ts";
 
@@ -20,8 +21,8 @@ beforeEach(() => {
 const post = (body: unknown, headers: CallOptions["headers"] = {}, { options } = world) =>
   call<{ accepted: number }>("POST", PATH, body, { ...options, headers });
 
-const records = (queue: ScriptedQueue = world.queue): TraceRecord[] =>
-  queue.taken().flatMap(({ lines }) => lines.map((line) => JSON.parse(line) as TraceRecord));
+const records = (way: Pick<ScriptedQueue, "taken"> = world.queue): TraceRecord[] =>
+  way.taken().flatMap(({ lines }) => lines.map((line) => JSON.parse(line) as TraceRecord));
 
 const gzip = (text: string) => new Uint8Array(gzipSync(text));
 
@@ -112,21 +113,24 @@ describe("events that are taken", () => {
     expect(records()[0]?.ScriptName).toBe("lab");
   });
 
-  it("are taken whatever their size up to 1 MiB, in order, among small ones", async () => {
+  it("are taken whatever their size up to 1 MiB: small ones by the queue, large ones by the log", async () => {
     const large = (bytes: number, seed: number) => {
       const record = traceRecord({ Outcome: "" });
       return { ...record, Outcome: noise(bytes - JSON.stringify(record).length, seed).replaceAll(/["\\]/g, "'") };
     };
     const events = [traceRecord(), large(400_000, 1), traceRecord(), large(EVENT_MAX_BYTES, 2), traceRecord()];
     for (const key of [null, "k"]) {
-      const again = intake();
+      const again = intake(() => false, scriptedLog());
       const answer = await post(events, { "idempotency-key": key }, again);
       expect([answer.status, answer.body.result]).toEqual([202, { accepted: 5 }]);
-      // Not toEqual: a report of megabytes would be useless.
-      expect(records(again.queue).map(({ Outcome }) => Outcome.length)).toEqual(
-        events.map(({ Outcome }) => Outcome.length),
-      );
-      expect(JSON.stringify(records(again.queue)) === JSON.stringify(events)).toBe(true);
+      for (const [way, expected] of [
+        [again.queue, events.filter((_, i) => i % 2 === 0)],
+        [again.log, events.filter((_, i) => i % 2 === 1)],
+      ] as const) {
+        // Not toEqual: a report of megabytes would be useless.
+        expect(records(way).map(({ Outcome }) => Outcome.length)).toEqual(expected.map(({ Outcome }) => Outcome.length));
+        expect(JSON.stringify(records(way)) === JSON.stringify(expected)).toBe(true);
+      }
     }
   });
 
@@ -399,7 +403,7 @@ describe("a queue that fails", () => {
         [
           1053,
           undefined,
-          "the queue did not take all events; some may have been taken. Repeat the request with the same Idempotency-Key: nothing is taken twice",
+          "neither the queue nor the log took all events; some may have been taken. Repeat the request with the same Idempotency-Key: nothing is taken twice",
         ],
       ],
     ]);
@@ -426,57 +430,22 @@ describe("a queue that fails", () => {
   });
 });
 
-describe("the register of keys", () => {
-  const KEY = { "idempotency-key": "order-5" };
-
-  /** A register with this answer to every question. */
-  function register(first: () => unknown): ReturnType<typeof intake> {
-    const scripted = intake();
-    const KEYS = { getByName: () => ({ first: async () => first() }) };
-    scripted.options.settings = { ...scripted.options.settings, KEYS };
-    return scripted;
-  }
-
-  it("that fails makes it 503, and nothing is sent; without a key it is not asked", async () => {
-    const logged = vi.spyOn(console, "error").mockImplementation(() => {});
-    world = register(() => {
-      throw new Error("a bad moment of the store");
-    });
-    const answer = await post({ event: null }, KEY);
-    expect([answer.status, errorsOf(answer)]).toEqual([
-      503,
-      [
-        [
-          1053,
-          undefined,
-          "the register of keys does not answer; nothing was taken. Repeat the request with the same Idempotency-Key",
-        ],
-      ],
-    ]);
-    expect(answer.headers.get("retry-after")).toBe("5");
-    expect([world.queue.calls, world.platform.slept]).toEqual([[], [100, 400]]);
-    expect(logged).toHaveBeenCalled();
-    expect((await post({ event: null })).status).toBe(202);
+describe("what neither queue nor log", () => {
+  it("takes is refused; what the log takes is accepted", async () => {
+    vi.spyOn(console, "warn").mockImplementation(() => {});
+    world = intake(() => true, scriptedLog());
+    expect((await post([{ event: null }, { event: null }])).status).toBe(202);
+    expect(world.log.taken().map(({ records: n, source }) => [n, source])).toEqual([[2, "http:Admin token"]]);
   });
+});
 
-  it("that knows a first copy of a newer version makes it 503, too", async () => {
-    vi.spyOn(console, "error").mockImplementation(() => {});
-    world = register(() => ({ takenInMs: NOON, packing: 1_000, settings: "unnamed", keyed: false }));
-    expect(errorsOf(await post({ event: null }, KEY))[0]?.[2]).toMatch(/^a newer version .* Repeat the request/);
+describe("a malformed KEY_SHARDS", () => {
+  it("refuses requests with a key, as a repeat might not be known as one, and no others", async () => {
+    world.options.settings = { ...world.options.settings, KEY_SHARDS: "3" };
+    const answer = await post({ event: null }, { "idempotency-key": "order-5" });
+    expect([answer.status, errorsOf(answer)[0]?.[2]]).toEqual([503, expect.stringMatching(/^KEY_SHARDS is malformed/)]);
     expect(world.queue.calls).toEqual([]);
-  });
-
-  it("decides the records of a repeat: its default time and name are those of the first copy", async () => {
-    const first = { takenInMs: NOON - DAY_MS, packing: 2, settings: "before", keyed: false };
-    world = register(() => first);
-    await post({ event: null }, KEY);
-    expect(records()[0]).toMatchObject({ EventTimestampMs: NOON - DAY_MS, ScriptName: "before" });
-    expect(world.queue.taken()).toMatchObject([{ takenInMs: NOON, firstMs: NOON - DAY_MS, keyed: false }]);
-    const before = world.queue.taken()[0]?.id;
-    world = register(() => ({ ...first, takenInMs: NOON }));
-    await post({ event: null }, KEY);
-    const [now] = world.queue.taken();
-    expect([now?.id, now?.takenInMs, now?.firstMs]).toEqual([before, NOON, undefined]);
+    expect((await post({ event: null })).status).toBe(202);
   });
 });
 
@@ -490,6 +459,33 @@ describe("a request that is repeated", () => {
     expect((await call("POST", PATH, body, { ...options, headers })).status).toBe(202);
     return later.queue.taken();
   }
+
+  it("with a key is cut where its body says, whatever the settings make of it", async () => {
+    const headers = { "idempotency-key": "order-5" };
+    const few = [...Array.from({ length: 101 }, () => ({ event: null })), { Outcome: noise(100_000, 1) }, { event: null }];
+    await post(few, headers);
+    const first = world.queue.taken();
+    expect(first.map(({ records: n, keyed, shards }) => [n, keyed, shards])).toEqual(
+      [100, 1, 1, 1].map((n) => [n, true, 1]),
+    );
+    world = intake();
+    world.options.settings = {
+      ...world.options.settings,
+      ...{ DEFAULT_SCRIPT_NAME: "x".repeat(5_000), LOG_SHARDS: 8, KEY_SHARDS: "4" },
+    };
+    await post(few, headers);
+    expect(world.queue.taken().map(({ id, shards }) => [id, shards])).toEqual(first.map(({ id }) => [id, 4]));
+    expect(records()[0]?.ScriptName.length).toBe(5_000);
+  });
+
+  it("without a key says how many shards there are, and lies in one of them", async () => {
+    world.options.settings = { ...world.options.settings, LOG_SHARDS: 8 };
+    await post(events);
+    const taken = world.queue.taken();
+    expect(taken.length).toBeGreaterThan(1);
+    expect(new Set(taken.map(({ shards }) => shards))).toEqual(new Set([8]));
+    expect(new Set(taken.map(shardOf)).size).toBe(1);
+  });
 
   it("with the same key sends messages with the same ids and the same records, marked as such", async () => {
     const headers = { "idempotency-key": "order-5" };
@@ -545,13 +541,5 @@ describe("a request that is repeated", () => {
       400,
       [[1001, undefined, "Idempotency-Key must have 1 to 255 characters"]],
     ]);
-  });
-
-  it("gives events without a time that of their first intake, as only the first copy is taken", async () => {
-    const headers = { "idempotency-key": "order-5" };
-    await post({ event: null }, headers);
-    const [second] = await again({ event: null }, headers);
-    expect(second).toMatchObject({ id: world.queue.taken()[0]?.id, takenInMs: NOON + DAY_MS });
-    expect(records()[0]).toEqual(recordOf({ event: null, eventTimestamp: NOON }));
   });
 });

@@ -5,7 +5,14 @@
 import { env } from "cloudflare:workers";
 import { expect, inject } from "vitest";
 import { type Platform, platform } from "../../src/platform.ts";
-import { blobBinding, type ScriptedQueue, scriptedBlobs, scriptedPlatform, scriptedQueue } from "../intake/scripted.ts";
+import {
+  logBinding,
+  noLog,
+  type ScriptedLog,
+  type ScriptedQueue,
+  scriptedPlatform,
+  scriptedQueue,
+} from "../intake/scripted.ts";
 import { NOON } from "../record/samples.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";
 import type { Answer } from "../support/runtime/api.ts";
@@ -113,17 +120,20 @@ export function freshBucket(): Bucket {
   return { name, control: bucketControl(inject("s3Url"), name) };
 }
 
-/** A world for POST events: a recording queue, and a fixed clock. */
-export function intake(fails?: (call: number) => boolean): {
+/** A world for POST events: a recording queue and log, and a fixed clock. */
+export function intake(
+  fails?: (call: number) => boolean,
+  log = noLog(),
+): {
   queue: ScriptedQueue;
+  log: ScriptedLog;
   options: CallOptions;
   platform: ReturnType<typeof scriptedPlatform>;
 } {
-  const blobs = scriptedBlobs();
-  const queue = scriptedQueue(fails, blobs);
+  const queue = scriptedQueue(fails);
   const world = scriptedPlatform(NOON);
-  const settings = { EVENTS: queue, BLOBS: blobBinding(blobs) };
-  return { queue, platform: world, options: { platform: world, settings } };
+  const settings = { EVENTS: queue, TRACE_LOG: logBinding(log) };
+  return { queue, log, platform: world, options: { platform: world, settings } };
 }
 
 export interface Job {

@@ -1,11 +1,9 @@
-/**
- * Races of the copies of a request with an `Idempotency-Key`, as docs/delivery.md numbers them: in
- * a register that is new, and in one that has been in use for long.
- */
-import { describe, expect, vi } from "vitest";
-import { KeyRegister } from "../../src/index.ts";
+/** Copies of a request with an `Idempotency-Key`: whatever comes of them, and when, is taken once. */
+import { describe, expect } from "vitest";
+import { TraceLog } from "../../src/index.ts";
 import { decodeEnvelope, type Part } from "../../src/queue/message.ts";
-import { oldRegister } from "../support/runtime/keys.ts";
+import { variants } from "../support/matrix.ts";
+import { breakable } from "../support/runtime/breakage.ts";
 import type { HeldMessage } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
 import { largeEvent } from "./large-event.ts";
@@ -16,29 +14,31 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 const KEY = { key: "order-42" };
 
-const partOf = ({ body }: HeldMessage): Part => {
+const idOf = ({ body }: HeldMessage): string => {
   const envelope = decodeEnvelope(body.slice().buffer);
-  if (!envelope.ok || envelope.value.parts[0] === undefined) throw new Error("not a message");
-  return envelope.value.parts[0];
+  if (!envelope.ok) throw new Error("not a message");
+  return (envelope.value.parts[0] as Part).id;
 };
 
 /** Several messages of one request. */
 const MANY = 150;
 const many = (world: World) => world.mint(MANY, { padding: 2_000 });
 
-/** The queue takes nothing of the next request. */
-async function refused(world: World, events: ReturnType<typeof many>): Promise<void> {
-  world.queue.sendFault = () => "refused";
+/** Neither the queue nor the log takes anything more of the next request. @param fault of the queue. */
+async function refused(world: World, events: ReturnType<typeof many>, fault: "refused" | "half" = "refused") {
+  let isBroken = true;
+  breakable(TraceLog.prototype, "append", () => (isBroken ? "refused" : null));
+  world.queue.sendFault = () => fault;
   expect(await world.post(events, KEY)).toBe(503);
   world.queue.sendFault = () => null;
+  isBroken = false;
   world.injected();
 }
 
-/** The queue takes all of the next request, and its answer is lost. */
-async function lost(world: World, events: ReturnType<typeof many>): Promise<void> {
+/** The queue takes all of the next request, and its answer is lost, so the log takes it as well. */
+async function twice(world: World, events: ReturnType<typeof many>): Promise<void> {
   world.queue.sendFault = () => "lost";
-  // Three tries: the first is enough.
-  expect(await world.post(events, KEY)).toBe(503);
+  await world.take(events, events.length, KEY);
   world.queue.sendFault = () => null;
   world.injected();
 }
@@ -50,216 +50,171 @@ async function pass(world: World, ms: number): Promise<void> {
   await world.runCron();
 }
 
-const AGES: [string, (world: World) => Promise<void>][] = [
-  ["new", async () => {}],
-  ["old", (world) => oldRegister(world.clock)],
-];
+const ORDERS = ["the first copy before", "the first copy after", "both at once, the first copy before"] as const;
 
-describe.each(AGES)("in a register that is %s", (age, begin) => {
-  row(`${age}: two copies come at once, and the first one to ask is the last one to send`, async (world) => {
-    await begin(world);
+for (const order of variants(ORDERS)) {
+  row(`two copies come in one moment, and the queue delivers ${order}`, async (world) => {
     const job = await world.createJob();
     const events = many(world);
-    // (1) A asks, and its answer is on its way for two minutes.
-    const answer = Promise.withResolvers<void>();
-    const { first } = KeyRegister.prototype;
-    const asked = vi.spyOn(KeyRegister.prototype, "first").mockImplementationOnce(function (
-      this: KeyRegister,
-      ...args
-    ) {
-      const fixed = first.apply(this, args);
-      return answer.promise.then(() => fixed) as never;
-    });
-    const a = world.post(events, KEY);
-    await vi.waitUntil(() => asked.mock.calls.length > 0);
-    // (2) B is told what A has fixed, and sends.
-    world.clock.advance(2 * MINUTE_MS);
-    await world.take(events, events.length, KEY);
-    const [b = null] = world.queue.held;
-    world.clock.advance(2 * MINUTE_MS);
-    answer.resolve();
-    // (3) A sends.
-    expect(await a).toBe(202);
+    for (let times = 0; times < 2; times++) await world.take(events, MANY, KEY);
     world.injected();
-    const [half, times] = [world.queue.held.length / 2, world.queue.held.map(partOf)];
-    expect(times.slice(0, half).map(({ id }) => id)).toEqual(times.slice(half).map(({ id }) => id));
-    expect(b && partOf(b)).toMatchObject({ keyed: age === "new" });
-    for (const copies of [world.queue.held.slice(half), world.queue.held.slice(0, half)])
-      await world.queue.deliver(copies, world.isolate.queue, world.env);
+    const half = world.queue.held.length / 2;
+    const [first, second] = [world.queue.held.slice(0, half), world.queue.held.slice(half)];
+    expect(new Set(first.map(idOf))).toEqual(new Set(second.map(idOf)));
+    const batches = { [ORDERS[0]]: [first, second], [ORDERS[1]]: [second, first], [ORDERS[2]]: [[...first, ...second]] };
+    for (const batch of batches[order] ?? []) await world.queue.deliver(batch, world.isolate.queue, world.env);
     await world.settle();
     expect(await countsOf(job)).toMatchObject({ received: MANY, delivered: MANY });
   });
+}
 
-  row(`${age}: the first copy was sent, and nobody knows; its repeat is delivered before it`, async (world) => {
-    await begin(world);
-    const job = await world.createJob();
-    const events = many(world);
-    await lost(world, events);
-    const firsts = [...world.queue.held];
-    world.clock.advance(3 * MINUTE_MS);
-    await world.take(events, events.length, KEY);
-    const repeats = world.queue.held.filter((message) => !firsts.includes(message));
-    expect(repeats.map((message) => partOf(message).firstMs)).toEqual(
-      repeats.map(() => firsts[0] && partOf(firsts[0]).takenInMs),
-    );
-    const { queue } = world;
-    await queue.deliver(repeats, world.isolate.queue, world.env, () => true);
-    await queue.deliver(firsts, world.isolate.queue, world.env, () => true);
-    await queue.deliver([...firsts, ...repeats].slice(0, 90), world.isolate.queue, world.env);
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ received: MANY, delivered: MANY });
-  });
-
-  row(
-    `${age}: the first copy was sent by half; the rest of it comes fourteen days later, and again after that`,
-    async (world) => {
-      await begin(world);
-      const job = await world.createJob();
-      const events = many(world);
-      world.queue.sendFault = () => "half";
-      expect(await world.post(events, KEY)).toBe(503);
-      world.queue.sendFault = () => null;
-      world.injected();
-      expect(world.queue.held.length).toBeGreaterThan(0);
-      await world.deliverDue();
-      const half = (await countsOf(job)).received;
-      expect([half > 0, half < MANY]).toEqual([true, true]);
-      await pass(world, 14 * DAY_MS);
-      await world.take(events, events.length, KEY);
-      const repeats = [...world.queue.held];
-      // Its acknowledgement is lost, and the minute of the first copy is forgotten meanwhile.
-      await world.queue.deliver(repeats, world.isolate.queue, world.env, () => true);
-      await pass(world, 3 * DAY_MS);
-      await world.queue.deliver(repeats, world.isolate.queue, world.env);
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ received: MANY, delivered: MANY });
-    },
-  );
-
-  row(
-    `${age}: nothing of the first copy was taken; what its repeat brings is taken in then, once, whatever comes later`,
-    async (world) => {
-      await begin(world);
-      const job = await world.createJob();
-      const events = world.mint(20);
-      await refused(world, events);
-      await pass(world, 14 * DAY_MS);
-      await world.take(events, 20, KEY);
-      await pass(world, MINUTE_MS);
-      // The register remembers it for fifteen days from here.
-      await pass(world, 14 * DAY_MS);
-      await world.take(events, 20, KEY);
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ received: 20, delivered: 20 });
-    },
-  );
-
-  row(
-    `${age}: a job is created after the first copy, which nobody took: it gets what the repeat brings`,
-    async (world) => {
-      await begin(world);
-      const events = world.mint(20);
-      await refused(world, events);
-      const job = await world.createJob();
-      world.clock.advance(MINUTE_MS);
-      await world.take(events, 20, KEY);
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ received: 20, delivered: 20 });
-    },
-  );
-
-  row(
-    `${age}: logging is switched off after the first copy, which nobody took: the repeat is not shipped`,
-    async (world) => {
-      await begin(world);
-      const job = await world.createJob();
-      const events = world.mint(20);
-      await refused(world, events);
-      await world.jobs.setLogging("shop", false);
-      world.clock.advance(MINUTE_MS);
-      await world.take(events, 20, KEY);
-      await world.settle();
-      expect([await countsOf(job), await world.accountCounts()]).toMatchObject([
-        { received: 0 },
-        { processed: 20, not_enabled: 20 },
-      ]);
-    },
-  );
-
-  row(
-    `${age}: logging was off at the first copy, which nobody took, and is on again: the repeat is shipped`,
-    async (world) => {
-      await begin(world);
-      const job = await world.createJob();
-      await world.jobs.setLogging("shop", false);
-      const events = world.mint(20);
-      await refused(world, events);
-      await world.jobs.setLogging("shop", true);
-      world.clock.advance(MINUTE_MS);
-      await world.take(events, 20, KEY);
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ received: 20, delivered: 20 });
-    },
-  );
-
-  row(
-    `${age}: a job is disabled after the first copy was acknowledged, and both copies come in one batch`,
-    async (world) => {
-      await begin(world);
-      const job = await world.createJob();
-      const events = world.mint(20);
-      await world.take(events, 20, KEY);
-      world.clock.advance(MINUTE_MS);
-      await world.jobs.change(job, { enabled: false });
-      world.clock.advance(MINUTE_MS);
-      await world.take(events, 20, KEY);
-      await world.queue.deliver([...world.queue.held].reverse(), world.isolate.queue, world.env);
-      world.injected();
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ received: 20, delivered: 20 });
-    },
-  );
-
-  row(`${age}: the key is used for other events by mistake: these are another request`, async (world) => {
-    await begin(world);
-    const job = await world.createJob();
-    const [one, other] = [world.mint(20), world.mint(20)];
-    await refused(world, one);
-    await world.take(other, 20, KEY);
-    await world.take(one, 20, KEY);
-    await world.take(other, 20, KEY);
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ received: 40, delivered: 40 });
-  });
-
-  row(`${age}: a large event is repeated while its first copy waits, and is delivered first`, async (world) => {
-    await begin(world);
-    const job = await world.createJob();
-    const events = [...world.mint(3), largeEvent(world), ...world.mint(3)];
-    await lost(world, events);
-    const firsts = [...world.queue.held];
-    world.clock.advance(2 * MINUTE_MS);
-    await world.take(events, events.length, KEY);
-    const repeats = world.queue.held.filter((message) => !firsts.includes(message));
-    await world.queue.deliver(repeats, world.isolate.queue, world.env);
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ received: 7, delivered: 7 });
-  });
+row("the log has the first copy, and the queue as well; its repeat is delivered between", async (world) => {
+  const job = await world.createJob();
+  const events = many(world);
+  await twice(world, events);
+  const firsts = [...world.queue.held];
+  expect(firsts.length).toBeGreaterThan(0);
+  world.clock.advance(3 * MINUTE_MS);
+  await world.take(events, events.length, KEY);
+  const repeats = world.queue.held.filter((message) => !firsts.includes(message));
+  const { queue } = world;
+  await queue.deliver(repeats, world.isolate.queue, world.env, () => true);
+  await queue.deliver(firsts, world.isolate.queue, world.env, () => true);
+  await queue.deliver([...firsts, ...repeats].slice(0, 90), world.isolate.queue, world.env);
+  await world.settle();
+  expect(await countsOf(job)).toMatchObject({ received: MANY, delivered: MANY });
 });
 
-describe("a request that is repeated every six days", () => {
-  for (const [age, begin] of AGES) {
-    row(`${age}: is known for fifteen days from its latest copy`, async (world) => {
-      await begin(world);
-      const job = await world.createJob();
-      const events = world.mint(20);
-      for (let times = 0; times < 4; times++) {
-        await world.take(events, 20, KEY);
-        world.injected();
-        await pass(world, MINUTE_MS);
-        expect(await countsOf(job)).toMatchObject({ received: 20 });
-        await pass(world, 6 * DAY_MS);
-      }
-    });
+row("the first copy was taken by half; its repeat comes four days later, and again after that", async (world) => {
+  const job = await world.createJob();
+  const events = many(world);
+  await refused(world, events, "half");
+  expect(world.queue.held.length).toBeGreaterThan(0);
+  await world.deliverDue();
+  const half = (await countsOf(job)).received;
+  expect([half > 0, half < MANY]).toEqual([true, true]);
+  await pass(world, 4 * DAY_MS);
+  await world.take(events, events.length, KEY);
+  const repeats = [...world.queue.held];
+  // Its acknowledgement is lost.
+  await world.queue.deliver(repeats, world.isolate.queue, world.env, () => true);
+  await pass(world, 3 * DAY_MS);
+  await world.queue.deliver(repeats, world.isolate.queue, world.env);
+  await world.settle();
+  expect(await countsOf(job)).toMatchObject({ received: MANY, delivered: MANY });
+});
+
+row("nothing of the first copy was taken; what its repeat brings is taken in then, once", async (world) => {
+  const job = await world.createJob();
+  const events = world.mint(20);
+  await refused(world, events);
+  await pass(world, 14 * DAY_MS);
+  await world.take(events, 20, KEY);
+  await pass(world, 4 * DAY_MS);
+  await world.take(events, 20, KEY);
+  await world.settle();
+  expect(await countsOf(job)).toMatchObject({ received: 20, delivered: 20 });
+});
+
+row("a job is created after the first copy, which nobody took: it gets what the repeat brings", async (world) => {
+  const events = world.mint(20);
+  await refused(world, events);
+  const job = await world.createJob();
+  world.clock.advance(MINUTE_MS);
+  await world.take(events, 20, KEY);
+  await world.settle();
+  expect(await countsOf(job)).toMatchObject({ received: 20, delivered: 20 });
+});
+
+row("a job is created after the first copy, which another one has: each gets it once", async (world) => {
+  const before = await world.createJob();
+  const events = many(world);
+  await world.take(events, MANY, KEY);
+  await pass(world, MINUTE_MS);
+  const after = await world.createJob();
+  for (const days of [1, 3]) {
+    world.clock.advance(days * DAY_MS);
+    await world.take(events, MANY, KEY);
+    world.injected();
   }
+  await world.settle();
+  expect(await countsOf(before)).toMatchObject({ received: MANY, delivered: MANY });
+  expect(await countsOf(after)).toMatchObject({ received: MANY, delivered: MANY });
+});
+
+row("logging is switched off after the first copy, which nobody took: the repeat is not shipped", async (world) => {
+  const job = await world.createJob();
+  const events = world.mint(20);
+  await refused(world, events);
+  await world.jobs.setLogging("shop", false);
+  world.clock.advance(MINUTE_MS);
+  await world.take(events, 20, KEY);
+  await world.settle();
+  expect([await countsOf(job), await world.accountCounts()]).toMatchObject([
+    { received: 0 },
+    { processed: 20, not_enabled: 20 },
+  ]);
+});
+
+row("logging was off at the first copy, which nobody took, and is on again: the repeat is shipped", async (world) => {
+  const job = await world.createJob();
+  await world.jobs.setLogging("shop", false);
+  const events = world.mint(20);
+  await refused(world, events);
+  await world.jobs.setLogging("shop", true);
+  world.clock.advance(MINUTE_MS);
+  await world.take(events, 20, KEY);
+  await world.settle();
+  expect(await countsOf(job)).toMatchObject({ received: 20, delivered: 20 });
+});
+
+row("a job is disabled after the first copy was acknowledged, and both copies come in one batch", async (world) => {
+  const job = await world.createJob();
+  const events = world.mint(20);
+  await world.take(events, 20, KEY);
+  world.clock.advance(MINUTE_MS);
+  await world.jobs.change(job, { enabled: false });
+  world.clock.advance(MINUTE_MS);
+  await world.take(events, 20, KEY);
+  await world.queue.deliver([...world.queue.held].reverse(), world.isolate.queue, world.env);
+  world.injected();
+  await world.settle();
+  expect(await countsOf(job)).toMatchObject({ received: 20, delivered: 20 });
+});
+
+row("the key is used for other events by mistake: these are another request", async (world) => {
+  const job = await world.createJob();
+  const [one, other] = [world.mint(20), world.mint(20)];
+  await refused(world, one);
+  await world.take(other, 20, KEY);
+  await world.take(one, 20, KEY);
+  await world.take(other, 20, KEY);
+  await world.settle();
+  expect(await countsOf(job)).toMatchObject({ received: 40, delivered: 40 });
+});
+
+row("a large event is repeated, which the queue cannot carry, while its neighbours wait there", async (world) => {
+  const job = await world.createJob();
+  const events = [...world.mint(3), largeEvent(world), ...world.mint(3)];
+  await twice(world, events);
+  const firsts = [...world.queue.held];
+  world.clock.advance(2 * MINUTE_MS);
+  await world.take(events, events.length, KEY);
+  const repeats = world.queue.held.filter((message) => !firsts.includes(message));
+  await world.queue.deliver(repeats, world.isolate.queue, world.env);
+  await world.settle();
+  expect(await countsOf(job)).toMatchObject({ received: 7, delivered: 7 });
+});
+
+describe("the settings change between two copies", () => {
+  row("the first copy that the log takes decides: each event is there once", async (world) => {
+    const job = await world.createJob();
+    const events = world.mint(250);
+    await world.take(events, 250, KEY);
+    Object.assign(world.env, { LOG_SHARDS: "8", DEFAULT_SCRIPT_NAME: "x".repeat(2_000), EXTRA_FIELDS: "Truncated" });
+    await world.take(events, 250, KEY);
+    world.injected();
+    await world.settle();
+    expect(await countsOf(job)).toMatchObject({ received: 250, delivered: 250 });
+  });
 });

@@ -14,7 +14,10 @@ import { recordLine } from "../../src/record/encode.ts";
 import { noise, TAKEN, traceRecord } from "../record/samples.ts";
 
 const KEY = sealKeyOf(new Uint8Array(32).fill(1));
-const part = (n: number, records: number): Part => ({ id: `${n}`.repeat(32), takenInMs: TAKEN, keyed: false, records });
+const part = (n: number, records: number): Part => ({
+  ...{ id: `${n}`.repeat(32), takenInMs: TAKEN, keyed: false, shards: 1 },
+  records,
+});
 const ndjson = (lines: readonly string[]) => encodeUtf8(lines.map((line) => `${line}\n`).join(""));
 const LINES = ["a", "b", "c"].map((Outcome) => recordLine(traceRecord({ Outcome })));
 const EXTRAS = ['{"Truncated":true}', "", '{"RequestHeaders":{"accept":"ä"}}'];
@@ -94,11 +97,11 @@ describe("the extra fields of a message", () => {
     expect(read(message)).not.toHaveProperty("extras");
   });
 
-  it("are with the records that jobs get, truncated ones, too", async () => {
+  it("are with the records that jobs get, truncated ones, too", () => {
     const long = recordLine(traceRecord({ Logs: [{ Level: "log", Message: ["x".repeat(20_000)], TimestampMs: 0 }] }));
     const body = encodeParts([part(1, 1)], ndjson([long]), { body: encodeExtras(EXTRAS.slice(0, 1)) }).buffer;
     const delivery = { body, envelope: decodeEnvelope(body), attempts: 1 };
-    const loading = await load(delivery, { get: async () => null });
+    const loading = load(delivery);
     if (loading.kind !== "loaded") throw new Error(loading.kind);
     const [{ whole, shipped } = {}] = loading.loaded[0]?.records ?? [];
     expect([whole?.Truncated, shipped?.Truncated, whole === shipped]).toEqual([true, true, false]);

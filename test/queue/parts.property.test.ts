@@ -3,17 +3,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8, isAscii } from "../../src/bytes.ts";
 import { decodeBlocks, encodeBlocks } from "../../src/queue/blocks.ts";
-import {
-  blobKey,
-  decodeEnvelope,
-  decodeMessage,
-  encodeParts,
-  headOf,
-  joinMessage,
-  type Message,
-  type Part,
-  splitMessage,
-} from "../../src/queue/message.ts";
+import { decodeEnvelope, decodeMessage, encodeParts, headOf, type Message, type Part } from "../../src/queue/message.ts";
 import { linesOfParts } from "../../src/queue/parts.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { httpSource } from "../../src/record/source.ts";
@@ -32,21 +22,29 @@ const anyPart = fc
   .record({
     id: fc.stringMatching(/^[0-9a-f]{32}$/),
     takenInMs: anyTime,
-    /** How long before it the first copy of its request came. */
-    afterMs: fc.option(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), { nil: undefined }),
     keyed: fc.boolean(),
     source: fc.option(fc.constantFrom("tail", "rpc", "http:ci", `http:${"ü".repeat(254)}`), { nil: undefined }),
     lines: fc.array(anyLine, { maxLength: 3 }),
   })
-  .map(({ lines, source, afterMs = Number.POSITIVE_INFINITY, ...part }) => {
-    const isRepeat = afterMs <= part.takenInMs;
-    const first = isRepeat ? { firstMs: part.takenInMs - afterMs } : {};
-    return { part: { ...part, ...first, ...(source && { source }), records: lines.length }, lines };
-  });
+  .map(({ lines, source, ...part }) => ({
+    part: { ...part, ...(source && { source }), records: lines.length },
+    lines,
+  }));
+
+const anyShards = fc.constantFrom(1, 2, 4, 8, 16, 32, 64);
+
+/** An id that lies in a shard, however many there are. */
+const idIn = (id: string, byte: number): string => `${id.slice(0, 2)}${byte.toString(16).padStart(2, "0")}${id.slice(4)}`;
 
 const anyGiven: fc.Arbitrary<Given> = fc
-  .uniqueArray(anyPart, { minLength: 1, maxLength: 4, selector: ({ part }) => part.id })
-  .map((parts) => ({ parts }));
+  .record({
+    parts: fc.uniqueArray(anyPart, { minLength: 1, maxLength: 4, selector: ({ part }) => idIn(part.id, 0) }),
+    byte: fc.nat(255),
+    shards: anyShards,
+  })
+  .map(({ parts, byte, shards }) => ({
+    parts: parts.map(({ part, lines }) => ({ part: { ...part, shards, id: idIn(part.id, byte) }, lines })),
+  }));
 
 type More = Parameters<typeof encodeParts>[2];
 
@@ -57,12 +55,12 @@ function encode({ parts }: Given, more?: More): Uint8Array<ArrayBuffer> {
 
 function messageOf({ parts }: Given): Message {
   const lines = parts.flatMap((part) => part.lines);
-  return { parts: parts.map(({ part }) => part), elsewhere: null, lines, ascii: isAscii(lines.join("")) };
+  return { parts: parts.map(({ part }) => part), lines, ascii: isAscii(lines.join("")) };
 }
 
 const SMALL: Given = {
   parts: [1, 2].map((n) => ({
-    part: { id: `${n}`.repeat(32), takenInMs: NOON + n, keyed: n === 2, records: n },
+    part: { id: `${n}`.repeat(32), takenInMs: NOON + n, keyed: n === 2, shards: 1, records: n },
     lines: Array.from({ length: n }, () => JSON.stringify({ n, text: "x".repeat(40) })),
   })),
 };
@@ -84,7 +82,7 @@ describe("a message of parts", () => {
         const bytes = encode(given);
         const [first] = given.parts;
         const takenInMs = Math.min(...given.parts.map(({ part }) => part.takenInMs));
-        const head = { id: first?.part.id, keyed: first?.part.keyed, takenInMs };
+        const head = { id: first?.part.id, keyed: first?.part.keyed, shards: first?.part.shards, takenInMs };
         expect(headOf(bytes.buffer)).toEqual(head);
         bytes[2] = 77;
         expect(headOf(bytes.buffer)).toEqual(head);
@@ -99,8 +97,6 @@ describe("a message of parts", () => {
       fc.property(anyGiven, blocks, blocks, (given, head, body) => {
         const bytes = encode(given, { head, body });
         expect(decodeMessage(bytes.buffer)).toEqual({ ok: true, value: messageOf(given) });
-        const split = splitMessage(bytes);
-        expect(new Uint8Array(joinMessage(split.reference.buffer, split.body))).toEqual(bytes);
       }),
     );
   });
@@ -145,19 +141,18 @@ describe("a message of parts", () => {
     expect(decodeMessage(reheaded(bytes, without)).ok).toBe(false);
   });
 
-  it("is refused where a first copy came after its repeat, or not each part has one", () => {
-    const bytes = encode(SMALL);
-    const end = new DataView(bytes.buffer).getUint32(28);
-    const with_ = (...firsts: number[]): boolean => {
-      const block = new Uint8Array(8 * firsts.length);
-      for (const [i, ms] of firsts.entries()) new DataView(block.buffer).setBigUint64(8 * i, BigInt(ms));
-      const blocks = [...(decodeBlocks(bytes.subarray(40, end)) ?? []), [3, block] as const];
-      return decodeMessage(reheaded(bytes, encodeBlocks(blocks))).ok;
-    };
-    expect([with_(NOON, NOON), with_(NOON + 1, NOON + 2)]).toEqual([true, true]);
-    expect([with_(NOON, NOON + 3), with_(NOON + 2, NOON), with_(NOON), with_(), with_(NOON, NOON, NOON)]).toEqual(
-      Array(5).fill(false),
-    );
+  it("is refused where its parts belong to several shards, or to one that there cannot be", () => {
+    const of = (...parts: readonly (readonly [byte: number, shards: number])[]): Given => ({
+      parts: parts.map(([byte, shards], n) => ({
+        part: { id: idIn(`${n}`.repeat(32), byte), takenInMs: NOON, keyed: n === 1, shards, records: 0 },
+        lines: [],
+      })),
+    });
+    const isRead = (given: Given): boolean => decodeMessage(encode(given).buffer).ok;
+    // Whatever number each of them states.
+    expect([isRead(of([5, 4], [9, 4])), isRead(of([5, 4], [1, 64])), isRead(of([4, 4], [77, 1]))]).toEqual(Array(3).fill(true));
+    expect([isRead(of([5, 4], [6, 4])), isRead(of([5, 4], [5, 8])), isRead(of([1, 2], [1, 1]))]).toEqual(Array(3).fill(false));
+    expect(isRead(of([0, 128]))).toBe(false);
   });
 
   it("survives anything at all", () => {
@@ -185,29 +180,6 @@ function reheaded(bytes: Uint8Array, blocks: Uint8Array): ArrayBuffer {
   return changed.buffer;
 }
 
-describe("a reference to a message of parts", () => {
-  it("names the same parts, and the message is whole again with what was kept", () => {
-    fc.assert(
-      fc.property(anyGiven, (given) => {
-        const bytes = encode(given);
-        const { reference, key, body } = splitMessage(bytes);
-        const { parts } = messageOf(given);
-        expect(decodeEnvelope(reference.buffer)).toEqual({ ok: true, value: { parts, elsewhere: key } });
-        expect(decodeMessage(reference.buffer).ok).toBe(false);
-        expect([key, blobKey(bytes)]).toEqual([blobKey(reference), key]);
-        expect(new Uint8Array(joinMessage(reference.buffer, body))).toEqual(bytes);
-      }),
-    );
-  });
-
-  it("leads elsewhere when what it holds is something else, and with that fails the checksum", () => {
-    const other = { ...SMALL, parts: SMALL.parts.map((part) => ({ ...part, lines: part.lines.map(() => '{"n":9}') })) };
-    const [ours, theirs] = [splitMessage(encode(SMALL)), splitMessage(encode(other))];
-    expect(ours.key).not.toBe(theirs.key);
-    expect(decodeMessage(joinMessage(ours.reference.buffer, theirs.body)).ok).toBe(false);
-  });
-});
-
 describe("blocks", () => {
   it("are refused when they do not end where the bytes do, or two are of one type", () => {
     const blocks = encodeBlocks([
@@ -224,7 +196,7 @@ describe("blocks", () => {
 describe("where the parts of a message came from", () => {
   const parts = (...sources: (string | undefined)[]): [Part, ...Part[]] =>
     sources.map((source, i) => ({
-      ...{ id: i.toString(16).padStart(32, "0"), takenInMs: NOON, keyed: false, records: 0 },
+      ...{ id: i.toString(16).padStart(32, "0"), takenInMs: NOON, keyed: false, shards: 1, records: 0 },
       ...(source !== undefined && { source }),
     })) as [Part, ...Part[]];
   const sourcesOf = (bytes: Uint8Array<ArrayBuffer>): (string | undefined)[] | null => {
@@ -260,7 +232,7 @@ describe("where the parts of a message came from", () => {
     ["a text turned around", [1, 0, 4, 116, 0xe2, 0x80, 0xae, 1]],
     ["a number that stands for none", [1, 0, 4, 116, 97, 105, 108, 2]],
   ])("costs no record where it is malformed: %s", ([, block]) => {
-    const bytes = encodeParts(parts(undefined), rawOf([]), { head: [[4, Uint8Array.from(block)]] });
+    const bytes = encodeParts(parts(undefined), rawOf([]), { head: [[3, Uint8Array.from(block)]] });
     expect(sourcesOf(bytes)).toEqual([undefined]);
     expect(decodeMessage(bytes.buffer).ok).toBe(true);
   });
