@@ -481,8 +481,7 @@ export class JobReader extends DurableObject<Env> {
         platform.now() - sinceMs > ID_MEMORY_MS &&
         countsOf(this.ctx.storage.sql, row).pending === 0 &&
         row.aside_objects === 0;
-      // Code of an earlier release knows of no child, which would be left behind.
-      if (!done || (deletedMs === null && this.#splits.all().length > 0)) return false;
+      if (!done) return false;
     }
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();

@@ -104,7 +104,7 @@ export class InFlight {
   }
 }
 
-/** A ledger of the release before answers nothing. */
+/** What is no list of deaths says nothing. */
 function readDeaths(answer: unknown): ReadonlyMap<string, number> {
   const deaths = new Map<string, number>();
   for (const each of Array.isArray(answer) ? answer : []) {

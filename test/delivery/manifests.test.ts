@@ -133,24 +133,6 @@ describe("a day", () => {
     ]);
   });
 
-  it("lists what was delivered before there was a key, and what an earlier release delivered", async () => {
-    const { clock, control, job, deliver, nextDay } = await signedWorld();
-    await deliver();
-    await deliver();
-    await inLog(job, (_log, { sql }) => {
-      sql.exec("UPDATE object SET delivery = NULL, place = NULL WHERE number = 1");
-      sql.exec("UPDATE object SET delivery = 1 WHERE number = 2");
-      sql.exec("UPDATE log SET deliveries = 1");
-    });
-    await nextDay();
-    const [manifest] = await manifestsIn(control);
-    expect(manifest?.objects.map(({ number, delivery, at }) => ({ number, delivery, at }))).toEqual([
-      { number: 2, delivery: 1, at: undefined },
-      { number: 1, delivery: 2, at: "unknown" },
-    ]);
-    expect((await verified(control, clock.nowMs())).said).toEqual([]);
-  });
-
   it("is not written of a job without a key, and costs nothing", async () => {
     const { control, job, deliver, nextDay, names } = await signedWorld();
     const { isSigned } = Object.getPrototypeOf(await inLog(job, (log) => log)) as {

@@ -235,7 +235,7 @@ describe("a shard of several segments", () => {
     await log.fill(0);
     await log.offer([message(1, 0)]);
     await log.run(1, (_log, { sql }) => void sql.exec("DELETE FROM log"));
-    // As a consumer of an earlier release does.
+    // As a consumer does that knows nothing of the segment before.
     await log.run(1, (segment) => void segment.configure(log.job, 1));
     await log.split(1);
     expect(await log.beyond(1)).toBeGreaterThan(NOON + 2 * 3_600_000);
