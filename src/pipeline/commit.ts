@@ -53,8 +53,10 @@ export async function commitGroup(
 ): Promise<Committed> {
   const parts = group.flatMap(({ parts: own }) => own);
   const { prepared, offered, jobs } = prepareAll(parts, snapshot);
+  // Without a configuration it is not known which functions are off.
+  const to = snapshot.state === "" ? undefined : arrivals;
   const recent =
-    arrivals?.handsOverRecent() === true
+    to?.handsOverRecent() === true
       ? optional("recent records could not be handed over", () => recentOf(parts, snapshot.optOuts))
       : null;
   const answer = await append(shard, {
@@ -70,10 +72,8 @@ export async function commitGroup(
     state: snapshot.state,
   });
   const { fresh, watched } = readAppended(answer);
-  if (watched && arrivals !== undefined)
-    optional("records could not be shown as they arrived", () =>
-      show(parts, new Set(fresh), snapshot.optOuts, arrivals),
-    );
+  if (watched && to !== undefined)
+    optional("records could not be shown as they arrived", () => show(parts, new Set(fresh), snapshot.optOuts, to));
   const isFresh = new Set(fresh);
   const events = parts.reduce((sum, { message }) => sum + (isFresh.delete(message.id) ? message.records : 0), 0);
   return { events, jobs };

@@ -122,6 +122,9 @@ interface Group {
   size: number;
 }
 
+/** The control plane has never answered: the log decides by its own copy, and readers make all. */
+const UNKNOWN: JobsSnapshot = { state: "", jobs: [], optOuts: [], shards: [] };
+
 /** The work on one batch. */
 class Consumption {
   readonly #queue: QueueState;
@@ -148,12 +151,8 @@ class Consumption {
   }
 
   async run(deliveries: readonly Delivery[]): Promise<Returned> {
-    const jobs = await this.#context.jobs();
+    const jobs = (await this.#context.jobs()) ?? UNKNOWN;
     await this.#inFlight.ready();
-    if (jobs === null) {
-      for (const delivery of deliveries) delivery.retry();
-      return { again: [], untried: deliveries };
-    }
     const trying = await this.#withoutSuspects(deliveries);
     const known = await this.#known(trying);
     const groupMax = groupMaxOf(jobs);

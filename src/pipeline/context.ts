@@ -10,7 +10,7 @@ import { type Arrivals, ComesAgainError, type CommitContext } from "./commit.ts"
 
 /** What the queue handler calls. */
 export interface ConsumerContext extends AsideContext, CommitContext {
-  /** The configuration in force; null: it has never been read. */
+  /** The configuration in force, for what is prepared; null: it has never been read. */
   jobs(): Promise<JobsSnapshot | null>;
   /** Which of these parts, without a key, a shard has: nothing is left to do for them. Unchecked. */
   known(shard: number, parts: readonly TakenId[]): Promise<unknown>;

@@ -251,25 +251,6 @@ describe("the audit", () => {
     });
   });
 
-  it("counts what an earlier release has written alike", async () => {
-    setClock(NOON);
-    await runInDurableObject(accessRegister(env.ACCESS), (register, { storage: { sql } }) => {
-      const entry: AuditEntry = {
-        actor: { kind: "admin", id: "admin", name: "x" },
-        action: "job.flush",
-        resource: "1",
-        outcome: "done",
-        body: null,
-        requestId: null,
-      };
-      register.audit(0, 1);
-      sql.exec("INSERT INTO audit (at_ms, entry) VALUES (?, ?)", NOON - 1_000, JSON.stringify(entry));
-      expect(register.audit(0, 9).entries).toMatchObject([{ times: 1, sinceMs: NOON - 1_000 }]);
-      register.note(entry);
-      expect(register.audit(0, 9).entries).toMatchObject([{ times: 2, sinceMs: NOON - 1_000, atMs: NOON }]);
-    });
-  });
-
   it("that cannot be written leaves the change as it is, and the log says so, without what was sent", async () => {
     const logged = failing();
     vi.spyOn(AccessRegister.prototype, "note").mockImplementation(() => {

@@ -1,8 +1,5 @@
-/** A new job: what its form offers and makes, and what it says of a refusal. */
-import { runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, inject, it, vi } from "vitest";
-import { ControlPlane, controlPlane } from "../../src/control/plane.ts";
+import { ControlPlane } from "../../src/control/plane.ts";
 import { adviceOn, isOfStore, mendOf } from "../../src/dashboard/pages/shipping/test-write.tsx";
 import { entryOf } from "../../src/destinations/entry.ts";
 import { FORMS } from "../../src/destinations/kinds.ts";
@@ -108,16 +105,6 @@ describe("the form of a new job", () => {
       return change.kind === "changed" ? { ...change, inForce: false } : change;
     });
     expect((await creator.s3("save")).location).toBe("/jobs/1?created");
-  });
-
-  it("leads from the steps of earlier releases here, and leaves nothing of their drafts", async () => {
-    const visitor = await Visitor.signedIn();
-    for (const path of ["/jobs/new/abc", "/jobs/new/abc/finish"])
-      expect((await visitor.get(path)).location).toBe("/jobs/new");
-    const left = await runInDurableObject(controlPlane(env.CONTROL), (_plane, { storage }) =>
-      storage.sql.exec("SELECT * FROM draft").toArray(),
-    );
-    expect(left).toEqual([]);
   });
 
   it("is not open to readers, and needs no right to read", async () => {

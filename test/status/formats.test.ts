@@ -179,7 +179,7 @@ describe("a message about a job", () => {
     expect(bodies("slack", opened())[0].blocks[0].type).toBe("header");
   });
 
-  it("of the release before has neither name nor link, and is written all the same", () => {
+  it("without name and link is written all the same", () => {
     const { url: _url, job_name: _name, affected: _affected, ...data } = parked("a").data;
     for (const format of FORMATS)
       expect(JSON.stringify(FORMAT[format].write({ ...parked(), data }, TO[format]))).toContain("parked");

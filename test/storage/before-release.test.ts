@@ -1,0 +1,66 @@
+/** Over the state of a commit before the first release nothing starts, and nothing is lost. */
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { CONTROL_STEPS, controlPlane } from "../../src/control/plane.ts";
+import { LOG_STEPS } from "../../src/delivery/schema.ts";
+import { migrate } from "../../src/storage/migrate.ts";
+import { ACCOUNT_STEPS, accountLedger } from "../../src/trace-log/trace-log.ts";
+import before from "../fixtures/before-release.json";
+import { api } from "../support/runtime/api.ts";
+import { NOON } from "../support/runtime/pipeline.ts";
+import { World } from "../support/runtime/world.ts";
+
+const STEPS = { ControlPlane: CONTROL_STEPS, TraceLog: ACCOUNT_STEPS, JobReader: LOG_STEPS } as const;
+type Name = keyof typeof STEPS;
+
+const WORDS = /written by a commit that is no release.*npm run teardown/;
+
+afterEach(() => void vi.restoreAllMocks());
+
+/** Replaces what an object has by the tables of that commit. */
+async function goBack(storage: DurableObjectStorage, name: Name): Promise<void> {
+  await storage.deleteAlarm();
+  await storage.deleteAll();
+  for (const statement of before[name]) storage.sql.exec(statement);
+}
+
+const tables = ({ sql }: DurableObjectStorage) =>
+  sql.exec("SELECT name, sql FROM sqlite_master ORDER BY name").toArray();
+
+describe("the tables of an earlier commit", () => {
+  it.each(Object.keys(STEPS) as Name[])("are refused, and left as they are: %s", async (name) => {
+    await runInDurableObject(env.READERS.getByName(`before ${name}`), async (_object, { storage }) => {
+      await goBack(storage, name);
+      const had = tables(storage);
+      expect(() => migrate(storage, STEPS[name])).toThrow(WORDS);
+      expect(tables(storage)).toEqual(had);
+    });
+  });
+});
+
+describe("a deployment over them", () => {
+  // One test: an object that does not start stays as it is for those after it.
+  it("keeps every message in the queue, answers 503 and says why", async () => {
+    const said = ["error", "warn"].map((how) => vi.spyOn(console, how as "error").mockImplementation(() => {}));
+    const world = new World(NOON);
+    await world.createJob();
+    const objects = { TraceLog: accountLedger(env.TRACE_LOG), ControlPlane: controlPlane(env.CONTROL) };
+    let waiting = 0;
+    for (const [name, object] of Object.entries(objects) as [Name, DurableObjectStub<undefined>][]) {
+      await world.take(world.mint(3));
+      await runInDurableObject(object, (_object, { storage }) => goBack(storage, name));
+      await evictDurableObject(object);
+      world.coldIsolate();
+      for (const { mock } of said) mock.calls.length = 0;
+      world.clock.advance(3_600_000);
+      await world.deliverDue();
+      waiting += 1;
+      expect(world.queue.held).toHaveLength(waiting);
+      expect(JSON.stringify(said.flatMap(({ mock }) => mock.calls))).toMatch(WORDS);
+    }
+    expect((await api("GET", "/logship/jobs")).status).toBe(503);
+    expect(await world.post(world.mint(2))).toBe(202);
+    expect(world.queue.held).toHaveLength(waiting + 1);
+  });
+});
