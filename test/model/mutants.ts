@@ -123,6 +123,31 @@ export const MUTANTS = {
   cutsBySettings: shown("cuts of a keyed request follow a rule that never changes", 3),
   noHoldAfterTenDays: notShown("messages older than ten days are put on hold", "no run of 1,500 has shown it yet"),
   noAnew: notShown("after many attempts a message is sent anew", "no run of 1,500 has shown it yet"),
+  deadNotHeld: notShown("a dead letter is put on hold", "no run of 1,500 has shown it yet"),
+  busySpendsAttempts: notShown("a handler waits for a shard that is busy", "no run of 1,500 has shown it yet"),
+  keyShardsUnchecked: notShown(
+    "an isolate asks the control plane whether its KEY_SHARDS is right",
+    "no run of 1,500 has shown it yet",
+  ),
+  textKeyShardsByFirst: notShown(
+    "KEY_SHARDS is set when the control plane comes into being, not by the first request",
+    "no run of 1,500 has shown it yet",
+  ),
+  unreadableCountedAgain: notShown(
+    "an unreadable message is counted once, by the hash of its bytes",
+    "no run of 1,500 has shown it yet",
+  ),
+  unreadableDroppedFirst: notShown(
+    "an unreadable message is deleted after its parts are appended",
+    "no run of 1,500 has shown it yet",
+  ),
+  unreadableToShardZero: notShown(
+    "parts of an unreadable message are appended to their own shard",
+    "no run of 1,500 has shown it yet",
+  ),
+  packsWithoutBound: notShown("a message has no more than an append takes", "no run of 1,500 has shown it yet"),
+  groupsWithoutBound: notShown("a group has no more than an append takes", "no run of 1,500 has shown it yet"),
+  pageWithoutOneBlock: notShown("a page has one block, however large", "no run of 1,500 has shown it yet"),
 
   // Kept records.
   rangeWithoutEnd: notShown("a range ends where the log was when it was noted", "no run of 1,500 has shown it yet"),
@@ -137,6 +162,10 @@ export const MUTANTS = {
     "no run of 1,500 has shown it yet",
   ),
   forgetsAtOnce: notShown("a job is forgotten when nothing of it is left", "no run of 1,500 has shown it yet"),
+  erasesBeforeConfirmed: notShown(
+    "readers of a forgotten job are erased when no shard has the job",
+    "no run of 1,500 has shown it yet",
+  ),
 
   // Sums and `last_complete`.
   sumsShardFirst: shown("sums ask the readers first", 767),
@@ -145,6 +174,11 @@ export const MUTANTS = {
   completeWithoutUnfinished: notShown("what is unfinished keeps it back", "no run of 1,500 has shown it yet"),
   completeWithoutUnmade: notShown("what is unmade keeps it back", "no run of 1,500 has shown it yet"),
   noInFlight: notShown("what is between intake and queue keeps it back", "no run of 1,500 has shown it yet"),
+  completeGoesBack: notShown("the control plane keeps the greatest answer", "no run of 1,500 has shown it yet"),
+  completeWithoutUnreadable: notShown(
+    "a message on hold that is unreadable in its head keeps it back",
+    "no run of 1,500 has shown it yet",
+  ),
 
   // Earlier wordings of a rule that had a hole.
   textSegmentFromZero: shown("a new segment starts at the cursor where the one before sealed", 2),
@@ -172,6 +206,10 @@ export const MUTANTS = {
     "no run of 1,500 has shown it yet",
   ),
   textRestoredGoesOn: notShown("a restored shard waits for the control plane", "no run of 1,500 has shown it yet"),
+  textNewReaderStores: notShown(
+    "a new reader stores nothing until a page has brought its job",
+    "no run of 1,500 has shown it yet",
+  ),
   textCompleteUnknownJob: notShown(
     "a shard that lacks the job keeps `last_complete` back",
     "no run of 1,500 has shown it yet",
