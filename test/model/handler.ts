@@ -4,7 +4,7 @@ import { type Config, stampOf, wasIn } from "./config.ts";
 import { expectAgain, hold, holdUnread } from "./hold.ts";
 import { anewOf, send } from "./intake.ts";
 import { idsOf, offOf, type Part, prepare, type Queued, sizeOf } from "./parts.ts";
-import { APPEND_MAX, HOLD_AFTER, IN_FLIGHT, SKEW } from "./scale.ts";
+import { APPEND_MAX, HOLD_AFTER, IN_FLIGHT, QUEUE_LIFE, SKEW } from "./scale.ts";
 import type { Shard } from "./shard.ts";
 import { some } from "./some.ts";
 import { Dies, expectLost, Lost, type Step, type Task } from "./task.ts";
@@ -19,6 +19,7 @@ export function* handler(w: World, number: number): Task {
   if (due.length === 0) return;
   for (const each of mine) {
     each.attempts += 1;
+    each.triedMs = w.now;
     each.visibleAt = w.now + 15 + random.below(30);
   }
   const now = w.now + random.below(2 * SKEW + 1) - SKEW;
@@ -118,7 +119,8 @@ class Delivery {
         (age > HOLD_AFTER && !w.is("noHoldAfterTenDays")) ||
         (w.faults && random.chance(w.does.holds ? 0.3 : 0.02)) ||
         (this.isDead && (some(batch[0]).attempts > 2 || random.chance(0.5)) && !w.is("deadNotHeld"));
-      if (age > HOLD_AFTER) for (const { id } of first.parts) w.answered.set(id, (w.answered.get(id) ?? 0) + 1);
+      if (!isHeld && age > HOLD_AFTER)
+        for (const { id } of first.parts) w.answered.set(id, (w.answered.get(id) ?? 0) + 1);
       if (isHeld) {
         yield* w.ask(shard, () => hold(shard, first));
         return this.ack(batch);
@@ -157,7 +159,9 @@ class Delivery {
   *holdUnread(batch: readonly Queued[]): Task {
     const { w } = this;
     const { message, sentMs } = some(batch[0]);
-    yield* w.ask(w.shard(0), () => holdUnread(w.shard(0), message, sentMs));
+    // A dead letter was sent up to 14 days before it became one.
+    const sinceMs = sentMs - IN_FLIGHT - (this.isDead && !w.is("deadUnreadIsYoung") ? QUEUE_LIFE : 0);
+    yield* w.ask(w.shard(0), () => holdUnread(w.shard(0), message, sinceMs));
     this.ack(batch);
   }
   /** Leaves out what the shard knows, asking only for parts without a key; of equal copies, one. */
@@ -204,10 +208,16 @@ class Delivery {
     for (const each of batch) {
       const isLate = each.attempts >= anewOf(w);
       if (isRefused && (isLate || this.isDead)) each.refused += 1;
-      if (!isLate || this.isDead || isUnreadable(w, each) || w.is("noAnew")) continue;
-      const { message } = each;
-      const shard = w.shard(some(message.parts[0]).shard);
+      const { message, sentMs } = each;
+      const isUnread = isUnreadable(w, each);
+      const shard = w.shard(isUnread ? 0 : some(message.parts[0]).shard);
       try {
+        // A dead letter that no shard has noted would keep nothing back.
+        if (!isRefused && (isLate || this.isDead)) {
+          const oldest = isUnread ? sentMs - IN_FLIGHT : Math.min(...message.parts.map(({ takenMs }) => takenMs));
+          yield* w.ask(w.plane, () => w.plane.shardAway(shard.n, oldest));
+        }
+        if (!isLate || this.isDead || isUnread || w.is("noAnew")) continue;
         if (!w.is("textAnewUnnoted")) yield* w.ask(shard, () => expectAgain(shard, message, false));
         send(w, message.parts);
         this.ack([each]);

@@ -3,7 +3,6 @@ import type { Entry } from "./block.ts";
 import { type Job, wasIn } from "./config.ts";
 import { onceEach } from "./kept.ts";
 import { idsOf, type Message, offOf, type Part, recordsOf } from "./parts.ts";
-import { IN_FLIGHT } from "./scale.ts";
 import type { Hold, Shard } from "./shard.ts";
 import { some } from "./some.ts";
 import { Fault, type Task } from "./task.ts";
@@ -17,7 +16,7 @@ export function isTooOld({ s, w }: Shard, part: Part): boolean {
 /** Puts on hold what is too old to tell; its id lives from now, so that a further copy is known. */
 export function holdTooOld(shard: Shard, part: Part): void {
   const { s, w } = shard;
-  if (!w.taken.has(part.id) && (w.answered.get(part.id) ?? 0) > 3)
+  if (!w.taken.has(part.id) && w.answered.has(part.id))
     throw new Fault(`${part.id} is too old to tell, though its shard answered before`);
   if (s.holds.some(({ parts }) => parts.some(({ id }) => id === part.id))) return;
   if (!part.keyed && !w.is("tooOldForgetsIds")) s.ids[part.id] = shard.time();
@@ -133,14 +132,17 @@ const bytesOf = ({ id, parts }: Message, w: World): string =>
   w.is("unreadableCountedAgain") ? `${id}` : parts.map((part) => `${part.id}@${part.takenMs}`).join();
 
 /** In shard 0: a message that is unreadable even in its head, counted by the hash of its bytes. */
-export function holdUnread(shard: Shard, message: Message, sentMs: number): void {
+export function holdUnread(shard: Shard, message: Message, sinceMs: number): void {
   shard.ready();
   const { s, w } = shard;
   w.log(() => `${shard.name} holds unread ${idsOf(message.parts)}`);
-  s.unreadable[bytesOf(message, w)] ??= { message, sinceMs: sentMs - IN_FLIGHT };
+  s.unreadable[bytesOf(message, w)] ??= { message, sinceMs };
 }
 
-/** Sends it again, once it can be read: its parts to their shard like any others; then it is deleted. */
+/**
+ * Sends it again, once it can be read: its parts to their shard like any others; then it is
+ * deleted.
+ */
 export function* unreadResend(w: World, message: Message): Task {
   const zero = w.shard(0);
   const { parts } = message;

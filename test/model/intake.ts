@@ -15,7 +15,7 @@ export function send(w: World, parts: Part[]): void {
   // The bytes say which release is needed, so equal ones say the same.
   const newHead = w.does.heads && hash(`head ${idsOf(parts)}`) % 4 === 0;
   const message = { id: w.nextMessage++, parts, newHead };
-  w.queue.push({ message, attempts: 0, visibleAt: w.now, sentMs: w.now, dead: false, refused: 0 });
+  w.queue.push({ message, attempts: 0, visibleAt: w.now, sentMs: w.now, dead: false, triedMs: 0, refused: 0 });
 }
 
 /** What an isolate takes in at once: its parts, and the copies of them that the oracle notes. */
@@ -179,8 +179,8 @@ export function flushPacker(w: World): void {
 }
 
 /**
- * What the queue does by itself: dead letters after some attempts, deletion after 14 days in each. It
- * is a fault if that happens to a message whose shard answered: it had to be sent anew, or held.
+ * What the queue does by itself: dead letters after some attempts, deletion after 14 days in each.
+ * It is a fault if that happens to a message whose shard answered: it had to be sent anew, or held.
  */
 export function queueTurns(w: World): void {
   const retries = retriesOf(w);

@@ -32,7 +32,11 @@ export interface Queued {
   visibleAt: number;
   sentMs: number;
   dead: boolean;
-  /** For the oracle: deliveries in which its shard answered, and yet it was neither taken nor held. */
+  /** Its last delivery. */
+  triedMs: number;
+  /**
+   * For the oracle: deliveries in which its shard answered, and yet it was neither taken nor held.
+   */
   refused: number;
 }
 

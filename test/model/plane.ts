@@ -13,7 +13,14 @@ export interface PlaneState extends Config {
   nextId: number;
   /** The greatest `last_complete` that was answered for each job: it never goes back. */
   complete: Record<number, number>;
-  /** Jobs that are forgotten, and the readers of each, to be erased once the version is confirmed. */
+  /**
+   * Shards that did not answer late attempts: the oldest intake of their messages, and when it was
+   * last said. Such messages become dead letters that no shard has noted.
+   */
+  away: Record<number, { oldest: number; atMs: number }>;
+  /**
+   * Jobs that are forgotten, and the readers of each, to be erased once the version is confirmed.
+   */
   erase: { version: number; job: number; readers: { shard: number; segments: number }[] }[];
   /** KEY_SHARDS as it was when the control plane came into being. */
   keyShards: number;
@@ -30,6 +37,7 @@ export class Plane extends Thing {
     shards: [0],
     nextId: 1,
     complete: {},
+    away: {},
     erase: [],
     keyShards: 1,
   };
@@ -105,9 +113,27 @@ export class Plane extends Thing {
       s.erase = s.erase.filter((other) => other.job !== each.job);
     }
   }
+  shardAway(n: number, oldest: number): void {
+    const { away } = this.s;
+    away[n] = { oldest: Math.min(oldest, away[n]?.oldest ?? oldest), atMs: this.w.now };
+  }
+  /**
+   * What such dead letters keep back, until each has been tried again: its shard then has it, or is
+   * away again. The delay of dead letters bounds that.
+   */
+  private oldestAway(): number {
+    const { s, w } = this;
+    const isLeft = (n: number, atMs: number): boolean =>
+      w.queue.some(({ dead, triedMs, message }) => dead && triedMs <= atMs && message.parts[0]?.shard === n) ||
+      w.queue.some(({ dead, triedMs, message }) => dead && triedMs <= atMs && n === 0 && message.newHead);
+    for (const [n, { atMs }] of Object.entries(s.away)) if (!isLeft(Number(n), atMs)) delete s.away[Number(n)];
+    if (w.is("textDeadUnnoted")) return Number.POSITIVE_INFINITY;
+    return Math.min(...Object.values(s.away).map(({ oldest }) => oldest));
+  }
   /** @returns the greatest `last_complete` that was answered for a job, this one included. */
-  completed(job: number, time: number): number {
+  completed(job: number, found: number): number {
     const { complete } = this.s;
+    const time = Math.min(found, this.oldestAway());
     const most = this.w.is("completeGoesBack") ? time : Math.max(time, complete[job] ?? 0);
     if (time > (complete[job] ?? 0)) complete[job] = time;
     return most;

@@ -189,8 +189,8 @@ export class Reader extends Thing {
     if (cut) this.cutAll();
   }
   /**
-   * A new reader begins at `from`. It stores nothing until a page has brought its job: the job may be
-   * forgotten, and this reader erased.
+   * A new reader begins at `from`. It stores nothing until a page has brought its job: the job may
+   * be forgotten, and this reader erased.
    */
   private *pullEntries({ from, cut }: How): Task {
     const { s, w } = this;

@@ -48,7 +48,10 @@ export interface ShardState {
   /** Deliveries that were killed, by message. */
   deaths: Record<string, number>;
   unfinished: Record<string, number>;
-  /** In shard 0: messages that are unreadable in their head, and since when, by the hash of their bytes. */
+  /**
+   * In shard 0: messages that are unreadable in their head, and since when, by the hash of their
+   * bytes.
+   */
   unreadable: Record<string, { message: Message; sinceMs: number }>;
   counts: Record<"processed" | "routed" | "notEnabled" | "notRouted" | "setAside" | "discarded", number>;
   queueDoneMs: number;

@@ -135,7 +135,7 @@ export class World {
   restores = 0;
   planeRestoredMs = Number.POSITIVE_INFINITY;
   forgotten = new Set<number>();
-  /** Deliveries older than ten days in which the shard answered, by part. */
+  /** Deliveries older than ten days in which the shard answered, and was not asked to hold. */
   answered = new Map<string, number>();
   erased = new Set<Reader>();
   discards = new Set<number>();
