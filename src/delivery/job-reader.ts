@@ -464,15 +464,7 @@ export class JobReader extends DurableObject<Env> {
     const job = this.#state.job();
     if (job !== null) {
       const sinceMs = job.deletedMs ?? deletedMs;
-<<<<<<< HEAD
       const done = sinceMs !== null && platform.now() - sinceMs > ID_MEMORY_MS && !this.#holds();
-=======
-      const done =
-        sinceMs !== null &&
-        platform.now() - sinceMs > ID_MEMORY_MS &&
-        countsOf(this.ctx.storage.sql, row).pending === 0 &&
-        row.aside_objects === 0;
->>>>>>> baseline
       if (!done) return false;
     }
     await this.ctx.storage.deleteAlarm();

@@ -111,10 +111,7 @@ export class InFlight {
   }
 }
 
-<<<<<<< HEAD
-=======
 /** What is no list of deaths says nothing. */
->>>>>>> baseline
 function readDeaths(answer: unknown): ReadonlyMap<string, number> {
   const deaths = new Map<string, number>();
   for (const each of Array.isArray(answer) ? answer : []) {

@@ -133,7 +133,6 @@ describe("a day", () => {
     ]);
   });
 
-<<<<<<< HEAD
   it("lists what was delivered before there was a key, and what an earlier release delivered", async () => {
     const { clock, control, job, deliver, nextDay } = await signedWorld();
     await deliver();
@@ -152,8 +151,6 @@ describe("a day", () => {
     expect((await verified(control, clock.nowMs())).said).toEqual([]);
   });
 
-=======
->>>>>>> baseline
   it("is not written of a job without a key, and costs nothing", async () => {
     const { control, job, deliver, nextDay, names } = await signedWorld();
     const { isSigned } = Object.getPrototypeOf(await inLog(job, (log) => log)) as {

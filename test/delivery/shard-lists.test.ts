@@ -218,16 +218,10 @@ describe("several shards", () => {
     await nodeAt(env.READERS, job.id, nodeOf(4, 0)).configure(job, nodeOf(4, 0));
     await log.change({ deletedMs: clock.nowMs() });
     clock.advance(16 * DAY_MS);
-<<<<<<< HEAD
     // Code of an earlier release, which knows of no others, does not delete the first one.
     expect(await nodeAt(env.READERS, job.id, 0).retire()).toBe(false);
     expect(await retireNodes(env, job.id, log.job.deletedMs ?? 0)).toBe(true);
     for (const node of [...SHARDS, nodeOf(4, 0)]) expect(await nodeAt(env.READERS, job.id, node).status()).toBeNull();
-=======
-    expect(await retireChain(env.READERS, job.id, log.job.deletedMs ?? 0)).toBe(true);
-    for (const node of [...SHARDS, nodeOf(4, 0)])
-      expect(await segmentOf(env.READERS, job.id, node).status()).toBeNull();
->>>>>>> baseline
   });
 
   it("are not deleted while one holds anything", async ({ expect }) => {

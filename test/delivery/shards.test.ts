@@ -234,13 +234,8 @@ describe("a shard of several segments", () => {
     const log = await ShardedLog.create();
     await log.fill(0);
     await log.offer([message(1, 0)]);
-<<<<<<< HEAD
     await log.run(1, (_log, { sql }) => void sql.exec("DELETE FROM reader"));
     // As a consumer of an earlier release does.
-=======
-    await log.run(1, (_log, { sql }) => void sql.exec("DELETE FROM log"));
-    // As a consumer does that knows nothing of the segment before.
->>>>>>> baseline
     await log.run(1, (segment) => void segment.configure(log.job, 1));
     await log.split(1);
     expect(await log.beyond(1)).toBeGreaterThan(NOON + 2 * 3_600_000);
