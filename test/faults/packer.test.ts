@@ -132,7 +132,7 @@ describe("the queue fails under the packer", () => {
   const lengths = [
     ["the packer's tries", 3],
     ["once", 1],
-    ["those of the isolates as well: the outbox keeps the parts", 100],
+    ["those of the isolates as well: the log has the parts", 100],
   ] as const;
   for (const [fault, [howLong, times]] of cells(faults, lengths)) {
     row(`sending: ${fault}, for ${howLong}`, async (world, { expect }) => {
@@ -153,7 +153,7 @@ describe("the queue fails under the packer", () => {
   }
 });
 
-row("packer and queue hang, one after the other: the outbox keeps the parts", async (world, { expect }) => {
+row("packer and queue hang, one after the other: the log has the parts", async (world, { expect }) => {
   const job = await world.createJob();
   const packing = together(world, "hangs");
   let hanging = 0;
