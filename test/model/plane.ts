@@ -1,7 +1,7 @@
 import { completeTime } from "./calls.ts";
 import { type Change, type Config, copy, type Job, type Window } from "./config.ts";
 import { status } from "./read.ts";
-import { FORGET_AFTER, SKEW, SKEW_WAIT } from "./scale.ts";
+import { FORGET_AFTER, FORGET_SOON, SKEW, SKEW_WAIT } from "./scale.ts";
 import { expectLost, Fault, type Task } from "./task.ts";
 import { Thing } from "./thing.ts";
 import type { World } from "./world.ts";
@@ -178,7 +178,7 @@ export class Plane extends Thing {
   *forgetJob(id: number): Task {
     const { s, w } = this;
     const mine = w.changes.findLast(({ kind, job }) => kind === "delete" && job === id);
-    if (!mine || w.now < mine.askedMs + FORGET_AFTER) return;
+    if (!mine || w.now < mine.askedMs + (w.does.forget ? FORGET_SOON : FORGET_AFTER)) return;
     const byDays = w.is("textForgetsByDays") || w.is("forgetsAtOnce");
     if (!byDays && (yield* completeTime(w, id)) <= mine.edgeMs + SKEW) return;
     const readers: PlaneState["erase"][number]["readers"] = [];
@@ -209,7 +209,8 @@ export class Plane extends Thing {
     const living = s.jobs.filter(({ deleted }) => !deleted);
     const job = living.length > 0 ? random.pick(living) : null;
     const kind = job !== null && w.broken.has(job.store) && random.chance(0.4) ? 8 : random.below(10);
-    if (s.jobs.length < 4 && (kind === 0 || job === null)) this.create();
+    if (job !== null && w.does.forget && random.chance(0.15)) this.delete(job, random.chance(0.3));
+    else if (s.jobs.length < 4 && (kind === 0 || job === null)) this.create();
     else if (job === null) return;
     else if (kind <= 2) this.enable(job);
     else if (kind <= 4) this.edit(job, "filter", { mod: 1 + random.below(4) });

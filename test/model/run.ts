@@ -106,6 +106,8 @@ function disturb(w: World, i: number): void {
     const thing = random.pick(w.things());
     if (thing !== plane) thing.clock += random.pick([30 * DAY, -DAY, 2 * DAY, -30 * DAY]);
   }
+  const deleted = does.forget ? plane.s.jobs.filter((job) => job.deleted) : [];
+  if (deleted.length > 0 && random.chance(0.1)) w.start("plane", "forget", plane.forgetJob(random.pick(deleted).id));
   if (w.forces("claims") && plane.s.jobs.length > 0 && random.chance(0.15))
     w.start("api", "complete", lastComplete(w, random.pick(plane.s.jobs).id));
 }

@@ -28,6 +28,8 @@ export const INTERVAL = 20;
 export const JOIN_EVERY = 100;
 /** After its deletion, a job is forgotten no earlier than this. */
 export const FORGET_AFTER = 15 * DAY;
+/** The same in runs that forget soon: less than a message may wait. */
+export const FORGET_SOON = 60;
 /** Records in an append, and in a message of several parts. */
 export const APPEND_MAX = 8;
 export const MESSAGE_MAX = 6;

@@ -36,6 +36,8 @@ export const ODDS = {
   holds: 0.2,
   /** Few attempts make a dead letter. */
   dead: 0.25,
+  /** Jobs are deleted and forgotten soon: before what waits for them may be there. */
+  forget: 0.15,
   /** Heads that the older release cannot read. */
   heads: 0.2,
   /** Isolates with another KEY_SHARDS than the first. */
