@@ -94,8 +94,6 @@ export interface IntakeConfig {
   extraFields?: readonly TakenField[];
   /** Shards of the log that parts without a key are spread over. */
   shards: number;
-  /** The same of parts with a key; null: malformed, and requests with a key are refused. */
-  keyShards: number | null;
 }
 
 export function readIntakeConfig(env: object): IntakeConfig {
@@ -109,7 +107,6 @@ export function readIntakeConfig(env: object): IntakeConfig {
     form: seal ? { seal } : {},
     ...(extraFields.length > 0 && { extraFields }),
     shards: readLogShards(env) ?? 1,
-    keyShards: readKeyShards(env),
   };
 }
 

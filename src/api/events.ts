@@ -4,6 +4,7 @@ import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
 import { type Audience, earlyCall } from "../intake/audience.ts";
 import { bodyRoom, readBody } from "../intake/body.ts";
 import { appendCall } from "../intake/direct.ts";
+import { isolateKeyShards } from "../intake/key-shards.ts";
 import { SendError } from "../intake/send.ts";
 import { takeEvents } from "../intake/take.ts";
 import { EVENTS_BODY_MAX_BYTES, EVENTS_PACE, IDEMPOTENCY_KEY_MAX } from "../limits.ts";
@@ -36,6 +37,7 @@ async function sendEvents(c: AppContext, platform: Platform, memory: Memory, aud
     platform,
     memory,
     ...readIntakeConfig(c.env),
+    keyShards: () => isolateKeyShards.of(c.env),
     source: httpSource(c.get("caller").name),
     early: audience.by({ call: earlyCall(c.env), waitUntil, platform }),
   };

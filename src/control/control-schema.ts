@@ -13,7 +13,8 @@ export const CONTROL_STEPS = [
         mark              TEXT NOT NULL,                  -- random: of the instance that made the last change
         next_id           INTEGER NOT NULL DEFAULT 1,     -- job ids are never used again
         confirmed_version INTEGER NOT NULL DEFAULT 0,     -- that all shards of the log have
-        shards            TEXT NOT NULL DEFAULT '[0]'     -- JSON: numbers of the shards that there are
+        shards            TEXT NOT NULL DEFAULT '[0]',    -- JSON: numbers of the shards that there are
+        key_shards        INTEGER                         -- KEY_SHARDS as it was first; null: it was malformed so far
       ) STRICT;
       CREATE TABLE job (
         id          INTEGER PRIMARY KEY,

@@ -21,6 +21,7 @@ interface ControlRow {
   next_id: number;
   confirmed_version: number;
   shards: string;
+  key_shards: number | null;
 }
 
 /** A restored storage does not know which ids it had given. Nobody makes so many jobs. */
@@ -57,6 +58,13 @@ export class ControlState {
   /** The shards of the log, in order. */
   shards(): number[] {
     return JSON.parse(this.control().shards) as number[];
+  }
+
+  /** @param set the setting; kept if there was none. @returns what is kept. */
+  keyShards(set: number | null): number | null {
+    const { key_shards } = this.control();
+    if (key_shards === null && set !== null) this.#sql.exec("UPDATE control SET key_shards = ? WHERE id = 1", set);
+    return key_shards ?? set;
   }
 
   /** Adds a shard of the log. */

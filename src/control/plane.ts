@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import { readKeyShards } from "../config.ts";
 import type { AttachmentFact, Seen } from "../functions/attachments.ts";
 import type { LocalCode, StoredCode } from "../functions/local-types.ts";
 import { created, deleted, type JobDraft, updated } from "../job/change.ts";
@@ -75,6 +76,7 @@ export class ControlPlane extends DurableObject<Env> {
     this.#rollout = new Rollout(ctx, env, this.#state, this.patience);
     ctx.blockConcurrencyWhile(async () => {
       migrate(ctx.storage, CONTROL_STEPS);
+      this.keyShards();
       await this.#rollout.begin();
     });
   }
@@ -99,6 +101,11 @@ export class ControlPlane extends DurableObject<Env> {
   /** The shards of the log that have come into being, in order. */
   shards(): number[] {
     return this.#state.shards();
+  }
+
+  /** KEY_SHARDS, as it was when this object came into being; null: it is malformed. */
+  keyShards(): number | null {
+    return this.#state.keyShards(readKeyShards(this.env));
   }
 
   /** @returns whether a caller may begin a search; see {@link SearchSlots}. */

@@ -6,6 +6,7 @@ import { isolateMemory } from "../memory.ts";
 import { platform } from "../platform.ts";
 import { earlyCall, isolateAudience } from "./audience.ts";
 import { appendCall } from "./direct.ts";
+import { isolateKeyShards } from "./key-shards.ts";
 import { takeEvents } from "./take.ts";
 
 export interface ShipOptions {
@@ -46,6 +47,7 @@ export class Shipper extends WorkerEntrypoint<Env> {
         platform,
         memory: isolateMemory,
         ...readIntakeConfig(this.env),
+        keyShards: () => isolateKeyShards.of(this.env),
         source: "rpc",
         early: isolateAudience.by({
           call: earlyCall(this.env),

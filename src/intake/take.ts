@@ -10,6 +10,7 @@ import { type Early, earlyParts, KeptEntries } from "./audience.ts";
 import { decodeUtf8, markLength, NO_UTF8 } from "./body.ts";
 import { type FoundEvents, findEvents, type Located, mapEvents } from "./events.ts";
 import { cutsOf, keyedIds, randomIds } from "./ids.ts";
+import type { KeyShards } from "./key-shards.ts";
 import { type PackedMessage, type PackingContext, RecordPacker } from "./packing.ts";
 import { REQUEST_DEADLINES, type Sending, sendMessages } from "./send.ts";
 
@@ -33,9 +34,9 @@ export type Taken =
   /** Nothing was taken, and nothing was read: there is no room for it now. */
   | { ok: false; status: 503; message: string };
 
-export interface TakeContext
-  extends Sending,
-    Pick<IntakeConfig, "defaultScriptName" | "extraFields" | "shards" | "keyShards"> {
+export interface TakeContext extends Sending, Pick<IntakeConfig, "defaultScriptName" | "extraFields" | "shards"> {
+  /** Asked for a request with a key. */
+  keyShards(): Promise<KeyShards>;
   memory: Pick<Memory, "take">;
   platform: Pick<Platform, "now" | "sleep">;
   /** Of the events. */
@@ -56,12 +57,13 @@ const UNKNOWN_KEY_MAX = 64;
  */
 export async function takeEvents(request: TakeRequest, context: TakeContext): Promise<Taken> {
   const isKeyed = request.idempotencyKey !== null;
-  if (isKeyed && context.keyShards === null) return { ok: false, status: 503, message: NO_KEY_SHARDS };
+  const keyShards = isKeyed ? await context.keyShards() : null;
+  if (keyShards?.ok === false) return { ok: false, status: 503, message: keyShards.why };
   const share = await context.memory.take(request.room);
   if (share === null)
     return { ok: false, status: 503, message: "too much is under way; nothing was taken: repeat the request" };
   try {
-    const packed = await readAndPack(request, context, share);
+    const packed = await readAndPack(request, context, share, keyShards?.shards ?? null);
     if (!packed.ok) return packed;
     const { messages, kept, accepted, unknownKeys } = packed;
     share.set(messages.reduce((sum, { body }) => sum + body.length, kept?.bytes ?? 0));
@@ -76,26 +78,33 @@ export async function takeEvents(request: TakeRequest, context: TakeContext): Pr
   }
 }
 
-const NO_KEY_SHARDS =
-  "KEY_SHARDS is malformed, so a repeat of this request might not be known as one; nothing was taken";
-
 function freeMessages(messages: readonly PackedMessage[]): void {
   for (const { body } of messages) free(body);
 }
 
 /** The body ends with this call: nothing holds it while its messages are sent. */
-async function readAndPack(request: TakeRequest, context: TakeContext, share: Share): Promise<PackedEvents> {
+async function readAndPack(
+  request: TakeRequest,
+  context: TakeContext,
+  share: Share,
+  keyShards: number | null,
+): Promise<PackedEvents> {
   const bytes = await request.read();
   share.set(bytes.length);
   try {
-    return packBody(bytes, request, context);
+    return packBody(bytes, request, context, keyShards);
   } finally {
     free(bytes);
   }
 }
 
-function packBody(bytes: Uint8Array, { ndjson, idempotencyKey: key }: TakeRequest, context: TakeContext): PackedEvents {
-  const { source, form, shards, keyShards } = context;
+function packBody(
+  bytes: Uint8Array,
+  { ndjson, idempotencyKey: key }: TakeRequest,
+  context: TakeContext,
+  keyShards: number | null,
+): PackedEvents {
+  const { source, form, shards } = context;
   const kept = context.early?.mayWatch() ? new KeptEntries() : null;
   const found = foundIn(bytes, ndjson);
   if (!found.ok) return found;

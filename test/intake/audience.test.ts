@@ -192,7 +192,7 @@ describe("what tail() sends itself", () => {
     const tail = async (items: readonly unknown[]): Promise<void> => {
       await handleTail(items, {
         ...{ queue, append: log.append, platform: scriptedPlatform(TAKEN), gatherer: new Gatherer() },
-        config: { selfName: null, defaultScriptName: "unnamed", shards: 1, keyShards: 1 },
+        config: { selfName: null, defaultScriptName: "unnamed", shards: 1 },
         waitUntil: (promise) => void living.push(promise),
         pack: async () => pack(),
         countLost: async () => {},
@@ -255,7 +255,7 @@ describe("what is POSTed or shipped", () => {
     const queue = scriptedQueue(() => fails);
     const context: TakeContext = {
       ...{ queue, append: log.append, platform: scriptedPlatform(TAKEN), defaultScriptName: "unnamed" },
-      ...{ shards: 1, keyShards: 1 },
+      ...{ shards: 1, keyShards: async () => ({ ok: true, shards: 1 }) },
       memory: new Memory(scriptedPlatform(TAKEN)),
       source: "http:ci",
       early,

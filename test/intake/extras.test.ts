@@ -8,11 +8,7 @@ import { partOf } from "../../src/intake/hand-over.ts";
 import { keyedIds, randomIds } from "../../src/intake/ids.ts";
 import { type HandedPart, readPart } from "../../src/intake/packer.ts";
 import { type PackedMessage, type PackingContext, packRecords } from "../../src/intake/packing.ts";
-import {
-  MESSAGE_RAW_MAX_BYTES,
-  PACKER_PART_MAX_BYTES,
-  QUEUE_MESSAGE_MAX_BYTES,
-} from "../../src/limits.ts";
+import { MESSAGE_RAW_MAX_BYTES, PACKER_PART_MAX_BYTES, QUEUE_MESSAGE_MAX_BYTES } from "../../src/limits.ts";
 import { decodeMessage } from "../../src/queue/message.ts";
 import { sealKeyOf, sealLines } from "../../src/queue/seal.ts";
 import { recordLine } from "../../src/record/encode.ts";

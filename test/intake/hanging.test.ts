@@ -12,7 +12,14 @@ import { Memory } from "../../src/memory.ts";
 import { IN_FLIGHT_MS } from "../../src/pipeline/in-flight.ts";
 import { platform, TimeoutError } from "../../src/platform.ts";
 import { noise, noisyLine, TAKEN } from "../record/samples.ts";
-import { noLog, type ScriptedLog, type ScriptedQueue, scriptedLog, scriptedPlatform, scriptedQueue } from "./scripted.ts";
+import {
+  noLog,
+  type ScriptedLog,
+  type ScriptedQueue,
+  scriptedLog,
+  scriptedPlatform,
+  scriptedQueue,
+} from "./scripted.ts";
 
 const never = <T>(): Promise<T> => new Promise<T>(() => {});
 
@@ -103,7 +110,11 @@ describe("sending to a queue that does not answer", () => {
 
   it("ends where the log does not answer either, with what neither is known to have", async () => {
     const all = messages(5);
-    const sending = send(all, hangingQueue((call) => call === 2), hangingLog());
+    const sending = send(
+      all,
+      hangingQueue((call) => call === 2),
+      hangingLog(),
+    );
     expect(await lasts(sending)).toBe(10_000 + REQUEST_DEADLINES.logMs);
     const error = (await sending) as SendError;
     expect(error).toBeInstanceOf(SendError);
@@ -138,7 +149,12 @@ describe("a request of events", () => {
   };
   const context = (queue: ScriptedQueue, log: ScriptedLog, takenInMs = TAKEN) => ({
     ...{ queue, append: log.append, platform: scriptedPlatform(takenInMs), memory },
-    ...{ defaultScriptName: "unnamed", shards: 1, keyShards: 1, source: "rpc" },
+    ...{
+      defaultScriptName: "unnamed",
+      shards: 1,
+      source: "rpc" as const,
+      keyShards: async () => ({ ok: true, shards: 1 }) as const,
+    },
   });
 
   it("is taken where the queue does not answer and the log does", async () => {
@@ -174,7 +190,7 @@ function context(queue: ScriptedQueue, log: ScriptedLog, fields: Partial<TailCon
   const [lost, living]: [number[], Promise<void>[]] = [[], []];
   return {
     append: log.append,
-    config: { selfName: "logship", defaultScriptName: "unnamed", shards: 1, keyShards: 1 },
+    config: { selfName: "logship", defaultScriptName: "unnamed", shards: 1 },
     // Delays as the real one.
     platform: { now: () => TAKEN, sleep: platform.sleep },
     gatherer: new Gatherer(),
@@ -201,7 +217,10 @@ describe("tail(), which the platform ends thirty seconds after the invocation", 
 
   it("appends what the queue does not answer for, under the ids it had, and counts nothing as lost", async () => {
     const log = scriptedLog();
-    const scripted = context(hangingQueue(() => true), log);
+    const scripted = context(
+      hangingQueue(() => true),
+      log,
+    );
     expect(await toTheEnd([{ event: null }, { event: null }], scripted)).toBe(TO_INTERVAL_MS + 4_000);
     expect(ids(log.taken())).toEqual(ids(scripted.queue.calls[0]?.messages ?? []));
     expect(scripted.lost).toEqual([]);
@@ -223,7 +242,10 @@ describe("tail(), which the platform ends thirty seconds after the invocation", 
 
   it("appends only the rest where a part was taken", async () => {
     const log = scriptedLog();
-    const scripted = context(hangingQueue((call) => call === 2), log);
+    const scripted = context(
+      hangingQueue((call) => call === 2),
+      log,
+    );
     await toTheEnd([large(1), large(2), large(3)], scripted);
     expect(ids(log.taken())).toEqual(ids(scripted.queue.calls[1]?.messages ?? []));
     expect([log.taken().length, scripted.lost]).toEqual([1, []]);
@@ -237,22 +259,29 @@ describe("tail(), which the platform ends thirty seconds after the invocation", 
   it.each<[string, number, () => Promise<unknown>]>([
     ["hang", 10_000, never],
     ["fail as late as they may", 1_200, late(2_600)],
-  ])("has counted what nobody answers for, and is done by then, even where all of them %s", async (_what, sendMs, append) => {
-    const fields = { pack: never<unknown>, append };
-    const scripted = context({ ...scriptedQueue(), sendBatch: late(sendMs) }, noLog(), fields);
-    await toTheEnd([{ event: null }, { event: null }], scripted);
-    expect(scripted.lost).toEqual([2]);
-    const silent = context({ ...scriptedQueue(), sendBatch: late(sendMs) }, noLog(), { ...fields, countLost: never });
-    const took = await toTheEnd([{ event: null }], silent);
-    expect(took).toBeLessThanOrEqual(GATHER_MS + 6_000 + 4_000 + 10_000 + 3_000);
-    expect(took).toBeGreaterThan(20_000);
-    // What is on its way for so long holds up claims of completeness.
-    expect(took).toBeLessThan(IN_FLIGHT_MS);
-    await vi.advanceTimersByTimeAsync(60_000);
-  });
+  ])(
+    "has counted what nobody answers for, and is done by then, even where all of them %s",
+    async (_what, sendMs, append) => {
+      const fields = { pack: never<unknown>, append };
+      const scripted = context({ ...scriptedQueue(), sendBatch: late(sendMs) }, noLog(), fields);
+      await toTheEnd([{ event: null }, { event: null }], scripted);
+      expect(scripted.lost).toEqual([2]);
+      const silent = context({ ...scriptedQueue(), sendBatch: late(sendMs) }, noLog(), { ...fields, countLost: never });
+      const took = await toTheEnd([{ event: null }], silent);
+      expect(took).toBeLessThanOrEqual(GATHER_MS + 6_000 + 4_000 + 10_000 + 3_000);
+      expect(took).toBeGreaterThan(20_000);
+      // What is on its way for so long holds up claims of completeness.
+      expect(took).toBeLessThan(IN_FLIGHT_MS);
+      await vi.advanceTimersByTimeAsync(60_000);
+    },
+  );
 
   it("is done by then where its records were held before", async () => {
-    const scripted = context(hangingQueue(() => true), hangingLog(), { countLost: never });
+    const scripted = context(
+      hangingQueue(() => true),
+      hangingLog(),
+      { countLost: never },
+    );
     scripted.gatherer.company.failed(TAKEN);
     scripted.gatherer.refusals.refused(TAKEN);
     const began = Date.now();

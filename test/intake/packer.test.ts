@@ -162,7 +162,11 @@ describe("the packer", () => {
   });
 
   it("makes a message of its own for each shard of the log", async () => {
-    const of = (n: number, shards: number): HandedPart => ({ ...part(n), id: `00${n.toString(16)}`.padEnd(32, "0"), shards });
+    const of = (n: number, shards: number): HandedPart => ({
+      ...part(n),
+      id: `00${n.toString(16)}`.padEnd(32, "0"),
+      shards,
+    });
     const parts = [of(0x10, 8), of(0x11, 8), of(0x18, 8), of(0x21, 2)];
     expect(values(await packAll(parts))).toEqual([{ shared: 2 }, { shared: 2 }, { shared: 2 }, { shared: 2 }]);
     expect(sent.map((body) => decoded(body).parts.map((each) => each.id))).toEqual([

@@ -36,7 +36,7 @@ function context(
     queue: scriptedQueue(fails),
     log,
     append: log.append,
-    config: { selfName: "logship", defaultScriptName: "unnamed", shards: 1, keyShards: 1, ...config },
+    config: { selfName: "logship", defaultScriptName: "unnamed", shards: 1, ...config },
     platform: scriptedPlatform(TAKEN),
     gatherer: new Gatherer(),
     lost: [],

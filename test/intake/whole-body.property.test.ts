@@ -27,7 +27,11 @@ async function answerTo(body: string | Uint8Array, ndjson: boolean): Promise<Ans
   const request: TakeRequest = { room: bytes.length, read: async () => bytes.slice(), ndjson, idempotencyKey: null };
   const platform = { now: () => TAKEN, sleep: () => Promise.reject(new Error("nothing fails")) };
   const memory = new Memory(platform);
-  const settings = { defaultScriptName: "unnamed", shards: 1, keyShards: 1 };
+  const settings = {
+    defaultScriptName: "unnamed",
+    shards: 1,
+    keyShards: async () => ({ ok: true, shards: 1 }) as const,
+  };
   const context = { queue, append: noLog().append, platform, memory, source: "rpc", ...settings };
   const taken = await takeEvents(request, context);
   expect(memory.held).toBe(0);

@@ -2,8 +2,8 @@ import type { Block, Entry, Group } from "./block.ts";
 import { stampOf, wasIn } from "./config.ts";
 import { holdTooOld, isTooOld } from "./hold.ts";
 import { drop, isRead } from "./kept.ts";
-import { idsOf, type Off, offOf, type Part, recordsOf } from "./parts.ts";
-import { DAY, IDS_LIVE, REPEAT } from "./scale.ts";
+import { idsOf, type Off, offOf, type Part, recordsOf, sizeOf } from "./parts.ts";
+import { APPEND_MAX, DAY, IDS_LIVE, REPEAT } from "./scale.ts";
 import type { Shard } from "./shard.ts";
 import { some } from "./some.ts";
 import { Lost } from "./task.ts";
@@ -24,7 +24,8 @@ export function append(shard: Shard, a: Append): string[] {
   const isNewer = a.state.mark !== config.mark || a.state.version > config.version;
   if (isNewer && !w.is("noJoinOnNewer")) shard.join();
   if (isFull(shard) && !w.is("neverFull")) throw new Lost("full");
-  if (w.faults && w.does.full && w.random.chance(0.1)) throw new Lost("busy");
+  if (isBusy(shard)) throw new Lost("busy");
+  if (sizeOf(a.parts) > APPEND_MAX) throw new Lost("too large");
   sweep(shard);
   const fresh: Part[] = [];
   const again: Part[] = [];
@@ -59,6 +60,11 @@ export function known(shard: Shard, ids: readonly string[]): string[] {
 function isFull(shard: Shard): boolean {
   const unread = shard.s.blocks.filter((block) => !isRead(shard, block)).length;
   return shard.w.does.full && shard.w.faults && unread >= 10;
+}
+
+/** Appends under way: beyond a bound, a shard takes no more. */
+export function isBusy({ w, busyUntil }: Shard): boolean {
+  return w.faults && w.now < busyUntil;
 }
 
 /**

@@ -77,10 +77,14 @@ export function* completeTime(w: World, id: number): Step<number> {
 /** Asks for `last_complete`, and compares it with the stores. */
 export function* lastComplete(w: World, id: number): Task {
   const began = w.now;
-  const time = yield* completeTime(w, id);
+  const before = w.completed.get(id) ?? 0;
+  const found = yield* completeTime(w, id);
+  const time = yield* w.ask(w.plane, () => w.plane.completed(id, found));
   const job = w.plane.s.jobs.find((each) => each.id === id);
   if (w.blur.length > 0 || job === undefined || job.discard) return;
   w.claims += 1;
+  if (time < before && w.restores === 0) throw new Fault(`job ${id} is complete to ${time}, after ${before}`);
+  w.completed.set(id, Math.max(w.completed.get(id) ?? 0, time));
   const has = inStore(w, id, "-");
   for (const [name, { copies, records }] of w.accepted) {
     const isClaimed = copies.every(

@@ -1,10 +1,10 @@
-import { append, known, knows } from "./append.ts";
+import { type Append, append, known, knows } from "./append.ts";
 import type { Group } from "./block.ts";
 import { type Config, stampOf, wasIn } from "./config.ts";
-import { expectAgain, hold } from "./hold.ts";
-import { send } from "./intake.ts";
-import { idsOf, offOf, type Part, prepare, type Queued } from "./parts.ts";
-import { ANEW, HOLD_AFTER, IN_FLIGHT, SKEW } from "./scale.ts";
+import { expectAgain, hold, holdUnread } from "./hold.ts";
+import { anewOf, send } from "./intake.ts";
+import { idsOf, offOf, type Part, prepare, type Queued, sizeOf } from "./parts.ts";
+import { APPEND_MAX, HOLD_AFTER, IN_FLIGHT, QUEUE_LIFE, SKEW } from "./scale.ts";
 import type { Shard } from "./shard.ts";
 import { some } from "./some.ts";
 import { Dies, expectLost, Lost, type Step, type Task } from "./task.ts";
@@ -19,32 +19,51 @@ export function* handler(w: World, number: number): Task {
   if (due.length === 0) return;
   for (const each of mine) {
     each.attempts += 1;
+    each.triedMs = w.now;
     each.visibleAt = w.now + 15 + random.below(30);
   }
   const now = w.now + random.below(2 * SKEW + 1) - SKEW;
   const own = new Delivery(w, `handler ${number}`, isDead, now, queueDone(w, mine, isDead, now));
   if (w.is("acksFirst")) own.ack(mine);
   const config = yield* configOf(w);
-  // A message that comes for the second time is handled alone: it may kill its handler.
-  const batches = new Map<string, Queued[]>();
-  for (const each of mine) {
-    const name = each.attempts > 1 || isDead ? `m${each.message.id}` : `s${some(each.message.parts[0]).shard}`;
-    batches.set(name, [...(batches.get(name) ?? []), each]);
-  }
-  for (const [name, batch] of batches) {
+  for (const { batch, isAlone } of groupsOf(w, mine)) {
     try {
-      yield* own.handle(config, batch, name.startsWith("m"));
+      yield* isUnreadable(w, some(batch[0])) ? own.holdUnread(batch) : own.handle(config, batch, isAlone);
     } catch (error) {
       expectLost(error);
-      yield* own.sendAnew(batch);
+      yield* own.sendAnew(batch, error);
     }
   }
+}
+
+/** Its release cannot read even the head of the message. */
+const isUnreadable = (w: World, { message }: Queued): boolean => message.newHead && !w.cured && w.release < 2;
+
+/**
+ * Groups messages by shard, each as large as an append at most. A message that comes for the second
+ * time, which may kill its handler, is handled alone; so is one that is unreadable.
+ */
+function groupsOf(w: World, mine: readonly Queued[]): { batch: Queued[]; isAlone: boolean }[] {
+  const groups: { batch: Queued[]; isAlone: boolean; shard: number; size: number }[] = [];
+  for (const each of mine) {
+    const isAlone = each.attempts > 1 || each.dead || isUnreadable(w, each);
+    const { shard } = some(each.message.parts[0]);
+    const size = sizeOf(each.message.parts);
+    const group = groups.findLast((other) => other.shard === shard && !other.isAlone);
+    if (!isAlone && group && (group.size + size <= APPEND_MAX || w.is("groupsWithoutBound"))) {
+      group.batch.push(each);
+      group.size += size;
+    } else groups.push({ batch: [each], isAlone, shard, size });
+  }
+  return groups;
 }
 
 /** The oldest intake here, or the time at which the oldest that waits was sent. */
 function queueDone(w: World, mine: readonly Queued[], isDead: boolean, now: number): number {
   if (isDead) return -(w.is("noInFlight") ? 0 : IN_FLIGHT);
-  const own = mine.flatMap(({ message }) => message.parts.map(({ takenMs }) => takenMs));
+  const own = mine.flatMap((each) =>
+    isUnreadable(w, each) ? [each.sentMs] : each.message.parts.map(({ takenMs }) => takenMs),
+  );
   const waiting = w.queue.filter(({ dead }) => !dead).map(({ sentMs }) => sentMs);
   return Math.min(now, ...own, ...waiting) - (w.is("noInFlight") ? 0 : IN_FLIGHT);
 }
@@ -99,7 +118,9 @@ class Delivery {
         deaths > 4 ||
         (age > HOLD_AFTER && !w.is("noHoldAfterTenDays")) ||
         (w.faults && random.chance(w.does.holds ? 0.3 : 0.02)) ||
-        (this.isDead && random.chance(0.5));
+        (this.isDead && (some(batch[0]).attempts > 2 || random.chance(0.5)) && !w.is("deadNotHeld"));
+      if (!isHeld && age > HOLD_AFTER)
+        for (const { id } of first.parts) w.answered.set(id, (w.answered.get(id) ?? 0) + 1);
       if (isHeld) {
         yield* w.ask(shard, () => hold(shard, first));
         return this.ack(batch);
@@ -112,9 +133,35 @@ class Delivery {
       const groups = this.prepare(config, parts);
       yield;
       const { mark, version } = config;
-      yield* w.ask(shard, () => append(shard, { parts, records: all, groups, state: { mark, version }, queueDoneMs }));
+      const records = all;
+      yield* this.append(batch, shard, { parts, records, groups, state: { mark, version }, queueDoneMs });
     }
     yield;
+    this.ack(batch);
+  }
+  /** *Bounds*: waits for a shard that is busy, without spending the attempts of the messages. */
+  private *append(batch: readonly Queued[], shard: Shard, a: Append): Task {
+    const { w } = this;
+    const until = w.now + 300;
+    for (;;) {
+      try {
+        yield* w.ask(shard, () => append(shard, a));
+        return;
+      } catch (error) {
+        expectLost(error);
+        if (error.what !== "busy" || w.now > until || w.is("busySpendsAttempts")) throw error;
+      }
+      for (const each of batch) each.visibleAt = w.now + 30;
+      for (let k = 0; k < 3; k++) yield;
+    }
+  }
+  /** *on hold*: shard 0 keeps what is unreadable even in its head. */
+  *holdUnread(batch: readonly Queued[]): Task {
+    const { w } = this;
+    const { message, sentMs } = some(batch[0]);
+    // A dead letter was sent up to 14 days before it became one.
+    const sinceMs = sentMs - IN_FLIGHT - (this.isDead && !w.is("deadUnreadIsYoung") ? QUEUE_LIFE : 0);
+    yield* w.ask(w.shard(0), () => holdUnread(w.shard(0), message, sinceMs));
     this.ack(batch);
   }
   /** Leaves out what the shard knows, asking only for parts without a key; of equal copies, one. */
@@ -155,18 +202,28 @@ class Delivery {
    * After many attempts it sends the same bytes anew. The queue then knows a younger time, so the
    * shard has to have it as unfinished first.
    */
-  *sendAnew(batch: readonly Queued[]): Task {
+  *sendAnew(batch: readonly Queued[], why: Lost): Task {
     const { w } = this;
+    const isRefused = why.what === "full" || why.what === "busy";
     for (const each of batch) {
-      if (each.attempts < ANEW || this.isDead || w.is("noAnew")) continue;
-      const { message } = each;
-      const shard = w.shard(some(message.parts[0]).shard);
+      const isLate = each.attempts >= anewOf(w);
+      if (isRefused && (isLate || this.isDead)) each.refused += 1;
+      const { message, sentMs } = each;
+      const isUnread = isUnreadable(w, each);
+      const shard = w.shard(isUnread ? 0 : some(message.parts[0]).shard);
       try {
+        // A dead letter that no shard has noted would keep nothing back.
+        if (!isRefused && (isLate || this.isDead)) {
+          const oldest = isUnread ? sentMs - IN_FLIGHT : Math.min(...message.parts.map(({ takenMs }) => takenMs));
+          yield* w.ask(w.plane, () => w.plane.shardAway(shard.n, oldest));
+        }
+        if (!isLate || this.isDead || isUnread || w.is("noAnew")) continue;
         if (!w.is("textAnewUnnoted")) yield* w.ask(shard, () => expectAgain(shard, message, false));
         send(w, message.parts);
         this.ack([each]);
       } catch (error) {
         expectLost(error);
+        each.refused = 0;
       }
     }
   }

@@ -1,10 +1,12 @@
-import { addAgain, addBlock, count, knows, remember, sweep } from "./append.ts";
+import { addAgain, addBlock, append, count, knows, remember, sweep } from "./append.ts";
 import type { Entry } from "./block.ts";
 import { type Job, wasIn } from "./config.ts";
+import { onceEach } from "./kept.ts";
 import { idsOf, type Message, offOf, type Part, recordsOf } from "./parts.ts";
 import type { Hold, Shard } from "./shard.ts";
 import { some } from "./some.ts";
-import type { Task } from "./task.ts";
+import { Fault, type Task } from "./task.ts";
+import type { World } from "./world.ts";
 
 /** *append*, step 2: older than the last sweep, so that its id may have been swept. */
 export function isTooOld({ s, w }: Shard, part: Part): boolean {
@@ -14,6 +16,8 @@ export function isTooOld({ s, w }: Shard, part: Part): boolean {
 /** Puts on hold what is too old to tell; its id lives from now, so that a further copy is known. */
 export function holdTooOld(shard: Shard, part: Part): void {
   const { s, w } = shard;
+  if (!w.taken.has(part.id) && w.answered.has(part.id))
+    throw new Fault(`${part.id} is too old to tell, though its shard answered before`);
   if (s.holds.some(({ parts }) => parts.some(({ id }) => id === part.id))) return;
   if (!part.keyed && !w.is("tooOldForgetsIds")) s.ids[part.id] = shard.time();
   keep(shard, [part], true);
@@ -121,6 +125,37 @@ export function holdDiscard({ s }: Shard, id: number): void {
     s.counts.discarded += records.length;
   }
   s.holds = s.holds.filter((each) => each !== found);
+}
+
+/** Bytes are the same message, however often they come. */
+const bytesOf = ({ id, parts }: Message, w: World): string =>
+  w.is("unreadableCountedAgain") ? `${id}` : parts.map((part) => `${part.id}@${part.takenMs}`).join();
+
+/** In shard 0: a message that is unreadable even in its head, counted by the hash of its bytes. */
+export function holdUnread(shard: Shard, message: Message, sinceMs: number): void {
+  shard.ready();
+  const { s, w } = shard;
+  w.log(() => `${shard.name} holds unread ${idsOf(message.parts)}`);
+  s.unreadable[bytesOf(message, w)] ??= { message, sinceMs };
+}
+
+/**
+ * Sends it again, once it can be read: its parts to their shard like any others; then it is
+ * deleted.
+ */
+export function* unreadResend(w: World, message: Message): Task {
+  const zero = w.shard(0);
+  const { parts } = message;
+  const shard = w.is("unreadableToShardZero") ? zero : w.shard(some(parts[0]).shard);
+  const state = { mark: 0, version: 0 };
+  const drop = (): void => {
+    delete zero.s.unreadable[bytesOf(message, w)];
+  };
+  if (w.is("unreadableDroppedFirst")) yield* w.ask(zero, drop);
+  yield* w.ask(shard, () =>
+    append(shard, { parts: onceEach(parts), records: parts, groups: [], state, queueDoneMs: 0 }),
+  );
+  yield* w.ask(zero, drop);
 }
 
 /**

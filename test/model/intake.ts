@@ -1,10 +1,9 @@
 import { append } from "./append.ts";
-import { idsOf, type Part, type Rec } from "./parts.ts";
-import { QUEUE_LIFE, RETRIES, SKEW } from "./scale.ts";
-import type { Shard } from "./shard.ts";
+import { idsOf, type Part, type Rec, sizeOf } from "./parts.ts";
+import { ANEW, DEAD_RETRIES, MESSAGE_MAX, QUEUE_LIFE, RETRIES, SKEW } from "./scale.ts";
 import { some } from "./some.ts";
-import { expectLost, Lost, type Step, type Task } from "./task.ts";
-import type { Copy, World } from "./world.ts";
+import { expectLost, Fault, Lost, type Step, type Task } from "./task.ts";
+import type { Copy, Isolate, World } from "./world.ts";
 
 function hash(id: string): number {
   let h = 7;
@@ -13,21 +12,24 @@ function hash(id: string): number {
 }
 
 export function send(w: World, parts: Part[]): void {
-  w.queue.push({ message: { id: w.nextMessage++, parts }, attempts: 0, visibleAt: w.now, sentMs: w.now, dead: false });
+  // The bytes say which release is needed, so equal ones say the same.
+  const newHead = w.does.heads && hash(`head ${idsOf(parts)}`) % 4 === 0;
+  const message = { id: w.nextMessage++, parts, newHead };
+  w.queue.push({ message, attempts: 0, visibleAt: w.now, sentMs: w.now, dead: false, triedMs: 0, refused: 0 });
 }
 
 /** What an isolate takes in at once: its parts, and the copies of them that the oracle notes. */
 class Request {
   w: World;
-  isolate: World["isolates"][number];
+  isolate: Isolate;
   takenMs: number;
   parts: Part[] = [];
   private copies: Copy[] = [];
 
-  constructor(w: World, key: string | null) {
+  constructor(w: World, isolate: Isolate, key: string | null) {
     this.w = w;
-    this.isolate = w.random.pick(w.isolates);
-    this.takenMs = w.now + this.isolate.clock;
+    this.isolate = isolate;
+    this.takenMs = w.now + isolate.clock;
     if (key !== null) this.addKeyed(key);
     else {
       const id = `p${w.nextPart++}`;
@@ -56,7 +58,7 @@ class Request {
       const name = most === 3 ? `${id}#3` : id;
       const records = body.slice(i * most, i * most + most);
       for (const rec of records) w.partsOfRecord.set(rec.id, [...(w.partsOfRecord.get(rec.id) ?? []), name]);
-      this.add(id, name, 0, true, records);
+      this.add(id, name, hash(id) % this.isolate.keyShards, true, records);
     }
   }
   private add(id: string, name: string, shard: number, keyed: boolean, records: Rec[]): void {
@@ -83,13 +85,14 @@ class Request {
  */
 export function* intake(w: World, key: string | null): Task {
   const { random } = w;
-  const request = new Request(w, key);
+  const isolate = random.pick(w.isolates);
+  if (key !== null && !(yield* mayUseKeys(w, isolate))) return;
+  const request = new Request(w, isolate, key);
   const { parts } = request;
   const part = some(parts[0]);
   const how = random.below(5);
-  w.log(() => `intake ${idsOf(parts)} @${request.takenMs} to ${part.shard} how ${how}`);
-  if (how === 0) return yield* directly(w, request, w.shard(part.shard));
-  if (how <= 2 && key === null) {
+  w.log(() => `intake ${idsOf(parts)} @${request.takenMs} to ${parts.map(({ shard }) => shard).join()} how ${how}`);
+  if (how <= 2 && how > 0 && key === null) {
     // If the packer does not answer in time, the isolate sends its own message: a second copy.
     const box = { part, isIn: false };
     const place = w.is("packsAcrossShards") ? 0 : part.shard;
@@ -98,34 +101,37 @@ export function* intake(w: World, key: string | null): Task {
     while (!box.isIn && w.now < until) yield;
     if (box.isIn) return request.ack();
   }
-  // Its answer may be late, so that it is sent twice.
-  if ((yield* toQueue(w, request)) && how === 3) send(w, parts);
+  // All parts of a message, and of an append, belong to one shard.
+  for (const n of new Set(parts.map(({ shard }) => shard))) {
+    const own = parts.filter(({ shard }) => shard === n);
+    if (!(yield* how === 0 ? directly(w, own) : toQueue(w, own))) return;
+    // Its answer was late, so that it was sent twice.
+    if (how === 3) send(w, own);
+  }
+  request.ack();
 }
 
-function* directly(w: World, request: Request, shard: Shard): Task {
-  const { parts } = request;
+/** Requests with keys are refused where KEY_SHARDS differs from that of the control plane. */
+function* mayUseKeys(w: World, isolate: Isolate): Step<boolean> {
+  const { keyShards } = isolate;
+  if (w.is("keyShardsUnchecked")) return true;
+  if (isolate.mayUseKeys === null) {
+    const may = yield* w.ask(w.plane, () => w.plane.hasKeyShards(keyShards));
+    // It may have been started anew since.
+    if (isolate.keyShards !== keyShards) return false;
+    isolate.mayUseKeys = may;
+  }
+  return isolate.mayUseKeys;
+}
+
+function* directly(w: World, parts: Part[]): Step<boolean> {
+  const shard = w.shard(some(parts[0]).shard);
   for (let tries = 0; tries < 5; tries++) {
     try {
       const { mark, version } = w.plane.s;
       const state = (): { mark: number; version: number } =>
         w.random.chance(0.7) ? { mark: 0, version: 0 } : { mark, version };
       yield* w.ask(shard, () => append(shard, { parts, records: parts, groups: [], state: state(), queueDoneMs: 0 }));
-      return request.ack();
-    } catch (error) {
-      expectLost(error);
-    }
-  }
-}
-
-function* toQueue(w: World, request: Request): Step<boolean> {
-  for (let tries = 0; tries < 3; tries++) {
-    try {
-      yield;
-      if (w.faults && w.random.chance(0.05)) throw new Lost("request");
-      send(w, request.parts);
-      yield;
-      if (w.faults && w.random.chance(0.05)) throw new Lost("answer");
-      request.ack();
       return true;
     } catch (error) {
       expectLost(error);
@@ -134,13 +140,35 @@ function* toQueue(w: World, request: Request): Step<boolean> {
   return false;
 }
 
+function* toQueue(w: World, parts: Part[]): Step<boolean> {
+  for (let tries = 0; tries < 3; tries++) {
+    try {
+      yield;
+      if (w.faults && w.random.chance(0.05)) throw new Lost("request");
+      send(w, parts);
+      yield;
+      if (w.faults && w.random.chance(0.05)) throw new Lost("answer");
+      return true;
+    } catch (error) {
+      expectLost(error);
+    }
+  }
+  return false;
+}
+
+/** Attempts of the queue, and those after which a handler sends anew. */
+export const retriesOf = (w: World): number => (w.does.dead ? DEAD_RETRIES : RETRIES);
+export const anewOf = (w: World): number => retriesOf(w) - RETRIES + ANEW;
+
 /** The packer sends what waits for one shard; a part may be in its message twice. */
 export function flushPacker(w: World): void {
   const { random } = w;
   const waiting = [...w.packer].filter(([, list]) => list.length > 0);
   if (waiting.length === 0) return;
-  const [place, list] = random.pick(waiting);
-  w.packer.set(place, []);
+  const [place, all] = random.pick(waiting);
+  let list = all;
+  while (sizeOf(list.map(({ part }) => part)) > MESSAGE_MAX && !w.is("packsWithoutBound")) list = list.slice(0, -1);
+  w.packer.set(place, all.slice(list.length));
   // It dies; isolates keep their copy until it answers.
   if (w.faults && random.chance(0.1)) return;
   const parts = list.map(({ part }) => part);
@@ -152,15 +180,21 @@ export function flushPacker(w: World): void {
 
 /**
  * What the queue does by itself: dead letters after some attempts, deletion after 14 days in each.
+ * It is a fault if that happens to a message whose shard answered: it had to be sent anew, or held.
  */
 export function queueTurns(w: World): void {
+  const retries = retriesOf(w);
   for (const each of [...w.queue]) {
     const isOld = w.now - each.sentMs > QUEUE_LIFE;
-    if (!isOld && each.attempts < RETRIES) continue;
+    if (!isOld && each.attempts < retries) continue;
     w.queue.splice(w.queue.indexOf(each), 1);
     const isDeleted = isOld || each.dead;
     w.log(() => `queue: ${idsOf(each.message.parts)} ${isDeleted ? "deleted" : "to dead letters"}`);
+    if (each.refused >= 3)
+      throw new Fault(
+        `${isDeleted ? "deleted" : "a dead letter"}, though its shard answered: ${idsOf(each.message.parts)}`,
+      );
     if (isDeleted) for (const { id } of each.message.parts) w.note(id, "lack");
-    else w.queue.push({ ...each, dead: true, attempts: 0, sentMs: w.now, visibleAt: w.now });
+    else w.queue.push({ ...each, dead: true, attempts: 0, refused: 0, sentMs: w.now, visibleAt: w.now });
   }
 }

@@ -22,6 +22,8 @@ export interface Part {
 export interface Message {
   id: number;
   parts: Part[];
+  /** Release 1 cannot read even its head. */
+  newHead: boolean;
 }
 
 export interface Queued {
@@ -30,6 +32,12 @@ export interface Queued {
   visibleAt: number;
   sentMs: number;
   dead: boolean;
+  /** Its last delivery. */
+  triedMs: number;
+  /**
+   * For the oracle: deliveries in which its shard answered, and yet it was neither taken nor held.
+   */
+  refused: number;
 }
 
 /** Functions whose logging was off when a part was taken in, by the part's id. */
@@ -70,3 +78,6 @@ export const recordsOf = (parts: readonly Part[], off: Off): number =>
   prepare({ mod: 1, format: 1 }, parts, off).received;
 
 export const idsOf = (parts: readonly Part[]): string => parts.map(({ id }) => id).join();
+
+/** In records, as a measure of bytes. */
+export const sizeOf = (parts: readonly Part[]): number => parts.reduce((sum, { records }) => sum + records.length, 0);

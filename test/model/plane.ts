@@ -11,11 +11,36 @@ export interface PlaneState extends Config {
   confirmed: number;
   shards: number[];
   nextId: number;
+  /** The greatest `last_complete` that was answered for each job: it never goes back. */
+  complete: Record<number, number>;
+  /**
+   * Shards that did not answer late attempts: the oldest intake of their messages, and when it was
+   * last said. Such messages become dead letters that no shard has noted.
+   */
+  away: Record<number, { oldest: number; atMs: number }>;
+  /**
+   * Jobs that are forgotten, and the readers of each, to be erased once the version is confirmed.
+   */
+  erase: { version: number; job: number; readers: { shard: number; segments: number }[] }[];
+  /** KEY_SHARDS as it was when the control plane came into being. */
+  keyShards: number;
 }
 
 /** The control plane: jobs, functions that are off, the list of shards. */
 export class Plane extends Thing {
-  s: PlaneState = { mark: 1, version: 1, jobs: [], off: [], confirmed: 1, shards: [0], nextId: 1 };
+  s: PlaneState = {
+    mark: 1,
+    version: 1,
+    jobs: [],
+    off: [],
+    confirmed: 1,
+    shards: [0],
+    nextId: 1,
+    complete: {},
+    away: {},
+    erase: [],
+    keyShards: 1,
+  };
   bringing = 0;
   /** The last one, as long as it is the same: jobs change only with the version. */
   private last: Config | null = null;
@@ -24,7 +49,7 @@ export class Plane extends Thing {
     super(w, "plane");
   }
   begin(): void {
-    if (this.s.version !== this.s.confirmed) this.setAlarm(this.w.now + 5);
+    if (this.s.version !== this.s.confirmed || this.s.erase.length > 0) this.setAlarm(this.w.now + 5);
   }
   forget(): void {
     this.bringing = 0;
@@ -34,6 +59,11 @@ export class Plane extends Thing {
     const { mark, version, jobs, off } = this.s;
     if (this.last?.version !== version) this.last = copy({ mark, version, jobs, off });
     return this.last;
+  }
+  /** *Shards*: a number that is set once, and refused when it differs. */
+  hasKeyShards(n: number): boolean {
+    if (this.s.keyShards === 0) this.s.keyShards = n;
+    return this.s.keyShards === n;
   }
   join(n: number): Config {
     const { s, w } = this;
@@ -59,15 +89,54 @@ export class Plane extends Thing {
   }
   *onAlarm(): Task {
     const { s, w } = this;
-    if (s.version === s.confirmed) return;
-    if (this.bringing === 0) {
-      try {
-        yield* this.bring();
-      } catch (error) {
-        expectLost(error);
-      }
+    try {
+      if (s.version !== s.confirmed && this.bringing === 0) yield* this.bring();
+      yield* this.eraseReaders();
+    } catch (error) {
+      expectLost(error);
     }
-    if (s.version !== s.confirmed) this.setAlarm(w.now + 10);
+    if (s.version !== s.confirmed || s.erase.length > 0) this.setAlarm(w.now + 10);
+  }
+  /**
+   * Erases readers of forgotten jobs when no shard has the job any more: one that has it may drive
+   * its reader, which would begin anew.
+   */
+  private *eraseReaders(): Task {
+    const { s, w } = this;
+    for (const each of [...s.erase]) {
+      if (each.version > s.confirmed && !w.is("erasesBeforeConfirmed")) continue;
+      for (const { shard, segments } of each.readers)
+        for (let k = 0; k <= segments; k++) {
+          const reader = w.reader(each.job, shard, k);
+          yield* w.ask(reader, () => reader.erase());
+        }
+      s.erase = s.erase.filter((other) => other.job !== each.job);
+    }
+  }
+  shardAway(n: number, oldest: number): void {
+    const { away } = this.s;
+    away[n] = { oldest: Math.min(oldest, away[n]?.oldest ?? oldest), atMs: this.w.now };
+  }
+  /**
+   * What such dead letters keep back, until each has been tried again: its shard then has it, or is
+   * away again. The delay of dead letters bounds that.
+   */
+  private oldestAway(): number {
+    const { s, w } = this;
+    const isLeft = (n: number, atMs: number): boolean =>
+      w.queue.some(({ dead, triedMs, message }) => dead && triedMs <= atMs && message.parts[0]?.shard === n) ||
+      w.queue.some(({ dead, triedMs, message }) => dead && triedMs <= atMs && n === 0 && message.newHead);
+    for (const [n, { atMs }] of Object.entries(s.away)) if (!isLeft(Number(n), atMs)) delete s.away[Number(n)];
+    if (w.is("textDeadUnnoted")) return Number.POSITIVE_INFINITY;
+    return Math.min(...Object.values(s.away).map(({ oldest }) => oldest));
+  }
+  /** @returns the greatest `last_complete` that was answered for a job, this one included. */
+  completed(job: number, found: number): number {
+    const { complete } = this.s;
+    const time = Math.min(found, this.oldestAway());
+    const most = this.w.is("completeGoesBack") ? time : Math.max(time, complete[job] ?? 0);
+    if (time > (complete[job] ?? 0)) complete[job] = time;
+    return most;
   }
   /**
    * *configure*: to every shard of the list; confirmed when all have it, and answered a moment
@@ -112,10 +181,11 @@ export class Plane extends Thing {
     if (!mine || w.now < mine.askedMs + FORGET_AFTER) return;
     const byDays = w.is("textForgetsByDays") || w.is("forgetsAtOnce");
     if (!byDays && (yield* completeTime(w, id)) <= mine.edgeMs + SKEW) return;
+    const readers: PlaneState["erase"][number]["readers"] = [];
     for (const n of [...s.shards]) {
-      const { segment } = yield* w.ask(w.shard(n), () => status(w.shard(n), id));
-      const { hasUnread, isOnHold } = yield* w.ask(w.shard(n), () => status(w.shard(n), id));
+      const { segment, hasUnread, isOnHold } = yield* w.ask(w.shard(n), () => status(w.shard(n), id));
       if ((hasUnread || isOnHold) && !w.is("forgetsAtOnce")) return;
+      readers.push({ shard: n, segments: segment });
       for (let k = 0; k <= segment; k++) {
         const reader = w.reader(id, n, k);
         const { isEmpty } = yield* w.ask(reader, () => reader.status());
@@ -125,6 +195,7 @@ export class Plane extends Thing {
     if (!s.jobs.some((each) => each.id === id)) return;
     s.version += 1;
     s.jobs = s.jobs.filter((each) => each.id !== id);
+    s.erase.push({ version: s.version, job: id, readers });
     w.log(() => `FORGET job ${id}`);
     w.forgotten.add(id);
     this.setAlarm(w.now + 1);

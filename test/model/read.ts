@@ -5,7 +5,7 @@ import type { Shard } from "./shard.ts";
 import { some } from "./some.ts";
 
 /**
- * Who reads: a segment, from where, the version that it has, how many blocks at most, which range.
+ * Who reads: a segment, from where, the version that it has, how many records at most, which range.
  */
 export interface Read {
   job: number;
@@ -45,11 +45,15 @@ export function read(shard: Shard, how: Read): Page {
   }
   const from = job?.discard && state && isBefore(after, state.cursor) ? state.cursor : after;
   page.end = from;
+  let size = 0;
   for (const { n, entries, records, off } of s.blocks) {
     if (!isBefore(from, whole(n))) continue;
     const entry = entries.find((each) => each.job === id);
     if (entry) {
-      if (page.items.length >= how.most) return { ...page, isAll: false };
+      // As much as fits, or one block.
+      const isFirst = page.items.length === 0 && !w.is("pageWithoutOneBlock");
+      if (size + entry.received > how.most && (!isFirst || how.most === 0)) return { ...page, isAll: false };
+      size += entry.received;
       const parts = onceEach(records.filter((part) => entry.parts.includes(part.id)));
       page.items.push({ n, group: entry.group, parts, off, received: entry.received });
     }
@@ -95,6 +99,7 @@ export function status(shard: Shard, id: number): ShardStatus {
   );
   if (!shard.jobOf(id) && !w.is("textCompleteUnknownJob")) times.push(0);
   if (!w.is("completeWithoutHold")) times.push(...s.holds.flatMap(({ parts }) => parts.map(({ takenMs }) => takenMs)));
+  if (!w.is("completeWithoutUnreadable")) times.push(...Object.values(s.unreadable).map(({ sinceMs }) => sinceMs));
   if (!w.is("completeWithoutUnfinished")) times.push(...Object.values(s.unfinished));
   const ranges = s.ranges.filter(({ job }) => job === id);
   if (!w.is("textCompleteWithoutRange"))

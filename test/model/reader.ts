@@ -58,26 +58,28 @@ export interface ReaderStatus {
   sum: number;
 }
 
+const emptyState = (): ReaderState => ({
+  job: null,
+  stamp: "",
+  cursor: null,
+  sealed: false,
+  tries: {},
+  unmade: [],
+  batches: [],
+  objects: [],
+  next: 1,
+  ranges: {},
+  counts: { received: 0, filtered: 0, delivered: 0, setAside: 0, newer: 0, discarded: 0 },
+  apart: 0,
+  left: 0,
+});
+
 /** A reader: one job, one shard, one segment. */
 export class Reader extends Thing {
   job: number;
   shardN: number;
   segment: number;
-  s: ReaderState = {
-    job: null,
-    stamp: "",
-    cursor: null,
-    sealed: false,
-    tries: {},
-    unmade: [],
-    batches: [],
-    objects: [],
-    next: 1,
-    ranges: {},
-    counts: { received: 0, filtered: 0, delivered: 0, setAside: 0, newer: 0, discarded: 0 },
-    apart: 0,
-    left: 0,
-  };
+  s = emptyState();
   // Memory.
   pulling = false;
   uploading = new Set<number>();
@@ -121,6 +123,13 @@ export class Reader extends Thing {
   canRead(format: number): boolean {
     return format % 2 === 1 || this.release >= 2;
   }
+  /** *delete a job*: storage and alarm are gone, and what runs dies. */
+  erase(): void {
+    this.s = emptyState();
+    this.w.die(this.name);
+    this.alarm = null;
+    this.w.erased.add(this);
+  }
   private hasNewer(): boolean {
     return this.s.unmade.some(({ why }) => why === "newer");
   }
@@ -151,27 +160,26 @@ export class Reader extends Thing {
     while (this.pulling && !w.is("pullsAtOnce") && !w.is("pullsAtOnceNoCompare")) yield;
     this.pulling = true;
     try {
-      s.cursor ??= w.is("newReaderFromZero") ? START : how.from;
-      if (how.range) s.ranges[how.range.key] ??= w.is("rangeStartsAnew") ? START : how.range.at;
+      if (w.is("textNewReaderStores")) s.cursor ??= how.from;
       if (s.sealed || how.segment > this.segment) yield* this.pullJob(how.cut);
       else {
-        yield* this.pullEntries(how.cut);
-        if (how.range !== null && !s.sealed) yield* this.pullRange(how.range.key);
+        yield* this.pullEntries(how);
+        if (how.range !== null && !s.sealed && s.job !== null) yield* this.pullRange(how.range.key, how.range.at);
       }
       for (const { number } of this.waiting())
         if (!this.uploading.has(number)) w.start(this.name, "upload", upload(this, number));
-      const range = how.range && !w.is("rangeCursorInShardAlone") ? some(s.ranges[how.range.key]) : null;
-      return { cursor: some(s.cursor), sealed: s.sealed, stamp: s.stamp, range, isEmpty: this.isEmpty() };
+      const range = how.range && !w.is("rangeCursorInShardAlone") ? (s.ranges[how.range.key] ?? null) : null;
+      return { cursor: s.cursor ?? how.from, sealed: s.sealed, stamp: s.stamp, range, isEmpty: this.isEmpty() };
     } finally {
       this.pulling = false;
     }
   }
-  /** A page has as many blocks as fit: here, one to three. */
+  /** A page has as many records as fit, or one block. */
   private *read(after: Position, range: string | null, jobAlone = false): Step<Page> {
     const { w, s, job, segment } = this;
     const shard = w.shard(this.shardN);
     return yield* w.ask(shard, () => {
-      const most = jobAlone || range !== null ? 0 : w.faults ? 1 + w.random.below(3) : 3;
+      const most = jobAlone || range !== null ? 0 : w.faults ? 1 + w.random.below(6) : 6;
       return read(shard, { job, segment, after, stamp: s.stamp, most, range });
     });
   }
@@ -180,11 +188,15 @@ export class Reader extends Thing {
     this.take(yield* this.read(whole(0), null, true));
     if (cut) this.cutAll();
   }
-  private *pullEntries(cut: boolean): Task {
+  /**
+   * A new reader begins at `from`. It stores nothing until a page has brought its job: the job may
+   * be forgotten, and this reader erased.
+   */
+  private *pullEntries({ from, cut }: How): Task {
     const { s, w } = this;
     const until = w.now + 30;
     for (let round = 0; round < 4 && w.now < until; round++) {
-      const after = some(s.cursor);
+      const after = s.cursor ?? (w.is("newReaderFromZero") ? START : from);
       if (this.isFull(after)) {
         s.sealed = true;
         w.log(() => `${this.name} seals at ${JSON.stringify(after)}`);
@@ -196,9 +208,10 @@ export class Reader extends Thing {
       if (isAll) return;
     }
   }
-  private *pullRange(key: string): Task {
+  private *pullRange(key: string, at: Position): Task {
+    const { s, w } = this;
     for (let round = 0; round < 2; round++) {
-      const after = some(this.s.ranges[key]);
+      const after = s.ranges[key] ?? (w.is("rangeStartsAnew") ? START : at);
       if (after.n >= END.n) return;
       yield* this.commit(yield* this.read(after, key), after, key);
     }
@@ -255,7 +268,7 @@ export class Reader extends Thing {
     const job = page.job?.job ?? s.job;
     const made = job === null ? [] : yield* this.make(page.items, job, range);
     yield;
-    const at = some(range === null ? s.cursor : s.ranges[range]);
+    const at = (range === null ? s.cursor : s.ranges[range]) ?? after;
     const isMoved = at.n !== after.n || at.f !== after.f;
     if (isMoved && !w.is("commitsWithoutCompare") && !w.is("pullsAtOnceNoCompare")) return false;
     this.take(page);

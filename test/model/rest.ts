@@ -1,6 +1,7 @@
 import { resend, retry } from "./calls.ts";
 import { due } from "./drive.ts";
 import { handler } from "./handler.ts";
+import { unreadResend } from "./hold.ts";
 import { flushPacker, queueTurns } from "./intake.ts";
 import { isRead } from "./kept.ts";
 import { Reader } from "./reader.ts";
@@ -69,7 +70,8 @@ function comeToRest(w: World, settle: () => void): void {
   for (let round = 0; ; round++) {
     if (round > 500) throw new Fault(`it does not come to rest: ${whatWaits(w)}`);
     for (let k = 0; w.step(); k++)
-      if (k > 20_000) throw new Fault(`it does not end: ${w.tasks.map(({ owner, what }) => `${owner} ${what}`).join()}`);
+      if (k > 20_000)
+        throw new Fault(`it does not end: ${w.tasks.map(({ owner, what }) => `${owner} ${what}`).join()}`);
     w.now += 30;
     settle();
     let isBusy = false;
@@ -87,6 +89,7 @@ function comeToRest(w: World, settle: () => void): void {
         w.start("api", "resend", resend(w, shard, hold));
         isBusy = true;
       }
+    if (w.cured && resendUnread(w)) isBusy = true;
     for (const reader of w.cured ? w.readers.values() : [])
       for (const unmade of reader.s.unmade)
         if (unmade.why === "poison") {
@@ -103,6 +106,13 @@ function comeToRest(w: World, settle: () => void): void {
       }
     if (!isBusy) return;
   }
+}
+
+/** A person sends again what a newer release can read. @returns whether there is any. */
+export function resendUnread(w: World): boolean {
+  const all = Object.values(w.shard(0).s.unreadable);
+  for (const { message } of all) w.start("api", "resend", unreadResend(w, message));
+  return all.length > 0;
 }
 
 function whatWaits(w: World): string {

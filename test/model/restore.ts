@@ -48,6 +48,8 @@ function shardRestored(w: World, shard: Shard, old: ShardState): void {
   const isIn = (holds: ShardState["holds"], id: number): boolean => holds.some((each) => each.id === id);
   for (const { id, parts } of [...s.holds, ...old.holds])
     if (!isIn(s.holds, id) || !isIn(old.holds, id)) lose(parts.map((part) => part.id));
+  for (const [bytes, { message }] of Object.entries({ ...s.unreadable, ...old.unreadable }))
+    if (!(bytes in s.unreadable) || !(bytes in old.unreadable)) lose(message.parts.map(({ id }) => id));
   const has = new Set(s.ranges.map(({ key, job }) => `${job}/${n}/${key}`));
   for (const name of w.mustBack.keys()) if (name.split("/")[1] === `${n}` && !has.has(name)) w.note(name, "any");
   if (w.is("noJumpAfterRestore") || w.is("smallNumbersNoJump")) return;

@@ -3,9 +3,9 @@ import { handler } from "./handler.ts";
 import { flushPacker, intake, queueTurns } from "./intake.ts";
 import { addRange } from "./kept.ts";
 import { checkAlways, checkEnd } from "./oracle.ts";
-import { rest, startAll } from "./rest.ts";
+import { resendUnread, rest, startAll } from "./rest.ts";
 import { restore } from "./restore.ts";
-import { DAY, SKEW, SKEW_WAIT } from "./scale.ts";
+import { DAY, SHARDS, SKEW, SKEW_WAIT } from "./scale.ts";
 import { expectLost, type Task } from "./task.ts";
 import type { Thing } from "./thing.ts";
 import { ODDS, type Odd, type Options, World } from "./world.ts";
@@ -45,7 +45,11 @@ function choose(w: World): string[] {
     does[name] = w.options.force ? w.forces(name) : random.chance(ODDS[name]);
   const hasKeys = w.forces("keyed") || random.chance(0.5);
   const keys = does.long ? [`k${seed}a`] : [`k${seed}a`, `k${seed}b`];
-  if (w.forces("shards") || random.chance(0.4)) for (const each of w.isolates) each.shards = random.pick([1, 2, 4]);
+  if (w.forces("shards") || random.chance(0.4)) for (const each of w.isolates) each.shards = random.pick(SHARDS);
+  const { s } = w.plane;
+  if (w.forces("shards") || random.chance(0.4)) s.keyShards = random.pick(SHARDS);
+  for (const each of w.isolates) each.keyShards = s.keyShards;
+  if (w.is("textKeyShardsByFirst")) s.keyShards = 0;
   // Clocks of intake or of objects leap, not both: an intake that says next month, and a shard that
   // believes it, sweep ids.
   for (const each of w.isolates) {
@@ -88,6 +92,8 @@ function disturb(w: World, i: number): void {
     w.die(thing.name);
     thing.downUntil = w.now + random.below(does.long ? 22 * DAY : 700);
   }
+  if (does.full && random.chance(0.02))
+    random.pick([...w.shards.values(), w.shard(0)]).busyUntil = w.now + random.below(200);
   if (does.rollback && random.chance(0.02)) {
     w.release = 3 - w.release;
     for (const { name } of w.things()) if (random.chance(0.7)) w.die(name);
@@ -118,13 +124,14 @@ function turn(w: World, i: number, keys: readonly string[]): void {
       w.start(`handler ${number}`, "handler", handler(w, number));
   } else if (dice < 0.3) ringOne(w);
   else if (dice < 0.325) plane.randomChange();
-  else if (dice < 0.335 && random.chance(0.5)) random.pick(w.isolates).shards = random.pick([1, 2, 4]);
+  else if (dice < 0.335 && random.chance(0.5)) restartIsolate(w);
   else if (dice < 0.36) {
     const owners = [...new Set(w.tasks.map(({ owner }) => owner))];
     if (owners.length > 0) w.die(random.pick(owners));
   } else if (dice < 0.37) {
     const shard = random.pick([...w.shards.values(), w.shard(0)]);
     if (shard.s.holds.length > 0) w.start("api", "resend", resend(w, shard, random.pick(shard.s.holds)));
+    if (w.release === 2) resendUnread(w);
   } else if (dice < 0.378) {
     const reader = w.readers.size > 0 ? random.pick([...w.readers.values()]) : null;
     if (reader && reader.s.unmade.length > 0)
@@ -136,6 +143,14 @@ function turn(w: World, i: number, keys: readonly string[]): void {
   } else if (dice < 0.413 && w.keepMs > 0 && plane.s.jobs.length > 0) rerun(w, `r${i}`);
   else if (dice < 0.42 && random.chance(0.3)) w.cron = true;
   else w.step();
+}
+
+/** It starts with the settings of another deployment. */
+function restartIsolate(w: World): void {
+  const isolate = w.random.pick(w.isolates);
+  isolate.shards = w.random.pick(SHARDS);
+  isolate.mayUseKeys = null;
+  if (w.does.keyShards) isolate.keyShards = w.random.pick(SHARDS);
 }
 
 function ringOne(w: World): void {

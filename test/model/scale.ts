@@ -12,6 +12,8 @@ export const HOLD_AFTER = 10 * DAY;
 export const QUEUE_LIFE = 14 * DAY;
 /** Attempts, after which the queue makes a message a dead letter. */
 export const RETRIES = 12;
+/** The same, in runs where few attempts are enough. */
+export const DEAD_RETRIES = 5;
 /** Attempts, after which the handler sends the same bytes anew. */
 export const ANEW = 10;
 /** Between clocks of machines. */
@@ -26,3 +28,8 @@ export const INTERVAL = 20;
 export const JOIN_EVERY = 100;
 /** After its deletion, a job is forgotten no earlier than this. */
 export const FORGET_AFTER = 15 * DAY;
+/** Records in an append, and in a message of several parts. */
+export const APPEND_MAX = 8;
+export const MESSAGE_MAX = 6;
+/** Of keyed requests that are not refused. */
+export const SHARDS = [1, 2, 4];

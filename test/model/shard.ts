@@ -2,7 +2,7 @@ import { type Block, type Entry, isBefore, type Position, type Range, START, who
 import type { Config } from "./config.ts";
 import { drive, due } from "./drive.ts";
 import { addRange, drop } from "./kept.ts";
-import type { Off, Part } from "./parts.ts";
+import type { Message, Off, Part } from "./parts.ts";
 import { JOIN_EVERY } from "./scale.ts";
 import { some } from "./some.ts";
 import { expectLost, Lost, type Task } from "./task.ts";
@@ -48,6 +48,11 @@ export interface ShardState {
   /** Deliveries that were killed, by message. */
   deaths: Record<string, number>;
   unfinished: Record<string, number>;
+  /**
+   * In shard 0: messages that are unreadable in their head, and since when, by the hash of their
+   * bytes.
+   */
+  unreadable: Record<string, { message: Message; sinceMs: number }>;
   counts: Record<"processed" | "routed" | "notEnabled" | "notRouted" | "setAside" | "discarded", number>;
   queueDoneMs: number;
   /** It was restored, and the control plane has not answered since. */
@@ -74,6 +79,7 @@ export class Shard extends Thing {
     nextHold: 1,
     deaths: {},
     unfinished: {},
+    unreadable: {},
     counts: { processed: 0, routed: 0, notEnabled: 0, notRouted: 0, setAside: 0, discarded: 0 },
     queueDoneMs: 0,
     restored: false,
@@ -86,6 +92,8 @@ export class Shard extends Thing {
   driving = new Set<string>();
   /** When jobs whose reader failed are driven again. */
   waits = new Map<string, number>();
+  /** It has as many appends under way as it takes, until then. */
+  busyUntil = 0;
   /** For the oracle: the last append. */
   appendedMs = 0;
 

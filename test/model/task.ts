@@ -3,8 +3,8 @@ export type Task = Generator<void, void, void>;
 export type Step<T> = Generator<void, T, void>;
 
 /**
- * A call failed, or its answer is lost: the caller cannot tell. No `Error`, as it is thrown often and
- * no stack is ever read.
+ * A call failed, or its answer is lost: the caller cannot tell. No `Error`, as it is thrown often
+ * and no stack is ever read.
  */
 export class Lost {
   what: string;

@@ -34,6 +34,12 @@ export const ODDS = {
   busy: 0.4,
   /** Messages are put on hold often. */
   holds: 0.2,
+  /** Few attempts make a dead letter. */
+  dead: 0.25,
+  /** Heads that the older release cannot read. */
+  heads: 0.2,
+  /** Isolates with another KEY_SHARDS than the first. */
+  keyShards: 0.2,
 };
 export type Odd = keyof typeof ODDS;
 
@@ -57,6 +63,15 @@ export interface Copy {
   ackMs: number;
   /** The clock of its isolate had not leapt. */
   sane: boolean;
+}
+
+/** An isolate of intake: LOG_SHARDS and KEY_SHARDS as it knows them, and its clock. */
+export interface Isolate {
+  shards: number;
+  keyShards: number;
+  /** Whether the control plane has the same KEY_SHARDS; null: it was not asked. */
+  mayUseKeys: boolean | null;
+  clock: number;
 }
 
 /**
@@ -85,8 +100,7 @@ export class World {
   nextStore = 2;
   /** The configuration as handlers have it. */
   caches: (Config | null)[] = [null, null];
-  /** Isolates of intake: LOG_SHARDS as they know it, and their clocks. */
-  isolates = [0, 1, 2].map(() => ({ shards: 1, clock: 0 }));
+  isolates: Isolate[] = [0, 1, 2].map(() => ({ shards: 1, keyShards: 1, mayUseKeys: null, clock: 0 }));
   nextPart = 1;
   release = 1;
   /** Poison is understood by a newer release. */
@@ -121,7 +135,12 @@ export class World {
   restores = 0;
   planeRestoredMs = Number.POSITIVE_INFINITY;
   forgotten = new Set<number>();
+  /** Deliveries older than ten days in which the shard answered, and was not asked to hold. */
+  answered = new Map<string, number>();
+  erased = new Set<Reader>();
   discards = new Set<number>();
+  /** The last `last_complete` that was answered, by job. */
+  completed = new Map<number, number>();
   /** How often `last_complete` was compared with the stores. */
   claims = 0;
 
