@@ -613,7 +613,6 @@ describe("what a job tells of its delivery", () => {
       not_enabled: 0,
       not_routed: 3,
       set_aside: 0,
-      outbox: { messages: 0, events: 0, oldest: null },
       intake_lost: 0,
       draining: [],
     });

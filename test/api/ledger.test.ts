@@ -1,8 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { JobReader, TraceLog } from "../../src/index.ts";
-import { Outbox } from "../../src/intake/outbox.ts";
-import { OUTBOX_SHARDS } from "../../src/limits.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, setClock } from "../support/runtime/pipeline.ts";
@@ -55,16 +53,15 @@ describe("the account's ledger", () => {
 });
 
 describe("a list of jobs", () => {
-  it("asks ledger and outbox once, however many there are", async () => {
+  it("asks the ledger once, however many there are", async () => {
     setClock(NOON);
     for (let i = 0; i < 5; i++) await createJob(freshBucket().name);
     const asked = [
       vi.spyOn(TraceLog.prototype, "oldestUnfinishedMs"),
-      vi.spyOn(Outbox.prototype, "status"),
       vi.spyOn(JobReader.prototype, "status"),
     ];
     expect((await api<unknown[]>("GET", "/logship/jobs")).body.result).toHaveLength(5);
-    expect(asked.map((spy) => spy.mock.calls.length)).toEqual([1, OUTBOX_SHARDS, 5]);
+    expect(asked.map((spy) => spy.mock.calls.length)).toEqual([1, 5]);
   });
 });
 

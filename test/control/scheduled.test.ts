@@ -16,7 +16,7 @@ interface Log {
   retire?: () => Promise<boolean>;
 }
 
-const CHORES = ["ledger", "control plane", "outbox", "replays", "attachments", "watch"];
+const CHORES = ["ledger", "control plane", "replays", "attachments", "watch"];
 
 /** The status of an empty log. */
 const EMPTY = { sealed: false, counts: { pending: 0 }, setAside: { objects: 0 } };
@@ -156,7 +156,7 @@ describe("the scheduled handler", () => {
     const idle = { getByName: () => ({ check: async () => {}, drive: async () => {} }) };
     const scripted = {
       ...env,
-      ...{ ACCOUNT: hanging, OUTBOX: hanging, CONTROL: control, WATCH: idle, REPLAYS: idle },
+      ...{ ACCOUNT: hanging, CONTROL: control, WATCH: idle, REPLAYS: idle },
       SECRETS_KEY: "no key",
     };
     const run = worker.scheduled(createScheduledController(), scripted as never);
@@ -164,6 +164,6 @@ describe("the scheduled handler", () => {
     // The debts have ten seconds, and then everything else has thirty.
     expect(await lasts(run)).toBe(40_000);
     await refused;
-    expect(failed()).toEqual(["debts", "ledger", "control plane", "outbox"]);
+    expect(failed()).toEqual(["debts", "ledger", "control plane"]);
   });
 });

@@ -6,8 +6,6 @@ import {
   AccessRegister,
   ControlPlane,
   JobReader,
-  KeyRegister,
-  Outbox,
   Replays,
   TraceLog,
   Watch,
@@ -19,7 +17,7 @@ import { deliver, freshBucket, NOON, pack, setClock, settle } from "../support/r
 import { Visitor } from "./support.ts";
 
 const CLASSES: readonly { prototype: object }[] = [
-  ...[AccessRegister, TraceLog, ControlPlane, JobReader, KeyRegister, Outbox, Replays, Watch],
+  ...[AccessRegister, TraceLog, ControlPlane, JobReader, Replays, Watch],
 ];
 
 /** Calls of an object to itself. */

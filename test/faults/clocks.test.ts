@@ -4,7 +4,6 @@ import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
 import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { ControlPlane, JobReader } from "../../src/index.ts";
-import { outboxes, outboxStatus } from "../../src/intake/outboxes.ts";
 import { cells, variants } from "../support/matrix.ts";
 import { destinationConf } from "../support/runtime/api.ts";
 import { breakable, firstCalls } from "../support/runtime/breakage.ts";
@@ -63,7 +62,6 @@ describe("one of the two clocks", () => {
         else if (hours < 9) expect(await said(job)).toContain("HTTP 503");
         world.injected();
       }
-      expect((await outboxStatus(env.OUTBOX)).messages).toBe(0);
       await world.audit();
     });
   }
@@ -143,28 +141,6 @@ describe("an alarm that the platform has forgotten", () => {
     world.clock.advance(5 * MINUTE_MS);
     await world.runAlarms();
     expect(await countsOf(job)).toMatchObject({ delivered: 10 });
-  });
-
-  row("the outbox's alarm never fires, and the cron sends what it keeps", async (world) => {
-    const job = await world.createJob();
-    world.queue.sendFault = () => "refused";
-    await world.tail(world.mint(10, { form: "trace" }));
-    world.queue.sendFault = () => null;
-    // The alarm is not due yet; in the loop it is late first, then deleted.
-    await world.runCron();
-    expect((await outboxStatus(env.OUTBOX)).events).toBe(10);
-    for (const forgotten of [false, true]) {
-      if (forgotten)
-        for (const each of outboxes(env.OUTBOX))
-          await runInDurableObject(each, (_, { storage }) => storage.deleteAlarm());
-      world.injected();
-      await hour(world, { cron: true });
-      expect((await outboxStatus(env.OUTBOX)).events).toBe(0);
-      world.queue.sendFault = () => "refused";
-      await world.tail(world.mint(10, { form: "trace" }));
-      world.queue.sendFault = () => null;
-    }
-    expect((await countsOf(job)).delivered).toBe(20);
   });
 });
 

@@ -1,6 +1,6 @@
-/** The ledger and the blob store die, refuse, lose their answer or hang. */
+/** The ledger dies, refuses, loses its answer or hangs. */
 import { describe } from "vitest";
-import { BlobStore, TraceLog } from "../../src/index.ts";
+import { TraceLog } from "../../src/index.ts";
 import { changed, large, rows, shipped, steps, unloaded, unreadable } from "./crashes.ts";
 
 describe("the ledger", () => {
@@ -11,8 +11,4 @@ describe("the ledger", () => {
     ...steps(TraceLog, ["setAside"], unreadable),
     ...steps(TraceLog, ["keepJobs"], changed),
   ]);
-});
-
-describe("the blob store", () => {
-  rows("blob store", steps(BlobStore, ["put", "get", "drop"], large));
 });

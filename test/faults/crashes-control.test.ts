@@ -1,7 +1,7 @@
-/** The control plane and the outbox die, refuse, lose their answer or hang. */
+/** The control plane dies, refuses, loses its answer or hangs. */
 import { describe } from "vitest";
-import { ControlPlane, Outbox } from "../../src/index.ts";
-import { changed, kept, rows, shipped, steps, unconfirmed } from "./crashes.ts";
+import { ControlPlane } from "../../src/index.ts";
+import { changed, rows, shipped, steps, unconfirmed } from "./crashes.ts";
 
 describe("the control plane", () => {
   rows("control plane", [
@@ -9,8 +9,4 @@ describe("the control plane", () => {
     ...steps(ControlPlane, ["create", "update", "setFunction", "remove"], changed),
     ...steps(ControlPlane, ["alarm"], unconfirmed),
   ]);
-});
-
-describe("the outbox", () => {
-  rows("outbox", [...steps(Outbox, ["keep"], kept("the caller")), ...steps(Outbox, ["alarm"], kept("the platform"))]);
 });

@@ -7,7 +7,7 @@ import { env } from "cloudflare:workers";
 import { expect } from "vitest";
 import { encodeUtf8 } from "../../src/bytes.ts";
 import { controlPlane } from "../../src/control/plane.ts";
-import { BlobStore, JobReader } from "../../src/index.ts";
+import { JobReader } from "../../src/index.ts";
 import { cells } from "../support/matrix.ts";
 import { BREAKAGES, type Breakage, breakable, firstCalls } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";
@@ -168,29 +168,6 @@ export const large: Scene = async (world, fault) => {
   world.clock.advance(600_000);
   await fault.meet(() => world.deliverDue());
   await fault.meet(() => world.queue.deliver(messages, world.isolate.queue, world.env));
-};
-
-/** The queue refuses messages from `tail()` for a while. */
-export const kept =
-  (ends: Patience): Scene =>
-  async (world, fault) => {
-    await world.createJob();
-    world.queue.sendFault = () => "refused";
-    fault.begin();
-    await fault.meet(() => world.tail(world.mint(10, { form: "trace" })));
-    await fault.meet(() => world.tail(world.mint(10, { form: "trace" })));
-    world.queue.sendFault = () => null;
-    world.clock.advance(60_000);
-    await fault.meet(() => world.runAlarms(), ends);
-  };
-
-/** Messages with records that cannot be loaded for now. */
-export const unloaded: Scene = async (world, fault) => {
-  await world.createJob();
-  await world.take([largeEvent(world), ...world.mint(3)]);
-  breakable(BlobStore.prototype, "get", firstCalls("refused").decide);
-  fault.begin();
-  await fault.meet(() => world.deliverDue());
 };
 
 /** An unreadable message among good ones. */

@@ -2,17 +2,15 @@
  * Messages that cannot be read or processed, and events too large for a message. They are kept and
  * counted, and do not block others.
  */
-import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe } from "vitest";
-import { BlobStore, DebtStore, JobReader } from "../../src/index.ts";
-import { ID_MEMORY_MS } from "../../src/limits.ts";
-import { splitMessage } from "../../src/queue/message.ts";
+import { DebtStore, JobReader, TraceLog } from "../../src/index.ts";
 import { traceLog } from "../../src/trace-log/trace-log.ts";
-import { cells, variants } from "../support/matrix.ts";
+import { variants } from "../support/matrix.ts";
 import { encodeMessage } from "../support/message.ts";
 import type { Minted } from "../support/oracle.ts";
-import { type Breakage, breakable, firstCalls } from "../support/runtime/breakage.ts";
+import { BREAKAGES, breakable, firstCalls, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import { pack } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
 import { impatiently } from "./impatience.ts";
@@ -55,7 +53,7 @@ function withVersion(body: Uint8Array, version: number): Uint8Array {
 }
 
 function bodyOf(lines: string, world: World, records: number): Uint8Array {
-  const envelope = { id: "ab".repeat(16), takenInMs: world.clock.nowMs(), keyed: false, records };
+  const envelope = { id: "ab".repeat(16), takenInMs: world.clock.nowMs(), keyed: false, shards: 1, records };
   return encodeMessage(envelope, new TextEncoder().encode(lines));
 }
 
@@ -66,7 +64,6 @@ describe("a message that cannot be read", () => {
     ["has a wrong checksum", (world) => withByte(goodBody(world), 39, 1), 1],
     ["is 128 kB of noise", () => noiseBytes(128_000), 1],
     ["has a line that breaks off", (world) => bodyOf('{"CPUTimeMs":3\n{}\n', world, 2), 2],
-    ["refers to records that were never there", (world) => splitMessage(goodBody(world)).reference, 1],
     ["is empty", () => new Uint8Array(), 1],
     ["is one byte", () => new Uint8Array([76]), 1],
     ["is a text", () => "not a message of ours", 1],
@@ -267,15 +264,12 @@ describe("a message that fails again and again", () => {
 describe("an event that no message can carry, among small ones", () => {
   const events = (world: World): Minted[] => [...world.mint(5), largeEvent(world, 1_000_000), ...world.mint(5)];
 
-  /** A row for each kind of breakage. */
-  type Rows = (breakage: Breakage) => void;
-
-  const putByIntake: Rows = (breakage) =>
-    row(`the blob store, on put: ${breakage}; the client repeats`, async (world, { expect }) => {
+  for (const breakage of variants(BREAKAGES)) {
+    row(`append() ${breakage}, 4 times; the client repeats over HTTP`, async (world, { expect }) => {
       const job = await world.createJob();
       const large = events(world);
       const first = firstCalls(breakage, 4);
-      const { stuck } = breakable(BlobStore.prototype, "put", first.decide);
+      const { stuck } = breakable(TraceLog.prototype, "append", first.decide);
       let status: number | null = null;
       for (let tries = 0; status !== 202 && tries < 10; tries++) {
         status = await impatiently(stuck, () => world.post(large, { key: "large" }));
@@ -285,66 +279,17 @@ describe("an event that no message can carry, among small ones", () => {
       await world.settle();
       expect(await countsOf(job)).toMatchObject({ received: 11, delivered: 11 });
     });
+  }
 
-  const putByTail: Rows = (breakage) =>
-    row(`the blob store, on put: ${breakage}; tail() has it kept`, async (world, { expect }) => {
+  for (const breakage of variants(PROMPT_BREAKAGES)) {
+    row(`append() ${breakage}, twice, when it comes by tail()`, async (world, { expect }) => {
       const job = await world.createJob();
-      const first = firstCalls(breakage, 4);
-      const { stuck } = breakable(BlobStore.prototype, "put", first.decide);
-      await impatiently(stuck, () => world.tail(events(world)));
-      await world.mend();
+      const first = firstCalls(breakage, 2);
+      breakable(TraceLog.prototype, "append", first.decide);
+      await world.tail(events(world));
       world.injected(first.broke());
       await world.settle();
       expect(await countsOf(job)).toMatchObject({ received: 11, delivered: 11 });
     });
-
-  const fetched =
-    (method: "get" | "drop"): Rows =>
-    (breakage) =>
-      row(`the blob store, on ${method}: ${breakage}`, async (world, { expect }) => {
-        const job = await world.createJob();
-        await world.take(events(world));
-        const first = firstCalls(breakage, 3);
-        const { stuck } = breakable(BlobStore.prototype, method, first.decide);
-        for (let tries = 0; tries < 4; tries++) {
-          await impatiently(stuck, () => world.deliverDue());
-          world.clock.advance(60_000);
-        }
-        await world.mend();
-        world.injected(first.broke());
-        await world.settle();
-        expect(await countsOf(job)).toMatchObject({ received: 11, delivered: 11 });
-      });
-
-  const calls = [putByIntake, putByTail, fetched("get"), fetched("drop")];
-  const breakages = ["refused", "lost", "dies before", "dies after", "hangs", "late"] as const;
-  for (const [rows, breakage] of cells(calls, breakages)) rows(breakage);
-
-  row("the blob store is swept before its message comes: the message is set aside", async (world, { expect }) => {
-    const job = await world.createJob();
-    const large = largeEvent(world, 1_000_000);
-    await world.take([large]);
-    const [message] = world.queue.held;
-    // The queue holds the message longer than its documented retention.
-    world.clock.advance(ID_MEMORY_MS + 1);
-    for (const digit of "0123456789abcdef") await runDurableObjectAlarm(env.BLOBS.getByName(`blobs ${digit}`));
-    world.injected();
-    await world.queue.deliver(message === undefined ? [] : [message], world.isolate.queue, world.env);
-    expect(await world.accountCounts()).toMatchObject({ processed: 1, set_aside: 1 });
-    expect((await countsOf(job)).received).toBe(0);
-    world.setAside([large]);
-  });
-
-  row("its message comes again after its records are gone, for days", async (world, { expect }) => {
-    const job = await world.createJob();
-    await world.take(events(world));
-    const messages = [...world.queue.held];
-    for (let days = 0; days < 13; days++) {
-      await world.queue.deliver(messages, world.isolate.queue, world.env, () => days < 12);
-      world.injected();
-      world.clock.advance(DAY_MS);
-      await world.runAlarms();
-    }
-    expect(await countsOf(job)).toMatchObject({ received: 11, delivered: 11 });
-  });
+  }
 });

@@ -1,5 +1,5 @@
 /**
- * Extra fields from every way in to the object: through queue, blob store, outbox, packer, and what
+ * Extra fields from every way in to the object: through queue, packer, and what
  * is set aside; and what is never taken is in no message.
  */
 import { beforeEach, describe, expect, it, vi } from "vitest";
@@ -148,7 +148,7 @@ describe.each(WAYS)("by %s", (_way, send) => {
 });
 
 describe("extra fields", () => {
-  it("stay through the blob store and the outbox", async () => {
+  it("stay with what goes to the log directly", async () => {
     const { world, shipped } = await extraJob();
     await world.ship(minted(world, item({ logs: [{ message: [noise(600_000, 1)], level: "log", timestamp: NOON }] })));
     await world.deliverDue();

@@ -1,6 +1,6 @@
 /**
  * Where a record came from stays with it, whichever way it takes from intake to the object: through
- * the queue, blob store, outbox, debts, and what is set aside and sent again.
+ * the queue, the log, and what is set aside and sent again.
  */
 import { runInDurableObject } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
@@ -73,12 +73,6 @@ function like(world: World, event: object): Minted[] {
   return world.mint(1).map((minted) => ({ ...minted, event }) as unknown as Minted);
 }
 
-/** The keys of a shard of the blob store. */
-const blobsIn = (shard: string): Promise<unknown[]> =>
-  runInDurableObject(env.BLOBS.getByName(`blobs ${shard}`), async (_store, { storage }) =>
-    storage.sql.exec("SELECT key FROM blob").toArray(),
-  );
-
 const counted = async (name: string) => (await api<FunctionView>("GET", `/functions/scripts/${name}`)).body.result;
 
 describe("where a record came from", () => {
@@ -141,23 +135,17 @@ describe("where a record came from", () => {
     expect(await sources()).toEqual(["rpc"]);
   });
 
-  it("stays through the blob store", async () => {
+  it("stays with what goes to the log directly: what is too large for the queue, and what that refuses", async () => {
     const { world, sources } = await sourceJob();
     const large = { ScriptName: "large", Logs: [{ Level: "log", Message: [noise(600_000, 1)] }] };
     await world.ship(like(world, large));
     await world.take(like(world, large));
-    const kept = (await Promise.all(Array.from("0123456789abcdef", blobsIn))).flat();
-    expect(kept).toHaveLength(2);
-    expect((await sources()).sort()).toEqual([ADMIN, "rpc"]);
-  });
-
-  it("stays through the outbox", async () => {
-    const { world, sources } = await sourceJob();
+    expect(world.queue.held).toEqual([]);
     world.queue.sendFault = () => "refused";
     await world.tail(world.mint(3));
     await world.mend();
     await world.settle();
-    expect(await sources()).toEqual(["tail", "tail", "tail"]);
+    expect((await sources()).sort()).toEqual([ADMIN, "rpc", "tail", "tail", "tail"]);
   });
 
   it("stays with what a job is owed", async () => {

@@ -131,10 +131,6 @@ const anyFacts: fc.Arbitrary<Facts> = fc
     controlTold: fc.boolean(),
     jobs: fc.uniqueArray(anyJob, { selector: ({ id }) => id, maxLength: 5 }),
     account: fc.oneof(silent, anyAccount),
-    outbox: fc.oneof(
-      silent,
-      fc.record({ messages: count, events: count, oldestTakenMs: maybeTime, storedBytes: count }),
-    ),
     functions: fc.oneof(
       silent,
       fc.record({

@@ -2,7 +2,6 @@
 import { describe, expect, it } from "vitest";
 import type { CanaryStatus, JobStatus } from "../../src/delivery/types.ts";
 import { remedyFor } from "../../src/destinations/remedies.ts";
-import { OUTBOX_MAX_BYTES } from "../../src/limits.ts";
 import type { AccountFacts, Facts, FunctionFacts, JobFacts, KnownAttachment } from "../../src/status/facts.ts";
 import { findingsOf, isUntold, KINDS } from "../../src/status/rules.ts";
 import { NAMED_MAX } from "../../src/status/thresholds.ts";
@@ -79,7 +78,6 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
         "The account's ledger (counts of functions) does not answer. Unknown: whether any function has gone quiet.",
     },
   ],
-  ["outbox_silent", facts(), facts({ outbox: "silent" }), { severity: "warning" }],
   ["replays_silent", facts(), facts({ replays: "silent" }), { severity: "warning" }],
   ["attachments_silent", facts(), facts({ attachments: "silent" }), { severity: "warning" }],
   ["debts_silent", facts(), facts({ debts: "silent" }), { severity: "warning" }],
@@ -88,32 +86,6 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     facts({ debts: { jobs: new Map(), storedBytes: 4 * GB - 1 } }),
     facts({ debts: { jobs: new Map(), storedBytes: 4 * GB } }),
     { severity: "error", summary: expect.stringContaining("4 GB") },
-  ],
-  ["keys_silent", facts(), facts({ keysBytes: "silent" }), { severity: "warning" }],
-  [
-    "keys_large",
-    facts({ keysBytes: 4 * GB - 1 }),
-    facts({ keysBytes: 4 * GB }),
-    { severity: "warning", summary: expect.stringContaining("4.0 of 8 GB") },
-  ],
-  [
-    "keys_large",
-    facts(),
-    facts({ keysBytes: 8 * GB }),
-    { severity: "error", summary: expect.stringContaining("new keys are refused") },
-  ],
-  ["blobs_silent", facts(), facts({ blobBytes: "silent" }), { severity: "warning" }],
-  [
-    "blobs_large",
-    facts({ blobBytes: 4 * GB - 1 }),
-    facts({ blobBytes: 4 * GB }),
-    { severity: "warning", summary: expect.stringContaining("4.0 of 8 GB") },
-  ],
-  [
-    "blobs_large",
-    facts(),
-    facts({ blobBytes: 8 * GB }),
-    { severity: "error", summary: expect.stringContaining("takes no more") },
   ],
   [
     "no_job_enabled",
@@ -154,24 +126,6 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     ofAccount({ past: { ...account().past, intakeLost: mark(ago(DAY + 1), 4) } }),
     ofAccount({ past: { ...account().past, intakeLost: mark(ago(DAY), 4) } }),
     { severity: "error", sinceMs: ago(DAY), affected: { count: 4, what: "events" } },
-  ],
-  [
-    "outbox_waiting",
-    facts({ outbox: { messages: 1, events: 3, oldestTakenMs: ago(2 * MINUTE), storedBytes: 0 } }),
-    facts({ outbox: { messages: 1, events: 3, oldestTakenMs: ago(2 * MINUTE + 1), storedBytes: 0 } }),
-    { severity: "warning", affected: { count: 3, what: "events" } },
-  ],
-  [
-    "outbox_large",
-    facts({ outbox: { messages: 1, events: 3, oldestTakenMs: NOON, storedBytes: OUTBOX_MAX_BYTES / 2 - 1 } }),
-    facts({ outbox: { messages: 1, events: 3, oldestTakenMs: NOON, storedBytes: OUTBOX_MAX_BYTES / 2 } }),
-    { severity: "warning", affected: null },
-  ],
-  [
-    "outbox_large",
-    facts(),
-    facts({ outbox: { messages: 1, events: 3, oldestTakenMs: NOON, storedBytes: OUTBOX_MAX_BYTES } }),
-    { severity: "error", summary: "A part of the outbox holds 8.0 of 8 GB, and takes no more." },
   ],
   [
     "ledger_large",
@@ -563,7 +517,7 @@ describe("the rules", () => {
         job({ id: 3, log: "silent" }),
         job({ id: 5, destination: { kind: "lost" } }),
       ],
-      outbox: "silent",
+      attachments: "silent",
       functions: {
         countedUntilMs: NOON,
         each: ["b", "a"].map((name) => fn({ name, usual: { lastMs: 0, longestGapMs: 0 } })),
@@ -574,7 +528,7 @@ describe("the rules", () => {
     const said = findingsOf(world).map(({ kind, subject }) => [kind, ...Object.values(subject).slice(1)].join(" "));
     expect(said).toEqual([
       "key_lost 5",
-      "outbox_silent",
+      "attachments_silent",
       "log_silent 3",
       "log_silent 12",
       "function_quiet a",
@@ -611,8 +565,6 @@ describe("what is not told", () => {
     ["but not that it is silent", ofJob({ log: "silent" }), ofOne, "log_silent", false],
     ["whether it is owed anything", facts({ debts: "silent" }), ofOne, "owed", true],
     ["which its log does not tell", ofJob({ log: "silent" }), ofOne, "owed", false],
-    ["how large the register of keys is", facts({ keysBytes: "silent" }), { type: "account" }, "keys_large", true],
-    ["how large the blob store is", facts({ blobBytes: "silent" }), { type: "account" }, "blobs_large", true],
     ["how large the debts are", facts({ debts: "silent" }), { type: "account" }, "debts_large", true],
     ["nor that no key opens its destination", ofJob({ log: "silent" }), ofOne, "key_lost", false],
     ["unless nothing can be opened", ofJob({ destination: { kind: "unknown" } }), ofOne, "key_lost", true],
@@ -621,8 +573,6 @@ describe("what is not told", () => {
     ["what the ledger knows", facts({ account: "silent" }), { type: "account" }, "intake_lost", true],
     ["how large it is", facts({ account: "silent" }), { type: "account" }, "ledger_large", true],
     ["and how much waits", facts({ account: "silent" }), { type: "account" }, "queue_large", true],
-    ["but not what the outbox does", facts({ account: "silent" }), { type: "account" }, "outbox_waiting", false],
-    ["what the outbox knows", facts({ outbox: "silent" }), { type: "account" }, "outbox_waiting", true],
     ["whether any job is enabled", facts({ controlTold: false }), { type: "account" }, "no_job_enabled", true],
     ["that a job gets nothing", facts({ account: "silent" }), ofOne, "nothing_received", true],
     ["nor that it does, without functions", facts({ functions: "silent" }), ofOne, "nothing_received", true],

@@ -13,14 +13,11 @@ export function facts(fields: Partial<Facts> = {}): Facts {
     controlTold: true,
     jobs: [job()],
     account: account(),
-    outbox: { messages: 0, events: 0, oldestTakenMs: null, storedBytes: 0 },
     functions: { countedUntilMs: NOON, each: [fn()], unnamedMs: null, notWatched: 0 },
     failing: [],
     replays: [],
     attachments: [],
     debts: { jobs: new Map(), storedBytes: 0 },
-    keysBytes: 0,
-    blobBytes: 0,
     ...fields,
   };
 }

@@ -8,9 +8,6 @@ import { LOOK_PATIENCE } from "../../src/api/status.ts";
 import { ControlPlane } from "../../src/control/plane.ts";
 import { JobReader } from "../../src/delivery/job-reader.ts";
 import type { JobStatus } from "../../src/delivery/types.ts";
-import { KeyRegister } from "../../src/intake/key-register.ts";
-import { Outbox } from "../../src/intake/outbox.ts";
-import { BlobStore } from "../../src/queue/blob-store.ts";
 import { Replays } from "../../src/replay/replays.ts";
 import { GATHER_PATIENCE } from "../../src/status/gather.ts";
 import { Watch, watch } from "../../src/status/watch.ts";
@@ -46,9 +43,6 @@ describe.each(["refused", "hangs"] as const)("whoever is asked and is %s", (brea
     ["its settings of functions", ControlPlane.prototype, "functionSettings", ["control_silent"]],
     ["the ledger", TraceLog.prototype, "status", ["ledger_silent"]],
     ["its counts of functions", TraceLog.prototype, "functionsLately", ["ledger_silent"]],
-    ["the outbox", Outbox.prototype, "status", ["outbox_silent"]],
-    ["the register of keys", KeyRegister.prototype, "storedBytes", ["keys_silent"]],
-    ["the blob store", BlobStore.prototype, "storedBytes", ["blobs_silent"]],
     ["a log", JobReader.prototype, "status", ["log_silent"]],
   ])("is said to be silent: %s", async (_who, prototype, method, kinds) => {
     const clock = setClock(NOON);
@@ -75,9 +69,6 @@ describe("whoever answers as other code would, without what is looked at,", () =
     ["its attachments", ControlPlane.prototype, "attachments", () => [{ script: "shop" }], "attachments_silent"],
     ["the ledger", TraceLog.prototype, "status", () => ({ counts: {} }), "ledger_silent"],
     ["its functions", TraceLog.prototype, "functionsLately", () => [{ scriptName: "shop" }], "ledger_silent"],
-    ["the outbox", Outbox.prototype, "status", () => ({ messages: 0 }), "outbox_silent"],
-    ["the register of keys", KeyRegister.prototype, "storedBytes", () => null, "keys_silent"],
-    ["the blob store", BlobStore.prototype, "storedBytes", () => null, "blobs_silent"],
     ["the replays", Replays.prototype, "status", () => [{}], "replays_silent"],
     [
       "a log",

@@ -12,7 +12,6 @@ import { controlPlane } from "../../src/control/plane.ts";
 import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { JobReader } from "../../src/delivery/job-reader.ts";
 import type { CanaryStatus } from "../../src/delivery/types.ts";
-import { outbox } from "../../src/intake/outbox.ts";
 import { destinationPurpose, seal } from "../../src/job/secrets.ts";
 import { gather, SOURCES, type Sources } from "../../src/status/gather.ts";
 import { RHYTHM_SQL, Rhythm } from "../../src/status/rhythm.ts";
@@ -402,18 +401,6 @@ describe("events that reach no job", () => {
 });
 
 describe("events on their way in", () => {
-  it("the queue takes nothing: the outbox is said to hold events after two minutes", async () => {
-    const clock = setClock(NOON);
-    await outbox(env.OUTBOX).keep(pack(new Oracle({ at: NOON }).mint(6), NOON));
-    clock.advance(2 * MINUTE_MS);
-    expect(await kindsOf()).toEqual([]);
-    clock.advance(1);
-    const found = { kind: "outbox_waiting", since: at(NOON), affected: { count: 6, what: "events" } };
-    expect((await status()).findings).toMatchObject([{ ...found, severity: "warning" }]);
-    clock.advance(15 * MINUTE_MS);
-    expect((await status()).findings).toMatchObject([{ ...found, severity: "error" }]);
-  });
-
   it("what intake lost is said at once, and for a day", async () => {
     const clock = setClock(NOON);
     await traceLog(env.TRACE_LOG, 0).countLost(5);

@@ -40,7 +40,6 @@ describe("the page about status", () => {
     ["function_quiet", `at least ${AFTER.quiet / 60_000} minutes`],
     ["function_failing", "with 20 failed invocations"],
     ["function_failing", "at least 5 % of all"],
-    ["outbox_waiting", `${AFTER.outbox / 60_000} minutes`],
     ["queue_old", `${AFTER.queueOld / 60_000} minutes`],
     ["queue_backlog", `${AFTER.backlog / 60_000} minutes with at least ${BACKLOG_MIN.toLocaleString("en")} messages`],
     ["filter_keeps_nothing", `an hour and ${REFUSED_MIN} records`],
