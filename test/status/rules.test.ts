@@ -307,8 +307,8 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   ["owed", owing(5 * MINUTE - 1), owing(5 * MINUTE), { severity: "warning", affected: { count: 7, what: "records" } }],
   [
     "log_large",
-    ofLog({ ...pending(5), storedBytes: 4 * GB - 1 }),
-    ofLog({ ...pending(5), storedBytes: 4 * GB }),
+    ofLog({ ...pending(5), openBytes: 4 * GB - 1 }),
+    ofLog({ ...pending(5), openBytes: 4 * GB }),
     { severity: "warning", summary: expect.stringContaining("holds 4 GB") },
   ],
   [
