@@ -4,7 +4,7 @@ import { NDJSON } from "../../src/output/format.ts";
 import { platform } from "../../src/platform.ts";
 import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
-import { append, fragmentsOf, inLog, jobInto } from "./direct.ts";
+import { append, configure, fragmentsOf, inLog, jobInto } from "./direct.ts";
 
 it("an object waits twice as long after each of its failures, fifteen minutes at most, and its log does not", async () => {
   setClock(NOON);
@@ -16,8 +16,8 @@ it("an object waits twice as long after each of its failures, fifteen minutes at
   const job = jobInto(name);
   const waits: unknown[] = [];
   await inLog(job, async (log, { sql }) => {
-    log.configure(job, 0);
-    append(log, 1, fragmentsOf(NDJSON, ["a record\n"]));
+    await configure(job);
+    await append(job, fragmentsOf(NDJSON, ["a record\n"]));
     for (let tries = 0; tries < 10; tries++) {
       await log.drive("manual", 10_000);
       const ofObject = sql.exec("SELECT next_attempt_ms - ? AS ms FROM object", NOON).one().ms;
@@ -37,13 +37,13 @@ it("a changed job tries again at once what a store refused, and a switch of a fu
   const job = jobInto(name);
   await inLog(job, async (log, { sql }) => {
     const isDelayed = (): boolean => Number(sql.exec("SELECT resume_ms FROM reader").one().resume_ms) > NOON;
-    log.configure(job, 0);
-    append(log, 1, fragmentsOf(NDJSON, ["a record\n"]));
+    await configure(job);
+    await append(job, fragmentsOf(NDJSON, ["a record\n"]));
     await log.drive("manual", 10_000);
     expect(isDelayed()).toBe(true);
-    log.configure({ ...job, version: 2 }, 0);
+    await configure({ ...job, version: 2 });
     expect(isDelayed()).toBe(true);
-    log.configure({ ...job, version: 3, modifiedVersion: 3 }, 0);
+    await configure({ ...job, version: 3, modifiedVersion: 3 });
     expect(isDelayed()).toBe(false);
   });
 });
@@ -54,10 +54,10 @@ it("uploads that begin together find out once what the store does with a conditi
   const job = jobInto(name);
   const stored = vi.spyOn(LogState.prototype, "setLeftOut");
   await inLog(job, async (log) => {
-    log.configure(job, 0);
+    await configure(job);
     for (const days of [0, 1, 2]) {
-      append(log, 1 + days, fragmentsOf(NDJSON, ["a record\n"]));
-      log.configure({ ...job, version: 2 + days, outputVersion: 2 + days }, 0);
+      await append(job, fragmentsOf(NDJSON, ["a record\n"]));
+      await configure({ ...job, version: 2 + days, outputVersion: 2 + days });
     }
     await log.drive("manual", 10_000);
   });

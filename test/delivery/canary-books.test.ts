@@ -15,7 +15,7 @@ import { append, fragmentsOf, inLog } from "./direct.ts";
 
 /** Everything that is known of a job except the status of its canary. */
 async function booksOf(id: number) {
-  const { canary: _canary, storedBytes: _stored, openBytes: _open, ...status } = await logStatus(id);
+  const { canary: _canary, storedBytes: _stored, ...status } = await logStatus(id);
   const { entries, total } = await jobObjects(env, id, 0, 100);
   const objects = entries.map(({ key, ...entry }) => ({ ...entry, key: key.slice(0, -".xxxxxxxx.log.gz".length) }));
   return { status, objects, total, hours: await jobHealth(env, id, 0, Number.MAX_SAFE_INTEGER) };
@@ -42,7 +42,7 @@ async function aDay(id: number, canary: boolean, canaryFails: boolean) {
   await control.script(trouble);
   vi.spyOn(platform, "random").mockReturnValue(0.5);
   for (let hour = 0; hour < 4; hour++) {
-    await inLog(job, (log) => append(log, 1, fragmentsOf(NDJSON, [`record ${hour}\n`])));
+    await append(job, fragmentsOf(NDJSON, [`record ${hour}\n`]));
     if (hour === 2) {
       await control.script([
         ...trouble,
@@ -134,7 +134,7 @@ describe("the rows that are written", () => {
     const { clock, job, tick } = await canaryWorld();
     await tick();
     const bill = await inLog(job, (_log, storage) => meter(storage));
-    await inLog(job, (log) => append(log, 1, fragmentsOf(NDJSON, ["x\n"])));
+    await append(job, fragmentsOf(NDJSON, ["x\n"]));
     expect(bill.read()).toMatchObject({ alarm: 1 });
     clock.advance(30_000);
     await tick();

@@ -12,7 +12,7 @@ import { platform } from "../../src/platform.ts";
 import { freshBucket, logStatus, NOON } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
 import { CANARY_GET, CANARY_PUT, canaryWorld, ended, sealed, tick } from "./canary-world.ts";
-import { fragmentsOf, inLog, jobInto } from "./direct.ts";
+import { configure, fragmentsOf, inLog, jobInto } from "./direct.ts";
 
 const HOUR_MS = 3_600_000;
 const disabled = [{ fromMs: NOON, untilMs: NOON + CLOCK_SKEW_MS }];
@@ -28,7 +28,7 @@ const WITHOUT: [what: string, fields: Partial<JobConfig>][] = [
 describe("a job without a canary", () => {
   it.each(WITHOUT)("sends none, and wakes for nothing: one %s", async (_what, fields) => {
     const other = { ...jobInto("nowhere"), id: 2, ...fields };
-    await inLog(other, (log) => void log.configure(other, 0));
+    await configure(other);
     expect(await tick(2)).toBe(false);
     expect((await logStatus(2)).canary).toBeNull();
     expect(await jobCanary(env, 2)).toBeNull();
@@ -86,7 +86,7 @@ describe("a canary begins anew", () => {
     const { clock, tick, state, configure, asked } = await canaryWorld();
     await tick();
     clock.advance(1_000);
-    await configure({ outputVersion: 2, modifiedVersion: 2, filter: null, optOutVersion: 2 });
+    await configure({ outputVersion: 2, modifiedVersion: 2, filter: null });
     await tick();
     expect(await state()).toMatchObject({ state: "ok", lastOkMs: NOON });
     expect((await asked()).length).toBe(2);
@@ -221,15 +221,9 @@ describe("of several segments", () => {
     const { clock, job, tick, report, control } = await canaryWorld();
     await tick();
     const key = (await report())?.key;
-    await inLog(job, (log) => {
-      log.segmentMaxBytes = 0;
-      const message = { id: "f".repeat(32), takenInMs: NOON, keyed: false, received: 1, filtered: 0, sampledOut: 0 };
-      const fragments = fragmentsOf(NDJSON, ["x\n"]);
-      expect(log.append({ version: 1, messages: [message], fragments, queueDoneMs: 0 })).toMatchObject({
-        kind: "full",
-      });
-    });
-    await runInDurableObject(nodeAt(env.READERS, job.id, 1), (log) => void log.configure(job, 1));
+    await fill(job);
+    await append(job, fragmentsOf(NDJSON, ["x\n"]));
+    await append(job, fragmentsOf(NDJSON, ["y\n"]));
     expect(await report()).toMatchObject({ state: "waiting", key });
     clock.advance(2 * HOUR_MS);
     await tick();
@@ -241,7 +235,7 @@ describe("of several segments", () => {
     expect((await jobStatus(env, job.id))?.canary).toMatchObject({ state: "ok", sinceMs: clock.nowMs() });
     expect((await control.objects()).map((object) => [object.key, object.puts])).toEqual([[key, 2]]);
     // A new configuration brings none back in the sealed one.
-    await inLog(job, (log) => void log.configure({ ...job, version: 2, destinationVersion: 2 }, 0));
+    await configure({ ...job, version: 2, destinationVersion: 2 });
     expect(await inLog(job, (log) => log.canaryReport())).toMatchObject({ report: null, sealed: true });
     expect(await inLog(job, (_log, { sql }) => sql.exec("SELECT * FROM canary").toArray())).toEqual([]);
   });

@@ -13,7 +13,7 @@ import { ACCOUNT } from "../support/constants.ts";
 import { destinationConf } from "../support/runtime/api.ts";
 import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";
 import type { Match, SeenRequest } from "../support/s3-script.ts";
-import { inLog, jobInto } from "./direct.ts";
+import { configure, inLog, jobInto } from "./direct.ts";
 
 export const CANARY_PUT: Match = { method: "PUT", keyIncludes: "canary/" };
 export const CANARY_GET: Match = { method: "GET", keyIncludes: "canary/" };
@@ -44,7 +44,7 @@ export async function canaryWorld(fields: Partial<JobConfig> = {}, path = "logs/
   const clock = setClock(NOON);
   const { name, control } = freshBucket();
   const job = jobInto(name, { canary: true, destination: sealed(name, path, conf), path, ...fields });
-  await inLog(job, (log) => void log.configure(job, 0));
+  await configure(job);
   const requests = async (): Promise<SeenRequest[]> =>
     (await control.requests()).filter(({ key }) => key.includes("canary/"));
   const state = async (): Promise<CanaryStatus | null> => (await logStatus(job.id)).canary;
@@ -58,7 +58,7 @@ export async function canaryWorld(fields: Partial<JobConfig> = {}, path = "logs/
     /** Requests about canaries, as `METHOD status`, in order of arrival. */
     asked: async (): Promise<string[]> => (await requests()).map(({ method, status }) => `${method} ${status}`),
     configure: (change: Partial<JobConfig>): Promise<void> =>
-      inLog(job, (log) => void log.configure(Object.assign(job, { version: job.version + 1 }, change), 0)),
+      configure(Object.assign(job, { version: job.version + 1 }, change)),
     tick: () => tick(job.id),
     /** The next canary's time, and that it is sent then. @returns what is said of it. */
     nextHour: async (): Promise<CanaryStatus | null> => {

@@ -146,12 +146,12 @@ describe("a canary that hangs", () => {
     await tick();
     await control.script([rule({ do: "withhold" }, CANARY_GET)]);
     clock.advance(canaryAfter(job.id, NOON) - NOON);
-    await inLog(job, (log) => append(log, 1, fragmentsOf(NDJSON, ["one\n"])));
+    await append(job, fragmentsOf(NDJSON, ["one\n"]));
     await inLog(job, (log) => log.drive("scheduled", 10_000));
     await control.whenHeld(1);
     expect((await logStatus(job.id)).counts).toMatchObject({ delivered: 1, pending: 0 });
     clock.advance(60_000);
-    await inLog(job, (log) => append(log, 1, fragmentsOf(NDJSON, ["two\n"])));
+    await append(job, fragmentsOf(NDJSON, ["two\n"]));
     clock.advance(60_000);
     await inLog(job, (log) => log.alarm());
     expect((await logStatus(job.id)).counts).toMatchObject({ delivered: 2, pending: 0 });

@@ -6,7 +6,7 @@ import { ID_MEMORY_MS } from "../../src/limits.ts";
 import { id } from "../pipeline/scripted.ts";
 import { api, destinationConf } from "../support/runtime/api.ts";
 import { freshBucket, logStatus, NOON, setClock } from "../support/runtime/pipeline.ts";
-import { inLog, jobInto } from "./direct.ts";
+import { configure, inLog, jobInto } from "./direct.ts";
 
 const outOfReach = () => {
   throw new Error("out of reach");
@@ -54,7 +54,7 @@ it.for([
   [
     "is retired",
     async (log: JobReader) => {
-      log.configure(jobInto("x", { windows: [], deletedMs: NOON - ID_MEMORY_MS - 1 }), 0);
+      await configure(jobInto("x", { windows: [], deletedMs: NOON - ID_MEMORY_MS - 1 }));
       expect(log.status()).not.toBeNull();
       expect(await log.retire()).toBe(true);
     },

@@ -6,7 +6,7 @@ import { NDJSON } from "../../src/output/format.ts";
 import { noise } from "../record/samples.ts";
 import { freshBucket, NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
-import { append, format, fragmentsOf, inLog, jobInto } from "./direct.ts";
+import { append, configure, format, fragmentsOf, inLog, jobInto } from "./direct.ts";
 
 type Statement = { what: string; cursor: SqlStorageCursor<Record<string, SqlStorageValue>> };
 
@@ -60,12 +60,11 @@ describe.each(Object.entries(FORMATS))("the rows that are written, with %s", (_t
   it("are those that docs/storage.md counts, for appends, the cut and the delivery", async ({ expect }) => {
     const clock = setClock(NOON);
     const job = jobInto(freshBucket().name, { output });
-    const bill = await inLog(job, (log, storage) => {
-      log.configure(job, 0);
+    const bill = await inLog(job, async (_log, storage) => {
+      await configure(job);
       return meter(storage);
     });
-    const commit = (bytes: number) =>
-      inLog(job, (log) => append(log, 1, fragmentsOf(output, [noise(bytes), noise(bytes)])));
+    const commit = (bytes: number) => append(job, fragmentsOf(output, [noise(bytes), noise(bytes)]));
     const appended = { "INSERT taken": 1, "INSERT chunk": 1, "INSERT batch": 1, "UPDATE reader": 1 };
     await commit(300);
     expect(bill.read()).toEqual({ ...appended, alarm: 1 });
@@ -75,9 +74,7 @@ describe.each(Object.entries(FORMATS))("the rows that are written, with %s", (_t
     expect(bill.read()).toEqual(appended);
     // Three chunks: two small ones that become one, and one that is deflated already.
     clock.advance(30_000);
-    await inLog(job, (log) => {
-      log.configure({ ...job, version: 2, outputVersion: 2 }, 0);
-    });
+    await configure({ ...job, version: 2, outputVersion: 2 });
     expect(bill.read()).toEqual({
       "UPDATE chunk": 1,
       "DELETE chunk": 1,
@@ -105,10 +102,10 @@ it("a failed attempt is six rows: the object, its places in turn and in time, th
   const { name, control } = freshBucket();
   await control.script([rule({ do: "answer", status: 503 }, { method: "PUT" })]);
   const job = jobInto(name);
-  const bill = await inLog(job, (log, storage) => {
-    log.configure(job, 0);
-    append(log, 1, fragmentsOf(NDJSON, ["x\n"]));
-    log.configure({ ...job, version: 2, outputVersion: 2 }, 0);
+  const bill = await inLog(job, async (_log, storage) => {
+    await configure(job);
+    await append(job, fragmentsOf(NDJSON, ["x\n"]));
+    await configure({ ...job, version: 2, outputVersion: 2 });
     return meter(storage);
   });
   for (let attempt = 0; attempt < 2; attempt++) {
@@ -120,11 +117,11 @@ it("a failed attempt is six rows: the object, its places in turn and in time, th
 
 it("what is due next is found by reading a few rows, however many objects wait", async ({ expect }) => {
   const job = jobInto("nowhere");
-  await inLog(job, (log, storage) => {
+  await inLog(job, async (_log, storage) => {
     const { sql } = storage;
-    log.configure(job, 0);
-    append(log, 1, fragmentsOf(NDJSON, ["x\n"]));
-    log.configure({ ...job, version: 2, outputVersion: 2 }, 0);
+    await configure(job);
+    await append(job, fragmentsOf(NDJSON, ["x\n"]));
+    await configure({ ...job, version: 2, outputVersion: 2 });
     const columns = Object.keys(sql.exec("SELECT * FROM object").one()).filter((column) => column !== "number");
     sql.exec(
       `WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
@@ -160,10 +157,8 @@ it("holds no more than one chunk in memory while it cuts", async ({ expect }) =>
       yield chunk;
     }
   });
-  await inLog(job, (log) => {
-    log.configure(job, 0);
-    for (let n = 0; n < 3; n++) append(log, 1, fragmentsOf(NDJSON, [`${noise(400_000)}\n`]));
-    log.configure({ ...job, version: 2, outputVersion: 2 }, 0);
-  });
+  await configure(job);
+  for (let n = 0; n < 3; n++) await append(job, fragmentsOf(NDJSON, [`${noise(400_000)}\n`]));
+  await configure({ ...job, version: 2, outputVersion: 2 });
   expect(held).toEqual([1, 1, 1]);
 });

@@ -23,7 +23,7 @@ import {
   settle,
 } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
-import { append, cutObjects, fragmentsOf, inLog, jobInto } from "./direct.ts";
+import { append, configure, cutObjects, fragmentsOf, inLog, jobInto } from "./direct.ts";
 
 const reasons = async (job: number) => (await jobObjects(job)).map(({ reason, records }) => [reason, records]);
 
@@ -46,14 +46,13 @@ describe("a batch is cut", () => {
   it("by bytes as stored: none has more than one request may send, whatever the job allows", async ({ expect }) => {
     setClock(NOON);
     const job = jobInto("nowhere");
-    await inLog(job, (log, storage) => {
+    await inLog(job, async (log, storage) => {
       log.storedMaxBytes = () => 2_000_000;
-      log.configure(job, 0);
+      await configure(job);
       // Some appends of several fragments, and some of one.
       for (const records of [120, 120, 30, 30, 30, 30, 30, 30])
-        append(
-          log,
-          1,
+        await append(
+          job,
           fragmentsOf(
             NDJSON,
             Array.from({ length: records }, (_, i) => noise(20_000, i)),
@@ -73,10 +72,10 @@ describe("a batch is cut", () => {
   it("not by bytes as stored where it compresses well", async ({ expect }) => {
     setClock(NOON);
     const job = jobInto("nowhere");
-    await inLog(job, (log, storage) => {
+    await inLog(job, async (log, storage) => {
       log.storedMaxBytes = () => 1_000_000;
-      log.configure(job, 0);
-      for (let i = 0; i < 10; i++) append(log, 1, fragmentsOf(NDJSON, [`${i}`.repeat(900_000)]));
+      await configure(job);
+      for (let i = 0; i < 10; i++) await append(job, fragmentsOf(NDJSON, [`${i}`.repeat(900_000)]));
       expect(cutObjects(storage)).toEqual([]);
     });
   });

@@ -1,22 +1,31 @@
 /**
- * A job's log spoken to as its consumer and its control plane do, without either: configurations,
- * fragments and appends are the test's own.
+ * A reader and its shard, without a queue and a control plane: configurations, fragments and appends
+ * are the test's own.
  */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import { afterEach, vi } from "vitest";
 import { concat, utf8Length } from "../../src/bytes.ts";
 import { readConfig } from "../../src/config.ts";
+import { Canary } from "../../src/delivery/canary.ts";
 import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import type { JobReader } from "../../src/delivery/job-reader.ts";
 import { LogState } from "../../src/delivery/log-state.ts";
+import { Manifests } from "../../src/delivery/manifests.ts";
 import { Objects } from "../../src/delivery/objects.ts";
 import type { ObjectRow } from "../../src/delivery/rows.ts";
-import type { JobConfig } from "../../src/job/config.ts";
+import { Uploads } from "../../src/delivery/uploads.ts";
+import { readTemplate } from "../../src/destinations/keys.ts";
+import { ControlPlane } from "../../src/index.ts";
+import { type JobConfig, type JobsSnapshot, stampOf } from "../../src/job/config.ts";
 import { destinationPurpose, seal } from "../../src/job/secrets.ts";
 import type { Fragment } from "../../src/object/encoder.ts";
 import { FragmentBuilder } from "../../src/object/fragment.ts";
 import { batchTexts, NDJSON, type OutputFormat } from "../../src/output/format.ts";
-import { job as plainJob } from "../pipeline/scripted.ts";
+import type { Append, PartHead } from "../../src/trace-log/append.ts";
+import { NO_HEALTH } from "../../src/trace-log/health.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
+import { id, job as plainJob } from "../pipeline/scripted.ts";
 import { ACCOUNT } from "../support/constants.ts";
 import { readSingleMember } from "../support/gzip-member.ts";
 import { destinationConf } from "../support/runtime/api.ts";
@@ -49,26 +58,119 @@ export function fragmentsOf(output: OutputFormat, records: readonly string[]): F
   return builder.finish();
 }
 
-/** Runs inside a job's log. */
+/** Runs inside a reader of a job. */
 export function inLog<T>(
   job: Pick<JobConfig, "id">,
   run: (log: JobReader, storage: DurableObjectStorage) => T | Promise<T>,
+  node = 0,
 ): Promise<T> {
-  return runInDurableObject(nodeAt(env.READERS, job.id, 0), (log, { storage }) => run(log, storage));
+  return runInDurableObject(nodeAt(env.READERS, job.id, node), (log, { storage }) => run(log, storage));
 }
 
-let messages = 0;
+/** The reader is full with what it reads next. */
+export function fill(job: Pick<JobConfig, "id">, node = 0): Promise<void> {
+  return inLog(job, (log) => void Object.assign(log, { segmentMaxBytes: 1 }), node);
+}
+
+const jobs = new Map<number, JobConfig>();
+let shards: number[] = [];
+let changes = 0;
+let parts = 0;
+
+afterEach(() => {
+  jobs.clear();
+  shards = [];
+});
+
+export function shard(n = 0): ReturnType<typeof traceLog> {
+  return traceLog(env.TRACE_LOG, n);
+}
+
+/** All shards take a job, as it is now. Its readers do with what they read next. */
+export async function change(job: JobConfig): Promise<void> {
+  jobs.set(job.id, job);
+  changes += 1;
+  const snapshot: JobsSnapshot = { state: `test.${changes}.mark`, jobs: [...jobs.values()], optOuts: [], shards };
+  // Shards that start ask what is in force.
+  const { join } = ControlPlane.prototype;
+  const spy = vi.spyOn(ControlPlane.prototype, "join");
+  const answer = function (this: ControlPlane, n: number): JobsSnapshot {
+    if (!vi.isMockFunction(join)) join.call(this, n, "");
+    return snapshot;
+  };
+  spy.mockImplementation(answer as never);
+  for (const n of shards) await shard(n).configure(snapshot);
+}
+
+/** The same, and its readers take it. Nothing that they cut then is uploaded yet. */
+export async function configure(job: JobConfig): Promise<void> {
+  if (!shards.includes(0)) shards.push(0);
+  await change(job);
+  for (const n of shards) await read(job, n);
+}
 
 /**
- * Commits fragments as one message of just these records. @throws if the log does not take them.
+ * The reader of a job reads all that its shard has. It begins no upload.
+ * @throws if it does not.
  */
-export function append(log: JobReader, version: number, fragments: Fragment[]): void {
-  messages += 1;
-  const id = messages.toString(16).padStart(32, "0");
+export async function read({ id: job }: Pick<JobConfig, "id">, n = 0): Promise<void> {
+  const spies = [
+    vi.spyOn(Uploads.prototype, "run").mockResolvedValue(),
+    vi.spyOn(Canary.prototype, "begin").mockReturnValue(null),
+    vi.spyOn(Manifests.prototype, "begin").mockReturnValue(null),
+  ];
+  await shard(n).drive([job]);
+  for (const spy of spies) spy.mockRestore();
+  const { unread } = (await shard(n).status([job])).jobs[job] ?? {};
+  if (unread !== null) throw new Error(`job ${job} has not read: ${JSON.stringify(unread)}`);
+}
+
+/** A part of so many records. */
+export function partOf(records: number, takenInMs = NOON): PartHead {
+  parts += 1;
+  const functions = [{ scriptName: "shop", records, lastEventMs: takenInMs, health: NO_HEALTH }];
+  return { id: id(parts), takenInMs, keyed: false, bytes: 0, functions };
+}
+
+/** An append of just this. */
+export function appendOf(fields: Partial<Append>): Append {
+  return {
+    ...{ v: 1, parts: [], records: [], prepared: [], queue: null },
+    ...{ work: { batches: 0, entries: 0, offered: 0 }, state: "" },
+    ...fields,
+  };
+}
+
+/** Where, and when an append was taken in. */
+interface Place {
+  shard?: number;
+  takenInMs?: number;
+}
+
+/** Appends fragments as what was prepared for a job, as one part of just these records. */
+export async function prepared(
+  { id: job }: Pick<JobConfig, "id">,
+  fragments: Fragment[],
+  { shard: n = 0, takenInMs = NOON }: Place = {},
+): Promise<void> {
+  const config = jobs.get(job);
+  if (config === undefined) throw new Error(`job ${job} is not configured`);
+  if (!shards.includes(n)) {
+    shards.push(n);
+    await change(config);
+  }
   const received = fragments.reduce((sum, { records }) => sum + records, 0);
-  const message = { id, takenInMs: NOON, keyed: false, received, filtered: 0, sampledOut: 0 };
-  const result = log.append({ version, messages: [message], fragments, queueDoneMs: 0 });
-  if (result.kind !== "taken") throw new Error(`the log says ${result.kind}`);
+  const part = partOf(received, takenInMs);
+  const { hour, script } = readTemplate(config.path);
+  const share = { id: job, stamp: stampOf(config), received, filtered: 0, sampledOut: 0 };
+  const group = { output: config.output, template: { hour, script }, jobs: [share], parts: [part.id], fragments };
+  await shard(n).append(appendOf({ parts: [part], prepared: [group] }));
+}
+
+/** The same, and the job's reader commits them. */
+export async function append(job: Pick<JobConfig, "id">, fragments: Fragment[], place: Place = {}): Promise<void> {
+  await prepared(job, fragments, place);
+  await read(job, place.shard);
 }
 
 export interface CutObject {

@@ -9,6 +9,7 @@ import { freshBucket, logStatus, NOON, runAlarm, setClock, settle } from "../sup
 import { rule } from "../support/s3-script.ts";
 import {
   append,
+  configure,
   cutObjects,
   format,
   fragmentsOf,
@@ -56,11 +57,11 @@ describe("the bytes of an object", () => {
       const cut = (id: number, bytes: number) => {
         const limits = { bytes, records: 1_000, intervalMs: 30_000 };
         const job = { ...jobInto("nowhere", { output, limits }), id };
-        return inLog(job, (log, storage) => {
-          log.configure(job, 0);
-          append(log, 1, fragmentsOf(output, four.slice(0, 2)));
-          append(log, 1, fragmentsOf(output, four.slice(2)));
-          log.configure({ ...job, version: 2, outputVersion: 2 }, 0);
+        return inLog(job, async (_log, storage) => {
+          await configure(job);
+          await append(job, fragmentsOf(output, four.slice(0, 2)));
+          await append(job, fragmentsOf(output, four.slice(2)));
+          await configure({ ...job, version: 2, outputVersion: 2 });
           const rows = cutObjects(storage).map(({ row }) => row);
           return { cuts: rows.map(({ reason, records }) => [reason, records]), bytes: rows[0]?.raw_bytes };
         });
@@ -78,11 +79,10 @@ describe("the bytes of an object", () => {
   it("are more than the job allows where one record alone is", async ({ expect }) => {
     const job = jobInto("nowhere", { output: LIST, limits: { bytes: 50_000, records: 1_000, intervalMs: 30_000 } });
     const records = [record(0, 400), record(1, 60_000), record(2, 400)];
-    await inLog(job, (log, storage) => {
-      log.configure(job, 0);
-      append(
-        log,
-        1,
+    await inLog(job, async (_log, storage) => {
+      await configure(job);
+      await append(
+        job,
         records.flatMap((text) => fragmentsOf(LIST, [text])),
       );
       const objects = cutObjects(storage);
@@ -97,10 +97,10 @@ describe("the bytes of an object", () => {
   it("are, without any text around the records, header, deflated records and trailer", async ({ expect }) => {
     const job = jobInto("nowhere");
     const raw = new TextEncoder().encode(record(0, 500));
-    await inLog(job, (log, storage) => {
-      log.configure(job, 0);
-      append(log, 1, fragmentsOf(NDJSON, [record(0, 500)]));
-      log.configure({ ...job, version: 2, outputVersion: 2 }, 0);
+    await inLog(job, async (_log, storage) => {
+      await configure(job);
+      await append(job, fragmentsOf(NDJSON, [record(0, 500)]));
+      await configure({ ...job, version: 2, outputVersion: 2 });
       const wanted = [...GZIP_HEADER, ...deflateFragment(raw), ...gzipTrailer(contentOf(raw))];
       expect(cutObjects(storage).map(({ bytes }) => [...bytes])).toEqual([wanted]);
     });
@@ -114,10 +114,10 @@ describe("a record that is larger than a fragment, deflated even than a row", ()
     const job = jobInto(name, { output: LIST });
     const sizes = [400, 3_000_000, 150_000, 2_700_000, 400];
     const records = sizes.map((bytes, n) => record(n, bytes));
-    await inLog(job, (log, { sql }) => {
-      log.configure(job, 0);
-      for (const text of records) append(log, 1, fragmentsOf(LIST, [text]));
-      append(log, 1, fragmentsOf(LIST, [record(5, 2_700_000), record(6, FRAGMENT_MAX_RAW_BYTES)]));
+    await inLog(job, async (_log, { sql }) => {
+      await configure(job);
+      for (const text of records) await append(job, fragmentsOf(LIST, [text]));
+      await append(job, fragmentsOf(LIST, [record(5, 2_700_000), record(6, FRAGMENT_MAX_RAW_BYTES)]));
       const rows = sql.exec<{ bytes: number }>("SELECT length(body) AS bytes FROM chunk").toArray();
       expect(rows.length).toBeGreaterThan(sizes.length + 2);
       expect(Math.max(...rows.map(({ bytes }) => bytes))).toBe(ROW_MAX_BYTES);
@@ -134,12 +134,11 @@ describe("small fragments", () => {
   it("of one append, megabytes of them, are deflated together in rows that are not too large", async ({ expect }) => {
     const job = jobInto("nowhere", { output: LIST });
     const records = Array.from({ length: 40 }, (_, n) => record(n, 100_000));
-    await inLog(job, (log, storage) => {
-      log.configure(job, 0);
-      append(log, 1, fragmentsOf(LIST, ["<40>", "<41>"]));
-      append(
-        log,
-        1,
+    await inLog(job, async (_log, storage) => {
+      await configure(job);
+      await append(job, fragmentsOf(LIST, ["<40>", "<41>"]));
+      await append(
+        job,
         records.flatMap((text) => fragmentsOf(LIST, [text])),
       );
       const rows = storage.sql
@@ -150,7 +149,7 @@ describe("small fragments", () => {
       expect(rows.map(({ deflated }) => deflated)).toEqual(rows.map(() => 1));
       expect(rows.length).toBeLessThan(7);
       for (const { raw, bytes } of rows) expect(Math.max(raw, bytes)).toBeLessThanOrEqual(FRAGMENT_MAX_RAW_BYTES);
-      log.configure({ ...job, version: 2, outputVersion: 2 }, 0);
+      await configure({ ...job, version: 2, outputVersion: 2 });
       const owed = owedOf([...records, "<40>", "<41>"]);
       const found = cutObjects(storage).flatMap(({ bytes }) => recordsIn(textOfMember(bytes), LIST, owed));
       expect(found.toSorted()).toEqual([...owed.values()].toSorted());
@@ -159,12 +158,12 @@ describe("small fragments", () => {
 
   it("that hold records of no bytes at all have their delimiters all the same", async ({ expect }) => {
     const job = jobInto("nowhere", { output: LIST });
-    await inLog(job, (log, storage) => {
-      log.configure(job, 0);
-      append(log, 1, [...fragmentsOf(LIST, [""]), ...fragmentsOf(LIST, [""])]);
-      append(log, 1, fragmentsOf(LIST, [""]));
-      append(log, 1, fragmentsOf(LIST, ["", ""]));
-      log.configure({ ...job, version: 2, outputVersion: 2 }, 0);
+    await inLog(job, async (_log, storage) => {
+      await configure(job);
+      await append(job, [...fragmentsOf(LIST, [""]), ...fragmentsOf(LIST, [""])]);
+      await append(job, fragmentsOf(LIST, [""]));
+      await append(job, fragmentsOf(LIST, ["", ""]));
+      await configure({ ...job, version: 2, outputVersion: 2 });
       expect(cutObjects(storage).map(({ bytes, row }) => [textOfMember(bytes), row.records])).toEqual([["[,,,,]", 5]]);
     });
   });
@@ -176,18 +175,14 @@ describe("an object that waits while its job's format changes", () => {
     const { name, control } = freshBucket();
     await control.script([rule({ do: "answer", status: 503 }, { method: "PUT" })]);
     const job = jobInto(name, { output: CSV });
-    await inLog(job, (log) => {
-      log.configure(job, 0);
-      append(log, 1, fragmentsOf(CSV, ["1,2\n", "3,4\n"]));
-    });
+    await configure(job);
+    await append(job, fragmentsOf(CSV, ["1,2\n", "3,4\n"]));
     clock.advance(30_000);
     await runAlarm(job.id);
-    await inLog(job, async (log) => {
-      append(log, 1, fragmentsOf(CSV, ["5,6\n"]));
-      log.configure({ ...job, version: 2, outputVersion: 2, output: LIST }, 0);
-      append(log, 2, fragmentsOf(LIST, ["{7}"]));
-      append(log, 2, fragmentsOf(LIST, ["{8}"]));
-    });
+    await append(job, fragmentsOf(CSV, ["5,6\n"]));
+    await configure({ ...job, version: 2, outputVersion: 2, output: LIST });
+    await append(job, fragmentsOf(LIST, ["{7}"]));
+    await append(job, fragmentsOf(LIST, ["{8}"]));
     expect((await logStatus(job.id)).counts).toMatchObject({ pending: 5, delivered: 0 });
     await control.script([]);
     await settle(job.id, clock);
@@ -208,11 +203,11 @@ describe("an object that waits while its job's format changes", () => {
     const clock = setClock(NOON);
     const { name, control } = freshBucket();
     const job = jobInto(name, { output: LIST });
-    const before = await inLog(job, async (log, storage) => {
-      log.configure(job, 0);
-      append(log, 1, fragmentsOf(LIST, [record(0, 200_000), record(1, 300)]));
-      append(log, 1, fragmentsOf(LIST, [record(2, 300)]));
-      log.configure({ ...job, version: 2, outputVersion: 2, output: CSV }, 0);
+    const before = await inLog(job, async (_log, storage) => {
+      await configure(job);
+      await append(job, fragmentsOf(LIST, [record(0, 200_000), record(1, 300)]));
+      await append(job, fragmentsOf(LIST, [record(2, 300)]));
+      await configure({ ...job, version: 2, outputVersion: 2, output: CSV });
       await storage.sync();
       return cutObjects(storage);
     });

@@ -12,7 +12,7 @@ import { platform } from "../../src/platform.ts";
 import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";
 import type { BucketControl } from "../support/s3-control.ts";
 import { rule } from "../support/s3-script.ts";
-import { append, cutObjects, fragmentsOf, inLog, isShipped, jobInto } from "./direct.ts";
+import { append, configure, cutObjects, fragmentsOf, inLog, isShipped, jobInto } from "./direct.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -38,16 +38,13 @@ async function world(): Promise<World> {
   const clock = setClock(NOON);
   const { name, control } = freshBucket();
   const job = jobInto(name);
-  await inLog(job, (log) => {
-    log.configure(job, 0);
-  });
+  await configure(job);
   return { clock, control, job };
 }
 
-const record = (job: JobConfig, text = "x\n"): Promise<void> =>
-  inLog(job, (log) => append(log, job.version, fragmentsOf(NDJSON, [text])));
+const record = (job: JobConfig, text = "x\n"): Promise<void> => append(job, fragmentsOf(NDJSON, [text]));
 
-const drive = (job: JobConfig): Promise<unknown> => inLog(job, (log) => log.drive("manual", 10_000));
+const drive = (job: JobConfig): Promise<unknown> => inLog(job, async (log) => log.drive("manual", 10_000));
 
 describe("the hours of a log", () => {
   it("count an upload with what was in it, and how long it took", async () => {
@@ -117,9 +114,7 @@ describe("the hours of a log", () => {
   it("count a destination that nothing opens as a fault of the configuration", async () => {
     const clock = setClock(NOON);
     const job = jobInto(freshBucket().name, { destination: "no seal of ours" });
-    await inLog(job, (log) => {
-      log.configure(job, 0);
-    });
+    await configure(job);
     await record(job);
     clock.advance(30_000);
     await drive(job);
@@ -129,12 +124,12 @@ describe("the hours of a log", () => {
   it("count nothing of an attempt that the job no longer waits for", async () => {
     const { job } = await world();
     await record(job);
-    await inLog(job, (log, storage) => {
-      log.configure({ ...job, version: 2, outputVersion: 2 }, 0);
+    await inLog(job, async (log, storage) => {
+      await configure({ ...job, version: 2, outputVersion: 2 });
       const [cut] = cutObjects(storage);
       if (cut === undefined) throw new Error("nothing was cut");
       const moved = { ...job, version: 3, outputVersion: 2, destinationVersion: 2 };
-      log.configure(moved, 0);
+      await configure(moved);
       const error = { kind: "busy", words: "HTTP 503", retryAfterS: null, cause: 503 } as const;
       log.attempts.settle(cut.row, { kind: "failed", error }, job, NOON);
       log.attempts.settle(cut.row, { kind: "delivered", verified: true }, moved, NOON);
@@ -205,18 +200,10 @@ describe("the hours of a log", () => {
     await record(job);
     await control.script(put(503));
     await drive(job);
-    await inLog(job, (log) => {
-      log.segmentMaxBytes = 1;
-      expect(() => append(log, 1, fragmentsOf(NDJSON, ["y\n"]))).toThrow("full");
-    });
+    await fill(job);
+    await append(job, fragmentsOf(NDJSON, []));
     await control.script([]);
-    const second = nodeAt(env.READERS, job.id, 1);
-    await second.configure(job, 1);
-    const message = { id: "f".repeat(32), takenInMs: NOON, keyed: false, received: 2, filtered: 0, sampledOut: 0 };
-    const fragments = fragmentsOf(NDJSON, ["y\n", "z\n"]);
-    expect(await second.append({ version: 1, messages: [message], fragments, queueDoneMs: 0 })).toEqual({
-      kind: "taken",
-    });
+    await append(job, fragmentsOf(NDJSON, ["y\n", "z\n"]));
     clock.advance(60_000);
     await drive(job);
     expect(await runAlarm(job.id, 1)).toBe(true);
@@ -261,16 +248,14 @@ describe("whatever happens", () => {
         const clock = setClock(NOON);
         const { name, control } = freshBucket();
         const job = jobInto(name, { id: ++id });
-        await inLog(job, (log) => {
-          log.configure(job, 0);
-        });
+        await configure(job);
         for (const each of steps) {
           if (each.do === "wait") clock.advance(each.ms);
           if (each.do === "script") await control.script(each.rules);
           if (each.do === "drive") await drive(job);
           if (each.do === "append") {
             const texts = Array.from({ length: each.records }, (_, n) => `${n}\n`);
-            await inLog(job, (log) => append(log, 1, fragmentsOf(NDJSON, texts)));
+            await append(job, fragmentsOf(NDJSON, texts));
           }
         }
         const sum = await sums(job);

@@ -1,29 +1,29 @@
 /** Objects of far-away days have a lane of their own, behind those of about today. */
 import { describe, expect, it, vi } from "vitest";
 import { utf8Length } from "../../src/bytes.ts";
-import type { JobReader } from "../../src/delivery/job-reader.ts";
 import { LogState } from "../../src/delivery/log-state.ts";
 import { Objects } from "../../src/delivery/objects.ts";
 import type { ObjectRow } from "../../src/delivery/rows.ts";
 import { Uploads } from "../../src/delivery/uploads.ts";
 import { dayStamp } from "../../src/destinations/keys.ts";
+import type { JobConfig } from "../../src/job/config.ts";
 import { FragmentBuilder } from "../../src/object/fragment.ts";
 import { batchTexts, NDJSON } from "../../src/output/format.ts";
 import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
-import { append, DAY, inLog, isShipped, jobInto } from "./direct.ts";
+import { append, configure, DAY, inLog, isShipped, jobInto } from "./direct.ts";
 
 /** Commits a record of each of these days, taken in at noon of {@link DAY}. */
-function appendDays(log: JobReader, version: number, days: readonly number[]): void {
+function appendDays(job: JobConfig, days: readonly number[]): Promise<void> {
   const builder = new FragmentBuilder(batchTexts(NDJSON).delimiter);
   for (const day of days) builder.add("x\n", utf8Length("x\n"), day, day * 86_400_000, NOON);
-  append(log, version, builder.finish());
+  return append(job, builder.finish());
 }
 
 /** Commits a record of each of these days, and cuts them. */
-function cutDays(log: JobReader, job: ReturnType<typeof jobInto>, version: number, days: readonly number[]): void {
-  appendDays(log, version, days);
-  log.configure({ ...job, version: version + 1, outputVersion: version + 1 }, 0);
+async function cutDays(job: JobConfig, version: number, days: readonly number[]): Promise<void> {
+  await appendDays(job, days);
+  await configure({ ...job, version: version + 1, outputVersion: version + 1 });
 }
 
 const farDays = (count: number): number[] => Array.from({ length: count }, (_, n) => DAY - 3_000 + n);
@@ -35,9 +35,9 @@ function order(failing: boolean): Promise<number[]> {
   setClock(NOON);
   const job = jobInto(freshBucket().name);
   return inLog(job, async (log, { sql }) => {
-    log.configure(job, 0);
-    cutDays(log, job, 1, FAR);
-    cutDays(log, job, 2, NEAR);
+    await configure(job);
+    await cutDays(job, 1, FAR);
+    await cutDays(job, 2, NEAR);
     if (failing) sql.exec("UPDATE reader SET failures = 1");
     const state = new LogState(sql, "");
     const days: number[] = [];
@@ -64,16 +64,16 @@ describe("the order of uploads", () => {
     setClock(NOON);
     const job = jobInto(freshBucket().name);
     await inLog(job, async (log, { sql }) => {
-      log.configure(job, 0);
-      cutDays(log, job, 1, FAR.slice(0, 5));
-      cutDays(log, job, 2, NEAR);
+      await configure(job);
+      await cutDays(job, 1, FAR.slice(0, 5));
+      await cutDays(job, 2, NEAR);
       const state = new LogState(sql, "");
       const days: number[] = [];
       let version = 3;
       const uploads = new Uploads(state, new Objects(sql, state), async ({ number, day }: ObjectRow) => {
         days.push(day);
         sql.exec("UPDATE object SET state = 'discarded' WHERE number = ?", number);
-        if (days.length < 40) cutDays(log, job, version++, [DAY]);
+        if (days.length < 40) await cutDays(job, version++, [DAY]);
       });
       await uploads.run();
       const far = days.flatMap((day, i) => (FAR.includes(day) ? [i] : []));
@@ -89,10 +89,10 @@ describe("far days that take every place they get", () => {
     const { name, control } = freshBucket();
     const job = jobInto(name);
     await control.script([rule({ do: "hold" }, { method: "PUT", keyIncludes: ".log.gz" }, 3)]);
-    await inLog(job, (log) => {
+    await inLog(job, async (log) => {
       log.alarmWaitMs = 0;
-      log.configure(job, 0);
-      appendDays(log, 1, farDays(1_000));
+      await configure(job);
+      await appendDays(job, farDays(1_000));
     });
     clock.advance(30_000);
     expect(await runAlarm(job.id)).toBe(true);
@@ -102,7 +102,7 @@ describe("far days that take every place they get", () => {
 
   it("leave one to today: its object goes out before a thousand others that wait", async () => {
     const { clock, control, job } = await heldUp();
-    await inLog(job, (log) => appendDays(log, 1, [DAY]));
+    await appendDays(job, [DAY]);
     clock.advance(30_000);
     expect(await runAlarm(job.id)).toBe(true);
     await vi.waitUntil(async () => (await logStatus(job.id)).counts.delivered === 1, { timeout: 10_000 });
@@ -125,8 +125,8 @@ describe("far days that take every place they get", () => {
     setClock(NOON);
     const job = jobInto(freshBucket().name);
     await inLog(job, async (log, { sql }) => {
-      log.configure(job, 0);
-      cutDays(log, job, 1, FAR);
+      await configure(job);
+      await cutDays(job, 1, FAR);
       sql.exec("UPDATE object SET attempts = 1");
       const state = new LogState(sql, "");
       const end = Promise.withResolvers<void>();
@@ -149,10 +149,10 @@ describe("far days that take every place they get", () => {
 it("a day is far from that of intake, not from that of the cut: what comes late is not far", async () => {
   const clock = setClock(NOON);
   const job = jobInto(freshBucket().name);
-  await inLog(job, (log, { sql }) => {
-    log.configure(job, 0);
+  await inLog(job, async (log, { sql }) => {
+    await configure(job);
     clock.advance(10 * 86_400_000);
-    cutDays(log, job, 1, [DAY - 2, ...NEAR, DAY + 2]);
+    await cutDays(job, 1, [DAY - 2, ...NEAR, DAY + 2]);
     const lanes = sql.exec<{ day: number; far: number }>("SELECT day, far FROM object ORDER BY day").toArray();
     expect(lanes.map(({ day, far }) => [day - DAY, far])).toEqual([
       [-2, 1],
@@ -171,10 +171,10 @@ describe("the cuts of thousands of far days", () => {
     const { name, control } = freshBucket();
     await control.script([rule({ do: "answer", status: 503 }, { method: "PUT" })]);
     const job = jobInto(name);
-    await inLog(job, (log) => {
+    await inLog(job, async (log) => {
       log.alarmWaitMs = 0;
-      log.configure(job, 0);
-      appendDays(log, 1, [...farDays(2_500), DAY]);
+      await configure(job);
+      await appendDays(job, [...farDays(2_500), DAY]);
     });
     clock.advance(30_000);
     const cut = () =>

@@ -5,12 +5,12 @@ import { describe, expect, it, vi } from "vitest";
 import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { JobReader } from "../../src/delivery/job-reader.ts";
 import { NDJSON } from "../../src/output/format.ts";
+import { nodeOf } from "../../src/trace-log/nodes.ts";
 import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
 import { sealed } from "./canary-world.ts";
-import { append, DAY, fragmentsOf, inLog, jobInto } from "./direct.ts";
+import { append, configure, DAY, fragmentsOf, inLog, jobInto } from "./direct.ts";
 import { listed, listedIn, manifestsIn, signerWith, signWith, verified } from "./manifest-world.ts";
-import { message, ShardedLog } from "./sharded.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
@@ -20,7 +20,7 @@ async function signedWorld() {
   const { name, control } = freshBucket();
   const job = jobInto(name);
   signWith(1);
-  await inLog(job, (log) => void log.configure(job, 0));
+  await configure(job);
   /** An object of a day, counted from that of NOON, that is uploaded at once. */
   const deliver = async (day = 0): Promise<void> => {
     const fragments = fragmentsOf(NDJSON, ["{}\n"]).map((fragment) => ({
@@ -29,7 +29,7 @@ async function signedWorld() {
       firstEventMs: NOON + day * DAY_MS,
       lastEventMs: NOON + day * DAY_MS,
     }));
-    await inLog(job, (log) => append(log, job.version, fragments));
+    await append(job, fragments);
     await nodeAt(env.READERS, job.id, 0).drive("manual", 10_000);
     await listed(job.id);
   };
@@ -231,21 +231,22 @@ it("signs with another key from its change on, and both keys verify the chain", 
 it("lists the deliveries of all shards in one chain", async () => {
   const clock = setClock(NOON);
   signWith(1);
-  const log = await ShardedLog.create();
-  await log.split();
-  clock.advance((await log.beyond()) - NOON + 60_000);
-  const takenInMs = clock.nowMs();
-  await log.offer([message(1, 0, takenInMs), message(2, 1, takenInMs)]);
-  for (const node of await log.nodes()) await log.run(node, (each) => each.drive("manual", 10_000));
+  const { name, control } = freshBucket();
+  const job = jobInto(name);
+  await configure(job);
+  for (const shard of [0, 1]) {
+    await append(job, fragmentsOf(NDJSON, ["{}\n"]), { shard });
+    await inLog(job, (log) => log.drive("manual", 10_000), nodeOf(shard, 0));
+  }
   clock.advance(DAY_MS);
-  await log.run(0, (each) => each.drive("scheduled", 10_000));
-  await listed(log.job.id);
-  const [manifest] = await manifestsIn(log.control);
+  await inLog(job, (log) => log.drive("scheduled", 10_000));
+  await listed(job.id);
+  const [manifest] = await manifestsIn(control);
   expect(manifest?.objects.map(({ shard, delivery }) => [shard, delivery])).toEqual([
     [0, 1],
     [1, 1],
   ]);
-  expect((await verified(log.control, clock.nowMs())).said).toEqual([]);
+  expect((await verified(control, clock.nowMs())).said).toEqual([]);
 });
 
 describe("a job that moves", () => {
@@ -255,7 +256,7 @@ describe("a job that moves", () => {
     const { name, control: moved } = freshBucket();
     const { destination } = jobInto(name);
     const change = { version: 2, modifiedVersion: 2, destinationVersion: 2, destination };
-    await inLog(job, (log) => void log.configure(Object.assign(job, change), 0));
+    await configure(Object.assign(job, change));
     await deliver();
     await nextDay();
     const [manifest] = await manifestsIn(moved);
@@ -267,7 +268,7 @@ describe("a job that moves", () => {
     expect(await manifestsIn(control)).toEqual([]);
     expect((await verified(moved, clock.nowMs())).said).toEqual([]);
     // Another key of the same bucket is the same place.
-    await inLog(job, (log) => void log.configure(Object.assign(job, { version: 3, destinationVersion: 3 }), 0));
+    await configure(Object.assign(job, { version: 3, destinationVersion: 3 }));
     await deliver(1);
     await cron(DAY_MS);
     expect((await manifestsIn(moved)).map(({ chain }) => chain.position)).toEqual([1, 2]);
@@ -283,16 +284,10 @@ it("lists in part elsewhere what a job delivered before it moved away for days, 
   await deliver(1);
   const { name, control: away } = freshBucket();
   const { destination } = jobInto(name);
-  await inLog(
-    job,
-    (log) => void log.configure(Object.assign(job, { version: 2, destinationVersion: 2, destination }), 0),
-  );
+  await configure(Object.assign(job, { version: 2, destinationVersion: 2, destination }));
   await deliver(1);
   await nextDay();
-  await inLog(
-    job,
-    (log) => void log.configure(Object.assign(job, { version: 3, destinationVersion: 3, destination: home }), 0),
-  );
+  await configure(Object.assign(job, { version: 3, destinationVersion: 3, destination: home }));
   await deliver(2);
   await nextDay();
   expect((await verified(away, clock.nowMs())).said).toEqual([]);
@@ -307,10 +302,7 @@ it("rests while its job ships to a receiver, and goes on when it is back", async
   await nextDay();
   await control.script([]);
   const move = (to: string, version: number): Promise<void> =>
-    inLog(
-      job,
-      (log) => void log.configure(Object.assign(job, { version, destinationVersion: version, destination: to }), 0),
-    );
+    configure(Object.assign(job, { version, destinationVersion: version, destination: to }));
   await move(
     sealed("", "", () => "https://logs.example.com/take"),
     2,
@@ -334,7 +326,7 @@ it("drops a manifest that was being signed as its job moved", async () => {
     ...signer,
     sign: async (bytes) => {
       const change = { version: 2, destinationVersion: 2, destination: jobInto(name).destination };
-      await inLog(job, (log) => void log.configure(Object.assign(job, change), 0));
+      await configure(Object.assign(job, change));
       return signer.sign(bytes);
     },
   });

@@ -12,7 +12,7 @@ import { RecordLine } from "../../src/record/line.ts";
 import { noise, traceRecord } from "../record/samples.ts";
 import { linesIn, metadataOf, PARQUET } from "../support/parquet-files.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
-import { append, cutObjects, inLog, jobInto } from "./direct.ts";
+import { append, configure, cutObjects, inLog, jobInto } from "./direct.ts";
 
 /** A record of a number, whose name has so many bytes that compress badly. */
 const lineOf = (n: number, bytes: number): string =>
@@ -47,16 +47,16 @@ describe("an object of Parquet", () => {
     setClock(NOON);
     const job = jobInto("nowhere", { output: PARQUET });
     const owed: string[] = [];
-    const { row, bytes } = await inLog(job, (log, storage) => {
-      log.configure(job, 0);
+    const { row, bytes } = await inLog(job, async (_log, storage) => {
+      await configure(job);
       for (const sizes of shape.appends) {
         const lines = sizes.map((size, i) => lineOf(owed.length + i, size));
         owed.push(...lines);
-        append(log, 1, fragmentsOf(lines));
+        await append(job, fragmentsOf(lines));
       }
       const stored = storage.sql.exec<{ bytes: number }>("SELECT length(body) AS bytes FROM chunk").toArray();
       expect(Math.max(...stored.map(({ bytes }) => bytes))).toBeLessThanOrEqual(ROW_MAX_BYTES);
-      log.configure({ ...job, version: 2, outputVersion: 2 }, 0);
+      await configure({ ...job, version: 2, outputVersion: 2 });
       const [object, ...others] = cutObjects(storage);
       expect(others).toEqual([]);
       return object as NonNullable<typeof object>;
@@ -80,9 +80,9 @@ describe("an object of Parquet", () => {
     const job = jobInto("nowhere", { output: PARQUET });
     const owed = [...times(3, 9), ...times(2_500, 9), ...times(4, 9)].map((size, n) => lineOf(n, size));
     const bytes = await inLog(job, async (log) => {
-      log.configure(job, 0);
+      await configure(job);
       for (const lines of [owed.slice(0, 3), owed.slice(3, 2_503), owed.slice(2_503)])
-        append(log, 1, fragmentsOf(lines));
+        await append(job, fragmentsOf(lines));
       const [open] = log.searchable({ sinceMs: 0, untilMs: 2 ** 50, order: "oldest", limit: 9, without: [] }).objects;
       expect(open).toMatchObject({ number: null, records: owed.length });
       const stream = log.batchBytes(open?.batch ?? 0);
@@ -99,8 +99,8 @@ describe("an object of Parquet", () => {
 
   it("may end in more than its own row holds", async ({ expect }) => {
     const job = jobInto("nowhere", { output: PARQUET });
-    await inLog(job, (log, { sql }) => {
-      log.configure(job, 0);
+    await inLog(job, async (_log, { sql }) => {
+      await configure(job);
       const chunks = new Chunks(sql);
       const batch = { id: 7, next_chunk: 0, small_bytes: 0 } as BatchRow;
       const tail = Uint8Array.from({ length: TAIL_MAX_BYTES + 2 * ROW_MAX_BYTES }, (_, i) => i * 7);

@@ -11,7 +11,7 @@ import type { TraceRecord } from "../../src/record/fields.ts";
 import { id, loadedRecord } from "../pipeline/scripted.ts";
 import { traceRecord } from "../record/samples.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
-import { cutObjects, inLog, jobInto, textOfMember } from "./direct.ts";
+import { configure, cutObjects, inLog, jobInto, textOfMember } from "./direct.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -36,7 +36,7 @@ function take(log: JobReader, job: JobConfig, records: readonly TraceRecord[]): 
 /** Cuts all that waits, by a change of the format. @returns the changed job. */
 function cutAll(log: JobReader, job: JobConfig): JobConfig {
   const changed = { ...job, version: job.version + 1, outputVersion: job.version + 1 };
-  log.configure(changed, 0);
+  await configure(changed);
   return changed;
 }
 
@@ -69,7 +69,7 @@ describe("an object", () => {
       const limits = { bytes: 100_000_000, records: most, intervalMs: 30_000 };
       let job = { ...jobAt(path, { limits }), id: jobs };
       const sent = new Map<string, TraceRecord>();
-      await inLog(job, (log) => void log.configure(job, 0));
+      await configure(job);
       for (const each of steps) {
         if (each === "die") await abortAllDurableObjects();
         else
@@ -115,8 +115,8 @@ describe("an object", () => {
   it("is in the folder of its part", async () => {
     setClock(NOON);
     const job = jobAt("{SCRIPT}/dt={DATE_ISO}/hour={HOUR}");
-    await inLog(job, (log, storage) => {
-      log.configure(job, 0);
+    await inLog(job, async (log, storage) => {
+      await configure(job);
       take(log, job, [event("shop"), event("a/b"), event("shop", NOON + HOUR_MS), event("")]);
       cutAll(log, job);
       expect(folders(storage).toSorted()).toEqual([
@@ -131,21 +131,21 @@ describe("an object", () => {
   it("that was cut by another path keeps what it is of: a folder of many scripts is _mixed", async () => {
     setClock(NOON);
     const plain = jobInto("nowhere");
-    await inLog(plain, (log, storage) => {
-      log.configure(plain, 0);
+    await inLog(plain, async (log, storage) => {
+      await configure(plain);
       take(log, plain, [event("shop", NOON + HOUR_MS), event("cart", NOON + 2 * HOUR_MS)]);
       const cut = cutAll(log, plain);
       take(log, cut, [event("open")]);
       const moved = { ...cut, version: 3, destinationVersion: 3, path: "{SCRIPT}/{HOUR}" };
-      log.configure(moved, 0);
+      await configure(moved);
       expect(folders(storage)).toEqual(["_mixed/13"]);
       take(log, moved, [event("shop")]);
       const next = cutAll(log, moved);
       // What waited in a batch of the old path is no part of the new one.
       expect(folders(storage).toSorted()).toEqual(["_mixed/12", "_mixed/13", "shop/12"]);
-      log.configure({ ...next, version: 9, destinationVersion: 9, path: "{YYYY}/{SCRIPT}" }, 0);
+      await configure({ ...next, version: 9, destinationVersion: 9, path: "{YYYY}/{SCRIPT}" });
       expect(folders(storage).toSorted()).toEqual(["2100/_mixed", "2100/_mixed", "2100/shop"]);
-      log.configure({ ...next, version: 10, destinationVersion: 10, path: "all" }, 0);
+      await configure({ ...next, version: 10, destinationVersion: 10, path: "all" });
       expect(new Set(folders(storage))).toEqual(new Set(["all"]));
     });
   });
@@ -155,7 +155,7 @@ describe("an object", () => {
     const job = jobAt("{SCRIPT}/{HOUR}");
     const put = vi.spyOn(Attempts.prototype, "put");
     await inLog(job, async (log, storage) => {
-      log.configure(job, 0);
+      await configure(job);
       take(log, job, [event("shop")]);
       put.mockResolvedValueOnce({ kind: "key_taken" });
       put.mockResolvedValueOnce({
@@ -178,7 +178,7 @@ describe("many scripts", () => {
     const job = jobAt("{SCRIPT}", { limits: { bytes: 1e8, records: 1e5, intervalMs: 300_000 } });
     await inLog(job, async (log, storage) => {
       log.alarmWaitMs = 0;
-      log.configure(job, 0);
+      await configure(job);
       take(log, job, scripts(64));
       await log.drive("scheduled", 0);
       expect(cutObjects(storage)).toHaveLength(64);
@@ -205,7 +205,7 @@ describe("many scripts", () => {
     setClock(NOON);
     const job = jobInto("nowhere");
     await inLog(job, async (log, storage) => {
-      log.configure(job, 0);
+      await configure(job);
       take(
         log,
         job,
@@ -221,7 +221,7 @@ describe("many scripts", () => {
     const job = jobAt("{SCRIPT}/{HOUR}");
     await inLog(job, async (log, { sql }) => {
       log.alarmWaitMs = 0;
-      log.configure(job, 0);
+      await configure(job);
       const all = scripts(10_000);
       for (let n = 0; n < all.length; n += 2_000) take(log, job, all.slice(n, n + 2_000));
       expect(log.status()).toMatchObject({ scripts: 10_000, counts: { pending: 10_000 } });
@@ -239,12 +239,12 @@ describe("many scripts", () => {
   it("are counted where a path tells them apart, whatever the hours", async () => {
     setClock(NOON);
     const hours = jobAt("{HOUR}");
-    await inLog(hours, (log) => {
-      log.configure(hours, 0);
+    await inLog(hours, async (log) => {
+      await configure(hours);
       take(log, hours, [event("a"), event("b", NOON + HOUR_MS)]);
       expect(log.status()).not.toHaveProperty("scripts");
       const both = { ...hours, version: 2, path: "{HOUR}/{SCRIPT}", destinationVersion: 2 };
-      log.configure(both, 0);
+      await configure(both);
       take(log, both, [event("a"), event("b", NOON + HOUR_MS), event("b")]);
       expect(log.status()?.scripts).toBe(2);
     });
@@ -255,8 +255,8 @@ describe("a consumer", () => {
   it("that tells other parts apart is refused, and nothing of it is stored", async () => {
     setClock(NOON);
     const job = jobAt("{SCRIPT}");
-    await inLog(job, (log) => {
-      log.configure(job, 0);
+    await inLog(job, async (log) => {
+      await configure(job);
       expect(() => log.append(built({ ...job, path: "{DATE}" }, [event("a"), event("b")]))).toThrow(
         "parts that the job's path has",
       );

@@ -4,7 +4,7 @@ import type { JobReader } from "../../src/delivery/job-reader.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { asked, marksIn, POISON, RECEIVERS, type ReceiverFixture } from "../destinations/receivers.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
-import { append, cutObjects, fragmentsOf, inLog, textOfMember } from "./direct.ts";
+import { append, configure, cutObjects, fragmentsOf, inLog, textOfMember } from "./direct.ts";
 import { countsOf, drain, jobTo, marks, receiver, record, records } from "./receiver-log.ts";
 
 interface Limits {
@@ -38,7 +38,7 @@ const limitsOf = (name: string): Limits => LIMITS[name] as Limits;
 
 /** Uploads until nothing waits, and says how a receiver is left. */
 async function ship(log: JobReader, clock: { advance(ms: number): void }, texts: string[]): Promise<void> {
-  append(log, 1, fragmentsOf(NDJSON, texts));
+  await append({ id: 1 }, fragmentsOf(NDJSON, texts));
   for (let i = 0; i < 4 && countsOf(log).pending > 0; i++) await drain(log, clock, 4);
 }
 
@@ -60,7 +60,7 @@ describe("a batch of 10 MB", () => {
     });
     const job = jobTo(fixtureOf(name).conf);
     await inLog(job, async (log) => {
-      log.configure(job, 0);
+      await configure(job);
       await ship(log, clock, batch);
       expect(countsOf(log)).toMatchObject({ received: COUNT, delivered: COUNT, pending: 0, set_aside: 0, resent: 0 });
     });
@@ -81,7 +81,7 @@ describe("a record over the limit", () => {
     const { held, clock } = receiver(fixtureOf(name));
     const job = jobTo(fixtureOf(name).conf);
     await inLog(job, async (log, storage) => {
-      log.configure(job, 0);
+      await configure(job);
       await ship(log, clock, [...good.slice(0, 2), large, ...good.slice(2)]);
       expect(countsOf(log)).toMatchObject({ received: 5, delivered: 4, pending: 0, set_aside: 1, resent: 0 });
       const aside = cutObjects(storage).filter(({ row }) => row.state === "set_aside");
@@ -100,7 +100,7 @@ describe("a record that is refused", () => {
     const { held, clock } = receiver(fixtureOf(name));
     const job = jobTo(fixtureOf(name).conf);
     await inLog(job, async (log, storage) => {
-      log.configure(job, 0);
+      await configure(job);
       const good = records(6);
       await ship(log, clock, [...good.slice(0, 3), record("mark-bad", POISON), ...good.slice(3)]);
       expect(countsOf(log)).toMatchObject({ received: 7, delivered: 6, pending: 0, set_aside: 1 });
@@ -121,7 +121,7 @@ describe("a record that is refused", () => {
     });
     const job = jobTo(fixtureOf(name).conf);
     await inLog(job, async (log) => {
-      log.configure(job, 0);
+      await configure(job);
       await ship(log, clock, records(7));
       expect(countsOf(log)).toMatchObject({ received: 7, delivered: 5, pending: 0, set_aside: 2, resent: 0 });
     });
@@ -139,8 +139,8 @@ describe("a receiver that asks for an hour", () => {
     });
     const job = jobTo(fixtureOf(name).conf, { limits: { records: 2, bytes: M, intervalMs: 30_000 } });
     await inLog(job, async (log) => {
-      log.configure(job, 0);
-      for (let i = 0; i < 3; i++) append(log, 1, fragmentsOf(NDJSON, records(6).slice(2 * i, 2 * i + 2)));
+      await configure(job);
+      for (let i = 0; i < 3; i++) await append(job, fragmentsOf(NDJSON, records(6).slice(2 * i, 2 * i + 2)));
       for (let minute = 0; minute < 60; minute += 5) {
         await log.drive("scheduled", 10_000);
         clock.advance(5 * 60_000 - (minute === 55 ? 1 : 0));

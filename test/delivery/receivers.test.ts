@@ -5,7 +5,7 @@ import { platform } from "../../src/platform.ts";
 import { splunkCollector } from "../destinations/hosted-receivers.ts";
 import { asked, POISON, RECEIVERS } from "../destinations/receivers.ts";
 import { freshBucket, NOON } from "../support/runtime/pipeline.ts";
-import { append, cutObjects, format, fragmentsOf, inLog, jobInto, textOfMember } from "./direct.ts";
+import { append, configure, cutObjects, format, fragmentsOf, inLog, jobInto, textOfMember } from "./direct.ts";
 import { countsOf, drain, jobTo, marks, receiver, record, records, rowsOf } from "./receiver-log.ts";
 
 type Fixture = (typeof RECEIVERS)[string];
@@ -16,8 +16,8 @@ describe("a receiver that takes an object", () => {
     const { held } = receiver(https);
     const job = jobTo(https.conf);
     await inLog(job, async (log, storage) => {
-      log.configure(job, 0);
-      append(log, 1, fragmentsOf(NDJSON, records(3)));
+      await configure(job);
+      await append(job, fragmentsOf(NDJSON, records(3)));
       await log.drive("manual", 10_000);
       expect(countsOf(log)).toEqual({ received: 3, delivered: 3, pending: 0, set_aside: 0, discarded: 0, resent: 0 });
       expect(rowsOf(storage)).toMatchObject([{ state: "delivered", verified: 0, attempts: 1, records: 3 }]);
@@ -34,8 +34,8 @@ describe("a receiver that takes an object", () => {
     });
     const job = jobTo(https.conf);
     await inLog(job, async (log) => {
-      log.configure(job, 0);
-      append(log, 1, fragmentsOf(NDJSON, records(3)));
+      await configure(job);
+      await append(job, fragmentsOf(NDJSON, records(3)));
       await drain(log, clock, 3);
       expect(countsOf(log)).toMatchObject({ received: 3, delivered: 3, resent: 3 });
     });
@@ -58,10 +58,10 @@ describe("a receiver that takes an object", () => {
         return answer;
       });
       await inLog(jobTo(https.conf), async (log) => {
-        log.configure(jobTo(https.conf), 0);
-        append(log, 1, fragmentsOf(NDJSON, records(3)));
+        await configure(jobTo(https.conf));
+        await append({ id: 1 }, fragmentsOf(NDJSON, records(3)));
         await log.drive("manual", 10_000);
-        log.configure(jobTo(conf, { version: 2, modifiedVersion: 2, destinationVersion: 2 }), 0);
+        await configure(jobTo(conf, { version: 2, modifiedVersion: 2, destinationVersion: 2 }));
         await drain(log, clock, 2);
         expect(countsOf(log)).toMatchObject({ received: 3, delivered: 3, resent });
       });
@@ -73,8 +73,8 @@ describe("a receiver that takes an object", () => {
     const { held, clock } = receiver(https);
     const job = jobTo(https.conf);
     await inLog(job, async (log, storage) => {
-      log.configure(job, 0);
-      append(log, 1, fragmentsOf(NDJSON, records(3)));
+      await configure(job);
+      await append(job, fragmentsOf(NDJSON, records(3)));
       // The answer is here, and nothing of it is stored.
       vi.spyOn(log.attempts, "settle").mockImplementationOnce(() => {
         throw new Error("dies");
@@ -100,8 +100,8 @@ describe("a receiver that takes an object", () => {
     );
     const job = jobTo(https.conf);
     await inLog(job, async (log) => {
-      log.configure(job, 0);
-      append(log, 1, fragmentsOf(NDJSON, records(3)));
+      await configure(job);
+      await append(job, fragmentsOf(NDJSON, records(3)));
       await drain(log, clock, 3);
       expect(countsOf(log)).toMatchObject({ received: 3, delivered: 3, resent });
     });
@@ -113,8 +113,8 @@ describe("a receiver that takes an object partly", () => {
     const { held, clock } = receiver(elastic);
     const job = jobTo(elastic.conf);
     await inLog(job, async (log, storage) => {
-      log.configure(job, 0);
-      append(log, 1, fragmentsOf(NDJSON, [...records(5), record("mark-x", POISON), record("mark-y", POISON)]));
+      await configure(job);
+      await append(job, fragmentsOf(NDJSON, [...records(5), record("mark-x", POISON), record("mark-y", POISON)]));
       await drain(log, clock, 3);
       expect(countsOf(log)).toMatchObject({ received: 7, delivered: 5, pending: 0, set_aside: 2, resent: 0 });
       const rows = rowsOf(storage);
@@ -139,8 +139,8 @@ describe("a receiver that takes an object partly", () => {
     const { held, clock } = receiver({ ...https, service: () => splunkCollector({ takesPrefix: true }) });
     const job = jobTo(conf);
     await inLog(job, async (log, storage) => {
-      log.configure(job, 0);
-      append(log, 1, fragmentsOf(NDJSON, [...records(5), record("mark-x", POISON), record("mark-7")]));
+      await configure(job);
+      await append(job, fragmentsOf(NDJSON, [...records(5), record("mark-x", POISON), record("mark-7")]));
       await drain(log, clock, 3);
       expect(countsOf(log)).toMatchObject({ received: 7, delivered: 6, pending: 0, set_aside: 1, resent: 6 });
       const aside = rowsOf(storage).find(({ state }) => state === "set_aside");
@@ -166,8 +166,8 @@ describe("a receiver that takes an object partly", () => {
     });
     const job = jobTo(elastic.conf);
     await inLog(job, async (log, storage) => {
-      log.configure(job, 0);
-      append(log, 1, fragmentsOf(NDJSON, records(8)));
+      await configure(job);
+      await append(job, fragmentsOf(NDJSON, records(8)));
       await log.drive("manual", 10_000);
       expect(countsOf(log)).toMatchObject({ received: 8, delivered: 4, pending: 4, resent: 0 });
       expect(log.status()).toMatchObject({ errorMessage: expect.stringContaining("HTTP 429"), parked: false });
@@ -186,11 +186,11 @@ describe("a receiver that takes an object partly", () => {
     const { name, control } = freshBucket();
     const moved = jobInto(name, { version: 2, modifiedVersion: 2, destinationVersion: 2 });
     await inLog(job, async (log) => {
-      log.configure(job, 0);
-      append(log, 1, fragmentsOf(NDJSON, [...records(2), record("mark-x", POISON)]));
+      await configure(job);
+      await append(job, fragmentsOf(NDJSON, [...records(2), record("mark-x", POISON)]));
       const { settle } = log.attempts;
-      vi.spyOn(log.attempts, "settle").mockImplementationOnce((...args) => {
-        log.configure(moved, 0);
+      vi.spyOn(log.attempts, "settle").mockImplementationOnce(async (...args) => {
+        await configure(moved);
         vi.mocked(platform.fetch).mockRestore();
         return settle.apply(log.attempts, args);
       });
@@ -205,11 +205,11 @@ describe("a receiver that takes an object partly", () => {
     const { clock } = receiver(elastic);
     const job = jobTo(elastic.conf);
     await inLog(job, async (log) => {
-      log.configure(job, 0);
-      append(log, 1, fragmentsOf(NDJSON, [...records(2), record("mark-x", POISON)]));
+      await configure(job);
+      await append(job, fragmentsOf(NDJSON, [...records(2), record("mark-x", POISON)]));
       const { settle } = log.attempts;
-      vi.spyOn(log.attempts, "settle").mockImplementationOnce((...args) => {
-        log.configure({ ...job, version: 2, deletedMs: NOON, discard: true }, 0);
+      vi.spyOn(log.attempts, "settle").mockImplementationOnce(async (...args) => {
+        await configure({ ...job, version: 2, deletedMs: NOON, discard: true });
         return settle.apply(log.attempts, args);
       });
       await drain(log, clock, 3);
@@ -238,9 +238,9 @@ describe("a receiver that takes an object partly", () => {
       const { clock } = receiver(fixture);
       const job = jobTo(fixture.conf, { limits: { records: 2, bytes: 1_000_000, intervalMs: 30_000 } });
       await inLog(job, async (log) => {
-        log.configure(job, 0);
+        await configure(job);
         for (let i = 0; i < 3; i++)
-          append(log, 1, fragmentsOf(NDJSON, [record(`mark-${i}`, POISON), record(`mark-1${i}`, POISON)]));
+          await append(job, fragmentsOf(NDJSON, [record(`mark-${i}`, POISON), record(`mark-1${i}`, POISON)]));
         await drain(log, clock, 4);
         expect(countsOf(log)).toMatchObject({ received: 6, set_aside: 2, pending: 4 });
         expect(log.status()).toMatchObject({
@@ -256,8 +256,8 @@ describe("a receiver that takes an object partly", () => {
     items[299] = { create: { status: 201, error: { type: "" } } };
     receiver(elastic, () => async () => Response.json({ errors: true, items }));
     await inLog(jobTo(elastic.conf), async (log, storage) => {
-      log.configure(jobTo(elastic.conf), 0);
-      append(log, 1, fragmentsOf(NDJSON, records(300)));
+      await configure(jobTo(elastic.conf));
+      await append({ id: 1 }, fragmentsOf(NDJSON, records(300)));
       await log.drive("manual", 10_000);
       expect(countsOf(log)).toMatchObject({ received: 300, delivered: 1, set_aside: 299, pending: 0 });
       const [, ...aside] = rowsOf(storage);
@@ -283,8 +283,8 @@ describe("a receiver that takes an object partly", () => {
       return items === undefined ? fetch(url, init) : Response.json({ errors: true, items });
     });
     await inLog(jobTo(elastic.conf), async (log) => {
-      log.configure(jobTo(elastic.conf), 0);
-      append(log, 1, fragmentsOf(NDJSON, records(3)));
+      await configure(jobTo(elastic.conf));
+      await append({ id: 1 }, fragmentsOf(NDJSON, records(3)));
       await drain(log, clock, 4);
       expect(countsOf(log)).toMatchObject({ received: 3, delivered: 3, pending: 0, resent });
     });
@@ -294,8 +294,8 @@ describe("a receiver that takes an object partly", () => {
     receiver(elastic);
     const job = jobTo(elastic.conf);
     await inLog(job, async (log, storage) => {
-      log.configure(job, 0);
-      append(log, 1, fragmentsOf(NDJSON, records(5)));
+      await configure(job);
+      await append(job, fragmentsOf(NDJSON, records(5)));
       vi.spyOn(log.attempts, "put").mockResolvedValueOnce({
         kind: "partly",
         isSent: true,
@@ -323,8 +323,8 @@ describe("a receiver that takes an object partly", () => {
   ])("keeps its books when what it does not name is sent again, and %s", async (_how, outcome, counts) => {
     const { clock } = receiver(https);
     await inLog(jobTo(https.conf), async (log, storage) => {
-      log.configure(jobTo(https.conf), 0);
-      append(log, 1, fragmentsOf(NDJSON, records(5)));
+      await configure(jobTo(https.conf));
+      await append({ id: 1 }, fragmentsOf(NDJSON, records(5)));
       const unnamed: WriteOutcome = { kind: "partly", ...left, unnamed: { records: 2, words: "2 of these" } };
       const write = vi.spyOn(log.attempts, "put").mockResolvedValueOnce(unnamed);
       await log.drive("manual", 10_000);
@@ -353,8 +353,8 @@ describe("an object that is more than one request may hold", () => {
     });
     const job = jobTo(elastic.conf, { limits: { records: 50_000, bytes: 100_000_000, intervalMs: 30_000 } });
     await inLog(job, async (log) => {
-      log.configure(job, 0);
-      append(log, 1, fragmentsOf(NDJSON, records(3_000, "x".repeat(8_000))));
+      await configure(job);
+      await append(job, fragmentsOf(NDJSON, records(3_000, "x".repeat(8_000))));
       await drain(log, clock, 3);
       expect(countsOf(log)).toMatchObject({ received: 3_000, delivered: 3_000, pending: 0, resent: 0 });
     });
@@ -378,8 +378,8 @@ describe("an object that is more than one request may hold", () => {
     const limits = { records: 50_000, bytes: 100_000_000, intervalMs: 30_000 };
     const job = jobTo(elastic.conf, { limits });
     await inLog(job, async (log, storage) => {
-      log.configure(job, 0);
-      append(log, 1, fragmentsOf(NDJSON, records(25_000)));
+      await configure(job);
+      await append(job, fragmentsOf(NDJSON, records(25_000)));
       await drain(log, clock, 8);
       expect(countsOf(log)).toMatchObject({ received: 25_000, delivered: 25_000, pending: 0, resent: 0 });
       const rows = rowsOf(storage);
@@ -401,10 +401,9 @@ describe("an object that is more than one request may hold", () => {
       limits: { records: 50_000, bytes: 100_000_000, intervalMs: 30_000 },
     });
     await inLog(job, async (log) => {
-      log.configure(job, 0);
-      append(
-        log,
-        1,
+      await configure(job);
+      await append(
+        job,
         fragmentsOf(
           csv,
           Array.from({ length: 20_000 }, (_, i) => `${i},${"x".repeat(900)}\n`),
@@ -419,10 +418,9 @@ describe("an object that is more than one request may hold", () => {
     const { held, clock } = receiver(https);
     const job = jobTo(https.conf);
     await inLog(job, async (log) => {
-      log.configure(job, 0);
-      append(
-        log,
-        1,
+      await configure(job);
+      await append(
+        job,
         fragmentsOf(NDJSON, [
           ...records(20),
           record("mark-x", POISON),

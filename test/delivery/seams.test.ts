@@ -7,6 +7,7 @@ import { noise } from "../record/samples.ts";
 import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
 import {
   append,
+  configure,
   cutObjects,
   format,
   fragmentsOf,
@@ -115,7 +116,7 @@ describe.each(Object.entries(FORMATS))("an object with %s", (_format, output) =>
       const job = jobInto(name, { output });
       const owed: { n: number; noise: string }[] = [];
       await inLog(job, async (log) => {
-        log.configure(job, 0);
+        await configure(job);
         for (const fragments of shape) {
           const built = fragments.flatMap((sizes) => {
             const records = sizes.map((size) => {
@@ -125,7 +126,7 @@ describe.each(Object.entries(FORMATS))("an object with %s", (_format, output) =>
             });
             return fragmentsOf(output, records);
           });
-          append(log, job.version, built);
+          await append(job, built);
         }
         await log.drive("manual", 10_000);
       });
@@ -187,9 +188,9 @@ describe("however records are split into fragments and appends", () => {
         const owed = new Map<string, string>();
         /** Which fragment a record came in. */
         const cameIn = new Map<string, object>();
-        await inLog(job, (log, storage) => {
+        await inLog(job, async (log, storage) => {
           log.storedMaxBytes = () => storedMaxBytes;
-          log.configure(job, 0);
+          await configure(job);
           for (const fragments of shape) {
             const built = fragments.flatMap((sizes) => {
               const records = sizes.map((each) => {
@@ -203,10 +204,10 @@ describe("however records are split into fragments and appends", () => {
                 for (const record of records.splice(0, fragment.records)) cameIn.set(record, fragment);
               return made;
             });
-            append(log, job.version, built);
+            await append(job, built);
           }
           // A change of the format cuts what waits, under the old one, and begins no upload.
-          log.configure({ ...job, version: 2, outputVersion: 2, output: NDJSON }, 0);
+          await configure({ ...job, version: 2, outputVersion: 2, output: NDJSON });
           const found: string[] = [];
           for (const { row, bytes } of cutObjects(storage)) {
             const text = textOfMember(bytes);

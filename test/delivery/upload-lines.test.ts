@@ -7,7 +7,7 @@ import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
 import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
 import type { BucketControl } from "../support/s3-control.ts";
 import { type Action, rule } from "../support/s3-script.ts";
-import { append, cutObjects, fragmentsOf, inLog, isShipped, jobInto } from "./direct.ts";
+import { append, configure, cutObjects, fragmentsOf, inLog, isShipped, jobInto } from "./direct.ts";
 
 type Line = Record<string, unknown>;
 
@@ -30,10 +30,8 @@ async function world(fields: Partial<JobConfig> = {}): Promise<World> {
   const clock = setClock(NOON);
   const { name, control } = freshBucket();
   const job = jobInto(name, fields);
-  await inLog(job, (log) => {
-    log.configure(job, 0);
-    append(log, 1, fragmentsOf(NDJSON, ["<1> private words\n", "<2> of somebody\n"]));
-  });
+  await configure(job);
+  await append(job, fragmentsOf(NDJSON, ["<1> private words\n", "<2> of somebody\n"]));
   return { clock, control, job };
 }
 
@@ -115,11 +113,11 @@ it("tells of a destination that nothing opens, and nothing of what is in it", as
 
 it("tells of an attempt that nobody waits for any more, and that is no warning", async () => {
   const { job } = await world();
-  await inLog(job, (log, storage) => {
-    log.configure({ ...job, version: 2, outputVersion: 2 }, 0);
+  await inLog(job, async (log, storage) => {
+    await configure({ ...job, version: 2, outputVersion: 2 });
     const [cut] = cutObjects(storage);
     if (cut === undefined) throw new Error("nothing was cut");
-    log.configure({ ...job, version: 3, outputVersion: 2, destinationVersion: 2 }, 0);
+    await configure({ ...job, version: 3, outputVersion: 2, destinationVersion: 2 });
     const error = { kind: "busy", words: "HTTP 503", retryAfterS: null, cause: 503 } as const;
     log.attempts.settle(cut.row, { kind: "failed", error }, job, NOON - 5);
   });
@@ -130,7 +128,7 @@ it("tells of an attempt that nobody waits for any more, and that is no warning",
 it("tells of what breaks on our side, without the words of whatever broke", async () => {
   const { job } = await world();
   await inLog(job, async (log, storage) => {
-    log.configure({ ...job, version: 2, outputVersion: 2 }, 0);
+    await configure({ ...job, version: 2, outputVersion: 2 });
     const [cut] = cutObjects(storage);
     if (cut === undefined) throw new Error("nothing was cut");
     vi.spyOn(log.attempts, "put").mockRejectedValue(
