@@ -1,26 +1,21 @@
 /**
- * A scripted world for the queue handler. It records what is committed, counted and set aside, in
- * order.
+ * A scripted world for the queue handler. It records what is appended and what is put on hold, in order.
  */
 import { createMessageBatch } from "cloudflare:test";
 import { constants, inflateRawSync } from "node:zlib";
 import { type MockInstance, vi } from "vitest";
 import type { JobConfig, JobsSnapshot, OptOut } from "../../src/job/config.ts";
-import type { Append } from "../../src/object/append.ts";
 import type { Fragment } from "../../src/object/encoder.ts";
 import type { LoadedRecord } from "../../src/object/load.ts";
 import { NDJSON } from "../../src/output/format.ts";
-import type { ConsumerCalls, ConsumerContext } from "../../src/pipeline/context.ts";
+import type { ConsumerContext } from "../../src/pipeline/context.ts";
 import type { Arrived } from "../../src/pipeline/live.ts";
-import { SilentLogs } from "../../src/pipeline/silent-logs.ts";
-import type { Debt } from "../../src/queue/debt.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import { RecordLine } from "../../src/record/line.ts";
-import type { TakenId } from "../../src/storage/id-memory.ts";
-import { KnownSplits } from "../../src/trace-log/known-splits.ts";
-import type { Outcome, SetAsideMessage } from "../../src/trace-log/trace-log.ts";
-import { type ScriptedBlobs, scriptedBlobs } from "../intake/scripted.ts";
+import { type Append, type Appended, type Prepared, SHARD_BUSY } from "../../src/trace-log/append.ts";
+import type { HoldMessage } from "../../src/trace-log/on-hold.ts";
+import type { Noted } from "../../src/trace-log/trace-log.ts";
 import { NOON, traceRecord } from "../record/samples.ts";
 import { encodeMessage } from "../support/message.ts";
 
@@ -32,14 +27,14 @@ export function job(id: number, fields: Partial<JobConfig> = {}): JobConfig {
     modifiedVersion: 1,
     outputVersion: 1,
     destinationVersion: 1,
-    optOutVersion: 0,
+    mark: "mark",
     windows: [{ fromMs: NOON, untilMs: null }],
     filter: null,
     sampleRate: 1,
     output: NDJSON,
     limits: { bytes: 100_000_000, records: 100_000, intervalMs: 30_000 },
-    canary: false,
     destination: "sealed",
+    canary: false,
     path: "logs/{DATE}",
     deletedMs: null,
     discard: false,
@@ -47,13 +42,9 @@ export function job(id: number, fields: Partial<JobConfig> = {}): JobConfig {
   };
 }
 
-/** An answer of the control plane, by default without opt-outs. */
-export function snapshot(
-  state: string,
-  jobs: JobConfig[],
-  { optOuts, optOutVersion }: Pick<JobsSnapshot, "optOuts" | "optOutVersion"> = { optOuts: [], optOutVersion: 0 },
-): JobsSnapshot {
-  return { state, jobs, optOuts, optOutVersion };
+/** An answer of the control plane. */
+export function snapshot(state: string, jobs: JobConfig[], optOuts: OptOut[] = [], shards = [0]): JobsSnapshot {
+  return { state, jobs, optOuts, shards };
 }
 
 /** 32 hex digits that end in a number. */
@@ -64,19 +55,21 @@ export interface Sent {
   n: number;
   takenInMs: number;
   keyed: boolean;
+  /** How many shards the log has for it. */
+  shards: number;
   records: TraceRecord[];
 }
 
 /** A message as intake sends it. */
-export function body({ n, takenInMs, keyed, records }: Sent): ArrayBuffer {
+export function body({ n, records, ...part }: Sent): ArrayBuffer {
   const raw = new TextEncoder().encode(records.map((record) => `${recordLine(record)}\n`).join(""));
-  return encodeMessage({ id: id(n), takenInMs, keyed, records: records.length }, raw).buffer;
+  return encodeMessage({ id: id(n), ...part, records: records.length }, raw).buffer;
 }
 
 /** A message of these lines, which may be no records. */
 export function bodyOfLines(n: number, lines: readonly string[]): ArrayBuffer {
   const raw = new TextEncoder().encode(lines.map((line) => `${line}\n`).join(""));
-  return encodeMessage({ id: id(n), takenInMs: NOON, keyed: false, records: lines.length }, raw).buffer;
+  return encodeMessage({ id: id(n), takenInMs: NOON, keyed: false, shards: 1, records: lines.length }, raw).buffer;
 }
 
 export interface Delivered {
@@ -117,123 +110,82 @@ export function deliver(
   };
 }
 
-/** States of the control plane: at first, and when the ledger knows a newer one. */
-export const STATE = "epoch.1";
-export const NEWER_STATE = "epoch.2";
+/** The state of the control plane. */
+export const STATE = "epoch.1.mark";
 
-/** A log's answer to one offer. */
-export type Step = "take" | "fail" | { stale: JobConfig } | { known: readonly string[] };
+/** A shard's answer to one append; `lost`: it is taken, and the answer is lost. */
+export type Step = "take" | "fail" | "lost" | "busy";
 
-export interface World
-  extends Omit<ConsumerContext, "expectAgain">,
-    Pick<ConsumerCalls, "splits" | "asideAs" | "expectAgain"> {
+export interface World extends ConsumerContext {
   /** The jobs of the control plane; null: it has never answered. */
   config: JobConfig[] | null;
-  /** Each log's answers, offer by offer; afterwards it takes everything. */
-  script: { [jobId: number]: Step[] };
-  /** What was committed, in order. */
-  readonly commits: { job: number; append: Append }[];
-  /** Number of offers. */
-  offers: number;
-  /** Ids that the log was asked for first, offer by offer. */
-  readonly suspected: string[][];
-  readonly counts: Outcome[];
-  readonly aside: SetAsideMessage[];
-  countFails: boolean;
-  /** Newer jobs that the ledger answers with, count by count; afterwards none. */
-  newer: JobConfig[][];
-  /** Whether setting the n-th message aside fails, from 1. */
-  asideFails: (n: number) => boolean;
-  nowMs: number;
   optOuts: OptOut[];
-  optOutVersion: number;
-  /** Ids of messages that the ledger has counted before. */
+  /** What the first shard answers, append by append; afterwards it takes everything. */
+  script: Step[];
+  /** What shards took, in order. */
+  readonly appends: { shard: number; append: Append }[];
+  /** Number of appends that were tried. */
+  tries: number;
+  readonly held: HoldMessage[];
+  /** Whether holding the n-th message fails, from 1. */
+  holdFails: (n: number) => boolean;
+  nowMs: number;
+  /** Ids of parts that a shard has. */
   readonly done: Set<string>;
-  /** Messages noted as coming again, beside those of counts. */
-  readonly expected: TakenId[];
-  /** How many counts still carry recent records. */
+  /** Parts noted as coming again, or as begun. */
+  readonly noted: { shard: number; id: string; how: Noted }[];
+  /** Messages sent to the queue once more. */
+  readonly sent: ArrayBuffer[];
+  /** How many appends still carry recent records. */
   turns: number;
-  /** Whether live viewers watch: each count's answer says so. */
+  /** Whether live viewers watch: each append's answer says so. */
   watched: boolean;
   /** Records sent to live viewers. */
   readonly shown: Arrived[];
-  /** What is owed to jobs; null: the debts fail. */
-  debts: Debt[] | null;
-  blobs: ScriptedBlobs;
   /** Everything that happened, in order. */
   readonly log: string[];
 }
 
 export function world(config: JobConfig[] | null, log: string[] = []): World {
-  let asides = 0;
+  let holds = 0;
   const it: World = {
-    config,
-    script: {},
-    commits: [],
-    offers: 0,
-    suspected: [],
-    counts: [],
-    aside: [],
-    countFails: false,
-    newer: [],
-    asideFails: () => false,
-    nowMs: NOON + 60_000,
-    optOuts: [],
-    optOutVersion: 0,
-    done: new Set(),
-    expected: [],
-    turns: 0,
-    watched: false,
-    shown: [],
-    debts: null,
-    silent: new SilentLogs(),
-    splits: new KnownSplits(),
-    log,
-    jobs: async () => (it.config === null ? null : snapshot(STATE, it.config, it)),
-    async append(offeredTo, build, messages) {
-      it.offers += 1;
-      it.suspected.push(messages.filter(({ isSuspect }) => isSuspect).map((suspect) => suspect.id));
-      const step = it.script[offeredTo.id]?.shift() ?? "take";
-      // As the real one: the append is built and sent before the answer is known.
-      let append = build(new Set());
-      await Promise.resolve();
-      if (step === "fail") throw new Error(`the log of job ${offeredTo.id} does not answer`);
-      if (step !== "take" && "stale" in step) return { kind: "stale", job: step.stale };
-      if (step !== "take") append = build(new Set(step.known));
-      it.commits.push({ job: offeredTo.id, append });
-      it.log.push(`commit ${offeredTo.id}`);
-      return { kind: "taken" };
+    ...{ config, optOuts: [], script: [], appends: [], tries: 0, held: [], holdFails: () => false },
+    ...{ nowMs: NOON + 60_000, done: new Set(), noted: [], sent: [], turns: 0, watched: false, shown: [], log },
+    jobs: async () => (it.config === null ? null : snapshot(STATE, it.config, it.optOuts)),
+    async append(shard, append): Promise<Appended> {
+      it.tries += 1;
+      const step = (shard === 0 && it.script.shift()) || "take";
+      if (step === "fail") throw new Error(`log ${shard} does not answer`);
+      if (step === "busy") throw new Error(`${SHARD_BUSY}: log ${shard}`);
+      const fresh = [...new Set(append.parts.map((part) => part.id))].filter((part) => !it.done.has(part));
+      for (const part of fresh) it.done.add(part);
+      it.appends.push({ shard, append });
+      it.log.push(`append ${shard}`);
+      if (step === "lost") throw new Error("the answer is lost");
+      return { fresh, tooOld: [], watched: it.watched, state: STATE };
     },
-    async count(outcome) {
-      if (it.countFails) throw new Error("the ledger does not answer");
-      const newer = it.newer.shift();
-      if (newer !== undefined) return snapshot(NEWER_STATE, newer, it);
-      it.counts.push(outcome);
-      it.log.push("count");
-      const fresh = outcome.done.map((message) => message.id).filter((each) => !it.done.has(each));
-      return it.watched ? { watched: fresh } : null;
+    known: async (_shard, parts) => parts.map((part) => part.id).filter((part) => it.done.has(part)),
+    async hold(_shard, message) {
+      holds += 1;
+      if (it.holdFails(holds)) throw new Error("the log does not answer");
+      it.held.push(message);
+      it.log.push("hold");
     },
-    async setAside(message) {
-      asides += 1;
-      if (it.asideFails(asides)) throw new Error("the ledger does not answer");
-      it.aside.push(message);
-      it.log.push("set aside");
+    async expectAgain(shard, parts, how) {
+      it.noted.push(...parts.map((part) => ({ shard, id: part.id, how })));
     },
-    asideAs: async () => undefined,
-    counted: async (ids) => ids.filter((taken) => it.done.has(taken.id)).map((taken) => taken.id),
-    expectAgain: async (messages) => void it.expected.push(...messages),
+    sendAnew: async (message) => void it.sent.push(message),
     arrivals: {
       handsOverRecent: () => it.turns > 0 && it.turns-- > 0,
       show: (records) => void it.shown.push(records),
     },
-    async owe(debts) {
-      if (it.debts === null) throw new Error("the debts do not answer");
-      it.debts.push(...debts);
-      it.log.push("owe");
-    },
-    blobs: scriptedBlobs(),
     callsMax: 10_000,
-    platform: { now: () => it.nowMs },
+    platform: {
+      now: () => it.nowMs,
+      async sleep(ms) {
+        it.nowMs += ms;
+      },
+    },
   };
   return it;
 }
@@ -244,9 +196,9 @@ export function textOf({ body: bytes, deflated }: Pick<Fragment, "body" | "defla
   return new TextDecoder().decode(raw);
 }
 
-/** The records of an append, as they are written. */
-export function linesOf(append: Append): string[] {
-  return append.fragments.flatMap((fragment) => textOf(fragment).split("\n").slice(0, -1));
+/** What was prepared of an append, as it is written. */
+export function linesOf({ fragments }: Pick<Prepared, "fragments">): string[] {
+  return fragments.flatMap((fragment) => textOf(fragment).split("\n").slice(0, -1));
 }
 
 /** A record with this outcome, to tell it apart. */
@@ -255,14 +207,18 @@ export const record = (outcome: string, at = NOON): TraceRecord =>
 
 /** A message of one record, whose outcome has its number. */
 export const one = (n: number, fields: Partial<Sent> = {}): ArrayBuffer =>
-  body({ n, takenInMs: NOON, keyed: false, records: [record(`event ${n}`)], ...fields });
+  body({ n, takenInMs: NOON, keyed: false, shards: 1, records: [record(`event ${n}`)], ...fields });
 
 export const outcomes = (lines: readonly string[]): string[] =>
   lines.map((line) => (JSON.parse(line) as TraceRecord).Outcome);
 
-/** What each job's log has, commit by commit. */
+/** What was prepared for each job, append by append. */
 export const shipped = (it: World): [job: number, outcomes: string[]][] =>
-  it.commits.map(({ job: to, append }) => [to, outcomes(linesOf(append))]);
+  it.appends.flatMap(({ append }) =>
+    append.prepared
+      .flatMap((made) => made.jobs.map((to): [number, string[]] => [to.id, outcomes(linesOf(made))]))
+      .sort(([a], [b]) => a - b),
+  );
 
 export function loadedRecord(whole: TraceRecord, index: number): LoadedRecord {
   const line = RecordLine.read(recordLine(whole));
