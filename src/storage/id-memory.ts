@@ -85,7 +85,8 @@ export class IdMemory {
       const rows = this.#rows(minute).map(({ ids: taken }) => new Uint8Array(taken));
       for (const { id } of likely) if (rows.some((row) => includesAligned(row, fromHex(id)))) known.add(id);
     }
-    for (const { id, keyed } of ids) if (keyed && this.keyedOf(id) !== null) known.add(id);
+    // Any id may be remembered by itself.
+    for (const { id } of ids) if (!known.has(id) && this.keyedOf(id) !== null) known.add(id);
     return known;
   }
 
@@ -118,7 +119,7 @@ export class IdMemory {
     return row === undefined ? null : { takenMs: row.taken_ms, jobs: JSON.parse(row.jobs) as number[] };
   }
 
-  /** Remembers an id by itself. Call it in the transaction that stores its part. */
+  /** Remembers an id by itself, with a key or without. Call it in the transaction that stores its part. */
   rememberKeyed(id: string, { takenMs, jobs }: KeyedId): void {
     this.#sql.exec(
       "INSERT OR REPLACE INTO taken_keyed (id, taken_ms, jobs) VALUES (?, ?, ?)",

@@ -74,10 +74,20 @@ export class Driver {
 
   /** Drives what is due or unread, until all that is there now is read. @param jobs absent: all. */
   drive(jobs?: readonly number[]): Promise<void> {
+    const wanted = () => this.#host.due(true).filter(({ job }) => jobs?.includes(job) !== false);
+    // Those that read already may have read their last page.
+    const again = new Set(
+      wanted()
+        .map(nameOf)
+        .filter((name) => this.#running.has(name)),
+    );
     let isFirst = true;
     return this.#run(() => {
-      const wanted = this.#host.due(true).filter(({ job }) => jobs?.includes(job) !== false);
-      const now = isFirst ? wanted : wanted.filter(({ job }) => (this.#more.get(job) ?? 0) > 0);
+      const now = wanted().filter((due) => {
+        const name = nameOf(due);
+        const isAgain = !this.#running.has(name) && again.delete(name);
+        return isFirst || isAgain || (this.#more.get(due.job) ?? 0) > 0;
+      });
       isFirst = false;
       return now;
     });

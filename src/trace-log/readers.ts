@@ -168,17 +168,18 @@ export class Readers {
 
   /**
    * When a job is due, in ms since the epoch; Infinity: it has nothing to read, and the
-   * configuration that is in force.
+   * configuration that is in force. What a clock that was ahead has noted holds nothing up.
    * @param needsJob its reader gets the configuration though nothing was ever read for it.
    */
-  dueMs(rules: DueRules, needsJob: boolean): number {
-    const retryMs = this.#failed.get(rules.id)?.againMs ?? 0;
+  dueMs(rules: DueRules, needsJob: boolean, nowMs: number): number {
+    const againMs = this.#failed.get(rules.id)?.againMs ?? 0;
+    const retryMs = againMs > nowMs + RETRY_MS.most ? 0 : againMs;
     if (this.#lacks(rules, needsJob).length > 0) return retryMs;
     const backlog = this.#backlogs.get(rules.id);
     if (backlog === undefined) return Number.POSITIVE_INFINITY;
     const { limits } = rules;
     if (backlog.bytes >= PULL_AT_BYTES || backlog.records >= limits.records) return retryMs;
-    return Math.max(this.#cutMs(backlog, rules), retryMs);
+    return Math.max(this.#cutMs(backlog, rules, nowMs), retryMs);
   }
 
   /** What is due now. @param everything also what is unread, and not due yet. */
@@ -186,9 +187,9 @@ export class Readers {
     return all.flatMap((rules): Due[] => {
       const { id: job } = rules;
       const backlog = this.#backlogs.get(job);
-      if (this.dueMs(rules, needsJob) > nowMs && !(everything && backlog !== undefined)) return [];
+      if (this.dueMs(rules, needsJob, nowMs) > nowMs && !(everything && backlog !== undefined)) return [];
       const reads = this.of(job).segment;
-      const cut = backlog !== undefined && this.#cutMs(backlog, rules) <= nowMs;
+      const cut = backlog !== undefined && this.#cutMs(backlog, rules, nowMs) <= nowMs;
       const segments = new Set([...this.#lacks(rules, needsJob), ...(backlog === undefined ? [] : [reads])]);
       return [...segments].map((segment) => ({ job, segment, cut: cut && segment === reads }));
     });
@@ -203,8 +204,9 @@ export class Readers {
     return [...older.map(Number), ...(isNew ? [segment] : [])];
   }
 
-  #cutMs({ blocks, oldestMs, openedMs }: Backlog, { limits }: DueRules): number {
-    return Math.max(oldestMs + limits.intervalMs + (blocks > 1 ? COMPANY_MS : 0), openedMs + LATE_GRACE_MS);
+  #cutMs({ blocks, oldestMs, openedMs }: Backlog, { limits }: DueRules, nowMs: number): number {
+    const graceMs = openedMs > nowMs ? 0 : openedMs + LATE_GRACE_MS;
+    return Math.max(oldestMs + limits.intervalMs + (blocks > 1 ? COMPANY_MS : 0), graceMs);
   }
 
   #note(job: number, { n, takenMs, atMs, records, bytes }: Unread): void {

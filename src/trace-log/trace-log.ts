@@ -7,7 +7,15 @@ import { answered, platform, within } from "../platform.ts";
 import { Alarm } from "../storage/alarm.ts";
 import { IdMemory, type TakenId } from "../storage/id-memory.ts";
 import { migrate } from "../storage/migrate.ts";
-import { type Append, type Appended, type PartHead, SHARD_BUSY, SHARD_FULL, SHARD_NOT_READY } from "./append.ts";
+import {
+  type Append,
+  type Appended,
+  type LoggedMessage,
+  type PartHead,
+  SHARD_BUSY,
+  SHARD_FULL,
+  SHARD_NOT_READY,
+} from "./append.ts";
 import { Blocks, beyondLost, type Entry, type Item, type NewBlock } from "./blocks.ts";
 import { type CountedPart, countedPart, functionCounts, offeredOf } from "./counted.ts";
 import { Driver, type Pull, type Pulled } from "./driver.ts";
@@ -172,7 +180,8 @@ export class TraceLog extends DurableObject<Env> {
     }
   }
 
-  #append(append: Append): Appended {
+  #append({ records, ...rest }: Append): Appended {
+    const append = { ...rest, records: eachOnce(records) };
     const nowMs = platform.now();
     const { forgotten_ms, watched_until_ms } = this.#sql
       .exec<{ forgotten_ms: number; watched_until_ms: number }>("SELECT forgotten_ms, watched_until_ms FROM state")
@@ -180,7 +189,7 @@ export class TraceLog extends DurableObject<Env> {
     const seen = new Set<string>();
     const parts = append.parts.filter(({ id }) => !seen.has(id) && seen.add(id));
     const first = new Set(parts);
-    const known = this.#known(parts);
+    const known = this.#ids.known(parts);
     const isOld = (part: PartHead): boolean => part.takenInMs < forgotten_ms;
     const again = append.parts.filter((part) => part.keyed && (known.has(part.id) || !first.has(part)));
     const fresh = parts.filter((part) => !known.has(part.id) && !isOld(part));
@@ -204,14 +213,6 @@ export class TraceLog extends DurableObject<Env> {
     };
   }
 
-  /** Which of these parts were taken, or are on hold. */
-  #known(parts: readonly TakenId[]): Set<string> {
-    const known = this.#ids.known(parts);
-    // What was put on hold as too old to tell is remembered by itself.
-    for (const { id, keyed } of parts) if (!keyed && !known.has(id) && this.#ids.keyedOf(id) !== null) known.add(id);
-    return known;
-  }
-
   /** What was in force when a part was taken in. */
   #offerOf({ takenInMs }: Pick<PartHead, "takenInMs">): Offer {
     const { jobs, optOuts } = this.#jobs.all();
@@ -224,7 +225,9 @@ export class TraceLog extends DurableObject<Env> {
    * @returns null: no job is offered anything.
    */
   #blockOf(offers: ReadonlyMap<PartHead, Offer>, append: Append, isWhole: boolean): NewBlock | null {
-    const heads = [...offers.keys()];
+    const heads = [...offers]
+      .filter(([part, { off, jobs }]) => jobs.length > 0 && offeredOf(part, off) > 0)
+      .map(([part]) => part);
     const parts = heads.map(({ id }) => id);
     const groups: NewBlock["groups"] = [];
     const entries: Entry[] = [];
@@ -316,9 +319,9 @@ export class TraceLog extends DurableObject<Env> {
       const held = parts.map((part) => this.#heldPart({ ...part, records: recordsOf(part) }));
       const message = body.slice().buffer;
       this.#hold.add({ message, queue: "", why: "came so late that it cannot be told whether it is new" }, held, nowMs);
+      // By themselves, as their minutes are deleted with the next sweep.
+      for (const { id, jobs } of held) this.#ids.rememberKeyed(id, { takenMs: nowMs, jobs });
     }
-    // By themselves, as their minutes are deleted with the next sweep.
-    for (const { id } of old) this.#ids.rememberKeyed(id, { takenMs: nowMs, jobs: [] });
   }
 
   #heldPart({ id, takenInMs, keyed, records }: TakenId & { records: number }): HeldPart {
@@ -328,7 +331,7 @@ export class TraceLog extends DurableObject<Env> {
 
   /** Which of these parts, without a key, were taken or are on hold. */
   known(parts: readonly TakenId[]): string[] {
-    return [...this.#known(parts)];
+    return [...this.#ids.known(parts)];
   }
 
   /**
@@ -457,7 +460,7 @@ export class TraceLog extends DurableObject<Env> {
     const own = this.#jobs.state();
     const isNewer = state !== "" && state !== own && (this.#jobs.isLater(state) || !this.#jobs.isOfSameHistory(state));
     const isFirst = this.#joinedMs === Number.NEGATIVE_INFINITY;
-    if (isFirst || isNewer || Math.abs(platform.now() - this.#joinedMs) >= JOIN_EVERY_MS) {
+    if (own === "" || isFirst || isNewer || Math.abs(platform.now() - this.#joinedMs) >= JOIN_EVERY_MS) {
       const joining = this.#join().catch((error: unknown) => {
         log.warn("the control plane does not answer", { durable_object: "TraceLog", error: errorText(error) });
       });
@@ -476,22 +479,15 @@ export class TraceLog extends DurableObject<Env> {
   }
 
   async #joined(): Promise<void> {
-    const before = this.#joinedMs;
     this.#joinedMs = platform.now();
-    try {
-      const own = this.#jobs.state();
-      const asked = this.env.CONTROL.getByName("control").join(this.#shard, own) as Promise<unknown>;
-      const answer = await answered("the control plane", JOIN_MS, asked);
-      if (isUnchanged(answer, own)) return;
-      if (readSnapshot(answer) === null) throw new Error("its answer is not a configuration");
-      const snapshot = answer as JobsSnapshot;
-      const isOlder = this.#jobs.isOfSameHistory(snapshot.state) && !this.#jobs.isLater(snapshot.state);
-      if (!isOlder) this.#take(snapshot);
-    } catch (error) {
-      // One that has never asked asks again with the next append.
-      if (this.#jobs.state() === "") this.#joinedMs = before;
-      throw error;
-    }
+    const own = this.#jobs.state();
+    const asked = this.env.CONTROL.getByName("control").join(this.#shard, own) as Promise<unknown>;
+    const answer = await answered("the control plane", JOIN_MS, asked);
+    if (isUnchanged(answer, own)) return;
+    if (readSnapshot(answer) === null) throw new Error("its answer is not a configuration");
+    const snapshot = answer as JobsSnapshot;
+    const isOlder = this.#jobs.isOfSameHistory(snapshot.state) && !this.#jobs.isLater(snapshot.state);
+    if (!isOlder) this.#take(snapshot);
   }
 
   /** Keeps a message from the jobs. Parts of it that are known are left out. */
@@ -502,7 +498,7 @@ export class TraceLog extends DurableObject<Env> {
       for (const { id } of message.parts) this.#redeliveries.finished(id);
       const isWhole = message.parts.length > 0;
       const ids = isWhole ? message.parts : [{ ...message.hash, records: 1 }];
-      const known = this.#known(ids);
+      const known = this.#ids.known(ids);
       const unknown = ids.filter(({ id }) => !known.has(id));
       if (unknown.length === 0) return;
       const held = isWhole ? unknown.map((part) => this.#heldPart(part)) : [];
@@ -755,7 +751,7 @@ export class TraceLog extends DurableObject<Env> {
   #arm(nowMs: number): void {
     // What is being read sets it when that ends; an alarm that is set stays until then.
     const idle = this.#jobs.all().jobs.filter(({ id }) => !this.#driver.isRunning(id));
-    const next = idle.map((job) => this.#readers.dueMs(job, this.#shard === 0));
+    const next = idle.map((job) => this.#readers.dueMs(job, this.#shard === 0, nowMs));
     this.#alarm.set(Math.min(Number.POSITIVE_INFINITY, ...next), nowMs);
   }
 
@@ -819,6 +815,12 @@ function offOf(heads: readonly PartHead[], offers: ReadonlyMap<PartHead, Offer>)
       return off.length === 0 ? [] : [[part.id, off]];
     }),
   );
+}
+
+/** Of a part that comes twice, the first message that has it. */
+function eachOnce(records: readonly LoggedMessage[]): LoggedMessage[] {
+  const seen = new Set<string>();
+  return records.map(({ body, parts }) => ({ body, parts: parts.filter((id) => !seen.has(id) && seen.add(id)) }));
 }
 
 function recordsOf({ functions }: PartHead): number {

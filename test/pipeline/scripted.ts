@@ -33,7 +33,6 @@ export function job(id: number, fields: Partial<JobConfig> = {}): JobConfig {
     sampleRate: 1,
     output: NDJSON,
     limits: { bytes: 100_000_000, records: 100_000, intervalMs: 30_000 },
-    canary: false,
     destination: "sealed",
     canary: false,
     path: "logs/{DATE}",
