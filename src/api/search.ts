@@ -27,6 +27,7 @@ import { type Estimate, estimate } from "../search/estimate.ts";
 import { compileQuery } from "../search/query.ts";
 import type { NotSearched } from "../search/search.ts";
 import { type Listed, listSources, type SearchedJob } from "../search/sources.ts";
+import { notReadYet } from "../search/waiting.ts";
 import { jsonBody } from "./body.ts";
 import { AskSearch, SEARCH, type SearchEstimate } from "./docs/search.ts";
 import { success } from "./envelope.ts";
@@ -63,6 +64,8 @@ async function searchRecords(c: AppContext, config: Config, platform: Platform):
     listSources(c.env, jobs, { ...leftOf(span, order, fromMs ?? from), order, without }, query.needed);
   const free = await takeSlot(c);
   try {
+    const ids = jobs.map(({ id }) => id);
+    notSearched.push(...(await notReadYet(c.env, ids)));
     if (isDry) {
       const estimated = await estimate({ order, list, platform, maxMs: SEARCH_MS });
       await free();

@@ -315,10 +315,14 @@ export class JobReader extends DurableObject<Env> {
     return { ...this.#searchable.list(span), ...this.#following() };
   }
 
-  /** How many objects of this node have records of some time; the limit does not count. */
-  searchableCount(span: SearchSpan): Following & { objects: number } {
-    if (this.#state.row() === null) return { objects: 0, sealed: false };
-    return { objects: this.#searchable.count(span), ...this.#following() };
+  /**
+   * How many objects of this node have records of some time (the limit does not count), and how
+   * many records of any time could not be made.
+   */
+  searchableCount(span: SearchSpan): Following & { objects: number; unmade: number } {
+    if (this.#state.row() === null) return { objects: 0, unmade: 0, sealed: false };
+    const { poison, newer } = this.#unmade.sums();
+    return { objects: this.#searchable.count(span), unmade: poison + newer, ...this.#following() };
   }
 
   /** What has become of a batch since it was listed; null: it is gone. */

@@ -62,7 +62,7 @@ function joinedStatus(jobId: number, nodes: readonly Answered<ReaderStatus>[], s
   const open = statuses.filter(({ sealed }) => !sealed).map(({ storedBytes }) => storedBytes);
   const sum = statuses.reduce(both, NOTHING);
   const counts = { ...sum.counts };
-  const unread: JobStatus["unread"] = { records: 0, bytes: 0, oldestMs: null };
+  const unread: JobStatus["unread"] = { records: 0, bytes: 0, oldestMs: null, sinceMs: null };
   for (const [shard, { jobs }] of shards) {
     const own = jobs[jobId];
     if (own === undefined) continue;
@@ -76,7 +76,10 @@ function joinedStatus(jobId: number, nodes: readonly Answered<ReaderStatus>[], s
       counts.pending += left;
       unread.records += left;
       unread.bytes += own.unread?.bytes ?? 0;
-      if (left > 0) unread.oldestMs = least(unread.oldestMs, own.unread?.oldestMs ?? null);
+      if (left > 0) {
+        unread.oldestMs = least(unread.oldestMs, own.unread?.oldestMs ?? null);
+        unread.sinceMs = least(unread.sinceMs, own.unread?.sinceMs ?? null);
+      }
     }
   }
   return {

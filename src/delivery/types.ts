@@ -71,8 +71,11 @@ export interface ReaderStatus extends Following {
 
 /** Of all readers of a job together, with what they have not read yet. */
 export interface JobStatus extends ReaderStatus {
-  /** In `received` and `pending` of the counts; and the time of intake of the oldest, in ms. */
-  unread: { records: number; bytes: number; oldestMs: number | null };
+  /**
+   * In `received` and `pending` of the counts; the time of intake of the oldest, and since when it
+   * is in the log, in ms.
+   */
+  unread: { records: number; bytes: number; oldestMs: number | null; sinceMs: number | null };
   /** Segments of the longest chain. */
   segments: number;
   /** What the fullest of those readers holds on disk that read, in bytes. */

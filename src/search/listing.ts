@@ -27,6 +27,8 @@ export interface Listing {
   listedToMs: number | null;
   /** Jobs whose logs did not answer, or not all of them. */
   silent: number[];
+  /** Jobs with so many records that could not be made. */
+  unmade: { job: number; records: number }[];
 }
 
 /**
@@ -61,9 +63,13 @@ export async function listObjects(
     const counted = await each(jobs, async (job) => {
       const count = () => eachNode<Counted>(env, job, (log, node) => log.searchableCount(spanOf(job, node, 0)));
       return ((await ask<Answered<Counted>[]>(job, count)) ?? []).map(({ node, answer }) => ({
-        ...{ job, node, objects: answer.objects },
+        ...{ job, node, objects: answer.objects, unmade: answer.unmade },
       }));
     });
+    const unmade = jobs.map((job, i) => ({
+      job,
+      records: (counted[i] ?? []).reduce((sum, each) => sum + each.unmade, 0),
+    }));
     const nodes = counted.flat().filter(({ objects }) => objects > 0);
     const shares = sharesOf(
       nodes.map(({ objects }) => objects),
@@ -83,13 +89,13 @@ export async function listObjects(
         .filter((object) => !isBeyond(edgeOf(object, span.order), listedToMs, span.order))
         .map((object) => ({ job, node, object })),
     );
-    return { found, listedToMs, silent: [...silent] };
+    return { found, listedToMs, silent: [...silent], unmade: unmade.filter(({ records }) => records > 0) };
   } finally {
     patience.end();
   }
 }
 
-type Counted = Following & { objects: number };
+type Counted = Following & { objects: number; unmade: number };
 type Page = Following & { objects: Searchable[]; isAll: boolean };
 
 async function each<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {

@@ -5,6 +5,7 @@ import { errorText, log } from "../log.ts";
 import { decoderOf, decoderOfType } from "../object/encoders.ts";
 import { openObject, plain, READ_PATIENCE, ReadFault } from "../object/read-object.ts";
 import { answered, within } from "../platform.ts";
+import { counted } from "../status/words.ts";
 import { type Pieces, piecesOf } from "../streams.ts";
 import { type ListedSpan, listObjects } from "./listing.ts";
 import { type Sketched, sketchLookUp } from "./look-up.ts";
@@ -42,9 +43,15 @@ export async function listSources(
   limit?: number,
 ): Promise<Listed> {
   const ids = jobs.map(({ id }) => id);
-  const { found, listedToMs, silent } = await listObjects(env, ids, span, limit);
+  const { found, listedToMs, silent, unmade } = await listObjects(env, ids, span, limit);
   const stores = new Map(jobs.map((job) => [job.id, job]));
   const notSearched: NotSearched[] = silent.map((job) => ({ job, object: null, why: "its log does not answer" }));
+  for (const { job, records } of unmade)
+    notSearched.push({
+      job,
+      object: null,
+      why: `could not be made of what the log has: ${counted(records, "records")}`,
+    });
   const list: Source[] = [];
   const unsearchable: Known[] = [];
   const sketched = new Map<Source, Sketched>();
@@ -105,7 +112,7 @@ async function contentOf(
     if (object.state === "elsewhere") throw new ReadFault("gone", whyNot(object) ?? "");
     if (object.state === "delivered") {
       const known = { key: object.key, bytes: object.bytes, rawBytes: object.rawBytes };
-      return plain(counted(await openObject(store, known), read), known);
+      return plain(reported(await openObject(store, known), read), known);
     }
     const { batch }: Searchable = object;
     const held = await ofLog<ReadableStream<Uint8Array> | null>(job, async () => segment().batchBytes(batch));
@@ -130,7 +137,7 @@ async function ofLog<T>(job: number, ask: () => Promise<T>): Promise<T> {
   }
 }
 
-async function* counted(pieces: Pieces, read: (bytes: number) => void): Pieces {
+async function* reported(pieces: Pieces, read: (bytes: number) => void): Pieces {
   for await (const piece of pieces) {
     read(piece.length);
     yield piece;

@@ -1,4 +1,4 @@
-import { QUEUE_MAX_BYTES, SHARD_MAX_BYTES } from "../limits.ts";
+import { QUEUE_MAX_BYTES, SHARD_LOAD, SHARD_MAX_BYTES } from "../limits.ts";
 import type { AccountFacts, Facts } from "./facts.ts";
 import { SILENT } from "./facts.ts";
 import {
@@ -29,6 +29,7 @@ export function accountFindings(facts: Facts): Found[] {
           ...lossFindings(facts, account),
           ...queueFindings(facts, account),
           ...sizeFindings(account),
+          ...loadFindings(account),
           ...balanceFindings(account),
         ]),
   ];
@@ -231,6 +232,26 @@ function sizeFindings({ status: { storedBytes = 0 } }: AccountFacts): Found[] {
       summary: `A shard of the log holds ${shownGB(storedBytes)} of ${SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and takes no more: messages wait in the queue" : ""}.`,
       advice:
         "Find the job that does not read the log, or resend or delete what is set aside. If neither is so, raise LOG_SHARDS and deploy.",
+    },
+  ];
+}
+
+function loadFindings({ status: { load } }: AccountFacts): Found[] {
+  if (load === undefined || (load.parts <= SHARD_LOAD.parts && load.bytes <= SHARD_LOAD.bytes)) return [];
+  const took =
+    load.parts > SHARD_LOAD.parts
+      ? `${Math.ceil(load.parts)} parts a second: more than ${SHARD_LOAD.parts}`
+      : `${(load.bytes / 1e6).toFixed(1)} MB a second: more than ${SHARD_LOAD.bytes / 1e6}`;
+  return [
+    {
+      kind: "ledger_busy",
+      subject,
+      severity: "warning",
+      sinceMs: null,
+      affected: null,
+      summary: `In the last ten minutes, a shard of the log took ${took}.`,
+      advice:
+        "Raise LOG_SHARDS to the next power of two, max_concurrency of the consumer with it (six for each shard), and deploy.",
     },
   ];
 }

@@ -20,7 +20,7 @@ const Log = z
     storedBytes: z.number(),
     segments: z.number(),
     openBytes: z.number(),
-    unread: z.looseObject({ records: z.number(), bytes: z.number(), oldestMs: Ms }),
+    unread: z.looseObject({ records: z.number(), bytes: z.number(), oldestMs: Ms, sinceMs: Ms }),
     unmade: z.looseObject({ poison: z.number(), newer: z.number(), entries: z.number(), oldestAtMs: Ms }),
     lastDay: numbers("objects", "bytes"),
     scripts: z.number().optional(),
@@ -54,6 +54,7 @@ const Account = z.looseObject({
     stopsClaims: z.boolean().optional(),
   }),
   storedBytes: z.number().optional(),
+  load: numbers("parts", "bytes").optional(),
   failing: Slots.optional(),
 });
 

@@ -96,7 +96,7 @@ function unreadable({ id }: JobFacts): Rest {
     affected: null,
     summary: `Job ${id} cannot be read by this version of the service: a newer one wrote it.`,
     advice:
-      "Deploy the newer version again. Until then its events wait in the queue, for ten days at most, and are then set aside. Other jobs are not affected. Or delete the job.",
+      "Deploy the newer version again. Until then its records are kept as they came; nothing is lost. Other jobs are not affected. Or delete the job.",
   };
 }
 
@@ -118,11 +118,12 @@ function fieldFindings({ id, fieldsOff = [] }: JobFacts): Rest[] {
 /** What the log has for it, and its readers have not read or could not make. */
 function unreadFindings({ id, intervalMs }: JobFacts, { unread, unmade }: JobStatus, nowMs: number): Rest[] {
   const findings: Rest[] = [];
-  if (unread.oldestMs !== null && nowMs - unread.oldestMs > intervalMs + AFTER.unread)
+  // Since it came, not since its intake: it may have waited in the queue.
+  if (unread.sinceMs !== null && nowMs - unread.sinceMs > intervalMs + AFTER.unread)
     findings.push({
       kind: "unread",
       severity: "warning",
-      sinceMs: unread.oldestMs,
+      sinceMs: unread.sinceMs,
       affected: { count: unread.records, what: "records" },
       summary: `Job ${id} does not read the log. It has ${counted(unread.records, "records")} for it.`,
       advice:
@@ -205,7 +206,8 @@ function deliveryFindings(job: JobFacts, log: JobStatus, nowMs: number): Rest[] 
       advice:
         "They are delivered as soon as the destination accepts them. Deleting the job with its records drops them.",
     });
-  else if (failingSinceMs === null && !isSaid)
+  // What the log still has is `unread`.
+  else if (failingSinceMs === null && !isSaid && oldestMs !== log.unread.oldestMs)
     findings.push({
       kind: "lagging",
       severity: "warning",
@@ -357,6 +359,8 @@ function receiptFindings({ id, enabledSinceMs, log }: JobFacts, { jobs, account,
   const others = jobs.flatMap((other) =>
     other.id === id || other.log === SILENT ? [] : (other.log?.lastReceivedMs ?? []),
   );
+  // The log has something for it: it is `unread`.
+  if (log !== null && log.unread.records > 0) return [];
   const lastMs = log?.lastReceivedMs ?? null;
   const sinceMs = Math.max(enabledSinceMs, lastMs ?? 0);
   // Events accepted later may still be on their way to this job.
@@ -370,7 +374,7 @@ function receiptFindings({ id, enabledSinceMs, log }: JobFacts, { jobs, account,
       affected: null,
       summary: `Job ${id} is enabled but receives no events${lastMs === null ? "" : " any more"} while other jobs do.`,
       advice:
-        "Look for `append failed` with this job's number in the service's log. Messages that it could not take are redelivered.",
+        "Look for `the control plane does not answer` in this service's log: a shard of the log may have an old configuration.",
     },
   ];
 }

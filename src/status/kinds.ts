@@ -13,6 +13,7 @@ export const KINDS = [
   "queue_large",
   "messages_set_aside",
   "ledger_large",
+  "ledger_busy",
   "functions_not_watched",
   "functions_more",
   "out_of_balance",

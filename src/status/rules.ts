@@ -67,6 +67,7 @@ const OF_LEDGER: ReadonlySet<Kind> = new Set([
   "queue_large",
   "messages_set_aside",
   "ledger_large",
+  "ledger_busy",
   "out_of_balance",
 ]);
 

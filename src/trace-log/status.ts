@@ -27,8 +27,16 @@ export interface AccountStatus {
   setAsideMessages: { messages: number; events: number; oldestMs: number | null; stopsClaims?: boolean };
   /** Size of the fullest shard, in bytes (absent: an earlier version does not say). */
   storedBytes?: number;
+  /** What the busiest shard takes a second; absent: it is not measured yet. */
+  load?: ShardLoad;
   /** The last hour of the functions that failed in it; absent: none, or it is of earlier code. */
   failing?: readonly FunctionSlots[];
+}
+
+/** What a shard takes, a second. */
+export interface ShardLoad {
+  parts: number;
+  bytes: number;
 }
 
 export function accountStatus(
@@ -37,11 +45,13 @@ export function accountStatus(
     oldestUnfinishedMs,
     oldestAsideMs,
     stopsClaims,
+    load,
     failing,
   }: {
     oldestUnfinishedMs: number | null;
     oldestAsideMs: number | null;
     stopsClaims: boolean;
+    load: ShardLoad | null;
     failing: readonly FunctionSlots[];
   },
 ): AccountStatus {
@@ -71,6 +81,7 @@ export function accountStatus(
     queueSeenMs: row.queue_seen_ms,
     setAsideMessages: { messages: row.hold_messages, events: set_aside, oldestMs: oldestAsideMs, stopsClaims },
     storedBytes: sql.databaseSize,
+    ...(load !== null && { load }),
     ...(failing.length > 0 && { failing }),
   };
 }

@@ -2,7 +2,7 @@ import { RECENT_MAX_EVENTS } from "../limits.ts";
 import { joinedSlots } from "./health-hours.ts";
 import { type MonthUse, withUse } from "./month-use.ts";
 import { type RecentRecords, RecentRing } from "./recent.ts";
-import type { AccountStatus } from "./status.ts";
+import type { AccountStatus, ShardLoad } from "./status.ts";
 
 /** The status of all shards together. */
 export function sumOfStatus(all: readonly AccountStatus[]): AccountStatus {
@@ -16,6 +16,7 @@ function addedStatus(a: AccountStatus, b: AccountStatus): AccountStatus {
   for (const name of Object.keys(counts) as (keyof typeof counts)[]) counts[name] += b.counts[name];
   // Each shard has what the queue said when it last counted.
   const latest = (b.queueSeenMs ?? 0) > (a.queueSeenMs ?? 0) ? b : a;
+  const load = a.load && b.load ? mostOf(a.load, b.load) : (a.load ?? b.load);
   const failing = joinedSlots([...(a.failing ?? []), ...(b.failing ?? [])]);
   return {
     counts,
@@ -31,8 +32,13 @@ function addedStatus(a: AccountStatus, b: AccountStatus): AccountStatus {
       stopsClaims: a.setAsideMessages.stopsClaims === true || b.setAsideMessages.stopsClaims === true,
     },
     storedBytes: Math.max(a.storedBytes ?? 0, b.storedBytes ?? 0),
+    ...(load !== undefined && { load }),
     ...(failing.length > 0 && { failing }),
   };
+}
+
+function mostOf(a: ShardLoad, b: ShardLoad): ShardLoad {
+  return { parts: Math.max(a.parts, b.parts), bytes: Math.max(a.bytes, b.bytes) };
 }
 
 /** The earlier of two times; null: there is none. */

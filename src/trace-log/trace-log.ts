@@ -23,6 +23,7 @@ import type { FunctionCount } from "./function-counts.ts";
 import { FunctionHours } from "./function-hours.ts";
 import { HealthHours, type HourHealth } from "./health-hours.ts";
 import { JobsCopy, type ShardJob } from "./jobs-copy.ts";
+import { MeanRate } from "./mean-rate.ts";
 import type { MonthUse } from "./month-use.ts";
 import { nodeName, nodeOf } from "./nodes.ts";
 import { type HeldEntry, type HeldMessage, type HeldPart, type HoldMessage, OnHold } from "./on-hold.ts";
@@ -30,7 +31,7 @@ import { type Due, Readers } from "./readers.ts";
 import { type RecentRecords, RecentRing } from "./recent.ts";
 import { type Deaths, type Noted, type NotedMessage, Redeliveries } from "./redeliveries.ts";
 import { TRACE_LOG_STEPS } from "./schema.ts";
-import { type AccountStatus, accountStatus } from "./status.ts";
+import { type AccountStatus, accountStatus, type ShardLoad } from "./status.ts";
 import { earlier } from "./sums.ts";
 import { Totals } from "./totals.ts";
 
@@ -40,6 +41,9 @@ export { TRACE_LOG_STEPS } from "./schema.ts";
 export type { AccountCounts, AccountStatus } from "./status.ts";
 
 const SWEEP_EVERY_MS = 86_400_000;
+
+/** What a shard takes a second is measured over so many minutes. */
+const LOAD_MINUTES = 10;
 
 /** How often a shard asks the control plane whether its configuration is in force, in ms. */
 const JOIN_EVERY_MS = 300_000;
@@ -71,8 +75,11 @@ export interface Page {
 export interface ShardJobStatus {
   /** Records offered to the job in all blocks there ever were. */
   received: number;
-  /** Unread by the reader: `oldestMs` is the time of intake of the oldest. null: all is read. */
-  unread: { records: number; bytes: number; oldestMs: number } | null;
+  /**
+   * Unread by the reader: `oldestMs` is the time of intake of the oldest, `sinceMs` when it was
+   * added. null: all is read.
+   */
+  unread: { records: number; bytes: number; oldestMs: number; sinceMs: number } | null;
   /** What its readers have not counted is discarded. */
   isDiscarded: boolean;
   /** A message on hold may be for it. */
@@ -119,6 +126,8 @@ export class TraceLog extends DurableObject<Env> {
   readonly #alarm: Alarm;
   /** In memory only. */
   readonly #recent = new RecentRing();
+  readonly #parts = new MeanRate(LOAD_MINUTES);
+  readonly #bytes = new MeanRate(LOAD_MINUTES);
   /** Position of the newest block there ever was; as of the readers, the table decides. */
   #lastBlock = 0;
   /** Bytes of appends that are not stored yet. */
@@ -172,6 +181,8 @@ export class TraceLog extends DurableObject<Env> {
     try {
       await this.#ready(append.state);
       const appended = this.#transaction(() => this.#append(append));
+      this.#parts.add(append.parts.length, platform.now());
+      this.#bytes.add(bytes, platform.now());
       this.#driver.wake();
       await this.ctx.storage.sync();
       return appended;
@@ -624,7 +635,10 @@ export class TraceLog extends DurableObject<Env> {
           .map(({ id, discard }): [number, ShardJobStatus] => {
             const { received } = this.#readers.of(id);
             const backlog = this.#readers.backlogOf(id);
-            const unread = backlog && { records: backlog.records, bytes: backlog.bytes, oldestMs: backlog.oldestMs };
+            const unread = backlog && {
+              ...{ records: backlog.records, bytes: backlog.bytes },
+              ...{ oldestMs: backlog.oldestMs, sinceMs: backlog.openedMs },
+            };
             return [id, { received, unread, isDiscarded: discard, isOnHold: held?.has(id) ?? true }];
           }),
       ),
@@ -728,8 +742,15 @@ export class TraceLog extends DurableObject<Env> {
       oldestUnfinishedMs: this.#redeliveries.oldestMs(),
       oldestAsideMs: this.#hold.oldestMs(),
       stopsClaims: this.#hold.oldestTakenMs() === 0,
+      load: this.#measured(),
       failing: this.#health.failing(platform.now()),
     });
+  }
+
+  /** null: it is not measured yet. */
+  #measured(): ShardLoad | null {
+    const [parts, bytes] = [this.#parts.perSecond(platform.now()), this.#bytes.perSecond(platform.now())];
+    return parts === null || bytes === null ? null : { parts, bytes };
   }
 
   /** Drives what is due, and sets the next alarm. It must not throw: such an alarm is dropped. */

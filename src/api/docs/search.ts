@@ -47,6 +47,7 @@ export const SEARCH: RouteDoc = {
     '`{"type":"hit","job_id","object","line","record"}`: a record; `object` is null while it waits to be cut. ' +
     '`{"type":"progress","objects","read","skipped","bytes_read","sketch_bytes","records","reached"}`: at least once a second; `skipped` objects cannot hold a hit, as their sketches say. ' +
     'Last, `{"type":"end","complete","cursor","not_searched":[{"what","why"}]}`: with a `cursor` there is more; `complete` says that all of the question was searched; what was not is named. ' +
+    "What a job has not read from the log is read first; what it has not read by then, and what is set aside, is named. " +
     "An answer without an `end` broke off. One answer reads for half a minute, or 2 GB before compression, or up to `limit` hits; two run at once for one caller, and further ones get 429. docs/search.md",
   body: AskSearch,
   result: SearchEstimate.describe("With `dry_run`."),

@@ -84,8 +84,8 @@ export const AsideQuery = z.object({
 export const LIST_ASIDE: RouteDoc = {
   summary: "List what was set aside",
   description:
-    "Queue messages that could not be processed, and objects that their store refuses. They are kept until you resend or delete them. " +
-    "Messages come first, then objects by job, oldest first.",
+    "Queue messages that could not be processed, objects that their store refuses, and entries of the log that stop the process that makes their records. They are kept until you resend or delete them. " +
+    "Messages come first, then objects by job, oldest first, then entries by job.",
   query: AsidePage,
   result: Entry,
   list: z.object({
