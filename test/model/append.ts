@@ -79,8 +79,7 @@ export function sweep(shard: Shard): void {
   s.sweptMs = old;
   for (const [id, ms] of Object.entries(s.ids)) if (ms < old) delete s.ids[id];
   const oldKeyed = old - (w.is("textKeyedFifteenDays") ? 0 : REPEAT);
-  for (const [id, { takenMs, latestMs }] of Object.entries(s.keyed))
-    if ((w.is("keyedByFirstCopy") ? takenMs : latestMs) < oldKeyed) delete s.keyed[id];
+  for (const [id, { fromMs }] of Object.entries(s.keyed)) if (fromMs < oldKeyed) delete s.keyed[id];
 }
 
 export function remember(shard: Shard, part: Part): void {
@@ -117,7 +116,7 @@ function addFresh(shard: Shard, fresh: readonly Part[], a: Append): void {
   for (const part of fresh) {
     remember(shard, part);
     const jobs = entries.filter(({ parts }) => parts.includes(part.id)).map(({ job }) => job);
-    if (part.keyed) s.keyed[part.id] = { takenMs: part.takenMs, latestMs: part.takenMs, jobs };
+    if (part.keyed) s.keyed[part.id] = { takenMs: part.takenMs, fromMs: part.takenMs, jobs };
     count(shard, part, off, jobs.length > 0);
   }
   if (entries.length === 0 && w.keepMs === 0) return;
@@ -163,7 +162,6 @@ export function count({ s: { counts } }: Shard, part: Part, off: Off, isRouted: 
 export function addAgain(shard: Shard, part: Part): void {
   const { s, w, config } = shard;
   const had = some(s.keyed[part.id]);
-  had.latestMs = Math.max(had.latestMs, part.takenMs);
   if (w.is("keyedByIdAlone")) return;
   const jobs = config.jobs
     .filter(({ id, windows }) => wasIn(windows, part.takenMs) && !had.jobs.includes(id))

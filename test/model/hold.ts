@@ -29,8 +29,8 @@ function keep(shard: Shard, parts: Part[], tooOld: boolean): void {
   for (const { id, takenMs, keyed, records } of parts) {
     const noted = config.jobs.filter(({ windows }) => wasIn(windows, takenMs)).map((job) => job.id);
     jobs[id] = noted;
-    const latestMs = tooOld && !w.is("tooOldForgetsIds") ? shard.time() : takenMs;
-    if (keyed) s.keyed[id] = { takenMs, latestMs, jobs: [...noted] };
+    const fromMs = tooOld && !w.is("tooOldForgetsIds") ? shard.time() : takenMs;
+    if (keyed) s.keyed[id] = { takenMs, fromMs, jobs: [...noted] };
     s.counts.processed += records.length;
     s.counts.setAside += records.length;
     delete s.unfinished[id];

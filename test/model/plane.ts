@@ -90,6 +90,7 @@ export class Plane extends Thing {
   *onAlarm(): Task {
     const { s, w } = this;
     try {
+      if (w.is("erasesBeforeConfirmed")) yield* this.eraseReaders();
       if (s.version !== s.confirmed && this.bringing === 0) yield* this.bring();
       yield* this.eraseReaders();
     } catch (error) {

@@ -33,9 +33,10 @@ export interface Hold {
 
 export interface ShardState {
   config: Config | null;
-  /** Ids without a key, and when each was taken in; `keyed`: with one. */
+  /** Ids without a key, and when each was taken in. */
   ids: Record<string, number>;
-  keyed: Record<string, { takenMs: number; latestMs: number; jobs: number[] }>;
+  /** Ids with one: of the copy that is in a block, from when it lives, and the jobs that were offered any. */
+  keyed: Record<string, { takenMs: number; fromMs: number; jobs: number[] }>;
   sweptMs: number;
   /** The newest intake known. */
   newestMs: number;
