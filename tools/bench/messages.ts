@@ -35,7 +35,7 @@ export function packMessages(texture: Texture, messages: number, atMs: number): 
   const size = { messages, records: 0, rawBytes: 0, messageBytes: 0 };
   while (bodies.length < messages) {
     const some = Array.from({ length: RECORDS_AT_ONCE }, line);
-    const result = packRecords(some, { takenInMs: atMs, idOf: randomIds(), keyed: false });
+    const result = packRecords(some, { takenInMs: atMs, idOf: randomIds(1), keyed: false, shards: 1 });
     if (!result.ok) throw new Error("a record is too large");
     // The last one is not full.
     for (const { body, records } of result.messages.slice(0, -1)) {

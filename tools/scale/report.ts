@@ -202,7 +202,7 @@ const HELD_IN: Readonly<Record<Endured["part"], string>> = {
   log: "the debts",
   ledger: "the queue",
   control: "nothing waits; changes are refused",
-  queue: "the outbox (HTTP and RPC: 503)",
+  queue: "the log",
   consumer: "the queue",
 };
 

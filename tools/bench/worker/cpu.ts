@@ -181,7 +181,7 @@ async function consumed(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Prom
 export async function loaded(body: ArrayBuffer): Promise<Loaded> {
   const [message] = batchOf([body], NOON).messages;
   if (message === undefined) throw new Error("no message");
-  const loading = await load(new Delivery(message), NO_BLOBS, [SEAL]);
+  const loading = load(new Delivery(message), [SEAL]);
   if (loading.kind !== "loaded") throw new Error(`a message is ${loading.kind}`);
   const [part] = loading.loaded;
   if (part === undefined) throw new Error("a message has no part");

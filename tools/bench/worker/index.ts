@@ -48,14 +48,11 @@ function metered(name: string, original: unknown): ObjectClass {
 export const ControlPlane = metered("ControlPlane", shipper.ControlPlane);
 export const JobReader = metered("JobReader", shipper.JobReader);
 export const TraceLog = metered("TraceLog", shipper.TraceLog);
-export const BlobStore = metered("BlobStore", shipper.BlobStore);
-export const Outbox = metered("Outbox", shipper.Outbox);
 export const AccessRegister = metered("AccessRegister", shipper.AccessRegister);
 export const Watch = metered("Watch", shipper.Watch);
 export const Replays = metered("Replays", shipper.Replays);
 export const Live = metered("Live", shipper.Live);
 export const DebtStore = metered("DebtStore", shipper.DebtStore);
-export const KeyRegister = metered("KeyRegister", shipper.KeyRegister);
 export const Packer = metered("Packer", shipper.Packer);
 export const SketchStore = metered("SketchStore", shipper.SketchStore);
 

@@ -133,7 +133,7 @@ let append: Append | null = null;
 async function appendOf(job: JobConfig, count: number): Promise<Append> {
   const packed = packRecords(linesOf(count, platform.now()), {
     takenInMs: platform.now(),
-    idOf: randomIds(),
+    idOf: randomIds(1),
     keyed: false,
   });
   if (!packed.ok) throw new Error("a record is too large");
@@ -155,7 +155,7 @@ export async function stackKind({ kind, objects, records: count }: StackingKind,
   append ??= await appendOf(job, count);
   const log = nodeAt(env.READERS, job.id, 0);
   if ((await log.status()) === null) await log.configure(job, 0);
-  const idOf = randomIds();
+  const idOf = randomIds(1);
   for (let i = 0; i < objects; i++) {
     const messages = append.messages.map((message) => ({ ...message, id: idOf(0) }));
     const { kind: said } = await log.append({ ...append, messages });

@@ -10,7 +10,6 @@ import worker from "../../../src/index.ts";
 import { Gatherer } from "../../../src/intake/gather.ts";
 import { handleTail } from "../../../src/intake/tail.ts";
 import { platform } from "../../../src/platform.ts";
-import { blobStore } from "../../../src/queue/blob-store.ts";
 import { queueUnits } from "../../../src/trace-log/usage.ts";
 import type { Scenario, Simulated } from "../protocol.ts";
 import { RecordMix, seeded, type TraceItem } from "../records.ts";
@@ -131,7 +130,6 @@ class Simulation {
     const sleep = (ms: number): Promise<void> => this.#timers.after(ms);
     await handleTail([{ ...item, eventTimestamp: platform.now() }], {
       queue: { sendBatch: async (messages) => this.#send(messages.map(({ body }) => body)) },
-      blobs: blobStore(this.#metered.BLOBS),
       config: readIntakeConfig(this.#env),
       gatherer,
       platform: { now: platform.now, sleep },

@@ -6,8 +6,7 @@
  */
 import { gunzipSync } from "node:zlib";
 import { randomIds } from "../../../src/intake/ids.ts";
-import { outbox } from "../../../src/intake/outbox.ts";
-import { outboxShardOf } from "../../../src/intake/outboxes.ts";
+import { appendCall, appendMessages } from "../../../src/intake/direct.ts";
 import type { PackedMessage } from "../../../src/intake/packing.ts";
 import { encodeParts } from "../../../src/queue/message.ts";
 import { recordLine } from "../../../src/record/encode.ts";
@@ -175,9 +174,9 @@ class Arrivals implements Source {
   readonly #taken: Taken;
   readonly #beginMs: number;
   readonly #offsets: readonly number[];
-  readonly #idOf = randomIds();
+  readonly #idOf = randomIds(1);
   readonly #sentMs: number[] = [];
-  /** They go to the outbox, as those of `tail()` do which the queue refuses. */
+  /** They go to the log, as those of `tail()` do which the queue refuses. */
   isKept = false;
   #hasEnded = false;
 
@@ -213,11 +212,12 @@ class Arrivals implements Source {
     const takenInMs = Math.floor(clock.nowMs);
     const id = this.#idOf(0);
     const raw = new TextEncoder().encode(`${lineAt(takenInMs, this.sent)}\n`);
-    const body = encodeParts([{ id, takenInMs, keyed: false, records: 1 }], raw);
+    const body = encodeParts([{ id, takenInMs, keyed: false, shards: 1, records: 1 }], raw);
     this.#sentMs.push(takenInMs);
     if (!this.isKept) return queue.put({ body: body.buffer, sentMs: takenInMs });
-    const message: PackedMessage = { id, takenInMs, records: 1, body, blob: null };
-    await outbox(env.OUTBOX, outboxShardOf(id)).keep([message]);
+    const message: PackedMessage = { id, shard: 0, takenInMs, records: 1, body };
+    const { cause } = await appendMessages([message], { append: appendCall(env), platform }, 10_000, () => {});
+    if (cause !== undefined) throw cause;
   }
 }
 

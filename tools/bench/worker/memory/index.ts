@@ -34,7 +34,6 @@ const CUT_MESSAGES_MAX = 20;
 /** Texts that are worth a collection, in UTF-16 units. */
 const LARGE_UNITS = 100_000;
 
-const NO_BLOBS = { get: async () => null };
 
 let pool: MessagePool | null = null;
 let held: Uint8Array | null = null;
@@ -93,7 +92,7 @@ async function stack({ job: id, objects }: Stacking, env: Env): Promise<CutSize[
   const messages = Math.floor(APPEND_MAX_RAW_BYTES / poolOfMessages().rawBytesOf(1));
   const offered = await Promise.all(
     batchOf(poolOfMessages().take(messages, platform.now()), clock.nowMs).messages.map(async (message) => {
-      const loading = await load(new Delivery(message), NO_BLOBS);
+      const loading = load(new Delivery(message));
       if (loading.kind !== "loaded") throw new Error(`a message is ${loading.kind}`);
       return loading.loaded;
     }),
