@@ -41,7 +41,7 @@ describe("the status of all shards", () => {
 describe("a month's use of all shards", () => {
   const use = (fields: Partial<MonthUse> = {}): MonthUse => ({
     ...{ month: 2100 * 12 + 10, sinceMs: Date.UTC(2100, 10, 20) },
-    ...{ batches: 1, groups: 2, messages: 3, messageUnits: 4, furtherParts: 8, events: 5, appends: 6, offered: 7 },
+    ...{ batches: 1, groups: 2, messages: 3, messageUnits: 4, furtherParts: 8, events: 5, entries: 6, offered: 7 },
     ...fields,
   });
 
@@ -57,7 +57,7 @@ describe("a month's use of all shards", () => {
         messageUnits: 8,
         furtherParts: 16,
         events: 10,
-        appends: 12,
+        entries: 12,
         offered: 14,
       },
     });
