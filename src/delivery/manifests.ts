@@ -106,7 +106,7 @@ export class Manifests {
   }
 
   #isHere(): boolean {
-    return this.#host.isOn() && this.#state.row()?.segment === 0 && this.#state.isReadable();
+    return this.#host.isOn() && this.#state.row()?.node === 0 && this.#state.isReadable();
   }
 
   async #run(): Promise<void> {
