@@ -59,7 +59,7 @@ const LINES = 1;
 
 /**
  * Records that were handed over together. Made once, before the first send, and the same in every
- * send and delivery, in whatever message: logs and ledger take each id once.
+ * send and delivery, in whatever message: the log takes each id once.
  */
 export interface Part {
   /** 16 bytes as 32 lower-case hex digits. */
