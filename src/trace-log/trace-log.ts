@@ -613,7 +613,7 @@ export class TraceLog extends DurableObject<Env> {
    * Notes parts, so that nothing is claimed complete beyond them. Parts that are known are skipped.
    * @returns as {@link Redeliveries.note}.
    */
-  expectAgain(parts: readonly NotedMessage[], how: Noted = "coming"): Deaths[] {
+  expectAgain(parts: readonly NotedMessage[], how: Noted): Deaths[] {
     const isWell = this.#totals.hasCountedSince(platform.now() - WELL_MS);
     return this.#transaction(() => this.#redeliveries.note(parts, how, isWell));
   }
