@@ -253,6 +253,8 @@ function refusal(resent: NotResent): ApiError {
       return oneError(409, CODE.conflict, DISCARDED);
     case "unreadable":
       return oneError(409, CODE.conflict, unreadable(resent.why));
+    case "unmade":
+      return oneError(409, CODE.conflict, "its records still cannot be made");
   }
 }
 

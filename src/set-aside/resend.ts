@@ -23,7 +23,9 @@ export type NotResent =
   /** An object of a job that was deleted with its undelivered records. */
   | { kind: "discarded" }
   /** This code cannot read it. */
-  | { kind: "unreadable"; why: string };
+  | { kind: "unreadable"; why: string }
+  /** This code cannot make its records. */
+  | { kind: "unmade" };
 
 /** Deadline of the whole, and of one call, in ms: below that of a request. */
 const RESEND_MS = 45_000;
@@ -104,5 +106,5 @@ async function resendEntry(stores: AsideStores, id: AsideId & { kind: "entry" })
   if (found?.kind !== "entry") return { kind: "gone" };
   const isMade = await nodeAt(stores.env.READERS, id.job, id.node).unmadeRetry(id.n);
   if (isMade === null) return { kind: "gone" };
-  return isMade ? { kind: "entry", records: found.entry.records } : { kind: "unreadable", why: found.entry.why };
+  return isMade ? { kind: "entry", records: found.entry.records } : { kind: "unmade" };
 }
