@@ -8,8 +8,10 @@ import { Alarm } from "../storage/alarm.ts";
 import { IdMemory, type TakenId } from "../storage/id-memory.ts";
 import { migrate } from "../storage/migrate.ts";
 import {
+  APPEND_FORMAT,
   type Append,
   type Appended,
+  bareAppend,
   type LoggedMessage,
   type PartHead,
   SHARD_BUSY,
@@ -173,6 +175,8 @@ export class TraceLog extends DurableObject<Env> {
    *   again.
    */
   async append(append: Append): Promise<Appended> {
+    if (append.v > APPEND_FORMAT)
+      throw new Error(`${SHARD_NOT_READY}: log ${this.#shard} runs an earlier release than its caller`);
     const bytes = sizeOf(append);
     if (this.#sql.databaseSize >= this.maxBytes) throw new Error(`${SHARD_FULL}: log ${this.#shard}`);
     if (this.#underWay > 0 && this.#underWay + bytes > SHARD_UNDER_WAY_BYTES)
@@ -560,7 +564,8 @@ export class TraceLog extends DurableObject<Env> {
       }
       const body = new Uint8Array(message.message);
       const records = [{ body, parts: [...offers.keys()].map((head) => head.id) }];
-      const block = this.#openBlock(offers, records);
+      // All entries are made by the readers.
+      const block = this.#blockOf(offers, bareAppend([], records), false);
       const counted = [...offers].map(([head, { off, jobs: own }]) =>
         countedPart({ ...head, bytes: 0 }, off, own.length > 0),
       );
@@ -581,15 +586,6 @@ export class TraceLog extends DurableObject<Env> {
     });
     this.#driver.wake();
     return resent;
-  }
-
-  /** All entries are made by the readers. */
-  #openBlock(offers: ReadonlyMap<PartHead, Offer>, records: Append["records"]): NewBlock | null {
-    const append: Append = {
-      ...{ v: 1, parts: [], records, prepared: [], queue: null },
-      ...{ work: { batches: 0, entries: 0, offered: 0 }, state: "" },
-    };
-    return this.#blockOf(offers, append, false);
   }
 
   /**
