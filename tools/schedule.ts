@@ -6,13 +6,17 @@
  *     npm run schedule -- --seed 17               that one, again
  *     npm run schedule -- --seconds 40            as many as that takes
  *     npm run schedule -- --runs 100 --force deaths,keyed    runs that do these, and nothing else
+ *     npm run schedule -- --seed 17 --trace dies  with each line of it that has this word
  */
 import { parseArgs } from "node:util";
 import "../test/schedule/hooks.ts";
 
 interface Runner {
   FORCES: readonly string[];
-  run(seed: number, options: { force?: readonly string[] | undefined }): Promise<Record<string, number>>;
+  run(
+    seed: number,
+    options: { force: readonly string[] | undefined; trace: string | undefined },
+  ): Promise<Record<string, number>>;
 }
 
 /** Failures that are printed before it ends. */
@@ -24,6 +28,7 @@ const { values } = parseArgs({
     runs: { type: "string" },
     seconds: { type: "string" },
     force: { type: "string" },
+    trace: { type: "string" },
   },
 });
 
@@ -50,7 +55,8 @@ let [seeds, failures] = [0, 0];
 for (let seed = first; seed < first + runs && failures < MOST && performance.now() < endMs; seed++) {
   seeds += 1;
   try {
-    for (const [name, n] of Object.entries(await run(seed, { force }))) sums[name] = (sums[name] ?? 0) + n;
+    for (const [name, n] of Object.entries(await run(seed, { force, trace: values.trace })))
+      sums[name] = (sums[name] ?? 0) + n;
   } catch (error) {
     failures += 1;
     const again = `npm run schedule -- --seed ${seed}${values.force ? ` --force ${values.force}` : ""}`;

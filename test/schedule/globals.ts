@@ -52,7 +52,9 @@ export function takeOver(scheduler: Scheduler, fetch: Fetch): () => void {
   nodeCrypto.randomBytes = ((size: number) => filled(Buffer.alloc(size))) as typeof nodeCrypto.randomBytes;
   syncBuiltinESMExports();
   Object.assign(crypto.subtle, hmacAtOnce);
-  Object.assign(console, { info() {}, warn() {}, error() {} });
+  const said = (line: unknown): void =>
+    scheduler.log(() => `${lives.getStore()?.name ?? "?"} says ${JSON.stringify(line)}`);
+  Object.assign(console, { info: said, warn: said, error: said });
   return () => {
     Object.assign(globalThis, { ...before });
     Math.random = before.random;

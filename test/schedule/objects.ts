@@ -130,6 +130,7 @@ export class DurableThing {
 
   /** What is in memory dies, and calls under way fail. The alarm that ran comes again. */
   kill(): void {
+    if (this.instance !== null) this.#objects.scheduler.log(() => `${this.name} dies`);
     this.instance?.die();
     this.instance = null;
     this.#alarmTimer?.cancel();
@@ -270,12 +271,16 @@ export class Objects {
           scheduler.at(thing.downUntilMs, arrive);
           return;
         }
+        const outcome = (what: string) => scheduler.log(() => `${life.name} -> ${thing.name} ${method}: ${what}`);
         if (isLost()) {
+          outcome("lost");
           back(() => reject(new NetworkError()));
           return;
         }
         thing.invoke(method, values, (answer) => {
-          if (isLost()) back(() => reject(new NetworkError()));
+          const isAnswerLost = isLost();
+          outcome(isAnswerLost ? "answer lost" : "error" in answer ? answer.error.message : "answered");
+          if (isAnswerLost) back(() => reject(new NetworkError()));
           else if ("error" in answer) back(() => reject(answer.error));
           else back(() => resolve(answer.value));
         });

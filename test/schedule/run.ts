@@ -1,6 +1,7 @@
 import { Book, type Job } from "./book.ts";
 import { Client } from "./client.ts";
 import { type AccountLedger, checkDoubles, checkEnd, checkLedger, Fault, type Ledger } from "./oracle.ts";
+import type { Life } from "./scheduler.ts";
 import { World } from "./world.ts";
 
 /** What a run may do, and how likely it is that it does. */
@@ -36,6 +37,8 @@ export const FORCES = Object.keys(ODDS) as Odd[];
 export interface Options {
   /** The run does these, and nothing else. */
   force?: readonly string[] | undefined;
+  /** Prints each line that has this word; "": all. */
+  trace?: string | undefined;
 }
 
 export interface Sums {
@@ -54,6 +57,7 @@ const MINUTE_MS = 60_000;
 /** One run: some minutes under faults, then rest, then the oracle. All follows from the seed. */
 export async function run(seed: number, options: Options = {}): Promise<Sums> {
   const world = new World(seed, 3);
+  world.scheduler.trace = options.trace;
   try {
     return await new Run(world, options).all();
   } finally {
@@ -89,6 +93,7 @@ class Run {
     if (does.dead) queue.maxRetries = 2;
     if (does.segments) objects.prepare = smallSegments(() => random.below(40_000));
     if (does.shards) this.#world.deploy({ LOG_SHARDS: "4" });
+    if (does.deaths) scheduler.afterEach = this.#mayKill(random.pick([0.003, 0.01, 0.03]));
     this.#task(() => this.#client.createJob());
     await scheduler.run(scheduler.nowMs + 2_000);
     const turns = 30 + random.below(60);
@@ -103,6 +108,23 @@ class Run {
     const buckets = [...stores.buckets.values()];
     const puts = buckets.reduce((sum, { puts: all }) => sum + all.length, 0);
     return { events: this.#book.sent.size, objects: puts, steps: scheduler.count, deaths: this.#deaths };
+  }
+
+  /** After any event, whoever it was for may die, or another. */
+  #mayKill(odds: number): (life: Life | null) => void {
+    const { scheduler, objects } = this.#world;
+    const { random } = scheduler;
+    return (life) => {
+      if (!scheduler.hasFaults || !random.chance(odds)) return;
+      this.#deaths += 1;
+      const things = [...objects.things.values()];
+      const own = random.chance(0.7)
+        ? things.find(({ instance }) => instance !== null && instance === life)
+        : undefined;
+      if (own !== undefined) own.kill();
+      else if (random.chance(0.2)) this.#world.killIsolate();
+      else if (things.length > 0) random.pick(things).kill();
+    };
   }
 
   #task(task: () => Promise<unknown>): void {
@@ -136,11 +158,6 @@ class Run {
     else if (dice < 0.72 && does.changes) this.#task(() => client.deleteJob(random.chance(0.4)));
     else if (dice < 0.76 && does.switches) this.#task(() => client.switchLogging());
     else if (dice < 0.78 && does.dead) this.#task(() => client.resend());
-    if (does.deaths && random.chance(0.25)) {
-      this.#deaths += 1;
-      if (random.chance(0.2)) this.#world.killIsolate();
-      else random.pick([...objects.things.values()]).kill();
-    }
     if (does.outages && random.chance(0.04)) {
       const thing = random.pick([...objects.things.values()]);
       thing.downUntilMs = scheduler.nowMs + random.below(600_000);

@@ -38,8 +38,10 @@ export class Scheduler {
   count = 0;
   /** Delays, losses and deaths happen. */
   hasFaults = true;
-  /** After each event. */
-  afterEach: () => void = () => {};
+  /** After each event. @param life whose it was. */
+  afterEach: (life: Life | null) => void = () => {};
+  /** Prints each line that has this word; "": all; undefined: none. */
+  trace: string | undefined;
   readonly #heap: Event[] = [];
   #next = 0;
 
@@ -55,6 +57,12 @@ export class Scheduler {
     return () => {
       event.run = null;
     };
+  }
+
+  log(line: () => string): void {
+    if (this.trace === undefined) return;
+    const text = `${new Date(this.nowMs).toISOString().slice(5, 23)} ${line()}\n`;
+    if (text.includes(this.trace)) process.stdout.write(text);
   }
 
   /** How long a message is on its way, or a disk takes, in ms: mostly little, sometimes very long. */
@@ -91,7 +99,7 @@ export class Scheduler {
       if (event.life === null) event.run();
       else lives.run(event.life, event.run);
       await new Promise(turnOfNode);
-      this.afterEach();
+      this.afterEach(event.life);
     }
     if (!isOver()) this.nowMs = Math.max(this.nowMs, Math.min(untilMs, Number.MAX_SAFE_INTEGER));
   }

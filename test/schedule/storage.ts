@@ -23,6 +23,13 @@ class Cursor {
   }
 }
 
+interface Statement {
+  isRead: boolean;
+  hasRows: boolean;
+  /** null: they are several. */
+  one: StatementSync | null;
+}
+
 /** Of a table that is no object's own. */
 const ALARM_SQL = "CREATE TABLE IF NOT EXISTS _cf_alarm (id INTEGER PRIMARY KEY, due_ms REAL)";
 
@@ -36,34 +43,37 @@ export class Disk {
   isDirty = false;
   /** Called with the first write after a commit. */
   onDirty: () => void = () => {};
-  readonly #statements = new Map<string, StatementSync>();
+  readonly #statements = new Map<string, Statement>();
 
   constructor() {
     this.db.exec(ALARM_SQL);
   }
 
-  #statement(query: string): StatementSync {
+  #statement(query: string): Statement {
     const known = this.#statements.get(query);
     if (known !== undefined) return known;
-    const made = this.db.prepare(query);
+    const isRead = /^\s*(SELECT|PRAGMA|WITH)\b/i.test(query);
+    const isMany = /;\s*\S/.test(query.replaceAll(/--.*/g, ""));
+    const made = {
+      isRead,
+      hasRows: isRead || /\bRETURNING\b/i.test(query),
+      one: isMany ? null : this.db.prepare(query),
+    };
     this.#statements.set(query, made);
     return made;
   }
 
   exec(query: string, bindings: readonly unknown[]): Cursor {
-    const isRead = /^\s*(SELECT|PRAGMA|WITH)\b/i.test(query);
+    const { isRead, hasRows, one } = this.#statement(query);
     if (!isRead) this.write();
-    if (bindings.length === 0 && /;\s*\S/.test(query.replaceAll(/--.*/g, ""))) {
+    if (one === null) {
       this.db.exec(query);
       return new Cursor([], 1);
     }
-    const statement = this.#statement(query);
     const values = bindings.map(bound) as never[];
-    if (isRead || /\bRETURNING\b/i.test(query)) {
-      const rows = statement.all(...values).map(asInRuntime);
-      return new Cursor(rows, isRead ? 0 : rows.length);
-    }
-    return new Cursor([], Number(statement.run(...values).changes));
+    if (!hasRows) return new Cursor([], Number(one.run(...values).changes));
+    const rows = one.all(...values).map(asInRuntime);
+    return new Cursor(rows, isRead ? 0 : rows.length);
   }
 
   /** Begins what is committed, or lost, as a whole. */
@@ -87,19 +97,17 @@ export class Disk {
   }
 
   get bytes(): number {
-    const [pages, size] = ["page_count", "page_size"].map((name) => this.#statement(`PRAGMA ${name}`).get()?.[name]);
+    const [pages, size] = ["page_count", "page_size"].map((name) => this.db.prepare(`PRAGMA ${name}`).get()?.[name]);
     return Number(pages) * Number(size);
   }
 
   get alarmMs(): number | null {
-    const row = this.#statement("SELECT due_ms FROM _cf_alarm").get();
+    const [row] = this.exec("SELECT due_ms FROM _cf_alarm", []).toArray();
     return row === undefined ? null : Number(row.due_ms);
   }
   setAlarm(dueMs: number | null): void {
-    if (dueMs === null && this.alarmMs === null) return;
-    this.write();
-    if (dueMs === null) this.#statement("DELETE FROM _cf_alarm").run();
-    else this.#statement("INSERT OR REPLACE INTO _cf_alarm (id, due_ms) VALUES (1, ?)").run(dueMs);
+    if (dueMs !== null) this.exec("INSERT OR REPLACE INTO _cf_alarm (id, due_ms) VALUES (1, ?)", [dueMs]);
+    else if (this.alarmMs !== null) this.exec("DELETE FROM _cf_alarm", []);
   }
 
   deleteAll(): void {

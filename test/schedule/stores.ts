@@ -39,6 +39,8 @@ export class Stores {
         const failure = isSo(this.trouble.failing) ? random.pick([500, 503, 503]) : null;
         const answer = failure !== null && random.chance(0.5) ? null : this.#answer(url, init, body);
         if (isSo(this.trouble.lost)) return void this.#scheduler.soon(lost);
+        const told = failure ?? answer?.status;
+        this.#scheduler.log(() => `${init.method} ${url.replace(/\?.*/, "")}: ${told}`);
         const said = failure === null ? answer : faultAnswer({ status: failure, code: "InternalError", message: "" });
         this.#scheduler.soon(() => resolve(responseOf(said as Answer, init.method)));
       });
