@@ -9,7 +9,7 @@ import { noticesOf } from "../../src/status/notices.ts";
 import { textOf, Visitor } from "../dashboard/support.ts";
 import { NOON } from "../record/samples.ts";
 import { api, createJob } from "../support/runtime/api.ts";
-import { freshBucket, setClock } from "../support/runtime/pipeline.ts";
+import { freshBucket, readAll, setClock } from "../support/runtime/pipeline.ts";
 import { lookAnew } from "./fresh.ts";
 import { facts, job, log } from "./samples.ts";
 
@@ -60,6 +60,7 @@ describe("an interval that fits the traffic", () => {
 it("is said by status and by the job's page, is no problem, and ends with a longer interval", async () => {
   setClock(NOON);
   const id = await createJob(freshBucket().name);
+  await readAll();
   await runInDurableObject<JobReader, void>(nodeAt(env.READERS, id, 0), (_log, { storage }) => {
     for (let n = 0; n < 30; n++)
       storage.sql.exec(
