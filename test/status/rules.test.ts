@@ -152,6 +152,21 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     { summary: "In the last ten minutes, a shard of the log took 4.2 MB a second: more than 4." },
   ],
   [
+    "restored",
+    ofAccount({ status: status({ restored: { who: "shard", job: 3, atMs: ago(DAY + 1) } }) }),
+    ofAccount({ status: status({ restored: { who: "shard", job: 3, atMs: ago(DAY) } }) }),
+    { severity: "error", sinceMs: ago(DAY), affected: null },
+  ],
+  [
+    "restored",
+    facts(),
+    ofAccount({ status: status({ restored: { who: "reader", job: 3, atMs: ago(1) } }) }),
+    {
+      summary:
+        "A reader of job 3 was restored to an earlier time. What it had read since is lost, or is delivered a second time.",
+    },
+  ],
+  [
     "queue_old",
     ofAccount({ status: status({ oldestUnfinishedMs: ago(15 * MINUTE) }) }),
     ofAccount({ status: status({ oldestUnfinishedMs: ago(15 * MINUTE + 1) }) }),
