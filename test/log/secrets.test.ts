@@ -224,7 +224,7 @@ it("no secret is in any line, nor in any answer", async () => {
     "request failed",
     "an append failed",
     "a scheduled chore failed",
-    "the queue did not take all events",
+    "the queue did not take events; they go to the log",
     "the access register did not identify a caller",
     "the control plane failed; the last good configuration is used",
   ])
