@@ -34,8 +34,7 @@ export async function jobStatus(
   { before, claims = false }: { before?: ShardsStatus; claims?: boolean } = {},
 ): Promise<JobStatus | null> {
   const shards = before ?? (await shardsStatus(env, [jobId]));
-  const ask = (reader: Reader): Promise<ReaderStatus | null> => reader.status() as Promise<ReaderStatus | null>;
-  const nodes = await eachNode(env, jobId, ask, [...shards.keys()]);
+  const nodes = await nodesStatus(env, jobId, shards);
   if (nodes.length === 0 && [...shards.values()].every(({ jobs }) => jobs[jobId] === undefined)) return null;
   const joined = joinedStatus(jobId, nodes, shards);
   const completeMs = claims ? completeUpTo(jobId, nodes, shards) : 0;
@@ -51,12 +50,19 @@ export async function jobStatus(
  */
 export async function isOver(env: Bindings, jobId: number, deletedMs: number): Promise<boolean> {
   const shards = await shardsStatus(env, [jobId]);
-  const status = await jobStatus(env, jobId, { before: shards, claims: true });
-  if (status === null) return true;
-  const { counts, setAside, unmade, lastCompleteMs } = status;
-  const isOnHold = [...shards.values()].some(({ jobs }) => jobs[jobId]?.isOnHold === true);
-  const isEmpty = counts.pending === 0 && setAside.objects === 0 && unmade.entries === 0;
-  return isEmpty && !isOnHold && (lastCompleteMs ?? 0) > deletedMs;
+  const nodes = await nodesStatus(env, jobId, shards);
+  const own = [...shards.values()].flatMap(({ jobs }) => jobs[jobId] ?? []);
+  // Not by what the readers have counted: some may be deleted already.
+  const isRead = own.every(({ unread, isOnHold }) => unread === null && !isOnHold);
+  const areEmpty = nodes.every(
+    ({ answer: { counts, setAside, unmade } }) => counts.pending + setAside.objects + unmade.entries === 0,
+  );
+  return own.length === 0 || (isRead && areEmpty && completeUpTo(jobId, nodes, shards) > deletedMs);
+}
+
+function nodesStatus(env: Bindings, jobId: number, shards: ShardsStatus): Promise<Answered<ReaderStatus>[]> {
+  const ask = (reader: Reader): Promise<ReaderStatus | null> => reader.status() as Promise<ReaderStatus | null>;
+  return eachNode(env, jobId, ask, [...shards.keys()]);
 }
 
 /** What the readers have, and what they have not read. */

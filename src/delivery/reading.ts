@@ -90,10 +90,12 @@ export class Reading {
       const cursor = row?.cursor ?? from;
       const stamp = row === null ? "" : stampOf(state.requireJob());
       const asked = traceLog(this.#env.TRACE_LOG, shard).read(id, segment, cursor, stamp, PAGE_MAX_BYTES);
-      const page = (await answered(`log ${shard}`, READ_MS, asked as Promise<unknown>)) as Page;
+      const read = (await answered(`log ${shard}`, READ_MS, asked as Promise<unknown>)) as Page;
+      // A shard that did not hear of the seal offers what is the next segment's.
+      const page = row?.sealed_ms != null ? { ...read, items: [], end: cursor } : read;
       this.#begin(page, node, cursor);
       const job = jobOf(page) ?? state.requireJob();
-      const made = job.discard || row?.sealed_ms != null ? [] : await this.#make(job, page.items);
+      const made = job.discard ? [] : await this.#make(job, page.items);
       const isCut = this.#commit(page, cursor, made, cut);
       const { sealed_ms } = state.requireRow();
       const more = !page.isAll && sealed_ms === null;
