@@ -46,6 +46,7 @@ export class Uploads {
   #lastStartMs = 0;
   /** Uploads that this instance has begun. */
   #begun = 0;
+  #running: Promise<unknown> = Promise.resolve();
 
   /** @param attempt one attempt for one object, and what follows from it. */
   constructor(state: LogState, objects: Objects, attempt: (object: ObjectRow) => Promise<void>) {
@@ -76,9 +77,10 @@ export class Uploads {
     return this.#underWay.size > 0 ? Math.min(attempt, nowMs + LOOK_AGAIN_MS) : attempt;
   }
 
-  /** Uploads every object that is due. */
-  async run(): Promise<void> {
-    await Promise.all([this.#runOwn(), this.#runElsewhere()]);
+  /** Uploads every object that is due. Also those that are under way have ended then. */
+  run(): Promise<unknown> {
+    this.#running = Promise.all([this.#running, this.#runOwn(), this.#runElsewhere()]);
+    return this.#running;
   }
 
   async #runElsewhere(): Promise<void> {

@@ -25,7 +25,7 @@ export interface WatchMemory {
   rhythm: Rhythm;
 }
 
-/** Asked beside the logs, the ledger and the control plane. */
+/** Asked beside the readers, the log and the control plane. */
 export interface Sources {
   replays(env: Env): Promise<readonly WaitingReplay[]>;
   attachments(env: Env): Promise<readonly KnownAttachment[]>;

@@ -73,7 +73,7 @@ export function withUse(kept: MonthUse | null, used: Used, nowMs: number): Month
   return sum;
 }
 
-/** The ledger's column; null: empty or unreadable. Never throws: counting records matters more. */
+/** The shard's column; null: empty or unreadable. Never throws: counting records matters more. */
 export function parseUse(text: string | null): MonthUse | null {
   if (text === null) return null;
   try {

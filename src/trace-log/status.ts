@@ -31,6 +31,16 @@ export interface AccountStatus {
   load?: ShardLoad;
   /** The last hour of the functions that failed in it; absent: none, or it is of earlier code. */
   failing?: readonly FunctionSlots[];
+  /** The latest; absent: none, as far as is known. */
+  restored?: Restored;
+}
+
+/** A shard, or the reader of a job, was seen to be at an earlier time than it was before. */
+export interface Restored {
+  who: "shard" | "reader";
+  job: number;
+  /** When that was noticed, in ms since the epoch. */
+  atMs: number;
 }
 
 /** What a shard takes, a second. */
@@ -68,8 +78,9 @@ export function accountStatus(
       queue_backlog: number | null;
       queue_bytes: number | null;
       queue_seen_ms: number | null;
+      restored: string | null;
     }>(`SELECT processed, routed, not_enabled, not_routed, set_aside, discarded, hold_messages, intake_lost,
-         queue_backlog, queue_bytes, queue_seen_ms FROM state`)
+         queue_backlog, queue_bytes, queue_seen_ms, restored FROM state`)
     .one();
   const { processed, routed, not_enabled, not_routed, set_aside, discarded } = row;
   return {
@@ -83,5 +94,6 @@ export function accountStatus(
     storedBytes: sql.databaseSize,
     ...(load !== null && { load }),
     ...(failing.length > 0 && { failing }),
+    ...(row.restored !== null && { restored: JSON.parse(row.restored) as Restored }),
   };
 }

@@ -17,6 +17,7 @@ function addedStatus(a: AccountStatus, b: AccountStatus): AccountStatus {
   // Each shard has what the queue said when it last counted.
   const latest = (b.queueSeenMs ?? 0) > (a.queueSeenMs ?? 0) ? b : a;
   const load = a.load && b.load ? mostOf(a.load, b.load) : (a.load ?? b.load);
+  const restored = (b.restored?.atMs ?? 0) > (a.restored?.atMs ?? 0) ? b.restored : a.restored;
   const failing = joinedSlots([...(a.failing ?? []), ...(b.failing ?? [])]);
   return {
     counts,
@@ -34,6 +35,7 @@ function addedStatus(a: AccountStatus, b: AccountStatus): AccountStatus {
     storedBytes: Math.max(a.storedBytes ?? 0, b.storedBytes ?? 0),
     ...(load !== undefined && { load }),
     ...(failing.length > 0 && { failing }),
+    ...(restored !== undefined && { restored }),
   };
 }
 

@@ -128,7 +128,9 @@ describe("events that are taken", () => {
         [again.log, events.filter((_, i) => i % 2 === 1)],
       ] as const) {
         // Not toEqual: a report of megabytes would be useless.
-        expect(records(way).map(({ Outcome }) => Outcome.length)).toEqual(expected.map(({ Outcome }) => Outcome.length));
+        expect(records(way).map(({ Outcome }) => Outcome.length)).toEqual(
+          expected.map(({ Outcome }) => Outcome.length),
+        );
         expect(JSON.stringify(records(way)) === JSON.stringify(expected)).toBe(true);
       }
     }
@@ -462,7 +464,11 @@ describe("a request that is repeated", () => {
 
   it("with a key is cut where its body says, whatever the settings make of it", async () => {
     const headers = { "idempotency-key": "order-5" };
-    const few = [...Array.from({ length: 101 }, () => ({ event: null })), { Outcome: noise(100_000, 1) }, { event: null }];
+    const few = [
+      ...Array.from({ length: 101 }, () => ({ event: null })),
+      { Outcome: noise(100_000, 1) },
+      { event: null },
+    ];
     await post(few, headers);
     const first = world.queue.taken();
     expect(first.map(({ records: n, keyed, shards }) => [n, keyed, shards])).toEqual(

@@ -56,10 +56,7 @@ describe("a list of jobs", () => {
   it("asks the ledger once, however many there are", async () => {
     setClock(NOON);
     for (let i = 0; i < 5; i++) await createJob(freshBucket().name);
-    const asked = [
-      vi.spyOn(TraceLog.prototype, "oldestUnfinishedMs"),
-      vi.spyOn(JobReader.prototype, "status"),
-    ];
+    const asked = [vi.spyOn(TraceLog.prototype, "oldestUnfinishedMs"), vi.spyOn(JobReader.prototype, "status")];
     expect((await api<unknown[]>("GET", "/logship/jobs")).body.result).toHaveLength(5);
     expect(asked.map((spy) => spy.mock.calls.length)).toEqual([1, 5]);
   });

@@ -3,7 +3,6 @@ import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { emptyHour, Health, type HealthHour, hourOf, sumOf } from "../../src/delivery/health.ts";
 import { jobHealth } from "../../src/delivery/job.ts";
-import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { jobStatus } from "../../src/delivery/job-status.ts";
 import { jobObjects } from "../../src/delivery/object-pages.ts";
 import type { JobConfig } from "../../src/job/config.ts";

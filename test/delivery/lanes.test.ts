@@ -34,7 +34,7 @@ const NEAR = [DAY - 1, DAY, DAY + 1];
 function order(failing: boolean): Promise<number[]> {
   setClock(NOON);
   const job = jobInto(freshBucket().name);
-  return inLog(job, async (log, { sql }) => {
+  return inLog(job, async (_log, { sql }) => {
     await configure(job);
     await cutDays(job, 1, FAR);
     await cutDays(job, 2, NEAR);
@@ -63,7 +63,7 @@ describe("the order of uploads", () => {
   it("does not hold up a far day for good, however much of today comes", async () => {
     setClock(NOON);
     const job = jobInto(freshBucket().name);
-    await inLog(job, async (log, { sql }) => {
+    await inLog(job, async (_log, { sql }) => {
       await configure(job);
       await cutDays(job, 1, FAR.slice(0, 5));
       await cutDays(job, 2, NEAR);
@@ -124,7 +124,7 @@ describe("far days that take every place they get", () => {
   it("have three places, also after a failure: what was tried in vain keeps to that, too", async () => {
     setClock(NOON);
     const job = jobInto(freshBucket().name);
-    await inLog(job, async (log, { sql }) => {
+    await inLog(job, async (_log, { sql }) => {
       await configure(job);
       await cutDays(job, 1, FAR);
       sql.exec("UPDATE object SET attempts = 1");
@@ -149,7 +149,7 @@ describe("far days that take every place they get", () => {
 it("a day is far from that of intake, not from that of the cut: what comes late is not far", async () => {
   const clock = setClock(NOON);
   const job = jobInto(freshBucket().name);
-  await inLog(job, async (log, { sql }) => {
+  await inLog(job, async (_log, { sql }) => {
     await configure(job);
     clock.advance(10 * 86_400_000);
     await cutDays(job, 1, [DAY - 2, ...NEAR, DAY + 2]);

@@ -5,12 +5,10 @@
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import { jobStatus } from "../../src/delivery/job-status.ts";
-import { NDJSON } from "../../src/output/format.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
 import { deliver, freshBucket, logStatus, NOON, pack, runAlarm, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
-import { append, fragmentsOf, inLog, jobInto } from "./direct.ts";
 import { PUTS, waitingJob } from "./waiting.ts";
 
 it("fails since the first failure after the last success, and is parked by what came last", async () => {

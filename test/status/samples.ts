@@ -17,7 +17,6 @@ export function facts(fields: Partial<Facts> = {}): Facts {
     failing: [],
     replays: [],
     attachments: [],
-    debts: { jobs: new Map(), storedBytes: 0 },
     ...fields,
   };
 }
@@ -44,7 +43,6 @@ export function log(fields: Partial<JobStatus> = {}): JobStatus {
     pendingObjects: 0,
     oldestPendingTakenMs: null,
     oldestHeldTakenMs: null,
-    wholeCompleteMs: null,
     openBytes: 100_000,
     lastDay: { objects: 1, bytes: 1_000_000 },
     manifests: null,
@@ -60,6 +58,8 @@ export function log(fields: Partial<JobStatus> = {}): JobStatus {
     storedBytes: 100_000,
     segments: 1,
     setAside: { objects: 0, records: 0, oldestMs: null },
+    unread: { records: 0, bytes: 0, oldestMs: null, sinceMs: null },
+    unmade: { poison: 0, newer: 0, entries: 0, oldestTakenMs: null, oldestAtMs: null },
     canary: null,
     replayed: { objects: 0, records: 0, bytes: 0 },
     sealed: false,

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { JobsSnapshot } from "../../src/job/config.ts";
 import { SHARD_UNDER_WAY_BYTES } from "../../src/limits.ts";
 import type { Append } from "../../src/trace-log/append.ts";
-import { SHARD_BUSY, SHARD_FULL, SHARD_NOT_READY } from "../../src/trace-log/append.ts";
+import { APPEND_FORMAT, SHARD_BUSY, SHARD_FULL, SHARD_NOT_READY } from "../../src/trace-log/append.ts";
 import type { TraceLog } from "../../src/trace-log/trace-log.ts";
 import { body, id, job, record } from "../pipeline/scripted.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
@@ -55,6 +55,13 @@ describe("a part", () => {
     ]);
     expect(await counts()).toEqual({ ...NOTHING, processed: 3, routed: 3 });
     expect(await shard().known([{ id: id(1), takenInMs: NOON, keyed: false }])).toEqual([id(1)]);
+  });
+
+  it("that code of a later release appends is not taken, if this code would leave out a part of it", async () => {
+    const append = { ...open([message(1)]), v: APPEND_FORMAT + 1 };
+    await expect((async () => shard().append(append))()).rejects.toThrow(SHARD_NOT_READY);
+    expect(await counts()).toEqual(NOTHING);
+    expect(await fresh(message(1))).toEqual([id(1)]);
   });
 
   it("is known after a restart, too", async () => {

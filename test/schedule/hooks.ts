@@ -1,0 +1,25 @@
+/**
+ * Lets Node load the source as it is: the runtime's own module is a stand-in, and pages for
+ * browsers, which no run asks for, are left out. Import it before the source.
+ */
+import { registerHooks } from "node:module";
+
+/** Modules that are pages, and what takes their place. */
+const LEFT_OUT: readonly (readonly [end: string, source: string])[] = [
+  [
+    "/src/dashboard/mount.tsx",
+    "export const mountDashboard = () => {}; export const isForReading = () => false; export const nothingHere = null;",
+  ],
+  ["/src/openapi/serve.ts", "export const mountDescription = () => {};"],
+];
+
+registerHooks({
+  resolve: (specifier, context, next) =>
+    specifier === "cloudflare:workers"
+      ? { url: new URL("cloudflare-workers.ts", import.meta.url).href, shortCircuit: true }
+      : next(specifier, context),
+  load(url, context, next) {
+    const source = LEFT_OUT.find(([end]) => url.endsWith(end))?.[1];
+    return source === undefined ? next(url, context) : { format: "module", source, shortCircuit: true };
+  },
+});
