@@ -1,4 +1,4 @@
-import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { TraceLog } from "../../src/index.ts";
@@ -147,6 +147,7 @@ describe("a control plane that was restored by exactly one change", () => {
     });
     expect((await api("PUT", `/logship/jobs/${id}`, { max_upload_interval_seconds: 60 })).status).toBe(503);
     unreached.mockRestore();
+    await abortAllDurableObjects();
     await restore(saved);
     expect((await api("PUT", `/logship/jobs/${id}`, { max_upload_interval_seconds: 120 })).status).toBe(200);
     await expectAgreement([id], [0, 1]);
