@@ -38,7 +38,12 @@ beforeEach(() => {
 });
 
 const partsOf = (bytes: ArrayBuffer): HoldMessage["parts"] =>
-  loaded(bytes).map(({ message: { id: part, takenInMs, keyed, records } }) => ({ id: part, takenInMs, keyed, records }));
+  loaded(bytes).map(({ message: { id: part, takenInMs, keyed, records } }) => ({
+    id: part,
+    takenInMs,
+    keyed,
+    records,
+  }));
 
 /** As the queue handler sets it aside. */
 const holding = (bytes: ArrayBuffer, fields: Partial<HoldMessage> = {}): HoldMessage => ({
