@@ -73,7 +73,7 @@ describe("a part", () => {
 
   it("that was noted as coming again is not any more", async () => {
     await fresh(message(9));
-    await shard().expectAgain([{ id: id(1), takenInMs: NOON, keyed: false }]);
+    await shard().expectAgain([{ id: id(1), takenInMs: NOON, keyed: false }], "returned");
     expect(await shard().oldestUnfinishedMs()).toBe(NOON);
     await fresh(message(1));
     expect(await shard().oldestUnfinishedMs()).toBeNull();
@@ -254,7 +254,7 @@ describe("a part that is too old to tell whether it is new", () => {
     await shard().sweep();
     expect(await shard().known([taken()])).toEqual([id(1)]);
     expect(await append(open([old()]))).toEqual({ fresh: [], tooOld: [] });
-    await shard().expectAgain([taken()]);
+    await shard().expectAgain([taken()], "returned");
     expect((await shard().accountStatus()).oldestUnfinishedMs).toBeNull();
   });
 
@@ -328,7 +328,7 @@ describe("a shard that takes nothing now", () => {
     });
     await expect(fresh(message(2))).rejects.toThrow(SHARD_FULL);
     const part = { id: id(3), takenInMs: NOON, keyed: false };
-    await shard().expectAgain([part]);
+    await shard().expectAgain([part], "returned");
     await shard().hold({
       ...{ message: message(3), parts: [{ ...part, records: 1 }], hash: part, queue: "q", why: "failed too often" },
     });
