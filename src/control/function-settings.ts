@@ -38,13 +38,12 @@ export interface Switch {
 }
 
 /**
- * Most JSON of all opt-outs, in bytes. The ledger keeps it in one row of at most 1.9 MB. Closing a
+ * Most JSON of all opt-outs, in bytes. A shard of the log keeps it in one row of at most 1.9 MB. Closing a
  * window adds nine bytes, and at most {@link FUNCTIONS_MAX} are open.
  */
 const OPT_OUTS_MAX_BYTES = 1_800_000;
 
-interface SettingRow {
-  [column: string]: SqlStorageValue;
+type SettingRow = {
   name: string;
   logging: "on" | "off" | null;
   tail_consumers: string | null;
@@ -52,7 +51,7 @@ interface SettingRow {
   windows: string;
   switched_version: number;
   modified_ms: number;
-}
+};
 
 /**
  * Part of the control plane: settings of functions, and when their logging was off. A function

@@ -2,7 +2,7 @@ import { readTemplate } from "../destinations/keys.ts";
 import { type JobConfig, stampOf } from "../job/config.ts";
 import { readJobConfig } from "../job/snapshot.ts";
 import { PAGE_MAX_BYTES } from "../limits.ts";
-import { log } from "../log.ts";
+import { errorText, log } from "../log.ts";
 import { prepare } from "../object/build.ts";
 import { load, storedMessage } from "../object/load.ts";
 import { answered, platform } from "../platform.ts";
@@ -90,14 +90,17 @@ export class Reading {
       const cursor = row?.cursor ?? from;
       const stamp = row === null ? "" : stampOf(state.requireJob());
       const asked = traceLog(this.#env.TRACE_LOG, shard).read(id, segment, cursor, stamp, PAGE_MAX_BYTES);
-      const page = (await answered(`log ${shard}`, READ_MS, asked as Promise<unknown>)) as Page;
+      const answer = (await answered(`log ${shard}`, READ_MS, asked as Promise<unknown>)) as Page;
+      const isSealed = row !== null && row.sealed_ms !== null;
+      // The shard has not heard it yet: the next segment reads this.
+      const page: Page = isSealed ? { ...answer, items: [], end: cursor, isAll: true } : answer;
       this.#begin(page, node, cursor);
       const job = jobOf(page) ?? state.requireJob();
-      const made = job.discard || row?.sealed_ms != null ? [] : await this.#make(job, page.items);
+      const made = job.discard ? [] : await this.#make(job, page.items);
       const isCut = this.#commit(page, cursor, made, cut);
       const { sealed_ms } = state.requireRow();
-      const more = !page.isAll && sealed_ms === null;
-      if (more && platform.now() - startedMs < PULL_MS) continue;
+      const more = !page.isAll;
+      if (more && sealed_ms === null && platform.now() - startedMs < PULL_MS) continue;
       if (!isCut) await this.#cutRest();
       this.#host.upload();
       const after = state.requireRow();
@@ -241,12 +244,17 @@ export class Reading {
     const note = unmade.list().find((each) => each.n === n);
     transaction(() => unmade.begin(n));
     await this.#storage.sync();
-    const made = await this.#makeOne(state.requireJob(), entry);
+    let made: Made | NotMade | null = null;
+    try {
+      made = await this.#makeOne(state.requireJob(), entry);
+    } catch (error) {
+      log.error("an entry of the log cannot be made", { job: state.requireJob().id, n, error: errorText(error) });
+    }
     return transaction(() => {
       // Discarded meanwhile.
       if (unmade.get(n) === null) return null;
       unmade.ended(n);
-      if (!("group" in made)) return false;
+      if (made === null || !("group" in made)) return false;
       unmade.remove(n);
       if (note?.state === "poison") state.countUnmade(-entry.received);
       const opened = this.#put([made], platform.now());
