@@ -7,9 +7,11 @@
  *     npm run schedule -- --seconds 40            as many as that takes
  *     npm run schedule -- --runs 100 --force deaths,keyed    runs that do these, and nothing else
  *     npm run schedule -- --seed 17 --trace dies  with each line of it that has this word
+ *     npm run schedule -- --mutant noDedupe       without a rule, up to the first run that fails
  */
 import { parseArgs } from "node:util";
-import "../test/schedule/hooks.ts";
+import { leaveOut } from "../test/schedule/hooks.ts";
+import { MUTANTS } from "../test/schedule/mutants.ts";
 
 interface Runner {
   FORCES: readonly string[];
@@ -21,6 +23,7 @@ interface Runner {
 
 /** Failures that are printed before it ends. */
 const MOST = 8;
+const MOST_OF_MUTANT = 1;
 
 const { values } = parseArgs({
   options: {
@@ -29,6 +32,7 @@ const { values } = parseArgs({
     seconds: { type: "string" },
     force: { type: "string" },
     trace: { type: "string" },
+    mutant: { type: "string" },
   },
 });
 
@@ -41,25 +45,30 @@ function number(text: string): number {
 // What the dead leave behind fails, and nobody waits for it.
 process.on("unhandledRejection", () => {});
 
+const mutant = values.mutant === undefined ? undefined : MUTANTS[values.mutant];
+if (values.mutant !== undefined && mutant === undefined) throw new RangeError(`there is no mutant ${values.mutant}`);
+if (mutant !== undefined) leaveOut(mutant);
+
 // Its types are those of the runtime, which this one does not know.
 const { run, FORCES } = (await import(new URL("../test/schedule/run.ts", import.meta.url).href)) as Runner;
-const force = values.force?.split(",");
+const force = (values.force ?? mutant?.force)?.split(",");
 for (const name of force ?? []) if (!FORCES.includes(name)) throw new RangeError(`--force: of ${FORCES.join(", ")}`);
 
+const most = mutant === undefined ? MOST : MOST_OF_MUTANT;
 const first = number(values.seed ?? "1");
 const runs = values.runs ? number(values.runs) : values.seconds || values.seed === undefined ? 1_000_000_000 : 1;
 const beganMs = performance.now();
 const endMs = beganMs + 1_000 * number(values.seconds ?? "1000000");
 const sums: Record<string, number> = {};
 let [seeds, failures] = [0, 0];
-for (let seed = first; seed < first + runs && failures < MOST && performance.now() < endMs; seed++) {
+for (let seed = first; seed < first + runs && failures < most && performance.now() < endMs; seed++) {
   seeds += 1;
   try {
     for (const [name, n] of Object.entries(await run(seed, { force, trace: values.trace })))
       sums[name] = (sums[name] ?? 0) + n;
   } catch (error) {
     failures += 1;
-    const again = `npm run schedule -- --seed ${seed}${values.force ? ` --force ${values.force}` : ""}`;
+    const again = `npm run schedule -- --seed ${seed}${force ? ` --force ${force}` : ""}`;
     console.log(`${again}: ${error instanceof Error ? (error.stack ?? error.message) : error}`);
   }
 }

@@ -46,7 +46,7 @@ export class Uploads {
   #lastStartMs = 0;
   /** Uploads that this instance has begun. */
   #begun = 0;
-  #running: Promise<unknown> = Promise.resolve();
+  readonly #runs = new Set<Promise<unknown>>();
 
   /** @param attempt one attempt for one object, and what follows from it. */
   constructor(state: LogState, objects: Objects, attempt: (object: ObjectRow) => Promise<void>) {
@@ -77,10 +77,20 @@ export class Uploads {
     return this.#underWay.size > 0 ? Math.min(attempt, nowMs + LOOK_AGAIN_MS) : attempt;
   }
 
-  /** Uploads every object that is due. Also those that are under way have ended then. */
-  run(): Promise<unknown> {
-    this.#running = Promise.all([this.#running, this.#runOwn(), this.#runElsewhere()]);
-    return this.#running;
+  /** Uploads every object that is due. */
+  async run(): Promise<void> {
+    const run = Promise.all([this.#runOwn(), this.#runElsewhere()]);
+    this.#runs.add(run);
+    try {
+      await run;
+    } finally {
+      this.#runs.delete(run);
+    }
+  }
+
+  /** Resolves when all that is under way now has ended. */
+  async idle(): Promise<void> {
+    await Promise.allSettled(this.#runs);
   }
 
   async #runElsewhere(): Promise<void> {

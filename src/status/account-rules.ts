@@ -203,7 +203,7 @@ function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFact
 }
 
 function restoredFindings({ nowMs }: Facts, { status: { restored } }: AccountFacts): Found[] {
-  if (restored === undefined || nowMs - restored.atMs > LOSS_TOLD_MS) return [];
+  if (restored === null || nowMs - restored.atMs > LOSS_TOLD_MS) return [];
   const { who, job, atMs } = restored;
   const part = who === "shard" ? "A shard of the log" : `A reader of job ${job}`;
   const lost =
@@ -241,7 +241,7 @@ function balanceFindings({ status: { counts } }: AccountFacts): Found[] {
   ];
 }
 
-function sizeFindings({ status: { storedBytes = 0 } }: AccountFacts): Found[] {
+function sizeFindings({ status: { storedBytes } }: AccountFacts): Found[] {
   if (storedBytes < LEDGER_LARGE_BYTES) return [];
   const isFull = storedBytes >= SHARD_MAX_BYTES;
   return [
@@ -259,7 +259,7 @@ function sizeFindings({ status: { storedBytes = 0 } }: AccountFacts): Found[] {
 }
 
 function loadFindings({ status: { load } }: AccountFacts): Found[] {
-  if (load === undefined || (load.parts <= SHARD_LOAD.parts && load.bytes <= SHARD_LOAD.bytes)) return [];
+  if (load === null || (load.parts <= SHARD_LOAD.parts && load.bytes <= SHARD_LOAD.bytes)) return [];
   const took =
     load.parts > SHARD_LOAD.parts
       ? `${Math.ceil(load.parts)} parts a second: more than ${SHARD_LOAD.parts}`

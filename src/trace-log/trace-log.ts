@@ -743,7 +743,7 @@ export class TraceLog extends DurableObject<Env> {
   accountStatus(): AccountStatus {
     return accountStatus(this.#sql, {
       oldestUnfinishedMs: this.#redeliveries.oldestMs(),
-      oldestAsideMs: this.#hold.oldestMs(),
+      oldestMs: this.#hold.oldestMs(),
       stopsClaims: this.#hold.oldestTakenMs() === 0,
       load: this.#measured(),
       failing: this.#health.failing(platform.now()),

@@ -64,18 +64,18 @@ export class Book {
   verdict(job: Job, { fn, copies }: Sent): "must" | "may" | "not" {
     const filters = (copy: Copy): boolean[] =>
       statesAt(job.filters, copy.fromMs, this.endMs).map((filter) => filter === null || filter === fn);
+    /** The same records are offered, whichever copy decides. */
+    let isSame = true;
     const verdicts = copies.map((copy) => {
       const enabled = statesAt(job.enabled, copy.fromMs, copy.toMs);
       const logging = statesAt(this.logging.get(fn) ?? [{ to: true, fromMs: 0, untilMs: 0 }], copy.fromMs, copy.toMs);
       const kept = filters(copy);
+      isSame &&= [...logging, ...kept].every((state) => state);
       if ([enabled, logging, kept].some((states) => states.every((state) => !state))) return "not";
-      const isSure = [enabled, logging, kept].every((states) => states.every((state) => state));
-      return isSure ? "must" : "may";
+      return isSame && enabled.every((state) => state) ? "must" : "may";
     });
     if (verdicts.every((verdict) => verdict === "not")) return "not";
-    const isWanted = copies.some(({ isAcked }, i) => isAcked && verdicts[i] === "must");
-    // Which copy decides is not promised, where they differ.
-    const isClear = verdicts.every((verdict) => verdict === "must");
-    return isWanted && isClear && !job.isDiscarded ? "must" : "may";
+    const isOwed = copies.some(({ isAcked }, i) => isAcked && verdicts[i] === "must");
+    return isOwed && isSame && !job.isDiscarded ? "must" : "may";
   }
 }

@@ -38,7 +38,14 @@ export function takeOver(scheduler: Scheduler, fetch: Fetch): () => void {
       cancel: scheduler.at(scheduler.nowMs + ms, run, lives.getStore() ?? null),
     }),
     clearTimeout: (timer?: { cancel?: () => void }) => timer?.cancel?.(),
-    fetch,
+    // As all that leaves, it waits for what was written before.
+    fetch: (url: string, init: RequestInit) =>
+      new Promise((resolve, reject) => {
+        const leave = (): void => void fetch(url, init).then(resolve, reject);
+        const life = lives.getStore();
+        if (life === undefined) leave();
+        else life.send(leave);
+      }),
     FixedLengthStream,
   });
   Math.random = () => random.next();

@@ -3,6 +3,19 @@
  * browsers, which no run asks for, are left out. Import it before the source.
  */
 import { registerHooks } from "node:module";
+import type { Mutant } from "./mutants.ts";
+
+let mutant: Mutant | null = null;
+
+/** The source comes without this rule from here on. */
+export function leaveOut(rule: Mutant): void {
+  mutant = rule;
+}
+
+function without({ file, from, to }: Mutant, source: string): string {
+  if (source.split(from).length !== 2) throw new Error(`src/${file} does not have this once: ${from}`);
+  return source.replace(from, () => to);
+}
 
 /** Modules that are pages, and what takes their place. */
 const LEFT_OUT: readonly (readonly [end: string, source: string])[] = [
@@ -20,6 +33,9 @@ registerHooks({
       : next(specifier, context),
   load(url, context, next) {
     const source = LEFT_OUT.find(([end]) => url.endsWith(end))?.[1];
-    return source === undefined ? next(url, context) : { format: "module", source, shortCircuit: true };
+    if (source !== undefined) return { format: "module", source, shortCircuit: true };
+    const loaded = next(url, context);
+    if (mutant === null || !url.endsWith(`/src/${mutant.file}`)) return loaded;
+    return { ...loaded, source: without(mutant, `${loaded.source}`) };
   },
 });

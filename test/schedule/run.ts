@@ -91,7 +91,7 @@ class Run {
     if (does.stores) Object.assign(stores.trouble, { lost: 0.05, failing: 0.1 });
     if (does.queue) Object.assign(queue, { refusalOdds: 0.1, lostOdds: 0.05, forgetfulness: 0.1 });
     if (does.dead) queue.maxRetries = 2;
-    if (does.segments) objects.prepare = smallSegments(() => random.below(40_000));
+    if (does.segments) objects.prepare = smallSegments(() => random.below(20_000));
     if (does.shards) this.#world.deploy({ LOG_SHARDS: "4" });
     if (does.deaths) scheduler.afterEach = this.#mayKill(random.pick([0.003, 0.01, 0.03]));
     this.#task(() => this.#client.createJob());
@@ -235,6 +235,6 @@ class Run {
 /** Readers that are full after some pages more than they begin with. */
 function smallSegments(draw: () => number): (kind: string, target: object) => void {
   return (kind, target) => {
-    if (kind === "READERS") Object.assign(target, { segmentMaxBytes: 190_000 + draw() });
+    if (kind === "READERS") Object.assign(target, { segmentMaxBytes: 90_000 + draw() });
   };
 }

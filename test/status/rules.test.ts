@@ -196,8 +196,8 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   ],
   [
     "messages_set_aside",
-    ofAccount({ setAside: { messages: 0, events: 0, oldestMs: null } }),
-    ofAccount({ setAside: { messages: 2, events: 60, oldestMs: ago(5) } }),
+    ofAccount({ setAside: { messages: 0, events: 0, oldestMs: null, stopsClaims: false } }),
+    ofAccount({ setAside: { messages: 2, events: 60, oldestMs: ago(5), stopsClaims: false } }),
     { severity: "warning", sinceMs: ago(5), affected: { count: 2, what: "messages" } },
   ],
   [
@@ -536,7 +536,7 @@ describe("the rules", () => {
             }),
           ],
           account: account({
-            setAside: { messages: 1, events: 1, oldestMs: null },
+            setAside: { messages: 1, events: 1, oldestMs: null, stopsClaims: false },
             past: { ...account().past, setAside: mark(ago(ms), 1) },
           }),
         }),
