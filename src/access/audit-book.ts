@@ -31,12 +31,11 @@ export interface Audited extends Omit<AuditEntry, "times">, Required<Repeats> {
   atMs: number;
 }
 
-interface Row {
-  [column: string]: SqlStorageValue;
+type Row = {
   number: number;
   at_ms: number;
   entry: string;
-}
+};
 
 /**
  * The table of changes. No caller can flush out what others did: repeats are one entry, one caller

@@ -25,8 +25,7 @@ export interface Member {
 /** `full`: the maximum is reached. `taken`: there is a member with this address. */
 export type Added = "added" | "full" | "taken";
 
-interface TokenRow {
-  [column: string]: SqlStorageValue;
+type TokenRow = {
   id: string;
   name: string;
   permissions: string;
@@ -35,10 +34,9 @@ interface TokenRow {
   expires_ms: number | null;
   created_ms: number;
   checked_by: string | null;
-}
+};
 
-interface MemberRow {
-  [column: string]: SqlStorageValue;
+type MemberRow = {
   id: string;
   email: string;
   email_key: string;
@@ -47,7 +45,7 @@ interface MemberRow {
   created_ms: number;
   modified_ms: number;
   checked_by: string | null;
-}
+};
 
 /** The tables of tokens and members, and until when copies of them may be in use. */
 export class Holders {

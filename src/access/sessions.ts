@@ -23,8 +23,8 @@ export interface UsedLink {
   expiresMs: number;
 }
 
-interface SessionRow {
-  [column: string]: SqlStorageValue;
+type SessionRow = {
+  number: number;
   locator: number;
   hash: ArrayBuffer;
   kind: string;
@@ -32,7 +32,7 @@ interface SessionRow {
   admin_proof: ArrayBuffer | null;
   created_ms: number;
   expires_ms: number;
-}
+};
 
 /**
  * Sessions of the dashboard. A session is known by the hash of its id, which only the browser has.
@@ -97,7 +97,7 @@ export class Sessions {
         "DELETE FROM session WHERE kind = ? AND holder = ? AND number <> ? RETURNING number",
         row.kind,
         row.holder,
-        row.number as number,
+        row.number,
       )
       .toArray().length;
   }

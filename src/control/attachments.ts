@@ -15,8 +15,7 @@ import { log } from "../log.ts";
  */
 const ASKED_AGAIN_MS = 60_000;
 
-interface AttachmentRow {
-  [column: string]: SqlStorageValue;
+type AttachmentRow = {
   name: string;
   state: AttachmentState;
   since_ms: number;
@@ -24,7 +23,7 @@ interface AttachmentRow {
   checked_ms: number;
   tried_ms: number;
   fault: string | null;
-}
+};
 
 /** With logging off, no events are expected. */
 const IS_OFF = "EXISTS (SELECT 1 FROM function_setting f WHERE f.name = attachment.name AND f.logging = 'off')";

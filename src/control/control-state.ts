@@ -3,18 +3,16 @@ import { type JobConfig, type JobsSnapshot, versionIn } from "../job/config.ts";
 import { ID_MEMORY_MS, JOBS_MAX, JOBS_REMEMBERED_MAX } from "../limits.ts";
 import type { FunctionSettings } from "./function-settings.ts";
 
-export interface JobRow {
-  [column: string]: SqlStorageValue;
+export type JobRow = {
   id: number;
   body: string;
   config: string;
   created_ms: number;
   modified_ms: number;
   deleted_ms: number | null;
-}
+};
 
-interface ControlRow {
-  [column: string]: SqlStorageValue;
+type ControlRow = {
   epoch: string;
   version: number;
   mark: string;
@@ -22,7 +20,7 @@ interface ControlRow {
   confirmed_version: number;
   shards: string;
   key_shards: number | null;
-}
+};
 
 /** A restored storage does not know which ids it had given. Nobody makes so many jobs. */
 const LOST_IDS = 1_000_000;

@@ -43,8 +43,7 @@ export interface Switch {
  */
 const OPT_OUTS_MAX_BYTES = 1_800_000;
 
-interface SettingRow {
-  [column: string]: SqlStorageValue;
+type SettingRow = {
   name: string;
   logging: "on" | "off" | null;
   tail_consumers: string | null;
@@ -52,7 +51,7 @@ interface SettingRow {
   windows: string;
   switched_version: number;
   modified_ms: number;
-}
+};
 
 /**
  * Part of the control plane: settings of functions, and when their logging was off. A function

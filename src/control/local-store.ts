@@ -10,11 +10,10 @@ interface Manifest extends Omit<LocalCode, "modules"> {
   modules: { name: string; kind: ModuleKind; length: number }[];
 }
 
-interface FunctionRow {
-  [column: string]: SqlStorageValue;
+type FunctionRow = {
   version: string;
   manifest: string;
-}
+};
 
 /**
  * Part of the control plane: code of functions in local development. Call methods that write in a

@@ -3,8 +3,7 @@ import { canaryAfter } from "./canary-object.ts";
 import type { CanaryStatus } from "./types.ts";
 
 /** The row of a job's canary, as schema.ts declares it. */
-export interface CanaryRow {
-  [column: string]: SqlStorageValue;
+export type CanaryRow = {
   destination_version: number;
   state: CanaryStatus["state"];
   since_ms: number;
@@ -17,7 +16,7 @@ export interface CanaryRow {
   sha256: string | null;
   bytes: number | null;
   before_sha256: string | null;
-}
+};
 
 /** What a try did, and found. */
 export interface CanaryTry {

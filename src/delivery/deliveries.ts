@@ -39,11 +39,11 @@ export interface NodeDeliveries {
 }
 
 /** A delivered object, as manifests list it. */
-export interface Delivered {
-  [column: string]: SqlStorageValue;
+export type Delivered = {
   number: number;
   delivery: number;
-  place: number | null;
+  /** Version of the job's destination that has it. */
+  place: number;
   key: string;
   bytes: number;
   sha256: string;
@@ -53,7 +53,7 @@ export interface Delivered {
   deliveredMs: number;
   copyOf: number | null;
   elsewhere: number;
-}
+};
 
 /** Objects of one answer: half a megabyte. */
 const PAGE = 1_000;

@@ -106,8 +106,7 @@ export function seriesOf(found: readonly HealthHour[], since: number, until: num
   return series;
 }
 
-interface HealthRow {
-  [column: string]: SqlStorageValue;
+type HealthRow = {
   hour: number;
   ok: number;
   retried: number;
@@ -118,7 +117,7 @@ interface HealthRow {
   raw_bytes: number;
   total_ms: number;
   longest_ms: number;
-}
+};
 
 /**
  * How the uploads of a log went, by the hour. What changes anything belongs into a transaction of

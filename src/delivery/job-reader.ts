@@ -233,7 +233,8 @@ export class JobReader extends DurableObject<Env> {
       );
     }
     await this.#reading.retryUnmade(reason === "manual");
-    await this.#uploadFor(waitMs);
+    // A pull may have begun some.
+    await within(waitMs, Promise.all([this.#uploadFor(waitMs), this.#uploads.idle()]), undefined);
     this.#alarm.transaction(() => this.#arm(platform.now()));
     return { pendingObjects: this.#objects.countWaiting() };
   }

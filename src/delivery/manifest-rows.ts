@@ -4,8 +4,7 @@ import type { ManifestStatus } from "./types.ts";
 
 /** The rows of a job's manifests, as schema.ts declares them. */
 
-export interface ChainRow {
-  [column: string]: SqlStorageValue;
+export type ChainRow = {
   since_version: number;
   place: string;
   begun_day: number;
@@ -23,11 +22,10 @@ export interface ChainRow {
   next_ms: number;
   failing_ms: number | null;
   why: string | null;
-}
+};
 
 /** A manifest that is signed, and not known to be written. */
-export interface ManifestRow {
-  [column: string]: SqlStorageValue;
+export type ManifestRow = {
   day: number;
   number: number;
   place: string;
@@ -39,14 +37,13 @@ export interface ManifestRow {
   at_delivery: number;
   counts: string;
   body: ArrayBuffer;
-}
+};
 
-interface NodeRow {
-  [column: string]: SqlStorageValue;
+type NodeRow = {
   listed: number;
   delivered: number;
   count: number;
-}
+};
 
 /** More than any delivery. */
 const ALL = 1e15;

@@ -106,7 +106,7 @@ export class Manifests {
   }
 
   #isHere(): boolean {
-    return this.#host.isOn() && this.#state.row()?.segment === 0 && this.#state.isReadable();
+    return this.#host.isOn() && this.#state.row()?.node === 0 && this.#state.isReadable();
   }
 
   async #run(): Promise<void> {
@@ -356,7 +356,6 @@ interface About {
 /** @param sinceVersion what went to earlier versions of the destination may be elsewhere. */
 function listed(of: Delivered, node: number, sinceVersion: number): ListedObject {
   const time = (ms: number): string => new Date(ms).toISOString();
-  const isKnown = of.place !== null && of.place >= sinceVersion;
   return {
     ...placeOf(node),
     number: of.number,
@@ -369,7 +368,7 @@ function listed(of: Delivered, node: number, sinceVersion: number): ListedObject
     last_event: time(of.lastMs),
     delivered: time(of.deliveredMs),
     ...(of.copyOf !== null && { copy_of: of.copyOf }),
-    ...(of.elsewhere === 1 ? { at: "elsewhere" as const } : !isKnown && { at: "unknown" as const }),
+    ...(of.elsewhere === 1 ? { at: "elsewhere" as const } : of.place < sinceVersion && { at: "unknown" as const }),
   };
 }
 

@@ -90,14 +90,17 @@ export class Reading {
       const cursor = row?.cursor ?? from;
       const stamp = row === null ? "" : stampOf(state.requireJob());
       const asked = traceLog(this.#env.TRACE_LOG, shard).read(id, segment, cursor, stamp, PAGE_MAX_BYTES);
-      const page = (await answered(`log ${shard}`, READ_MS, asked as Promise<unknown>)) as Page;
+      const answer = (await answered(`log ${shard}`, READ_MS, asked as Promise<unknown>)) as Page;
+      const isSealed = row !== null && row.sealed_ms !== null;
+      // The shard has not heard it yet: the next segment reads this.
+      const page: Page = isSealed ? { ...answer, items: [], end: cursor, isAll: true } : answer;
       this.#begin(page, node, cursor);
       const job = jobOf(page) ?? state.requireJob();
-      const made = job.discard || row?.sealed_ms != null ? [] : await this.#make(job, page.items);
+      const made = job.discard ? [] : await this.#make(job, page.items);
       const isCut = this.#commit(page, cursor, made, cut);
       const { sealed_ms } = state.requireRow();
-      const more = !page.isAll && sealed_ms === null;
-      if (more && platform.now() - startedMs < PULL_MS) continue;
+      const more = !page.isAll;
+      if (more && sealed_ms === null && platform.now() - startedMs < PULL_MS) continue;
       if (!isCut) await this.#cutRest();
       this.#host.upload();
       const after = state.requireRow();

@@ -2,8 +2,7 @@ import type { CutReason, ObjectState } from "./types.ts";
 
 /** The rows of a reader's tables, as schema.ts declares them. */
 
-export interface ReaderRow {
-  [column: string]: SqlStorageValue;
+export type ReaderRow = {
   /** As of nodes.ts. */
   node: number;
   job: string;
@@ -45,7 +44,7 @@ export interface ReaderRow {
   /** What manifests list: deliveries up to this one, of all days but this one and the next. */
   listed: number;
   listed_open_day: number;
-}
+};
 
 /** A bit of {@link ReaderRow.unconditional}: no object was delivered since one was set aside. */
 export const SET_ASIDE_LAST = 256;
@@ -68,8 +67,7 @@ export const DOUBT = {
 /** Lanes of objects that wait: a column of their table. */
 export const FAR = { near: 0, far: 1, elsewhere: 2 } as const;
 
-export interface BatchRow {
-  [column: string]: SqlStorageValue;
+export type BatchRow = {
   day: number;
   /** As of a fragment; "": none. */
   part: string;
@@ -82,10 +80,9 @@ export interface BatchRow {
   last_event_ms: number;
   oldest_taken_ms: number;
   opened_ms: number;
-}
+};
 
-export interface ChunkRow {
-  [column: string]: SqlStorageValue;
+export type ChunkRow = {
   id: number;
   deflated: number;
   raw_bytes: number;
@@ -93,10 +90,9 @@ export interface ChunkRow {
   body: ArrayBuffer;
   /** As of a fragment; null: unknown. */
   words: ArrayBuffer | null;
-}
+};
 
-export interface ObjectRow {
-  [column: string]: SqlStorageValue;
+export type ObjectRow = {
   number: number;
   batch: number;
   day: number;
@@ -141,9 +137,9 @@ export interface ObjectRow {
   origin: string | null;
   /** Of {@link ReaderRow.deliveries}; null: it is not delivered. */
   delivery: number | null;
-  /** Version of the job's destination that it was delivered to; null: unknown. */
+  /** Version of the job's destination that it was delivered to; null: it is not delivered. */
   place: number | null;
-}
+};
 
 /**
  * Chunks of one batch have ids from `batch * CHUNKS_PER_BATCH`; more than the records a batch may

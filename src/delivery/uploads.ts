@@ -46,6 +46,7 @@ export class Uploads {
   #lastStartMs = 0;
   /** Uploads that this instance has begun. */
   #begun = 0;
+  readonly #runs = new Set<Promise<unknown>>();
 
   /** @param attempt one attempt for one object, and what follows from it. */
   constructor(state: LogState, objects: Objects, attempt: (object: ObjectRow) => Promise<void>) {
@@ -78,7 +79,18 @@ export class Uploads {
 
   /** Uploads every object that is due. */
   async run(): Promise<void> {
-    await Promise.all([this.#runOwn(), this.#runElsewhere()]);
+    const run = Promise.all([this.#runOwn(), this.#runElsewhere()]);
+    this.#runs.add(run);
+    try {
+      await run;
+    } finally {
+      this.#runs.delete(run);
+    }
+  }
+
+  /** Resolves when all that is under way now has ended. */
+  async idle(): Promise<void> {
+    await Promise.allSettled(this.#runs);
   }
 
   async #runElsewhere(): Promise<void> {

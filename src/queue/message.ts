@@ -2,7 +2,7 @@ import { crc32 } from "node:zlib";
 import { concat, free, fromHex, toHex } from "../bytes.ts";
 import { vettedExtras } from "../record/extras.ts";
 import type { Source } from "../record/source.ts";
-import type { TakenId } from "../storage/id-memory.ts";
+import type { TakenId } from "../storage/taken-id.ts";
 import { type Block, decodeBlocks, encodeBlocks } from "./blocks.ts";
 import { decodeExtras } from "./extras.ts";
 import { packLines, readLines } from "./lines.ts";

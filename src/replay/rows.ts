@@ -4,8 +4,7 @@ import type { Amount, ReplayState, ReplayStatus } from "./types.ts";
 
 /** The rows of replays, as schema.ts declares them, and how they are shown. */
 
-export interface ReplayRow {
-  [column: string]: SqlStorageValue;
+export type ReplayRow = {
   seq: number;
   id: string;
   job: number;
@@ -20,9 +19,6 @@ export interface ReplayRow {
   elsewhere: string | null;
   path: string;
   plan_next: number | null;
-  planned_objects: number;
-  planned_records: number;
-  planned_bytes: number;
   cursor: number;
   claimed: number;
   failures: number;
@@ -32,7 +28,9 @@ export interface ReplayRow {
   modified: number;
   /** What requests to the target leave out: bits that its kind knows. */
   unconditional: number;
-}
+} & Record<`${Counted}_${keyof Amount}`, number>;
+
+type Counted = "planned" | "done" | "missing" | "damaged" | "failed";
 
 /** An object that is to be shipped again. */
 export interface Piece extends ReplaySource {
@@ -51,10 +49,10 @@ export function keyOf(
 }
 
 export function viewOf(row: ReplayRow): ReplayStatus {
-  const amount = (of: string): Amount => ({
-    objects: Number(row[`${of}_objects`]),
-    records: Number(row[`${of}_records`]),
-    bytes: Number(row[`${of}_bytes`]),
+  const amount = (of: Counted): Amount => ({
+    objects: row[`${of}_objects`],
+    records: row[`${of}_records`],
+    bytes: row[`${of}_bytes`],
   });
   return {
     id: row.id,

@@ -4,7 +4,7 @@ import { type Loaded, load, storedMessage } from "../object/load.ts";
 import { Patience, type Platform } from "../platform.ts";
 import { FROM_FUTURE, isFromFuture } from "../queue/delivery.ts";
 import { shardOf } from "../queue/shard.ts";
-import type { Append } from "../trace-log/append.ts";
+import { bareAppend } from "../trace-log/append.ts";
 import { headOf } from "../trace-log/heads.ts";
 import type { HeldMessage } from "../trace-log/on-hold.ts";
 import { type HoldResent, traceLog } from "../trace-log/trace-log.ts";
@@ -83,11 +83,10 @@ async function appendAll(
 ): Promise<Resent> {
   const [first] = loaded;
   if (first === undefined) return { kind: "unreadable", why: "holds no part" };
-  const append: Append = {
-    ...{ v: 1, prepared: [], queue: null, work: { batches: 0, entries: 0, offered: 0 }, state: "" },
-    parts: loaded.map((part) => ({ ...headOf(part), bytes: 0 })),
-    records: [{ body: new Uint8Array(held.message), parts: loaded.map(({ message }) => message.id) }],
-  };
+  const append = bareAppend(
+    loaded.map((part) => ({ ...headOf(part), bytes: 0 })),
+    [{ body: new Uint8Array(held.message), parts: loaded.map(({ message }) => message.id) }],
+  );
   await patience.answer("the log", CALL_MS, async () => traceLog(env.TRACE_LOG, shardOf(first.message)).append(append));
   const { shard, id } = log.holder(held.id);
   await patience.answer("the log", CALL_MS, async () => shard.holdSent(id));

@@ -32,13 +32,12 @@ export const WAITING_MAX = 1_000;
  */
 export const CALLS_PER_PASS = 50;
 
-interface CallRow {
-  [column: string]: SqlStorageValue;
+type CallRow = {
   number: number;
   id: string;
   body: string;
   tries: number;
-}
+};
 
 /** The outcome of a test, in words of {@link answerWords}. */
 export interface TestAnswer {

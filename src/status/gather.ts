@@ -87,7 +87,7 @@ export async function gather(
       account: accountFacts(answers.account, state, memory.rhythm),
       functions,
       failing:
-        answers.account === SILENT ? SILENT : failingOf(answers.account.failing ?? [], readFunctionFailing(env), nowMs),
+        answers.account === SILENT ? SILENT : failingOf(answers.account.failing, readFunctionFailing(env), nowMs),
       replays: answers.replays,
       attachments: answers.attachments,
     };

@@ -7,15 +7,14 @@ export const ENDED_MS = 30 * 86_400_000;
 /** …and how many, so that a flapping one does not fill the storage. */
 export const ENDED_MAX = 500;
 
-interface Row {
-  [column: string]: SqlStorageValue;
+type Row = {
   id: string;
   state: string;
   opened_ms: number | null;
   over_ms: number | null;
   ended_ms: number | null;
   told: number;
-}
+};
 
 /** An incident as listed. `overMs` null: open. `mutedUntilMs` absent: it is not muted. */
 export type PastIncident = Incident & { overMs: number | null; mutedUntilMs?: number };

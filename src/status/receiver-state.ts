@@ -52,8 +52,7 @@ export interface WebhookDraft {
 }
 
 /** As in the storage of the watch. */
-export interface WebhookRow {
-  [column: string]: SqlStorageValue;
+export type WebhookRow = {
   mark: string;
   sealed: string;
   shown: string;
@@ -77,7 +76,7 @@ export interface WebhookRow {
   format?: FormatName;
   min_severity?: Finding["severity"];
   muted_until_ms?: number | null;
-}
+};
 
 /** @param waiting calls of it. */
 export function stateOf(row: WebhookRow, waiting: number): WebhookState {

@@ -14,7 +14,7 @@ export interface Pull {
 /** How far a reader has come. */
 export interface Pulled {
   cursor: number;
-  /** There is more to read. */
+  /** There is more to read, by it or the next segment. */
   more: boolean;
   /** It reads no more: the next segment goes on at its cursor. */
   sealed: boolean;

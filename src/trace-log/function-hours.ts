@@ -16,11 +16,10 @@ export const FUNCTION_HISTORY_MS = 30 * 86_400_000;
 /** Bounds of an answer for thirty days: far below the 32 MiB of a call. */
 export const LISTED_BOUNDS: TallyBounds = { names: 10_000, chars: 1_000_000, sourceChars: 1_000_000 };
 
-interface Row {
-  [column: string]: SqlStorageValue;
+type Row = {
   counts: string;
   sources: string | null;
-}
+};
 
 const HOUR_MS = 3_600_000;
 const HOURS_PER_DAY = 24;

@@ -80,7 +80,6 @@ export function parseUse(text: string | null): MonthUse | null {
     const kept = JSON.parse(text) as Partial<MonthUse> | null;
     if (kept === null || !isWhole(kept.month) || !isWhole(kept.sinceMs)) return null;
     const use = { month: kept.month, sinceMs: kept.sinceMs, ...NOTHING };
-    // A count that an older version did not have starts at 0.
     for (const name of USED_NAMES) use[name] = isWhole(kept[name]) ? kept[name] : 0;
     return use;
   } catch {

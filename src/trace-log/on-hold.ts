@@ -53,8 +53,7 @@ interface HeldParts {
   parts: (TakenId & { records: number; term: number })[];
 }
 
-interface Row {
-  [column: string]: SqlStorageValue;
+type Row = {
   id: number;
   at_ms: number;
   taken_ms: number | null;
@@ -64,7 +63,7 @@ interface Row {
   unreadable: string | null;
   bytes: number;
   parts: string;
-}
+};
 
 const COLUMNS = "id, at_ms, taken_ms, queue, why, events, unreadable, bytes, parts";
 

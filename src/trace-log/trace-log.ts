@@ -8,8 +8,10 @@ import { Alarm } from "../storage/alarm.ts";
 import { IdMemory, type TakenId } from "../storage/id-memory.ts";
 import { migrate } from "../storage/migrate.ts";
 import {
+  APPEND_FORMAT,
   type Append,
   type Appended,
+  bareAppend,
   type LoggedMessage,
   type PartHead,
   SHARD_BUSY,
@@ -31,7 +33,7 @@ import { type Due, Readers } from "./readers.ts";
 import { type RecentRecords, RecentRing } from "./recent.ts";
 import { type Deaths, type Noted, type NotedMessage, Redeliveries } from "./redeliveries.ts";
 import { TRACE_LOG_STEPS } from "./schema.ts";
-import { type AccountStatus, accountStatus, type ShardLoad } from "./status.ts";
+import { type AccountStatus, accountStatus, type Restored, type ShardLoad } from "./status.ts";
 import { earlier } from "./sums.ts";
 import { Totals } from "./totals.ts";
 
@@ -173,6 +175,8 @@ export class TraceLog extends DurableObject<Env> {
    *   again.
    */
   async append(append: Append): Promise<Appended> {
+    if (append.v > APPEND_FORMAT)
+      throw new Error(`${SHARD_NOT_READY}: log ${this.#shard} runs an earlier release than its caller`);
     const bytes = sizeOf(append);
     if (this.#sql.databaseSize >= this.maxBytes) throw new Error(`${SHARD_FULL}: log ${this.#shard}`);
     if (this.#underWay > 0 && this.#underWay + bytes > SHARD_UNDER_WAY_BYTES)
@@ -353,7 +357,11 @@ export class TraceLog extends DurableObject<Env> {
   read(job: number, segment: number, after: number, stamp: string, maxBytes: number): Page {
     const now = this.#jobs.all().jobs.find(({ id }) => id === job);
     this.#transaction(() => {
-      if (segment === this.#readers.of(job).segment) this.#committed(job, after);
+      if (segment === this.#readers.of(job).segment) {
+        // It says less only if its storage does. What is discarded, it need not have read.
+        if (after < this.#readers.cursorOf(job) && now?.discard === false) this.#wasRestored("reader", job);
+        this.#committed(job, after);
+      }
       if (stamp !== "") this.#readers.has(job, segment, stamp);
     });
     const page: Page =
@@ -366,18 +374,21 @@ export class TraceLog extends DurableObject<Env> {
   /** A reader has committed up to this position; what all have read is dropped. */
   #committed(job: number, cursor: number): void {
     if (cursor > this.#lastBlock) {
-      // Restored to an earlier time: what it lost is lost, and no position is given twice.
-      log.error("a job has read what this shard does not have", {
-        durable_object: "TraceLog",
-        shard: this.#shard,
-        job,
-      });
+      // What it lost is lost, and no position is given twice.
+      this.#wasRestored("shard", job);
       this.#lastBlock = beyondLost(cursor);
       this.#sql.exec("UPDATE state SET last_block = ? WHERE id = 1", this.#lastBlock);
     }
     if (cursor <= this.#readers.of(job).cursor) return;
     this.#readers.committed(job, cursor, () => this.#blocks.unread(this.#readers.cursorOf));
     this.#blocks.drop(this.#cursorOf());
+  }
+
+  /** Storage was set back to an earlier time. */
+  #wasRestored(who: Restored["who"], job: number): void {
+    log.error("storage was restored to an earlier time", { durable_object: "TraceLog", shard: this.#shard, who, job });
+    const restored: Restored = { who, job, atMs: platform.now() };
+    this.#sql.exec("UPDATE state SET restored = ? WHERE id = 1", JSON.stringify(restored));
   }
 
   /** A job that the copy lacks has read everything. */
@@ -560,7 +571,8 @@ export class TraceLog extends DurableObject<Env> {
       }
       const body = new Uint8Array(message.message);
       const records = [{ body, parts: [...offers.keys()].map((head) => head.id) }];
-      const block = this.#openBlock(offers, records);
+      // All entries are made by the readers.
+      const block = this.#blockOf(offers, bareAppend([], records), false);
       const counted = [...offers].map(([head, { off, jobs: own }]) =>
         countedPart({ ...head, bytes: 0 }, off, own.length > 0),
       );
@@ -581,15 +593,6 @@ export class TraceLog extends DurableObject<Env> {
     });
     this.#driver.wake();
     return resent;
-  }
-
-  /** All entries are made by the readers. */
-  #openBlock(offers: ReadonlyMap<PartHead, Offer>, records: Append["records"]): NewBlock | null {
-    const append: Append = {
-      ...{ v: 1, parts: [], records, prepared: [], queue: null },
-      ...{ work: { batches: 0, entries: 0, offered: 0 }, state: "" },
-    };
-    return this.#blockOf(offers, append, false);
   }
 
   /**
@@ -617,7 +620,7 @@ export class TraceLog extends DurableObject<Env> {
    * Notes parts, so that nothing is claimed complete beyond them. Parts that are known are skipped.
    * @returns as {@link Redeliveries.note}.
    */
-  expectAgain(parts: readonly NotedMessage[], how: Noted = "coming"): Deaths[] {
+  expectAgain(parts: readonly NotedMessage[], how: Noted): Deaths[] {
     const isWell = this.#totals.hasCountedSince(platform.now() - WELL_MS);
     return this.#transaction(() => this.#redeliveries.note(parts, how, isWell));
   }
@@ -740,7 +743,7 @@ export class TraceLog extends DurableObject<Env> {
   accountStatus(): AccountStatus {
     return accountStatus(this.#sql, {
       oldestUnfinishedMs: this.#redeliveries.oldestMs(),
-      oldestAsideMs: this.#hold.oldestMs(),
+      oldestMs: this.#hold.oldestMs(),
       stopsClaims: this.#hold.oldestTakenMs() === 0,
       load: this.#measured(),
       failing: this.#health.failing(platform.now()),

@@ -13,7 +13,7 @@ import { ACCOUNT } from "../support/constants.ts";
 import { destinationConf } from "../support/runtime/api.ts";
 import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";
 import type { Match, SeenRequest } from "../support/s3-script.ts";
-import { configure, inLog, jobInto } from "./direct.ts";
+import { configure, jobInto } from "./direct.ts";
 
 export const CANARY_PUT: Match = { method: "PUT", keyIncludes: "canary/" };
 export const CANARY_GET: Match = { method: "GET", keyIncludes: "canary/" };

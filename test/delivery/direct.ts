@@ -72,6 +72,7 @@ export function fill(job: Pick<JobConfig, "id">, node = 0): Promise<void> {
   return inLog(job, (log) => void Object.assign(log, { segmentMaxBytes: 1 }), node);
 }
 
+const { join } = ControlPlane.prototype;
 const jobs = new Map<number, JobConfig>();
 let shards: number[] = [];
 let changes = 0;
@@ -92,13 +93,11 @@ export async function change(job: JobConfig): Promise<void> {
   changes += 1;
   const snapshot: JobsSnapshot = { state: `test.${changes}.mark`, jobs: [...jobs.values()], optOuts: [], shards };
   // Shards that start ask what is in force.
-  const { join } = ControlPlane.prototype;
-  const spy = vi.spyOn(ControlPlane.prototype, "join");
   const answer = function (this: ControlPlane, n: number): JobsSnapshot {
-    if (!vi.isMockFunction(join)) join.call(this, n, "");
+    join.call(this, n, "");
     return snapshot;
   };
-  spy.mockImplementation(answer as never);
+  vi.spyOn(ControlPlane.prototype, "join").mockImplementation(answer as never);
   for (const n of shards) await shard(n).configure(snapshot);
 }
 

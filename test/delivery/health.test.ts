@@ -3,7 +3,6 @@ import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { emptyHour, Health, type HealthHour, hourOf, sumOf } from "../../src/delivery/health.ts";
 import { jobHealth } from "../../src/delivery/job.ts";
-import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { jobStatus } from "../../src/delivery/job-status.ts";
 import { jobObjects } from "../../src/delivery/object-pages.ts";
 import type { JobConfig } from "../../src/job/config.ts";
@@ -12,7 +11,7 @@ import { platform } from "../../src/platform.ts";
 import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";
 import type { BucketControl } from "../support/s3-control.ts";
 import { rule } from "../support/s3-script.ts";
-import { append, configure, cutObjects, fragmentsOf, inLog, isShipped, jobInto } from "./direct.ts";
+import { append, configure, cutObjects, fill, fragmentsOf, inLog, isShipped, jobInto } from "./direct.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -201,18 +200,18 @@ describe("the hours of a log", () => {
     await control.script(put(503));
     await drive(job);
     await fill(job);
-    await append(job, fragmentsOf(NDJSON, []));
+    await record(job);
     await control.script([]);
     await append(job, fragmentsOf(NDJSON, ["y\n", "z\n"]));
     clock.advance(60_000);
     await drive(job);
     expect(await runAlarm(job.id, 1)).toBe(true);
     expect((await hoursOf(job)).map(({ ok, retried }) => [ok, retried])).toEqual([
-      [1, 1],
+      [2, 1],
       [1, 0],
     ]);
-    expect(await sums(job)).toMatchObject({ ok: 2, retried: 1, records: 3, causes: { 503: 1 } });
-    expect((await jobStatus(env, job.id))?.counts.delivered).toBe(3);
+    expect(await sums(job)).toMatchObject({ ok: 3, retried: 1, records: 4, causes: { 503: 1 } });
+    expect((await jobStatus(env, job.id))?.counts.delivered).toBe(4);
   });
 });
 

@@ -5,12 +5,19 @@
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import { jobStatus } from "../../src/delivery/job-status.ts";
-import { NDJSON } from "../../src/output/format.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
-import { deliver, freshBucket, logStatus, NOON, pack, runAlarm, setClock } from "../support/runtime/pipeline.ts";
+import {
+  deliver,
+  freshBucket,
+  logStatus,
+  NOON,
+  pack,
+  readAll,
+  runAlarm,
+  setClock,
+} from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
-import { append, fragmentsOf, inLog, jobInto } from "./direct.ts";
 import { PUTS, waitingJob } from "./waiting.ts";
 
 it("fails since the first failure after the last success, and is parked by what came last", async () => {
@@ -41,11 +48,13 @@ it("is neither, once its job has moved, or what failed is dropped", async () => 
   await runAlarm(job);
   expect(await logStatus(job)).toMatchObject({ parked: true, failingSinceMs: NOON + 30_000 });
   await api("PUT", `/logship/jobs/${job}`, { destination_conf: destinationConf(freshBucket().name) });
+  await readAll([job]);
   expect(await logStatus(job)).toMatchObject({ parked: false, failingSinceMs: null });
 
   const other = await createJob(freshBucket().name);
   await deliver(pack(new Oracle({ at: NOON, name: "other" }).mint(3), clock.nowMs()));
   await api("DELETE", `/logship/jobs/${other}?discard=true`);
+  await readAll([other]);
   expect(await logStatus(other)).toMatchObject({ parked: false, failingSinceMs: null, counts: { discarded: 3 } });
 });
 
@@ -53,6 +62,7 @@ it("received when records last came, whatever became of them; and not when none 
   const clock = setClock(NOON);
   const filter = '{"where":{"key":"ScriptName","operator":"eq","value":"nobody"}}';
   const job = await createJob(freshBucket().name, { filter });
+  await readAll([job]);
   expect((await logStatus(job)).lastReceivedMs).toBeNull();
   clock.advance(60_000);
   const cameMs = clock.nowMs();

@@ -100,7 +100,7 @@ const anyFunction = fc
   })
   .map(fn);
 
-const asideMessages = fc.record({ messages: count, events: count, oldestMs: maybeTime });
+const asideMessages = fc.record({ messages: count, events: count, oldestMs: maybeTime, stopsClaims: fc.boolean() });
 
 const anyAccount = fc
   .record({
@@ -123,6 +123,11 @@ const anyAccount = fc
         { parts: 75, bytes: 4_000_000 },
         { parts: 75.01, bytes: 0 },
         { parts: 0, bytes: 4_000_001 },
+        null,
+      ),
+      failing: fc.constant([]),
+      restored: fc.option(
+        fc.record({ who: fc.constantFrom("shard" as const, "reader" as const), job: count, atMs: time }),
       ),
       setAsideMessages: asideMessages,
     }),

@@ -152,6 +152,21 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     { summary: "In the last ten minutes, a shard of the log took 4.2 MB a second: more than 4." },
   ],
   [
+    "restored",
+    ofAccount({ status: status({ restored: { who: "shard", job: 3, atMs: ago(DAY + 1) } }) }),
+    ofAccount({ status: status({ restored: { who: "shard", job: 3, atMs: ago(DAY) } }) }),
+    { severity: "error", sinceMs: ago(DAY), affected: null },
+  ],
+  [
+    "restored",
+    facts(),
+    ofAccount({ status: status({ restored: { who: "reader", job: 3, atMs: ago(1) } }) }),
+    {
+      summary:
+        "A reader of job 3 was restored to an earlier time. What it had read since is lost, or is delivered a second time.",
+    },
+  ],
+  [
     "queue_old",
     ofAccount({ status: status({ oldestUnfinishedMs: ago(15 * MINUTE) }) }),
     ofAccount({ status: status({ oldestUnfinishedMs: ago(15 * MINUTE + 1) }) }),
@@ -181,8 +196,8 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   ],
   [
     "messages_set_aside",
-    ofAccount({ setAside: { messages: 0, events: 0, oldestMs: null } }),
-    ofAccount({ setAside: { messages: 2, events: 60, oldestMs: ago(5) } }),
+    ofAccount({ setAside: { messages: 0, events: 0, oldestMs: null, stopsClaims: false } }),
+    ofAccount({ setAside: { messages: 2, events: 60, oldestMs: ago(5), stopsClaims: false } }),
     { severity: "warning", sinceMs: ago(5), affected: { count: 2, what: "messages" } },
   ],
   [
@@ -521,7 +536,7 @@ describe("the rules", () => {
             }),
           ],
           account: account({
-            setAside: { messages: 1, events: 1, oldestMs: null },
+            setAside: { messages: 1, events: 1, oldestMs: null, stopsClaims: false },
             past: { ...account().past, setAside: mark(ago(ms), 1) },
           }),
         }),
