@@ -60,6 +60,9 @@ const JOIN_MS = 5_000;
  */
 const WELL_MS = 1_200_000;
 
+/** When a reader that is under way is looked at again, in ms: later than it may take. */
+const READING_MS = 15_000;
+
 /** How long an alarm waits for the readers that it drives, in ms. They go on afterwards. */
 const ALARM_WAIT_MS = 2_000;
 
@@ -773,9 +776,11 @@ export class TraceLog extends DurableObject<Env> {
 
   /** Sets the alarm for the next job that is due. */
   #arm(nowMs: number): void {
-    // What is being read sets it when that ends; an alarm that is set stays until then.
-    const idle = this.#jobs.all().jobs.filter(({ id }) => !this.#driver.isRunning(id));
-    const next = idle.map((job) => this.#readers.dueMs(job, this.#shard === 0, nowMs));
+    const next = this.#jobs.all().jobs.map((job) => {
+      const dueMs = this.#readers.dueMs(job, this.#shard === 0, nowMs);
+      // What is being read sets it when that ends, unless this instance dies before.
+      return this.#driver.isRunning(job.id) && dueMs <= nowMs ? nowMs + READING_MS : dueMs;
+    });
     this.#alarm.set(Math.min(Number.POSITIVE_INFINITY, ...next), nowMs);
   }
 
