@@ -442,7 +442,7 @@ export class TraceLog extends DurableObject<Env> {
       // Cursors are stored with the next append: until then, a shard that dies asks once too often.
       if (standing !== this.#readers.standingOf(job))
         this.#sql.exec("UPDATE state SET readers = ? WHERE id = 1", this.#readers.text());
-      this.#arm(nowMs);
+      this.#arm(nowMs, job);
     });
   }
 
@@ -774,12 +774,17 @@ export class TraceLog extends DurableObject<Env> {
     }
   }
 
-  /** Sets the alarm for the next job that is due. */
-  #arm(nowMs: number): void {
+  /**
+   * Sets the alarm for the next job that is due. What is being read sets it when that ends, unless
+   * this instance dies before.
+   * @param ended its reader has just ended; the others that read are as they were.
+   */
+  #arm(nowMs: number, ended?: number): void {
     const next = this.#jobs.all().jobs.map((job) => {
       const dueMs = this.#readers.dueMs(job, this.#shard === 0, nowMs);
-      // What is being read sets it when that ends, unless this instance dies before.
-      return this.#driver.isRunning(job.id) && dueMs <= nowMs ? nowMs + READING_MS : dueMs;
+      if (!this.#driver.isRunning(job.id)) return dueMs;
+      if (ended !== undefined && ended !== job.id) return Number.POSITIVE_INFINITY;
+      return dueMs > nowMs ? dueMs : nowMs + READING_MS;
     });
     this.#alarm.set(Math.min(Number.POSITIVE_INFINITY, ...next), nowMs);
   }
