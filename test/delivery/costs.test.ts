@@ -21,7 +21,7 @@ function statements({ sql }: DurableObjectStorage): Statement[] {
   vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
     const cursor = exec.call(this, query, ...values);
     const verb = /\w+/.exec(query)?.[0];
-    const table = /\b(?:log|taken|batch|chunk|object|health_hour)\b/.exec(query)?.[0];
+    const table = /\b(?:reader|state|taken|block|function_hour|batch|chunk|object|health_hour)\b/.exec(query)?.[0];
     run.push({ what: `${verb} ${table}`, cursor });
     return cursor;
   });
