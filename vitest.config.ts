@@ -39,8 +39,11 @@ const pagesInNode: Plugin = {
   },
 };
 
-/** Folders in Node: the tests' own tools, those of the demo, and the model of the log. */
-const IN_NODE = ["test/unit-support/**", "test/tools/**", "test/model/**"];
+/**
+ * Folders in Node: the tests' own tools, those of the demo, the model of the log, and the scheduler
+ * of the real code.
+ */
+const IN_NODE = ["test/unit-support/**", "test/tools/**", "test/model/**", "test/schedule/**"];
 
 /** Folders of what runs in processes of its own, apart from the tests in the runtime. */
 const OUTSIDE = ["test/e2e/**", "test/browser/**", "test/example/**"];

@@ -82,6 +82,18 @@ export function unavailable(message: string, retryAfterS = 5): ApiError {
   return oneError(503, CODE.unavailable, message, { "Retry-After": `${retryAfterS}` });
 }
 
+/**
+ * After a deployment, objects that are at work keep the code before for minutes.
+ * @param sent what was to be stored. @param stored what the other side says that it has stored.
+ * @throws ApiError 503 if some of it is missing: code that does not know it has left it out.
+ */
+export function requireStored(what: string, sent: object, stored: object): void {
+  const own = new Map<string, unknown>(Object.entries(stored));
+  const left = Object.entries(sent).filter(([key, value]) => JSON.stringify(own.get(key)) !== JSON.stringify(value));
+  if (left.length > 0)
+    throw unavailable(`${what} was stored by another release, which has left something out: send it again later`, 300);
+}
+
 /** @param shards of the log that have not confirmed a change; at least one. */
 export function notInForce(shards: readonly number[]): string {
   return `stored; not yet in force in log ${shards.join(", ")}; it will be within a minute`;

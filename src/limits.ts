@@ -43,7 +43,7 @@ export const PACKER_HELD_MAX_BYTES = 24_000_000;
 /**
  * How long a request of the API may take, its body included, in ms: longer than all parts with
  * bounds of their own together (a JSON body, 15 s; Cloudflare's API, 50 s, or a probe's PUT and
- * HEAD, 30 s; a change on its way to logs and ledger, 17 s).
+ * HEAD, 30 s; a change on its way to the log, 17 s).
  */
 export const ANSWER_MS = 85_000;
 

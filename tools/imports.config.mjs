@@ -12,7 +12,7 @@ const ROWS = [
   ["api"],
   ["status"],
   ["live"],
-  ["replay", "search", "debts", "local"],
+  ["replay", "search", "local"],
   ["control"],
   ["pipeline", "functions"],
   ["set-aside"],

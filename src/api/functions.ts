@@ -1,7 +1,7 @@
 import { isScriptName, type KeptSettings, keptOf, ScriptSettings } from "../control/function-schema.ts";
 import type { FunctionPatch, FunctionSetting } from "../control/function-settings.ts";
 import { controlPlane, type FunctionChange } from "../control/plane.ts";
-import { type ApiError, CODE, notInForce, oneError, unavailable } from "../errors.ts";
+import { type ApiError, CODE, notInForce, oneError, requireStored, unavailable } from "../errors.ts";
 import type { AttachmentFact } from "../functions/attachments.ts";
 import type { FunctionCount } from "../trace-log/function-counts.ts";
 import { LogShards } from "../trace-log/log-shards.ts";
@@ -113,7 +113,10 @@ async function patchSettings(c: AppContext): Promise<Response> {
     kept: JSON.stringify(keptOf(sent)),
   };
   const change: FunctionChange = await controlPlane(c.env.CONTROL).setFunction(name, patch);
-  return success(c, presentSettings(requireInForce(change, name), property));
+  const setting = requireInForce(change, name);
+  const { kept: _, ...own } = patch;
+  requireStored(`the setting of ${JSON.stringify(name)}`, own, setting ?? { logging: "unset", tailConsumers: null });
+  return success(c, presentSettings(setting, property));
 }
 
 function presentFunction({ name, setting, count, attachment }: Known, property: Property): FunctionView {

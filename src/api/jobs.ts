@@ -11,7 +11,7 @@ import {
   sameStore,
   unmaskDestination,
 } from "../destinations/parse.ts";
-import { CODE, faultsError, notInForce, oneError, unavailable } from "../errors.ts";
+import { CODE, faultsError, notInForce, oneError, requireStored, unavailable } from "../errors.ts";
 import { extraFieldsOf, fitDestination, readJob } from "../job/rules.ts";
 import { CreateJob, type JobBody, READ_ONLY_KEYS, respelled, spareAfter, spareIn, UpdateJob } from "../job/schema.ts";
 import { destinationPurpose, seal, unseal } from "../job/secrets.ts";
@@ -171,7 +171,7 @@ async function createJob(c: AppContext, config: Config, platform: Platform): Pro
   await requireWritable(destination, platform, not);
   const change: JobChange = await control.create(draft);
   if (change.kind === "refused") throw refused(change.why);
-  return success(c, await viewOf(c, requireInForce(change), config), {
+  return success(c, await viewOf(c, requireInForce(change, draft), config), {
     status: 201,
     messages: [...messages, ...(await remarks(destination, platform))],
   });
@@ -204,7 +204,7 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
     const change: JobChange = await control.update(job.config.id, job.config.modifiedVersion, draft, moved);
     if (change.kind === "conflict") continue;
     if (!moved && isSame(draft.body, job.body)) c.set("unchanged", true);
-    return success(c, await viewOf(c, requireInForce(change), config), {
+    return success(c, await viewOf(c, requireInForce(change, draft), config), {
       messages: moved ? [...messages, ...(await remarks(destination, platform))] : messages,
     });
   }
@@ -314,9 +314,18 @@ export async function requireJob(c: AppContext): Promise<StoredJob> {
   return job;
 }
 
-/** @throws ApiError 404, or 503 for a stored change that the job's log has not confirmed. */
-function requireInForce(change: JobChange): StoredJob {
+/**
+ * @throws ApiError 404; or 503 for a change that is stored and not in force, or is not what was
+ *   sent.
+ */
+function requireInForce(change: JobChange, draft?: JobDraft): StoredJob {
   if (change.kind !== "changed") throw oneError(404, CODE.jobNotFound, "job not found");
+  if (draft !== undefined) {
+    const { body, config } = change.job;
+    const { meaning, destination, path } = draft;
+    requireStored(`job ${config.id}`, draft.body, body);
+    requireStored(`job ${config.id}`, { ...meaning, destination, path }, config);
+  }
   if (change.missing.length > 0) throw unavailable(`job ${change.job.config.id} is ${notInForce(change.missing)}`, 60);
   return change.job;
 }

@@ -199,7 +199,7 @@ function givenLines(events: readonly unknown[], c: AppContext, platform: Platfor
   return { ok: false, status, entries: faultsError(status, BODY_CODE[status], faults).entries };
 }
 
-/** The records that the ledger holds in memory, oldest first. */
+/** The records that the log holds in memory, oldest first. */
 async function recentLines(
   env: Env,
   config: Config,

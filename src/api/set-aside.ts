@@ -207,7 +207,8 @@ async function sendTo(
   platform: Platform,
 ): Promise<AsideObject> {
   const not = `sending ${nameOf(id)} to another destination is not allowed: `;
-  if (id.kind !== "object") throw badDestination(not, "it goes to the jobs that were enabled at its intake");
+  if (id.kind === "message") throw badDestination(not, "a message goes to the jobs that were enabled at its intake");
+  if (id.kind === "entry") throw badDestination(not, "records that could not be made go to their job");
   const read = sentDestination(conf, config);
   if (!read.ok) throw badDestination(not, read.why);
   const { value: destination } = read;
@@ -253,6 +254,8 @@ function refusal(resent: NotResent): ApiError {
       return oneError(409, CODE.conflict, DISCARDED);
     case "unreadable":
       return oneError(409, CODE.conflict, unreadable(resent.why));
+    case "unmade":
+      return oneError(409, CODE.conflict, "its records still cannot be made");
   }
 }
 

@@ -41,7 +41,7 @@ async function readUsage(c: AppContext, _config: Config, platform: Platform): Pr
     new LogShards(c.env).monthUse(),
     controlPlane(c.env.CONTROL).list() as Promise<StoredJob[]>,
   ]);
-  // The ledger's clock and this one may disagree about the month; the ledger's month counts.
+  // The log's clock and this one may disagree about the month; the log's month counts.
   const use = kept ?? { ...NO_USE, month: monthOf(nowMs), sinceMs: nowMs };
   const ids = jobs.map(({ config }) => config.id);
   const { sum, silent } = await uploadsOf(c.env, ids, use.sinceMs, nowMs);

@@ -266,11 +266,12 @@ export class ControlPlane extends DurableObject<Env> {
     });
     if (change.kind === "refused") return change;
     const { version, windows } = change.switch;
+    const setting = this.#functions.get(name);
     // Of an earlier switch, too: a repeated request is not in force before the first one is
     // confirmed.
     if (!this.#state.isConfirmed(version)) await this.#rollout.bring();
     await settled(windows);
-    return { kind: "changed", setting: this.#functions.get(name), missing: this.#missingOf(version) };
+    return { kind: "changed", setting, missing: this.#missingOf(version) };
   }
 
   /**
@@ -385,9 +386,10 @@ export class ControlPlane extends DurableObject<Env> {
 
   /** @param windows in which the job is, or was, enabled. */
   async #confirmed(id: number, windows: readonly Window[]): Promise<JobChange> {
+    // As this call has stored it, whatever others do meanwhile.
+    const row = this.#state.row(id);
     const missing = await this.#rollout.bring();
     await settled(windows);
-    const row = this.#state.row(id);
     return row === null ? { kind: "gone" } : { kind: "changed", job: stored(row), missing };
   }
 }

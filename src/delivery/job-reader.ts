@@ -361,12 +361,10 @@ export class JobReader extends DurableObject<Env> {
   /** Drops an entry that could not be made. @returns its records; null: it is not there (any more). */
   unmadeDiscard(n: number): number | null {
     return this.#alarm.transaction(() => {
-      const note = this.#unmade.list().find((each) => each.n === n);
-      if (note === undefined) return null;
-      this.#unmade.remove(n);
-      if (note.state === "poison") this.#state.countUnmade(-note.records);
-      this.#state.countDiscarded(note.records);
-      return note.records;
+      if (!this.#unmade.list("poison").some((each) => each.n === n)) return null;
+      const records = this.#unmade.remove(n);
+      this.#state.countUnmade(-records, records);
+      return records;
     });
   }
 
@@ -550,6 +548,7 @@ export class JobReader extends DurableObject<Env> {
 
   /** Drops what waits, and counts it. What is under way is counted when it ends. */
   #discard(): void {
+    this.#state.countUnmade(-this.#unmade.sums().poison);
     const dropped = this.#batches.drop() + this.#objects.drop(this.#uploads.underWay) + this.#unmade.drop();
     this.#state.countDiscarded(dropped);
   }

@@ -12,10 +12,14 @@ export type ShardsStatus = ReadonlyMap<number, ShardStatus>;
 /** Asks the shards before the readers: what moves on meanwhile is seen once at least. */
 export async function shardsStatus(env: Bindings, jobs: readonly number[]): Promise<ShardsStatus> {
   const shards = new LogShards(env);
-  const answers = await shards.each(
-    async (stub, shard): Promise<[number, ShardStatus]> => [shard, (await stub.status(jobs)) as ShardStatus],
-  );
-  return new Map(answers);
+  const ask = (of: readonly number[]) =>
+    shards.each(async (stub, shard): Promise<[number, ShardStatus]> => [shard, (await stub.status(of)) as ShardStatus]);
+  // What one shard knows of the queue says nothing of what another one gets after it: what all know
+  // comes first, and what is unread then.
+  const first = (await shards.shards()).length > 1 ? new Map(await ask([])) : null;
+  const answers = await ask(jobs);
+  if (first === null) return new Map(answers);
+  return new Map(answers.map(([shard, each]) => [shard, { ...each, queueDoneMs: first.get(shard)?.queueDoneMs ?? 0 }]));
 }
 
 /**
@@ -30,8 +34,7 @@ export async function jobStatus(
   { before, claims = false }: { before?: ShardsStatus; claims?: boolean } = {},
 ): Promise<JobStatus | null> {
   const shards = before ?? (await shardsStatus(env, [jobId]));
-  const ask = (reader: Reader): Promise<ReaderStatus | null> => reader.status() as Promise<ReaderStatus | null>;
-  const nodes = await eachNode(env, jobId, ask, [...shards.keys()]);
+  const nodes = await nodesStatus(env, jobId, shards);
   if (nodes.length === 0 && [...shards.values()].every(({ jobs }) => jobs[jobId] === undefined)) return null;
   const joined = joinedStatus(jobId, nodes, shards);
   const completeMs = claims ? completeUpTo(jobId, nodes, shards) : 0;
@@ -47,12 +50,19 @@ export async function jobStatus(
  */
 export async function isOver(env: Bindings, jobId: number, deletedMs: number): Promise<boolean> {
   const shards = await shardsStatus(env, [jobId]);
-  const status = await jobStatus(env, jobId, { before: shards, claims: true });
-  if (status === null) return true;
-  const { counts, setAside, unmade, lastCompleteMs } = status;
-  const isOnHold = [...shards.values()].some(({ jobs }) => jobs[jobId]?.isOnHold === true);
-  const isEmpty = counts.pending === 0 && setAside.objects === 0 && unmade.entries === 0;
-  return isEmpty && !isOnHold && (lastCompleteMs ?? 0) > deletedMs;
+  const nodes = await nodesStatus(env, jobId, shards);
+  const own = [...shards.values()].flatMap(({ jobs }) => jobs[jobId] ?? []);
+  // Not by what the readers have counted: some may be deleted already.
+  const isRead = own.every(({ unread, isOnHold }) => unread === null && !isOnHold);
+  const areEmpty = nodes.every(
+    ({ answer: { counts, setAside, unmade } }) => counts.pending + setAside.objects + unmade.entries === 0,
+  );
+  return own.length === 0 || (isRead && areEmpty && completeUpTo(jobId, nodes, shards) > deletedMs);
+}
+
+function nodesStatus(env: Bindings, jobId: number, shards: ShardsStatus): Promise<Answered<ReaderStatus>[]> {
+  const ask = (reader: Reader): Promise<ReaderStatus | null> => reader.status() as Promise<ReaderStatus | null>;
+  return eachNode(env, jobId, ask, [...shards.keys()]);
 }
 
 /** What the readers have, and what they have not read. */

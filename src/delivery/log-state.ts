@@ -261,9 +261,16 @@ export class LogState {
     );
   }
 
-  /** Records of an entry that could not be made, and that a person has to decide about; less: no longer. */
-  countUnmade(records: number): void {
-    this.#sql.exec("UPDATE reader SET set_aside = set_aside + ? WHERE id = 1", records);
+  /**
+   * Records of an entry that could not be made, and that a person has to decide about; less: no
+   * longer. @param discarded of these.
+   */
+  countUnmade(records: number, discarded = 0): void {
+    this.#sql.exec(
+      "UPDATE reader SET set_aside = set_aside + ?, discarded = discarded + ? WHERE id = 1",
+      records,
+      discarded,
+    );
   }
 
   /** The same after it was sent elsewhere. What the job's own uploads fail on goes before. */

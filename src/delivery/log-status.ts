@@ -50,7 +50,7 @@ export function statusOf(
     failingSinceMs: row.failing_since_ms,
     parked: row.parked !== 0,
     storedBytes: sql.databaseSize,
-    setAside: { objects: row.aside_objects, records: row.set_aside, oldestMs: oldestAsideMs },
+    setAside: { objects: row.aside_objects, records: row.set_aside - unmade.poison, oldestMs: oldestAsideMs },
     unmade,
     canary,
     ...scriptsOf(sql, state, nowMs),

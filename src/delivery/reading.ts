@@ -2,7 +2,7 @@ import { readTemplate } from "../destinations/keys.ts";
 import { type JobConfig, stampOf } from "../job/config.ts";
 import { readJobConfig } from "../job/snapshot.ts";
 import { PAGE_MAX_BYTES } from "../limits.ts";
-import { log } from "../log.ts";
+import { errorText, log } from "../log.ts";
 import { prepare } from "../object/build.ts";
 import { load, storedMessage } from "../object/load.ts";
 import { answered, platform } from "../platform.ts";
@@ -244,12 +244,17 @@ export class Reading {
     const note = unmade.list().find((each) => each.n === n);
     transaction(() => unmade.begin(n));
     await this.#storage.sync();
-    const made = await this.#makeOne(state.requireJob(), entry);
+    let made: Made | NotMade | null = null;
+    try {
+      made = await this.#makeOne(state.requireJob(), entry);
+    } catch (error) {
+      log.error("an entry of the log cannot be made", { job: state.requireJob().id, n, error: errorText(error) });
+    }
     return transaction(() => {
       // Discarded meanwhile.
       if (unmade.get(n) === null) return null;
       unmade.ended(n);
-      if (!("group" in made)) return false;
+      if (made === null || !("group" in made)) return false;
       unmade.remove(n);
       if (note?.state === "poison") state.countUnmade(-entry.received);
       const opened = this.#put([made], platform.now());

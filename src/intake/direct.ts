@@ -2,7 +2,7 @@ import { QUEUE_MESSAGE_MAX_BYTES } from "../limits.ts";
 import { load } from "../object/load.ts";
 import { Patience, type Platform, settled, TimeoutError } from "../platform.ts";
 import { decodeEnvelope, type MessageForm } from "../queue/message.ts";
-import { type Append, type PartHead, SHARD_FULL } from "../trace-log/append.ts";
+import { type Append, bareAppend, type PartHead, SHARD_FULL } from "../trace-log/append.ts";
 import { headOf } from "../trace-log/heads.ts";
 import { traceLog } from "../trace-log/trace-log.ts";
 import type { PackedMessage } from "./packing.ts";
@@ -123,15 +123,10 @@ function isFull(error: unknown): boolean {
 /** Without anything made for jobs: their readers make it from the records. */
 function appendOf(group: readonly PackedMessage[], form: MessageForm | undefined): Append {
   const heads = group.map(({ body }) => headsOf(body, form));
-  return {
-    v: 1,
-    parts: heads.flat(),
-    records: group.map(({ body }, i) => ({ body, parts: (heads[i] ?? []).map(({ id }) => id) })),
-    prepared: [],
-    queue: null,
-    work: { batches: 0, entries: 0, offered: 0 },
-    state: "",
-  };
+  return bareAppend(
+    heads.flat(),
+    group.map(({ body }, i) => ({ body, parts: (heads[i] ?? []).map(({ id }) => id) })),
+  );
 }
 
 /** @throws if it is no message: intake made it. */

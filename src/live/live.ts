@@ -23,14 +23,14 @@ import { type ShownParts, ShownStore } from "./shown-parts.ts";
 import { Watcher, type WatcherState } from "./watcher.ts";
 
 /**
- * How often sessions are checked and the ledger is told of viewers, in ms: after signing out, a
+ * How often sessions are checked and the log is told of viewers, in ms: after signing out, a
  * viewer sees records for a minute at most.
  */
 const ROUND_MS = 45_000;
-/** How long the ledger relies on it: two rounds and a margin. */
+/** How long the log relies on it: two rounds and a margin. */
 const WATCHED_MS = 100_000;
 
-/** Deadline of the ledger and the register, in ms. */
+/** Deadline of the log and the register, in ms. */
 const ANSWER_MS = 3_000;
 
 /** Records that wait for the opt-outs, in UTF-16 units. */
@@ -62,7 +62,7 @@ export class Live extends DurableObject<Env> {
   /** A cache: the state is attached to the sockets. */
   readonly #watchers = new WeakMap<WebSocket, Watcher>();
   readonly #heard = new WeakMap<WebSocket, { sinceMs: number; messages: number }>();
-  /** Until when the ledger expects viewers, in ms since the epoch. */
+  /** Until when the log expects viewers, in ms since the epoch. */
   #watchedUntilMs = 0;
   readonly #shown: ShownStore;
   readonly #optOuts: FreshOptOuts;
@@ -156,7 +156,7 @@ export class Live extends DurableObject<Env> {
   }
 
   /**
-   * Closes the sockets of ended sessions, and tells the ledger of viewers. Never throws: the
+   * Closes the sockets of ended sessions, and tells the log of viewers. Never throws: the
    * platform drops an alarm after six failed tries.
    */
   override async alarm(): Promise<void> {
@@ -244,20 +244,20 @@ export class Live extends DurableObject<Env> {
   }
 
   /**
-   * Tells the ledger whether there are viewers. If that fails, nothing is shown until the next
+   * Tells the log whether there are viewers. If that fails, nothing is shown until the next
    * round.
    */
   async #announce(): Promise<void> {
     const until = this.#open().length > 0 ? platform.now() + WATCHED_MS : 0;
     if (until > 0) this.ctx.waitUntil(this.#tellPacker());
     try {
-      await answered("the ledger", ANSWER_MS, new LogShards(this.env).watchedUntil(until));
+      await answered("the log", ANSWER_MS, new LogShards(this.env).watchedUntil(until));
       this.#watchedUntilMs = until;
       // A viewer that joined meanwhile relied on the earlier announcement.
       if (until === 0 && this.#open().length > 0) await this.#announce();
     } catch (error) {
       this.#watchedUntilMs = 0;
-      log.error("the ledger could not be told of live viewers", { error: errorText(error) });
+      log.error("the log could not be told of live viewers", { error: errorText(error) });
     }
   }
 

@@ -1,7 +1,7 @@
 import type { JobsSnapshot, OptOut } from "../job/config.ts";
 import { log } from "../log.ts";
 import type { Loaded } from "../object/load.ts";
-import type { Append, Appended, QueueState } from "../trace-log/append.ts";
+import { APPEND_FORMAT, type Append, type Appended, type QueueState } from "../trace-log/append.ts";
 import { headOf } from "../trace-log/heads.ts";
 import { type Arrived, arrivedOf } from "./live.ts";
 import { prepareAll } from "./prepare-all.ts";
@@ -60,7 +60,7 @@ export async function commitGroup(
       ? optional("recent records could not be handed over", () => recentOf(parts, snapshot.optOuts))
       : null;
   const answer = await append(shard, {
-    v: 1,
+    v: APPEND_FORMAT,
     parts: parts.map((loaded) => headOf(loaded, recent?.get(loaded.message.id))),
     records: group.map(({ body, parts: own }) => ({
       body: new Uint8Array(body),

@@ -157,9 +157,9 @@ class Consumption {
     const known = await this.#known(trying);
     const groupMax = groupMaxOf(jobs);
     for (const delivery of trying) {
-      // A group is committed as a whole. The first one is always begun, so that each batch makes
-      // progress.
-      if (this.#calls.left < this.#costliest) {
+      // A group is committed as a whole, and so are those that are begun. The first one always is,
+      // so that each batch makes progress.
+      if (this.#calls.left < this.#costliest * (this.#groups.size + 1)) {
         delivery.giveBack();
         this.#untried.push(delivery);
         continue;

@@ -24,7 +24,7 @@ export class RecentTurns {
 
 /**
  * The newest records of a group, for previews: whole and unfiltered, without those of functions
- * whose logging is off or was off at intake. No more than the ledger holds, and
+ * whose logging is off or was off at intake. No more than the log holds, and
  * {@link RECENT_HANDOVER_MAX_BYTES}.
  * @returns by message id. A second copy of a message is skipped.
  */

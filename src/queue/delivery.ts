@@ -1,5 +1,5 @@
 import { CLOCK_AHEAD_MAX_MS, MESSAGE_MAX_AGE_MS } from "../limits.ts";
-import type { TakenId } from "../storage/id-memory.ts";
+import type { TakenId } from "../storage/taken-id.ts";
 import { type Decoded, decodeEnvelope, type Envelope, headOf, idOf, isNewer, type Part } from "./message.ts";
 import { shardOf } from "./shard.ts";
 

@@ -2,7 +2,7 @@ import { crc32 } from "node:zlib";
 import { concat, free, fromHex, toHex } from "../bytes.ts";
 import { vettedExtras } from "../record/extras.ts";
 import type { Source } from "../record/source.ts";
-import type { TakenId } from "../storage/id-memory.ts";
+import type { TakenId } from "../storage/taken-id.ts";
 import { type Block, decodeBlocks, encodeBlocks } from "./blocks.ts";
 import { decodeExtras } from "./extras.ts";
 import { packLines, readLines } from "./lines.ts";
@@ -59,7 +59,7 @@ const LINES = 1;
 
 /**
  * Records that were handed over together. Made once, before the first send, and the same in every
- * send and delivery, in whatever message: logs and ledger take each id once.
+ * send and delivery, in whatever message: the log takes each id once.
  */
 export interface Part {
   /** 16 bytes as 32 lower-case hex digits. */

@@ -48,7 +48,7 @@ export async function resendAll(
     result.stayed += 1;
     if (!canBeSent) return;
     const resent = await resend(id);
-    if (resent.kind === "discarded" || resent.kind === "unreadable") return;
+    if (resent.kind === "discarded" || resent.kind === "unreadable" || resent.kind === "unmade") return;
     result.stayed -= 1;
     if (resent.kind === "gone") return;
     result.sent += 1;

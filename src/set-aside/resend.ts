@@ -4,7 +4,7 @@ import { type Loaded, load, storedMessage } from "../object/load.ts";
 import { Patience, type Platform } from "../platform.ts";
 import { FROM_FUTURE, isFromFuture } from "../queue/delivery.ts";
 import { shardOf } from "../queue/shard.ts";
-import type { Append } from "../trace-log/append.ts";
+import { bareAppend } from "../trace-log/append.ts";
 import { headOf } from "../trace-log/heads.ts";
 import type { HeldMessage } from "../trace-log/on-hold.ts";
 import { type HoldResent, traceLog } from "../trace-log/trace-log.ts";
@@ -23,7 +23,9 @@ export type NotResent =
   /** An object of a job that was deleted with its undelivered records. */
   | { kind: "discarded" }
   /** This code cannot read it. */
-  | { kind: "unreadable"; why: string };
+  | { kind: "unreadable"; why: string }
+  /** This code cannot make its records. */
+  | { kind: "unmade" };
 
 /** Deadline of the whole, and of one call, in ms: below that of a request. */
 const RESEND_MS = 45_000;
@@ -81,11 +83,10 @@ async function appendAll(
 ): Promise<Resent> {
   const [first] = loaded;
   if (first === undefined) return { kind: "unreadable", why: "holds no part" };
-  const append: Append = {
-    ...{ v: 1, prepared: [], queue: null, work: { batches: 0, entries: 0, offered: 0 }, state: "" },
-    parts: loaded.map((part) => ({ ...headOf(part), bytes: 0 })),
-    records: [{ body: new Uint8Array(held.message), parts: loaded.map(({ message }) => message.id) }],
-  };
+  const append = bareAppend(
+    loaded.map((part) => ({ ...headOf(part), bytes: 0 })),
+    [{ body: new Uint8Array(held.message), parts: loaded.map(({ message }) => message.id) }],
+  );
   await patience.answer("the log", CALL_MS, async () => traceLog(env.TRACE_LOG, shardOf(first.message)).append(append));
   const { shard, id } = log.holder(held.id);
   await patience.answer("the log", CALL_MS, async () => shard.holdSent(id));
@@ -105,5 +106,5 @@ async function resendEntry(stores: AsideStores, id: AsideId & { kind: "entry" })
   if (found?.kind !== "entry") return { kind: "gone" };
   const isMade = await nodeAt(stores.env.READERS, id.job, id.node).unmadeRetry(id.n);
   if (isMade === null) return { kind: "gone" };
-  return isMade ? { kind: "entry", records: found.entry.records } : { kind: "unreadable", why: found.entry.why };
+  return isMade ? { kind: "entry", records: found.entry.records } : { kind: "unmade" };
 }

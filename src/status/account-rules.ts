@@ -30,6 +30,7 @@ export function accountFindings(facts: Facts): Found[] {
           ...queueFindings(facts, account),
           ...sizeFindings(account),
           ...loadFindings(account),
+          ...restoredFindings(facts, account),
           ...balanceFindings(account),
         ]),
   ];
@@ -201,6 +202,27 @@ function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFact
   return findings;
 }
 
+function restoredFindings({ nowMs }: Facts, { status: { restored } }: AccountFacts): Found[] {
+  if (restored === null || nowMs - restored.atMs > LOSS_TOLD_MS) return [];
+  const { who, job, atMs } = restored;
+  const part = who === "shard" ? "A shard of the log" : `A reader of job ${job}`;
+  const lost =
+    who === "shard"
+      ? "What it took since is lost to jobs that had not read it, and messages on hold that were sent again since are back."
+      : "What it had read since is lost, or is delivered a second time.";
+  return [
+    {
+      kind: "restored",
+      subject,
+      severity: "error",
+      sinceMs: atMs,
+      affected: null,
+      summary: `${part} was restored to an earlier time. ${lost}`,
+      advice: "Compare the objects of that time with what your Workers logged. This finding stays for a day.",
+    },
+  ];
+}
+
 function balanceFindings({ status: { counts } }: AccountFacts): Found[] {
   const { processed, routed, not_enabled, not_routed, set_aside, discarded } = counts;
   const off = Math.abs(processed - routed - not_enabled - not_routed - set_aside - discarded);
@@ -219,7 +241,7 @@ function balanceFindings({ status: { counts } }: AccountFacts): Found[] {
   ];
 }
 
-function sizeFindings({ status: { storedBytes = 0 } }: AccountFacts): Found[] {
+function sizeFindings({ status: { storedBytes } }: AccountFacts): Found[] {
   if (storedBytes < LEDGER_LARGE_BYTES) return [];
   const isFull = storedBytes >= SHARD_MAX_BYTES;
   return [
@@ -237,7 +259,7 @@ function sizeFindings({ status: { storedBytes = 0 } }: AccountFacts): Found[] {
 }
 
 function loadFindings({ status: { load } }: AccountFacts): Found[] {
-  if (load === undefined || (load.parts <= SHARD_LOAD.parts && load.bytes <= SHARD_LOAD.bytes)) return [];
+  if (load === null || (load.parts <= SHARD_LOAD.parts && load.bytes <= SHARD_LOAD.bytes)) return [];
   const took =
     load.parts > SHARD_LOAD.parts
       ? `${Math.ceil(load.parts)} parts a second: more than ${SHARD_LOAD.parts}`
@@ -251,7 +273,7 @@ function loadFindings({ status: { load } }: AccountFacts): Found[] {
       affected: null,
       summary: `In the last ten minutes, a shard of the log took ${took}.`,
       advice:
-        "Raise LOG_SHARDS to the next power of two, max_concurrency of the consumer with it (six for each shard), and deploy.",
+        "Raise LOG_SHARDS to the next power of two, and deploy with npm run setup, which raises max_concurrency of the consumer with it (six for each shard).",
     },
   ];
 }

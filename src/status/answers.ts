@@ -45,17 +45,18 @@ const Account = z.looseObject({
   intakeLost: z.number(),
   oldestUnfinishedMs: Ms,
   queueBacklog: z.number().nullable(),
-  queueBytes: z.number().nullable().optional(),
+  queueBytes: z.number().nullable(),
   queueSeenMs: Ms,
   setAsideMessages: z.looseObject({
     messages: z.number(),
     events: z.number(),
     oldestMs: Ms,
-    stopsClaims: z.boolean().optional(),
+    stopsClaims: z.boolean(),
   }),
-  storedBytes: z.number().optional(),
-  load: numbers("parts", "bytes").optional(),
-  failing: Slots.optional(),
+  storedBytes: z.number(),
+  load: numbers("parts", "bytes").nullable(),
+  failing: Slots,
+  restored: z.looseObject({ who: z.enum(["shard", "reader"]), job: z.number(), atMs: z.number() }).nullable(),
 });
 
 const Counts = z.array(

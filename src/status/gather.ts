@@ -25,7 +25,7 @@ export interface WatchMemory {
   rhythm: Rhythm;
 }
 
-/** Asked beside the logs, the ledger and the control plane. */
+/** Asked beside the readers, the log and the control plane. */
 export interface Sources {
   replays(env: Env): Promise<readonly WaitingReplay[]>;
   attachments(env: Env): Promise<readonly KnownAttachment[]>;
@@ -87,7 +87,7 @@ export async function gather(
       account: accountFacts(answers.account, state, memory.rhythm),
       functions,
       failing:
-        answers.account === SILENT ? SILENT : failingOf(answers.account.failing ?? [], readFunctionFailing(env), nowMs),
+        answers.account === SILENT ? SILENT : failingOf(answers.account.failing, readFunctionFailing(env), nowMs),
       replays: answers.replays,
       attachments: answers.attachments,
     };

@@ -291,7 +291,7 @@ function holdingFindings({ id, past }: JobFacts, log: JobStatus, nowMs: number):
       severity: grows ? "error" : "warning",
       sinceMs: setAside.oldestMs ?? past.setAside?.sinceMs ?? null,
       affected: { count: setAside.objects, what: "objects" },
-      summary: `The destination rejects objects of job ${id}. Set aside: ${counted(counts.set_aside, "records")}${grows ? ", and growing" : ""}.`,
+      summary: `The destination rejects objects of job ${id}. Set aside: ${counted(setAside.records, "records")}${grows ? ", and growing" : ""}.`,
       advice:
         "The job's objects show what it answered. Fix the cause, then resend them under Set aside, or delete what you do not need. Until then last_complete passes none of them.",
     });

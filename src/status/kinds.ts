@@ -16,6 +16,7 @@ export const KINDS = [
   "ledger_busy",
   "functions_not_watched",
   "functions_more",
+  "restored",
   "out_of_balance",
   "job_unreadable",
   "key_lost",

@@ -68,6 +68,7 @@ const OF_LEDGER: ReadonlySet<Kind> = new Set([
   "messages_set_aside",
   "ledger_large",
   "ledger_busy",
+  "restored",
   "out_of_balance",
 ]);
 

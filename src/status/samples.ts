@@ -52,15 +52,15 @@ export function sampled(before: SampleState, { known, logs, account }: Look, now
 function pastOf(
   before: JobPast,
   { modifiedVersion: version }: KnownJob,
-  { counts }: JobStatus,
+  { counts, setAside }: JobStatus,
   nowMs: number,
 ): JobPast {
-  const { received, filtered, sampled_out, set_aside } = counts;
+  const { received, filtered, sampled_out } = counts;
   const passed = received - filtered;
   return {
     filter: keptNothing(before.filter, { version, given: received, kept: passed }, nowMs),
     sample: keptNothing(before.sample, { version, given: passed, kept: passed - sampled_out }, nowMs),
-    setAside: marked(before.setAside, set_aside, nowMs),
+    setAside: marked(before.setAside, setAside.records, nowMs),
   };
 }
 

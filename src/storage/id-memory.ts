@@ -1,14 +1,8 @@
 import { concat, fromHex, includesAligned } from "../bytes.ts";
 import { ID_MEMORY_MS, KEYED_MEMORY_MS, ROW_MAX_BYTES } from "../limits.ts";
+import type { TakenId } from "./taken-id.ts";
 
-/** The id under which a part is remembered. */
-export interface TakenId {
-  /** 16 bytes as 32 hex digits. */
-  id: string;
-  takenInMs: number;
-  /** Derived from an `Idempotency-Key`, and remembered by itself, whatever its time of intake. */
-  keyed: boolean;
-}
+export type { TakenId } from "./taken-id.ts";
 
 export const ID_MEMORY_SQL = `
   CREATE TABLE taken (

@@ -85,9 +85,16 @@ export interface Work {
   offered: number;
 }
 
+/**
+ * What this code knows of an {@link Append}: raised with what older code would ignore, to the harm of
+ * what is shipped. A shard refuses what it does not know: after a deployment, it may keep the code
+ * before for minutes.
+ */
+export const APPEND_FORMAT = 1;
+
 /** What one append brings to a shard of the log. All of it is taken, or nothing. */
 export interface Append {
-  v: 1;
+  v: number;
   parts: PartHead[];
   records: LoggedMessage[];
   /** Made by the queue handler; none: jobs' readers make it from the records. */
@@ -97,6 +104,12 @@ export interface Append {
   work: Work;
   /** State of the caller's configuration; "": it has none. */
   state: string;
+}
+
+/** An append of which nothing was prepared, and that is not a batch of the queue. */
+export function bareAppend(parts: PartHead[], records: LoggedMessage[]): Append {
+  const work = { batches: 0, entries: 0, offered: 0 };
+  return { v: APPEND_FORMAT, parts, records, prepared: [], queue: null, work, state: "" };
 }
 
 /** What became of an append. */

@@ -68,7 +68,6 @@ interface Placed extends Omit<Fragment, "body" | "hashes"> {
 
 /** The JSON beside a block's body. */
 interface Meta {
-  v: 1;
   parts: string[];
   entries: Entry[];
   groups: (GroupFormat & { fragments: Placed[] })[];
@@ -111,7 +110,6 @@ export class Blocks {
       return at - bytes.length;
     };
     const meta: Meta = {
-      v: 1,
       parts: block.parts,
       entries: block.entries,
       groups: block.groups.map(({ output, template, fragments }) => ({

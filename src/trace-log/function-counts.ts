@@ -13,7 +13,7 @@ export interface FunctionCount {
   notRouted: number;
   /** Time of the latest event, in ms since the epoch. */
   lastEventMs: number;
-  /** Where its events came from, the latest first; absent: unknown, as of earlier code. */
+  /** Where its events came from, the latest first; absent: unknown. */
   sources?: readonly SeenSource[];
 }
 

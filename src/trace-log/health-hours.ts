@@ -68,7 +68,7 @@ type Stored = Omit<Gathered, "slots"> & {
 
 /**
  * The health of functions, by the hour in which their events were taken in. What is counted is
- * gathered in a column of the ledger's own row, which each count writes anyway, and becomes a row
+ * gathered in a column of the shard's own row, which each append writes anyway, and becomes a row
  * for each function once an hour, or when it gets too large.
  */
 export class HealthHours {

@@ -73,14 +73,13 @@ export function withUse(kept: MonthUse | null, used: Used, nowMs: number): Month
   return sum;
 }
 
-/** The ledger's column; null: empty or unreadable. Never throws: counting records matters more. */
+/** The shard's column; null: empty or unreadable. Never throws: counting records matters more. */
 export function parseUse(text: string | null): MonthUse | null {
   if (text === null) return null;
   try {
     const kept = JSON.parse(text) as Partial<MonthUse> | null;
     if (kept === null || !isWhole(kept.month) || !isWhole(kept.sinceMs)) return null;
     const use = { month: kept.month, sinceMs: kept.sinceMs, ...NOTHING };
-    // A count that an older version did not have starts at 0.
     for (const name of USED_NAMES) use[name] = isWhole(kept[name]) ? kept[name] : 0;
     return use;
   } catch {

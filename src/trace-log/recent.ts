@@ -10,7 +10,7 @@ export interface RecentRecords {
   tooLarge: number;
   /**
    * Where they came from, "" where that is unknown: one for each; of a message's records, which
-   * have the same, one alone. Absent: unknown, as of earlier code.
+   * have the same, one alone. Absent: unknown.
    */
   sources?: Source[];
 }

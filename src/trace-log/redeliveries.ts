@@ -4,13 +4,12 @@ import type { IdMemory, TakenId } from "../storage/id-memory.ts";
 
 /**
  * Why messages are noted:
- * - `coming`: they come later than others taken in at the same time;
  * - `begun`: a batch has them in hand;
  * - `returned`: they were tried, and go back to the queue;
  * - `untried`: they go back without having been tried;
  * - `alone`: batches with it died, and now it is tried by itself.
  */
-export type Noted = "coming" | "begun" | "returned" | "untried" | "alone";
+export type Noted = "begun" | "returned" | "untried" | "alone";
 
 /** @property attempts deliveries so far, this one included, where they are known. */
 export type NotedMessage = TakenId & { attempts?: number };
@@ -29,8 +28,6 @@ type Row = { begun: number | null; deaths: number };
 
 function next({ begun, deaths }: Row, how: Noted, attempts: number, isWell: boolean): Row {
   switch (how) {
-    case "coming":
-      return { begun, deaths };
     case "begun": {
       // The same delivery may be noted twice.
       const died = begun !== null && begun < attempts;

@@ -30,6 +30,7 @@ export const TRACE_LOG_STEPS = [
         next_hold        INTEGER NOT NULL DEFAULT 1, -- ids are not reused
         hold_messages    INTEGER NOT NULL DEFAULT 0, -- rows of on_hold
         watched_until_ms INTEGER NOT NULL DEFAULT 0, -- live viewers watch
+        restored         TEXT,                       -- JSON of Restored, see status.ts; NULL: nothing was, as far as is known
         month_use        TEXT,                       -- JSON of MonthUse, see month-use.ts; NULL: nothing was counted
         health           TEXT                        -- JSON of what is not in function_health yet, see health-hours.ts
       ) STRICT;

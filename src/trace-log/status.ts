@@ -16,21 +16,30 @@ export interface AccountStatus {
   /** Time of intake of the oldest message that comes again, in ms. */
   oldestUnfinishedMs: number | null;
   queueBacklog: number | null;
-  /** Size of the backlog, in bytes; an earlier version does not say. */
-  queueBytes?: number | null;
+  /** Size of the backlog, in bytes. */
+  queueBytes: number | null;
   queueSeenMs: number | null;
   /**
    * Messages that are set aside, and their events; when the oldest of them was set aside, in ms;
-   * and whether one has an unknown time of intake, so that nothing is claimed complete any more
-   * (absent before version 7 of the schema).
+   * and whether one has an unknown time of intake, so that nothing is claimed complete any more.
    */
-  setAsideMessages: { messages: number; events: number; oldestMs: number | null; stopsClaims?: boolean };
-  /** Size of the fullest shard, in bytes (absent: an earlier version does not say). */
-  storedBytes?: number;
-  /** What the busiest shard takes a second; absent: it is not measured yet. */
-  load?: ShardLoad;
-  /** The last hour of the functions that failed in it; absent: none, or it is of earlier code. */
-  failing?: readonly FunctionSlots[];
+  setAsideMessages: { messages: number; events: number; oldestMs: number | null; stopsClaims: boolean };
+  /** Size of the fullest shard, in bytes. */
+  storedBytes: number;
+  /** What the busiest shard takes a second; null: it is not measured yet. */
+  load: ShardLoad | null;
+  /** The last hour of the functions that failed in it. */
+  failing: readonly FunctionSlots[];
+  /** The latest; null: none, as far as is known. */
+  restored: Restored | null;
+}
+
+/** A shard, or the reader of a job, was seen to be at an earlier time than it was before. */
+export interface Restored {
+  who: "shard" | "reader";
+  job: number;
+  /** When that was noticed, in ms since the epoch. */
+  atMs: number;
 }
 
 /** What a shard takes, a second. */
@@ -41,19 +50,8 @@ export interface ShardLoad {
 
 export function accountStatus(
   sql: SqlStorage,
-  {
-    oldestUnfinishedMs,
-    oldestAsideMs,
-    stopsClaims,
-    load,
-    failing,
-  }: {
-    oldestUnfinishedMs: number | null;
-    oldestAsideMs: number | null;
-    stopsClaims: boolean;
-    load: ShardLoad | null;
-    failing: readonly FunctionSlots[];
-  },
+  parts: Pick<AccountStatus, "oldestUnfinishedMs" | "load" | "failing"> &
+    Pick<AccountStatus["setAsideMessages"], "oldestMs" | "stopsClaims">,
 ): AccountStatus {
   const row = sql
     .exec<{
@@ -68,20 +66,21 @@ export function accountStatus(
       queue_backlog: number | null;
       queue_bytes: number | null;
       queue_seen_ms: number | null;
+      restored: string | null;
     }>(`SELECT processed, routed, not_enabled, not_routed, set_aside, discarded, hold_messages, intake_lost,
-         queue_backlog, queue_bytes, queue_seen_ms FROM state`)
+         queue_backlog, queue_bytes, queue_seen_ms, restored FROM state`)
     .one();
+  const { oldestMs, stopsClaims, ...others } = parts;
   const { processed, routed, not_enabled, not_routed, set_aside, discarded } = row;
   return {
     counts: { processed, routed, not_enabled, not_routed, set_aside, discarded },
     intakeLost: row.intake_lost,
-    oldestUnfinishedMs,
+    ...others,
     queueBacklog: row.queue_backlog,
     queueBytes: row.queue_bytes,
     queueSeenMs: row.queue_seen_ms,
-    setAsideMessages: { messages: row.hold_messages, events: set_aside, oldestMs: oldestAsideMs, stopsClaims },
+    setAsideMessages: { messages: row.hold_messages, events: set_aside, oldestMs, stopsClaims },
     storedBytes: sql.databaseSize,
-    ...(load !== null && { load }),
-    ...(failing.length > 0 && { failing }),
+    restored: row.restored === null ? null : (JSON.parse(row.restored) as Restored),
   };
 }

@@ -16,24 +16,24 @@ function addedStatus(a: AccountStatus, b: AccountStatus): AccountStatus {
   for (const name of Object.keys(counts) as (keyof typeof counts)[]) counts[name] += b.counts[name];
   // Each shard has what the queue said when it last counted.
   const latest = (b.queueSeenMs ?? 0) > (a.queueSeenMs ?? 0) ? b : a;
-  const load = a.load && b.load ? mostOf(a.load, b.load) : (a.load ?? b.load);
-  const failing = joinedSlots([...(a.failing ?? []), ...(b.failing ?? [])]);
+  const restored = (b.restored?.atMs ?? 0) > (a.restored?.atMs ?? 0) ? b.restored : a.restored;
   return {
     counts,
     intakeLost: a.intakeLost + b.intakeLost,
     oldestUnfinishedMs: earlier(a.oldestUnfinishedMs, b.oldestUnfinishedMs),
     queueBacklog: latest.queueBacklog,
-    ...(latest.queueBytes !== undefined && { queueBytes: latest.queueBytes }),
+    queueBytes: latest.queueBytes,
     queueSeenMs: latest.queueSeenMs,
     setAsideMessages: {
       messages: a.setAsideMessages.messages + b.setAsideMessages.messages,
       events: a.setAsideMessages.events + b.setAsideMessages.events,
       oldestMs: earlier(a.setAsideMessages.oldestMs, b.setAsideMessages.oldestMs),
-      stopsClaims: a.setAsideMessages.stopsClaims === true || b.setAsideMessages.stopsClaims === true,
+      stopsClaims: a.setAsideMessages.stopsClaims || b.setAsideMessages.stopsClaims,
     },
-    storedBytes: Math.max(a.storedBytes ?? 0, b.storedBytes ?? 0),
-    ...(load !== undefined && { load }),
-    ...(failing.length > 0 && { failing }),
+    storedBytes: Math.max(a.storedBytes, b.storedBytes),
+    load: a.load && b.load ? mostOf(a.load, b.load) : (a.load ?? b.load),
+    failing: joinedSlots([...a.failing, ...b.failing]),
+    restored,
   };
 }
 

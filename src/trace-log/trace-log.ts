@@ -8,8 +8,10 @@ import { Alarm } from "../storage/alarm.ts";
 import { IdMemory, type TakenId } from "../storage/id-memory.ts";
 import { migrate } from "../storage/migrate.ts";
 import {
+  APPEND_FORMAT,
   type Append,
   type Appended,
+  bareAppend,
   type LoggedMessage,
   type PartHead,
   SHARD_BUSY,
@@ -31,7 +33,7 @@ import { type Due, Readers } from "./readers.ts";
 import { type RecentRecords, RecentRing } from "./recent.ts";
 import { type Deaths, type Noted, type NotedMessage, Redeliveries } from "./redeliveries.ts";
 import { TRACE_LOG_STEPS } from "./schema.ts";
-import { type AccountStatus, accountStatus, type ShardLoad } from "./status.ts";
+import { type AccountStatus, accountStatus, type Restored, type ShardLoad } from "./status.ts";
 import { earlier } from "./sums.ts";
 import { Totals } from "./totals.ts";
 
@@ -57,6 +59,9 @@ const JOIN_MS = 5_000;
  * dies of every message sets none aside.
  */
 const WELL_MS = 1_200_000;
+
+/** When a reader that is under way is looked at again, in ms: later than it may take. */
+const READING_MS = 15_000;
 
 /** How long an alarm waits for the readers that it drives, in ms. They go on afterwards. */
 const ALARM_WAIT_MS = 2_000;
@@ -173,6 +178,8 @@ export class TraceLog extends DurableObject<Env> {
    *   again.
    */
   async append(append: Append): Promise<Appended> {
+    if (append.v > APPEND_FORMAT)
+      throw new Error(`${SHARD_NOT_READY}: log ${this.#shard} runs an earlier release than its caller`);
     const bytes = sizeOf(append);
     if (this.#sql.databaseSize >= this.maxBytes) throw new Error(`${SHARD_FULL}: log ${this.#shard}`);
     if (this.#underWay > 0 && this.#underWay + bytes > SHARD_UNDER_WAY_BYTES)
@@ -353,7 +360,11 @@ export class TraceLog extends DurableObject<Env> {
   read(job: number, segment: number, after: number, stamp: string, maxBytes: number): Page {
     const now = this.#jobs.all().jobs.find(({ id }) => id === job);
     this.#transaction(() => {
-      if (segment === this.#readers.of(job).segment) this.#committed(job, after);
+      if (segment === this.#readers.of(job).segment) {
+        // It says less only if its storage does. What is discarded, it need not have read.
+        if (after < this.#readers.cursorOf(job) && now?.discard === false) this.#wasRestored("reader", job);
+        this.#committed(job, after);
+      }
       if (stamp !== "") this.#readers.has(job, segment, stamp);
     });
     const page: Page =
@@ -366,18 +377,21 @@ export class TraceLog extends DurableObject<Env> {
   /** A reader has committed up to this position; what all have read is dropped. */
   #committed(job: number, cursor: number): void {
     if (cursor > this.#lastBlock) {
-      // Restored to an earlier time: what it lost is lost, and no position is given twice.
-      log.error("a job has read what this shard does not have", {
-        durable_object: "TraceLog",
-        shard: this.#shard,
-        job,
-      });
+      // What it lost is lost, and no position is given twice.
+      this.#wasRestored("shard", job);
       this.#lastBlock = beyondLost(cursor);
       this.#sql.exec("UPDATE state SET last_block = ? WHERE id = 1", this.#lastBlock);
     }
     if (cursor <= this.#readers.of(job).cursor) return;
     this.#readers.committed(job, cursor, () => this.#blocks.unread(this.#readers.cursorOf));
     this.#blocks.drop(this.#cursorOf());
+  }
+
+  /** Storage was set back to an earlier time. */
+  #wasRestored(who: Restored["who"], job: number): void {
+    log.error("storage was restored to an earlier time", { durable_object: "TraceLog", shard: this.#shard, who, job });
+    const restored: Restored = { who, job, atMs: platform.now() };
+    this.#sql.exec("UPDATE state SET restored = ? WHERE id = 1", JSON.stringify(restored));
   }
 
   /** A job that the copy lacks has read everything. */
@@ -428,7 +442,7 @@ export class TraceLog extends DurableObject<Env> {
       // Cursors are stored with the next append: until then, a shard that dies asks once too often.
       if (standing !== this.#readers.standingOf(job))
         this.#sql.exec("UPDATE state SET readers = ? WHERE id = 1", this.#readers.text());
-      this.#arm(nowMs);
+      this.#arm(nowMs, job);
     });
   }
 
@@ -560,7 +574,8 @@ export class TraceLog extends DurableObject<Env> {
       }
       const body = new Uint8Array(message.message);
       const records = [{ body, parts: [...offers.keys()].map((head) => head.id) }];
-      const block = this.#openBlock(offers, records);
+      // All entries are made by the readers.
+      const block = this.#blockOf(offers, bareAppend([], records), false);
       const counted = [...offers].map(([head, { off, jobs: own }]) =>
         countedPart({ ...head, bytes: 0 }, off, own.length > 0),
       );
@@ -581,15 +596,6 @@ export class TraceLog extends DurableObject<Env> {
     });
     this.#driver.wake();
     return resent;
-  }
-
-  /** All entries are made by the readers. */
-  #openBlock(offers: ReadonlyMap<PartHead, Offer>, records: Append["records"]): NewBlock | null {
-    const append: Append = {
-      ...{ v: 1, parts: [], records, prepared: [], queue: null },
-      ...{ work: { batches: 0, entries: 0, offered: 0 }, state: "" },
-    };
-    return this.#blockOf(offers, append, false);
   }
 
   /**
@@ -617,7 +623,7 @@ export class TraceLog extends DurableObject<Env> {
    * Notes parts, so that nothing is claimed complete beyond them. Parts that are known are skipped.
    * @returns as {@link Redeliveries.note}.
    */
-  expectAgain(parts: readonly NotedMessage[], how: Noted = "coming"): Deaths[] {
+  expectAgain(parts: readonly NotedMessage[], how: Noted): Deaths[] {
     const isWell = this.#totals.hasCountedSince(platform.now() - WELL_MS);
     return this.#transaction(() => this.#redeliveries.note(parts, how, isWell));
   }
@@ -740,7 +746,7 @@ export class TraceLog extends DurableObject<Env> {
   accountStatus(): AccountStatus {
     return accountStatus(this.#sql, {
       oldestUnfinishedMs: this.#redeliveries.oldestMs(),
-      oldestAsideMs: this.#hold.oldestMs(),
+      oldestMs: this.#hold.oldestMs(),
       stopsClaims: this.#hold.oldestTakenMs() === 0,
       load: this.#measured(),
       failing: this.#health.failing(platform.now()),
@@ -768,11 +774,18 @@ export class TraceLog extends DurableObject<Env> {
     }
   }
 
-  /** Sets the alarm for the next job that is due. */
-  #arm(nowMs: number): void {
-    // What is being read sets it when that ends; an alarm that is set stays until then.
-    const idle = this.#jobs.all().jobs.filter(({ id }) => !this.#driver.isRunning(id));
-    const next = idle.map((job) => this.#readers.dueMs(job, this.#shard === 0, nowMs));
+  /**
+   * Sets the alarm for the next job that is due. What is being read sets it when that ends, unless
+   * this instance dies before.
+   * @param ended its reader has just ended; the others that read are as they were.
+   */
+  #arm(nowMs: number, ended?: number): void {
+    const next = this.#jobs.all().jobs.map((job) => {
+      const dueMs = this.#readers.dueMs(job, this.#shard === 0, nowMs);
+      if (!this.#driver.isRunning(job.id)) return dueMs;
+      if (ended !== undefined && ended !== job.id) return Number.POSITIVE_INFINITY;
+      return dueMs > nowMs ? dueMs : nowMs + READING_MS;
+    });
     this.#alarm.set(Math.min(Number.POSITIVE_INFINITY, ...next), nowMs);
   }
 

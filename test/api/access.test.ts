@@ -370,13 +370,13 @@ describe("a part of the platform that fails", () => {
     ["GET", "/logship/jobs/1", "CONTROL", undefined],
     ["PUT", "/logship/jobs/1", "CONTROL", {}],
     ["DELETE", "/logship/jobs/1", "CONTROL", undefined],
-    ["GET", "/logship/ledger", "ACCOUNT", undefined],
+    ["GET", "/logship/ledger", "TRACE_LOG", undefined],
     ["GET", "/functions/scripts", "CONTROL", undefined],
-    ["GET", "/functions/scripts", "ACCOUNT", undefined],
+    ["GET", "/functions/scripts", "TRACE_LOG", undefined],
     ["GET", "/functions/scripts/shop", "CONTROL", undefined],
-    ["GET", "/functions/scripts/shop/script-settings", "ACCOUNT", undefined],
+    ["GET", "/functions/scripts/shop/script-settings", "TRACE_LOG", undefined],
     ["PATCH", "/functions/scripts/shop/script-settings", "CONTROL", { logship: false }],
-    ["DELETE", "/functions/scripts/shop", "ACCOUNT", undefined],
+    ["DELETE", "/functions/scripts/shop", "TRACE_LOG", undefined],
   ])(
     "makes %s %s a 503 that may be repeated, and shows nothing of the failure",
     async (method, path, binding, body) => {

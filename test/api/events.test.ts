@@ -6,7 +6,7 @@ import { recordLine } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import vectors from "../fixtures/tail-vectors.json";
 import { type ScriptedQueue, scriptedLog } from "../intake/scripted.ts";
-import { DAY_MS, NOON, noise, recordOf, traceRecord } from "../record/samples.ts";
+import { DAY_MS, NOON, noise, traceRecord } from "../record/samples.ts";
 import { type CallOptions, call, errorsOf, intake } from "./harness.ts";
 
 const PATH = "/logship/datasets/functions_trace_events/events";
@@ -128,7 +128,9 @@ describe("events that are taken", () => {
         [again.log, events.filter((_, i) => i % 2 === 1)],
       ] as const) {
         // Not toEqual: a report of megabytes would be useless.
-        expect(records(way).map(({ Outcome }) => Outcome.length)).toEqual(expected.map(({ Outcome }) => Outcome.length));
+        expect(records(way).map(({ Outcome }) => Outcome.length)).toEqual(
+          expected.map(({ Outcome }) => Outcome.length),
+        );
         expect(JSON.stringify(records(way)) === JSON.stringify(expected)).toBe(true);
       }
     }
@@ -439,11 +441,14 @@ describe("what neither queue nor log", () => {
   });
 });
 
-describe("a malformed KEY_SHARDS", () => {
-  it("refuses requests with a key, as a repeat might not be known as one, and no others", async () => {
-    world.options.settings = { ...world.options.settings, KEY_SHARDS: "3" };
+describe("a KEY_SHARDS that is malformed, or another one than at first,", () => {
+  it.each([
+    ["3", /^KEY_SHARDS is malformed/],
+    ["4", /^KEY_SHARDS is 4, but was 1 at first/],
+  ])("refuses requests with a key, as a repeat might not be known as one, and no others: %s", async (set, words) => {
+    world.options.settings = { ...world.options.settings, KEY_SHARDS: set };
     const answer = await post({ event: null }, { "idempotency-key": "order-5" });
-    expect([answer.status, errorsOf(answer)[0]?.[2]]).toEqual([503, expect.stringMatching(/^KEY_SHARDS is malformed/)]);
+    expect([answer.status, errorsOf(answer)[0]?.[2]]).toEqual([503, expect.stringMatching(words)]);
     expect(world.queue.calls).toEqual([]);
     expect((await post({ event: null })).status).toBe(202);
   });
@@ -462,7 +467,11 @@ describe("a request that is repeated", () => {
 
   it("with a key is cut where its body says, whatever the settings make of it", async () => {
     const headers = { "idempotency-key": "order-5" };
-    const few = [...Array.from({ length: 101 }, () => ({ event: null })), { Outcome: noise(100_000, 1) }, { event: null }];
+    const few = [
+      ...Array.from({ length: 101 }, () => ({ event: null })),
+      { Outcome: noise(100_000, 1) },
+      { event: null },
+    ];
     await post(few, headers);
     const first = world.queue.taken();
     expect(first.map(({ records: n, keyed, shards }) => [n, keyed, shards])).toEqual(
@@ -471,10 +480,10 @@ describe("a request that is repeated", () => {
     world = intake();
     world.options.settings = {
       ...world.options.settings,
-      ...{ DEFAULT_SCRIPT_NAME: "x".repeat(5_000), LOG_SHARDS: 8, KEY_SHARDS: "4" },
+      ...{ DEFAULT_SCRIPT_NAME: "x".repeat(5_000), LOG_SHARDS: 8 },
     };
     await post(few, headers);
-    expect(world.queue.taken().map(({ id, shards }) => [id, shards])).toEqual(first.map(({ id }) => [id, 4]));
+    expect(world.queue.taken().map(({ id, shards }) => [id, shards])).toEqual(first.map(({ id }) => [id, 1]));
     expect(records()[0]?.ScriptName.length).toBe(5_000);
   });
 

@@ -1,7 +1,7 @@
 /** `GET /functions/scripts/{name}/health`: what it says of events that came through the queue. */
 import { describe, expect, it } from "vitest";
-import { HealthTally, statusOf } from "../../src/pipeline/counting.ts";
 import { RecordLine } from "../../src/record/line.ts";
+import { HealthTally, statusOf } from "../../src/trace-log/heads.ts";
 import { searchFor } from "../search/searched.ts";
 import { Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";

@@ -1,7 +1,5 @@
-import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { JobReader, TraceLog } from "../../src/index.ts";
-import { traceLog } from "../../src/trace-log/trace-log.ts";
+import { TraceLog } from "../../src/index.ts";
 import { Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
 import { deliver, NOON, pack, setClock } from "../support/runtime/pipeline.ts";
@@ -391,7 +389,7 @@ describe("a function that is deleted", () => {
       { id: "shop", logging: "unset", shipped: 4, dropped: { logging_off: 1, no_job: 0 } },
     ]);
     expect((await call("GET", `/logship/jobs/${job}/ledger`)).body.result).toMatchObject({ received: 7 });
-    const { counts } = await traceLog(env.TRACE_LOG, 0).status();
+    const counts = (await call("GET", "/logship/ledger")).body.result;
     expect(counts).toMatchObject({ routed: 7, not_enabled: 3 });
   });
 
@@ -399,12 +397,10 @@ describe("a function that is deleted", () => {
     setClock(NOON);
     await ship("shop", 3);
     await patch("shop", { logship: true });
-    const ledger = traceLog(env.TRACE_LOG, 0);
-    const failing = {
-      getByName: () => ({ functions: () => ledger.functions(), forgetFunction: () => Promise.reject(new Error("no")) }),
-    };
-    const answer = await call("DELETE", `${SCRIPTS}/shop`, undefined, { settings: { ACCOUNT: failing } });
-    expect(answer.status).toBe(503);
+    vi.spyOn(TraceLog.prototype, "forgetFunction").mockImplementationOnce(() => {
+      throw new Error("out of reach");
+    });
+    expect((await call("DELETE", `${SCRIPTS}/shop`)).status).toBe(503);
     expect((await call("DELETE", `${SCRIPTS}/shop`)).status).toBe(200);
     expect(await list()).toEqual([]);
   });
@@ -413,9 +409,7 @@ describe("a function that is deleted", () => {
     setClock(NOON);
     await createJob(freshBucket().name);
     await patch("shop", { logship: false });
-    const unreached = vi.spyOn(JobReader.prototype, "configure").mockImplementation(() => {
-      throw new Error("out of reach");
-    });
+    const unreached = vi.spyOn(TraceLog.prototype, "configure").mockRejectedValue(new Error("out of reach"));
     for (const _ of [1, 2]) expect((await call("DELETE", `${SCRIPTS}/shop`)).status).toBe(503);
     expect((await call("GET", `${SCRIPTS}/shop`)).status).toBe(404);
     unreached.mockRestore();

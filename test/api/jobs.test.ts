@@ -1,11 +1,11 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { JobReader } from "../../src/index.ts";
+import { TraceLog } from "../../src/index.ts";
 import { platform } from "../../src/platform.ts";
 import { Oracle } from "../support/oracle.ts";
 import { destinationConf } from "../support/runtime/api.ts";
-import { deliver, logStatus, NOON, pack, setClock } from "../support/runtime/pipeline.ts";
+import { deliver, logStatus, NOON, pack, readAll, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
 import { type Bucket, call, errorsOf, freshBucket, type Job, listJobs } from "./harness.ts";
 
@@ -437,9 +437,7 @@ describe("a job that is deleted", () => {
   it("can be deleted again while that is not in force, and is told when it is", async () => {
     setClock(NOON);
     const { id } = await create();
-    const unreached = vi.spyOn(JobReader.prototype, "configure").mockImplementation(() => {
-      throw new Error("out of reach");
-    });
+    const unreached = vi.spyOn(TraceLog.prototype, "configure").mockRejectedValue(new Error("out of reach"));
     for (const _ of [1, 2]) expect((await call("DELETE", `/logship/jobs/${id}`)).status).toBe(503);
     expect(await listJobs()).toEqual([]);
     unreached.mockRestore();
@@ -477,6 +475,7 @@ describe("a job that is deleted", () => {
   it("drops what it had taken where that is asked for, and counts it", async () => {
     const { id, bucket } = await withFive();
     expect((await call("DELETE", `/logship/jobs/${id}?discard=true`)).status).toBe(200);
+    await readAll();
     expect((await logStatus(id)).counts).toMatchObject({ received: 5, pending: 0, discarded: 5 });
     expect((await call<{ draining: unknown[] }>("GET", "/logship/ledger")).body.result.draining).toEqual([]);
     expect((await bucket.control.objects()).map(({ key }) => key)).toEqual(["logs/00010101/test.txt.gz"]);
@@ -487,6 +486,7 @@ describe("a job that is deleted", () => {
     await call("DELETE", `/logship/jobs/${id}`);
     const discarded = await call("DELETE", `/logship/jobs/${id}?discard=true`);
     expect([discarded.status, discarded.body.result]).toEqual([200, { id }]);
+    await readAll();
     expect((await logStatus(id)).counts).toMatchObject({ received: 5, pending: 0, discarded: 5 });
     for (const query of ["", "?discard=true"]) {
       const again = await call("DELETE", `/logship/jobs/${id}${query}`);
@@ -524,7 +524,7 @@ describe("what a job tells of its delivery", () => {
       bytes_raw: 0,
       bytes_compressed: 0,
       replayed: { objects: 0, records: 0, bytes: 0 },
-      owed: { messages: 0, records: 0, oldest: null },
+      unread: { records: 0, bytes: 0, oldest: null },
       guarantee: "once",
       resent_in_doubt: 0,
     });

@@ -23,9 +23,9 @@ describe("what follows here from what the platform has done", () => {
     ],
     [
       "is not in force yet",
-      async () => ({ kind: "changed", setting: null, inForce: false }),
+      async () => ({ kind: "changed", setting: null, missing: [0, 2] }),
       503,
-      `${NOT_DONE}: the setting of "shop" is stored but not in force yet; it will be within a minute`,
+      `${NOT_DONE}: the setting of "shop" is stored; not yet in force in log 0, 2; it will be within a minute`,
     ],
   ])("is told if it %s, with what the platform has done", async (_what, answer, status, message) => {
     vi.spyOn(console, "error").mockImplementation(() => {});

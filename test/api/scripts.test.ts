@@ -167,7 +167,7 @@ describe("an upload in local development", () => {
     const CONTROL = {
       getByName: () => ({
         functionSetting: async () => null,
-        setFunction: async () => ({ kind: "changed", setting: null, inForce: false }),
+        setFunction: async () => ({ kind: "changed", setting: null, missing: [0, 2] }),
         storeLocalFunction: async () => null,
       }),
     };

@@ -8,10 +8,9 @@ import { gunzipSync } from "node:zlib";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { maskDestination } from "../../src/destinations/parse.ts";
-import { JobReader } from "../../src/index.ts";
+import { JobReader, TraceLog } from "../../src/index.ts";
 import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../../src/limits.ts";
 import { recordLine } from "../../src/record/encode.ts";
-import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { id } from "../pipeline/scripted.ts";
 import { traceRecord } from "../record/samples.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";
@@ -19,7 +18,18 @@ import { encodeMessage } from "../support/message.ts";
 import { type Minted, Oracle } from "../support/oracle.ts";
 import { createJob, destinationConf } from "../support/runtime/api.ts";
 import { freshDestination } from "../support/runtime/destinations.ts";
-import { deliver, freshBucket, logStatus, NOON, pack, runAlarm, setClock } from "../support/runtime/pipeline.ts";
+import { poison, putOnHold } from "../support/runtime/hold.ts";
+import {
+  deliver,
+  freshBucket,
+  logStatus,
+  NOON,
+  pack,
+  readAll,
+  runAlarm,
+  runCron,
+  setClock,
+} from "../support/runtime/pipeline.ts";
 import { type Rule, rule } from "../support/s3-script.ts";
 import { call, errorsOf } from "./harness.ts";
 
@@ -28,28 +38,20 @@ interface Entry {
   [field: string]: unknown;
 }
 
-const ledger = () => traceLog(env.TRACE_LOG, 0);
-
 const messageOf = (n: number, lines: readonly string[], takenInMs = NOON): ArrayBuffer =>
   encodeMessage(
-    { id: id(n), takenInMs, keyed: false, records: lines.length },
+    { id: id(n), takenInMs, keyed: false, shards: 1, records: lines.length },
     new TextEncoder().encode(lines.map((line) => `${line}\n`).join("")),
   ).buffer;
 
 const lineOf = (ScriptName: string): string => recordLine(traceRecord({ ScriptName, EventTimestampMs: NOON }));
 
 /** Sets a readable message aside. */
-async function aside(n: number, lines: readonly string[], events = lines.length): Promise<void> {
-  const taken = { id: id(n), takenInMs: NOON, keyed: false };
-  await ledger().setAside({ taken, queue: "q", why: "failed too often", events, message: messageOf(n, lines) });
-}
+const aside = (n: number, lines: readonly string[]): Promise<void> => putOnHold(messageOf(n, lines));
 
 /** Sets something unreadable aside. */
-async function unreadable(n: number, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-  const taken = { id: id(n), takenInMs: NOON, keyed: true };
-  const why = "shorter than a header";
-  await ledger().setAside({ taken, queue: "q", why, unreadable: why, events: 1, message: bytes.buffer });
-}
+const unreadable = (bytes: Uint8Array<ArrayBuffer>): Promise<void> =>
+  putOnHold(bytes.buffer, "shorter than a header", "shorter than a header");
 
 /** A job whose store refuses some of its objects, one a day, and takes one after each. */
 async function refusedObjects(days: number): Promise<number> {
@@ -123,7 +125,7 @@ describe("the list", () => {
 
   it("says of each what it is", async () => {
     await aside(1, [lineOf("shop"), lineOf("till")]);
-    await unreadable(2, new Uint8Array(3));
+    await unreadable(new Uint8Array(3));
     const job = await refusedObjects(1);
     const set_aside_at = new Date(NOON).toISOString();
     const message = { kind: "message", set_aside_at, queue: "q", bytes: expect.any(Number) };
@@ -152,7 +154,7 @@ describe("the list", () => {
     const other = await refusedObjects(1);
     const { asideObjects } = JobReader.prototype;
     vi.spyOn(JobReader.prototype, "asideObjects").mockImplementation(function (this: JobReader, ...args) {
-      if (this.ctx.id.name === `job ${silent} segment 0`) throw new Error("out of reach");
+      if (this.ctx.id.name === `job ${silent} log 0`) throw new Error("out of reach");
       return asideObjects.apply(this, args);
     });
     const { result, result_info } = (await list()).body;
@@ -175,7 +177,7 @@ describe("a message", () => {
 
   it("is shown as bytes where it cannot be read, and no more of them than fit an answer", async () => {
     const bytes = new Uint8Array(ASIDE_SHOWN_BYTES + 1).fill(7);
-    await unreadable(1, bytes);
+    await unreadable(bytes);
     const { result } = (await call<Entry>("GET", "/logship/set-aside/message-1")).body;
     const shown = btoa("\x07".repeat(ASIDE_SHOWN_BYTES));
     expect(result).toMatchObject({
@@ -215,6 +217,7 @@ describe("a message", () => {
     expect(result).toMatchObject({ resendable: false, why_not: words, content: { records: lines } });
     const answer = await call("POST", "/logship/set-aside/message-1/resend");
     expect([answer.status, errorsOf(answer)]).toEqual([409, [[1009, undefined, words]]]);
+    await readAll();
     expect([(await list()).body.result, (await logStatus(job)).counts.received]).toMatchObject([[{}], 0]);
   });
 
@@ -227,27 +230,28 @@ describe("a message", () => {
     expect(counts).toMatchObject({ processed: 1, not_routed: 1, set_aside: 0, discarded: 0 });
   });
 
-  it("is not sent again when a log cannot tell whether it has it: that is said, and it stays", async () => {
-    const job = await createJob(freshBucket().name);
+  it("is sent again whenever that is asked for, once, to the jobs of its intake", async () => {
+    const [job, gone] = [await createJob(freshBucket().name), await createJob(freshBucket().name)];
     await aside(1, [lineOf("shop")]);
-    // The cron has not run in that time; then it makes the log remove what has expired.
-    clock.advance(16 * 86_400_000);
-    await nodeAt(env.READERS, job, 0).drive("scheduled", 0);
-    expect((await list()).body.result).toMatchObject([{ resendable: false }]);
-    const answer = await call("POST", "/logship/set-aside/message-1/resend");
-    const words = `it is no longer known whether job ${job} has taken it before: sending it again might store it twice. Read it and send what is missing as new events, or delete it`;
-    expect([answer.status, errorsOf(answer)]).toEqual([409, [[1009, undefined, words]]]);
-    expect([(await logStatus(job)).counts.received, (await list()).body.result]).toMatchObject([0, [{}]]);
+    await call("DELETE", `/logship/jobs/${gone}?discard=true`);
+    clock.advance(40 * 86_400_000);
+    await runCron();
+    const later = await createJob(freshBucket().name);
+    const send = () => call("POST", "/logship/set-aside/message-1/resend");
+    const answers = await Promise.all([send(), send()]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 404]);
+    const { result } = answers.find(({ status }) => status === 200)?.body ?? {};
+    expect(result).toMatchObject({ jobs: [job], gone_jobs: [gone], events: 1, routed: 1 });
+    await readAll();
+    expect([(await logStatus(job)).counts.received, (await logStatus(later)).counts.received]).toEqual([1, 0]);
   });
 
-  it("is still set aside when a job could not take it, and the answer names the job", async () => {
-    const job = await createJob(freshBucket().name);
+  it("is still set aside when the log does not answer", async () => {
+    await createJob(freshBucket().name);
     await aside(1, [lineOf("shop")]);
-    vi.spyOn(JobReader.prototype, "append").mockImplementation(() => {
-      throw new Error("out of reach");
-    });
+    vi.spyOn(TraceLog.prototype, "holdResend").mockRejectedValue(new Error("out of reach"));
     const answer = await call("POST", "/logship/set-aside/message-1/resend");
-    const words = `job ${job} could not take it; it is still set aside, and you can send it again: nothing is stored twice`;
+    const words = "temporarily unavailable; repeat the request";
     expect([answer.status, errorsOf(answer)]).toEqual([503, [[1053, undefined, words]]]);
     expect((await list()).body.result).toHaveLength(1);
   });
@@ -277,6 +281,7 @@ describe("an object", () => {
   it("of a job that was deleted with all that it had can only be deleted, and the log goes then", async () => {
     const job = await refusedObjects(1);
     await call("DELETE", `/logship/jobs/${job}?discard=true`);
+    await readAll();
     const words = "its job was deleted together with its undelivered records; it can only be deleted";
     expect((await list()).body.result).toMatchObject([{ resendable: false, why_not: words }]);
     const answer = await call("POST", `/logship/set-aside/object-${job}-1/resend`);
@@ -427,6 +432,7 @@ describe("an object that is sent elsewhere", () => {
     const { job, name } = await object();
     const destination_conf = destinationConf(freshBucket().name);
     await call("DELETE", `/logship/jobs/${job}?discard=true`);
+    await readAll();
     expect((await send(name, { destination_conf })).status).toBe(409);
     await aside(1, [lineOf("shop")]);
     const answer = await send("message-1", { destination_conf });
@@ -455,16 +461,63 @@ describe("an object that is sent elsewhere", () => {
   });
 });
 
+describe("records that could not be made", () => {
+  async function notMade(n: number): Promise<{ job: number; name: string }> {
+    const job = await createJob(freshBucket().name);
+    return { job, name: await poison(job, messageOf(n, [lineOf("shop"), lineOf("till")])) };
+  }
+  const inReader = (job: number, change: (sql: SqlStorage) => void) =>
+    runInDurableObject(nodeAt(env.READERS, job, 0), (_log, { storage }) => change(storage.sql));
+  const countsOf = async (job: number) => (await call("GET", `/logship/jobs/${job}/ledger`)).body.result;
+
+  it("are listed with why, and are sent again", async () => {
+    const { job, name } = await notMade(1);
+    const set_aside_at = new Date(NOON).toISOString();
+    const entry = {
+      ...{ id: name, kind: "entry", job, records: 2, bytes: expect.any(Number), set_aside_at, taken_in: set_aside_at },
+      ...{ why: "its reader died with it 3 times", resendable: true, why_not: null },
+    };
+    expect((await list()).body).toMatchObject({ result: [entry], result_info: { total_count: 1 } });
+    expect((await call("GET", `/logship/set-aside/${name}`)).body.result).toEqual(entry);
+    expect(await countsOf(job)).toMatchObject({ received: 2, pending: 0, set_aside: 2 });
+    const answer = await call("POST", `/logship/set-aside/${name}/resend`);
+    expect(answer.body.result).toEqual({ id: name, kind: "entry", records: 2 });
+    expect((await call("POST", `/logship/set-aside/${name}/resend`)).status).toBe(404);
+    expect([(await list()).body.result, await countsOf(job)]).toMatchObject([
+      [],
+      { received: 2, pending: 2, set_aside: 0 },
+    ]);
+  });
+
+  it("stay where they still cannot be made, and can be deleted, also with their job", async () => {
+    const { job, name } = await notMade(1);
+    await inReader(job, (sql) => sql.exec("UPDATE reader SET job = json_set(job, '$.sampleRate', 'half')"));
+    const answer = await call("POST", `/logship/set-aside/${name}/resend`);
+    const words = "its records still cannot be made";
+    expect([answer.status, errorsOf(answer)]).toEqual([409, [[1009, undefined, words]]]);
+    expect((await call("POST", "/logship/set-aside/resend", { skip: 0 })).body.result).toMatchObject({ stayed: 1 });
+    expect((await call("DELETE", `/logship/set-aside/${name}`)).body.result).toEqual({ id: name, discarded: 2 });
+    expect((await call("DELETE", `/logship/set-aside/${name}`)).status).toBe(404);
+    expect(await countsOf(job)).toMatchObject({ received: 2, set_aside: 0, discarded: 2 });
+    const other = await notMade(2);
+    await call("DELETE", `/logship/jobs/${other.job}?discard=true`);
+    await readAll();
+    expect((await list()).body.result).toEqual([]);
+    expect((await logStatus(other.job)).counts).toMatchObject({ received: 2, set_aside: 0, discarded: 2 });
+  });
+});
+
 describe("everything", () => {
   const resendAll = (skip = 0) => call<Record<string, number>>("POST", "/logship/set-aside/resend", { skip });
 
   it("is sent again, but for what cannot be", async () => {
     const job = await refusedObjects(2);
     for (let n = 1; n <= 3; n++) await aside(n, [lineOf("shop"), lineOf("till")]);
-    await unreadable(4, new Uint8Array(3));
+    await unreadable(new Uint8Array(3));
     const { result } = (await resendAll()).body;
     expect(result).toEqual({ sent: 5, events: 6, records: 4, stayed: 1, left: 0, unanswered_jobs: [] });
     expect((await list()).body.result.map((entry) => entry.id)).toEqual(["message-4"]);
+    await readAll();
     expect((await logStatus(job)).counts).toMatchObject({ set_aside: 0, pending: 4 + 6 });
     expect((await resendAll(1)).body.result).toMatchObject({ sent: 0, stayed: 1, left: 0 });
   });
@@ -472,21 +525,19 @@ describe("everything", () => {
   it("goes on behind what stays", async () => {
     const job = await createJob(freshBucket().name);
     for (let n = 1; n <= 102; n++) {
-      if (n % 2 === 1) await unreadable(n, new Uint8Array([n]));
+      if (n % 2 === 1) await unreadable(new Uint8Array([n]));
       else await aside(n, [lineOf("shop")]);
     }
     const first = (await resendAll()).body.result;
     expect(first).toMatchObject({ sent: 50, events: 50, stayed: 50, left: 2 });
     expect((await resendAll(first.stayed)).body.result).toMatchObject({ sent: 1, stayed: 51, left: 0 });
+    await readAll();
     expect((await logStatus(job)).counts.received).toBe(51);
   });
 
-  it("stays, as far as a job cannot take it", async () => {
-    await createJob(freshBucket().name);
+  it("stays, as far as the log does not answer", async () => {
     await aside(1, [lineOf("shop")]);
-    vi.spyOn(JobReader.prototype, "append").mockImplementation(() => {
-      throw new Error("out of reach");
-    });
+    vi.spyOn(TraceLog.prototype, "holdResend").mockRejectedValue(new Error("out of reach"));
     expect((await resendAll()).body.result).toMatchObject({ sent: 0, stayed: 1, left: 0 });
     expect((await list()).body.result).toHaveLength(1);
   });
@@ -494,10 +545,10 @@ describe("everything", () => {
   it("begins nothing more after ten seconds, and says what is left", async () => {
     await createJob(freshBucket().name);
     for (let n = 1; n <= 12; n++) await aside(n, [lineOf("shop")]);
-    const { append } = JobReader.prototype;
-    vi.spyOn(JobReader.prototype, "append").mockImplementation(function (this: JobReader, ...args) {
+    const { holdResend } = TraceLog.prototype;
+    vi.spyOn(TraceLog.prototype, "holdResend").mockImplementation(function (this: TraceLog, ...args) {
       clock.advance(4_000);
-      return append.apply(this, args);
+      return holdResend.apply(this, args);
     });
     const { result } = (await resendAll()).body;
     expect(result).toMatchObject({ stayed: 0, left: 12 - (result.sent ?? 0) });
@@ -517,6 +568,9 @@ it.each([
   "object-1-999999999999999",
   "object-1-5000000001",
   "object--1-1",
+  "entry-1-0",
+  "entry-1-0-9",
+  "entry-9-0-1",
   "%00",
   "message-1%2Fx",
 ])("nothing is found under %s, and nothing comes into being", async (name) => {

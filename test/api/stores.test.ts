@@ -6,7 +6,16 @@ import { tick } from "../delivery/canary-world.ts";
 import { ALL, shippedJob } from "../replay/shipped.ts";
 import { Oracle } from "../support/oracle.ts";
 import { boundConf, googleConf } from "../support/runtime/api.ts";
-import { deliver, jobObjects, logStatus, NOON, pack, runAlarm, setClock } from "../support/runtime/pipeline.ts";
+import {
+  deliver,
+  jobObjects,
+  logStatus,
+  NOON,
+  pack,
+  readAll,
+  runAlarm,
+  setClock,
+} from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
 import { type Bucket, type CallOptions, call, errorsOf, freshBucket, type Job } from "./harness.ts";
 
@@ -63,6 +72,7 @@ describe.each(KINDS)("a job that ships to $kind", ({ conf, read }) => {
   it("reads its canary back", async () => {
     const clock = setClock(NOON);
     const { id } = (await create(conf(), { canary: true })).body.result;
+    await readAll();
     clock.advance(1_000);
     expect(await tick(id)).toBe(true);
     const { result } = (await call<{ state: string; key: string }>("GET", `/logship/jobs/${id}/canary`)).body;

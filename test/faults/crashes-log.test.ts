@@ -1,18 +1,17 @@
-/** The delivery log dies, refuses, loses its answer or hangs at any of its steps. */
+/** A shard of the log dies, refuses, loses its answer or hangs at any of its steps. */
 import { describe } from "vitest";
-import { Attempts } from "../../src/delivery/attempts.ts";
-import { JobReader } from "../../src/index.ts";
-import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
-import { changed, rows, shipped, steps, swept } from "./crashes.ts";
+import { TraceLog } from "../../src/index.ts";
+import { changed, large, late, resharded, rows, shipped, steps, swept, unreadable } from "./crashes.ts";
 
-describe("the delivery log", () => {
+describe("the log", () => {
   rows("log", [
-    ...steps(JobReader, ["append", "holds"], shipped("the caller")),
-    ...steps(JobReader, ["append"], shipped("the caller", { path: "{SCRIPT}/dt={DATE_ISO}/hour={HOUR}" })),
-    ...steps(JobReader, ["alarm"], shipped("the platform")),
-    ...steps(Attempts, ["uploadOne", "put"], shipped("the platform")),
-    ...steps(JobReader, ["holds", "drive"], swept),
-    ...steps(Attempts, ["settle"], shipped("the platform"), PROMPT_BREAKAGES),
-    ...steps(JobReader, ["configure"], changed),
+    ...steps(TraceLog, ["append", "known"], shipped("the caller")),
+    ...steps(TraceLog, ["append"], large),
+    ...steps(TraceLog, ["append"], resharded),
+    ...steps(TraceLog, ["read", "alarm"], shipped("the platform")),
+    ...steps(TraceLog, ["expectAgain"], late),
+    ...steps(TraceLog, ["hold"], unreadable),
+    ...steps(TraceLog, ["configure"], changed),
+    ...steps(TraceLog, ["drive", "sweep"], swept),
   ]);
 });

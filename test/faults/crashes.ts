@@ -7,7 +7,7 @@ import { env } from "cloudflare:workers";
 import { expect } from "vitest";
 import { encodeUtf8 } from "../../src/bytes.ts";
 import { controlPlane } from "../../src/control/plane.ts";
-import { JobReader } from "../../src/index.ts";
+import { TraceLog } from "../../src/index.ts";
 import { cells } from "../support/matrix.ts";
 import { BREAKAGES, type Breakage, breakable, firstCalls } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";
@@ -73,6 +73,35 @@ async function expectStoredOnce(world: World): Promise<void> {
   }
 }
 
+/** LOG_SHARDS is raised and lowered; each message comes twice, and some of it late. */
+export const resharded: Scene = async (world, fault) => {
+  await world.createJob();
+  await world.take(world.mint(10));
+  fault.begin();
+  for (const shards of ["4", "2", "1"]) {
+    world.env.LOG_SHARDS = shards;
+    world.coldIsolate();
+    await world.take(world.mint(40, { days: 2 }), 5);
+    const messages = [...world.queue.held];
+    await fault.meet(() => world.queue.deliver(messages.slice(0, 6), world.isolate.queue, world.env, () => true));
+    world.clock.advance(60_000);
+    await fault.meet(() => world.queue.deliver(messages, world.isolate.queue, world.env));
+    await fault.meet(() => world.runAlarms(), "the platform");
+  }
+};
+
+/** Messages come late: the log is told of them before anything else. */
+export const late: Scene = async (world, fault) => {
+  await world.createJob();
+  await world.take(world.mint(40, { days: 2 }), 10);
+  const messages = [...world.queue.held];
+  world.clock.advance(120_000);
+  fault.begin();
+  await fault.meet(() => world.deliverDue());
+  world.clock.advance(300_000);
+  await fault.meet(() => world.queue.deliver(messages, world.isolate.queue, world.env));
+};
+
 /** Events are taken in, appended, cut and uploaded; the queue delivers them a second time. */
 export const shipped =
   (ends: Patience, options: JobOptions = {}): Scene =>
@@ -137,11 +166,11 @@ export const changed: Scene = async (world, fault) => {
   await taken();
 };
 
-/** A log does not confirm a change, so the control plane's alarm has to bring it there. */
+/** The log does not confirm a change, so the control plane's alarm has to bring it there. */
 export const unconfirmed: Scene = async (world, fault) => {
   const job = await world.createJob();
   await world.take(world.mint(10));
-  breakable(JobReader.prototype, "configure", firstCalls("refused").decide);
+  breakable(TraceLog.prototype, "configure", firstCalls("refused").decide);
   await expect(world.jobs.change(job, { output_options: { batch_suffix: "" } })).rejects.toThrow("503");
   world.clock.advance(10_000);
   fault.begin();

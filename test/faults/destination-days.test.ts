@@ -2,13 +2,12 @@
 import { describe, vi } from "vitest";
 import { JobReader } from "../../src/index.ts";
 import { platform } from "../../src/platform.ts";
-import { noise } from "../record/samples.ts";
 import { Random } from "../soak/random.ts";
 import { variants } from "../support/matrix.ts";
-import type { Minted } from "../support/oracle.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
 import { type Action, type Match, type Rule, rule } from "../support/s3-script.ts";
+import { dense } from "./large-event.ts";
 import { OVER_HTTP, row, STORES, storeRow, TELLS } from "./row.ts";
 import {
   attempts,
@@ -191,19 +190,11 @@ describe("a store that takes its time", () => {
 });
 
 describe("a large object", () => {
-  /** Events that hardly compress: together far larger than what a store reads before it refuses. */
-  function large(events: readonly Minted[]): Minted[] {
-    return events.map((minted, i) => {
-      const tags = { ScriptTags: [noise(30_000, i + 1)] };
-      return { ...minted, event: { ...minted.event, ...tags }, record: { ...minted.record, ...tags } };
-    });
-  }
-
   row(
     "the store refuses a large object before it has read it, and the connection breaks",
     async (world, { expect }) => {
       const job = await world.createJob();
-      await world.take(large(world.mint(10)));
+      await world.take(dense(world.mint(10)));
       await world.deliverDue();
       const control = controlOf(job);
       await control.script([
@@ -223,7 +214,7 @@ describe("a large object", () => {
 
   storeRow("a large object breaks off in its middle, over and over", TELLS, async (world, { expect }) => {
     const job = await world.createJob();
-    await world.take(large(world.mint(10)));
+    await world.take(dense(world.mint(10)));
     await world.deliverDue();
     const control = controlOf(job);
     await control.script([rule({ do: "reset", when: "during" }, PUTS, 5)]);

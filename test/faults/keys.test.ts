@@ -61,7 +61,11 @@ for (const order of variants(ORDERS)) {
     const half = world.queue.held.length / 2;
     const [first, second] = [world.queue.held.slice(0, half), world.queue.held.slice(half)];
     expect(new Set(first.map(idOf))).toEqual(new Set(second.map(idOf)));
-    const batches = { [ORDERS[0]]: [first, second], [ORDERS[1]]: [second, first], [ORDERS[2]]: [[...first, ...second]] };
+    const batches = {
+      [ORDERS[0]]: [first, second],
+      [ORDERS[1]]: [second, first],
+      [ORDERS[2]]: [[...first, ...second]],
+    };
     for (const batch of batches[order] ?? []) await world.queue.deliver(batch, world.isolate.queue, world.env);
     await world.settle();
     expect(await countsOf(job)).toMatchObject({ received: MANY, delivered: MANY });

@@ -1,14 +1,13 @@
 /** The platform kills the handler in the middle of a batch: for memory, CPU time, or a bug. */
 import { describe, expect } from "vitest";
-import type { Append } from "../../src/object/append.ts";
 import { decodeEnvelope } from "../../src/queue/message.ts";
+import type { Append } from "../../src/trace-log/append.ts";
 import { variants } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
 import { api } from "../support/runtime/api.ts";
 import { mortal } from "../support/runtime/mortal.ts";
 import type { HeldMessage } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
-import { largeEvent } from "./large-event.ts";
 import { row } from "./row.ts";
 import { countsOf } from "./stores.ts";
 
@@ -25,8 +24,8 @@ async function deliver(world: World, kills: (ids: readonly string[]) => boolean)
   for (let from = 0; from < due.length; from += 100) {
     const handle = async (batch: MessageBatch<unknown>, env: Env): Promise<void> => {
       const invocation = mortal(env, (binding, method, [append]) => {
-        if (binding !== "READERS" || method !== "append") return false;
-        const isKilled = kills((append as Append).messages.map(({ id }) => id));
+        if (binding !== "TRACE_LOG" || method !== "append") return false;
+        const isKilled = kills((append as Append).parts.map(({ id }) => id));
         if (isKilled) killed += 1;
         return isKilled;
       });
@@ -74,9 +73,9 @@ describe("a message that kills the handler", () => {
         const poison: Minted[] = [];
         const poisonIds: string[] = [];
         for (let n = 0; n < count; n++) {
-          const large = largeEvent(world);
-          await world.take([large]);
-          poison.push(large);
+          const [killer] = world.mint(1) as [Minted];
+          await world.take([killer]);
+          poison.push(killer);
           poisonIds.push(lastId(world));
         }
         await world.take(events.slice(60), 1);

@@ -19,3 +19,11 @@ export function largeEvent(world: World, length = 600_000): Minted {
   rewrite(event.record, `${kept}<<<Logship: messages truncated>>>`);
   return event;
 }
+
+/** Events that hardly compress: ten are far larger than what a store reads before it refuses. */
+export function dense(events: readonly Minted[]): Minted[] {
+  return events.map((minted, i) => {
+    const tags = { ScriptTags: [noise(30_000, i + 1)] };
+    return { ...minted, event: { ...minted.event, ...tags }, record: { ...minted.record, ...tags } };
+  });
+}

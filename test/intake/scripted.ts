@@ -3,6 +3,7 @@
  * without real waits.
  */
 
+import { env } from "cloudflare:workers";
 import type { DirectWay } from "../../src/intake/direct.ts";
 import type { PackedMessage } from "../../src/intake/packing.ts";
 import type { EventQueue } from "../../src/intake/send.ts";
@@ -56,10 +57,16 @@ export function scriptedLog(fails: Fails = () => null): ScriptedLog {
 /** A log that takes nothing. */
 export const noLog = (): ScriptedLog => scriptedLog(() => new Error("the log does not answer"));
 
-/** The log's binding, backed by a scripted one. */
+/** The log's binding, whose appends go to a scripted one. */
 export function logBinding({ append }: ScriptedLog): unknown {
   return {
-    getByName: (name: string) => ({ append: (what: Append) => append(Number(name.split(" ")[1]), what) }),
+    getByName: (name: string) =>
+      new Proxy(env.TRACE_LOG.getByName(name), {
+        get: (stub, method) =>
+          method === "append"
+            ? (what: Append) => append(Number(name.split(" ")[1]), what)
+            : Reflect.get(stub, method, stub),
+      }),
   };
 }
 

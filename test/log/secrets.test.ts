@@ -8,6 +8,7 @@ import { ControlPlane } from "../../src/control/plane.ts";
 import { Attempts } from "../../src/delivery/attempts.ts";
 import { JobReader } from "../../src/delivery/job-reader.ts";
 import { platform } from "../../src/platform.ts";
+import { TraceLog } from "../../src/trace-log/trace-log.ts";
 import { type CallOptions, call, freshBucket, intake, send } from "../api/harness.ts";
 import { bearer, member, pair, token } from "../api/principals.ts";
 import { ADMIN_TOKEN } from "../support/constants.ts";
@@ -196,7 +197,8 @@ it("no secret is in any line, nor in any answer", async () => {
       vi.spyOn(AccessRegister.prototype, "identify").mockImplementation(fail),
       vi.spyOn(JobReader.prototype, "status").mockImplementation(fail),
       vi.spyOn(Attempts.prototype, "put").mockImplementation(fail),
-      vi.spyOn(JobReader.prototype, "append").mockImplementation(fail),
+      vi.spyOn(JobReader.prototype, "pull").mockImplementation(fail),
+      vi.spyOn(TraceLog.prototype, "append").mockImplementation(fail),
       vi.spyOn(JobReader.prototype, "drive").mockImplementation(fail),
     ];
     await ask("GET", "/logship/jobs");
@@ -220,9 +222,9 @@ it("no secret is in any line, nor in any answer", async () => {
     "upload",
     "upload broke",
     "request failed",
-    "append failed",
+    "an append failed",
     "a scheduled chore failed",
-    "the queue did not take all events",
+    "the queue did not take events; they go to the log",
     "the access register did not identify a caller",
     "the control plane failed; the last good configuration is used",
   ])

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { appendsOf, buildAppend } from "../../src/object/build.ts";
+import { prepare, writtenAtMost } from "../../src/object/build.ts";
 import type { LoadedRecord } from "../../src/object/load.ts";
 import { sampler } from "../../src/object/sample.ts";
 import { NDJSON } from "../../src/output/format.ts";
@@ -10,94 +10,62 @@ import { utcDay } from "../../src/record/record.ts";
 import { id, job, linesOf, loadedRecord, outcomes, record, textOf } from "../pipeline/scripted.ts";
 import { DAY_MS, NOON, traceRecord } from "../record/samples.ts";
 
-describe("building an append", () => {
+describe("what a job ships of some parts", () => {
   const message = (n: number, records: TraceRecord[], takenInMs = NOON) => ({
-    message: { id: id(n), takenInMs, keyed: false, records: records.length, elsewhere: null },
+    message: { id: id(n), takenInMs, keyed: false, shards: 1, records: records.length },
     ascii: true,
     records: records.map((whole, index): LoadedRecord => loadedRecord(whole, index)),
   });
 
-  it("gives fragments by day, with every record once and in order", () => {
+  it("is fragments by day, with every record once and in order", () => {
     const messages = [
       message(1, [record("a"), record("b", NOON + DAY_MS)], NOON + 9),
       message(2, [record("c"), record("d", NOON - DAY_MS)]),
     ];
-    const append = buildAppend(job(1), messages, new Set(), 5);
+    const made = prepare(job(1), messages);
     const today = utcDay(NOON);
-    expect(append.fragments.map(({ day, records, oldestTakenMs }) => [day, records, oldestTakenMs]).sort()).toEqual([
+    expect(made.fragments.map(({ day, records, oldestTakenMs }) => [day, records, oldestTakenMs]).sort()).toEqual([
       [today - 1, 1, NOON],
       [today, 2, NOON],
       [today + 1, 1, NOON + 9],
     ]);
-    expect(append).toMatchObject({ version: 1, queueDoneMs: 5 });
-    expect(outcomes(linesOf(append)).sort()).toEqual(["a", "b", "c", "d"]);
+    expect(made).toMatchObject({ received: 4, filtered: 0, sampledOut: 0 });
+    expect(outcomes(linesOf(made)).sort()).toEqual(["a", "b", "c", "d"]);
   });
 
-  it("leaves out what the log has, message by message", () => {
-    const messages = [message(1, [record("a")]), message(2, [record("b")]), message(3, [record("c")])];
-    const append = buildAppend(job(1), messages, new Set([id(2), id(99)]), 0);
-    expect(append.messages.map((each) => each.id)).toEqual([id(1), id(3)]);
-    expect(outcomes(linesOf(append))).toEqual(["a", "c"]);
-  });
-
-  it("gives nothing when the log has everything", () => {
-    expect(buildAppend(job(1), [message(1, [record("a")])], new Set([id(1)]), 0)).toMatchObject({
-      messages: [],
-      fragments: [],
-    });
-  });
-
-  it("names a message that holds no record, so that it is remembered", () => {
-    const append = buildAppend(job(1), [message(1, [])], new Set(), 0);
-    expect(append).toMatchObject({ messages: [{ id: id(1), received: 0 }], fragments: [] });
-  });
-
-  it("writes each record as the job's encoder does", () => {
+  it("is written of each record as the job's encoder does", () => {
     const records = [record("a"), record("b")];
-    const append = buildAppend(
-      job(1, { output: { ...NDJSON, fieldNames: ["Outcome", "EventTimestampMs"] } }),
-      [message(1, records)],
-      new Set(),
-      0,
-    );
+    const made = prepare(job(1, { output: { ...NDJSON, fieldNames: ["Outcome", "EventTimestampMs"] } }), [
+      message(1, records),
+    ]);
     const encode = recordRenderer({ ...NDJSON, fieldNames: ["Outcome", "EventTimestampMs"] });
-    expect(linesOf(append).map((line) => `${line}\n`)).toEqual(
+    expect(linesOf(made).map((line) => `${line}\n`)).toEqual(
       records.map((each, index) => encode(loadedRecord(each, index).shipped)),
     );
   });
 
-  it("is the same whenever it is built", () => {
+  it("is the same whenever it is made", () => {
     const messages = [
       message(
         1,
         Array.from({ length: 2_500 }, (_, i) => record(`${i}`, NOON + (i % 3) * DAY_MS)),
       ),
     ];
-    expect(buildAppend(job(1), messages, new Set(), 0)).toEqual(buildAppend(job(1), messages, new Set(), 0));
+    expect(prepare(job(1), messages)).toEqual(prepare(job(1), messages));
   });
 
   const filter = JSON.stringify({ where: { key: "Outcome", operator: "!eq", value: "exception" } });
 
   it("counts what the filter drops, and then what the sample leaves out", () => {
     const mixed = Array.from({ length: 400 }, (_, i) => record(i % 4 === 0 ? "exception" : `${i}`));
-    const append = buildAppend(
-      job(3, { filter, sampleRate: 0.5 }),
-      [message(1, mixed), message(2, mixed)],
-      new Set(),
-      0,
-    );
+    const made = prepare(job(3, { filter, sampleRate: 0.5 }), [message(1, mixed), message(2, mixed)]);
     const keeps = [id(1), id(2)].map((each) => sampler(3, 0.5)(each));
     const expected = keeps.flatMap((inSample) =>
       mixed.filter(({ Outcome }, i) => Outcome !== "exception" && inSample(i)).map(({ Outcome }) => Outcome),
     );
-    expect(outcomes(linesOf(append))).toEqual(expected);
-    expect(append.messages.map(({ received, filtered }) => [received, filtered])).toEqual([
-      [400, 100],
-      [400, 100],
-    ]);
-    const sampledOut = append.messages.reduce((sum, each) => sum + each.sampledOut, 0);
-    expect(sampledOut).toBe(600 - expected.length);
-    expect(sampledOut).toBeGreaterThan(200);
+    expect(outcomes(linesOf(made))).toEqual(expected);
+    expect(made).toMatchObject({ received: 800, filtered: 200, sampledOut: 600 - expected.length });
+    expect(made.sampledOut).toBeGreaterThan(200);
   });
 
   it("samples a record by its place in the message, whoever stands before it by now", () => {
@@ -105,11 +73,11 @@ describe("building an append", () => {
     const records = Array.from({ length: 100 }, (_, i) => record(`${i}`));
     const whole = message(1, records);
     const without = { ...whole, records: whole.records.slice(40) };
-    const append = buildAppend(job(3, { sampleRate: 0.5 }), [without], new Set(), 0);
-    expect(outcomes(linesOf(append))).toEqual(
+    const made = prepare(job(3, { sampleRate: 0.5 }), [without]);
+    expect(outcomes(linesOf(made))).toEqual(
       records.map(({ Outcome }) => Outcome).filter((_, i) => i >= 40 && inSample(i)),
     );
-    expect(append.messages[0]?.received).toBe(60);
+    expect(made.received).toBe(60);
   });
 
   it("shows filters the whole record, and ships what is left of it", () => {
@@ -120,19 +88,19 @@ describe("building an append", () => {
     const cut = loadedRecord(record("cut"), 0);
     const needle = JSON.stringify({ where: { key: "Logs", operator: "contains", value: "needle" } });
     const offered = [{ ...message(1, []), records: [{ ...whole, shipped: cut.shipped }] }];
-    expect(outcomes(linesOf(buildAppend(job(1, { filter: needle }), offered, new Set(), 0)))).toEqual(["cut"]);
+    expect(outcomes(linesOf(prepare(job(1, { filter: needle }), offered)))).toEqual(["cut"]);
   });
 
   it("fails when the filter cannot be read, rather than ship what was to be left out", () => {
-    expect(() => buildAppend(job(1, { filter: '{"where":{}}' }), [message(1, [record("a")])], new Set(), 0)).toThrow(
+    expect(() => prepare(job(1, { filter: '{"where":{}}' }), [message(1, [record("a")])])).toThrow(
       /the filter of job 1 cannot be read/,
     );
   });
 
   it("separates records within a fragment as the job's format says", () => {
     const output = { ...NDJSON, recordSuffix: "}", recordDelimiter: "," };
-    const append = buildAppend(job(1, { output }), [message(1, [record("a"), record("b")])], new Set(), 0);
-    expect(append.fragments.map(textOf)).toEqual([`${recordLine(record("a"))},${recordLine(record("b"))}`]);
+    const made = prepare(job(1, { output }), [message(1, [record("a"), record("b")])]);
+    expect(made.fragments.map(textOf)).toEqual([`${recordLine(record("a"))},${recordLine(record("b"))}`]);
   });
 
   it("takes a template's own text for the bytes that it has, not for those that spell it", () => {
@@ -143,49 +111,21 @@ describe("building an append", () => {
       recordSuffix: "",
     };
     const records = Array.from({ length: 700 }, (_, i) => record(`${i}`));
-    const { fragments } = buildAppend(job(1, { output }), [message(1, records)], new Set(), 0);
+    const { fragments } = prepare(job(1, { output }), [message(1, records)]);
     expect(fragments.map(({ rawBytes }) => rawBytes)).toEqual([999_000, 999_000, 102_000]);
   });
 
-  describe("in several parts", () => {
-    const small = (n: number) =>
-      message(
-        n,
-        Array.from({ length: 10 }, (_, i) => record(`${n} ${i}`)),
-      );
-    const offered = Array.from({ length: 300 }, (_, n) => small(n));
-
-    it("is not needed where records stay about as large as they came", () => {
-      expect(appendsOf(job(1), offered)).toEqual([offered]);
-      expect(appendsOf(job(1), [])).toEqual([]);
-    });
-
-    it("holds every message once and in order, and never more text than an append may have", () => {
-      const text = "x".repeat(4_096);
-      const output = { ...NDJSON, recordPrefix: text, recordSuffix: text, recordDelimiter: text };
-      const parts = appendsOf(job(1, { output }), offered);
-      expect(parts.flat()).toEqual(offered);
-      expect(parts.length).toBeGreaterThan(3);
-      for (const part of parts) {
-        const { fragments } = buildAppend(job(1, { output }), part, new Set(), 0);
-        expect(fragments.reduce((sum, { rawBytes }) => sum + rawBytes, 0)).toBeLessThanOrEqual(8_000_000);
-      }
-    });
-
-    it("counts what a template repeats", () => {
-      const large = Array.from({ length: 12 }, (_, n) => message(n, [record("y".repeat(300_000))]));
-      const fourTimes = { ...NDJSON, recordTemplate: "{{.Outcome}}{{.Outcome}}{{.Outcome}}{{.Outcome}}" };
-      expect(appendsOf(job(1), large).length).toBe(1);
-      expect(appendsOf(job(1, { output: fourTimes }), large).map(({ length }) => length)).toEqual([6, 6]);
-    });
-
-    it("puts a message that is too much on its own into a part of its own", () => {
-      const output = { ...NDJSON, recordPrefix: "x".repeat(4_096) };
-      const huge = message(
-        1,
-        Array.from({ length: 4_000 }, (_, i) => record(`${i}`)),
-      );
-      expect(appendsOf(job(1, { output }), [small(1), huge, small(2)]).map(({ length }) => length)).toEqual([1, 1, 1]);
-    });
+  it.each([
+    ["as it came", {}],
+    ["with much around each record", { recordPrefix: "x".repeat(4_096), recordDelimiter: "y".repeat(99) }],
+    ["by a template that repeats", { recordTemplate: "{{.Outcome}}{{.Outcome}}{{.Outcome}}" }],
+  ])("is never more text than can be told before it is made: %s", (_what, fields) => {
+    const output = { ...NDJSON, ...fields };
+    const offered = [message(1, [record("y".repeat(30_000)), record("z")]), message(2, [record("a")])];
+    const { fragments } = prepare(job(1, { output }), offered);
+    const written = fragments.reduce((sum, { rawBytes }) => sum + rawBytes, 0);
+    const atMost = writtenAtMost(job(1, { output }), offered);
+    expect(atMost).toBeGreaterThanOrEqual(written);
+    expect(atMost).toBeLessThan(written + 3_000);
   });
 });

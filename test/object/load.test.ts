@@ -38,7 +38,7 @@ describe("a record in the queue handler", () => {
     "ships as it came with %i characters of logs",
     (characters) => {
       const record = logging("x".repeat(characters));
-      const [only] = (loaded([record])).records;
+      const [only] = loaded([record]).records;
       expect(only?.shipped).toBe(only?.whole);
       expect(only?.whole.line).toBe(recordLine(record));
     },
@@ -48,7 +48,7 @@ describe("a record in the queue handler", () => {
     "ships truncated with %i of them, and whole to filters",
     (characters) => {
       const record = logging("x".repeat(characters));
-      const [only] = (loaded([record])).records;
+      const [only] = loaded([record]).records;
       expect(only?.shipped.line).toBe(recordLine(truncate(record)));
       expect(only?.shipped.Logs[0]?.Message[0]).toMatch(/^x{16384}<<<Logship: messages truncated>>>$/);
       expect(only?.whole.line).toBe(recordLine(record));
@@ -58,7 +58,7 @@ describe("a record in the queue handler", () => {
   it("ships as it came where its JSON alone is longer than what it says", () => {
     // 10,000 characters, of which JSON makes 20,000.
     const record = logging("\n".repeat(10_000));
-    const [only] = (loaded([record])).records;
+    const [only] = loaded([record]).records;
     expect(only?.shipped).toBe(only?.whole);
   });
 
@@ -76,6 +76,6 @@ describe("a record in the queue handler", () => {
   it("knows its place, and whether its characters are bytes", () => {
     const ascii = loaded([logging("a"), logging("b")]);
     expect([ascii.ascii, ascii.records.map(({ index }) => index)]).toEqual([true, [0, 1]]);
-    expect((loaded([logging("a"), logging("é")])).ascii).toBe(false);
+    expect(loaded([logging("a"), logging("é")]).ascii).toBe(false);
   });
 });

@@ -80,9 +80,7 @@ async function prepare(source: string): Promise<{ [variable: string]: string }> 
   const REPLAY_ID = names("REPLAY_ID") ? await replayJob() : "";
   const TOKEN_ID = names("TOKEN_ID") ? (await token(["logs:read"])).id : "";
   const MEMBER_ID = names("MEMBER_ID") ? (await member("Log Share Reader")).id : "";
-  const taken = { id: id(1), takenInMs: NOON, keyed: false };
-  const aside = { taken, queue: "logship-events", why: "failed too often", events: 1, message: one(1) };
-  if (names("ASIDE_ID")) await traceLog(env.TRACE_LOG, 0).setAside(aside);
+  if (names("ASIDE_ID")) await putOnHold(one(1));
   return {
     BASE_URL: "http://logship.test",
     ACCOUNT_ID: ACCOUNT,

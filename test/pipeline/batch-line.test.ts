@@ -27,10 +27,10 @@ const three = one(2, { records: [record("a"), record("b"), record("c")] });
 describe("the line of a batch", () => {
   it("counts messages, events, jobs and time", async () => {
     const it_ = world([job(1), job(2), job(3, { windows: [] })]);
-    const count = it_.count.bind(it_);
-    it_.count = (outcome) => {
+    const append = it_.append.bind(it_);
+    it_.append = (...args) => {
       it_.nowMs += 250;
-      return count(outcome);
+      return append(...args);
     };
     expect(await lineOf([one(1), three], it_)).toEqual({
       message: "batch",
@@ -48,7 +48,7 @@ describe("the line of a batch", () => {
 
   it("tells what was acknowledged from what is set aside, and from what comes again", async () => {
     const it_ = world([job(1)]);
-    it_.asideFails = (n) => n === 2;
+    it_.holdFails = (n) => n === 2;
     expect(await lineOf([one(1), "no message", three, "nor this", "nor that"], it_)).toMatchObject({
       messages: 5,
       events: 4,
@@ -59,32 +59,25 @@ describe("the line of a batch", () => {
     });
   });
 
-  it("counts nothing as done that a job did not take, and names the batch in the line that says so", async () => {
+  it("counts nothing as done that the log did not take, and names the batch in the line that says so", async () => {
     const it_ = world([job(1), job(2)]);
-    it_.script = { 2: ["fail"] };
+    it_.script = ["fail"];
     const line = await lineOf([one(1), three], it_);
-    expect(line).toMatchObject({ messages: 2, events: 0, acknowledged: 0, retried: 2, jobs: 1 });
+    expect(line).toMatchObject({ messages: 2, events: 0, acknowledged: 0, retried: 2, jobs: 0 });
     expect(errors.mock.calls).toEqual([
-      [{ message: "append failed", batch_id: line.batch_id, job: 2, error: "Error: the log of job 2 does not answer" }],
-      [
-        {
-          message: "debts could not be kept",
-          batch_id: line.batch_id,
-          messages: 2,
-          error: "Error: the debts do not answer",
-        },
-      ],
+      [{ message: "an append failed", batch_id: line.batch_id, shard: 0, error: "Error: log 0 does not answer" }],
     ]);
   });
 
-  it("counts once what is offered again, as there is a newer configuration", async () => {
+  it("counts an event once, however often it comes", async () => {
     const it_ = world([job(1)]);
-    it_.newer = [[job(1), job(2)]];
-    expect(await lineOf([one(1), three], it_)).toMatchObject({ events: 4, acknowledged: 2, jobs: 2 });
+    it_.script = ["lost"];
+    expect(await lineOf([one(1)], it_)).toMatchObject({ events: 0, retried: 1 });
+    expect(await lineOf([one(1), three, three], it_)).toMatchObject({ events: 3, acknowledged: 3 });
   });
 
   it("is written though nothing is known of any job, and nothing is in the batch", async () => {
-    expect(await lineOf([one(1)], world(null))).toMatchObject({ messages: 1, events: 0, retried: 1, jobs: 0 });
+    expect(await lineOf([one(1)], world(null))).toMatchObject({ messages: 1, events: 1, acknowledged: 1, jobs: 0 });
     expect(await lineOf([], world([job(1)]))).toMatchObject({ messages: 0, acknowledged: 0, retried: 0 });
   });
 
@@ -104,7 +97,7 @@ describe("the line of a batch", () => {
 
   it("tells of dead letters, too", async () => {
     const it_ = world([job(1)]);
-    it_.asideFails = (n) => n === 1;
+    it_.holdFails = (n) => n === 1;
     await consumeDead(deliver([one(1), one(2)], { queue: "logship-events-dead" }).batch, it_);
     expect(infos.mock.calls).toMatchObject([
       [{ message: "batch", queue: "logship-events-dead", messages: 2, retried: 1, set_aside: 1, acknowledged: 0 }],

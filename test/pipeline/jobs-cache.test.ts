@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { ConfigSnapshot } from "../../src/control/plane.ts";
 import type { JobsSnapshot } from "../../src/job/config.ts";
 import { JobsCache } from "../../src/pipeline/jobs-cache.ts";
 import { job, snapshot } from "./scripted.ts";
@@ -32,32 +31,41 @@ const jobsOf = async (refreshed: Promise<JobsSnapshot | null>) => (await refresh
 describe("the jobs that a consumer knows", () => {
   it("are those of the control plane, asked for changes since the last answer", async () => {
     const cache = new JobsCache();
-    const plane = control(snapshot("e.1", [job(1)]), { state: "e.1", jobs: null }, snapshot("e.2", [job(1), job(2)]));
+    const plane = control(
+      snapshot("e.1.m", [job(1)]),
+      { state: "e.1.m", jobs: null },
+      snapshot("e.2.m", [job(1), job(2)]),
+    );
     expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
     expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
     expect(await jobsOf(cache.refresh(plane))).toEqual([job(1), job(2)]);
-    expect(plane.asked).toEqual(["", "e.1", "e.1"]);
+    expect(plane.asked).toEqual(["", "e.1.m", "e.1.m"]);
     expect(warned).not.toHaveBeenCalled();
   });
 
   it("may be none at all, which is an answer", async () => {
-    expect(await jobsOf(new JobsCache().refresh(control(snapshot("e.0", []))))).toEqual([]);
+    expect(await jobsOf(new JobsCache().refresh(control(snapshot("e.0.m", []))))).toEqual([]);
   });
 
   it("are the last good ones while the control plane fails, and are asked for again each time", async () => {
     const cache = new JobsCache();
-    const plane = control(snapshot("e.1", [job(1)]), new Error("down"), new Error("down"), snapshot("e.2", [job(2)]));
+    const plane = control(
+      snapshot("e.1.m", [job(1)]),
+      new Error("down"),
+      new Error("down"),
+      snapshot("e.2.m", [job(2)]),
+    );
     await cache.refresh(plane);
     expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
     expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
     expect(warned).toHaveBeenCalledTimes(2);
     expect(await jobsOf(cache.refresh(plane))).toEqual([job(2)]);
-    expect(plane.asked).toEqual(["", "e.1", "e.1", "e.1"]);
+    expect(plane.asked).toEqual(["", "e.1.m", "e.1.m", "e.1.m"]);
   });
 
   it("are unknown, which is not none, when the control plane fails a cold isolate", async () => {
     const cache = new JobsCache();
-    const plane = control(new Error("down"), snapshot("e.1", [job(1)]));
+    const plane = control(new Error("down"), snapshot("e.1.m", [job(1)]));
     expect(await jobsOf(cache.refresh(plane))).toBeNull();
     expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
   });
@@ -68,7 +76,7 @@ describe("the jobs that a consumer knows", () => {
     const cold = cache.refresh(control("hang"));
     await vi.advanceTimersByTimeAsync(5_000);
     expect(await jobsOf(cold)).toBeNull();
-    await cache.refresh(control(snapshot("e.1", [job(1)])));
+    await cache.refresh(control(snapshot("e.1.m", [job(1)])));
     let answered = false;
     const warm = cache.refresh(control("hang")).finally(() => {
       answered = true;
@@ -83,12 +91,12 @@ describe("the jobs that a consumer knows", () => {
   it("of an answer that comes too late are not taken, and are asked for again", async () => {
     vi.useFakeTimers();
     const cache = new JobsCache();
-    const late = Promise.withResolvers<ConfigSnapshot>();
+    const late = Promise.withResolvers<JobsSnapshot>();
     const first = cache.refresh(control(late.promise));
     await vi.advanceTimersByTimeAsync(5_000);
     expect(await jobsOf(first)).toBeNull();
-    late.resolve(snapshot("e.1", [job(1)]));
-    const plane = control(snapshot("e.2", [job(2)]));
+    late.resolve(snapshot("e.1.m", [job(1)]));
+    const plane = control(snapshot("e.2.m", [job(2)]));
     expect(await jobsOf(cache.refresh(plane))).toEqual([job(2)]);
     expect(plane.asked).toEqual([""]);
   });
@@ -97,11 +105,11 @@ describe("the jobs that a consumer knows", () => {
     vi.useFakeTimers();
     const slow = (answer: unknown) => new Promise((resolve) => setTimeout(() => resolve(answer), 4_999));
     const cache = new JobsCache();
-    const plane = control(slow(snapshot("e.1", [job(1)])));
+    const plane = control(slow(snapshot("e.1.m", [job(1)])));
     const cold = cache.refresh(plane);
     await vi.advanceTimersByTimeAsync(4_999);
     expect(await jobsOf(cold)).toEqual([job(1)]);
-    const warm = cache.refresh(control(slow(snapshot("e.2", [job(2)]))));
+    const warm = cache.refresh(control(slow(snapshot("e.2.m", [job(2)]))));
     await vi.advanceTimersByTimeAsync(4_999);
     expect(await jobsOf(warm)).toEqual([job(2)]);
     expect(warned).not.toHaveBeenCalled();
@@ -112,17 +120,17 @@ describe("the jobs that a consumer knows", () => {
     ["nothing", undefined],
     ["null", null],
     ["an empty object", {}],
-    ["jobs that are text", { ...snapshot("e.2", []), jobs: "secret-of-a-customer" }],
-    ["a job that has lost its filter on the way", { ...snapshot("e.2", []), jobs: [unfiltered] }, [1]],
-    ["opt-outs of no version", { ...snapshot("e.2", []), optOutVersion: undefined }],
-    ["a version that is no number", snapshot("e.2", [job(1, { version: Number.NaN })]), [1]],
-    ["a negative time", snapshot("e.2", [job(1, { windows: [{ fromMs: -1, untilMs: null }] })]), [1]],
-    ["that nothing has changed since something else", { state: "e.0", jobs: null }],
+    ["jobs that are text", { ...snapshot("e.2.m", []), jobs: "secret-of-a-customer" }],
+    ["a job that has lost its filter on the way", { ...snapshot("e.2.m", []), jobs: [unfiltered] }, [1]],
+    ["no opt-outs", { ...snapshot("e.2.m", []), optOuts: undefined }],
+    ["a version that is no number", snapshot("e.2.m", [job(1, { version: Number.NaN })]), [1]],
+    ["a negative time", snapshot("e.2.m", [job(1, { windows: [{ fromMs: -1, untilMs: null }] })]), [1]],
+    ["that nothing has changed since something else", { state: "e.0.m", jobs: null }],
   ])(
     "are the last good ones when it says %s, which is logged without what it said",
     async (_what, garbage, unreadable) => {
       const cache = new JobsCache();
-      const plane = control(garbage, snapshot("e.1", [job(1)]), garbage, snapshot("e.2", [job(2)]));
+      const plane = control(garbage, snapshot("e.1.m", [job(1)]), garbage, snapshot("e.2.m", [job(2)]));
       // A cold isolate has none, so everything is retried that the unreadable jobs may want.
       const cold = await cache.refresh(plane);
       expect(cold?.unreadable?.map(({ id }) => id)).toEqual(unreadable);
@@ -132,13 +140,13 @@ describe("the jobs that a consumer knows", () => {
       expect(warned).toHaveBeenCalledTimes(2);
       expect(JSON.stringify(warned.mock.calls)).not.toContain("secret-of-a-customer");
       expect(await jobsOf(cache.refresh(plane))).toEqual([job(2)]);
-      expect(plane.asked).toEqual(["", "", "e.1", "e.1"]);
+      expect(plane.asked).toEqual(["", "", "e.1.m", "e.1.m"]);
     },
   );
 
   it.each([undefined, null, {}, 5])("are the last good ones when it says %j, and the log says why", async (garbage) => {
     const cache = new JobsCache();
-    await cache.refresh(control(snapshot("e.1", [job(1)])));
+    await cache.refresh(control(snapshot("e.1.m", [job(1)])));
     await cache.refresh(control(garbage));
     expect(warned.mock.calls).toMatchObject([[{ error: "Error: its answer is not a configuration" }]]);
   });
@@ -149,54 +157,21 @@ describe("the jobs that a consumer knows", () => {
   });
 
   it("keep what a newer control plane says of them and this code does not know", async () => {
-    const newer = { ...snapshot("e.1", [{ ...job(1), colour: "red" } as never]), region: "eu" };
+    const newer = { ...snapshot("e.1.m", [{ ...job(1), colour: "red" } as never]), region: "eu" };
     expect(await new JobsCache().refresh(control(newer))).toEqual(newer);
   });
 
   it("come with the state that they are of, which is what they were routed by", async () => {
     const cache = new JobsCache();
-    const plane = control(snapshot("e.1", [job(1)]), new Error("down"), snapshot("e.2", []));
-    expect(await cache.refresh(plane)).toEqual(snapshot("e.1", [job(1)]));
-    expect(await cache.refresh(plane)).toEqual(snapshot("e.1", [job(1)]));
-    expect(await cache.refresh(plane)).toEqual(snapshot("e.2", []));
-  });
-
-  it("are those of the ledger from then on, when it knew better", async () => {
-    const cache = new JobsCache();
-    const plane = control(snapshot("e.1", [job(1)]), new Error("down"), { state: "e.2", jobs: null });
-    await cache.refresh(plane);
-    cache.learn(snapshot("e.2", [job(1), job(2)]));
-    expect(await jobsOf(cache.refresh(plane))).toEqual([job(1), job(2)]);
-    expect(await jobsOf(cache.refresh(plane))).toEqual([job(1), job(2)]);
-    expect(plane.asked).toEqual(["", "e.2", "e.2"]);
-  });
-
-  it("are not learned from garbage", async () => {
-    const cache = new JobsCache();
-    await cache.refresh(control(snapshot("e.1", [job(1)])));
-    for (const garbage of [undefined, null, {}, { ...snapshot("e.2", []), jobs: "x" }]) cache.learn(garbage);
-    expect(await jobsOf(cache.refresh(control({ state: "e.1", jobs: null })))).toEqual([job(1)]);
-  });
-
-  it("are not forgotten for an older answer that was on its way when they were learned", async () => {
-    const cache = new JobsCache();
-    await cache.refresh(control(snapshot("e.1", [job(1)])));
-    const late = Promise.withResolvers<unknown>();
-    const refreshed = cache.refresh(control(late.promise));
-    cache.learn(snapshot("e.3", [job(3)]));
-    late.resolve(snapshot("e.2", [job(2)]));
-    expect(await jobsOf(refreshed)).toEqual([job(3)]);
-    cache.learn(snapshot("e.2", [job(2)]));
-    // States of another control plane are not comparable: the one that answers is used.
-    const other = control(snapshot("f.1", [job(4)]));
-    expect(await jobsOf(cache.refresh(other))).toEqual([job(4)]);
-    expect(other.asked).toEqual(["e.3"]);
-    expect(warned).not.toHaveBeenCalled();
+    const plane = control(snapshot("e.1.m", [job(1)]), new Error("down"), snapshot("e.2.m", []));
+    expect(await cache.refresh(plane)).toEqual(snapshot("e.1.m", [job(1)]));
+    expect(await cache.refresh(plane)).toEqual(snapshot("e.1.m", [job(1)]));
+    expect(await cache.refresh(plane)).toEqual(snapshot("e.2.m", []));
   });
 
   it("leave no timer behind", async () => {
     vi.useFakeTimers();
-    await new JobsCache().refresh(control(snapshot("e.1", [])));
+    await new JobsCache().refresh(control(snapshot("e.1.m", [])));
     expect(vi.getTimerCount()).toBe(0);
   });
 });

@@ -37,7 +37,14 @@ const PATH = "/logship/datasets/functions_trace_events/events";
 
 /** Posts events that are all too large for the queue. */
 async function post(events: readonly Minted[], headers: Record<string, string> = {}): Promise<number> {
-  return (await api("POST", PATH, events.map(({ event }) => event), headers)).status;
+  return (
+    await api(
+      "POST",
+      PATH,
+      events.map(({ event }) => event),
+      headers,
+    )
+  ).status;
 }
 
 describe("large events", () => {
@@ -68,13 +75,18 @@ describe("large events", () => {
     assertClean(oracle.audit("job", await control.contents(), { path: "logs/{DATE}", idOf: oracle.idByMessage }));
   });
 
-  it("of a repeated request are those of the copy that came first: what intake filled in differs", async ({ expect }) => {
+  it("of a repeated request are those of the copy that came first: what intake filled in differs", async ({
+    expect,
+  }) => {
     const { clock, control, job, oracle } = await world();
     const [event] = oracle.mint(1) as [Minted];
     enlarge(event, 500_000, 5);
     // Its log has no time, so it gets the time of intake.
     delete (event.event.Logs as Logs).at(-1)?.TimestampMs;
-    (event.record.Logs as Logs)[1] = { ...((event.record.Logs as Logs)[1] as Logs[number]), TimestampMs: clock.nowMs() };
+    (event.record.Logs as Logs)[1] = {
+      ...((event.record.Logs as Logs)[1] as Logs[number]),
+      TimestampMs: clock.nowMs(),
+    };
     oracle.acknowledged("job", [event]);
     for (let times = 0; times < 3; times++) {
       expect(await post([event], { "idempotency-key": "k" })).toBe(202);

@@ -43,7 +43,7 @@ describe("records while a page is open", () => {
 
   it("are handed over with where each came from", async () => {
     const from = (n: number, source: string): ArrayBuffer => {
-      const part = { id: id(n), takenInMs: NOON, keyed: false, records: 1, source };
+      const part = { id: id(n), takenInMs: NOON, keyed: false, shards: 1, records: 1, source };
       return encodeParts([part], encodeUtf8(`${recordLine(record(`${n}`))}\n`)).buffer;
     };
     const it_ = await consume([from(1, "tail"), one(2), from(3, "http:ci")]);
@@ -58,10 +58,6 @@ describe("records while a page is open", () => {
     expect(shown(await consume([one(1), one(2)], { done: new Set([id(1)]) }))).toEqual([[["event 2"], 0]]);
     expect(shown(await consume([one(1)], { done: new Set([id(1)]) }))).toEqual([]);
     expect(shown(await consume([one(2), one(2, { takenInMs: NOON + 1 })]))).toEqual([[["event 2"], 0]]);
-  });
-
-  it("are shown when they are offered again to newer jobs, and once", async () => {
-    expect(shown(await consume([one(1)], { newer: [[job(1), job(2)]] }))).toEqual([[["event 1"], 0]]);
   });
 
   it("are none of a function whose logging is off, or was when they were taken in", async () => {

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { concat, utf8Length } from "../../src/bytes.ts";
 import { readOutputOptions } from "../../src/job/output-rules.ts";
 import { OutputOptions } from "../../src/job/schema.ts";
-import { buildAppend } from "../../src/object/build.ts";
+import { prepare } from "../../src/object/build.ts";
 import { loadedRecord } from "../../src/object/load.ts";
 import { batchTexts, NDJSON, type OutputFormat } from "../../src/output/format.ts";
 import { preview } from "../../src/pipeline/preview.ts";
@@ -44,13 +44,8 @@ const long: fc.Arbitrary<TraceRecord> = anyRecord.map((each) => ({
 /** A job's objects of the records of one message, by day, before compression. */
 function written(rules: { filter: string | null; output: OutputFormat }, records: readonly TraceRecord[]) {
   const loaded = records.map((each, i) => loadedRecord(i, RecordLine.read(recordLine(each)) as RecordLine));
-  const message = { id: "0".repeat(32), takenInMs: NOON, keyed: false, records: records.length, elsewhere: null };
-  const { messages, fragments } = buildAppend(
-    job(1, rules),
-    [{ message, records: loaded, ascii: false }],
-    new Set(),
-    0,
-  );
+  const message = { id: "0".repeat(32), takenInMs: NOON, keyed: false, shards: 1, records: records.length };
+  const { fragments, ...share } = prepare(job(1, rules), [{ message, records: loaded, ascii: false }]);
   const { prefix, delimiter, suffix } = batchTexts(rules.output);
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   const objects = [...Map.groupBy(fragments, ({ day }) => day)].map(([day, group]) => {
@@ -65,7 +60,7 @@ function written(rules: { filter: string | null; output: OutputFormat }, records
       text: decoder.decode(concat([prefix, ...parts, suffix])),
     };
   });
-  return { message: messages[0], objects };
+  return { ...share, objects };
 }
 
 describe("a preview", () => {
@@ -85,7 +80,7 @@ describe("a preview", () => {
           expect(shown.objects.map(({ bytes, complete }) => [bytes, complete])).toEqual(
             real.objects.map((object) => [utf8Length(object.text), true]),
           );
-          expect([shown.events, shown.filtered]).toEqual([real.message?.received, real.message?.filtered]);
+          expect([shown.events, shown.filtered]).toEqual([real.received, real.filtered]);
           expect(shown.kept + shown.filtered).toBe(records.length);
           const places = [...shown.records, ...shown.notKept].map(({ index }) => index).sort((a, b) => a - b);
           expect(places).toEqual(records.map((_, i) => i));

@@ -47,23 +47,31 @@ export function snapshot(state: string, jobs: JobConfig[], optOuts: OptOut[] = [
   return { state, jobs, optOuts, shards };
 }
 
-/** 32 hex digits that end in a number. */
-export const id = (n: number): string => n.toString(16).padStart(32, "0");
+/** 32 hex digits that end in a number. @param shard that they belong to, if there are as many. */
+export const id = (n: number, shard = 0): string => `000${shard}${n.toString(16).padStart(28, "0")}`;
 
 export interface Sent {
   /** The end of the message's id. */
   n: number;
   takenInMs: number;
   keyed: boolean;
-  /** How many shards the log has for it. */
+  /** How many shards the log has for it, and which of them it belongs to: the first by default. */
   shards: number;
+  shard?: number;
   records: TraceRecord[];
 }
 
 /** A message as intake sends it. */
-export function body({ n, records, ...part }: Sent): ArrayBuffer {
+export function body({ n, shard, records, ...part }: Sent): ArrayBuffer {
   const raw = new TextEncoder().encode(records.map((record) => `${recordLine(record)}\n`).join(""));
-  return encodeMessage({ id: id(n), ...part, records: records.length }, raw).buffer;
+  return encodeMessage({ id: id(n, shard), ...part, records: records.length }, raw).buffer;
+}
+
+/** The same message with a readable head, and records that cannot be read. */
+export function damaged(message: ArrayBuffer): ArrayBuffer {
+  const bytes = new Uint8Array(message.slice());
+  bytes[bytes.length - 1] = (bytes.at(-1) as number) ^ 255;
+  return bytes.buffer;
 }
 
 /** A message of these lines, which may be no records. */

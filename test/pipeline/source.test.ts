@@ -1,14 +1,13 @@
 /**
  * Where a record came from stays with it, whichever way it takes from intake to the object: through
- * the queue, the log, and what is set aside and sent again.
+ * the queue, the log, and what is put on hold and sent again.
  */
-import { runInDurableObject } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { FunctionView } from "../../src/api/docs/functions.ts";
 import type { PreviewResult } from "../../src/api/preview.ts";
 import { encodeUtf8 } from "../../src/bytes.ts";
-import { DebtStore, JobReader } from "../../src/index.ts";
+import { ControlPlane } from "../../src/index.ts";
 import { Gatherer } from "../../src/intake/gather.ts";
 import { handleTail } from "../../src/intake/tail.ts";
 import { tailContext } from "../../src/intake/tail-context.ts";
@@ -148,56 +147,35 @@ describe("where a record came from", () => {
     expect((await sources()).sort()).toEqual([ADMIN, "rpc", "tail", "tail", "tail"]);
   });
 
-  it("stays with what a job is owed", async () => {
+  it("stays with what a reader makes, as the handler has no configuration", async () => {
     const { world, sources } = await sourceJob();
-    const append = vi.spyOn(JobReader.prototype, "append").mockImplementation(() => {
-      throw new Error("out of reach");
-    });
+    const configSince = vi.spyOn(ControlPlane.prototype, "configSince").mockRejectedValue(new Error("out of reach"));
     await world.tail(world.mint(2));
     await world.ship(world.mint(1));
     await world.deliverDue();
-    append.mockRestore();
-    expect(await sources()).toEqual([]);
-    await world.settle();
+    configSince.mockRestore();
     expect((await sources()).sort()).toEqual(["rpc", "tail", "tail"]);
   });
 
-  it("stays with what is set aside, is shown there, and is shipped when it is sent again", async () => {
-    const { world, sources } = await sourceJob();
-    const append = vi.spyOn(JobReader.prototype, "append").mockImplementation(() => {
-      throw new Error("out of reach");
-    });
-    vi.spyOn(DebtStore.prototype, "owe").mockImplementation(() => {
-      throw new Error("out of reach");
-    });
-    await world.tail(world.mint(2));
-    for (const message of world.queue.held) [message.dead, message.dueMs] = [true, NOON];
-    await world.deliverDue();
-    append.mockRestore();
-    const [entry] = (await api<{ id: string }[]>("GET", "/logship/set-aside")).body.result;
-    const shown = await api<{ content: { sources: string[] } }>("GET", `/logship/set-aside/${entry?.id}`);
-    expect(shown.body.result.content.sources).toEqual(["tail", "tail"]);
-    expect((await api("POST", "/logship/set-aside/resend", { skip: 0 })).body.result).toMatchObject({ sent: 1 });
-    expect(await sources()).toEqual(["tail", "tail"]);
-  });
-
-  it("stays with each part of a message that is set aside in parts", async () => {
+  it("stays with each part of what is put on hold, is shown there, and is shipped when it is sent again", async () => {
     const { world, sources } = await sourceJob();
     const parts = ["tail", "http:ci"].map((source, i) => ({
-      ...{ id: `${i}`.repeat(32), takenInMs: NOON, keyed: false, records: 1, source },
+      ...{ id: `${i}`.repeat(32), takenInMs: NOON, keyed: false, shards: 1, records: 1, source },
     })) as [Part, ...Part[]];
     const line = `${recordLine(traceRecord())}\n`;
     world.queue.put(encodeParts(parts, encodeUtf8(line + line)));
     for (const message of world.queue.held) message.dead = true;
     await world.deliverDue();
-    expect((await api<object[]>("GET", "/logship/set-aside")).body.result).toHaveLength(2);
-    expect((await api("POST", "/logship/set-aside/resend", { skip: 0 })).body.result).toMatchObject({ sent: 2 });
+    const [entry] = (await api<{ id: string }[]>("GET", "/logship/set-aside")).body.result;
+    const shown = await api<{ content: { sources: string[] } }>("GET", `/logship/set-aside/${entry?.id}`);
+    expect(shown.body.result.content.sources).toEqual(["tail", "http:ci"]);
+    expect((await api("POST", "/logship/set-aside/resend", { skip: 0 })).body.result).toMatchObject({ sent: 1 });
     expect((await sources()).sort()).toEqual(["http:ci", "tail"]);
   });
 
   it("is unknown, and empty, of a message that does not say", async () => {
     const { world, sources } = await sourceJob();
-    const part = { id: "7".repeat(32), takenInMs: NOON, keyed: false, records: 1 };
+    const part = { id: "7".repeat(32), takenInMs: NOON, keyed: false, shards: 1, records: 1 };
     const raw = encodeUtf8(`${recordLine(traceRecord())}\n`);
     world.queue.put(encodeMessage(part, raw));
     expect(await sources()).toEqual([""]);

@@ -3,7 +3,14 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8, isAscii } from "../../src/bytes.ts";
 import { decodeBlocks, encodeBlocks } from "../../src/queue/blocks.ts";
-import { decodeEnvelope, decodeMessage, encodeParts, headOf, type Message, type Part } from "../../src/queue/message.ts";
+import {
+  decodeEnvelope,
+  decodeMessage,
+  encodeParts,
+  headOf,
+  type Message,
+  type Part,
+} from "../../src/queue/message.ts";
 import { linesOfParts } from "../../src/queue/parts.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { httpSource } from "../../src/record/source.ts";
@@ -34,7 +41,8 @@ const anyPart = fc
 const anyShards = fc.constantFrom(1, 2, 4, 8, 16, 32, 64);
 
 /** An id that lies in a shard, however many there are. */
-const idIn = (id: string, byte: number): string => `${id.slice(0, 2)}${byte.toString(16).padStart(2, "0")}${id.slice(4)}`;
+const idIn = (id: string, byte: number): string =>
+  `${id.slice(0, 2)}${byte.toString(16).padStart(2, "0")}${id.slice(4)}`;
 
 const anyGiven: fc.Arbitrary<Given> = fc
   .record({
@@ -150,8 +158,12 @@ describe("a message of parts", () => {
     });
     const isRead = (given: Given): boolean => decodeMessage(encode(given).buffer).ok;
     // Whatever number each of them states.
-    expect([isRead(of([5, 4], [9, 4])), isRead(of([5, 4], [1, 64])), isRead(of([4, 4], [77, 1]))]).toEqual(Array(3).fill(true));
-    expect([isRead(of([5, 4], [6, 4])), isRead(of([5, 4], [5, 8])), isRead(of([1, 2], [1, 1]))]).toEqual(Array(3).fill(false));
+    expect([isRead(of([5, 4], [9, 4])), isRead(of([5, 4], [1, 64])), isRead(of([4, 4], [77, 1]))]).toEqual(
+      Array(3).fill(true),
+    );
+    expect([isRead(of([5, 4], [6, 4])), isRead(of([5, 4], [5, 8])), isRead(of([1, 2], [1, 1]))]).toEqual(
+      Array(3).fill(false),
+    );
     expect(isRead(of([0, 128]))).toBe(false);
   });
 

@@ -12,7 +12,7 @@ const HOUR_MS = 3_600_000;
 /** Runs with 20 packets in stock. */
 async function inStock(run: (stock: Stock, state: DurableObjectState) => Promise<void>): Promise<void> {
   // Any object with SQLite storage will do.
-  await runInDurableObject(env.BLOBS.getByName("stock"), (_, state) => run(new Stock(state, env as never), state));
+  await runInDurableObject(env.LIVE.getByName("stock"), (_, state) => run(new Stock(state, env as never), state));
 }
 
 async function packetsOf(stock: Stock): Promise<number> {

@@ -92,9 +92,9 @@ describe("words of records", () => {
 describe("the hash of a word", () => {
   it("is that of the set, also where it would be 0", () => {
     const words = new HashSet();
-    hashJson(encodeUtf8('{"text":"4xquux"}'), words);
+    hashJson(encodeUtf8('{"text":"djeuhts"}'), words);
     expect([...words.all()]).toEqual([1]);
-    expect(wordHash("4xquux")).toBe(1);
+    expect(wordHash("djeuhts")).toBe(1);
   });
 });
 

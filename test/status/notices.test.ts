@@ -2,14 +2,14 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { hourOf } from "../../src/delivery/health.ts";
+import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import type { JobReader } from "../../src/delivery/job-reader.ts";
-import { joined } from "../../src/delivery/joined-status.ts";
 import { intervalAdvice } from "../../src/job/interval.ts";
 import { noticesOf } from "../../src/status/notices.ts";
 import { textOf, Visitor } from "../dashboard/support.ts";
 import { NOON } from "../record/samples.ts";
 import { api, createJob } from "../support/runtime/api.ts";
-import { freshBucket, setClock } from "../support/runtime/pipeline.ts";
+import { freshBucket, readAll, setClock } from "../support/runtime/pipeline.ts";
 import { lookAnew } from "./fresh.ts";
 import { facts, job, log } from "./samples.ts";
 
@@ -55,24 +55,13 @@ describe("an interval that fits the traffic", () => {
     expect(told({ log: log({ lastDay: DAY }), isUnreadable: true })).toEqual([]);
     for (const silent of ["silent", null, log()] as const) expect(told({ log: silent })).toEqual([]);
   });
-
-  it("counts all nodes of a log, or none where one does not say", () => {
-    const nodes = [log({ lastDay: DAY }), log({ lastDay: { objects: 1, bytes: 2 } })];
-    const of = (answers: typeof nodes) =>
-      joined(
-        answers.map((answer, node) => ({ node, answer })),
-        null,
-      ).lastDay;
-    expect(of(nodes)).toEqual({ objects: 2_701, bytes: DAY.bytes + 2 });
-    expect(of([...nodes, log()])).toBeUndefined();
-  });
 });
 
 it("is said by status and by the job's page, is no problem, and ends with a longer interval", async () => {
   setClock(NOON);
   const id = await createJob(freshBucket().name);
-  const stub = env.READERS.get(env.READERS.idFromName(`job ${id} segment 0`));
-  await runInDurableObject<JobReader, void>(stub, (_log, { storage }) => {
+  await readAll();
+  await runInDurableObject<JobReader, void>(nodeAt(env.READERS, id, 0), (_log, { storage }) => {
     for (let n = 0; n < 30; n++)
       storage.sql.exec(
         `INSERT INTO health_hour (hour, ok, retried, failed, causes, records, bytes, raw_bytes, total_ms, longest_ms)

@@ -52,6 +52,10 @@ const anyLog = fc
     segments: fc.constantFrom(1, 2),
     openBytes: fc.constantFrom(1, 5_000_000_000),
     setAside: fc.record({ objects: count, records: count, oldestMs: maybeTime }),
+    unread: fc.record({ records: count, bytes: count, oldestMs: maybeTime, sinceMs: maybeTime }),
+    unmade: fc.record({
+      ...{ poison: count, newer: count, entries: count, oldestTakenMs: maybeTime, oldestAtMs: maybeTime },
+    }),
     canary: fc.option(
       fc.record({
         state: fc.constantFrom<CanaryStatus["state"]>("ok", "waiting", "failed", "missing", "damaged", "unreadable"),
@@ -96,7 +100,7 @@ const anyFunction = fc
   })
   .map(fn);
 
-const asideMessages = fc.record({ messages: count, events: count, oldestMs: maybeTime });
+const asideMessages = fc.record({ messages: count, events: count, oldestMs: maybeTime, stopsClaims: fc.boolean() });
 
 const anyAccount = fc
   .record({
@@ -115,6 +119,16 @@ const anyAccount = fc
       queueBytes: fc.option(fc.constantFrom(0, 12_500_000_000, 25_000_000_000)),
       queueSeenMs: maybeTime,
       storedBytes: fc.constantFrom(1, 5_000_000_000, 9_000_000_000),
+      load: fc.constantFrom(
+        { parts: 75, bytes: 4_000_000 },
+        { parts: 75.01, bytes: 0 },
+        { parts: 0, bytes: 4_000_001 },
+        null,
+      ),
+      failing: fc.constant([]),
+      restored: fc.option(
+        fc.record({ who: fc.constantFrom("shard" as const, "reader" as const), job: count, atMs: time }),
+      ),
       setAsideMessages: asideMessages,
     }),
     setAside: asideMessages,

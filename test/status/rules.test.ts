@@ -20,10 +20,11 @@ const ago = (ms: number): number => NOON - ms;
 
 const ofJob = (fields: Partial<JobFacts>, logFields: Partial<JobStatus> | null = {}): Facts =>
   facts({ jobs: [job({ log: logFields === null ? null : log(logFields), ...fields })] });
-/** Job 1 is owed something that was taken in so long ago. */
-const owing = (ms: number): Facts =>
-  facts({ debts: { jobs: new Map([[1, { messages: 2, records: 7, oldestTakenMs: ago(ms) }]]), storedBytes: 1 } });
 const ofLog = (fields: Partial<JobStatus>): Facts => ofJob({}, fields);
+/** The log has had records for job 1 for so long; older ones had waited in the queue. */
+const unread = (ms: number): JobStatus["unread"] => ({ records: 7, bytes: 9, oldestMs: ago(DAY), sinceMs: ago(ms) });
+const unmade = (fields: Partial<JobStatus["unmade"]>): Facts =>
+  ofLog({ unmade: { ...{ poison: 0, newer: 0, entries: 2, oldestTakenMs: ago(DAY), oldestAtMs: ago(3) }, ...fields } });
 const ofAccount = (fields: Partial<AccountFacts>): Facts => facts({ account: account(fields) });
 const ofFunction = (fields: Partial<FunctionFacts>): Facts =>
   facts({ functions: { countedUntilMs: NOON, each: [fn(fields)], unnamedMs: null, notWatched: 0 } });
@@ -80,13 +81,6 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   ],
   ["replays_silent", facts(), facts({ replays: "silent" }), { severity: "warning" }],
   ["attachments_silent", facts(), facts({ attachments: "silent" }), { severity: "warning" }],
-  ["debts_silent", facts(), facts({ debts: "silent" }), { severity: "warning" }],
-  [
-    "debts_large",
-    facts({ debts: { jobs: new Map(), storedBytes: 4 * GB - 1 } }),
-    facts({ debts: { jobs: new Map(), storedBytes: 4 * GB } }),
-    { severity: "error", summary: expect.stringContaining("4 GB") },
-  ],
   [
     "no_job_enabled",
     facts({ jobs: [], account: account({ past: { ...account().past, notRouted: mark(ago(HOUR + 1), 9) } }) }),
@@ -139,7 +133,37 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     ofAccount({ status: status({ storedBytes: 8 * GB }) }),
     {
       severity: "error",
-      summary: "A part of the account's ledger holds 8.0 of 8 GB, and sets no more messages aside.",
+      summary: "A shard of the log holds 8.0 of 8 GB, and takes no more: messages wait in the queue.",
+    },
+  ],
+  [
+    "ledger_busy",
+    ofAccount({ status: status({ load: { parts: 75, bytes: 4_000_000 } }) }),
+    ofAccount({ status: status({ load: { parts: 75.1, bytes: 4_000_000 } }) }),
+    {
+      severity: "warning",
+      summary: "In the last ten minutes, a shard of the log took 76 parts a second: more than 75.",
+    },
+  ],
+  [
+    "ledger_busy",
+    facts(),
+    ofAccount({ status: status({ load: { parts: 1, bytes: 4_200_000 } }) }),
+    { summary: "In the last ten minutes, a shard of the log took 4.2 MB a second: more than 4." },
+  ],
+  [
+    "restored",
+    ofAccount({ status: status({ restored: { who: "shard", job: 3, atMs: ago(DAY + 1) } }) }),
+    ofAccount({ status: status({ restored: { who: "shard", job: 3, atMs: ago(DAY) } }) }),
+    { severity: "error", sinceMs: ago(DAY), affected: null },
+  ],
+  [
+    "restored",
+    facts(),
+    ofAccount({ status: status({ restored: { who: "reader", job: 3, atMs: ago(1) } }) }),
+    {
+      summary:
+        "A reader of job 3 was restored to an earlier time. What it had read since is lost, or is delivered a second time.",
     },
   ],
   [
@@ -172,8 +196,8 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   ],
   [
     "messages_set_aside",
-    ofAccount({ setAside: { messages: 0, events: 0, oldestMs: null } }),
-    ofAccount({ setAside: { messages: 2, events: 60, oldestMs: ago(5) } }),
+    ofAccount({ setAside: { messages: 0, events: 0, oldestMs: null, stopsClaims: false } }),
+    ofAccount({ setAside: { messages: 2, events: 60, oldestMs: ago(5), stopsClaims: false } }),
     { severity: "warning", sinceMs: ago(5), affected: { count: 2, what: "messages" } },
   ],
   [
@@ -304,7 +328,29 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     { severity: "error", sinceMs: ago(9) },
   ],
   ["log_silent", facts(), ofJob({ log: "silent" }), { severity: "warning", subject: { type: "job", id: 1 } }],
-  ["owed", owing(5 * MINUTE - 1), owing(5 * MINUTE), { severity: "warning", affected: { count: 7, what: "records" } }],
+  [
+    "unread",
+    ofLog({ unread: unread(10.5 * MINUTE) }),
+    ofLog({ unread: unread(10.5 * MINUTE + 1) }),
+    { severity: "warning", sinceMs: ago(10.5 * MINUTE + 1), affected: { count: 7, what: "records" } },
+  ],
+  [
+    "unmade",
+    unmade({ entries: 0 }),
+    unmade({ poison: 2, newer: 7 }),
+    {
+      severity: "error",
+      sinceMs: ago(3),
+      affected: { count: 9, what: "records" },
+      summary: "Records of job 1 stop the process that makes them, and are set aside: 2.",
+    },
+  ],
+  [
+    "unmade",
+    facts(),
+    unmade({ newer: 7 }),
+    { severity: "warning", summary: "Records of job 1 wait for a newer version of this service: 7." },
+  ],
   [
     "log_large",
     ofLog({ ...pending(5), openBytes: 4 * GB - 1 }),
@@ -466,18 +512,31 @@ describe("the rules", () => {
     ]);
   });
 
+  it("say that a job does not read the log, and not that it lags, or gets nothing", () => {
+    const old = unread(DAY);
+    const late = { ...pending(7), oldestPendingTakenMs: ago(DAY) };
+    expect(kindsOf(ofLog({ ...late, unread: old }))).toEqual(["unread"]);
+    // What its reader has is late as well.
+    expect(kindsOf(ofLog({ ...late, oldestPendingTakenMs: ago(DAY + 1), unread: old }))).toEqual(["lagging", "unread"]);
+    const jobs = [job({ log: log({ lastReceivedMs: ago(HOUR), unread: old }) }), others(NOON)];
+    expect(kindsOf(facts({ jobs }))).toEqual(["unread"]);
+  });
+
   it("call what grows an error, and what rests a warning", () => {
     const grown = (ms: number): string[] =>
       findingsOf(
         facts({
           jobs: [
             job({
-              log: log({ counts: { ...log().counts, delivered: 94, set_aside: 6 } }),
+              log: log({
+                setAside: { objects: 1, records: 6, oldestMs: null },
+                counts: { ...log().counts, delivered: 94, set_aside: 6 },
+              }),
               past: past({ setAside: mark(ago(ms), 6) }),
             }),
           ],
           account: account({
-            setAside: { messages: 1, events: 1, oldestMs: null },
+            setAside: { messages: 1, events: 1, oldestMs: null, stopsClaims: false },
             past: { ...account().past, setAside: mark(ago(ms), 1) },
           }),
         }),
@@ -563,15 +622,14 @@ describe("what is not told", () => {
     ["nothing is, where all tell", facts(), ofOne, "parked", false],
     ["what only a log knows", ofJob({ log: "silent" }), ofOne, "parked", true],
     ["but not that it is silent", ofJob({ log: "silent" }), ofOne, "log_silent", false],
-    ["whether it is owed anything", facts({ debts: "silent" }), ofOne, "owed", true],
-    ["which its log does not tell", ofJob({ log: "silent" }), ofOne, "owed", false],
-    ["how large the debts are", facts({ debts: "silent" }), { type: "account" }, "debts_large", true],
+    ["nor whether it is read", ofJob({ log: "silent" }), ofOne, "unread", true],
     ["nor that no key opens its destination", ofJob({ log: "silent" }), ofOne, "key_lost", false],
     ["unless nothing can be opened", ofJob({ destination: { kind: "unknown" } }), ofOne, "key_lost", true],
     ["a job that nobody has told of", facts({ jobs: [], controlTold: false }), ofOne, "parked", true],
     ["but one that is gone, is", facts({ jobs: [] }), ofOne, "parked", false],
     ["what the ledger knows", facts({ account: "silent" }), { type: "account" }, "intake_lost", true],
     ["how large it is", facts({ account: "silent" }), { type: "account" }, "ledger_large", true],
+    ["and how busy", facts({ account: "silent" }), { type: "account" }, "ledger_busy", true],
     ["and how much waits", facts({ account: "silent" }), { type: "account" }, "queue_large", true],
     ["whether any job is enabled", facts({ controlTold: false }), { type: "account" }, "no_job_enabled", true],
     ["that a job gets nothing", facts({ account: "silent" }), ofOne, "nothing_received", true],

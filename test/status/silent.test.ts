@@ -41,7 +41,8 @@ describe.each(["refused", "hangs"] as const)("whoever is asked and is %s", (brea
   it.each<[string, object, string, string[]]>([
     ["the control plane", ControlPlane.prototype, "configSince", ["control_silent"]],
     ["its settings of functions", ControlPlane.prototype, "functionSettings", ["control_silent"]],
-    ["the ledger", TraceLog.prototype, "status", ["ledger_silent"]],
+    ["the ledger", TraceLog.prototype, "accountStatus", ["ledger_silent"]],
+    ["what jobs have not read", TraceLog.prototype, "status", ["log_silent"]],
     ["its counts of functions", TraceLog.prototype, "functionsLately", ["ledger_silent"]],
     ["a log", JobReader.prototype, "status", ["log_silent"]],
   ])("is said to be silent: %s", async (_who, prototype, method, kinds) => {
@@ -67,7 +68,8 @@ describe("whoever answers as other code would, without what is looked at,", () =
     ["the control plane", ControlPlane.prototype, "configSince", () => ({ jobs: [{ id: 1 }] }), "control_silent"],
     ["its settings", ControlPlane.prototype, "functionSettings", () => [{ name: "shop" }], "control_silent"],
     ["its attachments", ControlPlane.prototype, "attachments", () => [{ script: "shop" }], "attachments_silent"],
-    ["the ledger", TraceLog.prototype, "status", () => ({ counts: {} }), "ledger_silent"],
+    ["the ledger", TraceLog.prototype, "accountStatus", () => ({ counts: {} }), "ledger_silent"],
+    ["what jobs have not read", TraceLog.prototype, "status", () => ({ counts: {} }), "log_silent"],
     ["its functions", TraceLog.prototype, "functionsLately", () => [{ scriptName: "shop" }], "ledger_silent"],
     ["the replays", Replays.prototype, "status", () => [{}], "replays_silent"],
     [
@@ -121,10 +123,10 @@ it("one silent log hides nothing of the others", async () => {
   clock.advance(30_000);
   await runAlarm(job);
   const present = JobReader.prototype.status;
-  vi.spyOn(JobReader.prototype, "status").mockImplementation(function (this: JobReader, notAfterMs) {
+  vi.spyOn(JobReader.prototype, "status").mockImplementation(function (this: JobReader) {
     const { name = "" } = (this as unknown as { ctx: DurableObjectState }).ctx.id;
     if (name.startsWith(`job ${other} `)) throw new Error("the disk is gone");
-    return present.call(this, notAfterMs);
+    return present.call(this);
   });
   expect((await status()).findings.map(({ kind, subject }) => [kind, subject.id])).toEqual([
     ["parked", job],

@@ -5,10 +5,10 @@ import { expect, it, vi } from "vitest";
 import worker from "../../src/index.ts";
 import { platform } from "../../src/platform.ts";
 import { put, said, scriptedApi, UPSTREAM_API } from "../api/scripted-platform.ts";
-import { CANARY_GET, tick } from "../delivery/canary-world.ts";
+import { CANARY_GET, ended, tick } from "../delivery/canary-world.ts";
 import { inReplays, runReplays, shippedJob } from "../replay/shipped.ts";
 import { createJob } from "../support/runtime/api.ts";
-import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
+import { freshBucket, NOON, readAll, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
 import { lookAnew } from "./fresh.ts";
 import { kindsOf, MINUTE_MS, freshStatus as status } from "./support.ts";
@@ -24,7 +24,8 @@ it("a destination that takes bytes, and shows none, is said with the first canar
   const job = await createJob(name, { canary: true });
   await control.script([rule({ do: "answer", status: 403, code: "AccessDenied" }, CANARY_GET)]);
   expect(await kindsOf(status())).toEqual([]);
-  await tick(job);
+  await readAll();
+  await ended(job);
   expect((await status()).findings).toMatchObject([
     {
       kind: "canary_unreadable",

@@ -12,6 +12,7 @@ import { controlPlane } from "../../src/control/plane.ts";
 import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { JobReader } from "../../src/delivery/job-reader.ts";
 import type { CanaryStatus } from "../../src/delivery/types.ts";
+import type { JobsSnapshot } from "../../src/job/config.ts";
 import { destinationPurpose, seal } from "../../src/job/secrets.ts";
 import { gather, SOURCES, type Sources } from "../../src/status/gather.ts";
 import { RHYTHM_SQL, Rhythm } from "../../src/status/rhythm.ts";
@@ -23,6 +24,7 @@ import { waitingJob } from "../delivery/waiting.ts";
 import { ACCOUNT } from "../support/constants.ts";
 import { Oracle } from "../support/oracle.ts";
 import { createJob, destinationConf } from "../support/runtime/api.ts";
+import { putOnHold } from "../support/runtime/hold.ts";
 import { deliver, freshBucket, NOON, pack, runAlarm, runCron, setClock, settle } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
 import { lookAnew } from "./fresh.ts";
@@ -133,12 +135,14 @@ describe("a store that does not take records", () => {
     await runInDurableObject(nodeAt(env.READERS, job, 0), (log) => {
       log.segmentMaxBytes = 1;
     });
+    // With these it is full; the next ones go on.
+    await come(oracle, clock, 5);
     await come(oracle, clock, 5);
     expect((await status()).findings).toMatchObject([
       {
         kind: "log_large",
         severity: "error",
-        affected: { count: 15, what: "records" },
+        affected: { count: 20, what: "records" },
         summary: expect.stringContaining("continues in 2 segments"),
       },
     ]);
@@ -305,12 +309,12 @@ describe("events that reach no job", () => {
     await come(oracle, clock, 3);
     const sinceMs = clock.nowMs();
     clock.advance(16 * MINUTE_MS);
-    // Only one of them receives the events: no code of the service loses the others.
-    const append = JobReader.prototype.append;
-    vi.spyOn(JobReader.prototype, "append").mockImplementation(function (this: JobReader, what) {
-      const job = (this as unknown as { ctx: DurableObjectState }).ctx.id.name ?? "";
-      return job.startsWith(`job ${two} `) ? { kind: "taken" } : append.call(this, what);
-    });
+    // The log does not know the other: no code of the service does that.
+    const shard = traceLog(env.TRACE_LOG, 0);
+    const snapshot = (await controlPlane(env.CONTROL).configSince("")) as JobsSnapshot;
+    const [epoch, version, mark] = snapshot.state.split(".");
+    const jobs = snapshot.jobs.filter(({ id }) => id !== two);
+    await shard.configure({ ...snapshot, jobs, state: `${epoch}.${Number(version) + 1}.${mark}` });
     await come(oracle, clock, 3);
     const { findings } = await status();
     expect(findings.filter(({ kind }) => kind === "nothing_received")).toMatchObject([
@@ -424,10 +428,13 @@ describe("events on their way in", () => {
 
   it("a message that nobody can read is said at once", async () => {
     const clock = setClock(NOON);
-    const taken = { id: "1".repeat(32), takenInMs: NOON, keyed: false };
-    const message = new ArrayBuffer(10);
-    await traceLog(env.TRACE_LOG, 0).setAside({ taken, queue: "logship-events", why: "x", events: 1, message });
-    expect((await status()).findings).toMatchObject([{ kind: "messages_set_aside", severity: "error" }]);
+    await putOnHold(new ArrayBuffer(10), "x", "x");
+    expect((await status()).findings).toMatchObject([
+      {
+        ...{ kind: "messages_set_aside", severity: "error" },
+        summary: expect.stringContaining("last_complete stands still for every job"),
+      },
+    ]);
     clock.advance(HOUR_MS + 1);
     expect((await status()).findings).toMatchObject([{ kind: "messages_set_aside", severity: "warning" }]);
   });
@@ -446,8 +453,8 @@ describe("what others tell of", () => {
     ];
     const { status: whole } = JobReader.prototype;
     for (const [state, expected] of states) {
-      vi.spyOn(JobReader.prototype, "status").mockImplementation(function (this: JobReader, notAfterMs) {
-        const status = whole.call(this, notAfterMs);
+      vi.spyOn(JobReader.prototype, "status").mockImplementation(function (this: JobReader) {
+        const status = whole.call(this);
         const canary = { state, sinceMs: NOON - 1, lastOkMs: null, why: "HTTP 403 AccessDenied" };
         return status === null ? null : { ...status, canary };
       });

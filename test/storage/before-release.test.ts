@@ -3,15 +3,15 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { CONTROL_STEPS, controlPlane } from "../../src/control/plane.ts";
-import { LOG_STEPS } from "../../src/delivery/schema.ts";
+import { READER_STEPS } from "../../src/delivery/schema.ts";
 import { migrate } from "../../src/storage/migrate.ts";
-import { ACCOUNT_STEPS, accountLedger } from "../../src/trace-log/trace-log.ts";
+import { TRACE_LOG_STEPS, traceLog } from "../../src/trace-log/trace-log.ts";
 import before from "../fixtures/before-release.json";
 import { api } from "../support/runtime/api.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 import { World } from "../support/runtime/world.ts";
 
-const STEPS = { ControlPlane: CONTROL_STEPS, TraceLog: ACCOUNT_STEPS, JobReader: LOG_STEPS } as const;
+const STEPS = { ControlPlane: CONTROL_STEPS, TraceLog: TRACE_LOG_STEPS, JobReader: READER_STEPS } as const;
 type Name = keyof typeof STEPS;
 
 const WORDS = /written by a commit that is no release.*npm run teardown/;
@@ -45,7 +45,7 @@ describe("a deployment over them", () => {
     const said = ["error", "warn"].map((how) => vi.spyOn(console, how as "error").mockImplementation(() => {}));
     const world = new World(NOON);
     await world.createJob();
-    const objects = { TraceLog: accountLedger(env.TRACE_LOG), ControlPlane: controlPlane(env.CONTROL) };
+    const objects = { TraceLog: traceLog(env.TRACE_LOG, 0), ControlPlane: controlPlane(env.CONTROL) };
     let waiting = 0;
     for (const [name, object] of Object.entries(objects) as [Name, DurableObjectStub<undefined>][]) {
       await world.take(world.mint(3));

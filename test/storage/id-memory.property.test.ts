@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { IdMemory, type TakenId } from "../../src/storage/id-memory.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
 
 const NOON = Date.UTC(2026, 10, 20, 12);
 const MINUTE_MS = 60_000;
@@ -17,13 +18,7 @@ const id = fc
 const takenInMs = fc
   .tuple(fc.nat({ max: 2 }), fc.nat({ max: 40 }), fc.constantFrom(0, 1, 30_000, MINUTE_MS - 1))
   .map(([minute, day, ms]) => NOON + day * DAY_MS + minute * MINUTE_MS + ms);
-/** A repeat comes up to ten days after its first copy. */
-const laterMs = fc.option(fc.integer({ min: 1, max: 10 * DAY_MS }), { nil: undefined, freq: 2 });
-const taken: fc.Arbitrary<TakenId> = fc
-  .record({ id, takenInMs, keyed: fc.boolean(), laterMs })
-  .map(({ laterMs: later, ...copy }) =>
-    later === undefined ? copy : { ...copy, takenInMs: copy.takenInMs + later, firstMs: copy.takenInMs },
-  );
+const taken: fc.Arbitrary<TakenId> = fc.record({ id, takenInMs, keyed: fc.boolean() });
 
 type Step =
   | { what: "messages" | "failed"; messages: TakenId[] }
@@ -43,47 +38,37 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 /** The same memory as a list with linear search. */
 class SlowMemory {
-  #kept: { id: string; by: "minute" | "id"; minute: number }[] = [];
+  #kept: TakenId[] = [];
 
-  has(message: TakenId): boolean {
-    const minute = minuteOf(message.firstMs ?? message.takenInMs);
-    return this.#kept.some(
-      (each) =>
-        each.id === message.id &&
-        (each.by === "minute" ? !message.keyed && each.minute === minute : message.keyed || isLate(message)),
-    );
-  }
-
-  /** What was asked for: a late repeat that is known is kept anew. */
-  asked(messages: readonly TakenId[]): void {
-    this.#renew(messages.filter((message) => isLate(message) && this.has(message)));
+  has({ id, takenInMs, keyed }: TakenId): boolean {
+    const isOf = (each: TakenId): boolean => each.keyed || (!keyed && minuteOf(each.takenInMs) === minuteOf(takenInMs));
+    return this.#kept.some((each) => each.id === id && isOf(each));
   }
 
   add(messages: readonly TakenId[]): void {
-    for (const { id, takenInMs, keyed, firstMs } of messages) {
-      if (!keyed) this.#kept.push({ id, by: "minute", minute: minuteOf(firstMs ?? takenInMs) });
-    }
-    this.#renew(messages.filter((message) => message.keyed || isLate(message)));
-  }
-
-  #renew(messages: readonly TakenId[]): void {
-    for (const { id, takenInMs } of messages) this.#kept.push({ id, by: "id", minute: minuteOf(takenInMs) });
+    this.#kept.push(...messages);
   }
 
   sweep(nowMs: number): void {
     const oldest = minuteOf(nowMs - 15 * DAY_MS);
-    this.#kept = this.#kept.filter(({ minute }) => minute >= oldest);
+    this.#kept = this.#kept.filter(({ keyed, takenInMs }) =>
+      keyed ? takenInMs >= nowMs - 20 * DAY_MS : minuteOf(takenInMs) >= oldest,
+    );
   }
 }
 
-/** The queue may deliver it when the minute of its first copy is forgotten. */
-const isLate = ({ takenInMs, firstMs }: TakenId): boolean => firstMs !== undefined && takenInMs - firstMs > DAY_MS;
 const minuteOf = (timeMs: number): number => Math.floor(timeMs / MINUTE_MS);
+
+function remember(memory: IdMemory, messages: readonly TakenId[]): void {
+  memory.remember(messages.filter(({ keyed }) => !keyed));
+  for (const { id, takenInMs, keyed } of messages)
+    if (keyed) memory.rememberKeyed(id, { takenMs: takenInMs, jobs: [] });
+}
 
 describe("the memory of ids", () => {
   it("knows what a list of all ids knows, in whatever order they come, are asked for, and are swept", async () => {
     const answers = { known: 0, unknown: 0 };
-    await runInDurableObject(env.READERS.getByName("ids"), (_log, { storage }) => {
+    await runInDurableObject(traceLog(env.TRACE_LOG, 9), (_log, { storage }) => {
       const { sql } = storage;
       const property = fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
         for (const table of ["taken", "taken_keyed"]) sql.exec(`DELETE FROM ${table}`);
@@ -97,25 +82,25 @@ describe("the memory of ids", () => {
             slow.sweep(each.nowMs);
           } else if (each.what === "failed") {
             const fails = (): void => {
-              memory.remember(each.messages.filter((message) => !slow.has(message)));
+              remember(
+                memory,
+                each.messages.filter((message) => !slow.has(message)),
+              );
               throw new Error("the transaction fails");
             };
             expect(() => storage.transactionSync(fails)).toThrow();
           } else {
             const known = memory.known(each.messages);
-            slow.asked(each.messages);
             const fresh = each.messages.filter((message) => !slow.has(message));
             const old = each.messages.filter((message) => slow.has(message));
             expect(known).toEqual(new Set(old.map((message) => message.id)));
             answers.known += old.length;
             answers.unknown += fresh.length;
-            memory.remember(fresh);
+            remember(memory, fresh);
             slow.add(fresh);
           }
-          for (const message of everything) {
+          for (const message of everything)
             expect(memory.known([message]).has(message.id), JSON.stringify(message)).toBe(slow.has(message));
-            slow.asked([message]);
-          }
         }
       });
       fc.assert(property, { numRuns: 150 });
@@ -124,7 +109,7 @@ describe("the memory of ids", () => {
   });
 
   it("holds each id once: as many bytes as there are ids, in one row a minute", async () => {
-    await runInDurableObject(env.READERS.getByName("ids"), (_log, { storage: { sql } }) => {
+    await runInDurableObject(traceLog(env.TRACE_LOG, 9), (_log, { storage: { sql } }) => {
       const own = fc.uniqueArray(fc.record({ id, takenInMs, keyed: fc.constant(false) }), {
         selector: (message) => `${minuteOf(message.takenInMs)} ${message.id}`,
         maxLength: 60,

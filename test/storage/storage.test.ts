@@ -3,40 +3,37 @@ import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { ACCESS_STEPS } from "../../src/access/schema.ts";
 import { CONTROL_STEPS } from "../../src/control/plane.ts";
-import { DEBT_STEPS } from "../../src/debts/schema.ts";
 import { nodeAt } from "../../src/delivery/job-nodes.ts";
-import { LOG_STEPS } from "../../src/delivery/schema.ts";
-import { KEY_STEPS } from "../../src/intake/key-register.ts";
-import { OUTBOX_STEPS } from "../../src/intake/outbox.ts";
-import type { JobConfig } from "../../src/job/config.ts";
-import { buildAppend } from "../../src/object/build.ts";
-import { BLOB_STEPS } from "../../src/queue/blob-store.ts";
-import { decodeMessage, type Part } from "../../src/queue/message.ts";
-import type { TraceRecord } from "../../src/record/fields.ts";
+import { READER_STEPS } from "../../src/delivery/schema.ts";
 import { REPLAY_STEPS } from "../../src/replay/schema.ts";
 import { WATCH_STEPS } from "../../src/status/watch-schema.ts";
 import { IdMemory } from "../../src/storage/id-memory.ts";
 import { type Migration, migrate } from "../../src/storage/migrate.ts";
-import { ACCOUNT_STEPS } from "../../src/trace-log/trace-log.ts";
-import { loadedRecord } from "../pipeline/scripted.ts";
+import { TRACE_LOG_STEPS, traceLog } from "../../src/trace-log/trace-log.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
-import { deliver, freshBucket, logStatus, NOON, pack, runCron, setClock, settle } from "../support/runtime/pipeline.ts";
+import {
+  deliver,
+  freshBucket,
+  logStatus,
+  NOON,
+  pack,
+  readAll,
+  runCron,
+  setClock,
+  settle,
+} from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
 
 const DAY_MS = 86_400_000;
 
 const SCHEMAS: Record<string, readonly Migration[]> = {
-  log: LOG_STEPS,
+  log: TRACE_LOG_STEPS,
+  readers: READER_STEPS,
   control: CONTROL_STEPS,
-  account: ACCOUNT_STEPS,
-  blobs: BLOB_STEPS,
-  outbox: OUTBOX_STEPS,
   access: ACCESS_STEPS,
   watch: WATCH_STEPS,
   replays: REPLAY_STEPS,
-  keys: KEY_STEPS,
-  debts: DEBT_STEPS,
 };
 
 describe.each(Object.entries(SCHEMAS))("the schema of %s", (name, steps) => {
@@ -63,7 +60,7 @@ describe.each(Object.entries(SCHEMAS))("the schema of %s", (name, steps) => {
 describe("the memory of ids", () => {
   const id = (n: number): string => n.toString(16).padStart(32, "0");
   const use = <T>(run: (ids: IdMemory, storage: DurableObjectStorage) => T): Promise<T> =>
-    runInDurableObject(env.READERS.getByName("ids"), (_object, { storage }) => run(new IdMemory(storage.sql), storage));
+    runInDurableObject(traceLog(env.TRACE_LOG, 9), (_object, { storage }) => run(new IdMemory(storage.sql), storage));
 
   it("knows exactly what it was told, by id and minute, in one row a minute", async ({ expect }) => {
     await use((ids, { sql }) => {
@@ -127,66 +124,26 @@ describe("the memory of ids", () => {
     });
   });
 
-  it("knows the copies of a repeated request by the time of the first one, in whatever order they are taken", async ({
-    expect,
-  }) => {
-    const first = { id: id(1), takenInMs: NOON, keyed: false };
-    const repeats = [1, 2].map((n) => ({ ...first, takenInMs: NOON + n * DAY_MS, firstMs: NOON }));
-    for (const taken of [first, ...repeats]) {
-      await use((ids, { sql }) => {
-        for (const table of ["taken", "taken_keyed"]) sql.exec(`DELETE FROM ${table}`);
-        ids.remember([taken]);
-        for (const copy of [first, ...repeats]) expect(ids.known([copy]).size).toBe(1);
-        expect(ids.known([{ ...first, takenInMs: NOON + DAY_MS }]).size).toBe(0);
-      });
-    }
-  });
-
-  it.for([
-    ["that it took", false, false],
-    ["that it knew", true, false],
-    ["that it took, keyed", false, true],
-    ["that it knew, keyed", true, true],
-  ] as const)(
-    "knows a late repeat %s for as long as the queue may deliver it",
-    async ([, wasTaken, keyed], { expect }) => {
-      await use((ids) => {
-        const first = { id: id(1), takenInMs: NOON, keyed };
-        const repeat = { ...first, takenInMs: NOON + 14 * DAY_MS, firstMs: NOON };
-        ids.remember([wasTaken ? first : repeat]);
-        expect(ids.known([repeat]).size).toBe(1);
-        ids.sweep(NOON + 29 * DAY_MS);
-        expect(ids.known([repeat]).size).toBe(1);
-        ids.sweep(NOON + 29 * DAY_MS + 60_000);
-        expect(ids.known([repeat]).size).toBe(0);
-      });
-    },
-  );
-
-  it("gives a row of its own to a late repeat alone", async ({ expect }) => {
-    await use((ids, { sql }) => {
-      const repeat = { id: id(1), takenInMs: NOON + DAY_MS, keyed: false, firstMs: NOON };
-      ids.remember([repeat]);
-      ids.known([repeat]);
-      expect(sql.exec("SELECT count(*) AS n FROM taken_keyed").one().n).toBe(0);
-      ids.known([{ ...repeat, takenInMs: repeat.takenInMs + 1 }]);
-      expect(sql.exec("SELECT count(*) AS n FROM taken_keyed").one().n).toBe(1);
-    });
-  });
-
-  it("forgets after 15 days, not before, whether keyed or not", async ({ expect }) => {
+  it("forgets after 15 days, not before, and after 20 what it remembers by itself", async ({ expect }) => {
     await use((ids) => {
-      const taken = [true, false].map((keyed, n) => ({ id: id(n), takenInMs: NOON, keyed }));
-      ids.remember(taken);
-      ids.sweep(NOON + 15 * DAY_MS);
-      expect(ids.known(taken).size).toBe(2);
+      const [keyed, plain] = [true, false].map((keyed, n) => ({ id: id(n), takenInMs: NOON, keyed }));
+      if (keyed === undefined || plain === undefined) throw new Error("no ids");
+      ids.remember([plain]);
+      ids.rememberKeyed(keyed.id, { takenMs: NOON, jobs: [3] });
+      const known = () => [...ids.known([keyed, plain])].length;
+      expect(ids.sweep(NOON + 15 * DAY_MS)).toBe(NOON);
+      expect(known()).toBe(2);
       ids.sweep(NOON + 15 * DAY_MS + 60_000);
-      expect(ids.known(taken).size).toBe(0);
+      expect(known()).toBe(1);
+      ids.sweep(NOON + 20 * DAY_MS);
+      expect(ids.keyedOf(keyed.id)).toEqual({ takenMs: NOON, jobs: [3] });
+      ids.sweep(NOON + 20 * DAY_MS + 1);
+      expect(known()).toBe(0);
     });
   });
 });
 
-describe("a log's storage", () => {
+describe("a reader's storage", () => {
   const rows = (job: number, table: string): Promise<number> =>
     runInDurableObject(nodeAt(env.READERS, job, 0), (_log, { storage }) =>
       Number(storage.sql.exec(`SELECT count(*) AS n FROM ${table}`).one().n),
@@ -212,56 +169,31 @@ describe("a log's storage", () => {
     await deliver(pack(oracle.mint(50), clock.nowMs()));
     expect(await rows(job, "chunk")).toBeGreaterThan(1);
     await api("DELETE", `/logship/jobs/${job}?discard=true`);
+    await readAll();
     expect(await rows(job, "chunk")).toBe(0);
     expect((await logStatus(job)).counts).toMatchObject({ discarded: 100, pending: 0 });
   });
 
-  it("keeps the history of objects for 30 days, and ids for 15", async ({ expect }) => {
+  it("keeps the history of objects for 30 days, and the log ids for 15", async ({ expect }) => {
     const clock = setClock(NOON);
     const job = await createJob(freshBucket().name);
     await deliver(pack(new Oracle({ at: NOON }).mint(5), clock.nowMs()));
     await settle(job, clock);
-    clock.advance(14 * DAY_MS);
+    const ids = () =>
+      runInDurableObject(traceLog(env.TRACE_LOG, 0), (_log, { storage }) =>
+        Number(storage.sql.exec("SELECT count(*) AS n FROM taken").one().n),
+      );
+    clock.advance(16 * DAY_MS);
     await runCron();
-    expect([await rows(job, "object"), await rows(job, "taken")]).toEqual([1, 1]);
-    clock.advance(2 * DAY_MS);
+    // They go by the newest part, too: a clock that leaps forgets nothing.
+    expect([await rows(job, "object"), await ids()]).toEqual([1, 1]);
+    await deliver(pack(new Oracle({ at: NOON + 1 }).mint(1), clock.nowMs()));
+    clock.advance(DAY_MS);
     await runCron();
-    expect([await rows(job, "object"), await rows(job, "taken")]).toEqual([1, 0]);
+    expect([await rows(job, "object"), await ids()]).toEqual([2, 1]);
     clock.advance(15 * DAY_MS);
     await runCron();
-    expect([await rows(job, "object"), await rows(job, "taken")]).toEqual([0, 0]);
-    expect((await logStatus(job)).counts.delivered).toBe(5);
-  });
-
-  it("costs four written rows for an append to an open batch: counts, ids, batch, chunk", async ({ expect }) => {
-    const clock = setClock(NOON);
-    const job = await createJob(freshBucket().name);
-    const oracle = new Oracle({ at: NOON });
-    await deliver(pack(oracle.mint(5), clock.nowMs()));
-    const [message] = pack(oracle.mint(5), clock.nowMs());
-    const written = await runInDurableObject(nodeAt(env.READERS, job, 0), async (log, { storage }) => {
-      const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
-      const prototype = Object.getPrototypeOf(storage.sql) as SqlStorage;
-      const exec = prototype.exec;
-      const spy = vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, ...args) {
-        const cursor = exec.apply(this, args);
-        cursors.push(cursor);
-        return cursor;
-      });
-      const decoded = decodeMessage(message?.body.buffer);
-      if (!decoded.ok) throw new Error(decoded.why);
-      const job = JSON.parse(String(storage.sql.exec("SELECT job FROM reader").one().job)) as JobConfig;
-      const records = decoded.value.lines.map((line, i) => loadedRecord(JSON.parse(line) as TraceRecord, i));
-      const append = buildAppend(
-        job,
-        [{ message: decoded.value.parts[0] as Part, records, ascii: true }],
-        new Set(),
-        0,
-      );
-      expect(log.append(append)).toEqual({ kind: "taken" });
-      spy.mockRestore();
-      return cursors.map(({ rowsWritten }) => rowsWritten).filter((rows) => rows > 0);
-    });
-    expect(written).toEqual([1, 1, 1, 1]);
+    expect(await rows(job, "object")).toBe(1);
+    expect((await logStatus(job)).counts.delivered).toBe(6);
   });
 });

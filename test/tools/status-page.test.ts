@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { SHARD_LOAD } from "../../src/limits.ts";
 import { KINDS, WATCH_KINDS } from "../../src/status/kinds.ts";
 import {
   AFTER,
@@ -48,6 +49,7 @@ describe("the page about status", () => {
     ["queue_large", `half of the ${(2 * QUEUE_LARGE_BYTES) / 1e9} GB`],
     ["queue_large", `an error with ${QUEUE_FULL_BYTES / 1e9} GB`],
     ["ledger_large", `half of the ${(2 * LEDGER_LARGE_BYTES) / 1e9} GB`],
+    ["ledger_busy", `more than ${SHARD_LOAD.parts} parts or ${SHARD_LOAD.bytes / 1e6} MB a second`],
     ["functions_more", `more than ${NAMED_MAX} functions`],
     ["functions_not_watched", `more than ${RHYTHM_BOUNDS.names.toLocaleString("en")} names`],
   ])("says of %s what holds: %s", (kind, words) => {

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { JobsSnapshot } from "../../src/job/config.ts";
 import { SHARD_UNDER_WAY_BYTES } from "../../src/limits.ts";
 import type { Append } from "../../src/trace-log/append.ts";
-import { SHARD_BUSY, SHARD_FULL, SHARD_NOT_READY } from "../../src/trace-log/append.ts";
+import { APPEND_FORMAT, SHARD_BUSY, SHARD_FULL, SHARD_NOT_READY } from "../../src/trace-log/append.ts";
 import type { TraceLog } from "../../src/trace-log/trace-log.ts";
 import { body, id, job, record } from "../pipeline/scripted.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
@@ -57,6 +57,13 @@ describe("a part", () => {
     expect(await shard().known([{ id: id(1), takenInMs: NOON, keyed: false }])).toEqual([id(1)]);
   });
 
+  it("that code of a later release appends is not taken, if this code would leave out a part of it", async () => {
+    const append = { ...open([message(1)]), v: APPEND_FORMAT + 1 };
+    await expect((async () => shard().append(append))()).rejects.toThrow(SHARD_NOT_READY);
+    expect(await counts()).toEqual(NOTHING);
+    expect(await fresh(message(1))).toEqual([id(1)]);
+  });
+
   it("is known after a restart, too", async () => {
     await fresh(message(1));
     await evictDurableObject(shard());
@@ -66,7 +73,7 @@ describe("a part", () => {
 
   it("that was noted as coming again is not any more", async () => {
     await fresh(message(9));
-    await shard().expectAgain([{ id: id(1), takenInMs: NOON, keyed: false }]);
+    await shard().expectAgain([{ id: id(1), takenInMs: NOON, keyed: false }], "returned");
     expect(await shard().oldestUnfinishedMs()).toBe(NOON);
     await fresh(message(1));
     expect(await shard().oldestUnfinishedMs()).toBeNull();
@@ -247,7 +254,7 @@ describe("a part that is too old to tell whether it is new", () => {
     await shard().sweep();
     expect(await shard().known([taken()])).toEqual([id(1)]);
     expect(await append(open([old()]))).toEqual({ fresh: [], tooOld: [] });
-    await shard().expectAgain([taken()]);
+    await shard().expectAgain([taken()], "returned");
     expect((await shard().accountStatus()).oldestUnfinishedMs).toBeNull();
   });
 
@@ -321,7 +328,7 @@ describe("a shard that takes nothing now", () => {
     });
     await expect(fresh(message(2))).rejects.toThrow(SHARD_FULL);
     const part = { id: id(3), takenInMs: NOON, keyed: false };
-    await shard().expectAgain([part]);
+    await shard().expectAgain([part], "returned");
     await shard().hold({
       ...{ message: message(3), parts: [{ ...part, records: 1 }], hash: part, queue: "q", why: "failed too often" },
     });

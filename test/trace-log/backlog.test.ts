@@ -1,34 +1,23 @@
-import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import { findingsOf } from "../../src/status/rules.ts";
-import { type Outcome, traceLog } from "../../src/trace-log/trace-log.ts";
 import { account, facts } from "../status/samples.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
+import { control, message, open, shard } from "./shard.ts";
 
-const ledger = () => traceLog(env.TRACE_LOG, 0);
-const counted = (n: number, said: Partial<Outcome>) =>
-  ledger().count({
-    done: [
-      {
-        ...{ id: `${n}`.padStart(32, "0"), takenInMs: NOON, keyed: false },
-        ...{ events: 1, routed: 1, notEnabled: 0, notRouted: 0, functions: [] },
-      },
-    ],
-    ...{ failed: [], backlog: 7, state: "other.1" },
-    ...said,
-  });
-
-it("the ledger knows what the queue last said of its backlog, and earlier code says less", async () => {
+it("a shard knows what the queue last said of its backlog, and what does not come from the queue says nothing", async () => {
   setClock(NOON);
+  control();
   const told = async () => {
-    const { queueBacklog, queueBytes } = await ledger().status();
+    const { queueBacklog, queueBytes } = await shard().accountStatus();
     return [queueBacklog, queueBytes];
   };
   expect(await told()).toEqual([null, null]);
-  await counted(1, { backlogBytes: 20e9 });
+  await shard().append(open([message(1)], { queue: { backlog: 7, backlogBytes: 20e9, doneMs: 0 } }));
   expect(await told()).toEqual([7, 20e9]);
-  const status = await ledger().status();
+  const status = await shard().accountStatus();
   expect(findingsOf(facts({ account: account({ status }) })).map(({ kind }) => kind)).toContain("queue_large");
-  await counted(2, {});
-  expect(await told()).toEqual([7, null]);
+  await shard().append(open([message(2)]));
+  expect(await told()).toEqual([7, 20e9]);
+  await shard().append(open([message(3)], { queue: { backlog: 8, backlogBytes: null, doneMs: 0 } }));
+  expect(await told()).toEqual([8, null]);
 });

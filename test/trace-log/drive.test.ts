@@ -250,5 +250,19 @@ describe("a shard that was restored to an earlier time", () => {
     expect(await stateOf("last_block")).toEqual({ last_block: POSITION + 78 + YEAR });
     expect(errors.mock.calls.length).toBe(1);
     expect((await readersOf())[1]).toMatchObject({ received: 2 });
+    expect((await shard().accountStatus()).restored).toEqual({ who: "shard", job: 1, atMs: NOON });
+  });
+
+  it("is told apart from its reader, which then says less than before; what it discards, it need not have read", async () => {
+    await append(1);
+    const before = await page(1, POSITION);
+    expect(before.isAll).toBe(true);
+    await append(2);
+    await shard().configure(snapshot("epoch.2.mark", [job(1), job(2, { discard: true })]));
+    await page(2, 0);
+    expect((await shard().accountStatus()).restored).toBeUndefined();
+    clock.advance(1_000);
+    await page(1, POSITION - 5);
+    expect((await shard().accountStatus()).restored).toEqual({ who: "reader", job: 1, atMs: NOON + 1_000 });
   });
 });

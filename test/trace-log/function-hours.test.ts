@@ -1,16 +1,19 @@
-import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
+import { runInDurableObject } from "cloudflare:test";
 import * as fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
+import { platform } from "../../src/platform.ts";
+import { functionCounts } from "../../src/trace-log/counted.ts";
 import { type FunctionCount, parseCounts } from "../../src/trace-log/function-counts.ts";
 import { FunctionHours } from "../../src/trace-log/function-hours.ts";
-import { type MessageCount, type TraceLog, traceLog } from "../../src/trace-log/trace-log.ts";
+import { NO_HEALTH } from "../../src/trace-log/health.ts";
+import { id, job } from "../pipeline/scripted.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
+import { control, open, shard } from "./shard.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-const ledger = () => traceLog(env.TRACE_LOG, 0);
+const ledger = () => shard();
 
 interface Share {
   name: string;
@@ -28,30 +31,16 @@ const shareOf = ({ name, routed = 0, notEnabled = 0, notRouted = 0, at = NOON }:
   lastEventMs: at,
 });
 
-let ids = 0;
+/** Counts parts as an append does, each with these shares of its functions. */
+const count = (...parts: Share[][]): Promise<void> => countFrom({}, ...parts);
 
-/** A committed message with these counts by function. */
-function message(shares: readonly Share[], fields: Partial<MessageCount> = {}): MessageCount {
-  const functions = shares.map(shareOf);
-  const sum = (of: (count: FunctionCount) => number): number => functions.reduce((total, each) => total + of(each), 0);
-  const [routed, notEnabled, notRouted] = [sum((c) => c.routed), sum((c) => c.notEnabled), sum((c) => c.notRouted)];
-  ids += 1;
-  return {
-    id: ids.toString(16).padStart(32, "0"),
-    takenInMs: NOON,
-    keyed: false,
-    events: routed + notEnabled + notRouted,
-    routed,
-    notEnabled,
-    notRouted,
-    functions,
-    ...fields,
-  };
+function countFrom(from: { source?: string; takenInMs?: number }, ...parts: Share[][]): Promise<void> {
+  const none = { id: id(1), events: 0, routed: 0, notEnabled: 0, notRouted: 0, bytes: 0 };
+  const counted = parts.map((shares) => ({ ...none, takenInMs: NOON, ...from, functions: shares.map(shareOf) }));
+  return runInDurableObject(ledger(), (_ledger, { storage: { sql } }) =>
+    new FunctionHours(sql).add(functionCounts(counted as never, platform.now()), platform.now()),
+  );
 }
-
-const count = async (...done: MessageCount[]): Promise<void> => {
-  expect(await ledger().count({ done, failed: [], backlog: 0, state: "" })).toBeNull();
-};
 
 const totals = async (): Promise<FunctionCount[]> =>
   (await ledger().functions()).sort((a, b) => ((a.scriptName ?? "\uffff") < (b.scriptName ?? "\uffff") ? -1 : 1));
@@ -69,16 +58,14 @@ const sweep = (): Promise<void> => ledger().sweep();
 describe("events by function", () => {
   it("are one row an hour, however many functions, messages and calls", async () => {
     const clock = setClock(NOON);
-    await count(
-      message([
-        { name: "shop", routed: 2 },
-        { name: "billing", notRouted: 1 },
-      ]),
-    );
+    await count([
+      { name: "shop", routed: 2 },
+      { name: "billing", notRouted: 1 },
+    ]);
     clock.advance(HOUR_MS - 1);
-    await count(message([{ name: "shop", notEnabled: 3 }]), message([{ name: "shop", routed: 1 }]));
+    await count([{ name: "shop", notEnabled: 3 }], [{ name: "shop", routed: 1 }]);
     clock.advance(1);
-    await count(message([{ name: "shop", routed: 5 }]));
+    await count([{ name: "shop", routed: 5 }]);
     const hour = NOON / HOUR_MS;
     expect(await rows()).toEqual([
       {
@@ -89,34 +76,14 @@ describe("events by function", () => {
     ]);
   });
 
-  it("cost one written row a call", async () => {
-    setClock(NOON);
-    await count(message([{ name: "shop", routed: 1 }]));
-    const written = await runInDurableObject(ledger(), (it: TraceLog, { storage }) => {
-      const cursors: { query: string; cursor: SqlStorageCursor<Record<string, SqlStorageValue>> }[] = [];
-      const prototype = Object.getPrototypeOf(storage.sql) as SqlStorage;
-      const exec = prototype.exec;
-      const spy = vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, ...args) {
-        const cursor = exec.apply(this, args);
-        cursors.push({ query: args[0], cursor });
-        return cursor;
-      });
-      const names = Array.from({ length: 500 }, (_, i) => ({ name: `function-${i}`, routed: 1 }));
-      it.count({ done: [message(names), message(names)], failed: [], backlog: 0, state: "" });
-      spy.mockRestore();
-      return cursors.filter(({ query }) => query.includes("function_hour")).map(({ cursor }) => cursor.rowsWritten);
-    });
-    expect(written.reduce((sum, each) => sum + each, 0)).toBe(1);
-  });
-
-  it("have their sources, over all hours of thirty days; a row that an earlier release replaces has none", async () => {
+  it("have their sources, over all hours of thirty days", async () => {
     const clock = setClock(NOON);
     const sourcesOf = async () => (await ledger().functionCount("shop"))?.sources;
-    await count(message([{ name: "shop", routed: 1 }], { source: "tail" }));
+    await countFrom({ source: "tail" }, [{ name: "shop", routed: 1 }]);
     clock.advance(DAY_MS);
     // No time of intake counts beyond now.
-    await count(message([{ name: "shop", routed: 1 }], { source: "http:ci", takenInMs: NOON + 9 * DAY_MS }));
-    await count(message([{ name: "shop", routed: 1 }]));
+    await countFrom({ source: "http:ci", takenInMs: NOON + 9 * DAY_MS }, [{ name: "shop", routed: 1 }]);
+    await count([{ name: "shop", routed: 1 }]);
     const both = [
       { source: "http:ci", lastMs: NOON + DAY_MS },
       { source: "tail", lastMs: NOON },
@@ -125,41 +92,45 @@ describe("events by function", () => {
     clock.advance(DAY_MS);
     await sweep();
     expect(await sourcesOf()).toEqual(both);
-    await runInDurableObject(ledger(), (_ledger, { storage: { sql } }) => {
-      const { hour, counts } = sql.exec("SELECT hour, counts FROM function_hour ORDER BY hour DESC LIMIT 1").one();
-      sql.exec("INSERT OR REPLACE INTO function_hour (hour, counts) VALUES (?, ?)", hour, counts);
-    });
-    expect(await sourcesOf()).toEqual(both.slice(1));
     await ledger().forgetFunction("shop");
     expect((await ledger().functions()).every(({ sources }) => sources === undefined)).toBe(true);
   });
 
-  it("are counted once, however often a message comes, also beside one that is new", async () => {
+  it("cost one written row an append", async () => {
     setClock(NOON);
-    const first = message([{ name: "shop", routed: 2 }]);
-    await count(first);
-    await count(first);
-    await count(first, message([{ name: "shop", notRouted: 1 }]));
-    expect(await totals()).toEqual([shareOf({ name: "shop", routed: 2, notRouted: 1 })]);
-    expect(await ledger().counted([first, message([])])).toEqual([first.id]);
+    await count([{ name: "shop", routed: 1 }]);
+    const written = await runInDurableObject(ledger(), (_ledger, { storage: { sql } }) => {
+      const exec = vi.spyOn(Object.getPrototypeOf(sql) as SqlStorage, "exec");
+      const counts = Array.from({ length: 500 }, (_, i) => shareOf({ name: `function-${i}`, routed: 1 }));
+      new FunctionHours(sql).add([...counts, ...counts], NOON);
+      return exec.mock.results.reduce((sum, { value }) => sum + (value as SqlStorageCursor<never>).rowsWritten, 0);
+    });
+    expect(written).toBe(1);
   });
 
   it("add up to the account's own counts, whatever comes, and however often", async () => {
     setClock(NOON);
-    const amount = fc.nat({ max: 50 });
+    control([job(1)], [{ scriptName: "off", windows: [{ fromMs: 0, untilMs: null }] }]);
+    const scriptName = fc.oneof(
+      fc.constantFrom("shop", "off", "__proto__", "n".repeat(300)),
+      fc.string({ maxLength: 8 }),
+    );
     const share = fc.record({
-      name: fc.oneof(fc.constantFrom("shop", "__proto__", "n".repeat(300)), fc.string({ maxLength: 8 })),
-      routed: amount,
-      notEnabled: amount,
-      notRouted: amount,
+      ...{ scriptName, records: fc.nat({ max: 50 }) },
+      ...{ lastEventMs: fc.constant(NOON), health: fc.constant(NO_HEALTH) },
     });
-    const messages = fc.array(fc.array(share, { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 5 });
+    // Some are of a time before the job was enabled.
+    const part = fc.record({
+      takenInMs: fc.constantFrom(NOON, NOON - DAY_MS),
+      functions: fc.uniqueArray(share, { selector: (each) => each.scriptName, minLength: 1, maxLength: 5 }),
+    });
+    let ids = 0;
     await fc.assert(
-      fc.asyncProperty(messages, async (batch) => {
-        const done = batch.map((shares) => message(shares));
-        await count(...done);
-        await count(...done.slice(1));
-        const { counts } = await ledger().status();
+      fc.asyncProperty(fc.array(part, { minLength: 1, maxLength: 5 }), async (batch) => {
+        ids += batch.length;
+        const parts = structuredClone(batch).map((each, i) => ({ ...each, id: id(ids - i), keyed: false, bytes: 0 }));
+        for (const some of [parts, parts.slice(1)]) await ledger().append(open([], { parts: some }));
+        const { counts } = await ledger().accountStatus();
         const functions = await totals();
         const sum = (of: (each: FunctionCount) => number): number => functions.reduce((n, each) => n + of(each), 0);
         expect([sum((c) => c.routed), sum((c) => c.notEnabled), sum((c) => c.notRouted)]).toEqual([
@@ -173,30 +144,12 @@ describe("events by function", () => {
     );
   });
 
-  it("are rolled back with everything else when counting fails, and counted when the message comes again", async () => {
-    setClock(NOON);
-    await count(message([{ name: "shop", routed: 1 }]));
-    const add = FunctionHours.prototype.add;
-    vi.spyOn(FunctionHours.prototype, "add").mockImplementationOnce(function (this: FunctionHours, ...args) {
-      add.apply(this, args);
-      throw new Error("one bad moment");
-    });
-    const second = message([{ name: "shop", routed: 7 }]);
-    await expect(count(second)).rejects.toThrow("one bad moment");
-    expect(await totals()).toEqual([shareOf({ name: "shop", routed: 1 })]);
-    await count(second);
-    await abortAllDurableObjects();
-    expect(await totals()).toEqual([shareOf({ name: "shop", routed: 8 })]);
-  });
-
   it("are never later than now, whatever they say of themselves", async () => {
     setClock(NOON);
-    await count(
-      message([
-        { name: "shop", routed: 1, at: 253_402_300_799_999 },
-        { name: "late", routed: 1, at: 5 },
-      ]),
-    );
+    await count([
+      { name: "shop", routed: 1, at: 253_402_300_799_999 },
+      { name: "late", routed: 1, at: 5 },
+    ]);
     expect(await totals()).toEqual([
       shareOf({ name: "late", routed: 1, at: 5 }),
       shareOf({ name: "shop", routed: 1, at: NOON }),
@@ -205,10 +158,10 @@ describe("events by function", () => {
 
   it("have their names summed up beyond 2,000 in an hour, and have them again in the next", async () => {
     const clock = setClock(NOON);
-    await count(message(Array.from({ length: 2_000 }, (_, i) => ({ name: `flood-${i}`, routed: 1 }))));
-    await count(message([{ name: "shop", routed: 1 }]));
+    await count(Array.from({ length: 2_000 }, (_, i) => ({ name: `flood-${i}`, routed: 1 })));
+    await count([{ name: "shop", routed: 1 }]);
     clock.advance(HOUR_MS);
-    await count(message([{ name: "shop", routed: 1 }]));
+    await count([{ name: "shop", routed: 1 }]);
     const all = await totals();
     expect(all).toHaveLength(2_002);
     expect(all.filter(({ scriptName }) => scriptName === null || scriptName === "shop")).toEqual([
@@ -222,12 +175,10 @@ describe("the sweep of events by function", () => {
   it("joins the hours of a day that is over in its first one, and changes no total", async () => {
     const clock = setClock(NOON);
     for (let hour = 0; hour < 30; hour++) {
-      await count(
-        message([
-          { name: "shop", routed: 1, at: clock.nowMs() },
-          { name: `at-${hour}`, notRouted: 1 },
-        ]),
-      );
+      await count([
+        { name: "shop", routed: 1, at: clock.nowMs() },
+        { name: `at-${hour}`, notRouted: 1 },
+      ]);
       clock.advance(HOUR_MS);
     }
     const before = await totals();
@@ -242,9 +193,9 @@ describe("the sweep of events by function", () => {
 
   it("keeps the names with the most events where a day has too many", async () => {
     const clock = setClock(NOON);
-    await count(message(Array.from({ length: 2_000 }, (_, i) => ({ name: `flood-${i}`, routed: 1 }))));
+    await count(Array.from({ length: 2_000 }, (_, i) => ({ name: `flood-${i}`, routed: 1 })));
     clock.advance(HOUR_MS);
-    await count(message([{ name: "shop", routed: 9 }]));
+    await count([{ name: "shop", routed: 9 }]);
     clock.advance(DAY_MS);
     await sweep();
     const [day] = await rows();
@@ -255,9 +206,9 @@ describe("the sweep of events by function", () => {
 
   it("forgets after thirty days, not before", async () => {
     const clock = setClock(NOON);
-    await count(message([{ name: "old", routed: 1 }]));
+    await count([{ name: "old", routed: 1 }]);
     clock.advance(30 * DAY_MS);
-    await count(message([{ name: "new", routed: 1 }]));
+    await count([{ name: "new", routed: 1 }]);
     await sweep();
     expect((await totals()).map(({ scriptName }) => scriptName)).toEqual(["new", "old"]);
     clock.advance(DAY_MS);
@@ -272,26 +223,24 @@ describe("a function that is forgotten", () => {
   it("leaves its events in the sum, under no name, whatever its name is", async () => {
     const clock = setClock(NOON);
     const odd = '["shop",1]\\';
-    await count(
-      message([
-        { name: odd, routed: 1 },
-        { name: "shop", routed: 10 },
-      ]),
-    );
+    await count([
+      { name: odd, routed: 1 },
+      { name: "shop", routed: 10 },
+    ]);
     clock.advance(HOUR_MS);
-    await count(message([{ name: odd, notEnabled: 2 }]));
+    await count([{ name: odd, notEnabled: 2 }]);
     await ledger().forgetFunction(odd);
     expect(await totals()).toEqual([
       shareOf({ name: "shop", routed: 10 }),
       { ...shareOf({ name: "", routed: 1, notEnabled: 2 }), scriptName: null },
     ]);
-    await count(message([{ name: odd, routed: 5 }]));
+    await count([{ name: odd, routed: 5 }]);
     expect(await totals()).toContainEqual(shareOf({ name: odd, routed: 5 }));
   });
 
   it("touches no row that does not hold it", async () => {
     setClock(NOON);
-    await count(message([{ name: "shop", routed: 1 }]));
+    await count([{ name: "shop", routed: 1 }]);
     const before = await rows();
     await ledger().forgetFunction("sho");
     expect(await rows()).toEqual(before);
@@ -305,7 +254,7 @@ describe("the counts of one function", () => {
     for (const day of [31, 3, 1, 0]) {
       setClock(NOON - day * DAY_MS);
       const shares = names.map((name, i) => ({ name, routed: i + 1, notEnabled: 2, notRouted: day, at: NOON - day }));
-      await count(message(shares));
+      await count(shares);
     }
     const listed = await totals();
     expect(listed).toHaveLength(names.length);
@@ -315,7 +264,7 @@ describe("the counts of one function", () => {
 
   it("are none where only the nameless rest has any", async () => {
     setClock(NOON);
-    await count(message([{ name: "shop", routed: 3 }]));
+    await count([{ name: "shop", routed: 3 }]);
     await ledger().forgetFunction("shop");
     expect(await ledger().functionCount("shop")).toBeNull();
     expect(await ledger().functionCount("null")).toBeNull();
@@ -325,11 +274,11 @@ describe("the counts of one function", () => {
 describe("what the watch asks of the counts", () => {
   it("is today and yesterday, whether the sweep has been or not", async () => {
     const clock = setClock(NOON);
-    await count(message([{ name: "old", routed: 1 }], { takenInMs: clock.nowMs() }));
+    await countFrom({ takenInMs: clock.nowMs() }, [{ name: "old", routed: 1 }]);
     clock.advance(DAY_MS);
-    await count(message([{ name: "shop", routed: 2, notEnabled: 1, at: clock.nowMs() }], { takenInMs: clock.nowMs() }));
+    await countFrom({ takenInMs: clock.nowMs() }, [{ name: "shop", routed: 2, notEnabled: 1, at: clock.nowMs() }]);
     clock.advance(DAY_MS);
-    await count(message([{ name: "shop", routed: 4, at: clock.nowMs() }], { takenInMs: clock.nowMs() }));
+    await countFrom({ takenInMs: clock.nowMs() }, [{ name: "shop", routed: 4, at: clock.nowMs() }]);
     const lately = [{ scriptName: "shop", routed: 6, notEnabled: 1, notRouted: 0, lastEventMs: clock.nowMs() }];
     expect(await ledger().functionsLately()).toEqual(lately);
     await ledger().sweep();
@@ -338,10 +287,10 @@ describe("what the watch asks of the counts", () => {
 
   it("is the last event of thirty days, of those that are asked for and had any", async () => {
     const clock = setClock(NOON);
-    await count(message([{ name: "old", routed: 1 }], { takenInMs: clock.nowMs() }));
+    await countFrom({ takenInMs: clock.nowMs() }, [{ name: "old", routed: 1 }]);
     clock.advance(DAY_MS);
-    await count(message([{ name: "shop", routed: 1, at: NOON + 5 }], { takenInMs: clock.nowMs() }));
-    await count(message([{ name: "other", routed: 1, at: NOON + 6 }], { takenInMs: clock.nowMs() }));
+    await countFrom({ takenInMs: clock.nowMs() }, [{ name: "shop", routed: 1, at: NOON + 5 }]);
+    await countFrom({ takenInMs: clock.nowMs() }, [{ name: "other", routed: 1, at: NOON + 6 }]);
     const asked = async () => (await ledger().lastEvents(["old", "shop", "never"])).map((each) => ({ ...each }));
     expect(await asked()).toEqual([
       { scriptName: "old", lastEventMs: NOON },

@@ -1,9 +1,9 @@
-/** The health of functions in the ledger: each message once, over deliveries, shards and hours. */
+/** The health of functions in the log: each part once, over deliveries, shards and hours. */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import * as fc from "fast-check";
-import { describe, expect, it } from "vitest";
-import type { TakenId } from "../../src/storage/id-memory.ts";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { PartHead } from "../../src/trace-log/append.ts";
 import { addedHealth, type Health, invocations, NO_HEALTH } from "../../src/trace-log/health.ts";
 import {
   DETAILED_MAX,
@@ -13,9 +13,9 @@ import {
   SLOT_MS,
 } from "../../src/trace-log/health-hours.ts";
 import { LogShards } from "../../src/trace-log/log-shards.ts";
-import { type MessageCount, traceLog } from "../../src/trace-log/trace-log.ts";
+import { id } from "../pipeline/scripted.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
-import { node, outcome, split, taken } from "./ledger-nodes.ts";
+import { control, open, shard } from "./shard.ts";
 
 const HOUR_MS = 3_600_000;
 const hourOf = (ms: number): number => Math.floor(ms / HOUR_MS);
@@ -32,70 +32,66 @@ const failing = (count: number, atMs: number, message = "out of tea"): Health =>
 
 type Shares = Readonly<Record<string, Health>>;
 
-/** A message with these invocations. */
-const message = (id: TakenId, shares: Shares): MessageCount => {
-  const functions = Object.entries(shares).map(([scriptName, health]) => {
-    const routed = invocations(health);
-    return { scriptName, routed, notEnabled: 0, notRouted: 0, lastEventMs: id.takenInMs, health };
-  });
-  const events = functions.reduce((sum, { routed }) => sum + routed, 0);
-  return { ...id, events, routed: events, notEnabled: 0, notRouted: 0, bytes: 100, functions };
-};
-
-const counting = (...done: MessageCount[]) => ({ ...outcome([]), done });
+/** A part with these invocations. */
+const part = (n: number, shares: Shares, takenInMs: number): PartHead => ({
+  ...{ id: id(n), takenInMs, keyed: false, bytes: 100 },
+  functions: Object.entries(shares).map(([scriptName, health]) => ({
+    ...{ scriptName, records: invocations(health), lastEventMs: takenInMs, health },
+  })),
+});
 
 let ids = 0;
-const count = async (shares: Shares, takenInMs: number): Promise<void> => {
+const count = async (shares: Shares, takenInMs: number, n = 0): Promise<void> => {
   ids += 1;
-  await traceLog(env.TRACE_LOG, 0).count(counting(message(taken(ids % 256, ids, takenInMs), shares)), 0);
+  await shard(n).append(open([], { parts: [part(ids, shares, takenInMs)] }));
 };
 
-const of = async (name: string, since = 0, until = Number.MAX_SAFE_INTEGER): Promise<HourHealth[]> =>
-  new LogShards(env).functionHealth(name, since, until);
+const both = () => new LogShards(env, [0, 1]);
+const of = (name: string, since = 0, until = Number.MAX_SAFE_INTEGER): Promise<HourHealth[]> =>
+  both().functionHealth(name, since, until);
+
+beforeEach(() => void control([]));
 
 const sumOf = (hours: readonly HourHealth[]): Health =>
   hours.reduce((sum, { health }) => addedHealth(sum, health), NO_HEALTH);
 
 const rows = (): Promise<{ hour: number; function: string }[]> =>
-  runInDurableObject(traceLog(env.TRACE_LOG, 0), (_ledger, { storage: { sql } }) =>
+  runInDurableObject(shard(0), (_ledger, { storage: { sql } }) =>
     sql.exec<{ hour: number; function: string }>("SELECT hour, function FROM function_health").toArray(),
   );
 
-describe("a message is in the health of its functions once", () => {
-  it("however often and wherever it is counted, as the counts have it", async () => {
+describe("a part is in the health of its functions once", () => {
+  it("however often it comes, as the counts have it", async () => {
     const name = fc.constantFrom("shop", "billing", "__proto__", '"', "null", "\ud800");
-    const part = fc.record({ name, ok: fc.nat({ max: 4 }), failed: fc.nat({ max: 3 }) });
-    // Its hash decides on its shard; the same number is the same message.
-    const group = fc.uniqueArray(fc.nat({ max: 24 }), { minLength: 1, maxLength: 5 });
-    const delivery = fc.tuple(group, fc.boolean());
-    const messages = fc.array(fc.array(part, { minLength: 1, maxLength: 3 }), { minLength: 25, maxLength: 25 });
-    const clock = setClock(NOON);
-    const fromMs = await split();
-    clock.advance(fromMs - NOON);
+    const share = fc.record({ name, ok: fc.nat({ max: 4 }), failed: fc.nat({ max: 3 }) });
+    // The same number is the same part.
+    const delivery = fc.uniqueArray(fc.nat({ max: 24 }), { minLength: 1, maxLength: 5 });
+    const parts = fc.array(fc.array(share, { minLength: 1, maxLength: 3 }), { minLength: 25, maxLength: 25 });
+    setClock(NOON);
     let run = 0;
     await fc.assert(
-      fc.asyncProperty(messages, fc.array(delivery, { minLength: 1, maxLength: 20 }), async (all, deliveries) => {
+      fc.asyncProperty(parts, fc.array(delivery, { minLength: 1, maxLength: 20 }), async (all, deliveries) => {
         run += 1;
-        const made = all.map((parts, n) => {
-          const shares: Record<string, Health> = Object.create(null);
-          for (const { name, ok, failed } of parts) {
-            const both = addedHealth(wentWell(ok), failing(failed, fromMs));
+        const made = all.map((shares, n) => {
+          const own: Record<string, Health> = Object.create(null);
+          for (const { name, ok, failed } of shares) {
             const key = `${run} ${name}`;
-            shares[key] = addedHealth(shares[key] ?? NO_HEALTH, both);
+            own[key] = addedHealth(own[key] ?? NO_HEALTH, addedHealth(wentWell(ok), failing(failed, NOON)));
           }
-          return message(taken(n * 10, run * 100 + n, fromMs), shares);
+          return part(1e6 + run * 100 + n, own, NOON);
         });
-        // Nodes that know of the split, or learn of it.
-        const nodes = [node(), node()];
-        for (const [group, isFirst] of deliveries)
-          await nodes[Number(isFirst)]?.count(counting(...group.map((n) => made[n] as MessageCount)));
+        for (const some of deliveries)
+          for (const n of [0, 1]) {
+            const own = some.filter((each) => each % 2 === n).map((each) => made[each] as PartHead);
+            if (own.length > 0) await shard(n).append(open([], { parts: own }));
+          }
         const owed = new Map<string, Health>();
-        for (const n of new Set(deliveries.flatMap(([group]) => group)))
+        for (const n of new Set(deliveries.flat()))
           for (const { scriptName, health } of made[n]?.functions ?? [])
-            owed.set(scriptName ?? "", addedHealth(owed.get(scriptName ?? "") ?? NO_HEALTH, health ?? NO_HEALTH));
-        const counts = new Map((await nodes[0]?.ledger.functions())?.map((each) => [each.scriptName, each.routed]));
+            owed.set(scriptName, addedHealth(owed.get(scriptName) ?? NO_HEALTH, health));
+        const counts = new Map((await both().functions()).map((each) => [each.scriptName, each.notRouted]));
         for (const [scriptName, health] of owed) {
-          const found = sumOf((await nodes[0]?.ledger.functionHealth(scriptName, 0, Number.MAX_SAFE_INTEGER)) ?? []);
+          const found = sumOf(await of(scriptName));
           expect(invocations(found)).toBe(invocations(health));
           expect(invocations(found)).toBe(counts.get(scriptName) ?? 0);
           expect(found.failed).toBe(health.failed);
@@ -105,12 +101,6 @@ describe("a message is in the health of its functions once", () => {
       }),
       { numRuns: 15 },
     );
-  });
-
-  it("and a message of earlier code, which says nothing of it, in none", async () => {
-    setClock(NOON);
-    await traceLog(env.TRACE_LOG, 0).count(outcome([taken(1, 1)]), 0);
-    expect(await of("shop")).toEqual([]);
   });
 });
 
@@ -167,7 +157,7 @@ describe("what is written", () => {
     expect(sumOf(await of("f599")).outcomes).toEqual([{ outcome: "ok", count: 600 }]);
     expect((await of("f599")).map(({ isPartial }) => isPartial)).toEqual([true]);
     expect((await of("f0")).map(({ isPartial }) => isPartial)).toEqual([false]);
-    const total = await runInDurableObject(traceLog(env.TRACE_LOG, 0), (_ledger, { storage: { sql } }) =>
+    const total = await runInDurableObject(shard(0), (_ledger, { storage: { sql } }) =>
       sql
         .exec<{ health: string }>("SELECT health FROM function_health")
         .toArray()
@@ -197,7 +187,7 @@ describe("what is written", () => {
 
   it("is kept for thirty days, and forgotten with the function", async () => {
     const clock = setClock(NOON);
-    const ledger = traceLog(env.TRACE_LOG, 0);
+    const ledger = shard(0);
     await count({ shop: wentWell(1), till: wentWell(1) }, NOON);
     clock.advance(HOUR_MS + 300_000);
     await count({ shop: wentWell(1), till: wentWell(1) }, clock.nowMs());
@@ -214,21 +204,10 @@ describe("what is written", () => {
     await ledger.sweep();
     expect(await rows()).toEqual([]);
   });
-
-  it("survives a release that does not know of it", async () => {
-    setClock(NOON);
-    await count({ shop: wentWell(1) }, NOON);
-    await runInDurableObject(traceLog(env.TRACE_LOG, 0), (_ledger, { storage: { sql } }) => {
-      // What that one writes with a count.
-      sql.exec("UPDATE account SET processed = processed + 1, queue_seen_ms = ? WHERE id = 1", NOON);
-    });
-    await count({ shop: wentWell(2) }, NOON);
-    expect(invocations(sumOf(await of("shop")))).toBe(3);
-  });
 });
 
 describe("the last hour of functions that fail", () => {
-  const asked = async (): Promise<readonly FunctionSlots[]> => (await new LogShards(env).status()).failing ?? [];
+  const asked = async (): Promise<readonly FunctionSlots[]> => (await both().status()).failing ?? [];
 
   it("is by five minutes of intake, with the first failure of each; those that do not fail are left out", async () => {
     const clock = setClock(NOON);
@@ -256,18 +235,15 @@ describe("the last hour of functions that fail", () => {
   });
 
   it("is summed over shards", async () => {
-    const clock = setClock(NOON);
-    const fromMs = await split();
-    clock.advance(fromMs - NOON);
-    const shares = { shop: failing(1, fromMs) };
-    await node().count(counting(message(taken(0, 1, fromMs), shares), message(taken(1, 2, fromMs), shares)));
-    expect((await node().ledger.status()).failing?.map(({ slots }) => slots[0]?.failed)).toEqual([2]);
+    setClock(NOON);
+    for (const n of [0, 1]) await count({ shop: failing(1, NOON) }, NOON, n);
+    expect((await asked()).map(({ slots }) => slots[0]?.failed)).toEqual([2]);
   });
 });
 
 it("a function's thirty days are read without the rows of others", async () => {
   setClock(NOON);
-  await runInDurableObject(traceLog(env.TRACE_LOG, 0), (_ledger, { storage: { sql } }) => {
+  await runInDurableObject(shard(0), (_ledger, { storage: { sql } }) => {
     for (let hour = 0; hour < 720; hour++)
       sql.exec(
         `INSERT INTO function_health SELECT ?, '"f' || value || '"', ? FROM json_each(?)`,

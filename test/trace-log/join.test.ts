@@ -119,7 +119,7 @@ describe("a control plane that does not answer", () => {
   it.each([undefined, null, 7, {}, { state: "epoch.1.mark" }, { state: "", jobs: null }])(
     "so does one that answers nonsense: %j",
     async (answer) => {
-      plane.now = answer as JobsSnapshot;
+      plane.now = answer as unknown as JobsSnapshot;
       await expect(append(1)).rejects.toThrow("ShardNotReady");
     },
   );

@@ -38,7 +38,12 @@ beforeEach(() => {
 });
 
 const partsOf = (bytes: ArrayBuffer): HoldMessage["parts"] =>
-  loaded(bytes).map(({ message: { id: part, takenInMs, keyed, records } }) => ({ id: part, takenInMs, keyed, records }));
+  loaded(bytes).map(({ message: { id: part, takenInMs, keyed, records } }) => ({
+    id: part,
+    takenInMs,
+    keyed,
+    records,
+  }));
 
 /** As the queue handler sets it aside. */
 const holding = (bytes: ArrayBuffer, fields: Partial<HoldMessage> = {}): HoldMessage => ({
@@ -92,7 +97,7 @@ describe("a message on hold", () => {
 
   it("was noted as coming again, and is not any more", async () => {
     await append(message(9));
-    await shard().expectAgain([{ id: id(1), takenInMs: NOON - 5, keyed: false }]);
+    await shard().expectAgain([{ id: id(1), takenInMs: NOON - 5, keyed: false }], "returned");
     await hold(message(1));
     expect((await shard().accountStatus()).oldestUnfinishedMs).toBeNull();
   });

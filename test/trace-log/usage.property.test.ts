@@ -15,12 +15,12 @@ const times = fc.integer({ min: Date.UTC(2020, 0), max: Date.UTC(2120, 0) });
 const counts = fc.nat(1e9);
 const used: fc.Arbitrary<Used> = fc.record({
   ...{ batches: counts, groups: counts, messages: counts, messageUnits: counts, furtherParts: counts },
-  ...{ events: counts, appends: counts, offered: counts },
+  ...{ events: counts, entries: counts, offered: counts },
 });
 
 const ONE_MESSAGE: Used = {
   ...{ batches: 1, groups: 1, messages: 1, messageUnits: 1, furtherParts: 2 },
-  ...{ events: 7, appends: 1, offered: 7 },
+  ...{ events: 7, entries: 1, offered: 7 },
 };
 
 describe("a month", () => {
@@ -56,7 +56,7 @@ describe("the use of a month", () => {
           messageUnits: sum(({ messageUnits }) => messageUnits),
           furtherParts: sum(({ furtherParts }) => furtherParts),
           events: sum(({ events }) => events),
-          appends: sum(({ appends }) => appends),
+          entries: sum(({ entries }) => entries),
           offered: sum(({ offered }) => offered),
         });
       }),

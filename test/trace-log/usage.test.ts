@@ -60,7 +60,7 @@ function millionOf({ jobs, rate, batches, groups, units, uploads, furtherParts =
   const use: MonthUse = {
     ...{ month: 2026 * 12 + 10, sinceMs: SINCE, events: 1e6, messages: units, messageUnits: units },
     furtherParts,
-    ...{ batches, groups, appends: groups * jobs, offered: 1e6 * jobs },
+    ...{ batches, groups, entries: groups * jobs, offered: 1e6 * jobs },
   };
   const delivered = { uploads: { ok: uploads, retried: 0, failed: 0 }, records: 1e6 * jobs };
   return billOf(use, delivered, { all: jobs, enabled: jobs, rules: jobs }, SINCE + (1e6 / rate) * 1_000);
@@ -87,7 +87,7 @@ describe.each(SCENARIOS.map((scenario, i) => ({ ...scenario, i })))("a million e
 it("jobs of equal rules take the CPU time of one", () => {
   const use = {
     ...{ month: 2026 * 12 + 10, sinceMs: SINCE, events: 1e6, messages: 1, messageUnits: 1 },
-    ...{ furtherParts: 0, batches: 1, groups: 1, appends: 3, offered: 3e6 },
+    ...{ furtherParts: 0, batches: 1, groups: 1, entries: 3, offered: 3e6 },
   };
   const delivered = { uploads: { ok: 1, retried: 0, failed: 0 }, records: 3e6 };
   const cpuMs = (rules: number) => billOf(use, delivered, { all: 4, enabled: 3, rules }, SINCE).operations.cpuMs.amount;
@@ -102,7 +102,7 @@ it("a month of nothing costs nothing but its cron", () => {
     messageUnits: 0,
     furtherParts: 0,
     events: 0,
-    appends: 0,
+    entries: 0,
     offered: 0,
   };
   const delivered = { uploads: { ok: 0, retried: 0, failed: 0 }, records: 0 };
@@ -127,7 +127,7 @@ it("what the plan includes is taken off once for each price", () => {
     messageUnits: 2e6,
     furtherParts: 0,
     events: 2e6,
-    appends: 0,
+    entries: 0,
     offered: 0,
   };
   const bill = billOf(use, { uploads: { ok: 0, retried: 0, failed: 0 }, records: 110e6 }, ONE, SINCE);

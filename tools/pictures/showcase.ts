@@ -200,7 +200,7 @@ interface PastHour {
 }
 
 /**
- * Writes the month so far, or the last day if that is longer, into the accounts of ledger and logs,
+ * Writes the month so far, or the last day if that is longer, into the counts of the log and of its readers,
  * so that everything still adds up. No test could wait for it. Only pictures may do this.
  * @returns how many events that were.
  */
@@ -217,7 +217,7 @@ async function addPast(shipper: IsolatedShipper, jobs: readonly PastJob[]): Prom
   });
   const sum = hours.reduce((events, each) => events + each.events, 0);
   for (const db of databases(shipper, "JobReader")) {
-    const [row] = db.prepare("SELECT CAST(json_extract(job, '$.id') AS INTEGER) AS id FROM log").all();
+    const [row] = db.prepare("SELECT CAST(json_extract(job, '$.id') AS INTEGER) AS id FROM reader").all();
     const job = jobs.find(({ id }) => id === row?.id);
     if (job !== undefined) addHours(db, hours, job);
     db.close();
@@ -247,7 +247,7 @@ function addToAccount(
       messageUnits: ofMonth.length * MESSAGES_PER_HOUR,
       furtherParts: 0,
       events,
-      appends: ofMonth.length * BATCHES_PER_HOUR * jobs,
+      entries: ofMonth.length * BATCHES_PER_HOUR * jobs,
       offered: events * jobs,
     },
     nowMs,
@@ -277,7 +277,7 @@ function databases(shipper: IsolatedShipper, name: string): DatabaseSync[] {
 
 /** An object that was only asked whether it exists has no tables. */
 function hasRows(db: DatabaseSync): boolean {
-  const isThere = db.prepare("SELECT 1 FROM sqlite_master WHERE name IN ('log', 'account')").get() !== undefined;
+  const isThere = db.prepare("SELECT 1 FROM sqlite_master WHERE name IN ('reader', 'state')").get() !== undefined;
   if (!isThere) db.close();
   return isThere;
 }
@@ -308,7 +308,7 @@ function addHours(db: DatabaseSync, hours: readonly PastHour[], { kept, sampledO
     insert.run(hour, uploads, retried, causes, records, bytes, raw, totalMs, longestMs);
   }
   db.prepare(
-    `UPDATE log SET received = received + ?, filtered = filtered + ?, sampled_out = sampled_out + ?,
+    `UPDATE reader SET received = received + ?, filtered = filtered + ?, sampled_out = sampled_out + ?,
        delivered = delivered + ?, delivered_raw = delivered_raw + ?, delivered_bytes = delivered_bytes + ?`,
   ).run(
     received,

@@ -1,4 +1,5 @@
 /** The limits that a cell is held against, with their sources. */
+import { SHARD_MAX_BYTES } from "../../src/limits.ts";
 import { settings } from "./runtime/settings.ts";
 
 export interface Bound {
@@ -30,7 +31,11 @@ export const BOUNDS = {
     unit: "B",
     source: "https://developers.cloudflare.com/workers/runtime-apis/rpc/#limits",
   },
-  objectStorage: { limit: 10e9, unit: "B", source: OBJECTS },
+  objectStorage: {
+    limit: SHARD_MAX_BYTES,
+    unit: "B",
+    source: `SHARD_MAX_BYTES and SEGMENT_MAX_BYTES in src/limits.ts; the platform allows 10 GB: ${OBJECTS}`,
+  },
   storePuts: {
     limit: 3_500,
     unit: "PUT/s",

@@ -17,8 +17,8 @@ const TAKEN_EVENTS = { least: 6_000, most: 300_000 };
 /** Events times jobs that the consumer of one cell gets with real bytes. */
 const PAIRS = 120_000;
 
-/** As in src/pipeline/commit.ts: appends of one group side by side. Counts follow. */
-const COMMITS_AT_ONCE = 3;
+/** Jobs that are simulated at most: further ones add as much as these. */
+const PLAYED_JOBS = 10;
 
 const DAYS_15_S = ID_MEMORY_MS / 1_000;
 
@@ -43,6 +43,8 @@ export interface LoadResult {
   /** With one job. */
   consumed: Consumed;
   played: Played;
+  /** With several. */
+  several: { jobs: number; played: Played } | null;
 }
 
 export interface CellResult {
@@ -54,41 +56,52 @@ export interface CellResult {
   figures: readonly Figure[];
 }
 
-/** Everything about a load that does not depend on the number of jobs. */
-export async function measureLoad(load: Load, effort: Effort, say: (line: string) => void): Promise<LoadResult> {
+/**
+ * Everything about a load that its cells share.
+ * @param jobs numbers of jobs of these cells.
+ */
+export async function measureLoad(
+  load: Load,
+  jobs: readonly number[],
+  effort: Effort,
+  say: (line: string) => void,
+): Promise<LoadResult> {
   const taken = await takeIn(load, secondsOf(load), say);
-  const world = new World(say);
-  return await inside(world, async () => {
-    await createJobs(world, 1);
-    const some = affordable(taken.messages, 1);
-    const consumed = await consume(world, 1, some, true);
-    const cycleS = (some.length / taken.messages.length) * taken.seconds;
-    return { load, taken, consumed, played: await replay(world, consumed, cycleS, effort) };
-  });
+  const play = (of: number): Promise<{ consumed: Consumed; played: Played }> =>
+    inside(new World(say, load.shards), async (world) => {
+      await createJobs(world, of);
+      const some = affordable(taken.messages, of);
+      const consumed = await consume(world, of, some, true);
+      const cycleS = (some.length / taken.messages.length) * taken.seconds;
+      return { consumed, played: await replay(world, load.shards, consumed, cycleS, effort) };
+    });
+  const { consumed, played } = await play(1);
+  const most = Math.min(PLAYED_JOBS, Math.max(1, ...jobs));
+  const several = most === 1 ? null : { jobs: most, played: (await play(most)).played };
+  return { load, taken, consumed: withoutArguments(consumed), played, several };
 }
 
 /** One cell: the same messages, for this many jobs. */
 export async function measureCell(result: LoadResult, jobs: number, say: (line: string) => void): Promise<CellResult> {
-  const { load, taken } = result;
-  const world = new World(say);
+  const { load, taken, several } = result;
   const consumed =
     jobs === 1
       ? result.consumed
-      : await inside(world, async () => {
+      : await inside(new World(say, load.shards), async (world) => {
           await createJobs(world, jobs);
           return consume(world, jobs, affordable(taken.messages, jobs), false);
         });
-  const isOnce = consumed.isOnce && result.played.isComplete;
-  return { load, jobs, consumed: withoutArguments(consumed), isOnce, figures: figuresOf(result, jobs, consumed) };
+  const isOnce = consumed.isOnce && result.played.isComplete && several?.played.isComplete !== false;
+  return { load, jobs, consumed, isOnce, figures: figuresOf(result, jobs, consumed) };
 }
 
 /** The same without any bytes: those of a load are held until the last of its cells is measured. */
-export function withoutBytes({ load, taken, consumed, played }: LoadResult): LoadResult {
+export function withoutBytes({ taken, ...result }: LoadResult): LoadResult {
   const messages = taken.messages.map((message) => ({
     ...message,
     body: { byteLength: message.body.byteLength } as ArrayBuffer,
   }));
-  return { load, taken: { ...taken, messages }, consumed: withoutArguments(consumed), played };
+  return { ...result, taken: { ...taken, messages } };
 }
 
 function withoutArguments(consumed: Consumed): Consumed {
@@ -99,11 +112,11 @@ function withoutArguments(consumed: Consumed): Consumed {
   return { ...consumed, batches };
 }
 
-async function inside<T>(world: World, run: () => Promise<T>): Promise<T> {
+async function inside<T>(world: World, run: (world: World) => Promise<T>): Promise<T> {
   world.enter();
   meter.start();
   try {
-    return await run();
+    return await run(world);
   } finally {
     meter.stop();
     world.leave();
@@ -129,7 +142,7 @@ function affordable(messages: readonly Packed[], jobs: number): readonly Packed[
   return messages.slice(0, Math.max(1, count));
 }
 
-function figuresOf({ load, taken, consumed: single, played }: LoadResult, jobs: number, consumed: Consumed): Figure[] {
+function figuresOf({ load, taken, played, several }: LoadResult, jobs: number, consumed: Consumed): Figure[] {
   const { eventsPerSecond, isolates } = load;
   const bytes = sum(taken.messages.map(({ body }) => body.byteLength));
   const messages = taken.messages.length / taken.seconds;
@@ -143,56 +156,39 @@ function figuresOf({ load, taken, consumed: single, played }: LoadResult, jobs: 
   const waitS = Math.min(settings.consumer.batchTimeoutMs / 1_000, settings.consumer.batchSize / messages);
   add("queueBacklog", "queue", "waiting for a batch", (bytes / taken.seconds) * waitS, "computed");
   const batchCpuS = (eventsPerSecond / batches) * consumed.cpuUs * 1e-6;
-  const groups = sum(single.batches.map(({ calls }) => appendsOf(calls))) / single.batches.length;
-  const waitsS = (1 + groups * (Math.ceil(jobs / COMMITS_AT_ONCE) + 1)) * ASSUMED_SECONDS.writing;
+  // One append after another, whatever the number of jobs.
+  const appends = sum(consumed.batches.map(({ calls }) => appendsOf(calls))) / consumed.batches.length;
+  const waitsS = ASSUMED_SECONDS.reading + appends * ASSUMED_SECONDS.writing;
   add("consumers", "consumer", "invocations at once", batches * (batchCpuS + waitsS), "computed");
   add("batchCpu", "consumer", "CPU of a batch", batchCpuS * 1_000, "computed");
-  const calls = Math.max(...single.batches.map((batch) => callsWith(jobs, batch.calls)));
-  add("calls", "consumer", "calls of a batch", calls, jobs === 1 ? "measured" : "computed");
+  add("calls", "consumer", "calls of a batch", consumed.callsMax, "measured");
   add("calls", "cron", "calls of a run", consumed.cron.calls, "measured");
-  for (const [kind, objects] of Map.groupBy(played.objects, (object) => object.kind)) {
-    const most = (of: (object: PlayedObject) => number): number => Math.max(...objects.map(of));
-    add(
-      "objectRequests",
-      kind,
-      "requests",
-      most((object) => object.requests),
-      "simulated",
-    );
-    add(
-      "objectCpu",
-      kind,
-      "CPU",
-      most((object) => object.cpu),
-      "simulated",
-    );
-    add(
-      "objectBytes",
-      kind,
-      "arguments of calls",
-      most((object) => object.bytesIn),
-      "simulated",
-    );
-    add(
-      "callBytes",
-      kind,
-      "largest call",
-      most((object) => object.largestCall),
-      "measured",
-    );
-    add("objectStorage", kind, "stored after 15 days", most(storedAfter15Days), "computed");
+  const isPlayed = jobs === 1 || jobs === several?.jobs;
+  const kinds = new Set([...played.objects, ...(several?.played.objects ?? [])].map(({ kind }) => kind));
+  for (const kind of kinds) {
+    const most = (objects: readonly PlayedObject[], of: (object: PlayedObject) => number): number =>
+      Math.max(0, ...objects.filter((object) => object.kind === kind).map(of));
+    // Each job has readers of its own; the rest is there for all jobs.
+    const isOfJob = kind.startsWith("JobReader");
+    const addOf = (bound: BoundName, what: string, of: (object: PlayedObject) => number, how: How): void => {
+      const one = most(played.objects, of);
+      const more = several === null || jobs === 1 ? one : most(several.played.objects, of);
+      const each = several === null || jobs === 1 || isOfJob ? 0 : Math.max(0, more - one) / (several.jobs - 1);
+      const value = more + each * (jobs === 1 ? 0 : jobs - (several?.jobs ?? 1));
+      add(bound, kind, what, value, isPlayed || isOfJob ? how : "computed");
+    };
+    addOf("objectRequests", "requests", ({ requests }) => requests, "simulated");
+    addOf("objectCpu", "CPU", ({ cpu }) => cpu, "simulated");
+    addOf("objectBytes", "calls and answers", ({ bytesIn, bytesOut }) => bytesIn + bytesOut, "simulated");
+    addOf("callBytes", "largest call", ({ largestCall }) => largestCall, "measured");
+    addOf("objectStorage", "stored after 15 days", storedAfter15Days, "computed");
   }
   add("storePuts", "store", "PUTs of a job", played.use.puts / played.seconds, "simulated");
   return figures;
 }
 
-/** The calls of a batch that was consumed for one job, were it for as many as these. */
-function callsWith(jobs: number, calls: Consumed["batches"][number]["calls"]): number {
-  return calls.length + appendsOf(calls) * (jobs - 1);
-}
-
 function appendsOf(calls: Consumed["batches"][number]["calls"]): number {
-  return calls.filter(({ callee }) => callee.startsWith("JobReader.")).length;
+  return calls.filter(({ callee }) => callee === "TraceLog.append").length;
 }
 
 function sum(values: readonly number[]): number {

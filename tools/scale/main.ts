@@ -4,7 +4,7 @@ import { availableParallelism } from "node:os";
 import { parseArgs, promisify } from "node:util";
 import { type CellResult, type LoadResult, measureCell, measureLoad, withoutBytes } from "./cell.ts";
 import { COST_EFFORT, COST_ISOLATES, COST_RATES, costOf } from "./costs.ts";
-import { OUTAGE_HOURS, OUTAGE_RATES, outage } from "./outages.ts";
+import { OUTAGE_HOURS, OUTAGE_RATES, outage, UNREAD_RATES, unread } from "./outages.ts";
 import { type Results, report } from "./report.ts";
 import type { Load } from "./stages/intake.ts";
 import { PARTS, type PartName } from "./stages/outage.ts";
@@ -14,11 +14,19 @@ const RATES = [1, 100, 10_000, 100_000];
 const JOBS = [1, 10, 100];
 const ISOLATES: { readonly [name: string]: number } = { few: 2, many: 1_000 };
 
+/** With one shard of the log each load takes more than status says a shard should. */
+const SHARDED: readonly Load[] = [
+  { eventsPerSecond: 100, isolates: 1_000, shards: 2 },
+  { eventsPerSecond: 10_000, isolates: 1_000, shards: 8 },
+  { eventsPerSecond: 100_000, isolates: 2, shards: 8 },
+  { eventsPerSecond: 100_000, isolates: 1_000, shards: 8 },
+];
+
 /** Simulated time of a load, in s, and CPU time after which it ends earlier. */
 const EFFORT: Effort = { seconds: 3_600, cpuSeconds: 60 };
 
 /** What is measured first and thrown away: code that runs for the first time is slow. */
-const WARM_UP = { load: { eventsPerSecond: 500, isolates: 2 }, effort: { seconds: 120, cpuSeconds: 5 } };
+const WARM_UP = { load: { eventsPerSecond: 500, isolates: 2, shards: 1 }, effort: { seconds: 120, cpuSeconds: 5 } };
 
 /** A load, the numbers of jobs it is measured with, and how long. */
 interface Wanted {
@@ -35,9 +43,9 @@ interface Measured {
 
 type Say = (line: string) => void;
 
-const NOTHING: Results = { loads: [], cells: [], costs: [], outages: [] };
+const NOTHING: Results = { loads: [], cells: [], costs: [], outages: [], unread: [] };
 
-const SECTIONS = ["cells", "costs", "outages"];
+const SECTIONS = ["cells", "costs", "outages", "unread"];
 
 export async function main(args: string[]): Promise<void> {
   const { values } = parseArgs({
@@ -45,6 +53,7 @@ export async function main(args: string[]): Promise<void> {
     options: {
       cell: { type: "string" },
       outage: { type: "string" },
+      unread: { type: "string" },
       only: { type: "string", multiple: true, default: SECTIONS },
       warm: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
@@ -60,7 +69,13 @@ export async function main(args: string[]): Promise<void> {
 }
 
 async function resultsOf(
-  { cell, outage: part, only, warm }: { cell?: string; outage?: string; only: string[]; warm: boolean },
+  {
+    cell,
+    outage: part,
+    unread: rate,
+    only,
+    warm,
+  }: { cell?: string; outage?: string; unread?: string; only: string[]; warm: boolean },
   effort: Effort,
   say: Say,
 ): Promise<Results> {
@@ -72,12 +87,14 @@ async function resultsOf(
     const { name, eventsPerSecond, hours } = parseOutage(part);
     return { ...NOTHING, outages: [await outage(name, eventsPerSecond, hours, say)] };
   }
+  if (rate !== undefined) return { ...NOTHING, unread: [await unread(Number(rate), say)] };
   const other = only.find((section) => !SECTIONS.includes(section));
   if (other !== undefined) throw new Error(`--only=${other}: ${SECTIONS.join(", ")}`);
   const loads = only.includes("cells") ? cellLoads(effort) : [];
   const costs = only.includes("costs") ? costLoads() : [];
   const outages = only.includes("outages") ? allOutages() : [];
-  const all = await inTurn([...[...loads, ...costs].map(optionsOf), ...outages], say);
+  const unreads = only.includes("unread") ? UNREAD_RATES.map((each) => [`--unread=${each}`]) : [];
+  const all = await inTurn([...[...loads, ...costs].map(optionsOf), ...outages, ...unreads], say);
   const measured = all.slice(0, loads.length);
   const priced = all.slice(loads.length, loads.length + costs.length);
   return {
@@ -85,12 +102,13 @@ async function resultsOf(
     cells: measured.flatMap((each) => each.cells),
     costs: priced.flatMap((each) => each.loads).map(costOf),
     outages: all.flatMap((each) => each.outages),
+    unread: all.flatMap((each) => each.unread),
   };
 }
 
 async function measure({ load, jobs, effort }: Wanted, warm: boolean, say: Say): Promise<Measured> {
-  if (warm) await measureLoad(WARM_UP.load, WARM_UP.effort, say);
-  const result = await measureLoad(load, effort, say);
+  if (warm) await measureLoad(WARM_UP.load, [1], WARM_UP.effort, say);
+  const result = await measureLoad(load, jobs, effort, say);
   const cells: CellResult[] = [];
   for (const each of jobs) cells.push(await measureCell(result, each, say));
   return { load: withoutBytes(result), cells };
@@ -125,29 +143,37 @@ async function inProcess(options: readonly string[], say: Say): Promise<Results>
 }
 
 function optionsOf({ load, jobs, effort }: Wanted): string[] {
-  const cell = `${load.eventsPerSecond}x${jobs.join()}x${load.isolates}`;
+  const cell = `${load.eventsPerSecond}x${jobs.join()}x${load.isolates}x${load.shards}`;
   return [`--cell=${cell}`, "--warm", `--seconds=${effort.seconds}`, `--cpu=${effort.cpuSeconds}`];
 }
 
 /** Those that take longest come first. */
 function cellLoads(effort: Effort): Wanted[] {
-  return RATES.toReversed().flatMap((eventsPerSecond) =>
-    Object.values(ISOLATES).map((isolates) => ({ load: { eventsPerSecond, isolates }, jobs: JOBS, effort })),
+  const loads = RATES.flatMap((eventsPerSecond) =>
+    Object.values(ISOLATES).map((isolates): Load => ({ eventsPerSecond, isolates, shards: 1 })),
   );
+  return [...loads, ...SHARDED]
+    .toSorted((a, b) => b.eventsPerSecond - a.eventsPerSecond)
+    .map((load) => ({ load, jobs: JOBS, effort }));
 }
 
 function costLoads(): Wanted[] {
   return COST_RATES.flatMap((eventsPerSecond) =>
-    COST_ISOLATES.map((isolates) => ({ load: { eventsPerSecond, isolates }, jobs: [], effort: COST_EFFORT })),
+    COST_ISOLATES.map((isolates) => ({
+      load: { eventsPerSecond, isolates, shards: 1 },
+      jobs: [],
+      effort: COST_EFFORT,
+    })),
   );
 }
 
 /** @throws Error for what is no cell. */
 function parseCell(text: string): Pick<Wanted, "load" | "jobs"> {
-  const [, rate, jobs = "", isolates = ""] = /^(\d+)x([\d,]*)x(few|many|\d+)$/.exec(text) ?? [];
-  if (rate === undefined) throw new Error(`--cell=${text}: as in 10000x10xmany`);
+  const [, rate, jobs = "", isolates = "", shards = "1"] =
+    /^(\d+)x([\d,]*)x(few|many|\d+)(?:x(\d+))?$/.exec(text) ?? [];
+  if (rate === undefined) throw new Error(`--cell=${text}: as in 10000x10xmany, or 10000x10xmanyx8`);
   return {
-    load: { eventsPerSecond: Number(rate), isolates: ISOLATES[isolates] ?? Number(isolates) },
+    load: { eventsPerSecond: Number(rate), isolates: ISOLATES[isolates] ?? Number(isolates), shards: Number(shards) },
     jobs: jobs.split(",").filter(Boolean).map(Number),
   };
 }

@@ -1,9 +1,9 @@
 /** How long each part may be down: what holds the events meanwhile, and when all is delivered. */
-import { DEBTS_SHARD_MAX_BYTES, MESSAGE_MAX_AGE_MS, OUTBOX_MAX_BYTES, OUTBOX_SHARDS } from "../../src/limits.ts";
+import { MESSAGE_MAX_AGE_MS, SHARD_MAX_BYTES } from "../../src/limits.ts";
 import { BOUNDS } from "./bounds.ts";
 import { type Figure, measureCell, measureLoad } from "./cell.ts";
 import { type Taken, takeIn } from "./stages/intake.ts";
-import { endure, type Outage, type PartName } from "./stages/outage.ts";
+import { endure, type Outage, type PartName, unreadBytes } from "./stages/outage.ts";
 
 export const OUTAGE_RATES = [10, 1_000, 10_000];
 
@@ -11,7 +11,7 @@ export const OUTAGE_RATES = [10, 1_000, 10_000];
 export const OUTAGE_HOURS = 1;
 
 /** As at most deployments: some isolates of each function. */
-const ISOLATES = 20;
+const SHARED = { isolates: 20, shards: 1 };
 const EFFORT = { seconds: 300, cpuSeconds: 20 };
 
 /** Simulated time of intake whose messages come again and again, in s. */
@@ -20,8 +20,8 @@ const PATTERN_S = 20;
 /** What is measured once for each rate. */
 interface Measured {
   taken: Taken;
-  /** Of one event, in bytes: in the queue, and in a log. */
-  bytes: { queued: number; logged: number };
+  /** Of one event, in bytes: in the queue, and in the log while a job has not read it. */
+  bytes: { queued: number; unread: number };
   /** The fullest part of the way, of its limit. */
   busiest: number;
 }
@@ -33,20 +33,17 @@ export interface Endured extends Outage {
   enduredHours: number | null;
 }
 
-/** One for each first digit of an id: src/debts/debt-store.ts. */
-const DEBT_SHARDS = 16;
-
 const MS_PER_HOUR = 3_600_000;
 
 async function measured(eventsPerSecond: number, say: (line: string) => void): Promise<Measured> {
-  const load = { eventsPerSecond, isolates: ISOLATES };
-  const result = await measureLoad(load, EFFORT, say);
+  const load = { eventsPerSecond, ...SHARED };
+  const result = await measureLoad(load, [2], EFFORT, say);
   const { figures } = await measureCell(result, 2, say);
-  const { taken, consumed } = result;
+  const { taken } = result;
   const queued = taken.messages.reduce((sum, { body }) => sum + body.byteLength, 0) / taken.events;
   return {
     taken: await takeIn(load, PATTERN_S, say),
-    bytes: { queued, logged: consumed.storedBytes },
+    bytes: { queued, unread: await unreadBytes(taken) },
     busiest: Math.max(...figures.filter(isOnTheWay).map(({ share }) => share)),
   };
 }
@@ -58,16 +55,15 @@ function isOnTheWay({ bound, of }: Figure): boolean {
 }
 
 /** What holds events while a part is down, in bytes of which kind; null: no end. */
-function room(part: PartName): { bytes: number; of: "queued" | "logged" } | null {
+function room(part: PartName): { bytes: number; of: "queued" | "unread" } | null {
   switch (part) {
     case "store":
     case "control":
-      return null;
-    case "log":
-      return { bytes: DEBT_SHARDS * DEBTS_SHARD_MAX_BYTES, of: "queued" };
     case "queue":
-      return { bytes: OUTBOX_SHARDS * OUTBOX_MAX_BYTES, of: "queued" };
-    case "ledger":
+      return null;
+    case "reader":
+      return { bytes: SHARD_MAX_BYTES, of: "unread" };
+    case "log":
     case "consumer":
       return { bytes: BOUNDS.queueBacklog.limit, of: "queued" };
   }
@@ -88,11 +84,30 @@ export async function outage(
   const simulated = await endure(part, hours, taken, () => {});
   const held = room(part);
   const untilFull = held === null ? null : held.bytes / (eventsPerSecond * bytes[held.of]) / 3_600;
-  const isQueued = part === "ledger" || part === "consumer";
-  const enduredHours = untilFull === null || !isQueued ? untilFull : Math.min(untilFull, QUEUED_MAX_HOURS);
+  const enduredHours = untilFull === null || held?.of !== "queued" ? untilFull : Math.min(untilFull, QUEUED_MAX_HOURS);
   // The simulated platform is as fast as it is asked to be; the real one has limits, of which the
   // events that come meanwhile use a share.
   const backlogS = busiest < 1 ? (hours * 3_600 * busiest) / (1 - busiest) : Number.POSITIVE_INFINITY;
   const untilDeliveredS = Math.max(simulated.untilDeliveredS, backlogS);
   return { ...simulated, eventsPerSecond, enduredHours, untilDeliveredS };
+}
+
+/** How long a reader may not answer before it harms other jobs. */
+export interface Unread {
+  eventsPerSecond: number;
+  /** Of one event, in bytes: in the log, while one job has not read it. */
+  bytes: number;
+  /** Until a shard is full, in hours, by the number of shards. */
+  hours: { shards: number; hours: number }[];
+}
+
+export const UNREAD_RATES = [1, 10, 100, 1_000, 10_000, 100_000];
+const UNREAD_SHARDS = [1, 8];
+
+export async function unread(eventsPerSecond: number, say: (line: string) => void): Promise<Unread> {
+  const seconds = eventsPerSecond < 10 ? 10 * PATTERN_S : eventsPerSecond > 10_000 ? 3 : PATTERN_S;
+  const bytes = await unreadBytes(await takeIn({ eventsPerSecond, ...SHARED }, seconds, say));
+  // Each event goes to one of them.
+  const full = SHARD_MAX_BYTES / (eventsPerSecond * bytes) / 3_600;
+  return { eventsPerSecond, bytes, hours: UNREAD_SHARDS.map((shards) => ({ shards, hours: full * shards })) };
 }

@@ -5,7 +5,7 @@ import { BOUNDS } from "./bounds.ts";
 import type { CellResult, Figure, LoadResult } from "./cell.ts";
 import type { Cost } from "./costs.ts";
 import { needs } from "./million.ts";
-import type { Endured } from "./outages.ts";
+import type { Endured, Unread } from "./outages.ts";
 import { PARTS } from "./stages/outage.ts";
 
 export interface Results {
@@ -13,10 +13,11 @@ export interface Results {
   cells: readonly CellResult[];
   costs: readonly Cost[];
   outages: readonly Endured[];
+  unread: readonly Unread[];
 }
 
 /** All tables that there is something for. */
-export function report({ loads, cells, costs, outages }: Results, asMarkdown: boolean): string {
+export function report({ loads, cells, costs, outages, unread }: Results, asMarkdown: boolean): string {
   const table = asMarkdown ? markdown : plain;
   const parts: string[] = [];
   if (loads.length > 0) parts.push("LOADS, with one job", loadTable(byRate(loads), table));
@@ -28,7 +29,10 @@ export function report({ loads, cells, costs, outages }: Results, asMarkdown: bo
     const highest = Math.max(...cells.map(({ load }) => load.eventsPerSecond));
     for (const cell of cells) {
       if (cell.load.eventsPerSecond !== highest || cell.jobs !== 1) continue;
-      parts.push(`A MILLION A SECOND, from ${amount(cell.load.isolates)} isolates, one job`, millionTable(cell, table));
+      parts.push(
+        `A MILLION A SECOND, from ${amount(cell.load.isolates)} isolates with ${cell.load.shards} shards, one job`,
+        millionTable(cell, table),
+      );
     }
   }
   const { queueOperations, objectRequests, rowsWritten } = PRICES;
@@ -37,12 +41,15 @@ export function report({ loads, cells, costs, outages }: Results, asMarkdown: bo
     parts.push(`COSTS of a million events, one job (operations, requests, rows: ${prices} a million)`);
   if (costs.length > 0) parts.push(costTable(costs, table));
   if (outages.length > 0) parts.push("OUTAGES, run through, and how long they may take", outageTable(outages, table));
+  if (unread.length > 0)
+    parts.push("UNREAD: until one reader that does not answer harms other jobs", unreadTable(unread, table));
   return parts.join("\n\n");
 }
 
 function byRate<T extends { load: LoadResult["load"] }>(results: readonly T[]): T[] {
   return results.toSorted(
-    (a, b) => a.load.eventsPerSecond - b.load.eventsPerSecond || a.load.isolates - b.load.isolates,
+    ({ load: a }, { load: b }) =>
+      a.eventsPerSecond - b.eventsPerSecond || a.isolates - b.isolates || a.shards - b.shards,
   );
 }
 
@@ -61,28 +68,32 @@ function loadTable(loads: readonly LoadResult[], table: Table): string {
   const rows = loads.map(({ load, taken, consumed, played }) => {
     const bytes = taken.messages.reduce((sum, { body }) => sum + body.byteLength, 0);
     const records = taken.messages.reduce((sum, message) => sum + message.records, 0);
-    const log = busiest(played.objects.filter(({ kind }) => kind.startsWith("JobReader")));
-    const ledger = busiest(played.objects.filter(({ kind }) => kind.startsWith("TraceLog")));
+    const reader = busiest(played.objects.filter(({ kind }) => kind.startsWith("JobReader")));
+    const shard = busiest(played.objects.filter(({ kind }) => kind.startsWith("TraceLog")));
     return [
       amount(load.eventsPerSecond),
       amount(load.isolates),
+      `${load.shards}`,
       amount(taken.messages.length / taken.seconds),
       amount(records / taken.messages.length),
       bytesText(bytes / taken.messages.length),
       amount(played.batches / played.seconds),
       taken.cpuUs.toFixed(0),
       consumed.cpuUs.toFixed(0),
-      ...[log, ledger].flatMap((object) => [amount(object?.requests ?? 0), bytesText(object?.bytesIn ?? 0)]),
-      bytesText(log?.waitingBytes ?? 0),
-      ...[log, ledger].map((object) => bytesText((object?.growth ?? 0) * 86_400)),
+      ...[shard, reader].flatMap((object) => [
+        amount(object?.requests ?? 0),
+        bytesText(object?.waitingBytes ?? 0),
+        bytesText((object?.growth ?? 0) * 86_400),
+      ]),
+      bytesText((shard?.bytesIn ?? 0) + (shard?.bytesOut ?? 0)),
       `${Math.round(played.seconds)} s`,
     ];
   });
   const header = [
-    ...["events/s", "isolates", "messages/s", "events each", "size each", "batches/s"],
+    ...["events/s", "isolates", "shards", "messages/s", "events each", "size each", "batches/s"],
     ...["intake µs/event", "consumer µs/event"],
-    ...["log requests/s", "in/s", "ledger requests/s", "in/s"],
-    ...["log: waiting", "log grows a day", "ledger grows a day", "simulated"],
+    ...["log requests/s", "waiting", "grows a day", "reader requests/s", "waiting", "grows a day"],
+    ...["log in and out/s", "simulated"],
   ];
   return table(header, rows);
 }
@@ -97,9 +108,9 @@ const COLUMNS: readonly { head: string; of: (figure: Figure) => boolean }[] = [
   { head: "consumers", of: ({ bound }) => bound === "consumers" },
   { head: "batch CPU", of: ({ bound }) => bound === "batchCpu" },
   { head: "batch calls", of: ({ bound, of }) => bound === "calls" && of === "consumer" },
-  ...["JobReader", "TraceLog", "ControlPlane"].flatMap((kind) =>
+  ...["TraceLog", "JobReader", "ControlPlane"].flatMap((kind) =>
     (["objectRequests", "objectCpu", "objectBytes", "objectStorage"] as const).map((name) => ({
-      head: `${kind.replace(/[A-Z][a-z]+$/, (last) => last)} ${{ objectRequests: "requests", objectCpu: "CPU", objectBytes: "bytes", objectStorage: "15 days" }[name]}`,
+      head: `${kind} ${{ objectRequests: "requests", objectCpu: "CPU", objectBytes: "bytes", objectStorage: "15 days" }[name]}`,
       of: ({ bound, of }: Figure) => bound === name && of.startsWith(kind),
     })),
   ),
@@ -117,9 +128,10 @@ function cellTable(cells: readonly CellResult[], table: Table): string {
       return Math.max(0, ...own.map(({ share }) => share));
     });
     const once = isOnce ? "yes" : "**no**";
-    return [amount(load.eventsPerSecond), `${jobs}`, amount(load.isolates), ...shares.map(percent), once];
+    const { eventsPerSecond, isolates, shards } = load;
+    return [amount(eventsPerSecond), `${jobs}`, amount(isolates), `${shards}`, ...shares.map(percent), once];
   });
-  return table(["events/s", "jobs", "isolates", ...used.map(({ head }) => head), "once"], rows);
+  return table(["events/s", "jobs", "isolates", "shards", ...used.map(({ head }) => head), "once"], rows);
 }
 
 /** Every figure of a cell. */
@@ -139,7 +151,7 @@ function overHalf(cells: readonly CellResult[], table: Table): string {
     figures
       .filter(({ share }) => share > HALF)
       .map(({ bound, of, what, value, share, how }) => [
-        `${amount(load.eventsPerSecond)} × ${jobs} × ${amount(load.isolates)}`,
+        `${amount(load.eventsPerSecond)} × ${jobs} × ${amount(load.isolates)} × ${load.shards}`,
         of,
         what,
         `${amount(value)} ${BOUNDS[bound].unit}`,
@@ -148,7 +160,7 @@ function overHalf(cells: readonly CellResult[], table: Table): string {
         how,
       ]),
   );
-  return table(["events/s × jobs × isolates", "", "figure", "amount", "limit", "share", "how"], rows);
+  return table(["events/s × jobs × isolates × shards", "", "figure", "amount", "limit", "share", "how"], rows);
 }
 
 function boundTable(table: Table): string {
@@ -198,11 +210,11 @@ function costTable(costs: readonly Cost[], table: Table): string {
 
 /** What holds the events while a part is down. */
 const HELD_IN: Readonly<Record<Endured["part"], string>> = {
-  store: "the job's log",
-  log: "the debts",
-  ledger: "the queue",
+  store: "the job's reader",
+  reader: "the log",
+  log: "the queue",
   control: "nothing waits; changes are refused",
-  queue: "the log",
+  queue: "nothing waits; events go to the log",
   consumer: "the queue",
 };
 
@@ -224,6 +236,20 @@ function outageTable(outages: readonly Endured[], table: Table): string {
     ...["was down for", "messages", "lost", "doubled", "late for the other job", "then all delivered in"],
   ];
   return table(header, rows);
+}
+
+function unreadTable(all: readonly Unread[], table: Table): string {
+  const shards = all[0]?.hours.map((each) => each.shards) ?? [];
+  return table(
+    ["events/s", "bytes an event in the log", ...shards.map((each) => `with ${each} shard${each === 1 ? "" : "s"}`)],
+    all
+      .toSorted((a, b) => a.eventsPerSecond - b.eventsPerSecond)
+      .map(({ eventsPerSecond, bytes, hours }) => [
+        amount(eventsPerSecond),
+        amount(bytes),
+        ...hours.map((each) => hoursText(each.hours)),
+      ]),
+  );
 }
 
 function hoursText(hours: number): string {

@@ -5,8 +5,10 @@
  *
  *     npm run scale                          all cells, costs and outages, on the terminal
  *     npm run scale -- --cell=100x10xmany    events/s, jobs, isolates (few, many, or a number)
+ *                                            and, after another x, shards of the log
  *     npm run scale -- --outage=logx1000x24  a part that is down, events/s, hours
- *     npm run scale -- --only=cells          or costs, or outages; several times for several
+ *     npm run scale -- --unread=1000         events/s, and a reader that does not answer
+ *     npm run scale -- --only=cells          or costs, outages, unread; several times for several
  *     npm run scale -- --markdown            the tables of docs/scale.md
  *     npm run scale -- --json                one JSON document on stdout, and nothing else
  *     npm run scale -- --seconds=120         simulated time of a load instead of an hour, …

@@ -75,17 +75,34 @@ export function accountOf({ account_id: top, vars: { ACCOUNT_ID } }: Project): s
   return top ?? served;
 }
 
+/** Handlers of the queue at once for each shard of the log, and the platform's most. */
+const HANDLERS_PER_SHARD = 6;
+const HANDLERS_MAX = 250;
+
+/** The file's text with as many handlers of the queue as the shards of the log take, if it has fewer. */
+export function withHandlers(text: string): string {
+  const { vars, queues } = readProject(text);
+  const wanted = Math.min(HANDLERS_MAX, HANDLERS_PER_SHARD * Number(vars.LOG_SHARDS ?? 1));
+  const events = queues.producers.find(({ binding }) => binding === "EVENTS")?.queue;
+  return queues.consumers.reduce(
+    (before, { queue, max_concurrency: now }, i) =>
+      queue === events && now < wanted ? edited(before, ["queues", "consumers", i, "max_concurrency"], wanted) : before,
+    text,
+  );
+}
+
 /**
  * The file's text with the account in both places: `account_id`, which wrangler deploys to, and
  * `vars.ACCOUNT_ID`, which the Worker serves. All else stays as it is.
  */
 export function withAccount(text: string, account: string): string {
+  return [["account_id"], ["vars", "ACCOUNT_ID"]].reduce((before, path) => edited(before, path, account), text);
+}
+
+function edited(text: string, path: (string | number)[], value: unknown): string {
   const options = {
     formattingOptions: { insertSpaces: true, tabSize: 2, eol: lineEnding(text) },
     getInsertionIndex: (properties: string[]) => properties.indexOf("name") + 1,
   };
-  return [["account_id"], ["vars", "ACCOUNT_ID"]].reduce(
-    (before, path) => applyEdits(before, modify(before, path, account, options)),
-    text,
-  );
+  return applyEdits(text, modify(text, path, value, options));
 }

@@ -7,7 +7,7 @@ import { chooseAccount } from "./account.ts";
 import { differences } from "./compare.ts";
 import { findAll } from "./found.ts";
 import { type Fetch, Platform, reasonOf } from "./platform.ts";
-import { accountOf, type Project, readProject, withAccount } from "./project.ts";
+import { accountOf, type Project, readProject, withAccount, withHandlers } from "./project.ts";
 import { SetupRefused } from "./refusals.ts";
 import { takeSteps } from "./step.ts";
 import { SETUP_STEPS, type SecretStore, type Setup } from "./steps.ts";
@@ -52,16 +52,16 @@ export async function runSetup(outside: Outside, options: SetupOptions): Promise
   const { text, project, platform, account } = await begin(outside, options.account);
   const { isDry } = options;
   say(`${isDry ? "Dry run" : "Setting up"} in the account ${account}:`);
-  const after = withAccount(text, account);
+  const after = withHandlers(withAccount(text, account));
   if (after !== text) {
-    say(`  account    ${isDry ? "would write" : "wrote"} the account to ${config}:`);
+    say(`  project    ${isDry ? "would write" : "wrote"} to ${config}:`);
     for (const line of diffLines(text, after)) say(`             ${line}`);
     if (!isDry) writeFileSync(config, after);
   }
   const setup: Setup = {
     ...options,
     ...outside,
-    project: withServedAccount(project, account),
+    project: withServedAccount(after === text ? project : readProject(after), account),
     account,
     platform,
     deploy: () => outside.deploy(account),

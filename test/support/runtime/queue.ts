@@ -100,6 +100,7 @@ export class SimulatedQueue implements EventQueue {
         body: body instanceof Uint8Array ? body.slice().buffer : body,
       })),
     );
+    Object.defineProperty(delivery, "metadata", { value: { metrics: this.#metrics(batch) } });
     delivery.messages.forEach((message, i) => {
       const retry = message.retry.bind(message);
       // The runtime's result of a batch has no delays.
@@ -138,6 +139,17 @@ export class SimulatedQueue implements EventQueue {
       }
     }
     return { acked, retried: outcomes.size - acked };
+  }
+
+  /** What the platform says with a batch: what waits behind it. */
+  #metrics(batch: readonly HeldMessage[]): MessageBatchMetrics {
+    const waiting = this.held.filter((message) => !message.dead && !batch.includes(message));
+    return {
+      backlogCount: waiting.length,
+      backlogBytes: waiting.reduce((sum, { body }) => sum + (body.length ?? 0), 0),
+      // 1970: nothing waits.
+      oldestMessageTimestamp: new Date(waiting.length === 0 ? 0 : Math.min(...waiting.map(({ sentMs }) => sentMs))),
+    };
   }
 
   /** Delivers all due messages, in batches as the platform makes them, and deletes expired ones. */

@@ -29,6 +29,9 @@ import { type Audited, alive, type JobOptions, type WorldJob, WorldJobs } from "
 /** In hours of the test's clock. What has not settled by then never will. */
 const SETTLE_MAX_HOURS = 72;
 
+/** A reader that has not read by then hangs, in ms of real time. */
+const HANGS_MS = 2_000;
+
 export interface Summary {
   /** Acknowledged events. */
   events: number;
@@ -183,6 +186,21 @@ export class World {
   /** Delivers all due messages of the queue. */
   async deliverDue(): Promise<void> {
     await this.queue.deliverDue(this.isolate.queue, this.env);
+    await this.readersRest();
+  }
+
+  /**
+   * Waits until no reader reads any more: one that the clock overtakes leaves its batch open. One
+   * that hangs is not waited for.
+   */
+  async readersRest(): Promise<void> {
+    const rest = (await this.shards()).map((shard) => alive(async () => traceLog(env.TRACE_LOG, shard).drive([])));
+    await Promise.race([Promise.allSettled(rest), scheduler.wait(HANGS_MS)]);
+  }
+
+  /** Has readers read what is in the log, due or not. */
+  async read(): Promise<void> {
+    for (const shard of await this.shards()) await alive(async () => traceLog(env.TRACE_LOG, shard).drive());
   }
 
   /**

@@ -105,6 +105,30 @@ it("sets a retention right, and keeps the user's jobs and all other lines of the
   expect(lines.filter((line) => !others.includes(line))).toHaveLength(2);
 });
 
+it("has six handlers of the queue for each shard of the log, and takes away none", async () => {
+  const world = new World();
+  const shards = (n: number) =>
+    writeFileSync(
+      world.config,
+      readFileSync(world.config, "utf8").replace(
+        /"vars": \{( "LOG_SHARDS": "\d+",)?/,
+        `"vars": { "LOG_SHARDS": "${n}",`,
+      ),
+    );
+  const handlers = () => /"max_concurrency": (\d+)/.exec(readFileSync(world.config, "utf8"))?.[1];
+  for (const [n, wanted] of [
+    [2, "20"],
+    [8, "48"],
+    [64, "250"],
+    [1, "250"],
+  ] as const) {
+    shards(n);
+    await world.setup();
+    expect([n, handlers()]).toEqual([n, wanted]);
+  }
+  expect(await world.check()).toBe(true);
+});
+
 it("takes an ADMIN_TOKEN that it does not know only to replace it when asked", async () => {
   const world = new World();
   await world.setup();

@@ -1,5 +1,5 @@
 /**
- * An archive in a folder, as the first node of a log makes it: the project's own tables, deliveries
+ * An archive in a folder, as the first node of a job makes it: the project's own tables, deliveries
  * and manifests, over the SQLite of Node, and a bucket that is the folder.
  */
 import { createHash } from "node:crypto";
@@ -13,7 +13,7 @@ import { Deliveries } from "../../../src/delivery/deliveries.ts";
 import { LogState } from "../../../src/delivery/log-state.ts";
 import { Manifests } from "../../../src/delivery/manifests.ts";
 import { Objects } from "../../../src/delivery/objects.ts";
-import { LOG_STEPS } from "../../../src/delivery/schema.ts";
+import { READER_STEPS } from "../../../src/delivery/schema.ts";
 import type { Destination } from "../../../src/destinations/destination.ts";
 import type { JobConfig } from "../../../src/job/config.ts";
 import { signerOf } from "../../../src/manifest/signing.ts";
@@ -29,7 +29,7 @@ const FIRST_DAY = Math.floor(START / DAY_MS);
 
 export const signerWith = (byte: number) => signerOf(new Uint8Array(32).fill(byte));
 
-/** The part of `SqlStorage` that a log uses. */
+/** The part of `SqlStorage` that a reader uses. */
 function sqlOver(database: DatabaseSync): SqlStorage {
   const exec = (query: string, ...values: unknown[]) => {
     if (values.length === 0 && /;\s*\S/.test(query)) {
@@ -97,10 +97,10 @@ export class ArchivedJob {
     this.#id = id;
     const database = new DatabaseSync(":memory:");
     this.#sql = sqlOver(database);
-    for (const step of LOG_STEPS) database.exec(step.sql);
+    for (const step of READER_STEPS) database.exec(step.sql);
     this.#state = new LogState(this.#sql, `job ${id}`);
     this.#objects = new Objects(this.#sql, this.#state);
-    this.#state.setJob(jobWith(id, path), 0);
+    this.#state.begin(jobWith(id, path), 0, 0);
     const deliveries = new Deliveries(this.#sql, this.#state);
     const { hostname: bucket } = new URL("binding://TRACES");
     const destination: Destination = {
@@ -127,9 +127,9 @@ export class ArchivedJob {
     const bytes = new Uint8Array(createHash("sha512").update(`${this.#id} ${number}`).digest());
     const sha256 = createHash("sha256").update(bytes).digest("hex");
     this.#sql.exec(
-      `INSERT INTO object (number, batch, day, name, key, head, tail, bytes, raw_bytes, records, sha256, md5, first_event_ms,
+      `INSERT INTO object (number, batch, day, name, key, content_type, head, tail, bytes, raw_bytes, records, sha256, md5, first_event_ms,
          last_event_ms, oldest_taken_ms, reason, cut_ms, state, elsewhere)
-       VALUES (?, ?, ?, ?, ?, x'', x'', ?, 100, 5, ?, '', ?, ?, ?, 'interval', ?, 'waiting', ?)`,
+       VALUES (?, ?, ?, ?, ?, 'application/x-ndjson', x'', x'', ?, 100, 5, ?, '', ?, ?, ?, 'interval', ?, 'waiting', ?)`,
       ...[number, number, FIRST_DAY + day, name, key, bytes.length, sha256, firstMs, firstMs + 1_000, firstMs],
       ...[this.#nowMs, of.elsewhere === true ? "s3://other" : null],
     );
@@ -145,7 +145,7 @@ export class ArchivedJob {
 
   /** Deletes the job at noon of this day, counted from the first. */
   delete(day: number): void {
-    this.#state.setJob({ ...this.#state.requireJob(), deletedMs: START + day * DAY_MS }, 0);
+    this.#state.setJob({ ...this.#state.requireJob(), deletedMs: START + day * DAY_MS });
   }
 
   /** Lets an hour of this day pass, counted from the first, and all manifests be written. */
@@ -166,7 +166,7 @@ export class ArchivedJob {
 
 function jobWith(id: number, path: string): JobConfig {
   return {
-    ...{ id, version: 1, modifiedVersion: 1, outputVersion: 1, destinationVersion: 1, optOutVersion: 0 },
+    ...{ id, version: 1, modifiedVersion: 1, outputVersion: 1, destinationVersion: 1, mark: "m" },
     ...{ windows: [{ fromMs: START, untilMs: null }], filter: null, sampleRate: 1, output: NDJSON },
     limits: { bytes: 100_000_000, records: 100_000, intervalMs: 30_000 },
     ...{ destination: "sealed", path, deletedMs: null, discard: false, canary: false },

@@ -15,14 +15,22 @@ export class Hosted {
   readonly #instance: Instance;
   #ready: Promise<unknown> = Promise.resolve();
 
-  constructor(Class: ObjectClass, name: string, id: ObjectId, env: object, nowMs: number) {
+  /** @param busy gets what goes on beside its calls. */
+  constructor(
+    Class: ObjectClass,
+    name: string,
+    id: ObjectId,
+    env: object,
+    nowMs: number,
+    busy: (work: Promise<unknown>) => void,
+  ) {
     this.account = new Account(Class.name, name);
     this.storage = new SimulatedStorage(this.account);
     this.createdMs = nowMs;
     const ctx = {
       id,
       storage: this.storage,
-      waitUntil: () => {},
+      waitUntil: busy,
       blockConcurrencyWhile: (run: () => Promise<unknown>) => {
         this.#ready = run();
         return this.#ready;
@@ -105,7 +113,7 @@ export class SimulatedNamespace {
   readonly #stubs = new Map<string, object>();
   readonly objects = new Map<string, Hosted>();
   onCall: OnCall | null = null;
-  /** Calls that have not been answered yet. */
+  /** Calls that have not been answered yet, and what goes on beside them. */
   waiting = 0;
 
   constructor(Class: ObjectClass, env: () => object, nowMs: () => number) {
@@ -165,7 +173,13 @@ export class SimulatedNamespace {
     const { name } = id;
     const known = this.objects.get(name);
     if (known !== undefined) return known;
-    const object = new Hosted(this.#Class, name, id, this.#env(), this.#nowMs());
+    const object = new Hosted(this.#Class, name, id, this.#env(), this.#nowMs(), (work) => {
+      this.waiting += 1;
+      const ended = (): void => {
+        this.waiting -= 1;
+      };
+      work.then(ended, ended);
+    });
     this.objects.set(name, object);
     return object;
   }

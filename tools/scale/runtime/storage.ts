@@ -49,6 +49,9 @@ export class SimulatedStorage {
     return Promise.resolve();
   }
 
+  /** All that was written is on disk at once. */
+  async sync(): Promise<void> {}
+
   async deleteAll(): Promise<void> {
     this.sql.reset();
   }

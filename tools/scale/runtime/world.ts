@@ -85,8 +85,11 @@ export class World {
   readonly #sources: readonly Source[];
   #nextCronMs = Math.ceil(BEGIN_MS / CRON_MS) * CRON_MS;
 
-  /** @param say gets warnings and errors of the shipper: on a good day there are none. */
-  constructor(say: (line: string) => void) {
+  /**
+   * @param say gets warnings and errors of the shipper: on a good day there are none.
+   * @param shards of the log.
+   */
+  constructor(say: (line: string) => void, shards = 1) {
     this.#say = say;
     const nowMs = (): number => Math.floor(this.clock.nowMs);
     const classes = shipper as unknown as Record<string, ObjectClass>;
@@ -98,6 +101,7 @@ export class World {
     this.queue = new SimulatedQueue(settings.consumer, (batch) => this.#consume(batch), nowMs);
     this.env = {
       ...settings.vars,
+      LOG_SHARDS: `${shards}`,
       ACCOUNT_ID,
       ADMIN_TOKEN,
       SECRETS_KEY: Buffer.alloc(32, 7).toString("base64"),

@@ -39,13 +39,15 @@ export interface Packed extends Sent {
 export interface Load {
   eventsPerSecond: number;
   isolates: number;
+  /** Of the log. */
+  shards: number;
 }
 
 /**
  * @param seconds counted time. @param say gets warnings and errors of the shipper.
  */
 export async function takeIn(rate: Load, seconds: number, say: (line: string) => void): Promise<Taken> {
-  const world = new World(say);
+  const world = new World(say, rate.shards);
   const { clock, queue } = world;
   const random = seeded(3);
   const mix = new RecordMix(3);

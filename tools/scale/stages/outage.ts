@@ -5,9 +5,10 @@
  * once.
  */
 import { gunzipSync } from "node:zlib";
-import { randomIds } from "../../../src/intake/ids.ts";
 import { appendCall, appendMessages } from "../../../src/intake/direct.ts";
+import { randomIds } from "../../../src/intake/ids.ts";
 import type { PackedMessage } from "../../../src/intake/packing.ts";
+import { platform } from "../../../src/platform.ts";
 import { encodeParts } from "../../../src/queue/message.ts";
 import { recordLine } from "../../../src/record/encode.ts";
 import { toRecord } from "../../../src/record/record.ts";
@@ -34,8 +35,8 @@ const STUCK_MS = 50;
 
 export const PARTS = {
   store: "a job's store",
-  log: "a job's log",
-  ledger: "the ledger",
+  reader: "a job's reader",
+  log: "a shard of the log",
   control: "the control plane",
   queue: "the queue",
   consumer: "the consumer",
@@ -73,7 +74,7 @@ export async function endure(
     await world.pass(clock.nowMs + BEFORE_MS, [arrivals]);
     const isUp = breakDown(world, part, arrivals);
     await world.pass(clock.nowMs + hours * 3_600_000, [arrivals]);
-    const isShared = part !== "store" && part !== "log";
+    const isShared = part !== "store" && part !== "reader";
     const arrivedInTime = arrivals.sentBy(clock.nowMs - ON_TIME_MS);
     const otherLate = isShared ? null : Math.max(0, arrivedInTime - seen(world, WELL).different);
     isUp();
@@ -98,8 +99,30 @@ export async function endure(
   }
 }
 
+/** Until the queue has delivered the last message, in ms. */
+const DELIVERED_MS = 15_000;
+
+/** What an event takes in the log while no reader answers, with all else that a shard stores, in bytes. */
+export async function unreadBytes({ messages }: Taken): Promise<number> {
+  const world = new World(() => {});
+  world.stuckMs = STUCK_MS;
+  world.enter();
+  try {
+    await createJobs(world, 1);
+    breakDown(world, "reader", { isKept: false });
+    for (const message of messages) world.queue.put(message);
+    await world.pass(Math.max(...messages.map(({ sentMs }) => sentMs)) + DELIVERED_MS);
+    const [shard] = world.objects.filter(({ account }) => account.className === "TraceLog");
+    if (shard === undefined || !world.queue.isEmpty) throw new Error("the log has not taken all");
+    const events = messages.reduce((sum, { records }) => sum + records, 0);
+    return shard.storage.sql.databaseSize / events;
+  } finally {
+    world.leave();
+  }
+}
+
 /** @returns what mends it. */
-function breakDown(world: World, part: PartName, arrivals: Arrivals): () => void {
+function breakDown(world: World, part: PartName, arrivals: Pick<Arrivals, "isKept">): () => void {
   const down = (what: string): never => {
     throw new Error(`${what} is down`);
   };
@@ -115,9 +138,9 @@ function breakDown(world: World, part: PartName, arrivals: Arrivals): () => void
       return () => {
         world.store.isDown = () => false;
       };
-    case "log":
+    case "reader":
       return objects((className, name) => className === "JobReader" && name.startsWith(`job ${SICK} `));
-    case "ledger":
+    case "log":
       return objects((className) => className === "TraceLog");
     case "control":
       return objects((className) => className === "ControlPlane");

@@ -9,7 +9,7 @@ import { type Account, meter, threadCpuMs } from "../runtime/meter.ts";
 import type { Hosted } from "../runtime/objects.ts";
 import type { World } from "../runtime/world.ts";
 import { type Consumed, cpuScale } from "./consume.ts";
-import { type Group, groupsOf, StandIns } from "./stand-ins.ts";
+import { eventsOf, type Group, groupsOf, StandIns } from "./stand-ins.ts";
 
 /** Whether to go on is asked this often, in ms: ids are kept by the minute. */
 const STEP_MS = 60_000;
@@ -30,7 +30,7 @@ export interface Played {
   use: Use;
   /** …and how often the cron ran. */
   crons: number;
-  /** At the end the log has delivered each record once, and holds none. */
+  /** At the end each job has every record delivered once, and nothing waits. */
   isComplete: boolean;
 }
 
@@ -41,6 +41,7 @@ export interface PlayedObject {
   /** Calls and alarms. */
   requests: number;
   bytesIn: number;
+  bytesOut: number;
   /** CPU seconds. */
   cpu: number;
   rowsWritten: number;
@@ -62,12 +63,18 @@ export interface Effort {
 }
 
 /**
- * @param world one in which this was consumed, for one job, and all is delivered.
+ * @param world one in which this was consumed, and all is delivered. @param shards of its log.
  * @param cycleS how long the queue takes to get these messages, in s.
  */
-export async function replay(world: World, consumed: Consumed, cycleS: number, effort: Effort): Promise<Played> {
+export async function replay(
+  world: World,
+  shards: number,
+  consumed: Consumed,
+  cycleS: number,
+  effort: Effort,
+): Promise<Played> {
   const { clock } = world;
-  const source = new Source(world, groupsOf(consumed.batches), cycleS);
+  const source = new Source(world, shards, groupsOf(consumed.batches), cycleS);
   world.store.keeps = false;
   world.store.objects.clear();
   const begin = stateOf(world);
@@ -88,6 +95,7 @@ export async function replay(world: World, consumed: Consumed, cycleS: number, e
       name: object.account.name,
       requests: (requestsOf(last) - requestsOf(first)) / halfS,
       bytesIn: (last.bytesIn - first.bytesIn) / halfS,
+      bytesOut: (last.bytesOut - first.bytesOut) / halfS,
       cpu: ((last.ms - first.ms) * scale) / 1_000 / halfS,
       rowsWritten: (last.rowsWritten - first.rowsWritten) / halfS,
       largestCall: object.account.largestCall,
@@ -96,14 +104,17 @@ export async function replay(world: World, consumed: Consumed, cycleS: number, e
       waitingBytes: Math.max(0, (source.highest.get(object) ?? 0) - storedBytes),
     };
   });
-  const status = await world.ended(jobStatus(world.env.READERS, 1));
+  const jobs = Array.from({ length: consumed.jobs }, (_, i) => i + 1);
+  const all = await Promise.all(jobs.map((job) => world.ended(jobStatus(world.env, job))));
   return {
     seconds: (end.atMs - begin.atMs) / 1_000,
     batches,
     objects,
     use: useOf(world, begin, end),
     crons: end.crons - begin.crons,
-    isComplete: status?.counts.pending === 0 && status.counts.delivered === consumed.events + records,
+    isComplete: all.every(
+      (status) => status?.counts.pending === 0 && status.counts.delivered === consumed.events + records,
+    ),
   };
 }
 
@@ -128,7 +139,7 @@ async function passed(world: World, source: Source, effort: Effort, begin: State
 class Source {
   readonly #world: World;
   readonly #groups: readonly Group[];
-  readonly #standIns = new StandIns();
+  readonly #standIns: StandIns;
   readonly #beginMs: number;
   readonly #intervalMs: number;
   #played = 0;
@@ -138,8 +149,9 @@ class Source {
   /** The most that each object stored. */
   readonly highest = new Map<Hosted, number>();
 
-  constructor(world: World, groups: readonly Group[], cycleS: number) {
+  constructor(world: World, shards: number, groups: readonly Group[], cycleS: number) {
     this.#world = world;
+    this.#standIns = new StandIns(shards);
     this.#groups = groups;
     this.#beginMs = world.clock.nowMs;
     this.#intervalMs = (cycleS * 1_000) / groups.filter(({ isFirst }) => isFirst).length;
@@ -187,7 +199,7 @@ class Source {
     queue.put(this.#standIns.messageFor(group, Math.floor(clock.nowMs)));
     await queue.deliver();
     if (!queue.isEmpty) throw new Error("a message that stands for another was not acknowledged");
-    this.records += group.append.messages.reduce((sum, { received }) => sum + received, 0);
+    this.records += eventsOf(group);
   }
 }
 
@@ -202,7 +214,7 @@ interface State {
   crons: number;
 }
 
-const NOTHING = { calls: 0, alarms: 0, bytesIn: 0, ms: 0, rowsWritten: 0 };
+const NOTHING = { calls: 0, alarms: 0, bytesIn: 0, bytesOut: 0, ms: 0, rowsWritten: 0 };
 
 function stateOf(world: World): State {
   const { clock, objects, store, lines, crons } = world;

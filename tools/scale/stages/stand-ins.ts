@@ -1,79 +1,78 @@
 /**
  * Stand-ins for real messages: new ids, the present time, and a single small record each. The
- * consumer handles them like real ones. In its calls, the fragments and counts of real messages
- * replace those records: sizes are real, and no later step reads the content.
+ * consumer handles them like real ones. In its calls, the bodies, fragments and counts of real
+ * messages replace those records: sizes are real, and no later step reads the content.
  */
-
 import { randomIds } from "../../../src/intake/ids.ts";
-import type { Append, AppendedMessage } from "../../../src/object/append.ts";
 import type { Fragment } from "../../../src/object/encoder.ts";
 import { encodeParts, type Part } from "../../../src/queue/message.ts";
+import { shardOf } from "../../../src/queue/shard.ts";
 import { recordLine } from "../../../src/record/encode.ts";
 import { toRecord } from "../../../src/record/record.ts";
-import type { MessageCount, Outcome } from "../../../src/trace-log/trace-log.ts";
+import type { Append, PartHead } from "../../../src/trace-log/append.ts";
 import type { Intercepted } from "../runtime/objects.ts";
 import type { Sent } from "../runtime/queue.ts";
 import type { Batch } from "./consume.ts";
 
 const DAY_MS = 86_400_000;
 
-/** What one append and its count carried: the consumer forms such groups by their size. */
+/** What one append carried: the consumer forms such groups by their size and their shard. */
 export interface Group {
   /** Begins a batch of the queue. */
   isFirst: boolean;
   /** When it was consumed, in ms since the epoch. */
   atMs: number;
   append: Append;
-  /** By id of the message. */
-  counts: ReadonlyMap<string, MessageCount>;
 }
 
-/** The groups of batches that were consumed for one job. @throws if they hold anything else. */
+/** The groups of batches that were consumed. */
 export function groupsOf(batches: readonly Batch[]): Group[] {
-  return batches.flatMap(({ atMs, calls }) => {
-    const groups: { append: Append; counts: Map<string, MessageCount> }[] = [];
-    for (const { callee, args } of calls) {
-      if (callee === "JobReader.append") groups.push({ append: args[0] as Append, counts: new Map() });
-      if (callee !== "TraceLog.count") continue;
-      for (const count of (args[0] as Outcome).done) groups.at(-1)?.counts.set(count.id, count);
-    }
-    return groups.map((group, i) => {
-      if (group.append.messages.some(({ id }) => !group.counts.has(id))) throw new Error("a message was not counted");
-      return { ...group, atMs, isFirst: i === 0 };
-    });
-  });
+  return batches.flatMap(({ atMs, calls }) =>
+    calls
+      .filter(({ callee }) => callee === "TraceLog.append")
+      .map(({ args }, i) => ({ atMs, isFirst: i === 0, append: args[0] as Append })),
+  );
 }
 
-/** What a message stands for. */
-interface Stand {
-  group: Group;
-  appended: AppendedMessage;
-  count: MessageCount;
-  /** Later than the real one, in ms. */
-  laterMs: number;
+/** Events of a group. */
+export function eventsOf({ append: { parts } }: Group): number {
+  return parts.reduce((sum, part) => sum + recordsOf(part), 0);
+}
+
+function recordsOf({ functions }: PartHead): number {
+  return functions.reduce((sum, { records }) => sum + records, 0);
 }
 
 export class StandIns {
-  readonly #idOf = randomIds();
-  /** By id of the message. */
-  readonly #stands = new Map<string, Stand>();
+  readonly #shards: number;
+  /** Of the parts that were made last: those that they stand for, by id. */
+  #real = new Map<string, PartHead>();
+  /** Later than the real ones, in ms. */
+  #laterMs = 0;
   #state: unknown = null;
 
+  /** @param shards of the log, when the groups were consumed. */
+  constructor(shards: number) {
+    this.#shards = shards;
+  }
+
   /**
-   * One message of the queue, in which each message of a group is a part: inflating a hundred would
-   * take most of the time. The parts are known until the next ones are made.
+   * One message of the queue, in which each part of a group is a part: inflating a hundred messages
+   * would take most of the time. The parts are known until the next ones are made.
    */
-  messageFor(group: Group, nowMs: number): Sent {
-    this.#stands.clear();
-    const laterMs = nowMs - Math.floor(group.atMs);
-    const [first, ...others] = group.append.messages.map((appended): Part => {
-      const count = group.counts.get(appended.id);
-      if (count === undefined) throw new Error("a message was not counted");
-      const part = { id: this.#idOf(0), takenInMs: appended.takenInMs + laterMs, keyed: false, records: 1 };
-      this.#stands.set(part.id, { group, appended, count, laterMs });
+  messageFor({ append, atMs }: Group, nowMs: number): Sent {
+    this.#real.clear();
+    this.#laterMs = nowMs - Math.floor(atMs);
+    const shards = this.#shards;
+    const shard = shardOf({ id: append.parts[0]?.id ?? "", shards });
+    let idOf = randomIds(shards);
+    while (shardOf({ id: idOf(0), shards }) !== shard) idOf = randomIds(shards);
+    const [first, ...others] = append.parts.map((real): Part => {
+      const part = { id: idOf(0), takenInMs: real.takenInMs + this.#laterMs, keyed: false, shards, records: 1 };
+      this.#real.set(part.id, real);
       return part;
     });
-    if (first === undefined) throw new Error("a group has no messages");
+    if (first === undefined) throw new Error("a group has no parts");
     const raw = new TextEncoder().encode(`${lineAt(first.takenInMs)}\n`.repeat(1 + others.length));
     return { body: encodeParts([first, ...others], raw).buffer, sentMs: first.takenInMs };
   }
@@ -88,74 +87,44 @@ export class StandIns {
         if (group.isFirst) this.#state = args[0];
         else if (args[0] === this.#state) return { answer: { state: this.#state, jobs: null } };
         return null;
-      case "JobReader.append":
-        return { args: [this.#appendOf(args[0] as Append), ...args.slice(1)] };
-      case "TraceLog.count":
-        return { args: [this.#outcomeOf(args[0] as Outcome), ...args.slice(1)] };
+      case "TraceLog.append":
+        return { args: [this.#appendOf(args[0] as Append, group), ...args.slice(1)] };
       default:
         return null;
     }
   }
 
-  #appendOf(append: Append): Append {
-    const stands = append.messages.map((message) => ({ message, stand: this.#standOf(message.id) }));
-    const [first] = stands;
-    if (first === undefined) return append;
-    const { group, laterMs } = first.stand;
-    // Another shard may have some of them.
-    const kept = stands.reduce((sum, { stand }) => sum + keptOf(stand.appended), 0);
-    const all = group.append.messages.reduce((sum, message) => sum + keptOf(message), 0);
+  #appendOf(append: Append, { isFirst, append: real }: Group): Append {
+    const ids = new Map(append.parts.map(({ id }) => [this.#realOf(id).id, id]));
+    const idOf = (id: string): string => ids.get(id) ?? id;
+    const [shipped] = real.prepared;
+    const [share] = shipped?.jobs ?? [];
+    if (shipped === undefined || share === undefined) throw new Error("nothing was prepared");
+    const { received, filtered, sampledOut } = share;
     return {
       ...append,
-      messages: stands.map(({ message, stand }) => ({ ...stand.appended, ...idOf(message) })),
-      fragments: partOf(group.append.fragments, kept, all).map((fragment) => later(fragment, laterMs)),
+      parts: append.parts.map((part) => this.#headOf(part)),
+      records: real.records.map(({ body, parts }) => ({ body, parts: parts.map(idOf) })),
+      prepared: append.prepared.map((prepared) => ({
+        ...prepared,
+        jobs: prepared.jobs.map((job) => ({ ...job, received, filtered, sampledOut })),
+        fragments: shipped.fragments.map((fragment) => later(fragment, this.#laterMs)),
+      })),
+      work: { ...append.work, batches: isFirst ? 1 : 0, offered: received * append.work.entries },
     };
   }
 
-  #outcomeOf(outcome: Outcome): Outcome {
-    const done = outcome.done.map((message): MessageCount => {
-      const { count, laterMs } = this.#standOf(message.id);
-      const functions = count.functions.map((each) => ({ ...each, lastEventMs: each.lastEventMs + laterMs }));
-      const { recent: _, ...real } = count;
-      return { ...real, ...idOf(message), functions, ...(message.recent && { recent: message.recent }) };
-    });
-    return { ...outcome, done };
+  #headOf({ id, takenInMs, keyed, recent }: PartHead): PartHead {
+    const { recent: _, ...real } = this.#realOf(id);
+    const functions = real.functions.map((each) => ({ ...each, lastEventMs: each.lastEventMs + this.#laterMs }));
+    return { ...real, id, takenInMs, keyed, functions, ...(recent && { recent }) };
   }
 
-  #standOf(id: string): Stand {
-    const stand = this.#stands.get(id);
-    if (stand === undefined) throw new Error("a message stands for none");
-    return stand;
+  #realOf(id: string): PartHead {
+    const real = this.#real.get(id);
+    if (real === undefined) throw new Error("a part stands for none");
+    return real;
   }
-}
-
-function idOf({ id, takenInMs, keyed }: AppendedMessage | MessageCount): {
-  id: string;
-  takenInMs: number;
-  keyed: boolean;
-} {
-  return { id, takenInMs, keyed };
-}
-
-/** Records of a message that the job ships. */
-function keptOf({ received, filtered, sampledOut }: AppendedMessage): number {
-  return received - filtered - sampledOut;
-}
-
-/** So many of the records in fragments, which have `all`: as much of each of them. */
-function partOf(fragments: readonly Fragment[], records: number, all: number): Fragment[] {
-  if (records === all) return [...fragments];
-  let left = records;
-  return fragments.flatMap((fragment, i) => {
-    const isLast = i === fragments.length - 1;
-    const own = isLast ? left : Math.min(left, Math.round((fragment.records * records) / all));
-    left -= own;
-    if (own === 0) return [];
-    const of = (amount: number): number => Math.max(1, Math.round((amount * own) / fragment.records));
-    // A copy: a view would carry all of it.
-    const body = fragment.body.slice(0, of(fragment.body.length));
-    return [{ ...fragment, records: own, rawBytes: of(fragment.rawBytes), body }];
-  });
 }
 
 function later(fragment: Fragment, laterMs: number): Fragment {

@@ -1,0 +1,63 @@
+/** What is set aside, and how it is sent again. */
+import { expect } from "vitest";
+import { api } from "../support/runtime/api.ts";
+import type { HeldMessage } from "../support/runtime/queue.ts";
+import type { World } from "../support/runtime/world.ts";
+
+const DAY_MS = 86_400_000;
+
+export interface Aside {
+  id: string;
+  kind: string;
+  why_not: string | null;
+}
+
+interface Sent {
+  jobs: number[];
+  gone_jobs: number[];
+  events: number;
+  routed: number;
+  not_enabled: number;
+  not_routed: number;
+}
+
+export const listed = async (): Promise<Aside[]> => (await api<Aside[]>("GET", "/logship/set-aside")).body.result;
+
+export const resend = (id: string) => api<Sent>("POST", `/logship/set-aside/${id}/resend`);
+
+/** The id of the only thing that is set aside. @throws if there is not exactly one. */
+export async function only(): Promise<string> {
+  const [aside, ...others] = await listed();
+  if (aside === undefined || others.length > 0) throw new Error(`${others.length + (aside ? 1 : 0)} are set aside`);
+  return aside.id;
+}
+
+/** Sends everything again until the list is empty, as the user would. */
+export async function resendAll(): Promise<void> {
+  for (let tries = 0; tries < 5; tries++) {
+    for (const { id } of await listed()) await resend(id);
+    if ((await listed()).length === 0) return;
+  }
+  throw new Error(`still set aside: ${JSON.stringify(await listed())}`);
+}
+
+/** What was taken last is a dead letter, as after a hundred attempts, and set aside. */
+export async function giveUp(world: World): Promise<HeldMessage> {
+  const message = world.queue.held.at(-1);
+  if (message === undefined) throw new Error("nothing is in the queue");
+  message.dead = true;
+  message.dueMs = world.clock.nowMs();
+  await world.deliverDue();
+  world.injected();
+  expect((await world.accountCounts()).set_aside).toBeGreaterThan(0);
+  return message;
+}
+
+/** Advances whole days, with one run of the alarms and the cron in each. */
+export async function days(world: World, count: number): Promise<void> {
+  for (let day = 0; day < count; day++) {
+    world.clock.advance(DAY_MS);
+    await world.runAlarms();
+    await world.runCron();
+  }
+}

@@ -1,0 +1,81 @@
+/** What was asked of the service and what it has answered, and so what it has to deliver. */
+
+/** When an event was handed over: its time of intake lies between the two, if it was taken at all. */
+export interface Copy {
+  fromMs: number;
+  toMs: number;
+  /** It was acknowledged. */
+  isAcked: boolean;
+}
+
+export interface Sent {
+  id: string;
+  fn: string;
+  event: Record<string, unknown>;
+  copies: Copy[];
+  /** Its isolate gathered it: it may have been counted as lost. */
+  isTraced: boolean;
+}
+
+/** Something was asked to be so, and was answered then; Infinity: never. */
+export interface Change<T> {
+  to: T;
+  fromMs: number;
+  untilMs: number;
+}
+
+/** Which events a job wants: those of a function, or all. */
+export type Filter = string | null;
+
+export interface Job {
+  name: string;
+  /** null: not known (yet). */
+  id: number | null;
+  /** The last one is the present one. */
+  buckets: string[];
+  enabled: Change<boolean>[];
+  filters: Change<Filter>[];
+  isDeleted: boolean;
+  isDiscarded: boolean;
+  /** A change of it is under way. */
+  isBusy: boolean;
+}
+
+/** Clocks differ by so much, in ms: a time within that is on either side. */
+const SKEW_MS = 300;
+
+/** What was in force at some time of a span. */
+export function statesAt<T>(changes: readonly Change<T>[], fromMs: number, toMs: number): T[] {
+  const settled = changes.findLastIndex(({ untilMs }) => untilMs <= fromMs);
+  return changes
+    .filter(({ fromMs: asked }, i) => i === settled || (i > settled && asked <= toMs + SKEW_MS))
+    .concat(changes.filter(({ untilMs }, i) => i < settled && untilMs === Number.POSITIVE_INFINITY))
+    .map(({ to }) => to);
+}
+
+export class Book {
+  readonly sent = new Map<string, Sent>();
+  readonly jobs: Job[] = [];
+  /** Whether logging of a function is on. */
+  readonly logging = new Map<string, Change<boolean>[]>();
+  endMs = Number.POSITIVE_INFINITY;
+
+  /** "must": the job has it once; "may": at most once; "not": never. */
+  verdict(job: Job, { fn, copies }: Sent): "must" | "may" | "not" {
+    const filters = (copy: Copy): boolean[] =>
+      statesAt(job.filters, copy.fromMs, this.endMs).map((filter) => filter === null || filter === fn);
+    /** The same records are offered, whichever copy decides. */
+    let isSame = true;
+    const verdicts = copies.map((copy) => {
+      const enabled = statesAt(job.enabled, copy.fromMs, copy.toMs);
+      const logging = statesAt(this.logging.get(fn) ?? [{ to: true, fromMs: 0, untilMs: 0 }], copy.fromMs, copy.toMs);
+      const kept = filters(copy);
+      isSame &&= [...logging, ...kept].every((state) => state);
+      if ([enabled, logging, kept].some((states) => states.every((state) => !state))) return "not";
+      return isSame && enabled.every((state) => state) ? "must" : "may";
+    });
+    if (verdicts.every((verdict) => verdict === "not")) return "not";
+    const isOwed = copies.some(({ isAcked }, i) => isAcked && verdicts[i] === "must");
+    return isOwed && isSame && !job.isDiscarded ? "must" : "may";
+  }
+}

@@ -1,0 +1,97 @@
+import { readSingleMember } from "../support/gzip-member.ts";
+import type { Book, Job } from "./book.ts";
+import type { World } from "./world.ts";
+
+/** The service has broken a promise. */
+export class Fault extends Error {}
+
+const decoder = new TextDecoder();
+
+/** How often a job has each event, by id, and in which buckets. */
+export function stored(world: World, job: Job): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const name of job.buckets)
+    for (const { key, bytes } of world.stores.buckets.get(name)?.list() ?? []) {
+      if (!/^logs\/2/.test(key) || /\.canary|_logship/.test(key)) continue;
+      const member = readSingleMember(bytes);
+      if (!member.ok) throw new Fault(`${job.name}: ${key} is no gzip member: ${member.reason}`);
+      for (const line of decoder.decode(member.raw).trim().split("\n")) {
+        const id = (JSON.parse(line) as { Logs: { Message: string[] }[] }).Logs[0]?.Message[0] ?? "";
+        found.set(id, [...(found.get(id) ?? []), name]);
+      }
+    }
+  return found;
+}
+
+/** Once at most, at any time. */
+export function checkDoubles(world: World, job: Job): Map<string, string[]> {
+  const found = stored(world, job);
+  for (const [id, buckets] of found) {
+    // An upload to the former destination may have succeeded without an answer.
+    const isTwice = new Set(buckets).size < buckets.length;
+    if (isTwice) throw new Fault(`${job.name} has ${id} ${buckets.length} times: ${buckets}`);
+  }
+  return found;
+}
+
+export interface Ledger {
+  received: number;
+  filtered: number;
+  sampled_out: number;
+  delivered: number;
+  pending: number;
+  set_aside: number;
+  discarded: number;
+  unread: { records: number };
+}
+
+export interface AccountLedger {
+  processed: number;
+  routed: number;
+  not_enabled: number;
+  not_routed: number;
+  set_aside: number;
+  discarded: number;
+  intake_lost: number;
+}
+
+export function checkLedger(name: string, ledger: Ledger): void {
+  const { received, filtered, sampled_out, delivered, pending, set_aside, discarded } = ledger;
+  if (received !== filtered + sampled_out + delivered + pending + set_aside + discarded)
+    throw new Fault(`${name}: its ledger does not add up: ${JSON.stringify(ledger)}`);
+}
+
+export function checkAccount(ledger: AccountLedger): void {
+  const { processed, routed, not_enabled, not_routed, set_aside, discarded } = ledger;
+  if (processed !== routed + not_enabled + not_routed + set_aside + discarded)
+    throw new Fault(`the account's ledger does not add up: ${JSON.stringify(ledger)}`);
+}
+
+/** At rest: each job has each event that it must have, and none that it must not. */
+export function checkEnd(world: World, book: Book, account: AccountLedger, ledgers: ReadonlyMap<Job, Ledger>): void {
+  checkAccount(account);
+  const all = [...book.sent.values()];
+  const sure = all.filter(({ copies, isTraced }) => !isTraced && copies.some(({ isAcked }) => isAcked)).length;
+  if (account.processed < sure || account.processed > all.length)
+    throw new Fault(`processed ${account.processed}: ${sure} were acknowledged, ${all.length} were sent`);
+  for (const job of book.jobs) {
+    const found = checkDoubles(world, job);
+    let lost = 0;
+    for (const sent of all) {
+      const verdict = book.verdict(job, sent);
+      const has = found.has(sent.id);
+      if (verdict === "not" && has) throw new Fault(`${job.name} has ${sent.id}, which it must not`);
+      if (verdict !== "must" || has) continue;
+      if (!sent.isTraced) throw new Fault(`${job.name} lacks ${sent.id}`);
+      lost += 1;
+    }
+    if (lost > account.intake_lost) throw new Fault(`${job.name} lacks ${lost} traced events`);
+    const ledger = ledgers.get(job);
+    if (ledger === undefined) continue;
+    checkLedger(job.name, ledger);
+    const delivered = [...found.values()].reduce((sum, buckets) => sum + new Set(buckets).size, 0);
+    const isExact = job.buckets.length === 1 && !job.isDiscarded;
+    if (isExact ? ledger.delivered !== delivered : ledger.delivered > delivered)
+      throw new Fault(`${job.name}: ${delivered} stored, ${ledger.delivered} counted as delivered`);
+  }
+}
