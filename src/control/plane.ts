@@ -46,6 +46,12 @@ export type FunctionChange =
   | { kind: "changed"; setting: FunctionSetting | null; missing: readonly number[] }
   | { kind: "refused"; why: string };
 
+/**
+ * How long it counts that a handler could not tell a shard of a message, in ms: longer than a dead
+ * letter waits for its next delivery (`retry_delay` in wrangler.jsonc), which says so again.
+ */
+const UNNOTED_MS = 14_400_000;
+
 /** How long the shards may take to say what they know, before the first change of an instance, in ms. */
 const ASK_MS = 1_000;
 
@@ -105,6 +111,25 @@ export class ControlPlane extends DurableObject<Env> {
   /** The shards of the log that have come into being, in order. */
   shards(): number[] {
     return this.#state.shards();
+  }
+
+  /**
+   * Notes that a message that is a dead letter, or may become one, is unknown to its shard: then
+   * the queue does not say that it waits. @param takenInMs of its oldest part; 0: unknown.
+   */
+  unnoted(takenInMs: number): void {
+    const now = platform.now();
+    this.#sql.exec(
+      "UPDATE control SET unnoted_ms = iif(unnoted_at_ms > ?, min(unnoted_ms, ?), ?), unnoted_at_ms = ?",
+      ...[now - UNNOTED_MS, takenInMs, takenInMs, now],
+    );
+  }
+
+  /** The shards of the log, and the oldest time of intake of what none of them knows of; null: nothing. */
+  standing(): { shards: number[]; unnotedMs: number | null } {
+    const query = "SELECT unnoted_ms FROM control WHERE unnoted_at_ms > ?";
+    const [row] = this.#sql.exec<{ unnoted_ms: number }>(query, platform.now() - UNNOTED_MS).toArray();
+    return { shards: this.shards(), unnotedMs: row?.unnoted_ms ?? null };
   }
 
   /** KEY_SHARDS, as it was when this object came into being; null: it is malformed. */

@@ -6,7 +6,7 @@ import type { MonthUse } from "./month-use.ts";
 import type { HeldEntry, HeldMessage } from "./on-hold.ts";
 import type { RecentRecords } from "./recent.ts";
 import type { AccountStatus } from "./status.ts";
-import { earlier, joinedRecent, sumOfStatus, sumOfUse } from "./sums.ts";
+import { joinedRecent, sumOfStatus, sumOfUse } from "./sums.ts";
 import { type TraceLog, traceLog } from "./trace-log.ts";
 
 /** The number of a message on hold: its shard times this, and its number there. */
@@ -98,11 +98,6 @@ export class LogShards {
   /** As the method of each shard. */
   async drive(jobs?: readonly number[]): Promise<void> {
     await this.each((shard) => shard.drive(jobs));
-  }
-
-  /** As the method of each shard, of all. */
-  async oldestUnfinishedMs(): Promise<number | null> {
-    return (await this.each((shard) => shard.oldestUnfinishedMs() as Promise<number | null>)).reduce(earlier, null);
   }
 
   async monthUse(): Promise<MonthUse | null> {

@@ -11,7 +11,6 @@ import { maskDestination } from "../../src/destinations/parse.ts";
 import { JobReader, TraceLog } from "../../src/index.ts";
 import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../../src/limits.ts";
 import { recordLine } from "../../src/record/encode.ts";
-import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { id } from "../pipeline/scripted.ts";
 import { traceRecord } from "../record/samples.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";
@@ -19,7 +18,7 @@ import { encodeMessage } from "../support/message.ts";
 import { type Minted, Oracle } from "../support/oracle.ts";
 import { createJob, destinationConf } from "../support/runtime/api.ts";
 import { freshDestination } from "../support/runtime/destinations.ts";
-import { putOnHold } from "../support/runtime/hold.ts";
+import { poison, putOnHold } from "../support/runtime/hold.ts";
 import {
   deliver,
   freshBucket,
@@ -463,25 +462,16 @@ describe("an object that is sent elsewhere", () => {
 });
 
 describe("records that could not be made", () => {
-  /** Those of a message that was sent again: the reader died with them. */
-  async function poison(n: number): Promise<{ job: number; name: string }> {
+  async function notMade(n: number): Promise<{ job: number; name: string }> {
     const job = await createJob(freshBucket().name);
-    await readAll();
-    await aside(n, [lineOf("shop"), lineOf("till")]);
-    await call("POST", `/logship/set-aside/message-${n}/resend`);
-    const { last } = await runInDurableObject(traceLog(env.TRACE_LOG, 0), (_log, { storage }) =>
-      storage.sql.exec<{ last: number }>("SELECT last_block AS last FROM state").one(),
-    );
-    await inReader(job, (sql) => sql.exec("INSERT INTO unmade (n, k, tries) VALUES (?, 0, 3)", last));
-    await readAll();
-    return { job, name: `entry-${job}-0-${last}` };
+    return { job, name: await poison(job, messageOf(n, [lineOf("shop"), lineOf("till")])) };
   }
   const inReader = (job: number, change: (sql: SqlStorage) => void) =>
     runInDurableObject(nodeAt(env.READERS, job, 0), (_log, { storage }) => change(storage.sql));
   const countsOf = async (job: number) => (await call("GET", `/logship/jobs/${job}/ledger`)).body.result;
 
   it("are listed with why, and are sent again", async () => {
-    const { job, name } = await poison(1);
+    const { job, name } = await notMade(1);
     const set_aside_at = new Date(NOON).toISOString();
     const entry = {
       ...{ id: name, kind: "entry", job, records: 2, bytes: expect.any(Number), set_aside_at, taken_in: set_aside_at },
@@ -500,7 +490,7 @@ describe("records that could not be made", () => {
   });
 
   it("stay where they still cannot be made, and can be deleted, also with their job", async () => {
-    const { job, name } = await poison(1);
+    const { job, name } = await notMade(1);
     await inReader(job, (sql) => sql.exec("UPDATE reader SET job = json_set(job, '$.sampleRate', 'half')"));
     const answer = await call("POST", `/logship/set-aside/${name}/resend`);
     const words = "its records still cannot be made";
@@ -509,7 +499,7 @@ describe("records that could not be made", () => {
     expect((await call("DELETE", `/logship/set-aside/${name}`)).body.result).toEqual({ id: name, discarded: 2 });
     expect((await call("DELETE", `/logship/set-aside/${name}`)).status).toBe(404);
     expect(await countsOf(job)).toMatchObject({ received: 2, set_aside: 0, discarded: 2 });
-    const other = await poison(2);
+    const other = await notMade(2);
     await call("DELETE", `/logship/jobs/${other.job}?discard=true`);
     await readAll();
     expect((await list()).body.result).toEqual([]);

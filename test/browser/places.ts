@@ -15,8 +15,6 @@ export const PLACES: Readonly<Record<string, (seeded: Seeded) => readonly string
   "/find": () => ["/find", "/find?q=o"],
   "/jobs": () => ["/jobs"],
   "/jobs/new": ({ jobs }) => ["/jobs/new", `/jobs/new?from=${jobs.odd}`],
-  "/jobs/new/:draft": () => ["/jobs/new/a-step-of-before"],
-  "/jobs/new/:draft/:step": () => ["/jobs/new/a-draft/of-before"],
   "/jobs/:job_id": ({ jobs }) => [
     ...Object.values(jobs).map((id) => `/jobs/${id}`),
     `/jobs/${jobs.delivering}?range=30d`,

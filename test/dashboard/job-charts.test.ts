@@ -139,7 +139,7 @@ describe("a job in words", () => {
     bytes_raw: 0,
     bytes_compressed: 0,
     replayed: { objects: 0, records: 0, bytes: 0 },
-    owed: { messages: 0, records: 0, oldest: null },
+    unread: { records: 0, bytes: 0, oldest: null },
     guarantee: "once",
     resent_in_doubt: 0,
     ...fields,

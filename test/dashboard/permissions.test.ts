@@ -16,8 +16,6 @@ const NEEDED: { readonly [path: string]: { get?: Permission | null; post?: Permi
   "/find": { get: null },
   "/jobs": { get: "logs:read" },
   "/jobs/new": { get: "logs:edit", post: "logs:edit" },
-  "/jobs/new/:draft": { get: "logs:edit" },
-  "/jobs/new/:draft/:step": { get: "logs:edit" },
   "/jobs/:job_id/edit": { get: "logs:edit", post: "logs:edit" },
   "/jobs/:job_id": { get: "logs:read" },
   "/jobs/:job_id/flush": { post: "logs:edit" },

@@ -5,9 +5,8 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { createApp } from "../../src/app.ts";
 import { JobReader } from "../../src/index.ts";
 import { platform } from "../../src/platform.ts";
-import { encodeParts } from "../../src/queue/message.ts";
+import type { Part } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
-import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { call } from "../api/harness.ts";
 import { token } from "../api/principals.ts";
 import { id } from "../pipeline/scripted.ts";
@@ -16,7 +15,17 @@ import { SECRET_KEY } from "../support/constants.ts";
 import { encodeMessage } from "../support/message.ts";
 import { Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
-import { deliver, freshBucket, logStatus, NOON, pack, runAlarm, setClock } from "../support/runtime/pipeline.ts";
+import { poison, putOnHold } from "../support/runtime/hold.ts";
+import {
+  deliver,
+  freshBucket,
+  logStatus,
+  NOON,
+  pack,
+  readAll,
+  runAlarm,
+  setClock,
+} from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
 import { untouched } from "./browser-form.ts";
 import { s3Form } from "./creating.ts";
@@ -25,27 +34,19 @@ import { ORIGIN, textOf, Visitor } from "./support.ts";
 
 const lineOf = (ScriptName: string): string => recordLine(traceRecord({ ScriptName, EventTimestampMs: NOON }));
 
+const messageOf = (n: number, lines: readonly string[], fields: Partial<Part> = {}): ArrayBuffer =>
+  encodeMessage(
+    { id: id(n), takenInMs: NOON, keyed: false, shards: 1, records: lines.length, ...fields },
+    new TextEncoder().encode(lines.map((line) => `${line}\n`).join("")),
+  ).buffer;
+
 /** Sets a readable message aside. */
-async function aside(n: number, lines: readonly string[], why = "failed too often"): Promise<void> {
-  const taken = { id: id(n), takenInMs: NOON, keyed: false };
-  const body = new TextEncoder().encode(lines.map((line) => `${line}\n`).join(""));
-  const message = encodeMessage({ ...taken, records: lines.length }, body).buffer;
-  await traceLog(env.TRACE_LOG, 0).setAside({ taken, queue: "q", why, events: lines.length, message });
-}
+const aside = (n: number, lines: readonly string[], why = "failed too often", fields = {}): Promise<void> =>
+  putOnHold(messageOf(n, lines, fields), why);
 
 /** Sets an unreadable message aside. */
-async function unreadable(n: number, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-  const why = "shorter than a header";
-  const taken = { id: id(n), takenInMs: NOON, keyed: true };
-  await traceLog(env.TRACE_LOG, 0).setAside({
-    taken,
-    queue: "q",
-    why,
-    unreadable: why,
-    events: 1,
-    message: bytes.buffer,
-  });
-}
+const unreadable = (bytes: Uint8Array<ArrayBuffer>): Promise<void> =>
+  putOnHold(bytes.buffer, "shorter than a header", "shorter than a header");
 
 /** A job with an object of two records that the store rejects. */
 async function refusedObject(): Promise<number> {
@@ -83,7 +84,7 @@ describe("the list", () => {
 
   it("says of each what it is, why, how much, and whether it can be sent again", async () => {
     await aside(1, [lineOf("shop"), lineOf("till")]);
-    await unreadable(2, new Uint8Array(3));
+    await unreadable(new Uint8Array(3));
     const job = await refusedObject();
     const { html } = await admin.get("/set-aside");
     const text = textOf(html);
@@ -140,10 +141,7 @@ describe("one", () => {
   });
 
   it("shows beside each record where it came from", async () => {
-    const taken = { id: id(1), takenInMs: NOON, keyed: false };
-    const body = new TextEncoder().encode(`${lineOf("bank")}\n`);
-    const message = encodeParts([{ ...taken, records: 1, source: "http:<i>ci" }], body).buffer;
-    await traceLog(env.TRACE_LOG, 0).setAside({ taken, queue: "q", why: "w", events: 1, message });
+    await aside(1, [lineOf("bank")], "w", { source: "http:<i>ci" });
     expect(await textAt("/set-aside/message-1")).toMatch(/bank http:<i>ci/);
   });
 
@@ -160,7 +158,7 @@ describe("one", () => {
   });
 
   it("shows the bytes of what cannot be read", async () => {
-    await unreadable(1, new Uint8Array([60, 105, 109, 103]));
+    await unreadable(new Uint8Array([60, 105, 109, 103]));
     const text = await textAt("/set-aside/message-1");
     for (const said of ["Cannot be read as records", "PGltZw==", "Cannot be resent"]) expect(text).toContain(said);
     expect(text).not.toContain("Resend ");
@@ -212,17 +210,13 @@ describe("sending again", () => {
   it("says which jobs have it now, and it is gone", async () => {
     const job = await createJob(freshBucket().name);
     clock.advance(1_000);
-    const taken = { id: id(1), takenInMs: clock.nowMs(), keyed: false };
-    const body = new TextEncoder().encode(`${lineOf("shop")}\n`);
-    await traceLog(env.TRACE_LOG, 0).setAside({
-      ...{ taken, queue: "q", why: "failed too often", events: 1 },
-      message: encodeMessage({ ...taken, records: 1 }, body).buffer,
-    });
+    await aside(1, [lineOf("shop")], "failed too often", { takenInMs: clock.nowMs() });
     const answer = await admin.submit("/set-aside/resend", { id: "message-1" });
     const text = textOf(answer.html);
     expect([answer.status, text]).toEqual([200, expect.stringContaining("1 of 1 resent")]);
     expect(text).toContain(`1 event: 1 to jobs, 0 with logging off, 0 without a job. Sent to: job ${job}.`);
     expect(await ids()).toEqual([]);
+    await readAll();
     expect((await logStatus(job)).counts.pending).toBe(1);
     const again = await admin.submit("/set-aside/resend", { id: "message-1" });
     expect([again.status, textOf(again.html)]).toEqual([404, expect.stringContaining("no longer here")]);
@@ -231,7 +225,7 @@ describe("sending again", () => {
 
   it("of a page says of each what became of it", async () => {
     await aside(1, [lineOf("shop")]);
-    await unreadable(2, new Uint8Array(3));
+    await unreadable(new Uint8Array(3));
     const job = await refusedObject();
     const named = ["message-1", "message-2", `object-${job}-1`, "message-9", SCRIPT, "../../webhook/test", "message-1"];
     const answer = await admin.submit("/set-aside/resend", new URLSearchParams(named.map((each) => ["id", each])));
@@ -245,6 +239,23 @@ describe("sending again", () => {
     ])
       expect(text).toContain(said);
     expect(await ids()).toEqual(["message-2"]);
+  });
+
+  it("has records made that could not be made", async () => {
+    const job = await createJob(freshBucket().name);
+    const name = await poison(job, messageOf(1, [lineOf("shop")]));
+    expect(await textAt("/set-aside")).toContain(
+      `${name} records of job ${job} its reader died with it 3 times 1 record`,
+    );
+    const { html } = await admin.get(`/set-aside/${name}`);
+    expect([textOf(html).includes("stop the process that prepares them"), html.includes("/download")]).toEqual([
+      true,
+      false,
+    ]);
+    expect(await textAt(`/set-aside/${name}/delete`)).toContain(`1 record of job ${job} will count as discarded`);
+    const text = textOf((await admin.submit("/set-aside/resend", { id: name })).html);
+    expect(text).toContain(`${name} ● resent 1 record waiting for upload.`);
+    expect([await ids(), (await logStatus(job)).counts.pending]).toEqual([[], 1]);
   });
 
   it("of nothing is refused", async () => {
@@ -262,7 +273,7 @@ describe("sending again", () => {
 
   it("leads on behind what stayed, and takes no other number", async () => {
     await createJob(freshBucket().name);
-    for (let n = 1; n <= 101; n++) await unreadable(n, new Uint8Array([n]));
+    for (let n = 1; n <= 101; n++) await unreadable(new Uint8Array([n]));
     const { html } = await admin.submit("/set-aside/resend-all", { skip: "-1" });
     expect(textOf(html)).toContain(
       "0 entries resent 0 events to their jobs, 0 records waiting for upload. 100 entries",

@@ -6,7 +6,7 @@ import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import worker from "../../src/index.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
-import { freshBucket, logStatus, NOON, pack, setClock } from "../support/runtime/pipeline.ts";
+import { freshBucket, logStatus, NOON, pack, readAll, setClock } from "../support/runtime/pipeline.ts";
 import type { BucketControl } from "../support/s3-control.ts";
 import { rule } from "../support/s3-script.ts";
 
@@ -32,6 +32,7 @@ async function run(bodies: readonly ArrayBuffer[], queue = "logship-events"): Pr
   );
   await worker.queue(batch, env);
   await getQueueResult(batch, createExecutionContext());
+  await readAll();
 }
 
 const message = (): ArrayBuffer[] => pack(oracle.mint(5), clock.nowMs()).map(({ body }) => body.slice().buffer);

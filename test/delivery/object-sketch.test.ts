@@ -122,7 +122,7 @@ describe("a sketch", () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     try {
       const words = function* () {
-        yield { hashes: Uint32Array.of(4711), isOfJob: false };
+        yield Uint32Array.of(4711);
       };
       const sketches = { getByName: () => ({ keep: () => new Promise(() => {}) }) };
       const kept = keepSketch(

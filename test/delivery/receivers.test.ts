@@ -188,11 +188,12 @@ describe("a receiver that takes an object partly", () => {
     await inLog(job, async (log) => {
       await configure(job);
       await append(job, fragmentsOf(NDJSON, [...records(2), record("mark-x", POISON)]));
-      const { settle } = log.attempts;
-      vi.spyOn(log.attempts, "settle").mockImplementationOnce(async (...args) => {
+      const { put } = log.attempts;
+      vi.spyOn(log.attempts, "put").mockImplementationOnce(async (...args) => {
+        const outcome = await put.apply(log.attempts, args);
         await configure(moved);
         vi.mocked(platform.fetch).mockRestore();
-        return settle.apply(log.attempts, args);
+        return outcome;
       });
       await drain(log, clock, 3);
       expect(countsOf(log)).toMatchObject({ received: 3, delivered: 3, set_aside: 0, pending: 0 });
@@ -207,10 +208,11 @@ describe("a receiver that takes an object partly", () => {
     await inLog(job, async (log) => {
       await configure(job);
       await append(job, fragmentsOf(NDJSON, [...records(2), record("mark-x", POISON)]));
-      const { settle } = log.attempts;
-      vi.spyOn(log.attempts, "settle").mockImplementationOnce(async (...args) => {
+      const { put } = log.attempts;
+      vi.spyOn(log.attempts, "put").mockImplementationOnce(async (...args) => {
+        const outcome = await put.apply(log.attempts, args);
         await configure({ ...job, version: 2, deletedMs: NOON, discard: true });
-        return settle.apply(log.attempts, args);
+        return outcome;
       });
       await drain(log, clock, 3);
       expect(countsOf(log)).toMatchObject({ received: 3, delivered: 2, pending: 0 });

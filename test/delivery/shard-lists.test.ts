@@ -1,4 +1,5 @@
 /** What a log of several shards says of itself: objects, hours, counts, what is set aside. */
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { driveNodes, findNode, jobCanary, jobHealth, retireNodes } from "../../src/delivery/job.ts";
@@ -6,35 +7,41 @@ import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { JobReader } from "../../src/delivery/job-reader.ts";
 import { jobStatus } from "../../src/delivery/job-status.ts";
 import { jobAside, jobObject, jobObjects, jobObjectsBefore } from "../../src/delivery/object-pages.ts";
+import type { JobConfig } from "../../src/job/config.ts";
+import { NDJSON } from "../../src/output/format.ts";
 import { NUMBERS_PER_NODE, nodeOf } from "../../src/trace-log/nodes.ts";
-import { NOON, setClock } from "../support/runtime/pipeline.ts";
+import type { TraceLog } from "../../src/trace-log/trace-log.ts";
+import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
-import { MINUTE_MS, message, ShardedLog } from "./sharded.ts";
+import { append, configure, fragmentsOf, inLog, jobInto, prepared, shard } from "./direct.ts";
 
+const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 const CHILD = nodeOf(1, 0);
 const SHARDS = [0, CHILD, nodeOf(2, 0)];
 const SECOND = NUMBERS_PER_NODE * CHILD + 1;
 
-/** A log of three shards; the clock is past all splits. */
-async function threeShards(fields?: ConstructorParameters<typeof ShardedLog>[0]) {
+const at = (job: Pick<JobConfig, "id">, shard: number) => nodeAt(env.READERS, job.id, nodeOf(shard, 0));
+
+/** A job whose log has three shards. */
+async function threeShards(fields?: Partial<JobConfig>) {
   const clock = setClock(NOON);
-  const log = await ShardedLog.create(fields);
-  await log.split();
-  clock.advance(MINUTE_MS);
-  await log.split();
-  clock.advance(MINUTE_MS);
-  let sent = 0;
-  /** One message to each of these shards, uploaded in this order, a second apart. */
+  const { name, control } = freshBucket();
+  const job = jobInto(name, fields);
+  /** A record of a shard that its reader has. */
+  const offer = (shard: number, takenInMs = NOON): Promise<void> =>
+    append(job, fragmentsOf(NDJSON, ["x\n"]), { shard, takenInMs });
+  /** One record of each of these shards, uploaded in this order, a second apart. */
   const ship = async (...shards: number[]): Promise<void> => {
     for (const shard of shards) {
-      sent += 1;
-      await log.offer([message(sent, shard, clock.nowMs())]);
+      await offer(shard);
       clock.advance(1_000);
-      await nodeAt(env.READERS, log.job.id, nodeOf(shard, 0)).drive("manual", 10_000);
+      await at(job, shard).drive("manual", 10_000);
     }
   };
-  return { clock, log, job: log.job, ship };
+  await configure(job);
+  for (const shard of [1, 2]) await prepared(job, [], { shard });
+  return { clock, control, job, offer, ship };
 }
 
 const numbers = ({ entries }: { entries: { number: number }[] }): number[] => entries.map(({ number }) => number);
@@ -79,14 +86,14 @@ describe("objects of several shards", () => {
   });
 
   it("go on where an object was that is forgotten, and leave nothing out", async ({ expect }) => {
-    const { clock, log, job, ship } = await threeShards();
+    const { clock, job, ship } = await threeShards();
     await ship(0, 1, 1, 0, 1);
     const order = await paged((after) => jobObjects(env, job.id, after, 9), 0);
-    await log.run(CHILD, (_log, { sql }) => void sql.exec("DELETE FROM object WHERE number = ?", SECOND));
+    await inLog(job, (_log, { sql }) => void sql.exec("DELETE FROM object WHERE number = ?", SECOND), CHILD);
     expect(numbers(await jobObjects(env, job.id, SECOND, 9))).toEqual(order.toSpliced(1, 1));
     expect(numbers(await jobObjectsBefore(env, job.id, SECOND, 9))).toEqual([order[0]]);
     // After the last of a shard that is forgotten: what any other has cut since.
-    await log.run(CHILD, (_log, { sql }) => void sql.exec("DELETE FROM object WHERE number = ?", SECOND + 2));
+    await inLog(job, (_log, { sql }) => void sql.exec("DELETE FROM object WHERE number = ?", SECOND + 2), CHILD);
     expect(numbers(await jobObjects(env, job.id, SECOND + 2, 9))).toEqual([order[3]]);
     clock.advance(31 * DAY_MS);
     for (const node of SHARDS) await nodeAt(env.READERS, job.id, node).drive("scheduled", 1_000);
@@ -94,11 +101,12 @@ describe("objects of several shards", () => {
   });
 
   it("are listed by the time of their cut where a clock went back, and none is left out", async ({ expect }) => {
-    const { job, log, ship } = await threeShards();
+    const { job, ship } = await threeShards();
     await ship(1, 1, 1);
-    await log.run(
-      CHILD,
+    await inLog(
+      job,
       (_log, { sql }) => void sql.exec("UPDATE object SET cut_ms = cut_ms - 1500 WHERE number = ?", SECOND + 2),
+      CHILD,
     );
     const order = [SECOND, SECOND + 2, SECOND + 1];
     expect(await paged((after) => jobObjects(env, job.id, after, 1), 0)).toEqual(order);
@@ -109,9 +117,9 @@ describe("objects of several shards", () => {
 
 describe("the status of several shards", () => {
   it("sums what each has, and balances", async ({ expect }) => {
-    const { job, ship, log } = await threeShards();
+    const { job, ship, offer } = await threeShards();
     await ship(0, 1, 2, 1);
-    await log.offer([message(99, 2, NOON + 10 * MINUTE_MS)]);
+    await offer(2);
     const status = await jobStatus(env, job.id);
     expect(status).toMatchObject({ counts: { received: 5, delivered: 4, pending: 1 }, segments: 1, sealed: false });
     const each = await Promise.all(SHARDS.map((node) => nodeAt(env.READERS, job.id, node).status()));
@@ -125,73 +133,39 @@ describe("the status of several shards", () => {
   });
 
   it("is complete as far as every shard is, whichever holds something, and never goes back", async ({ expect }) => {
-    const { job, log, clock } = await threeShards();
-    for (const shard of [0, 1, 2]) {
+    const { job, offer, clock } = await threeShards();
+    const complete = async () => (await jobStatus(env, job.id, { claims: true }))?.lastCompleteMs;
+    for (const n of [0, 1, 2]) {
       const takenMs = clock.nowMs();
-      await log.offer([message(shard, shard, takenMs)]);
+      await offer(n, takenMs);
       clock.advance(10 * MINUTE_MS);
       const doneMs = clock.nowMs();
       // Another shard takes what comes later, and says that the queue is empty.
-      const other = nodeOf((shard + 1) % 3, 0);
-      await log.run(other, (_log, { sql }) => void sql.exec("UPDATE reader SET queue_done_ms = ?", doneMs));
-      expect(await jobStatus(env, job.id, doneMs)).toMatchObject({ lastCompleteMs: takenMs });
+      const note = (_log: TraceLog, { storage: { sql } }: DurableObjectState) =>
+        void sql.exec("UPDATE state SET queue_done_ms = ?", doneMs);
+      await runInDurableObject(shard((n + 1) % 3), note);
+      expect(await complete()).toBe(takenMs);
       await driveNodes(env, job.id, "manual", 10_000);
-      expect(await jobStatus(env, job.id, doneMs)).toMatchObject({ lastCompleteMs: doneMs });
+      expect(await complete()).toBe(doneMs);
       // What no claim knew of comes late.
-      await log.offer([message(10 + shard, shard, takenMs - 1)]);
-      expect(await jobStatus(env, job.id, doneMs + 1)).toMatchObject({ lastCompleteMs: doneMs });
-      expect(await jobStatus(env, job.id)).toMatchObject({ lastCompleteMs: doneMs });
+      await offer(n, takenMs - 1);
+      expect(await complete()).toBe(doneMs);
       await driveNodes(env, job.id, "manual", 10_000);
     }
-  });
-
-  it.for([
-    ["splits", (log: ShardedLog) => log.split()],
-    ["is full", (log: ShardedLog) => log.fill(0)],
-  ] as const)("goes on from what the first node claimed before it %s", async ([_what, grow], { expect }) => {
-    const clock = setClock(NOON);
-    const log = await ShardedLog.create();
-    await log.offer([message(1, 0)]);
-    await driveNodes(env, log.job.id, "manual", 10_000);
-    clock.advance(10 * MINUTE_MS);
-    const doneMs = clock.nowMs();
-    await log.run(0, (_log, { sql }) => void sql.exec("UPDATE reader SET queue_done_ms = ?", doneMs));
-    expect(await jobStatus(env, log.job.id, doneMs)).toMatchObject({ lastCompleteMs: doneMs });
-    // What no claim knew of comes late.
-    await log.offer([message(2, 0)]);
-    await grow(log);
-    await log.offer([message(3, 1, doneMs + MINUTE_MS)]);
-    expect((await log.nodes()).length).toBe(2);
-    for (const notAfterMs of [undefined, doneMs])
-      expect(await jobStatus(env, log.job.id, notAfterMs)).toMatchObject({ lastCompleteMs: doneMs });
-  });
-
-  it("does not pass what comes to one shard after it was asked, and before another claims", async ({ expect }) => {
-    const { job, log, clock } = await threeShards();
-    await log.run(
-      0,
-      (_log, { sql }) => void sql.exec("UPDATE reader SET queue_done_ms = ?", clock.nowMs() + MINUTE_MS),
-    );
-    const takenMs = clock.nowMs();
-    clock.advance(2 * MINUTE_MS);
-    // The child has answered; then it gets a message, and the first shard claims.
-    const asked = jobStatus(env, job.id, clock.nowMs());
-    await log.offer([message(1, 1, takenMs)]);
-    expect((await asked)?.lastCompleteMs ?? 0).toBeLessThanOrEqual(takenMs);
   });
 });
 
 describe("several shards", () => {
   it("list what each has set aside, one after another, and send it again", async ({ expect }) => {
-    const { job, ship, log } = await threeShards();
-    await log.control.script([rule({ do: "answer", status: 400, code: "InvalidRequest" }, { keyIncludes: ".log.gz" })]);
+    const { job, ship, control } = await threeShards();
+    await control.script([rule({ do: "answer", status: 400, code: "InvalidRequest" }, { keyIncludes: ".log.gz" })]);
     await ship(0, 1, 2);
     const { entries, total } = await jobAside(env, job.id, 0, 10);
     expect([total, numbers({ entries })]).toEqual([3, SHARDS.map((node) => node * NUMBERS_PER_NODE + 1)]);
     for (let offset = 0; offset < 3; offset++) {
       expect(await jobAside(env, job.id, offset, 1)).toMatchObject({ total: 3, entries: [entries[offset]] });
     }
-    await log.control.script([]);
+    await control.script([]);
     for (const { number } of entries) {
       const found = await findNode(env, job.id, number);
       expect(await found?.asideResend(number)).toMatchObject({ number });
@@ -201,47 +175,38 @@ describe("several shards", () => {
   });
 
   it("send one canary together", async ({ expect }) => {
-    const { job, log } = await threeShards({ canary: true });
+    const { job, control } = await threeShards({ canary: true });
     await driveNodes(env, job.id, "manual", 10_000);
-    await log.run(0, ({ canary }) => canary.running);
-    const sent = (await log.control.requests()).filter(
-      ({ method, key }) => method === "PUT" && key.includes("canary/"),
-    );
+    await inLog(job, ({ canary }) => canary.running);
+    const sent = (await control.requests()).filter(({ method, key }) => method === "PUT" && key.includes("canary/"));
     expect(sent).toHaveLength(1);
     expect(await jobCanary(env, job.id)).toMatchObject({ state: "ok" });
-    for (const node of SHARDS.slice(1)) expect(await log.run(node, (each) => each.canaryReport().report)).toBeNull();
+    for (const node of SHARDS.slice(1)) expect(await inLog(job, (each) => each.canaryReport().report, node)).toBeNull();
   });
 
-  it("are deleted together, the first one last, with a child that was only begun", async ({ expect }) => {
-    const { job, log, ship, clock } = await threeShards();
-    await ship(0, 1, 2);
-    await nodeAt(env.READERS, job.id, nodeOf(4, 0)).configure(job, nodeOf(4, 0));
-    await log.change({ deletedMs: clock.nowMs() });
+  it("are deleted together, once none holds anything", async ({ expect }) => {
+    const { job, offer, ship, clock } = await threeShards();
+    await ship(0, 1);
+    const deletedMs = clock.nowMs();
+    await configure({ ...job, version: 2, deletedMs });
+    await offer(2, deletedMs);
     clock.advance(16 * DAY_MS);
-    // Code of an earlier release, which knows of no others, does not delete the first one.
-    expect(await nodeAt(env.READERS, job.id, 0).retire()).toBe(false);
-    expect(await retireNodes(env, job.id, log.job.deletedMs ?? 0)).toBe(true);
-    for (const node of [...SHARDS, nodeOf(4, 0)]) expect(await nodeAt(env.READERS, job.id, node).status()).toBeNull();
-  });
-
-  it("are not deleted while one holds anything", async ({ expect }) => {
-    const { job, log, clock } = await threeShards();
-    await log.change({ deletedMs: clock.nowMs() });
-    await log.offer([message(1, 2, clock.nowMs())]);
-    clock.advance(16 * DAY_MS);
-    expect(await retireNodes(env, job.id, log.job.deletedMs ?? 0)).toBe(false);
-    expect(await log.nodes()).toEqual(SHARDS);
+    expect(await retireNodes(env, job.id, deletedMs)).toBe(false);
+    for (const node of SHARDS) expect(await nodeAt(env.READERS, job.id, node).status()).not.toBeNull();
+    await driveNodes(env, job.id, "manual", 10_000);
+    expect(await retireNodes(env, job.id, deletedMs)).toBe(true);
+    for (const node of SHARDS) expect(await nodeAt(env.READERS, job.id, node).status()).toBeNull();
   });
 });
 
 it("a shard that fails holds up no other when all are driven", async ({ expect }) => {
-  const { log, job, clock } = await threeShards();
-  await log.offer([0, 1, 2].map((shard) => message(shard, shard, clock.nowMs())));
-  const holds = JobReader.prototype.holds;
-  vi.spyOn(JobReader.prototype, "holds").mockImplementation(function (this: JobReader, messages) {
+  const { job, offer } = await threeShards();
+  for (const n of [0, 1, 2]) await offer(n);
+  const { drive } = JobReader.prototype;
+  vi.spyOn(JobReader.prototype, "drive").mockImplementation(function (this: JobReader, ...how) {
     const { ctx } = this as unknown as { ctx: DurableObjectState };
-    if (ctx.id.name?.endsWith(` ${CHILD}`)) throw new Error("out of order");
-    return holds.call(this, messages);
+    if (ctx.id.name?.endsWith("log 1")) throw new Error("out of order");
+    return drive.apply(this, how);
   });
   await expect(driveNodes(env, job.id, "manual", 10_000)).rejects.toThrow("out of order");
   vi.restoreAllMocks();

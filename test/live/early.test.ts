@@ -222,16 +222,6 @@ describe("nothing is shown early", () => {
     await show("d");
     expect((await seen(viewing)).records).toEqual(["a", "d"]);
   });
-
-  it("while a consumer of the version before brings what may have been shown already", async () => {
-    const viewing = await watch();
-    await live(env.LIVE).push(arrived(["old"]));
-    await early("a");
-    expect((await seen(viewing)).records).toEqual(["old"]);
-    clock.advance(30_000);
-    await early("b");
-    expect((await seen(viewing)).records).toEqual(["old", "b1", "b2"]);
-  });
 });
 
 describe("on the whole way, a record", () => {

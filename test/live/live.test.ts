@@ -4,11 +4,11 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { hashOf } from "../../src/access/credentials.ts";
 import { AccessRegister, accessRegister } from "../../src/access/register.ts";
 import { live } from "../../src/live/live.ts";
-import type { Outcome } from "../../src/trace-log/outcome.ts";
 import { TraceLog, traceLog } from "../../src/trace-log/trace-log.ts";
 import { Visitor } from "../dashboard/support.ts";
 import { api } from "../support/runtime/api.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
+import { message, open } from "../trace-log/shard.ts";
 import { arrived, HANDSHAKE, knock, outcomes, Viewing } from "./viewing.ts";
 
 let clock: ReturnType<typeof setClock>;
@@ -35,16 +35,12 @@ const filter = (outcome: string) => JSON.stringify({ where: { key: "Outcome", op
 const token = async (permissions: string[], name = "t"): Promise<{ id: string; value: string }> =>
   (await api<{ id: string; value: string }>("POST", "/tokens", { name, permissions })).body.result;
 
-/** The ledger's answer to the count of one message. */
-let counted = 0;
-const count = (said: Pick<Outcome, "work"> = { work: { batches: 1, appends: 0, offered: 0 } }) => {
-  counted += 1;
-  const id = counted.toString(16).padStart(32, "0");
-  const sums = { events: 1, routed: 0, notEnabled: 0, notRouted: 1, functions: [] };
-  const done = [{ id, takenInMs: clock.nowMs(), keyed: false, ...sums }];
-  return traceLog(env.TRACE_LOG, 0)
-    .count({ done, failed: [], backlog: null, ...said, state: "zzz.999" })
-    .then((answer) => (answer !== null && "watched" in answer ? [...answer.watched] : answer) as unknown);
+/** Whether the log says, as it takes a message, that somebody is watching. */
+let appended = 0;
+const isWatched = async (again = false): Promise<boolean> => {
+  if (!again) appended += 1;
+  const append = open([message(appended, { takenInMs: clock.nowMs() })]);
+  return (await traceLog(env.TRACE_LOG, 0).append(append)).watched;
 };
 
 describe("the way in", () => {
@@ -240,25 +236,25 @@ describe("a round", () => {
     });
     expect(await round()).toBe(true);
     clock.advance(110_000);
-    expect(await count()).toBeNull();
+    expect(await isWatched()).toBe(false);
     expect(await round()).toBe(true);
-    expect(await count()).toHaveLength(1);
+    expect(await isWatched()).toBe(true);
     expect(viewing.closed).toBeNull();
   });
 });
 
-describe("the ledger", () => {
-  it("says what it counted while a page is open, and nothing otherwise", async () => {
-    expect(await count()).toBeNull();
+describe("the log", () => {
+  it("says that somebody is watching while a page is open, and not otherwise", async () => {
+    expect(await isWatched()).toBe(false);
     const viewing = await watch();
-    expect(await count()).toEqual([expect.any(String)]);
+    expect(await isWatched()).toBe(true);
     // It survived hibernation.
     await evictDurableObject(traceLog(env.TRACE_LOG, 0));
-    expect(await count()).toHaveLength(1);
+    expect(await isWatched()).toBe(true);
     viewing.socket.close(1000, "");
     await viewing.end();
     expect(await round()).toBe(true);
-    expect(await count()).toBeNull();
+    expect(await isWatched()).toBe(false);
     // No viewer is left, and no alarm is set.
     expect(await round()).toBe(false);
   });
@@ -279,29 +275,22 @@ describe("the ledger", () => {
     await watch();
     held.isOpen = true;
     await over;
-    expect(await count()).toHaveLength(1);
+    expect(await isWatched()).toBe(true);
   });
 
   it("believes it for no longer than it is told", async () => {
     await watch();
     clock.advance(90_000);
-    expect(await count()).toHaveLength(1);
+    expect(await isWatched()).toBe(true);
     clock.advance(20_000);
-    expect(await count()).toBeNull();
+    expect(await isWatched()).toBe(false);
     await round();
-    expect(await count()).toHaveLength(1);
+    expect(await isWatched()).toBe(true);
   });
 
-  it("gives consumers of an older version the answer that they know", async () => {
+  it("says it of what is new", async () => {
     await watch();
-    expect(await count({})).toBeNull();
-    expect(await count()).toHaveLength(1);
-  });
-
-  it("shows what is counted once, once", async () => {
-    await watch();
-    expect(await count()).toHaveLength(1);
-    counted -= 1;
-    expect(await count()).toBeNull();
+    expect(await isWatched()).toBe(true);
+    expect(await isWatched(true)).toBe(false);
   });
 });

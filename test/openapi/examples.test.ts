@@ -6,13 +6,13 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { EXAMPLE_DESTINATION } from "../../src/api/docs/common.ts";
 import { type Platform, platform } from "../../src/platform.ts";
 import { watch } from "../../src/status/watch.ts";
-import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { call, isFile, send } from "../api/harness.ts";
 import { member, token } from "../api/principals.ts";
-import { id, one } from "../pipeline/scripted.ts";
+import { one } from "../pipeline/scripted.ts";
 import { NOON } from "../record/samples.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";
 import { Oracle } from "../support/oracle.ts";
+import { putOnHold } from "../support/runtime/hold.ts";
 import { deliver, pack } from "../support/runtime/pipeline.ts";
 import { commandOf, wordsOf } from "./shell.ts";
 import { OPERATIONS, pointerTo, validatorOf } from "./support.ts";
@@ -80,9 +80,7 @@ async function prepare(source: string): Promise<{ [variable: string]: string }> 
   const REPLAY_ID = names("REPLAY_ID") ? await replayJob() : "";
   const TOKEN_ID = names("TOKEN_ID") ? (await token(["logs:read"])).id : "";
   const MEMBER_ID = names("MEMBER_ID") ? (await member("Log Share Reader")).id : "";
-  const taken = { id: id(1), takenInMs: NOON, keyed: false };
-  const aside = { taken, queue: "logship-events", why: "failed too often", events: 1, message: one(1) };
-  if (names("ASIDE_ID")) await traceLog(env.TRACE_LOG, 0).setAside(aside);
+  if (names("ASIDE_ID")) await putOnHold(one(1));
   return {
     BASE_URL: "http://logship.test",
     ACCOUNT_ID: ACCOUNT,

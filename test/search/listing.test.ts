@@ -33,6 +33,13 @@ describe("the room that logs share", () => {
   });
 });
 
+/** Readers as a test says, of a log with one shard. */
+const readers = (reader: (name: string) => object): Pick<Env, "READERS" | "CONTROL"> =>
+  ({
+    READERS: { getByName: reader },
+    CONTROL: { getByName: () => ({ shards: async () => [0] }) },
+  }) as unknown as Env;
+
 describe("a list over several logs", () => {
   /** Jobs with so many objects, one a minute, the first job's the newest. */
   async function shipped(counts: readonly number[]) {
@@ -93,35 +100,31 @@ describe("a list over several logs", () => {
       return answer;
     };
     const object = { batch: 1, number: 1, firstMs: 1, lastMs: 1 };
-    const logs = {
-      getByName: () => ({
-        searchableCount: () => slow({ objects: 1, sealed: false }),
-        searchable: () => slow({ objects: [object], isAll: true, sealed: false }),
-      }),
-    } as unknown as Env["READERS"];
+    const env = readers(() => ({
+      searchableCount: () => slow({ objects: 1, unmade: 0, sealed: false }),
+      searchable: () => slow({ objects: [object], isAll: true, sealed: false }),
+    }));
     const jobs = Array.from({ length: 30 }, (_, i) => 30 - i);
     const span = { sinceMs: 0, untilMs: 9, order: "newest", without: [] } as const;
-    const { found, silent } = await listObjects(logs, jobs, span);
+    const { found, silent } = await listObjects(env, jobs, span);
     expect([most, silent]).toEqual([8, []]);
     expect(found.map(({ job }) => job)).toEqual(jobs);
   });
 
   it("names the jobs whose logs do not answer, and lists the others", async () => {
-    const logs = {
-      getByName: (name: string) => ({
-        searchableCount: async () => {
-          if (name.startsWith("job 1 ")) throw new Error("it is away");
-          return { objects: 1, sealed: false };
-        },
-        searchable: async () => {
-          if (name.startsWith("job 2 ")) throw new Error("it is away");
-          return { objects: [{ batch: 1, number: 1, firstMs: 1, lastMs: 1 }], isAll: true, sealed: false };
-        },
-      }),
-    } as unknown as Env["READERS"];
+    const env = readers((name) => ({
+      searchableCount: async () => {
+        if (name.startsWith("job 1 ")) throw new Error("it is away");
+        return { objects: 1, unmade: name.startsWith("job 3 ") ? 7 : 0, sealed: false };
+      },
+      searchable: async () => {
+        if (name.startsWith("job 2 ")) throw new Error("it is away");
+        return { objects: [{ batch: 1, number: 1, firstMs: 1, lastMs: 1 }], isAll: true, sealed: false };
+      },
+    }));
     const span = { sinceMs: 0, untilMs: 9, order: "newest", without: [] } as const;
-    const { found, silent } = await listObjects(logs, [1, 2, 3], span);
-    expect([silent, found.map(({ job }) => job)]).toEqual([[1, 2], [3]]);
+    const { found, silent, unmade } = await listObjects(env, [1, 2, 3], span);
+    expect([silent, found.map(({ job }) => job), unmade]).toEqual([[1, 2], [3], [{ job: 3, records: 7 }]]);
   });
 });
 

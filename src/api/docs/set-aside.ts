@@ -77,7 +77,7 @@ export const AsidePage = paging(100);
 
 export const AsideQuery = z.object({
   download: flag.describe(
-    "Answers with the content as a file: `.ndjson` for a message, `.log.gz` or `.parquet` for an object.",
+    "Answers with the content as a file: `.ndjson` for a message, `.log.gz` or `.parquet` for an object. An entry of the log has none.",
   ),
 });
 
@@ -115,8 +115,9 @@ export const ResendTo = z
 export const RESEND_ASIDE: RouteDoc = {
   summary: "Resend an entry",
   description:
-    "A message is offered to every job that was enabled at its intake and has not taken it yet; then it leaves this list, and its events are counted by their result. " +
+    "A message goes to every job that was enabled at its intake: none has it before. Then it leaves this list, and its events are counted by their result. " +
     "An object waits for its upload again, at the job's current destination; if that still refuses it, it is set aside again. " +
+    "The records of an entry of the log are made again, and wait for their upload. " +
     "With `destination_conf` an object goes there instead, whatever becomes of its job's destination: the destination is tested as for a new job, and has to take the object's records as they were written. " +
     "What it refuses, or does not take in eight attempts, is set aside again, with the reason. " +
     "You may repeat the request: nothing is taken twice. What cannot be resent is a 409 with the reason; what is no longer listed is a 404.",
@@ -165,7 +166,7 @@ export const RESEND_ALL: RouteDoc = {
   result: z.strictObject({
     sent: Count.describe("Entries that are not set aside any more."),
     events: Count.describe("Events of the messages among them."),
-    records: Count.describe("Records of the objects among them, which wait for their upload."),
+    records: Count.describe("Records of the others among them, which wait for their upload."),
     stayed: Count.describe("Entries that are still set aside, those passed over included."),
     left: Count.describe("Entries behind these, not tried yet."),
     unanswered_jobs: JobIds.describe("Jobs whose logs did not answer; their objects were not tried."),
@@ -176,7 +177,7 @@ export const RESEND_ALL: RouteDoc = {
 export const DELETE_ASIDE: RouteDoc = {
   summary: "Delete an entry",
   description:
-    "Deletes it for good. An object's records count as discarded by its job, a message's events as discarded by the account, even if some jobs had taken it before.",
-  result: z.strictObject({ id: z.string(), discarded: Count.describe("Events of a message, records of an object.") }),
+    "Deletes it for good. The records of an object or an entry count as discarded by their job, a message's events as discarded by the account.",
+  result: z.strictObject({ id: z.string(), discarded: Count.describe("Events of a message, records of the others.") }),
   examples: [{ name: "One message" }],
 };

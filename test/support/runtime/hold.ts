@@ -1,10 +1,13 @@
-import { createMessageBatch } from "cloudflare:test";
+/** What is set aside: messages, and entries of the log. */
+import { createMessageBatch, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import { nodeAt } from "../../../src/delivery/job-nodes.ts";
 import { Delivery } from "../../../src/queue/delivery.ts";
 import { putAside } from "../../../src/set-aside/keep.ts";
 import type { HoldMessage } from "../../../src/trace-log/on-hold.ts";
 import { traceLog } from "../../../src/trace-log/trace-log.ts";
-import { NOON } from "./pipeline.ts";
+import { api } from "./api.ts";
+import { NOON, readAll } from "./pipeline.ts";
 
 /** Sets a message aside, as the queue handler does. @param unreadable why it cannot be read. */
 export async function putOnHold(body: ArrayBuffer, why = "failed too often", unreadable?: string): Promise<void> {
@@ -14,4 +17,23 @@ export async function putOnHold(body: ArrayBuffer, why = "failed too often", unr
   const delivery = new Delivery(message);
   await putAside(delivery, "q", why, { hold }, unreadable);
   if (delivery.fate !== "set_aside") throw new Error("the message is not set aside");
+}
+
+/**
+ * Has a job's reader die of a message, the only one on hold, which is sent again.
+ * @returns the name of the entry that is set aside then.
+ */
+export async function poison(jobId: number, message: ArrayBuffer): Promise<string> {
+  await readAll();
+  await putOnHold(message);
+  const [held] = (await api<{ id: string }[]>("GET", "/logship/set-aside")).body.result;
+  await api("POST", `/logship/set-aside/${held?.id}/resend`);
+  const { n } = await runInDurableObject(traceLog(env.TRACE_LOG, 0), (_log, { storage }) =>
+    storage.sql.exec<{ n: number }>("SELECT last_block AS n FROM state").one(),
+  );
+  await runInDurableObject(nodeAt(env.READERS, jobId, 0), (_reader, { storage }) => {
+    storage.sql.exec("INSERT INTO unmade (n, k, tries) VALUES (?, 0, 3)", n);
+  });
+  await readAll();
+  return `entry-${jobId}-0-${n}`;
 }

@@ -52,7 +52,6 @@ export const AccessRegister = metered("AccessRegister", shipper.AccessRegister);
 export const Watch = metered("Watch", shipper.Watch);
 export const Replays = metered("Replays", shipper.Replays);
 export const Live = metered("Live", shipper.Live);
-export const DebtStore = metered("DebtStore", shipper.DebtStore);
 export const Packer = metered("Packer", shipper.Packer);
 export const SketchStore = metered("SketchStore", shipper.SketchStore);
 

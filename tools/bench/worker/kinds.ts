@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { fromBase64, toHex } from "../../../src/bytes.ts";
 import { readConfig } from "../../../src/config.ts";
+import { controlPlane } from "../../../src/control/plane.ts";
 import { nodeAt } from "../../../src/delivery/job-nodes.ts";
 import { destinationOf } from "../../../src/delivery/open.ts";
 import { termsOf } from "../../../src/destinations/kinds.ts";
@@ -10,17 +11,10 @@ import { packRecords } from "../../../src/intake/packing.ts";
 import type { JobConfig } from "../../../src/job/config.ts";
 import { destinationPurpose, seal } from "../../../src/job/secrets.ts";
 import { UPLOAD_BYTES, UPLOAD_RECORDS } from "../../../src/limits.ts";
-import type { Append } from "../../../src/object/append.ts";
-import { buildAppend } from "../../../src/object/build.ts";
+import type { Loaded } from "../../../src/object/load.ts";
 import { platform } from "../../../src/platform.ts";
-import {
-  type CutSize,
-  KIND_NAMES,
-  type KindName,
-  type ShippedKind,
-  type StackedKind,
-  type StackingKind,
-} from "../protocol.ts";
+import type { CutSize, KindName, ShippedKind, StackedKind, StackingKind } from "../protocol.ts";
+import { stackObjects } from "./append.ts";
 import { jobOf, loaded } from "./cpu.ts";
 import { linesOf } from "./growth.ts";
 import { countStoreRequest, takeUse } from "./meter.ts";
@@ -127,42 +121,42 @@ export const BUCKET: object = {
   },
 };
 
-/** The records of all objects, as each kind gets them. */
-let append: Append | null = null;
+/** By kind. */
+const jobs = new Map<KindName, JobConfig>();
+/** The records of each object. */
+let messages: Loaded[] | null = null;
 
-async function appendOf(job: JobConfig, count: number): Promise<Append> {
-  const packed = packRecords(linesOf(count, platform.now()), {
-    takenInMs: platform.now(),
-    idOf: randomIds(1),
-    keyed: false,
-  });
+async function messagesOf(count: number): Promise<Loaded[]> {
+  const terms = { takenInMs: platform.now(), idOf: randomIds(1), keyed: false, shards: 1 };
+  const packed = packRecords(linesOf(count, platform.now()), terms);
   if (!packed.ok) throw new Error("a record is too large");
-  const messages = await Promise.all(packed.messages.map(({ body }) => loaded(body.slice().buffer)));
-  return buildAppend(job, messages, new Set(), 0);
+  return Promise.all(packed.messages.map(({ body }) => loaded(body.slice().buffer)));
+}
+
+/** Creates a job of a kind, whose objects have so many records. */
+async function createJob(kind: KindName, count: number, env: Env): Promise<JobConfig> {
+  const read = readConfig(env);
+  if (!read.ok) throw new Error(read.faults.join("; "));
+  const { filter, sampleRate, output, canary } = jobOf({ filter: null, fieldNames: null });
+  const limits = { bytes: UPLOAD_BYTES.fallback, records: count, intervalMs: 300_000 };
+  const change = await controlPlane(env.CONTROL).create({
+    body: { dataset: "functions_trace_events", spelled: {}, enabled: true },
+    meaning: { filter, sampleRate, output, canary, limits },
+    destination: seal(CONFS[kind], destinationPurpose(read.config.accountId), read.config.keys),
+    path: kind in TAKEN ? "" : "logs/{DATE}",
+  });
+  if (change.kind !== "changed") throw new Error(`the job of ${kind} is ${change.kind}`);
+  return change.job.config;
 }
 
 /** Cuts objects of equal records, which wait. */
 export async function stackKind({ kind, objects, records: count }: StackingKind, env: Env): Promise<StackedKind> {
-  const read = readConfig(env);
-  if (!read.ok) throw new Error(read.faults.join("; "));
-  const job: JobConfig = {
-    ...jobOf({ filter: null, fieldNames: null }),
-    id: KIND_NAMES.indexOf(kind) + 1,
-    destination: seal(CONFS[kind], destinationPurpose(read.config.accountId), read.config.keys),
-    path: kind in TAKEN ? "" : "logs/{DATE}",
-    limits: { bytes: UPLOAD_BYTES.fallback, records: count, intervalMs: 300_000 },
-  };
-  append ??= await appendOf(job, count);
+  const job = jobs.get(kind) ?? (await createJob(kind, count, env));
+  jobs.set(kind, job);
+  messages ??= await messagesOf(count);
+  records = count;
   const log = nodeAt(env.READERS, job.id, 0);
-  if ((await log.status()) === null) await log.configure(job, 0);
-  const idOf = randomIds(1);
-  for (let i = 0; i < objects; i++) {
-    const messages = append.messages.map((message) => ({ ...message, id: idOf(0) }));
-    const { kind: said } = await log.append({ ...append, messages });
-    if (said !== "taken") throw new Error(`the log of ${kind} says ${said}`);
-  }
-  const waiting = (await log.status())?.pendingObjects;
-  if (waiting !== objects) throw new Error(`${waiting} objects wait for ${kind}, not ${objects}`);
+  await stackObjects(env, job, messages, async (reader) => (await reader.status())?.pendingObjects === objects);
   const { raw_bytes: rawBytes, bytes } = (await log.objectsBefore(Number.MAX_SAFE_INTEGER, 1))[0] as {
     raw_bytes: number;
     bytes: number;
@@ -182,10 +176,9 @@ export async function stackKind({ kind, objects, records: count }: StackingKind,
 /** Uploads what waits. @throws if not all of it is taken at once. */
 export async function shipKind(kind: KindName, env: Env): Promise<ShippedKind> {
   serve(kind);
-  records = append?.fragments.reduce((sum, fragment) => sum + fragment.records, 0) ?? 0;
   sentBytes = 0;
   takeUse();
-  const log = nodeAt(env.READERS, KIND_NAMES.indexOf(kind) + 1, 0);
+  const log = nodeAt(env.READERS, jobs.get(kind)?.id ?? 0, 0);
   const { pendingObjects } = await log.drive("manual", 600_000);
   const status = await log.status();
   if (pendingObjects > 0 || status?.counts.pending !== 0)

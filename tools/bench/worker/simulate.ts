@@ -140,7 +140,7 @@ class Simulation {
         await sleep(wayMs);
         return { shared };
       },
-      keep: () => Promise.reject(new Error("the queue takes everything")),
+      append: () => Promise.reject(new Error("the queue takes everything")),
       countLost: () => Promise.reject(new Error("nothing is lost")),
     });
   }

@@ -17,4 +17,10 @@ export function amountOf(entry: AsideView): string {
 }
 
 export const Whence: FC<{ of: AsideView }> = ({ of }) =>
-  of.kind === "message" ? <>queue message</> : <a href={`/jobs/${of.job}`}>object of job {of.job}</a>;
+  of.kind === "message" ? (
+    <>queue message</>
+  ) : (
+    <a href={`/jobs/${of.job}`}>
+      {of.kind === "object" ? "object" : "records"} of job {of.job}
+    </a>
+  );

@@ -44,9 +44,11 @@ async function oneView(context: PageContext): Promise<View> {
         title="Details"
         aside={
           <div class="actions">
-            <a class="button small" href={`${placeOf(entry.id)}/download`}>
-              Download
-            </a>
+            {entry.kind !== "entry" && (
+              <a class="button small" href={`${placeOf(entry.id)}/download`}>
+                Download
+              </a>
+            )}
             {entry.resendable && (
               <Action
                 viewer={viewer}
@@ -82,7 +84,7 @@ async function oneView(context: PageContext): Promise<View> {
 
 const MEANING = {
   message:
-    "Resending delivers it to every job that was enabled when it arrived and does not have it yet, with the job's current filter and format.",
+    "No job has it. Resending delivers it to every job that was enabled when it arrived, with the job's current filter and format.",
   object:
     "Resending uploads it at once, to the current destination of the job, or to another destination if you send it elsewhere. If the destination rejects it, it returns here.",
   entry:
@@ -174,7 +176,11 @@ async function deleteView(context: PageContext): Promise<View> {
           {entry.kind === "message"
             ? `${amountOf(entry)} will count as discarded by the account. `
             : `${amountOf(entry)} of job ${entry.job} will count as discarded. `}
-          <a href={`${placeOf(entry.id)}/download`}>Download it first</a> if you may need it.
+          {entry.kind !== "entry" && (
+            <>
+              <a href={`${placeOf(entry.id)}/download`}>Download it first</a> if you may need it.
+            </>
+          )}
         </p>
       </Notice>,
       <Form viewer={context.viewer} action={`${placeOf(entry.id)}/delete`}>

@@ -28,7 +28,8 @@ type Resent =
       not_enabled: number;
       not_routed: number;
     }
-  | { kind: "object"; job: number; key: string; records: number };
+  | { kind: "object"; job: number; key: string; records: number }
+  | { kind: "entry"; records: number };
 
 interface Tried {
   id: string;
@@ -148,6 +149,7 @@ function detail(answer: Tried["answer"]): Child {
         <Foreign text={result.key} max={1_100} />. If the destination rejects it again, it returns here.
       </>
     );
+  if (result.kind === "entry") return <>{plural(result.records, "record")} waiting for upload.</>;
   return (
     <>
       {plural(result.events, "event")}: {result.routed} to jobs, {result.not_enabled} with logging off,{" "}

@@ -46,7 +46,7 @@ export const LedgerPanel: FC<{ jobId: number; ledger: LedgerView }> = ({ jobId, 
                 <li>
                   <Row
                     name={set_aside > 0 ? <a href="/set-aside">Set aside</a> : "Set aside"}
-                    what="refused by the destination"
+                    what="kept until you decide"
                     value={set_aside}
                     of={of}
                     tone="bad"

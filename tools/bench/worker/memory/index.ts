@@ -7,15 +7,14 @@
 import { controlPlane } from "../../../../src/control/plane.ts";
 import { nodeAt } from "../../../../src/delivery/job-nodes.ts";
 import worker from "../../../../src/index.ts";
-import { randomIds } from "../../../../src/intake/ids.ts";
 import type { JobConfig } from "../../../../src/job/config.ts";
 import { APPEND_MAX_RAW_BYTES } from "../../../../src/limits.ts";
-import { buildAppend } from "../../../../src/object/build.ts";
 import { load } from "../../../../src/object/load.ts";
 import { JobsCache } from "../../../../src/pipeline/jobs-cache.ts";
 import { platform } from "../../../../src/platform.ts";
 import { Delivery } from "../../../../src/queue/delivery.ts";
 import { ASK_HEADER, type Consuming, type CutSize, type Stacking } from "../../protocol.ts";
+import { stackObjects } from "../append.ts";
 import { clock } from "../clock.ts";
 import { batchOf } from "../queue-batch.ts";
 import { MessagePool } from "./pool.ts";
@@ -33,7 +32,6 @@ const CUT_MESSAGES_MAX = 20;
 
 /** Texts that are worth a collection, in UTF-16 units. */
 const LARGE_UNITS = 100_000;
-
 
 let pool: MessagePool | null = null;
 let held: Uint8Array | null = null;
@@ -58,13 +56,13 @@ async function consume({ messages, collecting }: Consuming, env: Env): Promise<v
   batch.assertAcknowledged();
 }
 
-/** Collects garbage before a log is called: what was built for it is complete by then. */
+/** Collects garbage before the log is called: what was built for it is complete by then. */
 function collectingEnv(env: Env): Env {
-  const getByName: Env["READERS"]["getByName"] = (name) => {
+  const getByName: Env["TRACE_LOG"]["getByName"] = (name) => {
     collect();
-    return env.READERS.getByName(name);
+    return env.TRACE_LOG.getByName(name);
   };
-  return { ...env, READERS: { getByName } as Env["READERS"] };
+  return { ...env, TRACE_LOG: { getByName } as Env["TRACE_LOG"] };
 }
 
 /** Single messages, until a job's log has cut an object. */
@@ -88,7 +86,6 @@ async function objectsOf(job: number, limit: number, env: Env): Promise<CutSize[
  */
 async function stack({ job: id, objects }: Stacking, env: Env): Promise<CutSize[]> {
   const job = await jobOf(id, env);
-  const log = nodeAt(env.READERS, id, 0);
   const messages = Math.floor(APPEND_MAX_RAW_BYTES / poolOfMessages().rawBytesOf(1));
   const offered = await Promise.all(
     batchOf(poolOfMessages().take(messages, platform.now()), clock.nowMs).messages.map(async (message) => {
@@ -97,13 +94,7 @@ async function stack({ job: id, objects }: Stacking, env: Env): Promise<CutSize[
       return loading.loaded;
     }),
   );
-  const append = buildAppend(job, offered.flat(), new Set(), 0);
-  const idOf = randomIds();
-  while ((await log.objects(0, 0)).total < objects) {
-    const renamed = append.messages.map((message) => ({ ...message, id: idOf(0) }));
-    const result = await log.append({ ...append, messages: renamed });
-    if (result.kind !== "taken") throw new Error(`the log says ${result.kind}`);
-  }
+  await stackObjects(env, job, offered.flat(), async (reader) => (await reader.objects(0, 0)).total >= objects);
   return objectsOf(id, objects, env);
 }
 
