@@ -58,7 +58,7 @@ export class Unmade {
     return row?.tries ?? 0;
   }
 
-  /** It was made, or is stored: nothing died with it. */
+  /** Nothing died with it. */
   ended(n: number): void {
     this.#sql.exec("DELETE FROM unmade WHERE n = ? AND k = 0 AND state IS NULL", n);
     this.#sql.exec("UPDATE unmade SET tries = 0 WHERE n = ? AND k = 0", n);
@@ -136,10 +136,6 @@ export class Unmade {
       }));
   }
 
-  count(): number {
-    return this.sums().entries;
-  }
-
   sums(): UnmadeSums {
     return this.#sql
       .exec<{ [name in keyof UnmadeSums]: number } & Record<string, SqlStorageValue>>(
@@ -160,6 +156,6 @@ export class Unmade {
 
   /** When {@link Unmade.due} has something, in ms since the epoch; Infinity: never. */
   nextMs(): number {
-    return this.sums().newer > 0 || this.list("newer").length > 0 ? this.#nextMs : Number.POSITIVE_INFINITY;
+    return this.list("newer").length > 0 ? this.#nextMs : Number.POSITIVE_INFINITY;
   }
 }
