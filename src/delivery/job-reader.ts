@@ -196,7 +196,7 @@ export class JobReader extends DurableObject<Env> {
   #holds(): boolean {
     const row = this.#state.row();
     if (row === null) return false;
-    return countsOf(this.ctx.storage.sql, row).pending > 0 || row.aside_objects > 0 || this.#unmade.count() > 0;
+    return countsOf(this.ctx.storage.sql, row).pending > 0 || row.aside_objects > 0 || this.#unmade.sums().entries > 0;
   }
 
   /**

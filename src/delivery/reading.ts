@@ -10,7 +10,7 @@ import type { SealKey } from "../queue/seal.ts";
 import type { JobShare } from "../trace-log/append.ts";
 import type { Group, Item, OpenMessage } from "../trace-log/blocks.ts";
 import type { Pull, Pulled } from "../trace-log/driver.ts";
-import { nodeOf } from "../trace-log/nodes.ts";
+import { nodeOf, placeOf } from "../trace-log/nodes.ts";
 import { type Page, traceLog } from "../trace-log/trace-log.ts";
 import type { Batches } from "./batches.ts";
 import type { LogState } from "./log-state.ts";
@@ -82,7 +82,7 @@ export class Reading {
 
   async #pull({ segment, from, cut }: Pull): Promise<Pulled> {
     const { state } = this.#host;
-    const { id, shard } = placeIn(this.#name);
+    const { id, shard } = this.#place();
     const node = nodeOf(shard, segment);
     const startedMs = platform.now();
     for (;;) {
@@ -111,6 +111,15 @@ export class Reading {
     }
   }
 
+  /** An instance that an alarm has started has no name. @throws if it is no reader. */
+  #place(): { id: number; shard: number } {
+    const row = this.#host.state.row();
+    if (row !== null) return { id: this.#host.state.requireJob().id, shard: placeOf(row.node).shard };
+    const [, id, shard] = /^job (\d+) log (\d+)/.exec(this.#name ?? "") ?? [];
+    if (id === undefined || shard === undefined) throw new Error("this object is no reader of the log");
+    return { id: Number(id), shard: Number(shard) };
+  }
+
   /** A new reader takes its job and its cursor from the shard, and from nowhere else. */
   #begin(page: Page, node: number, cursor: number): void {
     const { state, transaction } = this.#host;
@@ -137,13 +146,13 @@ export class Reading {
   async #tryOnce(job: JobConfig, entry: UnmadeEntry): Promise<Made | NotMade> {
     const { unmade, transaction } = this.#host;
     const deaths = transaction(() => unmade.begin(entry.n));
-    if (deaths >= DEATHS_MAX) {
-      log.error("an entry of the log kills its reader; it is set aside", { job: job.id, n: entry.n });
-      return { entry, state: "poison", why: `its reader died with it ${deaths} times` };
-    }
+    if (deaths >= DEATHS_MAX) return killer(job, entry, deaths);
     // A death must find the note.
     await this.#storage.sync();
-    return this.#makeOne(job, entry);
+    const made = await this.#makeOne(job, entry);
+    // The reader may die of the next one.
+    transaction(() => unmade.ended(entry.n));
+    return made;
   }
 
   async #makeOne(job: JobConfig, entry: UnmadeEntry): Promise<Made | NotMade> {
@@ -166,7 +175,7 @@ export class Reading {
    * @returns false: of too many batches, some are not cut yet.
    */
   #commit(page: Page, cursor: number, made: readonly (Made | NotMade)[], cut: boolean): boolean {
-    const { state, batches, unmade, transaction } = this.#host;
+    const { state, batches, transaction } = this.#host;
     return transaction(() => {
       const nowMs = platform.now();
       // Another pull was faster.
@@ -180,10 +189,7 @@ export class Reading {
       const shares = made.map((each) =>
         "share" in each ? each.share : { received: each.entry.received, filtered: 0, sampledOut: 0 },
       );
-      for (const each of made) {
-        if ("group" in each) unmade.ended(each.n);
-        else this.#setAside(each, nowMs);
-      }
+      for (const each of made) if (!("group" in each)) this.#setAside(each, nowMs);
       state.read(shares, page.end, opened, nowMs);
       if (!this.#host.hasRoom()) state.seal(nowMs);
       if (page.isAll && cut && state.isReadable()) return batches.cutSome("interval", nowMs);
@@ -241,8 +247,12 @@ export class Reading {
     const { state, unmade, transaction } = this.#host;
     const entry = unmade.get(n);
     if (entry === null) return null;
-    const note = unmade.list().find((each) => each.n === n);
-    transaction(() => unmade.begin(n));
+    const isNewer = unmade.list("newer").some((each) => each.n === n);
+    const deaths = transaction(() => unmade.begin(n));
+    if (isNewer && deaths >= DEATHS_MAX) {
+      transaction(() => this.#setAside(killer(state.requireJob(), entry, deaths), platform.now()));
+      return false;
+    }
     await this.#storage.sync();
     let made: Made | NotMade | null = null;
     try {
@@ -256,13 +266,18 @@ export class Reading {
       unmade.ended(n);
       if (made === null || !("group" in made)) return false;
       unmade.remove(n);
-      if (note?.state === "poison") state.countUnmade(-entry.received);
+      if (!isNewer) state.countUnmade(-entry.received);
       const opened = this.#put([made], platform.now());
       state.read([{ ...made.share, received: 0 }], 0, opened, platform.now());
       this.#host.arm();
       return true;
     });
   }
+}
+
+function killer({ id }: JobConfig, entry: UnmadeEntry, deaths: number): NotMade {
+  log.error("an entry of the log kills its reader; it is set aside", { job: id, n: entry.n });
+  return { entry, state: "poison", why: `its reader died with it ${deaths} times` };
 }
 
 /** What of a message is offered; or why this code cannot read it. */
@@ -282,11 +297,4 @@ function offeredOf(message: OpenMessage, keys: readonly SealKey[]) {
 function jobOf({ job }: Page): JobConfig | null {
   const { id, version, mark } = (job ?? {}) as Partial<JobConfig>;
   return typeof id === "number" && typeof version === "number" && typeof mark === "string" ? (job as JobConfig) : null;
-}
-
-/** @throws if the object has no such name. */
-function placeIn(name = ""): { id: number; shard: number } {
-  const [, id, shard] = /^job (\d+) log (\d+)/.exec(name) ?? [];
-  if (id === undefined || shard === undefined) throw new Error("this object is no reader of the log");
-  return { id: Number(id), shard: Number(shard) };
 }
