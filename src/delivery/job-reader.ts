@@ -130,7 +130,8 @@ export class JobReader extends DurableObject<Env> {
         void this.#uploadFor(0);
         this.#alarm.transaction(() => this.#arm(platform.now()));
       },
-      holds: () => this.#holds(),
+      // The first one writes the manifests of all: it follows the job for good.
+      holds: () => this.#holds() || this.#state.row()?.node === 0,
     });
     this.attempts = new Attempts(ctx, {
       open,

@@ -93,7 +93,7 @@ export class Reading {
       const answer = (await answered(`log ${shard}`, READ_MS, asked as Promise<unknown>)) as Page;
       const isSealed = row !== null && row.sealed_ms !== null;
       // The shard has not heard it yet: the next segment reads this.
-      const page: Page = isSealed ? { ...answer, items: [], end: cursor, isAll: true } : answer;
+      const page: Page = isSealed ? { ...answer, items: [], end: cursor, isAll: true } : this.#careful(answer);
       this.#begin(page, node, cursor);
       const job = jobOf(page) ?? state.requireJob();
       const made = job.discard ? [] : await this.#make(job, page.items);
@@ -111,13 +111,11 @@ export class Reading {
     }
   }
 
-  /** An instance that an alarm has started has no name. @throws if it is no reader. */
+  /** An instance that its alarm has woken may not know its name, for as long as it lives. */
   #place(): { id: number; shard: number } {
     const row = this.#host.state.row();
-    if (row !== null) return { id: this.#host.state.requireJob().id, shard: placeOf(row.node).shard };
-    const [, id, shard] = /^job (\d+) log (\d+)/.exec(this.#name ?? "") ?? [];
-    if (id === undefined || shard === undefined) throw new Error("this object is no reader of the log");
-    return { id: Number(id), shard: Number(shard) };
+    if (row === null) return placeIn(this.#name);
+    return { id: this.#host.state.requireJob().id, shard: placeOf(row.node).shard };
   }
 
   /** A new reader takes its job and its cursor from the shard, and from nowhere else. */
@@ -130,6 +128,17 @@ export class Reading {
       state.begin(job, node, cursor);
       this.#host.follow(job, platform.now());
     });
+  }
+
+  /**
+   * After a death, each entry that was begun then is a page by itself: only the one that kills its
+   * reader is found guilty.
+   */
+  #careful(page: Page): Page {
+    const begun = this.#host.unmade.begun();
+    const at = page.items.findIndex(({ n }) => begun.has(n));
+    const items = page.items.slice(0, Math.max(1, at));
+    return at === -1 ? page : { ...page, items, end: items.at(-1)?.n ?? page.end, isAll: false };
   }
 
   /** Makes what open entries are to the job; prepared ones are ready. */
@@ -146,13 +155,13 @@ export class Reading {
   async #tryOnce(job: JobConfig, entry: UnmadeEntry): Promise<Made | NotMade> {
     const { unmade, transaction } = this.#host;
     const deaths = transaction(() => unmade.begin(entry.n));
-    if (deaths >= DEATHS_MAX) return killer(job, entry, deaths);
+    if (deaths >= DEATHS_MAX) {
+      log.error("an entry of the log kills its reader; it is set aside", { job: job.id, n: entry.n });
+      return { entry, state: "poison", why: `its reader died with it ${deaths} times` };
+    }
     // A death must find the note.
     await this.#storage.sync();
-    const made = await this.#makeOne(job, entry);
-    // The reader may die of the next one.
-    transaction(() => unmade.ended(entry.n));
-    return made;
+    return this.#makeOne(job, entry);
   }
 
   async #makeOne(job: JobConfig, entry: UnmadeEntry): Promise<Made | NotMade> {
@@ -175,7 +184,7 @@ export class Reading {
    * @returns false: of too many batches, some are not cut yet.
    */
   #commit(page: Page, cursor: number, made: readonly (Made | NotMade)[], cut: boolean): boolean {
-    const { state, batches, transaction } = this.#host;
+    const { state, batches, unmade, transaction } = this.#host;
     return transaction(() => {
       const nowMs = platform.now();
       // Another pull was faster.
@@ -189,7 +198,10 @@ export class Reading {
       const shares = made.map((each) =>
         "share" in each ? each.share : { received: each.entry.received, filtered: 0, sampledOut: 0 },
       );
-      for (const each of made) if (!("group" in each)) this.#setAside(each, nowMs);
+      for (const each of made) {
+        if ("group" in each) unmade.ended(each.n);
+        else this.#setAside(each, nowMs);
+      }
       state.read(shares, page.end, opened, nowMs);
       if (!this.#host.hasRoom()) state.seal(nowMs);
       if (page.isAll && cut && state.isReadable()) return batches.cutSome("interval", nowMs);
@@ -247,12 +259,14 @@ export class Reading {
     const { state, unmade, transaction } = this.#host;
     const entry = unmade.get(n);
     if (entry === null) return null;
-    const isNewer = unmade.list("newer").some((each) => each.n === n);
-    const deaths = transaction(() => unmade.begin(n));
-    if (isNewer && deaths >= DEATHS_MAX) {
-      transaction(() => this.#setAside(killer(state.requireJob(), entry, deaths), platform.now()));
-      return false;
-    }
+    const note = unmade.list().find((each) => each.n === n);
+    const isHopeless = transaction(() => {
+      if (unmade.begin(n) < DEATHS_MAX || note?.state !== "newer") return false;
+      unmade.giveUp(n, `the newer code failed on it ${DEATHS_MAX} times`);
+      state.countUnmade(entry.received);
+      return true;
+    });
+    if (isHopeless) return false;
     await this.#storage.sync();
     let made: Made | NotMade | null = null;
     try {
@@ -263,21 +277,18 @@ export class Reading {
     return transaction(() => {
       // Discarded meanwhile.
       if (unmade.get(n) === null) return null;
+      // As if it had died: what is not set aside yet is not tried for ever.
+      if (made === null && note?.state === "newer") return false;
       unmade.ended(n);
       if (made === null || !("group" in made)) return false;
       unmade.remove(n);
-      if (!isNewer) state.countUnmade(-entry.received);
+      if (note?.state === "poison") state.countUnmade(-entry.received);
       const opened = this.#put([made], platform.now());
       state.read([{ ...made.share, received: 0 }], 0, opened, platform.now());
       this.#host.arm();
       return true;
     });
   }
-}
-
-function killer({ id }: JobConfig, entry: UnmadeEntry, deaths: number): NotMade {
-  log.error("an entry of the log kills its reader; it is set aside", { job: id, n: entry.n });
-  return { entry, state: "poison", why: `its reader died with it ${deaths} times` };
 }
 
 /** What of a message is offered; or why this code cannot read it. */
@@ -297,4 +308,11 @@ function offeredOf(message: OpenMessage, keys: readonly SealKey[]) {
 function jobOf({ job }: Page): JobConfig | null {
   const { id, version, mark } = (job ?? {}) as Partial<JobConfig>;
   return typeof id === "number" && typeof version === "number" && typeof mark === "string" ? (job as JobConfig) : null;
+}
+
+/** @throws if the object has no such name. */
+function placeIn(name = ""): { id: number; shard: number } {
+  const [, id, shard] = /^job (\d+) log (\d+)/.exec(name) ?? [];
+  if (id === undefined || shard === undefined) throw new Error("this object is no reader of the log");
+  return { id: Number(id), shard: Number(shard) };
 }

@@ -59,7 +59,18 @@ export class Unmade {
     return row?.tries ?? 0;
   }
 
-  /** Nothing died with it. */
+  /** Positions of those that were begun, and of which no page was committed. */
+  begun(): ReadonlySet<number> {
+    const rows = this.#sql.exec<{ n: number }>("SELECT n FROM unmade WHERE k = 0 AND state IS NULL").toArray();
+    return new Set(rows.map(({ n }) => n));
+  }
+
+  /** What waited for newer code is set aside. */
+  giveUp(n: number, why: string): void {
+    this.#sql.exec("UPDATE unmade SET state = 'poison', why = ?, tries = 0 WHERE n = ? AND k = 0", why, n);
+  }
+
+  /** It was made, or is stored: nothing died with it. */
   ended(n: number): void {
     this.#sql.exec("DELETE FROM unmade WHERE n = ? AND k = 0 AND state IS NULL", n);
     this.#sql.exec("UPDATE unmade SET tries = 0 WHERE n = ? AND k = 0", n);
