@@ -239,11 +239,14 @@ class Consumption {
     try {
       const loading = load(delivery, this.#context.sealKeys);
       if (loading.kind === "loaded") return loading.loaded;
-      if (loading.kind === "unreadable" || isOverdue(delivery.queuedMs, nowMs)) {
+      const since = delivery.taken.length === 0 ? [delivery.queuedMs] : delivery.taken.map((part) => part.takenInMs);
+      if (loading.kind === "unreadable" || since.some((ms) => isOverdue(ms, nowMs))) {
         await this.#putAside(delivery, loading.why, loading.why);
         return null;
       }
       this.#totals.newer += 1;
+      await this.#comeAgain(delivery);
+      return null;
     } catch (error) {
       log.error("a message could not be loaded", { error: errorText(error) });
     }
@@ -303,7 +306,8 @@ class Consumption {
       await this.#putAside(delivery, "could not be processed for ten days");
       return;
     }
-    if (delivery.attempts >= ANEW_AFTER && (await this.#sendAnew(delivery))) return;
+    const isKnown = delivery.taken.length > 0;
+    if (isKnown && delivery.attempts >= ANEW_AFTER && (await this.#sendAnew(delivery))) return;
     delivery.retry();
     this.#again.push(delivery);
   }
