@@ -45,6 +45,7 @@ export function createWorker(memory: Memory = new Memory(platform), audience: Au
       known: async (shard, parts) => log(shard).known(parts),
       expectAgain: async (shard, parts, how) => log(shard).expectAgain(parts, how),
       hold: async (shard, message) => log(shard).hold(message),
+      unnoted: async (takenInMs) => controlPlane(env.CONTROL).unnoted(takenInMs),
       // `send` would detach the buffer, also when it fails.
       sendAnew: (message) => env.EVENTS.sendBatch([{ body: new Uint8Array(message), contentType: "bytes" }]),
       arrivals: {

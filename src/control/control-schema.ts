@@ -14,7 +14,9 @@ export const CONTROL_STEPS = [
         next_id           INTEGER NOT NULL DEFAULT 1,     -- job ids are never used again
         confirmed_version INTEGER NOT NULL DEFAULT 0,     -- that all shards of the log have
         shards            TEXT NOT NULL DEFAULT '[0]',    -- JSON: numbers of the shards that there are
-        key_shards        INTEGER                         -- KEY_SHARDS as it was first; null: it was malformed so far
+        key_shards        INTEGER,                        -- KEY_SHARDS as it was first; null: it was malformed so far
+        unnoted_ms        INTEGER,                        -- intake of the oldest message that no shard knows of; 0: unknown
+        unnoted_at_ms     INTEGER                         -- when a handler last said so
       ) STRICT;
       CREATE TABLE job (
         id          INTEGER PRIMARY KEY,

@@ -4,6 +4,7 @@ import type { JobConfig } from "../job/config.ts";
 import { isOpen } from "../job/windows.ts";
 import { errorText, log } from "../log.ts";
 import { platform } from "../platform.ts";
+import { first, insert } from "../storage/sql.ts";
 import { placeOf } from "../trace-log/nodes.ts";
 import { notWritten, readCanary, type SentCanary, writeCanary } from "./canary-check.ts";
 import { canaryAfter, canaryKey, canaryObject } from "./canary-object.ts";
@@ -76,12 +77,9 @@ export class Canary {
     if (!sends || sealed_ms !== null || placeOf(node).shard !== 0) {
       this.#sql.exec("DELETE FROM canary");
     } else if (this.#row()?.destination_version !== job.destinationVersion) {
-      this.#sql.exec(
-        "INSERT OR REPLACE INTO canary (id, destination_version, state, since_ms, next_ms) VALUES (1, ?, 'waiting', ?, ?)",
-        job.destinationVersion,
-        nowMs,
-        nowMs,
-      );
+      const since = { since_ms: nowMs, next_ms: nowMs };
+      const row = { id: 1, destination_version: job.destinationVersion, state: "waiting", ...since };
+      insert(this.#sql, "INSERT OR REPLACE INTO canary", row);
     }
   }
 
@@ -187,11 +185,7 @@ export class Canary {
 
   #row(): CanaryRow | null {
     if (this.#state.retired) return null;
-    return (
-      this.#sql
-        .exec<CanaryRow>("SELECT canary.* FROM canary JOIN reader USING (id) WHERE sealed_ms IS NULL")
-        .toArray()[0] ?? null
-    );
+    return first(this.#sql, "SELECT canary.* FROM canary JOIN reader USING (id) WHERE sealed_ms IS NULL");
   }
 }
 

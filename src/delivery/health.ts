@@ -1,4 +1,5 @@
 import type { FailureCause } from "../destinations/failure.ts";
+import { insert } from "../storage/sql.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -135,20 +136,10 @@ export class Health {
   note(attempt: CountedAttempt, nowMs: number): void {
     const hour = hourOf(nowMs);
     const now = withAttempt(this.between(hour, hour + 1)[0] ?? emptyHour(hour), attempt);
-    this.#sql.exec(
-      `INSERT OR REPLACE INTO health_hour (hour, ok, retried, failed, causes, records, bytes, raw_bytes, total_ms, longest_ms)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      hour,
-      now.ok,
-      now.retried,
-      now.failed,
-      JSON.stringify(now.causes),
-      now.records,
-      now.bytes,
-      now.rawBytes,
-      now.totalMs,
-      now.longestMs,
-    );
+    const { causes, rawBytes, totalMs, longestMs, ...rest } = now;
+    insert(this.#sql, "INSERT OR REPLACE INTO health_hour", {
+      ...{ ...rest, causes: JSON.stringify(causes), raw_bytes: rawBytes, total_ms: totalMs, longest_ms: longestMs },
+    });
   }
 
   /**
@@ -159,17 +150,8 @@ export class Health {
     return this.#sql
       .exec<HealthRow>("SELECT * FROM health_hour WHERE hour >= ? AND hour < ? ORDER BY hour", since, until)
       .toArray()
-      .map(({ hour, ok, retried, failed, causes, records, bytes, raw_bytes, total_ms, longest_ms }) => ({
-        hour,
-        ok,
-        retried,
-        failed,
-        causes: JSON.parse(causes) as Record<string, number>,
-        records,
-        bytes,
-        rawBytes: raw_bytes,
-        totalMs: total_ms,
-        longestMs: longest_ms,
+      .map(({ causes, raw_bytes: rawBytes, total_ms: totalMs, longest_ms: longestMs, ...rest }) => ({
+        ...{ ...rest, causes: JSON.parse(causes) as Record<string, number>, rawBytes, totalMs, longestMs },
       }));
   }
 

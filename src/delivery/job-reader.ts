@@ -130,7 +130,8 @@ export class JobReader extends DurableObject<Env> {
         void this.#uploadFor(0);
         this.#alarm.transaction(() => this.#arm(platform.now()));
       },
-      holds: () => this.#holds(),
+      // The first one writes the manifests of all: it follows the job for good.
+      holds: () => this.#holds() || this.#state.row()?.node === 0,
     });
     this.attempts = new Attempts(ctx, {
       open,
@@ -196,7 +197,7 @@ export class JobReader extends DurableObject<Env> {
   #holds(): boolean {
     const row = this.#state.row();
     if (row === null) return false;
-    return countsOf(this.ctx.storage.sql, row).pending > 0 || row.aside_objects > 0 || this.#unmade.count() > 0;
+    return countsOf(this.ctx.storage.sql, row).pending > 0 || row.aside_objects > 0 || this.#unmade.sums().entries > 0;
   }
 
   /**

@@ -11,12 +11,16 @@ export type ShardsStatus = ReadonlyMap<number, ShardStatus>;
 
 /** Asks the shards before the readers: what moves on meanwhile is seen once at least. */
 export async function shardsStatus(env: Bindings, jobs: readonly number[]): Promise<ShardsStatus> {
-  const shards = new LogShards(env);
+  const { shards: numbers, unnotedMs } = await env.CONTROL.getByName("control").standing();
+  const shards = new LogShards(env, numbers);
   const ask = (of: readonly number[]) =>
-    shards.each(async (stub, shard): Promise<[number, ShardStatus]> => [shard, (await stub.status(of)) as ShardStatus]);
+    shards.each(async (stub, shard): Promise<[number, ShardStatus]> => {
+      const status = (await stub.status(of)) as ShardStatus;
+      return [shard, { ...status, oldestUnfinishedMs: least(status.oldestUnfinishedMs, unnotedMs) }];
+    });
   // What one shard knows of the queue says nothing of what another one gets after it: what all know
   // comes first, and what is unread then.
-  const first = (await shards.shards()).length > 1 ? new Map(await ask([])) : null;
+  const first = numbers.length > 1 ? new Map(await ask([])) : null;
   const answers = await ask(jobs);
   if (first === null) return new Map(answers);
   return new Map(answers.map(([shard, each]) => [shard, { ...each, queueDoneMs: first.get(shard)?.queueDoneMs ?? 0 }]));

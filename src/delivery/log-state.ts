@@ -3,6 +3,7 @@ import type { JobConfig } from "../job/config.ts";
 import { readJobConfig } from "../job/snapshot.ts";
 import { decoderOf } from "../object/encoders.ts";
 import type { OutputFormat } from "../output/format.ts";
+import { first } from "../storage/sql.ts";
 import type { GroupFormat, JobShare } from "../trace-log/append.ts";
 import { NUMBERS_PER_NODE } from "../trace-log/nodes.ts";
 import { UNPARKED } from "./parking.ts";
@@ -28,7 +29,7 @@ export class LogState {
   /** null: the log has never been given a job. */
   row(): ReaderRow | null {
     if (this.retired) return null;
-    return this.#sql.exec<ReaderRow>("SELECT * FROM reader WHERE id = 1").toArray()[0] ?? null;
+    return first(this.#sql, "SELECT * FROM reader WHERE id = 1");
   }
 
   /** false: the log has never been given a job. */
@@ -39,7 +40,7 @@ export class LogState {
   /** The column alone: the row is wide, and most of what is done asks for the job several times. */
   #jobText(): string | null {
     if (this.retired) return null;
-    return this.#sql.exec<{ job: string }>("SELECT job FROM reader WHERE id = 1").toArray()[0]?.job ?? null;
+    return first<{ job: string }>(this.#sql, "SELECT job FROM reader WHERE id = 1")?.job ?? null;
   }
 
   /** @throws if the log has no job yet. */
@@ -125,8 +126,8 @@ export class LogState {
 
   /** The format of the open batches; null: there was none yet. */
   format(): GroupFormat | null {
-    const [row] = this.#sql.exec<{ format: string }>("SELECT format FROM reader WHERE id = 1").toArray();
-    return row === undefined || row.format === "" ? null : (JSON.parse(row.format) as GroupFormat);
+    const row = first<{ format: string }>(this.#sql, "SELECT format FROM reader WHERE id = 1");
+    return row === null || row.format === "" ? null : (JSON.parse(row.format) as GroupFormat);
   }
 
   setFormat(format: GroupFormat): void {

@@ -1,4 +1,5 @@
 import { encoderOf } from "../object/encoders.ts";
+import { first, only } from "../storage/sql.ts";
 import type { Chunks } from "./chunks.ts";
 import type { LogState } from "./log-state.ts";
 import { markOf } from "./object-sketch.ts";
@@ -38,29 +39,16 @@ export interface SearchSpan {
   without: readonly number[];
 }
 
-type Row = Pick<
-  ObjectRow,
-  | "batch"
-  | "number"
-  | "state"
-  | "key"
-  | "sha256"
-  | "content_type"
-  | "bytes"
-  | "raw_bytes"
-  | "records"
-  | "day"
-  | "first_event_ms"
-  | "last_event_ms"
-  | "elsewhere"
->;
-
 const OVERLAPS = "first_event_ms < ? AND last_event_ms >= ?";
 const IS_SEARCHED = `state <> 'discarded' AND replay IS NULL AND ${OVERLAPS} AND batch NOT IN (SELECT value FROM json_each(?))`;
 const IS_OPEN = `${OVERLAPS} AND id NOT IN (SELECT value FROM json_each(?))`;
 
-const COLUMNS =
-  "batch, number, state, key, sha256, content_type, bytes, raw_bytes, records, day, first_event_ms, last_event_ms, elsewhere";
+const COLUMNS = [
+  ...(["batch", "number", "state", "key", "sha256", "content_type", "bytes", "raw_bytes", "records"] as const),
+  ...(["day", "first_event_ms", "last_event_ms", "elsewhere"] as const),
+] as const;
+
+type Row = Pick<ObjectRow, (typeof COLUMNS)[number]>;
 
 /**
  * What of a log has records of some time: by the time of events, those that wait for their cut
@@ -85,7 +73,7 @@ export class SearchableObjects {
     const by = order === "newest" ? "last_event_ms DESC" : "first_event_ms";
     const asked = [untilMs, sinceMs, JSON.stringify(without), limit + 1];
     const cut = this.#sql.exec<Row>(
-      `SELECT ${COLUMNS} FROM object WHERE ${IS_SEARCHED} ORDER BY ${by}, batch LIMIT ?`,
+      `SELECT ${COLUMNS.join()} FROM object WHERE ${IS_SEARCHED} ORDER BY ${by}, batch LIMIT ?`,
       ...asked,
     );
     const open = this.#sql.exec<BatchRow>(`SELECT * FROM batch WHERE ${IS_OPEN} ORDER BY ${by}, id LIMIT ?`, ...asked);
@@ -99,21 +87,18 @@ export class SearchableObjects {
 
   /** How many {@link list} has without a limit. */
   count({ sinceMs, untilMs, without }: SearchSpan): number {
-    const { n } = this.#sql
-      .exec<{ n: number }>(
-        `SELECT (SELECT count(*) FROM object WHERE ${IS_SEARCHED}) + (SELECT count(*) FROM batch WHERE ${IS_OPEN}) AS n`,
-        ...[untilMs, sinceMs, JSON.stringify(without), untilMs, sinceMs, JSON.stringify(without)],
-      )
-      .one();
-    return n;
+    return only(
+      this.#sql,
+      `SELECT (SELECT count(*) FROM object WHERE ${IS_SEARCHED}) + (SELECT count(*) FROM batch WHERE ${IS_OPEN})`,
+      ...[untilMs, sinceMs, JSON.stringify(without), untilMs, sinceMs, JSON.stringify(without)],
+    );
   }
 
   /** What has become of a batch; null: it is gone, or holds nothing that is searched. */
   find(batch: number): Searchable | null {
-    const row = this.#sql
-      .exec<Row>(`SELECT ${COLUMNS} FROM object WHERE batch = ? AND state <> 'discarded' AND replay IS NULL`, batch)
-      .toArray()[0];
-    if (row !== undefined) return ofRow(row);
+    const query = `SELECT ${COLUMNS.join()} FROM object WHERE batch = ? AND state <> 'discarded' AND replay IS NULL`;
+    const row = first<Row>(this.#sql, query, batch);
+    if (row !== null) return ofRow(row);
     return this.#ofOpen(this.#openBatch(batch))[0] ?? null;
   }
 

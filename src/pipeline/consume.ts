@@ -8,7 +8,7 @@ import { putAside } from "../set-aside/keep.ts";
 import type { QueueState as Queue } from "../trace-log/append.ts";
 import type { Noted } from "../trace-log/trace-log.ts";
 import { commitGroup } from "./commit.ts";
-import { BATCH_MS, bounded, boundedAside, Calls, type ConsumerContext } from "./context.ts";
+import { type AsideCalls, BATCH_MS, bounded, boundedAside, Calls, type ConsumerContext } from "./context.ts";
 import { IN_FLIGHT_MS, InFlight } from "./in-flight.ts";
 import { parted } from "./suspects.ts";
 
@@ -44,8 +44,12 @@ export async function consumeEvents(batch: MessageBatch<unknown>, context: Consu
     try {
       const queue = queueOf(batch, deliveries, startedMs);
       const { again, untried } = await new Consumption(queue, inFlight, within, calls, totals).run(deliveries);
-      await expectAgain(again, within);
-      await expectAgain(untried, within, "untried");
+      const noted = [await expectAgain(again, within), await expectAgain(untried, within, "untried")].flat();
+      const late = deliveries.filter(({ fate, attempts }) => fate === "retried" && attempts >= ANEW_AFTER);
+      await unnoted(
+        late.filter((delivery) => !noted.includes(delivery)),
+        within,
+      );
     } finally {
       held?.release();
       await inFlight.end();
@@ -58,7 +62,7 @@ export async function consumeEvents(batch: MessageBatch<unknown>, context: Consu
 /** Handles a batch of the dead-letter queue: messages that failed a hundred times are set aside. */
 export async function consumeDead(
   batch: MessageBatch<unknown>,
-  context: Pick<ConsumerContext, "hold" | "callsMax" | "platform">,
+  context: AsideCalls & Pick<ConsumerContext, "callsMax" | "platform">,
 ): Promise<void> {
   const startedMs = context.platform.now();
   const deliveries = batch.messages.map((message) => new Delivery(message));
@@ -69,6 +73,10 @@ export async function consumeDead(
       for (const delivery of deliveries) {
         await putAside(delivery, batch.queue, "failed too often", within);
       }
+      await unnoted(
+        deliveries.filter(({ fate }) => fate === "retried"),
+        within,
+      );
     } finally {
       calls.end();
       logBatch(batch.queue, deliveries, { events: 0, jobs: new Set(), newer: 0 }, context.platform.now() - startedMs);
@@ -231,11 +239,14 @@ class Consumption {
     try {
       const loading = load(delivery, this.#context.sealKeys);
       if (loading.kind === "loaded") return loading.loaded;
-      if (loading.kind === "unreadable" || isOverdue(delivery.queuedMs, nowMs)) {
+      const since = delivery.taken.length === 0 ? [delivery.queuedMs] : delivery.taken.map((part) => part.takenInMs);
+      if (loading.kind === "unreadable" || since.some((ms) => isOverdue(ms, nowMs))) {
         await this.#putAside(delivery, loading.why, loading.why);
         return null;
       }
       this.#totals.newer += 1;
+      await this.#comeAgain(delivery);
+      return null;
     } catch (error) {
       log.error("a message could not be loaded", { error: errorText(error) });
     }
@@ -295,7 +306,8 @@ class Consumption {
       await this.#putAside(delivery, "could not be processed for ten days");
       return;
     }
-    if (delivery.attempts >= ANEW_AFTER && (await this.#sendAnew(delivery))) return;
+    const isKnown = delivery.taken.length > 0;
+    if (isKnown && delivery.attempts >= ANEW_AFTER && (await this.#sendAnew(delivery))) return;
     delivery.retry();
     this.#again.push(delivery);
   }
@@ -326,18 +338,38 @@ function bytesOf(deliveries: readonly Delivery[]): number {
   return deliveries.reduce((sum, { body }) => sum + (body instanceof ArrayBuffer ? body.byteLength : 0), 0);
 }
 
-/** Nothing is claimed complete beyond these messages. Never throws. */
+/**
+ * Nothing is claimed complete beyond these messages. Never throws. @returns those whose shards have
+ * noted them.
+ */
 async function expectAgain(
   deliveries: readonly Delivery[],
   context: Pick<ConsumerContext, "expectAgain">,
   how: Noted = "returned",
-): Promise<void> {
+): Promise<readonly Delivery[]> {
+  const noted: Delivery[] = [];
   for (const [shard, own] of Map.groupBy(deliveries, (delivery) => delivery.shard)) {
     try {
       await context.expectAgain(shard, takenIds(own), how);
+      noted.push(...own);
     } catch (error) {
       log.error("messages that come again could not be noted", { shard, error: errorText(error) });
     }
+  }
+  return noted;
+}
+
+/**
+ * The same for messages that their shards do not know of, once the queue may say nothing of them
+ * either: as dead letters. Never throws.
+ */
+async function unnoted(deliveries: readonly Delivery[], context: Pick<ConsumerContext, "unnoted">): Promise<void> {
+  if (deliveries.length === 0) return;
+  const taken = deliveries.map((delivery) => delivery.taken.map(({ takenInMs }) => takenInMs));
+  try {
+    await context.unnoted(Math.min(...taken.flatMap((own) => (own.length === 0 ? [0] : own))));
+  } catch (error) {
+    log.error("messages that come again could not be noted", { error: errorText(error) });
   }
 }
 

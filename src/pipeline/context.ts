@@ -19,6 +19,11 @@ export interface ConsumerContext extends AsideContext, CommitContext {
    * @returns unchecked: those of which deliveries were killed, if they are begun.
    */
   expectAgain(shard: number, parts: readonly NotedMessage[], how: Noted): Promise<unknown>;
+  /**
+   * Tells the control plane of messages that their shards do not know of. @param takenInMs of the
+   * oldest part; 0: unknown.
+   */
+  unnoted(takenInMs: number): Promise<unknown>;
   /** Sends the bytes of a message to the queue once more. */
   sendAnew(message: ArrayBuffer): Promise<unknown>;
   arrivals: Arrivals;
@@ -36,7 +41,7 @@ export interface ConsumerContext extends AsideContext, CommitContext {
  * times out comes again. The call may still succeed later, which is harmless: a shard takes each
  * part once, and keeps no note of what it has.
  */
-const DEADLINE_MS = { append: 10_000, known: 5_000, hold: 10_000, expectAgain: 5_000, sendAnew: 5_000 };
+const DEADLINE_MS = { append: 10_000, known: 5_000, hold: 10_000, expectAgain: 5_000, unnoted: 5_000, sendAnew: 5_000 };
 
 /** Each shard times out on its own. */
 const log = (shard: number): string => `log ${shard}`;
@@ -163,10 +168,18 @@ export function bounded(context: ConsumerContext, calls: Calls): ConsumerContext
   };
 }
 
+/** What dead letters need of it. */
+export type AsideCalls = Pick<ConsumerContext, "hold" | "unnoted">;
+
 /** The part of it that sets messages aside. */
-export function boundedAside({ hold }: AsideContext, calls: Calls): AsideContext {
+export function boundedAside({ hold, unnoted }: AsideCalls, calls: Calls): AsideCalls {
   return {
     hold: (shard, message) => calls.ask(log(shard), DEADLINE_MS.hold, () => hold(shard, message)),
+    // From the reserve, and once in a batch.
+    unnoted(takenInMs) {
+      calls.makeAnyway();
+      return answered("the control plane", DEADLINE_MS.unnoted, unnoted(takenInMs));
+    },
   };
 }
 

@@ -1,6 +1,7 @@
 import { concat } from "../bytes.ts";
 import { ROW_MAX_BYTES } from "../limits.ts";
 import type { Fragment } from "../object/encoder.ts";
+import { insert } from "../storage/sql.ts";
 import type { GroupFormat, JobShare, LoggedMessage } from "./append.ts";
 
 /** The share of one job in a block. */
@@ -131,22 +132,13 @@ export class Blocks {
       }),
     );
     const body = concat(bodies);
-    this.#sql.exec(
-      "INSERT INTO block (n, taken_ms, at_ms, jobs, meta, body) VALUES (?, ?, ?, ?, ?, ?)",
-      n,
-      block.takenMs,
-      nowMs,
-      JSON.stringify([...unread].map(([job, { records, bytes }]) => [job, records, bytes])),
-      JSON.stringify(meta),
-      body.slice(0, ROW_MAX_BYTES).buffer,
-    );
+    const jobs = JSON.stringify([...unread].map(([job, { records, bytes }]) => [job, records, bytes]));
+    insert(this.#sql, "INSERT INTO block", {
+      ...{ n, taken_ms: block.takenMs, at_ms: nowMs, jobs, meta: JSON.stringify(meta) },
+      body: body.slice(0, ROW_MAX_BYTES).buffer,
+    });
     for (let from = ROW_MAX_BYTES, k = 1; from < body.length; from += ROW_MAX_BYTES, k++)
-      this.#sql.exec(
-        "INSERT INTO piece (n, k, body) VALUES (?, ?, ?)",
-        n,
-        k,
-        body.slice(from, from + ROW_MAX_BYTES).buffer,
-      );
+      insert(this.#sql, "INSERT INTO piece", { n, k, body: body.slice(from, from + ROW_MAX_BYTES).buffer });
     this.#jobs?.set(n, [...unread.keys()]);
     return { n, unread };
   }

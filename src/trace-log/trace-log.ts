@@ -60,6 +60,9 @@ const JOIN_MS = 5_000;
  */
 const WELL_MS = 1_200_000;
 
+/** When a reader that is under way is looked at again, in ms: later than it may take. */
+const READING_MS = 15_000;
+
 /** How long an alarm waits for the readers that it drives, in ms. They go on afterwards. */
 const ALARM_WAIT_MS = 2_000;
 
@@ -439,7 +442,7 @@ export class TraceLog extends DurableObject<Env> {
       // Cursors are stored with the next append: until then, a shard that dies asks once too often.
       if (standing !== this.#readers.standingOf(job))
         this.#sql.exec("UPDATE state SET readers = ? WHERE id = 1", this.#readers.text());
-      this.#arm(nowMs);
+      this.#arm(nowMs, job);
     });
   }
 
@@ -771,11 +774,18 @@ export class TraceLog extends DurableObject<Env> {
     }
   }
 
-  /** Sets the alarm for the next job that is due. */
-  #arm(nowMs: number): void {
-    // What is being read sets it when that ends; an alarm that is set stays until then.
-    const idle = this.#jobs.all().jobs.filter(({ id }) => !this.#driver.isRunning(id));
-    const next = idle.map((job) => this.#readers.dueMs(job, this.#shard === 0, nowMs));
+  /**
+   * Sets the alarm for the next job that is due. What is being read sets it when that ends, unless
+   * this instance dies before.
+   * @param ended its reader has just ended; the others that read are as they were.
+   */
+  #arm(nowMs: number, ended?: number): void {
+    const next = this.#jobs.all().jobs.map((job) => {
+      const dueMs = this.#readers.dueMs(job, this.#shard === 0, nowMs);
+      if (!this.#driver.isRunning(job.id)) return dueMs;
+      if (ended !== undefined && ended !== job.id) return Number.POSITIVE_INFINITY;
+      return dueMs > nowMs ? dueMs : nowMs + READING_MS;
+    });
     this.#alarm.set(Math.min(Number.POSITIVE_INFINITY, ...next), nowMs);
   }
 

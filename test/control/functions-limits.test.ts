@@ -1,17 +1,14 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, expect, it, vi } from "vitest";
-import { controlPlane } from "../../src/control/plane.ts";
-import { JobReader } from "../../src/index.ts";
+import { describe, expect, it } from "vitest";
 import { CLOCK_SKEW_MS, type Window } from "../../src/job/config.ts";
 import { FUNCTIONS_MAX, ROW_MAX_BYTES, SWITCHES_MAX } from "../../src/limits.ts";
 import { traceLog } from "../../src/trace-log/trace-log.ts";
-import { api, createJob } from "../support/runtime/api.ts";
-import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
+import { api } from "../support/runtime/api.ts";
+import { NOON, setClock } from "../support/runtime/pipeline.ts";
+import { beforeChanges, control, joinShards } from "./copies.ts";
 
 const DAY_MS = 86_400_000;
-
-const control = () => controlPlane(env.CONTROL);
 
 const windowsOf = async (name: string): Promise<readonly Window[]> => {
   const all = await control().configSince("");
@@ -71,7 +68,7 @@ describe("what is remembered of functions", () => {
     await fill(Array.from({ length: FUNCTIONS_MAX }, (_, i) => ({ name: `f-${i}`, logging: null, windows })));
     expect(await control().setFunction("new", { logging: "on" })).toMatchObject({ kind: "refused" });
     clock.advance(15 * DAY_MS);
-    expect(await control().setFunction("new", { logging: "on" })).toMatchObject({ kind: "changed", inForce: true });
+    expect(await control().setFunction("new", { logging: "on" })).toMatchObject({ kind: "changed", missing: [] });
     expect(await storedNames()).toEqual(["new"]);
   });
 
@@ -123,7 +120,7 @@ describe("what is remembered of functions", () => {
     expect((await control().setFunction("shop", { logging: "off" })).kind).toBe("changed");
   });
 
-  it("fits the ledger's row, whatever the names, and what ends an opt-out is never refused", async () => {
+  it("fits a shard's row, whatever the names, and what ends an opt-out is never refused", async () => {
     setClock(NOON);
     const long = (i: number): string => "\u20ac".repeat(250) + String(i).padStart(5, "0");
     const functions = Array.from({ length: 450 }, (_, i) => ({
@@ -134,7 +131,7 @@ describe("what is remembered of functions", () => {
     await fill(functions);
     expect(await control().setFunction("one-more", { logging: "off" })).toMatchObject({
       kind: "changed",
-      inForce: true,
+      missing: [],
     });
     await fill(functions.slice(0, 30).map((each) => ({ ...each, name: `x${each.name.slice(1)}` })));
     expect(await control().setFunction("another", { logging: "off" })).toEqual({
@@ -142,8 +139,8 @@ describe("what is remembered of functions", () => {
       why: "logging of too many functions was switched off within 15 days",
     });
     for (const { name } of functions.slice(0, 3))
-      expect(await control().setFunction(name, { logging: "on" })).toMatchObject({ kind: "changed", inForce: true });
-    const bytes = await runInDurableObject(traceLog(env.TRACE_LOG, 0), (_ledger, { storage: { sql } }) =>
+      expect(await control().setFunction(name, { logging: "on" })).toMatchObject({ kind: "changed", missing: [] });
+    const bytes = await runInDurableObject(traceLog(env.TRACE_LOG, 0), (_log, { storage: { sql } }) =>
       Number(sql.exec("SELECT length(CAST(functions AS BLOB)) AS n FROM opt_outs").one().n),
     );
     expect(bytes).toBeGreaterThan(1_500_000);
@@ -151,23 +148,19 @@ describe("what is remembered of functions", () => {
   });
 });
 
-it("brings a switch to the logs of many jobs side by side, eight at a time", async () => {
+it("brings a switch to many shards side by side, sixteen at a time", async () => {
   setClock(NOON);
-  const bucket = freshBucket().name;
-  for (let i = 0; i < 20; i++) await createJob(bucket);
-  let now = 0;
-  let most = 0;
-  const configure = JobReader.prototype.configure;
-  vi.spyOn(JobReader.prototype, "configure").mockImplementation(async function (this: JobReader, ...args: never[]) {
+  await joinShards(...Array.from({ length: 40 }, (_, n) => n));
+  let [now, most] = [0, 0];
+  const changes = beforeChanges(async () => {
     now += 1;
     most = Math.max(most, now);
     await new Promise((resolve) => setTimeout(resolve, 20));
     now -= 1;
-    return configure.apply(this, args as never);
-  } as never);
-  expect(await control().setFunction("shop", { logging: "off" })).toMatchObject({ inForce: true });
-  expect(JobReader.prototype.configure).toHaveBeenCalledTimes(20);
-  expect(most).toBe(8);
+  });
+  expect(await control().setFunction("shop", { logging: "off" })).toMatchObject({ missing: [] });
+  expect(changes).toHaveBeenCalledTimes(40);
+  expect(most).toBe(16);
 });
 
 it("waits for no clock where nothing is switched, and twice their difference where it is", async () => {

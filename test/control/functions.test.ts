@@ -1,20 +1,17 @@
-import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, expect, it, vi } from "vitest";
-import { controlPlane } from "../../src/control/plane.ts";
-import { nodeAt } from "../../src/delivery/job-nodes.ts";
-import { ControlPlane, JobReader, TraceLog } from "../../src/index.ts";
-import { CLOCK_SKEW_MS, type JobConfig, type JobsSnapshot } from "../../src/job/config.ts";
-import { readSnapshot } from "../../src/job/snapshot.ts";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { ControlPlane, TraceLog } from "../../src/index.ts";
+import { CLOCK_SKEW_MS, type JobsSnapshot, stampOf } from "../../src/job/config.ts";
 import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
 import { deliver, freshBucket, logStatus, NOON, pack, setClock } from "../support/runtime/pipeline.ts";
+import { beforeChanges, control, copyOf, joinShards, snapshot } from "./copies.ts";
 
 const DAY_MS = 86_400_000;
 const ANSWER_MS = 2 * CLOCK_SKEW_MS;
 
-const control = () => controlPlane(env.CONTROL);
 const ledger = () => traceLog(env.TRACE_LOG, 0);
 
 const outOfReach = () => {
@@ -24,25 +21,11 @@ const outOfReach = () => {
 const set = (name: string, logship: boolean | null) =>
   api("PATCH", `/functions/scripts/${name}/script-settings`, { logship });
 
-async function snapshot(): Promise<JobsSnapshot> {
-  const all = await control().configSince("");
-  if (all.jobs === null) throw new Error("there is a state that is none");
-  return all;
-}
-
-/** A job in its log's copy. */
-const logJob = (id: number): Promise<JobConfig> =>
-  runInDurableObject(
-    nodeAt(env.READERS, id, 0),
-    (_log, { storage: { sql } }) => JSON.parse(String(sql.exec("SELECT job FROM reader").one().job)) as JobConfig,
-  );
-
-/** What the ledger answers to callers that are behind. */
-async function ledgerSnapshot(): Promise<JobsSnapshot | null> {
-  const { state } = await snapshot();
-  const epoch = state.split(".")[0] ?? "";
-  return readSnapshot(await ledger().count({ done: [], failed: [], backlog: 0, state: `${epoch}.0` }));
-}
+/** What shards are to have of it. */
+const inForce = async (): Promise<Omit<JobsSnapshot, "shards">> => {
+  const { shards: _shards, ...rest } = await snapshot();
+  return rest;
+};
 
 const job = async (fields: object = {}): Promise<number> => createJob(freshBucket().name, fields);
 
@@ -50,38 +33,41 @@ const job = async (fields: object = {}): Promise<number> => createJob(freshBucke
 const events = (scriptName: string, takenInMs: number) =>
   pack(new Oracle({ at: NOON, name: `${scriptName}-${takenInMs}` }).mint(5, { scriptName }), takenInMs);
 
-const counts = async () => (await ledger().status()).counts;
+const counts = async () => (await ledger().accountStatus()).counts;
+
+beforeEach(() => {
+  for (const how of ["error", "warn"] as const) vi.spyOn(console, how).mockImplementation(() => {});
+});
 
 describe("switching logging of a function", () => {
-  it("is known to every job's log and to the ledger before it is answered, under a new version", async () => {
+  it("is in force in every shard of the log before it is answered, under a new version of each job", async () => {
     const clock = setClock(NOON);
-    const jobs = [await job(), await job({ enabled: false }), await job()];
+    for (const fields of [{}, { enabled: false }, {}]) await job(fields);
+    await joinShards(1, 3);
     const before = await snapshot();
-    expect(before).toMatchObject({ optOuts: [], optOutVersion: 0 });
+    expect(before).toMatchObject({ optOuts: [], shards: [0, 1, 3] });
     expect((await set("shop", false)).status).toBe(200);
     expect(clock.nowMs()).toBe(NOON + ANSWER_MS);
-    const after = await snapshot();
-    const optOuts = [{ scriptName: "shop", windows: [{ fromMs: NOON + CLOCK_SKEW_MS + 1, untilMs: null }] }];
-    expect(after.optOuts).toEqual(optOuts);
-    for (const [i, id] of jobs.entries()) {
-      const config = after.jobs[i];
-      expect(config).toEqual({ ...before.jobs[i], version: after.optOutVersion, optOutVersion: after.optOutVersion });
-      expect(await logJob(id)).toEqual(config);
-    }
-    expect(await ledgerSnapshot()).toEqual(after);
+    const after = await inForce();
+    expect(after.optOuts).toEqual([
+      { scriptName: "shop", windows: [{ fromMs: NOON + CLOCK_SKEW_MS + 1, untilMs: null }] },
+    ]);
+    const [, version, mark = ""] = after.state.split(".");
+    expect(after.jobs).toEqual(before.jobs.map((each) => ({ ...each, version: Number(version), mark })));
+    for (const shard of [0, 1, 3]) expect(await copyOf(shard)).toEqual(after);
   });
 
   it("back makes a version of its own, and the window ends", async () => {
     const clock = setClock(NOON);
     await job();
     await set("shop", false);
-    const { optOutVersion } = await snapshot();
+    const { jobs } = await snapshot();
     clock.advance(60_000);
     const on = clock.nowMs();
     expect((await set("shop", true)).status).toBe(200);
     expect(clock.nowMs()).toBe(on + ANSWER_MS);
     const after = await snapshot();
-    expect(after.optOutVersion).toBeGreaterThan(optOutVersion);
+    expect(after.jobs.map(stampOf)).not.toEqual(jobs.map(stampOf));
     expect(after.optOuts[0]?.windows).toEqual([{ fromMs: NOON + CLOCK_SKEW_MS + 1, untilMs: on + CLOCK_SKEW_MS }]);
   });
 
@@ -100,24 +86,18 @@ describe("switching logging of a function", () => {
     expect(clock.nowMs()).toBe(NOON);
   });
 
-  it("holds for a job that is created later, too", async () => {
-    setClock(NOON);
-    await set("shop", false);
-    const id = await job();
-    expect((await logJob(id)).optOutVersion).toBe((await snapshot()).optOutVersion);
-    expect((await logJob(id)).optOutVersion).toBeGreaterThan(0);
-  });
-
-  it("reaches the log of a job that is deleted but drains, and calls back none that is long gone", async () => {
+  it("makes a version of a job that is deleted but drains, and none of one that is long gone", async () => {
     const clock = setClock(NOON);
     const id = await job();
     await api("DELETE", `/logship/jobs/${id}`);
+    const versions = async () => (await snapshot()).jobs.map(({ version }) => version);
+    const [before = 0] = await versions();
     await set("shop", false);
-    expect((await logJob(id)).optOutVersion).toBeGreaterThan(0);
+    const [draining = 0] = await versions();
+    expect(draining).toBeGreaterThan(before);
     clock.advance(16 * DAY_MS);
-    const configured = vi.spyOn(JobReader.prototype, "configure");
     expect((await set("billing", false)).status).toBe(200);
-    expect(configured).not.toHaveBeenCalled();
+    expect(await versions()).toEqual([draining]);
   });
 
   it("is no conflict with a change of a job that was based on what was before, as another change of the job is", async () => {
@@ -132,7 +112,7 @@ describe("switching logging of a function", () => {
     const change = (): Promise<{ kind: string }> => control().update(id, config.modifiedVersion, draft, false);
     expect((await change()).kind).toBe("changed");
     expect(await change()).toEqual({ kind: "conflict" });
-    expect((await logJob(id)).optOutVersion).toBe((await snapshot()).optOutVersion);
+    expect(await copyOf()).toEqual(await inForce());
   });
 });
 
@@ -178,18 +158,6 @@ describe("events of a function whose logging is switched", () => {
     expect(shop).toMatchObject({ routed: received, notEnabled: 5 - received, notRouted: 0 });
   });
 
-  it("do not get into a log by what was built before: it is refused as stale", async () => {
-    const clock = setClock(NOON);
-    const id = await job();
-    const { version } = await logJob(id);
-    await set("shop", false);
-    const log = nodeAt(env.READERS, id, 0);
-    const append = { version, messages: [], fragments: [], queueDoneMs: 0 };
-    const refused = await log.append(append);
-    expect(refused).toMatchObject({ kind: "stale", job: { id, optOutVersion: (await snapshot()).optOutVersion } });
-    expect(clock.nowMs()).toBe(NOON + ANSWER_MS);
-  });
-
   it("are dropped even by a consumer that cannot reach the control plane, and counted as that", async () => {
     const clock = setClock(NOON);
     const id = await job();
@@ -204,74 +172,58 @@ describe("events of a function whose logging is switched", () => {
 });
 
 describe("a switch that is not confirmed", () => {
-  it.each([
-    ["by one of the logs", () => vi.spyOn(JobReader.prototype, "configure").mockImplementationOnce(outOfReach)],
-    ["by the ledger", () => vi.spyOn(TraceLog.prototype, "keepJobs").mockImplementationOnce(outOfReach)],
-  ])("%s is answered 503, stored, and brought there by the alarm", async (_who, fail) => {
+  it.each([0, 1])("by shard %i is answered 503, stored, and brought there by the alarm", async (shard) => {
     const clock = setClock(NOON);
-    vi.spyOn(console, "error").mockImplementation(() => {});
-    const jobs = [await job(), await job(), await job()];
-    fail();
+    await job();
+    await joinShards(1);
+    const fail = beforeChanges((asked) => asked === shard && outOfReach());
     const answer = await set("shop", false);
-    expect([answer.status, answer.body.errors]).toEqual([
-      503,
-      [{ code: 1053, message: 'the setting of "shop" is stored but not in force yet; it will be within a minute' }],
-    ]);
+    const message = `the setting of "shop" is stored; not yet in force in log ${shard}; it will be within a minute`;
+    expect([answer.status, answer.body.errors]).toEqual([503, [{ code: 1053, message }]]);
     expect(answer.headers.get("retry-after")).toBe("60");
+    const after = await inForce();
+    expect(await copyOf(1 - shard)).toEqual(after);
+    expect(await copyOf(shard)).not.toEqual(after);
+    fail.mockRestore();
     clock.advance(10_000);
     expect(await runDurableObjectAlarm(control())).toBe(true);
-    const after = await snapshot();
-    for (const id of jobs) expect(await logJob(id)).toMatchObject({ optOutVersion: after.optOutVersion });
-    expect(await ledgerSnapshot()).toEqual(after);
+    for (const each of [0, 1]) expect(await copyOf(each)).toEqual(after);
     expect(await runDurableObjectAlarm(control())).toBe(false);
   });
 
   it("is not answered with 200 when it is repeated, until it is; nor is that of another function held up for it", async () => {
     const clock = setClock(NOON);
-    vi.spyOn(console, "error").mockImplementation(() => {});
-    const id = await job();
+    await job();
     await set("billing", false);
     clock.advance(60_000);
-    const down = vi.spyOn(JobReader.prototype, "configure").mockImplementation(outOfReach);
+    const down = beforeChanges(outOfReach);
     expect((await set("shop", false)).status).toBe(503);
     expect((await set("shop", false)).status).toBe(503);
     expect((await set("billing", false)).status).toBe(200);
     down.mockRestore();
     expect((await set("shop", false)).status).toBe(200);
-    expect(await logJob(id)).toMatchObject({ optOutVersion: (await snapshot()).optOutVersion });
+    expect(await copyOf()).toEqual(await inForce());
   });
 
   it("is brought by the alarm that was set with it when the control plane dies before it could", async () => {
     const clock = setClock(NOON);
-    vi.spyOn(console, "error").mockImplementation(() => {});
-    const id = await job();
-    const before = await snapshot();
+    await job();
+    const before = await inForce();
     let called = false;
-    vi.spyOn(JobReader.prototype, "configure").mockImplementationOnce((async () => {
+    const hanging = vi.spyOn(TraceLog.prototype, "configure").mockImplementation(async () => {
       called = true;
-      await new Promise((resolve) => setTimeout(resolve, 5_000));
-    }) as never);
+      return new Promise(() => {});
+    });
     const answer = set("shop", false);
     await vi.waitUntil(() => called);
     await abortAllDurableObjects();
+    hanging.mockRestore();
     expect((await answer).status).toBe(503);
-    expect(await ledgerSnapshot()).toEqual(before);
+    expect(await copyOf()).toEqual(before);
     clock.advance(10_000);
     expect(await runDurableObjectAlarm(control())).toBe(true);
-    const { optOuts, optOutVersion } = await snapshot();
-    expect(optOuts.map(({ scriptName }) => scriptName)).toEqual(["shop"]);
-    expect(await logJob(id)).toMatchObject({ version: optOutVersion, optOutVersion });
-    expect(await ledgerSnapshot()).toMatchObject({ optOuts, optOutVersion });
-  });
-
-  it("is brought to the ledger by the alarm where there is no job at all", async () => {
-    const clock = setClock(NOON);
-    vi.spyOn(console, "error").mockImplementation(() => {});
-    vi.spyOn(TraceLog.prototype, "keepJobs").mockImplementationOnce(outOfReach);
-    expect((await set("shop", false)).status).toBe(503);
-    clock.advance(10_000);
-    await runDurableObjectAlarm(control());
-    expect(await ledgerSnapshot()).toMatchObject({ optOuts: [{ scriptName: "shop" }] });
+    expect((await snapshot()).optOuts.map(({ scriptName }) => scriptName)).toEqual(["shop"]);
+    expect(await copyOf()).toEqual(await inForce());
   });
 
   it("makes a repeat wait, too, while the first answer waits for the clocks", async () => {

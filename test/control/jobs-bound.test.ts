@@ -1,16 +1,13 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { controlPlane } from "../../src/control/plane.ts";
-import { readSnapshot } from "../../src/job/snapshot.ts";
 import { JOBS_REMEMBERED_MAX } from "../../src/limits.ts";
 import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
 import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
+import { control, copyOf } from "./copies.ts";
 
 const DAY_MS = 86_400_000;
-
-const control = () => controlPlane(env.CONTROL);
 
 /**
  * Writes copies of a job, as if it had been created and deleted so often. @param change of its
@@ -22,7 +19,7 @@ const fill = (id: number, rows: number, change: object = {}): Promise<void> =>
     for (let i = 0; i < rows; i++) {
       const copy = 1_000 + i;
       sql.exec(
-        "INSERT INTO job (id, body, config, in_force, created_ms, modified_ms, deleted_ms) VALUES (?, '{}', ?, 1, ?, ?, ?)",
+        "INSERT INTO job (id, body, config, created_ms, modified_ms, deleted_ms) VALUES (?, '{}', ?, ?, ?, ?)",
         copy,
         JSON.stringify({ ...JSON.parse(config), ...change, id: copy, deletedMs: NOON }),
         NOON,
@@ -94,9 +91,9 @@ describe("jobs that are remembered", () => {
     expect(JSON.stringify(snapshot.optOuts).length).toBeGreaterThan(1_700_000);
     const job = snapshot.jobs.at(-1);
     expect(JSON.stringify(job).length).toBeGreaterThan(60_000);
-    expect(await traceLog(env.TRACE_LOG, 0).keepJobs(snapshot)).toBe(snapshot.state);
-    const epoch = snapshot.state.split(".")[0];
-    const told = await traceLog(env.TRACE_LOG, 0).count({ done: [], failed: [], backlog: 0, state: `${epoch}.0` });
-    expect(readSnapshot(told)?.jobs).toHaveLength(JOBS_REMEMBERED_MAX);
+    // To a shard that asks, and to one that is told.
+    expect(await traceLog(env.TRACE_LOG, 1).configure(snapshot)).toBe(snapshot.state);
+    expect((await control().join(1, "")).jobs).toHaveLength(JOBS_REMEMBERED_MAX);
+    expect((await copyOf(1)).jobs).toHaveLength(JOBS_REMEMBERED_MAX);
   });
 });

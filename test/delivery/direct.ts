@@ -150,18 +150,28 @@ interface Place {
 export async function prepared(
   { id: job }: Pick<JobConfig, "id">,
   fragments: Fragment[],
-  { shard: n = 0, takenInMs = NOON }: Place = {},
+  place: Place = {},
 ): Promise<void> {
+  const { shard: n = 0 } = place;
   const config = jobs.get(job);
   if (config === undefined) throw new Error(`job ${job} is not configured`);
   if (!shards.includes(n)) {
     shards.push(n);
     await change(config);
   }
+  await appendPrepared(config, fragments, place);
+}
+
+/** The same for a job as its shard has it. */
+export async function appendPrepared(
+  config: JobConfig,
+  fragments: Fragment[],
+  { shard: n = 0, takenInMs = NOON }: Place = {},
+): Promise<void> {
   const received = fragments.reduce((sum, { records }) => sum + records, 0);
   const part = partOf(received, takenInMs);
   const { hour, script } = readTemplate(config.path);
-  const share = { id: job, stamp: stampOf(config), received, filtered: 0, sampledOut: 0 };
+  const share = { id: config.id, stamp: stampOf(config), received, filtered: 0, sampledOut: 0 };
   const group = { output: config.output, template: { hour, script }, jobs: [share], parts: [part.id], fragments };
   await shard(n).append(appendOf({ parts: [part], prepared: [group] }));
 }

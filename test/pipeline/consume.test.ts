@@ -243,6 +243,51 @@ describe("a message that fails for long", () => {
   });
 });
 
+describe("a message that is late, and that its shard does not know of", () => {
+  const early = NOON - 5_000;
+  const away = (config: JobConfig[] = [job(1)]): World => {
+    const it_ = world(config);
+    it_.script = Array(9).fill("fail");
+    it_.holdFails = () => true;
+    it_.expectAgain = async () => {
+      throw new Error("the log does not answer");
+    };
+    return it_;
+  };
+
+  it("is told to the control plane before it may be a dead letter, once for a batch: the oldest", async () => {
+    const it_ = away();
+    expect(await consumed(it_, [one(1), one(2, { takenInMs: early })], 90)).toEqual([again(90), again(90)]);
+    expect(it_.unknown).toEqual([early]);
+  });
+
+  it("is told of as a dead letter that cannot be put on hold, of an unknown time if it has no head", async () => {
+    const it_ = away();
+    const { batch, fates } = deliver([one(1)], { queue: "logship-events-dead" });
+    await consumeDead(batch, it_);
+    await consumeDead(deliver([one(1), "no message"], { queue: "logship-events-dead" }).batch, it_);
+    expect([fates(), it_.unknown]).toEqual([[again()], [NOON, 0]]);
+  });
+
+  it("is not told of while the queue keeps it for long, once its shard has it, or when it is done", async () => {
+    const it_ = away();
+    await consumed(it_, [one(1)], 89);
+    const { expectAgain } = world([]);
+    it_.expectAgain = expectAgain;
+    it_.sendAnew = () => Promise.reject(new Error("no"));
+    await consumed(it_, [one(2)], 95);
+    it_.script = [];
+    await consumed(it_, [one(3)], 95);
+    expect(it_.unknown).toEqual([]);
+  });
+
+  it("is kept where the control plane does not answer either", async () => {
+    const it_ = away();
+    it_.unnoted = () => Promise.reject(new Error("no"));
+    expect(await consumed(it_, [one(1)], 90)).toEqual([again(90)]);
+  });
+});
+
 describe("jobs", () => {
   const windows: [what: string, jobs: JobConfig[], expected: [number, string[]][]][] = [
     ["none at all", [], []],

@@ -142,6 +142,8 @@ export interface World extends ConsumerContext {
   readonly done: Set<string>;
   /** Parts noted as coming again, or as begun. */
   readonly noted: { shard: number; id: string; how: Noted }[];
+  /** What the control plane was told of messages that no shard knows of. */
+  readonly unknown: number[];
   /** Messages sent to the queue once more. */
   readonly sent: ArrayBuffer[];
   /** How many appends still carry recent records. */
@@ -158,7 +160,17 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
   let holds = 0;
   const it: World = {
     ...{ config, optOuts: [], script: [], appends: [], tries: 0, held: [], holdFails: () => false },
-    ...{ nowMs: NOON + 60_000, done: new Set(), noted: [], sent: [], turns: 0, watched: false, shown: [], log },
+    ...{
+      nowMs: NOON + 60_000,
+      done: new Set(),
+      noted: [],
+      unknown: [],
+      sent: [],
+      turns: 0,
+      watched: false,
+      shown: [],
+      log,
+    },
     jobs: async () => (it.config === null ? null : snapshot(STATE, it.config, it.optOuts)),
     async append(shard, append): Promise<Appended> {
       it.tries += 1;
@@ -182,6 +194,7 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
     async expectAgain(shard, parts, how) {
       it.noted.push(...parts.map((part) => ({ shard, id: part.id, how })));
     },
+    unnoted: async (takenInMs) => void it.unknown.push(takenInMs),
     sendAnew: async (message) => void it.sent.push(message),
     arrivals: {
       handsOverRecent: () => it.turns > 0 && it.turns-- > 0,

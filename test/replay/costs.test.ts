@@ -12,7 +12,7 @@ function meter({ sql }: DurableObjectStorage): () => Record<string, number> {
   vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
     const cursor = exec.call(this, query, ...values);
     const verb = /\w+/.exec(query)?.[0];
-    const table = /\b(?:log|object|replay|piece|problem)\b/.exec(query)?.[0];
+    const table = /\b(?:reader|object|replay|piece|problem)\b/.exec(query)?.[0];
     run.push({ what: `${verb} ${table}`, cursor });
     return cursor;
   });

@@ -2,13 +2,13 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { controlPlane } from "../../src/control/plane.ts";
-import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import type { ObjectEntry } from "../../src/delivery/types.ts";
+import type { JobConfig } from "../../src/job/config.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { type Replays, replays } from "../../src/replay/replays.ts";
 import type { Amount } from "../../src/replay/types.ts";
 import { call } from "../api/harness.ts";
-import { append, fragmentsOf } from "../delivery/direct.ts";
+import { appendPrepared, fragmentsOf } from "../delivery/direct.ts";
 import { noise } from "../record/samples.ts";
 import { Oracle } from "../support/oracle.ts";
 import { type Answer, api, createJob, destinationConf } from "../support/runtime/api.ts";
@@ -55,12 +55,12 @@ export async function shippedJob(
   const { name, control } = freshBucket();
   const job = await createJob(name, { destination_conf: conf(name, keysBelow) });
   const oracle = new Oracle({ at: NOON });
-  const ship = async (count: number): Promise<void> => {
+  const ship = async (count: number, shards = 1): Promise<void> => {
     for (let n = 0; n < count; n++) {
       const events = oracle.mint(RECORDS, { at: NOON + shipped * STEP_MS });
       shipped += 1;
       oracle.acknowledged("job", events);
-      await deliver(pack(events, clock.nowMs()));
+      await deliver(pack(events, clock.nowMs(), { shards }));
       await flush();
     }
   };
@@ -81,11 +81,8 @@ export async function shippedJob(
     /** Ships one object of at least this many compressed bytes. */
     async shipLarge(bytes: number): Promise<void> {
       const stored = await controlPlane(env.CONTROL).get(job);
-      const version = stored?.config.version ?? 0;
       const records = Array.from({ length: Math.ceil(bytes / 200_000) }, (_, i) => `${noise(500_000, i + 1)}\n`);
-      await runInDurableObject(nodeAt(env.READERS, job, 0), (log) =>
-        append(log, version, fragmentsOf(NDJSON, records)),
-      );
+      await appendPrepared(stored?.config as JobConfig, fragmentsOf(NDJSON, records), { takenInMs: clock.nowMs() });
       await flush();
     },
     /** Asks for a replay. Unless the body says otherwise, its copies may go to the job's folder. */

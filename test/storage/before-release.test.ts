@@ -54,7 +54,7 @@ describe("a deployment over them", () => {
       world.coldIsolate();
       for (const { mock } of said) mock.calls.length = 0;
       world.clock.advance(3_600_000);
-      await world.deliverDue();
+      await world.queue.deliverDue(world.isolate.queue, world.env);
       waiting += 1;
       expect(world.queue.held).toHaveLength(waiting);
       expect(JSON.stringify(said.flatMap(({ mock }) => mock.calls))).toMatch(WORDS);

@@ -53,7 +53,7 @@ export async function startHarness(): Promise<Harness> {
           // Scripts for browsers are texts here.
           rules: config.rules,
           durable_objects: config.durable_objects,
-          exports: config.exports,
+          migrations: config.migrations,
           vars: {
             ACCOUNT_ID: ACCOUNT,
             ADMIN_TOKEN: TOKEN,

@@ -55,9 +55,9 @@ export function freshBucket(): { name: string; control: BucketControl } {
 export function pack(
   events: readonly Minted[],
   takenInMs: number,
-  options: { perMessage?: number; key?: string; source?: string } = {},
+  options: { perMessage?: number; key?: string; source?: string; shards?: number } = {},
 ): PackedMessage[] {
-  const shards = 1;
+  const { shards = 1 } = options;
   const size = options.perMessage ?? events.length;
   const messages: PackedMessage[] = [];
   for (let from = 0; from < events.length; from += size) {

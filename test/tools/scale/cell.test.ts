@@ -28,22 +28,22 @@ it("delivers each event of a cell to the store of each job once, and counts ever
   expect(consumed).toMatchObject({ events: records, jobs: 3, isOnce: true });
   expect(consumed.deliveries).toBe(taken.messages.length);
 
-  // Each batch asks for the configuration, appends to each job's log, and counts.
+  // Each batch asks for the configuration and appends, whatever the number of jobs.
   const callees = consumed.batches.map(({ calls }) => calls.map(({ callee }) => callee).join(" "));
-  const append = "JobReader.append";
-  expect(new Set(callees)).toEqual(
-    new Set([["ControlPlane.configSince", append, append, append, "TraceLog.count"].join(" ")]),
-  );
+  expect(new Set(callees)).toEqual(new Set(["ControlPlane.configSince TraceLog.append"]));
   const figure = (of: string, what: string): number | undefined =>
     figures.find((each) => each.of === of && each.what === what)?.value;
-  expect(figure("consumer", "calls of a batch")).toBe(5);
+  expect(figure("consumer", "calls of a batch")).toBe(2);
 
   // What is made again is taken as the first time; the cron asks, too.
-  const { JobReader: log, TraceLog: ledger, ControlPlane: control } = played.use.objects;
-  expect(ledger?.writing).toBe(played.batches);
-  expect(control?.requests).toBeGreaterThanOrEqual(played.batches);
+  const { JobReader: reader, TraceLog: log, ControlPlane: control } = played.use.objects;
   expect(log?.writing).toBeGreaterThanOrEqual(played.batches);
   expect(log?.rowsWritten).toBeGreaterThanOrEqual(4 * played.batches);
+  expect(control?.requests).toBeGreaterThanOrEqual(played.batches);
+  // With each object, however many appends it has.
+  expect(reader?.rowsWritten).toBeGreaterThanOrEqual(8 * played.use.puts);
+  expect(load.several?.jobs).toBe(3);
+  expect(load.several?.played.isComplete).toBe(true);
   // Thirty seconds of records make an object.
   expect(played.use.puts).toBeGreaterThanOrEqual(3);
   expect(played.seconds).toBe(120);
