@@ -10,7 +10,7 @@ import type { SealKey } from "../queue/seal.ts";
 import type { JobShare } from "../trace-log/append.ts";
 import type { Group, Item, OpenMessage } from "../trace-log/blocks.ts";
 import type { Pull, Pulled } from "../trace-log/driver.ts";
-import { nodeOf } from "../trace-log/nodes.ts";
+import { nodeOf, placeOf } from "../trace-log/nodes.ts";
 import { type Page, traceLog } from "../trace-log/trace-log.ts";
 import type { Batches } from "./batches.ts";
 import type { LogState } from "./log-state.ts";
@@ -82,7 +82,10 @@ export class Reading {
 
   async #pull({ segment, from, cut }: Pull): Promise<Pulled> {
     const { state } = this.#host;
-    const { id, shard } = placeIn(this.#name);
+    const own = state.row();
+    // An object that its alarm has woken does not know its name.
+    const { id, shard } =
+      own === null ? placeIn(this.#name) : { id: state.requireJob().id, shard: placeOf(own.node).shard };
     const node = nodeOf(shard, segment);
     const startedMs = platform.now();
     for (;;) {
