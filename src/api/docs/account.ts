@@ -31,7 +31,8 @@ export const TraceLog = z
 
 export const ACCOUNT_LEDGER: RouteDoc = {
   summary: "Read the account's event counts",
-  description: "Each event once, whatever jobs do with it: what a job has not read yet is in its own ledger, as `unread`.",
+  description:
+    "Each event once, whatever jobs do with it: what a job has not read yet is in its own ledger, as `unread`.",
   result: TraceLog,
   examples: [{ name: "The counts" }],
 };
