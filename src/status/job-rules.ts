@@ -1,6 +1,7 @@
 import type { JobStatus } from "../delivery/types.ts";
 import { remedyFor } from "../destinations/remedies.ts";
 import { SEGMENT_MAX_BYTES } from "../limits.ts";
+import { counted } from "../words.ts";
 import { canaryFindings } from "./canary-rules.ts";
 import { type Facts, type JobFacts, SILENT } from "./facts.ts";
 import { manifestFindings } from "./manifest-rules.ts";
@@ -14,7 +15,7 @@ import {
   SCRIPTS_MANY,
 } from "./thresholds.ts";
 import type { Subject } from "./types.ts";
-import { causeIn, counted, type Found, parkedAdvice, type Rest, shownGB } from "./words.ts";
+import { causeIn, type Found, parkedAdvice, type Rest, shownGB } from "./words.ts";
 
 /** What is wrong with one job. */
 export function jobFindings(job: JobFacts, facts: Facts): Found[] {
