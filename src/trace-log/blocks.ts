@@ -1,4 +1,4 @@
-import { concat } from "../bytes.ts";
+import { concat, decodeUtf8, encodeUtf8 } from "../bytes.ts";
 import { ROW_MAX_BYTES } from "../limits.ts";
 import type { Fragment } from "../object/encoder.ts";
 import { insert } from "../storage/sql.ts";
@@ -59,7 +59,7 @@ export interface Unread {
   bytes: number;
 }
 
-/** A fragment without its bytes, which lie in the block's body. */
+/** A fragment without its bytes, which lie behind {@link Meta}. */
 interface Placed extends Omit<Fragment, "body" | "hashes"> {
   at: number;
   bytes: number;
@@ -67,7 +67,10 @@ interface Placed extends Omit<Fragment, "body" | "hashes"> {
   hashBytes: number;
 }
 
-/** The JSON beside a block's body. */
+/**
+ * The JSON before a block's bytes, and part of its body: with thousands of days, hours and scripts
+ * it is larger than a row.
+ */
 interface Meta {
   parts: string[];
   entries: Entry[];
@@ -131,10 +134,11 @@ export class Blocks {
         return [entry.id, { n, takenMs: block.takenMs, atMs: nowMs, records, bytes }];
       }),
     );
-    const body = concat(bodies);
+    const metaBytes = encodeUtf8(JSON.stringify(meta));
+    const body = concat([metaBytes, ...bodies]);
     const jobs = JSON.stringify([...unread].map(([job, { records, bytes }]) => [job, records, bytes]));
     insert(this.#sql, "INSERT INTO block", {
-      ...{ n, taken_ms: block.takenMs, at_ms: nowMs, jobs, meta: JSON.stringify(meta) },
+      ...{ n, taken_ms: block.takenMs, at_ms: nowMs, jobs, meta: metaBytes.length },
       body: body.slice(0, ROW_MAX_BYTES).buffer,
     });
     for (let from = ROW_MAX_BYTES, k = 1; from < body.length; from += ROW_MAX_BYTES, k++)
@@ -171,45 +175,19 @@ export class Blocks {
     for (const n of this.#positions()) {
       if (n <= after) continue;
       if (this.#index().get(n)?.includes(job) === true) {
-        const { meta: text, taken_ms } = this.#sql
-          .exec<{ meta: string; taken_ms: number }>("SELECT meta, taken_ms FROM block WHERE n = ?", n)
-          .one();
-        const meta = JSON.parse(text) as Meta;
+        const { takenMs, meta, body } = this.#block(n);
         const entry = meta.entries.find(({ id }) => id === job) as Entry;
         const size = sizeOf(entry, meta).bytes;
         const isOpen = entry.group === null;
         const isFull = bytes + size > maxBytes || (isOpen && openBytes + size > OPEN_BYTES);
         if (items.length > 0 && isFull) return { items, end, isAll: false };
-        items.push(this.#item(n, taken_ms, entry, meta));
+        items.push(itemOf(n, takenMs, entry, meta, body));
         bytes += size;
         if (isOpen) openBytes += size;
       }
       end = n;
     }
     return { items, end, isAll: true };
-  }
-
-  #item(n: number, takenMs: number, entry: Entry, meta: Meta): Item {
-    const { stamp, received, filtered, sampledOut } = entry;
-    const body = this.#body(n);
-    const item: Item = { n, takenMs, stamp, received, filtered, sampledOut };
-    const group = entry.group === null ? undefined : meta.groups[entry.group];
-    if (group !== undefined) {
-      const fragments = group.fragments.map(({ at, bytes, hashBytes, ...rest }): Fragment => {
-        const behind = at + bytes;
-        const hashes = hashBytes > 0 && { hashes: new Uint32Array(body.slice(behind, behind + hashBytes).buffer) };
-        return { ...rest, body: body.slice(at, behind), ...hashes };
-      });
-      return { ...item, group: { output: group.output, template: group.template, fragments } };
-    }
-    const offered = new Set(partsOf(entry, meta));
-    const open = meta.records.flatMap(({ at, bytes, parts }): OpenMessage[] => {
-      const own = parts.filter((id) => offered.has(id));
-      if (own.length === 0) return [];
-      const off = Object.fromEntries(own.flatMap((id) => (meta.off[id] === undefined ? [] : [[id, meta.off[id]]])));
-      return [{ body: body.slice(at, at + bytes), parts: own, off }];
-    });
-    return { ...item, open };
   }
 
   /** Deletes blocks that are read. @param cursorOf how far a job has read. */
@@ -238,11 +216,40 @@ export class Blocks {
     return this.#jobs;
   }
 
-  #body(n: number): Uint8Array {
-    const { body } = this.#sql.exec<{ body: ArrayBuffer }>("SELECT body FROM block WHERE n = ?", n).one();
+  #block(n: number): { takenMs: number; meta: Meta; body: Uint8Array<ArrayBuffer> } {
+    const block = this.#sql
+      .exec<{ taken_ms: number; meta: number; body: ArrayBuffer }>(
+        "SELECT taken_ms, meta, body FROM block WHERE n = ?",
+        n,
+      )
+      .one();
     const pieces = this.#sql.exec<{ body: ArrayBuffer }>("SELECT body FROM piece WHERE n = ? ORDER BY k", n).toArray();
-    return concat([body, ...pieces.map((piece) => piece.body)].map((bytes) => new Uint8Array(bytes)));
+    const whole = concat([block, ...pieces].map(({ body }) => new Uint8Array(body)));
+    const meta = JSON.parse(decodeUtf8(whole.subarray(0, block.meta))) as Meta;
+    return { takenMs: block.taken_ms, meta, body: whole.subarray(block.meta) };
   }
+}
+
+function itemOf(n: number, takenMs: number, entry: Entry, meta: Meta, body: Uint8Array<ArrayBuffer>): Item {
+  const { stamp, received, filtered, sampledOut } = entry;
+  const item: Item = { n, takenMs, stamp, received, filtered, sampledOut };
+  const group = entry.group === null ? undefined : meta.groups[entry.group];
+  if (group !== undefined) {
+    const fragments = group.fragments.map(({ at, bytes, hashBytes, ...rest }): Fragment => {
+      const behind = at + bytes;
+      const hashes = hashBytes > 0 && { hashes: new Uint32Array(body.slice(behind, behind + hashBytes).buffer) };
+      return { ...rest, body: body.slice(at, behind), ...hashes };
+    });
+    return { ...item, group: { output: group.output, template: group.template, fragments } };
+  }
+  const offered = new Set(partsOf(entry, meta));
+  const open = meta.records.flatMap(({ at, bytes, parts }): OpenMessage[] => {
+    const own = parts.filter((id) => offered.has(id));
+    if (own.length === 0) return [];
+    const off = Object.fromEntries(own.flatMap((id) => (meta.off[id] === undefined ? [] : [[id, meta.off[id]]])));
+    return [{ body: body.slice(at, at + bytes), parts: own, off }];
+  });
+  return { ...item, open };
 }
 
 /** Records of open entries in a page, as the queue delivered them, in bytes: some 1 MB of NDJSON. */
