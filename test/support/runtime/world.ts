@@ -385,7 +385,7 @@ export class World {
   }
 
   async accountCounts(): Promise<AccountCounts> {
-    return (await new LogShards(env).status()).counts;
+    return (await alive(() => new LogShards(env).status())).counts;
   }
 
   /**
@@ -409,7 +409,7 @@ export class World {
   }
 
   async #intakeLost(): Promise<number> {
-    return (await new LogShards(env).status()).intakeLost;
+    return (await alive(() => new LogShards(env).status())).intakeLost;
   }
 
   /** What no log has yet, in words. */
