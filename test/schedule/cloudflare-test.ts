@@ -1,4 +1,6 @@
 /** As much of the runtime's modules as tests of storage use: objects of the stand-in. */
+import { migrate } from "../../src/storage/migrate.ts";
+import { TRACE_LOG_STEPS } from "../../src/trace-log/schema.ts";
 import { Disk, type Instance, storageOf } from "./storage.ts";
 
 export { DurableObject } from "./cloudflare-workers.ts";
@@ -21,11 +23,13 @@ class Alone implements Instance {
 
 const objects = new Map<string, Alone>();
 
-/** Of any namespace: an object is its name. */
-export const env = { READERS: { getByName: (name: string) => name } };
+/** An object is its name. */
+const namespace = { getByName: (name: string) => name };
+export const env = { READERS: namespace, TRACE_LOG: namespace };
 
 export function runInDurableObject<T>(name: string, run: (object: null, ctx: Alone) => T): T {
   const object = objects.get(name) ?? new Alone();
+  if (name.startsWith("log ")) migrate(object.storage as unknown as DurableObjectStorage, TRACE_LOG_STEPS);
   objects.set(name, object);
   return run(null, object);
 }
