@@ -1,13 +1,13 @@
-import type { Following } from "../trace-log/nodes.ts";
-import { NUMBERS_PER_NODE, nodeOfNumber } from "../trace-log/nodes.ts";
+import { shardsOf } from "../trace-log/log-shards.ts";
+import { type Following, NUMBERS_PER_NODE, nodeOfNumber, placeOf } from "../trace-log/nodes.ts";
 import type { CanaryReport } from "./canary.ts";
 import type { HealthHour } from "./health.ts";
 import { eachNode, nodeAt, type Reader, type ReaderBindings } from "./job-nodes.ts";
 import type { Replayable, ReplayPage, ReplaySpan } from "./replayed.ts";
 
-/** All nodes of a job, in order. */
-export async function nodesOf(env: ReaderBindings, jobId: number): Promise<number[]> {
-  return (await eachNode(env, jobId, (reader) => reader.following())).map(({ node }) => node);
+/** All nodes of a job, in order. @param shards absent: all. */
+async function nodesOf(env: ReaderBindings, jobId: number, shards?: readonly number[]): Promise<number[]> {
+  return (await eachNode(env, jobId, (reader) => reader.following(), shards)).map(({ node }) => node);
 }
 
 /**
@@ -49,13 +49,18 @@ export function nodeWith(env: ReaderBindings, jobId: number, number: number): Re
 }
 
 /**
- * The node of an object of this number; null: the log has no such node, and none is created.
+ * A node of this number; null: the job has no such node, and none is created.
  * @param jobId of an existing job.
  */
-export async function findNode(env: ReaderBindings, jobId: number, number: number): Promise<Reader | null> {
-  const node = nodeOfNumber(number);
-  if (node > 0 && !(await nodesOf(env, jobId)).includes(node)) return null;
-  return nodeAt(env.READERS, jobId, node);
+export async function readerAt(env: ReaderBindings, jobId: number, node: number): Promise<Reader | null> {
+  // Only its shard is asked: a list of a hundred objects must not call all readers for each.
+  const shards = (await shardsOf(env)).filter((shard) => shard === placeOf(node).shard);
+  return (await nodesOf(env, jobId, shards)).includes(node) ? nodeAt(env.READERS, jobId, node) : null;
+}
+
+/** The same of an object of this number. */
+export function findNode(env: ReaderBindings, jobId: number, number: number): Promise<Reader | null> {
+  return readerAt(env, jobId, nodeOfNumber(number));
 }
 
 /**

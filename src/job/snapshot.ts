@@ -102,3 +102,10 @@ export function readJobConfig(value: unknown): JobConfig | null {
 export function isState(value: unknown): value is JobsSnapshot["state"] {
   return State.safeParse(value).success;
 }
+
+/** Whether the control plane says that nothing has changed since a state. Never without a known one. */
+export function isUnchanged(answer: unknown, asked: string): boolean {
+  if (asked === "" || typeof answer !== "object" || answer === null) return false;
+  const { state, jobs } = answer as { state?: unknown; jobs?: unknown };
+  return jobs === null && state === asked;
+}
