@@ -71,7 +71,7 @@ export function withAttempt(before: HealthHour, attempt: CountedAttempt): Health
   return sumOf(before, one);
 }
 
-/** The sum of two counts of the same hour, of two segments of one log. */
+/** The sum of two counts of the same hour, of two segments of one reader. */
 export function sumOf(a: HealthHour, b: HealthHour): HealthHour {
   const causes = { ...a.causes };
   for (const [cause, count] of Object.entries(b.causes)) causes[cause] = (causes[cause] ?? 0) + count;
@@ -110,9 +110,9 @@ export function seriesOf(found: readonly HealthHour[], since: number, until: num
 type HealthRow = Omit<HealthHour, "causes"> & { causes: string };
 
 /**
- * How the uploads of a log went, by the hour. What changes anything belongs into a transaction of
- * its caller: the one in which an attempt's outcome is written, so that these numbers and those of
- * the log cannot differ.
+ * How the uploads of a reader went, by the hour. What changes anything belongs into a transaction
+ * of its caller: the one in which an attempt's outcome is written, so that these numbers and those
+ * of the log cannot differ.
  */
 export class Health {
   readonly #sql: SqlStorage;

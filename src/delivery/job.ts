@@ -11,7 +11,7 @@ async function nodesOf(env: ReaderBindings, jobId: number, shards?: readonly num
 }
 
 /**
- * What of a whole log a replay can ship again, and the keys of some of it: the first and the last
+ * What of a whole job a replay can ship again, and the keys of some of it: the first and the last
  * of each node.
  */
 export async function jobReplayable(env: ReaderBindings, jobId: number, span: ReplaySpan): Promise<Replayable> {
@@ -64,7 +64,7 @@ export function findNode(env: ReaderBindings, jobId: number, number: number): Pr
 }
 
 /**
- * How the uploads of a whole log went, by the hour, over all of its nodes.
+ * How the uploads of a whole job went, by the hour, over all of its nodes.
  * @param until the first hour that is not asked for; both are hours since the epoch.
  * @returns as {@link JobReader.health}: several may be of the same hour.
  */
@@ -80,7 +80,7 @@ export async function jobHealth(
 
 /**
  * How a job's canary fares: that of the newest segment of shard 0, which alone sends one. null: it
- * has none, or its log has not confirmed the job yet.
+ * has none, or its readers have not read the job yet.
  */
 export async function jobCanary(env: ReaderBindings, jobId: number): Promise<CanaryReport | null> {
   const answers = await eachNode(env, jobId, (reader) => reader.canaryReport());

@@ -93,7 +93,7 @@ function isOfOneShard(nodes: readonly number[]): boolean {
 }
 
 /**
- * The first entries of a log, node by node, and how many there are. The first node is asked for
+ * The first entries of a job, node by node, and how many there are. The first node is asked for
  * them at once; the others for their number alone, until it is known whose entries are needed.
  * @param ask for at most so many entries; `before`: how many the nodes before have in all.
  */
