@@ -8,7 +8,7 @@ import { DOUBT, FAR, type ObjectRow } from "./rows.ts";
 import type { AsideObject } from "./types.ts";
 
 /**
- * The objects of a log that their store refuses themselves. Every method that changes anything
+ * The objects of a reader that their store refuses themselves. Every method that changes anything
  * belongs into a transaction of its caller.
  */
 export class AsideObjects {

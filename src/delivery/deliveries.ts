@@ -68,7 +68,7 @@ function valuesOf({ now, before, after }: Wanted): number[] {
 }
 
 /**
- * The part of a log that manifests read: each node numbers what it delivers, in the rows that a
+ * The part of a reader that manifests read: each node numbers what it delivers, in the rows that a
  * delivery writes anyway.
  */
 export class Deliveries {

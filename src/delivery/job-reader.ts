@@ -257,8 +257,8 @@ export class JobReader extends DurableObject<Env> {
   }
 
   /**
-   * Keeps what was found of the whole job, in the first node: nothing of it that was taken in before
-   * this time, in ms, waits anywhere. @returns the time that is kept: it never goes back.
+   * Keeps what was found of the whole job, in the first node: nothing of it that was taken in
+   * before this time, in ms, waits anywhere. @returns the time that is kept: it never goes back.
    */
   claimComplete(completeMs: number): number | null {
     if (!this.#state.hasJob()) return null;
@@ -354,12 +354,12 @@ export class JobReader extends DurableObject<Env> {
     return this.#state.hasJob() ? this.#following() : null;
   }
 
-  /** Tries again to make an entry of the log. @returns whether it is made; null: it is not there. */
+  /** Tries again to make an entry. @returns whether it is made; null: it is not there. */
   unmadeRetry(n: number): Promise<boolean | null> {
     return this.#reading.retryOne(n);
   }
 
-  /** Drops an entry that could not be made. @returns its records; null: it is not there (any more). */
+  /** Drops an entry that could not be made. @returns its records; null: it is not there. */
   unmadeDiscard(n: number): number | null {
     return this.#alarm.transaction(() => {
       if (!this.#unmade.list("poison").some((each) => each.n === n)) return null;
@@ -446,8 +446,8 @@ export class JobReader extends DurableObject<Env> {
   }
 
   /**
-   * Another name for a copy whose key is taken. @param key of the original. @returns null: the log
-   * is retired.
+   * Another name for a copy whose key is taken. @param key of the original. @returns null: the
+   * reader is retired.
    */
   replayName(firstEventMs: number, lastEventMs: number, key = ""): string | null {
     if (!this.#state.hasJob()) return null;

@@ -18,7 +18,7 @@ export function countsOf(sql: SqlStorage, row: ReaderRow): LogCounts {
   return { received, filtered, sampled_out, delivered, pending, set_aside, discarded };
 }
 
-/** Facts from the parts of a log. */
+/** Facts from the parts of a reader. */
 type PartsStatus = Pick<ReaderStatus, "pendingObjects" | "canary" | "lastDay" | "manifests" | "unmade"> & {
   oldestAsideMs: number | null;
 } & Following;

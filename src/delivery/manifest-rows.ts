@@ -55,7 +55,7 @@ const BEFORE_ALL = -1;
 const NOTHING: Listing = { upTo: 0, openDay: 0 };
 
 /**
- * How far the deliveries of a job are listed, in the first node of its log. Every method that
+ * How far the deliveries of a job are listed, in its first node. Every method that
  * changes anything belongs into a transaction of its caller.
  */
 export class ManifestRows {

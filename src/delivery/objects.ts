@@ -32,7 +32,7 @@ function doubtAfter({ doubtful }: ObjectRow, mayBeThere: boolean): number {
 }
 
 /**
- * The objects of a log: key and bytes are fixed, only their state changes. Every method that
+ * The objects of a reader: key and bytes are fixed, only their state changes. Every method that
  * changes anything belongs into a transaction of its caller.
  */
 export class Objects {

@@ -66,8 +66,8 @@ export interface ReplayedObject extends ReplaySource {
 const MEANT = `state = 'delivered' AND replay IS NULL AND elsewhere IS NULL AND last_event_ms >= ? AND first_event_ms < ? AND uploaded_ms <= ?`;
 
 /**
- * The part of a log that replays read and write. Every method that changes anything belongs into a
- * transaction of its caller.
+ * The part of a reader that replays read and write. Every method that changes anything belongs into
+ * a transaction of its caller.
  */
 export class Replayed {
   readonly #sql: SqlStorage;
@@ -78,7 +78,7 @@ export class Replayed {
     this.#state = state;
   }
 
-  /** How much there is. It scans every object that the log knows. */
+  /** How much there is. It scans every object that the reader knows. */
   measure({ sinceMs, untilMs, askedMs }: ReplaySpan): Replayable {
     const row = this.#state.row();
     if (row === null) return { objects: 0, records: 0, bytes: 0, keys: [] };

@@ -12,7 +12,7 @@ export interface Searchable {
   batch: number;
   /** null: it is not cut yet. */
   number: number | null;
-  /** `held`: its bytes are in the log. `elsewhere`: they went elsewhere than the job's others. */
+  /** `held`: its bytes are here. `elsewhere`: they went elsewhere than the job's others. */
   state: "delivered" | "held" | "elsewhere";
   key: string;
   /** As its sketch has it; "": it is not cut. */
@@ -51,7 +51,7 @@ const COLUMNS = [
 type Row = Pick<ObjectRow, (typeof COLUMNS)[number]>;
 
 /**
- * What of a log has records of some time: by the time of events, those that wait for their cut
+ * What of a reader has records of some time: by the time of events, those that wait for their cut
  * included. Copies that replays wrote are left out: their records are those of other objects. An
  * index by time would cost a row with each object; one look at all of them costs less.
  */
@@ -103,7 +103,7 @@ export class SearchableObjects {
   }
 
   /**
-   * The bytes of a batch that the log holds, as a whole object, cut or not; null: it holds none.
+   * The bytes of a batch that the reader holds, as a whole object, cut or not; null: it holds none.
    * What comes to an open batch meanwhile is not part of them.
    */
   pieces(batch: number): Iterable<Uint8Array> | null {

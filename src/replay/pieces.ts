@@ -32,7 +32,7 @@ export class Pieces {
     }
     this.#sql.exec("UPDATE replay SET plan_next = ? WHERE seq = ?", next, seq);
     if (next !== null) return;
-    // The plan is what there is: since the count, the log may have forgotten old objects.
+    // The plan is what there is: since the count, readers may have forgotten old objects.
     this.#sql.exec(
       `UPDATE replay SET (planned_objects, planned_records, planned_bytes) =
          (SELECT count(*), coalesce(sum(records), 0), coalesce(sum(bytes), 0) FROM piece WHERE replay = ?) WHERE seq = ?`,
@@ -54,7 +54,7 @@ export class Pieces {
       .map((row) => ({ ...row, doubtful: row.doubtful !== 0 }));
   }
 
-  /** A copy is written, and its log lists it. @returns false if the piece has ended before. */
+  /** A copy is written, and its reader lists it. @returns false if the piece has ended before. */
   done(seq: number, piece: Piece): boolean {
     return this.#end(seq, piece, "done");
   }

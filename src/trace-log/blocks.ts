@@ -172,9 +172,9 @@ export class Blocks {
   read(job: number, after: number, maxBytes: number): { items: Item[]; end: number; isAll: boolean } {
     const items: Item[] = [];
     let [bytes, openBytes, end] = [0, 0, after];
-    for (const n of this.#positions()) {
+    for (const [n, jobs] of this.#index()) {
       if (n <= after) continue;
-      if (this.#index().get(n)?.includes(job) === true) {
+      if (jobs.includes(job)) {
         const { takenMs, meta, body } = this.#block(n);
         const entry = meta.entries.find(({ id }) => id === job) as Entry;
         const size = sizeOf(entry, meta).bytes;
@@ -198,10 +198,6 @@ export class Blocks {
       this.#sql.exec("DELETE FROM piece WHERE n = ?", n);
       this.#index().delete(n);
     }
-  }
-
-  #positions(): number[] {
-    return [...this.#index().keys()];
   }
 
   /** In the order of positions. */

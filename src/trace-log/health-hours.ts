@@ -156,7 +156,7 @@ export class HealthHours {
     const gathered = this.#gathered();
     gathered.each = gathered.each.filter((one) => one.scriptName !== scriptName);
     gathered.slots = gathered.slots.filter((one) => one.scriptName !== scriptName);
-    this.#keep(textOf(gathered));
+    this.#sql.exec("UPDATE state SET health = ? WHERE id = 1", textOf(gathered));
   }
 
   /** Forgets the hours that are no longer kept. */
@@ -176,10 +176,6 @@ export class HealthHours {
         slots: own.map(([slot, events, failed, firstFailedMs]) => ({ slot, events, failed, firstFailedMs })),
       })),
     };
-  }
-
-  #keep(text: string): void {
-    this.#sql.exec("UPDATE state SET health = ? WHERE id = 1", text);
   }
 
   /** Moves what is gathered of some hours into their rows; see {@link DETAILED_MAX}. */
