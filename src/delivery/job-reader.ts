@@ -175,8 +175,8 @@ export class JobReader extends DurableObject<Env> {
    */
   #follow(job: JobConfig, nowMs: number): void {
     const earlier = this.#state.requireJob();
-    // Of a job that cannot be read nothing can be cut, but all can be dropped.
-    if (this.#state.isReadable() || !job.discard) {
+    // Of a job that cannot be read nothing can be cut: what is open keeps its format.
+    if (this.#state.isReadable()) {
       const smaller = job.limits.records < earlier.limits.records || job.limits.bytes < earlier.limits.bytes;
       if (job.outputVersion !== earlier.outputVersion || smaller) this.#batches.cutAll("config", nowMs);
       if (job.deletedMs !== null && earlier.deletedMs === null) this.#batches.cutAll("deleted", nowMs);

@@ -93,6 +93,7 @@ export class Blocks {
   readonly #sql: SqlStorage;
   /** By position; null: not read yet. */
   #jobs: Map<number, readonly number[]> | null = null;
+  readonly #lists = new Map<string, readonly number[]>();
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
@@ -143,13 +144,14 @@ export class Blocks {
     });
     for (let from = ROW_MAX_BYTES, k = 1; from < body.length; from += ROW_MAX_BYTES, k++)
       insert(this.#sql, "INSERT INTO piece", { n, k, body: body.slice(from, from + ROW_MAX_BYTES).buffer });
-    this.#jobs?.set(n, [...unread.keys()]);
+    this.#jobs?.set(n, this.#list([...unread.keys()]));
     return { n, unread };
   }
 
   /** The transaction that added a block failed. */
   forget(): void {
     this.#jobs = null;
+    this.#lists.clear();
   }
 
   /** What is unread by any job, oldest first. @param cursorOf how far a job has read. */
@@ -205,11 +207,16 @@ export class Blocks {
     if (this.#jobs !== null) return this.#jobs;
     this.#jobs = new Map();
     for (const { n, jobs } of this.#sql.exec<{ n: number; jobs: string }>("SELECT n, jobs FROM block ORDER BY n"))
-      this.#jobs.set(
-        n,
-        (JSON.parse(jobs) as [number, number, number][]).map(([job]) => job),
-      );
+      this.#jobs.set(n, this.#list((JSON.parse(jobs) as [number, number, number][]).map(([job]) => job)));
     return this.#jobs;
+  }
+
+  /** Most blocks are for the same jobs: a hundred thousand of them share one list. */
+  #list(jobs: readonly number[]): readonly number[] {
+    const key = jobs.join();
+    const list = this.#lists.get(key) ?? jobs;
+    this.#lists.set(key, list);
+    return list;
   }
 
   #block(n: number): { takenMs: number; meta: Meta; body: Uint8Array<ArrayBuffer> } {

@@ -131,7 +131,9 @@ export class Driver {
     const { job } = due;
     let pulled: Pulled | null = null;
     try {
-      pulled = await answered(`job ${job}`, PULL_MS, this.#host.pull(due));
+      const answer = await answered(`job ${job}`, PULL_MS, this.#host.pull(due));
+      if (!isPulled(answer)) throw new Error("its answer is not how far it has come");
+      pulled = answer;
     } catch (error) {
       log.error("a job does not read", { durable_object: "TraceLog", job, error: errorText(error) });
     }
@@ -139,6 +141,13 @@ export class Driver {
     else this.#more.delete(job);
     this.#host.done(due, pulled);
   }
+}
+
+/** What another release answers must not pass for a position. */
+function isPulled(answer: unknown): answer is Pulled {
+  const { cursor, more, sealed, holds, stamp } = (answer ?? {}) as Partial<Record<keyof Pulled, unknown>>;
+  const areFlags = [more, sealed, holds].every((flag) => typeof flag === "boolean");
+  return Number.isSafeInteger(cursor) && areFlags && typeof stamp === "string";
 }
 
 function nameOf({ job, segment }: Due): string {

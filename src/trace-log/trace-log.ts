@@ -374,6 +374,7 @@ export class TraceLog extends DurableObject<Env> {
 
   /** A reader has committed up to this position; what all have read is dropped. */
   #committed(job: number, cursor: number): void {
+    if (!Number.isSafeInteger(cursor)) throw new Error("a reader says no position");
     if (cursor > this.#lastBlock) {
       // What it lost is lost, and no position is given twice.
       this.#wasRestored("shard", job);

@@ -58,6 +58,17 @@ describe("an entry that cannot be made", () => {
 });
 
 describe("a reader", () => {
+  it("whose job a newer version wrote takes the next one, which may be readable, though it has an open batch", async () => {
+    await configure(job(1));
+    await append(job(1), fragmentsOf(job(1).output, ["a"]));
+    await inLog(job(1), (_log, { sql }) => {
+      sql.exec("UPDATE reader SET job = json_set(job, '$.output.type', 'avro')");
+    });
+    await change(job(1, { version: 2, deletedMs: NOON }));
+    await read(job(1));
+    expect(await inLog(job(1), (log) => log.drive("scheduled", 0))).toEqual({ pendingObjects: 1 });
+  });
+
   it("knows its shard though its alarm has woken it without its name", async () => {
     const asked: unknown[] = [];
     const log = {
