@@ -1,5 +1,6 @@
 import { readFileSync, statfsSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { resolve } from "node:path";
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig, type Plugin, type TestProjectInlineConfiguration } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
@@ -44,6 +45,16 @@ const pagesInNode: Plugin = {
  * of the real code.
  */
 const IN_NODE = ["test/unit-support/**", "test/tools/**", "test/model/**", "test/schedule/**"];
+
+/** Tests of storage that run in the runtime, and in Node against the stand-in of the scheduler. */
+const OF_STORAGE = ["contract", "id-memory.property", "migrate"].map((name) => `test/storage/${name}.test.ts`);
+
+/** Gives these tests the stand-in. */
+const standIn: Plugin = {
+  name: "stand-in",
+  enforce: "pre",
+  resolveId: (id) => (/^cloudflare:(test|workers)$/.test(id) ? resolve("test/schedule/cloudflare-test.ts") : null),
+};
 
 /** Folders of what runs in processes of its own, apart from the tests in the runtime. */
 const OUTSIDE = ["test/e2e/**", "test/browser/**", "test/example/**"];
@@ -147,9 +158,10 @@ export default defineConfig({
     projects: [
       runtime,
       {
+        plugins: [standIn],
         test: {
           name: "node",
-          include: IN_NODE.map((folder) => `${folder}/*.test.ts`),
+          include: [...IN_NODE.map((folder) => `${folder}/*.test.ts`), ...OF_STORAGE],
           // Files share what they import.
           isolate: false,
           testTimeout: 30_000,

@@ -1,6 +1,7 @@
 import type { Given } from "../job/change.ts";
 import { type JobConfig, type JobsSnapshot, versionIn } from "../job/config.ts";
 import { ID_MEMORY_MS, JOBS_MAX, JOBS_REMEMBERED_MAX } from "../limits.ts";
+import { first } from "../storage/sql.ts";
 import type { FunctionSettings } from "./function-settings.ts";
 
 export type JobRow = {
@@ -48,11 +49,6 @@ export class ControlState {
     return { version, mark: this.#mark };
   }
 
-  /** Whether this instance has made a change: it has asked the shards before. */
-  hasChanged(): boolean {
-    return this.control().mark === this.#mark;
-  }
-
   /** The shards of the log, in order. */
   shards(): number[] {
     return JSON.parse(this.control().shards) as number[];
@@ -74,11 +70,14 @@ export class ControlState {
     this.next();
   }
 
-  /** An id that is new to this storage. */
-  nextId(): number {
-    const { next_id } = this.control();
-    this.#sql.exec("UPDATE control SET next_id = ? WHERE id = 1", next_id + 1);
-    return next_id;
+  /**
+   * An id that was never given.
+   * @param mayBeLost this storage may have been restored, and a shard has not told what it knows.
+   */
+  nextId(mayBeLost: boolean): number {
+    const id = this.control().next_id + (mayBeLost ? LOST_IDS : 0);
+    this.#sql.exec("UPDATE control SET next_id = ? WHERE id = 1", id + 1);
+    return id;
   }
 
   state(): JobsSnapshot["state"] {
@@ -96,7 +95,7 @@ export class ControlState {
   }
 
   row(id: number): JobRow | null {
-    return this.#sql.exec<JobRow>("SELECT * FROM job WHERE id = ?", id).toArray()[0] ?? null;
+    return first(this.#sql, "SELECT * FROM job WHERE id = ?", id);
   }
 
   /** null: no such job, or it is deleted. */

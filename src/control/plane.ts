@@ -10,6 +10,7 @@ import { ID_MEMORY_MS, SENT_FORMS_MAX } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { settled as allSettled, answered, platform } from "../platform.ts";
 import { migrate } from "../storage/migrate.ts";
+import { insert } from "../storage/sql.ts";
 import { traceLog } from "../trace-log/trace-log.ts";
 import { Attachments } from "./attachments.ts";
 import { CONTROL_STEPS } from "./control-schema.ts";
@@ -69,6 +70,9 @@ export class ControlPlane extends DurableObject<Env> {
   readonly #rollout: Rollout;
   readonly #searches = new SearchSlots();
   readonly #sentForms = new Set<string>();
+  /** Shards that have told this instance what they know, and those that it has asked. */
+  readonly #told = new Set<number>();
+  readonly #asked = new Set<number>();
   /** Tests override it, so that they do not wait. */
   readonly patience = { ...PATIENCE };
 
@@ -100,6 +104,7 @@ export class ControlPlane extends DurableObject<Env> {
    */
   join(shard: number, state: string): ConfigSnapshot {
     this.#overtakeIfLost(state);
+    this.#told.add(shard);
     this.#rollout.change(() => this.#state.addShard(shard));
     return this.configSince(state);
   }
@@ -155,22 +160,16 @@ export class ControlPlane extends DurableObject<Env> {
   }
 
   async create(draft: JobDraft): Promise<JobChange> {
-    await this.#askShards();
+    const isSure = await this.#askShards(true);
     const now = platform.now();
     let id = 0;
     const refusal = this.#rollout.change((): string | null => {
       const why = this.creationRefusal();
       if (why !== null) return why;
-      id = this.#state.nextId();
+      id = this.#state.nextId(!isSure);
       const config = created(id, draft, this.#state.next(), now);
-      this.#sql.exec(
-        "INSERT INTO job (id, body, config, created_ms, modified_ms) VALUES (?, ?, ?, ?, ?)",
-        id,
-        JSON.stringify(draft.body),
-        JSON.stringify(config),
-        now,
-        now,
-      );
+      const texts = { body: JSON.stringify(draft.body), config: JSON.stringify(config) };
+      insert(this.#sql, "INSERT INTO job", { id, ...texts, created_ms: now, modified_ms: now });
       return null;
     });
     return refusal === null ? this.#confirmed(id, []) : { kind: "refused", why: refusal };
@@ -386,19 +385,23 @@ export class ControlPlane extends DurableObject<Env> {
 
   /**
    * Before the first change of an instance: a storage that was restored to an earlier time learns
-   * from the shards what it has lost, and gives no version or id again. One that does not answer
-   * tells later, when it joins.
+   * from the shards what it has lost, and gives no version again. One that does not answer tells
+   * later, when it joins.
+   * @param isAgain also asks those that did not answer before.
+   * @returns whether all have told.
    */
-  async #askShards(): Promise<void> {
-    if (this.#state.hasChanged()) return;
-    const answers = await allSettled(this.#state.shards(), 16, (shard) => {
+  async #askShards(isAgain = false): Promise<boolean> {
+    const due = this.#state.shards().filter((shard) => !this.#told.has(shard) && (isAgain || !this.#asked.has(shard)));
+    const answers = await allSettled(due, 16, async (shard) => {
+      this.#asked.add(shard);
       const told = traceLog(this.env.TRACE_LOG, shard).configState() as Promise<string>;
-      return answered(`log ${shard}`, ASK_MS, told);
+      this.#overtakeIfLost(await answered(`log ${shard}`, ASK_MS, told));
+      this.#told.add(shard);
     });
-    for (const answer of answers) {
-      if (answer.status === "fulfilled") this.#overtakeIfLost(answer.value);
-      else log.warn("a shard does not say what it knows", { error: errorText(answer.reason) });
-    }
+    for (const answer of answers)
+      if (answer.status === "rejected")
+        log.warn("a shard does not say what it knows", { error: errorText(answer.reason) });
+    return this.#state.shards().every((shard) => this.#told.has(shard));
   }
 
   #overtakeIfLost(told: string): void {

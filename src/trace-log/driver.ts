@@ -26,10 +26,9 @@ export interface Pulled {
 
 /** What the driver needs of its shard. */
 export interface DriverHost {
-  pull(job: number, segment: number, how: Pull): Promise<Pulled>;
+  pull(due: Due): Promise<Pulled>;
   /** What is due now. @param everything also what is unread, and not due yet. */
   due(everything: boolean): Due[];
-  how(due: Due): Pull;
   /** @param pulled null: it did not answer. */
   done(due: Due, pulled: Pulled | null): void;
   /** It did not answer when it was last driven. */
@@ -129,10 +128,10 @@ export class Driver {
   }
 
   async #pull(due: Due): Promise<void> {
-    const { job, segment } = due;
+    const { job } = due;
     let pulled: Pulled | null = null;
     try {
-      pulled = await answered(`job ${job}`, PULL_MS, this.#host.pull(job, segment, this.#host.how(due)));
+      pulled = await answered(`job ${job}`, PULL_MS, this.#host.pull(due));
     } catch (error) {
       log.error("a job does not read", { durable_object: "TraceLog", job, error: errorText(error) });
     }

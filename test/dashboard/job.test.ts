@@ -6,7 +6,7 @@ import { token } from "../api/principals.ts";
 import { shippedJob } from "../replay/shipped.ts";
 import { Oracle } from "../support/oracle.ts";
 import { createJob, destinationConf } from "../support/runtime/api.ts";
-import { deliver, NOON, pack, runCron, setClock } from "../support/runtime/pipeline.ts";
+import { deliver, NOON, pack, runCron, setClock, settle } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
 import { textOf, Visitor } from "./support.ts";
 
@@ -156,6 +156,7 @@ describe("the page of a job", () => {
     expect(list).toContain(`Deleted, still delivering`);
     expect((await visitor.get(`/jobs/${keep}`)).status).toBe(404);
     expect((await visitor.submit(`/jobs/${keep}/flush`)).status).toBe(404);
+    await runCron();
     await settle(keep, clock);
     expect(await text(visitor, "/jobs")).not.toContain("still delivering");
   });

@@ -37,6 +37,12 @@ export interface Job {
   filters: Change<Filter>[];
   isDeleted: boolean;
   isDiscarded: boolean;
+  /** Its reader, or the control plane that knew of it, was restored: its ledger says nothing. */
+  isRestored: boolean;
+  /** Events of which nothing is promised, as something was restored; for all jobs: {@link Book.lost}. */
+  lost: Set<string>;
+  /** The latest `last_complete` that was answered, in ms. */
+  completeMs: number;
   /** A change of it is under way. */
   isBusy: boolean;
 }
@@ -58,10 +64,15 @@ export class Book {
   readonly jobs: Job[] = [];
   /** Whether logging of a function is on. */
   readonly logging = new Map<string, Change<boolean>[]>();
+  /** Events of which nothing is promised to any job, as a shard was restored. */
+  readonly lost = new Set<string>();
+  /** Restores so far. */
+  restores = 0;
   endMs = Number.POSITIVE_INFINITY;
 
-  /** "must": the job has it once; "may": at most once; "not": never. */
-  verdict(job: Job, { fn, copies }: Sent): "must" | "may" | "not" {
+  /** "must": the job has it once; "may": at most once; "not": never; "any": nothing is promised. */
+  verdict(job: Job, { id, fn, copies }: Sent): "must" | "may" | "not" | "any" {
+    if (this.lost.has(id) || job.lost.has(id)) return "any";
     const filters = (copy: Copy): boolean[] =>
       statesAt(job.filters, copy.fromMs, this.endMs).map((filter) => filter === null || filter === fn);
     /** The same records are offered, whichever copy decides. */

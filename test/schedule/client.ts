@@ -1,5 +1,6 @@
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
 import type { Book, Change, Copy, Filter, Job, Sent } from "./book.ts";
+import { checkComplete } from "./oracle.ts";
 import type { World } from "./world.ts";
 
 export const FUNCTIONS = ["shop", "cart", "mail"] as const;
@@ -99,6 +100,7 @@ export class Client {
     const made = { fromMs, untilMs: Number.POSITIVE_INFINITY };
     const job: Job = {
       ...{ name, id: null, buckets: [bucket], isDeleted: false, isDiscarded: false, isBusy: true },
+      ...{ isRestored: false, lost: new Set(), completeMs: 0 },
       enabled: [
         { to: false, fromMs: 0, untilMs: 0 },
         { ...made, to: true },
@@ -206,6 +208,17 @@ export class Client {
       await this.#sleep(1_000 * 2 ** tries);
     }
     return false;
+  }
+
+  /** Asks up to when a job is complete, and compares that with its buckets. */
+  async askComplete(): Promise<void> {
+    const job = this.#idle();
+    if (job === null) return;
+    const answer = await this.#world.request("GET", `/logship/jobs/${job.id}`);
+    if (answer?.status !== 200) return;
+    const { last_complete } = answer.body.result as { last_complete: string | null };
+    // Without an answer of all that it depends on, none is given.
+    if (last_complete !== null) checkComplete(this.#world, this.#book, job, Date.parse(last_complete));
   }
 
   /** Sends again what is set aside. @returns how much there is; null: unknown. */

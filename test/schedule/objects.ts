@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type Life, lives, type Scheduler } from "./scheduler.ts";
-import { Disk, type Instance, storageOf } from "./storage.ts";
+import { Disk, type Instance, type Saved, storageOf } from "./storage.ts";
 
 type Methods = Record<string, (...args: unknown[]) => unknown>;
 export type ObjectClass = new (ctx: never, env: never) => object;
@@ -137,6 +137,13 @@ export class DurableThing {
     this.#alarmTimer = null;
     this.#isRinging = false;
     this.followAlarm(ALARM_REVIVED_MS);
+  }
+
+  /** Its storage is as it was then, and whatever ran dies. */
+  restore(saved: readonly Saved[]): void {
+    this.instance?.die();
+    this.disk.restore(saved);
+    this.kill();
   }
 
   /** After the run. */

@@ -1,6 +1,7 @@
 import { Book, type Job } from "./book.ts";
 import { Client } from "./client.ts";
 import { type AccountLedger, checkDoubles, checkEnd, checkLedger, Fault, type Ledger } from "./oracle.ts";
+import { Restores } from "./restores.ts";
 import type { Life } from "./scheduler.ts";
 import { World } from "./world.ts";
 
@@ -28,6 +29,10 @@ const ODDS = {
   shards: 0.4,
   /** Readers are full soon, and seal. */
   segments: 0.25,
+  /** Objects are restored to an earlier time. */
+  restores: 0.15,
+  /** It is asked up to when jobs are complete. */
+  claims: 0.5,
   /** The cron ticks at rest, too. */
   cron: 0.5,
 };
@@ -69,6 +74,7 @@ class Run {
   readonly #world: World;
   readonly #book = new Book();
   readonly #client: Client;
+  readonly #restores: Restores;
   readonly #does: Record<Odd, boolean>;
   #deaths = 0;
   /** What a task has thrown. */
@@ -78,6 +84,7 @@ class Run {
   constructor(world: World, { force }: Options) {
     this.#world = world;
     this.#client = new Client(world, this.#book);
+    this.#restores = new Restores(world, this.#book);
     const { random } = world.scheduler;
     const does = FORCES.map((name) => [name, force?.includes(name) ?? random.chance(ODDS[name])]);
     this.#does = Object.fromEntries(does);
@@ -88,7 +95,7 @@ class Run {
     const { random } = scheduler;
     const does = this.#does;
     if (does.losses) objects.lossOdds = random.pick([0.01, 0.05, 0.15]);
-    if (does.stores) Object.assign(stores.trouble, { lost: 0.05, failing: 0.1 });
+    if (does.stores) Object.assign(stores.trouble, { lost: 0.05, failing: 0.1, refusing: random.pick([0, 0.05]) });
     if (does.queue) Object.assign(queue, { refusalOdds: 0.1, lostOdds: 0.05, forgetfulness: 0.1 });
     if (does.dead) queue.maxRetries = 2;
     if (does.segments) objects.prepare = smallSegments(() => random.below(20_000));
@@ -101,7 +108,7 @@ class Run {
       this.#turn(i);
       await scheduler.run(scheduler.nowMs + random.below(random.chance(0.1) ? 60_000 : 6_000));
       this.#rethrow();
-      if (i % 8 === 0) for (const job of this.#book.jobs) checkDoubles(this.#world, job);
+      if (i % 8 === 0) for (const job of this.#book.jobs) checkDoubles(this.#world, this.#book, job);
     }
     const ledgers = await this.#rest();
     checkEnd(this.#world, this.#book, await this.#account(), ledgers);
@@ -158,6 +165,8 @@ class Run {
     else if (dice < 0.72 && does.changes) this.#task(() => client.deleteJob(random.chance(0.4)));
     else if (dice < 0.76 && does.switches) this.#task(() => client.switchLogging());
     else if (dice < 0.78 && does.dead) this.#task(() => client.resend());
+    if (does.claims && random.chance(0.15)) this.#task(() => client.askComplete());
+    if (does.restores && random.chance(0.05)) this.#restores.saveOrRestore();
     if (does.outages && random.chance(0.04)) {
       const thing = random.pick([...objects.things.values()]);
       thing.downUntilMs = scheduler.nowMs + random.below(600_000);
@@ -212,7 +221,7 @@ class Run {
     if (aside !== 0) return `${aside} set aside`;
     const ledgers = new Map<Job, Ledger>();
     for (const job of this.#book.jobs) {
-      if (job.id === null || job.isDeleted) continue;
+      if (job.id === null || job.isDeleted || job.isRestored) continue;
       const answer = await this.#world.request("GET", `/logship/jobs/${job.id}/ledger`);
       if (answer?.status !== 200) return `the ledger of ${job.name}: ${JSON.stringify(answer)}`;
       const ledger = answer.body.result as Ledger;

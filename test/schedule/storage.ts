@@ -110,6 +110,33 @@ export class Disk {
     else if (this.alarmMs !== null) this.exec("DELETE FROM _cf_alarm", []);
   }
 
+  /** What is on disk, to be restored later. */
+  save(): Saved[] {
+    const all = this.db
+      .prepare("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY type DESC")
+      .all();
+    return all.map(({ type, name, sql }): Saved => {
+      if (type !== "table") return { sql: `${sql}`, insert: "", rows: [] };
+      const info = this.db.prepare(`PRAGMA table_xinfo("${name}")`).all();
+      const columns = info.filter(({ hidden }) => hidden === 0).map((column) => `"${column.name}"`);
+      const rows = this.db.prepare(`SELECT ${columns.join()} FROM "${name}"`).all().map(Object.values);
+      return { sql: `${sql}`, insert: `INSERT INTO "${name}" VALUES (${columns.map(() => "?").join()})`, rows };
+    });
+  }
+
+  /** Everything is as it was then. Only without an instance. */
+  restore(saved: readonly Saved[]): void {
+    this.deleteAll();
+    this.db.exec("DROP TABLE _cf_alarm");
+    for (const { sql, insert, rows } of saved) {
+      this.db.exec(sql);
+      if (rows.length === 0) continue;
+      const statement = this.db.prepare(insert);
+      for (const row of rows) statement.run(...(row as never[]));
+    }
+    this.commit();
+  }
+
   deleteAll(): void {
     this.write();
     this.#statements.clear();
@@ -126,6 +153,13 @@ function asInRuntime(row: Record<string, unknown>): Record<string, unknown> {
     if (value instanceof Uint8Array) plain[name] = value.slice().buffer;
   }
   return plain;
+}
+
+/** A table, or an index, and the rows of a table. */
+export interface Saved {
+  sql: string;
+  insert: string;
+  rows: unknown[][];
 }
 
 /** Numbers are bound as floating point, as in the runtime. */

@@ -7,12 +7,14 @@ export interface Trouble {
   lost: number;
   /** How likely it is answered 500 or 503, with its effect or without. */
   failing: number;
+  /** How likely a PUT is refused for good. */
+  refusing: number;
 }
 
 /** Buckets of one S3 endpoint, as `fetch` finds them. It believes any signature. */
 export class Stores {
   readonly buckets = new Map<string, Bucket>();
-  readonly trouble: Trouble = { lost: 0, failing: 0 };
+  readonly trouble: Trouble = { lost: 0, failing: 0, refusing: 0 };
   /** Buckets that refuse everything until then. */
   readonly closedUntilMs = new Map<string, number>();
   readonly #scheduler: Scheduler;
@@ -36,6 +38,10 @@ export class Stores {
       const isSo = (odds: number): boolean => hasFaults && random.chance(odds);
       this.#scheduler.soon(() => {
         if (isSo(this.trouble.lost)) return void this.#scheduler.soon(lost);
+        if (init.method === "PUT" && isSo(this.trouble.refusing)) {
+          const refusal = faultAnswer({ status: 400, code: "InvalidRequest", message: "refused" });
+          return void this.#scheduler.soon(() => resolve(responseOf(refusal, "PUT")));
+        }
         const failure = isSo(this.trouble.failing) ? random.pick([500, 503, 503]) : null;
         const answer = failure !== null && random.chance(0.5) ? null : this.#answer(url, init, body);
         if (isSo(this.trouble.lost)) return void this.#scheduler.soon(lost);

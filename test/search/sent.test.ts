@@ -47,7 +47,7 @@ describe("a search", () => {
     const moved = { destination_conf: destinationConf(freshBucket().name) };
     expect((await api("PUT", `/logship/jobs/${job.id}`, moved)).status).toBe(200);
     for (const order of ["newest", "oldest"]) expect(await searched({ order })).toEqual({ ids, left: [] });
-    for (let n = 0; n < 8; n++) await pass(world, 300_000);
+    await world.settle();
     expect((await jobObjects(job.id)).map(({ state }) => state)).toEqual(parts.map(() => "delivered"));
     for (const order of ["newest", "oldest"]) expect(await searched({ order })).toEqual({ ids, left: [] });
   });
@@ -72,7 +72,7 @@ describe("a search", () => {
     const target = { destination_conf: destinationConf(freshBucket().name, "other/{DATE}") };
     expect((await api("POST", `/logship/set-aside/${aside?.id}/resend`, target)).status).toBe(200);
     const waiting = await searched();
-    for (let n = 0; n < 3; n++) await pass(world, 60_000);
+    await world.settle();
     expect((await jobObjects(job.id)).map(({ state }) => state)).toEqual(["delivered", "delivered"]);
     const there = await searched();
     const left = [

@@ -217,14 +217,13 @@ class Course {
       { weight: 3, name: "deliver" },
       { weight: 4, name: "take, deliver" },
       { weight: 3, name: "alarms" },
-      { weight: 2, name: "split" },
+      { weight: 2, name: "fill" },
       { weight: 1, name: "refuse" },
       { weight: 1, name: "aside" },
       { weight: 2, name: "well" },
       { weight: 1, name: "resend" },
     ]).name;
     const seconds = random.pick([1, 10, 40, 400]);
-    const place = random.next();
     world.clock.advance(seconds * 1_000);
     this.trace.push(`${new Date(world.clock.nowMs()).toISOString()} ${deed} of job ${job.id}`);
     if (deed === "take") await this.take();
@@ -237,10 +236,15 @@ class Course {
     else if (deed === "refuse") await control?.script([rule({ do: "answer", status: 503 }, { method: "PUT" })]);
     else if (deed === "aside")
       await control?.script([rule({ do: "answer", status: 400, code: "InvalidArgument" }, { method: "PUT" }, 1)]);
-    else if (deed === "split") {
+    else if (deed === "fill") {
+      // What it reads next is the last that it takes.
       const nodes = await world.nodes(job.id);
-      const node = nodes[Math.floor(place * nodes.length)] ?? 0;
-      if (nodes.length < 4) await runInDurableObject(nodeAt(env.READERS, job.id, node), (log) => log.splitting.split());
+      const full = { segmentMaxBytes: 1 };
+      if (nodes.length < 4)
+        await runInDurableObject(
+          nodeAt(env.READERS, job.id, nodes.at(-1) ?? 0),
+          (reader) => void Object.assign(reader, full),
+        );
     } else {
       const all = (await api<{ id: string }[]>("GET", "/logship/set-aside")).body.result;
       const first = all[0];

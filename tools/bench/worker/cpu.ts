@@ -8,20 +8,18 @@ import { Gatherer } from "../../../src/intake/gather.ts";
 import { handleTail } from "../../../src/intake/tail.ts";
 import type { JobConfig } from "../../../src/job/config.ts";
 import { APPEND_MAX_RAW_BYTES } from "../../../src/limits.ts";
-import { buildAppend } from "../../../src/object/build.ts";
+import { prepare as prepareFor } from "../../../src/object/build.ts";
 import type { Fragment } from "../../../src/object/encoder.ts";
 import { deflateFragment, OBJECT_DEFLATE_LEVEL } from "../../../src/object/fragment.ts";
 import { type Loaded, load } from "../../../src/object/load.ts";
 import { NDJSON } from "../../../src/output/format.ts";
 import { consumeEvents } from "../../../src/pipeline/consume.ts";
-import type { ConsumerCalls } from "../../../src/pipeline/context.ts";
+import type { ConsumerContext } from "../../../src/pipeline/context.ts";
 import { RecentTurns } from "../../../src/pipeline/recent.ts";
-import { SilentLogs } from "../../../src/pipeline/silent-logs.ts";
 import { Delivery } from "../../../src/queue/delivery.ts";
 import { decodeMessage } from "../../../src/queue/message.ts";
 import { sealKeyOf } from "../../../src/queue/seal.ts";
 import type { FieldName } from "../../../src/record/fields.ts";
-import { KnownSplits } from "../../../src/trace-log/known-splits.ts";
 import {
   ALIKE,
   type JobShape,
@@ -37,8 +35,6 @@ import { sketchOfWords, wordsOfPieces } from "./search.ts";
 
 /** 2026-11-20T12:00:00Z. */
 const NOON = 1_795_176_000_000;
-
-const NO_BLOBS = { get: async () => null, put: async () => {}, drop: async () => {} };
 
 interface Data {
   items: TraceItem[];
@@ -124,8 +120,8 @@ async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
         for (const { body } of messages) bodies.push(body.slice().buffer as ArrayBuffer);
       },
     },
-    blobs: NO_BLOBS,
-    config: { selfName: "logship", defaultScriptName: "unnamed", form: { seal: SEAL } },
+    append: () => Promise.reject(new Error("the queue takes everything")),
+    config: { selfName: "logship", defaultScriptName: "unnamed", form: { seal: SEAL }, shards: 1 },
     platform: {
       now: () => NOON,
       sleep: () =>
@@ -136,7 +132,6 @@ async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
     gatherer,
     waitUntil: (promise: Promise<void>) => sends.push(promise),
     pack: () => Promise.reject(new Error("each isolate is measured by itself")),
-    keep: () => Promise.reject(new Error("the queue takes everything")),
     countLost: () => Promise.reject(new Error("nothing is lost")),
   };
   for (const item of items) await handleTail([item], context);
@@ -145,32 +140,26 @@ async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
   return bodies;
 }
 
-/**
- * From messages to fragments: the queue handler, with logs that take everything and keep nothing.
- */
+/** From messages to fragments: the queue handler, with a log that takes everything and keeps nothing. */
 async function consumed(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Promise<number> {
   let bytes = 0;
   const turns = new RecentTurns();
-  const context: ConsumerCalls = {
-    jobs: async () => ({ state: "bench.1", jobs, optOuts: [], optOutVersion: 0 }),
+  const context: ConsumerContext = {
+    jobs: async () => ({ state: "bench.1.m", jobs, optOuts: [], shards: [0] }),
     expectAgain: () => Promise.reject(new Error("every message is whole")),
-    append: async (_job, build) => {
-      bytes += bytesOf(build(new Set()).fragments.map(({ body }) => body));
-      return { kind: "taken" };
+    append: async (_shard, { parts, prepared, state }) => {
+      bytes += bytesOf(prepared.flatMap(({ fragments }) => fragments.map(({ body }) => body)));
+      return { fresh: parts.map(({ id }) => id), tooOld: [], watched: false, state };
     },
-    count: async () => null,
-    counted: async () => [],
+    known: async () => [],
+    sendAnew: () => Promise.reject(new Error("nothing comes again")),
     // As in each isolate: once a second, regardless of the number of records.
     arrivals: { handsOverRecent: () => turns.take(NOON), show: () => {} },
-    splits: new KnownSplits(),
-    setAside: () => Promise.reject(new Error("nothing is set aside")),
-    asideAs: () => Promise.reject(new Error("nothing is set aside")),
-    owe: () => Promise.reject(new Error("nothing is owed")),
-    silent: new SilentLogs(),
-    blobs: NO_BLOBS,
+    hold: () => Promise.reject(new Error("nothing is set aside")),
+    unnoted: () => Promise.reject(new Error("nothing comes again")),
     sealKeys: [SEAL],
     callsMax: 10_000,
-    platform: { now: () => NOON },
+    platform: { now: () => NOON, sleep: () => Promise.reject(new Error("the log is never busy")) },
   };
   const batch = batchOf(bodies, NOON);
   await consumeEvents(batch, context);
@@ -203,7 +192,7 @@ function groupsOf(messages: readonly Loaded[]): Loaded[][] {
 }
 
 function built(job: JobConfig, groups: readonly (readonly Loaded[])[]): Fragment[] {
-  return groups.flatMap((group) => buildAppend(job, group, new Set(), 0).fragments);
+  return groups.flatMap((group) => prepareFor(job, group).fragments);
 }
 
 function uncompressed({ deflated, body }: Fragment): Uint8Array {
@@ -225,7 +214,7 @@ export function jobOf({ filter, fieldNames }: JobShape): JobConfig {
     modifiedVersion: 1,
     outputVersion: 1,
     destinationVersion: 1,
-    optOutVersion: 0,
+    mark: "m",
     windows: [{ fromMs: 0, untilMs: null }],
     filter,
     sampleRate: 1,

@@ -7,12 +7,13 @@ import { destinationOf } from "../../../src/delivery/open.ts";
 import { termsOf } from "../../../src/destinations/kinds.ts";
 import { randomIds } from "../../../src/intake/ids.ts";
 import { packRecords } from "../../../src/intake/packing.ts";
-import type { JobConfig } from "../../../src/job/config.ts";
+import { type JobConfig, stampOf } from "../../../src/job/config.ts";
 import { destinationPurpose, seal } from "../../../src/job/secrets.ts";
 import { UPLOAD_BYTES, UPLOAD_RECORDS } from "../../../src/limits.ts";
-import type { Append } from "../../../src/object/append.ts";
-import { buildAppend } from "../../../src/object/build.ts";
+import { prepare } from "../../../src/object/build.ts";
 import { platform } from "../../../src/platform.ts";
+import type { Item } from "../../../src/trace-log/blocks.ts";
+import type { Page, TraceLog } from "../../../src/trace-log/trace-log.ts";
 import {
   type CutSize,
   KIND_NAMES,
@@ -23,6 +24,7 @@ import {
 } from "../protocol.ts";
 import { jobOf, loaded } from "./cpu.ts";
 import { linesOf } from "./growth.ts";
+import { uploads } from "./held-uploads.ts";
 import { countStoreRequest, takeUse } from "./meter.ts";
 
 const KEYS = "access-key-id=bench&secret-access-key=bench";
@@ -127,18 +129,33 @@ export const BUCKET: object = {
   },
 };
 
-/** The records of all objects, as each kind gets them. */
-let append: Append | null = null;
+/** The records of each object, as each kind gets them. */
+let item: Omit<Item, "n"> | null = null;
 
-async function appendOf(job: JobConfig, count: number): Promise<Append> {
+async function itemOf(job: JobConfig, count: number): Promise<Omit<Item, "n">> {
   const packed = packRecords(linesOf(count, platform.now()), {
     takenInMs: platform.now(),
     idOf: randomIds(1),
     keyed: false,
+    shards: 1,
   });
   if (!packed.ok) throw new Error("a record is too large");
   const messages = await Promise.all(packed.messages.map(({ body }) => loaded(body.slice().buffer)));
-  return buildAppend(job, messages, new Set(), 0);
+  const { fragments, ...share } = prepare(job, messages);
+  const group = { output: job.output, template: { hour: false, script: false }, fragments };
+  return { takenMs: platform.now(), stamp: stampOf(job), ...share, group };
+}
+
+/** What the log has for readers of kinds. */
+const pages = new Map<number, Page>();
+
+/** The log, with what is stacked. */
+export function withStacked(log: DurableObjectNamespace<TraceLog>): DurableObjectNamespace<TraceLog> {
+  const stub = (name: string): object => ({
+    read: async (job: number, ...rest: [number, number, string, number]): Promise<unknown> =>
+      pages.get(job) ?? log.getByName(name).read(job, ...rest),
+  });
+  return { getByName: stub } as unknown as DurableObjectNamespace<TraceLog>;
 }
 
 /** Cuts objects of equal records, which wait. */
@@ -152,15 +169,15 @@ export async function stackKind({ kind, objects, records: count }: StackingKind,
     path: kind in TAKEN ? "" : "logs/{DATE}",
     limits: { bytes: UPLOAD_BYTES.fallback, records: count, intervalMs: 300_000 },
   };
-  append ??= await appendOf(job, count);
+  item ??= await itemOf(job, count);
   const log = nodeAt(env.READERS, job.id, 0);
-  if ((await log.status()) === null) await log.configure(job, 0);
-  const idOf = randomIds(1);
-  for (let i = 0; i < objects; i++) {
-    const messages = append.messages.map((message) => ({ ...message, id: idOf(0) }));
-    const { kind: said } = await log.append({ ...append, messages });
-    if (said !== "taken") throw new Error(`the log of ${kind} says ${said}`);
-  }
+  const last = pages.get(job.id)?.end ?? 0;
+  const share = { ...item, stamp: stampOf(job) };
+  const items = Array.from({ length: objects }, (_, i): Item => ({ ...share, n: last + 1 + i }));
+  pages.set(job.id, { items, end: last + objects, isAll: true, job });
+  uploads.areHeld = true;
+  await log.pull({ segment: 0, from: last, cut: true });
+  uploads.areHeld = false;
   const waiting = (await log.status())?.pendingObjects;
   if (waiting !== objects) throw new Error(`${waiting} objects wait for ${kind}, not ${objects}`);
   const { raw_bytes: rawBytes, bytes } = (await log.objectsBefore(Number.MAX_SAFE_INTEGER, 1))[0] as {
@@ -182,7 +199,7 @@ export async function stackKind({ kind, objects, records: count }: StackingKind,
 /** Uploads what waits. @throws if not all of it is taken at once. */
 export async function shipKind(kind: KindName, env: Env): Promise<ShippedKind> {
   serve(kind);
-  records = append?.fragments.reduce((sum, fragment) => sum + fragment.records, 0) ?? 0;
+  records = item?.group?.fragments.reduce((sum, fragment) => sum + fragment.records, 0) ?? 0;
   sentBytes = 0;
   takeUse();
   const log = nodeAt(env.READERS, KIND_NAMES.indexOf(kind) + 1, 0);

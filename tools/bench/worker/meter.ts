@@ -15,7 +15,6 @@ const CLASS_OF: { readonly [B in ObjectBinding]: string } = {
   WATCH: "Watch",
   REPLAYS: "Replays",
   LIVE: "Live",
-  DEBTS: "DebtStore",
   PACKER: "Packer",
   SKETCHES: "SketchStore",
 };

@@ -20,7 +20,7 @@ const BODY = 2;
 
 export class MessagePool {
   readonly #bodies: ArrayBuffer[] = [];
-  readonly #idOf = randomIds();
+  readonly #idOf = randomIds(1);
   #next = 0;
 
   /** @param frames as bench/messages.ts frames them. */

@@ -1,0 +1,83 @@
+import type { Book, Change, Job } from "./book.ts";
+import type { DurableThing } from "./objects.ts";
+import { stored } from "./oracle.ts";
+import type { Saved } from "./storage.ts";
+import type { World } from "./world.ts";
+
+/** What can be restored to an earlier time. */
+const KINDS = ["CONTROL", "TRACE_LOG", "READERS"];
+
+/** An object as it was, and what the jobs had then. */
+interface Point {
+  thing: DurableThing;
+  disk: Saved[];
+  atMs: number;
+  had: Map<Job, Set<string>>;
+}
+
+/**
+ * Objects are restored to an earlier time, and the book notes what is not promised then
+ * (docs/delivery.md, *Restores*).
+ */
+export class Restores {
+  readonly #world: World;
+  readonly #book: Book;
+  #point: Point | null = null;
+
+  constructor(world: World, book: Book) {
+    this.#world = world;
+    this.#book = book;
+  }
+
+  /** Saves an object now, or restores the one that was saved. */
+  saveOrRestore(): void {
+    if (this.#point === null) this.#save();
+    else this.#restore(this.#point);
+  }
+
+  #save(): void {
+    const { objects, scheduler } = this.#world;
+    const things = [...objects.things.values()].filter(({ kind, disk }) => KINDS.includes(kind) && !disk.isDirty);
+    if (things.length === 0) return;
+    const thing = scheduler.random.pick(things);
+    const had = new Map(this.#book.jobs.map((job) => [job, new Set(stored(this.#world, job).keys())]));
+    this.#point = { thing, disk: thing.disk.save(), atMs: scheduler.nowMs, had };
+  }
+
+  #restore({ thing, disk, atMs, had }: Point): void {
+    this.#point = null;
+    this.#book.restores += 1;
+    this.#world.scheduler.log(() => `${thing.name} is restored to ${new Date(atMs).toISOString()}`);
+    thing.restore(disk);
+    if (thing.kind === "CONTROL") this.#controlRestored(atMs);
+    else this.#lose(thing, had);
+  }
+
+  /** What a job did not have then may be lost, or come twice. */
+  #lose(thing: DurableThing, had: ReadonlyMap<Job, Set<string>>): void {
+    const id = /^job (\d+) /.exec(thing.id.name)?.[1];
+    for (const job of this.#book.jobs) {
+      if (id !== undefined && Number(id) !== job.id) continue;
+      if (id !== undefined) job.isRestored = true;
+      for (const sent of this.#book.sent.keys())
+        if (had.get(job)?.has(sent) !== true) (id === undefined ? this.#book : job).lost.add(sent);
+    }
+  }
+
+  /** Changes since are undone, and nobody knows when shards hear of it. */
+  #controlRestored(atMs: number): void {
+    const { nowMs } = this.#world.scheduler;
+    const undo = <T>(changes: Change<T>[]): void => {
+      const then = changes.findLast(({ untilMs }) => untilMs <= atMs) ?? (changes[0] as Change<T>);
+      for (const change of changes) if (change.untilMs > atMs) change.untilMs = Number.POSITIVE_INFINITY;
+      changes.push({ to: then.to, fromMs: nowMs, untilMs: Number.POSITIVE_INFINITY });
+    };
+    for (const changes of this.#book.logging.values()) undo(changes);
+    for (const job of this.#book.jobs) {
+      undo(job.enabled);
+      undo(job.filters);
+      // It may be gone, or there again.
+      job.isRestored = true;
+    }
+  }
+}
