@@ -17,7 +17,7 @@ export async function shardsStatus(env: Bindings, jobs: readonly number[]): Prom
   const ask = (of: readonly number[]) =>
     shards.each(async (stub, shard): Promise<[number, ShardStatus]> => {
       const status = (await stub.status(of)) as ShardStatus;
-      return [shard, { ...status, oldestUnfinishedMs: least(status.oldestUnfinishedMs, unnotedMs) }];
+      return [shard, { ...status, oldestUnfinishedMs: earlier(status.oldestUnfinishedMs, unnotedMs) }];
     });
   // What one shard knows of the queue says nothing of what another one gets after it: what all know
   // comes first, and what is unread then.
