@@ -1,9 +1,9 @@
 /** `last_complete` passes nothing that is set aside, and what was claimed stays. */
 import { createExecutionContext, createMessageBatch, getQueueResult } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { nodeAt } from "../../src/delivery/job-nodes.ts";
-import worker from "../../src/index.ts";
+import worker, { TraceLog } from "../../src/index.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
 import { freshBucket, logStatus, NOON, pack, readAll, setClock } from "../support/runtime/pipeline.ts";
@@ -105,6 +105,28 @@ describe("a message that is set aside", () => {
     await pass();
     expect(await complete()).toBe(before);
   });
+});
+
+it("a dead letter that its shard could not be told of is not passed, though the shard answers again before it comes", async () => {
+  await pass();
+  clock.advance(MINUTE_MS);
+  const takenIn = clock.nowMs();
+  const [dead, queue] = [message(), "logship-events-dead"];
+  vi.spyOn(console, "error").mockImplementation(() => {});
+  const hold = vi.spyOn(TraceLog.prototype, "hold").mockRejectedValue(new Error("out of reach"));
+  await run(dead, queue);
+  hold.mockRestore();
+  await pass();
+  await pass();
+  expect(await complete()).toBe(takenIn);
+  // It comes again within four hours, and then the shard has it.
+  await run(dead, queue);
+  clock.advance(240 * MINUTE_MS);
+  await pass();
+  expect(await complete()).toBe(takenIn);
+  await api("DELETE", `/logship/set-aside/${await aside()}`);
+  await pass();
+  expect(await complete()).toBeGreaterThan(takenIn);
 });
 
 describe("an object that is set aside", () => {
