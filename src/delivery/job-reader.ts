@@ -354,12 +354,12 @@ export class JobReader extends DurableObject<Env> {
     return this.#state.hasJob() ? this.#following() : null;
   }
 
-  /** Tries again to make an entry of the log. @returns whether it is made; null: it is not there. */
+  /** Tries to make an entry of the log again. @returns whether it is made; null: it is gone. */
   unmadeRetry(n: number): Promise<boolean | null> {
     return this.#reading.retryOne(n);
   }
 
-  /** Drops an entry that could not be made. @returns its records; null: it is not there (any more). */
+  /** Drops an entry that could not be made. @returns its records; null: it is gone. */
   unmadeDiscard(n: number): number | null {
     return this.#alarm.transaction(() => {
       if (!this.#unmade.list("poison").some((each) => each.n === n)) return null;
