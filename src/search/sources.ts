@@ -12,6 +12,7 @@ import { type Sketched, sketchLookUp } from "./look-up.ts";
 import type { Needed } from "./needed-words.ts";
 import type { NotSearched, Sources } from "./search.ts";
 import type { Known, Source } from "./source.ts";
+import { records } from "./waiting.ts";
 
 /** A job whose objects are searched. */
 export interface SearchedJob {
@@ -46,12 +47,8 @@ export async function listSources(
   const { found, listedToMs, silent, unmade } = await listObjects(env, ids, span, limit);
   const stores = new Map(jobs.map((job) => [job.id, job]));
   const notSearched: NotSearched[] = silent.map((job) => ({ job, object: null, why: "its log does not answer" }));
-  for (const { job, records } of unmade)
-    notSearched.push({
-      job,
-      object: null,
-      why: `could not be made of what the log has: ${counted(records, "records")}`,
-    });
+  for (const { job, records: count } of unmade)
+    notSearched.push({ job, object: null, why: `could not be made of what the log has: ${records(count)}` });
   const list: Source[] = [];
   const unsearchable: Known[] = [];
   const sketched = new Map<Source, Sketched>();

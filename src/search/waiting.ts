@@ -29,13 +29,18 @@ export async function notReadYet(
       waits = await waiting(env, jobs);
     }
     return waits.flatMap(({ job, unread, isOnHold }) => [
-      ...(unread > 0 ? [leave(job, `not read from the log yet: ${counted(unread, "records")}`)] : []),
+      ...(unread > 0 ? [leave(job, `not read from the log yet: ${records(unread)}`)] : []),
       ...(isOnHold ? [leave(job, "messages that are set aside may have records for it")] : []),
     ]);
   } catch (error) {
     log.warn("the log did not answer a search", { error: errorText(error) });
     return jobs.map((job) => leave(job, "a part of the log does not answer: records may wait there"));
   }
+}
+
+/** `1 record`, `2 records`. */
+export function records(count: number): string {
+  return `${count} ${count === 1 ? "record" : "records"}`;
 }
 
 async function waiting(

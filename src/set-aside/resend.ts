@@ -71,8 +71,8 @@ async function resendParts(
 }
 
 /**
- * Not even its head could be read, and it was counted by its bytes; now that it can be, its parts are
- * appended to their shard like any others, and then it is deleted.
+ * Not even its head could be read, and it was counted by its bytes; now that it can be, its parts
+ * are appended to their shard like any others, and then it is deleted.
  */
 async function appendAll(
   { log, env }: AsideStores,

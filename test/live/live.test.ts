@@ -35,7 +35,7 @@ const filter = (outcome: string) => JSON.stringify({ where: { key: "Outcome", op
 const token = async (permissions: string[], name = "t"): Promise<{ id: string; value: string }> =>
   (await api<{ id: string; value: string }>("POST", "/tokens", { name, permissions })).body.result;
 
-/** Whether the log says, as it takes a message, that somebody is watching. */
+/** Whether the log says, as it takes a message, that a page is open. */
 let appended = 0;
 const isWatched = async (again = false): Promise<boolean> => {
   if (!again) appended += 1;
@@ -244,7 +244,7 @@ describe("a round", () => {
 });
 
 describe("the log", () => {
-  it("says that somebody is watching while a page is open, and not otherwise", async () => {
+  it("says that a page is open while one is, and not otherwise", async () => {
     expect(await isWatched()).toBe(false);
     const viewing = await watch();
     expect(await isWatched()).toBe(true);

@@ -44,7 +44,7 @@ it("names the jobs that a message on hold may be for, until it is sent again or 
   const later = await createJob(freshBucket().name);
   const why = "messages that are set aside may have records for it";
   expect(await found()).toEqual([0, `job ${job}: ${why}`]);
-  // Nobody knows when it was taken in.
+  // It is not known when it was taken in.
   await putOnHold(new ArrayBuffer(3), "shorter than a header", "shorter than a header");
   expect(await found()).toEqual([0, `job ${job}: ${why}`, `job ${later}: ${why}`]);
   await api("DELETE", "/logship/set-aside/message-2");
