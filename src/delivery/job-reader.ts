@@ -26,7 +26,7 @@ import { entryOf } from "./object-entry.ts";
 import { keepSketch } from "./object-sketch.ts";
 import { type EventSpan, Objects } from "./objects.ts";
 import { destinationOf, elsewhereOf, stays, staysBelow } from "./open.ts";
-import { tryNow } from "./parking.ts";
+import { tryNow, WAIT_MAX_MS } from "./parking.ts";
 import { Reading } from "./reading.ts";
 import { type Replayable, Replayed, type ReplayedObject, type ReplayPage, type ReplaySpan } from "./replayed.ts";
 import { READER_STEPS } from "./schema.ts";
@@ -215,10 +215,8 @@ export class JobReader extends DurableObject<Env> {
     this.#alarm.transaction(() => {
       if (this.#state.requireJob().discard) this.#discard();
       if (this.#canCut()) isCut = this.#batches.cutSome(reason, now, partsBefore);
-      if (reason === "manual") {
-        tryNow(this.ctx.storage.sql);
-        this.canary.retryNow(now);
-      }
+      tryNow(this.ctx.storage.sql, reason === "manual" ? 0 : now + WAIT_MAX_MS);
+      if (reason === "manual") this.canary.retryNow(now);
       if (Math.abs(now - row.swept_ms) >= SWEEP_EVERY_MS) {
         this.#deliveries.sweep(now, this.isSigned());
         this.#health.sweep(now);

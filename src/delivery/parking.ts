@@ -1,5 +1,6 @@
 import { backoffMs } from "../backoff.ts";
 import type { FailureKind } from "../destinations/failure.ts";
+import { RETRY_AFTER_MAX_S } from "../limits.ts";
 
 /**
  * Parked: uploads fail on something that only a person can change. The reader keeps everything,
@@ -38,11 +39,20 @@ export function jittered(range: { first: number; last: number }, attempt: number
 /** Assignments to the row of a reader of which all is well. */
 export const UNPARKED = "failures = 0, resume_ms = 0, failing_since_ms = NULL, parked = 0";
 
-/** What failed is due now. Belongs into a transaction of its caller, as the next one does. */
-export function tryNow(sql: SqlStorage): void {
-  sql.exec("UPDATE object SET next_attempt_ms = 0 WHERE state = 'waiting' AND attempts > 0 AND next_attempt_ms > 0");
-  sql.exec("UPDATE reader SET resume_ms = 0 WHERE id = 1 AND resume_ms > 0");
+/**
+ * What failed is due now. Belongs into a transaction of its caller, as the next one does.
+ * @param afterMs only what was to wait beyond this time.
+ */
+export function tryNow(sql: SqlStorage, afterMs = 0): void {
+  sql.exec(
+    "UPDATE object SET next_attempt_ms = 0 WHERE state = 'waiting' AND attempts > 0 AND next_attempt_ms > ?",
+    afterMs,
+  );
+  sql.exec("UPDATE reader SET resume_ms = 0 WHERE id = 1 AND resume_ms > ?", afterMs);
 }
+
+/** Nothing waits for longer: a clock that had leapt ahead has noted a later time. */
+export const WAIT_MAX_MS = RETRY_AFTER_MAX_S * 1_000;
 
 /** There is another destination: what the old one answered does not count. */
 export function unpark(sql: SqlStorage): void {

@@ -268,6 +268,27 @@ describe("a clock that jumps", () => {
     expect((await countsOf(other)).received).toBe(3);
   });
 
+  row(
+    "all clocks leap a month ahead while an upload fails, and back: it is tried again within the hour",
+    async (world) => {
+      const job = await world.createJob();
+      await controlOf(job).script([rule({ do: "answer", status: 503 }, PUTS, 2)]);
+      await world.take(world.mint(10));
+      await world.deliverDue();
+      world.clock.advance(30 * 24 * HOUR_MS);
+      await world.runCron();
+      expect(await said(job)).toContain("HTTP 503");
+      world.clock.advance(-30 * 24 * HOUR_MS);
+      world.injected();
+      // No alarm fires: those were set for a time in a month.
+      for (let times = 0; times < 12; times++) {
+        world.clock.advance(5 * MINUTE_MS);
+        await world.runCron();
+      }
+      expect(await countsOf(job)).toMatchObject({ delivered: 10, pending: 0 });
+    },
+  );
+
   type Step = "the intake" | "the first append" | "the second append" | "the cut" | "the upload" | "the redelivery";
   const STEPS: Step[] = [
     "the intake",

@@ -7,6 +7,7 @@ import { BREAKAGES, breakable, firstCalls, PROMPT_BREAKAGES } from "../support/r
 import { jobObjects, NOON } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
 import { type Action, rule } from "../support/s3-script.ts";
+import { giveUp, resendAll } from "./aside.ts";
 import { shipped } from "./crashes.ts";
 import { Fault } from "./fault.ts";
 import { row } from "./row.ts";
@@ -90,6 +91,29 @@ describe("a search", () => {
       findsAll,
     );
   }
+
+  row(
+    "a job does not read the log, and a message is on hold: the search says that it did not look there",
+    async (world) => {
+      const job = await world.createJob();
+      await world.take(world.mint(3));
+      await giveUp(world);
+      await world.take(world.mint(4));
+      await world.deliverDue();
+      breakable(JobReader.prototype, "pull", () => "refused");
+      await world.take(world.mint(5));
+      await world.deliverDue();
+      const { records, left, complete } = await searched();
+      expect([records, complete]).toEqual([4, false]);
+      expect(left).toBe(
+        `job ${job.id}: not read from the log yet: 5 records; job ${job.id}: messages that are set aside may have records for it`,
+      );
+      await world.mend();
+      await resendAll();
+      await world.read();
+      expect(await searched()).toEqual({ records: 12, left: "", complete: true });
+    },
+  );
 
   for (const breakage of ["refused", "dies before"] as const) {
     row(
