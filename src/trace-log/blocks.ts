@@ -81,14 +81,16 @@ const PER_MS = 1_024;
 /** By so much positions grow at once when it is known that newer ones were lost: a year. */
 const LOST_MS = 365 * 86_400_000;
 
+/** What a block has for each job, in its own column: read without what it has. */
+type Shares = [job: number, records: number, bytes: number][];
+
 /**
- * The blocks of a shard. What changes anything belongs into a transaction of the caller. Which
- * blocks there are, and for which jobs, is held in memory; the table decides.
+ * The blocks of a shard. What changes anything belongs into a transaction of the caller. A reader
+ * that does not answer leaves a million of them: nothing about each is held in memory, and what is
+ * done often reads those of a page.
  */
 export class Blocks {
   readonly #sql: SqlStorage;
-  /** By position; null: not read yet. */
-  #jobs: Map<number, readonly number[]> | null = null;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
@@ -136,7 +138,7 @@ export class Blocks {
       n,
       block.takenMs,
       nowMs,
-      JSON.stringify([...unread].map(([job, { records, bytes }]) => [job, records, bytes])),
+      JSON.stringify([...unread].map(([job, { records, bytes }]) => [job, records, bytes]) satisfies Shares),
       JSON.stringify(meta),
       body.slice(0, ROW_MAX_BYTES).buffer,
     );
@@ -147,25 +149,19 @@ export class Blocks {
         k,
         body.slice(from, from + ROW_MAX_BYTES).buffer,
       );
-    this.#jobs?.set(n, [...unread.keys()]);
     return { n, unread };
   }
 
-  /** The transaction that added a block failed. */
-  forget(): void {
-    this.#jobs = null;
-  }
-
-  /** What is unread by any job, oldest first. @param cursorOf how far a job has read. */
-  *unread(cursorOf: (job: number) => number): Generator<[job: number, Unread]> {
+  /** What jobs have in the blocks after a position, and up to another, oldest first. */
+  *between(after: number, upTo = Number.MAX_SAFE_INTEGER): Generator<[job: number, Unread]> {
     const rows = this.#sql.exec<{ n: number; taken_ms: number; at_ms: number; jobs: string }>(
-      "SELECT n, taken_ms, at_ms, jobs FROM block ORDER BY n",
+      "SELECT n, taken_ms, at_ms, jobs FROM block WHERE n > ? AND n <= ? ORDER BY n",
+      after,
+      upTo,
     );
-    for (const { n, taken_ms, at_ms, jobs } of rows) {
-      for (const [job, records, bytes] of JSON.parse(jobs) as [number, number, number][]) {
-        if (n > cursorOf(job)) yield [job, { n, takenMs: taken_ms, atMs: at_ms, records, bytes }];
-      }
-    }
+    for (const { n, taken_ms, at_ms, jobs } of rows)
+      for (const [job, records, bytes] of JSON.parse(jobs) as Shares)
+        yield [job, { n, takenMs: taken_ms, atMs: at_ms, records, bytes }];
   }
 
   /**
@@ -176,15 +172,13 @@ export class Blocks {
   read(job: number, after: number, maxBytes: number): { items: Item[]; end: number; isAll: boolean } {
     const items: Item[] = [];
     let [bytes, openBytes, end] = [0, 0, after];
-    for (const n of this.#positions()) {
-      if (n <= after) continue;
-      if (this.#index().get(n)?.includes(job) === true) {
+    for (const [id, { n, bytes: size }] of this.between(after)) {
+      if (id === job) {
         const { meta: text, taken_ms } = this.#sql
           .exec<{ meta: string; taken_ms: number }>("SELECT meta, taken_ms FROM block WHERE n = ?", n)
           .one();
         const meta = JSON.parse(text) as Meta;
-        const entry = meta.entries.find(({ id }) => id === job) as Entry;
-        const size = sizeOf(entry, meta).bytes;
+        const entry = meta.entries.find((each) => each.id === job) as Entry;
         const isOpen = entry.group === null;
         const isFull = bytes + size > maxBytes || (isOpen && openBytes + size > OPEN_BYTES);
         if (items.length > 0 && isFull) return { items, end, isAll: false };
@@ -220,30 +214,16 @@ export class Blocks {
     return { ...item, open };
   }
 
-  /** Deletes blocks that are read. @param cursorOf how far a job has read. */
-  drop(cursorOf: (job: number) => number): void {
-    for (const [n, jobs] of this.#index()) {
-      if (jobs.some((job) => cursorOf(job) < n)) continue;
+  /** Deletes the blocks after a position, and up to another, that are read. @param cursorOf how far a job has read. */
+  drop(cursorOf: (job: number) => number, after: number, upTo: number): void {
+    const read = new Set<number>();
+    const kept = new Set<number>();
+    for (const [job, { n }] of this.between(after, upTo)) (cursorOf(job) < n ? kept : read).add(n);
+    for (const n of read) {
+      if (kept.has(n)) continue;
       this.#sql.exec("DELETE FROM block WHERE n = ?", n);
       this.#sql.exec("DELETE FROM piece WHERE n = ?", n);
-      this.#index().delete(n);
     }
-  }
-
-  #positions(): number[] {
-    return [...this.#index().keys()];
-  }
-
-  /** In the order of positions. */
-  #index(): Map<number, readonly number[]> {
-    if (this.#jobs !== null) return this.#jobs;
-    this.#jobs = new Map();
-    for (const { n, jobs } of this.#sql.exec<{ n: number; jobs: string }>("SELECT n, jobs FROM block ORDER BY n"))
-      this.#jobs.set(
-        n,
-        (JSON.parse(jobs) as [number, number, number][]).map(([job]) => job),
-      );
-    return this.#jobs;
   }
 
   #body(n: number): Uint8Array {

@@ -260,7 +260,7 @@ describe("a shard that was restored to an earlier time", () => {
     await append(2);
     await shard().configure(snapshot("epoch.2.mark", [job(1), job(2, { discard: true })]));
     await page(2, 0);
-    expect((await shard().accountStatus()).restored).toBeUndefined();
+    expect((await shard().accountStatus()).restored).toBeNull();
     clock.advance(1_000);
     await page(1, POSITION - 5);
     expect((await shard().accountStatus()).restored).toEqual({ who: "reader", job: 1, atMs: NOON + 1_000 });
