@@ -71,17 +71,19 @@ export class Batches {
    * exceed the job's limits, or what one request may send, as soon as it reaches the job's limits,
    * and before fragments of another format.
    * @param firstId of the next batch.
+   * @param closes all that waits is cut in this transaction: a batch that is, is never stored.
    * @returns how many batches it opened; the caller counts them, and the next ids follow from that.
    * @throws if they are of other parts than their format has.
    */
-  put({ output, template, fragments }: Group, firstId: number, nowMs: number): number {
+  put({ output, template, fragments }: Group, firstId: number, nowMs: number, closes = false): number {
     const { limits } = this.#state.requireJob();
     this.#follow({ output, template }, nowMs);
     const encoder = encoderOf(output);
     const around = encoder.aroundBytes;
     const seamBytes = encoder.seam.content.rawBytes;
     let nextId = firstId;
-    for (const group of Map.groupBy(fragments, ({ day, part }) => (part ? `${day} ${part}` : day)).values()) {
+    const groups = Map.groupBy(fragments, ({ day, part }) => (part ? `${day} ${part}` : day));
+    for (const group of groups.values()) {
       const [{ day, part = "" }] = group as [Fragment];
       if (!isPartOf(template, part)) throw new Error("the fragments are not of the parts that their format has");
       let batch = this.#openBatch(day, part);
@@ -104,6 +106,7 @@ export class Batches {
       this.#chunks.add(batch, run, encoder);
       if (batch.records >= limits.records) this.#cut(batch, "records", nowMs);
       else if (around + batch.raw_bytes >= limits.bytes) this.#cut(batch, "bytes", nowMs);
+      else if (closes && groups.size <= CUT_AT_ONCE) this.#cut(batch, "interval", nowMs);
       else {
         if (batch.small_bytes >= encoder.sizes.compactBytes) this.#chunks.compact(batch, encoder);
         insert(this.#sql, "INSERT OR REPLACE INTO batch", batch);

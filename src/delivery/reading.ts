@@ -191,9 +191,11 @@ export class Reading {
       if (state.requireRow().cursor !== cursor) return true;
       const job = jobOf(page);
       if (job !== null && stampOf(job) !== stampOf(state.requireJob())) this.#host.follow(job, nowMs);
+      const closes = page.isAll && cut && state.isReadable();
       const opened = this.#put(
         made.filter((each) => "group" in each),
         nowMs,
+        closes,
       );
       const shares = made.map((each) =>
         "share" in each ? each.share : { received: each.entry.received, filtered: 0, sampledOut: 0 },
@@ -204,7 +206,7 @@ export class Reading {
       }
       state.read(shares, page.end, opened, nowMs);
       if (!this.#host.hasRoom()) state.seal(nowMs);
-      if (page.isAll && cut && state.isReadable()) return batches.cutSome("interval", nowMs);
+      if (closes) return batches.cutSome("interval", nowMs);
       this.#host.arm();
       return true;
     });
@@ -216,13 +218,13 @@ export class Reading {
   }
 
   /** Entries of one format are put together. @returns how many batches that opened. */
-  #put(made: readonly Made[], nowMs: number): number {
+  #put(made: readonly Made[], nowMs: number, closes = false): number {
     const { state, batches } = this.#host;
     const first = state.requireRow().next_batch;
     let opened = 0;
     let run: Group | null = null;
     const flush = (): void => {
-      if (run !== null && run.fragments.length > 0) opened += batches.put(run, first + opened, nowMs);
+      if (run !== null && run.fragments.length > 0) opened += batches.put(run, first + opened, nowMs, closes);
     };
     for (const { group } of made) {
       const { output, template, fragments }: Group = group;

@@ -6,7 +6,6 @@ import { decoderOf, decoderOfType } from "../object/encoders.ts";
 import { openObject, plain, READ_PATIENCE, ReadFault } from "../object/read-object.ts";
 import { answered, within } from "../platform.ts";
 import { type Pieces, piecesOf } from "../streams.ts";
-import { counted } from "../words.ts";
 import { type ListedSpan, listObjects } from "./listing.ts";
 import { type Sketched, sketchLookUp } from "./look-up.ts";
 import type { Needed } from "./needed-words.ts";

@@ -85,15 +85,16 @@ const PER_MS = 1_024;
 /** By so much positions grow at once when it is known that newer ones were lost: a year. */
 const LOST_MS = 365 * 86_400_000;
 
+/** What a block has for each job, in its own column: read without what it has. */
+type Shares = [job: number, records: number, bytes: number][];
+
 /**
- * The blocks of a shard. What changes anything belongs into a transaction of the caller. Which
- * blocks there are, and for which jobs, is held in memory; the table decides.
+ * The blocks of a shard. What changes anything belongs into a transaction of the caller. A reader
+ * that does not answer leaves a million of them: nothing about each is held in memory, and what is
+ * done often reads those of a page.
  */
 export class Blocks {
   readonly #sql: SqlStorage;
-  /** By position; null: not read yet. */
-  #jobs: Map<number, readonly number[]> | null = null;
-  readonly #lists = new Map<string, readonly number[]>();
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
@@ -137,33 +138,33 @@ export class Blocks {
     );
     const metaBytes = encodeUtf8(JSON.stringify(meta));
     const body = concat([metaBytes, ...bodies]);
-    const jobs = JSON.stringify([...unread].map(([job, { records, bytes }]) => [job, records, bytes]));
+    const jobs = JSON.stringify([...unread].map(([job, { records, bytes }]) => [job, records, bytes]) satisfies Shares);
     insert(this.#sql, "INSERT INTO block", {
       ...{ n, taken_ms: block.takenMs, at_ms: nowMs, jobs, meta: metaBytes.length },
       body: body.slice(0, ROW_MAX_BYTES).buffer,
     });
     for (let from = ROW_MAX_BYTES, k = 1; from < body.length; from += ROW_MAX_BYTES, k++)
       insert(this.#sql, "INSERT INTO piece", { n, k, body: body.slice(from, from + ROW_MAX_BYTES).buffer });
-    this.#jobs?.set(n, this.#list([...unread.keys()]));
     return { n, unread };
   }
 
-  /** The transaction that added a block failed. */
-  forget(): void {
-    this.#jobs = null;
-    this.#lists.clear();
+  /** What jobs have in the blocks after a position, and up to another, oldest first. */
+  *between(after: number, upTo?: number): Generator<[job: number, Unread]> {
+    for (const { shares, ...block } of this.#shares(after, upTo))
+      for (const [job, records, bytes] of shares) yield [job, { ...block, records, bytes }];
   }
 
-  /** What is unread by any job, oldest first. @param cursorOf how far a job has read. */
-  *unread(cursorOf: (job: number) => number): Generator<[job: number, Unread]> {
+  *#shares(
+    after: number,
+    upTo = Number.MAX_SAFE_INTEGER,
+  ): Generator<Pick<Unread, "n" | "takenMs" | "atMs"> & { shares: Shares }> {
     const rows = this.#sql.exec<{ n: number; taken_ms: number; at_ms: number; jobs: string }>(
-      "SELECT n, taken_ms, at_ms, jobs FROM block ORDER BY n",
+      "SELECT n, taken_ms, at_ms, jobs FROM block WHERE n > ? AND n <= ? ORDER BY n",
+      after,
+      upTo,
     );
-    for (const { n, taken_ms, at_ms, jobs } of rows) {
-      for (const [job, records, bytes] of JSON.parse(jobs) as [number, number, number][]) {
-        if (n > cursorOf(job)) yield [job, { n, takenMs: taken_ms, atMs: at_ms, records, bytes }];
-      }
-    }
+    for (const { n, taken_ms, at_ms, jobs } of rows)
+      yield { n, takenMs: taken_ms, atMs: at_ms, shares: JSON.parse(jobs) as Shares };
   }
 
   /**
@@ -174,12 +175,11 @@ export class Blocks {
   read(job: number, after: number, maxBytes: number): { items: Item[]; end: number; isAll: boolean } {
     const items: Item[] = [];
     let [bytes, openBytes, end] = [0, 0, after];
-    for (const [n, jobs] of this.#index()) {
-      if (n <= after) continue;
-      if (jobs.includes(job)) {
-        const { takenMs, meta, body } = this.#block(n);
+    for (const { n, takenMs, shares } of this.#shares(after)) {
+      const size = shares.find(([id]) => id === job)?.[2];
+      if (size !== undefined) {
+        const { meta, body } = this.#block(n);
         const entry = meta.entries.find(({ id }) => id === job) as Entry;
-        const size = sizeOf(entry, meta).bytes;
         const isOpen = entry.group === null;
         const isFull = bytes + size > maxBytes || (isOpen && openBytes + size > OPEN_BYTES);
         if (items.length > 0 && isFull) return { items, end, isAll: false };
@@ -192,44 +192,23 @@ export class Blocks {
     return { items, end, isAll: true };
   }
 
-  /** Deletes blocks that are read. @param cursorOf how far a job has read. */
-  drop(cursorOf: (job: number) => number): void {
-    for (const [n, jobs] of this.#index()) {
-      if (jobs.some((job) => cursorOf(job) < n)) continue;
+  /** Deletes the blocks after a position, and up to another, that are read. @param cursorOf how far a job has read. */
+  drop(cursorOf: (job: number) => number, after: number, upTo: number): void {
+    const read = [...this.#shares(after, upTo)].filter(({ n, shares }) => shares.every(([job]) => cursorOf(job) >= n));
+    for (const { n } of read) {
       this.#sql.exec("DELETE FROM block WHERE n = ?", n);
       this.#sql.exec("DELETE FROM piece WHERE n = ?", n);
-      this.#index().delete(n);
     }
   }
 
-  /** In the order of positions. */
-  #index(): Map<number, readonly number[]> {
-    if (this.#jobs !== null) return this.#jobs;
-    this.#jobs = new Map();
-    for (const { n, jobs } of this.#sql.exec<{ n: number; jobs: string }>("SELECT n, jobs FROM block ORDER BY n"))
-      this.#jobs.set(n, this.#list((JSON.parse(jobs) as [number, number, number][]).map(([job]) => job)));
-    return this.#jobs;
-  }
-
-  /** Most blocks are for the same jobs: a hundred thousand of them share one list. */
-  #list(jobs: readonly number[]): readonly number[] {
-    const key = jobs.join();
-    const list = this.#lists.get(key) ?? jobs;
-    this.#lists.set(key, list);
-    return list;
-  }
-
-  #block(n: number): { takenMs: number; meta: Meta; body: Uint8Array<ArrayBuffer> } {
+  #block(n: number): { meta: Meta; body: Uint8Array<ArrayBuffer> } {
     const block = this.#sql
-      .exec<{ taken_ms: number; meta: number; body: ArrayBuffer }>(
-        "SELECT taken_ms, meta, body FROM block WHERE n = ?",
-        n,
-      )
+      .exec<{ meta: number; body: ArrayBuffer }>("SELECT meta, body FROM block WHERE n = ?", n)
       .one();
     const pieces = this.#sql.exec<{ body: ArrayBuffer }>("SELECT body FROM piece WHERE n = ? ORDER BY k", n).toArray();
     const whole = concat([block, ...pieces].map(({ body }) => new Uint8Array(body)));
     const meta = JSON.parse(decodeUtf8(whole.subarray(0, block.meta))) as Meta;
-    return { takenMs: block.taken_ms, meta, body: whole.subarray(block.meta) };
+    return { meta, body: whole.subarray(block.meta) };
   }
 }
 

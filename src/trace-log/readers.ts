@@ -52,6 +52,9 @@ const COMPANY_MS = 5_000;
 /** A job whose first unread block comes late (a backlog) is not due for so long after it, in ms. */
 const LATE_GRACE_MS = 5_000;
 
+/** Of a backlog of more blocks, it is not found out anew with each page when the oldest record came. */
+const RECOUNTED_BLOCKS = 1_000;
+
 /** Wait after the first failure, in ms; it doubles with each. */
 const RETRY_MS = { first: 5_000, most: 300_000 } as const;
 
@@ -67,13 +70,13 @@ export class Readers {
   /** Readers that failed last: how often, and when they are driven again. */
   readonly #failed = new Map<number, { times: number; againMs: number }>();
 
-  /** Reads what is stored. @param unread of all jobs, by how far they have read. */
-  load(text: string, unread: (cursorOf: (job: number) => number) => Iterable<[number, Unread]>): void {
+  /** Reads what is stored. @param blocks what all jobs have. */
+  load(text: string, blocks: Iterable<[number, Unread]>): void {
     this.#states = new Map(
       Object.entries(JSON.parse(text) as Record<string, ReaderState>).map(([id, state]) => [Number(id), state]),
     );
     this.#backlogs = new Map();
-    for (const [job, each] of unread(this.cursorOf)) this.#note(job, each);
+    for (const [job, each] of blocks) if (each.n > this.cursorOf(job)) this.#note(job, each);
   }
 
   /** As it is stored. */
@@ -111,9 +114,9 @@ export class Readers {
 
   /**
    * A reader has committed up to this position.
-   * @param unread what is left, of all jobs; asked for only if some of it is read.
+   * @param between what jobs have between its last position and this one, or after this one.
    */
-  committed(job: number, cursor: number, unread: () => Iterable<[number, Unread]>): void {
+  committed(job: number, cursor: number, between: (after: number, upTo?: number) => Iterable<[number, Unread]>): void {
     const state = this.of(job);
     if (cursor <= state.cursor) return;
     this.#states.set(job, { ...state, cursor });
@@ -121,7 +124,20 @@ export class Readers {
     if (backlog === undefined) return;
     this.#backlogs.delete(job);
     if (backlog.last <= cursor) return;
-    for (const [id, each] of unread()) if (id === job && each.n > cursor) this.#note(job, each);
+    let { records, bytes, blocks } = backlog;
+    for (const [id, each] of between(state.cursor, cursor)) {
+      if (id !== job) continue;
+      records -= each.records;
+      bytes -= each.bytes;
+      blocks -= 1;
+    }
+    for (const [id, each] of between(cursor)) {
+      if (id !== job) continue;
+      this.#note(job, each);
+      if (blocks <= RECOUNTED_BLOCKS) continue;
+      this.#backlogs.set(job, { ...backlog, records, bytes, blocks, openedMs: each.atMs });
+      return;
+    }
   }
 
   /** A segment has this configuration. "": it holds nothing, and needs none. */

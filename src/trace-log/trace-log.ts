@@ -381,9 +381,10 @@ export class TraceLog extends DurableObject<Env> {
       this.#lastBlock = beyondLost(cursor);
       this.#sql.exec("UPDATE state SET last_block = ? WHERE id = 1", this.#lastBlock);
     }
-    if (cursor <= this.#readers.of(job).cursor) return;
-    this.#readers.committed(job, cursor, () => this.#blocks.unread(this.#readers.cursorOf));
-    this.#blocks.drop(this.#cursorOf());
+    const { cursor: before } = this.#readers.of(job);
+    if (cursor <= before) return;
+    this.#readers.committed(job, cursor, (after, upTo) => this.#blocks.between(after, upTo));
+    this.#blocks.drop(this.#cursorOf(), before, cursor);
   }
 
   /** Storage was set back to an earlier time. */
@@ -461,7 +462,7 @@ export class TraceLog extends DurableObject<Env> {
       this.#readers.forgive();
       // Whether its readers answer or not; what they have not counted is discarded.
       for (const { id, discard } of jobs) if (discard) this.#readers.committed(id, this.#lastBlock, () => []);
-      this.#blocks.drop(this.#cursorOf());
+      this.#blocks.drop(this.#cursorOf(), 0, this.#lastBlock);
       this.#sql.exec("UPDATE state SET readers = ? WHERE id = 1", this.#readers.text());
       this.#arm(nowMs);
     });
@@ -791,12 +792,11 @@ export class TraceLog extends DurableObject<Env> {
   }
 
   #load(): void {
-    this.#blocks.forget();
     const { readers, last_block } = this.#sql
       .exec<{ readers: string; last_block: number }>("SELECT readers, last_block FROM state")
       .one();
     this.#lastBlock = last_block;
-    this.#readers.load(readers, (cursorOf) => this.#blocks.unread(cursorOf));
+    this.#readers.load(readers, this.#blocks.between(0));
   }
 }
 

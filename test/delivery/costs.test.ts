@@ -83,12 +83,10 @@ describe.each(Object.entries(FORMATS))("the rows that are written, with %s", (_t
     await ship();
     expect(bill.read()).toEqual({
       "DELETE block": 3,
-      // Read and cut in one transaction. Two chunks: small ones that become one, and one that is deflated already.
-      "INSERT batch": 1,
+      // Read and cut in one transaction, so no batch is stored. Two chunks: small ones that become one, and one that is deflated already.
       "INSERT chunk": 2,
       "UPDATE chunk": 1,
       "INSERT object": 2,
-      "DELETE batch": 1,
       "UPDATE object": 1,
       "DELETE chunk": 2,
       "INSERT health_hour": 1,

@@ -117,10 +117,14 @@ describe("a reader that fails", () => {
 
 describe("what is unread", () => {
   const blocks = [block(1, { takenMs: NOW - 5 }), block(2, { takenMs: NOW - 9 }), block(3)];
+  const betweenOf =
+    (all: readonly Unread[]) =>
+    (after: number, upTo = NEVER) =>
+      all.filter(({ n }) => n > after && n <= upTo).map((each): [number, Unread] => [1, each]);
 
   it("is what was added and not committed", () => {
     const readers = withBlocks(...blocks);
-    const left = () => blocks.map((each): [number, Unread] => [1, each]);
+    const left = betweenOf(blocks);
     expect(readers.backlogOf(1)).toMatchObject({ records: 3, bytes: 30, blocks: 3, oldestMs: NOW - 9 });
     readers.committed(1, 1, left);
     expect(readers.backlogOf(1)).toMatchObject({ records: 2, bytes: 20, blocks: 2, oldestMs: NOW - 9 });
@@ -135,14 +139,38 @@ describe("what is unread", () => {
     expect([readers.backlogOf(1), readers.cursorOf(1), readers.of(1).received]).toEqual([null, 7, 3]);
   });
 
+  it("is counted without reading all of a long backlog with each page", () => {
+    const many = Array.from({ length: 5_000 }, (_, i) =>
+      block(i + 1, { takenMs: NOW - (i === 0 ? 9 : 1), atMs: NOW + i }),
+    );
+    const readers = withBlocks(...many);
+    const between = betweenOf(many);
+    let read = 0;
+    const counted = function* (after: number, upTo?: number) {
+      for (const each of between(after, upTo)) {
+        read += 1;
+        yield each;
+      }
+    };
+    readers.committed(1, 100, counted);
+    expect(read).toBe(101);
+    // What is said of the oldest is no later than it is.
+    expect(readers.backlogOf(1)).toMatchObject({
+      blocks: 4_900,
+      bytes: 49_000,
+      oldestMs: NOW - 9,
+      openedMs: NOW + 100,
+    });
+    readers.committed(1, 4_000, counted);
+    expect(readers.backlogOf(1)).toMatchObject({ blocks: 1_000, oldestMs: NOW - 1, openedMs: NOW + 4_000 });
+  });
+
   it("is found again from the blocks, beside what is stored", () => {
     const readers = withBlocks(...blocks);
     readers.has(1, 0, "1.a");
-    readers.committed(1, 1, () => blocks.map((each): [number, Unread] => [1, each]));
+    readers.committed(1, 1, betweenOf(blocks));
     const again = new Readers();
-    again.load(readers.text(), (cursorOf) =>
-      blocks.filter(({ n }) => n > cursorOf(1)).map((each): [number, Unread] => [1, each]),
-    );
+    again.load(readers.text(), betweenOf(blocks)(0));
     expect([again.of(1), again.backlogOf(1)]).toEqual([readers.of(1), readers.backlogOf(1)]);
   });
 
