@@ -7,7 +7,7 @@ import { platform } from "../../../src/platform.ts";
 import { createWorker } from "../../../src/worker.ts";
 import { seeded } from "../../bench/records.ts";
 import { SimulatedClock } from "./clock.ts";
-import { Account, meter } from "./meter.ts";
+import { Account, meter, threadCpuMs } from "./meter.ts";
 import { type Hosted, type ObjectClass, type OnCall, SimulatedNamespace } from "./objects.ts";
 import { SimulatedQueue } from "./queue.ts";
 import { settings } from "./settings.ts";
@@ -22,7 +22,7 @@ const BEGIN_MS = Date.parse("2026-11-20T12:00:01Z");
 const ACCOUNT_ID = "scale";
 const ADMIN_TOKEN = "token-of-the-simulation";
 
-/** Default of {@link World.stuckMs}: where CPU time is measured, the machine may be busy. */
+/** Default of {@link World.stuckMs}. */
 const STUCK_MS = 2_000;
 const STUCK_TURNS = 200;
 
@@ -77,7 +77,10 @@ export class World {
   /** …of which these do not count. */
   countsLines = true;
   crons = 0;
-  /** Real time without any progress after which a wait is taken to be one for the clock, in ms. */
+  /**
+   * CPU time without any progress after which a wait is taken to be one for the clock, in ms: the
+   * machine may be busy with other things.
+   */
   stuckMs = STUCK_MS;
   /** A handler begins to run. */
   onRun: ((handler: Account) => void) | null = null;
@@ -179,7 +182,7 @@ export class World {
     };
     task.then(done, done);
     let seen = -1;
-    let sinceMs = performance.now();
+    let sinceMs = threadCpuMs();
     let turns = 0;
     for (;;) {
       await new Promise<void>((wake) => REAL.setImmediate(wake));
@@ -188,12 +191,12 @@ export class World {
       turns += 1;
       if (progress !== seen) {
         seen = progress;
-        sinceMs = performance.now();
+        sinceMs = threadCpuMs();
         turns = 0;
-      } else if (turns > STUCK_TURNS && performance.now() - sinceMs > this.stuckMs) {
+      } else if (turns > STUCK_TURNS && threadCpuMs() - sinceMs > this.stuckMs) {
         this.clock.advanceTo(Math.min(this.clock.nextMs, this.clock.nowMs + CRON_MS));
         this.clock.fire();
-        sinceMs = performance.now();
+        sinceMs = threadCpuMs();
         turns = 0;
       }
     }
