@@ -68,7 +68,8 @@ for (let seed = first; seed < first + runs && failures < most && performance.now
       sums[name] = (sums[name] ?? 0) + n;
   } catch (error) {
     failures += 1;
-    const again = `npm run schedule -- --seed ${seed}${force ? ` --force ${force}` : ""}`;
+    const forced = force === undefined ? "" : ` --force ${force}`;
+    const again = `npm run schedule -- --seed ${seed}${forced}`;
     console.log(`${again}: ${error instanceof Error ? (error.stack ?? error.message) : error}`);
   }
 }
