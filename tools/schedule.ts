@@ -42,7 +42,7 @@ function number(text: string): number {
   return value;
 }
 
-// What the dead leave behind fails, and nobody waits for it.
+// What the dead leave behind fails, and nothing waits for it.
 process.on("unhandledRejection", () => {});
 
 const mutant = values.mutant === undefined ? undefined : MUTANTS[values.mutant];
