@@ -89,7 +89,7 @@ export function createWorker(memory: Memory = new Memory(platform), audience: Au
         env,
         forget: (id) => control.forget(id),
         chores: [
-          { what: "log", run: async () => (await log()).sweep() },
+          { what: "log", run: async () => (await log()).each((shard) => shard.sweep()) },
           { what: "control plane", run: () => control.drive() },
           { what: "replays", run: () => replays(env.REPLAYS).drive() },
           {

@@ -1,4 +1,5 @@
 import { AUDIT_MAX, AUDIT_MERGE_MS, AUDIT_MS, AUDIT_OF_ONE_MAX, AUDIT_REFUSED_MAX } from "../limits.ts";
+import { first, only } from "../storage/sql.ts";
 
 /** One change made over the API. */
 export interface AuditEntry {
@@ -52,12 +53,8 @@ export class AuditBook {
   /** Notes a change, and deletes notes that are too old or too many. */
   note(entry: AuditEntry, nowMs: number): void {
     const noted: AuditEntry & Repeats = { ...entry, ...this.#mergedRepeats(entry, nowMs) };
-    const { number } = this.#sql
-      .exec<{ number: number }>(
-        "INSERT INTO audit (at_ms, entry) VALUES (?, ?) RETURNING number",
-        ...[nowMs, JSON.stringify(noted)],
-      )
-      .one();
+    const query = "INSERT INTO audit (at_ms, entry) VALUES (?, ?) RETURNING number";
+    const number = only<number>(this.#sql, query, nowMs, JSON.stringify(noted));
     this.#deleteMore(number, entry.outcome === "refused");
     // Numbers are in the order of times: the search ends at the first row that stays.
     this.#sql.exec(
@@ -69,9 +66,7 @@ export class AuditBook {
   /** Changes, newest first. */
   page(offset: number, limit: number, nowMs: number): { entries: Audited[]; total: number } {
     const since = nowMs - AUDIT_MS;
-    const { total } = this.#sql
-      .exec<{ total: number }>("SELECT count(*) AS total FROM audit WHERE at_ms >= ?", since)
-      .one();
+    const total = only<number>(this.#sql, "SELECT count(*) FROM audit WHERE at_ms >= ?", since);
     const entries = this.#sql
       .exec<Row>(
         "SELECT number, at_ms, entry FROM audit WHERE at_ms >= ? ORDER BY number DESC LIMIT ? OFFSET ?",
@@ -89,13 +84,12 @@ export class AuditBook {
 
   /** Deletes the entry that a change repeats, if there is one. @returns both counts. */
   #mergedRepeats({ actor, action, resource, outcome, body, times = 1 }: AuditEntry, nowMs: number): Repeats {
-    const before = this.#sql
-      .exec<Row>(
-        "SELECT number, at_ms, entry FROM audit WHERE of_access = (?2 GLOB 'token.*' OR ?2 GLOB 'member.*') AND actor = ?1 AND action = ?2 AND resource IS ?3 ORDER BY number DESC LIMIT 1",
-        ...[actorOf(actor), action, resource],
-      )
-      .toArray()[0];
-    if (before === undefined || Math.abs(nowMs - before.at_ms) > AUDIT_MERGE_MS) return {};
+    const before = first<Row>(
+      this.#sql,
+      "SELECT number, at_ms, entry FROM audit WHERE of_access = (?2 GLOB 'token.*' OR ?2 GLOB 'member.*') AND actor = ?1 AND action = ?2 AND resource IS ?3 ORDER BY number DESC LIMIT 1",
+      ...[actorOf(actor), action, resource],
+    );
+    if (before === null || Math.abs(nowMs - before.at_ms) > AUDIT_MERGE_MS) return {};
     const entry = JSON.parse(before.entry) as AuditEntry & Repeats;
     if (entry.outcome !== outcome || JSON.stringify(entry.body) !== JSON.stringify(body)) return {};
     this.#sql.exec("DELETE FROM audit WHERE number = ?", before.number);
@@ -112,9 +106,7 @@ export class AuditBook {
       ...[of_access ?? null, actor ?? null, action ?? null, isRefusal ? AUDIT_REFUSED_MAX : AUDIT_OF_ONE_MAX],
     );
     if (isRefusal) return;
-    const { n } = this.#sql
-      .exec<{ n: number }>("SELECT count(*) AS n FROM audit WHERE of_access = ?", of_access ?? null)
-      .one();
+    const n = only<number>(this.#sql, "SELECT count(*) FROM audit WHERE of_access = ?", of_access ?? null);
     if (n <= AUDIT_MAX) return;
     this.#sql.exec(
       "DELETE FROM audit WHERE number = (SELECT min(number) FROM audit WHERE of_access = ? GROUP BY actor, action ORDER BY count(*) DESC, min(number) LIMIT 1)",

@@ -1,4 +1,5 @@
 import { ACCESS_COPY_MS, MEMBERS_MAX, TOKENS_MAX } from "../limits.ts";
+import { first, insert, only } from "../storage/sql.ts";
 import { emailKey, sameHash } from "./credentials.ts";
 import { type CopiedSecret, isOver, isUnproven, type Known, type Proof } from "./known.ts";
 import { type Permission, ROLES, type Role } from "./roles.ts";
@@ -63,8 +64,8 @@ export class Holders {
   /** null: gone, or expired. */
   byId(kind: "token" | "member", id: string, nowMs: number): Known | null {
     if (kind === "token") {
-      const row = this.#sql.exec<TokenRow>("SELECT * FROM token WHERE id = ?", id).toArray()[0];
-      return row === undefined || isOver(row.expires_ms, nowMs) ? null : knownToken(row);
+      const row = first<TokenRow>(this.#sql, "SELECT * FROM token WHERE id = ?", id);
+      return row === null || isOver(row.expires_ms, nowMs) ? null : knownToken(row);
     }
     const member = this.member(id);
     return member === null ? null : knownMember(member);
@@ -90,7 +91,7 @@ export class Holders {
 
   /** After it no shard uses a copy that it has now; in ms since the epoch. */
   copiedUntilMs(): number {
-    return this.#sql.exec<{ until_ms: number }>("SELECT until_ms FROM copied").toArray()[0]?.until_ms ?? 0;
+    return first<{ until_ms: number }>(this.#sql, "SELECT until_ms FROM copied")?.until_ms ?? 0;
   }
 
   /** Ordered by creation. */
@@ -115,18 +116,12 @@ export class Holders {
     nowMs: number,
   ): Added {
     if (this.#count("token") >= TOKENS_MAX) return "full";
-    this.#sql.exec(
-      "INSERT INTO token (id, name, permissions, locator, hash, expires_on, expires_ms, created_ms, checked_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      token.id,
-      token.name,
-      JSON.stringify(token.permissions),
-      locatorOf(hash),
-      hash.slice().buffer,
-      token.expiresOn,
-      token.expiresOn === null ? null : Date.parse(token.expiresOn),
-      nowMs,
-      checkedBy,
-    );
+    const { id, name, permissions, expiresOn } = token;
+    insert(this.#sql, "INSERT INTO token", {
+      ...{ id, name, permissions: JSON.stringify(permissions), locator: locatorOf(hash), hash: hash.slice().buffer },
+      ...{ expires_on: expiresOn, expires_ms: expiresOn === null ? null : Date.parse(expiresOn) },
+      ...{ created_ms: nowMs, checked_by: checkedBy },
+    });
     return "added";
   }
 
@@ -142,8 +137,8 @@ export class Holders {
 
   /** null: there is no such member. */
   member(id: string): Member | null {
-    const row = this.#sql.exec<MemberRow>("SELECT * FROM member WHERE id = ?", id).toArray()[0];
-    return row === undefined ? null : memberOf(row);
+    const row = first<MemberRow>(this.#sql, "SELECT * FROM member WHERE id = ?", id);
+    return row && memberOf(row);
   }
 
   addMember(
@@ -155,17 +150,11 @@ export class Holders {
     const key = emailKey(member.email);
     if (this.#sql.exec("SELECT id FROM member WHERE email_key = ?", key).toArray().length > 0) return "taken";
     if (this.#count("member") >= MEMBERS_MAX) return "full";
-    this.#sql.exec(
-      "INSERT INTO member (id, email, email_key, role, hash, created_ms, modified_ms, checked_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-      member.id,
-      member.email,
-      key,
-      member.role,
-      hash.slice().buffer,
-      nowMs,
-      nowMs,
-      checkedBy,
-    );
+    const { id, email, role } = member;
+    insert(this.#sql, "INSERT INTO member", {
+      ...{ id, email, email_key: key, role, hash: hash.slice().buffer },
+      ...{ created_ms: nowMs, modified_ms: nowMs, checked_by: checkedBy },
+    });
     return "added";
   }
 
@@ -174,13 +163,12 @@ export class Holders {
    * @returns the changed member; null: there is none, or it has another role.
    */
   setRole(id: string, role: Role, from: Role | null, nowMs: number): Member | null {
-    const row = this.#sql
-      .exec<MemberRow>(
-        "UPDATE member SET role = ?, modified_ms = ? WHERE id = ? AND role = coalesce(?, role) RETURNING *",
-        ...[role, nowMs, id, from],
-      )
-      .toArray()[0];
-    return row === undefined ? null : memberOf(row);
+    const row = first<MemberRow>(
+      this.#sql,
+      "UPDATE member SET role = ?, modified_ms = ? WHERE id = ? AND role = coalesce(?, role) RETURNING *",
+      ...[role, nowMs, id, from],
+    );
+    return row && memberOf(row);
   }
 
   /** @param from as of {@link setRole}. @returns false: as null there. */
@@ -208,13 +196,13 @@ export class Holders {
   }
 
   #memberOf(email: string, hash: Uint8Array): Known | null {
-    const row = this.#sql.exec<MemberRow>("SELECT * FROM member WHERE email_key = ?", emailKey(email)).toArray()[0];
-    if (row === undefined || !sameHash(new Uint8Array(row.hash), hash)) return null;
+    const row = first<MemberRow>(this.#sql, "SELECT * FROM member WHERE email_key = ?", emailKey(email));
+    if (row === null || !sameHash(new Uint8Array(row.hash), hash)) return null;
     return knownMember(memberOf(row));
   }
 
   #count(table: "token" | "member"): number {
-    return this.#sql.exec<{ n: number }>(`SELECT count(*) AS n FROM ${table}`).one().n;
+    return only(this.#sql, `SELECT count(*) FROM ${table}`);
   }
 }
 

@@ -1,4 +1,5 @@
 import { SESSION_MS, SESSIONS_MAX, SESSIONS_OF_ONE_MAX } from "../limits.ts";
+import { insert } from "../storage/sql.ts";
 import { sameHash } from "./credentials.ts";
 import { SIGN_IN_LINK_MS } from "./sign-in-link.ts";
 
@@ -53,16 +54,11 @@ export class Sessions {
   open(hash: Uint8Array, holder: Holder, nowMs: number): number {
     const expiresMs = nowMs + SESSION_MS;
     this.#sql.exec("DELETE FROM session WHERE expires_ms <= ?", nowMs);
-    this.#sql.exec(
-      "INSERT INTO session (locator, hash, kind, holder, admin_proof, created_ms, expires_ms) VALUES (?, ?, ?, ?, ?, ?, ?)",
-      locatorOf(hash),
-      hash.slice().buffer,
-      holder.kind,
-      nameOf(holder),
-      holder.kind === "admin" ? holder.proof.slice().buffer : null,
-      nowMs,
-      expiresMs,
-    );
+    insert(this.#sql, "INSERT INTO session", {
+      ...{ locator: locatorOf(hash), hash: hash.slice().buffer, kind: holder.kind, holder: nameOf(holder) },
+      ...{ admin_proof: holder.kind === "admin" ? holder.proof.slice().buffer : null },
+      ...{ created_ms: nowMs, expires_ms: expiresMs },
+    });
     this.#sql.exec(
       "DELETE FROM session WHERE kind = ?1 AND holder = ?2 AND number <= (SELECT number FROM session WHERE kind = ?1 AND holder = ?2 ORDER BY number DESC LIMIT 1 OFFSET ?3)",
       holder.kind,

@@ -64,7 +64,7 @@ async function deleteFunction(c: AppContext): Promise<Response> {
   if (change !== null) requireInForce(change, name);
   // Last: while it is counted the function is known, so a request that failed half-way can be
   // repeated.
-  if (count !== null) await new LogShards(c.env).forgetFunction(name);
+  if (count !== null) await new LogShards(c.env).each((shard) => shard.forgetFunction(name));
   return success(c, { id: name });
 }
 

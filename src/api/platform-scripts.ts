@@ -295,7 +295,7 @@ async function deleteScript(c: AppContext, config: Config, platform: Platform): 
     await follow(c, "deleted the script", async () => {
       const change: FunctionChange | null = await controlPlane(c.env.CONTROL).removeFunction(name);
       if (change !== null) requireInForce(change, name);
-      await new LogShards(c.env).forgetFunction(name);
+      await new LogShards(c.env).each((shard) => shard.forgetFunction(name));
     });
   }
   return isBare ? success(c, { id: name }) : passedOn(said, "DELETE");

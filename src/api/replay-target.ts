@@ -14,7 +14,7 @@ import { destinationPurpose, unseal } from "../job/secrets.ts";
 import type { Platform } from "../platform.ts";
 import { replays } from "../replay/replays.ts";
 import type { Amount, ReplayStatus } from "../replay/types.ts";
-import { counted } from "../status/words.ts";
+import { counted } from "../words.ts";
 import type { AskReplay } from "./docs/replay.ts";
 import { badDestination, withStoredSecrets } from "./jobs.ts";
 import { requireProof } from "./ownership.ts";

@@ -4,6 +4,7 @@ import type { AsideObject } from "../delivery/types.ts";
 import { termsOf } from "../destinations/kinds.ts";
 import { maskDestination } from "../destinations/parse.ts";
 import { type ApiError, CODE, oneError } from "../errors.ts";
+import type { JobsSnapshot } from "../job/config.ts";
 import { elsewherePurpose, seal } from "../job/secrets.ts";
 import { readSnapshot } from "../job/snapshot.ts";
 import { decoderOf } from "../object/encoders.ts";
@@ -113,14 +114,19 @@ function notFound(): ApiError {
 }
 
 function storesOf({ env }: AppContext): AsideStores {
+  const ask = async (): Promise<JobsSnapshot> => {
+    const asked = async (): Promise<unknown> => controlPlane(env.CONTROL).configSince("");
+    const snapshot = readSnapshot(await answered("the control plane", CONTROL_MS, asked()));
+    if (snapshot === null) throw new Error("the control plane's answer is not a configuration");
+    return snapshot;
+  };
+  let known: Promise<JobsSnapshot> | null = null;
   return {
     log: new LogShards(env),
     env,
-    async jobs() {
-      const ask = async (): Promise<unknown> => controlPlane(env.CONTROL).configSince("");
-      const snapshot = readSnapshot(await answered("the control plane", CONTROL_MS, ask()));
-      if (snapshot === null) throw new Error("the control plane's answer is not a configuration");
-      return snapshot;
+    jobs() {
+      known ??= ask();
+      return known;
     },
   };
 }
@@ -158,12 +164,8 @@ async function read(c: AppContext): Promise<Response> {
 
 async function resendSome(c: AppContext, platform: { now(): number }): Promise<Response> {
   const { skip } = await jsonBody(c.req.raw, ResendAll);
-  const { unanswered, ...result } = await resendAll(
-    storesOf(c),
-    skip,
-    (id) => resendAside(storesOf(c), id, platform),
-    platform,
-  );
+  const stores = storesOf(c);
+  const { unanswered, ...result } = await resendAll(stores, skip, (id) => resendAside(stores, id, platform), platform);
   return success(c, { ...result, unanswered_jobs: unanswered });
 }
 

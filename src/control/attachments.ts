@@ -9,6 +9,7 @@ import {
 } from "../functions/attachments.ts";
 import { ATTACHMENT_GONE_MS, FUNCTIONS_MAX } from "../limits.ts";
 import { log } from "../log.ts";
+import { first, insert } from "../storage/sql.ts";
 
 /**
  * A function checked within this time, in ms, is not due: the run before may still be under way.
@@ -49,10 +50,8 @@ export class Attachments {
 
   /** null: attachment was not requested here, or logging is off. */
   get(name: string): AttachmentFact | null {
-    const [row] = this.#sql
-      .exec<AttachmentRow>(`SELECT * FROM attachment WHERE name = ? AND NOT ${IS_OFF}`, name)
-      .toArray();
-    return row === undefined ? null : factOf(name, attachmentOf(row));
+    const row = first<AttachmentRow>(this.#sql, `SELECT * FROM attachment WHERE name = ? AND NOT ${IS_OFF}`, name);
+    return row && factOf(name, attachmentOf(row));
   }
 
   /** The platform has attached it on request. */
@@ -89,7 +88,7 @@ export class Attachments {
   }
 
   #row(name: string): AttachmentRow | null {
-    return this.#sql.exec<AttachmentRow>("SELECT * FROM attachment WHERE name = ?", name).toArray()[0] ?? null;
+    return first(this.#sql, "SELECT * FROM attachment WHERE name = ?", name);
   }
 
   #write(name: string, attachment: Attachment, triedMs: number, isNew: boolean): void {
@@ -101,17 +100,10 @@ export class Attachments {
       return;
     }
     const { state, sinceMs, attachedMs, checkedMs, fault } = attachment;
-    this.#sql.exec(
-      `INSERT OR REPLACE INTO attachment (name, state, since_ms, attached_ms, checked_ms, tried_ms, fault)
-         VALUES (?, ?, ?, ?, ?, ?, ?)`,
-      name,
-      state,
-      sinceMs,
-      attachedMs,
-      checkedMs,
-      triedMs,
-      fault,
-    );
+    insert(this.#sql, "INSERT OR REPLACE INTO attachment", {
+      ...{ name, state, fault, since_ms: sinceMs },
+      ...{ attached_ms: attachedMs, checked_ms: checkedMs, tried_ms: triedMs },
+    });
   }
 
   /** If full, deletes a script that is gone, or else a function whose logging is off. */

@@ -1,6 +1,7 @@
 import type { Given } from "../job/change.ts";
 import { type JobConfig, type JobsSnapshot, versionIn } from "../job/config.ts";
 import { ID_MEMORY_MS, JOBS_MAX, JOBS_REMEMBERED_MAX } from "../limits.ts";
+import { first } from "../storage/sql.ts";
 import type { FunctionSettings } from "./function-settings.ts";
 
 export type JobRow = {
@@ -94,7 +95,7 @@ export class ControlState {
   }
 
   row(id: number): JobRow | null {
-    return this.#sql.exec<JobRow>("SELECT * FROM job WHERE id = ?", id).toArray()[0] ?? null;
+    return first(this.#sql, "SELECT * FROM job WHERE id = ?", id);
   }
 
   /** null: no such job, or it is deleted. */

@@ -2,6 +2,7 @@ import { utf8Length } from "../bytes.ts";
 import type { OptOut, Window } from "../job/config.ts";
 import { isOpen, optOutWindows, remembered } from "../job/windows.ts";
 import { FUNCTIONS_MAX, SWITCHES_MAX } from "../limits.ts";
+import { first, insert } from "../storage/sql.ts";
 import type { KeptSettings, TailConsumer } from "./function-schema.ts";
 
 /** `unset` ships, like `on`: attaching the function, or sending its events, is opting in. */
@@ -111,17 +112,10 @@ export class FunctionSettings {
     if (why !== null) return { kind: "refused", why };
     const version = switched ? nextVersion() : (row?.switched_version ?? 0);
     if (keeps || windows.length > 0) {
-      this.#sql.exec(
-        `INSERT OR REPLACE INTO function_setting (name, logging, tail_consumers, kept, windows, switched_version, modified_ms)
-           VALUES (?, ?, ?, ?, ?, ?, ?)`,
-        name,
-        logging === "unset" ? null : logging,
-        tailConsumers,
-        kept,
-        JSON.stringify(windows),
-        version,
-        nowMs,
-      );
+      insert(this.#sql, "INSERT OR REPLACE INTO function_setting", {
+        ...{ name, logging: logging === "unset" ? null : logging, tail_consumers: tailConsumers, kept },
+        ...{ windows: JSON.stringify(windows), switched_version: version, modified_ms: nowMs },
+      });
     } else {
       this.#sql.exec("DELETE FROM function_setting WHERE name = ?", name);
     }
@@ -164,7 +158,7 @@ export class FunctionSettings {
   }
 
   #row(name: string): SettingRow | null {
-    return this.#sql.exec<SettingRow>("SELECT * FROM function_setting WHERE name = ?", name).toArray()[0] ?? null;
+    return first(this.#sql, "SELECT * FROM function_setting WHERE name = ?", name);
   }
 }
 

@@ -1,6 +1,7 @@
 import { concat } from "../bytes.ts";
 import type { LocalCode, ModuleKind, StoredCode } from "../functions/local-types.ts";
 import { LOCAL_FUNCTIONS_MAX, ROW_MAX_BYTES } from "../limits.ts";
+import { first, insert, only } from "../storage/sql.ts";
 
 /**
  * {@link LocalCode} with lengths in place of bytes. The function's chunks hold the bytes of all
@@ -28,25 +29,18 @@ export class LocalStore {
 
   /** Replaces the code of a function. @returns why it is not stored; null: it is. */
   put(name: string, version: string, { modules, ...rest }: LocalCode): string | null {
-    const { others } = this.#sql
-      .exec<{ others: number }>("SELECT count(*) AS others FROM local_function WHERE name <> ?", name)
-      .one();
+    const others = only<number>(this.#sql, "SELECT count(*) FROM local_function WHERE name <> ?", name);
     if (others >= LOCAL_FUNCTIONS_MAX) return `there are ${LOCAL_FUNCTIONS_MAX} functions; delete one of them`;
     this.remove(name);
     const manifest: Manifest = {
       ...rest,
       modules: modules.map(({ name, kind, bytes }) => ({ name, kind, length: bytes.length })),
     };
-    this.#sql.exec(
-      "INSERT INTO local_function (name, version, manifest) VALUES (?, ?, ?)",
-      name,
-      version,
-      JSON.stringify(manifest),
-    );
+    insert(this.#sql, "INSERT INTO local_function", { name, version, manifest: JSON.stringify(manifest) });
     const all = concat(modules.map(({ bytes }) => bytes));
     for (let n = 0; n * ROW_MAX_BYTES < all.length; n++) {
       const chunk = all.slice(n * ROW_MAX_BYTES, (n + 1) * ROW_MAX_BYTES);
-      this.#sql.exec("INSERT INTO local_chunk (name, n, bytes) VALUES (?, ?, ?)", name, n, chunk);
+      insert(this.#sql, "INSERT INTO local_chunk", { name, n, bytes: chunk.buffer });
     }
     return null;
   }
@@ -85,6 +79,6 @@ export class LocalStore {
   }
 
   #row(name: string): FunctionRow | null {
-    return this.#sql.exec<FunctionRow>("SELECT * FROM local_function WHERE name = ?", name).toArray()[0] ?? null;
+    return first(this.#sql, "SELECT * FROM local_function WHERE name = ?", name);
   }
 }

@@ -10,6 +10,7 @@ import { ID_MEMORY_MS, SENT_FORMS_MAX } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { settled as allSettled, answered, platform } from "../platform.ts";
 import { migrate } from "../storage/migrate.ts";
+import { insert } from "../storage/sql.ts";
 import { traceLog } from "../trace-log/trace-log.ts";
 import { Attachments } from "./attachments.ts";
 import { CONTROL_STEPS } from "./control-schema.ts";
@@ -167,14 +168,8 @@ export class ControlPlane extends DurableObject<Env> {
       if (why !== null) return why;
       id = this.#state.nextId(!isSure);
       const config = created(id, draft, this.#state.next(), now);
-      this.#sql.exec(
-        "INSERT INTO job (id, body, config, created_ms, modified_ms) VALUES (?, ?, ?, ?, ?)",
-        id,
-        JSON.stringify(draft.body),
-        JSON.stringify(config),
-        now,
-        now,
-      );
+      const texts = { body: JSON.stringify(draft.body), config: JSON.stringify(config) };
+      insert(this.#sql, "INSERT INTO job", { id, ...texts, created_ms: now, modified_ms: now });
       return null;
     });
     return refusal === null ? this.#confirmed(id, []) : { kind: "refused", why: refusal };

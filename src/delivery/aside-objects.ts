@@ -1,3 +1,4 @@
+import { first, only } from "../storage/sql.ts";
 import { Chunks } from "./chunks.ts";
 import { fieldsOf } from "./divide.ts";
 import { type Target, templateElsewhere } from "./elsewhere.ts";
@@ -7,7 +8,7 @@ import { DOUBT, FAR, type ObjectRow } from "./rows.ts";
 import type { AsideObject } from "./types.ts";
 
 /**
- * The objects of a log that their store refuses themselves. Every method that changes anything
+ * The objects of a reader that their store refuses themselves. Every method that changes anything
  * belongs into a transaction of its caller.
  */
 export class AsideObjects {
@@ -41,12 +42,7 @@ export class AsideObjects {
 
   /** When the first of them was set aside, in ms since the epoch; null: there is none. */
   oldestMs(): number | null {
-    const first = this.#sql
-      .exec<{ aside_ms: number | null }>(
-        "SELECT aside_ms FROM object INDEXED BY object_aside WHERE state = 'set_aside' ORDER BY aside_ms LIMIT 1",
-      )
-      .toArray()[0];
-    return first?.aside_ms ?? null;
+    return only(this.#sql, "SELECT min(aside_ms) FROM object INDEXED BY object_aside WHERE state = 'set_aside'");
   }
 
   /**
@@ -98,8 +94,7 @@ export class AsideObjects {
   }
 
   #row(number: number): ObjectRow | null {
-    const rows = this.#sql.exec<ObjectRow>("SELECT * FROM object WHERE number = ? AND state = 'set_aside'", number);
-    return rows.toArray()[0] ?? null;
+    return first(this.#sql, "SELECT * FROM object WHERE number = ? AND state = 'set_aside'", number);
   }
 
   #present(row: ObjectRow): AsideObject {

@@ -17,7 +17,7 @@ import { countedAs, endOf, logUpload, type UploadEnd } from "./upload-end.ts";
 /** Objects up to this size are sent from memory, larger ones streamed row by row, in bytes. */
 const BUFFERED_MAX_BYTES = 2_000_000;
 
-/** What an attempt reads and changes of the log that it is part of. */
+/** What an attempt reads and changes of the reader that it is part of. */
 export interface AttemptHost {
   /** Where the job's objects go; or why that is unknown, in words. */
   open(job: JobConfig): Parsed<Destination>;
@@ -36,8 +36,8 @@ export interface AttemptHost {
 }
 
 /**
- * Part of a log: one attempt to upload one object, and what follows from it. Its steps are public
- * for the tests, which break it at every one.
+ * Part of a reader: one attempt to upload one object, and what follows from it. Its steps are
+ * public for the tests, which break it at every one.
  */
 export class Attempts {
   readonly ctx: DurableObjectState;
@@ -106,8 +106,8 @@ export class Attempts {
   }
 
   /**
-   * What follows from an attempt: the object's state, the log's, and the hour's, all at once; and
-   * the attempt's line.
+   * What follows from an attempt: the object's state, the reader's, and the hour's, all at once;
+   * and the attempt's line.
    */
   settle(object: ObjectRow, outcome: WriteOutcome, job: JobConfig, startedMs: number): void {
     const now = platform.now();
@@ -198,7 +198,7 @@ export class Attempts {
   }
 
   /**
-   * The same of an object that goes elsewhere: nothing of it changes the state of the log's
+   * The same of an object that goes elsewhere: nothing of it changes the state of the reader's
    * uploads.
    */
   #concludeElsewhere(object: ObjectRow, target: Target, outcome: WriteOutcome, job: JobConfig, now: number): UploadEnd {

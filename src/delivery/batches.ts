@@ -2,6 +2,7 @@ import { isPartOf } from "../destinations/keys.ts";
 import type { JobConfig } from "../job/config.ts";
 import type { Encoder, Fragment } from "../object/encoder.ts";
 import { encoderOf } from "../object/encoders.ts";
+import { first, insert, only } from "../storage/sql.ts";
 import type { GroupFormat } from "../trace-log/append.ts";
 import type { Group } from "../trace-log/blocks.ts";
 import { Chunks } from "./chunks.ts";
@@ -105,7 +106,7 @@ export class Batches {
       else if (around + batch.raw_bytes >= limits.bytes) this.#cut(batch, "bytes", nowMs);
       else {
         if (batch.small_bytes >= encoder.sizes.compactBytes) this.#chunks.compact(batch, encoder);
-        this.#saveBatch(batch);
+        insert(this.#sql, "INSERT OR REPLACE INTO batch", batch);
       }
     }
     return nextId - firstId;
@@ -166,9 +167,7 @@ export class Batches {
   /** When the next batch is to be cut, in ms since the epoch; Infinity: none is open. */
   nextCutMs(): number {
     const { limits } = this.#state.requireJob();
-    const { due } = this.#sql
-      .exec<{ due: number | null }>(`SELECT min(${DUE_MS}) AS due FROM batch`, limits.intervalMs)
-      .one();
+    const due = only<number | null>(this.#sql, `SELECT min(${DUE_MS}) FROM batch`, limits.intervalMs);
     return due ?? Number.POSITIVE_INFINITY;
   }
 
@@ -210,25 +209,7 @@ export class Batches {
   }
 
   #openBatch(day: number, part: string): BatchRow | null {
-    return this.#sql.exec<BatchRow>("SELECT * FROM batch WHERE day = ? AND part = ?", day, part).toArray()[0] ?? null;
-  }
-
-  #saveBatch(batch: BatchRow): void {
-    this.#sql.exec(
-      `INSERT OR REPLACE INTO batch (day, part, id, records, raw_bytes, small_bytes, next_chunk, first_event_ms, last_event_ms, oldest_taken_ms, opened_ms)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      batch.day,
-      batch.part,
-      batch.id,
-      batch.records,
-      batch.raw_bytes,
-      batch.small_bytes,
-      batch.next_chunk,
-      batch.first_event_ms,
-      batch.last_event_ms,
-      batch.oldest_taken_ms,
-      batch.opened_ms,
-    );
+    return first(this.#sql, "SELECT * FROM batch WHERE day = ? AND part = ?", day, part);
   }
 
   #cut(batch: BatchRow, reason: CutReason, nowMs: number): void {

@@ -46,7 +46,7 @@ export function canaryAfter(jobId: number, timeMs: number): number {
  * The key of a job's canary, which is overwritten every hour. It is no folder of a day, one folder
  * deeper, and without the suffix of objects: neither readers by day nor readers of `*.log.gz` find
  * it.
- * @param path of the destination, as for {@link keyBelow}. @param identity of the job's log: two
+ * @param path of the destination, as for {@link keyBelow}. @param identity of the job: two
  *   services may share a folder and number their jobs alike.
  */
 export function canaryKey(path: string, jobId: number, identity: string, output: OutputFormat): string {

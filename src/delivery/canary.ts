@@ -4,6 +4,7 @@ import type { JobConfig } from "../job/config.ts";
 import { isOpen } from "../job/windows.ts";
 import { errorText, log } from "../log.ts";
 import { platform } from "../platform.ts";
+import { first, insert } from "../storage/sql.ts";
 import { placeOf } from "../trace-log/nodes.ts";
 import { notWritten, readCanary, type SentCanary, writeCanary } from "./canary-check.ts";
 import { canaryAfter, canaryKey, canaryObject } from "./canary-object.ts";
@@ -20,9 +21,9 @@ export interface CanaryReport extends CanaryStatus {
   key: string;
 }
 
-/** What it needs of the log that it is part of. */
+/** What it needs of the reader that it is part of. */
 export interface CanaryHost {
-  /** Of the job's whole log, however many segments it has. */
+  /** Of the whole job, however many readers it has. */
   identity(jobId: number): string;
   open(job: JobConfig): Parsed<Destination>;
   /** A transaction, after which the alarm is set for what comes next. */
@@ -45,9 +46,9 @@ const COLUMNS = [
 ] as const;
 
 /**
- * Part of a log: a synthetic event that is written to the destination every hour and read back. It
- * is no object of the log: it changes no count, no hour of health, and no status of the uploads.
- * docs/canary.md
+ * Part of a reader: a synthetic event that is written to the destination every hour and read back.
+ * It is no object of the reader: it changes no count, no hour of health, and no status of the
+ * uploads. docs/canary.md
  */
 export class Canary {
   readonly #sql: SqlStorage;
@@ -66,22 +67,19 @@ export class Canary {
   }
 
   /**
-   * The log has another configuration. The first canary for a destination is sent at once. Belongs
+   * The job has another configuration. The first canary for a destination is sent at once. Belongs
    * into the transaction of its caller.
    */
   follow(job: JobConfig, nowMs: number): void {
     const { node, sealed_ms } = this.#state.requireRow();
     const sends = job.canary && isOpen(job.windows) && job.deletedMs === null;
-    // One of the whole log.
+    // One of the whole job.
     if (!sends || sealed_ms !== null || placeOf(node).shard !== 0) {
       this.#sql.exec("DELETE FROM canary");
     } else if (this.#row()?.destination_version !== job.destinationVersion) {
-      this.#sql.exec(
-        "INSERT OR REPLACE INTO canary (id, destination_version, state, since_ms, next_ms) VALUES (1, ?, 'waiting', ?, ?)",
-        job.destinationVersion,
-        nowMs,
-        nowMs,
-      );
+      const since = { since_ms: nowMs, next_ms: nowMs };
+      const row = { id: 1, destination_version: job.destinationVersion, state: "waiting", ...since };
+      insert(this.#sql, "INSERT OR REPLACE INTO canary", row);
     }
   }
 
@@ -187,11 +185,7 @@ export class Canary {
 
   #row(): CanaryRow | null {
     if (this.#state.retired) return null;
-    return (
-      this.#sql
-        .exec<CanaryRow>("SELECT canary.* FROM canary JOIN reader USING (id) WHERE sealed_ms IS NULL")
-        .toArray()[0] ?? null
-    );
+    return first(this.#sql, "SELECT canary.* FROM canary JOIN reader USING (id) WHERE sealed_ms IS NULL");
   }
 }
 

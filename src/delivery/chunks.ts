@@ -2,6 +2,7 @@ import { concat } from "../bytes.ts";
 import { ROW_MAX_BYTES, TAIL_MAX_BYTES } from "../limits.ts";
 import type { Content, Encoder, Fragment } from "../object/encoder.ts";
 import { joinWords } from "../sketch/sketch.ts";
+import { first as firstRow, insert, only } from "../storage/sql.ts";
 import { type BatchRow, type ChunkRow, chunkId, chunkRange } from "./rows.ts";
 
 /**
@@ -126,10 +127,9 @@ export class Chunks {
   *of(batchId: number): Generator<ChunkRow> {
     const [first, end] = chunkRange(batchId);
     for (let next = first; ; ) {
-      const chunk = this.#sql
-        .exec<ChunkRow>("SELECT * FROM chunk WHERE id >= ? AND id < ? ORDER BY id LIMIT 1", next, end)
-        .toArray()[0];
-      if (chunk === undefined) return;
+      const query = "SELECT * FROM chunk WHERE id >= ? AND id < ? ORDER BY id LIMIT 1";
+      const chunk = firstRow<ChunkRow>(this.#sql, query, next, end);
+      if (chunk === null) return;
       next = chunk.id + 1;
       yield chunk;
     }
@@ -146,19 +146,14 @@ export class Chunks {
 
   /** null: there is no such chunk any more. */
   body(id: number): Uint8Array | null {
-    const row = this.#sql.exec<Pick<ChunkRow, "body">>("SELECT body FROM chunk WHERE id = ?", id).toArray()[0];
-    return row === undefined ? null : new Uint8Array(row.body);
+    const row = firstRow<Pick<ChunkRow, "body">>(this.#sql, "SELECT body FROM chunk WHERE id = ?", id);
+    return row && new Uint8Array(row.body);
   }
 
   /** How many bytes the chunks of a batch take. Reads their lengths alone. */
   storedBytes(batchId: number): number {
-    const { bytes } = this.#sql
-      .exec<{ bytes: number }>(
-        "SELECT coalesce(sum(length(body)), 0) AS bytes FROM chunk WHERE id >= ? AND id < ?",
-        ...chunkRange(batchId),
-      )
-      .one();
-    return bytes;
+    const query = "SELECT coalesce(sum(length(body)), 0) FROM chunk WHERE id >= ? AND id < ?";
+    return only(this.#sql, query, ...chunkRange(batchId));
   }
 
   /**
@@ -168,13 +163,9 @@ export class Chunks {
   *words(batchId: number): Generator<Uint32Array | null> {
     const [first, end] = chunkRange(batchId);
     for (let next = first; ; ) {
-      const row = this.#sql
-        .exec<Pick<ChunkRow, "id" | "words">>(
-          "SELECT id, words FROM chunk WHERE id >= ? AND id < ? AND raw_bytes > 0 ORDER BY id LIMIT 1",
-          ...[next, end],
-        )
-        .toArray()[0];
-      if (row === undefined) return;
+      const query = "SELECT id, words FROM chunk WHERE id >= ? AND id < ? AND raw_bytes > 0 ORDER BY id LIMIT 1";
+      const row = firstRow<Pick<ChunkRow, "id" | "words">>(this.#sql, query, next, end);
+      if (row === null) return;
       next = row.id + 1;
       yield wordsOf(row);
     }
@@ -200,15 +191,9 @@ export class Chunks {
       const id = chunkId(batch.id, batch.next_chunk);
       batch.next_chunk += 1;
       const row = body.length <= ROW_MAX_BYTES ? body.buffer : body.slice(from, from + ROW_MAX_BYTES).buffer;
-      this.#sql.exec(
-        "INSERT INTO chunk (id, deflated, raw_bytes, crc, body, words) VALUES (?, ?, ?, ?, ?, ?)",
-        id,
-        deflated ? 1 : 0,
-        from === 0 ? rawBytes : 0,
-        from === 0 ? crc : 0,
-        row,
-        words?.buffer ?? null,
-      );
+      const facts = from === 0 ? { raw_bytes: rawBytes, crc } : { raw_bytes: 0, crc: 0 };
+      const hashes = words?.buffer ?? null;
+      insert(this.#sql, "INSERT INTO chunk", { id, deflated: deflated ? 1 : 0, ...facts, body: row, words: hashes });
       // The database has its copy. Left to the garbage collector, the rows of many appends would
       // pile up.
       row.transfer(0);

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Encoder } from "../object/encoder.ts";
 import { encoderOf } from "../object/encoders.ts";
+import { insert } from "../storage/sql.ts";
 import type { Chunks } from "./chunks.ts";
 import type { LogState } from "./log-state.ts";
 import type { BatchRow } from "./rows.ts";
@@ -59,31 +60,13 @@ export function fixObject(
   const tail = assembly.end();
   take(tail.bytes);
   const end = chunks.addTail(batch, tail.bytes);
-  sql.exec(
-    `INSERT INTO object (number, batch, day, part, name, key, content_type, head, tail, bytes, raw_bytes, records, sha256, md5,
-       first_event_ms, last_event_ms, oldest_taken_ms, reason, cut_ms, far, state)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting')`,
-    number,
-    batch.id,
-    batch.day,
-    batch.part,
-    name,
-    state.keyOf(batch, name),
-    encoder.contentType,
-    head.bytes.buffer,
-    end.buffer,
-    bytes,
-    tail.content.rawBytes,
-    batch.records,
-    sha256.digest("hex"),
-    md5.digest("hex"),
-    batch.first_event_ms,
-    batch.last_event_ms,
-    batch.oldest_taken_ms,
-    reason,
-    nowMs,
-    isFar(batch) ? 1 : 0,
-  );
+  const { id, day, part, records, first_event_ms, last_event_ms, oldest_taken_ms } = batch;
+  insert(sql, "INSERT INTO object", {
+    ...{ number, batch: id, day, part, name, key: state.keyOf(batch, name), content_type: encoder.contentType },
+    ...{ head: head.bytes.buffer, tail: end.buffer, bytes, raw_bytes: tail.content.rawBytes, records },
+    ...{ sha256: sha256.digest("hex"), md5: md5.digest("hex"), first_event_ms, last_event_ms, oldest_taken_ms },
+    ...{ reason, cut_ms: nowMs, far: isFar(batch) ? 1 : 0, state: "waiting" },
+  });
   return number;
 }
 

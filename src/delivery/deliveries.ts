@@ -1,4 +1,5 @@
 import { OBJECT_HISTORY_MS, UNLISTED_HISTORY_MS } from "../limits.ts";
+import { only } from "../storage/sql.ts";
 import type { LogState } from "./log-state.ts";
 import { countsOf } from "./log-status.ts";
 import type { LogCounts } from "./types.ts";
@@ -67,7 +68,7 @@ function valuesOf({ now, before, after }: Wanted): number[] {
 }
 
 /**
- * The part of a log that manifests read: each node numbers what it delivers, in the rows that a
+ * The part of a reader that manifests read: each node numbers what it delivers, in the rows that a
  * delivery writes anyway.
  */
 export class Deliveries {
@@ -93,10 +94,7 @@ export class Deliveries {
   }
 
   firstDay(wanted: Wanted): number | null {
-    const { day } = this.#sql
-      .exec<{ day: number | null }>(`SELECT min(day) AS day FROM object WHERE ${IS_WANTED}`, ...valuesOf(wanted))
-      .one();
-    return day;
+    return only(this.#sql, `SELECT min(day) FROM object WHERE ${IS_WANTED}`, ...valuesOf(wanted));
   }
 
   /** A part of what is wanted of one day, in the order of deliveries. */

@@ -7,6 +7,7 @@ import { encoderOf } from "../object/encoders.ts";
 import { deflateFragment } from "../object/fragment.ts";
 import { contentOf, memberHead } from "../object/gzip.ts";
 import { NDJSON } from "../output/format.ts";
+import { only } from "../storage/sql.ts";
 import type { Chunks } from "./chunks.ts";
 import { type CutInto, fixObject } from "./cut.ts";
 import { templateElsewhere } from "./elsewhere.ts";
@@ -163,7 +164,7 @@ function inherit(object: ObjectRow, part: Part, nowMs: number, into: CutInto): n
   );
   const template = templateElsewhere(object);
   if (template !== undefined) {
-    const { name } = into.sql.exec<{ name: string }>("SELECT name FROM object WHERE number = ?", number).one();
+    const name = only<string>(into.sql, "SELECT name FROM object WHERE number = ?", number);
     into.sql.exec("UPDATE object SET key = ? WHERE number = ?", into.state.keyOf(object, name, template), number);
   }
   return number;

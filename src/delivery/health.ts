@@ -1,4 +1,5 @@
 import type { FailureCause } from "../destinations/failure.ts";
+import { insert } from "../storage/sql.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -70,7 +71,7 @@ export function withAttempt(before: HealthHour, attempt: CountedAttempt): Health
   return sumOf(before, one);
 }
 
-/** The sum of two counts of the same hour, of two segments of one log. */
+/** The sum of two counts of the same hour, of two segments of one reader. */
 export function sumOf(a: HealthHour, b: HealthHour): HealthHour {
   const causes = { ...a.causes };
   for (const [cause, count] of Object.entries(b.causes)) causes[cause] = (causes[cause] ?? 0) + count;
@@ -106,23 +107,12 @@ export function seriesOf(found: readonly HealthHour[], since: number, until: num
   return series;
 }
 
-type HealthRow = {
-  hour: number;
-  ok: number;
-  retried: number;
-  failed: number;
-  causes: string;
-  records: number;
-  bytes: number;
-  raw_bytes: number;
-  total_ms: number;
-  longest_ms: number;
-};
+type HealthRow = Omit<HealthHour, "causes"> & { causes: string };
 
 /**
- * How the uploads of a log went, by the hour. What changes anything belongs into a transaction of
- * its caller: the one in which an attempt's outcome is written, so that these numbers and those of
- * the log cannot differ.
+ * How the uploads of a reader went, by the hour. What changes anything belongs into a transaction
+ * of its caller: the one in which an attempt's outcome is written, so that these numbers and those
+ * of the log cannot differ.
  */
 export class Health {
   readonly #sql: SqlStorage;
@@ -135,20 +125,10 @@ export class Health {
   note(attempt: CountedAttempt, nowMs: number): void {
     const hour = hourOf(nowMs);
     const now = withAttempt(this.between(hour, hour + 1)[0] ?? emptyHour(hour), attempt);
-    this.#sql.exec(
-      `INSERT OR REPLACE INTO health_hour (hour, ok, retried, failed, causes, records, bytes, raw_bytes, total_ms, longest_ms)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      hour,
-      now.ok,
-      now.retried,
-      now.failed,
-      JSON.stringify(now.causes),
-      now.records,
-      now.bytes,
-      now.rawBytes,
-      now.totalMs,
-      now.longestMs,
-    );
+    const { causes, rawBytes, totalMs, longestMs, ...rest } = now;
+    insert(this.#sql, "INSERT OR REPLACE INTO health_hour", {
+      ...{ ...rest, causes: JSON.stringify(causes), raw_bytes: rawBytes, total_ms: totalMs, longest_ms: longestMs },
+    });
   }
 
   /**
@@ -157,20 +137,13 @@ export class Health {
    */
   between(since: number, until: number): HealthHour[] {
     return this.#sql
-      .exec<HealthRow>("SELECT * FROM health_hour WHERE hour >= ? AND hour < ? ORDER BY hour", since, until)
+      .exec<HealthRow>(
+        `SELECT hour, ok, retried, failed, causes, records, bytes, raw_bytes AS rawBytes, total_ms AS totalMs, longest_ms AS longestMs
+           FROM health_hour WHERE hour >= ? AND hour < ? ORDER BY hour`,
+        ...[since, until],
+      )
       .toArray()
-      .map(({ hour, ok, retried, failed, causes, records, bytes, raw_bytes, total_ms, longest_ms }) => ({
-        hour,
-        ok,
-        retried,
-        failed,
-        causes: JSON.parse(causes) as Record<string, number>,
-        records,
-        bytes,
-        rawBytes: raw_bytes,
-        totalMs: total_ms,
-        longestMs: longest_ms,
-      }));
+      .map((row) => ({ ...row, causes: JSON.parse(row.causes) as Record<string, number> }));
   }
 
   /** What was delivered in this hour and the 23 before. */

@@ -130,7 +130,8 @@ export class JobReader extends DurableObject<Env> {
         void this.#uploadFor(0);
         this.#alarm.transaction(() => this.#arm(platform.now()));
       },
-      holds: () => this.#holds(),
+      // The first one writes the manifests of all: it follows the job for good.
+      holds: () => this.#holds() || this.#state.row()?.node === 0,
     });
     this.attempts = new Attempts(ctx, {
       open,
@@ -174,8 +175,8 @@ export class JobReader extends DurableObject<Env> {
    */
   #follow(job: JobConfig, nowMs: number): void {
     const earlier = this.#state.requireJob();
-    // Of a job that cannot be read nothing can be cut, but all can be dropped.
-    if (this.#state.isReadable() || !job.discard) {
+    // Of a job that cannot be read nothing can be cut: what is open keeps its format.
+    if (this.#state.isReadable()) {
       const smaller = job.limits.records < earlier.limits.records || job.limits.bytes < earlier.limits.bytes;
       if (job.outputVersion !== earlier.outputVersion || smaller) this.#batches.cutAll("config", nowMs);
       if (job.deletedMs !== null && earlier.deletedMs === null) this.#batches.cutAll("deleted", nowMs);
@@ -196,7 +197,7 @@ export class JobReader extends DurableObject<Env> {
   #holds(): boolean {
     const row = this.#state.row();
     if (row === null) return false;
-    return countsOf(this.ctx.storage.sql, row).pending > 0 || row.aside_objects > 0 || this.#unmade.count() > 0;
+    return countsOf(this.ctx.storage.sql, row).pending > 0 || row.aside_objects > 0 || this.#unmade.sums().entries > 0;
   }
 
   /**
@@ -256,8 +257,8 @@ export class JobReader extends DurableObject<Env> {
   }
 
   /**
-   * Keeps what was found of the whole job, in the first node: nothing of it that was taken in before
-   * this time, in ms, waits anywhere. @returns the time that is kept: it never goes back.
+   * Keeps what was found of the whole job, in the first node: nothing of it that was taken in
+   * before this time, in ms, waits anywhere. @returns the time that is kept: it never goes back.
    */
   claimComplete(completeMs: number): number | null {
     if (!this.#state.hasJob()) return null;
@@ -353,12 +354,12 @@ export class JobReader extends DurableObject<Env> {
     return this.#state.hasJob() ? this.#following() : null;
   }
 
-  /** Tries again to make an entry of the log. @returns whether it is made; null: it is not there. */
+  /** Tries again to make an entry. @returns whether it is made; null: it is not there. */
   unmadeRetry(n: number): Promise<boolean | null> {
     return this.#reading.retryOne(n);
   }
 
-  /** Drops an entry that could not be made. @returns its records; null: it is not there (any more). */
+  /** Drops an entry that could not be made. @returns its records; null: it is not there. */
   unmadeDiscard(n: number): number | null {
     return this.#alarm.transaction(() => {
       if (!this.#unmade.list("poison").some((each) => each.n === n)) return null;
@@ -445,8 +446,8 @@ export class JobReader extends DurableObject<Env> {
   }
 
   /**
-   * Another name for a copy whose key is taken. @param key of the original. @returns null: the log
-   * is retired.
+   * Another name for a copy whose key is taken. @param key of the original. @returns null: the
+   * reader is retired.
    */
   replayName(firstEventMs: number, lastEventMs: number, key = ""): string | null {
     if (!this.#state.hasJob()) return null;

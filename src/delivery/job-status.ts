@@ -1,5 +1,6 @@
 import { LogShards } from "../trace-log/log-shards.ts";
 import { placeOf } from "../trace-log/nodes.ts";
+import { earlier } from "../trace-log/sums.ts";
 import type { ShardStatus } from "../trace-log/trace-log.ts";
 import { type Answered, eachNode, nodeAt, type Reader } from "./job-nodes.ts";
 import type { JobStatus, ReaderStatus } from "./types.ts";
@@ -16,7 +17,7 @@ export async function shardsStatus(env: Bindings, jobs: readonly number[]): Prom
   const ask = (of: readonly number[]) =>
     shards.each(async (stub, shard): Promise<[number, ShardStatus]> => {
       const status = (await stub.status(of)) as ShardStatus;
-      return [shard, { ...status, oldestUnfinishedMs: least(status.oldestUnfinishedMs, unnotedMs) }];
+      return [shard, { ...status, oldestUnfinishedMs: earlier(status.oldestUnfinishedMs, unnotedMs) }];
     });
   // What one shard knows of the queue says nothing of what another one gets after it: what all know
   // comes first, and what is unread then.
@@ -91,8 +92,8 @@ function joinedStatus(jobId: number, nodes: readonly Answered<ReaderStatus>[], s
       unread.records += left;
       unread.bytes += own.unread?.bytes ?? 0;
       if (left > 0) {
-        unread.oldestMs = least(unread.oldestMs, own.unread?.oldestMs ?? null);
-        unread.sinceMs = least(unread.sinceMs, own.unread?.sinceMs ?? null);
+        unread.oldestMs = earlier(unread.oldestMs, own.unread?.oldestMs ?? null);
+        unread.sinceMs = earlier(unread.sinceMs, own.unread?.sinceMs ?? null);
       }
     }
   }
@@ -100,7 +101,7 @@ function joinedStatus(jobId: number, nodes: readonly Answered<ReaderStatus>[], s
     ...sum,
     counts,
     unread,
-    oldestPendingTakenMs: least(sum.oldestPendingTakenMs, unread.oldestMs),
+    oldestPendingTakenMs: earlier(sum.oldestPendingTakenMs, unread.oldestMs),
     lastCompleteMs: nodes[0]?.answer.lastCompleteMs ?? null,
     segments: Math.max(1, ...segments),
     openBytes: Math.max(0, ...open),
@@ -155,28 +156,28 @@ function both(a: ReaderStatus, b: ReaderStatus): ReaderStatus {
   return {
     counts,
     pendingObjects: a.pendingObjects + b.pendingObjects,
-    oldestPendingTakenMs: least(a.oldestPendingTakenMs, b.oldestPendingTakenMs),
-    oldestHeldTakenMs: least(a.oldestHeldTakenMs, b.oldestHeldTakenMs),
+    oldestPendingTakenMs: earlier(a.oldestPendingTakenMs, b.oldestPendingTakenMs),
+    oldestHeldTakenMs: earlier(a.oldestHeldTakenMs, b.oldestHeldTakenMs),
     deliveredRawBytes: a.deliveredRawBytes + b.deliveredRawBytes,
     deliveredBytes: a.deliveredBytes + b.deliveredBytes,
     lastCompleteMs: null,
     lastErrorMs: failing.lastErrorMs,
     errorMessage: failing.errorMessage,
-    lastReceivedMs: greatest(a.lastReceivedMs, b.lastReceivedMs),
-    failingSinceMs: least(a.failingSinceMs, b.failingSinceMs),
+    lastReceivedMs: a.lastReceivedMs === null ? b.lastReceivedMs : Math.max(a.lastReceivedMs, b.lastReceivedMs ?? 0),
+    failingSinceMs: earlier(a.failingSinceMs, b.failingSinceMs),
     parked: a.parked || b.parked,
     storedBytes: a.storedBytes + b.storedBytes,
     setAside: {
       objects: a.setAside.objects + b.setAside.objects,
       records: a.setAside.records + b.setAside.records,
-      oldestMs: least(a.setAside.oldestMs, b.setAside.oldestMs),
+      oldestMs: earlier(a.setAside.oldestMs, b.setAside.oldestMs),
     },
     unmade: {
       poison: a.unmade.poison + b.unmade.poison,
       newer: a.unmade.newer + b.unmade.newer,
       entries: a.unmade.entries + b.unmade.entries,
-      oldestTakenMs: least(a.unmade.oldestTakenMs, b.unmade.oldestTakenMs),
-      oldestAtMs: least(a.unmade.oldestAtMs, b.unmade.oldestAtMs),
+      oldestTakenMs: earlier(a.unmade.oldestTakenMs, b.unmade.oldestTakenMs),
+      oldestAtMs: earlier(a.unmade.oldestAtMs, b.unmade.oldestAtMs),
     },
     // Only one of them sends any, and writes any.
     canary: b.canary ?? a.canary,
@@ -191,12 +192,4 @@ function both(a: ReaderStatus, b: ReaderStatus): ReaderStatus {
     resentInDoubt: a.resentInDoubt + b.resentInDoubt,
     sealed: false,
   };
-}
-
-function least(a: number | null, b: number | null): number | null {
-  return a === null ? b : b === null ? a : Math.min(a, b);
-}
-
-function greatest(a: number | null, b: number | null): number | null {
-  return a === null ? b : b === null ? a : Math.max(a, b);
 }

@@ -1,17 +1,17 @@
-import type { Following } from "../trace-log/nodes.ts";
-import { NUMBERS_PER_NODE, nodeOfNumber } from "../trace-log/nodes.ts";
+import { shardsOf } from "../trace-log/log-shards.ts";
+import { type Following, NUMBERS_PER_NODE, nodeOfNumber, placeOf } from "../trace-log/nodes.ts";
 import type { CanaryReport } from "./canary.ts";
 import type { HealthHour } from "./health.ts";
 import { eachNode, nodeAt, type Reader, type ReaderBindings } from "./job-nodes.ts";
 import type { Replayable, ReplayPage, ReplaySpan } from "./replayed.ts";
 
-/** All nodes of a job, in order. */
-export async function nodesOf(env: ReaderBindings, jobId: number): Promise<number[]> {
-  return (await eachNode(env, jobId, (reader) => reader.following())).map(({ node }) => node);
+/** All nodes of a job, in order. @param shards absent: all. */
+async function nodesOf(env: ReaderBindings, jobId: number, shards?: readonly number[]): Promise<number[]> {
+  return (await eachNode(env, jobId, (reader) => reader.following(), shards)).map(({ node }) => node);
 }
 
 /**
- * What of a whole log a replay can ship again, and the keys of some of it: the first and the last
+ * What of a whole job a replay can ship again, and the keys of some of it: the first and the last
  * of each node.
  */
 export async function jobReplayable(env: ReaderBindings, jobId: number, span: ReplaySpan): Promise<Replayable> {
@@ -49,17 +49,22 @@ export function nodeWith(env: ReaderBindings, jobId: number, number: number): Re
 }
 
 /**
- * The node of an object of this number; null: the log has no such node, and none is created.
+ * A node of this number; null: the job has no such node, and none is created.
  * @param jobId of an existing job.
  */
-export async function findNode(env: ReaderBindings, jobId: number, number: number): Promise<Reader | null> {
-  const node = nodeOfNumber(number);
-  if (node > 0 && !(await nodesOf(env, jobId)).includes(node)) return null;
-  return nodeAt(env.READERS, jobId, node);
+export async function readerAt(env: ReaderBindings, jobId: number, node: number): Promise<Reader | null> {
+  // Only its shard is asked: a list of a hundred objects must not call all readers for each.
+  const shards = (await shardsOf(env)).filter((shard) => shard === placeOf(node).shard);
+  return (await nodesOf(env, jobId, shards)).includes(node) ? nodeAt(env.READERS, jobId, node) : null;
+}
+
+/** The same of an object of this number. */
+export function findNode(env: ReaderBindings, jobId: number, number: number): Promise<Reader | null> {
+  return readerAt(env, jobId, nodeOfNumber(number));
 }
 
 /**
- * How the uploads of a whole log went, by the hour, over all of its nodes.
+ * How the uploads of a whole job went, by the hour, over all of its nodes.
  * @param until the first hour that is not asked for; both are hours since the epoch.
  * @returns as {@link JobReader.health}: several may be of the same hour.
  */
@@ -75,7 +80,7 @@ export async function jobHealth(
 
 /**
  * How a job's canary fares: that of the newest segment of shard 0, which alone sends one. null: it
- * has none, or its log has not confirmed the job yet.
+ * has none, or its readers have not read the job yet.
  */
 export async function jobCanary(env: ReaderBindings, jobId: number): Promise<CanaryReport | null> {
   const answers = await eachNode(env, jobId, (reader) => reader.canaryReport());

@@ -3,6 +3,7 @@ import type { JobConfig } from "../job/config.ts";
 import { readJobConfig } from "../job/snapshot.ts";
 import { decoderOf } from "../object/encoders.ts";
 import type { OutputFormat } from "../output/format.ts";
+import { first } from "../storage/sql.ts";
 import type { GroupFormat, JobShare } from "../trace-log/append.ts";
 import { NUMBERS_PER_NODE } from "../trace-log/nodes.ts";
 import { UNPARKED } from "./parking.ts";
@@ -13,11 +14,11 @@ const NO_JOB = "the reader has no job yet";
 /** The one row of a reader: its job, its counts, and how its uploads go. */
 export class LogState {
   readonly #sql: SqlStorage;
-  /** Makes this log's object names unique. */
+  /** Makes this reader's object names unique. */
   readonly #identity: string;
   /** The job that was read last: batches are cut often, and it changes rarely. */
   #read: { text: string; config: JobConfig | null } | null = null;
-  /** The tables are dropped, until the log is given a job again. */
+  /** The tables are dropped, until the reader is given a job again. */
   retired = false;
 
   constructor(sql: SqlStorage, identity: string) {
@@ -25,13 +26,13 @@ export class LogState {
     this.#identity = identity;
   }
 
-  /** null: the log has never been given a job. */
+  /** null: it has no job yet. */
   row(): ReaderRow | null {
     if (this.retired) return null;
-    return this.#sql.exec<ReaderRow>("SELECT * FROM reader WHERE id = 1").toArray()[0] ?? null;
+    return first(this.#sql, "SELECT * FROM reader WHERE id = 1");
   }
 
-  /** false: the log has never been given a job. */
+  /** false: it has no job yet. */
   hasJob(): boolean {
     return this.#jobText() !== null;
   }
@@ -39,17 +40,17 @@ export class LogState {
   /** The column alone: the row is wide, and most of what is done asks for the job several times. */
   #jobText(): string | null {
     if (this.retired) return null;
-    return this.#sql.exec<{ job: string }>("SELECT job FROM reader WHERE id = 1").toArray()[0]?.job ?? null;
+    return first<{ job: string }>(this.#sql, "SELECT job FROM reader WHERE id = 1")?.job ?? null;
   }
 
-  /** @throws if the log has no job yet. */
+  /** @throws if it has no job yet. */
   #requireJobText(): string {
     const text = this.#jobText();
     if (text === null) throw new Error(NO_JOB);
     return text;
   }
 
-  /** @throws if the log has no job yet. */
+  /** @throws if it has no job yet. */
   requireRow(): ReaderRow {
     const row = this.row();
     if (row === null) throw new Error(NO_JOB);
@@ -61,7 +62,7 @@ export class LogState {
     return text === null ? null : (JSON.parse(text) as JobConfig);
   }
 
-  /** @throws if the log has no job yet. */
+  /** @throws if it has no job yet. */
   requireJob(): JobConfig {
     return JSON.parse(this.#requireJobText()) as JobConfig;
   }
@@ -125,8 +126,8 @@ export class LogState {
 
   /** The format of the open batches; null: there was none yet. */
   format(): GroupFormat | null {
-    const [row] = this.#sql.exec<{ format: string }>("SELECT format FROM reader WHERE id = 1").toArray();
-    return row === undefined || row.format === "" ? null : (JSON.parse(row.format) as GroupFormat);
+    const row = first<{ format: string }>(this.#sql, "SELECT format FROM reader WHERE id = 1");
+    return row === null || row.format === "" ? null : (JSON.parse(row.format) as GroupFormat);
   }
 
   setFormat(format: GroupFormat): void {
@@ -219,7 +220,7 @@ export class LogState {
     this.#sql.exec("UPDATE reader SET resent_in_doubt = resent_in_doubt + ? WHERE id = 1", records);
   }
 
-  /** Nothing of the job that was taken in before this time, in ms, waits anywhere. It never goes back. */
+  /** Nothing of the job that was taken in before this time, in ms, waits. It never goes back. */
   completeUpTo(timeMs: number): void {
     this.#sql.exec(
       "UPDATE reader SET last_complete_ms = ? WHERE id = 1 AND ? > coalesce(last_complete_ms, 0)",
@@ -285,8 +286,8 @@ export class LogState {
   }
 
   /**
-   * An object is no longer set aside. The log's error goes with the last one, unless uploads fail:
-   * a failed upload counts as a failure, one whose object is set aside does not.
+   * An object is no longer set aside. The reader's error goes with the last one, unless uploads
+   * fail: a failed upload counts as a failure, one whose object is set aside does not.
    * @param discarded of its records; the others wait again.
    */
   countTakenUp(records: number, discarded: number): void {

@@ -1,5 +1,6 @@
 import { readTemplate } from "../destinations/keys.ts";
 import { UPLOAD_INTERVAL_S } from "../limits.ts";
+import { only } from "../storage/sql.ts";
 import type { Following } from "../trace-log/nodes.ts";
 import type { LogState } from "./log-state.ts";
 import type { ReaderRow } from "./rows.ts";
@@ -8,19 +9,16 @@ import type { LogCounts, ReaderStatus } from "./types.ts";
 /** Pending is counted from the rows, so that an error in the other counts shows. */
 export function countsOf(sql: SqlStorage, row: ReaderRow): LogCounts {
   const { received, filtered, sampled_out, delivered, set_aside, discarded } = row;
-  const pending = Number(
-    sql
-      .exec(
-        `SELECT (SELECT coalesce(sum(records), 0) FROM batch)
-              + (SELECT coalesce(sum(records), 0) FROM object WHERE state = 'waiting')
-              + (SELECT coalesce(sum(records), 0) FROM unmade WHERE state = 'newer') AS pending`,
-      )
-      .one().pending,
+  const pending = only<number>(
+    sql,
+    `SELECT (SELECT coalesce(sum(records), 0) FROM batch)
+          + (SELECT coalesce(sum(records), 0) FROM object WHERE state = 'waiting')
+          + (SELECT coalesce(sum(records), 0) FROM unmade WHERE state = 'newer')`,
   );
   return { received, filtered, sampled_out, delivered, pending, set_aside, discarded };
 }
 
-/** Facts from the parts of a log. */
+/** Facts from the parts of a reader. */
 type PartsStatus = Pick<ReaderStatus, "pendingObjects" | "canary" | "lastDay" | "manifests" | "unmade"> & {
   oldestAsideMs: number | null;
 } & Following;
@@ -70,37 +68,30 @@ const LOOKED_AT = 2_000;
 
 function scriptsOf(sql: SqlStorage, state: LogState, nowMs: number): Pick<ReaderStatus, "scripts"> {
   if (!readTemplate(state.requireJob().path).script) return {};
-  const { scripts } = sql
-    .exec<{ scripts: number }>(
-      `SELECT count(DISTINCT substr(part, instr(part, '/'))) AS scripts FROM (
-         SELECT part FROM batch UNION ALL
-         SELECT part FROM (SELECT part, cut_ms FROM object ORDER BY number DESC LIMIT ${LOOKED_AT}) WHERE cut_ms > ?)
-       WHERE part LIKE '%/%'`,
-      nowMs - LATELY_MS,
-    )
-    .one();
+  const scripts = only<number>(
+    sql,
+    `SELECT count(DISTINCT substr(part, instr(part, '/'))) FROM (
+       SELECT part FROM batch UNION ALL
+       SELECT part FROM (SELECT part, cut_ms FROM object ORDER BY number DESC LIMIT ${LOOKED_AT}) WHERE cut_ms > ?)
+     WHERE part LIKE '%/%'`,
+    nowMs - LATELY_MS,
+  );
   return { scripts };
 }
 
 /** Time of intake, in ms since the epoch, of the oldest record that waits; null: none does. */
 function oldestPendingTakenMs(sql: SqlStorage): number | null {
-  const { oldest } = sql
-    .exec<{ oldest: number | null }>(
-      `SELECT min(oldest_taken_ms) AS oldest FROM (
-         SELECT oldest_taken_ms FROM batch UNION ALL SELECT oldest_taken_ms FROM object WHERE state = 'waiting')`,
-    )
-    .one();
-  return oldest;
+  return only(
+    sql,
+    `SELECT min(oldest_taken_ms) FROM (
+       SELECT oldest_taken_ms FROM batch UNION ALL SELECT oldest_taken_ms FROM object WHERE state = 'waiting')`,
+  );
 }
 
 /**
  * Time of intake, in ms since the epoch, of the oldest record that is set aside; Infinity: none is.
  */
 function oldestAsideTakenMs(sql: SqlStorage): number {
-  const { oldest } = sql
-    .exec<{ oldest: number | null }>(
-      "SELECT min(oldest_taken_ms) AS oldest FROM object INDEXED BY object_aside WHERE state = 'set_aside'",
-    )
-    .one();
-  return oldest ?? Number.POSITIVE_INFINITY;
+  const query = "SELECT min(oldest_taken_ms) FROM object INDEXED BY object_aside WHERE state = 'set_aside'";
+  return only<number | null>(sql, query) ?? Number.POSITIVE_INFINITY;
 }

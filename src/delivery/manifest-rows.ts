@@ -1,4 +1,5 @@
 import { MANIFEST_EMPTY_DAYS_MAX } from "../limits.ts";
+import { first, insert } from "../storage/sql.ts";
 import type { Listing, Wanted } from "./deliveries.ts";
 import type { ManifestStatus } from "./types.ts";
 
@@ -54,7 +55,7 @@ const BEFORE_ALL = -1;
 const NOTHING: Listing = { upTo: 0, openDay: 0 };
 
 /**
- * How far the deliveries of a job are listed, in the first node of its log. Every method that
+ * How far the deliveries of a job are listed, in its first node. Every method that
  * changes anything belongs into a transaction of its caller.
  */
 export class ManifestRows {
@@ -65,12 +66,12 @@ export class ManifestRows {
   }
 
   chain(): ChainRow | null {
-    return this.#sql.exec<ChainRow>("SELECT * FROM manifest_chain").toArray()[0] ?? null;
+    return first(this.#sql, "SELECT * FROM manifest_chain");
   }
 
   /** null: none waits. */
   waiting(): ManifestRow | null {
-    return this.#sql.exec<ManifestRow>("SELECT * FROM manifest").toArray()[0] ?? null;
+    return first(this.#sql, "SELECT * FROM manifest");
   }
 
   isWaiting(): boolean {
@@ -78,12 +79,7 @@ export class ManifestRows {
   }
 
   begin(sinceVersion: number, place: string, day: number): void {
-    this.#sql.exec(
-      "INSERT INTO manifest_chain (id, since_version, place, begun_day) VALUES (1, ?, ?, ?)",
-      sinceVersion,
-      place,
-      day,
-    );
+    insert(this.#sql, "INSERT INTO manifest_chain", { id: 1, since_version: sinceVersion, place, begun_day: day });
   }
 
   /** The job has another destination from this version on: a manifest that waits is not for it. */
@@ -154,13 +150,7 @@ export class ManifestRows {
 
   /** Keeps a manifest, whose bytes no later step makes again. */
   keep(manifest: Omit<ManifestRow, "body">, body: Uint8Array<ArrayBuffer>): void {
-    const { day, number, place, key, sha256, md5, records, at_node, at_delivery, counts } = manifest;
-    this.#sql.exec(
-      `INSERT INTO manifest (id, day, number, place, key, sha256, md5, records, at_node, at_delivery, counts, body)
-         VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      ...[day, number, place, key, sha256, md5, records, at_node, at_delivery, counts],
-      body.buffer,
-    );
+    insert(this.#sql, "INSERT INTO manifest", { id: 1, ...manifest, body: body.buffer });
   }
 
   /** The manifest that waited is written: the chain ends with it. @returns false: none waited. */
@@ -213,15 +203,11 @@ export class ManifestRows {
   }
 
   #node(node: number): NodeRow | null {
-    return (
-      this.#sql.exec<NodeRow>("SELECT listed, delivered, count FROM manifest_node WHERE node = ?", node).toArray()[0] ??
-      null
-    );
+    return first(this.#sql, "SELECT listed, delivered, count FROM manifest_node WHERE node = ?", node);
   }
 
   #numberOf(day: number): number {
-    const [row] = this.#sql.exec<{ number: number }>("SELECT number FROM manifest_day WHERE day = ?", day).toArray();
-    return row?.number ?? 0;
+    return first<{ number: number }>(this.#sql, "SELECT number FROM manifest_day WHERE day = ?", day)?.number ?? 0;
   }
 
   #setNumber({ day, number }: ManifestRow): void {

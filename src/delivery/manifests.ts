@@ -22,16 +22,16 @@ export interface LookedNode extends NodeDeliveries {
   node: number;
 }
 
-/** What they need of the log that they are part of. */
+/** What they need of the reader that they are part of. */
 export interface ManifestHost {
   /** Whether manifests are to be signed. */
   isOn(): boolean;
   /** null: they are not. */
   signer(): Promise<Signer | null>;
-  /** Of the job's whole log. */
+  /** Of the whole job. */
   identity(jobId: number): string;
   open(job: JobConfig): Parsed<Destination>;
-  /** Asks every node of the log, in order. @throws if one does not answer. */
+  /** Asks every node of the job, in order. @throws if one does not answer. */
   look(jobId: number, wanted: (node: number) => Wanted): Promise<LookedNode[]>;
   page(jobId: number, node: number, wanted: Wanted, day: number): Promise<Delivered[]>;
   /** A transaction, after which the alarm is set for what comes next. */
@@ -50,7 +50,7 @@ const LOOK_AGAIN_MS = 240_000;
 const AGAIN_MS = 60_000;
 
 /**
- * Part of the first node of a log: signed manifests of what all nodes have delivered to a store, a
+ * Part of the first node of a job: signed manifests of what all nodes have delivered to a store, a
  * day each, chained in the order of writing. A manifest is fixed before it is first sent, and the
  * chain goes on when it is known to be there. Nothing of it changes the state of uploads.
  * docs/archive.md

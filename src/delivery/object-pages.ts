@@ -64,7 +64,8 @@ export async function jobObjectsBefore(
 
 /** One object of a job; null: there is none of this number (any more). */
 export async function jobObject(env: ReaderBindings, jobId: number, number: number): Promise<ObjectEntry | null> {
-  return (await findNode(env, jobId, number)) === null ? null : objectIn(env, jobId, number);
+  const { entries = [] } = (await (await findNode(env, jobId, number))?.objects(number - 1, 1)) ?? {};
+  return entries[0]?.number === number ? entries[0] : null;
 }
 
 /**
@@ -92,7 +93,7 @@ function isOfOneShard(nodes: readonly number[]): boolean {
 }
 
 /**
- * The first entries of a log, node by node, and how many there are. The first node is asked for
+ * The first entries of a job, node by node, and how many there are. The first node is asked for
  * them at once; the others for their number alone, until it is known whose entries are needed.
  * @param ask for at most so many entries; `before`: how many the nodes before have in all.
  */
@@ -145,12 +146,6 @@ async function cursor(
 
 /** Times are in ISO 8601. */
 const cursorAt = ({ number, cut_at }: ObjectEntry): Cursor => ({ number, cutMs: Date.parse(cut_at) });
-
-/** @param number of an object whose node exists. */
-async function objectIn(env: ReaderBindings, jobId: number, number: number): Promise<ObjectEntry | null> {
-  const { entries } = await nodeWith(env, jobId, number).objects(number - 1, 1);
-  return entries[0]?.number === number ? entries[0] : null;
-}
 
 /**
  * Objects of several nodes in the order of their cuts. Of each node a part is asked for at a time:

@@ -1,6 +1,7 @@
 import type { Leftover } from "../destinations/destination.ts";
 import { readTemplate } from "../destinations/keys.ts";
 import { decoderOf } from "../object/encoders.ts";
+import { first, only } from "../storage/sql.ts";
 import { Chunks } from "./chunks.ts";
 import { type CutInto, FAR_SQL } from "./cut.ts";
 import { NEXT_DELIVERY_SQL } from "./deliveries.ts";
@@ -31,7 +32,7 @@ function doubtAfter({ doubtful }: ObjectRow, mayBeThere: boolean): number {
 }
 
 /**
- * The objects of a log: key and bytes are fixed, only their state changes. Every method that
+ * The objects of a reader: key and bytes are fixed, only their state changes. Every method that
  * changes anything belongs into a transaction of its caller.
  */
 export class Objects {
@@ -65,7 +66,7 @@ export class Objects {
    * waits.
    */
   nextAttemptMs(except: ReadonlySet<number>, lanes: readonly Lane[] = ["near", "far"]): number {
-    const first = (query: string, ...values: number[]): number =>
+    const earliest = (query: string, ...values: number[]): number =>
       this.#sql
         .exec<{ number: number; next_attempt_ms: number }>(query, ...values, except.size + 1)
         .toArray()
@@ -74,12 +75,12 @@ export class Objects {
     // that were tried are ordered by time.
     return Math.min(
       ...lanes.map((lane) =>
-        first(
+        earliest(
           "SELECT number, next_attempt_ms FROM object INDEXED BY object_by_turn WHERE state = 'waiting' AND far = ? AND attempts = 0 LIMIT ?",
           FAR[lane],
         ),
       ),
-      first(
+      earliest(
         "SELECT number, next_attempt_ms FROM object INDEXED BY object_by_time WHERE state = 'waiting' AND attempts > 0 AND far BETWEEN ? AND ? ORDER BY next_attempt_ms LIMIT ?",
         Math.min(...lanes.map((lane) => FAR[lane])),
         Math.max(...lanes.map((lane) => FAR[lane])),
@@ -88,7 +89,7 @@ export class Objects {
   }
 
   object(number: number): ObjectRow | null {
-    return this.#sql.exec<ObjectRow>("SELECT * FROM object WHERE number = ?", number).toArray()[0] ?? null;
+    return first(this.#sql, "SELECT * FROM object WHERE number = ?", number);
   }
 
   /**
@@ -312,17 +313,15 @@ export class Objects {
    * `limit`.
    */
   countFailing(limit: number): number {
-    const { n } = this.#sql
-      .exec<{ n: number }>(
-        "SELECT count(*) AS n FROM (SELECT 1 FROM object INDEXED BY object_by_time WHERE state = 'waiting' AND attempts > 0 AND target IS NULL LIMIT ?)",
-        limit,
-      )
-      .one();
-    return n;
+    return only(
+      this.#sql,
+      "SELECT count(*) FROM (SELECT 1 FROM object INDEXED BY object_by_time WHERE state = 'waiting' AND attempts > 0 AND target IS NULL LIMIT ?)",
+      limit,
+    );
   }
 
   countWaiting(): number {
-    return Number(this.#sql.exec("SELECT count(*) AS n FROM object WHERE state = 'waiting'").one().n);
+    return only(this.#sql, "SELECT count(*) FROM object WHERE state = 'waiting'");
   }
 
   /** Objects with a number above `after`, in that order. @param cutMs as in {@link beyond}. */
@@ -344,7 +343,7 @@ export class Objects {
   /** How many objects have a number above `after`. @param cutMs as in {@link beyond}. */
   count(after: number, cutMs?: number, span?: EventSpan): number {
     const { where, values } = beyond(">", after, cutMs, span);
-    return Number(this.#sql.exec(`SELECT count(*) AS n FROM object WHERE ${where}`, ...values).one().n);
+    return only(this.#sql, `SELECT count(*) FROM object WHERE ${where}`, ...values);
   }
 }
 

@@ -2,8 +2,8 @@ import { backoffMs } from "../backoff.ts";
 import type { FailureKind } from "../destinations/failure.ts";
 
 /**
- * Parked: uploads fail on something that only a person can change. The log keeps everything, says
- * so, and tries again every few minutes.
+ * Parked: uploads fail on something that only a person can change. The reader keeps everything,
+ * says so, and tries again every few minutes.
  *
  * - It begins with a failed upload that {@link parks}.
  * - It is tried at once ({@link tryNow}) when the job is changed, and when a user flushes it.
@@ -35,7 +35,7 @@ export function jittered(range: { first: number; last: number }, attempt: number
   return Math.round(backoffMs(range, attempt) * (0.5 + random / 2));
 }
 
-/** Assignments to the row of a log of which all is well. */
+/** Assignments to the row of a reader of which all is well. */
 export const UNPARKED = "failures = 0, resume_ms = 0, failing_since_ms = NULL, parked = 0";
 
 /** What failed is due now. Belongs into a transaction of its caller, as the next one does. */

@@ -10,7 +10,7 @@ import type { SealKey } from "../queue/seal.ts";
 import type { JobShare } from "../trace-log/append.ts";
 import type { Group, Item, OpenMessage } from "../trace-log/blocks.ts";
 import type { Pull, Pulled } from "../trace-log/driver.ts";
-import { nodeOf } from "../trace-log/nodes.ts";
+import { nodeOf, placeOf } from "../trace-log/nodes.ts";
 import { type Page, traceLog } from "../trace-log/trace-log.ts";
 import type { Batches } from "./batches.ts";
 import type { LogState } from "./log-state.ts";
@@ -82,7 +82,7 @@ export class Reading {
 
   async #pull({ segment, from, cut }: Pull): Promise<Pulled> {
     const { state } = this.#host;
-    const { id, shard } = placeIn(this.#name);
+    const { id, shard } = this.#place();
     const node = nodeOf(shard, segment);
     const startedMs = platform.now();
     for (;;) {
@@ -93,7 +93,7 @@ export class Reading {
       const answer = (await answered(`log ${shard}`, READ_MS, asked as Promise<unknown>)) as Page;
       const isSealed = row !== null && row.sealed_ms !== null;
       // The shard has not heard it yet: the next segment reads this.
-      const page: Page = isSealed ? { ...answer, items: [], end: cursor, isAll: true } : answer;
+      const page: Page = isSealed ? { ...answer, items: [], end: cursor, isAll: true } : this.#careful(answer);
       this.#begin(page, node, cursor);
       const job = jobOf(page) ?? state.requireJob();
       const made = job.discard ? [] : await this.#make(job, page.items);
@@ -111,6 +111,13 @@ export class Reading {
     }
   }
 
+  /** An instance that its alarm has woken may not know its name, for as long as it lives. */
+  #place(): { id: number; shard: number } {
+    const row = this.#host.state.row();
+    if (row === null) return placeIn(this.#name);
+    return { id: this.#host.state.requireJob().id, shard: placeOf(row.node).shard };
+  }
+
   /** A new reader takes its job and its cursor from the shard, and from nowhere else. */
   #begin(page: Page, node: number, cursor: number): void {
     const { state, transaction } = this.#host;
@@ -121,6 +128,17 @@ export class Reading {
       state.begin(job, node, cursor);
       this.#host.follow(job, platform.now());
     });
+  }
+
+  /**
+   * After a death, each entry that was begun then is a page by itself: only the one that kills its
+   * reader is found guilty.
+   */
+  #careful(page: Page): Page {
+    const begun = this.#host.unmade.begun();
+    const at = page.items.findIndex(({ n }) => begun.has(n));
+    const items = page.items.slice(0, Math.max(1, at));
+    return at === -1 ? page : { ...page, items, end: items.at(-1)?.n ?? page.end, isAll: false };
   }
 
   /** Makes what open entries are to the job; prepared ones are ready. */
@@ -242,7 +260,13 @@ export class Reading {
     const entry = unmade.get(n);
     if (entry === null) return null;
     const note = unmade.list().find((each) => each.n === n);
-    transaction(() => unmade.begin(n));
+    const isHopeless = transaction(() => {
+      if (unmade.begin(n) < DEATHS_MAX || note?.state !== "newer") return false;
+      unmade.giveUp(n, `the newer code failed on it ${DEATHS_MAX} times`);
+      state.countUnmade(entry.received);
+      return true;
+    });
+    if (isHopeless) return false;
     await this.#storage.sync();
     let made: Made | NotMade | null = null;
     try {
@@ -253,6 +277,8 @@ export class Reading {
     return transaction(() => {
       // Discarded meanwhile.
       if (unmade.get(n) === null) return null;
+      // As if it had died: what is not set aside yet is not tried for ever.
+      if (made === null && note?.state === "newer") return false;
       unmade.ended(n);
       if (made === null || !("group" in made)) return false;
       unmade.remove(n);

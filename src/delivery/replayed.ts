@@ -1,3 +1,4 @@
+import { insert } from "../storage/sql.ts";
 import { NUMBERS_PER_NODE } from "../trace-log/nodes.ts";
 import type { LogState } from "./log-state.ts";
 
@@ -65,8 +66,8 @@ export interface ReplayedObject extends ReplaySource {
 const MEANT = `state = 'delivered' AND replay IS NULL AND elsewhere IS NULL AND last_event_ms >= ? AND first_event_ms < ? AND uploaded_ms <= ?`;
 
 /**
- * The part of a log that replays read and write. Every method that changes anything belongs into a
- * transaction of its caller.
+ * The part of a reader that replays read and write. Every method that changes anything belongs into
+ * a transaction of its caller.
  */
 export class Replayed {
   readonly #sql: SqlStorage;
@@ -77,7 +78,7 @@ export class Replayed {
     this.#state = state;
   }
 
-  /** How much there is. It scans every object that the log knows. */
+  /** How much there is. It scans every object that the reader knows. */
   measure({ sinceMs, untilMs, askedMs }: ReplaySpan): Replayable {
     const row = this.#state.row();
     if (row === null) return { objects: 0, records: 0, bytes: 0, keys: [] };
@@ -134,34 +135,17 @@ export class Replayed {
       object.number,
     );
     if (known.toArray().length > 0) return "known";
-    this.#sql.exec(
-      `INSERT INTO object (number, batch, day, part, name, key, head, tail, bytes, raw_bytes, records, sha256, md5, content_type,
-         first_event_ms, last_event_ms, oldest_taken_ms, reason, cut_ms, state, attempts, verified, uploaded_ms, replay, replay_of, elsewhere,
-         delivery, place)
-       VALUES (?, 0, ?, ?, ?, ?, x'', x'', ?, ?, ?, ?, ?, ?, ?, ?, ?, 'replay', ?, 'delivered', ?, ?, ?, ?, ?, ?, (SELECT deliveries FROM reader WHERE id = 1), ?)`,
-      this.#state.countReplayed(object.records, object.bytes),
-      object.day,
-      object.part,
-      object.name,
-      object.key,
-      object.bytes,
-      object.rawBytes,
-      object.records,
-      object.sha256,
-      object.md5,
-      object.contentType,
-      object.firstEventMs,
-      object.lastEventMs,
-      nowMs,
-      nowMs,
-      object.attempts,
-      object.verified ? 1 : 0,
-      nowMs,
-      object.replay,
-      object.number,
-      object.elsewhere,
-      this.#state.requireJob().destinationVersion,
-    );
+    const { day, part, name, key, bytes, records, sha256, md5, attempts, replay, elsewhere } = object;
+    const number = this.#state.countReplayed(records, bytes);
+    const { deliveries } = this.#state.requireRow();
+    insert(this.#sql, "INSERT INTO object", {
+      ...{ number, batch: 0, day, part, name, key, head: new ArrayBuffer(), tail: new ArrayBuffer(), bytes, records },
+      ...{ sha256, md5, raw_bytes: object.rawBytes, content_type: object.contentType, reason: "replay" },
+      ...{ first_event_ms: object.firstEventMs, last_event_ms: object.lastEventMs, oldest_taken_ms: nowMs },
+      ...{ cut_ms: nowMs, uploaded_ms: nowMs, state: "delivered", attempts, verified: object.verified ? 1 : 0 },
+      ...{ replay, replay_of: object.number, elsewhere },
+      ...{ delivery: deliveries, place: this.#state.requireJob().destinationVersion },
+    });
     return "counted";
   }
 }

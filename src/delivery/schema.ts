@@ -79,9 +79,7 @@ export const READER_STEPS = [
         raw_bytes INTEGER NOT NULL,
         crc       INTEGER NOT NULL,                   -- CRC-32 before compression
         body      BLOB NOT NULL,
-        -- 4 bytes each: the raw_bytes that it is of, or their complement (chunks.ts), then hashes of
-        -- the words in them; NULL: unknown.
-        words     BLOB
+        words     BLOB                                -- hashes of the words in it, 4 bytes each; NULL: unknown
       ) STRICT;
       CREATE TABLE object (                           -- cut: key and bytes are fixed from here on
         number          INTEGER PRIMARY KEY,

@@ -1,4 +1,5 @@
 import { encoderOf } from "../object/encoders.ts";
+import { first, only } from "../storage/sql.ts";
 import type { Chunks } from "./chunks.ts";
 import type { LogState } from "./log-state.ts";
 import { markOf } from "./object-sketch.ts";
@@ -11,7 +12,7 @@ export interface Searchable {
   batch: number;
   /** null: it is not cut yet. */
   number: number | null;
-  /** `held`: its bytes are in the log. `elsewhere`: they went elsewhere than the job's others. */
+  /** `held`: its bytes are here. `elsewhere`: they went elsewhere than the job's others. */
   state: "delivered" | "held" | "elsewhere";
   key: string;
   /** As its sketch has it; "": it is not cut. */
@@ -38,32 +39,19 @@ export interface SearchSpan {
   without: readonly number[];
 }
 
-type Row = Pick<
-  ObjectRow,
-  | "batch"
-  | "number"
-  | "state"
-  | "key"
-  | "sha256"
-  | "content_type"
-  | "bytes"
-  | "raw_bytes"
-  | "records"
-  | "day"
-  | "first_event_ms"
-  | "last_event_ms"
-  | "elsewhere"
->;
-
 const OVERLAPS = "first_event_ms < ? AND last_event_ms >= ?";
 const IS_SEARCHED = `state <> 'discarded' AND replay IS NULL AND ${OVERLAPS} AND batch NOT IN (SELECT value FROM json_each(?))`;
 const IS_OPEN = `${OVERLAPS} AND id NOT IN (SELECT value FROM json_each(?))`;
 
-const COLUMNS =
-  "batch, number, state, key, sha256, content_type, bytes, raw_bytes, records, day, first_event_ms, last_event_ms, elsewhere";
+const COLUMNS = [
+  ...(["batch", "number", "state", "key", "sha256", "content_type", "bytes", "raw_bytes", "records"] as const),
+  ...(["day", "first_event_ms", "last_event_ms", "elsewhere"] as const),
+] as const;
+
+type Row = Pick<ObjectRow, (typeof COLUMNS)[number]>;
 
 /**
- * What of a log has records of some time: by the time of events, those that wait for their cut
+ * What of a reader has records of some time: by the time of events, those that wait for their cut
  * included. Copies that replays wrote are left out: their records are those of other objects. An
  * index by time would cost a row with each object; one look at all of them costs less.
  */
@@ -85,7 +73,7 @@ export class SearchableObjects {
     const by = order === "newest" ? "last_event_ms DESC" : "first_event_ms";
     const asked = [untilMs, sinceMs, JSON.stringify(without), limit + 1];
     const cut = this.#sql.exec<Row>(
-      `SELECT ${COLUMNS} FROM object WHERE ${IS_SEARCHED} ORDER BY ${by}, batch LIMIT ?`,
+      `SELECT ${COLUMNS.join()} FROM object WHERE ${IS_SEARCHED} ORDER BY ${by}, batch LIMIT ?`,
       ...asked,
     );
     const open = this.#sql.exec<BatchRow>(`SELECT * FROM batch WHERE ${IS_OPEN} ORDER BY ${by}, id LIMIT ?`, ...asked);
@@ -99,26 +87,23 @@ export class SearchableObjects {
 
   /** How many {@link list} has without a limit. */
   count({ sinceMs, untilMs, without }: SearchSpan): number {
-    const { n } = this.#sql
-      .exec<{ n: number }>(
-        `SELECT (SELECT count(*) FROM object WHERE ${IS_SEARCHED}) + (SELECT count(*) FROM batch WHERE ${IS_OPEN}) AS n`,
-        ...[untilMs, sinceMs, JSON.stringify(without), untilMs, sinceMs, JSON.stringify(without)],
-      )
-      .one();
-    return n;
+    return only(
+      this.#sql,
+      `SELECT (SELECT count(*) FROM object WHERE ${IS_SEARCHED}) + (SELECT count(*) FROM batch WHERE ${IS_OPEN})`,
+      ...[untilMs, sinceMs, JSON.stringify(without), untilMs, sinceMs, JSON.stringify(without)],
+    );
   }
 
   /** What has become of a batch; null: it is gone, or holds nothing that is searched. */
   find(batch: number): Searchable | null {
-    const row = this.#sql
-      .exec<Row>(`SELECT ${COLUMNS} FROM object WHERE batch = ? AND state <> 'discarded' AND replay IS NULL`, batch)
-      .toArray()[0];
-    if (row !== undefined) return ofRow(row);
+    const query = `SELECT ${COLUMNS.join()} FROM object WHERE batch = ? AND state <> 'discarded' AND replay IS NULL`;
+    const row = first<Row>(this.#sql, query, batch);
+    if (row !== null) return ofRow(row);
     return this.#ofOpen(this.#openBatch(batch))[0] ?? null;
   }
 
   /**
-   * The bytes of a batch that the log holds, as a whole object, cut or not; null: it holds none.
+   * The bytes of a batch that the reader holds, as a whole object, cut or not; null: it holds none.
    * What comes to an open batch meanwhile is not part of them.
    */
   pieces(batch: number): Iterable<Uint8Array> | null {

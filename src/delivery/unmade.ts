@@ -1,3 +1,4 @@
+import { first, insert } from "../storage/sql.ts";
 import type { Item, OpenMessage } from "../trace-log/blocks.ts";
 
 /** What is stored of an entry that could not be made. */
@@ -58,6 +59,17 @@ export class Unmade {
     return row?.tries ?? 0;
   }
 
+  /** Positions of those that were begun, and of which no page was committed. */
+  begun(): ReadonlySet<number> {
+    const rows = this.#sql.exec<{ n: number }>("SELECT n FROM unmade WHERE k = 0 AND state IS NULL").toArray();
+    return new Set(rows.map(({ n }) => n));
+  }
+
+  /** What waited for newer code is set aside. */
+  giveUp(n: number, why: string): void {
+    this.#sql.exec("UPDATE unmade SET state = 'poison', why = ?, tries = 0 WHERE n = ? AND k = 0", why, n);
+  }
+
   /** It was made, or is stored: nothing died with it. */
   ended(n: number): void {
     this.#sql.exec("DELETE FROM unmade WHERE n = ? AND k = 0 AND state IS NULL", n);
@@ -67,31 +79,18 @@ export class Unmade {
   /** Stores an entry as it is. */
   store({ open, ...entry }: UnmadeEntry, state: UnmadeState, why: string, nowMs: number): void {
     const messages = open.map(({ parts, off }) => ({ parts, off }));
-    this.#sql.exec(
-      `INSERT OR REPLACE INTO unmade (n, k, tries, state, why, records, taken_ms, at_ms, entry)
-         VALUES (?, 0, 0, ?, ?, ?, ?, ?, ?)`,
-      entry.n,
-      state,
-      why,
-      entry.received,
-      entry.takenMs,
-      nowMs,
-      JSON.stringify({ entry, messages }),
-    );
+    const { n, received: records, takenMs } = entry;
+    insert(this.#sql, "INSERT OR REPLACE INTO unmade", {
+      ...{ n, k: 0, state, why, records, taken_ms: takenMs, at_ms: nowMs },
+      entry: JSON.stringify({ entry, messages }),
+    });
     for (const [i, { body }] of open.entries())
-      this.#sql.exec(
-        "INSERT OR REPLACE INTO unmade (n, k, body) VALUES (?, ?, ?)",
-        entry.n,
-        i + 1,
-        body.slice().buffer,
-      );
+      insert(this.#sql, "INSERT OR REPLACE INTO unmade", { n, k: i + 1, body: body.slice().buffer });
   }
 
   /** null: there is none (any more). */
   get(n: number): UnmadeEntry | null {
-    const [row] = this.#sql
-      .exec<{ entry: string | null }>("SELECT entry FROM unmade WHERE n = ? AND k = 0", n)
-      .toArray();
+    const row = first<{ entry: string | null }>(this.#sql, "SELECT entry FROM unmade WHERE n = ? AND k = 0", n);
     if (row?.entry == null) return null;
     const { entry, messages } = JSON.parse(row.entry) as {
       entry: Omit<UnmadeEntry, "open">;
@@ -106,9 +105,8 @@ export class Unmade {
 
   /** Deletes an entry. @returns its records; 0: there is none (any more). */
   remove(n: number): number {
-    const [row] = this.#sql
-      .exec<{ records: number }>("SELECT records FROM unmade WHERE n = ? AND k = 0 AND state IS NOT NULL", n)
-      .toArray();
+    const query = "SELECT records FROM unmade WHERE n = ? AND k = 0 AND state IS NOT NULL";
+    const row = first<{ records: number }>(this.#sql, query, n);
     this.#sql.exec("DELETE FROM unmade WHERE n = ?", n);
     return row?.records ?? 0;
   }
@@ -136,10 +134,6 @@ export class Unmade {
       }));
   }
 
-  count(): number {
-    return this.sums().entries;
-  }
-
   sums(): UnmadeSums {
     return this.#sql
       .exec<{ [name in keyof UnmadeSums]: number } & Record<string, SqlStorageValue>>(
@@ -160,6 +154,6 @@ export class Unmade {
 
   /** When {@link Unmade.due} has something, in ms since the epoch; Infinity: never. */
   nextMs(): number {
-    return this.sums().newer > 0 || this.list("newer").length > 0 ? this.#nextMs : Number.POSITIVE_INFINITY;
+    return this.list("newer").length > 0 ? this.#nextMs : Number.POSITIVE_INFINITY;
   }
 }

@@ -3,7 +3,7 @@ import type { LogState } from "./log-state.ts";
 import type { Lane, Objects } from "./objects.ts";
 import type { ObjectRow, ReaderRow } from "./rows.ts";
 
-/** Uploads of one log that run side by side; each holds one row of its object in memory. */
+/** Uploads of one reader that run side by side; each holds one row of its object in memory. */
 const UPLOADS_AT_ONCE = 4;
 
 /**
@@ -26,7 +26,7 @@ const FAR_ONE_OF = 4;
 const FAR_AT_ONCE = UPLOADS_AT_ONCE - 1;
 
 /**
- * Which objects of a log are uploaded when: some side by side while all is well, one at a time
+ * Which objects of a reader are uploaded when: some side by side while all is well, one at a time
  * after a failure, until one succeeds; and beside them, one at a time, those that go elsewhere.
  */
 export class Uploads {

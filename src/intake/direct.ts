@@ -2,7 +2,7 @@ import { QUEUE_MESSAGE_MAX_BYTES } from "../limits.ts";
 import { load } from "../object/load.ts";
 import { Patience, type Platform, settled, TimeoutError } from "../platform.ts";
 import { decodeEnvelope, type MessageForm } from "../queue/message.ts";
-import { type Append, bareAppend, type PartHead, SHARD_FULL } from "../trace-log/append.ts";
+import { type Append, bareAppend, freshIn, type PartHead, SHARD_FULL } from "../trace-log/append.ts";
 import { headOf } from "../trace-log/heads.ts";
 import { traceLog } from "../trace-log/trace-log.ts";
 import type { PackedMessage } from "./packing.ts";
@@ -135,11 +135,4 @@ function headsOf({ buffer }: Uint8Array<ArrayBuffer>, form: MessageForm | undefi
   if (loading.kind !== "loaded") throw new Error(`a message that ${loading.why}`);
   // Nothing of it came by the queue.
   return loading.loaded.map((part) => ({ ...headOf(part), bytes: 0 }));
-}
-
-/** @throws unless it is the answer of a shard. */
-function freshIn(answer: unknown): string[] {
-  const { fresh } = (answer ?? {}) as { fresh?: unknown };
-  if (Array.isArray(fresh) && fresh.every((id) => typeof id === "string")) return fresh;
-  throw new Error("the log's answer is not that of an append");
 }

@@ -11,8 +11,8 @@ export interface Window {
 }
 
 /**
- * What a job's consumer and its log need to know. The log keeps a copy, so that it uploads without
- * asking.
+ * What shards of the log and a job's readers need to know. A reader keeps a copy, so that it
+ * uploads without asking.
  */
 export interface JobConfig {
   id: number;

@@ -7,7 +7,7 @@ import { JOB_FORMAT, type JobConfig, type JobsSnapshot, type UnreadableJob } fro
  * of this code, or a newer one. What is missing or of another type gets no default: a job without
  * its filter would ship what it must not. Unknown properties are kept. A property that is added
  * later is optional here, and the code that uses it has its default: jobs are stored as they were
- * written, and a log compares them as they are.
+ * written, and compared as they are.
  */
 
 /**
@@ -101,4 +101,11 @@ export function readJobConfig(value: unknown): JobConfig | null {
 /** Whether it is a state of a control plane; "" is not. */
 export function isState(value: unknown): value is JobsSnapshot["state"] {
   return State.safeParse(value).success;
+}
+
+/** Whether nothing has changed since a state. Never true without a known one. */
+export function isUnchanged(answer: unknown, asked: string): boolean {
+  if (asked === "" || typeof answer !== "object" || answer === null) return false;
+  const { state, jobs } = answer as { state?: unknown; jobs?: unknown };
+  return jobs === null && state === asked;
 }

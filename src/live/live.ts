@@ -251,7 +251,8 @@ export class Live extends DurableObject<Env> {
     const until = this.#open().length > 0 ? platform.now() + WATCHED_MS : 0;
     if (until > 0) this.ctx.waitUntil(this.#tellPacker());
     try {
-      await answered("the log", ANSWER_MS, new LogShards(this.env).watchedUntil(until));
+      const told = new LogShards(this.env).each((shard) => shard.watchedUntil(until));
+      await answered("the log", ANSWER_MS, told);
       this.#watchedUntilMs = until;
       // A viewer that joined meanwhile relied on the earlier announcement.
       if (until === 0 && this.#open().length > 0) await this.#announce();

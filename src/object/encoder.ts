@@ -132,7 +132,7 @@ export interface Part {
 }
 
 /**
- * Encoded records of one UTC day, or one part of it, for one job, on the way into its log, with
+ * Encoded records of one UTC day, or one part of it, for one job, on the way to its reader, with
  * seams between them and none around them.
  */
 export interface Fragment extends Content {

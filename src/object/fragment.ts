@@ -73,7 +73,7 @@ export class FragmentBuilder {
   readonly #done: Fragment[] = [];
 
   /**
-   * @param delimiter stands between two records, in UTF-8. The log puts it between fragments.
+   * @param delimiter stands between two records, in UTF-8. The reader puts it between fragments.
    * @param isSketched the hashes of their words are wanted. They are lines of JSON, then.
    * @throws TypeError if the delimiter is no UTF-8.
    */
@@ -113,7 +113,7 @@ export class FragmentBuilder {
     open.oldestTakenMs = Math.min(open.oldestTakenMs, takenInMs);
   }
 
-  /** @returns those of one form side by side: in a log, only such share rows. */
+  /** @returns those of one form side by side: in a reader, only such share rows. */
   finish(): Fragment[] {
     for (const open of this.#open.values()) this.#close(open);
     this.#open.clear();

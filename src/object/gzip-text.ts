@@ -63,7 +63,7 @@ class GzipText implements Encoder {
     };
   }
 
-  /** Compiled at its first use: a log never renders. */
+  /** Compiled at its first use: a reader of prepared fragments never renders. */
   get #render(): (record: RecordLine) => string {
     this.#renderer ??= invocationRenderer(this.#output);
     return this.#renderer;

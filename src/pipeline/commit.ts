@@ -1,7 +1,7 @@
 import type { JobsSnapshot, OptOut } from "../job/config.ts";
 import { log } from "../log.ts";
 import type { Loaded } from "../object/load.ts";
-import { APPEND_FORMAT, type Append, type Appended, type QueueState } from "../trace-log/append.ts";
+import { APPEND_FORMAT, type Append, freshIn, type QueueState } from "../trace-log/append.ts";
 import { headOf } from "../trace-log/heads.ts";
 import { type Arrived, arrivedOf } from "./live.ts";
 import { prepareAll } from "./prepare-all.ts";
@@ -71,24 +71,13 @@ export async function commitGroup(
     work: { batches: isFirst ? 1 : 0, entries: jobs.size, offered },
     state: snapshot.state,
   });
-  const { fresh, watched } = readAppended(answer);
+  const isFresh = new Set(freshIn(answer));
+  const { watched } = answer as { watched?: unknown };
+  if (typeof watched !== "boolean") throw new Error("the log does not say whether pages are open");
   if (watched && to !== undefined)
-    optional("records could not be shown as they arrived", () => show(parts, new Set(fresh), snapshot.optOuts, to));
-  const isFresh = new Set(fresh);
+    optional("records could not be shown as they arrived", () => show(parts, isFresh, snapshot.optOuts, to));
   const events = parts.reduce((sum, { message }) => sum + (isFresh.delete(message.id) ? message.records : 0), 0);
   return { events, jobs };
-}
-
-/** @throws unless it is the answer of a shard. */
-function readAppended(answer: unknown): Appended {
-  const { fresh, tooOld, watched } = (answer ?? {}) as Partial<Record<keyof Appended, unknown>>;
-  if (!areIds(fresh) || !areIds(tooOld) || typeof watched !== "boolean")
-    throw new Error("the answer of the log is none");
-  return answer as Appended;
-}
-
-function areIds(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((id) => typeof id === "string");
 }
 
 function show(group: readonly Loaded[], ids: ReadonlySet<string>, optOuts: readonly OptOut[], to: Arrivals): void {

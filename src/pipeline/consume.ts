@@ -6,7 +6,7 @@ import { type Loaded, load } from "../object/load.ts";
 import { Delivery, FROM_FUTURE, isFromFuture, isOverdue, takenIds } from "../queue/delivery.ts";
 import { putAside } from "../set-aside/keep.ts";
 import type { QueueState as Queue } from "../trace-log/append.ts";
-import type { Noted } from "../trace-log/trace-log.ts";
+import type { Noted } from "../trace-log/redeliveries.ts";
 import { commitGroup } from "./commit.ts";
 import { type AsideCalls, BATCH_MS, bounded, boundedAside, Calls, type ConsumerContext } from "./context.ts";
 import { IN_FLIGHT_MS, InFlight } from "./in-flight.ts";
@@ -43,7 +43,9 @@ export async function consumeEvents(batch: MessageBatch<unknown>, context: Consu
     const inFlight = new InFlight(deliveries, within);
     try {
       const queue = queueOf(batch, deliveries, startedMs);
-      const { again, untried } = await new Consumption(queue, inFlight, within, calls, totals).run(deliveries);
+      const consumption = new Consumption(queue, inFlight, within, calls, totals);
+      await consumption.run(deliveries);
+      const { again, untried } = consumption;
       const noted = [await expectAgain(again, within), await expectAgain(untried, within, "untried")].flat();
       const late = deliveries.filter(({ fate, attempts }) => fate === "retried" && attempts >= ANEW_AFTER);
       await unnoted(
@@ -111,12 +113,6 @@ function queueDoneMs(deliveries: readonly Delivery[], metrics: MessageBatchMetri
   return own.length === 0 ? 0 : Math.min(nowMs, waiting ?? Number.POSITIVE_INFINITY, ...own) - IN_FLIGHT_MS;
 }
 
-/** Messages that go back to the queue, and of which their shards do not know yet. */
-interface Returned {
-  again: readonly Delivery[];
-  untried: readonly Delivery[];
-}
-
 /** One of a group: what the queue is told about, and the parts that are appended. */
 interface Member {
   delivery: Delivery;
@@ -141,8 +137,9 @@ class Consumption {
   readonly #calls: Calls;
   readonly #totals: Totals;
   readonly #groups = new Map<number, Group>();
-  readonly #again: Delivery[] = [];
-  readonly #untried: Delivery[] = [];
+  /** Messages that go back to the queue, and of which their shards do not know yet. */
+  readonly again: Delivery[] = [];
+  readonly untried: Delivery[] = [];
   #isFirst = true;
   #costliest = 0;
 
@@ -158,7 +155,7 @@ class Consumption {
     this.#totals = totals;
   }
 
-  async run(deliveries: readonly Delivery[]): Promise<Returned> {
+  async run(deliveries: readonly Delivery[]): Promise<void> {
     const jobs = (await this.#context.jobs()) ?? UNKNOWN;
     await this.#inFlight.ready();
     const trying = await this.#withoutSuspects(deliveries);
@@ -169,7 +166,7 @@ class Consumption {
       // so that each batch makes progress.
       if (this.#calls.left < this.#costliest * (this.#groups.size + 1)) {
         delivery.giveBack();
-        this.#untried.push(delivery);
+        this.untried.push(delivery);
         continue;
       }
       const loaded = await this.#loadOrDecide(delivery);
@@ -191,7 +188,6 @@ class Consumption {
       if (all > groupMax) await this.#flush(largest(this.#groups), jobs);
     }
     for (const shard of [...this.#groups.keys()]) await this.#flush(shard, jobs);
-    return { again: this.#again, untried: this.#untried };
   }
 
   /**
@@ -239,16 +235,19 @@ class Consumption {
     try {
       const loading = load(delivery, this.#context.sealKeys);
       if (loading.kind === "loaded") return loading.loaded;
-      if (loading.kind === "unreadable" || isOverdue(delivery.queuedMs, nowMs)) {
+      const since = delivery.taken.length === 0 ? [delivery.queuedMs] : delivery.taken.map((part) => part.takenInMs);
+      if (loading.kind === "unreadable" || since.some((ms) => isOverdue(ms, nowMs))) {
         await this.#putAside(delivery, loading.why, loading.why);
         return null;
       }
       this.#totals.newer += 1;
+      await this.#comeAgain(delivery);
+      return null;
     } catch (error) {
       log.error("a message could not be loaded", { error: errorText(error) });
     }
     delivery.retry();
-    this.#again.push(delivery);
+    this.again.push(delivery);
     return null;
   }
 
@@ -303,9 +302,10 @@ class Consumption {
       await this.#putAside(delivery, "could not be processed for ten days");
       return;
     }
-    if (delivery.attempts >= ANEW_AFTER && (await this.#sendAnew(delivery))) return;
+    const isKnown = delivery.taken.length > 0;
+    if (isKnown && delivery.attempts >= ANEW_AFTER && (await this.#sendAnew(delivery))) return;
     delivery.retry();
-    this.#again.push(delivery);
+    this.again.push(delivery);
   }
 }
 

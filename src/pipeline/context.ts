@@ -5,7 +5,7 @@ import type { SealKey } from "../queue/seal.ts";
 import type { AsideContext } from "../set-aside/keep.ts";
 import type { TakenId } from "../storage/id-memory.ts";
 import { SHARD_BUSY, SHARD_NOT_READY } from "../trace-log/append.ts";
-import type { Noted, NotedMessage } from "../trace-log/trace-log.ts";
+import type { Noted, NotedMessage } from "../trace-log/redeliveries.ts";
 import { type Arrivals, ComesAgainError, type CommitContext } from "./commit.ts";
 
 /** What the queue handler calls. */

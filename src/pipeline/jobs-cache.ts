@@ -1,5 +1,5 @@
 import type { JobsSnapshot } from "../job/config.ts";
-import { readSnapshot } from "../job/snapshot.ts";
+import { isUnchanged, readSnapshot } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
 import { answered } from "../platform.ts";
 
@@ -51,11 +51,4 @@ export class JobsCache {
     this.#snapshot = snapshot;
     return true;
   }
-}
-
-/** Never true without a known state. */
-function isUnchanged(answer: unknown, asked: string): boolean {
-  if (asked === "" || typeof answer !== "object" || answer === null) return false;
-  const { state, jobs } = answer as { state?: unknown; jobs?: unknown };
-  return jobs === null && state === asked;
 }

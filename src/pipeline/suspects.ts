@@ -1,5 +1,5 @@
 import type { Delivery } from "../queue/delivery.ts";
-import { ALONE_DEATHS } from "../trace-log/trace-log.ts";
+import { ALONE_DEATHS } from "../trace-log/redeliveries.ts";
 
 /** How often a message is tried alone before it is set aside. */
 const ALONE_MAX = 3;

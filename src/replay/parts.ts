@@ -50,7 +50,8 @@ export async function sendParts(
       if (part.length > 0 && (part.length >= most.records || bytes + line.length > most.bytes)) {
         const failed = await send.part(part, number - 1 - part.length);
         if (failed !== null) return failed;
-        progress(number - 1);
+        // What is refused is not stored: a later attempt has to find it again.
+        if (refused.records === 0) progress(number - 1);
         part = [];
         bytes = 0;
       }

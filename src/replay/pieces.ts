@@ -1,5 +1,6 @@
 import type { ReplaySource } from "../delivery/replayed.ts";
 import { REPLAY_PROBLEMS_MAX } from "../limits.ts";
+import { insert } from "../storage/sql.ts";
 import type { Piece } from "./rows.ts";
 import type { Problem, ProblemKind } from "./types.ts";
 
@@ -23,29 +24,15 @@ export class Pieces {
    * last.
    */
   plan(seq: number, sources: readonly ReplaySource[], next: number | null): void {
-    for (const source of sources) {
-      this.#sql.exec(
-        `INSERT INTO piece (replay, number, key, day, part, name, bytes, raw_bytes, records, sha256, md5, content_type, first_event_ms, last_event_ms)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-        seq,
-        source.number,
-        source.key,
-        source.day,
-        source.part ?? "",
-        source.name,
-        source.bytes,
-        source.rawBytes,
-        source.records,
-        source.sha256,
-        source.md5,
-        source.contentType,
-        source.firstEventMs,
-        source.lastEventMs,
-      );
+    for (const { rawBytes, contentType, firstEventMs, lastEventMs, ...source } of sources) {
+      const times = { first_event_ms: firstEventMs, last_event_ms: lastEventMs };
+      insert(this.#sql, "INSERT INTO piece", {
+        ...{ replay: seq, ...source, raw_bytes: rawBytes, content_type: contentType, ...times },
+      });
     }
     this.#sql.exec("UPDATE replay SET plan_next = ? WHERE seq = ?", next, seq);
     if (next !== null) return;
-    // The plan is what there is: since the count, the log may have forgotten old objects.
+    // The plan is what there is: since the count, readers may have forgotten old objects.
     this.#sql.exec(
       `UPDATE replay SET (planned_objects, planned_records, planned_bytes) =
          (SELECT count(*), coalesce(sum(records), 0), coalesce(sum(bytes), 0) FROM piece WHERE replay = ?) WHERE seq = ?`,
@@ -67,7 +54,7 @@ export class Pieces {
       .map((row) => ({ ...row, doubtful: row.doubtful !== 0 }));
   }
 
-  /** A copy is written, and its log lists it. @returns false if the piece has ended before. */
+  /** A copy is written, and its reader lists it. @returns false if the piece has ended before. */
   done(seq: number, piece: Piece): boolean {
     return this.#end(seq, piece, "done");
   }
@@ -75,16 +62,10 @@ export class Pieces {
   /** A piece ends as a problem. Of very many, only the first are remembered one by one. */
   problem(seq: number, piece: Piece, kind: ProblemKind, why: string): void {
     if (!this.#end(seq, piece, kind)) return;
+    const { number, key } = piece;
     const { n } = this.#sql.exec<{ n: number }>("SELECT count(*) AS n FROM problem WHERE replay = ?", seq).one();
     if (n >= REPLAY_PROBLEMS_MAX) return;
-    this.#sql.exec(
-      "INSERT OR IGNORE INTO problem (replay, number, kind, key, why) VALUES (?, ?, ?, ?, ?)",
-      seq,
-      piece.number,
-      kind,
-      piece.key,
-      why,
-    );
+    insert(this.#sql, "INSERT OR IGNORE INTO problem", { replay: seq, number, kind, key, why });
   }
 
   rename(seq: number, number: number, name: string): void {

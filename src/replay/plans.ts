@@ -1,4 +1,5 @@
 import { REPLAY_MEMORY_MS, REPLAYS_MAX, REPLAYS_UNDER_WAY_MAX } from "../limits.ts";
+import { first, insert, only } from "../storage/sql.ts";
 import { Pieces } from "./pieces.ts";
 import { left, type ReplayRow, viewOf } from "./rows.ts";
 import type { ReplayAsk, ReplayBegun, ReplayStatus, ReplayTrouble } from "./types.ts";
@@ -22,45 +23,25 @@ export class Plans {
   begin(id: string, ask: ReplayAsk): ReplayBegun {
     const { job, sinceMs, untilMs, askedMs, source, target, path, planned, modified, after } = ask;
     const shown = target?.shown ?? null;
-    const same = this.#sql
-      .exec<{ id: string }>(
-        `SELECT id FROM replay WHERE ${UNDER_WAY} AND job = ? AND since_ms = ? AND until_ms = ? AND shown IS ?`,
-        job,
-        sinceMs,
-        untilMs,
-        shown,
-      )
-      .toArray()[0];
-    if (same !== undefined) return { kind: "same", id: same.id };
+    const same = first<{ id: string }>(
+      this.#sql,
+      `SELECT id FROM replay WHERE ${UNDER_WAY} AND job = ? AND since_ms = ? AND until_ms = ? AND shown IS ?`,
+      ...[job, sinceMs, untilMs, shown],
+    );
+    if (same !== null) return { kind: "same", id: same.id };
     if (after !== undefined && (this.list(job)[0]?.id ?? null) !== after) return { kind: "others" };
     if (planned.objects > 0 && this.underWay().length >= REPLAYS_UNDER_WAY_MAX) return { kind: "full" };
     const nothing = planned.objects === 0;
     // The highest that is there may be gone in a moment, while its run goes on.
-    const { seq } = this.#sql
-      .exec<{ seq: number }>("UPDATE counter SET last_seq = last_seq + 1 RETURNING last_seq AS seq")
-      .one();
-    this.#sql.exec(
-      `INSERT INTO replay (seq, id, job, since_ms, until_ms, asked_ms, state, ended_ms, source, target, shown, elsewhere, path, plan_next,
-         planned_objects, planned_records, planned_bytes, modified) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      seq,
-      id,
-      job,
-      sinceMs,
-      untilMs,
-      askedMs,
-      nothing ? "done" : "running",
-      nothing ? askedMs : null,
-      nothing ? null : source,
-      nothing ? null : (target?.sealed ?? null),
-      shown,
-      target?.elsewhere ?? null,
-      path,
-      nothing ? null : 0,
-      planned.objects,
-      planned.records,
-      planned.bytes,
-      modified,
-    );
+    const seq = only<number>(this.#sql, "UPDATE counter SET last_seq = last_seq + 1 RETURNING last_seq");
+    insert(this.#sql, "INSERT INTO replay", {
+      ...{ seq, id, job, since_ms: sinceMs, until_ms: untilMs, asked_ms: askedMs, shown, path, modified },
+      ...{ elsewhere: target?.elsewhere ?? null, planned_objects: planned.objects },
+      ...{ planned_records: planned.records, planned_bytes: planned.bytes },
+      ...(nothing
+        ? { state: "done", ended_ms: askedMs, source: null, target: null, plan_next: null }
+        : { state: "running", ended_ms: null, source, target: target?.sealed ?? null, plan_next: 0 }),
+    });
     this.#forgetMore();
     return { kind: "begun", replay: viewOf(this.#sql.exec<ReplayRow>("SELECT * FROM replay WHERE id = ?", id).one()) };
   }
@@ -78,12 +59,11 @@ export class Plans {
   }
 
   row(seq: number): ReplayRow | null {
-    return this.#sql.exec<ReplayRow>("SELECT * FROM replay WHERE seq = ?", seq).toArray()[0] ?? null;
+    return first(this.#sql, "SELECT * FROM replay WHERE seq = ?", seq);
   }
 
   find(job: number, id: string): ReplayRow | null {
-    const found = this.#sql.exec<ReplayRow>("SELECT * FROM replay WHERE id = ? AND job = ?", id, job);
-    return found.toArray()[0] ?? null;
+    return first(this.#sql, "SELECT * FROM replay WHERE id = ? AND job = ?", id, job);
   }
 
   /** Those of a job, newest first. */
@@ -93,19 +73,12 @@ export class Plans {
   }
 
   troubles(): ReplayTrouble[] {
-    return this.underWay().flatMap((row) =>
-      row.failing_since_ms === null || row.error === null
+    return this.underWay().flatMap((row): ReplayTrouble[] => {
+      const { id, job, failing_since_ms: sinceMs, error } = row;
+      return sinceMs === null || error === null
         ? []
-        : [
-            {
-              id: row.id,
-              job: row.job,
-              sinceMs: row.failing_since_ms,
-              error: row.error,
-              objectsLeft: left(viewOf(row)).objects,
-            },
-          ],
-    );
+        : [{ id, job, sinceMs, error, objectsLeft: left(viewOf(row)).objects }];
+    });
   }
 
   /** Pieces above `tried` and up to `claimed` may be under way from here on; nothing else is. */

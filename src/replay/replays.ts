@@ -25,7 +25,7 @@ const COPIES_AT_ONCE = 4;
  */
 const OBJECTS_PER_RUN = 240;
 
-/** Calls of a log that one run makes to plan. */
+/** Calls of a reader that one run makes to plan. */
 const PAGES_PER_RUN = 100;
 
 /** A run begins no object after this, in ms. */
@@ -39,8 +39,8 @@ const DRIVE_WAIT_MS = 10_000;
 
 /**
  * Ships delivered objects again, in the background. A replay is planned first, each object with the
- * name of its copy; then each is copied, listed by its log, and dropped from the plan. Any of these
- * steps can be repeated, wherever it broke off: the same key, counted once. docs/replay.md
+ * name of its copy; then each is copied, listed by its reader, and dropped from the plan. Any of
+ * these steps can be repeated, wherever it broke off: the same key, counted once. docs/replay.md
  */
 export class Replays extends DurableObject<Env> {
   readonly #plans: Plans;

@@ -13,7 +13,7 @@ import type { Run } from "./run.ts";
 /** How long a part of the service may take for one answer, in ms. */
 export const PART_MS = 10_000;
 
-/** Objects that are planned with one call of a log. */
+/** Objects that are planned with one call of a reader. */
 const PLAN_PAGE = 500;
 
 /**
@@ -130,7 +130,7 @@ export class Steps {
     }
   }
 
-  /** Has the job's log list and count a copy that is written. */
+  /** Has the job's reader list and count a copy that is written. */
   tell(row: ReplayRow, piece: Piece, verified: boolean): Promise<"counted" | "known" | "gone"> {
     const { number, attempts } = piece;
     const segment = nodeWith(this.#env, row.job, number);

@@ -5,7 +5,7 @@ import type { SearchSpan } from "../delivery/searchable.ts";
 import { SEARCH_DONE_MAX } from "../limits.ts";
 import type { Place } from "./hits.ts";
 
-/** A batch of a node of a job's log. */
+/** A batch of a node of a job. */
 export type BatchPlace = readonly [job: number, node: number, batch: number];
 
 /**

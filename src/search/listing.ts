@@ -5,10 +5,10 @@ import { Patience, settled } from "../platform.ts";
 import type { Following } from "../trace-log/nodes.ts";
 import { type BatchPlace, batchesOf } from "./cursor.ts";
 
-/** Objects that one page of a search lists, of all logs together: some 700 bytes of memory each. */
+/** Objects that one page of a search lists, of all jobs: some 700 bytes of memory each. */
 const LIST_MAX = 5_000;
 
-/** Logs, or nodes of them, that are asked side by side. */
+/** Jobs, or nodes of them, that are asked side by side. */
 const ASKED_AT_ONCE = 8;
 
 /** Deadline of one question, and of all together, in ms. */
@@ -25,15 +25,15 @@ export interface Listing {
   found: { job: number; node: number; object: Searchable }[];
   /** As of `Sources`. */
   listedToMs: number | null;
-  /** Jobs whose logs did not answer, or not all of them. */
+  /** Jobs whose readers did not answer, or not all of them. */
   silent: number[];
   /** Jobs with so many records that could not be made. */
   unmade: { job: number; records: number }[];
 }
 
 /**
- * What the logs of these jobs have of a time. Each node is asked how much that is, then all share
- * the room: one with little leaves the rest of its share to those with more.
+ * What the readers of these jobs have of a time. Each node is asked how much that is, then all
+ * share the room: one with little leaves the rest of its share to those with more.
  * @param limit of all nodes; each lists one object in any case.
  */
 export async function listObjects(

@@ -94,7 +94,7 @@ const TELL_MS = 1_000;
 /** How long one object may take, in ms: its store may send a byte now and then. */
 const OBJECT_MS = 60_000;
 
-/** How often what waits in its log is read, where it goes while it is read. */
+/** How often what waits in its reader is read, where it goes while it is read. */
 const HELD_TRIES = 3;
 
 /**

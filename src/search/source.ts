@@ -17,7 +17,7 @@ export interface Source extends Known {
   bytes: number;
   rawBytes: number;
   records: number;
-  /** It waits in its log, and may be cut and delivered while it is read. */
+  /** It waits in its reader, and may be cut and delivered while it is read. */
   isHeld: boolean;
   /**
    * Its lines, decoded. `read` is told what comes from where it is stored, in bytes. @throws

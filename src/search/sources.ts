@@ -5,8 +5,8 @@ import { errorText, log } from "../log.ts";
 import { decoderOf, decoderOfType } from "../object/encoders.ts";
 import { openObject, plain, READ_PATIENCE, ReadFault } from "../object/read-object.ts";
 import { answered, within } from "../platform.ts";
-import { counted } from "../status/words.ts";
 import { type Pieces, piecesOf } from "../streams.ts";
+import { counted } from "../words.ts";
 import { type ListedSpan, listObjects } from "./listing.ts";
 import { type Sketched, sketchLookUp } from "./look-up.ts";
 import type { Needed } from "./needed-words.ts";
@@ -24,14 +24,14 @@ export interface Listed extends Sources {
   notSearched: NotSearched[];
 }
 
-/** Deadline of a question to a log, in ms. */
+/** Deadline of a question to a reader, in ms. */
 const ASK_MS = 10_000;
 
 /** How often what waits is looked for anew, while it is cut and delivered. */
 const LOOKS = 4;
 
 /**
- * What of these jobs has records of a time, over all nodes of their logs; and what tells which of
+ * What of these jobs has records of a time, over all of their nodes; and what tells which of
  * it cannot hold a match.
  * @param limit of what is listed; for tests.
  */
@@ -97,8 +97,8 @@ function sourceOf(object: Searchable, job: SearchedJob, node: number, segment: (
 }
 
 /**
- * The lines of an object: from its store, or, while it waits, from its log. What waits may be cut
- * or delivered at any moment: then it is looked for again, before anything was read of it.
+ * The lines of an object: from its store, or, while it waits, from its reader. What waits may be
+ * cut or delivered at any moment: then it is looked for again, before anything was read of it.
  * @param segment a stub for each call: that of an object that died is of no use.
  */
 async function contentOf(

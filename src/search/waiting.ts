@@ -1,8 +1,8 @@
 import { shardsStatus } from "../delivery/job-status.ts";
 import { errorText, log } from "../log.ts";
 import { answered, within } from "../platform.ts";
-import { counted } from "../status/words.ts";
 import { LogShards } from "../trace-log/log-shards.ts";
+import { counted } from "../words.ts";
 import type { NotSearched } from "./search.ts";
 
 /** Deadline of a question to the log, and how long reading may take, in ms. It goes on afterwards. */

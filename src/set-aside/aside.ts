@@ -1,5 +1,5 @@
-import { findNode } from "../delivery/job.ts";
-import { nodeAt, type Reader } from "../delivery/job-nodes.ts";
+import { findNode, readerAt } from "../delivery/job.ts";
+import type { Reader } from "../delivery/job-nodes.ts";
 import { jobAside } from "../delivery/object-pages.ts";
 import type { AsideObject } from "../delivery/types.ts";
 import type { UnmadeNote } from "../delivery/unmade.ts";
@@ -32,14 +32,13 @@ export interface AsideEntry extends UnmadeNote {
   node: number;
 }
 
-export type FoundAside = { kind: "message"; message: HeldMessage } | FoundObject | { kind: "entry"; entry: AsideEntry };
+/** With the reader that has it. */
+export type FoundAside =
+  | { kind: "message"; message: HeldMessage }
+  | { kind: "object"; object: AsideObject; reader: Reader }
+  | { kind: "entry"; entry: AsideEntry; reader: Reader };
 
-export interface FoundObject {
-  kind: "object";
-  object: AsideObject;
-  /** The reader that has it. */
-  reader: Reader;
-}
+type Found<K extends FoundAside["kind"]> = Extract<FoundAside, { kind: K }>;
 
 /**
  * A page of the list: messages first, then objects, job by job, then entries of the log.
@@ -98,7 +97,7 @@ export async function findAside(stores: AsideStores, id: AsideId): Promise<Found
 export async function findObject(
   { env, jobs }: AsideStores,
   { job, number }: AsideId & { kind: "object" },
-): Promise<FoundObject | null> {
+): Promise<Found<"object"> | null> {
   // A reader that is only named would come into being.
   if (!everyJob(await jobs()).some(({ id }) => id === job)) return null;
   const reader = await findNode(env, job, number);
@@ -107,14 +106,15 @@ export async function findObject(
   return object === null ? null : { kind: "object", object, reader };
 }
 
-async function findEntry(
+/** null: it is not set aside (any more). */
+export async function findEntry(
   { env, jobs }: AsideStores,
   { job, node, n }: AsideId & { kind: "entry" },
-): Promise<FoundAside | null> {
+): Promise<Found<"entry"> | null> {
   if (!everyJob(await jobs()).some(({ id }) => id === job)) return null;
-  const { unmade } = await jobAside(env, job, 0, 0);
-  const note = unmade.find((each) => each.node === node && each.n === n);
-  return note === undefined ? null : { kind: "entry", entry: { ...note, job } };
+  const reader = await readerAt(env, job, node);
+  const note = (await reader?.asideObjects(0, 0))?.unmade.find((each) => each.n === n);
+  return reader && note ? { kind: "entry", entry: { ...note, job, node }, reader } : null;
 }
 
 /**
@@ -123,10 +123,7 @@ async function findEntry(
  */
 export async function discardAside(stores: AsideStores, id: AsideId): Promise<number | null> {
   if (id.kind === "message") return stores.log.holdDiscard(id.id);
-  if (id.kind === "entry") {
-    const found = await findEntry(stores, id);
-    return found === null ? null : nodeAt(stores.env.READERS, id.job, id.node).unmadeDiscard(id.n);
-  }
+  if (id.kind === "entry") return (await findEntry(stores, id))?.reader.unmadeDiscard(id.n) ?? null;
   const found = await findObject(stores, id);
   const object = (await found?.reader.asideDiscard(id.number)) as AsideObject | null | undefined;
   return object?.records ?? null;

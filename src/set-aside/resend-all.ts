@@ -22,7 +22,7 @@ export interface ResentAll {
   stayed: number;
   /** Entries behind these that were not tried yet. */
   left: number;
-  /** Jobs whose logs did not answer: their objects were not tried. */
+  /** Jobs whose readers did not answer: what they have was not tried. */
   unanswered: number[];
 }
 

@@ -1,4 +1,3 @@
-import { nodeAt } from "../delivery/job-nodes.ts";
 import type { AsideObject } from "../delivery/types.ts";
 import { type Loaded, load, storedMessage } from "../object/load.ts";
 import { Patience, type Platform } from "../platform.ts";
@@ -8,7 +7,7 @@ import { bareAppend } from "../trace-log/append.ts";
 import { headOf } from "../trace-log/heads.ts";
 import type { HeldMessage } from "../trace-log/on-hold.ts";
 import { type HoldResent, traceLog } from "../trace-log/trace-log.ts";
-import { type AsideId, type AsideStores, findAside, findObject } from "./aside.ts";
+import { type AsideId, type AsideStores, findEntry, findObject } from "./aside.ts";
 
 export type Resent =
   | ({ kind: "message" } & HoldResent)
@@ -102,9 +101,8 @@ async function resendObject(stores: AsideStores, id: AsideId & { kind: "object" 
 }
 
 async function resendEntry(stores: AsideStores, id: AsideId & { kind: "entry" }): Promise<Resent> {
-  const found = await findAside(stores, id);
-  if (found?.kind !== "entry") return { kind: "gone" };
-  const isMade = await nodeAt(stores.env.READERS, id.job, id.node).unmadeRetry(id.n);
-  if (isMade === null) return { kind: "gone" };
+  const found = await findEntry(stores, id);
+  const isMade = (await found?.reader.unmadeRetry(id.n)) ?? null;
+  if (found === null || isMade === null) return { kind: "gone" };
   return isMade ? { kind: "entry", records: found.entry.records } : { kind: "unmade" };
 }

@@ -3,6 +3,7 @@ import { OBJECT_HISTORY_MS } from "../limits.ts";
 import { platform } from "../platform.ts";
 import { Alarm } from "../storage/alarm.ts";
 import { isBegun, type Migration, migrate } from "../storage/migrate.ts";
+import { first, insert, only } from "../storage/sql.ts";
 import { isHeld, type Wanted } from "./look.ts";
 import { SEGMENTS_MAX, type Sketch } from "./sketch.ts";
 
@@ -72,10 +73,8 @@ export class SketchStore extends DurableObject<Env> {
     this.#isBegun = true;
     this.#alarm.transaction(() => {
       for (const [i, { buffer }] of sketch.entries()) {
-        this.#sql.exec(
-          "INSERT OR REPLACE INTO segment (id, segments, mark, body) VALUES (?, ?, ?, ?)",
-          ...[batch * SEGMENTS_MAX + i, sketch.length, mark, buffer],
-        );
+        const row = { id: batch * SEGMENTS_MAX + i, segments: sketch.length, mark, body: buffer };
+        insert(this.#sql, "INSERT OR REPLACE INTO segment", row);
       }
       this.#alarm.set(now + OBJECT_HISTORY_MS, now);
     });
@@ -88,27 +87,22 @@ export class SketchStore extends DurableObject<Env> {
     const looked: Looked = { out: [], bytes: 0 };
     if (!this.#isBegun) return looked;
     for (const { batch, mark } of objects) {
-      const first = this.#sql
-        .exec<{ segments: number; mark: string }>(
-          "SELECT segments, mark FROM segment WHERE id = ?",
-          batch * SEGMENTS_MAX,
-        )
-        .toArray()[0];
-      if (first?.mark !== mark) continue;
+      const query = "SELECT segments, mark FROM segment WHERE id = ?";
+      const row = first<{ segments: number; mark: string }>(this.#sql, query, batch * SEGMENTS_MAX);
+      if (row?.mark !== mark) continue;
       // Several words may be of one segment.
       const known = new Map<number, Uint8Array>();
       const read = (segment: number): Uint8Array => {
         const before = known.get(segment);
         if (before !== undefined) return before;
-        const { body } = this.#sql
-          .exec<{ body: ArrayBuffer }>("SELECT body FROM segment WHERE id = ?", batch * SEGMENTS_MAX + segment)
-          .one();
+        const id = batch * SEGMENTS_MAX + segment;
+        const body = only<ArrayBuffer>(this.#sql, "SELECT body FROM segment WHERE id = ?", id);
         looked.bytes += body.byteLength;
         const bytes = new Uint8Array(body);
         known.set(segment, bytes);
         return bytes;
       };
-      if (!isHeld(wanted, first.segments, read)) looked.out.push(batch);
+      if (!isHeld(wanted, row.segments, read)) looked.out.push(batch);
     }
     return looked;
   }

@@ -1,4 +1,5 @@
 import { QUEUE_MAX_BYTES, SHARD_LOAD, SHARD_MAX_BYTES } from "../limits.ts";
+import { counted } from "../words.ts";
 import type { AccountFacts, Facts } from "./facts.ts";
 import { SILENT } from "./facts.ts";
 import {
@@ -12,7 +13,7 @@ import {
   QUEUE_LARGE_BYTES,
 } from "./thresholds.ts";
 import type { Subject } from "./types.ts";
-import { counted, type Found, shownGB } from "./words.ts";
+import { type Found, shownGB } from "./words.ts";
 
 const subject: Subject = { type: "account" };
 

@@ -1,6 +1,7 @@
 import { readSealing } from "../config.ts";
 import { log } from "../log.ts";
 import type { Platform } from "../platform.ts";
+import { first, insert, only } from "../storage/sql.ts";
 import { addressOf, alert } from "./alert.ts";
 import { type CallType, callBody, callId } from "./call-body.ts";
 import type { Incident, OverIncident } from "./incidents.ts";
@@ -176,14 +177,10 @@ export class AlertCalls {
   /** Adds a call, once while it waits. Call in a transaction. */
   add(type: CallType, incident: Incident, over: Pick<OverIncident, "overMs"> | null, nowMs: number): void {
     const body = callBody(incident, over, nowMs, this.#row()?.origin ?? null);
-    const call = [callId(incident.id, type), incident.id, body, nowMs];
-    if (this.id === WEBHOOK)
-      this.#sql.exec("INSERT OR IGNORE INTO webhook_call (id, incident, body, made_ms) VALUES (?, ?, ?, ?)", ...call);
-    else
-      this.#sql.exec(
-        "INSERT OR IGNORE INTO target_call (target, id, incident, body, made_ms) VALUES (?, ?, ?, ?, ?)",
-        ...[this.place, ...call],
-      );
+    insert(this.#sql, `INSERT OR IGNORE INTO ${this.#tables.calls}`, {
+      ...{ id: callId(incident.id, type), incident: incident.id, body, made_ms: nowMs },
+      ...(this.id !== WEBHOOK && { target: this.place }),
+    });
   }
 
   /** Whether a pass is running; when it ends, {@link dueMs} says what is next. */
@@ -229,14 +226,11 @@ export class AlertCalls {
   /** Of the first waiting call of each incident, the one tried least. */
   #next(): CallRow | null {
     const { calls, where } = this.#tables;
-    return (
-      this.#sql
-        .exec<CallRow>(
-          `SELECT number, id, body, tries FROM ${calls}
-           WHERE number IN (SELECT min(number) FROM ${calls} WHERE ${where} GROUP BY incident)
-           ORDER BY tries, number LIMIT 1`,
-        )
-        .toArray()[0] ?? null
+    return first(
+      this.#sql,
+      `SELECT number, id, body, tries FROM ${calls}
+         WHERE number IN (SELECT min(number) FROM ${calls} WHERE ${where} GROUP BY incident)
+         ORDER BY tries, number LIMIT 1`,
     );
   }
 
@@ -292,9 +286,7 @@ export class AlertCalls {
     const { calls, where } = this.#tables;
     this.#sql.exec(`UPDATE ${calls} SET tries = tries + 1 WHERE number = ?`, call.number);
     const old = now - GIVE_UP_MS;
-    const { n: givenUp } = this.#sql
-      .exec<{ n: number }>(`SELECT count(*) AS n FROM ${calls} WHERE ${where} AND made_ms <= ?`, old)
-      .one();
+    const givenUp = only<number>(this.#sql, `SELECT count(*) FROM ${calls} WHERE ${where} AND made_ms <= ?`, old);
     this.#sql.exec(`DELETE FROM ${calls} WHERE ${where} AND made_ms <= ?`, old);
     this.#set(
       "failures = ?, failing_since_ms = coalesce(failing_since_ms, ?), rest_until_ms = ?, given_up = given_up + ?",
@@ -307,9 +299,7 @@ export class AlertCalls {
   }
 
   #row(): WebhookRow | null {
-    return (
-      this.#sql.exec<WebhookRow>(`SELECT * FROM ${this.#tables.own} WHERE id = ?`, this.place).toArray()[0] ?? null
-    );
+    return first(this.#sql, `SELECT * FROM ${this.#tables.own} WHERE id = ?`, this.place);
   }
 
   /** @param values of both clauses, in order. */
@@ -319,7 +309,7 @@ export class AlertCalls {
 
   #waiting(): number {
     const { calls, where } = this.#tables;
-    return this.#sql.exec<{ n: number }>(`SELECT count(*) AS n FROM ${calls} WHERE ${where}`).one().n;
+    return only(this.#sql, `SELECT count(*) FROM ${calls} WHERE ${where}`);
   }
 }
 

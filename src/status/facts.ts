@@ -1,5 +1,5 @@
 import type { JobStatus } from "../delivery/types.ts";
-import type { AccountStatus } from "../trace-log/trace-log.ts";
+import type { AccountStatus } from "../trace-log/status.ts";
 import type { FailingFunction } from "./failing.ts";
 import type { KeptNothing, Mark } from "./marks.ts";
 

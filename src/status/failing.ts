@@ -1,6 +1,7 @@
 import type { FailingRules } from "../failing-setting.ts";
 import { type FunctionSlots, SLOT_MS, SLOTS_KEPT, type Slot } from "../trace-log/health-hours.ts";
-import { counted, type Found, shown } from "./words.ts";
+import { counted } from "../words.ts";
+import { type Found, shown } from "./words.ts";
 
 /** A function of whose invocations too many fail. */
 export interface FailingFunction {

@@ -1,8 +1,9 @@
+import { counted } from "../words.ts";
 import { type Facts, type FunctionFacts, type KnownAttachment, SILENT, type Usual } from "./facts.ts";
 import { failingFindings } from "./failing.ts";
 import { AFTER, isQuiet, NAMED_MAX } from "./thresholds.ts";
 import type { Subject } from "./types.ts";
-import { counted, type Found, shown, span } from "./words.ts";
+import { type Found, shown, span } from "./words.ts";
 
 /**
  * Findings about functions, those known for longest first; at most {@link NAMED_MAX} of each kind.

@@ -1,6 +1,7 @@
 import type { JobStatus } from "../delivery/types.ts";
 import { remedyFor } from "../destinations/remedies.ts";
 import { SEGMENT_MAX_BYTES } from "../limits.ts";
+import { counted } from "../words.ts";
 import { canaryFindings } from "./canary-rules.ts";
 import { type Facts, type JobFacts, SILENT } from "./facts.ts";
 import { manifestFindings } from "./manifest-rules.ts";
@@ -14,7 +15,7 @@ import {
   SCRIPTS_MANY,
 } from "./thresholds.ts";
 import type { Subject } from "./types.ts";
-import { causeIn, counted, type Found, parkedAdvice, type Rest, shownGB } from "./words.ts";
+import { causeIn, type Found, parkedAdvice, type Rest, shownGB } from "./words.ts";
 
 /** What is wrong with one job. */
 export function jobFindings(job: JobFacts, facts: Facts): Found[] {
@@ -153,9 +154,9 @@ function logSilent({ id }: JobFacts): Rest {
     severity: "warning",
     sinceMs: null,
     affected: null,
-    summary: `The log of job ${id} does not answer. Unknown: the state of its delivery.`,
+    summary: `A part of the log does not answer for job ${id}. Unknown: the state of its delivery.`,
     advice:
-      "This usually ends within minutes. If it lasts, look for errors in this service's log and on the platform's status page. Records that it cannot take meanwhile are kept for it.",
+      "This usually ends within minutes. If it lasts, look for errors in this service's log and on the platform's status page. Nothing is lost meanwhile.",
   };
 }
 
@@ -215,7 +216,7 @@ function deliveryFindings(job: JobFacts, log: JobStatus, nowMs: number): Rest[] 
       affected,
       summary: `Job ${id} is behind. Waiting: ${counted(pending, "records")}, the oldest for longer than the interval allows.`,
       advice:
-        "The job's health shows how long uploads take; its list of objects shows what is waiting. If the destination is slow, or one log cannot take all events, split them over several jobs with filters.",
+        "The job's health shows how long uploads take; its list of objects shows what is waiting. If the destination is slow, split the events over several jobs with filters.",
     });
   return findings;
 }
@@ -268,10 +269,10 @@ function holdingFindings({ id, past }: JobFacts, log: JobStatus, nowMs: number):
       sinceMs: log.oldestPendingTakenMs,
       affected: { count: counts.pending, what: "records" },
       summary: isFull
-        ? `The log of job ${id} was full and continues in ${counted(segments, "segments")}: records arrive faster than they are delivered.`
-        : `The log of job ${id} holds ${Math.floor(openBytes / 1e9)} GB: records arrive faster than they are delivered.`,
+        ? `Job ${id} was full and continues in ${counted(segments, "segments")}: records arrive faster than they are delivered.`
+        : `Job ${id} holds ${Math.floor(openBytes / 1e9)} GB: records arrive faster than they are delivered.`,
       advice:
-        "Fix what keeps the job from delivering, or reduce what it gets with a filter, a sample or fewer fields. Nothing is lost: a full log continues in further segments.",
+        "Fix what keeps the job from delivering, or reduce what it gets with a filter, a sample or fewer fields. Nothing is lost: a full segment is followed by another.",
     });
   } else if (openBytes >= LOG_LARGE_BYTES) {
     findings.push({
@@ -279,8 +280,8 @@ function holdingFindings({ id, past }: JobFacts, log: JobStatus, nowMs: number):
       severity: "warning",
       sinceMs: null,
       affected: null,
-      summary: `The log of job ${id} holds ${shownGB(openBytes)} of the ${SEGMENT_MAX_BYTES / 1e9} GB of a segment, though nothing waits in it.`,
-      advice: "Resend or delete what is set aside. Nothing is lost: a full log continues in a further segment.",
+      summary: `Job ${id} holds ${shownGB(openBytes)} of the ${SEGMENT_MAX_BYTES / 1e9} GB of a segment, though nothing waits.`,
+      advice: "Resend or delete what is set aside. Nothing is lost: a full segment is followed by another.",
     });
   }
   if (setAside.objects > 0) {

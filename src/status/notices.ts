@@ -1,7 +1,8 @@
 import { intervalAdvice } from "../job/interval.ts";
+import { counted } from "../words.ts";
 import { type Facts, type JobFacts, SILENT } from "./facts.ts";
 import type { Notice } from "./types.ts";
-import { counted, shownSize } from "./words.ts";
+import { shownSize } from "./words.ts";
 
 /** What could be better, by job. Pure, as the findings are. */
 export function noticesOf({ jobs }: Facts): Notice[] {

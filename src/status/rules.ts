@@ -1,3 +1,4 @@
+import { counted } from "../words.ts";
 import { accountFindings } from "./account-rules.ts";
 import { type Facts, type JobFacts, SILENT } from "./facts.ts";
 import { everyFunctionFinding, functionFindings, mayBeUnnamed } from "./function-rules.ts";
@@ -5,7 +6,7 @@ import { jobFindings } from "./job-rules.ts";
 import { KINDS, type Kind } from "./kinds.ts";
 import { isQuiet } from "./thresholds.ts";
 import type { Finding, Subject } from "./types.ts";
-import { counted, type Found } from "./words.ts";
+import type { Found } from "./words.ts";
 
 export { KINDS, type Kind } from "./kinds.ts";
 

@@ -1,5 +1,5 @@
 import type { JobStatus } from "../delivery/types.ts";
-import type { AccountStatus } from "../trace-log/trace-log.ts";
+import type { AccountStatus } from "../trace-log/status.ts";
 import type { AccountFacts, JobPast, KnownJob } from "./facts.ts";
 import { keptNothing, type Mark, marked } from "./marks.ts";
 import { BACKLOG_MIN } from "./thresholds.ts";

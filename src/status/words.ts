@@ -62,8 +62,3 @@ export function shownGB(bytes: number): string {
 export function shownSize(bytes: number): string {
   return bytes < 1e6 ? `${Math.max(1, Math.round(bytes / 1e3))} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }
-
-/** `1 record`, `2 records`. */
-export function counted(count: number, what: string): string {
-  return `${count} ${count === 1 ? what.replace(/s$/, "") : what}`;
-}

@@ -1,5 +1,6 @@
 import { concat, fromHex, includesAligned } from "../bytes.ts";
 import { ID_MEMORY_MS, KEYED_MEMORY_MS, ROW_MAX_BYTES } from "../limits.ts";
+import { first, insert } from "./sql.ts";
 import type { TakenId } from "./taken-id.ts";
 
 export type { TakenId } from "./taken-id.ts";
@@ -115,12 +116,8 @@ export class IdMemory {
 
   /** Remembers an id by itself, with a key or without. Call it in the transaction that stores its part. */
   rememberKeyed(id: string, { takenMs, jobs }: KeyedId): void {
-    this.#sql.exec(
-      "INSERT OR REPLACE INTO taken_keyed (id, taken_ms, jobs) VALUES (?, ?, ?)",
-      bytes(id),
-      takenMs,
-      JSON.stringify(jobs),
-    );
+    const row = { id: bytes(id), taken_ms: takenMs, jobs: JSON.stringify(jobs) };
+    insert(this.#sql, "INSERT OR REPLACE INTO taken_keyed", row);
   }
 
   /**
@@ -137,13 +134,11 @@ export class IdMemory {
 
   /** A minute as its rows are. */
   #minute(minute: number): Minute {
-    const last = this.#sql
-      .exec<{ slot: number; bytes: number }>(
-        "SELECT slot, length(ids) AS bytes FROM taken WHERE slot >= ? AND slot < ? ORDER BY slot DESC LIMIT 1",
-        minute * PARTS,
-        (minute + 1) * PARTS,
-      )
-      .toArray()[0];
+    const last = first<{ slot: number; bytes: number }>(
+      this.#sql,
+      "SELECT slot, length(ids) AS bytes FROM taken WHERE slot >= ? AND slot < ? ORDER BY slot DESC LIMIT 1",
+      ...[minute * PARTS, (minute + 1) * PARTS],
+    );
     const { slot, bytes: length } = last ?? { slot: minute * PARTS, bytes: 0 };
     const held = this.#minutes.get(minute);
     const isAsStored = held !== undefined && held.slot === slot && held.tail.length === length;

@@ -120,8 +120,13 @@ export interface Appended {
   tooOld: string[];
   /** Live viewers watch. */
   watched: boolean;
-  /** State of the shard's configuration. */
-  state: string;
+}
+
+/** @returns ids that are new. @throws unless it is the answer of a shard. */
+export function freshIn(answer: unknown): string[] {
+  const { fresh } = (answer ?? {}) as { fresh?: unknown };
+  if (Array.isArray(fresh) && fresh.every((id) => typeof id === "string")) return fresh;
+  throw new Error("the log's answer is not that of an append");
 }
 
 /** Errors of a shard that end by themselves; the caller tries again. By name, as calls carry no classes. */

@@ -1,6 +1,7 @@
-import { concat } from "../bytes.ts";
+import { concat, decodeUtf8, encodeUtf8 } from "../bytes.ts";
 import { ROW_MAX_BYTES } from "../limits.ts";
 import type { Fragment } from "../object/encoder.ts";
+import { insert } from "../storage/sql.ts";
 import type { GroupFormat, JobShare, LoggedMessage } from "./append.ts";
 
 /** The share of one job in a block. */
@@ -58,7 +59,7 @@ export interface Unread {
   bytes: number;
 }
 
-/** A fragment without its bytes, which lie in the block's body. */
+/** A fragment without its bytes, which lie behind {@link Meta}. */
 interface Placed extends Omit<Fragment, "body" | "hashes"> {
   at: number;
   bytes: number;
@@ -66,7 +67,10 @@ interface Placed extends Omit<Fragment, "body" | "hashes"> {
   hashBytes: number;
 }
 
-/** The JSON beside a block's body. */
+/**
+ * The JSON before a block's bytes, and part of its body: with thousands of days, hours and scripts
+ * it is larger than a row.
+ */
 interface Meta {
   parts: string[];
   entries: Entry[];
@@ -89,6 +93,7 @@ export class Blocks {
   readonly #sql: SqlStorage;
   /** By position; null: not read yet. */
   #jobs: Map<number, readonly number[]> | null = null;
+  readonly #lists = new Map<string, readonly number[]>();
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
@@ -130,30 +135,23 @@ export class Blocks {
         return [entry.id, { n, takenMs: block.takenMs, atMs: nowMs, records, bytes }];
       }),
     );
-    const body = concat(bodies);
-    this.#sql.exec(
-      "INSERT INTO block (n, taken_ms, at_ms, jobs, meta, body) VALUES (?, ?, ?, ?, ?, ?)",
-      n,
-      block.takenMs,
-      nowMs,
-      JSON.stringify([...unread].map(([job, { records, bytes }]) => [job, records, bytes])),
-      JSON.stringify(meta),
-      body.slice(0, ROW_MAX_BYTES).buffer,
-    );
+    const metaBytes = encodeUtf8(JSON.stringify(meta));
+    const body = concat([metaBytes, ...bodies]);
+    const jobs = JSON.stringify([...unread].map(([job, { records, bytes }]) => [job, records, bytes]));
+    insert(this.#sql, "INSERT INTO block", {
+      ...{ n, taken_ms: block.takenMs, at_ms: nowMs, jobs, meta: metaBytes.length },
+      body: body.slice(0, ROW_MAX_BYTES).buffer,
+    });
     for (let from = ROW_MAX_BYTES, k = 1; from < body.length; from += ROW_MAX_BYTES, k++)
-      this.#sql.exec(
-        "INSERT INTO piece (n, k, body) VALUES (?, ?, ?)",
-        n,
-        k,
-        body.slice(from, from + ROW_MAX_BYTES).buffer,
-      );
-    this.#jobs?.set(n, [...unread.keys()]);
+      insert(this.#sql, "INSERT INTO piece", { n, k, body: body.slice(from, from + ROW_MAX_BYTES).buffer });
+    this.#jobs?.set(n, this.#list([...unread.keys()]));
     return { n, unread };
   }
 
   /** The transaction that added a block failed. */
   forget(): void {
     this.#jobs = null;
+    this.#lists.clear();
   }
 
   /** What is unread by any job, oldest first. @param cursorOf how far a job has read. */
@@ -176,48 +174,22 @@ export class Blocks {
   read(job: number, after: number, maxBytes: number): { items: Item[]; end: number; isAll: boolean } {
     const items: Item[] = [];
     let [bytes, openBytes, end] = [0, 0, after];
-    for (const n of this.#positions()) {
+    for (const [n, jobs] of this.#index()) {
       if (n <= after) continue;
-      if (this.#index().get(n)?.includes(job) === true) {
-        const { meta: text, taken_ms } = this.#sql
-          .exec<{ meta: string; taken_ms: number }>("SELECT meta, taken_ms FROM block WHERE n = ?", n)
-          .one();
-        const meta = JSON.parse(text) as Meta;
+      if (jobs.includes(job)) {
+        const { takenMs, meta, body } = this.#block(n);
         const entry = meta.entries.find(({ id }) => id === job) as Entry;
         const size = sizeOf(entry, meta).bytes;
         const isOpen = entry.group === null;
         const isFull = bytes + size > maxBytes || (isOpen && openBytes + size > OPEN_BYTES);
         if (items.length > 0 && isFull) return { items, end, isAll: false };
-        items.push(this.#item(n, taken_ms, entry, meta));
+        items.push(itemOf(n, takenMs, entry, meta, body));
         bytes += size;
         if (isOpen) openBytes += size;
       }
       end = n;
     }
     return { items, end, isAll: true };
-  }
-
-  #item(n: number, takenMs: number, entry: Entry, meta: Meta): Item {
-    const { stamp, received, filtered, sampledOut } = entry;
-    const body = this.#body(n);
-    const item: Item = { n, takenMs, stamp, received, filtered, sampledOut };
-    const group = entry.group === null ? undefined : meta.groups[entry.group];
-    if (group !== undefined) {
-      const fragments = group.fragments.map(({ at, bytes, hashBytes, ...rest }): Fragment => {
-        const behind = at + bytes;
-        const hashes = hashBytes > 0 && { hashes: new Uint32Array(body.slice(behind, behind + hashBytes).buffer) };
-        return { ...rest, body: body.slice(at, behind), ...hashes };
-      });
-      return { ...item, group: { output: group.output, template: group.template, fragments } };
-    }
-    const offered = new Set(partsOf(entry, meta));
-    const open = meta.records.flatMap(({ at, bytes, parts }): OpenMessage[] => {
-      const own = parts.filter((id) => offered.has(id));
-      if (own.length === 0) return [];
-      const off = Object.fromEntries(own.flatMap((id) => (meta.off[id] === undefined ? [] : [[id, meta.off[id]]])));
-      return [{ body: body.slice(at, at + bytes), parts: own, off }];
-    });
-    return { ...item, open };
   }
 
   /** Deletes blocks that are read. @param cursorOf how far a job has read. */
@@ -230,27 +202,57 @@ export class Blocks {
     }
   }
 
-  #positions(): number[] {
-    return [...this.#index().keys()];
-  }
-
   /** In the order of positions. */
   #index(): Map<number, readonly number[]> {
     if (this.#jobs !== null) return this.#jobs;
     this.#jobs = new Map();
     for (const { n, jobs } of this.#sql.exec<{ n: number; jobs: string }>("SELECT n, jobs FROM block ORDER BY n"))
-      this.#jobs.set(
-        n,
-        (JSON.parse(jobs) as [number, number, number][]).map(([job]) => job),
-      );
+      this.#jobs.set(n, this.#list((JSON.parse(jobs) as [number, number, number][]).map(([job]) => job)));
     return this.#jobs;
   }
 
-  #body(n: number): Uint8Array {
-    const { body } = this.#sql.exec<{ body: ArrayBuffer }>("SELECT body FROM block WHERE n = ?", n).one();
-    const pieces = this.#sql.exec<{ body: ArrayBuffer }>("SELECT body FROM piece WHERE n = ? ORDER BY k", n).toArray();
-    return concat([body, ...pieces.map((piece) => piece.body)].map((bytes) => new Uint8Array(bytes)));
+  /** Most blocks are for the same jobs: a hundred thousand of them share one list. */
+  #list(jobs: readonly number[]): readonly number[] {
+    const key = jobs.join();
+    const list = this.#lists.get(key) ?? jobs;
+    this.#lists.set(key, list);
+    return list;
   }
+
+  #block(n: number): { takenMs: number; meta: Meta; body: Uint8Array<ArrayBuffer> } {
+    const block = this.#sql
+      .exec<{ taken_ms: number; meta: number; body: ArrayBuffer }>(
+        "SELECT taken_ms, meta, body FROM block WHERE n = ?",
+        n,
+      )
+      .one();
+    const pieces = this.#sql.exec<{ body: ArrayBuffer }>("SELECT body FROM piece WHERE n = ? ORDER BY k", n).toArray();
+    const whole = concat([block, ...pieces].map(({ body }) => new Uint8Array(body)));
+    const meta = JSON.parse(decodeUtf8(whole.subarray(0, block.meta))) as Meta;
+    return { takenMs: block.taken_ms, meta, body: whole.subarray(block.meta) };
+  }
+}
+
+function itemOf(n: number, takenMs: number, entry: Entry, meta: Meta, body: Uint8Array<ArrayBuffer>): Item {
+  const { stamp, received, filtered, sampledOut } = entry;
+  const item: Item = { n, takenMs, stamp, received, filtered, sampledOut };
+  const group = entry.group === null ? undefined : meta.groups[entry.group];
+  if (group !== undefined) {
+    const fragments = group.fragments.map(({ at, bytes, hashBytes, ...rest }): Fragment => {
+      const behind = at + bytes;
+      const hashes = hashBytes > 0 && { hashes: new Uint32Array(body.slice(behind, behind + hashBytes).buffer) };
+      return { ...rest, body: body.slice(at, behind), ...hashes };
+    });
+    return { ...item, group: { output: group.output, template: group.template, fragments } };
+  }
+  const offered = new Set(partsOf(entry, meta));
+  const open = meta.records.flatMap(({ at, bytes, parts }): OpenMessage[] => {
+    const own = parts.filter((id) => offered.has(id));
+    if (own.length === 0) return [];
+    const off = Object.fromEntries(own.flatMap((id) => (meta.off[id] === undefined ? [] : [[id, meta.off[id]]])));
+    return [{ body: body.slice(at, at + bytes), parts: own, off }];
+  });
+  return { ...item, open };
 }
 
 /** Records of open entries in a page, as the queue delivered them, in bytes: some 1 MB of NDJSON. */

@@ -26,10 +26,9 @@ export interface Pulled {
 
 /** What the driver needs of its shard. */
 export interface DriverHost {
-  pull(job: number, segment: number, how: Pull): Promise<Pulled>;
+  pull(due: Due): Promise<Pulled>;
   /** What is due now. @param everything also what is unread, and not due yet. */
   due(everything: boolean): Due[];
-  how(due: Due): Pull;
   /** @param pulled null: it did not answer. */
   done(due: Due, pulled: Pulled | null): void;
   /** It did not answer when it was last driven. */
@@ -129,10 +128,12 @@ export class Driver {
   }
 
   async #pull(due: Due): Promise<void> {
-    const { job, segment } = due;
+    const { job } = due;
     let pulled: Pulled | null = null;
     try {
-      pulled = await answered(`job ${job}`, PULL_MS, this.#host.pull(job, segment, this.#host.how(due)));
+      const answer = await answered(`job ${job}`, PULL_MS, this.#host.pull(due));
+      if (!isPulled(answer)) throw new Error("its answer is not how far it has come");
+      pulled = answer;
     } catch (error) {
       log.error("a job does not read", { durable_object: "TraceLog", job, error: errorText(error) });
     }
@@ -140,6 +141,13 @@ export class Driver {
     else this.#more.delete(job);
     this.#host.done(due, pulled);
   }
+}
+
+/** What another release answers must not pass for a position. */
+function isPulled(answer: unknown): answer is Pulled {
+  const { cursor, more, sealed, holds, stamp } = (answer ?? {}) as Partial<Record<keyof Pulled, unknown>>;
+  const areFlags = [more, sealed, holds].every((flag) => typeof flag === "boolean");
+  return Number.isSafeInteger(cursor) && areFlags && typeof stamp === "string";
 }
 
 function nameOf({ job, segment }: Due): string {

@@ -19,10 +19,7 @@ export interface FunctionCount {
 
 /** Events of one function in one message. */
 export interface CountedFunction extends FunctionCount {
-  /**
-   * How its invocations went, without those that were not enabled. Absent: unknown, as of earlier
-   * code.
-   */
+  /** How its invocations went; absent: they were not enabled. */
   health?: Health;
 }
 

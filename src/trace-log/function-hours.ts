@@ -1,3 +1,4 @@
+import { insert } from "../storage/sql.ts";
 import {
   countsText,
   type FunctionCount,
@@ -134,12 +135,8 @@ export class FunctionHours {
   }
 
   #write(hour: number, counts: readonly FunctionCount[]): void {
-    this.#sql.exec(
-      "INSERT OR REPLACE INTO function_hour (hour, counts, sources) VALUES (?, ?, ?)",
-      hour,
-      countsText(counts),
-      sourcesText(counts),
-    );
+    const row = { hour, counts: countsText(counts), sources: sourcesText(counts) };
+    insert(this.#sql, "INSERT OR REPLACE INTO function_hour", row);
   }
 }
 

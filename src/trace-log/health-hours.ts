@@ -1,4 +1,5 @@
 import { utf8Length } from "../bytes.ts";
+import { insert, only } from "../storage/sql.ts";
 import type { CountedPart } from "./counted.ts";
 import { SCRIPT_NAME_MAX } from "./function-counts.ts";
 import { addedHealth, type Health, invocations, NO_HEALTH } from "./health.ts";
@@ -155,7 +156,7 @@ export class HealthHours {
     const gathered = this.#gathered();
     gathered.each = gathered.each.filter((one) => one.scriptName !== scriptName);
     gathered.slots = gathered.slots.filter((one) => one.scriptName !== scriptName);
-    this.#keep(textOf(gathered));
+    this.#sql.exec("UPDATE state SET health = ? WHERE id = 1", textOf(gathered));
   }
 
   /** Forgets the hours that are no longer kept. */
@@ -164,7 +165,7 @@ export class HealthHours {
   }
 
   #gathered(): Gathered {
-    const { health } = this.#sql.exec<{ health: string | null }>("SELECT health FROM state").one();
+    const health = only<string | null>(this.#sql, "SELECT health FROM state");
     if (health === null) return { from: 0, each: [], slots: [] };
     const { from, each, slots } = JSON.parse(health) as Stored;
     return {
@@ -175,10 +176,6 @@ export class HealthHours {
         slots: own.map(([slot, events, failed, firstFailedMs]) => ({ slot, events, failed, firstFailedMs })),
       })),
     };
-  }
-
-  #keep(text: string): void {
-    this.#sql.exec("UPDATE state SET health = ? WHERE id = 1", text);
   }
 
   /** Moves what is gathered of some hours into their rows; see {@link DETAILED_MAX}. */
@@ -198,11 +195,10 @@ export class HealthHours {
         const sum = changed.get(key) ?? (stored === undefined ? NO_HEALTH : (JSON.parse(stored) as Health));
         changed.set(key, addedHealth(sum, isKept ? health : { ...health, errors: [] }));
       }
-      for (const [key, health] of changed)
-        this.#sql.exec(
-          "INSERT OR REPLACE INTO function_health (hour, function, health) VALUES (?, ?, ?)",
-          ...[hour, key, JSON.stringify(health)],
-        );
+      for (const [key, health] of changed) {
+        const row = { hour, function: key, health: JSON.stringify(health) };
+        insert(this.#sql, "INSERT OR REPLACE INTO function_health", row);
+      }
     }
     gathered.each = gathered.each.filter((one) => !isWanted(one));
   }

@@ -8,6 +8,7 @@ import {
 } from "../job/config.ts";
 import { knownOf, readJobConfig } from "../job/snapshot.ts";
 import { UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../limits.ts";
+import { only } from "../storage/sql.ts";
 import type { DueRules } from "./readers.ts";
 
 /** What a shard goes by: it offers parts also to jobs that this code cannot read. */
@@ -37,7 +38,7 @@ export class JobsCopy {
 
   /** "": there is none. */
   state(): JobsSnapshot["state"] {
-    return this.#sql.exec<{ config_state: string }>("SELECT config_state FROM state").one().config_state;
+    return only(this.#sql, "SELECT config_state FROM state");
   }
 
   /** Whether a copy of this state is to be taken as it is: it is the first, or later in one history. */

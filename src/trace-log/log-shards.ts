@@ -44,11 +44,6 @@ export class LogShards {
     return sumOfStatus(await this.each((shard) => shard.accountStatus() as Promise<AccountStatus>));
   }
 
-  /** As the method of each shard. */
-  async watchedUntil(ms: number): Promise<void> {
-    await this.each((shard) => shard.watchedUntil(ms));
-  }
-
   /** As many records of each shard. */
   async recent(): Promise<RecentRecords> {
     return joinedRecent(await this.each((shard) => shard.recent() as Promise<RecentRecords>));
@@ -86,16 +81,6 @@ export class LogShards {
   }
 
   /** As the method of each shard. */
-  async forgetFunction(scriptName: string): Promise<void> {
-    await this.each((shard) => shard.forgetFunction(scriptName));
-  }
-
-  /** As the method of each shard. */
-  async sweep(): Promise<void> {
-    await this.each((shard) => shard.sweep());
-  }
-
-  /** As the method of each shard. */
   async drive(jobs?: readonly number[]): Promise<void> {
     await this.each((shard) => shard.drive(jobs));
   }
@@ -113,7 +98,9 @@ export class LogShards {
     let total = 0;
     for (const shard of await this.shards()) {
       const page = await this.#at(shard).holdList(Math.max(0, offset - total), limit - entries.length);
-      entries.push(...(page.entries as HeldEntry[]).map((entry) => ({ ...entry, id: numberOf(shard, entry.id) })));
+      entries.push(
+        ...(page.entries as HeldEntry[]).map((entry) => ({ ...entry, id: shard * HOLD_NUMBERS + entry.id })),
+      );
       total += page.total;
     }
     return { entries, total };
@@ -166,10 +153,6 @@ export class LogShards {
 function joined(all: readonly (readonly FunctionCount[])[], bounds: TallyBounds): FunctionCount[] {
   const [first = [], ...others] = all;
   return others.length === 0 ? (first as FunctionCount[]) : joinCounts(all.flat(), bounds);
-}
-
-function numberOf(shard: number, id: number): number {
-  return shard * HOLD_NUMBERS + id;
 }
 
 function placeOf(number: number): { shard: number; id: number } {

@@ -1,4 +1,5 @@
 import type { TakenId } from "../storage/id-memory.ts";
+import { first, insert, only } from "../storage/sql.ts";
 
 /** A message that is kept from the jobs until a person decides. */
 export interface HoldMessage {
@@ -84,7 +85,7 @@ export class OnHold {
     parts: readonly HeldPart[],
     nowMs: number,
   ): void {
-    const { next_hold: id } = this.#sql.exec<{ next_hold: number }>("SELECT next_hold FROM state").one();
+    const id = only<number>(this.#sql, "SELECT next_hold FROM state");
     const events = eventsOf(parts);
     this.#sql.exec(
       `UPDATE state SET next_hold = next_hold + 1, hold_messages = hold_messages + 1,
@@ -92,22 +93,15 @@ export class OnHold {
       events,
     );
     this.#sql.exec("INSERT INTO on_hold (id, message) VALUES (?, ?)", id, message);
-    this.#sql.exec(
-      `INSERT INTO hold_note (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      id,
-      nowMs,
-      parts.length === 0 ? null : Math.min(...parts.map(({ takenInMs }) => takenInMs)),
-      queue,
-      why,
-      events,
-      unreadable ?? null,
-      message.byteLength,
-      textOf(parts),
-    );
+    insert(this.#sql, "INSERT INTO hold_note", {
+      ...{ id, at_ms: nowMs, queue, why, events, unreadable: unreadable ?? null, bytes: message.byteLength },
+      taken_ms: parts.length === 0 ? null : Math.min(...parts.map(({ takenInMs }) => takenInMs)),
+      parts: textOf(parts),
+    });
   }
 
   count(): number {
-    return this.#sql.exec<{ total: number }>("SELECT hold_messages AS total FROM state").one().total;
+    return only(this.#sql, "SELECT hold_messages FROM state");
   }
 
   /** The oldest first. */
@@ -120,26 +114,22 @@ export class OnHold {
 
   /** null: it is not on hold (any more). */
   get(id: number): HeldMessage | null {
-    const row = this.#sql
-      .exec<Row & { message: ArrayBuffer }>(
-        `SELECT ${COLUMNS}, message FROM hold_note JOIN on_hold USING (id) WHERE id = ?`,
-        id,
-      )
-      .toArray()[0];
-    if (row === undefined) return null;
+    const query = `SELECT ${COLUMNS}, message FROM hold_note JOIN on_hold USING (id) WHERE id = ?`;
+    const row = first<Row & { message: ArrayBuffer }>(this.#sql, query, id);
+    if (row === null) return null;
     return { ...entryOf(row), message: row.message, parts: partsOf(row.parts).map((part) => part.id) };
   }
 
   /** The parts of a message; null: it is not on hold (any more). */
   partsOf(id: number): HeldPart[] | null {
-    const row = this.#sql.exec<{ parts: string }>("SELECT parts FROM hold_note WHERE id = ?", id).toArray()[0];
-    return row === undefined ? null : partsOf(row.parts);
+    const row = first<{ parts: string }>(this.#sql, "SELECT parts FROM hold_note WHERE id = ?", id);
+    return row && partsOf(row.parts);
   }
 
   /** Deletes a message. @returns how many events it counts as; null: it is not on hold (any more). */
   remove(id: number): number | null {
-    const row = this.#sql.exec<{ events: number }>("SELECT events FROM hold_note WHERE id = ?", id).toArray()[0];
-    if (row === undefined) return null;
+    const row = first<{ events: number }>(this.#sql, "SELECT events FROM hold_note WHERE id = ?", id);
+    if (row === null) return null;
     this.#sql.exec("DELETE FROM on_hold WHERE id = ?", id);
     this.#sql.exec("DELETE FROM hold_note WHERE id = ?", id);
     this.#sql.exec(
@@ -151,9 +141,7 @@ export class OnHold {
 
   /** When the oldest was set aside, in ms since the epoch; null: there is none. */
   oldestMs(): number | null {
-    return (
-      this.#sql.exec<{ at_ms: number }>("SELECT at_ms FROM hold_note ORDER BY id LIMIT 1").toArray()[0]?.at_ms ?? null
-    );
+    return first<{ at_ms: number }>(this.#sql, "SELECT at_ms FROM hold_note ORDER BY id LIMIT 1")?.at_ms ?? null;
   }
 
   /**
@@ -162,10 +150,9 @@ export class OnHold {
    */
   oldestTakenMs(): number | null {
     // NULL comes first.
-    const [first] = this.#sql
-      .exec<{ taken_ms: number | null }>("SELECT taken_ms FROM hold_note ORDER BY taken_ms LIMIT 1")
-      .toArray();
-    return first === undefined ? null : (first.taken_ms ?? 0);
+    const query = "SELECT taken_ms FROM hold_note ORDER BY taken_ms LIMIT 1";
+    const row = first<{ taken_ms: number | null }>(this.#sql, query);
+    return row && (row.taken_ms ?? 0);
   }
 
   /** Jobs that a message may be for; null: any, as nothing is known of one without a head. */

@@ -1,6 +1,7 @@
 import { fromHex } from "../bytes.ts";
 import { ID_MEMORY_MS } from "../limits.ts";
 import type { IdMemory, TakenId } from "../storage/id-memory.ts";
+import { first, only } from "../storage/sql.ts";
 
 /**
  * Why messages are noted:
@@ -85,9 +86,7 @@ export class Redeliveries {
   }
 
   #row(id: string): Row | null {
-    return (
-      this.#sql.exec<Row>("SELECT begun, deaths FROM unfinished WHERE id = ?", fromHex(id).buffer).toArray()[0] ?? null
-    );
+    return first(this.#sql, "SELECT begun, deaths FROM unfinished WHERE id = ?", fromHex(id).buffer);
   }
 
   finished(id: string): void {
@@ -96,7 +95,7 @@ export class Redeliveries {
 
   /** Time of intake of the oldest, in ms; null: there is none. */
   oldestMs(): number | null {
-    return this.#sql.exec<{ oldest: number | null }>("SELECT min(taken_ms) AS oldest FROM unfinished").one().oldest;
+    return only(this.#sql, "SELECT min(taken_ms) FROM unfinished");
   }
 
   /** Drops what no queue delivers any more. */

@@ -40,7 +40,7 @@ export const TRACE_LOG_STEPS = [
         taken_ms INTEGER NOT NULL,                   -- time of intake of its oldest part
         at_ms    INTEGER NOT NULL,                   -- when it was added
         jobs     TEXT NOT NULL,                      -- JSON: for each job its id, and records and bytes for it
-        meta     TEXT NOT NULL,                      -- JSON, see blocks.ts
+        meta     INTEGER NOT NULL,                   -- so many bytes of it are JSON, see blocks.ts
         body     BLOB NOT NULL
       ) STRICT;
       CREATE TABLE piece (                           -- what of a block's body does not fit its row

@@ -1,5 +1,6 @@
 import type { FunctionSlots } from "./health-hours.ts";
-export interface AccountCounts {
+
+export type AccountCounts = {
   processed: number;
   routed: number;
   not_enabled: number;
@@ -7,7 +8,7 @@ export interface AccountCounts {
   set_aside: number;
   /** Set aside, then discarded by a user. */
   discarded: number;
-}
+};
 
 export interface AccountStatus {
   counts: AccountCounts;
@@ -48,26 +49,17 @@ export interface ShardLoad {
   bytes: number;
 }
 
+type StateRow = AccountCounts & { hold_messages: number; intake_lost: number; restored: string | null } & {
+  [name in "queue_backlog" | "queue_bytes" | "queue_seen_ms"]: number | null;
+};
+
 export function accountStatus(
   sql: SqlStorage,
   parts: Pick<AccountStatus, "oldestUnfinishedMs" | "load" | "failing"> &
     Pick<AccountStatus["setAsideMessages"], "oldestMs" | "stopsClaims">,
 ): AccountStatus {
   const row = sql
-    .exec<{
-      processed: number;
-      routed: number;
-      not_enabled: number;
-      not_routed: number;
-      set_aside: number;
-      discarded: number;
-      hold_messages: number;
-      intake_lost: number;
-      queue_backlog: number | null;
-      queue_bytes: number | null;
-      queue_seen_ms: number | null;
-      restored: string | null;
-    }>(`SELECT processed, routed, not_enabled, not_routed, set_aside, discarded, hold_messages, intake_lost,
+    .exec<StateRow>(`SELECT processed, routed, not_enabled, not_routed, set_aside, discarded, hold_messages, intake_lost,
          queue_backlog, queue_bytes, queue_seen_ms, restored FROM state`)
     .one();
   const { oldestMs, stopsClaims, ...others } = parts;

@@ -1,3 +1,4 @@
+import { only } from "../storage/sql.ts";
 import type { QueueState, Work } from "./append.ts";
 import { type CountedPart, sumOf } from "./counted.ts";
 import { type MonthUse, parseUse, useAt, withUse } from "./month-use.ts";
@@ -64,7 +65,7 @@ export class Totals {
 
   /** Whether a batch of the queue was counted then or later, in ms since the epoch. */
   hasCountedSince(ms: number): boolean {
-    const { seen } = this.#sql.exec<{ seen: number | null }>("SELECT queue_seen_ms AS seen FROM state").one();
+    const seen = only<number | null>(this.#sql, "SELECT queue_seen_ms FROM state");
     return seen !== null && seen >= ms;
   }
 
@@ -74,6 +75,6 @@ export class Totals {
   }
 
   #use(): MonthUse | null {
-    return parseUse(this.#sql.exec<{ month_use: string | null }>("SELECT month_use FROM state").one().month_use);
+    return parseUse(only(this.#sql, "SELECT month_use FROM state"));
   }
 }

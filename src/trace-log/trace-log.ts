@@ -1,12 +1,13 @@
 import { DurableObject } from "cloudflare:workers";
-import { type JobsSnapshot, offNow, stampOf, type UnreadableJob, wasIn } from "../job/config.ts";
-import { readSnapshot } from "../job/snapshot.ts";
+import { type JobsSnapshot, offNow, stampOf, wasIn } from "../job/config.ts";
+import { isUnchanged, readSnapshot } from "../job/snapshot.ts";
 import { CLOCK_LEAP_MS, SHARD_MAX_BYTES, SHARD_UNDER_WAY_BYTES } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { answered, platform, within } from "../platform.ts";
 import { Alarm } from "../storage/alarm.ts";
 import { IdMemory, type TakenId } from "../storage/id-memory.ts";
 import { migrate } from "../storage/migrate.ts";
+import { only } from "../storage/sql.ts";
 import {
   APPEND_FORMAT,
   type Append,
@@ -20,7 +21,7 @@ import {
 } from "./append.ts";
 import { Blocks, beyondLost, type Entry, type Item, type NewBlock } from "./blocks.ts";
 import { type CountedPart, countedPart, functionCounts, offeredOf } from "./counted.ts";
-import { Driver, type Pull, type Pulled } from "./driver.ts";
+import { Driver, type Pulled } from "./driver.ts";
 import type { FunctionCount } from "./function-counts.ts";
 import { FunctionHours } from "./function-hours.ts";
 import { HealthHours, type HourHealth } from "./health-hours.ts";
@@ -36,11 +37,6 @@ import { TRACE_LOG_STEPS } from "./schema.ts";
 import { type AccountStatus, accountStatus, type Restored, type ShardLoad } from "./status.ts";
 import { earlier } from "./sums.ts";
 import { Totals } from "./totals.ts";
-
-export type { FunctionCount } from "./function-counts.ts";
-export { ALONE_DEATHS, type Noted, type NotedMessage } from "./redeliveries.ts";
-export { TRACE_LOG_STEPS } from "./schema.ts";
-export type { AccountCounts, AccountStatus } from "./status.ts";
 
 const SWEEP_EVERY_MS = 86_400_000;
 
@@ -157,9 +153,11 @@ export class TraceLog extends DurableObject<Env> {
     this.#blocks = new Blocks(sql);
     this.#alarm = new Alarm(ctx.storage);
     this.#driver = new Driver({
-      pull: (job, segment, how) => env.READERS.getByName(nodeName(job, nodeOf(this.#shard, segment))).pull(how),
+      pull: ({ job, segment, cut }) => {
+        const how = { segment, from: this.#readers.of(job).cursor, cut };
+        return env.READERS.getByName(nodeName(job, nodeOf(this.#shard, segment))).pull(how);
+      },
       due: (everything) => this.#due(everything),
-      how: (due) => this.#how(due),
       done: (due, pulled) => this.#pulled(due, pulled),
       hasFailed: (job) => this.#readers.hasFailed(job),
       waitUntil: (promise) => ctx.waitUntil(promise),
@@ -216,7 +214,7 @@ export class TraceLog extends DurableObject<Env> {
     if (old.length > 0) this.#holdOld(old, append, nowMs);
     const offers = new Map(fresh.map((part) => [part, this.#offerOf(part)]));
     const block = this.#blockOf(offers, append, parts.length === fresh.length && again.length === 0);
-    const counted = [...offers].map(([part, { off, jobs }]) => countedPart(part, off, jobs.length > 0));
+    const counted = [...offers].map(([part, { off, jobs }]) => countedPart(part, off, jobs.size > 0));
     this.#remember(offers);
     if (block !== null) this.#add(block, nowMs);
     for (const part of again) this.#addAgain(part, append, nowMs);
@@ -227,7 +225,6 @@ export class TraceLog extends DurableObject<Env> {
       fresh: fresh.map(({ id }) => id),
       tooOld: old.map(({ id }) => id),
       watched: fresh.length > 0 && watched_until_ms > nowMs,
-      state: this.#jobs.state(),
     };
   }
 
@@ -235,7 +232,7 @@ export class TraceLog extends DurableObject<Env> {
   #offerOf({ takenInMs }: Pick<PartHead, "takenInMs">): Offer {
     const { jobs, optOuts } = this.#jobs.all();
     const off = optOuts.filter((optOut) => wasIn(optOut, takenInMs)).map(({ scriptName }) => scriptName);
-    return { off: new Set(off), jobs: jobs.filter((job) => wasIn(job, takenInMs)) };
+    return { off: new Set(off), jobs: new Set(jobs.filter((job) => wasIn(job, takenInMs)).map(({ id }) => id)) };
   }
 
   /**
@@ -244,15 +241,15 @@ export class TraceLog extends DurableObject<Env> {
    */
   #blockOf(offers: ReadonlyMap<PartHead, Offer>, append: Append, isWhole: boolean): NewBlock | null {
     const heads = [...offers]
-      .filter(([part, { off, jobs }]) => jobs.length > 0 && offeredOf(part, off) > 0)
+      .filter(([part, { off, jobs }]) => jobs.size > 0 && offeredOf(part, off) > 0)
       .map(([part]) => part);
     const parts = heads.map(({ id }) => id);
     const groups: NewBlock["groups"] = [];
     const entries: Entry[] = [];
     for (const job of this.#jobs.all().jobs) {
-      const offered = heads.filter((part) => isOffered(part, offers.get(part), job));
+      const offered = heads.flatMap((part, place) => (offers.get(part)?.jobs.has(job.id) ? [{ part, place }] : []));
       if (offered.length === 0) continue;
-      const ids = offered.map(({ id }) => id);
+      const ids = offered.map(({ part }) => part.id);
       const stamp = stampOf(job);
       const prepared = isWhole ? preparedFor(append, job.id, stamp, ids) : null;
       if (prepared !== null) {
@@ -261,9 +258,9 @@ export class TraceLog extends DurableObject<Env> {
         entries.push({ ...share, group: groups.indexOf(group) });
         continue;
       }
-      const received = offered.reduce((sum, part) => sum + offeredOf(part, offers.get(part)?.off ?? new Set()), 0);
-      const places = ids.length === parts.length ? {} : { parts: ids.map((id) => parts.indexOf(id)) };
-      entries.push({ id: job.id, stamp, received, filtered: 0, sampledOut: 0, group: null, ...places });
+      const received = offered.reduce((sum, { part }) => sum + offeredOf(part, offers.get(part)?.off ?? new Set()), 0);
+      const places = ids.length === parts.length ? {} : { parts: offered.map(({ place }) => place) };
+      entries.push({ ...openEntry(job, received), ...places });
     }
     if (entries.length === 0) return null;
     const open = new Set(
@@ -282,7 +279,7 @@ export class TraceLog extends DurableObject<Env> {
   #remember(offers: ReadonlyMap<PartHead, Offer>): void {
     this.#ids.remember([...offers.keys()].filter(({ keyed }) => !keyed));
     for (const [part, { jobs }] of offers)
-      if (part.keyed) this.#ids.rememberKeyed(part.id, { takenMs: part.takenInMs, jobs: jobs.map(({ id }) => id) });
+      if (part.keyed) this.#ids.rememberKeyed(part.id, { takenMs: part.takenInMs, jobs: [...jobs] });
   }
 
   /**
@@ -293,7 +290,8 @@ export class TraceLog extends DurableObject<Env> {
     const known = this.#ids.keyedOf(part.id);
     const offer = this.#offerOf(part);
     const received = offeredOf(part, offer.off);
-    const jobs = offer.jobs.filter(({ id }) => known?.jobs.includes(id) === false);
+    const isNew = (id: number): boolean => offer.jobs.has(id) && known?.jobs.includes(id) === false;
+    const jobs = this.#jobs.all().jobs.filter(({ id }) => isNew(id));
     if (known === null || jobs.length === 0 || received === 0) return;
     this.#ids.rememberKeyed(part.id, { ...known, jobs: [...known.jobs, ...jobs.map(({ id }) => id)] });
     this.#add(
@@ -303,7 +301,7 @@ export class TraceLog extends DurableObject<Env> {
         entries: jobs.map((job) => openEntry(job, received)),
         groups: [],
         off: offOf([part], new Map([[part, offer]])),
-        records: records.filter(({ parts }) => parts.includes(part.id)).slice(0, 1),
+        records: records.filter(({ parts }) => parts.includes(part.id)),
       },
       nowMs,
     );
@@ -344,7 +342,7 @@ export class TraceLog extends DurableObject<Env> {
 
   #heldPart({ id, takenInMs, keyed, records }: TakenId & { records: number }): HeldPart {
     const { off, jobs } = this.#offerOf({ takenInMs });
-    return { id, takenInMs, keyed, records, jobs: jobs.map((job) => job.id), off: [...off] };
+    return { id, takenInMs, keyed, records, jobs: [...jobs], off: [...off] };
   }
 
   /** Which of these parts, without a key, were taken or are on hold. */
@@ -376,6 +374,7 @@ export class TraceLog extends DurableObject<Env> {
 
   /** A reader has committed up to this position; what all have read is dropped. */
   #committed(job: number, cursor: number): void {
+    if (!Number.isSafeInteger(cursor)) throw new Error("a reader says no position");
     if (cursor > this.#lastBlock) {
       // What it lost is lost, and no position is given twice.
       this.#wasRestored("shard", job);
@@ -414,25 +413,19 @@ export class TraceLog extends DurableObject<Env> {
     return this.#readers.due(this.#jobs.all().jobs, this.#shard === 0, platform.now(), everything);
   }
 
-  #how({ job, segment, cut }: Due): Pull {
-    return { segment, from: this.#readers.of(job).cursor, cut };
-  }
-
   /** @param pulled null: it did not answer. */
   #pulled({ job, segment }: Due, pulled: Pulled | null): void {
     const nowMs = platform.now();
     this.#transaction(() => {
       const before = JSON.stringify(this.#readers.of(job));
       const standing = this.#readers.standingOf(job);
-      if (pulled !== null) {
-        // What the copy lacks is forgotten.
-        if (this.#jobs.all().jobs.some(({ id }) => id === job)) {
-          if (segment === this.#readers.of(job).segment) {
-            this.#committed(job, pulled.cursor);
-            if (pulled.sealed) this.#readers.sealed(job);
-          }
-          this.#readers.has(job, segment, pulled.holds || !pulled.sealed ? pulled.stamp : "");
+      // What the copy lacks is forgotten.
+      if (pulled !== null && this.#jobs.all().jobs.some(({ id }) => id === job)) {
+        if (segment === this.#readers.of(job).segment) {
+          this.#committed(job, pulled.cursor);
+          if (pulled.sealed) this.#readers.sealed(job);
         }
+        this.#readers.has(job, segment, pulled.holds || !pulled.sealed ? pulled.stamp : "");
       }
       // One that gets no further is not asked again at once.
       const isStuck =
@@ -528,9 +521,7 @@ export class TraceLog extends DurableObject<Env> {
       if (unknown.length === 0) return;
       const held = isWhole ? unknown.map((part) => this.#heldPart(part)) : [];
       this.#hold.add(message, held, nowMs);
-      const { forgotten_ms: forgotten } = this.#sql
-        .exec<{ forgotten_ms: number }>("SELECT forgotten_ms FROM state")
-        .one();
+      const forgotten = only<number>(this.#sql, "SELECT forgotten_ms FROM state");
       const byMinute = ({ keyed, takenInMs }: TakenId): boolean => !keyed && takenInMs >= forgotten;
       this.#ids.remember(unknown.filter(byMinute));
       for (const each of unknown)
@@ -564,25 +555,25 @@ export class TraceLog extends DurableObject<Env> {
       const message = this.#hold.get(id);
       if (parts === null || message === null) return null;
       const { jobs } = this.#jobs.all();
-      const there = new Map(jobs.filter(({ discard }) => !discard).map((job) => [job.id, job]));
+      const there = new Set(jobs.filter(({ discard }) => !discard).map((job) => job.id));
       const offers = new Map<PartHead, Offer>();
       for (const part of parts) {
         const head = heads.find((each) => each.id === part.id);
         if (head === undefined) throw new Error("a part of the message is missing");
-        const own = part.jobs.flatMap((job) => there.get(job) ?? []);
-        offers.set(head, { off: new Set(part.off), jobs: own });
+        offers.set(head, { off: new Set(part.off), jobs: new Set(part.jobs.filter((job) => there.has(job))) });
       }
       const body = new Uint8Array(message.message);
       const records = [{ body, parts: [...offers.keys()].map((head) => head.id) }];
       // All entries are made by the readers.
-      const block = this.#blockOf(offers, bareAppend([], records), false);
+      const append = bareAppend([], records);
+      const block = this.#blockOf(offers, append, false);
       const counted = [...offers].map(([head, { off, jobs: own }]) =>
-        countedPart({ ...head, bytes: 0 }, off, own.length > 0),
+        countedPart({ ...head, bytes: 0 }, off, own.size > 0),
       );
       const removed = this.#hold.remove(id) ?? 0;
       this.#sql.exec("UPDATE state SET processed = processed - ? WHERE id = 1", removed);
       if (block !== null) this.#add(block, nowMs);
-      this.#count(counted, { queue: null, work: { batches: 0, entries: 0, offered: 0 } }, nowMs);
+      this.#count(counted, append, nowMs);
       this.#arm(nowMs);
       const noted = new Set(parts.flatMap((part) => part.jobs));
       const count = { events: 0, routed: 0, notEnabled: 0, notRouted: 0 };
@@ -631,7 +622,7 @@ export class TraceLog extends DurableObject<Env> {
   /** What is not in the readers of these jobs. Ask it after them. */
   status(jobs: readonly number[]): ShardStatus {
     const held = this.#hold.jobs();
-    const { queue_done_ms } = this.#sql.exec<{ queue_done_ms: number }>("SELECT queue_done_ms FROM state").one();
+    const doneMs = only<number>(this.#sql, "SELECT queue_done_ms FROM state");
     return {
       jobs: Object.fromEntries(
         // Of a job that its copy lacks a shard can say nothing.
@@ -648,7 +639,7 @@ export class TraceLog extends DurableObject<Env> {
             return [id, { received, unread, isDiscarded: discard, isOnHold: held?.has(id) ?? true }];
           }),
       ),
-      queueDoneMs: queue_done_ms > platform.now() ? 0 : queue_done_ms,
+      queueDoneMs: doneMs > platform.now() ? 0 : doneMs,
       oldestUnfinishedMs: this.oldestUnfinishedMs(),
     };
   }
@@ -813,12 +804,8 @@ export class TraceLog extends DurableObject<Env> {
 interface Offer {
   /** Functions whose logging was off. */
   off: ReadonlySet<string>;
-  jobs: readonly ShardJob[];
-}
-
-function isOffered(part: PartHead, offer: Offer | undefined, job: Pick<UnreadableJob, "id">): boolean {
-  if (offer?.jobs.some(({ id }) => id === job.id) !== true) return false;
-  return offeredOf(part, offer.off) > 0;
+  /** Jobs that were enabled. */
+  jobs: ReadonlySet<number>;
 }
 
 /** null: nothing was prepared for this job as it is, and for just these parts. */
@@ -866,18 +853,11 @@ function sizeOf({ records, prepared }: Append): number {
   return bodies.reduce((sum, { body }) => sum + body.length, 0);
 }
 
-/** Never true without a known state. */
-function isUnchanged(answer: unknown, asked: string): boolean {
-  if (asked === "" || typeof answer !== "object" || answer === null) return false;
-  const { state, jobs } = answer as { state?: unknown; jobs?: unknown };
-  return jobs === null && state === asked;
-}
-
 const NAME = "log ";
 
 /** The number of a shard. @param name of its object; undefined: it was woken by an alarm. */
 function shardOfObject(sql: SqlStorage, name: string | undefined): number {
-  const { shard } = sql.exec<{ shard: number | null }>("SELECT shard FROM state").one();
+  const shard = only<number | null>(sql, "SELECT shard FROM state");
   if (shard !== null || name === undefined) return shard ?? 0;
   const own = Number(name.slice(NAME.length));
   if (!name.startsWith(NAME) || !Number.isInteger(own)) throw new Error("this object is no shard of the log");

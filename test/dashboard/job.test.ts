@@ -156,6 +156,7 @@ describe("the page of a job", () => {
     expect(list).toContain(`Deleted, still delivering`);
     expect((await visitor.get(`/jobs/${keep}`)).status).toBe(404);
     expect((await visitor.submit(`/jobs/${keep}/flush`)).status).toBe(404);
+    await runCron();
     await settle(keep, clock);
     expect(await text(visitor, "/jobs")).not.toContain("still delivering");
   });

@@ -3,7 +3,8 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
 import { nodeAt } from "../../src/delivery/job-nodes.ts";
-import { ControlPlane, JobReader } from "../../src/index.ts";
+import { ControlPlane, JobReader, TraceLog } from "../../src/index.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { cells, variants } from "../support/matrix.ts";
 import { destinationConf } from "../support/runtime/api.ts";
 import { breakable, firstCalls } from "../support/runtime/breakage.ts";
@@ -32,9 +33,9 @@ async function hour(world: World, clocks: { alarms?: boolean; cron?: boolean }):
   }
 }
 
-/** Deletes a log's alarm behind the log's back, as if the platform had lost it. */
-async function forgetAlarm(world: World, job: WorldJob): Promise<void> {
-  await runInDurableObject(nodeAt(env.READERS, job.id, 0), (_log, { storage }) => storage.deleteAlarm());
+/** Deletes an object's alarm behind its back, as if the platform had lost it. */
+async function forgetAlarm(world: World, object: DurableObjectStub): Promise<void> {
+  await runInDurableObject(object, (_object, { storage }) => storage.deleteAlarm());
   world.injected();
 }
 
@@ -108,32 +109,41 @@ describe("one of the two clocks", () => {
 });
 
 describe("an alarm that the platform has forgotten", () => {
-  row("the log's alarm throws until the platform forgets it, and the next event brings it back", async (world) => {
-    const job = await world.createJob();
-    await world.take(world.mint(10));
-    await world.deliverDue();
-    world.clock.advance(MINUTE_MS);
-    // The first run and the platform's six retries.
-    const { decide, broke } = firstCalls("refused", 7);
-    breakable(JobReader.prototype, "alarm", decide);
-    for (let times = 0; times < 7; times++) await world.runAlarms();
-    world.injected(broke());
-    await forgetAlarm(world, job);
-    await world.runAlarms();
-    expect((await countsOf(job)).pending).toBe(10);
-    world.clock.advance(MINUTE_MS);
-    await world.take(world.mint(1));
-    await world.deliverDue();
-    await world.runAlarms();
-    expect((await countsOf(job)).delivered).toBeGreaterThanOrEqual(10);
-  });
+  const WAITING = {
+    log: [TraceLog.prototype, async () => {}],
+    reader: [JobReader.prototype, (world: World) => world.read()],
+  } as const;
+  for (const [who, [prototype, reach]] of Object.entries(WAITING)) {
+    row(`the ${who}'s alarm throws until the platform forgets it, and the next event brings it back`, async (world) => {
+      const job = await world.createJob();
+      await world.runAlarms();
+      await world.take(world.mint(10));
+      await world.deliverDue();
+      await reach(world);
+      world.clock.advance(MINUTE_MS);
+      // The first run and the platform's six retries.
+      const { decide, broke } = firstCalls("refused", 7);
+      breakable(prototype, "alarm", decide);
+      for (let times = 0; times < 7; times++) await world.runAlarms();
+      world.injected(broke());
+      await forgetAlarm(world, who === "log" ? traceLog(env.TRACE_LOG, 0) : nodeAt(env.READERS, job.id, 0));
+      await world.runAlarms();
+      expect((await countsOf(job)).pending).toBe(10);
+      world.clock.advance(MINUTE_MS);
+      await world.take(world.mint(1));
+      await world.deliverDue();
+      world.clock.advance(MINUTE_MS);
+      await world.runAlarms();
+      expect((await countsOf(job)).delivered).toBe(11);
+    });
+  }
 
-  row("the log's alarm is forgotten, and the cron brings it back", async (world) => {
+  row("a reader's alarm is forgotten, and the cron brings it back", async (world) => {
     const job = await world.createJob();
     await controlOf(job).script([rule({ do: "answer", status: 503 }, PUTS, 1)]);
     await world.take(world.mint(10));
     await world.deliverDue();
-    await forgetAlarm(world, job);
+    await forgetAlarm(world, nodeAt(env.READERS, job.id, 0));
     world.clock.advance(5 * MINUTE_MS);
     await world.runCron();
     expect(await countsOf(job)).toMatchObject({ pending: 10 });
@@ -152,7 +162,7 @@ describe("the control plane's alarm never fires after a change that was not conf
     await world.deliverDue();
     world.clock.advance(1_000);
     vi.spyOn(ControlPlane.prototype, "alarm").mockImplementation(async () => world.injected());
-    breakable(JobReader.prototype, "configure", firstCalls("refused").decide);
+    breakable(TraceLog.prototype, "configure", firstCalls("refused").decide);
     await expect(change(job)).rejects.toThrow("503");
     world.injected();
     return job;

@@ -79,7 +79,7 @@ export const resharded: Scene = async (world, fault) => {
   await world.take(world.mint(10));
   fault.begin();
   for (const shards of ["4", "2", "1"]) {
-    world.env.LOG_SHARDS = shards;
+    Object.assign(world.env, { LOG_SHARDS: shards });
     world.coldIsolate();
     await world.take(world.mint(40, { days: 2 }), 5);
     const messages = [...world.queue.held];

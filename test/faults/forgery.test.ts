@@ -37,7 +37,7 @@ async function refusal(call: () => Promise<void>): Promise<string | null> {
 function message(lines: readonly string[], takenInMs: number): ArrayBuffer {
   const id = crypto.randomUUID().replaceAll("-", "");
   const raw = encodeUtf8(lines.map((line) => `${line}\n`).join(""));
-  return encodeMessage({ id, takenInMs, keyed: false, records: lines.length }, raw).buffer;
+  return encodeMessage({ id, takenInMs, keyed: false, shards: 1, records: lines.length }, raw).buffer;
 }
 
 const lineAt = (at: number): string => recordLine(traceRecord({ EventTimestampMs: at }));
@@ -56,7 +56,7 @@ async function handle(world: World, bodies: readonly ArrayBuffer[], metrics?: ob
 const lastComplete = async (id: number): Promise<string | null> =>
   (await api<{ last_complete: string | null }>("GET", `/logship/jobs/${id}`)).body.result.last_complete;
 
-const asideOf = async () => (await traceLog(env.TRACE_LOG, 0).status()).setAsideMessages;
+const asideOf = async () => (await traceLog(env.TRACE_LOG, 0).accountStatus()).setAsideMessages;
 
 describe("a bound function calls the handlers by RPC", () => {
   it.for([
@@ -95,7 +95,7 @@ describe("a bound function calls the handlers by RPC", () => {
       new World(NOON);
       const told = await refusal(() => bound.tail(items));
       expect(told).toBe("TypeError: tail() takes trace items only");
-      expect((await traceLog(env.TRACE_LOG, 0).status()).intakeLost).toBe(0);
+      expect((await traceLog(env.TRACE_LOG, 0).accountStatus()).intakeLost).toBe(0);
     },
   );
 

@@ -5,7 +5,7 @@
 import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, vi } from "vitest";
-import { Packer } from "../../src/index.ts";
+import { JobReader, Packer } from "../../src/index.ts";
 import { PACK_MS, packer } from "../../src/intake/packer.ts";
 import { platform } from "../../src/platform.ts";
 import { decodeEnvelope } from "../../src/queue/message.ts";
@@ -13,7 +13,7 @@ import { LogShards } from "../../src/trace-log/log-shards.ts";
 import { createWorker } from "../../src/worker.ts";
 import { cells, variants } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
-import { BREAKAGES, type Breakage, breakable } from "../support/runtime/breakage.ts";
+import { BREAKAGES, type Breakage, breakable, firstCalls } from "../support/runtime/breakage.ts";
 import type { SendFault } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
 import { impatiently } from "./impatience.ts";
@@ -152,6 +152,27 @@ describe("the queue fails under the packer", () => {
     });
   }
 });
+
+row(
+  "one isolate's answer is lost, and a job's reader fails: each part reaches both jobs once",
+  async (world, { expect }) => {
+    const jobs = [await world.createJob(), await world.createJob()];
+    together(world, null);
+    breakable(Packer.prototype, "pack", firstCalls("lost").decide);
+    breakable(JobReader.prototype, "pull", (object) => {
+      const { ctx } = object as unknown as { ctx: DurableObjectState };
+      return ctx.id.name === `job ${jobs[1]?.id} log 0` ? "refused" : null;
+    });
+    await tailInAll(world);
+    world.injected();
+    expect(partsHeld(world).sort()).toEqual([1, ISOLATES]);
+    // Its own message comes first.
+    await world.queue.deliver(world.queue.held.toReversed(), world.isolate.queue, world.env);
+    await world.mend();
+    await world.settle();
+    for (const job of jobs) expect(await countsOf(job)).toMatchObject({ received: ALL, delivered: ALL });
+  },
+);
 
 row("packer and queue hang, one after the other: the log has the parts", async (world, { expect }) => {
   const job = await world.createJob();

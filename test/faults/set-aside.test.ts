@@ -8,11 +8,14 @@ import { describe, expect, vi } from "vitest";
 import { Attempts } from "../../src/delivery/attempts.ts";
 import { Unmade } from "../../src/delivery/unmade.ts";
 import { JobReader, TraceLog } from "../../src/index.ts";
+import type { PackedMessage } from "../../src/intake/packing.ts";
+import { decodeMessage, encodeParts, type Part } from "../../src/queue/message.ts";
 import { nodeName } from "../../src/trace-log/nodes.ts";
 import { cells, variants } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
 import { api } from "../support/runtime/api.ts";
 import { BREAKAGES, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
+import { pack } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
 import type { WorldJob } from "../support/runtime/world-jobs.ts";
 import { rule } from "../support/s3-script.ts";
@@ -26,6 +29,14 @@ async function held(world: World, take = () => world.take(world.mint(10))) {
   const jobs = [await world.createJob(), await world.createJob()] as const;
   await take();
   return { jobs, ids: jobs.map(({ id }) => id), message: await giveUp(world) };
+}
+
+/** One message of the parts of two, as the packer makes them. */
+function joined(...messages: (PackedMessage | undefined)[]): Uint8Array {
+  const read = messages.map((message) => decodeMessage(message?.body.slice().buffer));
+  const all = read.map((each) => (each.ok ? each.value : { parts: [], lines: [] }));
+  const raw = new TextEncoder().encode(all.flatMap(({ lines }) => lines.map((line) => `${line}\n`)).join(""));
+  return encodeParts(all.flatMap(({ parts }) => parts) as [Part, ...Part[]], raw);
 }
 
 describe("a message", () => {
@@ -176,6 +187,30 @@ describe("a message", () => {
     await world.jobs.setLogging("shop", true);
     const { body } = await resend(await only());
     expect(body.result).toMatchObject({ events: 10, routed: 5, not_enabled: 5 });
+  });
+
+  row("has two parts, and its job was disabled between them: it gets the first one, however late", async (world) => {
+    const job = await world.createJob();
+    world.clock.advance(60_000);
+    const first = world.mint(5);
+    const [one] = pack(first, world.clock.nowMs());
+    world.owe(first);
+    world.clock.advance(1_000);
+    await world.jobs.change(job, { enabled: false });
+    world.clock.advance(1_000);
+    const second = world.mint(7);
+    const [other] = pack(second, world.clock.nowMs());
+    world.owe(second);
+    world.queue.put(joined(one, other));
+    await giveUp(world);
+    await days(world, 16);
+    await world.jobs.change(job, { enabled: true });
+    expect((await resend(await only())).body.result).toMatchObject({
+      jobs: [job.id],
+      events: 12,
+      routed: 5,
+      not_routed: 7,
+    });
   });
 
   row("is given up while it is sent again", async (world) => {

@@ -41,7 +41,6 @@ function entriesOf(body: Uint8Array): string[] {
   const { lines, extras = [] } = message.value;
   return lines.map((each, i) => entryOf(each, extras[i] ?? ""));
 }
-const lined = (message: PackedMessage) => unpacked(message).lines;
 
 describe("packing records with extra fields", () => {
   it("puts each with its own", () => {

@@ -5,7 +5,7 @@ import { consumeEvents } from "../../src/pipeline/consume.ts";
 import { retryDelayS } from "../../src/queue/delivery.ts";
 import { encodeParts, type Part } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
-import { ALONE_DEATHS, type Noted } from "../../src/trace-log/trace-log.ts";
+import { ALONE_DEATHS, type Noted } from "../../src/trace-log/redeliveries.ts";
 import { NOON } from "../record/samples.ts";
 import { deliver, id, job, one, record, shipped, type World, world } from "./scripted.ts";
 

@@ -15,7 +15,7 @@ import type { TraceRecord } from "../../src/record/fields.ts";
 import { RecordLine } from "../../src/record/line.ts";
 import { type Append, type Appended, type Prepared, SHARD_BUSY } from "../../src/trace-log/append.ts";
 import type { HoldMessage } from "../../src/trace-log/on-hold.ts";
-import type { Noted } from "../../src/trace-log/trace-log.ts";
+import type { Noted } from "../../src/trace-log/redeliveries.ts";
 import { NOON, traceRecord } from "../record/samples.ts";
 import { encodeMessage } from "../support/message.ts";
 
@@ -182,7 +182,7 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
       it.appends.push({ shard, append });
       it.log.push(`append ${shard}`);
       if (step === "lost") throw new Error("the answer is lost");
-      return { fresh, tooOld: [], watched: it.watched, state: STATE };
+      return { fresh, tooOld: [], watched: it.watched };
     },
     known: async (_shard, parts) => parts.map((part) => part.id).filter((part) => it.done.has(part)),
     async hold(_shard, message) {

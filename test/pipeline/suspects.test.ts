@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parted } from "../../src/pipeline/suspects.ts";
-import { ALONE_DEATHS } from "../../src/trace-log/trace-log.ts";
+import { ALONE_DEATHS } from "../../src/trace-log/redeliveries.ts";
 
 interface Message {
   n: number;

@@ -3,8 +3,9 @@ import { describe, expect, it, vi } from "vitest";
 import { platform } from "../../src/platform.ts";
 import { call } from "../api/harness.ts";
 import { asked, POISON, RECEIVERS, type ReceiverService } from "../destinations/receivers.ts";
+import { Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
-import { freshBucket } from "../support/runtime/pipeline.ts";
+import { deliver, freshBucket, NOON, pack } from "../support/runtime/pipeline.ts";
 import { ALL, RECORDS, shippedJob } from "./shipped.ts";
 
 const { https, elastic } = RECEIVERS as { https: (typeof RECEIVERS)[string]; elastic: (typeof RECEIVERS)[string] };
@@ -94,6 +95,30 @@ describe("a replay to a receiver", () => {
     expect(ended.problems[0]?.why).toContain(`HTTP 400 (1 of ${RECORDS} records; the others were sent)`);
     const accepted = bodies.filter(({ count }) => count < RECORDS);
     expect(accepted.length).toBeGreaterThan(1);
+  });
+
+  it("names what one part refused, though a later part had to be tried again", async () => {
+    const shipped = await shippedJob(0);
+    // One more than a part holds.
+    const events = new Oracle({ at: NOON }).mint(10_001);
+    await deliver(pack(events, NOON, { perMessage: 1_000 }));
+    await call("POST", `/logship/jobs/${shipped.job}/flush`);
+    const [poison, last] = [events[7]?.id ?? "", events.at(-1)?.id ?? ""];
+    const taken = new Set<string>();
+    let failures = 0;
+    receiver(https.conf, async (url, init) => {
+      const { text, headers } = await asked(url, init);
+      if ((headers.get("idempotency-key") ?? "").startsWith("test-")) return new Response(null, { status: 204 });
+      if (text.includes(poison)) return new Response(POISON, { status: 400 });
+      if (text.includes(last) && ++failures === 1) return new Response(null, { status: 503 });
+      for (const line of text.trimEnd().split("\n")) taken.add(line);
+      return new Response(null, { status: 204 });
+    });
+    const begun = await shipped.begin({ ...ALL, destination_conf: https.conf });
+    const ended = await shipped.settle(begun.id);
+    expect([failures, taken.size]).toEqual([2, 10_000]);
+    expect(ended).toMatchObject({ state: "done", failed: { objects: 1 } });
+    expect(ended.problems[0]?.why).toContain("(1 of 10001 records; the others were sent)");
   });
 
   it("is refused where its records cannot be read by the target, or its own destination cannot be read back", async () => {

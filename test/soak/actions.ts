@@ -4,14 +4,13 @@
  */
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import { controlPlane } from "../../src/control/plane.ts";
 import { nodeAt } from "../../src/delivery/job-nodes.ts";
-import { KnownSplits } from "../../src/trace-log/known-splits.ts";
-import { LogShards } from "../../src/trace-log/log-shards.ts";
+import { restorable } from "../faults/restoring.ts";
 import type { Minted, MintOptions } from "../support/oracle.ts";
 import { api } from "../support/runtime/api.ts";
 import type { World } from "../support/runtime/world.ts";
 import { alive, type WorldJob } from "../support/runtime/world-jobs.ts";
-import { beginSplit } from "../trace-log/ledger-nodes.ts";
 import type { Breakdowns } from "./breakdowns.ts";
 import type { Copies } from "./copies.ts";
 import { anyFields, anyFilter, anyJob } from "./job-kinds.ts";
@@ -39,8 +38,8 @@ export interface Deed {
 
 const JOBS_MAX = 5;
 
-/** Of a log: enough for splits of splits. */
-const NODES_MAX = 6;
+/** Of a job: enough for segments of several shards. */
+const NODES_MAX = 8;
 
 const DAY_MS = 86_400_000;
 const SCRIPTS = ["shop", "mailer", "cron"];
@@ -259,20 +258,20 @@ export const DEEDS: readonly Deed[] = [
     },
   },
   {
-    name: "a log goes down",
+    name: "readers go down",
     weight: 1,
     async run(scene) {
       const job = someJob(scene);
-      return job === null ? null : scene.breakdowns.breakLog(job.id);
+      return job === null ? null : scene.breakdowns.breakReaders(job.id);
     },
   },
   {
-    name: "logs are well",
+    name: "readers are well",
     weight: 1,
-    run: async ({ breakdowns }) => (breakdowns.mendLogs() === 0 ? null : ""),
+    run: async ({ breakdowns }) => (breakdowns.mendReaders() === 0 ? null : ""),
   },
   {
-    name: "a log grows",
+    name: "a segment is full",
     weight: 2,
     async run(scene) {
       const { world, random } = scene;
@@ -280,34 +279,39 @@ export const DEEDS: readonly Deed[] = [
       const place = random.next();
       if (job === null) return null;
       const nodes = await world.nodes(job.id);
-      const node = nodes[Math.floor(place * nodes.length)] ?? 0;
-      if (nodes.length >= NODES_MAX) return null;
-      const grown = await alive(() =>
-        runInDurableObject(nodeAt(env.READERS, job.id, node), (log) => log.splitting.split()),
-      ).then(
-        () => "",
-        () => ", and fails",
+      const node = nodes[Math.floor(place * nodes.length)];
+      if (node === undefined || nodes.length >= NODES_MAX) return null;
+      // As soon as it reads the next page, unless it dies before.
+      await alive(() =>
+        runInDurableObject(nodeAt(env.READERS, job.id, node), (reader) => {
+          reader.segmentMaxBytes = 1;
+        }),
       );
-      return `job ${job.id}: node ${node} of ${nodes}${grown}`;
+      return `job ${job.id}: node ${node} of ${nodes}`;
     },
   },
   {
-    name: "the ledger grows",
+    name: "LOG_SHARDS",
+    weight: 2,
+    async run({ world, random }) {
+      const shards = String(random.pick([1, 2, 4]));
+      Object.assign(world.env, { LOG_SHARDS: shards });
+      return shards;
+    },
+  },
+  {
+    name: "the control plane is restored",
     weight: 1,
-    async run({ random }) {
-      const place = random.next();
-      const known = new KnownSplits();
-      const shards = await new LogShards(env.TRACE_LOG, known).status().then(
-        () => known.shards(),
-        () => [],
-      );
-      const shard = shards[Math.floor(place * shards.length)];
-      if (shard === undefined || shards.length >= NODES_MAX) return null;
-      const words = await beginSplit(shard).then(
-        () => "",
-        () => ", and fails",
-      );
-      return `shard ${shard} of ${shards}${words}`;
+    async run(scene) {
+      const { world } = scene;
+      const job = someJob(scene);
+      if (job === null) return null;
+      const restore = await alive(() => restorable(() => controlPlane(env.CONTROL)));
+      // What is lost changes nothing but versions.
+      await world.jobs.change(job, { enabled: job.enabled });
+      await alive(restore);
+      world.injected();
+      return `to before a change of job ${job.id}`;
     },
   },
   {

@@ -2,17 +2,7 @@
 
 import { vi } from "vitest";
 import { Attempts } from "../../src/delivery/attempts.ts";
-import {
-  BlobStore,
-  ControlPlane,
-  DebtStore,
-  JobReader,
-  KeyRegister,
-  Outbox,
-  Packer,
-  Replays,
-  TraceLog,
-} from "../../src/index.ts";
+import { ControlPlane, JobReader, Packer, Replays, TraceLog } from "../../src/index.ts";
 import { BREAKAGES, type Breakage, breakable, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import type { SendFault } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
@@ -20,27 +10,23 @@ import type { Random } from "./random.ts";
 
 /** Every call between components. A call may hang, and its caller times out. */
 const CALLS: readonly (readonly [{ readonly prototype: object }, readonly string[]])[] = [
-  [JobReader, ["append", "holds", "configure", "drive"]],
-  [TraceLog, ["count", "counted", "expectAgain", "keepJobs", "setAside"]],
-  [ControlPlane, ["configSince"]],
-  [BlobStore, ["put", "get", "drop"]],
+  [JobReader, ["pull", "drive"]],
+  [TraceLog, ["append", "known", "read", "expectAgain", "configure", "hold", "holdResend", "drive"]],
+  [ControlPlane, ["configSince", "join"]],
   [Packer, ["pack"]],
-  [Outbox, ["keep"]],
-  [KeyRegister, ["first"]],
-  [DebtStore, ["owe", "drive"]],
 ];
 
 /** Steps inside an object, which wait only for the store and the disk. */
 const STEPS: typeof CALLS = [
   [Attempts, ["uploadOne", "put", "settle"]],
   [JobReader, ["alarm"]],
+  [TraceLog, ["alarm"]],
   [ControlPlane, ["alarm"]],
-  [DebtStore, ["alarm"]],
   [Replays, ["alarm"]],
 ];
 
-/** Calls of a job's log that no message gets past. */
-const WAY_IN: ReadonlySet<string> = new Set(["JobReader.append", "JobReader.holds"]);
+/** What a reader that is down does not answer. */
+const READS = "JobReader.pull";
 
 /**
  * Timers run this many times faster, so that a call that hangs times out within a fraction of a
@@ -63,7 +49,7 @@ export class Breakdowns {
   readonly #armed = new Map<string, Armed>();
   readonly #methods = new Map<string, readonly Breakage[]>();
   #sends: SendFault[] = [];
-  /** Jobs whose log is down, and how. */
+  /** Jobs whose readers are down, and how. */
   readonly #down = new Map<number, Breakage>();
 
   constructor(world: World, random: Random) {
@@ -111,22 +97,22 @@ export class Breakdowns {
     return `sendBatch: ${this.#sends.join(", ")}`;
   }
 
-  /** A job's log takes nothing until {@link mendLogs}. @returns a description for the trace. */
-  breakLog(job: number): string {
+  /** A job's readers read nothing until {@link mendReaders}. @returns a description for the trace. */
+  breakReaders(job: number): string {
     const breakage = this.#random.pick(["refused", "hangs"] as const);
     this.#down.set(job, breakage);
     return `job ${job}: ${breakage}`;
   }
 
-  /** @returns how many logs were down. */
-  mendLogs(): number {
+  /** @returns of how many jobs the readers were down. */
+  mendReaders(): number {
     const { size } = this.#down;
     this.#down.clear();
     return size;
   }
 
   #decide(name: string, object: unknown): Breakage | null {
-    const down = WAY_IN.has(name) ? this.#down.get(jobOf(object)) : undefined;
+    const down = name === READS ? this.#down.get(jobOf(object)) : undefined;
     if (down !== undefined) {
       this.#world.injected();
       return down;
@@ -144,7 +130,7 @@ export class Breakdowns {
   }
 }
 
-/** The job whose log it is. */
+/** The job whose reader it is. */
 function jobOf(object: unknown): number {
   const { ctx } = object as { ctx: DurableObjectState };
   return Number(/^job (\d+) /.exec(ctx.id.name ?? "")?.[1]);

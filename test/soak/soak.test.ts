@@ -11,7 +11,7 @@ const { seed, first, episodes, minutes } = inject("soak");
 const EPISODE_MAX_MS = 120_000;
 
 /** Bindings whose objects an episode uses. */
-const OBJECTS = [env.CONTROL, env.TRACE_LOG, env.READERS, env.DEBTS, env.OUTBOX, env.BLOBS, env.KEYS, env.REPLAYS];
+const OBJECTS = [env.CONTROL, env.TRACE_LOG, env.READERS, env.REPLAYS];
 
 /**
  * Deletes all storage. `reset()` leaves an object as it is that a call still reaches, which its

@@ -419,7 +419,7 @@ describe("events on their way in", () => {
 
   it("messages that have to come again are said after a quarter of an hour", async () => {
     const clock = setClock(NOON);
-    await traceLog(env.TRACE_LOG, 0).expectAgain([{ id: "0".repeat(32), takenInMs: NOON, keyed: false }], "coming");
+    await traceLog(env.TRACE_LOG, 0).expectAgain([{ id: "0".repeat(32), takenInMs: NOON, keyed: false }], "returned");
     clock.advance(15 * MINUTE_MS);
     expect(await kindsOf()).toEqual([]);
     clock.advance(1);

@@ -9,7 +9,8 @@ import { REPLAY_STEPS } from "../../src/replay/schema.ts";
 import { WATCH_STEPS } from "../../src/status/watch-schema.ts";
 import { IdMemory } from "../../src/storage/id-memory.ts";
 import { type Migration, migrate } from "../../src/storage/migrate.ts";
-import { TRACE_LOG_STEPS, traceLog } from "../../src/trace-log/trace-log.ts";
+import { TRACE_LOG_STEPS } from "../../src/trace-log/schema.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
 import {

@@ -201,7 +201,7 @@ describe("what was prepared", () => {
     const bytes = async (given: Append) => {
       await append(given);
       return runInDurableObject(shard(), (_shard, { storage: { sql } }) =>
-        sql.exec<{ bytes: number }>("SELECT length(body) AS bytes FROM block ORDER BY n DESC LIMIT 1").one(),
+        sql.exec<{ bytes: number }>("SELECT length(body) - meta AS bytes FROM block ORDER BY n DESC LIMIT 1").one(),
       );
     };
     const made = prepared([message(1)], plane.now);
@@ -211,6 +211,27 @@ describe("what was prepared", () => {
     expect(await bytes(made)).toEqual({ bytes: fragmentBytes });
     const other = prepared([message(2)], { ...plane.now, jobs: [job(1, { version: 9 })] });
     expect(await bytes(other)).toEqual({ bytes: records });
+  });
+});
+
+describe("a block", () => {
+  it("fits rows of the platform, whatever days, hours and scripts its records are of", async () => {
+    const given = prepared([message(1)], plane.now);
+    const [group] = given.prepared;
+    const [fragment] = group?.fragments ?? [];
+    if (group === undefined || fragment === undefined) throw new Error("nothing is prepared");
+    group.fragments = Array.from({ length: 9_000 }, (_, n) => ({ ...fragment, part: `05/shop-${n}` }));
+    await append(given);
+    const rows = await runInDurableObject(shard(), (_shard, { storage: { sql } }) =>
+      sql
+        .exec<{ bytes: number }>(
+          `SELECT length(jobs) + length(meta) + length(body) AS bytes FROM block UNION ALL SELECT length(body) FROM piece`,
+        )
+        .toArray(),
+    );
+    expect(Math.max(...rows.map(({ bytes }) => bytes))).toBeLessThan(2_000_000);
+    const { fragments = [] } = (await page(1, 0, { maxBytes: 1e9 })).items[0]?.group ?? {};
+    expect([fragments.length, fragments.at(-1)]).toEqual([9_000, group.fragments.at(-1)]);
   });
 });
 

@@ -2,6 +2,7 @@
 import { abortAllDurableObjects, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { JobReader } from "../../src/index.ts";
 import { type TraceLog, traceLog } from "../../src/trace-log/trace-log.ts";
 import { job, snapshot } from "../pipeline/scripted.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
@@ -202,6 +203,22 @@ describe("a shard has a job read", () => {
     expect([await backlog(1), await rowsOf("block"), await alarmAt()]).toEqual([0, 0, null]);
   });
 
+  it("again after 5 s if its answer, or its question, is of another shape; nothing is dropped", async () => {
+    plane.now = snapshot("epoch.1.mark", [job(1)]);
+    await append(1);
+    for (const answer of [null, { cursor: "9" }, { cursor: Number.NaN }, { stamp: 7 }, { more: undefined }]) {
+      vi.spyOn(JobReader.prototype, "pull").mockResolvedValue(
+        (answer && { cursor: POSITION, more: false, sealed: false, holds: false, stamp: "1.mark", ...answer }) as never,
+      );
+      clock.advance(400_000);
+      await runDurableObjectAlarm(shard());
+      expect([await rowsOf("block"), await backlog(1)]).toEqual([1, 1]);
+    }
+    for (const after of [undefined, null, "9", Number.NaN])
+      await expect(shard().read(1, 0, after as never, "1.mark", 1e6)).rejects.toThrow("a reader says no position");
+    expect([await rowsOf("block"), (await unread(1)).length]).toEqual([1, 1]);
+  });
+
   it("not again and again if it answers and gets no further", async () => {
     await append(1);
     const pulls = readers(async () => ({ cursor: 0 }));
@@ -260,7 +277,7 @@ describe("a shard that was restored to an earlier time", () => {
     await append(2);
     await shard().configure(snapshot("epoch.2.mark", [job(1), job(2, { discard: true })]));
     await page(2, 0);
-    expect((await shard().accountStatus()).restored).toBeUndefined();
+    expect((await shard().accountStatus()).restored).toBeNull();
     clock.advance(1_000);
     await page(1, POSITION - 5);
     expect((await shard().accountStatus()).restored).toEqual({ who: "reader", job: 1, atMs: NOON + 1_000 });

@@ -32,7 +32,7 @@ export interface Bill {
 export function bill(scenario: Scenario, simulated: Simulated, terms: Terms): Bill {
   const { events, use } = simulated;
   const jobs = scenario.jobs.length;
-  const amounts = amountsOf(simulated, jobs, terms);
+  const amounts = amountsOf(simulated, scenario, terms);
   const perMillion = Object.fromEntries(
     PRICE_NAMES.map((name) => {
       const amount = (amounts[name] / events) * 1e6;
@@ -52,7 +52,11 @@ export function bill(scenario: Scenario, simulated: Simulated, terms: Terms): Bi
   };
 }
 
-function amountsOf(simulated: Simulated, jobs: number, terms: Terms): { [name in PriceName]: number } {
+function amountsOf(
+  simulated: Simulated,
+  { jobs: { length: jobs }, isolates }: Scenario,
+  terms: Terms,
+): { [name in PriceName]: number } {
   const { use, events, messageUnits, batches, crons } = simulated;
   const total = (of: (object: ObjectUse) => number): number =>
     Object.values(use.objects).reduce((sum, object) => sum + of(object), 0);
@@ -66,7 +70,7 @@ function amountsOf(simulated: Simulated, jobs: number, terms: Terms): { [name in
   return {
     // Each message is written, read and deleted.
     queueOperations: 3 * messageUnits,
-    requests: batches + crons,
+    requests: batches + crons + (isolates === 0 ? events : 0),
     cpuMs: events * (terms.intakeCpuMs + jobs * terms.pipelineCpuMs),
     objectRequests,
     objectGbSeconds: busySeconds * OBJECT_GB,

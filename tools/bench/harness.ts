@@ -1,5 +1,6 @@
 /** The measured Worker, in the runtime, in a process of its own, with that process's CPU clock. */
 import { mkdtempSync, rmSync } from "node:fs";
+import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTestHarness, type Unstable_Config, unstable_readConfig } from "wrangler";
@@ -53,7 +54,7 @@ export async function startHarness(): Promise<Harness> {
           // Scripts for browsers are texts here.
           rules: config.rules,
           durable_objects: config.durable_objects,
-          exports: config.exports,
+          migrations: config.migrations,
           vars: {
             ACCOUNT_ID: ACCOUNT,
             ADMIN_TOKEN: TOKEN,
@@ -65,10 +66,10 @@ export async function startHarness(): Promise<Harness> {
     ],
   });
   const { url } = await server.listen();
-  const call = async <T>(path: string, init: RequestInit): Promise<T> => {
-    const response = await fetch(new URL(path, url), init);
-    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
-    return (await response.json()) as T;
+  const call = async <T>(path: string, init: Sent): Promise<T> => {
+    const { status, text } = await requested(new URL(path, url), init);
+    if (status < 200 || status > 299) throw new Error(`${path}: ${status} ${text}`);
+    return JSON.parse(text) as T;
   };
   return {
     consumer: { batchSize: consumer.max_batch_size, batchTimeoutMs: consumer.max_batch_timeout * 1_000 },
@@ -89,6 +90,29 @@ export async function startHarness(): Promise<Harness> {
       remove();
     },
   };
+}
+
+interface Sent {
+  method: string;
+  body: string;
+  headers?: Record<string, string>;
+}
+
+/** A request that may be answered after any time: `fetch` gives up after five minutes. */
+function requested(url: URL, { method, body, headers = {} }: Sent): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method, headers }, async (response) => {
+      try {
+        const pieces: Buffer[] = [];
+        for await (const piece of response) pieces.push(piece as Buffer);
+        resolve({ status: response.statusCode ?? 0, text: Buffer.concat(pieces).toString() });
+      } catch (error) {
+        reject(error);
+      }
+    });
+    sent.on("error", reject);
+    sent.end(body);
+  });
 }
 
 /** @see https://developers.cloudflare.com/workers/wrangler/configuration/#observability */

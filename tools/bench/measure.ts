@@ -143,7 +143,13 @@ export interface CostResult {
   bill: Bill;
 }
 
-/** Billed operations at each rate: with one job and with three, and with more isolates. */
+/** At this rate, with ten jobs, too, and with requests of one event each. */
+const MAIN_RATE = 100;
+
+/**
+ * Billed operations at each rate: with one job and with three, with more isolates, and with events
+ * that are POSTed one by one.
+ */
 export async function measureCosts(harness: Harness, terms: Terms, effort: Effort): Promise<CostResult[]> {
   const results: CostResult[] = [];
   const jobs: number[] = [];
@@ -169,9 +175,14 @@ export async function measureCosts(harness: Harness, terms: Terms, effort: Effor
   for (const rate of effort.eventsPerSecond) await measure(rate, 1);
   for (const rate of effort.eventsPerSecond) if (rate > 1) await measure(rate, 4);
   for (const rate of effort.eventsPerSecond) for (const isolates of SEVERAL[rate] ?? []) await measure(rate, isolates);
+  await measure(MAIN_RATE, 0);
   await addJob();
   await addJob();
   for (const rate of effort.eventsPerSecond) await measure(rate, 1);
+  await measure(MAIN_RATE, 0);
+  while (jobs.length < 10) await addJob();
+  await measure(MAIN_RATE, 1);
+  await measure(MAIN_RATE, 0);
   return results;
 }
 

@@ -182,7 +182,7 @@ function remove(root: string): void {
 
 /** In a folder outside of the project, or its .dev.vars would be read. */
 function writeConfig(root: string): string {
-  const { compatibility_date, compatibility_flags, durable_objects, exports, rules } = unstable_readConfig(
+  const { compatibility_date, compatibility_flags, durable_objects, migrations, rules } = unstable_readConfig(
     { config: SHIPPER_CONFIG },
     { hideWarnings: true },
   );
@@ -195,7 +195,7 @@ function writeConfig(root: string): string {
       compatibility_date,
       compatibility_flags,
       durable_objects,
-      exports,
+      migrations,
       rules,
       vars: {
         ACCOUNT_ID: ACCOUNT,

@@ -30,7 +30,7 @@ export interface Scenario {
   /** Ids of all jobs there are: each takes every event. */
   jobs: number[];
   eventsPerSecond: number;
-  /** Isolates of the tail handler; events go to a random one. */
+  /** Isolates of the tail handler; events go to a random one. 0: each event is a request of its own. */
   isolates: number;
   /** Time before counting begins, in s. */
   warmUpS: number;

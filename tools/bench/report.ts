@@ -99,7 +99,11 @@ function ratioRow(name: string, { median, low, high }: Summary): string[] {
 const SCENARIO_HEADS = ["events/s", "jobs", "isolates"];
 
 function scenarioCells({ scenario }: CostResult): string[] {
-  return [count(scenario.eventsPerSecond), `${scenario.jobs.length}`, `${scenario.isolates}`];
+  return [
+    count(scenario.eventsPerSecond),
+    `${scenario.jobs.length}`,
+    scenario.isolates === 0 ? "POSTs" : `${scenario.isolates}`,
+  ];
 }
 
 function costSummary(costs: readonly CostResult[]): string {

@@ -2,12 +2,11 @@
 import type * as z from "zod";
 import type { Job, JobLedger } from "../../api/docs/jobs.ts";
 import type { ObjectEntry, ObjectLines } from "../../api/docs/objects.ts";
-import type { Amount, Replay, ReplayDetail, ReplayEstimate } from "../../api/docs/replay.ts";
+import type { Replay, ReplayDetail, ReplayEstimate } from "../../api/docs/replay.ts";
 import type { Hour } from "../../api/health.ts";
 
 export type JobView = z.infer<typeof Job>;
 export type LedgerView = z.infer<typeof JobLedger>;
-export type AmountView = z.infer<typeof Amount>;
 export type HourView = z.infer<typeof Hour>;
 export type ObjectView = z.infer<typeof ObjectEntry>;
 export type LinesView = z.infer<typeof ObjectLines>;

@@ -60,7 +60,7 @@ class Parquet implements Encoder {
     this.#addedUnits = names.reduce((sum, name) => sum + unitsBeside(name), 3);
   }
 
-  /** Compiled at its first use: a log never renders. */
+  /** Compiled at its first use: a reader of prepared fragments never renders. */
   get #render(): (record: RecordLine) => string {
     this.#renderer ??= invocationRenderer(this.#output);
     return this.#renderer;

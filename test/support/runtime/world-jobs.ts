@@ -495,7 +495,9 @@ export async function alive<T>(ask: () => Promise<T>): Promise<T> {
     try {
       return await ask();
     } catch (error) {
-      if (tries === 5) throw error;
+      if (tries === 20) throw error;
+      // Readers that ask at the same time may be what it dies of.
+      await scheduler.wait(tries);
     }
   }
 }

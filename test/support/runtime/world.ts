@@ -14,10 +14,11 @@ import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { controlPlane } from "../../../src/control/plane.ts";
 import { eachNode, nodeAt } from "../../../src/delivery/job-nodes.ts";
-import { jobStatus } from "../../../src/delivery/job-status.ts";
+import { jobStatus, shardsStatus } from "../../../src/delivery/job-status.ts";
 import { type JobReader, Packer, Shipper } from "../../../src/index.ts";
 import { LogShards, shardsOf } from "../../../src/trace-log/log-shards.ts";
-import { type AccountCounts, traceLog } from "../../../src/trace-log/trace-log.ts";
+import type { AccountCounts } from "../../../src/trace-log/status.ts";
+import { traceLog } from "../../../src/trace-log/trace-log.ts";
 import { createWorker } from "../../../src/worker.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../constants.ts";
 import { accountLedgerFaults, type Count } from "../ledger-audit.ts";
@@ -276,6 +277,14 @@ export class World {
       const records = (await alive(() => jobStatus(env, id)))?.counts.pending ?? 0;
       if (records > 0) words.push(`${records} records of job ${id}`);
     }
+    // After a restore, a shard may have received less than was read.
+    for (const [shard, { jobs }] of await alive(() =>
+      shardsStatus(
+        env,
+        this.jobs.all.map(({ id }) => id),
+      ),
+    ))
+      if (Object.values(jobs).some(({ unread }) => unread !== null)) words.push(`blocks of log ${shard}`);
     return words;
   }
 
@@ -377,7 +386,7 @@ export class World {
   }
 
   async accountCounts(): Promise<AccountCounts> {
-    return (await new LogShards(env).status()).counts;
+    return (await alive(() => new LogShards(env).status())).counts;
   }
 
   /**
@@ -401,7 +410,7 @@ export class World {
   }
 
   async #intakeLost(): Promise<number> {
-    return (await new LogShards(env).status()).intakeLost;
+    return (await alive(() => new LogShards(env).status())).intakeLost;
   }
 
   /** What no log has yet, in words. */

@@ -8,7 +8,7 @@ import { Gatherer } from "../../../src/intake/gather.ts";
 import { handleTail } from "../../../src/intake/tail.ts";
 import type { JobConfig } from "../../../src/job/config.ts";
 import { APPEND_MAX_RAW_BYTES } from "../../../src/limits.ts";
-import { prepare as build } from "../../../src/object/build.ts";
+import { prepare as prepareFor } from "../../../src/object/build.ts";
 import type { Fragment } from "../../../src/object/encoder.ts";
 import { deflateFragment, OBJECT_DEFLATE_LEVEL } from "../../../src/object/fragment.ts";
 import { type Loaded, load } from "../../../src/object/load.ts";
@@ -120,6 +120,7 @@ async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
         for (const { body } of messages) bodies.push(body.slice().buffer as ArrayBuffer);
       },
     },
+    append: () => Promise.reject(new Error("the queue takes everything")),
     config: { selfName: "logship", defaultScriptName: "unnamed", form: { seal: SEAL }, shards: 1 },
     platform: {
       now: () => NOON,
@@ -131,7 +132,6 @@ async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
     gatherer,
     waitUntil: (promise: Promise<void>) => sends.push(promise),
     pack: () => Promise.reject(new Error("each isolate is measured by itself")),
-    append: () => Promise.reject(new Error("the queue takes everything")),
     countLost: () => Promise.reject(new Error("nothing is lost")),
   };
   for (const item of items) await handleTail([item], context);
@@ -140,27 +140,26 @@ async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
   return bodies;
 }
 
-/**
- * From messages to fragments: the queue handler, with a log that takes everything and keeps nothing.
- */
+/** From messages to fragments: the queue handler, with a log that takes everything and keeps nothing. */
 async function consumed(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Promise<number> {
   let bytes = 0;
   const turns = new RecentTurns();
   const context: ConsumerContext = {
-    jobs: async () => ({ state: "bench.1.mark", jobs, optOuts: [], shards: [0] }),
-    known: async () => [],
+    jobs: async () => ({ state: "bench.1.m", jobs, optOuts: [], shards: [0] }),
     expectAgain: () => Promise.reject(new Error("every message is whole")),
-    sendAnew: () => Promise.reject(new Error("every message is taken")),
-    append: async (_shard, { parts, prepared }) => {
+    append: async (_shard, { parts, prepared, state }) => {
       bytes += bytesOf(prepared.flatMap(({ fragments }) => fragments.map(({ body }) => body)));
-      return { fresh: parts.map(({ id }) => id), tooOld: [], watched: false, state: "bench.1.mark" };
+      return { fresh: parts.map(({ id }) => id), tooOld: [], watched: false, state };
     },
+    known: async () => [],
+    sendAnew: () => Promise.reject(new Error("nothing comes again")),
     // As in each isolate: once a second, regardless of the number of records.
     arrivals: { handsOverRecent: () => turns.take(NOON), show: () => {} },
     hold: () => Promise.reject(new Error("nothing is set aside")),
+    unnoted: () => Promise.reject(new Error("nothing comes again")),
     sealKeys: [SEAL],
     callsMax: 10_000,
-    platform: { now: () => NOON, sleep: async () => {} },
+    platform: { now: () => NOON, sleep: () => Promise.reject(new Error("the log is never busy")) },
   };
   const batch = batchOf(bodies, NOON);
   await consumeEvents(batch, context);
@@ -193,7 +192,7 @@ function groupsOf(messages: readonly Loaded[]): Loaded[][] {
 }
 
 function built(job: JobConfig, groups: readonly (readonly Loaded[])[]): Fragment[] {
-  return groups.flatMap((group) => build(job, group).fragments);
+  return groups.flatMap((group) => prepareFor(job, group).fragments);
 }
 
 function uncompressed({ deflated, body }: Fragment): Uint8Array {
@@ -215,7 +214,7 @@ export function jobOf({ filter, fieldNames }: JobShape): JobConfig {
     modifiedVersion: 1,
     outputVersion: 1,
     destinationVersion: 1,
-    mark: "mark",
+    mark: "m",
     windows: [{ fromMs: 0, untilMs: null }],
     filter,
     sampleRate: 1,

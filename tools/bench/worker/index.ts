@@ -19,7 +19,8 @@ import type {
 import { playThePlatform } from "./clock.ts";
 import { prepare, run } from "./cpu.ts";
 import { append, grown, pack } from "./growth.ts";
-import { BUCKET, shipKind, stackKind } from "./kinds.ts";
+import { hold } from "./held-uploads.ts";
+import { BUCKET, shipKind, stackKind, withStacked } from "./kinds.ts";
 import { meteredEnv, meteredState } from "./meter.ts";
 import { findWord, keepSketches, makeObject, searchText } from "./search.ts";
 import { simulate } from "./simulate.ts";
@@ -46,7 +47,13 @@ function metered(name: string, original: unknown): ObjectClass {
 }
 
 export const ControlPlane = metered("ControlPlane", shipper.ControlPlane);
-export const JobReader = metered("JobReader", shipper.JobReader);
+/** Its uploads are held while kinds are stacked, and its log is played for them. */
+export class JobReader extends metered("JobReader", shipper.JobReader) {
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, { ...env, TRACE_LOG: withStacked(env.TRACE_LOG) });
+    hold((this as unknown as shipper.JobReader).attempts);
+  }
+}
 export const TraceLog = metered("TraceLog", shipper.TraceLog);
 export const AccessRegister = metered("AccessRegister", shipper.AccessRegister);
 export const Watch = metered("Watch", shipper.Watch);

@@ -2,21 +2,29 @@
 import { createHash } from "node:crypto";
 import { fromBase64, toHex } from "../../../src/bytes.ts";
 import { readConfig } from "../../../src/config.ts";
-import { controlPlane } from "../../../src/control/plane.ts";
 import { nodeAt } from "../../../src/delivery/job-nodes.ts";
 import { destinationOf } from "../../../src/delivery/open.ts";
 import { termsOf } from "../../../src/destinations/kinds.ts";
 import { randomIds } from "../../../src/intake/ids.ts";
 import { packRecords } from "../../../src/intake/packing.ts";
-import type { JobConfig } from "../../../src/job/config.ts";
+import { type JobConfig, stampOf } from "../../../src/job/config.ts";
 import { destinationPurpose, seal } from "../../../src/job/secrets.ts";
 import { UPLOAD_BYTES, UPLOAD_RECORDS } from "../../../src/limits.ts";
-import type { Loaded } from "../../../src/object/load.ts";
+import { prepare } from "../../../src/object/build.ts";
 import { platform } from "../../../src/platform.ts";
-import type { CutSize, KindName, ShippedKind, StackedKind, StackingKind } from "../protocol.ts";
-import { stackObjects } from "./append.ts";
+import type { Item } from "../../../src/trace-log/blocks.ts";
+import type { Page, TraceLog } from "../../../src/trace-log/trace-log.ts";
+import {
+  type CutSize,
+  KIND_NAMES,
+  type KindName,
+  type ShippedKind,
+  type StackedKind,
+  type StackingKind,
+} from "../protocol.ts";
 import { jobOf, loaded } from "./cpu.ts";
 import { linesOf } from "./growth.ts";
+import { uploads } from "./held-uploads.ts";
 import { countStoreRequest, takeUse } from "./meter.ts";
 
 const KEYS = "access-key-id=bench&secret-access-key=bench";
@@ -121,42 +129,57 @@ export const BUCKET: object = {
   },
 };
 
-/** By kind. */
-const jobs = new Map<KindName, JobConfig>();
-/** The records of each object. */
-let messages: Loaded[] | null = null;
+/** The records of each object, as each kind gets them. */
+let item: Omit<Item, "n"> | null = null;
 
-async function messagesOf(count: number): Promise<Loaded[]> {
-  const terms = { takenInMs: platform.now(), idOf: randomIds(1), keyed: false, shards: 1 };
-  const packed = packRecords(linesOf(count, platform.now()), terms);
+async function itemOf(job: JobConfig, count: number): Promise<Omit<Item, "n">> {
+  const packed = packRecords(linesOf(count, platform.now()), {
+    takenInMs: platform.now(),
+    idOf: randomIds(1),
+    keyed: false,
+    shards: 1,
+  });
   if (!packed.ok) throw new Error("a record is too large");
-  return Promise.all(packed.messages.map(({ body }) => loaded(body.slice().buffer)));
+  const messages = await Promise.all(packed.messages.map(({ body }) => loaded(body.slice().buffer)));
+  const { fragments, ...share } = prepare(job, messages);
+  const group = { output: job.output, template: { hour: false, script: false }, fragments };
+  return { takenMs: platform.now(), stamp: stampOf(job), ...share, group };
 }
 
-/** Creates a job of a kind, whose objects have so many records. */
-async function createJob(kind: KindName, count: number, env: Env): Promise<JobConfig> {
-  const read = readConfig(env);
-  if (!read.ok) throw new Error(read.faults.join("; "));
-  const { filter, sampleRate, output, canary } = jobOf({ filter: null, fieldNames: null });
-  const limits = { bytes: UPLOAD_BYTES.fallback, records: count, intervalMs: 300_000 };
-  const change = await controlPlane(env.CONTROL).create({
-    body: { dataset: "functions_trace_events", spelled: {}, enabled: true },
-    meaning: { filter, sampleRate, output, canary, limits },
-    destination: seal(CONFS[kind], destinationPurpose(read.config.accountId), read.config.keys),
-    path: kind in TAKEN ? "" : "logs/{DATE}",
+/** What the log has for readers of kinds. */
+const pages = new Map<number, Page>();
+
+/** The log, with what is stacked. */
+export function withStacked(log: DurableObjectNamespace<TraceLog>): DurableObjectNamespace<TraceLog> {
+  const stub = (name: string): object => ({
+    read: async (job: number, ...rest: [number, number, string, number]): Promise<unknown> =>
+      pages.get(job) ?? log.getByName(name).read(job, ...rest),
   });
-  if (change.kind !== "changed") throw new Error(`the job of ${kind} is ${change.kind}`);
-  return change.job.config;
+  return { getByName: stub } as unknown as DurableObjectNamespace<TraceLog>;
 }
 
 /** Cuts objects of equal records, which wait. */
 export async function stackKind({ kind, objects, records: count }: StackingKind, env: Env): Promise<StackedKind> {
-  const job = jobs.get(kind) ?? (await createJob(kind, count, env));
-  jobs.set(kind, job);
-  messages ??= await messagesOf(count);
-  records = count;
+  const read = readConfig(env);
+  if (!read.ok) throw new Error(read.faults.join("; "));
+  const job: JobConfig = {
+    ...jobOf({ filter: null, fieldNames: null }),
+    id: KIND_NAMES.indexOf(kind) + 1,
+    destination: seal(CONFS[kind], destinationPurpose(read.config.accountId), read.config.keys),
+    path: kind in TAKEN ? "" : "logs/{DATE}",
+    limits: { bytes: UPLOAD_BYTES.fallback, records: count, intervalMs: 300_000 },
+  };
+  item ??= await itemOf(job, count);
   const log = nodeAt(env.READERS, job.id, 0);
-  await stackObjects(env, job, messages, async (reader) => (await reader.status())?.pendingObjects === objects);
+  const last = pages.get(job.id)?.end ?? 0;
+  const share = { ...item, stamp: stampOf(job) };
+  const items = Array.from({ length: objects }, (_, i): Item => ({ ...share, n: last + 1 + i }));
+  pages.set(job.id, { items, end: last + objects, isAll: true, job });
+  uploads.areHeld = true;
+  await log.pull({ segment: 0, from: last, cut: true });
+  uploads.areHeld = false;
+  const waiting = (await log.status())?.pendingObjects;
+  if (waiting !== objects) throw new Error(`${waiting} objects wait for ${kind}, not ${objects}`);
   const { raw_bytes: rawBytes, bytes } = (await log.objectsBefore(Number.MAX_SAFE_INTEGER, 1))[0] as {
     raw_bytes: number;
     bytes: number;
@@ -176,9 +199,10 @@ export async function stackKind({ kind, objects, records: count }: StackingKind,
 /** Uploads what waits. @throws if not all of it is taken at once. */
 export async function shipKind(kind: KindName, env: Env): Promise<ShippedKind> {
   serve(kind);
+  records = item?.group?.fragments.reduce((sum, fragment) => sum + fragment.records, 0) ?? 0;
   sentBytes = 0;
   takeUse();
-  const log = nodeAt(env.READERS, jobs.get(kind)?.id ?? 0, 0);
+  const log = nodeAt(env.READERS, KIND_NAMES.indexOf(kind) + 1, 0);
   const { pendingObjects } = await log.drive("manual", 600_000);
   const status = await log.status();
   if (pendingObjects > 0 || status?.counts.pending !== 0)

@@ -123,6 +123,7 @@ class Simulation {
   /** A trace item arrives. */
   async #arrive(): Promise<void> {
     this.#counts.events += 1;
+    if (this.#isolates.length === 0) return this.#post();
     const isolate = this.#isolates[Math.floor(this.#random() * this.#isolates.length)];
     if (isolate === undefined) throw new Error("a scenario needs at least one isolate");
     const { gatherer, wayMs } = isolate;
@@ -143,6 +144,21 @@ class Simulation {
       append: () => Promise.reject(new Error("the queue takes everything")),
       countLost: () => Promise.reject(new Error("nothing is lost")),
     });
+  }
+
+  /** An event as a request of its own. */
+  async #post(): Promise<void> {
+    const item = this.#pool[Math.floor(this.#random() * POOL)];
+    const body = JSON.stringify({ ...item, eventTimestamp: platform.now() });
+    const EVENTS = {
+      sendBatch: async (messages: { body: Uint8Array }[]) => this.#send(messages.map((each) => each.body)),
+    };
+    const url = `https://bench.example/client/v4/accounts/${this.#env.ACCOUNT_ID}/logship/datasets/functions_trace_events/events`;
+    const headers = { authorization: `Bearer ${Reflect.get(this.#env, "ADMIN_TOKEN")}`, "content-type": "application/json" };
+    const request = new Request(url, { method: "POST", headers, body });
+    const ctx = { waitUntil: () => {}, passThroughOnException: () => {} };
+    const { status } = await worker.fetch(request, { ...this.#metered, EVENTS } as never, ctx as never);
+    if (status !== 202) throw new Error(`a request is answered with ${status}`);
   }
 
   #send(bodies: readonly Uint8Array[]): void {

@@ -6,21 +6,35 @@
 
 import { controlPlane } from "../../../../src/control/plane.ts";
 import { nodeAt } from "../../../../src/delivery/job-nodes.ts";
-import worker from "../../../../src/index.ts";
-import type { JobConfig } from "../../../../src/job/config.ts";
+import worker, * as shipper from "../../../../src/index.ts";
+import { randomIds } from "../../../../src/intake/ids.ts";
+import { type JobConfig, stampOf } from "../../../../src/job/config.ts";
 import { APPEND_MAX_RAW_BYTES } from "../../../../src/limits.ts";
+import { prepare } from "../../../../src/object/build.ts";
 import { load } from "../../../../src/object/load.ts";
 import { JobsCache } from "../../../../src/pipeline/jobs-cache.ts";
 import { platform } from "../../../../src/platform.ts";
 import { Delivery } from "../../../../src/queue/delivery.ts";
+import { headOf } from "../../../../src/trace-log/heads.ts";
+import { traceLog } from "../../../../src/trace-log/trace-log.ts";
 import { ASK_HEADER, type Consuming, type CutSize, type Stacking } from "../../protocol.ts";
-import { stackObjects } from "../append.ts";
 import { clock } from "../clock.ts";
+import { hold, uploads } from "../held-uploads.ts";
 import { batchOf } from "../queue-batch.ts";
 import { MessagePool } from "./pool.ts";
 
 // All that the deployment binds, whatever is added to it.
 export * from "../../../../src/index.ts";
+
+/** In place of the one above: its uploads are held until they are measured. */
+export class JobReader extends shipper.JobReader {
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    hold(this.attempts);
+  }
+}
+
+uploads.areHeld = true;
 
 platform.now = () => Math.floor(clock.nowMs);
 
@@ -48,12 +62,13 @@ function collect(): void {
   gc();
 }
 
-/** One batch of the queue, of so many messages. */
+/** One batch of the queue, of so many messages, and readers that read it. */
 async function consume({ messages, collecting }: Consuming, env: Env): Promise<void> {
   const bodies = poolOfMessages().take(messages, platform.now());
   const batch = batchOf(bodies, clock.nowMs, collecting ? collect : undefined);
   await worker.queue(batch, collecting ? collectingEnv(env) : env);
   batch.assertAcknowledged();
+  await traceLog(env.TRACE_LOG, 0).drive();
 }
 
 /** Collects garbage before the log is called: what was built for it is complete by then. */
@@ -65,7 +80,7 @@ function collectingEnv(env: Env): Env {
   return { ...env, TRACE_LOG: { getByName } as Env["TRACE_LOG"] };
 }
 
-/** Single messages, until a job's log has cut an object. */
+/** Single messages, until a job's reader has cut an object. */
 async function cut(job: number, env: Env): Promise<CutSize> {
   for (let messages = 0; messages < CUT_MESSAGES_MAX; messages++) {
     await consume({ messages: 1, collecting: false }, env);
@@ -86,6 +101,7 @@ async function objectsOf(job: number, limit: number, env: Env): Promise<CutSize[
  */
 async function stack({ job: id, objects }: Stacking, env: Env): Promise<CutSize[]> {
   const job = await jobOf(id, env);
+  const log = nodeAt(env.READERS, id, 0);
   const messages = Math.floor(APPEND_MAX_RAW_BYTES / poolOfMessages().rawBytesOf(1));
   const offered = await Promise.all(
     batchOf(poolOfMessages().take(messages, platform.now()), clock.nowMs).messages.map(async (message) => {
@@ -94,7 +110,21 @@ async function stack({ job: id, objects }: Stacking, env: Env): Promise<CutSize[
       return loading.loaded;
     }),
   );
-  await stackObjects(env, job, offered.flat(), async (reader) => (await reader.objects(0, 0)).total >= objects);
+  const { fragments, ...share } = prepare(job, offered.flat());
+  const heads = offered.flat().map((part) => headOf(part));
+  const idOf = randomIds(1);
+  while ((await log.objects(0, 0)).total < objects) {
+    const parts = heads.map((head) => ({ ...head, id: idOf(0) }));
+    const prepared = {
+      ...{ output: job.output, template: { hour: false, script: false }, fragments },
+      ...{ jobs: [{ id, stamp: stampOf(job), ...share }], parts: parts.map((part) => part.id) },
+    };
+    await traceLog(env.TRACE_LOG, 0).append({
+      ...{ v: 1, parts, records: [], prepared: [prepared], queue: null },
+      ...{ work: { batches: 0, entries: 0, offered: 0 }, state: "" },
+    });
+    await traceLog(env.TRACE_LOG, 0).drive();
+  }
   return objectsOf(id, objects, env);
 }
 
@@ -109,7 +139,9 @@ async function jobOf(id: number, env: Env): Promise<JobConfig> {
  * Uploads all that a job has cut, and waits for it. @returns how many objects are not delivered.
  */
 async function drive(job: number, env: Env): Promise<number> {
+  uploads.areHeld = false;
   const { pendingObjects } = await nodeAt(env.READERS, job, 0).drive("manual", UPLOAD_MS);
+  uploads.areHeld = true;
   return pendingObjects;
 }
 

@@ -1,0 +1,18 @@
+type Row = Record<string, SqlStorageValue>;
+
+/** Inserts a row. @param into the statement up to its table. @param row its values by column. */
+export function insert(sql: SqlStorage, into: string, row: Row): void {
+  const columns = Object.keys(row);
+  const values = columns.map(() => "?").join(", ");
+  sql.exec(`${into} (${columns.join(", ")}) VALUES (${values})`, ...Object.values(row));
+}
+
+/** The first row; null: there is none. */
+export function first<T extends Row>(sql: SqlStorage, query: string, ...values: SqlStorageValue[]): T | null {
+  return sql.exec<T>(query, ...values).toArray()[0] ?? null;
+}
+
+/** The one value of a query that has one row of one column. */
+export function only<T extends SqlStorageValue>(sql: SqlStorage, query: string, ...values: SqlStorageValue[]): T {
+  return Object.values(sql.exec<Record<string, T>>(query, ...values).one())[0] as T;
+}
