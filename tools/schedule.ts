@@ -42,7 +42,7 @@ function number(text: string): number {
   return value;
 }
 
-// What the dead leave behind fails, and nobody waits for it.
+// What the dead leave behind fails, and nothing waits for it.
 process.on("unhandledRejection", () => {});
 
 const mutant = values.mutant === undefined ? undefined : MUTANTS[values.mutant];
@@ -68,7 +68,8 @@ for (let seed = first; seed < first + runs && failures < most && performance.now
       sums[name] = (sums[name] ?? 0) + n;
   } catch (error) {
     failures += 1;
-    const again = `npm run schedule -- --seed ${seed}${force ? ` --force ${force}` : ""}`;
+    const forced = force === undefined ? "" : ` --force ${force}`;
+    const again = `npm run schedule -- --seed ${seed}${forced}`;
     console.log(`${again}: ${error instanceof Error ? (error.stack ?? error.message) : error}`);
   }
 }

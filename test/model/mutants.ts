@@ -7,7 +7,7 @@ export interface Shown {
   /** What such a run does, to be found soon. */
   force?: Force[];
 }
-/** No run has shown that it matters, and why it is kept. */
+/** No run has shown that it matters: what would have to happen, and what else holds it. */
 export interface NotShown {
   rule: string;
   unseen: string;
@@ -30,25 +30,19 @@ export const MUTANTS = {
   noTooOld: shown("a part older than the last sweep is not new", 2),
   tooOldForgetsIds: notShown(
     "the id of a part that is too old to tell lives from now",
-    "no run of 1,500 has shown it yet",
+    "two copies of a part have to come once its minute is swept, later than fifteen days: the queue alone keeps none that long",
   ),
   holdForgetsIds: shown("what is on hold is known", 13),
   holdIgnoresKnownKeyed: notShown(
     "a known keyed copy in a message on hold is added as by an append",
-    "no run of 1,500 has shown it yet",
+    "the message of a repeat has to become a dead letter, and a job to have been enabled between it and the first copy",
   ),
-  resendInTwoSteps: notShown(
-    "sending again adds the block and deletes the hold in one transaction",
-    "no run of 1,500 has shown it yet",
-  ),
-  resendByNoteAlone: notShown(
-    "sending again also goes to jobs that start in the past",
-    "no run of 1,500 has shown it yet",
-  ),
+  resendInTwoSteps: shown("sending again adds the block and deletes the hold in one transaction", 14, "long"),
+  resendByNoteAlone: shown("sending again also goes to jobs that start in the past", 12, "restores"),
   resendWithoutOff: shown("a function that was off stays off when its message is sent again", 13),
   resendToForgotten: notShown(
     "a forgotten job gets no entry when a message is sent again",
-    "no run of 1,500 has shown it yet",
+    "a job is forgotten once nothing of it is on hold; a message put on hold later notes no job that the copy lacks",
   ),
   forgottenNotRead: shown("an entry of a job that the copy lacks counts as read", 55),
 
@@ -56,21 +50,24 @@ export const MUTANTS = {
   noJoinAtStart: shown("a shard joins when it starts", 11),
   noJoinAgain: notShown(
     "a shard joins with an append or a drive once five minutes have passed",
-    "no run of 1,500 has shown it yet",
+    "joins at the start and on a newer state, and the control plane's own alarm, bring the same: it shortens a delay",
   ),
-  noJoinOnNewer: notShown("a shard joins when an append names a newer state", "no run of 1,500 has shown it yet"),
+  noJoinOnNewer: notShown(
+    "a shard joins when an append names a newer state",
+    "the control plane's alarm brings the change, and a shard joins every five minutes: it shortens a delay",
+  ),
   joinNotNoted: shown("a join adds the shard to the list", 11),
   takesOlderConfig: shown("an older snapshot is not taken", 6),
-  takesForeignMark: notShown("a snapshot under another mark is not taken", "no run of 1,500 has shown it yet"),
+  takesForeignMark: notShown(
+    "a snapshot under another mark is not taken",
+    "a call of a lost control plane has to come after the shard has joined the one that is; the next join mends it",
+  ),
   versionWithoutMark: shown("versions are compared together with the mark", 55),
   restoredPlaneKeepsMark: shown("a restored control plane gives a new mark", 55),
   answersBeforeShards: shown("a change is answered when all shards have it", 1),
   answersWithOneShard: shown("a change is answered when all shards have it, not one", 11),
-  noSkewWait: notShown("a change of windows is answered half a second later", "no run of 1,500 has shown it yet"),
-  switchKeepsVersions: notShown(
-    "a change of any function's logging is a new version of each job",
-    "no run of 1,500 has shown it yet",
-  ),
+  noSkewWait: shown("a change of windows is answered half a second later", 4, "full", "keyed"),
+  switchKeepsVersions: shown("a change of any function's logging is a new version of each job", 1, "poison"),
 
   // Entries, prepared or open.
   entriesByNow: shown("a job is offered a part by the part's time of intake", 1),
@@ -79,44 +76,53 @@ export const MUTANTS = {
   preparedWithKnown: shown("a prepared entry is used only if all parts of the append are fresh", 1),
   preparedForOtherParts: notShown(
     "the shard checks that the group has exactly the parts that the job is offered",
-    "no run of 1,500 has shown it yet",
+    "the handler's own rule (groupsByRulesAlone) is enough as long as handler and shard agree; groupsUnchecked leaves out both",
   ),
   groupsByRulesAlone: notShown(
     "the handler prepares together only for jobs that are offered the same parts",
-    "no run of 1,500 has shown it yet",
+    "the shard's check (preparedForOtherParts) is enough; groupsUnchecked leaves out both",
   ),
   groupsUnchecked: shown("handler or shard checks that the group has exactly those parts", 14),
   preparesNewFormats: notShown(
     "a handler prepares only formats that the release before can read",
-    "no run of 1,500 has shown it yet",
+    "a reader of the release before keeps such an entry as newer, and ships it after the upgrade: it shortens a delay",
   ),
-  readersFormat: notShown("a group is cut under its own format", "no run of 1,500 has shown it yet"),
+  readersFormat: shown("a group is cut under its own format", 2, "busy"),
   readerMakesAll: shown("a reader does not make what was prepared", 3),
   readersKeepTheirJob: shown("a page carries the job if the reader's version is older", 1),
-  mixesFormats: notShown("a reader cuts where the format changes", "no run of 1,500 has shown it yet"),
+  mixesFormats: shown("a reader cuts where the format changes", 14, "leaps"),
   mixesDays: shown("an object has records of one day", 1),
 
   // Positions, cursors, readers.
-  smallNumbers: notShown("positions are times", "no run of 1,500 has shown it yet"),
-  noJumpAfterRestore: notShown("a restored shard's positions grow by a year", "no run of 1,500 has shown it yet"),
-  jumpsByADay: notShown("they grow by a year, not by a day", "no run of 1,500 has shown it yet"),
+  smallNumbers: notShown(
+    "positions are times",
+    "the leap after a restore (noJumpAfterRestore) is enough; smallNumbersNoJump leaves out both",
+  ),
+  noJumpAfterRestore: notShown(
+    "a restored shard's positions grow by a year",
+    "positions that are times (smallNumbers) are enough while the clock goes on; smallNumbersNoJump leaves out both",
+  ),
+  jumpsByADay: notShown(
+    "they grow by a year, not by a day",
+    "the clock has to have leapt by more than a day before the restore, and back",
+  ),
   smallNumbersNoJump: notShown(
     "positions are times, and grow by a year after a restore",
-    "no run of 1,500 has shown it yet",
+    "the position of a new block has to equal one that a reader has passed, of a record that the restore did not lose",
   ),
   dropsWhenOneHasRead: shown("a block is dropped when all jobs of its entries have passed it", 6),
   commitsWithoutCompare: notShown(
     "a commit compares the cursor with that of its read",
-    "no run of 1,500 has shown it yet",
+    "one pull at a time (pullsAtOnce) is enough; pullsAtOnceNoCompare leaves out both",
   ),
-  pullsAtOnce: notShown("one pull at a time for each reader", "no run of 1,500 has shown it yet"),
+  pullsAtOnce: notShown(
+    "one pull at a time for each reader",
+    "the comparison (commitsWithoutCompare) is enough, but for a seal between two pulls; pullsAtOnceNoCompare leaves out both",
+  ),
   pullsAtOnceNoCompare: shown("one pull at a time, and a commit compares the cursor", 3),
   cursorAfterwards: shown("the cursor moves in the transaction of the commit", 1),
   newReaderFromZero: shown("a new reader takes the shard's cursor", 6),
-  rangeStartsAnew: notShown(
-    "a new segment takes the range's position from the shard",
-    "no run of 1,500 has shown it yet",
-  ),
+  rangeStartsAnew: shown("a new segment takes the range's position from the shard", 11, "segments"),
   rangeCursorInShardAlone: shown("a reader answers where its range stands", 1),
   settlesTwice: shown("an upload is counted once", 18),
   noUnmade: shown("an entry that cannot be made is stored as it is", 1),
@@ -127,114 +133,159 @@ export const MUTANTS = {
   noAlarmAfterDrive: shown("a drive sets the shard's alarm", 1),
   noReaderAlarm: shown("a reader sets its alarm", 1),
   noAlarmAfterUpload: shown("an upload sets the reader's alarm", 2),
-  noAlarmAtStart: notShown("an object sets its alarm when it starts", "no run of 1,500 has shown it yet"),
-  olderVersionNotDue: notShown("a job whose reader has an older version is due", "no run of 1,500 has shown it yet"),
+  noAlarmAtStart: notShown(
+    "an object sets its alarm when it starts",
+    "each transaction that adds something sets the alarm: only a restored object starts without one, and the cron starts that",
+  ),
+  olderVersionNotDue: notShown(
+    "a job whose reader has an older version is due",
+    "a job has to change while nothing of it is unread, and its objects wait for a store that it left; textSealedNotDriven shows it for sealed segments",
+  ),
 
   // Intake, queue, handler.
-  neverFull: notShown("a full shard takes no appends", "no run of 1,500 has shown it yet"),
+  neverFull: notShown(
+    "a full shard takes no appends",
+    "the model's shards have no bound in bytes, so that nothing is lost in a full one; test/trace-log/append.test.ts has the bound",
+  ),
   acksFirst: shown("a message is acknowledged after its append", 2),
   asksForKeyed: shown("a handler asks only for parts without a key", 80),
   packsAcrossShards: shown("all parts of a message belong to one shard", 4),
   cutsBySettings: shown("cuts of a keyed request follow a rule that never changes", 1),
   noHoldAfterTenDays: shown("messages older than ten days are put on hold", 11),
-  noAnew: notShown("after many attempts a message is sent anew", "no run of 1,500 has shown it yet"),
-  deadNotHeld: notShown("a dead letter is put on hold", "no run of 1,500 has shown it yet"),
-  busySpendsAttempts: notShown("a handler waits for a shard that is busy", "no run of 1,500 has shown it yet"),
-  keyShardsUnchecked: notShown(
-    "an isolate asks the control plane whether its KEY_SHARDS is right",
-    "no run of 1,500 has shown it yet",
+  noAnew: notShown(
+    "after many attempts a message is sent anew",
+    "a message that is not sent anew becomes a dead letter, and is put on hold: it costs a person's click",
   ),
+  deadNotHeld: notShown(
+    "a dead letter is put on hold",
+    "a dead letter that is not put on hold is delivered like any other message; a hundred more attempts have to fail before it is lost",
+  ),
+  busySpendsAttempts: notShown(
+    "a handler waits for a shard that is busy",
+    "attempts that are spent make dead letters, which are put on hold: it costs a person's click",
+  ),
+  keyShardsUnchecked: shown("an isolate asks the control plane whether its KEY_SHARDS is right", 1, "keyShards"),
   textKeyShardsByFirst: notShown(
     "KEY_SHARDS is set when the control plane comes into being, not by the first request",
-    "no run of 1,500 has shown it yet",
+    "isolates with two settings have to send the first two requests with one key, side by side",
   ),
-  unreadableCountedAgain: notShown(
-    "an unreadable message is counted once, by the hash of its bytes",
-    "no run of 1,500 has shown it yet",
-  ),
+  unreadableCountedAgain: shown("an unreadable message is counted once, by the hash of its bytes", 15, "heads"),
   unreadableDroppedFirst: shown("an unreadable message is deleted after its parts are appended", 24),
   unreadableToShardZero: shown("parts of an unreadable message are appended to their own shard", 18),
   packsWithoutBound: shown("a message has no more than an append takes", 68),
-  groupsWithoutBound: notShown("a group has no more than an append takes", "no run of 1,500 has shown it yet"),
+  groupsWithoutBound: notShown(
+    "a group has no more than an append takes",
+    "an append that is too large is refused, and its messages come again, in other groups",
+  ),
   pageWithoutOneBlock: shown("a page has one block, however large", 15),
 
   // Kept records.
-  rangeWithoutEnd: notShown("a range ends where the log was when it was noted", "no run of 1,500 has shown it yet"),
-  rangesDoNotPin: shown("blocks of a range under way are kept", 18),
-  rangeTakesWholeMessage: notShown(
-    "a range takes parts that were new with the block",
-    "no run of 1,500 has shown it yet",
+  rangeWithoutEnd: notShown(
+    "a range ends where the log was when it was noted",
+    "blocks after the range's beginning have entries of its job, and a range takes none that have",
   ),
+  rangesDoNotPin: shown("blocks of a range under way are kept", 18),
+  rangeTakesWholeMessage: shown("a range takes parts that were new with the block", 10, "leaps"),
   rangeWithoutOff: shown("a function that was off stays off in a range", 25),
-  backfillTakesRepeats: notShown("a range leaves out blocks of further copies", "no run of 1,500 has shown it yet"),
+  backfillTakesRepeats: shown("a range leaves out blocks of further copies", 8, "rollback"),
 
   // Deletion.
   discardByReaderAlone: notShown(
     "the shard moves the cursor of a job that is deleted with discard",
-    "no run of 1,500 has shown it yet",
+    "the reader discards as well; a reader that never answers again is no run that ends",
   ),
   forgetsAtOnce: shown("a job is forgotten when nothing of it is left", 47),
   erasesBeforeConfirmed: notShown(
     "readers of a forgotten job are erased when no shard has the job",
-    "no run of 1,500 has shown it yet",
+    "a shard that has not heard has to have a late block for the job, later than the fifteen days after which it is forgotten",
   ),
 
   // Sums and `last_complete`.
-  sumsShardFirst: notShown("sums ask the readers first", "no run of 1,500 has shown it yet"),
-  completeReadersFirst: notShown("`last_complete` asks the shards first", "no run of 1,500 has shown it yet"),
-  completeWithoutHold: notShown("what is on hold keeps `last_complete` back", "no run of 1,500 has shown it yet"),
-  completeWithoutUnfinished: notShown("what is unfinished keeps it back", "no run of 1,500 has shown it yet"),
-  completeWithoutUnmade: notShown("what is unmade keeps it back", "no run of 1,500 has shown it yet"),
-  noInFlight: notShown("what is between intake and queue keeps it back", "no run of 1,500 has shown it yet"),
-  completeGoesBack: notShown("the control plane keeps the greatest answer", "no run of 1,500 has shown it yet"),
+  sumsShardFirst: shown("sums ask the readers first", 14, "rollback"),
+  completeReadersFirst: notShown(
+    "`last_complete` asks the shards first",
+    "a record has to move from shard to reader between the two questions, and nothing older to be left in either",
+  ),
+  completeWithoutHold: notShown(
+    "what is on hold keeps `last_complete` back",
+    "all older records have to be delivered while one is on hold, and `last_complete` to be asked for before it is sent again",
+  ),
+  completeWithoutUnfinished: notShown(
+    "what is unfinished keeps it back",
+    "the queue's own time covers a message that waits; this is for one that another handler has, for longer than a minute",
+  ),
+  completeWithoutUnmade: notShown(
+    "what is unmade keeps it back",
+    "all older records have to be delivered while one is unmade, and `last_complete` to be asked for then",
+  ),
+  noInFlight: notShown(
+    "what is between intake and queue keeps it back",
+    "isolate and handler have to be slower than the time that is asked for, within the minute that the rule takes off",
+  ),
+  completeGoesBack: shown("the control plane keeps the greatest answer", 18, "long"),
   completeWithoutUnreadable: notShown(
     "a message on hold that is unreadable in its head keeps it back",
-    "no run of 1,500 has shown it yet",
+    "such a message has to be the oldest that waits, and its records known to the oracle: only a newer head is",
   ),
 
   // Earlier wordings of a rule that had a hole.
   textSegmentFromZero: shown("a new segment starts at the cursor where the one before sealed", 6),
-  textReadNotesNoVersion: notShown("a read tells which version the reader has", "no run of 1,500 has shown it yet"),
+  textReadNotesNoVersion: notShown(
+    "a read tells which version the reader has",
+    "the answer of the pull tells it as well: both have to be lost, and the job to have nothing more to read",
+  ),
   textSealedNotDriven: shown("sealed segments hear of a changed job", 37),
   textWithinBlock: shown("the cursor stands between blocks", 13),
   textOneTrying: shown("tries are noted for each entry", 54),
   textDiscardCounts: shown("what is discarded is appended less counted", 58),
   textRangeNotApart: shown("what a range brought is counted apart", 1),
   textAgainForSince: shown("a further copy does not go to a job whose range finds the first", 49),
-  textKeyedFifteenDays: notShown("a keyed id lives five days longer than another", "no run of 1,500 has shown it yet"),
-  textKeyedNeverTooOld: notShown("a keyed part can be too old to tell", "no run of 1,500 has shown it yet"),
+  textKeyedFifteenDays: notShown(
+    "a keyed id lives five days longer than another",
+    "a repeat has to come five days after its first copy, and its message to take fifteen more",
+  ),
+  textKeyedNeverTooOld: notShown(
+    "a keyed part can be too old to tell",
+    "a keyed part has to come when its id is swept: later than twenty days after its intake",
+  ),
   textSweepTrustsClock: notShown(
     "a sweep goes by the newest intake known as well as by the clock",
-    "no run of 1,500 has shown it yet",
+    "a shard's clock has to leap weeks ahead, sweep, and a copy to come of what was known",
   ),
-  textForgetsByDays: shown("a job is forgotten once its `last_complete` is later than its end", 47),
+  textForgetsByDays: notShown(
+    "a job is forgotten once its `last_complete` is later than its end",
+    "a message of a deleted job has to wait longer than the days after which the job is forgotten; forgetsAtOnce shows it without the days",
+  ),
   textCompleteWithoutRange: notShown(
     "the `since` of a range under way keeps `last_complete` back",
-    "no run of 1,500 has shown it yet",
+    "`last_complete` has to be asked for while the range of a job that starts in the past is under way",
   ),
   textNewerWithoutAlarm: shown("what needs a newer release is tried by the alarm", 33),
-  textReadDoesNotDrop: notShown("a read that moves the cursor drops blocks", "no run of 1,500 has shown it yet"),
+  textReadDoesNotDrop: notShown(
+    "a read that moves the cursor drops blocks",
+    "the next drive or configuration drops them: it frees room sooner",
+  ),
   textIdsAgain: shown("a restored control plane's next job id grows", 11),
   textAnewUnnoted: notShown(
     "a message is sent anew once the shard has it as unfinished",
-    "no run of 1,500 has shown it yet",
+    "a claim has to be made between sending anew and the next delivery, of a message that is the oldest",
   ),
-  textRestoredGoesOn: notShown("a restored shard waits for the control plane", "no run of 1,500 has shown it yet"),
+  textRestoredGoesOn: shown("a restored shard waits for the control plane", 11, "keyShards", "restores"),
   textDeadUnnoted: notShown(
     "the control plane is told of messages whose shard does not answer late attempts",
-    "no run of 1,500 has shown it yet",
+    "a shard has to be away from the tenth attempt to the dead letter, and a claim to be made meanwhile",
   ),
   deadUnreadIsYoung: notShown(
     "an unreadable dead letter may be 14 days older than it seems",
-    "no run of 1,500 has shown it yet",
+    "a dead letter that is unreadable in its head has to be the oldest that waits, and a claim to be made before it is sent again",
   ),
   textNewReaderStores: notShown(
     "a new reader stores nothing until a page has brought its job",
-    "no run of 1,500 has shown it yet",
+    "a pull of a forgotten job has to come after its reader was erased: then the reader holds a cursor and nothing else",
   ),
   textCompleteUnknownJob: notShown(
     "a shard that lacks the job keeps `last_complete` back",
-    "no run of 1,500 has shown it yet",
+    "a shard that has not heard of the job has to have records for it, and a claim to be made before the change is answered",
   ),
 } satisfies Record<string, Shown | NotShown>;
 

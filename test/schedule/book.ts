@@ -1,6 +1,6 @@
 /** What was asked of the service and what it has answered, and so what it has to deliver. */
 
-/** When an event was handed over: its time of intake lies between the two, if it was taken at all. */
+/** When an event was handed over: its time of intake lies between the two, if it was taken. */
 export interface Copy {
   fromMs: number;
   toMs: number;
@@ -39,7 +39,7 @@ export interface Job {
   isDiscarded: boolean;
   /** Its reader, or the control plane that knew of it, was restored: its ledger says nothing. */
   isRestored: boolean;
-  /** Events of which nothing is promised, as something was restored; for all jobs: {@link Book.lost}. */
+  /** Events of which nothing is promised, as something was restored. */
   lost: Set<string>;
   /** The latest `last_complete` that was answered, in ms. */
   completeMs: number;

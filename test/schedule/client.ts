@@ -26,7 +26,7 @@ function filterText(filter: Filter): string {
   return filter === null ? "" : JSON.stringify({ where: { key: "ScriptName", operator: "eq", value: filter } });
 }
 
-/** Whoever sends events and changes jobs. Notes in the book what may be relied on. */
+/** A client that sends events and changes jobs. Notes in the book what may be relied on. */
 export class Client {
   readonly #world: World;
   readonly #book: Book;

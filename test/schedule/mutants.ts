@@ -5,28 +5,30 @@ export interface Mutant {
   file: string;
   from: string;
   to: string;
-  /** A run without the rule fails with this seed. */
-  seed: number;
-  /** What such a run does, to be found soon. */
+  /** What runs do that fail soon. */
   force: string;
+  /** Most of these runs fail: each change is tested with it. */
+  isFrequent?: true;
 }
 
-/** Each is the source without one rule, which a run notices: `npm run schedule -- --mutant noDedupe`. */
+/**
+ * Each is the source without one rule, which runs notice: `npm run schedule -- --mutant noDedupe`.
+ * No seed is noted, as any change of the source draws other runs.
+ */
 export const MUTANTS: Readonly<Record<string, Mutant>> = {
   noDedupe: {
     rule: "a part that is known is not new",
     file: "trace-log/trace-log.ts",
     from: "const known = this.#ids.known(parts);\n    const isOld",
     to: "const known = new Set<string>();\n    const isOld",
-    seed: 1,
     force: "deaths,losses",
+    isFrequent: true,
   },
   acksFirst: {
     rule: "a message is acknowledged after its append",
     file: "pipeline/consume.ts",
     from: "    try {\n      const done = await commitGroup(",
     to: "    for (const { delivery } of members) delivery.ack();\n    try {\n      const done = await commitGroup(",
-    seed: 1,
     force: "losses",
   },
   answersBeforeDisk: {
@@ -34,15 +36,14 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     file: "trace-log/trace-log.ts",
     from: "    this.#remember(offers);\n    if (block !== null) this.#add(block, nowMs);",
     to: "    this.#remember(offers);\n    if (block !== null) void this.ctx.storage.sync().then(() => this.#add(block, nowMs));",
-    seed: 1,
     force: "deaths",
+    isFrequent: true,
   },
   losesOpenEntries: {
     rule: "a job whose fragment cannot be used gets an open entry",
     file: "trace-log/trace-log.ts",
     from: "      const received = offered.reduce(",
     to: "      if (append.prepared.length > 0) continue;\n      const received = offered.reduce(",
-    seed: 1,
     force: "changes,losses,outages",
   },
   preparedOfOldVersion: {
@@ -50,7 +51,6 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     file: "trace-log/trace-log.ts",
     from: "each.id === job && each.stamp === stamp",
     to: "each.id === job && stamp !== null",
-    seed: 1,
     force: "changes,losses,outages",
   },
   preparedWithKnown: {
@@ -58,7 +58,6 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     file: "trace-log/trace-log.ts",
     from: "parts.length === fresh.length && again.length === 0",
     to: "true",
-    seed: 1,
     force: "losses,queue",
   },
   dropsWhenOneHasRead: {
@@ -66,23 +65,14 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     file: "trace-log/blocks.ts",
     from: "if (jobs.some((job) => cursorOf(job) < n)) continue;",
     to: "if (jobs.every((job) => cursorOf(job) < n)) continue;",
-    seed: 1,
     force: "outages",
-  },
-  commitsWithoutCompare: {
-    rule: "a commit compares the cursor with that of its read, and there is one pull at a time",
-    file: "delivery/reading.ts",
-    from: "if (state.requireRow().cursor !== cursor) return true;",
-    to: "",
-    seed: 1,
-    force: "deaths",
+    isFrequent: true,
   },
   cursorBeforeRecords: {
     rule: "the cursor moves with the records",
     file: "delivery/reading.ts",
     from: "      const isCut = this.#commit(page, cursor, made, cut);",
     to: "      state.read([], page.end, 0, platform.now());\n      await this.#storage.sync();\n      const isCut = this.#commit(page, page.end, made, cut);",
-    seed: 1,
     force: "deaths",
   },
   newSegmentFromZero: {
@@ -90,23 +80,22 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     file: "delivery/reading.ts",
     from: "const cursor = row?.cursor ?? from;",
     to: "const cursor = row?.cursor ?? 0;",
-    seed: 1,
     force: "segments,outages",
+    isFrequent: true,
   },
   countsWithoutProof: {
     rule: "an object counts as delivered once the store has shown it",
     file: "delivery/attempts.ts",
     from: 'case "failed":\n        return this.#fail(object, outcome.error, outcome.mayBeThere',
     to: 'case "failed":\n        if (outcome.error.kind === "unreachable") {\n          objects.markDelivered(object, false, job.destinationVersion, now);\n          return endOf("delivered", outcome);\n        }\n        return this.#fail(object, outcome.error, outcome.mayBeThere',
-    seed: 1,
     force: "stores",
+    isFrequent: true,
   },
   noAlarm: {
     rule: "an append sets the alarm",
     file: "trace-log/trace-log.ts",
     from: "this.#alarm.set(Math.min(Number.POSITIVE_INFINITY, ...next), nowMs);",
     to: "",
-    seed: 1,
     force: "deaths",
   },
   noReaderAlarm: {
@@ -114,15 +103,13 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     file: "delivery/job-reader.ts",
     from: "this.#alarm.set(due, nowMs);",
     to: "",
-    seed: 1,
-    force: "deaths",
+    force: "deaths,stores",
   },
   noAlarmWhileReading: {
     rule: "an alarm is set for what is being read, too",
     file: "trace-log/trace-log.ts",
     from: "      if (ended !== undefined && ended !== job.id) return Number.POSITIVE_INFINITY;\n      return dueMs > nowMs ? dueMs : nowMs + READING_MS;",
     to: "      return Number.POSITIVE_INFINITY;",
-    seed: 1,
     force: "segments,deaths,losses",
   },
   sealedReadsOn: {
@@ -130,7 +117,6 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     file: "delivery/reading.ts",
     from: "const page: Page = isSealed ? { ...answer, items: [], end: cursor, isAll: true } : answer;",
     to: "const page: Page = isSealed ? { ...answer, items: [] } : answer;",
-    seed: 1,
     force: "segments,deaths,losses",
   },
   idsAgain: {
@@ -138,15 +124,13 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     file: "control/plane.ts",
     from: "id = this.#state.nextId(!isSure);",
     to: "id = this.#state.nextId(isSure && false);",
-    seed: 1,
     force: "restores,deaths,losses,cron",
   },
   completeReadersFirst: {
     rule: "up to when a job is complete, the shards are asked before the readers",
     file: "delivery/job-status.ts",
-    from: "  const shards = before ?? (await shardsStatus(env, [jobId]));\n  const ask = (reader: Reader): Promise<ReaderStatus | null> => reader.status() as Promise<ReaderStatus | null>;\n  const nodes = await eachNode(env, jobId, ask, [...shards.keys()]);",
-    to: "  const ask = (reader: Reader): Promise<ReaderStatus | null> => reader.status() as Promise<ReaderStatus | null>;\n  const nodes = await eachNode(env, jobId, ask);\n  const shards = before ?? (await shardsStatus(env, [jobId]));",
-    seed: 1,
+    from: "const nodes = await nodesStatus(env, jobId, shards);",
+    to: "const nodes = await nodesStatus(env, jobId, shards);\n  for (const [shard, status] of await shardsStatus(env, [jobId])) (shards as Map<number, ShardStatus>).set(shard, status);",
     force: "claims,losses",
   },
   answersBeforeShards: {
@@ -154,7 +138,6 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     file: "control/plane.ts",
     from: "const missing = await this.#rollout.bring();",
     to: "const missing: number[] = [];\n    void this.#rollout.bring();",
-    seed: 1,
     force: "changes,shards,outages",
   },
   joinNotNoted: {
@@ -162,7 +145,6 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     file: "control/plane.ts",
     from: "this.#rollout.change(() => this.#state.addShard(shard));",
     to: "",
-    seed: 1,
     force: "changes,shards",
   },
   switchKeepsVersions: {
@@ -170,7 +152,6 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     file: "control/plane.ts",
     from: "this.#state.optOutsChanged(given, now);",
     to: "",
-    seed: 1,
     force: "switches,losses,outages",
   },
   holdForgetsIds: {
@@ -178,7 +159,6 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     file: "trace-log/trace-log.ts",
     from: "this.#ids.remember(unknown.filter(byMinute));",
     to: "",
-    seed: 1,
     force: "dead,outages,queue",
   },
   resendInTwoSteps: {
@@ -186,7 +166,6 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     file: "trace-log/trace-log.ts",
     from: "const removed = this.#hold.remove(id) ?? 0;",
     to: "const removed = 0;\n      void this.ctx.storage.sync().then(() => this.#hold.remove(id));",
-    seed: 1,
     force: "dead,outages,deaths",
   },
   keyedByIdAlone: {
@@ -194,7 +173,6 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     file: "trace-log/trace-log.ts",
     from: "for (const part of again) this.#addAgain(part, append, nowMs);",
     to: "",
-    seed: 1,
     force: "keyed,changes",
   },
   keyedToAll: {
@@ -202,7 +180,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     file: "trace-log/trace-log.ts",
     from: "const jobs = offer.jobs.filter(({ id }) => known?.jobs.includes(id) === false);",
     to: "const jobs = offer.jobs;",
-    seed: 1,
     force: "keyed",
+    isFrequent: true,
   },
 };

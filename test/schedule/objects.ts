@@ -13,7 +13,7 @@ export class NetworkError extends Error {
   }
 }
 
-/** Of an alarm whose handler throws: how often it is tried again, and after how many ms at first. */
+/** Of an alarm whose handler throws: how often it is tried again, and after how many ms. */
 const ALARM_TRIES = 6;
 const ALARM_AGAIN_MS = 2_000;
 
@@ -153,7 +153,7 @@ export class DurableThing {
     this.disk.db.close();
   }
 
-  /** Runs a method in the instance. @param done is called once, with its answer or what it has thrown. */
+  /** Runs a method. @param done is called once, with its answer or what it has thrown. */
   invoke(method: string, args: unknown[], done: (answer: { value: unknown } | { error: Error }) => void): void {
     const instance = this.begun();
     const fail = (error: Error): void => {

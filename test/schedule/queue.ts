@@ -60,7 +60,7 @@ class DeliveredBatch {
   }
 }
 
-/** Runs a handler. @returns whether it ended well; it died if it never ends: then `died` settles. */
+/** Runs a handler. @returns whether it ended well: it did not throw, or die. */
 export type Handler = (batch: DeliveredBatch) => Promise<boolean>;
 
 /**

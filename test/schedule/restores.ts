@@ -64,7 +64,7 @@ export class Restores {
     }
   }
 
-  /** Changes since are undone, and nobody knows when shards hear of it. */
+  /** Changes since are undone, and when shards hear of it is not known. */
   #controlRestored(atMs: number): void {
     const { nowMs } = this.#world.scheduler;
     const undo = <T>(changes: Change<T>[]): void => {

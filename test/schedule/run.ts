@@ -117,7 +117,7 @@ class Run {
     return { events: this.#book.sent.size, objects: puts, steps: scheduler.count, deaths: this.#deaths };
   }
 
-  /** After any event, whoever it was for may die, or another. */
+  /** After any event, what it was for may die, or something else. */
   #mayKill(odds: number): (life: Life | null) => void {
     const { scheduler, objects } = this.#world;
     const { random } = scheduler;

@@ -65,7 +65,7 @@ export class Scheduler {
     if (text.includes(this.trace)) process.stdout.write(text);
   }
 
-  /** How long a message is on its way, or a disk takes, in ms: mostly little, sometimes very long. */
+  /** How long a message is on its way, or a disk takes, in ms: mostly little. */
   latency(): number {
     const { random } = this;
     if (!this.hasFaults) return random.below(3);
@@ -79,7 +79,7 @@ export class Scheduler {
     return this.at(this.nowMs + this.latency(), run, life);
   }
 
-  /** For whoever is outside: no death ends it. */
+  /** For what is outside: no death ends it. */
   sleep(ms: number): Promise<void> {
     return new Promise((resolve) => {
       this.at(this.nowMs + ms, resolve);

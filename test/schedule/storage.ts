@@ -76,23 +76,28 @@ export class Disk {
     return new Cursor(rows, isRead ? 0 : rows.length);
   }
 
+  /** A statement of a transaction. */
+  run(statement: string): void {
+    this.#statement(statement).one?.run();
+  }
+
   /** Begins what is committed, or lost, as a whole. */
   write(): void {
     if (this.isDirty) return;
     this.isDirty = true;
-    this.db.exec("BEGIN");
+    this.run("BEGIN");
     this.onDirty();
   }
 
   commit(): void {
     if (!this.isDirty) return;
-    this.db.exec("COMMIT");
+    this.run("COMMIT");
     this.isDirty = false;
   }
 
   rollBack(): void {
     if (!this.isDirty) return;
-    this.db.exec("ROLLBACK");
+    this.run("ROLLBACK");
     this.isDirty = false;
   }
 
@@ -193,17 +198,17 @@ export function storageOf(disk: Disk, instance: Instance) {
       },
     },
     transactionSync<T>(run: () => T): T {
-      const { db } = alive();
-      disk.write();
+      alive().write();
       const { alarmRuns } = instance;
       const name = `t${depth++}`;
-      db.exec(`SAVEPOINT ${name}`);
+      disk.run(`SAVEPOINT ${name}`);
       try {
         const result = run();
-        db.exec(`RELEASE ${name}`);
+        disk.run(`RELEASE ${name}`);
         return result;
       } catch (error) {
-        db.exec(`ROLLBACK TO ${name}; RELEASE ${name}`);
+        disk.run(`ROLLBACK TO ${name}`);
+        disk.run(`RELEASE ${name}`);
         instance.alarmRuns = alarmRuns;
         throw error;
       } finally {
