@@ -125,7 +125,7 @@ async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
       },
     },
     blobs: NO_BLOBS,
-    config: { selfName: "logship", defaultScriptName: "unnamed", form: { seal: SEAL } },
+    config: { selfName: "logship", defaultScriptName: "unnamed", seal: SEAL },
     platform: {
       now: () => NOON,
       sleep: () =>
