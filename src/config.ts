@@ -16,7 +16,6 @@ import {
   type Signer,
   signerOf,
 } from "./manifest/signing.ts";
-import type { MessageForm } from "./queue/message.ts";
 import { type SealKey, sealKeyOf } from "./queue/seal.ts";
 import { isShards, SHARDS_MAX } from "./queue/shard.ts";
 import { EXTRA_FIELDS, type ExtraField, isExtraField, TAKEN_FIELDS, type TakenField } from "./record/fields.ts";
@@ -88,8 +87,8 @@ export const DEFAULT_OBJSTORE_ENDPOINT = "https://{account-id}.r2.cloudflarestor
 export interface IntakeConfig {
   selfName: string | null;
   defaultScriptName: string;
-  /** How messages are written; absent: without a seal. */
-  form?: MessageForm;
+  /** Absent: messages are not sealed. */
+  seal?: SealKey;
   /** Extra fields that are taken from events; absent: none. */
   extraFields?: readonly TakenField[];
   /** Shards of the log that parts without a key are spread over. */
@@ -104,7 +103,7 @@ export function readIntakeConfig(env: object): IntakeConfig {
   return {
     selfName: settings.SELF_NAME || null,
     defaultScriptName: settings.DEFAULT_SCRIPT_NAME || "unnamed",
-    form: seal ? { seal } : {},
+    ...(seal && { seal }),
     ...(extraFields.length > 0 && { extraFields }),
     shards: readLogShards(env) ?? 1,
   };

@@ -1,7 +1,8 @@
 import { concat } from "../bytes.ts";
 import { MESSAGE_RAW_MAX_BYTES, PACKED_MAX_PARTS, QUEUE_MESSAGE_MAX_BYTES } from "../limits.ts";
 import { encodeExtras } from "../queue/extras.ts";
-import { encodeParts, type MessageForm, type Part } from "../queue/message.ts";
+import { encodeParts, type Part } from "../queue/message.ts";
+import type { SealKey } from "../queue/seal.ts";
 import { shardOf } from "../queue/shard.ts";
 import type { PackedMessage } from "./packing.ts";
 
@@ -100,12 +101,9 @@ function begun(openedMs: number): OpenGroup {
  * The messages of a group: one, or several where its records compress so badly that they do not
  * fit. Each part is in one of them.
  * @param parts of one shard of the log, each small enough to fit a message without compression.
- * @param form of messages.
+ * @param seal absent: messages are not sealed.
  */
-export function messagesOf(
-  parts: readonly BasketPart[],
-  form: MessageForm,
-): { message: PackedMessage; ids: string[] }[] {
+export function messagesOf(parts: readonly BasketPart[], seal?: SealKey): { message: PackedMessage; ids: string[] }[] {
   const [first, ...others] = parts;
   if (first === undefined) return [];
   const raw = others.length === 0 ? first.raw : concat(parts.map((each) => each.raw));
@@ -113,10 +111,10 @@ export function messagesOf(
   const none = ({ part }: BasketPart): string[] => Array.from({ length: part.records }, () => "");
   const extras = hasExtras ? parts.flatMap((each) => each.extras ?? none(each)) : [];
   const more = { body: encodeExtras(extras) };
-  const body = encodeParts([first.part, ...others.map(({ part }) => part)], raw, more, form);
+  const body = encodeParts([first.part, ...others.map(({ part }) => part)], raw, more, seal);
   if (others.length > 0 && body.length > QUEUE_MESSAGE_MAX_BYTES) {
     const half = parts.length >> 1;
-    return [...messagesOf(parts.slice(0, half), form), ...messagesOf(parts.slice(half), form)];
+    return [...messagesOf(parts.slice(0, half), seal), ...messagesOf(parts.slice(half), seal)];
   }
   const records = parts.reduce((sum, { part }) => sum + part.records, 0);
   const takenInMs = Math.min(...parts.map(({ part }) => part.takenInMs));

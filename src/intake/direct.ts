@@ -1,7 +1,8 @@
 import { QUEUE_MESSAGE_MAX_BYTES } from "../limits.ts";
 import { load } from "../object/load.ts";
 import { Patience, type Platform, settled, TimeoutError } from "../platform.ts";
-import { decodeEnvelope, type MessageForm } from "../queue/message.ts";
+import { decodeEnvelope } from "../queue/message.ts";
+import type { SealKey } from "../queue/seal.ts";
 import { type Append, bareAppend, freshIn, type PartHead, SHARD_FULL } from "../trace-log/append.ts";
 import { headOf } from "../trace-log/heads.ts";
 import { traceLog } from "../trace-log/trace-log.ts";
@@ -12,8 +13,8 @@ export interface DirectWay {
   /** Appends to a shard of the log. Idempotent; its answer is not believed before it was looked at. */
   append(shard: number, append: Append): Promise<unknown>;
   platform: Pick<Platform, "sleep">;
-  /** How the messages are written. */
-  form?: MessageForm;
+  /** The messages are sealed with it; absent: they are not. */
+  seal?: SealKey;
 }
 
 /** Delays before the second to fourth try of one append, in ms. One that timed out is not repeated. */
@@ -98,12 +99,12 @@ function appendGroups(messages: readonly PackedMessage[]): PackedMessage[][] {
 /** @returns ids that are new. @throws if it is not known to be there. */
 async function appendGroup(
   group: readonly PackedMessage[],
-  { append, platform, form }: DirectWay,
+  { append, platform, seal }: DirectWay,
   patience: Patience,
   ms: number,
 ): Promise<string[]> {
   const shard = group[0]?.shard ?? 0;
-  const whole = appendOf(group, form);
+  const whole = appendOf(group, seal);
   for (let attempt = 0; ; attempt++) {
     try {
       const answer = await patience.answer(`log ${shard}`, ms, () => append(shard, whole));
@@ -121,8 +122,8 @@ function isFull(error: unknown): boolean {
 }
 
 /** Without anything made for jobs: their readers make it from the records. */
-function appendOf(group: readonly PackedMessage[], form: MessageForm | undefined): Append {
-  const heads = group.map(({ body }) => headsOf(body, form));
+function appendOf(group: readonly PackedMessage[], seal: SealKey | undefined): Append {
+  const heads = group.map(({ body }) => headsOf(body, seal));
   return bareAppend(
     heads.flat(),
     group.map(({ body }, i) => ({ body, parts: (heads[i] ?? []).map(({ id }) => id) })),
@@ -130,8 +131,8 @@ function appendOf(group: readonly PackedMessage[], form: MessageForm | undefined
 }
 
 /** @throws if it is no message: intake made it. */
-function headsOf({ buffer }: Uint8Array<ArrayBuffer>, form: MessageForm | undefined): PartHead[] {
-  const loading = load({ body: buffer, envelope: decodeEnvelope(buffer) }, form?.seal ? [form.seal] : []);
+function headsOf({ buffer }: Uint8Array<ArrayBuffer>, seal: SealKey | undefined): PartHead[] {
+  const loading = load({ body: buffer, envelope: decodeEnvelope(buffer) }, seal ? [seal] : []);
   if (loading.kind !== "loaded") throw new Error(`a message that ${loading.why}`);
   // Nothing of it came by the queue.
   return loading.loaded.map((part) => ({ ...headOf(part), bytes: 0 }));

@@ -122,8 +122,7 @@ export class Packer extends DurableObject<Env> {
     // Its callers have gone to the queue themselves.
     if (platform.now() - group.openedMs >= PACKER_MS) throw new Error("the packer was held up");
     const [seal] = readSealKeys(this.env);
-    const form = seal === undefined ? {} : { seal };
-    const packed = messagesOf(group.parts, form);
+    const packed = messagesOf(group.parts, seal);
     const sizes = packed.map(({ message }) => message.body.length);
     const rawBytes = group.parts.reduce((sum, part) => sum + sizeOf(part), 0);
     basket.learn(
@@ -132,7 +131,13 @@ export class Packer extends DurableObject<Env> {
     );
     const messages = packed.map(({ message }) => message);
     try {
-      const way = { queue: this.env.EVENTS, append: appendCall(this.env), platform, refusals: this.#refusals, form };
+      const way = {
+        queue: this.env.EVENTS,
+        append: appendCall(this.env),
+        platform,
+        refusals: this.#refusals,
+        ...(seal && { seal }),
+      };
       await sendMessages(messages, way, DEADLINES);
     } catch (error) {
       // Without the messages, which it would carry to every caller.

@@ -8,7 +8,8 @@ import {
   ROW_MAX_BYTES,
 } from "../limits.ts";
 import { encodeExtras } from "../queue/extras.ts";
-import { encodeParts, type MessageForm } from "../queue/message.ts";
+import { encodeParts } from "../queue/message.ts";
+import type { SealKey } from "../queue/seal.ts";
 import { shardOf } from "../queue/shard.ts";
 import { type Entry, splitEntry } from "../record/extras.ts";
 import type { Source } from "../record/source.ts";
@@ -35,8 +36,8 @@ export interface PackingContext {
   keyed: boolean;
   /** Shards that the log has for such parts. */
   shards: number;
-  /** How messages are written; absent: without a seal. */
-  form?: MessageForm;
+  /** Absent: messages are not sealed. */
+  seal?: SealKey;
 }
 
 /** Of the buffer for lines at first, in bytes. */
@@ -123,10 +124,10 @@ export class RecordPacker {
   }
 
   #encode(id: string, lines: readonly PartLine[], raw: Uint8Array): Uint8Array<ArrayBuffer> {
-    const { takenInMs, source, form, keyed, shards } = this.#context;
+    const { takenInMs, source, seal, keyed, shards } = this.#context;
     const extras = this.#extraBytes === 0 ? [] : encodeExtras(lines.map(({ extra }) => extra));
     const part = { id, takenInMs, keyed, shards, records: lines.length, ...(source && { source }) };
-    return encodeParts([part], raw, { body: extras }, form);
+    return encodeParts([part], raw, { body: extras }, seal);
   }
 }
 

@@ -90,19 +90,19 @@ async function send(lines: readonly Entry[], isHeld: boolean, context: TailConte
 async function sendLines(lines: readonly Entry[], isHeld: boolean, context: TailContext): Promise<number> {
   const { gatherer, early } = context;
   const { source, company, refusals } = gatherer;
-  const { form, shards } = context.config;
+  const { seal, shards } = context.config;
   const nowMs = context.platform.now();
   const idOf = randomIds(shards);
   const asks = !isHeld && company.asksPacker(nowMs);
-  const part = asks ? partOf(lines, { takenInMs: nowMs, source, id: idOf(0), shards }, form?.seal) : null;
+  const part = asks ? partOf(lines, { takenInMs: nowMs, source, id: idOf(0), shards }, seal) : null;
   if (part !== null && (await handOver(part, company, context))) return 0;
   // The same part: if the packer's message arrives as well, the log takes its id once.
   const { messages, packed, tooLarge } = pack(lines, {
     ...{ takenInMs: nowMs, source, idOf: (n) => (n === 0 && part?.id) || idOf(n), keyed: false, shards },
-    ...(form && { form }),
+    ...(seal && { seal }),
   });
   try {
-    await sendMessages(messages, { ...context, refusals, ...(form && { form }) }, DEADLINES);
+    await sendMessages(messages, { ...context, refusals, ...(seal && { seal }) }, DEADLINES);
     if (early?.mayWatch()) early.show(earlyParts(messages, packed, source));
     return tooLarge;
   } catch (error) {

@@ -104,11 +104,11 @@ function packBody(
   context: TakeContext,
   keyShards: number | null,
 ): PackedEvents {
-  const { source, form, shards } = context;
+  const { source, seal, shards } = context;
   const kept = context.early?.mayWatch() ? new KeptEntries() : null;
   const found = foundIn(bytes, ndjson);
   if (!found.ok) return found;
-  const written = { takenInMs: context.platform.now(), source, ...(form && { form }) };
+  const written = { takenInMs: context.platform.now(), source, ...(seal && { seal }) };
   const packing: PackingContext =
     key === null || keyShards === null
       ? { ...written, idOf: randomIds(shards), keyed: false, shards }

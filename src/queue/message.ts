@@ -93,25 +93,19 @@ export interface Message extends Envelope {
   isSealed?: true;
 }
 
-/** How messages are written. */
-export interface MessageForm {
-  /** Absent: they are not sealed. */
-  seal?: SealKey;
-}
-
 /**
  * A message of this version.
  * @param parts at least one, with ids of their own, of one shard.
  * @param raw the records of all parts as NDJSON, each line ended by a newline.
  * @param more blocks beside those of this version.
- * @param form absent: without a seal.
+ * @param seal absent: without one.
  * @returns the bytes to send; the caller checks their length against the queue's limit.
  */
 export function encodeParts(
   parts: readonly [Part, ...Part[]],
   raw: Uint8Array,
   more: { head?: readonly Block[]; body?: readonly Block[] } = {},
-  form: MessageForm = {},
+  seal?: SealKey,
 ): Uint8Array<ArrayBuffer> {
   const { body: lines, isDeflated } = packLines(raw, parts.length);
   const body = encodeBlocks([[LINES, lines], ...(more.body ?? [])]);
@@ -119,7 +113,7 @@ export function encodeParts(
     [PARTS, concat(parts.map(encodePart))],
     [BODY, uint32s(raw.length, crc32(raw), crc32(body))],
     ...encodeSources(parts),
-    ...(form.seal ? [encodeSeal(body, formOf(isDeflated), form.seal)] : []),
+    ...(seal ? [encodeSeal(body, formOf(isDeflated), seal)] : []),
     ...(more.head ?? []),
   ]);
   if (isDeflated) free(lines);

@@ -80,7 +80,7 @@ describe("messages of a group", () => {
     fc.assert(
       fc.property(parts, (drawn) => {
         const given = drawn.map(([lines, ms], n) => partOf(n, lines, TAKEN + ms));
-        const found = messagesOf(given, {}).flatMap(({ message, ids }) => {
+        const found = messagesOf(given).flatMap(({ message, ids }) => {
           const decoded = decodeMessage(message.body.buffer);
           if (!decoded.ok) throw new Error(decoded.why);
           expect(decoded.value.parts.map((part) => part.id)).toEqual(ids);
@@ -95,13 +95,13 @@ describe("messages of a group", () => {
 
   it("are sealed with the key, all parts in one", () => {
     const seal = sealKeyOf(new Uint8Array(32));
-    const [one] = messagesOf([partOf(1, ["1"]), partOf(2, ["2"])], { seal });
+    const [one] = messagesOf([partOf(1, ["1"]), partOf(2, ["2"])], seal);
     expect(decodeMessage(one?.message.body.buffer, [seal])).toMatchObject({ ok: true, value: { isSealed: true } });
   });
 
   it("are several where one would be larger than the queue takes, each part whole in one of them", () => {
     const given = Array.from({ length: 4 }, (_, n) => partOf(n, [noisyLine(PACKER_PART_MAX_BYTES - 20, n)]));
-    const messages = messagesOf(given, {});
+    const messages = messagesOf(given);
     expect(messages.length).toBeGreaterThan(1);
     expect(messages.flatMap(({ ids }) => ids)).toEqual([0, 1, 2, 3].map(id));
     for (const { message } of messages) expect(message.body.length).toBeLessThanOrEqual(QUEUE_MESSAGE_MAX_BYTES);
@@ -112,11 +112,11 @@ describe("messages of a group", () => {
       String.fromCharCode(33 + (byte % 90)),
     ).join("");
     const raw = `${random}${random.split("").reverse().join("")}`.slice(0, PACKER_PART_MAX_BYTES - 1);
-    const [only] = messagesOf([partOf(1, [raw])], {});
+    const [only] = messagesOf([partOf(1, [raw])]);
     expect(only?.message.body.length).toBeLessThanOrEqual(QUEUE_MESSAGE_MAX_BYTES);
   });
 
   it("of nothing are none", () => {
-    expect(messagesOf([], {})).toEqual([]);
+    expect(messagesOf([])).toEqual([]);
   });
 });

@@ -19,7 +19,7 @@ import { unpacked } from "./scripted.ts";
 const KEY = sealKeyOf(new Uint8Array(32).fill(1));
 const random = (): PackingContext => ({
   ...{ takenInMs: TAKEN, idOf: randomIds(1), keyed: false, shards: 1 },
-  form: { seal: KEY },
+  seal: KEY,
 });
 const keyed = (): PackingContext => ({ ...random(), idOf: keyedIds("key", encodeUtf8("body")), keyed: true });
 
@@ -104,7 +104,7 @@ describe("a part with extra fields for the packer", () => {
       [part, plain],
       [plain, part],
     ]) {
-      const [{ message } = { message: { body: new Uint8Array() } }] = messagesOf(group, { seal: KEY });
+      const [{ message } = { message: { body: new Uint8Array() } }] = messagesOf(group, KEY);
       const expected = group.flatMap((each) => (each === plain ? [line(9)] : entries(6)));
       expect(entriesOf(message.body)).toEqual(expected);
     }

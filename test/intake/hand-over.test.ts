@@ -23,7 +23,7 @@ function isolate(answer: () => unknown) {
   const context: TailContext = {
     queue,
     append: noLog().append,
-    config: { selfName: null, defaultScriptName: "unnamed", form: { seal: SEAL }, shards: 1 },
+    config: { selfName: null, defaultScriptName: "unnamed", seal: SEAL, shards: 1 },
     platform: scriptedPlatform(TAKEN),
     gatherer: new Gatherer(),
     waitUntil: (promise) => void living.push(promise),

@@ -17,7 +17,7 @@ const ID = "0".repeat(32);
 function delivered(lines: readonly string[], key?: SealKey) {
   const part = { id: ID, takenInMs: NOON, keyed: false, shards: 1, records: lines.length };
   const raw = encodeUtf8(lines.map((line) => `${line}\n`).join(""));
-  const { buffer: body } = encodeParts([part], raw, {}, key && { seal: key });
+  const { buffer: body } = encodeParts([part], raw, {}, key);
   return { body, envelope: decodeEnvelope(body), attempts: 1 };
 }
 

@@ -24,7 +24,7 @@ const EXTRAS = ['{"Truncated":true}', "", '{"RequestHeaders":{"accept":"ä"}}'];
 
 function messageOf(extras: readonly string[], seal = true): Uint8Array<ArrayBuffer> {
   const parts: [Part, Part] = [part(1, 1), part(2, 2)];
-  return encodeParts(parts, ndjson(LINES), { body: encodeExtras(extras) }, seal ? { seal: KEY } : {});
+  return encodeParts(parts, ndjson(LINES), { body: encodeExtras(extras) }, seal ? KEY : undefined);
 }
 
 function read(body: Uint8Array<ArrayBuffer>, keys = [KEY]): Message {
@@ -41,7 +41,7 @@ describe("the extra fields of a message", () => {
   });
 
   it("change nothing of a message whose records have none, to the byte", () => {
-    const without = encodeParts([part(1, 1), part(2, 2)], ndjson(LINES), {}, { seal: KEY });
+    const without = encodeParts([part(1, 1), part(2, 2)], ndjson(LINES), {}, KEY);
     expect(messageOf(["", "", ""])).toEqual(without);
     expect(read(without)).not.toHaveProperty("extras");
   });

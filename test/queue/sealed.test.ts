@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { concat, encodeUtf8 } from "../../src/bytes.ts";
 import { decodeMessage, encodeParts, type Message, type Part } from "../../src/queue/message.ts";
-import { sealKeyOf } from "../../src/queue/seal.ts";
+import { type SealKey, sealKeyOf } from "../../src/queue/seal.ts";
 import { noise, TAKEN } from "../record/samples.ts";
 
 const OURS = sealKeyOf(new Uint8Array(32).fill(1));
@@ -11,7 +11,7 @@ const LINES = Array.from({ length: 40 }, (_, i) => JSON.stringify({ a: noise(5_0
 const PART: Part = { id: "ab".repeat(16), takenInMs: TAKEN, keyed: false, shards: 1, records: LINES.length };
 
 const ndjson = (lines: readonly string[]): Uint8Array => encodeUtf8(lines.map((line) => `${line}\n`).join(""));
-const large = (form?: Parameters<typeof encodeParts>[3]) => encodeParts([PART], ndjson(LINES), {}, form);
+const large = (seal?: SealKey) => encodeParts([PART], ndjson(LINES), {}, seal);
 
 function read(body: Uint8Array<ArrayBuffer>, keys = [OURS]): Message {
   const decoded = decodeMessage(body.buffer, keys);
@@ -20,7 +20,7 @@ function read(body: Uint8Array<ArrayBuffer>, keys = [OURS]): Message {
 }
 
 describe("a seal", () => {
-  const sealed = large({ seal: OURS });
+  const sealed = large(OURS);
 
   it("says that intake wrote the records", () => {
     expect(read(sealed)).toMatchObject({ isSealed: true, lines: LINES });
@@ -36,8 +36,8 @@ describe("a seal", () => {
 
   it("is that of no other body", () => {
     const [other, ours] = [
-      encodeParts([PART], ndjson([...LINES.slice(1), '{"a":1}']), {}, { seal: OTHERS }),
-      encodeParts([PART], ndjson(LINES), {}, { seal: OURS }),
+      encodeParts([PART], ndjson([...LINES.slice(1), '{"a":1}']), {}, OTHERS),
+      encodeParts([PART], ndjson(LINES), {}, OURS),
     ];
     const headOf = (message: Uint8Array<ArrayBuffer>) => new DataView(message.buffer).getUint32(28);
     const joined = concat([other.subarray(0, headOf(other)), ours.subarray(headOf(ours))]);
@@ -48,7 +48,7 @@ describe("a seal", () => {
 });
 
 describe("a sealed message", () => {
-  const sealed = large({ seal: OURS });
+  const sealed = large(OURS);
 
   it("of which any bit was flipped is refused", () => {
     const flips = 1_200;

@@ -32,6 +32,8 @@ beforeEach(() => {
 });
 
 const append = async (n: number, state = "") => shard().append(open([message(n)], { state }));
+/** @returns the state of the configuration that the shard has afterwards. */
+const stateAfter = async (n: number, state = "") => append(n, state).then(() => shard().configState());
 const later = (version: number, mark = "mark"): JobsSnapshot =>
   snapshot(`epoch.${version}.${mark}`, [job(version, { mark })]);
 /** Until what goes on beside an append has ended. */
@@ -69,7 +71,7 @@ describe("a shard asks the control plane", () => {
     async (state) => {
       await append(1);
       plane.now = later(2);
-      expect((await append(2, state)).state).toBe("epoch.1.mark");
+      expect(await stateAfter(2, state)).toBe("epoch.1.mark");
       await vi.waitUntil(async () => (await shard().configState()) === "epoch.2.mark");
       await append(3, state);
       expect([(await unread(1)).length, (await unread(2)).length]).toEqual([0, 1]);
@@ -134,7 +136,7 @@ describe("a change", () => {
   it("that is later in one history is taken at once", async () => {
     expect(await shard().configure(later(3))).toBe("epoch.3.mark");
     expect(plane.joined.length).toBe(1);
-    expect((await append(2)).state).toBe("epoch.3.mark");
+    expect(await stateAfter(2)).toBe("epoch.3.mark");
     expect((await unread(3)).length).toBe(1);
   });
 
@@ -170,7 +172,7 @@ describe("a change", () => {
     await joins(2);
     await shard().configure(later(4));
     answer.resolve();
-    await vi.waitUntil(async () => (await append(3)).state === "epoch.4.mark");
+    await vi.waitUntil(async () => (await stateAfter(3)) === "epoch.4.mark");
     expect(await shard().configState()).toBe("epoch.4.mark");
   });
 

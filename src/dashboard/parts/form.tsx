@@ -23,6 +23,29 @@ export const Form: FC<PropsWithChildren<{ viewer: Viewer; action: string; label?
   </form>
 );
 
+/** The end of a form: its button, the way back, and what else there is to do. */
+export const Submit: FC<PropsWithChildren<{ label: string; back?: string; kind?: "primary" | "danger" }>> = ({
+  label,
+  back,
+  kind = "primary",
+  children,
+}) => (
+  <div class="actions">
+    <button type="submit" class={kind}>
+      {label}
+    </button>
+    {back !== undefined && <a href={back}>Cancel</a>}
+    {children}
+  </div>
+);
+
+/** A form that only asks whether it is meant. */
+export const Confirm: FC<{ viewer: Viewer; action: string; label: string; back: string }> = (props) => (
+  <Form viewer={props.viewer} action={props.action}>
+    <Submit label={props.label} back={props.back} kind="danger" />
+  </Form>
+);
+
 export interface FieldProps {
   name: string;
   label: string;

@@ -1,7 +1,7 @@
 import { Basket, type Group, messagesOf } from "../../../src/intake/basket.ts";
 import { type HandedPart, PACK_MS, readPart } from "../../../src/intake/packer.ts";
 import { platform } from "../../../src/platform.ts";
-import type { MessageForm } from "../../../src/queue/message.ts";
+import type { SealKey } from "../../../src/queue/seal.ts";
 import { clock } from "./clock.ts";
 import { countRequest } from "./meter.ts";
 import type { Timers } from "./timers.ts";
@@ -17,15 +17,15 @@ export class PlayedPacker {
   readonly #basket = new Basket();
   readonly #sent = new Map<Group, Promise<void>>();
   readonly #timers: Timers;
-  readonly #form: MessageForm;
+  readonly #seal: SealKey | undefined;
   readonly #send: (body: Uint8Array) => void;
   #waiting = 0;
   #sinceMs = 0;
   #counts = { parts: 0, packed: 0, packingS: 0 };
 
-  constructor(timers: Timers, form: MessageForm, send: (body: Uint8Array) => void) {
+  constructor(timers: Timers, seal: SealKey | undefined, send: (body: Uint8Array) => void) {
     this.#timers = timers;
-    this.#form = form;
+    this.#seal = seal;
     this.#send = send;
   }
 
@@ -33,7 +33,7 @@ export class PlayedPacker {
   async pack(handed: HandedPart): Promise<number> {
     countRequest("Packer");
     this.#counts.parts += 1;
-    const { seal } = this.#form;
+    const seal = this.#seal;
     const part = readPart(handed, seal === undefined ? [] : [seal]);
     if (part === null) throw new Error("a part that the packer does not take");
     if (this.#waiting === 0) this.#sinceMs = clock.nowMs;
@@ -56,7 +56,7 @@ export class PlayedPacker {
   async #ship(group: Group): Promise<void> {
     await Promise.race([this.#timers.after(PACK_MS), group.closed]);
     this.#basket.close(group);
-    const messages = messagesOf(group.parts, this.#form).map(({ message }) => message.body);
+    const messages = messagesOf(group.parts, this.#seal).map(({ message }) => message.body);
     const rawBytes = group.parts.reduce((sum, { raw }) => sum + raw.length, 0);
     this.#basket.learn(
       rawBytes,

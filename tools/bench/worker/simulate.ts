@@ -70,8 +70,8 @@ class Simulation {
       gatherer: new Gatherer(),
       wayMs: min + this.#random() * (max - min),
     }));
-    const form = readIntakeConfig(env).form ?? {};
-    this.#packer = new PlayedPacker(this.#timers, form, (body) => this.#send([body]));
+    const { seal } = readIntakeConfig(env);
+    this.#packer = new PlayedPacker(this.#timers, seal, (body) => this.#send([body]));
   }
 
   /** Lets time pass, with new events or without. */

@@ -3,7 +3,7 @@ import type { Page, PageAnswer, PageContext, View } from "../../page.ts";
 import { seeOther } from "../../page.ts";
 import { type Faults, faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
-import { Field, Form, type Option, Select } from "../../parts/form.tsx";
+import { Confirm, Field, Form, type Option, Select, Submit } from "../../parts/form.tsx";
 import { Facts, Notice, Panel, Snippet } from "../../parts/panel.tsx";
 import { Time } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
@@ -71,12 +71,7 @@ function addView({ viewer }: PageContext, sent: URLSearchParams, faults: Faults,
           value={sent.get("role") ?? LEAST}
           error={faults.at("role")}
         />
-        <div class="actions">
-          <button type="submit" class="primary">
-            Add member
-          </button>
-          <a href="/access">Cancel</a>
-        </div>
+        <Submit label="Add member" back="/access" />
       </Form>,
       <RolesPanel />,
     ],
@@ -165,14 +160,11 @@ async function changeView(context: PageContext, sent: string | null, faults: Fau
           error={faults.at("role")}
           hint="Applies from their next request."
         />
-        <div class="actions">
-          <button type="submit" class="primary">
-            Change role
-          </button>
+        <Submit label="Change role">
           <a href={`${at}/delete`}>
             Remove<span class="unseen"> {visible(member.email)}</span>
           </a>
-        </div>
+        </Submit>
       </Form>,
       <RolesPanel />,
     ],
@@ -205,14 +197,12 @@ async function removeView(context: PageContext): Promise<View> {
         Their key stops working at once, and they are signed out. Tokens that they created stay, and so do their entries
         in the audit.
       </p>,
-      <Form viewer={context.viewer} action={`/access/members/${member.id}/delete`}>
-        <div class="actions">
-          <button type="submit" class="danger">
-            Remove member
-          </button>
-          <a href={`/access/members/${member.id}`}>Cancel</a>
-        </div>
-      </Form>,
+      <Confirm
+        viewer={context.viewer}
+        action={`/access/members/${member.id}/delete`}
+        label="Remove member"
+        back={`/access/members/${member.id}`}
+      />,
     ],
   };
 }

@@ -3,7 +3,7 @@ import type { Page, PageContext, View } from "../../page.ts";
 import { seeOther } from "../../page.ts";
 import { type Faults, faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Check, Field, Form, may } from "../../parts/form.tsx";
+import { Check, Confirm, Field, Form, may, Submit } from "../../parts/form.tsx";
 import { Facts, Notice, Panel, Snippet } from "../../parts/panel.tsx";
 import { Time } from "../../parts/values.tsx";
 import { isOwn, oneOf } from "./lists.tsx";
@@ -70,12 +70,7 @@ function formView({ viewer }: PageContext, sent: URLSearchParams, faults: Faults
           error={faults.at("expires_on")}
           hint="Expires at midnight UTC after this day. Empty: valid until deleted."
         />
-        <div class="actions">
-          <button type="submit" class="primary">
-            Create token
-          </button>
-          <a href="/access">Cancel</a>
-        </div>
+        <Submit label="Create token" back="/access" />
       </Form>,
     ],
   };
@@ -139,14 +134,12 @@ async function deleteView(context: PageContext): Promise<View> {
         Requests and events sent with this token are rejected at once, and its sessions are signed out. What was done
         with it stays.
       </p>,
-      <Form viewer={context.viewer} action={`/access/tokens/${token.id}/delete`}>
-        <div class="actions">
-          <button type="submit" class="danger">
-            Delete token
-          </button>
-          <a href="/access">Cancel</a>
-        </div>
-      </Form>,
+      <Confirm
+        viewer={context.viewer}
+        action={`/access/tokens/${token.id}/delete`}
+        label="Delete token"
+        back="/access"
+      />,
     ],
   };
 }

@@ -5,7 +5,7 @@ import type { ErrorEntry } from "../../../errors.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type Page, type PageContext, seeOther, type View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Action, Form } from "../../parts/form.tsx";
+import { Action, Confirm } from "../../parts/form.tsx";
 import { Pager, pageOf } from "../../parts/pager.tsx";
 import { Empty, Facts, Notice, Panel } from "../../parts/panel.tsx";
 import { Records, recordOfLine } from "../../parts/record.tsx";
@@ -183,14 +183,12 @@ async function deleteView(context: PageContext): Promise<View> {
           )}
         </p>
       </Notice>,
-      <Form viewer={context.viewer} action={`${placeOf(entry.id)}/delete`}>
-        <div class="actions">
-          <button type="submit" class="danger">
-            Delete permanently
-          </button>
-          <a href={placeOf(entry.id)}>Cancel</a>
-        </div>
-      </Form>,
+      <Confirm
+        viewer={context.viewer}
+        action={`${placeOf(entry.id)}/delete`}
+        label="Delete permanently"
+        back={placeOf(entry.id)}
+      />,
     ],
   };
 }

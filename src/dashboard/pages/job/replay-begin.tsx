@@ -7,7 +7,7 @@ import { type PageAnswer, type PageContext, seeOther } from "../../page.ts";
 import { faultOf, storedEntry, termsOfConf } from "../../parts/destination-entry.ts";
 import { type Faults, faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
-import { Check, Field, Form, may, Radio, Select } from "../../parts/form.tsx";
+import { Check, Field, Form, may, Radio, Select, Submit } from "../../parts/form.tsx";
 import { Facts, Panel } from "../../parts/panel.tsx";
 import { bytes, count, dollars, plural } from "../../parts/values.tsx";
 import type { EstimateView, JobView, ReplayView } from "../../views/job.ts";
@@ -267,12 +267,9 @@ const Where: FC<{
         </fieldset>
         <AllowDuplicates estimate={estimate} error={faults.at("allow_duplicates")} />
         <Token page={page} value={challenge} error={faults.at("ownership_challenge")} />
-        <div class="actions">
-          <button type="submit" class="primary">
-            Start replay
-          </button>
+        <Submit label="Start replay">
           <a href={`/jobs/${job.id}/replay/destination?${spanQuery(span)}`}>Another destination</a>
-        </div>
+        </Submit>
       </Form>
     </>
   );

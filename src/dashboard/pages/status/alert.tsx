@@ -7,7 +7,7 @@ import { type Page, type PageAnswer, type PageContext, seeOther, type View } fro
 import { Errors } from "../../parts/failure.tsx";
 import { faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Action, Check, Form } from "../../parts/form.tsx";
+import { Action, Check, Confirm, Form } from "../../parts/form.tsx";
 import { Notice, Panel } from "../../parts/panel.tsx";
 import { plural } from "../../parts/values.tsx";
 import { AddressNoteOf, asked, FIELDS, noteQuery, type Refused, Settings } from "./alert-settings.tsx";
@@ -181,14 +181,7 @@ async function deleteView(context: PageContext): Promise<View> {
         <Foreign text={alert.address} max={400} />
         ). {waiting > 0 && `${plural(waiting, "waiting call")} will be dropped.`}
       </p>,
-      <Form viewer={context.viewer} action={`${AT}/${id}/delete`}>
-        <div class="actions">
-          <button type="submit" class="danger">
-            Delete alert
-          </button>
-          <a href={`${AT}/${id}`}>Cancel</a>
-        </div>
-      </Form>,
+      <Confirm viewer={context.viewer} action={`${AT}/${id}/delete`} label="Delete alert" back={`${AT}/${id}`} />,
     ],
   };
 }

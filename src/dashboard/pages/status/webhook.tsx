@@ -2,7 +2,7 @@ import type { InnerAnswer } from "../../inner-api.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Errors } from "../../parts/failure.tsx";
 import { type Faults, faultsOf, NO_FAULTS, RestOf, unnamed } from "../../parts/faults.tsx";
-import { Action, Check, Field, Form } from "../../parts/form.tsx";
+import { Action, Check, Confirm, Field, Form, Submit } from "../../parts/form.tsx";
 import { Empty, Notice, Panel, Snippet } from "../../parts/panel.tsx";
 import { plural } from "../../parts/values.tsx";
 import { TestOutcome, WebhookPanel, type WebhookView } from "./webhook-view.tsx";
@@ -102,13 +102,9 @@ function formView(context: PageContext, state: WebhookView | null, refused: Refu
               hint="Shown once. For a day, calls are signed with both secrets."
             />
           )}
-          <div class="actions">
-            <button type="submit" class="primary">
-              {state === null ? "Set up" : "Save"}
-            </button>
-            <a href="/status">Cancel</a>
+          <Submit label={state === null ? "Set up" : "Save"} back="/status">
             {state !== null && <a href={`${AT}/delete`}>Delete</a>}
-          </div>
+          </Submit>
         </Form>
       </Panel>,
     ],
@@ -202,14 +198,7 @@ async function deleteView(context: PageContext): Promise<View> {
         No more alerts are sent, and the secret is deleted.{" "}
         {state.waiting > 0 && `${plural(state.waiting, "waiting call")} will be dropped.`}
       </p>,
-      <Form viewer={context.viewer} action={`${AT}/delete`}>
-        <div class="actions">
-          <button type="submit" class="danger">
-            Delete webhook
-          </button>
-          <a href={AT}>Cancel</a>
-        </div>
-      </Form>,
+      <Confirm viewer={context.viewer} action={`${AT}/delete`} label="Delete webhook" back={AT} />,
     ],
   };
 }
