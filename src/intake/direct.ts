@@ -23,6 +23,9 @@ const RETRY_MS = [200, 1_000, 3_000];
 /** Messages of one append, in bytes: a reader has all of their records in memory at once. */
 const APPEND_MAX_BYTES = 850_000;
 
+/** …and their number, as some are a hundredth of their records: 5 MB of these, as a rule. */
+const APPEND_MAX_MESSAGES = 10;
+
 /** Appends under way for one caller. */
 const AT_ONCE = 3;
 
@@ -86,7 +89,7 @@ function appendGroups(messages: readonly PackedMessage[]): PackedMessage[][] {
     let room = 0;
     for (const message of own) {
       const group = groups.at(-1);
-      if (group === undefined || message.body.length > room) {
+      if (group === undefined || message.body.length > room || group.length === APPEND_MAX_MESSAGES) {
         groups.push([message]);
         room = APPEND_MAX_BYTES;
       } else group.push(message);

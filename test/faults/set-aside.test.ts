@@ -145,6 +145,8 @@ describe("a message", () => {
       world.clock.advance(5_000);
       await world.runAlarms();
     }
+    // What it read beside it is under way.
+    await vi.waitUntil(async () => (await countsOf(jobs[0])).pending === 0, { timeout: 20_000 });
     expect(await countsOf(jobs[0])).toMatchObject({ received: 15, delivered: 5, set_aside: 10 });
     expect(await countsOf(jobs[1])).toMatchObject({ received: 15, delivered: 15 });
     await world.mend();

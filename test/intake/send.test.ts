@@ -122,6 +122,19 @@ describe("sending messages", () => {
     });
   });
 
+  it("appends ten at once, however small: a reader has the records of one append in memory", async () => {
+    const messages = Array.from({ length: 25 }, (_, n) => packed([noisyLine(500, n)])).flat();
+    const log = scriptedLog();
+    await send(
+      messages,
+      to(
+        scriptedQueue(() => true),
+        log,
+      ),
+    );
+    expect(log.calls.map(({ append }) => append.parts.length)).toEqual([10, 10, 5]);
+  });
+
   it("says which messages neither took, and why the log did not", async () => {
     const messages = fiveMessages();
     const error = await failure(send(messages, to(scriptedQueue((call) => call > 1))));
