@@ -42,6 +42,11 @@ export interface Scenario {
   seed: number;
 }
 
+/** Time that passes in a scenario, in s, while events come; null: until the cron has run, and none comes. */
+export interface Passing {
+  seconds: number | null;
+}
+
 export interface Simulated {
   events: number;
   messages: number;

@@ -23,7 +23,7 @@ import { hold } from "./held-uploads.ts";
 import { BUCKET, shipKind, stackKind, withStacked } from "./kinds.ts";
 import { meteredEnv, meteredState } from "./meter.ts";
 import { findWord, keepSketches, makeObject, searchText } from "./search.ts";
-import { simulate } from "./simulate.ts";
+import { begin, counts, deliveredTo, pass } from "./simulate.ts";
 
 type ObjectClass = new (ctx: DurableObjectState, env: Env) => { ctx: DurableObjectState; alarm?(): Promise<void> };
 
@@ -66,7 +66,10 @@ playThePlatform();
 
 const COMMANDS: { readonly [name: string]: (argument: never, env: Env) => unknown } = {
   ping: () => null,
-  simulate: (scenario: Scenario, env) => simulate(env, scenario),
+  begin: (scenario: Scenario, env) => begin(env, scenario),
+  pass,
+  counts,
+  delivered: (jobs: number[], env) => deliveredTo(env, jobs),
   prepare: (what: PrepareCpu) => prepare(what),
   run: (work: Work | SketchWork) => run(work),
   pack: (records: number) => pack(records),
