@@ -3,18 +3,13 @@
  * browsers, which no run asks for, are left out. Import it before the source.
  */
 import { registerHooks } from "node:module";
-import type { Mutant } from "./mutants.ts";
+import { type Mutant, without } from "./mutants.ts";
 
 let mutant: Mutant | null = null;
 
 /** The source comes without this rule from here on. */
 export function leaveOut(rule: Mutant): void {
   mutant = rule;
-}
-
-function without({ file, from, to }: Mutant, source: string): string {
-  if (source.split(from).length !== 2) throw new Error(`src/${file} does not have this once: ${from}`);
-  return source.replace(from, () => to);
 }
 
 /** Modules that are pages, and what takes their place. */

@@ -115,8 +115,8 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   sealedReadsOn: {
     rule: "a sealed reader passes no record by",
     file: "delivery/reading.ts",
-    from: "const page: Page = isSealed ? { ...answer, items: [], end: cursor, isAll: true } : answer;",
-    to: "const page: Page = isSealed ? { ...answer, items: [] } : answer;",
+    from: "isSealed ? { ...answer, items: [], end: cursor, isAll: true } :",
+    to: "isSealed ? { ...answer, items: [] } :",
     force: "segments,deaths,losses",
   },
   idsAgain: {
@@ -129,8 +129,8 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   completeReadersFirst: {
     rule: "up to when a job is complete, the shards are asked before the readers",
     file: "delivery/job-status.ts",
-    from: "const nodes = await nodesStatus(env, jobId, shards);",
-    to: "const nodes = await nodesStatus(env, jobId, shards);\n  for (const [shard, status] of await shardsStatus(env, [jobId])) (shards as Map<number, ShardStatus>).set(shard, status);",
+    from: "claims ? completeUpTo(jobId, nodes, shards) : 0;",
+    to: "claims ? completeUpTo(jobId, nodes, await shardsStatus(env, [jobId])) : 0;",
     force: "claims,losses",
   },
   answersBeforeShards: {
@@ -178,9 +178,15 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   keyedToAll: {
     rule: "a further copy of a request does not go to jobs that were offered one",
     file: "trace-log/trace-log.ts",
-    from: "const jobs = offer.jobs.filter(({ id }) => known?.jobs.includes(id) === false);",
-    to: "const jobs = offer.jobs;",
+    from: "offer.jobs.has(id) && known?.jobs.includes(id) === false;",
+    to: "offer.jobs.has(id);",
     force: "keyed",
     isFrequent: true,
   },
 };
+
+/** The source without the rule. @throws if it does not have that place, or has it twice. */
+export function without({ file, from, to }: Mutant, source: string): string {
+  if (source.split(from).length !== 2) throw new Error(`src/${file} does not have this once: ${from}`);
+  return source.replace(from, () => to);
+}

@@ -34,7 +34,8 @@ class Started implements Life, Instance {
   readonly #disk: Disk;
   readonly #thing: DurableThing;
 
-  constructor(thing: DurableThing, scheduler: Scheduler, make: (ctx: object) => object) {
+  /** @param isByAlarm it was begun by its alarm, which does not say its name. */
+  constructor(thing: DurableThing, scheduler: Scheduler, isByAlarm: boolean, make: (ctx: object) => object) {
     this.name = thing.name;
     this.skewMs = thing.skewMs;
     this.#thing = thing;
@@ -42,7 +43,7 @@ class Started implements Life, Instance {
     this.#disk.onDirty = () => scheduler.soon(() => this.#commit(), this);
     const ready: Promise<unknown>[] = [];
     const ctx = {
-      id: thing.id,
+      id: isByAlarm ? { toString: thing.id.toString } : thing.id,
       storage: storageOf(thing.disk, this),
       blockConcurrencyWhile: (run: () => Promise<unknown>) => {
         const done = run();
@@ -111,11 +112,11 @@ export class DurableThing {
   }
 
   /** The instance, begun if there is none. */
-  begun(): Started {
+  begun(isByAlarm = false): Started {
     const { scheduler, classes } = this.#objects;
     const Class = classes[this.kind];
     if (Class === undefined) throw new Error(`no class for ${this.kind}`);
-    this.instance ??= new Started(this, scheduler, (ctx) => {
+    this.instance ??= new Started(this, scheduler, isByAlarm, (ctx) => {
       const life = lives.getStore() as Life;
       const target = new Class(ctx as never, this.#objects.envOf(life) as never);
       this.#objects.prepare(this.kind, target);
@@ -193,7 +194,7 @@ export class DurableThing {
   #ring(): void {
     this.#alarmTimer = null;
     if (this.disk.alarmMs === null) return;
-    const instance = this.begun();
+    const instance = this.begun(true);
     this.#isRinging = true;
     instance.alarmRuns = true;
     this.invoke("alarm", [], (answer) => {

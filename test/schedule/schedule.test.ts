@@ -1,8 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
-import { MUTANTS } from "./mutants.ts";
+import { MUTANTS, without } from "./mutants.ts";
 
 const SECONDS = 40;
 
@@ -34,6 +35,11 @@ describe("the real handlers and objects, in an order that a seed chooses", () =>
     },
     3 * SECONDS * 1_000,
   );
+
+  it.each(Object.entries(MUTANTS))("can be had without the rule that %s leaves out", (_name, mutant) => {
+    const source = readFileSync(`src/${mutant.file}`, "utf8");
+    expect(without(mutant, source)).not.toBe(source);
+  });
 
   it.each(Object.entries(MUTANTS).filter(([, { isFrequent }]) => isFrequent))(
     "need the rule that %s leaves out",
