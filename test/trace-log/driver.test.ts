@@ -31,7 +31,7 @@ function scripted(jobs: number[]) {
     reach: (count: number) => vi.waitUntil(() => waiting.size === count, { interval: 1 }),
   };
   it.driver = new Driver({
-    pull(job) {
+    pull({ job }) {
       const pull = Promise.withResolvers<Pulled>();
       waiting.set(`${job}`, pull);
       it.begun.push(job);
@@ -40,7 +40,6 @@ function scripted(jobs: number[]) {
     },
     due: (everything) =>
       [...it.due, ...(everything ? it.unread : [])].map((job): Due => ({ job, segment: 0, cut: false })),
-    how: ({ segment }) => ({ segment, from: 0, cut: false }),
     done({ job }, pulled) {
       it.done.push([job, pulled !== null]);
       if (pulled?.more !== true && !it.behind.delete(job)) {
