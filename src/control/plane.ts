@@ -126,11 +126,11 @@ export class ControlPlane extends DurableObject<Env> {
     );
   }
 
-  /** The shards of the log, and the oldest time of intake of what none of them knows of; null: nothing. */
+  /** The shards of the log, and the oldest intake of what none of them knows of; null: nothing. */
   standing(): { shards: number[]; unnotedMs: number | null } {
     const query = "SELECT unnoted_ms FROM control WHERE unnoted_at_ms > ?";
     const [row] = this.#sql.exec<{ unnoted_ms: number }>(query, platform.now() - UNNOTED_MS).toArray();
-    return { shards: this.shards(), unnotedMs: row?.unnoted_ms ?? null };
+    return { shards: this.#state.shards(), unnotedMs: row?.unnoted_ms ?? null };
   }
 
   /** KEY_SHARDS, as it was when this object came into being; null: it is malformed. */
