@@ -63,8 +63,8 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   dropsWhenOneHasRead: {
     rule: "a block is dropped when all its jobs have read it",
     file: "trace-log/blocks.ts",
-    from: "if (jobs.some((job) => cursorOf(job) < n)) continue;",
-    to: "if (jobs.every((job) => cursorOf(job) < n)) continue;",
+    from: "shares.every(([job]) => cursorOf(job) >= n)",
+    to: "shares.some(([job]) => cursorOf(job) >= n)",
     force: "outages",
     isFrequent: true,
   },
