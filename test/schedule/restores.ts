@@ -58,7 +58,8 @@ export class Restores {
   #lose(thing: DurableThing, had: ReadonlyMap<Job, Set<string>>): void {
     const id = /^job (\d+) /.exec(thing.id.name)?.[1];
     for (const job of this.#book.jobs) {
-      if (id !== undefined && Number(id) !== job.id) continue;
+      // The id of a job whose creation had no answer is not known: it may be this one.
+      if (id !== undefined && job.id !== null && Number(id) !== job.id) continue;
       if (id !== undefined) job.isRestored = true;
       for (const sent of this.#book.sent.keys())
         if (had.get(job)?.has(sent) !== true) (id === undefined ? this.#book : job).lost.add(sent);
