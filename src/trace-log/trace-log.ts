@@ -90,7 +90,9 @@ export interface ShardJobStatus {
 /** A shard, as completeness depends on it. */
 export interface ShardStatus {
   jobs: Record<number, ShardJobStatus>;
-  /** Nothing taken in before waits in the queue for this shard, in ms since the epoch; 0: unknown. */
+  /**
+   * Nothing taken in before waits in the queue for this shard, in ms since the epoch; 0: unknown.
+   */
   queueDoneMs: number;
   /** Time of intake of the oldest part that comes again, or is on hold; 0: it is unknown. */
   oldestUnfinishedMs: number | null;
@@ -757,7 +759,8 @@ export class TraceLog extends DurableObject<Env> {
     try {
       const driven = this.#driver.due();
       this.ctx.waitUntil(driven);
-      // One alarm at a time: a reader that does not answer must not hold up those that are due next.
+      // One alarm at a time: a reader that does not answer must not hold up those that are due
+      // next.
       await within(ALARM_WAIT_MS, driven, undefined);
       this.#transaction(() => this.#arm(platform.now()));
     } catch (error) {
