@@ -46,7 +46,7 @@ export class Uploads {
   #lastStartMs = 0;
   /** Uploads that this instance has begun. */
   #begun = 0;
-  #running: Promise<void> = Promise.resolve();
+  #running: Promise<unknown> = Promise.resolve();
 
   /** @param attempt one attempt for one object, and what follows from it. */
   constructor(state: LogState, objects: Objects, attempt: (object: ObjectRow) => Promise<void>) {
@@ -78,9 +78,12 @@ export class Uploads {
   }
 
   /** Uploads every object that is due. Also those that are under way have ended then. */
-  run(): Promise<void> {
-    this.#running = Promise.all([this.#running, this.#runOwn(), this.#runElsewhere()]).then(() => {});
-    return this.#running;
+  async run(): Promise<void> {
+    const before = this.#running;
+    const own = Promise.all([this.#runOwn(), this.#runElsewhere()]);
+    this.#running = Promise.allSettled([before, own]);
+    await before;
+    await own;
   }
 
   async #runElsewhere(): Promise<void> {
