@@ -127,7 +127,7 @@ export class JobReader extends DurableObject<Env> {
       transaction: (change) => this.#alarm.transaction(change),
       arm: () => this.#arm(platform.now()),
       upload: () => {
-        void this.#uploadFor(0);
+        this.#uploadFor(0).catch((error: unknown) => log.error("uploads failed", { error: errorText(error) }));
         this.#alarm.transaction(() => this.#arm(platform.now()));
       },
       // The first one writes the manifests of all: it follows the job for good.

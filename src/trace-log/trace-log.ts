@@ -204,8 +204,7 @@ export class TraceLog extends DurableObject<Env> {
     const { forgotten_ms, watched_until_ms } = this.#sql
       .exec<{ forgotten_ms: number; watched_until_ms: number }>("SELECT forgotten_ms, watched_until_ms FROM state")
       .one();
-    const seen = new Set<string>();
-    const parts = append.parts.filter(({ id }) => !seen.has(id) && seen.add(id));
+    const parts = eachFirst(append.parts);
     const first = new Set(parts);
     const known = this.#ids.known(parts);
     const isOld = (part: PartHead): boolean => part.takenInMs < forgotten_ms;
@@ -839,6 +838,16 @@ function offOf(heads: readonly PartHead[], offers: ReadonlyMap<PartHead, Offer>)
       return off.length === 0 ? [] : [[part.id, off]];
     }),
   );
+}
+
+/** Of a part that comes twice, the copy that was taken in first: it is what the account counts. */
+function eachFirst(parts: readonly PartHead[]): PartHead[] {
+  const first = new Map<string, PartHead>();
+  for (const part of parts) {
+    const other = first.get(part.id);
+    if (other === undefined || part.takenInMs < other.takenInMs) first.set(part.id, part);
+  }
+  return parts.filter((part) => first.get(part.id) === part);
 }
 
 /** Of a part that comes twice, the first message that has it. */
