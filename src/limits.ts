@@ -307,8 +307,8 @@ export const SHARD_LOAD = { parts: 75, bytes: 4_000_000 } as const;
 export const PAGE_MAX_BYTES = 4_000_000;
 
 /**
- * A clock that is ahead of the newest intake by more than this, in ms, is taken for wrong: nothing is
- * forgotten by it.
+ * A clock that is ahead of the newest intake by more than this, in ms, is taken for wrong: nothing
+ * is forgotten by it.
  */
 export const CLOCK_LEAP_MS = 86_400_000;
 

@@ -26,8 +26,8 @@ export interface Chore {
 
 export interface ScheduledContext {
   /**
-   * Every job, deleted ones included while their readers stand, and the shards of the log; null: they
-   * have never been read. It has a deadline of its own.
+   * Every job, deleted ones included while their readers stand, and the shards of the log; null:
+   * they have never been read. It has a deadline of its own.
    */
   jobs(): Promise<{ jobs: Pick<UnreadableJob, "id" | "deletedMs">[]; shards: readonly number[] } | null>;
   /** Has readers read what is unread. */

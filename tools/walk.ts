@@ -1,8 +1,8 @@
 /**
  * `npm run walk`: how many files and functions of `src` the first event of a job passes, from the
  * request that posts it to the object in the bucket; and one `GET /jobs`, which wakes the objects
- * that it asks. Functions are counted where they stand in the source, so that merging files does not
- * change their number.
+ * that it asks. Functions are counted where they stand in the source, so that merging files does
+ * not change their number.
  *
  *     npm run walk                the two lines
  *     npm run walk -- --list      and the functions by file

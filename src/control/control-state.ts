@@ -23,7 +23,7 @@ type ControlRow = {
   key_shards: number | null;
 };
 
-/** A restored storage does not know which ids it had given. Nobody makes so many jobs. */
+/** A restored storage does not know which ids it had given. No account has so many jobs. */
 const LOST_IDS = 1_000_000;
 
 /** Part of the control plane: its jobs, their versions, and which of these are confirmed. */
@@ -120,7 +120,9 @@ export class ControlState {
     this.#sql.exec("UPDATE job SET config = ? WHERE id = ?", JSON.stringify(config), id);
   }
 
-  /** Logging of a function was switched: what was made for any job before is of an older version. */
+  /**
+   * Logging of a function was switched: what was made for any job before is of an older version.
+   */
   optOutsChanged(given: Given, nowMs: number): void {
     for (const row of this.rows()) {
       if (mayGetEvents(row, nowMs)) this.setConfig(row.id, { ...configOf(row), ...given });

@@ -39,8 +39,8 @@ export interface Switch {
 }
 
 /**
- * Most JSON of all opt-outs, in bytes. A shard of the log keeps it in one row of at most 1.9 MB. Closing a
- * window adds nine bytes, and at most {@link FUNCTIONS_MAX} are open.
+ * Most JSON of all opt-outs, in bytes. A shard of the log keeps it in one row of at most 1.9 MB.
+ * Closing a window adds nine bytes, and at most {@link FUNCTIONS_MAX} are open.
  */
 const OPT_OUTS_MAX_BYTES = 1_800_000;
 

@@ -53,7 +53,10 @@ export type FunctionChange =
  */
 const UNNOTED_MS = 14_400_000;
 
-/** How long the shards may take to say what they know, before the first change of an instance, in ms. */
+/**
+ * How long the shards may take to say what they know, before the first change of an instance, in
+ * ms.
+ */
 const ASK_MS = 1_000;
 
 /**

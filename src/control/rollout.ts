@@ -9,7 +9,9 @@ import type { ControlState } from "./control-state.ts";
 /** When a change that was not confirmed is sent to the shards again, in ms. */
 const AGAIN_MS = 10_000;
 
-/** How often everything gets a higher version because a shard knows of changes that are lost here. */
+/**
+ * How often everything gets a higher version because a shard knows of changes that are lost here.
+ */
 const OVERTAKE_TRIES = 3;
 
 /** Shards that a change is sent to in parallel. */

@@ -127,7 +127,7 @@ export class JobReader extends DurableObject<Env> {
       transaction: (change) => this.#alarm.transaction(change),
       arm: () => this.#arm(platform.now()),
       upload: () => {
-        void this.#uploadFor(0);
+        this.#uploadFor(0).catch((error: unknown) => log.error("uploads failed", { error: errorText(error) }));
         this.#alarm.transaction(() => this.#arm(platform.now()));
       },
       // The first one writes the manifests of all: it follows the job for good.
@@ -232,8 +232,7 @@ export class JobReader extends DurableObject<Env> {
       );
     }
     await this.#reading.retryUnmade(reason === "manual");
-    // A pull may have begun some.
-    await within(waitMs, Promise.all([this.#uploadFor(waitMs), this.#uploads.idle()]), undefined);
+    await this.#uploadFor(waitMs);
     this.#alarm.transaction(() => this.#arm(platform.now()));
     return { pendingObjects: this.#objects.countWaiting() };
   }
@@ -501,7 +500,7 @@ export class JobReader extends DurableObject<Env> {
   }
 
   /**
-   * Uploads what is due, and waits for it that long; the uploads go on afterwards. Neither the
+   * Uploads what is due, and waits that long for it and what is under way; the uploads go on afterwards. Neither the
    * canary nor manifests are waited for.
    */
   async #uploadFor(waitMs: number): Promise<void> {
@@ -512,7 +511,8 @@ export class JobReader extends DurableObject<Env> {
     // What waits for these uploads begins at their end, not with the next alarm.
     const uploads = this.#uploads.run().then(() => this.#alarm.transaction(() => this.#arm(platform.now())));
     this.ctx.waitUntil(uploads);
-    await within(waitMs, uploads, undefined);
+    // A pull may have begun some.
+    await within(waitMs, Promise.all([uploads, this.#uploads.idle()]), undefined);
   }
 
   /**

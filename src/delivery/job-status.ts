@@ -49,8 +49,8 @@ export async function jobStatus(
 }
 
 /**
- * Whether a deleted job has nothing anywhere: nothing is unread, waits, is set aside or on hold, and
- * no message of its time is on its way.
+ * Whether a deleted job has nothing anywhere: nothing is unread, waits, is set aside or on hold,
+ * and no message of its time is on its way.
  * @param deletedMs when it was deleted, in ms since the epoch.
  */
 export async function isOver(env: Bindings, jobId: number, deletedMs: number): Promise<boolean> {

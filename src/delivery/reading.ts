@@ -256,7 +256,9 @@ export class Reading {
     for (const n of unmade.due(platform.now(), isAsked)) await this.retryOne(n);
   }
 
-  /** Tries to make an entry again. @returns whether it is made; null: it is not there (any more). */
+  /**
+   * Tries to make an entry again. @returns whether it is made; null: it is not there (any more).
+   */
   async retryOne(n: number): Promise<boolean | null> {
     const { state, unmade, transaction } = this.#host;
     const entry = unmade.get(n);
@@ -279,7 +281,7 @@ export class Reading {
     return transaction(() => {
       // Discarded meanwhile.
       if (unmade.get(n) === null) return null;
-      // As if it had died: what is not set aside yet is not tried for ever.
+      // As if it had died: what is not set aside yet is not tried without end.
       if (made === null && note?.state === "newer") return false;
       unmade.ended(n);
       if (made === null || !("group" in made)) return false;

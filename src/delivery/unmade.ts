@@ -42,7 +42,9 @@ const NEWER_EVERY_MS = 3_600_000;
  */
 export class Unmade {
   readonly #sql: SqlStorage;
-  /** When those that wait for newer code are tried next, in ms since the epoch: at once at first. */
+  /**
+   * When those that wait for newer code are tried next, in ms since the epoch: at once at first.
+   */
   #nextMs = 0;
 
   constructor(sql: SqlStorage) {

@@ -10,14 +10,18 @@ import type { PackedMessage } from "./packing.ts";
 
 /** The way into the log without the queue. */
 export interface DirectWay {
-  /** Appends to a shard of the log. Idempotent; its answer is not believed before it was looked at. */
+  /**
+   * Appends to a shard of the log. Idempotent; its answer is not believed before it was looked at.
+   */
   append(shard: number, append: Append): Promise<unknown>;
   platform: Pick<Platform, "sleep">;
   /** The messages are sealed with it; absent: they are not. */
   seal?: SealKey;
 }
 
-/** Delays before the second to fourth try of one append, in ms. One that timed out is not repeated. */
+/**
+ * Delays before the second to fourth try of one append, in ms. One that timed out is not repeated.
+ */
 const RETRY_MS = [200, 1_000, 3_000];
 
 /** Messages of one append, in bytes: a reader has all of their records in memory at once. */

@@ -51,8 +51,8 @@ export interface HandedPart {
 }
 
 /**
- * `shared`: the queue or the log has the part, in a message of so many parts. `refused`: nothing was taken,
- * and nothing will be.
+ * `shared`: the queue or the log has the part, in a message of so many parts. `refused`: nothing
+ * was taken, and nothing will be.
  */
 export type PackAnswer = { shared: number } | { refused: "full" | "malformed" };
 

@@ -102,8 +102,8 @@ export interface Prepared {
 }
 
 /**
- * What a job ships of these parts: filtered, sampled, encoded, and gathered into fragments. Pure: the
- * queue handler makes it for all jobs, and a reader of the log what the handler could not.
+ * What a job ships of these parts: filtered, sampled, encoded, and gathered into fragments. Pure:
+ * the queue handler makes it for all jobs, and a reader of the log what the handler could not.
  * @throws if the job's filter cannot be read.
  */
 export function prepare(job: BuildingRules, offered: readonly Offered[]): Prepared {

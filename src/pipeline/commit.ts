@@ -7,7 +7,10 @@ import { type Arrived, arrivedOf } from "./live.ts";
 import { prepareAll } from "./prepare-all.ts";
 import { recentOf } from "./recent.ts";
 
-/** A failure that ends by itself with the next delivery: the batch made too many calls, or took too long. */
+/**
+ * A failure that ends by itself with the next delivery: the batch made too many calls, or took too
+ * long.
+ */
 export class ComesAgainError extends Error {}
 
 export interface Arrivals {

@@ -315,7 +315,9 @@ class Consumption {
  */
 const ANEW_AFTER = 90;
 
-/** How large a group may be, in UTF-16 units of JSON: jobs of many rules make much of each record. */
+/**
+ * How large a group may be, in UTF-16 units of JSON: jobs of many rules make much of each record.
+ */
 function groupMaxOf({ jobs }: JobsSnapshot): number {
   const rules = new Set(jobs.map((job) => rulesOf(job) ?? job.id));
   return rules.size > RULES_AT_ONCE ? APPEND_MIXED_RAW_BYTES : APPEND_MAX_RAW_BYTES;

@@ -12,7 +12,9 @@ import { type Arrivals, ComesAgainError, type CommitContext } from "./commit.ts"
 export interface ConsumerContext extends AsideContext, CommitContext {
   /** The configuration in force, for what is prepared; null: it has never been read. */
   jobs(): Promise<JobsSnapshot | null>;
-  /** Which of these parts, without a key, a shard has: nothing is left to do for them. Unchecked. */
+  /**
+   * Which of these parts, without a key, a shard has: nothing is left to do for them. Unchecked.
+   */
   known(shard: number, parts: readonly TakenId[]): Promise<unknown>;
   /**
    * Notes parts, so that nothing is claimed complete beyond them.

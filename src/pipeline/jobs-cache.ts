@@ -8,8 +8,8 @@ const ANSWER_MS = 5_000;
 
 /**
  * The last good configuration of this isolate. Each batch asks whether it has changed: a small
- * call. If the control plane fails, the last one is used: the shards of the log decide by their own,
- * and what was prepared for an older job is made anew.
+ * call. If the control plane fails, the last one is used: the shards of the log decide by their
+ * own, and what was prepared for an older job is made anew.
  */
 export class JobsCache {
   #snapshot: JobsSnapshot | null = null;

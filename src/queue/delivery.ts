@@ -79,9 +79,9 @@ export function takenIds(deliveries: Iterable<Delivery>): (TakenId & { attempts:
 }
 
 /**
- * How long a message that failed waits, in seconds. Short at first, as most faults are; then so that
- * a recovery is noticed within ten minutes. Before the platform's hundred retries are used up, the
- * handler sends it anew.
+ * How long a message that failed waits, in seconds. Short at first, as most faults are; then so
+ * that a recovery is noticed within ten minutes. Before the platform's hundred retries are used up,
+ * the handler sends it anew.
  * @param attempts deliveries so far, this one included, from 1.
  */
 export function retryDelayS(attempts: number): number {

@@ -4,7 +4,9 @@ import { answered, within } from "../platform.ts";
 import { LogShards } from "../trace-log/log-shards.ts";
 import type { NotSearched } from "./search.ts";
 
-/** Deadline of a question to the log, and how long reading may take, in ms. It goes on afterwards. */
+/**
+ * Deadline of a question to the log, and how long reading may take, in ms. It goes on afterwards.
+ */
 const ASK_MS = 5_000;
 const READ_MS = 5_000;
 

@@ -114,7 +114,10 @@ export class IdMemory {
     return row === undefined ? null : { takenMs: row.taken_ms, jobs: JSON.parse(row.jobs) as number[] };
   }
 
-  /** Remembers an id by itself, with a key or without. Call it in the transaction that stores its part. */
+  /**
+   * Remembers an id by itself, with a key or without. Call it in the transaction that stores its
+   * part.
+   */
   rememberKeyed(id: string, { takenMs, jobs }: KeyedId): void {
     const row = { id: bytes(id), taken_ms: takenMs, jobs: JSON.stringify(jobs) };
     insert(this.#sql, "INSERT OR REPLACE INTO taken_keyed", row);

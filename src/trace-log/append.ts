@@ -71,7 +71,10 @@ export interface QueueState {
   backlog: number | null;
   /** Their size, in bytes; null: unknown. */
   backlogBytes: number | null;
-  /** Nothing that was taken in before this time, in ms since the epoch, waits in the queue; 0: unknown. */
+  /**
+   * Nothing that was taken in before this time, in ms since the epoch, waits in the queue; 0:
+   * unknown.
+   */
   doneMs: number;
 }
 
@@ -86,9 +89,9 @@ export interface Work {
 }
 
 /**
- * What this code knows of an {@link Append}: raised with what older code would ignore, to the harm of
- * what is shipped. A shard refuses what it does not know: after a deployment, it may keep the code
- * before for minutes.
+ * What this code knows of an {@link Append}: raised with what older code would ignore, to the harm
+ * of what is shipped. A shard refuses what it does not know: after a deployment, it may keep the
+ * code before for minutes.
  */
 export const APPEND_FORMAT = 1;
 
@@ -129,7 +132,10 @@ export function freshIn(answer: unknown): string[] {
   throw new Error("the log's answer is not that of an append");
 }
 
-/** Errors of a shard that end by themselves; the caller tries again. By name, as calls carry no classes. */
+/**
+ * Errors of a shard that end by themselves; the caller tries again. By name, as calls carry no
+ * classes.
+ */
 export const SHARD_FULL = "ShardFull";
 export const SHARD_BUSY = "ShardBusy";
 export const SHARD_NOT_READY = "ShardNotReady";

@@ -192,7 +192,10 @@ export class Blocks {
     return { items, end, isAll: true };
   }
 
-  /** Deletes the blocks after a position, and up to another, that are read. @param cursorOf how far a job has read. */
+  /**
+   * Deletes the blocks after a position, and up to another, that are read. @param cursorOf how far
+   * a job has read.
+   */
   drop(cursorOf: (job: number) => number, after: number, upTo: number): void {
     const read = [...this.#shares(after, upTo)].filter(({ n, shares }) => shares.every(([job]) => cursorOf(job) >= n));
     for (const { n } of read) {
@@ -234,7 +237,9 @@ function itemOf(n: number, takenMs: number, entry: Entry, meta: Meta, body: Uint
   return { ...item, open };
 }
 
-/** Records of open entries in a page, as the queue delivered them, in bytes: some 1 MB of NDJSON. */
+/**
+ * Records of open entries in a page, as the queue delivered them, in bytes: some 1 MB of NDJSON.
+ */
 const OPEN_BYTES = 250_000;
 
 function partsOf({ parts }: Entry, meta: Meta): string[] {

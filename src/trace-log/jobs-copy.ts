@@ -41,7 +41,9 @@ export class JobsCopy {
     return only(this.#sql, "SELECT config_state FROM state");
   }
 
-  /** Whether a copy of this state is to be taken as it is: it is the first, or later in one history. */
+  /**
+   * Whether a copy of this state is to be taken as it is: it is the first, or later in one history.
+   */
   isLater(state: JobsSnapshot["state"]): boolean {
     const own = this.state();
     return own === "" || (isOfSameMark(state, own) && versionIn(state) > versionIn(own));

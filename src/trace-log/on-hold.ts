@@ -126,7 +126,9 @@ export class OnHold {
     return row && partsOf(row.parts);
   }
 
-  /** Deletes a message. @returns how many events it counts as; null: it is not on hold (any more). */
+  /**
+   * Deletes a message. @returns how many events it counts as; null: it is not on hold (any more).
+   */
   remove(id: number): number | null {
     const row = first<{ events: number }>(this.#sql, "SELECT events FROM hold_note WHERE id = ?", id);
     if (row === null) return null;

@@ -44,15 +44,17 @@ export interface Due {
 const PULL_AT_BYTES = 8_000_000;
 
 /**
- * What comes within this of the interval's end, in ms, joins the object: the next batch of the queue
- * is already on its way. A single block does not wait.
+ * What comes within this of the interval's end, in ms, joins the object: the next batch of the
+ * queue is already on its way. A single block does not wait.
  */
 const COMPANY_MS = 5_000;
 
 /** A job whose first unread block comes late (a backlog) is not due for so long after it, in ms. */
 const LATE_GRACE_MS = 5_000;
 
-/** Of a backlog of more blocks, it is not found out anew with each page when the oldest record came. */
+/**
+ * Of a backlog of more blocks, it is not found out anew with each page when the oldest record came.
+ */
 const RECOUNTED_BLOCKS = 1_000;
 
 /** Wait after the first failure, in ms; it doubles with each. */

@@ -90,7 +90,9 @@ export interface ShardJobStatus {
 /** A shard, as completeness depends on it. */
 export interface ShardStatus {
   jobs: Record<number, ShardJobStatus>;
-  /** Nothing taken in before waits in the queue for this shard, in ms since the epoch; 0: unknown. */
+  /**
+   * Nothing taken in before waits in the queue for this shard, in ms since the epoch; 0: unknown.
+   */
   queueDoneMs: number;
   /** Time of intake of the oldest part that comes again, or is on hold; 0: it is unknown. */
   oldestUnfinishedMs: number | null;
@@ -202,8 +204,7 @@ export class TraceLog extends DurableObject<Env> {
     const { forgotten_ms, watched_until_ms } = this.#sql
       .exec<{ forgotten_ms: number; watched_until_ms: number }>("SELECT forgotten_ms, watched_until_ms FROM state")
       .one();
-    const seen = new Set<string>();
-    const parts = append.parts.filter(({ id }) => !seen.has(id) && seen.add(id));
+    const parts = eachFirst(append.parts);
     const first = new Set(parts);
     const known = this.#ids.known(parts);
     const isOld = (part: PartHead): boolean => part.takenInMs < forgotten_ms;
@@ -757,7 +758,8 @@ export class TraceLog extends DurableObject<Env> {
     try {
       const driven = this.#driver.due();
       this.ctx.waitUntil(driven);
-      // One alarm at a time: a reader that does not answer must not hold up those that are due next.
+      // One alarm at a time: a reader that does not answer must not hold up those that are due
+      // next.
       await within(ALARM_WAIT_MS, driven, undefined);
       this.#transaction(() => this.#arm(platform.now()));
     } catch (error) {
@@ -836,6 +838,16 @@ function offOf(heads: readonly PartHead[], offers: ReadonlyMap<PartHead, Offer>)
       return off.length === 0 ? [] : [[part.id, off]];
     }),
   );
+}
+
+/** Of a part that comes twice, the copy that was taken in first: it is what the account counts. */
+function eachFirst(parts: readonly PartHead[]): PartHead[] {
+  const first = new Map<string, PartHead>();
+  for (const part of parts) {
+    const other = first.get(part.id);
+    if (other === undefined || part.takenInMs < other.takenInMs) first.set(part.id, part);
+  }
+  return parts.filter((part) => first.get(part.id) === part);
 }
 
 /** Of a part that comes twice, the first message that has it. */

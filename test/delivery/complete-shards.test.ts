@@ -5,7 +5,10 @@ import type { ShardStatus } from "../../src/trace-log/trace-log.ts";
 
 const JOB = 1;
 
-/** Two shards that answer as they are told; no reader has been created yet but the first, which claims. */
+/**
+ * Two shards that answer as they are told; no reader has been created yet but the first, which
+ * claims.
+ */
 function log(status: (shard: number, jobs: readonly number[]) => ShardStatus, unnotedMs: number | null = null) {
   const claimed: number[] = [];
   const env = {
@@ -47,7 +50,8 @@ describe("a claim of one shard", () => {
   it("does not count for what another shard got after it had answered", async () => {
     let isAnswered = false;
     const { env, claimed } = log((shard, jobs): ShardStatus => {
-      // What waited in the queue comes to the first shard, and the second one is told that all is done.
+      // What waited in the queue comes to the first shard, and the second one is told that all is
+      // done.
       const queueDoneMs = shard === 1 && isAnswered ? 2_000 : 1_000;
       if (shard === 0 && jobs.includes(JOB)) isAnswered = true;
       return { jobs: Object.fromEntries(jobs.map((job) => [job, ALL_READ])), queueDoneMs, oldestUnfinishedMs: null };

@@ -83,7 +83,8 @@ describe.each(Object.entries(FORMATS))("the rows that are written, with %s", (_t
     await ship();
     expect(bill.read()).toEqual({
       "DELETE block": 3,
-      // Read and cut in one transaction, so no batch is stored. Two chunks: small ones that become one, and one that is deflated already.
+      // Read and cut in one transaction, so no batch is stored. Two chunks: small ones that become
+      // one, and one that is deflated already.
       "INSERT chunk": 2,
       "UPDATE chunk": 1,
       "INSERT object": 2,

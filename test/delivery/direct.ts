@@ -1,6 +1,6 @@
 /**
- * A reader and its shard, without a queue and a control plane: configurations, fragments and appends
- * are the test's own.
+ * A reader and its shard, without a queue and a control plane: configurations, fragments and
+ * appends are the test's own.
  */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";

@@ -1,8 +1,8 @@
 /**
  * Two releases at once: for minutes after a deployment, objects that are at work keep the code
  * before, and handlers of the new code call them; after a rollback, the reverse. Here each half, in
- * one process, is of this code or of the release in test/fixtures/release, and this code adds a field
- * to each call and a block to each message, as a later one may.
+ * one process, is of this code or of the release in test/fixtures/release, and this code adds a
+ * field to each call and a block to each message, as a later one may.
  */
 import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,4 +1,6 @@
-/** Copies of a request with an `Idempotency-Key`: whatever comes of them, and when, is taken once. */
+/**
+ * Copies of a request with an `Idempotency-Key`: whatever comes of them, and when, is taken once.
+ */
 import { describe, expect } from "vitest";
 import { TraceLog } from "../../src/index.ts";
 import { decodeEnvelope, type Part } from "../../src/queue/message.ts";
@@ -24,7 +26,9 @@ const idOf = ({ body }: HeldMessage): string => {
 const MANY = 150;
 const many = (world: World) => world.mint(MANY, { padding: 2_000 });
 
-/** Neither the queue nor the log takes anything more of the next request. @param fault of the queue. */
+/**
+ * Neither the queue nor the log takes anything more of the next request. @param fault of the queue.
+ */
 async function refused(world: World, events: ReturnType<typeof many>, fault: "refused" | "half" = "refused") {
   let isBroken = true;
   breakable(TraceLog.prototype, "append", () => (isBroken ? "refused" : null));

@@ -1,4 +1,6 @@
-/** Shards of the log come and go while events are on their way: LOG_SHARDS is raised and lowered. */
+/**
+ * Shards of the log come and go while events are on their way: LOG_SHARDS is raised and lowered.
+ */
 import { env } from "cloudflare:workers";
 import { describe, expect } from "vitest";
 import { TraceLog } from "../../src/index.ts";

@@ -35,7 +35,10 @@ export interface ShardState {
   config: Config | null;
   /** Ids without a key, and when each was taken in. */
   ids: Record<string, number>;
-  /** Ids with one: of the copy that is in a block, from when it lives, and the jobs that were offered any. */
+  /**
+   * Ids with one: of the copy that is in a block, from when it lives, and the jobs that were
+   * offered any.
+   */
   keyed: Record<string, { takenMs: number; fromMs: number; jobs: number[] }>;
   sweptMs: number;
   /** The newest intake known. */

@@ -1,5 +1,6 @@
 /**
- * A scripted world for the queue handler. It records what is appended and what is put on hold, in order.
+ * A scripted world for the queue handler. It records what is appended and what is put on hold, in
+ * order.
  */
 import { createMessageBatch } from "cloudflare:test";
 import { constants, inflateRawSync } from "node:zlib";

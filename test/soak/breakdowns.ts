@@ -97,7 +97,9 @@ export class Breakdowns {
     return `sendBatch: ${this.#sends.join(", ")}`;
   }
 
-  /** A job's readers read nothing until {@link mendReaders}. @returns a description for the trace. */
+  /**
+   * A job's readers read nothing until {@link mendReaders}. @returns a description for the trace.
+   */
   breakReaders(job: number): string {
     const breakage = this.#random.pick(["refused", "hangs"] as const);
     this.#down.set(job, breakage);

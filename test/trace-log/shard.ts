@@ -138,7 +138,9 @@ export function reading(stamp = "1.mark"): ReturnType<typeof readers> {
   });
 }
 
-/** Deadlines of this many ms pass at once, in durable objects, too, whose timers cannot be faked. */
+/**
+ * Deadlines of this many ms pass at once, in durable objects, too, whose timers cannot be faked.
+ */
 export function passing(deadlineMs: number): void {
   const { setTimeout } = globalThis;
   vi.spyOn(globalThis, "setTimeout").mockImplementation(((run: () => void, ms?: number) =>

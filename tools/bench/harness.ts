@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTestHarness, type Unstable_Config, unstable_readConfig } from "wrangler";
 import { ROOT, SHIPPER_CONFIG } from "../paths.ts";
+import { ASK_HEADER } from "./protocol.ts";
 
 const ACCOUNT = "bench";
 const TOKEN = "token-of-the-benchmark";
@@ -71,11 +72,22 @@ export async function startHarness(): Promise<Harness> {
     if (status < 200 || status > 299) throw new Error(`${path}: ${status} ${text}`);
     return JSON.parse(text) as T;
   };
+  let asked = 0;
   return {
     consumer: { batchSize: consumer.max_batch_size, batchTimeoutMs: consumer.max_batch_timeout * 1_000 },
     loggedShare: loggedShare(config.observability),
     awake: () => awake(url),
-    ask: (command, argument) => call(`/bench/${command}`, { method: "POST", body: JSON.stringify(argument) }),
+    ask: async (command, argument) => {
+      asked += 1;
+      const sent = { method: "POST", body: JSON.stringify(argument), headers: { [ASK_HEADER]: `${asked}` } };
+      for (let tries = 1; ; tries++) {
+        try {
+          return await call(`/bench/${command}`, sent);
+        } catch (error) {
+          if (tries === TRIES || !String(error).includes("connection lost")) throw error;
+        }
+      }
+    },
     api: async (method, path, body) => {
       await awake(url);
       const answer = await call<{ result: never }>(`/client/v4/accounts/${ACCOUNT}${path}`, {
@@ -91,6 +103,9 @@ export async function startHarness(): Promise<Harness> {
     },
   };
 }
+
+/** A connection inside the runtime may be lost before the answer: it is asked for again. */
+const TRIES = 5;
 
 interface Sent {
   method: string;

@@ -30,7 +30,9 @@ export interface Scenario {
   /** Ids of all jobs there are: each takes every event. */
   jobs: number[];
   eventsPerSecond: number;
-  /** Isolates of the tail handler; events go to a random one. 0: each event is a request of its own. */
+  /**
+   * Isolates of the tail handler; events go to a random one. 0: each event is a request of its own.
+   */
   isolates: number;
   /** Time before counting begins, in s. */
   warmUpS: number;
@@ -42,7 +44,10 @@ export interface Scenario {
   seed: number;
 }
 
-/** Time that passes in a scenario, in s, while events come; null: until the cron has run, and none comes. */
+/**
+ * Time that passes in a scenario, in s, while events come; null: until the cron has run, and none
+ * comes.
+ */
 export interface Passing {
   seconds: number | null;
 }

@@ -200,8 +200,8 @@ interface PastHour {
 }
 
 /**
- * Writes the month so far, or the last day if that is longer, into the counts of the log and of its readers,
- * so that everything still adds up. No test could wait for it. Only pictures may do this.
+ * Writes the month so far, or the last day if that is longer, into the counts of the log and of its
+ * readers, so that everything still adds up. No test could wait for it. Only pictures may do this.
  * @returns how many events that were.
  */
 async function addPast(shipper: IsolatedShipper, jobs: readonly PastJob[]): Promise<number> {

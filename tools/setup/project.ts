@@ -79,7 +79,10 @@ export function accountOf({ account_id: top, vars: { ACCOUNT_ID } }: Project): s
 const HANDLERS_PER_SHARD = 6;
 const HANDLERS_MAX = 250;
 
-/** The file's text with as many handlers of the queue as the shards of the log take, if it has fewer. */
+/**
+ * The file's text with as many handlers of the queue as the shards of the log take, if it has
+ * fewer.
+ */
 export function withHandlers(text: string): string {
   const { vars, queues } = readProject(text);
   const wanted = Math.min(HANDLERS_MAX, HANDLERS_PER_SHARD * Number(vars.LOG_SHARDS ?? 1));

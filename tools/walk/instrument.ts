@@ -1,6 +1,6 @@
 /**
- * Makes every function of a bundle note that it was passed; one that is a mere expression belongs to
- * the lines around it.
+ * Makes every function of a bundle note that it was passed; one that is a mere expression belongs
+ * to the lines around it.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { SourceMap } from "node:module";

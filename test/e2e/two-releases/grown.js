@@ -1,4 +1,7 @@
-/** What code of a later release may add: a field to each call and each answer, a block to each message. */
+/**
+ * What code of a later release may add: a field to each call and each answer, a block to each
+ * message.
+ */
 import { crc32 } from "node:zlib";
 
 const FIELD = { of_a_later_release: true };

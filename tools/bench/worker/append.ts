@@ -1,4 +1,6 @@
-/** Objects that wait: what a job ships of some messages is appended again and again, under new ids. */
+/**
+ * Objects that wait: what a job ships of some messages is appended again and again, under new ids.
+ */
 import { nodeAt, type Reader } from "../../../src/delivery/job-nodes.ts";
 import { Uploads } from "../../../src/delivery/uploads.ts";
 import { randomIds } from "../../../src/intake/ids.ts";

@@ -140,7 +140,10 @@ async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
   return bodies;
 }
 
-/** From messages to fragments: the queue handler, with a log that takes everything and keeps nothing. */
+/**
+ * From messages to fragments: the queue handler, with a log that takes everything and keeps
+ * nothing.
+ */
 async function consumed(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Promise<number> {
   let bytes = 0;
   const turns = new RecentTurns();

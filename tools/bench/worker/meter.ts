@@ -67,6 +67,17 @@ export function takeUse(): Use {
   return taken;
 }
 
+/** What objects do beside their calls, and has not ended. */
+let beside = 0;
+
+/** Real time between two looks, in ms. */
+const LOOK_MS = 1;
+
+/** Resolves when no object does anything beside its calls: simulated time waits for real work. */
+export async function settled(): Promise<void> {
+  while (beside > 0) await new Promise((wake) => setTimeout(wake, LOOK_MS));
+}
+
 /** Counts an object's storage operations; pass the result to the object's own constructor. */
 export function meteredState(ctx: DurableObjectState, className: string): DurableObjectState {
   const { storage } = ctx;
@@ -92,6 +103,17 @@ export function meteredState(ctx: DurableObjectState, className: string): Durabl
     alarms.delete(id);
     return deleteAlarm(options);
   };
+  const waitUntil = ctx.waitUntil.bind(ctx);
+  Object.defineProperty(ctx, "waitUntil", {
+    value: (work: Promise<unknown>) => {
+      beside += 1;
+      const end = (): void => {
+        beside -= 1;
+      };
+      work.then(end, end);
+      waitUntil(work);
+    },
+  });
   return ctx;
 }
 

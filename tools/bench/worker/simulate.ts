@@ -14,7 +14,7 @@ import { queueUnits } from "../../../src/trace-log/usage.ts";
 import type { Passing, Scenario, Simulated } from "../protocol.ts";
 import { RecordMix, seeded, type TraceItem } from "../records.ts";
 import { clock } from "./clock.ts";
-import { fireAlarm, meteredEnv, nextAlarm, takeUse } from "./meter.ts";
+import { fireAlarm, meteredEnv, nextAlarm, settled, takeUse } from "./meter.ts";
 import { PlayedPacker } from "./packer.ts";
 import { batchOf, Tick } from "./queue-batch.ts";
 import { Timers } from "./timers.ts";
@@ -84,6 +84,7 @@ class Simulation {
       const arrives = arrivalMs <= next.atMs;
       clock.advanceTo(arrives ? arrivalMs : next.atMs);
       await (arrives ? this.#arrive() : next.run());
+      await settled();
       if (arrives) arrivalMs += this.#gapMs();
     }
     clock.advanceTo(untilMs);

@@ -102,7 +102,10 @@ export async function endure(
 /** Until the queue has delivered the last message, in ms. */
 const DELIVERED_MS = 15_000;
 
-/** What an event takes in the log while no reader answers, with all else that a shard stores, in bytes. */
+/**
+ * What an event takes in the log while no reader answers, with all else that a shard stores, in
+ * bytes.
+ */
 export async function unreadBytes({ messages }: Taken): Promise<number> {
   const world = new World(() => {});
   world.stuckMs = STUCK_MS;
