@@ -82,7 +82,7 @@ interface Meta {
 /** Positions in one millisecond. */
 const PER_MS = 1_024;
 
-/** By so much positions grow at once when it is known that newer ones were lost: a year. */
+/** By so much positions grow at once when newer ones were lost that lie in the future: a year. */
 const LOST_MS = 365 * 86_400_000;
 
 /** What a block has for each job, in its own column: read without what it has. */
@@ -260,7 +260,11 @@ function sizeOf(entry: Entry, meta: Meta): { records: number; bytes: number } {
   });
 }
 
-/** A position that no block has had, though those up to `lost` are not known here. */
-export function beyondLost(lost: number): number {
-  return lost + LOST_MS * PER_MS;
+/**
+ * A position up to which blocks may have been, though those up to `lost` are not known here. The next
+ * is the time, which is later, unless the clock was ahead: only then it leaps, as positions that are
+ * no times would be given again after another restore.
+ */
+export function beyondLost(lost: number, nowMs: number): number {
+  return lost < nowMs * PER_MS ? lost : lost + LOST_MS * PER_MS;
 }

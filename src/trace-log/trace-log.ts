@@ -379,7 +379,7 @@ export class TraceLog extends DurableObject<Env> {
     if (cursor > this.#lastBlock) {
       // What it lost is lost, and no position is given twice.
       this.#wasRestored("shard", job);
-      this.#lastBlock = beyondLost(cursor);
+      this.#lastBlock = beyondLost(cursor, platform.now());
       this.#sql.exec("UPDATE state SET last_block = ? WHERE id = 1", this.#lastBlock);
     }
     const { cursor: before } = this.#readers.of(job);

@@ -53,12 +53,12 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     to: "each.id === job && stamp !== null",
     force: "changes,losses,outages",
   },
-  preparedWithKnown: {
-    rule: "a fragment is used only if all its parts are new",
+  groupsUnchecked: {
+    rule: "a fragment is used only if it has exactly the parts that the job is offered, all of them new",
     file: "trace-log/trace-log.ts",
-    from: "parts.length === fresh.length && again.length === 0",
-    to: "true",
-    force: "losses,queue",
+    from: "const prepared = isWhole ? preparedFor(append, job.id, stamp, ids) : null;",
+    to: "const group = append.prepared.find(({ jobs }) => jobs.some((each) => each.id === job.id && each.stamp === stamp));\n      const share = group?.jobs.find((each) => each.id === job.id);\n      const prepared = group !== undefined && share !== undefined ? { share, group } : null;",
+    force: "losses,deaths,queue",
   },
   dropsWhenOneHasRead: {
     rule: "a block is dropped when all its jobs have read it",
@@ -110,7 +110,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     file: "trace-log/trace-log.ts",
     from: "      if (ended !== undefined && ended !== job.id) return Number.POSITIVE_INFINITY;\n      return dueMs > nowMs ? dueMs : nowMs + READING_MS;",
     to: "      return Number.POSITIVE_INFINITY;",
-    force: "segments,deaths,losses",
+    force: "deaths,losses,outages",
   },
   sealedReadsOn: {
     rule: "a sealed reader passes no record by",
@@ -119,12 +119,19 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     to: "isSealed ? { ...answer, items: [] } :",
     force: "segments,deaths,losses",
   },
+  positionsLeap: {
+    rule: "positions of a restored shard stay times, so that another restore repeats none",
+    file: "trace-log/blocks.ts",
+    from: "return lost < nowMs * PER_MS ? lost : lost + LOST_MS * PER_MS;",
+    to: "return lost + LOST_MS * PER_MS + 0 * nowMs;",
+    force: "restores,losses,outages,deaths",
+  },
   idsAgain: {
     rule: "a restored control plane gives no id again, whether or not a shard tells what it knows",
     file: "control/plane.ts",
     from: "id = this.#state.nextId(!isSure);",
     to: "id = this.#state.nextId(isSure && false);",
-    force: "restores,deaths,losses,cron",
+    force: "restores,losses,outages",
   },
   completeReadersFirst: {
     rule: "up to when a job is complete, the shards are asked before the readers",

@@ -37,7 +37,8 @@ export class Restores {
 
   #save(): void {
     const { objects, scheduler } = this.#world;
-    const things = [...objects.things.values()].filter(({ kind, disk }) => KINDS.includes(kind) && !disk.isDirty);
+    const kind = scheduler.random.pick(KINDS);
+    const things = [...objects.things.values()].filter((each) => each.kind === kind && !each.disk.isDirty);
     if (things.length === 0) return;
     const thing = scheduler.random.pick(things);
     const had = new Map(this.#book.jobs.map((job) => [job, new Set(stored(this.#world, job).keys())]));

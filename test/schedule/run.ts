@@ -171,7 +171,7 @@ class Run {
     else if (dice < 0.76 && does.switches) this.#task(() => client.switchLogging());
     else if (dice < 0.78 && does.dead) this.#task(() => client.resend());
     if (does.claims && random.chance(0.15)) this.#task(() => client.askComplete());
-    if (does.restores && random.chance(0.05)) this.#restores.saveOrRestore();
+    if (does.restores && random.chance(0.1)) this.#restores.saveOrRestore();
     if (does.outages && random.chance(0.04)) {
       const thing = random.pick([...objects.things.values()]);
       thing.downUntilMs = scheduler.nowMs + random.below(600_000);
