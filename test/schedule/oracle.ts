@@ -110,7 +110,7 @@ export function checkEnd(world: World, book: Book, account: AccountLedger, ledge
     const ledger = ledgers.get(job);
     if (ledger === undefined) continue;
     checkLedger(job.name, ledger);
-    const delivered = [...found.values()].reduce((sum, buckets) => sum + new Set(buckets).size, 0);
+    const delivered = [...found.values()].reduce((sum, buckets) => sum + buckets.length, 0);
     const isExact = job.buckets.length === 1 && !job.isDiscarded;
     if (job.isRestored) continue;
     if (isExact ? ledger.delivered !== delivered : ledger.delivered > delivered)

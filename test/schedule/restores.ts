@@ -49,7 +49,8 @@ export class Restores {
     this.#book.restores += 1;
     this.#world.scheduler.log(() => `${thing.name} is restored to ${new Date(atMs).toISOString()}`);
     thing.restore(disk);
-    if (thing.kind === "CONTROL") this.#controlRestored(atMs);
+    if (thing.kind !== "READERS") this.#undone(atMs);
+    if (thing.kind === "CONTROL") for (const job of this.#book.jobs) job.isRestored = true;
     else this.#lose(thing, had);
   }
 
@@ -57,27 +58,30 @@ export class Restores {
   #lose(thing: DurableThing, had: ReadonlyMap<Job, Set<string>>): void {
     const id = /^job (\d+) /.exec(thing.id.name)?.[1];
     for (const job of this.#book.jobs) {
-      if (id !== undefined && Number(id) !== job.id) continue;
+      // The id of a job whose creation had no answer is not known: it may be this one.
+      if (id !== undefined && job.id !== null && Number(id) !== job.id) continue;
       if (id !== undefined) job.isRestored = true;
       for (const sent of this.#book.sent.keys())
         if (had.get(job)?.has(sent) !== true) (id === undefined ? this.#book : job).lost.add(sent);
     }
   }
 
-  /** Changes since are undone, and when shards hear of it is not known. */
-  #controlRestored(atMs: number): void {
+  /**
+   * Changes since are undone: those of a control plane for good, those of a shard until the control
+   * plane answers it, which is not known here.
+   */
+  #undone(atMs: number): void {
     const { nowMs } = this.#world.scheduler;
     const undo = <T>(changes: Change<T>[]): void => {
+      if (changes.every(({ untilMs }) => untilMs <= atMs)) return;
       const then = changes.findLast(({ untilMs }) => untilMs <= atMs) ?? (changes[0] as Change<T>);
       for (const change of changes) if (change.untilMs > atMs) change.untilMs = Number.POSITIVE_INFINITY;
       changes.push({ to: then.to, fromMs: nowMs, untilMs: Number.POSITIVE_INFINITY });
     };
     for (const changes of this.#book.logging.values()) undo(changes);
-    for (const job of this.#book.jobs) {
-      undo(job.enabled);
-      undo(job.filters);
-      // It may be gone, or there again.
-      job.isRestored = true;
+    for (const { enabled, filters } of this.#book.jobs) {
+      undo(enabled);
+      undo(filters);
     }
   }
 }

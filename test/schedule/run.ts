@@ -237,8 +237,10 @@ class Run {
       ledgers.set(job, ledger);
     }
     const account = await this.#world.request("GET", "/logship/ledger");
-    const { draining } = (account?.body.result ?? {}) as { draining?: { pending: number | null }[] };
-    if (draining?.length !== 0) return `draining: ${JSON.stringify(draining)}`;
+    const { draining = [] } = (account?.body.result ?? {}) as { draining?: { id: number; pending: number | null }[] };
+    const isRestored = (id: number): boolean => this.#book.jobs.some((job) => job.isRestored && job.id === id);
+    const left = draining.filter(({ id }) => !isRestored(id));
+    if (account?.status !== 200 || left.length > 0) return `draining: ${JSON.stringify(account)}`;
     return ledgers;
   }
 
