@@ -87,6 +87,11 @@ export function shard(n = 0): ReturnType<typeof traceLog> {
   return traceLog(env.TRACE_LOG, n);
 }
 
+/** Forgets the jobs before: a shard tells each job that it knows of every change. */
+export function forgetJobs(): void {
+  jobs.clear();
+}
+
 /** All shards take a job, as it is now. Its readers do with what they read next. */
 export async function change(job: JobConfig): Promise<void> {
   jobs.set(job.id, job);

@@ -9,7 +9,7 @@ import type { TraceRecord } from "../../src/record/fields.ts";
 import { id, loadedRecord } from "../pipeline/scripted.ts";
 import { traceRecord } from "../record/samples.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
-import { append, configure, cutObjects, inLog, jobInto, textOfMember } from "./direct.ts";
+import { append, configure, cutObjects, forgetJobs, inLog, jobInto, textOfMember } from "./direct.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -58,6 +58,7 @@ describe("an object", () => {
     const run = async (path: string, most: number, steps: readonly Step[]): Promise<void> => {
       jobs += 1;
       const limits = { bytes: 100_000_000, records: most, intervalMs: 30_000 };
+      forgetJobs();
       let job = { ...jobAt(path, { limits }), id: jobs };
       const sent = new Map<string, TraceRecord>();
       await configure(job);

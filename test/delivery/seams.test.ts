@@ -9,6 +9,7 @@ import {
   append,
   configure,
   cutObjects,
+  forgetJobs,
   format,
   fragmentsOf,
   inLog,
@@ -184,6 +185,7 @@ describe("however records are split into fragments and appends", () => {
         const output = format(texts);
         const limits = { bytes: maxBytes, records: maxRecords, intervalMs: 30_000 };
         jobs += 1;
+        forgetJobs();
         const job = { ...jobInto("nowhere", { output, limits }), id: jobs };
         const owed = new Map<string, string>();
         /** Which fragment a record came in. */
