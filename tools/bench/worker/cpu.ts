@@ -120,8 +120,8 @@ async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
         for (const { body } of messages) bodies.push(body.slice().buffer as ArrayBuffer);
       },
     },
-      append: () => Promise.reject(new Error("the queue takes everything")),
-      config: { selfName: "logship", defaultScriptName: "unnamed", seal: SEAL, shards: 1 },
+    append: () => Promise.reject(new Error("the queue takes everything")),
+    config: { selfName: "logship", defaultScriptName: "unnamed", seal: SEAL, shards: 1 },
     platform: {
       now: () => NOON,
       sleep: () =>
