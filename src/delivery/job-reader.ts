@@ -500,8 +500,8 @@ export class JobReader extends DurableObject<Env> {
   }
 
   /**
-   * Uploads what is due, and waits that long for it and what is under way; the uploads go on afterwards. Neither the
-   * canary nor manifests are waited for.
+   * Uploads what is due, and waits that long for it and what is under way; the uploads go on
+   * afterwards. Neither the canary nor manifests are waited for.
    */
   async #uploadFor(waitMs: number): Promise<void> {
     const canary = this.canary.begin(platform.now());

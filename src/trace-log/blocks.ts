@@ -261,9 +261,9 @@ function sizeOf(entry: Entry, meta: Meta): { records: number; bytes: number } {
 }
 
 /**
- * A position up to which blocks may have been, though those up to `lost` are not known here. The next
- * is the time, which is later, unless the clock was ahead: only then it leaps, as positions that are
- * no times would be given again after another restore.
+ * A position up to which blocks may have been, though those up to `lost` are not known here. The
+ * next is the time, which is later, unless the clock was ahead: only then it leaps, as positions
+ * that are no times would be given again after another restore.
  */
 export function beyondLost(lost: number, nowMs: number): number {
   return lost < nowMs * PER_MS ? lost : lost + LOST_MS * PER_MS;

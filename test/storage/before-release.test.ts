@@ -40,7 +40,10 @@ describe("the tables of an earlier commit", () => {
   });
 });
 
-/** From here on each object that starts finds such tables; what it has is left alone, as others need it. */
+/**
+ * From here on each object that starts finds such tables; what it has is left alone, as others need
+ * it.
+ */
 async function findThem(object: DurableObjectStub<undefined>): Promise<void> {
   const prototype = await runInDurableObject(object, (_object, { storage }) => Object.getPrototypeOf(storage.sql));
   const { exec } = prototype as SqlStorage;
