@@ -34,7 +34,7 @@ const PACKER = { everySeconds: 2, workSeconds: 0.7 } as const;
 const CRON_EVERY_MS = 300_000;
 
 /** Rows written, as billed. */
-const ROWS = { append: 4, group: 3, object: 15, retry: 4, cron: 2 } as const;
+const ROWS = { group: 6.6, object: 12.2, retry: 6, cron: 2 } as const;
 
 /**
  * Requests to durable objects; `cron`: a run, status checks included; `cronAndJob`: further ones
@@ -119,8 +119,7 @@ export function billOf(use: MonthUse, { uploads, records }: Delivered, jobs: Job
     logEvents: [use.batches + attempts, "counted"],
     requests: [use.batches + crons, "derived"],
     rowsWritten: [
-      ROWS.append * use.entries +
-        ROWS.group * use.groups +
+      ROWS.group * use.groups +
         ROWS.object * uploads.ok +
         ROWS.retry * (uploads.retried + uploads.failed) +
         ROWS.cron * crons,
