@@ -3,7 +3,7 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ControlPlane, Live, Packer } from "../../src/index.ts";
-import type { EarlyPart } from "../../src/intake/audience.ts";
+import { type EarlyPart, isolateAudience } from "../../src/intake/audience.ts";
 import { live } from "../../src/live/live.ts";
 import { ShownParts } from "../../src/live/shown-parts.ts";
 import { platform } from "../../src/platform.ts";
@@ -228,6 +228,8 @@ describe("on the whole way, a record", () => {
   it.each(["tail", "post", "ship"] as const)("of %s is shown before the queue delivers it, and once", async (way) => {
     const world = new World(NOON);
     const viewing = await watch();
+    // This isolate's own, which other tests may have left quiet at a time near this one.
+    isolateAudience.told();
     if (way === "tail") await world.tail(world.mint(2, { form: "trace" }));
     else await world[way](world.mint(2));
     const { counts } = await viewing.next("records");
