@@ -188,7 +188,7 @@ describe("a shard has a job read", () => {
   });
 
   it("again after 5 s if it fails, and one that hangs delays no other", async () => {
-    passing(10_000);
+    const deadline = passing(10_000);
     await append(1);
     const pulls = readers((name) => (name.startsWith("job 1") ? new Promise(() => {}) : { cursor: POSITION }));
     clock.advance(60_000);
@@ -197,6 +197,7 @@ describe("a shard has a job read", () => {
     await vi.waitUntil(async () => (await alarmAt()) === clock.nowMs() + 5_000);
     await runDurableObjectAlarm(shard());
     expect(pulls.length).toBe(2);
+    deadline.end();
     clock.advance(5_000);
     reading();
     await runDurableObjectAlarm(shard());

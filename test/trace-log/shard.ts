@@ -141,8 +141,9 @@ export function reading(stamp = "1.mark"): ReturnType<typeof readers> {
 /**
  * Deadlines of this many ms pass at once, in durable objects, too, whose timers cannot be faked.
  */
-export function passing(deadlineMs: number): void {
+export function passing(deadlineMs: number): { end(): void } {
   const { setTimeout } = globalThis;
-  vi.spyOn(globalThis, "setTimeout").mockImplementation(((run: () => void, ms?: number) =>
-    setTimeout(run, ms === deadlineMs ? 1 : ms)) as never);
+  const spy = vi.spyOn(globalThis, "setTimeout");
+  spy.mockImplementation(((run: () => void, ms?: number) => setTimeout(run, ms === deadlineMs ? 1 : ms)) as never);
+  return { end: () => spy.mockRestore() };
 }
