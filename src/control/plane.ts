@@ -123,16 +123,18 @@ export class ControlPlane extends DurableObject<Env> {
    */
   unnoted(takenInMs: number): void {
     const now = platform.now();
+    const { unnotedMs } = this.standing();
     this.#sql.exec(
-      "UPDATE control SET unnoted_ms = iif(unnoted_at_ms > ?, min(unnoted_ms, ?), ?), unnoted_at_ms = ?",
-      ...[now - UNNOTED_MS, takenInMs, takenInMs, now],
+      "UPDATE control SET unnoted_ms = ?, unnoted_at_ms = ?",
+      ...[Math.min(unnotedMs ?? takenInMs, takenInMs), now],
     );
   }
 
   /** The shards of the log, and the oldest intake of what none of them knows of; null: nothing. */
   standing(): { shards: number[]; unnotedMs: number | null } {
-    const query = "SELECT unnoted_ms FROM control WHERE unnoted_at_ms > ?";
-    const [row] = this.#sql.exec<{ unnoted_ms: number }>(query, platform.now() - UNNOTED_MS).toArray();
+    // What a clock that was ahead has noted holds nothing back.
+    const query = "SELECT unnoted_ms FROM control WHERE abs(unnoted_at_ms - ?) < ?";
+    const [row] = this.#sql.exec<{ unnoted_ms: number }>(query, platform.now(), UNNOTED_MS).toArray();
     return { shards: this.#state.shards(), unnotedMs: row?.unnoted_ms ?? null };
   }
 

@@ -24,4 +24,7 @@ it("the oldest of them counts for four hours after the last word, on disk, and t
   expect(await oldest()).toBeNull();
   await control().unnoted(NOON);
   expect(await oldest()).toBe(NOON);
+  // What a clock that was ahead has said holds nothing back.
+  clock.advance(-5 * HOUR_MS);
+  expect(await oldest()).toBeNull();
 });
