@@ -4,7 +4,7 @@
  */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, vi } from "vitest";
+import { vi } from "vitest";
 import { concat, utf8Length } from "../../src/bytes.ts";
 import { readConfig } from "../../src/config.ts";
 import { Canary } from "../../src/delivery/canary.ts";
@@ -29,6 +29,7 @@ import { id, job as plainJob } from "../pipeline/scripted.ts";
 import { ACCOUNT } from "../support/constants.ts";
 import { readSingleMember } from "../support/gzip-member.ts";
 import { destinationConf } from "../support/runtime/api.ts";
+import { forgetting } from "../support/runtime/forgetting.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 
 export const DAY = Math.floor(NOON / 86_400_000);
@@ -78,7 +79,7 @@ let shards: number[] = [];
 let changes = 0;
 let parts = 0;
 
-afterEach(() => {
+forgetting.add(() => {
   jobs.clear();
   shards = [];
 });

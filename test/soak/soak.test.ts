@@ -1,38 +1,12 @@
 /** Random faults for a chosen time. `npm run soak` sets the duration and the seed. */
-import { abortAllDurableObjects, listDurableObjectIds, reset, runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { inject, it, vi } from "vitest";
-import { alive } from "../support/runtime/world-jobs.ts";
+import { deleteLeftovers } from "../support/runtime/leftovers.ts";
 import { episode } from "./episode.ts";
 
 const { seed, first, episodes, minutes } = inject("soak");
 
 /** Longer than any episode takes, in ms. */
 const EPISODE_MAX_MS = 120_000;
-
-/** Bindings whose objects an episode uses. */
-const OBJECTS = [env.CONTROL, env.TRACE_LOG, env.READERS, env.REPLAYS];
-
-/**
- * Deletes all storage. `reset()` leaves an object as it is that a call still reaches, which its
- * caller has given up.
- */
-async function deleteAll(): Promise<void> {
-  await reset();
-  for (const objects of OBJECTS as DurableObjectNamespace[]) {
-    for (const id of await listDurableObjectIds(objects)) {
-      await alive(() =>
-        runInDurableObject(objects.get(id), async (_object, { storage }) => {
-          await storage.deleteAlarm();
-          await storage.deleteAll();
-          await storage.sync();
-        }),
-      );
-    }
-  }
-  // What they remember goes, too.
-  await abortAllDurableObjects();
-}
 
 it(`soak of seed ${seed}`, { timeout: minutes * 60_000 + EPISODE_MAX_MS }, async ({ task }) => {
   const total = { episodes: 0, events: 0, faults: 0, objects: 0 };
@@ -51,7 +25,7 @@ it(`soak of seed ${seed}`, { timeout: minutes * 60_000 + EPISODE_MAX_MS }, async
       throw new Error(`episode ${number} of seed ${seed} (again: ${again}): ${(error as Error).message}`);
     } finally {
       vi.restoreAllMocks();
-      await deleteAll();
+      await deleteLeftovers();
     }
   }
   if (total.faults === 0) throw new Error("no fault took place");

@@ -1,6 +1,7 @@
 /** The apps of the API's harness: each is an isolate, and remembers who called. */
 import { createApp } from "../../../src/app.ts";
 import type { Platform } from "../../../src/platform.ts";
+import { forgetting } from "./forgetting.ts";
 
 let apps = new WeakMap<Platform, ReturnType<typeof createApp>>();
 
@@ -11,7 +12,6 @@ export function appOf(platform: Platform): ReturnType<typeof createApp> {
   return app;
 }
 
-/** The next test begins with new ones. */
-export function forgetApps(): void {
+forgetting.add(() => {
   apps = new WeakMap();
-}
+});

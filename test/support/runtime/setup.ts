@@ -1,8 +1,8 @@
-import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, vi } from "vitest";
 import { REFUSALS_MS } from "../../../src/limits.ts";
 import { platform } from "../../../src/platform.ts";
-import { forgetApps } from "./isolates.ts";
+import { forgetting } from "./forgetting.ts";
+import { deleteLeftovers } from "./leftovers.ts";
 import { LinesOfTest } from "./lines.ts";
 import { rememberMainModule } from "./main-module.ts";
 import { setTimersAtOnce } from "./timers.ts";
@@ -34,7 +34,7 @@ afterEach(async ({ task }) => {
   vi.restoreAllMocks();
   // The mock of a fake timer restores the fake one, which would stay for all later tests.
   Object.assign(globalThis, { setTimeout, clearTimeout, setInterval, clearInterval });
-  forgetApps();
+  for (const forget of forgetting) forget();
   if (task.result?.state === "fail") lines.print();
-  await reset();
+  await deleteLeftovers();
 });

@@ -1,0 +1,23 @@
+import { reset, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+
+/** Objects that were called since, by what calls them again from wherever it is asked. */
+const called = new Map<string, () => DurableObjectStub>();
+
+const namespaces = Object.getPrototypeOf(env.CONTROL) as DurableObjectNamespace;
+const { getByName } = namespaces;
+namespaces.getByName = function (this: DurableObjectNamespace, name, ...rest) {
+  const stub = getByName.call(this, name, ...rest);
+  called.set(String(stub.id), () => getByName.call(this, name));
+  return stub;
+};
+
+/**
+ * Deletes what objects have stored. `reset()` does so only for those that run: one that was evicted
+ * or has died would begin the next test, of any file, with what it had.
+ */
+export async function deleteLeftovers(): Promise<void> {
+  for (const stub of called.values()) await runInDurableObject(stub(), () => {});
+  called.clear();
+  await reset();
+}
