@@ -51,8 +51,7 @@ export async function startHarness(): Promise<Harness> {
           name: "logship-bench",
           main: join(ROOT, "tools/bench/worker/index.ts"),
           compatibility_date: config.compatibility_date,
-          // Simulated time goes on over many requests. A timer of one that has ended would wake nothing.
-          compatibility_flags: [...config.compatibility_flags, "no_handle_cross_request_promise_resolution"],
+          compatibility_flags: config.compatibility_flags,
           // Scripts for browsers are texts here.
           rules: config.rules,
           durable_objects: config.durable_objects,

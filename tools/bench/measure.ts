@@ -185,8 +185,8 @@ export async function measureCosts(harness: Harness, terms: Terms, effort: Effor
   return results;
 }
 
-/** Of one request, in simulated s: a connection inside the runtime does not last for minutes. */
-const PIECE_S = 30;
+/** Of one request, in simulated s: a connection inside the runtime does not last for long. */
+const PIECE_S = 300;
 
 /**
  * Runs a scenario; at its end everything is delivered, so that no scenario pays for another.

@@ -90,6 +90,15 @@ class Simulation {
     clock.advanceTo(untilMs);
   }
 
+  /**
+   * Lets time pass until no invocation waits any more, without new events. A promise of a request
+   * that is over does not go on in a later one.
+   */
+  async rest(): Promise<void> {
+    for (let timer = this.#timers.first; timer !== null; timer = this.#timers.first)
+      await this.pass((timer.atMs - clock.nowMs) / 1_000, false);
+  }
+
   /** The counts since the last call. */
   take(): Simulated {
     const counts = this.#counts;
@@ -209,6 +218,7 @@ export async function begin(env: Env, scenario: Scenario): Promise<number[]> {
 /** Lets time of the scenario pass. */
 export async function pass({ seconds }: Passing): Promise<null> {
   await (seconds === null ? simulation().pass(CRON_MS / 1_000, false) : simulation().pass(seconds, true));
+  await simulation().rest();
   return null;
 }
 
