@@ -162,7 +162,8 @@ export async function measureCosts(harness: Harness, terms: Terms, effort: Effor
       jobs: [...jobs],
       eventsPerSecond,
       isolates,
-      warmUpS: 30,
+      // The first uploads of a job ask whether the store heeds conditions.
+      warmUpS: 60,
       seconds,
       ...harness.consumer,
       seed: 3,
