@@ -88,7 +88,8 @@ export class Batches {
       if (!isPartOf(template, part)) throw new Error("the fragments are not of the parts that their format has");
       let batch = this.#openBatch(day, part);
       let run: Fragment[] = [];
-      for (const fragment of group) {
+      // Of several entries: only neighbours of one form share a row.
+      for (const fragment of group.toSorted((a, b) => Number(b.deflated) - Number(a.deflated))) {
         if (batch !== null) {
           const reason = this.#fullBefore(fragment, batch, run, { limits, encoder });
           if (reason !== null) {

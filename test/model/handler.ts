@@ -23,12 +23,14 @@ export function* handler(w: World, number: number): Task {
     each.visibleAt = w.now + 15 + random.below(30);
   }
   const now = w.now + random.below(2 * SKEW + 1) - SKEW;
-  const own = new Delivery(w, `handler ${number}`, isDead, now, queueDone(w, mine, isDead, now));
+  // A handler is of one release from its beginning to its end.
+  const unread = new Set(mine.filter((each) => isUnreadable(w, each)));
+  const own = new Delivery(w, `handler ${number}`, isDead, now, queueDone(w, mine, unread, isDead, now), unread);
   if (w.is("acksFirst")) own.ack(mine);
   const config = yield* configOf(w);
-  for (const { batch, isAlone } of groupsOf(w, mine)) {
+  for (const { batch, isAlone } of groupsOf(w, mine, unread)) {
     try {
-      yield* isUnreadable(w, some(batch[0])) ? own.holdUnread(batch) : own.handle(config, batch, isAlone);
+      yield* unread.has(some(batch[0])) ? own.holdUnread(batch) : own.handle(config, batch, isAlone);
     } catch (error) {
       expectLost(error);
       yield* own.sendAnew(batch, error);
@@ -43,10 +45,14 @@ const isUnreadable = (w: World, { message }: Queued): boolean => message.newHead
  * Groups messages by shard, each as large as an append at most. A message that comes for the second
  * time, which may kill its handler, is handled alone; so is one that is unreadable.
  */
-function groupsOf(w: World, mine: readonly Queued[]): { batch: Queued[]; isAlone: boolean }[] {
+function groupsOf(
+  w: World,
+  mine: readonly Queued[],
+  unread: ReadonlySet<Queued>,
+): { batch: Queued[]; isAlone: boolean }[] {
   const groups: { batch: Queued[]; isAlone: boolean; shard: number; size: number }[] = [];
   for (const each of mine) {
-    const isAlone = each.attempts > 1 || each.dead || isUnreadable(w, each);
+    const isAlone = each.attempts > 1 || each.dead || unread.has(each);
     const { shard } = some(each.message.parts[0]);
     const size = sizeOf(each.message.parts);
     const group = groups.findLast((other) => other.shard === shard && !other.isAlone);
@@ -59,10 +65,16 @@ function groupsOf(w: World, mine: readonly Queued[]): { batch: Queued[]; isAlone
 }
 
 /** The oldest intake here, or the time at which the oldest that waits was sent. */
-function queueDone(w: World, mine: readonly Queued[], isDead: boolean, now: number): number {
+function queueDone(
+  w: World,
+  mine: readonly Queued[],
+  unread: ReadonlySet<Queued>,
+  isDead: boolean,
+  now: number,
+): number {
   if (isDead) return -(w.is("noInFlight") ? 0 : IN_FLIGHT);
   const own = mine.flatMap((each) =>
-    isUnreadable(w, each) ? [each.sentMs] : each.message.parts.map(({ takenMs }) => takenMs),
+    unread.has(each) ? [each.sentMs] : each.message.parts.map(({ takenMs }) => takenMs),
   );
   const waiting = w.queue.filter(({ dead }) => !dead).map(({ sentMs }) => sentMs);
   return Math.min(now, ...own, ...waiting) - (w.is("noInFlight") ? 0 : IN_FLIGHT);
@@ -90,13 +102,16 @@ class Delivery {
   isDead: boolean;
   now: number;
   queueDoneMs: number;
+  /** Messages that its release cannot read. */
+  unread: ReadonlySet<Queued>;
 
-  constructor(w: World, name: string, isDead: boolean, now: number, queueDoneMs: number) {
+  constructor(w: World, name: string, isDead: boolean, now: number, queueDoneMs: number, unread: ReadonlySet<Queued>) {
     this.w = w;
     this.name = name;
     this.isDead = isDead;
     this.now = now;
     this.queueDoneMs = queueDoneMs;
+    this.unread = unread;
   }
   /** The acknowledgement may be lost. */
   ack(list: readonly Queued[]): void {
@@ -209,7 +224,7 @@ class Delivery {
       const isLate = each.attempts >= anewOf(w);
       if (isRefused && (isLate || this.isDead)) each.refused += 1;
       const { message, sentMs } = each;
-      const isUnread = isUnreadable(w, each);
+      const isUnread = this.unread.has(each);
       const shard = w.shard(isUnread ? 0 : some(message.parts[0]).shard);
       try {
         // A dead letter that no shard has noted would keep nothing back.

@@ -1,6 +1,6 @@
 import { append } from "./append.ts";
 import { idsOf, type Part, type Rec, sizeOf } from "./parts.ts";
-import { ANEW, DEAD_RETRIES, MESSAGE_MAX, QUEUE_LIFE, RETRIES, SKEW } from "./scale.ts";
+import { ANEW, DEAD_RETRIES, IN_FLIGHT, MESSAGE_MAX, QUEUE_LIFE, RETRIES, SKEW } from "./scale.ts";
 import { some } from "./some.ts";
 import { expectLost, Fault, Lost, type Step, type Task } from "./task.ts";
 import type { Copy, Isolate, World } from "./world.ts";
@@ -16,6 +16,18 @@ export function send(w: World, parts: Part[]): void {
   const newHead = w.does.heads && hash(`head ${idsOf(parts)}`) % 4 === 0;
   const message = { id: w.nextMessage++, parts, newHead };
   w.queue.push({ message, attempts: 0, visibleAt: w.now, sentMs: w.now, dead: false, triedMs: 0, refused: 0 });
+}
+
+/**
+ * Sends what an isolate has taken in. Days may pass between two steps of a run; no invocation lasts
+ * so long, so nothing is promised of one that does.
+ */
+function sendFirst(w: World, parts: Part[]): void {
+  for (const { id, takenMs } of parts) {
+    const own = w.accepted.get(id)?.copies.find(({ stamp }) => stamp === takenMs);
+    if (own !== undefined && w.now - own.trueMs > IN_FLIGHT) w.note(id, "any");
+  }
+  send(w, parts);
 }
 
 /** What an isolate takes in at once: its parts, and the copies of them that the oracle notes. */
@@ -106,7 +118,7 @@ export function* intake(w: World, key: string | null): Task {
     const own = parts.filter(({ shard }) => shard === n);
     if (!(yield* how === 0 ? directly(w, own) : toQueue(w, own))) return;
     // Its answer was late, so that it was sent twice.
-    if (how === 3) send(w, own);
+    if (how === 3) sendFirst(w, own);
   }
   request.ack();
 }
@@ -145,7 +157,7 @@ function* toQueue(w: World, parts: Part[]): Step<boolean> {
     try {
       yield;
       if (w.faults && w.random.chance(0.05)) throw new Lost("request");
-      send(w, parts);
+      sendFirst(w, parts);
       yield;
       if (w.faults && w.random.chance(0.05)) throw new Lost("answer");
       return true;
@@ -172,7 +184,7 @@ export function flushPacker(w: World): void {
   // It dies; isolates keep their copy until it answers.
   if (w.faults && random.chance(0.1)) return;
   const parts = list.map(({ part }) => part);
-  send(w, random.chance(0.1) ? [...parts, ...parts.slice(0, 1)] : parts);
+  sendFirst(w, random.chance(0.1) ? [...parts, ...parts.slice(0, 1)] : parts);
   // Its answer is lost.
   if (w.faults && random.chance(0.15)) return;
   for (const box of list) box.isIn = true;

@@ -44,6 +44,9 @@ function shardRestored(w: World, shard: Shard, old: ShardState): void {
   s.restored = true;
   lose(Object.keys(old.ids).filter((id) => !(id in s.ids)));
   lose(Object.keys(old.keyed).filter((id) => JSON.stringify(s.keyed[id]) !== JSON.stringify(old.keyed[id])));
+  // What it had forgotten by age since: a copy that still waits is new to it.
+  for (const [name, { id, copies }] of w.accepted)
+    if (w.taken.has(id) && copies.some(({ stamp }) => stamp >= s.sweptMs && stamp < old.sweptMs)) w.note(name, "any");
   for (const { n, fresh } of old.blocks) if (!s.blocks.some((block) => block.n === n)) lose(fresh);
   const isIn = (holds: ShardState["holds"], id: number): boolean => holds.some((each) => each.id === id);
   for (const { id, parts } of [...s.holds, ...old.holds])
@@ -66,7 +69,10 @@ function readerRestored(w: World, reader: Reader, old: ReaderState): void {
   for (const each of w.readers.values())
     if (each.job === job && each.shardN === shardN && each.segment > segment)
       for (const { records } of [...each.s.objects, ...each.s.batches]) lose(records);
-  for (const { number, range, records } of old.objects) if (number >= s.next || range !== null) lose(records);
+  // One that has another number since is stored under both.
+  const numbers = new Set(s.objects.map(({ number }) => number));
+  for (const { number, range, records } of old.objects)
+    if (number >= s.next || range !== null || !numbers.has(number)) lose(records);
   for (const { records } of [...old.batches, ...s.batches]) lose(records);
   for (const { item } of [...old.unmade, ...s.unmade]) lose(item.parts.flatMap(({ records }) => records));
   for (const name of w.mustBack.keys()) if (name.startsWith(`${job}/${shardN}/`)) w.note(name, "any");

@@ -69,6 +69,13 @@ export class Book {
   /** Restores so far. */
   restores = 0;
   endMs = Number.POSITIVE_INFINITY;
+  /** A shard may not have heard of a change that was answered. */
+  isLate = false;
+
+  /** It was answered at this time. */
+  answered<T>(change: Change<T>, nowMs: number): void {
+    if (!this.isLate) change.untilMs = nowMs;
+  }
 
   /** "must": the job has it once; "may": at most once; "not": never; "any": nothing is promised. */
   verdict(job: Job, { id, fn, copies }: Sent): "must" | "may" | "not" | "any" {

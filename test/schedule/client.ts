@@ -130,7 +130,7 @@ export class Client {
       if (confirmed?.status === 200) job.id = found.id;
     }
     if (job.id !== null)
-      for (const list of [job.enabled, job.filters]) (list.at(-1) as Change<unknown>).untilMs = this.#now();
+      for (const list of [job.enabled, job.filters]) this.#book.answered(list.at(-1) as Change<unknown>, this.#now());
     job.isBusy = false;
   }
 
@@ -162,7 +162,7 @@ export class Client {
     list.push(change);
     job.isBusy = true;
     const isDone = await this.#insist("PUT", `/logship/jobs/${job.id}`, fields);
-    if (isDone) change.untilMs = this.#now();
+    if (isDone) this.#book.answered(change, this.#now());
     job.isBusy = false;
   }
 
@@ -175,7 +175,7 @@ export class Client {
     const change = { to: false, fromMs: this.#now(), untilMs: Number.POSITIVE_INFINITY };
     job.enabled.push(change);
     const path = `/logship/jobs/${job.id}${discard ? "?discard=true" : ""}`;
-    if (await this.#insist("DELETE", path, undefined, [200, 404])) change.untilMs = this.#now();
+    if (await this.#insist("DELETE", path, undefined, [200, 404])) this.#book.answered(change, this.#now());
     job.isBusy = false;
   }
 
@@ -189,7 +189,7 @@ export class Client {
     const change = { to: !last.to, fromMs: this.#now(), untilMs: Number.POSITIVE_INFINITY };
     changes.push(change);
     const path = `/functions/scripts/${fn}/script-settings`;
-    if (await this.#insist("PATCH", path, { logship: change.to })) change.untilMs = this.#now();
+    if (await this.#insist("PATCH", path, { logship: change.to })) this.#book.answered(change, this.#now());
   }
 
   /** Repeats a change until it is confirmed. */

@@ -1,5 +1,5 @@
 import { readSingleMember } from "../support/gzip-member.ts";
-import type { Book, Job } from "./book.ts";
+import type { Book, Job, Sent } from "./book.ts";
 import type { World } from "./world.ts";
 
 /** The service has broken a promise. */
@@ -96,7 +96,7 @@ export function checkEnd(world: World, book: Book, account: AccountLedger, ledge
     throw new Fault(`processed ${account.processed}: ${sure} were acknowledged, ${all.length} were sent`);
   for (const job of book.jobs) {
     const found = checkDoubles(world, book, job);
-    let lost = 0;
+    const lost: Sent[] = [];
     for (const sent of all) {
       const verdict = book.verdict(job, sent);
       const has = found.has(sent.id);
@@ -104,9 +104,10 @@ export function checkEnd(world: World, book: Book, account: AccountLedger, ledge
         throw new Fault(`${job.name} has ${sent.id}, which it must not: ${JSON.stringify({ job, sent })}`);
       if (verdict !== "must" || has) continue;
       if (!sent.isTraced) throw new Fault(`${job.name} lacks ${sent.id}: ${JSON.stringify({ job, sent })}`);
-      lost += 1;
+      lost.push(sent);
     }
-    if (lost > account.intake_lost) throw new Fault(`${job.name} lacks ${lost} traced events`);
+    if (lost.length > account.intake_lost)
+      throw new Fault(`${job.name} lacks ${lost.length} traced events: ${JSON.stringify({ job, lost })}`);
     const ledger = ledgers.get(job);
     if (ledger === undefined) continue;
     checkLedger(job.name, ledger);

@@ -13,6 +13,8 @@ interface Point {
   disk: Saved[];
   atMs: number;
   had: Map<Job, Set<string>>;
+  /** Shards of the log. */
+  shards: Set<string>;
 }
 
 /**
@@ -42,17 +44,27 @@ export class Restores {
     if (things.length === 0) return;
     const thing = scheduler.random.pick(things);
     const had = new Map(this.#book.jobs.map((job) => [job, new Set(stored(this.#world, job).keys())]));
-    this.#point = { thing, disk: thing.disk.save(), atMs: scheduler.nowMs, had };
+    this.#point = { thing, disk: thing.disk.save(), atMs: scheduler.nowMs, had, shards: this.#shards() };
   }
 
-  #restore({ thing, disk, atMs, had }: Point): void {
+  #shards(): Set<string> {
+    const things = [...this.#world.objects.things.values()];
+    return new Set(things.filter(({ kind }) => kind === "TRACE_LOG").map(({ name }) => name));
+  }
+
+  #restore({ thing, disk, atMs, had, shards }: Point): void {
     this.#point = null;
     this.#book.restores += 1;
     this.#world.scheduler.log(() => `${thing.name} is restored to ${new Date(atMs).toISOString()}`);
     thing.restore(disk);
     if (thing.kind !== "READERS") this.#undone(atMs);
-    if (thing.kind === "CONTROL") for (const job of this.#book.jobs) job.isRestored = true;
-    else this.#lose(thing, had);
+    if (thing.kind !== "CONTROL") {
+      this.#lose(thing, had);
+      return;
+    }
+    for (const job of this.#book.jobs) job.isRestored = true;
+    // One that began since is not told of changes until it asks.
+    this.#book.isLate ||= [...this.#shards()].some((name) => !shards.has(name));
   }
 
   /** What a job did not have then may be lost, or come twice. */
