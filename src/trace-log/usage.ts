@@ -37,10 +37,12 @@ const CRON_EVERY_MS = 300_000;
 const ROWS = { group: 6.6, object: 12.2, retry: 6, cron: 2 } as const;
 
 /**
- * Requests to durable objects; `cron`: a run, status checks included; `cronAndJob`: further ones
- * for each job.
+ * Requests to durable objects that write: appends, alarms of the log that find work, and what an
+ * object takes in its reader and its sketches; and others. `cron`: a run, status checks included;
+ * `cronAndJob`: further ones for each job.
  */
-const REQUESTS = { append: 1, group: 1, batch: 0.8, upload: 1.6, cron: 18, cronAndJob: 2 } as const;
+const WRITING = { group: 1.1, batch: 0.7, upload: 2.2 } as const;
+const READING = { batch: 0.8, upload: 2.1, cron: 18, cronAndJob: 2 } as const;
 
 /**
  * CPU time, in ms, measured on one machine: from trace item to message for each event; from message
@@ -105,8 +107,9 @@ export function billOf(use: MonthUse, { uploads, records }: Delivered, jobs: Job
   const packed = Math.min(use.messages, use.furtherParts);
   const parts = use.furtherParts + packed;
   const packings = Math.min(packed, Math.max(0, nowMs - use.sinceMs) / 1_000 / PACKER.everySeconds);
-  const writing = REQUESTS.append * use.entries + REQUESTS.group * use.groups + REQUESTS.upload * attempts;
-  const reading = REQUESTS.batch * use.batches + (REQUESTS.cron + REQUESTS.cronAndJob * jobs.all) * crons;
+  const writing = WRITING.group * use.groups + WRITING.batch * use.batches + WRITING.upload * attempts;
+  const reading =
+    READING.batch * use.batches + READING.upload * attempts + (READING.cron + READING.cronAndJob * jobs.all) * crons;
   const busySeconds =
     writing * ASSUMED_SECONDS.writing +
     reading * ASSUMED_SECONDS.reading +

@@ -66,7 +66,7 @@ function amountsOf(
     simulated.packingS +
     (objectRequests - simulated.parts - writing) * ASSUMED_SECONDS.reading +
     writing * ASSUMED_SECONDS.writing +
-    (use.puts + use.otherStoreRequests) * ASSUMED_SECONDS.upload;
+    use.puts * ASSUMED_SECONDS.upload;
   return {
     // Each message is written, read and deleted.
     queueOperations: 3 * messageUnits,
