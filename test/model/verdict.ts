@@ -79,7 +79,7 @@ export function verdict(w: World, job: number, name: string, rec: Rec): 0 | 1 | 
   let isMixed = own.some(({ since }) => since !== undefined);
   let isAcked = false;
   const verdicts = copies.map((copy): 0 | 1 | null => {
-    // An intake that names a time long past names one at which a job was that nobody knows any more.
+    // Its intake names a time long past, at which there was a job that is forgotten now.
     if (!copy.sane && w.forgotten.has(job)) return null;
     if (isBlurred(w, copy)) {
       isMixed = true;
