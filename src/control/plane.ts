@@ -10,7 +10,7 @@ import { ID_MEMORY_MS, SENT_FORMS_MAX } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { settled as allSettled, answered, platform } from "../platform.ts";
 import { migrate } from "../storage/migrate.ts";
-import { insert } from "../storage/sql.ts";
+import { insert, update } from "../storage/sql.ts";
 import { traceLog } from "../trace-log/trace-log.ts";
 import { Attachments } from "./attachments.ts";
 import { CONTROL_STEPS } from "./control-schema.ts";
@@ -196,13 +196,8 @@ export class ControlPlane extends DurableObject<Env> {
       if (before.modifiedVersion !== basedOn) return "conflict";
       const config = updated(before, draft, destinationChanged, this.#state.next(), now);
       windows = config.windows;
-      this.#sql.exec(
-        "UPDATE job SET body = ?, config = ?, modified_ms = ? WHERE id = ?",
-        JSON.stringify(draft.body),
-        JSON.stringify(config),
-        now,
-        id,
-      );
+      const set = { body: JSON.stringify(draft.body), config: JSON.stringify(config), modified_ms: now };
+      update(this.#sql, "job", set, "id = ?", id);
       return "changed";
     });
     return change === "changed" ? this.#confirmed(id, windows) : { kind: change };
@@ -225,13 +220,8 @@ export class ControlPlane extends DurableObject<Env> {
       if (before.deletedMs !== null && (before.discard || !discard))
         return this.#state.isConfirmed(before.version) ? "gone" : "changed";
       const config = deleted(before, discard, windows, this.#state.next(), now);
-      this.#sql.exec(
-        "UPDATE job SET config = ?, deleted_ms = ?, modified_ms = ? WHERE id = ?",
-        JSON.stringify(config),
-        config.deletedMs,
-        now,
-        id,
-      );
+      const set = { config: JSON.stringify(config), deleted_ms: config.deletedMs, modified_ms: now };
+      update(this.#sql, "job", set, "id = ?", id);
       return "changed";
     });
     if (change === "changed") return this.#confirmed(id, windows);

@@ -2,7 +2,7 @@ import { concat } from "../bytes.ts";
 import { ROW_MAX_BYTES, TAIL_MAX_BYTES } from "../limits.ts";
 import type { Content, Encoder, Fragment } from "../object/encoder.ts";
 import { joinWords } from "../sketch/sketch.ts";
-import { first as firstRow, insert, only } from "../storage/sql.ts";
+import { first as firstRow, insert, only, update } from "../storage/sql.ts";
 import { type BatchRow, type ChunkRow, chunkId, chunkRange } from "./rows.ts";
 
 /**
@@ -81,14 +81,8 @@ export class Chunks {
         this.#insert(batch, true, { rawBytes, crc }, body, words);
         return;
       }
-      this.#sql.exec(
-        "UPDATE chunk SET deflated = 1, raw_bytes = ?, crc = ?, body = ?, words = ? WHERE id = ?",
-        rawBytes,
-        crc,
-        body.buffer,
-        words?.buffer ?? null,
-        first.id,
-      );
+      const row = { deflated: 1, raw_bytes: rawBytes, crc, body: body.buffer, words: words?.buffer ?? null };
+      update(this.#sql, "chunk", row, "id = ?", first.id);
       for (const { id } of others) this.#sql.exec("DELETE FROM chunk WHERE id = ?", id);
     };
     const small = this.#sql.exec<ChunkRow>(
