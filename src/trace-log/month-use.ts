@@ -1,3 +1,5 @@
+import { parsedJson } from "../bytes.ts";
+
 /** The account's counted use in one calendar month (UTC). */
 export interface MonthUse {
   /** Months since year 0: `year * 12 + month`, January being 0. */
@@ -76,15 +78,11 @@ export function withUse(kept: MonthUse | null, used: Used, nowMs: number): Month
 /** The shard's column; null: empty or unreadable. Never throws: counting records matters more. */
 export function parseUse(text: string | null): MonthUse | null {
   if (text === null) return null;
-  try {
-    const kept = JSON.parse(text) as Partial<MonthUse> | null;
-    if (kept === null || !isWhole(kept.month) || !isWhole(kept.sinceMs)) return null;
-    const use = { month: kept.month, sinceMs: kept.sinceMs, ...NOTHING };
-    for (const name of USED_NAMES) use[name] = isWhole(kept[name]) ? kept[name] : 0;
-    return use;
-  } catch {
-    return null;
-  }
+  const kept = (parsedJson(text) ?? {}) as Partial<MonthUse>;
+  if (!isWhole(kept.month) || !isWhole(kept.sinceMs)) return null;
+  const use = { month: kept.month, sinceMs: kept.sinceMs, ...NOTHING };
+  for (const name of USED_NAMES) use[name] = isWhole(kept[name]) ? kept[name] : 0;
+  return use;
 }
 
 function isWhole(value: unknown): value is number {
