@@ -19,11 +19,9 @@ import { createsOnly, expiredWords, readSas, remarkOf, SAS_PARAMETERS, SIGNATURE
  */
 export const azure = {
   schemes: ["azure"],
-  hasSecretPath: false,
   terms: () => STORE_TERMS,
   isSecret: (parameter) => parameter === SIGNATURE,
   ...readings(readPlace, readSas),
-  misplaced: () => null,
   remark: (destination) => remarkOf((destination as AzureDestination).credentials),
   expiresMs: (destination) => (destination as AzureDestination).credentials.expiresMs,
   // Made by the method above.

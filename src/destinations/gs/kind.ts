@@ -11,10 +11,8 @@ import { type GoogleDestination, GoogleStore } from "./google-store.ts";
 export const gs = {
   schemes: ["gs"],
   isSecret: (parameter) => KEY_SECRETS.includes(parameter),
-  hasSecretPath: false,
   terms: () => STORE_TERMS,
   ...readings(readPlace, readKeys),
-  misplaced: () => null,
   // Made by the method above.
   open: (destination, path, platform) =>
     openStore(new GoogleStore(destination as GoogleDestination, platform), {

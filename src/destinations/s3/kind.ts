@@ -21,7 +21,6 @@ import { ObjectStore, type S3Destination, type S3Place } from "./object-store.ts
 export const s3 = {
   schemes: ["objstore", "r2", "s3"],
   isSecret: (parameter) => KEY_SECRETS.includes(parameter),
-  hasSecretPath: false,
   terms: () => STORE_TERMS,
   ...readings(readPlace, readKeys),
   misplaced: ({ scheme, endpoint, bucket }) => (scheme === "s3" ? bucketInEndpoint(endpoint, bucket) : null),
