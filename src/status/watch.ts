@@ -21,11 +21,11 @@ import {
 import { jobNames, named } from "./job-names.ts";
 import { WEBHOOK, WEBHOOK_FAILING } from "./kinds.ts";
 import { noticesOf } from "./notices.ts";
-import type { TargetDraft, WebhookDraft, WebhookState } from "./receiver-state.ts";
+import type { ReceiverDraft, ReceiverState } from "./receiver-state.ts";
 import { Rhythm } from "./rhythm.ts";
 import { findingsOf, isUntold } from "./rules.ts";
 import { Samples } from "./samples.ts";
-import { type TargetState, Targets } from "./targets.ts";
+import { Targets } from "./targets.ts";
 import type { Finding, Notice } from "./types.ts";
 import { LOOK_FAILED, lookFailed } from "./watch-findings.ts";
 import { WATCH_STEPS } from "./watch-schema.ts";
@@ -141,57 +141,37 @@ export class Watch extends DurableObject<Env> {
   }
 
   /** null: none. */
-  webhook(): WebhookState | null {
-    return this.#targets.webhook.state();
-  }
-
-  /**
-   * Stores a webhook. A new receiver is told every open incident.
-   * @param basedOn the mark of the webhook it replaces; null: none.
-   * @param moved it has another address than that one.
-   * @returns false: another change came first, and nothing is stored.
-   */
-  putWebhook(basedOn: string | null, draft: WebhookDraft, moved: boolean): boolean {
-    return this.#alarm.transaction(() => {
-      const before = this.#targets.webhook.state();
-      if ((before?.mark ?? null) !== basedOn) return false;
-      this.#targets.webhook.put(draft);
-      if (moved || before === null || !before.enabled) this.#incidents.untold(this.#targets.webhook);
-      this.#incidents.tell(platform.now());
-      this.#arm();
-      return true;
-    });
-  }
-
-  /** @returns whether there was one. */
-  deleteWebhook(): boolean {
-    return this.ctx.storage.transactionSync(() => this.#targets.webhook.remove());
+  webhook(): ReceiverState | null {
+    return this.#targets.of(WEBHOOK)?.state() ?? null;
   }
 
   /** Beside the webhook, by id. */
-  targets(): TargetState[] {
+  targets(): ReceiverState[] {
     return this.#targets.list();
   }
 
   /**
-   * Stores a target. One that is new, moved or switched on again is told every open incident.
-   * @param id null: a new one.
-   * @param basedOn the mark of the one it replaces; null: a new one.
-   * @returns its id; `changed`: another change came first; `none`: there is no such target; `full`:
-   *   there are too many.
+   * Stores a receiver. One that is new, moved or switched on again is told every open incident.
+   * @param id {@link WEBHOOK}, that of a target, or null: a new target.
+   * @param basedOn the mark of the one it replaces; null: none.
+   * @param moved it has another address than that one.
+   * @returns its id; `changed`: another change came first, and nothing is stored; `none`: there is
+   *   no such target; `full`: there are too many.
    */
-  putTarget(
+  put(
     id: number | null,
     basedOn: string | null,
-    draft: TargetDraft,
+    draft: ReceiverDraft,
     moved: boolean,
   ): number | "changed" | "none" | "full" {
     return this.#alarm.transaction(() => {
-      const before = id === null ? null : (this.#targets.target(id)?.state() ?? null);
-      if (id !== null && before === null) return "none";
+      const known = id === null ? null : this.#targets.of(id);
+      const before = known?.state() ?? null;
+      if (before === null && id !== null && id !== WEBHOOK) return "none";
       if ((before?.mark ?? null) !== basedOn) return "changed";
-      const calls = this.#targets.put(id, draft);
+      const calls = known ?? this.#targets.add();
       if (calls === null) return "full";
+      calls.put(draft);
       if (moved || before === null || !before.enabled) this.#incidents.untold(calls);
       this.#incidents.tell(platform.now());
       this.#arm();
@@ -199,10 +179,10 @@ export class Watch extends DurableObject<Env> {
     });
   }
 
-  /** @returns whether there was one. */
-  deleteTarget(id: number): boolean {
+  /** @param id as of {@link put}. @returns whether there was one. */
+  remove(id: number): boolean {
     return this.ctx.storage.transactionSync(() => {
-      const calls = this.#targets.target(id);
+      const calls = this.#targets.of(id);
       if (calls !== null) this.#incidents.untold(calls);
       return this.#targets.remove(id);
     });
@@ -215,7 +195,7 @@ export class Watch extends DurableObject<Env> {
    */
   noteTest(id: number, mark: string, answer: TestAnswer): void {
     this.#alarm.transaction(() => {
-      (id === WEBHOOK ? this.#targets.webhook : this.#targets.target(id))?.noteTest(mark, answer);
+      this.#targets.of(id)?.noteTest(mark, answer);
       this.#arm();
     });
   }
