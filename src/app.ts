@@ -10,7 +10,6 @@ import { failure } from "./api/envelope.ts";
 import { eventRoutes } from "./api/events.ts";
 import { healthRoutes } from "./api/health.ts";
 import { identityRoutes } from "./api/identity.ts";
-import { incidentRoutes } from "./api/incidents.ts";
 import { jobRoutes } from "./api/jobs.ts";
 import { mountKeys } from "./api/keys.ts";
 import { ledgerRoutes } from "./api/ledger.ts";
@@ -26,8 +25,8 @@ import {
   API_PATH,
   type AppContext,
   type AppEnv,
-  type Resource,
   type ResourceGroup,
+  type Resources,
   type Route,
   type Handler as RouteHandler,
 } from "./api/route.ts";
@@ -56,7 +55,7 @@ const SILENT_CHANGE =
 export const GROUPS: readonly ResourceGroup[] = [
   {
     names: ["/logship", "/logpush"],
-    resources: [
+    resources: {
       ...eventRoutes,
       ...jobRoutes,
       ...objectRoutes,
@@ -71,12 +70,11 @@ export const GROUPS: readonly ResourceGroup[] = [
       ...setAsideRoutes,
       ...replayRoutes,
       ...statusRoutes,
-      ...incidentRoutes,
       ...webhookRoutes,
       ...alertRoutes,
       ...usageRoutes,
       ...auditRoutes,
-    ],
+    },
   },
   { names: ["/functions/scripts", "/workers/scripts"], resources: scriptRoutes },
   { names: ["/tokens"], resources: tokenRoutes },
@@ -84,7 +82,7 @@ export const GROUPS: readonly ResourceGroup[] = [
 ];
 
 /** Below {@link API_PATH}, and no account. */
-export const IDENTITY: readonly Resource[] = identityRoutes;
+export const IDENTITY: Resources = identityRoutes;
 
 /**
  * The HTTP app. It checks credentials, account, permission and configuration, in this order, before
@@ -102,14 +100,10 @@ export function createApp(
     await next();
     await discardRest(c.req.raw);
   });
-  for (const { names, resources } of GROUPS) {
+  for (const { names, resources } of GROUPS)
     for (const name of names)
-      for (const resource of resources) {
-        const path = name + resource.path;
-        mount(app, ACCOUNT_PATH + path, path, resource, world);
-      }
-  }
-  for (const resource of IDENTITY) mount(app, API_PATH + resource.path, resource.path, resource, world);
+      for (const [path, methods] of Object.entries(resources)) mount(app, ACCOUNT_PATH, name + path, methods, world);
+  for (const [path, methods] of Object.entries(IDENTITY)) mount(app, API_PATH, path, methods, world);
   app.all(ELSEWHERE, elsewhere(world));
   mountKeys(app);
   mountDescription(app, GROUPS, IDENTITY);
@@ -151,12 +145,12 @@ interface World {
 }
 
 /** Any other method is a 405 that lists the allowed ones, after the caller is admitted. */
-function mount(app: Hono<AppEnv>, path: string, name: string, { methods }: Resource, world: World): void {
+function mount(app: Hono<AppEnv>, base: string, path: string, methods: Resources[string], world: World): void {
   for (const [method, route] of Object.entries(methods)) {
-    const action = route.action === undefined && method !== "GET" ? `${method} ${name}` : (route.action ?? null);
-    app.on(method, path, guarded(route, action, world));
+    const action = route.action === undefined && method !== "GET" ? `${method} ${path}` : (route.action ?? null);
+    app.on(method, base + path, guarded(route, action, world));
   }
-  app.all(path, async (c) => {
+  app.all(base + path, async (c) => {
     await admitted(c, world);
     // HEAD is answered as GET.
     const allow = Object.keys(methods)

@@ -7,7 +7,7 @@ import type { Platform } from "../platform.ts";
 import { AskedTime, Count, Time } from "./docs/common.ts";
 import { isoTime, listed } from "./envelope.ts";
 import { requireJob } from "./jobs.ts";
-import type { AppContext, Resource, RouteDoc } from "./route.ts";
+import type { AppContext, Resources, RouteDoc } from "./route.ts";
 
 /** Hours shown by default. */
 const HOURS_SHOWN = 24;
@@ -51,9 +51,9 @@ const READ_HEALTH: RouteDoc = {
   ],
 };
 
-export const healthRoutes: readonly Resource[] = [
-  { path: "/jobs/:job_id/health", methods: { GET: { permission: "logs:read", doc: READ_HEALTH, handle: readHealth } } },
-];
+export const healthRoutes: Resources = {
+  "/jobs/:job_id/health": { GET: { permission: "logs:read", doc: READ_HEALTH, handle: readHealth } },
+};
 
 async function readHealth(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
   const { config } = await requireJob(c);

@@ -15,19 +15,13 @@ import { listed, success } from "./envelope.ts";
 import { fileOf } from "./file.ts";
 import { requireJob } from "./jobs.ts";
 import { queryOf } from "./query.ts";
-import type { AppContext, Resource } from "./route.ts";
+import type { AppContext, Resources } from "./route.ts";
 
-export const objectRoutes: readonly Resource[] = [
-  { path: "/jobs/:job_id/objects", methods: { GET: { permission: "logs:read", doc: JOB_OBJECTS, handle: list } } },
-  {
-    path: "/jobs/:job_id/objects/:number",
-    methods: { GET: { permission: "logs:read", doc: READ_OBJECT, handle: read } },
-  },
-  {
-    path: "/jobs/:job_id/objects/:number/records",
-    methods: { GET: { permission: "logs:read", doc: OBJECT_LINES, handle: readRecords } },
-  },
-];
+export const objectRoutes: Resources = {
+  "/jobs/:job_id/objects": { GET: { permission: "logs:read", doc: JOB_OBJECTS, handle: list } },
+  "/jobs/:job_id/objects/:number": { GET: { permission: "logs:read", doc: READ_OBJECT, handle: read } },
+  "/jobs/:job_id/objects/:number/records": { GET: { permission: "logs:read", doc: OBJECT_LINES, handle: readRecords } },
+};
 
 async function list(c: AppContext): Promise<Response> {
   const { config } = await requireJob(c);

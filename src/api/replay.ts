@@ -33,32 +33,23 @@ import { isoTime, listed, type Message, success } from "./envelope.ts";
 import { requireJob, requireWritable } from "./jobs.ts";
 import { pageOf, queryOf } from "./query.ts";
 import { ownDestination, READ_WAIT_MS, requireNoDuplicates, targetOf } from "./replay-target.ts";
-import type { AppContext, Resource } from "./route.ts";
+import type { AppContext, Resources } from "./route.ts";
 
 /** Attempts at beginning while other replays of the job begin. */
 const BEGIN_TRIES = 3;
 
-export const replayRoutes: readonly Resource[] = [
-  {
-    path: "/jobs/:job_id/replay",
-    methods: {
-      GET: { permission: "logs:read", doc: LIST_REPLAYS, handle: listReplays },
-      POST: { permission: "logs:edit", action: "job.replay", doc: BEGIN_REPLAY, handle: beginReplay },
-    },
+export const replayRoutes: Resources = {
+  "/jobs/:job_id/replay": {
+    GET: { permission: "logs:read", doc: LIST_REPLAYS, handle: listReplays },
+    POST: { permission: "logs:edit", action: "job.replay", doc: BEGIN_REPLAY, handle: beginReplay },
   },
   // Before the next: no replay has that id.
-  {
-    path: "/jobs/:job_id/replay/estimate",
-    methods: { GET: { permission: "logs:read", doc: ESTIMATE_REPLAY, handle: estimateReplay } },
+  "/jobs/:job_id/replay/estimate": { GET: { permission: "logs:read", doc: ESTIMATE_REPLAY, handle: estimateReplay } },
+  "/jobs/:job_id/replay/:replay_id": {
+    GET: { permission: "logs:read", doc: READ_REPLAY, handle: readReplay },
+    DELETE: { permission: "logs:edit", action: "job.replay_cancel", doc: CANCEL_REPLAY, handle: cancelReplay },
   },
-  {
-    path: "/jobs/:job_id/replay/:replay_id",
-    methods: {
-      GET: { permission: "logs:read", doc: READ_REPLAY, handle: readReplay },
-      DELETE: { permission: "logs:edit", action: "job.replay_cancel", doc: CANCEL_REPLAY, handle: cancelReplay },
-    },
-  },
-];
+};
 
 async function listReplays(c: AppContext): Promise<Response> {
   const { config } = await requireJob(c);
