@@ -82,21 +82,19 @@ export class JobReader extends DurableObject<Env> {
     this.#objects = new Objects(sql, this.#state);
     this.#health = new Health(sql);
     this.#replayed = new Replayed(sql, this.#state);
-    this.canary = new Canary(sql, this.#state, {
-      identity: (jobId) => env.READERS.idFromName(nodeName(jobId, 0)).toString(),
-      open,
-      commit: (change) =>
-        this.#alarm.transaction(() => {
-          change();
-          this.#arm(platform.now());
-        }),
-    });
+    const identity = (jobId: number): string => env.READERS.idFromName(nodeName(jobId, 0)).toString();
+    const commit = (change: () => void): void =>
+      this.#alarm.transaction(() => {
+        change();
+        this.#arm(platform.now());
+      });
+    this.canary = new Canary(sql, this.#state, { identity, open, commit });
     this.#deliveries = new Deliveries(sql, this.#state);
     const named = (jobId: number, node: number) => env.READERS.getByName(nodeName(jobId, node));
     this.manifests = new Manifests(ctx, this.#state, {
       isOn: () => this.isSigned(),
       signer: () => this.signer(),
-      identity: (jobId) => env.READERS.idFromName(nodeName(jobId, 0)).toString(),
+      identity,
       open,
       look: async (jobId, wanted) => {
         // This node does not call itself.
@@ -107,11 +105,7 @@ export class JobReader extends DurableObject<Env> {
       },
       page: async (jobId, node, wanted, day) =>
         node === 0 ? this.deliveredOn(wanted, day) : named(jobId, node).deliveredOn(wanted, day),
-      commit: (change) =>
-        this.#alarm.transaction(() => {
-          change();
-          this.#arm(platform.now());
-        }),
+      commit,
     });
     this.#aside = new AsideObjects(sql, this.#state);
     const chunks = new Chunks(sql);

@@ -326,17 +326,18 @@ export class Objects {
 
   /** Objects with a number above `after`, in that order. @param cutMs as in {@link beyond}. */
   list(after: number, limit: number, cutMs?: number, span?: EventSpan): ObjectRow[] {
-    const { where, values, by } = beyond(">", after, cutMs, span);
-    return this.#sql
-      .exec<ObjectRow>(`SELECT * FROM object WHERE ${where} ORDER BY ${by("ASC")} LIMIT ?`, ...values, limit)
-      .toArray();
+    return this.#beside(">", after, limit, cutMs, span);
   }
 
   /** Objects with a number below `before`, the newest first. @param cutMs as in {@link beyond}. */
   listBefore(before: number, limit: number, cutMs?: number, span?: EventSpan): ObjectRow[] {
-    const { where, values, by } = beyond("<", before, cutMs, span);
+    return this.#beside("<", before, limit, cutMs, span);
+  }
+
+  #beside(side: "<" | ">", number: number, limit: number, cutMs?: number, span?: EventSpan): ObjectRow[] {
+    const { where, values, by } = beyond(side, number, cutMs, span);
     return this.#sql
-      .exec<ObjectRow>(`SELECT * FROM object WHERE ${where} ORDER BY ${by("DESC")} LIMIT ?`, ...values, limit)
+      .exec<ObjectRow>(`SELECT * FROM object WHERE ${where} ORDER BY ${by} LIMIT ?`, ...values, limit)
       .toArray();
   }
 
@@ -363,14 +364,15 @@ function beyond(
   number: number,
   cutMs?: number,
   span?: EventSpan,
-): { where: string; values: number[]; by: (order: "ASC" | "DESC") => string } {
+): { where: string; values: number[]; by: string } {
+  const order = side === ">" ? "ASC" : "DESC";
   const overlaps = span === undefined ? "" : " AND first_event_ms < ? AND last_event_ms >= ?";
   const of = span === undefined ? [] : [span.untilMs, span.sinceMs];
   return cutMs === undefined
-    ? { where: `number ${side} ?${overlaps}`, values: [number, ...of], by: (order) => `number ${order}` }
+    ? { where: `number ${side} ?${overlaps}`, values: [number, ...of], by: `number ${order}` }
     : {
         where: `(cut_ms ${side} ? OR (cut_ms = ? AND number ${side} ?))${overlaps}`,
         values: [cutMs, cutMs, number, ...of],
-        by: (order) => `cut_ms ${order}, number ${order}`,
+        by: `cut_ms ${order}, number ${order}`,
       };
 }
