@@ -3,7 +3,15 @@ import { readExtraFields } from "../../config.ts";
 import type { ErrorEntry } from "../../errors.ts";
 import { CODE } from "../../errors.ts";
 import { parseFilter } from "../../filter/parse.ts";
-import { type Page, type PageAnswer, type PageContext, REFRESH_HEADER, seeOther, type View } from "../page.ts";
+import {
+  formPage,
+  type Page,
+  type PageAnswer,
+  type PageContext,
+  REFRESH_HEADER,
+  seeOther,
+  type View,
+} from "../page.ts";
 import { Empty, Notice, Panel } from "../parts/panel.tsx";
 import { Records } from "../parts/record.tsx";
 import type { JobView } from "../views/job.ts";
@@ -12,11 +20,7 @@ import { type Conditions, held, lastRecords } from "./live/recent.ts";
 import { readFilter } from "./shipping/filter-read.ts";
 
 export const livePages: readonly Page[] = [
-  {
-    path: "/live",
-    get: { permission: "logs:read", show: liveView },
-    post: { permission: "logs:read", take: takeConditions },
-  },
+  formPage("/live", "logs:read", liveView, takeConditions),
   { path: "/live/recent", get: { permission: "logs:read", show: recentRecords } },
 ];
 

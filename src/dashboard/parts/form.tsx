@@ -199,18 +199,19 @@ export function may(viewer: Viewer, permission: Permission): boolean {
 
 /**
  * A button in a form of its own. A viewer without the permission sees it disabled, with the reason.
+ * @param needs by default `logs:edit`.
  * @param fields further values to send.
  */
 export const Action: FC<{
   viewer: Viewer;
   action: string;
   label: string;
-  needs: Permission;
+  needs?: Permission;
   kind?: "primary" | "danger" | "small";
   /** Tells several such buttons apart, for screen readers. */
   about?: string;
   fields?: Readonly<Record<string, string>>;
-}> = ({ viewer, action, label, needs, kind, about, fields = {} }) =>
+}> = ({ viewer, action, label, needs = "logs:edit", kind, about, fields = {} }) =>
   may(viewer, needs) ? (
     <Form viewer={viewer} action={action} class="action">
       {Object.entries(fields).map(([name, value]) => (

@@ -1,6 +1,5 @@
 import { notHeld, ROLE_NAMES, ROLES, type Role } from "../../../access/roles.ts";
-import type { Page, PageAnswer, PageContext, View } from "../../page.ts";
-import { seeOther } from "../../page.ts";
+import { formPage, type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { type Faults, faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Confirm, Field, Form, type Option, Select, Submit } from "../../parts/form.tsx";
@@ -11,24 +10,14 @@ import { isOwn, oneOf } from "./lists.tsx";
 import { Beyond, type MemberView, Permissions, Roles, TRAIL } from "./words.tsx";
 
 export const memberPages: readonly Page[] = [
-  {
-    path: "/access/members",
-    get: {
-      permission: "access:edit",
-      show: async (context) => addView(context, new URLSearchParams(), NO_FAULTS, 200),
-    },
-    post: { permission: "access:edit", take: add },
-  },
-  {
-    path: "/access/members/:id",
-    get: { permission: "access:edit", show: (context) => changeView(context, null, NO_FAULTS, 200) },
-    post: { permission: "access:edit", take: change },
-  },
-  {
-    path: "/access/members/:id/delete",
-    get: { permission: "access:edit", show: removeView },
-    post: { permission: "access:edit", take: remove },
-  },
+  formPage(
+    "/access/members",
+    "access:edit",
+    async (context) => addView(context, new URLSearchParams(), NO_FAULTS, 200),
+    add,
+  ),
+  formPage("/access/members/:id", "access:edit", (context) => changeView(context, null, NO_FAULTS, 200), change),
+  formPage("/access/members/:id/delete", "access:edit", removeView, remove),
 ];
 
 /** The roles as options. Those with permissions that the viewer lacks are disabled, and say why. */

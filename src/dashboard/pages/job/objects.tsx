@@ -1,9 +1,8 @@
 import type { Child, FC } from "hono/jsx";
-import { InnerFailure } from "../../inner-api.ts";
 import type { Page, PageAnswer, PageContext, View } from "../../page.ts";
 import { termsOfConf } from "../../parts/destination-entry.ts";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Empty, Facts, Notice, Panel, State, Table } from "../../parts/panel.tsx";
+import { Empty, Facts, figures, Notice, Panel, State, Table } from "../../parts/panel.tsx";
 import { Records, recordOfLine } from "../../parts/record.tsx";
 import { Ago, bytes, count, duration, plural, Time } from "../../parts/values.tsx";
 import type { JobView, LinesView, ObjectView } from "../../views/job.ts";
@@ -49,14 +48,14 @@ const ObjectTable: FC<ObjectsProps> = ({ job, objects, isReadable, nowMs }) =>
     <Table
       caption="Objects, newest first"
       columns={[
-        { label: "Object" },
-        { label: "State" },
-        { label: "Records", figures: true },
-        { label: "Size", figures: true },
-        { label: "Events" },
-        { label: "Trigger" },
-        { label: "Attempts", figures: true },
-        { label: "Uploaded" },
+        "Object",
+        "State",
+        figures("Records"),
+        figures("Size"),
+        "Events",
+        "Trigger",
+        figures("Attempts"),
+        "Uploaded",
       ]}
       rows={objects.map((object) => {
         const { kind, words } = objectState(object, isReadable);
@@ -269,9 +268,6 @@ const NotHere: FC<{ object: ObjectView; isReadable: boolean }> = ({ object, isRe
   return <Notice kind="info" title="Not uploaded yet" />;
 };
 
-async function download(page: PageContext): Promise<PageAnswer> {
-  const answer = await page.api.raw("GET", objectPath(page), undefined, { download: true });
-  if (answer.ok) return answer;
-  const { errors } = (await answer.json()) as { errors: InnerFailure["errors"] };
-  throw new InnerFailure(answer.status, errors);
+function download(page: PageContext): Promise<PageAnswer> {
+  return page.api.file(objectPath(page));
 }

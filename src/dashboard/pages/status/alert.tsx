@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import type { Alert } from "../../../api/docs/alerts.ts";
 import { isTakenIn, remedyFor } from "../../../status/answer-words.ts";
 import { FORMAT } from "../../../status/formats.ts";
-import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
+import { formPage, type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Errors } from "../../parts/failure.tsx";
 import { faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
@@ -20,18 +20,10 @@ const TRAIL = [
 ] as const;
 
 export const oneAlertPages: readonly Page[] = [
-  {
-    path: `${AT}/:alert_id`,
-    get: { permission: "logs:edit", show: oneView },
-    post: { permission: "logs:edit", take: change },
-  },
+  formPage(`${AT}/:alert_id`, "logs:edit", oneView, change),
   { path: `${AT}/:alert_id/test`, post: { permission: "logs:edit", take: test } },
   { path: `${AT}/:alert_id/mute`, post: { permission: "logs:edit", take: mute } },
-  {
-    path: `${AT}/:alert_id/delete`,
-    get: { permission: "logs:edit", show: deleteView },
-    post: { permission: "logs:edit", take: remove },
-  },
+  formPage(`${AT}/:alert_id/delete`, "logs:edit", deleteView, remove),
   { path: "/status/incidents/:incident_id/mute", post: { permission: "logs:edit", take: muteIncident } },
 ];
 
@@ -64,9 +56,7 @@ async function oneView(context: PageContext, refused: Refused | null = null, sai
       <Panel
         id="state"
         title="State"
-        aside={
-          <Action viewer={viewer} action={`${AT}/${id}/test`} label="Send a test" needs="logs:edit" kind="small" />
-        }
+        aside={<Action viewer={viewer} action={`${AT}/${id}/test`} label="Send a test" kind="small" />}
       >
         <WebhookPanel state={{ ...alert, url: alert.address }} nowMs={nowMs} mutedUntil={alert.muted_until} />
         <div class="actions">
@@ -75,13 +65,12 @@ async function oneView(context: PageContext, refused: Refused | null = null, sai
               viewer={viewer}
               action={`${AT}/${id}/mute`}
               label={`Mute for ${hours === 72 ? "3 days" : plural(hours, "hour")}`}
-              needs="logs:edit"
               kind="small"
               fields={{ hours: `${hours}` }}
             />
           ))}
           {isMuted(alert.muted_until, nowMs) && (
-            <Action viewer={viewer} action={`${AT}/${id}/mute`} label="Unmute" needs="logs:edit" kind="small" />
+            <Action viewer={viewer} action={`${AT}/${id}/mute`} label="Unmute" kind="small" />
           )}
         </div>
       </Panel>,
