@@ -9,7 +9,7 @@ import type {
   Parsed,
 } from "../destination.ts";
 import { openStore, whyOf } from "../store/open.ts";
-import { type AzureDestination, BlobStore } from "./blob-store.ts";
+import { type AzureDestination, blobStore } from "./blob-store.ts";
 import { createsOnly, expiredWords, readSas, remarkOf, SAS_PARAMETERS, SIGNATURE } from "./sas.ts";
 
 /**
@@ -95,7 +95,7 @@ function pathFault(path: string): string | null {
 function openContainer(destination: AzureDestination, path: string, platform: NetworkPlatform): OpenDestination {
   const { credentials: sas, endpoint } = destination;
   const why = whyOf(endpoint, platform);
-  const store = openStore(new BlobStore(destination, platform), { path, now: platform.now, why });
+  const store = openStore(blobStore(destination, platform), { path, now: platform.now, why });
   const expired = (): string | null => expiredWords(sas, platform.now());
   return {
     ...store,
