@@ -1,6 +1,7 @@
 import { concat } from "../bytes.ts";
 import { ROW_MAX_BYTES, TAIL_MAX_BYTES } from "../limits.ts";
 import type { Content, Encoder, Fragment } from "../object/encoder.ts";
+import { joinContents } from "../object/gzip.ts";
 import { joinWords } from "../sketch/sketch.ts";
 import { first as firstRow, insert, only, update } from "../storage/sql.ts";
 import { type BatchRow, type ChunkRow, chunkId, chunkRange } from "./rows.ts";
@@ -38,7 +39,7 @@ export class Chunks {
         contents.push(fragment);
       }
       const body = concat(bodies);
-      const content = encoder.join(contents);
+      const content = joinContents(contents);
       const words = joinedWords(
         row.map(({ hashes = null }) => hashes),
         body,
@@ -73,7 +74,7 @@ export class Chunks {
     const write = (): void => {
       const [first, ...others] = group;
       if (first === undefined) return;
-      const { rawBytes, crc } = encoder.join(group.map(({ raw_bytes, crc }) => ({ rawBytes: raw_bytes, crc })));
+      const { rawBytes, crc } = joinContents(group.map(({ raw_bytes, crc }) => ({ rawBytes: raw_bytes, crc })));
       const body = encoder.finish(concat(group.map(({ body }) => new Uint8Array(body))));
       const words = joinedWords(group.map(wordsOf), body);
       if (body.length > ROW_MAX_BYTES) {
