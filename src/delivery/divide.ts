@@ -10,8 +10,7 @@ import { NDJSON } from "../output/format.ts";
 import { only, update } from "../storage/sql.ts";
 import type { Chunks } from "./chunks.ts";
 import { type CutInto, fixObject } from "./cut.ts";
-import { templateElsewhere } from "./elsewhere.ts";
-import { type BatchRow, DOUBT, type ObjectRow } from "./rows.ts";
+import { type BatchRow, DOUBT, type ObjectRow, templateElsewhere } from "./rows.ts";
 
 /**
  * An object that goes on as several: a receiver takes less in one request than a store in one

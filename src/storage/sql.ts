@@ -13,6 +13,16 @@ export function update(sql: SqlStorage, table: string, set: Row, where: string, 
   sql.exec(`UPDATE ${table} SET ${columns.join(", ")} WHERE ${where}`, ...Object.values(set), ...values);
 }
 
+/** Runs a statement. @returns how many rows it has written. */
+export function change(sql: SqlStorage, statement: string, values: readonly SqlStorageValue[]): number {
+  return sql.exec(statement, ...values).rowsWritten;
+}
+
+/** All rows of a query. */
+export function select<T extends Row>(sql: SqlStorage, query: string, values: readonly SqlStorageValue[] = []): T[] {
+  return sql.exec<T>(query, ...values).toArray();
+}
+
 /** The first row; null: there is none. */
 export function first<T extends Row>(sql: SqlStorage, query: string, ...values: SqlStorageValue[]): T | null {
   return sql.exec<T>(query, ...values).toArray()[0] ?? null;
