@@ -8,8 +8,9 @@ import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
 import { destinationPurpose, unseal } from "../job/secrets.ts";
 import { OBJECT_TEXT_MAX_BYTES } from "../limits.ts";
 import { decoderOf } from "../object/encoders.ts";
-import { type Known, objectStream, openObject, ReadFault, readLines } from "../object/read-object.ts";
+import { type Known, openObject, ReadFault, readLines } from "../object/read-object.ts";
 import type { Platform } from "../platform.ts";
+import { streamOf } from "../streams.ts";
 import { JOB_OBJECTS, OBJECT_LINES, ObjectLinesQuery, ObjectQuery, ObjectsQuery, READ_OBJECT } from "./docs/objects.ts";
 import { listed, success } from "./envelope.ts";
 import { fileOf } from "./file.ts";
@@ -35,15 +36,15 @@ async function list(c: AppContext): Promise<Response> {
     before === undefined
       ? await jobObjects(c.env, config.id, after, limit, asked)
       : await jobObjectsBefore(c.env, config.id, before, limit, asked);
-  return listed(c, entries.map(present), { page: 1, perPage: limit, total });
+  return listed(c, entries, { page: 1, perPage: limit, total });
 }
 
 async function read(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const { download } = queryOf(c, ObjectQuery);
-  if (!download) return success(c, present(await requireEntry(c)));
+  if (!download) return success(c, await requireEntry(c));
   return reading(async () => {
     const { entry, store, known } = await deliveredObject(c, config, platform);
-    const stream = objectStream(await openObject(store, known));
+    const stream = streamOf(await openObject(store, known));
     return fileOf(stream, fileName(entry.key), decoderOf(entry.key).fileType);
   });
 }
@@ -55,10 +56,6 @@ async function readRecords(c: AppContext, config: Config, platform: Platform): P
     const asked = { skip, limit, bytesMax: OBJECT_TEXT_MAX_BYTES };
     return success(c, await readLines(await openObject(store, known), known, asked));
   });
-}
-
-function present(entry: ObjectEntry): ObjectEntry {
-  return entry;
 }
 
 /** @throws ApiError 404. */
