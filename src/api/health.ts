@@ -4,7 +4,7 @@ import { HEALTH_HOURS, type HealthHour, hourOf, hourStartMs, seriesOf } from "..
 import { jobHealth } from "../delivery/job.ts";
 import { CODE, oneError } from "../errors.ts";
 import type { Platform } from "../platform.ts";
-import { AskedTime, Count, Time } from "./docs/common.ts";
+import { AskedTime, Count, OF_HOURS, Time } from "./docs/common.ts";
 import { isoTime, listed } from "./envelope.ts";
 import { requireJob } from "./jobs.ts";
 import type { AppContext, Resources, RouteDoc } from "./route.ts";
@@ -39,16 +39,9 @@ const READ_HEALTH: RouteDoc = {
   description:
     "The last 24 hours, or whole hours from `since` to `until`, in UTC, oldest first. Hours without uploads are included with zeros. " +
     "Hours older than 30 days or in the future are left out. An upload belongs to the hour in which it ended.",
-  query: z.object({
-    since: AskedTime.optional().describe("Rounded down to the hour. Default: 24 hours before `until`."),
-    until: AskedTime.optional().describe("Rounded up to the hour. Default: now."),
-  }),
+  ...OF_HOURS,
   result: Hour,
   list: true,
-  examples: [
-    { name: "The last day" },
-    { name: "Since a day", query: { since: "2026-11-20T00:00:00Z", until: "2100-01-01T00:00:00Z" } },
-  ],
 };
 
 export const healthRoutes: Resources = {

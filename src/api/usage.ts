@@ -6,7 +6,7 @@ import { errorText, log } from "../log.ts";
 import { rulesOf } from "../object/build.ts";
 import { answered, type Platform } from "../platform.ts";
 import { LogShards } from "../trace-log/log-shards.ts";
-import { monthName, monthOf } from "../trace-log/month-use.ts";
+import { monthName, monthOf, NO_USE } from "../trace-log/month-use.ts";
 import { billOf, type Jobs, type Operation, type OperationName } from "../trace-log/usage.ts";
 import { type Operations, READ_USAGE } from "./docs/usage.ts";
 import { isoTime, success } from "./envelope.ts";
@@ -70,11 +70,6 @@ async function readUsage(c: AppContext, _config: Config, platform: Platform): Pr
     assumptions: ASSUMPTIONS,
   });
 }
-
-const NO_USE = {
-  ...{ batches: 0, groups: 0, messages: 0, messageUnits: 0, furtherParts: 0 },
-  ...{ events: 0, entries: 0, offered: 0 },
-};
 
 /**
  * The uploads of these jobs, summed, and the jobs whose logs do not answer. All are asked at once.

@@ -1,3 +1,4 @@
+import type { Tested } from "../../../api/docs/webhook.ts";
 import type { InnerAnswer } from "../../inner-api.ts";
 import { formPage, type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Errors } from "../../parts/failure.tsx";
@@ -141,23 +142,15 @@ async function save(context: PageContext, form: URLSearchParams): Promise<PageAn
   };
 }
 
-interface Tested {
-  id: string;
-  delivered: boolean;
-  status: number | null;
-  message: string;
-  advice: string | null;
-}
-
 /** The result of a test is shown at once, and nowhere else. */
 async function test(context: PageContext): Promise<View> {
-  const answer = await context.api.send<Tested>("POST", "/logship/webhook/test");
+  const answer = await context.api.send<Tested & { id: string }>("POST", "/logship/webhook/test");
   const state = await stored(context);
   const view = formView(context, state);
   return { ...view, status: answer.ok ? 200 : answer.status, parts: [<Outcome answer={answer} />, ...view.parts] };
 }
 
-const Outcome = ({ answer }: { answer: InnerAnswer<Tested> }) => {
+const Outcome = ({ answer }: { answer: InnerAnswer<Tested & { id: string }> }) => {
   if (!answer.ok) return <Errors title="Test call not sent" errors={answer.errors} />;
   return (
     <TestOutcome of={answer.result} what="Test call">
