@@ -1,13 +1,14 @@
 /** The page of one receiver of alerts, and what its buttons do. */
 import type { Child } from "hono/jsx";
 import type { Alert } from "../../../api/docs/alerts.ts";
+import type { Tested } from "../../../api/docs/webhook.ts";
 import { isTakenIn, remedyFor } from "../../../status/answer-words.ts";
 import { FORMAT } from "../../../status/formats.ts";
 import { formPage, type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Errors } from "../../parts/failure.tsx";
 import { faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Action, Check, Confirm, Form } from "../../parts/form.tsx";
+import { Action, Button, Check, Confirm, Form } from "../../parts/form.tsx";
 import { Notice, Panel } from "../../parts/panel.tsx";
 import { plural } from "../../parts/values.tsx";
 import { AddressNoteOf, asked, FIELDS, noteQuery, type Refused, Settings } from "./alert-settings.tsx";
@@ -83,9 +84,7 @@ async function oneView(context: PageContext, refused: Refused | null = null, sai
             checked={refused === null ? alert.enabled : refused.form.has("enabled")}
             hint="Incidents that open and end while it is off are not reported."
           />
-          <button type="submit" class="primary">
-            Save
-          </button>
+          <Button class="primary" label="Save" />
         </Form>
       </Panel>,
       <p>
@@ -128,12 +127,6 @@ async function test(context: PageContext): Promise<View> {
     return { ...view, status: answer.status };
   }
   return oneView(context, null, <TestOutcome of={answer.result} what="Test" />);
-}
-
-interface Tested {
-  delivered: boolean;
-  message: string;
-  advice: string | null;
 }
 
 async function mute(context: PageContext, form: URLSearchParams): Promise<Response> {
