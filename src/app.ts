@@ -11,7 +11,6 @@ import { eventRoutes } from "./api/events.ts";
 import { healthRoutes } from "./api/health.ts";
 import { identityRoutes } from "./api/identity.ts";
 import { jobRoutes } from "./api/jobs.ts";
-import { mountKeys } from "./api/keys.ts";
 import { ledgerRoutes } from "./api/ledger.ts";
 import { objectRoutes } from "./api/objects.ts";
 import { ownershipRoutes } from "./api/ownership.ts";
@@ -37,7 +36,7 @@ import { statusRoutes } from "./api/status.ts";
 import { usageRoutes } from "./api/usage.ts";
 import { validationRoutes } from "./api/validation.ts";
 import { webhookRoutes } from "./api/webhook.ts";
-import { type ConfigResult, hasUpstream, readAccess, readAdminToken, readConfig } from "./config.ts";
+import { type ConfigResult, hasUpstream, publishedKeys, readAccess, readAdminToken, readConfig } from "./config.ts";
 import { isForReading, mountDashboard, nothingHere } from "./dashboard/mount.tsx";
 import { ApiError, CODE, type ErrorEntry, oneError, unavailable } from "./errors.ts";
 import { Audience } from "./intake/audience.ts";
@@ -278,4 +277,25 @@ function misconfigured(config: ConfigResult): ApiError {
     faults.map((fault) => ({ code: CODE.unavailable, message: `configuration: ${fault}` })),
     { "Retry-After": "60" },
   );
+}
+
+/** Where the public keys of manifests are, which need no credentials. */
+const KEYS_PATH = "/.well-known/logship-keys.json";
+
+/** How long the keys may be cached, in seconds: a new one is used at once. */
+const MAX_AGE_S = 300;
+
+/** Serves the public keys; also while other settings are malformed. docs/archive.md */
+function mountKeys(app: Hono<AppEnv>): void {
+  // Hono answers HEAD with this, too.
+  app.get(KEYS_PATH, async (c) => {
+    c.header("Cache-Control", `public, max-age=${MAX_AGE_S}`);
+    c.header("X-Content-Type-Options", "nosniff");
+    // Anyone may verify, from any page.
+    c.header("Access-Control-Allow-Origin", "*");
+    return c.json({ keys: await publishedKeys(c.env) });
+  });
+  app.all(KEYS_PATH, () => {
+    throw oneError(405, CODE.methodNotAllowed, "this route takes GET, HEAD", { Allow: "GET, HEAD" });
+  });
 }

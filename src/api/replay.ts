@@ -12,11 +12,11 @@ import { replayPurpose, seal } from "../job/secrets.ts";
 import { OBJECT_HISTORY_MS, REPLAY_OBJECTS_MAX, REPLAYS_UNDER_WAY_MAX } from "../limits.ts";
 import { NDJSON } from "../output/format.ts";
 import type { Platform } from "../platform.ts";
-import { replayDollars } from "../replay/cost.ts";
+import { PRICES, type PriceName } from "../prices.ts";
 import { placeName } from "../replay/places.ts";
 import { replays } from "../replay/replays.ts";
 import { left } from "../replay/rows.ts";
-import type { ReplayAsk, ReplayBegun, ReplayStatus } from "../replay/types.ts";
+import type { Amount, ReplayAsk, ReplayBegun, ReplayStatus } from "../replay/types.ts";
 import { jsonBody } from "./body.ts";
 import {
   AskReplay,
@@ -244,4 +244,18 @@ function present(replay: ReplayStatus): Replay {
     started_at: isoTime(replay.askedMs),
     ended_at: isoTime(replay.endedMs),
   };
+}
+
+/** Of each object, as docs/costs.md counts; a row for each sixteen is progress. */
+const PER_OBJECT: readonly (readonly [PriceName, number])[] = [
+  ["storeClassA", 1],
+  ["storeClassB", 1],
+  ["rowsWritten", 6 + 1 / 16],
+  ["objectRequests", 2],
+];
+
+/** What a replay costs at list prices, in US dollars: its requests and rows, without traffic. */
+function replayDollars({ objects }: Pick<Amount, "objects">): number {
+  const each = PER_OBJECT.reduce((sum, [price, units]) => sum + (units * PRICES[price].dollars) / 1e6, 0);
+  return objects * each;
 }

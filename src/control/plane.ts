@@ -6,7 +6,7 @@ import { created, deleted, type JobDraft, updated } from "../job/change.ts";
 import { CLOCK_SKEW_MS, isLost, type JobConfig, type JobsSnapshot, versionIn, type Window } from "../job/config.ts";
 import type { JobBody } from "../job/schema.ts";
 import { enabledWindows, isSettling } from "../job/windows.ts";
-import { ID_MEMORY_MS, SENT_FORMS_MAX } from "../limits.ts";
+import { ID_MEMORY_MS, SEARCH_LEASE_MS, SEARCHES_AT_ONCE, SENT_FORMS_MAX } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { settled as allSettled, answered, platform } from "../platform.ts";
 import { migrate } from "../storage/migrate.ts";
@@ -18,7 +18,6 @@ import { ControlState, configOf, type JobRow } from "./control-state.ts";
 import { type FunctionPatch, type FunctionSetting, FunctionSettings } from "./function-settings.ts";
 import { LocalStore } from "./local-store.ts";
 import { PATIENCE, Rollout } from "./rollout.ts";
-import { SearchSlots } from "./search-slots.ts";
 
 export type { JobDraft } from "../job/change.ts";
 export { CONTROL_STEPS } from "./control-schema.ts";
@@ -437,4 +436,30 @@ function stored(row: JobRow): StoredJob {
 /** The one control plane of the account. */
 export function controlPlane(namespace: DurableObjectNamespace<ControlPlane>): DurableObjectStub<ControlPlane> {
   return namespace.getByName("control");
+}
+
+/**
+ * How many searches each caller has under way, in memory: what is lost with the object only lets a
+ * caller begin one more.
+ */
+class SearchSlots {
+  /** When each began, by search, by caller. */
+  readonly #begun = new Map<string, Map<string, number>>();
+
+  /** @returns whether the search may begin. */
+  take(caller: string, search: string, nowMs: number): boolean {
+    const own = this.#begun.get(caller) ?? new Map<string, number>();
+    // The end of one whose client is gone may never be told.
+    for (const [id, atMs] of own) if (Math.abs(nowMs - atMs) >= SEARCH_LEASE_MS) own.delete(id);
+    if (own.size >= SEARCHES_AT_ONCE) return false;
+    own.set(search, nowMs);
+    this.#begun.set(caller, own);
+    return true;
+  }
+
+  free(caller: string, search: string): void {
+    const own = this.#begun.get(caller);
+    own?.delete(search);
+    if (own?.size === 0) this.#begun.delete(caller);
+  }
 }

@@ -1,7 +1,6 @@
 import { ACCOUNT_PATH, API_PATH, type ResourceGroup, type Resources } from "../api/route.ts";
 import { ENVELOPES } from "./envelopes.ts";
 import { FAILURES, type FailureStatus } from "./failures.ts";
-import { addLinks } from "./links.ts";
 import { operationOf } from "./operation.ts";
 import { templated } from "./parameters.ts";
 import { COMPONENTS, Schemas } from "./schemas.ts";
@@ -106,4 +105,31 @@ function failureAnswer(status: FailureStatus | number, when: string): Answer {
     },
     content: { "application/json": { schema: { $ref: `${COMPONENTS}Failure` } } },
   };
+}
+
+/**
+ * Links from each operation that makes an item to those of the item: its id in the answer is the
+ * path parameter that the item's path adds.
+ */
+function addLinks(paths: OpenApi["paths"]): void {
+  for (const [path, { post }] of Object.entries(paths)) {
+    const answer = post?.responses["200"] ?? post?.responses["201"] ?? post?.responses["202"];
+    if (post === undefined || answer === undefined || isRef(answer)) continue;
+    const item = Object.keys(paths)
+      .map((each) => each.match(/^(.*)\/\{(\w+_id)\}$/))
+      .find((match) => match?.[1] === path);
+    if (item == null) continue;
+    const [itemPath, , id = ""] = item;
+    const given = Object.fromEntries(
+      post.parameters.filter((each) => each.in === "path").map(({ name }) => [name, `$request.path.${name}`]),
+    );
+    const parameters = { ...given, [id]: "$response.body#/result/id" };
+    const operations = Object.entries(paths)
+      .filter(
+        ([each]) =>
+          each === itemPath || (each.startsWith(`${itemPath}/`) && !each.slice(itemPath.length).includes("{")),
+      )
+      .flatMap(([, methods]) => Object.values(methods));
+    answer.links = Object.fromEntries(operations.map(({ operationId }) => [operationId, { operationId, parameters }]));
+  }
 }

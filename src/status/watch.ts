@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import { controlPlane } from "../control/plane.ts";
 import { errorText, log } from "../log.ts";
 import { answered, platform, within } from "../platform.ts";
 import { Alarm } from "../storage/alarm.ts";
@@ -18,7 +19,6 @@ import {
   type Tracked,
   trackedByKey,
 } from "./incidents.ts";
-import { jobNames, named } from "./job-names.ts";
 import { WEBHOOK, WEBHOOK_FAILING } from "./kinds.ts";
 import { noticesOf } from "./notices.ts";
 import type { ReceiverDraft, ReceiverState } from "./receiver-state.ts";
@@ -358,4 +358,34 @@ function failed(error: unknown): void {
 /** The one watch of the account. */
 export function watch(namespace: DurableObjectNamespace<Watch>): DurableObjectStub<Watch> {
   return namespace.getByName("watch");
+}
+
+/** How long the names may delay a look, in ms. */
+const NAMES_MS = 2_000;
+
+/**
+ * What owners call the jobs that findings are about, by id; jobs without a name are absent, as are
+ * deleted ones.
+ */
+type JobNames = ReadonlyMap<number, string>;
+
+/** Never throws: without names, jobs are told by number. */
+async function jobNames({ CONTROL }: Pick<Env, "CONTROL">): Promise<JobNames> {
+  try {
+    const jobs = await answered("the names of jobs", NAMES_MS, controlPlane(CONTROL).list());
+    return new Map(jobs.flatMap(({ config, body: { name } }) => (name?.trim() ? [[config.id, name] as const] : [])));
+  } catch (error) {
+    log.warn("no answer to the watch", { who: "the names of jobs", error: errorText(error) });
+    return new Map();
+  }
+}
+
+/** Adds the names. @param ask is called only where a finding is about a job. */
+async function named(findings: readonly Finding[], ask: () => Promise<JobNames>): Promise<Finding[]> {
+  if (!findings.some(({ subject }) => subject.type === "job")) return [...findings];
+  const names = await ask();
+  return findings.map((finding) => {
+    const jobName = finding.subject.type === "job" ? names.get(finding.subject.id) : undefined;
+    return jobName === undefined ? finding : { ...finding, jobName };
+  });
 }
