@@ -1,6 +1,6 @@
 import { PERMISSIONS } from "../../../access/roles.ts";
 import { formPage, type Page, type PageContext, seeOther, type View } from "../../page.ts";
-import { type Faults, faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
+import { faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Check, Confirm, Field, Form, may, Submit } from "../../parts/form.tsx";
 import { Facts, Notice, Panel, Snippet } from "../../parts/panel.tsx";
@@ -9,16 +9,11 @@ import { isOwn, oneOf } from "./lists.tsx";
 import { Beyond, OPENS, Permissions, type TokenView, TRAIL } from "./words.tsx";
 
 export const tokenPages: readonly Page[] = [
-  formPage(
-    "/access/tokens",
-    "access:edit",
-    async (context) => formView(context, new URLSearchParams(), NO_FAULTS, 200),
-    create,
-  ),
+  formPage("/access/tokens", "access:edit", async (context) => formView(context), create),
   formPage("/access/tokens/:id/delete", "access:edit", deleteView, remove),
 ];
 
-function formView({ viewer }: PageContext, sent: URLSearchParams, faults: Faults, status: number): View {
+function formView({ viewer }: PageContext, sent = new URLSearchParams(), faults = NO_FAULTS, status = 200): View {
   const chosen = sent.getAll("permission");
   return {
     title: "Create token",
