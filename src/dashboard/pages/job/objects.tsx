@@ -235,25 +235,21 @@ const LinesPanel: FC<{ here: string; skip: number; lines: LinesView; records: nu
 
 /** Why the records cannot be read. */
 const NotHere: FC<{ object: ObjectView; isReadable: boolean }> = ({ object, isReadable }) => {
-  if (object.replay?.destination != null)
-    return (
-      <Notice kind="info" title="Records not available here">
-        <p>
-          A replay wrote this copy to <Foreign text={object.replay.destination} />, whose keys are not kept. Open the
-          original instead.
-        </p>
-      </Notice>
+  const why =
+    object.replay?.destination != null ? (
+      <>
+        A replay wrote this copy to <Foreign text={object.replay.destination} />, whose keys are not kept. Open the
+        original instead.
+      </>
+    ) : object.state !== "delivered" ? null : object.sent_to === null && !isReadable ? (
+      "A receiver cannot be read back. Look for the records there."
+    ) : (
+      "The object was set aside and sent to another destination, whose keys are not kept."
     );
-  if (object.state === "delivered" && object.sent_to === null && !isReadable)
+  if (why !== null)
     return (
       <Notice kind="info" title="Records not available here">
-        <p>A receiver cannot be read back. Look for the records there.</p>
-      </Notice>
-    );
-  if (object.state === "delivered")
-    return (
-      <Notice kind="info" title="Records not available here">
-        <p>The object was set aside and sent to another destination, whose keys are not kept.</p>
+        <p>{why}</p>
       </Notice>
     );
   if (object.state === "set_aside")
