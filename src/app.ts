@@ -10,9 +10,7 @@ import { failure } from "./api/envelope.ts";
 import { eventRoutes } from "./api/events.ts";
 import { healthRoutes } from "./api/health.ts";
 import { identityRoutes } from "./api/identity.ts";
-import { incidentRoutes } from "./api/incidents.ts";
 import { jobRoutes } from "./api/jobs.ts";
-import { mountKeys } from "./api/keys.ts";
 import { ledgerRoutes } from "./api/ledger.ts";
 import { objectRoutes } from "./api/objects.ts";
 import { ownershipRoutes } from "./api/ownership.ts";
@@ -26,8 +24,8 @@ import {
   API_PATH,
   type AppContext,
   type AppEnv,
-  type Resource,
   type ResourceGroup,
+  type Resources,
   type Route,
   type Handler as RouteHandler,
 } from "./api/route.ts";
@@ -38,7 +36,7 @@ import { statusRoutes } from "./api/status.ts";
 import { usageRoutes } from "./api/usage.ts";
 import { validationRoutes } from "./api/validation.ts";
 import { webhookRoutes } from "./api/webhook.ts";
-import { type ConfigResult, hasUpstream, readAccess, readAdminToken, readConfig } from "./config.ts";
+import { type ConfigResult, hasUpstream, publishedKeys, readAccess, readAdminToken, readConfig } from "./config.ts";
 import { isForReading, mountDashboard, nothingHere } from "./dashboard/mount.tsx";
 import { ApiError, CODE, type ErrorEntry, oneError, unavailable } from "./errors.ts";
 import { Audience } from "./intake/audience.ts";
@@ -56,7 +54,7 @@ const SILENT_CHANGE =
 export const GROUPS: readonly ResourceGroup[] = [
   {
     names: ["/logship", "/logpush"],
-    resources: [
+    resources: {
       ...eventRoutes,
       ...jobRoutes,
       ...objectRoutes,
@@ -71,12 +69,11 @@ export const GROUPS: readonly ResourceGroup[] = [
       ...setAsideRoutes,
       ...replayRoutes,
       ...statusRoutes,
-      ...incidentRoutes,
       ...webhookRoutes,
       ...alertRoutes,
       ...usageRoutes,
       ...auditRoutes,
-    ],
+    },
   },
   { names: ["/functions/scripts", "/workers/scripts"], resources: scriptRoutes },
   { names: ["/tokens"], resources: tokenRoutes },
@@ -84,7 +81,7 @@ export const GROUPS: readonly ResourceGroup[] = [
 ];
 
 /** Below {@link API_PATH}, and no account. */
-export const IDENTITY: readonly Resource[] = identityRoutes;
+export const IDENTITY: Resources = identityRoutes;
 
 /**
  * The HTTP app. It checks credentials, account, permission and configuration, in this order, before
@@ -102,14 +99,10 @@ export function createApp(
     await next();
     await discardRest(c.req.raw);
   });
-  for (const { names, resources } of GROUPS) {
+  for (const { names, resources } of GROUPS)
     for (const name of names)
-      for (const resource of resources) {
-        const path = name + resource.path;
-        mount(app, ACCOUNT_PATH + path, path, resource, world);
-      }
-  }
-  for (const resource of IDENTITY) mount(app, API_PATH + resource.path, resource.path, resource, world);
+      for (const [path, methods] of Object.entries(resources)) mount(app, ACCOUNT_PATH, name + path, methods, world);
+  for (const [path, methods] of Object.entries(IDENTITY)) mount(app, API_PATH, path, methods, world);
   app.all(ELSEWHERE, elsewhere(world));
   mountKeys(app);
   mountDescription(app, GROUPS, IDENTITY);
@@ -151,12 +144,12 @@ interface World {
 }
 
 /** Any other method is a 405 that lists the allowed ones, after the caller is admitted. */
-function mount(app: Hono<AppEnv>, path: string, name: string, { methods }: Resource, world: World): void {
+function mount(app: Hono<AppEnv>, base: string, path: string, methods: Resources[string], world: World): void {
   for (const [method, route] of Object.entries(methods)) {
-    const action = route.action === undefined && method !== "GET" ? `${method} ${name}` : (route.action ?? null);
-    app.on(method, path, guarded(route, action, world));
+    const action = route.action === undefined && method !== "GET" ? `${method} ${path}` : (route.action ?? null);
+    app.on(method, base + path, guarded(route, action, world));
   }
-  app.all(path, async (c) => {
+  app.all(base + path, async (c) => {
     await admitted(c, world);
     // HEAD is answered as GET.
     const allow = Object.keys(methods)
@@ -284,4 +277,25 @@ function misconfigured(config: ConfigResult): ApiError {
     faults.map((fault) => ({ code: CODE.unavailable, message: `configuration: ${fault}` })),
     { "Retry-After": "60" },
   );
+}
+
+/** Where the public keys of manifests are, which need no credentials. */
+const KEYS_PATH = "/.well-known/logship-keys.json";
+
+/** How long the keys may be cached, in seconds: a new one is used at once. */
+const MAX_AGE_S = 300;
+
+/** Serves the public keys; also while other settings are malformed. docs/archive.md */
+function mountKeys(app: Hono<AppEnv>): void {
+  // Hono answers HEAD with this, too.
+  app.get(KEYS_PATH, async (c) => {
+    c.header("Cache-Control", `public, max-age=${MAX_AGE_S}`);
+    c.header("X-Content-Type-Options", "nosniff");
+    // Anyone may verify, from any page.
+    c.header("Access-Control-Allow-Origin", "*");
+    return c.json({ keys: await publishedKeys(c.env) });
+  });
+  app.all(KEYS_PATH, () => {
+    throw oneError(405, CODE.methodNotAllowed, "this route takes GET, HEAD", { Allow: "GET, HEAD" });
+  });
 }

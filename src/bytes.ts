@@ -137,6 +137,15 @@ export function decodeUtf8(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }
 
+/** The value of a JSON text; undefined: it is none. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Bytes as a text of as many characters, each a byte. */
 export function latin1(bytes: Uint8Array): string {
   const text: string = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");

@@ -140,13 +140,16 @@ function subrequestsOf(env: object): number | null {
   return number >= SUBREQUESTS.min && number <= SUBREQUESTS.max ? number : null;
 }
 
+/** What a setting lists, separated by commas; null: it is no text. */
+function listIn(setting: unknown): string[] | null {
+  if (!setting) return [];
+  return typeof setting === "string" ? setting.split(",").map((text) => text.trim()) : null;
+}
+
 /** null: malformed. */
 export function readExtraFields(env: object): ExtraField[] | null {
-  const setting: unknown = (env as Settings).EXTRA_FIELDS || "";
-  if (typeof setting !== "string") return null;
-  const names = setting.split(",").map((name) => name.trim());
-  const known = EXTRA_FIELDS.filter((name) => names.includes(name));
-  return setting === "" || names.every(isExtraField) ? known : null;
+  const names = listIn((env as Settings).EXTRA_FIELDS);
+  return names?.every(isExtraField) ? EXTRA_FIELDS.filter((name) => names.includes(name)) : null;
 }
 
 /** When a function is said to fail. A malformed setting is as good as none. */
@@ -180,10 +183,8 @@ export function readSigning(env: object): Signing {
 
 /** Public keys whose private halves signed earlier manifests; null: malformed. */
 function readPreviousKeys(env: object): PublicKey[] | null {
-  const setting: unknown = (env as Settings).SIGNING_KEYS_PREVIOUS || "";
-  if (typeof setting !== "string") return null;
-  const keys = setting === "" ? [] : setting.split(",").map((text) => readPublicKey(text.trim()));
-  return keys.every((key) => key !== null) ? keys : null;
+  const keys = listIn((env as Settings).SIGNING_KEYS_PREVIOUS)?.map(readPublicKey);
+  return keys?.every((key) => key !== null) ? keys : null;
 }
 
 /** What `/.well-known/logship-keys.json` says. Malformed keys are left out. */
@@ -198,11 +199,8 @@ export async function publishedKeys(env: object): Promise<PublishedKey[]> {
 
 /** Bindings that any job may ship to; null: malformed. */
 function readBindings(env: object): string[] | null {
-  const setting: unknown = (env as Settings).DESTINATION_BINDINGS || "";
-  if (typeof setting !== "string") return null;
-  if (setting === "") return [];
-  const names = setting.split(",").map((name) => name.trim());
-  return names.every((name) => /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name)) ? names : null;
+  const names = listIn((env as Settings).DESTINATION_BINDINGS);
+  return names?.every((name) => /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name)) ? names : null;
 }
 
 /** A KV namespace has no `head`, a durable object's namespace and a queue no `put`. */

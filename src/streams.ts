@@ -49,6 +49,20 @@ export async function* piecesOf(
   }
 }
 
+/** The reverse: each piece is made when it is asked for. It breaks off where they do. */
+export function streamOf(pieces: Pieces): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const next = await pieces.next();
+      if (next.done) controller.close();
+      else controller.enqueue(next.value);
+    },
+    async cancel() {
+      await pieces.return();
+    },
+  });
+}
+
 /**
  * One write to the decompressor, in bytes. What comes out of it is read before the next, and is at
  * most a thousand times as much.

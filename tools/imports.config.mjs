@@ -25,7 +25,7 @@ const ROWS = [
   ["sketch", "destinations", "errors"],
   ["record", "storage", "streams"],
   ["memory"],
-  ["limits", "log", "platform", "prices", "bytes", "backoff", "hosts", "runtime-made", "failing-setting", "words"],
+  ["limits", "log", "platform", "prices", "bytes", "backoff", "hosts", "failing-setting", "words"],
 ];
 
 const place = (names) => `^src/(${names.join("|")})(/|\\.tsx?$)`;

@@ -1,5 +1,5 @@
 import { AUDIT_MAX, AUDIT_MERGE_MS, AUDIT_MS, AUDIT_OF_ONE_MAX, AUDIT_REFUSED_MAX } from "../limits.ts";
-import { first, only } from "../storage/sql.ts";
+import { first, only, select } from "../storage/sql.ts";
 
 /** One change made over the API. */
 export interface AuditEntry {
@@ -67,18 +67,14 @@ export class AuditBook {
   page(offset: number, limit: number, nowMs: number): { entries: Audited[]; total: number } {
     const since = nowMs - AUDIT_MS;
     const total = only<number>(this.#sql, "SELECT count(*) FROM audit WHERE at_ms >= ?", since);
-    const entries = this.#sql
-      .exec<Row>(
-        "SELECT number, at_ms, entry FROM audit WHERE at_ms >= ? ORDER BY number DESC LIMIT ? OFFSET ?",
-        since,
-        limit,
-        offset,
-      )
-      .toArray()
-      .map(({ number, at_ms, entry }) => {
-        const { times = 1, sinceMs = at_ms, ...change } = JSON.parse(entry) as AuditEntry & Repeats;
-        return { ...change, times, sinceMs, number, atMs: at_ms };
-      });
+    const entries = select<Row>(
+      this.#sql,
+      "SELECT number, at_ms, entry FROM audit WHERE at_ms >= ? ORDER BY number DESC LIMIT ? OFFSET ?",
+      [since, limit, offset],
+    ).map(({ number, at_ms, entry }) => {
+      const { times = 1, sinceMs = at_ms, ...change } = JSON.parse(entry) as AuditEntry & Repeats;
+      return { ...change, times, sinceMs, number, atMs: at_ms };
+    });
     return { entries, total };
   }
 

@@ -1,5 +1,5 @@
 import { ACCESS_COPY_MS, MEMBERS_MAX, TOKENS_MAX } from "../limits.ts";
-import { first, insert, only } from "../storage/sql.ts";
+import { first, insert, only, select } from "../storage/sql.ts";
 import { emailKey, sameHash } from "./credentials.ts";
 import { type CopiedSecret, isOver, isUnproven, type Known, type Proof } from "./known.ts";
 import { type Permission, ROLES, type Role } from "./roles.ts";
@@ -73,13 +73,11 @@ export class Holders {
 
   /** Whether a secret is good whose check part is of none of these keys. */
   hasDoubtful(keys: readonly string[], nowMs: number): boolean {
-    return this.#sql
-      .exec<{ checked_by: string | null }>(
-        "SELECT checked_by FROM token WHERE expires_ms IS NULL OR expires_ms > ? UNION SELECT checked_by FROM member",
-        nowMs,
-      )
-      .toArray()
-      .some(({ checked_by }) => isUnproven(checked_by, keys));
+    return select<{ checked_by: string | null }>(
+      this.#sql,
+      "SELECT checked_by FROM token WHERE expires_ms IS NULL OR expires_ms > ? UNION SELECT checked_by FROM member",
+      [nowMs],
+    ).some(({ checked_by }) => isUnproven(checked_by, keys));
   }
 
   /** All secrets, for a shard. They are noted to be out, one row in eight minutes. */
@@ -96,17 +94,14 @@ export class Holders {
 
   /** Ordered by creation. */
   tokens(nowMs: number): Token[] {
-    return this.#sql
-      .exec<TokenRow>("SELECT * FROM token ORDER BY created_ms, id")
-      .toArray()
-      .map((row) => ({
-        id: row.id,
-        name: row.name,
-        permissions: JSON.parse(row.permissions) as Permission[],
-        expiresOn: row.expires_on,
-        expired: isOver(row.expires_ms, nowMs),
-        createdMs: row.created_ms,
-      }));
+    return select<TokenRow>(this.#sql, "SELECT * FROM token ORDER BY created_ms, id").map((row) => ({
+      id: row.id,
+      name: row.name,
+      permissions: JSON.parse(row.permissions) as Permission[],
+      expiresOn: row.expires_on,
+      expired: isOver(row.expires_ms, nowMs),
+      createdMs: row.created_ms,
+    }));
   }
 
   addToken(
@@ -127,12 +122,12 @@ export class Holders {
 
   /** @returns false: there is no such token. */
   removeToken(id: string): boolean {
-    return this.#sql.exec("DELETE FROM token WHERE id = ? RETURNING id", id).toArray().length > 0;
+    return select(this.#sql, "DELETE FROM token WHERE id = ? RETURNING id", [id]).length > 0;
   }
 
   /** Ordered by address. */
   members(): Member[] {
-    return this.#sql.exec<MemberRow>("SELECT * FROM member ORDER BY email_key").toArray().map(memberOf);
+    return select<MemberRow>(this.#sql, "SELECT * FROM member ORDER BY email_key").map(memberOf);
   }
 
   /** null: there is no such member. */
@@ -148,7 +143,7 @@ export class Holders {
     nowMs: number,
   ): Added {
     const key = emailKey(member.email);
-    if (this.#sql.exec("SELECT id FROM member WHERE email_key = ?", key).toArray().length > 0) return "taken";
+    if (select(this.#sql, "SELECT id FROM member WHERE email_key = ?", [key]).length > 0) return "taken";
     if (this.#count("member") >= MEMBERS_MAX) return "full";
     const { id, email, role } = member;
     insert(this.#sql, "INSERT INTO member", {
@@ -181,8 +176,8 @@ export class Holders {
   }
 
   #secrets(): CopiedSecret[] {
-    const tokens = this.#sql.exec<TokenRow>("SELECT * FROM token").toArray();
-    const members = this.#sql.exec<MemberRow>("SELECT * FROM member").toArray();
+    const tokens = select<TokenRow>(this.#sql, "SELECT * FROM token");
+    const members = select<MemberRow>(this.#sql, "SELECT * FROM member");
     return [
       ...tokens.map((row) => copied(row, null, knownToken(row))),
       ...members.map((row) => copied(row, row.email_key, knownMember(memberOf(row)))),
@@ -190,7 +185,7 @@ export class Holders {
   }
 
   #tokenOf(hash: Uint8Array, nowMs: number): Known | null {
-    const rows = this.#sql.exec<TokenRow>("SELECT * FROM token WHERE locator = ?", locatorOf(hash)).toArray();
+    const rows = select<TokenRow>(this.#sql, "SELECT * FROM token WHERE locator = ?", [locatorOf(hash)]);
     const row = rows.find((each) => sameHash(new Uint8Array(each.hash), hash));
     return row === undefined || isOver(row.expires_ms, nowMs) ? null : knownToken(row);
   }

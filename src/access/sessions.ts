@@ -1,5 +1,5 @@
 import { SESSION_MS, SESSIONS_MAX, SESSIONS_OF_ONE_MAX } from "../limits.ts";
-import { insert } from "../storage/sql.ts";
+import { change, insert, select } from "../storage/sql.ts";
 import { sameHash } from "./credentials.ts";
 import { SIGN_IN_LINK_MS } from "./sign-in-link.ts";
 
@@ -59,11 +59,10 @@ export class Sessions {
       ...{ admin_proof: holder.kind === "admin" ? holder.proof.slice().buffer : null },
       ...{ created_ms: nowMs, expires_ms: expiresMs },
     });
-    this.#sql.exec(
+    change(
+      this.#sql,
       "DELETE FROM session WHERE kind = ?1 AND holder = ?2 AND number <= (SELECT number FROM session WHERE kind = ?1 AND holder = ?2 ORDER BY number DESC LIMIT 1 OFFSET ?3)",
-      holder.kind,
-      nameOf(holder),
-      SESSIONS_OF_ONE_MAX,
+      [holder.kind, nameOf(holder), SESSIONS_OF_ONE_MAX],
     );
     this.#sql.exec(
       "DELETE FROM session WHERE number <= (SELECT number FROM session ORDER BY number DESC LIMIT 1 OFFSET ?)",
@@ -88,14 +87,11 @@ export class Sessions {
   closeOthers(hash: Uint8Array): number {
     const row = this.#row(hash);
     if (row === undefined) return 0;
-    return this.#sql
-      .exec(
-        "DELETE FROM session WHERE kind = ? AND holder = ? AND number <> ? RETURNING number",
-        row.kind,
-        row.holder,
-        row.number,
-      )
-      .toArray().length;
+    return select(this.#sql, "DELETE FROM session WHERE kind = ? AND holder = ? AND number <> ? RETURNING number", [
+      row.kind,
+      row.holder,
+      row.number,
+    ]).length;
   }
 
   /** Uses a sign-in link up. @returns false: it was used before, or has expired. */
@@ -108,11 +104,11 @@ export class Sessions {
   }
 
   isLinkUsed(hash: Uint8Array): boolean {
-    return this.#sql.exec("SELECT 1 FROM used_link WHERE hash = ?", hash.slice().buffer).toArray().length > 0;
+    return select(this.#sql, "SELECT 1 FROM used_link WHERE hash = ?", [hash.slice().buffer]).length > 0;
   }
 
   #row(hash: Uint8Array): SessionRow | undefined {
-    const rows = this.#sql.exec<SessionRow>("SELECT * FROM session WHERE locator = ?", locatorOf(hash)).toArray();
+    const rows = select<SessionRow>(this.#sql, "SELECT * FROM session WHERE locator = ?", [locatorOf(hash)]);
     return rows.find((each) => sameHash(new Uint8Array(each.hash), hash));
   }
 }

@@ -28,45 +28,33 @@ import {
 import { isoTime, listed, success } from "./envelope.ts";
 import { verifyRoute } from "./identity.ts";
 import { pageOf, queryOf } from "./query.ts";
-import type { AppContext, Resource } from "./route.ts";
+import type { AppContext, Resources } from "./route.ts";
 
 /** Attempts at a change of a member while others change its role concurrently. */
 const CHANGE_TRIES = 3;
 
-export const tokenRoutes: readonly Resource[] = [
-  {
-    path: "",
-    methods: {
-      GET: { permission: "access:edit", doc: LIST_TOKENS, handle: listTokens },
-      POST: { permission: "access:edit", action: "token.create", doc: CREATE_TOKEN, handle: createToken },
-    },
+export const tokenRoutes: Resources = {
+  "": {
+    GET: { permission: "access:edit", doc: LIST_TOKENS, handle: listTokens },
+    POST: { permission: "access:edit", action: "token.create", doc: CREATE_TOKEN, handle: createToken },
   },
   // Before what follows: it is no token's id.
-  verifyRoute,
-  {
-    path: "/:token_id",
-    methods: {
-      DELETE: { permission: "access:edit", action: "token.delete", doc: DELETE_TOKEN, handle: deleteToken },
-    },
+  ...verifyRoute,
+  "/:token_id": {
+    DELETE: { permission: "access:edit", action: "token.delete", doc: DELETE_TOKEN, handle: deleteToken },
   },
-];
+};
 
-export const memberRoutes: readonly Resource[] = [
-  {
-    path: "",
-    methods: {
-      GET: { permission: "access:edit", doc: LIST_MEMBERS, handle: listMembers },
-      POST: { permission: "access:edit", action: "member.create", doc: CREATE_MEMBER, handle: createMember },
-    },
+export const memberRoutes: Resources = {
+  "": {
+    GET: { permission: "access:edit", doc: LIST_MEMBERS, handle: listMembers },
+    POST: { permission: "access:edit", action: "member.create", doc: CREATE_MEMBER, handle: createMember },
   },
-  {
-    path: "/:member_id",
-    methods: {
-      PUT: { permission: "access:edit", action: "member.update", doc: UPDATE_MEMBER, handle: updateMember },
-      DELETE: { permission: "access:edit", action: "member.delete", doc: DELETE_MEMBER, handle: deleteMember },
-    },
+  "/:member_id": {
+    PUT: { permission: "access:edit", action: "member.update", doc: UPDATE_MEMBER, handle: updateMember },
+    DELETE: { permission: "access:edit", action: "member.delete", doc: DELETE_MEMBER, handle: deleteMember },
   },
-];
+};
 
 async function listTokens(c: AppContext): Promise<Response> {
   const tokens: Token[] = await accessRegister(c.env.ACCESS).tokens();

@@ -1,12 +1,18 @@
-/** Tests of receivers of alerts: what the webhook and the targets beside it have in common. */
+/** What the webhook and the targets beside it have in common: their calls, and tests of them. */
 import type { Config } from "../config.ts";
 import { type ApiError, CODE, oneError } from "../errors.ts";
 import { errorText, log } from "../log.ts";
 import { remedyFor } from "../status/answer-words.ts";
 import { dashboardOrigin } from "../status/link.ts";
-import { watch } from "../status/watch.ts";
+import type { ReceiverState } from "../status/receiver-state.ts";
+import { type Watch, watch } from "../status/watch.ts";
 import { answerWords, type CallAnswer, isTaken } from "../status/webhook.ts";
+import type { Webhook } from "./docs/webhook.ts";
+import { isoTime } from "./envelope.ts";
 import type { AppContext } from "./route.ts";
+
+/** The answer of {@link Watch.put}. */
+export type Put = ReturnType<Watch["put"]>;
 
 /** A receiver has had a test within the last five seconds. */
 export function testedJustNow(): ApiError {
@@ -33,6 +39,26 @@ export function outcomeOf(answer: CallAnswer) {
     status: answer.kind === "answer" ? answer.status : null,
     message,
     advice: delivered ? null : remedyFor(message),
+  };
+}
+
+/** What is known of its calls. */
+export function presentCalls(state: ReceiverState): Omit<Webhook, "url"> {
+  return {
+    enabled: state.enabled,
+    created_at: isoTime(state.created_ms),
+    modified_at: isoTime(state.modified_ms),
+    gone_at: isoTime(state.gone_ms),
+    waiting: state.waiting,
+    delivered: state.delivered,
+    given_up: state.given_up,
+    failures: state.failures,
+    failing_since: isoTime(state.failing_since_ms),
+    last_answer: state.last_answer,
+    last_call_at: isoTime(state.last_try_ms),
+    last_success_at: isoTime(state.last_ok_ms),
+    last_test: state.test_answer,
+    last_test_at: isoTime(state.tested_ms),
   };
 }
 

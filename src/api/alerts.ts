@@ -15,11 +15,11 @@ import {
 } from "../status/alert.ts";
 import { testBody } from "../status/call-body.ts";
 import { FORMAT, type FormatName } from "../status/formats.ts";
-import type { TargetDraft } from "../status/receiver-state.ts";
-import { TARGETS_MAX, type TargetState } from "../status/targets.ts";
+import type { ReceiverDraft, ReceiverState } from "../status/receiver-state.ts";
+import { TARGETS_MAX } from "../status/targets.ts";
 import { watch } from "../status/watch.ts";
 import { isTaken, openSecrets, sealSecrets } from "../status/webhook.ts";
-import { noteTest, originOf, outcomeOf, testedJustNow } from "./alert-tests.ts";
+import { noteTest, originOf, outcomeOf, type Put, presentCalls, testedJustNow } from "./alert-tests.ts";
 import { jsonBody } from "./body.ts";
 import {
   type Alert,
@@ -36,42 +36,30 @@ import {
   UpdateAlert,
 } from "./docs/alerts.ts";
 import { isoTime, listed, type Message, success } from "./envelope.ts";
-import type { AppContext, Resource } from "./route.ts";
+import type { AppContext, Resources } from "./route.ts";
 
-export const alertRoutes: readonly Resource[] = [
-  {
-    path: "/alerts",
-    methods: {
-      GET: { permission: "logs:edit", doc: LIST_ALERTS, handle: listAlerts },
-      POST: { permission: "logs:edit", action: "alert.create", doc: CREATE_ALERT, handle: createAlert },
-    },
+export const alertRoutes: Resources = {
+  "/alerts": {
+    GET: { permission: "logs:edit", doc: LIST_ALERTS, handle: listAlerts },
+    POST: { permission: "logs:edit", action: "alert.create", doc: CREATE_ALERT, handle: createAlert },
   },
-  {
-    path: "/alerts/:alert_id",
-    methods: {
-      GET: { permission: "logs:edit", doc: READ_ALERT, handle: readAlert },
-      PUT: { permission: "logs:edit", action: "alert.update", doc: UPDATE_ALERT, handle: updateAlert },
-      DELETE: { permission: "logs:edit", action: "alert.delete", doc: DELETE_ALERT, handle: deleteAlert },
-    },
+  "/alerts/:alert_id": {
+    GET: { permission: "logs:edit", doc: READ_ALERT, handle: readAlert },
+    PUT: { permission: "logs:edit", action: "alert.update", doc: UPDATE_ALERT, handle: updateAlert },
+    DELETE: { permission: "logs:edit", action: "alert.delete", doc: DELETE_ALERT, handle: deleteAlert },
   },
-  {
-    path: "/alerts/:alert_id/test",
-    methods: { POST: { permission: "logs:edit", action: null, doc: TEST_ALERT, handle: testAlert } },
+  "/alerts/:alert_id/test": { POST: { permission: "logs:edit", action: null, doc: TEST_ALERT, handle: testAlert } },
+  "/incidents/:incident_id/mute": {
+    PUT: { permission: "logs:edit", action: "incident.mute", doc: MUTE_INCIDENT, handle: muteIncident },
+    DELETE: { permission: "logs:edit", action: "incident.unmute", doc: UNMUTE_INCIDENT, handle: unmuteIncident },
   },
-  {
-    path: "/incidents/:incident_id/mute",
-    methods: {
-      PUT: { permission: "logs:edit", action: "incident.mute", doc: MUTE_INCIDENT, handle: muteIncident },
-      DELETE: { permission: "logs:edit", action: "incident.unmute", doc: UNMUTE_INCIDENT, handle: unmuteIncident },
-    },
-  },
-];
+};
 
 /** Attempts at a change while others change the same receiver. */
 const PUT_TRIES = 3;
 
 async function listAlerts(c: AppContext): Promise<Response> {
-  const all: TargetState[] = await watch(c.env.WATCH).targets();
+  const all: ReceiverState[] = await watch(c.env.WATCH).targets();
   return listed(c, all.map(present), { page: 1, perPage: TARGETS_MAX, total: all.length });
 }
 
@@ -82,7 +70,7 @@ async function readAlert(c: AppContext): Promise<Response> {
 async function createAlert(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const sent = await jsonBody(c.req.raw, CreateAlert);
   const { draft, messages } = draftOf(sent.format, sent, null, { c, config, platform });
-  const id: Put = await watch(c.env.WATCH).putTarget(null, null, draft, true);
+  const id: Put = await watch(c.env.WATCH).put(null, null, draft, true);
   if (id === "full")
     throw oneError(409, CODE.conflict, `there are ${TARGETS_MAX} receivers of alerts already; delete one first`);
   if (typeof id === "string") throw unavailable("the receiver could not be stored; try again");
@@ -95,7 +83,7 @@ async function updateAlert(c: AppContext, config: Config, platform: Platform): P
     const before = await required(c);
     const { draft, messages } = draftOf(before.format as FormatName, sent, before, { c, config, platform });
     const isMoved = sent.address !== undefined && sent.address !== before.shown;
-    const stored: Put = await watch(c.env.WATCH).putTarget(before.id, before.mark, draft, isMoved);
+    const stored: Put = await watch(c.env.WATCH).put(before.id, before.mark, draft, isMoved);
     if (typeof stored === "number") return success(c, present(await required(c)), { messages });
     if (stored === "none") throw none();
   }
@@ -104,7 +92,7 @@ async function updateAlert(c: AppContext, config: Config, platform: Platform): P
 
 async function deleteAlert(c: AppContext): Promise<Response> {
   const { id } = await required(c);
-  await watch(c.env.WATCH).deleteTarget(id);
+  await watch(c.env.WATCH).remove(id);
   return success(c, { id });
 }
 
@@ -137,8 +125,6 @@ async function unmuteIncident(c: AppContext): Promise<Response> {
   return success(c, { id });
 }
 
-type Put = number | "changed" | "none" | "full";
-
 /** Of a time that would mute nothing. */
 function past(name: string): { pointer: string; message: string } {
   return { pointer: `/${name}`, message: `${name}: must be later than now` };
@@ -152,9 +138,9 @@ function past(name: string): { pointer: string; message: string } {
 function draftOf(
   format: FormatName,
   sent: z.infer<typeof UpdateAlert>,
-  before: TargetState | null,
+  before: ReceiverState | null,
   { c, config, platform }: { c: AppContext; config: Config; platform: Platform },
-): { draft: TargetDraft; messages: Message[] } {
+): { draft: ReceiverDraft; messages: Message[] } {
   const { env } = c;
   const { keys, accountId } = config;
   const { muted_until: mutedUntil } = sent;
@@ -169,20 +155,23 @@ function draftOf(
   if (key === null && secret !== "") faults.push({ pointer: "/secret", message: `secret: ${format} takes none` });
   const mutedUntilMs = mutedUntil == null ? null : Date.parse(mutedUntil);
   // One that is over may be sent back as it was read.
-  if (mutedUntilMs !== null && mutedUntilMs <= platform.now() && mutedUntilMs !== before?.mutedUntilMs)
+  if (mutedUntilMs !== null && mutedUntilMs <= platform.now() && mutedUntilMs !== before?.muted_until_ms)
     faults.push(past("muted_until"));
   if (faults.length > 0) throw faultsError(400, CODE.invalid, faults);
   const address = url.ok ? url.value : "";
   const note = noteOn(format, address);
-  const draft: TargetDraft = {
-    name: (sent.name ?? before?.name ?? "").toWellFormed(),
-    format,
+  const draft: ReceiverDraft = {
     sealed: sealSecrets(secretsOf({ url: address, key: secret }), accountId, keys),
     shown: shownAddress(format, address, maskUrl),
     enabled: sent.enabled ?? before?.enabled ?? true,
-    minSeverity: sent.min_severity ?? before?.minSeverity ?? "warning",
-    mutedUntilMs: mutedUntil === undefined ? (before?.mutedUntilMs ?? null) : mutedUntilMs,
+    staysGone: false,
     origin: originOf(c, config),
+    chosen: {
+      name: (sent.name ?? before?.name ?? "").toWellFormed(),
+      format,
+      min_severity: sent.min_severity ?? before?.min_severity ?? "warning",
+      muted_until_ms: mutedUntil === undefined ? (before?.muted_until_ms ?? null) : mutedUntilMs,
+    },
   };
   return {
     draft,
@@ -199,7 +188,7 @@ function sentWords(secret: string): string {
 function addressFor(
   format: FormatName,
   sent: string | undefined,
-  before: TargetState | null,
+  before: ReceiverState | null,
   known: string | null,
   env: object,
   config: Config,
@@ -215,8 +204,8 @@ function addressFor(
 }
 
 /** @throws ApiError 404 if there is none. */
-async function required(c: AppContext, id: number = Number(c.req.param("alert_id"))): Promise<TargetState> {
-  const all: TargetState[] = await watch(c.env.WATCH).targets();
+async function required(c: AppContext, id: number = Number(c.req.param("alert_id"))): Promise<ReceiverState> {
+  const all: ReceiverState[] = await watch(c.env.WATCH).targets();
   const found = all.find((each) => each.id === id);
   if (found === undefined) throw none();
   return found;
@@ -230,27 +219,14 @@ function noIncident(): ApiError {
   return oneError(404, CODE.noRoute, "there is no such open incident");
 }
 
-function present(state: TargetState): Alert {
+function present(state: ReceiverState): Alert {
   return {
     id: state.id,
     name: state.name,
     format: state.format as FormatName,
     address: state.shown,
-    min_severity: state.minSeverity,
-    muted_until: isoTime(state.mutedUntilMs),
-    enabled: state.enabled,
-    created_at: isoTime(state.createdMs),
-    modified_at: isoTime(state.modifiedMs),
-    gone_at: isoTime(state.goneMs),
-    waiting: state.waiting,
-    delivered: state.delivered,
-    given_up: state.givenUp,
-    failures: state.failures,
-    failing_since: isoTime(state.failingSinceMs),
-    last_answer: state.lastAnswer,
-    last_call_at: isoTime(state.lastTryMs),
-    last_success_at: isoTime(state.lastOkMs),
-    last_test: state.testAnswer,
-    last_test_at: isoTime(state.testedMs),
+    min_severity: state.min_severity,
+    muted_until: isoTime(state.muted_until_ms),
+    ...presentCalls(state),
   };
 }

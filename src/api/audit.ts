@@ -9,14 +9,14 @@ import { sentBody } from "./body.ts";
 import { AuditPage, type AuditEntry as AuditView, LIST_AUDIT } from "./docs/access.ts";
 import { isoTime, listed } from "./envelope.ts";
 import { queryOf } from "./query.ts";
-import type { AppContext, Resource } from "./route.ts";
+import type { AppContext, Resources } from "./route.ts";
 
 /** How long writing an entry may take, in ms: the change is made, and the caller waits. */
 const NOTE_MS = 3_000;
 
-export const auditRoutes: readonly Resource[] = [
-  { path: "/audit", methods: { GET: { permission: "access:edit", doc: LIST_AUDIT, handle: listAudit } } },
-];
+export const auditRoutes: Resources = {
+  "/audit": { GET: { permission: "access:edit", doc: LIST_AUDIT, handle: listAudit } },
+};
 
 async function listAudit(c: AppContext): Promise<Response> {
   const { page, per_page: perPage } = queryOf(c, AuditPage);

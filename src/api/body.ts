@@ -1,4 +1,5 @@
 import type * as z from "zod";
+import { parsedJson } from "../bytes.ts";
 import { CODE, escapePointer, faultsError, missing, oneError } from "../errors.ts";
 import { whyNotJson } from "../filter/json-fault.ts";
 import { type Body, decodeUtf8, markLength, readBody } from "../intake/body.ts";
@@ -71,12 +72,9 @@ function jsonOf<S extends z.ZodType>(request: Request, bytes: Uint8Array, schema
   if (!isJsonType(request)) throw oneError(415, CODE.mediaType, "Content-Type must be application/json");
   const text = decodeUtf8(bytes);
   if (!text.ok) throw oneError(400, CODE.invalid, text.why);
-  let value: unknown;
-  try {
-    value = JSON.parse(text.value);
-  } catch {
+  const value = parsedJson(text.value);
+  if (value === undefined)
     throw oneError(400, CODE.invalid, `the body is not JSON: ${whyNotJson(text.value, markLength(bytes))}`);
-  }
   const parsed = schema.safeParse(value, { error: missing });
   const faults = parsed.success ? prototypeFaults(value) : shapeFaults(parsed.error);
   if (!parsed.success || faults.length > 0) throw faultsError(400, CODE.invalid, faults);

@@ -7,17 +7,14 @@ import { type CanaryView, READ_CANARY } from "./docs/canary.ts";
 import { isoTime, success } from "./envelope.ts";
 import { SILENT, UNCONFIRMED } from "./job-view.ts";
 import { requireJob } from "./jobs.ts";
-import type { AppContext, Resource } from "./route.ts";
+import type { AppContext, Resources } from "./route.ts";
 
 /** How long the job's log may take to answer, in ms. */
 const REPORT_MS = 10_000;
 
-export const canaryRoutes: readonly Resource[] = [
-  {
-    path: "/jobs/:job_id/canary",
-    methods: { GET: { permission: "logs:read", doc: READ_CANARY, handle: readCanary } },
-  },
-];
+export const canaryRoutes: Resources = {
+  "/jobs/:job_id/canary": { GET: { permission: "logs:read", doc: READ_CANARY, handle: readCanary } },
+};
 
 async function readCanary(c: AppContext): Promise<Response> {
   const { config } = await requireJob(c);

@@ -2,7 +2,7 @@ import { EXTRA_DESCRIPTIONS, FIELD_DESCRIPTIONS, INVOCATION_FIELDS, ROW_DESCRIPT
 import { DATASET_FIELDS, DEFAULT_FIELDS, FieldsQuery } from "./docs/account.ts";
 import { success } from "./envelope.ts";
 import { queryOf } from "./query.ts";
-import { type AppContext, type Resource, type Route, requireDataset } from "./route.ts";
+import { type AppContext, type Resources, type Route, requireDataset } from "./route.ts";
 
 const FIELDS: Route = {
   permission: "logs:read",
@@ -35,7 +35,7 @@ function defaults(c: AppContext): Readonly<Record<string, string>> {
 }
 
 /** A job that names no fields ships all but the extra ones. */
-export const datasetRoutes: readonly Resource[] = [
-  { path: "/datasets/:dataset/fields", methods: { GET: FIELDS } },
-  { path: "/datasets/:dataset/fields/default", methods: { GET: DEFAULTS } },
-];
+export const datasetRoutes: Resources = {
+  "/datasets/:dataset/fields": { GET: FIELDS },
+  "/datasets/:dataset/fields/default": { GET: DEFAULTS },
+};

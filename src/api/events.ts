@@ -15,14 +15,11 @@ import { httpSource } from "../record/source.ts";
 import { BODY_CODE, bodyBytes, isJsonType, mediaType } from "./body.ts";
 import { SEND_EVENTS } from "./docs/events.ts";
 import { type Message, success } from "./envelope.ts";
-import { type AppContext, type Resource, requireDataset } from "./route.ts";
+import { type AppContext, type Resources, requireDataset } from "./route.ts";
 
-export const eventRoutes: readonly Resource[] = [
-  {
-    path: "/datasets/:dataset/events",
-    methods: { POST: { permission: "events:write", doc: SEND_EVENTS, take: sendEvents } },
-  },
-];
+export const eventRoutes: Resources = {
+  "/datasets/:dataset/events": { POST: { permission: "events:write", doc: SEND_EVENTS, take: sendEvents } },
+};
 
 async function sendEvents(c: AppContext, platform: Platform, memory: Memory, audience: Audience): Promise<Response> {
   requireDataset(c);

@@ -17,14 +17,11 @@ import { ERRORS_SHOWN, type FunctionHealth, type FunctionSum, READ_FUNCTION_HEAL
 import { isoTime, success } from "./envelope.ts";
 import { requireFunction, scriptName } from "./functions.ts";
 import { hoursAsked } from "./health.ts";
-import type { AppContext, Resource } from "./route.ts";
+import type { AppContext, Resources } from "./route.ts";
 
-export const functionHealthRoutes: readonly Resource[] = [
-  {
-    path: "/:script_name/health",
-    methods: { GET: { permission: "logs:read", doc: READ_FUNCTION_HEALTH, handle: readFunctionHealth } },
-  },
-];
+export const functionHealthRoutes: Resources = {
+  "/:script_name/health": { GET: { permission: "logs:read", doc: READ_FUNCTION_HEALTH, handle: readFunctionHealth } },
+};
 
 async function readFunctionHealth(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
   const name = scriptName(c);

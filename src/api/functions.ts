@@ -18,7 +18,7 @@ import {
 } from "./docs/functions.ts";
 import { isoTime, listed, success } from "./envelope.ts";
 import { pageOf, queryOf } from "./query.ts";
-import type { AppContext, Resource } from "./route.ts";
+import type { AppContext, Resources } from "./route.ts";
 
 /** Both names of the property that says whether a function's events ship. */
 export type Property = "logship" | "logpush";
@@ -34,23 +34,17 @@ interface Known {
   attachment: AttachmentFact | null;
 }
 
-export const functionRoutes: readonly Resource[] = [
-  { path: "", methods: { GET: { permission: "functions:read", doc: LIST_FUNCTIONS, handle: listFunctions } } },
-  {
-    path: "/:script_name",
-    methods: {
-      GET: { permission: "functions:read", doc: READ_FUNCTION, handle: readFunction },
-      DELETE: { permission: "functions:edit", action: "function.delete", doc: DELETE_FUNCTION, handle: deleteFunction },
-    },
+export const functionRoutes: Resources = {
+  "": { GET: { permission: "functions:read", doc: LIST_FUNCTIONS, handle: listFunctions } },
+  "/:script_name": {
+    GET: { permission: "functions:read", doc: READ_FUNCTION, handle: readFunction },
+    DELETE: { permission: "functions:edit", action: "function.delete", doc: DELETE_FUNCTION, handle: deleteFunction },
   },
-  {
-    path: "/:script_name/script-settings",
-    methods: {
-      GET: { permission: "functions:read", doc: READ_SETTINGS, handle: readSettings },
-      PATCH: { permission: "functions:edit", action: "function.update", doc: PATCH_SETTINGS, handle: patchSettings },
-    },
+  "/:script_name/script-settings": {
+    GET: { permission: "functions:read", doc: READ_SETTINGS, handle: readSettings },
+    PATCH: { permission: "functions:edit", action: "function.update", doc: PATCH_SETTINGS, handle: patchSettings },
   },
-];
+};
 
 async function readFunction(c: AppContext): Promise<Response> {
   return success(c, presentFunction(await requireFunction(c), spelling(c)));

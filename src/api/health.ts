@@ -4,10 +4,10 @@ import { HEALTH_HOURS, type HealthHour, hourOf, hourStartMs, seriesOf } from "..
 import { jobHealth } from "../delivery/job.ts";
 import { CODE, oneError } from "../errors.ts";
 import type { Platform } from "../platform.ts";
-import { AskedTime, Count, Time } from "./docs/common.ts";
+import { AskedTime, Count, OF_HOURS, Time } from "./docs/common.ts";
 import { isoTime, listed } from "./envelope.ts";
 import { requireJob } from "./jobs.ts";
-import type { AppContext, Resource, RouteDoc } from "./route.ts";
+import type { AppContext, Resources, RouteDoc } from "./route.ts";
 
 /** Hours shown by default. */
 const HOURS_SHOWN = 24;
@@ -39,21 +39,14 @@ const READ_HEALTH: RouteDoc = {
   description:
     "The last 24 hours, or whole hours from `since` to `until`, in UTC, oldest first. Hours without uploads are included with zeros. " +
     "Hours older than 30 days or in the future are left out. An upload belongs to the hour in which it ended.",
-  query: z.object({
-    since: AskedTime.optional().describe("Rounded down to the hour. Default: 24 hours before `until`."),
-    until: AskedTime.optional().describe("Rounded up to the hour. Default: now."),
-  }),
+  ...OF_HOURS,
   result: Hour,
   list: true,
-  examples: [
-    { name: "The last day" },
-    { name: "Since a day", query: { since: "2026-11-20T00:00:00Z", until: "2100-01-01T00:00:00Z" } },
-  ],
 };
 
-export const healthRoutes: readonly Resource[] = [
-  { path: "/jobs/:job_id/health", methods: { GET: { permission: "logs:read", doc: READ_HEALTH, handle: readHealth } } },
-];
+export const healthRoutes: Resources = {
+  "/jobs/:job_id/health": { GET: { permission: "logs:read", doc: READ_HEALTH, handle: readHealth } },
+};
 
 async function readHealth(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
   const { config } = await requireJob(c);

@@ -12,16 +12,13 @@ import {
 import { listed, success } from "./envelope.ts";
 import { passOn } from "./platform-pass.ts";
 import { pageOf, queryOf } from "./query.ts";
-import type { AppContext, Handler, Resource, RouteDoc } from "./route.ts";
+import type { AppContext, Handler, Resources, RouteDoc } from "./route.ts";
 
 /** The vendor's own words, which its page tells users to look for. */
 const ACTIVE = { code: CODE.auth, message: "This API Token is valid and active" };
 
 /** Any known caller may ask. */
-const read = (path: string, doc: RouteDoc, handle: Handler): Resource => ({
-  path,
-  methods: { GET: { permission: null, doc, handle, foreign: passOn } },
-});
+const read = (doc: RouteDoc, handle: Handler) => ({ GET: { permission: null, doc, handle, foreign: passOn } });
 
 async function verify(c: AppContext): Promise<Response> {
   return success(c, { id: c.var.caller.id, status: "active" }, { messages: [ACTIVE] });
@@ -41,15 +38,15 @@ function listedPages(c: AppContext, items: readonly object[]): Response {
 }
 
 /** Below an account's tokens. */
-export const verifyRoute: Resource = read("/verify", VERIFY_ACCOUNT_TOKEN, verify);
+export const verifyRoute: Resources = { "/verify": read(VERIFY_ACCOUNT_TOKEN, verify) };
 
 /** Below {@link API_PATH}. */
-export const identityRoutes: readonly Resource[] = [
-  read("/user", READ_USER, readUser),
-  read("/user/tokens/verify", VERIFY_TOKEN, verify),
-  read("/accounts", LIST_ACCOUNTS, async (c, config) => listedPages(c, [accountOf(config)])),
-  read("/memberships", LIST_MEMBERSHIPS, async (c, config) => {
+export const identityRoutes: Resources = {
+  "/user": read(READ_USER, readUser),
+  "/user/tokens/verify": read(VERIFY_TOKEN, verify),
+  "/accounts": read(LIST_ACCOUNTS, async (c, config) => listedPages(c, [accountOf(config)])),
+  "/memberships": read(LIST_MEMBERSHIPS, async (c, config) => {
     const account = accountOf(config);
     return listedPages(c, [{ id: c.var.caller.id, status: "accepted", account }]);
   }),
-];
+};

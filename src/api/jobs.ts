@@ -47,7 +47,7 @@ import {
 } from "./job-view.ts";
 import { requireProof } from "./ownership.ts";
 import { pageOf, queryOf } from "./query.ts";
-import { type AppContext, isDataset, pathName, type Resource, requireDataset } from "./route.ts";
+import { type AppContext, isDataset, pathName, type Resources, requireDataset } from "./route.ts";
 import { remarks } from "./validation.ts";
 
 /** Attempts at a change while others change the job concurrently. */
@@ -56,32 +56,20 @@ const UPDATE_TRIES = 3;
 /** How long a flush waits for its uploads, in ms; after that they continue in the background. */
 const FLUSH_WAIT_MS = 20_000;
 
-export const jobRoutes: readonly Resource[] = [
-  {
-    path: "/jobs",
-    methods: {
-      GET: { permission: "logs:read", doc: LIST_JOBS, handle: listJobs },
-      POST: { permission: "logs:edit", action: "job.create", doc: CREATE_JOB, handle: createJob },
-    },
+export const jobRoutes: Resources = {
+  "/jobs": {
+    GET: { permission: "logs:read", doc: LIST_JOBS, handle: listJobs },
+    POST: { permission: "logs:edit", action: "job.create", doc: CREATE_JOB, handle: createJob },
   },
-  {
-    path: "/datasets/:dataset/jobs",
-    methods: { GET: { permission: "logs:read", doc: LIST_DATASET_JOBS, handle: listDatasetJobs } },
+  "/datasets/:dataset/jobs": { GET: { permission: "logs:read", doc: LIST_DATASET_JOBS, handle: listDatasetJobs } },
+  "/jobs/:job_id": {
+    GET: { permission: "logs:read", doc: READ_JOB, handle: readJobView },
+    PUT: { permission: "logs:edit", action: "job.update", doc: UPDATE_JOB, handle: updateJob },
+    DELETE: { permission: "logs:edit", action: "job.delete", doc: DELETE_JOB, handle: deleteJob },
   },
-  {
-    path: "/jobs/:job_id",
-    methods: {
-      GET: { permission: "logs:read", doc: READ_JOB, handle: readJobView },
-      PUT: { permission: "logs:edit", action: "job.update", doc: UPDATE_JOB, handle: updateJob },
-      DELETE: { permission: "logs:edit", action: "job.delete", doc: DELETE_JOB, handle: deleteJob },
-    },
-  },
-  { path: "/jobs/:job_id/ledger", methods: { GET: { permission: "logs:read", doc: JOB_LEDGER, handle: readLedger } } },
-  {
-    path: "/jobs/:job_id/flush",
-    methods: { POST: { permission: "logs:edit", action: "job.flush", doc: FLUSH_JOB, handle: flushJob } },
-  },
-];
+  "/jobs/:job_id/ledger": { GET: { permission: "logs:read", doc: JOB_LEDGER, handle: readLedger } },
+  "/jobs/:job_id/flush": { POST: { permission: "logs:edit", action: "job.flush", doc: FLUSH_JOB, handle: flushJob } },
+};
 
 /** A dataset of the vendor's that is not ours has no jobs. */
 async function listDatasetJobs(c: AppContext, config: Config): Promise<Response> {

@@ -3,11 +3,11 @@ import { LogShards } from "../trace-log/log-shards.ts";
 import { ACCOUNT_LEDGER } from "./docs/account.ts";
 import { isoTime, success } from "./envelope.ts";
 import { logStatus, SILENT, shardsOfLog } from "./job-view.ts";
-import type { AppContext, Resource } from "./route.ts";
+import type { AppContext, Resources } from "./route.ts";
 
-export const ledgerRoutes: readonly Resource[] = [
-  { path: "/ledger", methods: { GET: { permission: "logs:read", doc: ACCOUNT_LEDGER, handle: readLedger } } },
-];
+export const ledgerRoutes: Resources = {
+  "/ledger": { GET: { permission: "logs:read", doc: ACCOUNT_LEDGER, handle: readLedger } },
+};
 
 async function readLedger(c: AppContext): Promise<Response> {
   const status = await new LogShards(c.env).status();

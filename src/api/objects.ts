@@ -8,26 +8,21 @@ import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
 import { destinationPurpose, unseal } from "../job/secrets.ts";
 import { OBJECT_TEXT_MAX_BYTES } from "../limits.ts";
 import { decoderOf } from "../object/encoders.ts";
-import { type Known, objectStream, openObject, ReadFault, readLines } from "../object/read-object.ts";
+import { type Known, openObject, ReadFault, readLines } from "../object/read-object.ts";
 import type { Platform } from "../platform.ts";
+import { streamOf } from "../streams.ts";
 import { JOB_OBJECTS, OBJECT_LINES, ObjectLinesQuery, ObjectQuery, ObjectsQuery, READ_OBJECT } from "./docs/objects.ts";
 import { listed, success } from "./envelope.ts";
 import { fileOf } from "./file.ts";
 import { requireJob } from "./jobs.ts";
 import { queryOf } from "./query.ts";
-import type { AppContext, Resource } from "./route.ts";
+import type { AppContext, Resources } from "./route.ts";
 
-export const objectRoutes: readonly Resource[] = [
-  { path: "/jobs/:job_id/objects", methods: { GET: { permission: "logs:read", doc: JOB_OBJECTS, handle: list } } },
-  {
-    path: "/jobs/:job_id/objects/:number",
-    methods: { GET: { permission: "logs:read", doc: READ_OBJECT, handle: read } },
-  },
-  {
-    path: "/jobs/:job_id/objects/:number/records",
-    methods: { GET: { permission: "logs:read", doc: OBJECT_LINES, handle: readRecords } },
-  },
-];
+export const objectRoutes: Resources = {
+  "/jobs/:job_id/objects": { GET: { permission: "logs:read", doc: JOB_OBJECTS, handle: list } },
+  "/jobs/:job_id/objects/:number": { GET: { permission: "logs:read", doc: READ_OBJECT, handle: read } },
+  "/jobs/:job_id/objects/:number/records": { GET: { permission: "logs:read", doc: OBJECT_LINES, handle: readRecords } },
+};
 
 async function list(c: AppContext): Promise<Response> {
   const { config } = await requireJob(c);
@@ -41,15 +36,15 @@ async function list(c: AppContext): Promise<Response> {
     before === undefined
       ? await jobObjects(c.env, config.id, after, limit, asked)
       : await jobObjectsBefore(c.env, config.id, before, limit, asked);
-  return listed(c, entries.map(present), { page: 1, perPage: limit, total });
+  return listed(c, entries, { page: 1, perPage: limit, total });
 }
 
 async function read(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const { download } = queryOf(c, ObjectQuery);
-  if (!download) return success(c, present(await requireEntry(c)));
+  if (!download) return success(c, await requireEntry(c));
   return reading(async () => {
     const { entry, store, known } = await deliveredObject(c, config, platform);
-    const stream = objectStream(await openObject(store, known));
+    const stream = streamOf(await openObject(store, known));
     return fileOf(stream, fileName(entry.key), decoderOf(entry.key).fileType);
   });
 }
@@ -61,10 +56,6 @@ async function readRecords(c: AppContext, config: Config, platform: Platform): P
     const asked = { skip, limit, bytesMax: OBJECT_TEXT_MAX_BYTES };
     return success(c, await readLines(await openObject(store, known), known, asked));
   });
-}
-
-function present(entry: ObjectEntry): ObjectEntry {
-  return entry;
 }
 
 /** @throws ApiError 404. */

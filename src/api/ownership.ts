@@ -9,23 +9,17 @@ import type { Platform } from "../platform.ts";
 import { jsonBody } from "./body.ts";
 import { CHECK_CHALLENGE, ISSUE_CHALLENGE } from "./docs/destinations.ts";
 import { success } from "./envelope.ts";
-import type { AppContext, Resource } from "./route.ts";
+import type { AppContext, Resources } from "./route.ts";
 import { sentDestination } from "./validation.ts";
 
 /**
  * Proof that the caller can read a destination; docs/ownership.md. A malformed destination is an
  * answer with `valid: false`, not an error.
  */
-export const ownershipRoutes: readonly Resource[] = [
-  {
-    path: "/ownership",
-    methods: { POST: { permission: "logs:edit", action: null, doc: ISSUE_CHALLENGE, handle: issue } },
-  },
-  {
-    path: "/ownership/validate",
-    methods: { POST: { permission: "logs:edit", action: null, doc: CHECK_CHALLENGE, handle: check } },
-  },
-];
+export const ownershipRoutes: Resources = {
+  "/ownership": { POST: { permission: "logs:edit", action: null, doc: ISSUE_CHALLENGE, handle: issue } },
+  "/ownership/validate": { POST: { permission: "logs:edit", action: null, doc: CHECK_CHALLENGE, handle: check } },
+};
 
 async function issue(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const { destination_conf } = await jsonBody(c.req.raw, AskDestination);

@@ -20,7 +20,7 @@ import { BODY_CODE, jsonBody } from "./body.ts";
 import { Count, RecordSource } from "./docs/common.ts";
 import { type Message, success } from "./envelope.ts";
 import { droppedKeys } from "./events.ts";
-import type { AppContext, Resource, RouteDoc } from "./route.ts";
+import type { AppContext, Resources, RouteDoc } from "./route.ts";
 
 const PreviewResult = z.strictObject({
   source: z.enum(["given", "recent"]).describe("`given`: the events of the request; `recent`: events held in memory."),
@@ -97,12 +97,9 @@ const PREVIEW: RouteDoc = {
   ],
 };
 
-export const previewRoutes: readonly Resource[] = [
-  {
-    path: "/preview",
-    methods: { POST: { permission: "logs:read", action: null, doc: PREVIEW, handle: showPreview } },
-  },
-];
+export const previewRoutes: Resources = {
+  "/preview": { POST: { permission: "logs:read", action: null, doc: PREVIEW, handle: showPreview } },
+};
 
 async function showPreview(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const { events, destination_conf, ...options } = await jsonBody(c.req.raw, AskPreview);

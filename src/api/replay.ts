@@ -12,11 +12,11 @@ import { replayPurpose, seal } from "../job/secrets.ts";
 import { OBJECT_HISTORY_MS, REPLAY_OBJECTS_MAX, REPLAYS_UNDER_WAY_MAX } from "../limits.ts";
 import { NDJSON } from "../output/format.ts";
 import type { Platform } from "../platform.ts";
-import { replayDollars } from "../replay/cost.ts";
+import { PRICES, type PriceName } from "../prices.ts";
 import { placeName } from "../replay/places.ts";
 import { replays } from "../replay/replays.ts";
 import { left } from "../replay/rows.ts";
-import type { ReplayAsk, ReplayBegun, ReplayStatus } from "../replay/types.ts";
+import type { Amount, ReplayAsk, ReplayBegun, ReplayStatus } from "../replay/types.ts";
 import { jsonBody } from "./body.ts";
 import {
   AskReplay,
@@ -33,32 +33,23 @@ import { isoTime, listed, type Message, success } from "./envelope.ts";
 import { requireJob, requireWritable } from "./jobs.ts";
 import { pageOf, queryOf } from "./query.ts";
 import { ownDestination, READ_WAIT_MS, requireNoDuplicates, targetOf } from "./replay-target.ts";
-import type { AppContext, Resource } from "./route.ts";
+import type { AppContext, Resources } from "./route.ts";
 
 /** Attempts at beginning while other replays of the job begin. */
 const BEGIN_TRIES = 3;
 
-export const replayRoutes: readonly Resource[] = [
-  {
-    path: "/jobs/:job_id/replay",
-    methods: {
-      GET: { permission: "logs:read", doc: LIST_REPLAYS, handle: listReplays },
-      POST: { permission: "logs:edit", action: "job.replay", doc: BEGIN_REPLAY, handle: beginReplay },
-    },
+export const replayRoutes: Resources = {
+  "/jobs/:job_id/replay": {
+    GET: { permission: "logs:read", doc: LIST_REPLAYS, handle: listReplays },
+    POST: { permission: "logs:edit", action: "job.replay", doc: BEGIN_REPLAY, handle: beginReplay },
   },
   // Before the next: no replay has that id.
-  {
-    path: "/jobs/:job_id/replay/estimate",
-    methods: { GET: { permission: "logs:read", doc: ESTIMATE_REPLAY, handle: estimateReplay } },
+  "/jobs/:job_id/replay/estimate": { GET: { permission: "logs:read", doc: ESTIMATE_REPLAY, handle: estimateReplay } },
+  "/jobs/:job_id/replay/:replay_id": {
+    GET: { permission: "logs:read", doc: READ_REPLAY, handle: readReplay },
+    DELETE: { permission: "logs:edit", action: "job.replay_cancel", doc: CANCEL_REPLAY, handle: cancelReplay },
   },
-  {
-    path: "/jobs/:job_id/replay/:replay_id",
-    methods: {
-      GET: { permission: "logs:read", doc: READ_REPLAY, handle: readReplay },
-      DELETE: { permission: "logs:edit", action: "job.replay_cancel", doc: CANCEL_REPLAY, handle: cancelReplay },
-    },
-  },
-];
+};
 
 async function listReplays(c: AppContext): Promise<Response> {
   const { config } = await requireJob(c);
@@ -253,4 +244,18 @@ function present(replay: ReplayStatus): Replay {
     started_at: isoTime(replay.askedMs),
     ended_at: isoTime(replay.endedMs),
   };
+}
+
+/** Of each object, as docs/costs.md counts; a row for each sixteen is progress. */
+const PER_OBJECT: readonly (readonly [PriceName, number])[] = [
+  ["storeClassA", 1],
+  ["storeClassB", 1],
+  ["rowsWritten", 6 + 1 / 16],
+  ["objectRequests", 2],
+];
+
+/** What a replay costs at list prices, in US dollars: its requests and rows, without traffic. */
+function replayDollars({ objects }: Pick<Amount, "objects">): number {
+  const each = PER_OBJECT.reduce((sum, [price, units]) => sum + (units * PRICES[price].dollars) / 1e6, 0);
+  return objects * each;
 }

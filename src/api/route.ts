@@ -101,10 +101,9 @@ export type Route = {
   | { take(c: AppContext, platform: Platform, memory: Memory, audience: Audience): Promise<Response> }
 );
 
-/** The methods of one path, relative to its group. */
-export interface Resource {
-  path: string;
-  methods: { readonly [method in "GET" | "POST" | "PUT" | "PATCH" | "DELETE"]?: Route };
+/** The methods of each path, which is relative to its group. */
+export interface Resources {
+  readonly [path: string]: { readonly [method in "GET" | "POST" | "PUT" | "PATCH" | "DELETE"]?: Route };
 }
 
 /** The prefix of everything that the API has. */
@@ -116,7 +115,7 @@ export const ACCOUNT_PATH = `${API_PATH}/accounts/:account_id`;
 /** Resources below one path: its primary name, and the vendor's if that differs. */
 export interface ResourceGroup {
   names: readonly [ours: string, vendors?: string];
-  resources: readonly Resource[];
+  resources: Resources;
 }
 
 /** The name that a request used for the path of its group. */

@@ -13,7 +13,7 @@ import { isoTime, success } from "./envelope.ts";
 import { functionHealthRoutes } from "./function-health.ts";
 import { functionRoutes, type Property, presentSettings, requireInForce, scriptName, spelling } from "./functions.ts";
 import { platformHandlers } from "./platform-scripts.ts";
-import type { AppContext, Resource, Route } from "./route.ts";
+import type { AppContext, Resources, Route } from "./route.ts";
 import { inSlot, type ReadUpload } from "./upload-slots.ts";
 
 const UPLOAD: Route = {
@@ -28,15 +28,15 @@ const UPLOAD: Route = {
  * The routes of functions and the upload of scripts, each with its handler for callers that the
  * platform knows.
  */
-export const scriptRoutes: readonly Resource[] = [...functionRoutes, ...functionHealthRoutes].map(
-  ({ path, methods }) => {
+export const scriptRoutes: Resources = Object.fromEntries(
+  Object.entries({ ...functionRoutes, ...functionHealthRoutes }).map(([path, methods]) => {
     const all = path === "/:script_name" ? { ...methods, PUT: UPLOAD } : methods;
     const entries = Object.entries(all).map(([method, route]) => {
       const foreign = platformHandlers[`${method} ${path}`];
       return [method, foreign === undefined ? route : { ...route, foreign }] as const;
     });
-    return { path, methods: Object.fromEntries(entries) };
-  },
+    return [path, Object.fromEntries(entries)];
+  }),
 );
 
 /** An upload by one of our own callers: it runs only in local development. */

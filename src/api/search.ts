@@ -31,11 +31,11 @@ import { notReadYet } from "../search/waiting.ts";
 import { jsonBody } from "./body.ts";
 import { AskSearch, SEARCH, type SearchEstimate } from "./docs/search.ts";
 import { success } from "./envelope.ts";
-import type { AppContext, Resource } from "./route.ts";
+import type { AppContext, Resources } from "./route.ts";
 
-export const searchRoutes: readonly Resource[] = [
-  { path: "/search", methods: { POST: { permission: "logs:read", action: null, doc: SEARCH, handle: searchRecords } } },
-];
+export const searchRoutes: Resources = {
+  "/search": { POST: { permission: "logs:read", action: null, doc: SEARCH, handle: searchRecords } },
+};
 
 /** How long before its end a search begins where the question does not say, in ms. */
 const SINCE_DEFAULT_MS = 3_600_000;

@@ -40,50 +40,28 @@ import { fileOf } from "./file.ts";
 import { badDestination, requireWritable } from "./jobs.ts";
 import { requireProof } from "./ownership.ts";
 import { queryOf } from "./query.ts";
-import type { AppContext, Resource } from "./route.ts";
+import type { AppContext, Resources } from "./route.ts";
 import { sentDestination } from "./validation.ts";
 
 /** Deadline for the control plane, in ms. */
 const CONTROL_MS = 5_000;
 
-export const setAsideRoutes: readonly Resource[] = [
-  {
-    path: "/set-aside",
-    methods: {
-      // Keys and causes may contain parts of records.
-      GET: { permission: "logs:edit", doc: LIST_ASIDE, handle: (c) => list(c) },
-    },
+export const setAsideRoutes: Resources = {
+  "/set-aside": {
+    // Keys and causes may contain parts of records.
+    GET: { permission: "logs:edit", doc: LIST_ASIDE, handle: list },
   },
-  {
-    path: "/set-aside/resend",
-    methods: {
-      POST: {
-        permission: "logs:edit",
-        action: "set-aside.resend",
-        doc: RESEND_ALL,
-        handle: (c, _config, platform) => resendSome(c, platform),
-      },
-    },
+  "/set-aside/resend": {
+    POST: { permission: "logs:edit", action: "set-aside.resend", doc: RESEND_ALL, handle: resendSome },
   },
-  {
-    path: "/set-aside/:aside_id",
-    methods: {
-      GET: { permission: "logs:edit", doc: READ_ASIDE, handle: (c) => read(c) },
-      DELETE: { permission: "logs:edit", action: "set-aside.delete", doc: DELETE_ASIDE, handle: (c) => discard(c) },
-    },
+  "/set-aside/:aside_id": {
+    GET: { permission: "logs:edit", doc: READ_ASIDE, handle: read },
+    DELETE: { permission: "logs:edit", action: "set-aside.delete", doc: DELETE_ASIDE, handle: discard },
   },
-  {
-    path: "/set-aside/:aside_id/resend",
-    methods: {
-      POST: {
-        permission: "logs:edit",
-        action: "set-aside.resend",
-        doc: RESEND_ASIDE,
-        handle: resend,
-      },
-    },
+  "/set-aside/:aside_id/resend": {
+    POST: { permission: "logs:edit", action: "set-aside.resend", doc: RESEND_ASIDE, handle: resend },
   },
-];
+};
 
 /** @throws ApiError 404 if the path's id has no such form. */
 function asideId(c: AppContext): AsideId {
@@ -162,7 +140,7 @@ async function read(c: AppContext): Promise<Response> {
   return success(c, { ...presentObject(object), bytes_raw, first_event, last_event, cut_at });
 }
 
-async function resendSome(c: AppContext, platform: { now(): number }): Promise<Response> {
+async function resendSome(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
   const { skip } = await jsonBody(c.req.raw, ResendAll);
   const stores = storesOf(c);
   const { unanswered, ...result } = await resendAll(stores, skip, (id) => resendAside(stores, id, platform), platform);

@@ -5,16 +5,20 @@ import type { PastIncident } from "../status/incident-rows.ts";
 import { overAtMs, stateOf } from "../status/incidents.ts";
 import type { Finding } from "../status/types.ts";
 import { type Shown, type Sight, watch } from "../status/watch.ts";
-import { type Finding as FindingView, type Incident, READ_STATUS } from "./docs/status.ts";
-import { isoTime, success } from "./envelope.ts";
-import type { AppContext, Resource } from "./route.ts";
+import { type Finding as FindingView, type Incident, LIST_INCIDENTS, READ_STATUS } from "./docs/status.ts";
+import { isoTime, listed, success } from "./envelope.ts";
+import type { AppContext, Resources } from "./route.ts";
 
 /** How long a check may take, in ms; its own bounds are shorter. Tests override it. */
 export const LOOK_PATIENCE = { ms: 25_000 };
 
-export const statusRoutes: readonly Resource[] = [
-  { path: "/status", methods: { GET: { permission: "logs:read", doc: READ_STATUS, handle: readStatus } } },
-];
+/** Incidents of one answer: all open ones fit, and some past ones. */
+const SHOWN_MAX = 200;
+
+export const statusRoutes: Resources = {
+  "/status": { GET: { permission: "logs:read", doc: READ_STATUS, handle: readStatus } },
+  "/incidents": { GET: { permission: "logs:read", doc: LIST_INCIDENTS, handle: listIncidents } },
+};
 
 async function readStatus(c: AppContext): Promise<Response> {
   const { checkedMs, findings, incidents, notices } = await look(c.env.WATCH);
@@ -46,7 +50,12 @@ function present({ sinceMs, incidentId, ...finding }: Shown): FindingView {
   return { ...presentFinding(finding), since: isoTime(sinceMs), incident: incidentId ?? null };
 }
 
-export function presentIncident(incident: PastIncident): Incident {
+async function listIncidents(c: AppContext): Promise<Response> {
+  const incidents: PastIncident[] = await watch(c.env.WATCH).incidents(SHOWN_MAX);
+  return listed(c, incidents.map(presentIncident), { page: 1, perPage: SHOWN_MAX, total: incidents.length });
+}
+
+function presentIncident(incident: PastIncident): Incident {
   const { id, finding, sinceMs, openedMs, well, overMs, flaps, mutedUntilMs } = incident;
   const state = overMs === null ? stateOf(incident) : "over";
   return {

@@ -1,10 +1,11 @@
-import { CODE, oneError, unavailable } from "../errors.ts";
+import { ApiError, CODE, oneError, unavailable } from "../errors.ts";
 import type { Upload } from "../functions/types.ts";
+import { readUpload } from "../functions/upload.ts";
 import { bodyRoom } from "../intake/body.ts";
 import { UPLOAD_MAX_BYTES, UPLOAD_SLOT_MS, UPLOAD_SMALL_MAX_BYTES, UPLOADS_AT_ONCE } from "../limits.ts";
 import { isolateMemory } from "../memory.ts";
-import type { Handler } from "./route.ts";
-import { requireUpload } from "./script-upload.ts";
+import { BODY_CODE, noteBody } from "./body.ts";
+import type { AppContext, Handler } from "./route.ts";
 
 /**
  * Bounds how many large uploads one isolate takes at once, as each uses a third of its memory. An
@@ -74,4 +75,21 @@ function isSmall(headers: Headers): boolean {
   const encoding = (headers.get("content-encoding") ?? "identity").trim().toLowerCase();
   const length = headers.get("content-length") ?? "";
   return encoding === "identity" && /^\d{1,9}$/.test(length) && Number(length) <= UPLOAD_SMALL_MAX_BYTES;
+}
+
+/**
+ * The upload in a request. The audit keeps only a summary of its metadata: bindings may hold
+ * secrets.
+ * @throws ApiError 400, 413, 415 with everything that is wrong with it.
+ */
+async function requireUpload(c: AppContext): Promise<Upload> {
+  const read = await readUpload(c.req.raw);
+  if (!read.ok) {
+    const { status, messages } = read.fault;
+    const entries = messages.map((message) => ({ code: BODY_CODE[status], message }));
+    throw new ApiError(status, entries);
+  }
+  const { mainModule, ships, modules } = read.upload;
+  noteBody(c.req.raw, { main_module: mainModule, logship: ships, modules: modules.length });
+  return read.upload;
 }

@@ -6,11 +6,11 @@ import { errorText, log } from "../log.ts";
 import { rulesOf } from "../object/build.ts";
 import { answered, type Platform } from "../platform.ts";
 import { LogShards } from "../trace-log/log-shards.ts";
-import { monthName, monthOf } from "../trace-log/month-use.ts";
+import { monthName, monthOf, NO_USE } from "../trace-log/month-use.ts";
 import { billOf, type Jobs, type Operation, type OperationName } from "../trace-log/usage.ts";
 import { type Operations, READ_USAGE } from "./docs/usage.ts";
 import { isoTime, success } from "./envelope.ts";
-import type { AppContext, Resource } from "./route.ts";
+import type { AppContext, Resources } from "./route.ts";
 
 /** How long a job's log may take to report its uploads, in ms. Tests override it. */
 export const USAGE_PATIENCE = { ms: 3_000 };
@@ -24,9 +24,9 @@ const ASSUMPTIONS: readonly string[] = [
   "Uploads are counted for 30 days: on the 31st, those of the 1st are missing. Uploads of deleted jobs are missing, too.",
 ];
 
-export const usageRoutes: readonly Resource[] = [
-  { path: "/usage", methods: { GET: { permission: "logs:read", doc: READ_USAGE, handle: readUsage } } },
-];
+export const usageRoutes: Resources = {
+  "/usage": { GET: { permission: "logs:read", doc: READ_USAGE, handle: readUsage } },
+};
 
 /** How much of the work the enabled jobs share. */
 function sharing(jobs: readonly StoredJob[]): Jobs {
@@ -70,11 +70,6 @@ async function readUsage(c: AppContext, _config: Config, platform: Platform): Pr
     assumptions: ASSUMPTIONS,
   });
 }
-
-const NO_USE = {
-  ...{ batches: 0, groups: 0, messages: 0, messageUnits: 0, furtherParts: 0 },
-  ...{ events: 0, entries: 0, offered: 0 },
-};
 
 /**
  * The uploads of these jobs, summed, and the jobs whose logs do not answer. All are asked at once.

@@ -12,7 +12,7 @@ import { DATASETS } from "../record/fields.ts";
 import { jsonBody } from "./body.ts";
 import { DESTINATION_EXISTS, VALIDATE_DESTINATION, VALIDATE_ORIGIN } from "./docs/destinations.ts";
 import { type Message, success } from "./envelope.ts";
-import { type AppContext, isDataset, type Resource, type Route } from "./route.ts";
+import { type AppContext, isDataset, type Resources, type Route } from "./route.ts";
 
 const ASKING = { permission: "logs:edit", action: null } as const satisfies Partial<Route>;
 
@@ -20,17 +20,11 @@ const ASKING = { permission: "logs:edit", action: null } as const satisfies Part
  * Checks one part of a job as its creation would. An invalid part is an answer with `valid: false`,
  * not an error.
  */
-export const validationRoutes: readonly Resource[] = [
-  {
-    path: "/validate/destination",
-    methods: { POST: { ...ASKING, doc: VALIDATE_DESTINATION, handle: validateDestination } },
-  },
-  {
-    path: "/validate/destination/exists",
-    methods: { POST: { ...ASKING, doc: DESTINATION_EXISTS, handle: destinationExists } },
-  },
-  { path: "/validate/origin", methods: { POST: { ...ASKING, doc: VALIDATE_ORIGIN, handle: validateOrigin } } },
-];
+export const validationRoutes: Resources = {
+  "/validate/destination": { POST: { ...ASKING, doc: VALIDATE_DESTINATION, handle: validateDestination } },
+  "/validate/destination/exists": { POST: { ...ASKING, doc: DESTINATION_EXISTS, handle: destinationExists } },
+  "/validate/origin": { POST: { ...ASKING, doc: VALIDATE_ORIGIN, handle: validateOrigin } },
+};
 
 async function validateDestination(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const { destination_conf } = await jsonBody(c.req.raw, AskDestination);

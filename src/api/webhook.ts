@@ -5,7 +5,7 @@ import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
 import type { Platform } from "../platform.ts";
 import { testBody } from "../status/call-body.ts";
 import { WEBHOOK } from "../status/kinds.ts";
-import type { WebhookState } from "../status/receiver-state.ts";
+import type { ReceiverState } from "../status/receiver-state.ts";
 import { watch } from "../status/watch.ts";
 import {
   callWebhook,
@@ -15,29 +15,23 @@ import {
   type WebhookSecrets,
   withNewSecret,
 } from "../status/webhook.ts";
-import { noteTest, originOf, outcomeOf, testedJustNow } from "./alert-tests.ts";
+import { noteTest, originOf, outcomeOf, type Put, presentCalls, testedJustNow } from "./alert-tests.ts";
 import { jsonBody } from "./body.ts";
 import { DELETE_WEBHOOK, PUT_WEBHOOK, PutWebhook, READ_WEBHOOK, TEST_WEBHOOK, type Webhook } from "./docs/webhook.ts";
-import { isoTime, success } from "./envelope.ts";
-import type { AppContext, Resource } from "./route.ts";
+import { success } from "./envelope.ts";
+import type { AppContext, Resources } from "./route.ts";
 
 /** Attempts at a change while others change the webhook concurrently. */
 const PUT_TRIES = 3;
 
-export const webhookRoutes: readonly Resource[] = [
-  {
-    path: "/webhook",
-    methods: {
-      GET: { permission: "logs:edit", doc: READ_WEBHOOK, handle: readWebhook },
-      PUT: { permission: "logs:edit", action: "webhook.update", doc: PUT_WEBHOOK, handle: putWebhook },
-      DELETE: { permission: "logs:edit", action: "webhook.delete", doc: DELETE_WEBHOOK, handle: deleteWebhook },
-    },
+export const webhookRoutes: Resources = {
+  "/webhook": {
+    GET: { permission: "logs:edit", doc: READ_WEBHOOK, handle: readWebhook },
+    PUT: { permission: "logs:edit", action: "webhook.update", doc: PUT_WEBHOOK, handle: putWebhook },
+    DELETE: { permission: "logs:edit", action: "webhook.delete", doc: DELETE_WEBHOOK, handle: deleteWebhook },
   },
-  {
-    path: "/webhook/test",
-    methods: { POST: { permission: "logs:edit", action: null, doc: TEST_WEBHOOK, handle: testWebhook } },
-  },
-];
+  "/webhook/test": { POST: { permission: "logs:edit", action: null, doc: TEST_WEBHOOK, handle: testWebhook } },
+};
 
 async function readWebhook(c: AppContext): Promise<Response> {
   const webhook = await stored(c);
@@ -46,7 +40,7 @@ async function readWebhook(c: AppContext): Promise<Response> {
 
 async function deleteWebhook(c: AppContext): Promise<Response> {
   const { waiting } = await required(c);
-  await watch(c.env.WATCH).deleteWebhook();
+  await watch(c.env.WATCH).remove(WEBHOOK);
   return success(c, { waiting });
 }
 
@@ -60,7 +54,7 @@ async function putWebhook(c: AppContext, config: Config, platform: Platform): Pr
     const secrets: WebhookSecrets = isNew ? withNewSecret(url, known, platform.now()) : { ...known, url };
     const isMoved = url !== known?.url;
     // Its receiver switched it off (410); a new address switches it on again.
-    const wasEnabled = before === null || before.enabled || (before.goneMs !== null && isMoved);
+    const wasEnabled = before === null || before.enabled || (before.gone_ms !== null && isMoved);
     const draft = {
       sealed: sealSecrets(secrets, config.accountId, config.keys),
       shown: maskUrl(url),
@@ -68,8 +62,9 @@ async function putWebhook(c: AppContext, config: Config, platform: Platform): Pr
       staysGone: sent.enabled === undefined && !wasEnabled,
       origin: originOf(c, config),
     };
-    const isKept: boolean = await watch(c.env.WATCH).putWebhook(before?.mark ?? null, draft, isMoved);
-    if (isKept) return success(c, { ...present(await required(c)), ...(isNew && { secret: secrets.secret }) });
+    const kept: Put = await watch(c.env.WATCH).put(WEBHOOK, before?.mark ?? null, draft, isMoved);
+    if (kept === WEBHOOK)
+      return success(c, { ...present(await required(c)), ...(isNew && { secret: secrets.secret }) });
   }
   throw oneError(409, CODE.conflict, "the webhook is being changed concurrently; try again");
 }
@@ -80,7 +75,7 @@ async function putWebhook(c: AppContext, config: Config, platform: Platform): Pr
  */
 function urlOf(
   { url }: z.infer<typeof PutWebhook>,
-  before: WebhookState | null,
+  before: ReceiverState | null,
   known: WebhookSecrets | null,
   config: Config,
 ): string {
@@ -107,33 +102,17 @@ async function testWebhook(c: AppContext, config: Config, platform: Platform): P
   return success(c, { id, ...outcomeOf(answer) });
 }
 
-async function stored(c: AppContext): Promise<WebhookState | null> {
+async function stored(c: AppContext): Promise<ReceiverState | null> {
   return watch(c.env.WATCH).webhook();
 }
 
 /** @throws ApiError 404 if there is none. */
-async function required(c: AppContext): Promise<WebhookState> {
+async function required(c: AppContext): Promise<ReceiverState> {
   const webhook = await stored(c);
   if (webhook === null) throw oneError(404, CODE.noRoute, "there is no webhook");
   return webhook;
 }
 
-function present(webhook: WebhookState): Webhook {
-  return {
-    url: webhook.shown,
-    enabled: webhook.enabled,
-    created_at: isoTime(webhook.createdMs),
-    modified_at: isoTime(webhook.modifiedMs),
-    gone_at: isoTime(webhook.goneMs),
-    waiting: webhook.waiting,
-    delivered: webhook.delivered,
-    given_up: webhook.givenUp,
-    failures: webhook.failures,
-    failing_since: isoTime(webhook.failingSinceMs),
-    last_answer: webhook.lastAnswer,
-    last_call_at: isoTime(webhook.lastTryMs),
-    last_success_at: isoTime(webhook.lastOkMs),
-    last_test: webhook.testAnswer,
-    last_test_at: isoTime(webhook.testedMs),
-  };
+function present(webhook: ReceiverState): Webhook {
+  return { url: webhook.shown, ...presentCalls(webhook) };
 }

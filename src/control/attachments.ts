@@ -9,7 +9,7 @@ import {
 } from "../functions/attachments.ts";
 import { ATTACHMENT_GONE_MS, FUNCTIONS_MAX } from "../limits.ts";
 import { log } from "../log.ts";
-import { first, insert } from "../storage/sql.ts";
+import { first, insert, select } from "../storage/sql.ts";
 
 /**
  * A function checked within this time, in ms, is not due: the run before may still be under way.
@@ -42,10 +42,9 @@ export class Attachments {
 
   /** All that should be attached and whose logging is not off, by name. */
   list(): AttachmentFact[] {
-    return this.#sql
-      .exec<AttachmentRow>(`SELECT * FROM attachment WHERE NOT ${IS_OFF} ORDER BY name`)
-      .toArray()
-      .map((row) => factOf(row.name, attachmentOf(row)));
+    return select<AttachmentRow>(this.#sql, `SELECT * FROM attachment WHERE NOT ${IS_OFF} ORDER BY name`).map((row) =>
+      factOf(row.name, attachmentOf(row)),
+    );
   }
 
   /** null: attachment was not requested here, or logging is off. */
@@ -77,14 +76,11 @@ export class Attachments {
   /** Names to check, least recently tried first. Scripts that have long been gone are deleted. */
   due(atMost: number, nowMs: number): string[] {
     this.#sql.exec("DELETE FROM attachment WHERE state = 'gone' AND since_ms < ?", nowMs - ATTACHMENT_GONE_MS);
-    return this.#sql
-      .exec<{ name: string }>(
-        `SELECT name FROM attachment WHERE tried_ms <= ? AND NOT ${IS_OFF} ORDER BY tried_ms, name LIMIT ?`,
-        nowMs - ASKED_AGAIN_MS,
-        atMost,
-      )
-      .toArray()
-      .map(({ name }) => name);
+    return select<{ name: string }>(
+      this.#sql,
+      `SELECT name FROM attachment WHERE tried_ms <= ? AND NOT ${IS_OFF} ORDER BY tried_ms, name LIMIT ?`,
+      [nowMs - ASKED_AGAIN_MS, atMost],
+    ).map(({ name }) => name);
   }
 
   #row(name: string): AttachmentRow | null {

@@ -2,7 +2,7 @@ import { utf8Length } from "../bytes.ts";
 import type { OptOut, Window } from "../job/config.ts";
 import { isOpen, optOutWindows, remembered } from "../job/windows.ts";
 import { FUNCTIONS_MAX, SWITCHES_MAX } from "../limits.ts";
-import { first, insert } from "../storage/sql.ts";
+import { first, insert, select } from "../storage/sql.ts";
 import type { KeptSettings, TailConsumer } from "./function-schema.ts";
 
 /** `unset` ships, like `on`: attaching the function, or sending its events, is opting in. */
@@ -67,12 +67,10 @@ export class FunctionSettings {
 
   /** By name. */
   list(): FunctionSetting[] {
-    return this.#sql
-      .exec<SettingRow>(
-        "SELECT * FROM function_setting WHERE coalesce(logging, tail_consumers, kept) IS NOT NULL ORDER BY name",
-      )
-      .toArray()
-      .map(settingOf);
+    return select<SettingRow>(
+      this.#sql,
+      "SELECT * FROM function_setting WHERE coalesce(logging, tail_consumers, kept) IS NOT NULL ORDER BY name",
+    ).map(settingOf);
   }
 
   /** null: nothing is set. */
@@ -82,10 +80,9 @@ export class FunctionSettings {
   }
 
   optOuts(): OptOut[] {
-    return this.#sql
-      .exec<SettingRow>("SELECT * FROM function_setting WHERE windows <> '[]' ORDER BY name")
-      .toArray()
-      .map(({ name, windows }) => ({ scriptName: name, windows: JSON.parse(windows) as Window[] }));
+    return select<SettingRow>(this.#sql, "SELECT * FROM function_setting WHERE windows <> '[]' ORDER BY name").map(
+      ({ name, windows }) => ({ scriptName: name, windows: JSON.parse(windows) as Window[] }),
+    );
   }
 
   /**
@@ -134,7 +131,7 @@ export class FunctionSettings {
 
   /** Deletes windows too old for any event in the queue, and rows kept only for them. */
   #forgetOld(nowMs: number): void {
-    const rows = this.#sql.exec<SettingRow>("SELECT * FROM function_setting WHERE windows <> '[]'").toArray();
+    const rows = select<SettingRow>(this.#sql, "SELECT * FROM function_setting WHERE windows <> '[]'");
     for (const row of rows) {
       const { name, windows } = row;
       const all = JSON.parse(windows) as Window[];

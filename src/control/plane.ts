@@ -6,11 +6,11 @@ import { created, deleted, type JobDraft, updated } from "../job/change.ts";
 import { CLOCK_SKEW_MS, isLost, type JobConfig, type JobsSnapshot, versionIn, type Window } from "../job/config.ts";
 import type { JobBody } from "../job/schema.ts";
 import { enabledWindows, isSettling } from "../job/windows.ts";
-import { ID_MEMORY_MS, SENT_FORMS_MAX } from "../limits.ts";
+import { ID_MEMORY_MS, SEARCH_LEASE_MS, SEARCHES_AT_ONCE, SENT_FORMS_MAX } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { settled as allSettled, answered, platform } from "../platform.ts";
 import { migrate } from "../storage/migrate.ts";
-import { insert } from "../storage/sql.ts";
+import { insert, update } from "../storage/sql.ts";
 import { traceLog } from "../trace-log/trace-log.ts";
 import { Attachments } from "./attachments.ts";
 import { CONTROL_STEPS } from "./control-schema.ts";
@@ -18,7 +18,6 @@ import { ControlState, configOf, type JobRow } from "./control-state.ts";
 import { type FunctionPatch, type FunctionSetting, FunctionSettings } from "./function-settings.ts";
 import { LocalStore } from "./local-store.ts";
 import { PATIENCE, Rollout } from "./rollout.ts";
-import { SearchSlots } from "./search-slots.ts";
 
 export type { JobDraft } from "../job/change.ts";
 export { CONTROL_STEPS } from "./control-schema.ts";
@@ -196,13 +195,8 @@ export class ControlPlane extends DurableObject<Env> {
       if (before.modifiedVersion !== basedOn) return "conflict";
       const config = updated(before, draft, destinationChanged, this.#state.next(), now);
       windows = config.windows;
-      this.#sql.exec(
-        "UPDATE job SET body = ?, config = ?, modified_ms = ? WHERE id = ?",
-        JSON.stringify(draft.body),
-        JSON.stringify(config),
-        now,
-        id,
-      );
+      const set = { body: JSON.stringify(draft.body), config: JSON.stringify(config), modified_ms: now };
+      update(this.#sql, "job", set, "id = ?", id);
       return "changed";
     });
     return change === "changed" ? this.#confirmed(id, windows) : { kind: change };
@@ -225,13 +219,8 @@ export class ControlPlane extends DurableObject<Env> {
       if (before.deletedMs !== null && (before.discard || !discard))
         return this.#state.isConfirmed(before.version) ? "gone" : "changed";
       const config = deleted(before, discard, windows, this.#state.next(), now);
-      this.#sql.exec(
-        "UPDATE job SET config = ?, deleted_ms = ?, modified_ms = ? WHERE id = ?",
-        JSON.stringify(config),
-        config.deletedMs,
-        now,
-        id,
-      );
+      const set = { config: JSON.stringify(config), deleted_ms: config.deletedMs, modified_ms: now };
+      update(this.#sql, "job", set, "id = ?", id);
       return "changed";
     });
     if (change === "changed") return this.#confirmed(id, windows);
@@ -447,4 +436,30 @@ function stored(row: JobRow): StoredJob {
 /** The one control plane of the account. */
 export function controlPlane(namespace: DurableObjectNamespace<ControlPlane>): DurableObjectStub<ControlPlane> {
   return namespace.getByName("control");
+}
+
+/**
+ * How many searches each caller has under way, in memory: what is lost with the object only lets a
+ * caller begin one more.
+ */
+class SearchSlots {
+  /** When each began, by search, by caller. */
+  readonly #begun = new Map<string, Map<string, number>>();
+
+  /** @returns whether the search may begin. */
+  take(caller: string, search: string, nowMs: number): boolean {
+    const own = this.#begun.get(caller) ?? new Map<string, number>();
+    // The end of one whose client is gone may never be told.
+    for (const [id, atMs] of own) if (Math.abs(nowMs - atMs) >= SEARCH_LEASE_MS) own.delete(id);
+    if (own.size >= SEARCHES_AT_ONCE) return false;
+    own.set(search, nowMs);
+    this.#begun.set(caller, own);
+    return true;
+  }
+
+  free(caller: string, search: string): void {
+    const own = this.#begun.get(caller);
+    own?.delete(search);
+    if (own?.size === 0) this.#begun.delete(caller);
+  }
 }

@@ -68,7 +68,15 @@ export class InnerApi {
     return { ok: true, status: response.status, result: envelope.result, info, messages: envelope.messages };
   }
 
-  /** The plain response, for files. */
+  /** A file, which no browser renders. @throws InnerFailure */
+  async file(path: string): Promise<Response> {
+    const response = await this.raw("GET", path, undefined, { download: true });
+    if (response.ok) return new Response(response.body, response);
+    const { errors } = (await response.json()) as { errors: readonly ErrorEntry[] };
+    throw new InnerFailure(response.status, errors);
+  }
+
+  /** The plain response. */
   raw(method: string, path: string, body?: unknown, query: Query = {}): Promise<Response> {
     // A path segment `.` or `..` would lead to another route.
     if (path.split("/").some((part) => DOTS.test(part)))

@@ -4,7 +4,7 @@ import { type ScriptName, STYLE, scriptPath } from "./assets.ts";
 import { type Entry, NAVIGATION } from "./navigation.ts";
 import type { Section, View } from "./page.ts";
 import { visible } from "./parts/foreign.tsx";
-import { Form, may } from "./parts/form.tsx";
+import { Button, Form, may } from "./parts/form.tsx";
 import type { Viewer } from "./session.ts";
 
 /** Where a page's parts go. No text of a page can contain it: texts are escaped. */
@@ -103,9 +103,7 @@ const Banner: FC<{ viewer: Viewer; section: Section | null; accountId: string }>
     <a class="button small menu" href="/find" data-find>
       Find
     </a>
-    <button type="button" class="small menu" popovertarget="side">
-      Menu
-    </button>
+    <Button type="button" class="small menu" popovertarget="side" label="Menu" />
     {/* A popover on a narrow screen, and simply there on a wide one. */}
     <nav class="side" id="side" popover="auto" aria-label="Main">
       <a class="find" href="/find" data-find aria-current={section === "find" ? "page" : undefined}>
@@ -131,9 +129,7 @@ const Banner: FC<{ viewer: Viewer; section: Section | null; accountId: string }>
           </a>
         </p>
         <Form viewer={viewer} action="/sign-out">
-          <button type="submit" class="small">
-            Sign out
-          </button>
+          <Button class="small" label="Sign out" />
         </Form>
       </div>
     </nav>

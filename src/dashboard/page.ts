@@ -81,6 +81,16 @@ export interface Page {
   post?: { permission: Permission | null; take(page: PageContext, form: URLSearchParams): Promise<PageAnswer> };
 }
 
+/** A page with a form. Both methods need the same permission. */
+export function formPage(
+  path: string,
+  permission: Permission | null,
+  show: NonNullable<Page["get"]>["show"],
+  take: NonNullable<Page["post"]>["take"],
+): Page {
+  return { path, get: { permission, show }, post: { permission, take } };
+}
+
 /** After a change: the browser loads a page, and reloading that repeats nothing. */
 export function seeOther(path: string, headers: Readonly<Record<string, string>> = {}): Response {
   return new Response(null, { status: 303, headers: { Location: path, "Cache-Control": "no-store", ...headers } });

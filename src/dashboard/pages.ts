@@ -1,5 +1,13 @@
 import type { Page } from "./page.ts";
-import { accessPages } from "./pages/access.tsx";
+import { auditPages } from "./pages/access/audit.tsx";
+import { listPages } from "./pages/access/lists.tsx";
+import { memberPages } from "./pages/access/members.tsx";
+import { sessionPages } from "./pages/access/session.tsx";
+import { tokenPages } from "./pages/access/tokens.tsx";
+import { elsewherePages } from "./pages/aside/elsewhere.tsx";
+import { asideListPages } from "./pages/aside/list.tsx";
+import { asideOnePages } from "./pages/aside/one.tsx";
+import { resendPages } from "./pages/aside/resend.tsx";
 import { findPages } from "./pages/find.tsx";
 import { functionPages } from "./pages/functions.tsx";
 import { jobPages } from "./pages/job/job.tsx";
@@ -7,10 +15,11 @@ import { jobsPages } from "./pages/jobs.tsx";
 import { livePages } from "./pages/live.tsx";
 import { overviewPages } from "./pages/overview.tsx";
 import { searchPages } from "./pages/search/search.tsx";
-import { asidePages } from "./pages/set-aside.tsx";
 import { createPages } from "./pages/shipping/create.tsx";
 import { editPages } from "./pages/shipping/edit.tsx";
-import { statusPages } from "./pages/status.tsx";
+import { alertPages } from "./pages/status/alerts.tsx";
+import { wrongPages } from "./pages/status/all.tsx";
+import { webhookPages } from "./pages/status/webhook.tsx";
 
 /** All pages but sign-in. Of two that match a path, the first wins. */
 export const PAGES: readonly Page[] = [
@@ -22,8 +31,8 @@ export const PAGES: readonly Page[] = [
   ...functionPages,
   ...livePages,
   ...searchPages,
-  ...asidePages,
-  ...accessPages,
-  ...statusPages,
+  ...[...asideListPages, ...resendPages, ...asideOnePages, ...elsewherePages],
+  ...[...listPages, ...tokenPages, ...memberPages, ...auditPages, ...sessionPages],
+  ...[...wrongPages, ...alertPages, ...webhookPages],
   ...findPages,
 ];

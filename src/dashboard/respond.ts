@@ -1,6 +1,7 @@
 import type { Child } from "hono/jsx";
 import { encodeUtf8 } from "../bytes.ts";
 import { errorText, log } from "../log.ts";
+import { type Pieces, streamOf } from "../streams.ts";
 import { STYLE_HASH } from "./assets.ts";
 import type { Part } from "./page.ts";
 import { failedPart } from "./parts/failure.tsx";
@@ -35,18 +36,11 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
  * @param before markup before the parts, not escaped; `after` likewise.
  */
 export function streamed(before: string, parts: readonly Part[], after: string, status: number): Response {
-  const queue = texts(before, parts, after);
-  const body = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const next = await queue.next();
-      if (next.done) controller.close();
-      else controller.enqueue(encodeUtf8(next.value));
-    },
-    async cancel() {
-      await queue.return();
-    },
-  });
-  return new Response(body, { status, headers: PAGE_HEADERS });
+  return new Response(streamOf(encoded(texts(before, parts, after))), { status, headers: PAGE_HEADERS });
+}
+
+async function* encoded(texts: AsyncGenerator<string>): Pieces {
+  for await (const text of texts) yield encodeUtf8(text);
 }
 
 async function* texts(before: string, parts: readonly Part[], after: string): AsyncGenerator<string, void, void> {

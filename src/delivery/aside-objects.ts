@@ -1,10 +1,9 @@
-import { first, only } from "../storage/sql.ts";
+import { change, first, only, select } from "../storage/sql.ts";
 import { Chunks } from "./chunks.ts";
 import { fieldsOf } from "./divide.ts";
-import { type Target, templateElsewhere } from "./elsewhere.ts";
 import type { LogState } from "./log-state.ts";
 import { entryOf } from "./object-entry.ts";
-import { DOUBT, FAR, type ObjectRow } from "./rows.ts";
+import { DOUBT, FAR, type ObjectRow, type Target, templateElsewhere } from "./rows.ts";
 import type { AsideObject } from "./types.ts";
 
 /**
@@ -25,14 +24,11 @@ export class AsideObjects {
   /** In the order in which they were set aside. */
   list(offset: number, limit: number): AsideObject[] {
     if (limit <= 0) return [];
-    return this.#sql
-      .exec<ObjectRow>(
-        "SELECT * FROM object INDEXED BY object_aside WHERE state = 'set_aside' ORDER BY aside_ms, number LIMIT ? OFFSET ?",
-        limit,
-        offset,
-      )
-      .toArray()
-      .map((row) => this.#present(row));
+    return select<ObjectRow>(
+      this.#sql,
+      "SELECT * FROM object INDEXED BY object_aside WHERE state = 'set_aside' ORDER BY aside_ms, number LIMIT ? OFFSET ?",
+      [limit, offset],
+    ).map((row) => this.#present(row));
   }
 
   get(number: number): AsideObject | null {
@@ -56,16 +52,12 @@ export class AsideObjects {
     if (row === null) return null;
     const target = to && JSON.stringify(to.target);
     const key = this.#state.keyOf(row, row.name, templateElsewhere({ target }));
-    this.#sql.exec(
+    change(
+      this.#sql,
       `UPDATE object SET state = 'waiting', key = ?, attempts = 0, next_attempt_ms = ?, target = ?, elsewhere = ?,
          far = iif(?, ${FAR.elsewhere}, far), doubtful = iif(doubtful = ${DOUBT.none}, ${DOUBT.resent}, doubtful),
          error = NULL, aside_ms = NULL WHERE number = ?`,
-      key,
-      nowMs,
-      target,
-      to?.shown ?? null,
-      to === null ? 0 : 1,
-      number,
+      [key, nowMs, target, to?.shown ?? null, to === null ? 0 : 1, number],
     );
     this.#state.countTakenUp(row.records, 0);
     const after = { ...row, key, state: "waiting", attempts: 0, error: null, elsewhere: to?.shown ?? null } as const;

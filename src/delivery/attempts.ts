@@ -6,11 +6,10 @@ import type { JobConfig } from "../job/config.ts";
 import { errorText, log } from "../log.ts";
 import { platform } from "../platform.ts";
 import { afterAnother, disposition, failureWords } from "./disposition.ts";
-import { ELSEWHERE_TRIES, type Target, targetOf } from "./elsewhere.ts";
 import type { Health } from "./health.ts";
 import type { LogState } from "./log-state.ts";
 import type { Objects } from "./objects.ts";
-import type { ObjectRow } from "./rows.ts";
+import { ELSEWHERE_TRIES, type ObjectRow, type Target, targetOf } from "./rows.ts";
 import { streamed } from "./stream.ts";
 import { countedAs, endOf, logUpload, type UploadEnd } from "./upload-end.ts";
 

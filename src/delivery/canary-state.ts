@@ -91,12 +91,8 @@ export function canaryStatus(row: CanaryRow, nowMs: number): CanaryStatus {
   if (nowMs > overdueMs) {
     const due = new Date(row.next_ms).toISOString();
     const why = `no canary was sent, or read again, that was due at ${due}: neither the log's alarm nor the cron has come`;
-    return {
-      state: "failed",
-      sinceMs: row.state === "failed" ? row.since_ms : overdueMs,
-      lastOkMs: row.last_ok_ms,
-      why,
-    };
+    const sinceMs = row.state === "failed" ? row.since_ms : overdueMs;
+    return { state: "failed", sinceMs, lastOkMs: row.last_ok_ms, why };
   }
   return { state: row.state, sinceMs: row.since_ms, lastOkMs: row.last_ok_ms, why: row.why };
 }

@@ -4,7 +4,7 @@ import type { JobConfig } from "../job/config.ts";
 import { isOpen } from "../job/windows.ts";
 import { errorText, log } from "../log.ts";
 import { platform } from "../platform.ts";
-import { first, insert } from "../storage/sql.ts";
+import { first, insert, update } from "../storage/sql.ts";
 import { placeOf } from "../trace-log/nodes.ts";
 import { notWritten, readCanary, type SentCanary, writeCanary } from "./canary-check.ts";
 import { canaryAfter, canaryKey, canaryObject } from "./canary-object.ts";
@@ -29,21 +29,6 @@ export interface CanaryHost {
   /** A transaction, after which the alarm is set for what comes next. */
   commit(change: () => void): void;
 }
-
-const COLUMNS = [
-  "destination_version",
-  "state",
-  "since_ms",
-  "why",
-  "last_ok_ms",
-  "last_run_ms",
-  "next_ms",
-  "tries",
-  "unread",
-  "sha256",
-  "bytes",
-  "before_sha256",
-] as const;
 
 /**
  * Part of a reader: a synthetic event that is written to the destination every hour and read back.
@@ -166,12 +151,7 @@ export class Canary {
     const row = this.#row();
     const counts = row !== null && row.destination_version === job.destinationVersion;
     const after = counts ? afterTry(row, tried, job.id, nowMs) : null;
-    if (after !== null) {
-      this.#sql.exec(
-        `UPDATE canary SET ${COLUMNS.map((column) => `${column} = ?`).join(", ")} WHERE id = 1`,
-        ...COLUMNS.map((column) => after[column]),
-      );
-    }
+    if (after !== null) update(this.#sql, "canary", after, "id = 1");
     const { finding } = tried;
     const again = after !== null && after.tries > 0;
     log[finding.state === "ok" || after === null ? "info" : "warn"]("canary", {

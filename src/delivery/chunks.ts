@@ -1,8 +1,9 @@
 import { concat } from "../bytes.ts";
 import { ROW_MAX_BYTES, TAIL_MAX_BYTES } from "../limits.ts";
 import type { Content, Encoder, Fragment } from "../object/encoder.ts";
+import { joinContents } from "../object/gzip.ts";
 import { joinWords } from "../sketch/sketch.ts";
-import { first as firstRow, insert, only } from "../storage/sql.ts";
+import { first as firstRow, insert, only, update } from "../storage/sql.ts";
 import { type BatchRow, type ChunkRow, chunkId, chunkRange } from "./rows.ts";
 
 /**
@@ -38,7 +39,7 @@ export class Chunks {
         contents.push(fragment);
       }
       const body = concat(bodies);
-      const content = encoder.join(contents);
+      const content = joinContents(contents);
       const words = joinedWords(
         row.map(({ hashes = null }) => hashes),
         body,
@@ -73,7 +74,7 @@ export class Chunks {
     const write = (): void => {
       const [first, ...others] = group;
       if (first === undefined) return;
-      const { rawBytes, crc } = encoder.join(group.map(({ raw_bytes, crc }) => ({ rawBytes: raw_bytes, crc })));
+      const { rawBytes, crc } = joinContents(group.map(({ raw_bytes, crc }) => ({ rawBytes: raw_bytes, crc })));
       const body = encoder.finish(concat(group.map(({ body }) => new Uint8Array(body))));
       const words = joinedWords(group.map(wordsOf), body);
       if (body.length > ROW_MAX_BYTES) {
@@ -81,14 +82,8 @@ export class Chunks {
         this.#insert(batch, true, { rawBytes, crc }, body, words);
         return;
       }
-      this.#sql.exec(
-        "UPDATE chunk SET deflated = 1, raw_bytes = ?, crc = ?, body = ?, words = ? WHERE id = ?",
-        rawBytes,
-        crc,
-        body.buffer,
-        words?.buffer ?? null,
-        first.id,
-      );
+      const row = { deflated: 1, raw_bytes: rawBytes, crc, body: body.buffer, words: words?.buffer ?? null };
+      update(this.#sql, "chunk", row, "id = ?", first.id);
       for (const { id } of others) this.#sql.exec("DELETE FROM chunk WHERE id = ?", id);
     };
     const small = this.#sql.exec<ChunkRow>(

@@ -1,5 +1,5 @@
 import { OBJECT_HISTORY_MS, UNLISTED_HISTORY_MS } from "../limits.ts";
-import { only } from "../storage/sql.ts";
+import { change, only, select } from "../storage/sql.ts";
 import type { LogState } from "./log-state.ts";
 import { countsOf } from "./log-status.ts";
 import type { LogCounts } from "./types.ts";
@@ -99,16 +99,13 @@ export class Deliveries {
 
   /** A part of what is wanted of one day, in the order of deliveries. */
   page(wanted: Wanted, day: number): Delivered[] {
-    return this.#sql
-      .exec<Delivered>(
-        `SELECT number, delivery, place, key, bytes, sha256, records, first_event_ms AS firstMs, last_event_ms AS lastMs,
+    return select<Delivered>(
+      this.#sql,
+      `SELECT number, delivery, place, key, bytes, sha256, records, first_event_ms AS firstMs, last_event_ms AS lastMs,
            uploaded_ms AS deliveredMs, replay_of AS copyOf, elsewhere IS NOT NULL AS elsewhere
          FROM object WHERE ${IS_WANTED} AND day = ? ORDER BY delivery LIMIT ?`,
-        ...valuesOf(wanted),
-        day,
-        PAGE,
-      )
-      .toArray();
+      [...valuesOf(wanted), day, PAGE],
+    );
   }
 
   /**
@@ -117,15 +114,11 @@ export class Deliveries {
    */
   sweep(nowMs: number, isListed: boolean): void {
     const { listed, listed_open_day: openDay } = this.#state.requireRow();
-    this.#sql.exec(
+    change(
+      this.#sql,
       `DELETE FROM object WHERE state IN ('delivered', 'discarded') AND cut_ms < ? AND NOT (
          ? AND state = 'delivered' AND uploaded_ms >= ? AND (delivery > ? OR day BETWEEN ? AND ?))`,
-      nowMs - OBJECT_HISTORY_MS,
-      isListed ? 1 : 0,
-      nowMs - UNLISTED_HISTORY_MS,
-      listed,
-      openDay,
-      openDay + 1,
+      [nowMs - OBJECT_HISTORY_MS, isListed ? 1 : 0, nowMs - UNLISTED_HISTORY_MS, listed, openDay, openDay + 1],
     );
   }
 }

@@ -1,5 +1,5 @@
 import { constants, inflateRawSync } from "node:zlib";
-import { concat } from "../bytes.ts";
+import { concat, parsedJson } from "../bytes.ts";
 import type { Leftover, Origin } from "../destinations/destination.ts";
 import { FRAGMENT_MAX_RAW_BYTES } from "../limits.ts";
 import type { Encoder } from "../object/encoder.ts";
@@ -7,11 +7,10 @@ import { encoderOf } from "../object/encoders.ts";
 import { deflateFragment } from "../object/fragment.ts";
 import { contentOf, memberHead } from "../object/gzip.ts";
 import { NDJSON } from "../output/format.ts";
-import { only } from "../storage/sql.ts";
+import { only, update } from "../storage/sql.ts";
 import type { Chunks } from "./chunks.ts";
 import { type CutInto, fixObject } from "./cut.ts";
-import { templateElsewhere } from "./elsewhere.ts";
-import { type BatchRow, DOUBT, type ObjectRow } from "./rows.ts";
+import { type BatchRow, DOUBT, type ObjectRow, templateElsewhere } from "./rows.ts";
 
 /**
  * An object that goes on as several: a receiver takes less in one request than a store in one
@@ -35,14 +34,8 @@ function areLines({ content_type, head }: ObjectRow): boolean {
 /** The fields of the first record of an object; null: it is no NDJSON of records. */
 export function fieldsOf(object: ObjectRow, chunks: Chunks): ReadonlySet<string> | null {
   const first = areLines(object) ? linesOf(object, { chunks }).next().value : undefined;
-  try {
-    const record: unknown = first === undefined ? null : JSON.parse(new TextDecoder().decode(first));
-    return typeof record === "object" && record !== null && !Array.isArray(record)
-      ? new Set(Object.keys(record))
-      : null;
-  } catch {
-    return null;
-  }
+  const record = first === undefined ? null : parsedJson(new TextDecoder().decode(first));
+  return typeof record === "object" && record !== null && !Array.isArray(record) ? new Set(Object.keys(record)) : null;
 }
 
 /** The lines of an object that is NDJSON. */
@@ -152,16 +145,8 @@ export function takeApart(object: ObjectRow, left: Leftover, nowMs: number, into
 function inherit(object: ObjectRow, part: Part, nowMs: number, into: CutInto): number {
   const { far, attempts, doubtful, target, elsewhere } = object;
   const number = part.fix(nowMs);
-  into.sql.exec(
-    "UPDATE object SET far = ?, attempts = ?, doubtful = ?, origin = ?, target = ?, elsewhere = ? WHERE number = ?",
-    far,
-    attempts,
-    doubtful,
-    JSON.stringify(part.origin),
-    target,
-    elsewhere,
-    number,
-  );
+  const origin = JSON.stringify(part.origin);
+  update(into.sql, "object", { far, attempts, doubtful, origin, target, elsewhere }, "number = ?", number);
   const template = templateElsewhere(object);
   if (template !== undefined) {
     const name = only<string>(into.sql, "SELECT name FROM object WHERE number = ?", number);

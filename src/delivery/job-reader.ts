@@ -16,7 +16,6 @@ import { Batches } from "./batches.ts";
 import { Canary, type CanaryReport } from "./canary.ts";
 import { Chunks } from "./chunks.ts";
 import { type Delivered, Deliveries, type NodeDeliveries, type Wanted } from "./deliveries.ts";
-import type { Target } from "./elsewhere.ts";
 import { Health, type HealthHour } from "./health.ts";
 import { eachNode } from "./job-nodes.ts";
 import { LogState } from "./log-state.ts";
@@ -29,6 +28,7 @@ import { destinationOf, elsewhereOf, stays, staysBelow } from "./open.ts";
 import { tryNow, WAIT_MAX_MS } from "./parking.ts";
 import { Reading } from "./reading.ts";
 import { type Replayable, Replayed, type ReplayedObject, type ReplayPage, type ReplaySpan } from "./replayed.ts";
+import type { Target } from "./rows.ts";
 import { READER_STEPS } from "./schema.ts";
 import { type Searchable, SearchableObjects, type SearchSpan } from "./searchable.ts";
 import { piecewise, streamed } from "./stream.ts";
@@ -82,21 +82,19 @@ export class JobReader extends DurableObject<Env> {
     this.#objects = new Objects(sql, this.#state);
     this.#health = new Health(sql);
     this.#replayed = new Replayed(sql, this.#state);
-    this.canary = new Canary(sql, this.#state, {
-      identity: (jobId) => env.READERS.idFromName(nodeName(jobId, 0)).toString(),
-      open,
-      commit: (change) =>
-        this.#alarm.transaction(() => {
-          change();
-          this.#arm(platform.now());
-        }),
-    });
+    const identity = (jobId: number): string => env.READERS.idFromName(nodeName(jobId, 0)).toString();
+    const commit = (change: () => void): void =>
+      this.#alarm.transaction(() => {
+        change();
+        this.#arm(platform.now());
+      });
+    this.canary = new Canary(sql, this.#state, { identity, open, commit });
     this.#deliveries = new Deliveries(sql, this.#state);
     const named = (jobId: number, node: number) => env.READERS.getByName(nodeName(jobId, node));
     this.manifests = new Manifests(ctx, this.#state, {
       isOn: () => this.isSigned(),
       signer: () => this.signer(),
-      identity: (jobId) => env.READERS.idFromName(nodeName(jobId, 0)).toString(),
+      identity,
       open,
       look: async (jobId, wanted) => {
         // This node does not call itself.
@@ -107,11 +105,7 @@ export class JobReader extends DurableObject<Env> {
       },
       page: async (jobId, node, wanted, day) =>
         node === 0 ? this.deliveredOn(wanted, day) : named(jobId, node).deliveredOn(wanted, day),
-      commit: (change) =>
-        this.#alarm.transaction(() => {
-          change();
-          this.#arm(platform.now());
-        }),
+      commit,
     });
     this.#aside = new AsideObjects(sql, this.#state);
     const chunks = new Chunks(sql);

@@ -1,6 +1,6 @@
 import { LogShards } from "../trace-log/log-shards.ts";
 import { placeOf } from "../trace-log/nodes.ts";
-import { earlier } from "../trace-log/sums.ts";
+import { added, earlier } from "../trace-log/sums.ts";
 import type { ShardStatus } from "../trace-log/trace-log.ts";
 import { type Answered, eachNode, nodeAt, type Reader } from "./job-nodes.ts";
 import type { JobStatus, ReaderStatus } from "./types.ts";
@@ -148,48 +148,20 @@ const NOTHING: ReaderStatus = {
 };
 
 function both(a: ReaderStatus, b: ReaderStatus): ReaderStatus {
-  const counts = { ...b.counts };
-  for (const name of Object.keys(counts) as (keyof typeof counts)[]) counts[name] += a.counts[name];
   const failing = (b.lastErrorMs ?? 0) >= (a.lastErrorMs ?? 0) ? b : a;
   // Each shard makes objects of its own of a script's records.
   const scripts = (a.scripts ?? 0) + (b.scripts ?? 0);
   return {
-    counts,
-    pendingObjects: a.pendingObjects + b.pendingObjects,
-    oldestPendingTakenMs: earlier(a.oldestPendingTakenMs, b.oldestPendingTakenMs),
-    oldestHeldTakenMs: earlier(a.oldestHeldTakenMs, b.oldestHeldTakenMs),
-    deliveredRawBytes: a.deliveredRawBytes + b.deliveredRawBytes,
-    deliveredBytes: a.deliveredBytes + b.deliveredBytes,
+    ...added(a, b),
     lastCompleteMs: null,
     lastErrorMs: failing.lastErrorMs,
     errorMessage: failing.errorMessage,
     lastReceivedMs: a.lastReceivedMs === null ? b.lastReceivedMs : Math.max(a.lastReceivedMs, b.lastReceivedMs ?? 0),
-    failingSinceMs: earlier(a.failingSinceMs, b.failingSinceMs),
     parked: a.parked || b.parked,
-    storedBytes: a.storedBytes + b.storedBytes,
-    setAside: {
-      objects: a.setAside.objects + b.setAside.objects,
-      records: a.setAside.records + b.setAside.records,
-      oldestMs: earlier(a.setAside.oldestMs, b.setAside.oldestMs),
-    },
-    unmade: {
-      poison: a.unmade.poison + b.unmade.poison,
-      newer: a.unmade.newer + b.unmade.newer,
-      entries: a.unmade.entries + b.unmade.entries,
-      oldestTakenMs: earlier(a.unmade.oldestTakenMs, b.unmade.oldestTakenMs),
-      oldestAtMs: earlier(a.unmade.oldestAtMs, b.unmade.oldestAtMs),
-    },
     // Only one of them sends any, and writes any.
     canary: b.canary ?? a.canary,
     manifests: a.manifests ?? b.manifests,
-    lastDay: { objects: a.lastDay.objects + b.lastDay.objects, bytes: a.lastDay.bytes + b.lastDay.bytes },
     ...(scripts > 0 && { scripts }),
-    replayed: {
-      objects: a.replayed.objects + b.replayed.objects,
-      records: a.replayed.records + b.replayed.records,
-      bytes: a.replayed.bytes + b.replayed.bytes,
-    },
-    resentInDoubt: a.resentInDoubt + b.resentInDoubt,
     sealed: false,
   };
 }

@@ -11,6 +11,9 @@ import { type ObjectRow, type ReaderRow, SET_ASIDE_LAST } from "./rows.ts";
 
 const NO_JOB = "the reader has no job yet";
 
+const DELIVERED = `delivered = delivered + ?, delivered_raw = delivered_raw + ?, delivered_bytes = delivered_bytes + ?,
+  deliveries = deliveries + 1`;
+
 /** The one row of a reader: its job, its counts, and how its uploads go. */
 export class LogState {
   readonly #sql: SqlStorage;
@@ -30,6 +33,11 @@ export class LogState {
   row(): ReaderRow | null {
     if (this.retired) return null;
     return first(this.#sql, "SELECT * FROM reader WHERE id = 1");
+  }
+
+  /** @param what assignments to the row. */
+  #set(what: string, values: readonly SqlStorageValue[] = []): void {
+    this.#sql.exec(`UPDATE reader SET ${what} WHERE id = 1`, ...values);
   }
 
   /** false: it has no job yet. */
@@ -87,7 +95,7 @@ export class LogState {
   }
 
   setJob(job: JobConfig): void {
-    this.#sql.exec("UPDATE reader SET job = ? WHERE id = 1", JSON.stringify(job));
+    this.#set("job = ?", [JSON.stringify(job)]);
   }
 
   /** Gives a new reader its job. @param cursor position in the log from which on it reads. */
@@ -111,16 +119,10 @@ export class LogState {
       sum.filtered += share.filtered;
       sum.sampledOut += share.sampledOut;
     }
-    this.#sql.exec(
-      `UPDATE reader SET received = received + ?, filtered = filtered + ?, sampled_out = sampled_out + ?, cursor = max(cursor, ?),
-         next_batch = next_batch + ?, last_received_ms = iif(?, ?, last_received_ms) WHERE id = 1`,
-      sum.received,
-      sum.filtered,
-      sum.sampledOut,
-      cursor,
-      batches,
-      sum.received > 0 ? 1 : 0,
-      nowMs,
+    this.#set(
+      `received = received + ?, filtered = filtered + ?, sampled_out = sampled_out + ?, cursor = max(cursor, ?),
+         next_batch = next_batch + ?, last_received_ms = iif(?, ?, last_received_ms)`,
+      [sum.received, sum.filtered, sum.sampledOut, cursor, batches, sum.received > 0 ? 1 : 0, nowMs],
     );
   }
 
@@ -131,7 +133,7 @@ export class LogState {
   }
 
   setFormat(format: GroupFormat): void {
-    this.#sql.exec("UPDATE reader SET format = ? WHERE id = 1", JSON.stringify(format));
+    this.#set("format = ?", [JSON.stringify(format)]);
   }
 
   /** How open batches are written. */
@@ -151,14 +153,14 @@ export class LogState {
   /** The id of a batch that no append opened: its object comes of another one. */
   nextBatch(): number {
     const { next_batch } = this.requireRow();
-    this.#sql.exec("UPDATE reader SET next_batch = ? WHERE id = 1", next_batch + 1);
+    this.#set("next_batch = ?", [next_batch + 1]);
     return next_batch;
   }
 
   /** The next object's number and name. */
   nextName(firstEventMs: number, lastEventMs: number, suffix: string): { number: number; name: string } {
     const { node, next_object } = this.requireRow();
-    this.#sql.exec("UPDATE reader SET next_object = ? WHERE id = 1", next_object + 1);
+    this.#set("next_object = ?", [next_object + 1]);
     const name = objectName(firstEventMs, lastEventMs, objectTag(this.#identity, next_object), suffix);
     return { number: node * NUMBERS_PER_NODE + next_object, name };
   }
@@ -170,7 +172,7 @@ export class LogState {
   names(objects: readonly { firstEventMs: number; lastEventMs: number; key: string }[]): string[] {
     if (objects.length === 0) return [];
     const { next_object } = this.requireRow();
-    this.#sql.exec("UPDATE reader SET next_object = ? WHERE id = 1", next_object + objects.length);
+    this.#set("next_object = ?", [next_object + objects.length]);
     return objects.map(({ firstEventMs, lastEventMs, key }, i) =>
       objectName(firstEventMs, lastEventMs, objectTag(this.#identity, next_object + i), decoderOf(key).suffix),
     );
@@ -182,51 +184,34 @@ export class LogState {
    */
   countReplayed(records: number, bytes: number): number {
     const { node, next_object } = this.requireRow();
-    this.#sql.exec(
-      `UPDATE reader SET next_object = next_object + 1, replayed_objects = replayed_objects + 1,
-         replayed_records = replayed_records + ?, replayed_bytes = replayed_bytes + ?,
-         deliveries = deliveries + 1 WHERE id = 1`,
-      records,
-      bytes,
+    this.#set(
+      `next_object = next_object + 1, replayed_objects = replayed_objects + 1, replayed_records = replayed_records + ?,
+         replayed_bytes = replayed_bytes + ?, deliveries = deliveries + 1`,
+      [records, bytes],
     );
     return node * NUMBERS_PER_NODE + next_object;
   }
 
   /** An object was delivered: all is well again. */
   countDelivered(records: number, rawBytes: number, bytes: number): void {
-    this.#sql.exec(
-      `UPDATE reader SET delivered = delivered + ?, delivered_raw = delivered_raw + ?, delivered_bytes = delivered_bytes + ?,
-         deliveries = deliveries + 1, unconditional = unconditional & ~?, last_error_ms = NULL, error_message = NULL, ${UNPARKED} WHERE id = 1`,
-      records,
-      rawBytes,
-      bytes,
-      SET_ASIDE_LAST,
-    );
+    const isWell = `unconditional = unconditional & ~${SET_ASIDE_LAST}, last_error_ms = NULL, error_message = NULL`;
+    this.#set(`${DELIVERED}, ${isWell}, ${UNPARKED}`, [records, rawBytes, bytes]);
   }
 
   /** The same of one that was sent elsewhere, which says nothing of the job's own destination. */
   countDeliveredElsewhere(records: number, rawBytes: number, bytes: number): void {
-    this.#sql.exec(
-      `UPDATE reader SET delivered = delivered + ?, delivered_raw = delivered_raw + ?, delivered_bytes = delivered_bytes + ?,
-         deliveries = deliveries + 1 WHERE id = 1`,
-      records,
-      rawBytes,
-      bytes,
-    );
+    this.#set(DELIVERED, [records, rawBytes, bytes]);
   }
 
   /** Records were sent again to a destination that may have taken them before. */
   countResent(records: number): void {
-    this.#sql.exec("UPDATE reader SET resent_in_doubt = resent_in_doubt + ? WHERE id = 1", records);
+    this.#set("resent_in_doubt = resent_in_doubt + ?", [records]);
   }
 
   /** Nothing of the job that was taken in before this time, in ms, waits. It never goes back. */
   completeUpTo(timeMs: number): void {
-    this.#sql.exec(
-      "UPDATE reader SET last_complete_ms = ? WHERE id = 1 AND ? > coalesce(last_complete_ms, 0)",
-      timeMs,
-      timeMs,
-    );
+    const isLater = "? > coalesce(last_complete_ms, 0)";
+    this.#sql.exec(`UPDATE reader SET last_complete_ms = ? WHERE id = 1 AND ${isLater}`, timeMs, timeMs);
   }
 
   /**
@@ -234,31 +219,23 @@ export class LogState {
    * @param parked see parking.ts.
    */
   failed(error: string, resumeMs: number, nowMs: number, failures: number, parked: boolean): void {
-    this.#sql.exec(
-      `UPDATE reader SET failures = ?, resume_ms = ?, last_error_ms = ?, error_message = ?,
-         failing_since_ms = coalesce(failing_since_ms, ?), parked = ? WHERE id = 1`,
-      failures,
-      resumeMs,
-      nowMs,
-      error,
-      nowMs,
-      parked ? 1 : 0,
+    this.#set(
+      `failures = ?, resume_ms = ?, last_error_ms = ?, error_message = ?, failing_since_ms = coalesce(failing_since_ms, ?),
+         parked = ?`,
+      [failures, resumeMs, nowMs, error, nowMs, parked ? 1 : 0],
     );
   }
 
   /** All that had failed is due. */
   relieved(nowMs: number): void {
-    this.#sql.exec("UPDATE reader SET relieved_ms = ? WHERE id = 1", nowMs);
+    this.#set("relieved_ms = ?", [nowMs]);
   }
 
   countSetAside(records: number, error: string, nowMs: number): void {
-    this.#sql.exec(
-      `UPDATE reader SET set_aside = set_aside + ?, aside_objects = aside_objects + 1, last_error_ms = ?, error_message = ?,
-         unconditional = unconditional | ? WHERE id = 1`,
-      records,
-      nowMs,
-      error,
-      SET_ASIDE_LAST,
+    this.#set(
+      `set_aside = set_aside + ?, aside_objects = aside_objects + 1, last_error_ms = ?, error_message = ?,
+         unconditional = unconditional | ?`,
+      [records, nowMs, error, SET_ASIDE_LAST],
     );
   }
 
@@ -267,21 +244,15 @@ export class LogState {
    * longer. @param discarded of these.
    */
   countUnmade(records: number, discarded = 0): void {
-    this.#sql.exec(
-      "UPDATE reader SET set_aside = set_aside + ?, discarded = discarded + ? WHERE id = 1",
-      records,
-      discarded,
-    );
+    this.#set("set_aside = set_aside + ?, discarded = discarded + ?", [records, discarded]);
   }
 
   /** The same after it was sent elsewhere. What the job's own uploads fail on goes before. */
   countReturned(records: number, error: string, nowMs: number): void {
-    this.#sql.exec(
-      `UPDATE reader SET set_aside = set_aside + ?, aside_objects = aside_objects + 1,
-         last_error_ms = iif(failures = 0, ?, last_error_ms), error_message = iif(failures = 0, ?, error_message) WHERE id = 1`,
-      records,
-      nowMs,
-      error,
+    this.#set(
+      `set_aside = set_aside + ?, aside_objects = aside_objects + 1,
+         last_error_ms = iif(failures = 0, ?, last_error_ms), error_message = iif(failures = 0, ?, error_message)`,
+      [records, nowMs, error],
     );
   }
 
@@ -291,11 +262,10 @@ export class LogState {
    * @param discarded of its records; the others wait again.
    */
   countTakenUp(records: number, discarded: number): void {
-    this.#sql.exec(
-      "UPDATE reader SET set_aside = set_aside - ?, aside_objects = aside_objects - 1, discarded = discarded + ? WHERE id = 1",
+    this.#set("set_aside = set_aside - ?, aside_objects = aside_objects - 1, discarded = discarded + ?", [
       records,
       discarded,
-    );
+    ]);
     this.#sql.exec(
       `UPDATE reader SET unconditional = unconditional & ~?, last_error_ms = iif(failures = 0, NULL, last_error_ms),
          error_message = iif(failures = 0, NULL, error_message) WHERE id = 1 AND aside_objects = 0`,
@@ -304,10 +274,9 @@ export class LogState {
   }
 
   countDiscarded(records: number): void {
-    this.#sql.exec(
-      `UPDATE reader SET discarded = discarded + ?, last_error_ms = NULL, error_message = NULL, failing_since_ms = NULL, parked = 0
-         WHERE id = 1`,
-      records,
+    this.#set(
+      "discarded = discarded + ?, last_error_ms = NULL, error_message = NULL, failing_since_ms = NULL, parked = 0",
+      [records],
     );
   }
 
@@ -317,11 +286,8 @@ export class LogState {
   }
 
   setLeftOut(leaveOut: number): void {
-    this.#sql.exec(
-      "UPDATE reader SET unconditional = ? | (unconditional & ?) WHERE id = 1",
-      leaveOut & (SET_ASIDE_LAST - 1),
-      SET_ASIDE_LAST,
-    );
+    const known = leaveOut & (SET_ASIDE_LAST - 1);
+    this.#set("unconditional = ? | (unconditional & ?)", [known, SET_ASIDE_LAST]);
   }
 
   /** Whether an object was set aside, and none has been delivered since. */
@@ -331,10 +297,10 @@ export class LogState {
 
   /** The job has another destination, of which nothing is known. */
   forgetStore(): void {
-    this.#sql.exec("UPDATE reader SET unconditional = 0 WHERE id = 1");
+    this.#set("unconditional = 0");
   }
 
   swept(nowMs: number): void {
-    this.#sql.exec("UPDATE reader SET swept_ms = ? WHERE id = 1", nowMs);
+    this.#set("swept_ms = ?", [nowMs]);
   }
 }

@@ -11,11 +11,12 @@ import { manifestKey, manifestName, placeMark, rootOf } from "../manifest/place.
 import type { Signer } from "../manifest/signing.ts";
 import { platform } from "../platform.ts";
 import { placeOf } from "../trace-log/nodes.ts";
+import { added } from "../trace-log/sums.ts";
 import type { Delivered, NodeDeliveries, Wanted } from "./deliveries.ts";
 import { disposition } from "./disposition.ts";
 import type { LogState } from "./log-state.ts";
 import { type ChainRow, type ManifestRow, ManifestRows } from "./manifest-rows.ts";
-import type { LogCounts, ManifestStatus } from "./types.ts";
+import type { ManifestStatus } from "./types.ts";
 
 /** A node, and what it says. */
 export interface LookedNode extends NodeDeliveries {
@@ -128,11 +129,8 @@ export class Manifests {
   }
 
   #broke(error: unknown): void {
-    log.error("manifests broke", {
-      durable_object: "JobReader",
-      job: this.#state.job()?.id,
-      error: errorText(error),
-    });
+    const job = this.#state.job()?.id;
+    log.error("manifests broke", { durable_object: "JobReader", job, error: errorText(error) });
     const now = platform.now();
     try {
       this.#host.commit(() =>
@@ -272,7 +270,7 @@ export class Manifests {
         const { delivered, count } = this.#rows.countOf(node);
         return { ...placeOf(node), delivered, listed: count + (counts[node] ?? 0) };
       }),
-      ledger: looked.map((node) => node.counts).reduce(plus) as unknown as Record<string, number>,
+      ledger: looked.map((node) => node.counts).reduce(added) as unknown as Record<string, number>,
     };
   }
 
@@ -374,10 +372,4 @@ function listed(of: Delivered, node: number, sinceVersion: number): ListedObject
 
 function dayOf(timeMs: number): number {
   return Math.floor(timeMs / DAY_MS);
-}
-
-function plus(a: LogCounts, b: LogCounts): LogCounts {
-  const sum = { ...a };
-  for (const name of Object.keys(sum) as (keyof LogCounts)[]) sum[name] += b[name];
-  return sum;
 }

@@ -1,15 +1,14 @@
 import type { Leftover } from "../destinations/destination.ts";
 import { readTemplate } from "../destinations/keys.ts";
 import { decoderOf } from "../object/encoders.ts";
-import { first, only } from "../storage/sql.ts";
+import { change, first, only, select } from "../storage/sql.ts";
 import { Chunks } from "./chunks.ts";
 import { type CutInto, FAR_SQL } from "./cut.ts";
 import { NEXT_DELIVERY_SQL } from "./deliveries.ts";
 import { countLines, divide, isDivisible, takeApart } from "./divide.ts";
-import { type Target, templateElsewhere } from "./elsewhere.ts";
 import type { LogState } from "./log-state.ts";
 import { unpark } from "./parking.ts";
-import { DOUBT, FAR, type ObjectRow } from "./rows.ts";
+import { DOUBT, FAR, type ObjectRow, type Target, templateElsewhere } from "./rows.ts";
 
 /**
  * After all that had failed was made due at once, it is not done again for this long, in ms: the
@@ -51,14 +50,11 @@ export class Objects {
    * one that always fails does not hold up the rest.
    */
   due(nowMs: number, limit: number, lane: Lane): ObjectRow[] {
-    return this.#sql
-      .exec<ObjectRow>(
-        "SELECT * FROM object INDEXED BY object_by_turn WHERE state = 'waiting' AND far = ? AND next_attempt_ms <= ? ORDER BY attempts, number LIMIT ?",
-        FAR[lane],
-        nowMs,
-        limit,
-      )
-      .toArray();
+    return select<ObjectRow>(
+      this.#sql,
+      "SELECT * FROM object INDEXED BY object_by_turn WHERE state = 'waiting' AND far = ? AND next_attempt_ms <= ? ORDER BY attempts, number LIMIT ?",
+      [FAR[lane], nowMs, limit],
+    );
   }
 
   /**
@@ -67,10 +63,9 @@ export class Objects {
    */
   nextAttemptMs(except: ReadonlySet<number>, lanes: readonly Lane[] = ["near", "far"]): number {
     const earliest = (query: string, ...values: number[]): number =>
-      this.#sql
-        .exec<{ number: number; next_attempt_ms: number }>(query, ...values, except.size + 1)
-        .toArray()
-        .find(({ number }) => !except.has(number))?.next_attempt_ms ?? Number.POSITIVE_INFINITY;
+      select<{ number: number; next_attempt_ms: number }>(this.#sql, query, [...values, except.size + 1]).find(
+        ({ number }) => !except.has(number),
+      )?.next_attempt_ms ?? Number.POSITIVE_INFINITY;
     // An object that was never tried is due, and is first in the order of turn of its lane; those
     // that were tried are ordered by time.
     return Math.min(
@@ -109,16 +104,13 @@ export class Objects {
    * @returns false if it was not waiting: it is not counted twice.
    */
   markDelivered(object: ObjectRow, verified: boolean, place: number, nowMs: number): boolean {
-    const changed = this.#sql.exec(
+    const changed = change(
+      this.#sql,
       `UPDATE object SET state = 'delivered', key = ?, verified = ?, error = NULL, uploaded_ms = ?, attempts = attempts + 1, target = NULL,
          delivery = ${NEXT_DELIVERY_SQL}, place = ? WHERE number = ? AND state = 'waiting'`,
-      object.key,
-      verified ? 1 : 0,
-      nowMs,
-      place,
-      object.number,
+      [object.key, verified ? 1 : 0, nowMs, place, object.number],
     );
-    if (changed.rowsWritten === 0) return false;
+    if (changed === 0) return false;
     this.#chunks.drop(object.batch);
     if (object.target !== null) {
       this.#state.countDeliveredElsewhere(object.records, object.raw_bytes, object.bytes);
@@ -130,10 +122,10 @@ export class Objects {
     // some that always fail look like one after each success, so this is done once in a while only.
     if (failures > 1 && nowMs - relieved_ms >= RELIEVE_AGAIN_MS) {
       this.#state.relieved(nowMs);
-      this.#sql.exec(
+      change(
+        this.#sql,
         "UPDATE object SET next_attempt_ms = ? WHERE state = 'waiting' AND attempts > 0 AND next_attempt_ms > ?",
-        nowMs,
-        nowMs,
+        [nowMs, nowMs],
       );
     }
     return true;
@@ -155,23 +147,20 @@ export class Objects {
    *   open. @returns false if the object was not waiting.
    */
   markFailed(object: ObjectRow, error: string, nextAttemptMs: number, mayBeThere: boolean): boolean {
-    const changed = this.#sql.exec(
+    const changed = change(
+      this.#sql,
       "UPDATE object SET attempts = attempts + 1, next_attempt_ms = ?, doubtful = ?, error = ? WHERE number = ? AND state = 'waiting'",
-      nextAttemptMs,
-      doubtAfter(object, mayBeThere),
-      error,
-      object.number,
+      [nextAttemptMs, doubtAfter(object, mayBeThere), error, object.number],
     );
-    return changed.rowsWritten > 0;
+    return changed > 0;
   }
 
   /** What has been found out about where an object goes. */
   setTarget({ number }: ObjectRow, target: Target): void {
-    this.#sql.exec(
-      "UPDATE object SET target = ? WHERE number = ? AND state = 'waiting'",
+    change(this.#sql, "UPDATE object SET target = ? WHERE number = ? AND state = 'waiting'", [
       JSON.stringify(target),
       number,
-    );
+    ]);
   }
 
   /**
@@ -180,16 +169,14 @@ export class Objects {
    * @param mayBeThere as of {@link markFailed}. @returns false if it was not waiting.
    */
   markSetAside(object: ObjectRow, error: string, nowMs: number, mayBeThere = false): boolean {
-    const changed = this.#sql.exec(
+    const changed = change(
+      this.#sql,
       `UPDATE object SET state = 'set_aside', attempts = attempts + 1, doubtful = ?, error = ?, aside_ms = ?,
          far = iif(target IS NULL, far, ${FAR_SQL}), elsewhere = iif(target IS NULL, elsewhere, NULL), target = NULL
          WHERE number = ? AND state = 'waiting'`,
-      doubtAfter(object, mayBeThere),
-      error,
-      nowMs,
-      object.number,
+      [doubtAfter(object, mayBeThere), error, nowMs, object.number],
     );
-    if (changed.rowsWritten === 0) return false;
+    if (changed === 0) return false;
     if (object.target !== null) this.#state.countReturned(object.records, error, nowMs);
     else this.#state.countSetAside(object.records, error, nowMs);
     return true;
@@ -257,16 +244,12 @@ export class Objects {
       decoderOf(object.name).suffix,
     );
     const key = this.#state.keyOf(object, name, templateElsewhere(object));
-    const changed = this.#sql.exec(
+    const changed = change(
+      this.#sql,
       `UPDATE object SET number = ?, name = ?, key = ?, cut_ms = ?, doubtful = iif(doubtful = ${DOUBT.partly}, doubtful, 0), attempts = attempts + 1, next_attempt_ms = ? WHERE number = ? AND state = 'waiting'`,
-      number,
-      name,
-      key,
-      nowMs,
-      object.attempts === 0 ? nowMs : nowMs + RENUMBER_AGAIN_MS,
-      object.number,
+      [number, name, key, nowMs, object.attempts === 0 ? nowMs : nowMs + RENUMBER_AGAIN_MS, object.number],
     );
-    return changed.rowsWritten > 0;
+    return changed > 0;
   }
 
   /**
@@ -280,11 +263,10 @@ export class Objects {
       "SELECT number, day, part, name, first_event_ms FROM object WHERE state = 'waiting' AND target IS NULL",
     );
     for (const object of waiting.toArray()) {
-      this.#sql.exec(
+      change(
+        this.#sql,
         `UPDATE object SET key = ?, doubtful = iif(? OR doubtful = ${DOUBT.partly}, doubtful, 0), attempts = 0, next_attempt_ms = 0 WHERE number = ?`,
-        this.#state.keyOf(object, object.name, template),
-        isSame ? 1 : 0,
-        object.number,
+        [this.#state.keyOf(object, object.name, template), isSame ? 1 : 0, object.number],
       );
     }
     this.#state.forgetStore();
@@ -295,12 +277,10 @@ export class Objects {
    * Drops what waits, except objects that are under way. @returns the number of records dropped.
    */
   drop(underWay: ReadonlySet<number>): number {
-    const waiting = this.#sql
-      .exec<{ number: number; batch: number; records: number }>(
-        "SELECT number, batch, records FROM object WHERE state = 'waiting'",
-      )
-      .toArray()
-      .filter(({ number }) => !underWay.has(number));
+    const waiting = select<{ number: number; batch: number; records: number }>(
+      this.#sql,
+      "SELECT number, batch, records FROM object WHERE state = 'waiting'",
+    ).filter(({ number }) => !underWay.has(number));
     for (const { number, batch } of waiting) {
       this.#chunks.drop(batch);
       this.#sql.exec("UPDATE object SET state = 'discarded', target = NULL WHERE number = ?", number);
@@ -326,18 +306,20 @@ export class Objects {
 
   /** Objects with a number above `after`, in that order. @param cutMs as in {@link beyond}. */
   list(after: number, limit: number, cutMs?: number, span?: EventSpan): ObjectRow[] {
-    const { where, values, by } = beyond(">", after, cutMs, span);
-    return this.#sql
-      .exec<ObjectRow>(`SELECT * FROM object WHERE ${where} ORDER BY ${by("ASC")} LIMIT ?`, ...values, limit)
-      .toArray();
+    return this.#beside(">", after, limit, cutMs, span);
   }
 
   /** Objects with a number below `before`, the newest first. @param cutMs as in {@link beyond}. */
   listBefore(before: number, limit: number, cutMs?: number, span?: EventSpan): ObjectRow[] {
-    const { where, values, by } = beyond("<", before, cutMs, span);
-    return this.#sql
-      .exec<ObjectRow>(`SELECT * FROM object WHERE ${where} ORDER BY ${by("DESC")} LIMIT ?`, ...values, limit)
-      .toArray();
+    return this.#beside("<", before, limit, cutMs, span);
+  }
+
+  #beside(side: "<" | ">", number: number, limit: number, cutMs?: number, span?: EventSpan): ObjectRow[] {
+    const { where, values, by } = beyond(side, number, cutMs, span);
+    return select<ObjectRow>(this.#sql, `SELECT * FROM object WHERE ${where} ORDER BY ${by} LIMIT ?`, [
+      ...values,
+      limit,
+    ]);
   }
 
   /** How many objects have a number above `after`. @param cutMs as in {@link beyond}. */
@@ -363,14 +345,15 @@ function beyond(
   number: number,
   cutMs?: number,
   span?: EventSpan,
-): { where: string; values: number[]; by: (order: "ASC" | "DESC") => string } {
+): { where: string; values: number[]; by: string } {
+  const order = side === ">" ? "ASC" : "DESC";
   const overlaps = span === undefined ? "" : " AND first_event_ms < ? AND last_event_ms >= ?";
   const of = span === undefined ? [] : [span.untilMs, span.sinceMs];
   return cutMs === undefined
-    ? { where: `number ${side} ?${overlaps}`, values: [number, ...of], by: (order) => `number ${order}` }
+    ? { where: `number ${side} ?${overlaps}`, values: [number, ...of], by: `number ${order}` }
     : {
         where: `(cut_ms ${side} ? OR (cut_ms = ? AND number ${side} ?))${overlaps}`,
         values: [cutMs, cutMs, number, ...of],
-        by: (order) => `cut_ms ${order}, number ${order}`,
+        by: `cut_ms ${order}, number ${order}`,
       };
 }

@@ -5,7 +5,7 @@ import { parseDestination, sameHolder } from "../destinations/parse.ts";
 import type { JobConfig } from "../job/config.ts";
 import { destinationPurpose, elsewherePurpose, unseal } from "../job/secrets.ts";
 import { placeMark, rootOf } from "../manifest/place.ts";
-import type { Target } from "./elsewhere.ts";
+import type { Target } from "./rows.ts";
 
 /** Where a job's objects go, with its credentials; or why that is unknown, in words. */
 export function destinationOf({ destination }: Pick<JobConfig, "destination">, env: Env): Parsed<Destination> {

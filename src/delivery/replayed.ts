@@ -1,4 +1,4 @@
-import { insert } from "../storage/sql.ts";
+import { insert, select } from "../storage/sql.ts";
 import { NUMBERS_PER_NODE } from "../trace-log/nodes.ts";
 import type { LogState } from "./log-state.ts";
 
@@ -91,10 +91,10 @@ export class Replayed {
         askedMs,
       )
       .one();
-    const keys = this.#sql
-      .exec<{ key: string }>("SELECT key FROM object WHERE number IN (?, ?) ORDER BY number", first, last)
-      .toArray()
-      .map(({ key }) => key);
+    const keys = select<{ key: string }>(this.#sql, "SELECT key FROM object WHERE number IN (?, ?) ORDER BY number", [
+      first,
+      last,
+    ]).map(({ key }) => key);
     return { ...sum, keys };
   }
 
@@ -105,18 +105,13 @@ export class Replayed {
   page({ sinceMs, untilMs, askedMs }: ReplaySpan, after: number, limit: number): ReplayPage {
     const row = this.#state.row();
     if (row === null) return { sources: [], next: null };
-    const found = this.#sql
-      .exec<Omit<ReplaySource, "name"> & Record<string, SqlStorageValue>>(
-        `SELECT number, key, day, part, bytes, raw_bytes AS rawBytes, records, sha256, md5, content_type AS contentType,
+    const found = select<Omit<ReplaySource, "name"> & Record<string, SqlStorageValue>>(
+      this.#sql,
+      `SELECT number, key, day, part, bytes, raw_bytes AS rawBytes, records, sha256, md5, content_type AS contentType,
            first_event_ms AS firstEventMs, last_event_ms AS lastEventMs
          FROM object WHERE number > ? AND ${MEANT} ORDER BY number LIMIT ?`,
-        after,
-        sinceMs,
-        untilMs,
-        askedMs,
-        limit,
-      )
-      .toArray();
+      [after, sinceMs, untilMs, askedMs, limit],
+    );
     const names = this.#state.names(found);
     const sources = found.map((source, i) => ({ ...source, name: names[i] ?? "" }));
     const following = row.sealed_ms === null ? null : (row.node + 1) * NUMBERS_PER_NODE;
@@ -129,12 +124,11 @@ export class Replayed {
    */
   note(object: ReplayedObject, nowMs: number): "counted" | "known" | "gone" {
     if (!this.#state.hasJob()) return "gone";
-    const known = this.#sql.exec(
-      "SELECT 1 FROM object WHERE replay = ? AND replay_of = ?",
+    const known = select(this.#sql, "SELECT 1 FROM object WHERE replay = ? AND replay_of = ?", [
       object.replay,
       object.number,
-    );
-    if (known.toArray().length > 0) return "known";
+    ]);
+    if (known.length > 0) return "known";
     const { day, part, name, key, bytes, records, sha256, md5, attempts, replay, elsewhere } = object;
     const number = this.#state.countReplayed(records, bytes);
     const { deliveries } = this.#state.requireRow();

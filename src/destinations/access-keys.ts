@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { parsedJson } from "../bytes.ts";
 import type { DestinationContext, Parsed, Place } from "./destination.ts";
 
 /** An access key, as S3's dialects and HMAC keys of Google have it. */
@@ -42,7 +43,7 @@ export function readKeys(
   if (name === undefined) return { ok: false, why: "credentials must be env:DEST_<NAME>" };
   const secret = context.secret(name);
   if (secret === undefined) return { ok: false, why: `there is no secret ${name}` };
-  const parsed = EnvCredentials.safeParse(parseJson(secret));
+  const parsed = EnvCredentials.safeParse(parsedJson(secret));
   if (!parsed.success) {
     return { ok: false, why: `the secret ${name} must be JSON with host, access_key_id and secret_access_key` };
   }
@@ -54,12 +55,4 @@ export function readKeys(
     ok: true,
     value: { accessKeyId: parsed.data.access_key_id, secretAccessKey: parsed.data.secret_access_key },
   };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

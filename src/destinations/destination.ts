@@ -12,16 +12,16 @@ export interface DestinationKind {
   /** Whether the value of this parameter is a secret, which is shown as `****`. */
   isSecret(parameter: string): boolean;
   /** The last segment of its paths is a secret. */
-  readonly hasSecretPath: boolean;
+  readonly hasSecretPath?: boolean;
   /** Where a `destination_conf` leads. Its credentials may be masked or missing. */
   place(parts: ConfParts, context: DestinationContext): Parsed<Place>;
   /** The same, with credentials. The words of a failure never hold a secret. */
   destination(parts: ConfParts, context: DestinationContext): Parsed<Destination>;
   /**
    * Why objects would not land where a place says, for places that nothing is shipped to yet: those
-   * of stored jobs go on. null: they would.
+   * of stored jobs go on. null, absent: they would.
    */
-  misplaced(place: Place): string | null;
+  misplaced?(place: Place): string | null;
   /**
    * What would be sent of records, for a preview: its secrets may be masked. null: it is no
    * destination. Absent: records are written as they are.

@@ -33,7 +33,7 @@ export function parseNewDestination(conf: string, context: DestinationContext): 
   if (!split.ok) return split;
   const { kind, parts } = split.value;
   const read = kind.destination(parts, context);
-  const why = read.ok ? (kind.misplaced(read.value) ?? misspeltIn(read.value.path)) : null;
+  const why = read.ok ? (kind.misplaced?.(read.value) ?? misspeltIn(read.value.path)) : null;
   return why === null ? read : { ok: false, why };
 }
 
@@ -88,7 +88,10 @@ export function isMasked(conf: string): boolean {
 function secretsIn(conf: string): SecretParts {
   // Of one that is refused for its capitals, too.
   const scheme = conf.slice(0, Math.max(0, conf.indexOf("://"))).toLowerCase();
-  return { isSecret, hasCode: KINDS.some(({ schemes, hasSecretPath }) => hasSecretPath && schemes.includes(scheme)) };
+  return {
+    isSecret,
+    hasCode: KINDS.some(({ schemes, hasSecretPath }) => hasSecretPath === true && schemes.includes(scheme)),
+  };
 }
 
 /**

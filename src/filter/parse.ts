@@ -1,3 +1,4 @@
+import { parsedJson } from "../bytes.ts";
 import { ERRORS_MAX_ENTRIES, FILTER_MAX_DEPTH, FILTER_MAX_OPERATORS } from "../limits.ts";
 import type { ExtraField } from "../record/fields.ts";
 import { hint, nearest, quote, type ResolvedKey, resolveKey } from "./fields.ts";
@@ -44,12 +45,8 @@ export function parseFilter(
   extra: readonly ExtraField[] = [],
 ): { ok: true; filter: Filter | null } | { ok: false; faults: string[] } {
   if (text === "") return { ok: true, filter: null };
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    return { ok: false, faults: [`bad predicate: ${notJson(text)}`] };
-  }
+  const json = parsedJson(text);
+  if (json === undefined) return { ok: false, faults: [`bad predicate: ${notJson(text)}`] };
   const reader = new FilterReader(extra);
   const filter = reader.whole(json);
   return filter === null ? { ok: false, faults: reader.faults } : { ok: true, filter };

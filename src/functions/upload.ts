@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import * as z from "zod";
+import { parsedJson } from "../bytes.ts";
 import { missing } from "../errors.ts";
 import { whyNotJson } from "../filter/json-fault.ts";
 import { type Body, type BodyFault, decodeUtf8, readBody } from "../intake/body.ts";
@@ -174,13 +175,8 @@ async function readMetadata(part: string | File): Promise<MetadataRead> {
       ? ({ ok: true, value: part } as const)
       : decodeUtf8(new Uint8Array(await part.arrayBuffer()));
   if (!text.ok) return fault("metadata: not valid UTF-8");
-  let raw: unknown;
-  try {
-    raw = JSON.parse(text.value);
-  } catch (error) {
-    if (error instanceof SyntaxError) return fault(`metadata: not JSON: ${whyNotJson(text.value)}`);
-    throw error;
-  }
+  const raw = parsedJson(text.value);
+  if (raw === undefined) return fault(`metadata: not JSON: ${whyNotJson(text.value)}`);
   if (typeof raw !== "object" || raw === null || Array.isArray(raw)) return fault("metadata: must be a JSON object");
   if (isDeeperThan(raw, UPLOAD_METADATA_MAX_DEPTH))
     return fault(`metadata: nested too deeply: at most ${UPLOAD_METADATA_MAX_DEPTH} levels`);

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { parsedJson } from "../bytes.ts";
 import type { Upstream } from "../config.ts";
 import { decodeUtf8 } from "../intake/body.ts";
 import { UPSTREAM_ANSWER_MAX_BYTES } from "../limits.ts";
@@ -161,9 +162,5 @@ export function isDone({ status, json }: Extract<PlatformAnswer, { kind: "answer
 
 function jsonOf(bytes: Uint8Array): unknown {
   const text = decodeUtf8(bytes);
-  try {
-    return text.ok ? JSON.parse(text.value) : undefined;
-  } catch {
-    return undefined;
-  }
+  return text.ok ? parsedJson(text.value) : undefined;
 }

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { utf8Length } from "../bytes.ts";
+import { parsedJson, utf8Length } from "../bytes.ts";
 import { LIVE_RECORD_MAX_BYTES } from "../limits.ts";
 import { FIELD_NAMES } from "../record/fields.ts";
 import type { RecordLine } from "../record/line.ts";
@@ -53,11 +53,7 @@ export type ClientMessage = z.infer<typeof ClientMessage>;
 
 /** null: invalid. */
 export function readClientMessage(text: string): ClientMessage | null {
-  try {
-    return ClientMessage.safeParse(JSON.parse(text)).data ?? null;
-  } catch {
-    return null;
-  }
+  return ClientMessage.safeParse(parsedJson(text)).data ?? null;
 }
 
 export function helloMessage(): string {

@@ -68,8 +68,6 @@ export interface Encoder {
    * of another through a durable object call.
    */
   finish(raw: Uint8Array): Uint8Array<ArrayBuffer>;
-  /** Of these parts, one after the other; of none: that of no bytes. */
-  join(parts: readonly Content[]): Content;
   /** An object in the making. */
   assemble(): Assembly;
   /**

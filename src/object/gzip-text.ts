@@ -1,13 +1,13 @@
 import { gunzipSync } from "node:zlib";
 import { concat, encodeUtf8, isAscii, toHex, utf8Length } from "../bytes.ts";
 import { batchTexts, contentType, type OutputFormat, recordLayout, unplain } from "../output/format.ts";
-import { invocationRenderer, rowsUnitsAtMost } from "../output/rows.ts";
+import { InvocationRenderer, rowsUnitsAtMost } from "../output/rows.ts";
 import { isTakenField } from "../record/fields.ts";
 import type { RecordLine } from "../record/line.ts";
 import { utcDay } from "../record/record.ts";
 import { SOURCE_MAX_UNITS } from "../record/source.ts";
 import { inflated } from "../streams.ts";
-import type { Assembly, Content, Encoder, EncoderKind, Gatherer } from "./encoder.ts";
+import type { Assembly, Encoder, EncoderKind, Gatherer } from "./encoder.ts";
 import { DEFLATED, deflateFragment, FragmentBuilder } from "./fragment.ts";
 import { contentOf, joinContents, memberHead, memberTail, storedBlocks } from "./gzip.ts";
 
@@ -26,13 +26,12 @@ export const gzipText: EncoderKind = {
   open: (output) => new GzipText(output),
 };
 
-class GzipText implements Encoder {
+class GzipText extends InvocationRenderer implements Encoder {
   readonly kind = gzipText;
   readonly contentType: string;
   readonly aroundBytes: number;
   readonly seam: Encoder["seam"];
   readonly sizes = DEFLATED.sizes;
-  readonly #output: OutputFormat;
   readonly #texts: ReturnType<typeof batchTexts>;
   /**
    * What the format adds to a record is ASCII; how much that is, with the delimiter, the source and
@@ -40,10 +39,9 @@ class GzipText implements Encoder {
    * other extra fields.
    */
   readonly #added: { isAscii: boolean; units: number; repeats: number; hasSource: boolean; hasExtra: boolean };
-  #renderer: ((record: RecordLine) => string) | null = null;
 
   constructor(output: OutputFormat) {
-    this.#output = output;
+    super(output);
     this.#texts = batchTexts(output);
     const { prefix, delimiter, suffix } = this.#texts;
     this.contentType = contentType(output);
@@ -63,24 +61,10 @@ class GzipText implements Encoder {
     };
   }
 
-  /** Compiled at its first use: a reader of prepared fragments never renders. */
-  get #render(): (record: RecordLine) => string {
-    this.#renderer ??= invocationRenderer(this.#output);
-    return this.#renderer;
-  }
-
-  get #hasRows(): boolean {
-    return this.#output.rows === "log";
-  }
-
-  text(record: RecordLine): string {
-    return this.#render(record);
-  }
-
   unitsAtMost(lineUnits: number, { extra, exceptionsAndLogsLength: own }: RecordLine): number {
     const { units, repeats, hasExtra } = this.#added;
     const extraUnits = hasExtra ? extra.length : 0;
-    if (!this.#hasRows) return units + repeats * (lineUnits + extraUnits);
+    if (!this.hasRows) return units + repeats * (lineUnits + extraUnits);
     return rowsUnitsAtMost(own, units + repeats * (lineUnits - own + extraUnits), repeats);
   }
 
@@ -91,11 +75,11 @@ class GzipText implements Encoder {
   }
 
   gather(partOf?: (record: RecordLine) => string, isSketched = false): Gatherer {
-    const isSearched = unplain(this.#output).length === 0;
+    const isSearched = unplain(this.format).length === 0;
     const builder = new FragmentBuilder(this.#texts.delimiter, isSketched && isSearched);
-    const render = this.#render;
+    const render = this.text;
     const { isAscii: lengthIsBytes, hasSource, hasExtra } = this.#added;
-    const hasRows = this.#hasRows;
+    const { hasRows } = this;
     return {
       add: (record, takenInMs, isAsciiLine) => {
         const text = render(record);
@@ -117,10 +101,6 @@ class GzipText implements Encoder {
     return deflateFragment(raw);
   }
 
-  join(parts: readonly Content[]): Content {
-    return joinContents(parts);
-  }
-
   assemble(): Assembly {
     const { prefix, suffix } = this.#texts;
     let content = contentOf(prefix);
@@ -135,7 +115,7 @@ class GzipText implements Encoder {
 
   single(record: RecordLine, variant: number): Uint8Array<ArrayBuffer> {
     const { prefix, suffix } = this.#texts;
-    const raw = encodeUtf8(this.#render(record));
+    const raw = encodeUtf8(this.text(record));
     const member = this.assemble();
     member.add(raw, contentOf(raw));
     const { bytes: tail } = member.end();

@@ -1,7 +1,6 @@
 import { TEXT_MAX_CHARACTERS } from "../limits.ts";
 import type { Delivery } from "../queue/delivery.ts";
-import { decodeEnvelope, decodeMessage, isNewer, type Part } from "../queue/message.ts";
-import { linesOfParts } from "../queue/parts.ts";
+import { decodeEnvelope, decodeMessage, isNewer, type Message, type Part } from "../queue/message.ts";
 import type { SealKey } from "../queue/seal.ts";
 import { recordLine } from "../record/encode.ts";
 import type { FieldName, TraceRecord } from "../record/fields.ts";
@@ -64,6 +63,23 @@ export function load({ body, envelope }: Pick<Delivery, "body" | "envelope">, ke
     bytes = 0;
   }
   return { kind: "loaded", loaded };
+}
+
+/**
+ * The lines of each part, with their extra fields. @param lines as many as the parts have records.
+ */
+export function linesOfParts({
+  parts,
+  lines,
+  extras,
+}: Pick<Message, "parts" | "lines" | "extras">): { part: Part; lines: string[]; extras?: string[] }[] {
+  let at = 0;
+  return parts.map((part) => {
+    const from = at;
+    at += part.records;
+    const own = (of: string[]): string[] => (parts.length === 1 ? of : of.slice(from, at));
+    return { part, lines: own(lines), ...(extras && { extras: own(extras) }) };
+  });
 }
 
 /** A message that was stored, as {@link load} takes it. */

@@ -103,20 +103,6 @@ async function* checked(body: Body, known: Known): Pieces {
   if (total !== known.bytes) throw otherLength(`it has ${total} bytes`, known);
 }
 
-/** An object as it is stored, for a download. It breaks off where it is not what was delivered. */
-export function objectStream(pieces: Pieces): Body {
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const next = await pieces.next();
-      if (next.done) controller.close();
-      else controller.enqueue(next.value);
-    },
-    async cancel() {
-      await pieces.return();
-    },
-  });
-}
-
 export interface Line {
   /** In the object, from 1. */
   number: number;

@@ -1,7 +1,6 @@
-import { ACCOUNT_PATH, API_PATH, type Resource, type ResourceGroup } from "../api/route.ts";
+import { ACCOUNT_PATH, API_PATH, type ResourceGroup, type Resources } from "../api/route.ts";
 import { ENVELOPES } from "./envelopes.ts";
 import { FAILURES, type FailureStatus } from "./failures.ts";
-import { addLinks } from "./links.ts";
 import { operationOf } from "./operation.ts";
 import { templated } from "./parameters.ts";
 import { COMPONENTS, Schemas } from "./schemas.ts";
@@ -42,10 +41,10 @@ const HEADERS = {
  * @param outside resources below {@link API_PATH}, and no account.
  * @throws Error for a route that cannot be described; the tests build the document.
  */
-export function openApiDocument(groups: readonly ResourceGroup[], outside: readonly Resource[]): OpenApi {
+export function openApiDocument(groups: readonly ResourceGroup[], outside: Resources): OpenApi {
   const schemas = new Schemas();
   const paths: OpenApi["paths"] = {};
-  const add = (base: string, name: string, firstName: string, { path, methods }: Resource): void => {
+  const add = (base: string, name: string, firstName: string, path: string, methods: Resources[string]): void => {
     const operations = Object.entries(methods).map(([method, route]) => {
       const place = { method, base, path: name + path, firstPath: firstName + path };
       return [method.toLowerCase(), operationOf(route, place, schemas)] as const;
@@ -53,10 +52,10 @@ export function openApiDocument(groups: readonly ResourceGroup[], outside: reado
     const there = templated(base + name + path);
     paths[there] = { ...paths[there], ...Object.fromEntries(operations) };
   };
-  for (const { names, resources } of groups) {
-    for (const name of names) for (const resource of resources) add(ACCOUNT_PATH, name ?? "", names[0], resource);
-  }
-  for (const resource of outside) add(API_PATH, "", "", resource);
+  for (const { names, resources } of groups)
+    for (const name of names)
+      for (const [path, methods] of Object.entries(resources)) add(ACCOUNT_PATH, name ?? "", names[0], path, methods);
+  for (const [path, methods] of Object.entries(outside)) add(API_PATH, "", "", path, methods);
   addLinks(paths);
   const operations = Object.values(paths).flatMap((each) => Object.values(each));
   const refs = new Set(
@@ -106,4 +105,31 @@ function failureAnswer(status: FailureStatus | number, when: string): Answer {
     },
     content: { "application/json": { schema: { $ref: `${COMPONENTS}Failure` } } },
   };
+}
+
+/**
+ * Links from each operation that makes an item to those of the item: its id in the answer is the
+ * path parameter that the item's path adds.
+ */
+function addLinks(paths: OpenApi["paths"]): void {
+  for (const [path, { post }] of Object.entries(paths)) {
+    const answer = post?.responses["200"] ?? post?.responses["201"] ?? post?.responses["202"];
+    if (post === undefined || answer === undefined || isRef(answer)) continue;
+    const item = Object.keys(paths)
+      .map((each) => each.match(/^(.*)\/\{(\w+_id)\}$/))
+      .find((match) => match?.[1] === path);
+    if (item == null) continue;
+    const [itemPath, , id = ""] = item;
+    const given = Object.fromEntries(
+      post.parameters.filter((each) => each.in === "path").map(({ name }) => [name, `$request.path.${name}`]),
+    );
+    const parameters = { ...given, [id]: "$response.body#/result/id" };
+    const operations = Object.entries(paths)
+      .filter(
+        ([each]) =>
+          each === itemPath || (each.startsWith(`${itemPath}/`) && !each.slice(itemPath.length).includes("{")),
+      )
+      .flatMap(([, methods]) => Object.values(methods));
+    answer.links = Object.fromEntries(operations.map(({ operationId }) => [operationId, { operationId, parameters }]));
+  }
 }

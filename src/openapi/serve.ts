@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Hono } from "hono";
-import type { Resource as ApiResource, AppContext, AppEnv, ResourceGroup } from "../api/route.ts";
+import type { AppContext, AppEnv, ResourceGroup, Resources } from "../api/route.ts";
 import { encodeUtf8 } from "../bytes.ts";
 import { CODE, oneError } from "../errors.ts";
 import { openApiDocument } from "./document.ts";
@@ -22,11 +22,7 @@ const policy = (more: string): string =>
  * reveal nothing of it, so they need neither credentials nor settings. Built on the first request
  * and kept.
  */
-export function mountDescription(
-  app: Hono<AppEnv>,
-  groups: readonly ResourceGroup[],
-  outside: readonly ApiResource[],
-): void {
+export function mountDescription(app: Hono<AppEnv>, groups: readonly ResourceGroup[], outside: Resources): void {
   mountOne(app, "/openapi.json", () =>
     resource(JSON.stringify(openApiDocument(groups, outside)), "application/json; charset=utf-8", policy("")),
   );

@@ -5,9 +5,27 @@ import { leftOutRow, rowsOf } from "../record/rows.ts";
 import { batchTexts, type OutputFormat } from "./format.ts";
 import { recordRenderer } from "./render.ts";
 
-/** A record as a job's format has it: as one, or as its rows. @throws Error as `recordLayout`. */
-export function invocationRenderer(format: OutputFormat): (record: RecordLine) => string {
-  return format.rows === "log" ? rowsRenderer(format) : recordRenderer(format);
+/**
+ * Renders a record as a job's format has it: as one, or as its rows. Compiled at its first use: a
+ * reader of prepared fragments never renders.
+ */
+export class InvocationRenderer {
+  readonly format: OutputFormat;
+  #renderer: ((record: RecordLine) => string) | null = null;
+
+  constructor(format: OutputFormat) {
+    this.format = format;
+  }
+
+  get hasRows(): boolean {
+    return this.format.rows === "log";
+  }
+
+  /** @throws Error as `recordLayout`. */
+  get text(): (record: RecordLine) => string {
+    this.#renderer ??= this.hasRows ? rowsRenderer(this.format) : recordRenderer(this.format);
+    return this.#renderer;
+  }
 }
 
 /**

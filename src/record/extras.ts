@@ -1,3 +1,4 @@
+import { parsedJson } from "../bytes.ts";
 import {
   CF_MAX_UNITS,
   EXTRA_MAX_UNITS,
@@ -119,12 +120,8 @@ function jsonOf(input: Json, on: readonly TakenField[], read: Reader, at: string
 /** Of what foreign code wrote as extra fields, only what {@link extrasOf} takes. */
 export function vettedExtras(extra: string): string {
   if (extra === "" || extra.length > EXTRA_MAX_UNITS) return "";
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(extra);
-  } catch {
-    return "";
-  }
+  const parsed = parsedJson(extra);
+  if (parsed === undefined) return "";
   // As of a record: EventTimestampMs makes it one.
   const context = { takenInMs: 0, defaultScriptName: "", lenient: true, extraFields: TAKEN_FIELDS };
   const input = isObject(parsed) ? { ...parsed, EventTimestampMs: 0 } : parsed;

@@ -1,6 +1,6 @@
 import type { ReplaySource } from "../delivery/replayed.ts";
 import { REPLAY_PROBLEMS_MAX } from "../limits.ts";
-import { insert } from "../storage/sql.ts";
+import { change, insert, select } from "../storage/sql.ts";
 import type { Piece } from "./rows.ts";
 import type { Problem, ProblemKind } from "./types.ts";
 
@@ -43,15 +43,11 @@ export class Pieces {
 
   /** Pieces above a number, in order. */
   list(seq: number, above: number, limit: number): Piece[] {
-    return this.#sql
-      .exec<Omit<Piece, "doubtful"> & { doubtful: number }>(
-        `SELECT ${PIECE} FROM piece WHERE replay = ? AND number > ? ORDER BY number LIMIT ?`,
-        seq,
-        above,
-        limit,
-      )
-      .toArray()
-      .map((row) => ({ ...row, doubtful: row.doubtful !== 0 }));
+    return select<Omit<Piece, "doubtful"> & { doubtful: number }>(
+      this.#sql,
+      `SELECT ${PIECE} FROM piece WHERE replay = ? AND number > ? ORDER BY number LIMIT ?`,
+      [seq, above, limit],
+    ).map((row) => ({ ...row, doubtful: row.doubtful !== 0 }));
   }
 
   /** A copy is written, and its reader lists it. @returns false if the piece has ended before. */
@@ -69,21 +65,19 @@ export class Pieces {
   }
 
   rename(seq: number, number: number, name: string): void {
-    this.#sql.exec(
+    change(
+      this.#sql,
       "UPDATE piece SET name = ?, doubtful = 0, attempts = attempts + 1 WHERE replay = ? AND number = ?",
-      name,
-      seq,
-      number,
+      [name, seq, number],
     );
   }
 
   /** It is to be tried again. @param doubtful its copy may be there. */
   failed(seq: number, number: number, doubtful: boolean): void {
-    this.#sql.exec(
+    change(
+      this.#sql,
       "UPDATE piece SET attempts = attempts + 1, doubtful = max(doubtful, ?) WHERE replay = ? AND number = ?",
-      doubtful ? 1 : 0,
-      seq,
-      number,
+      [doubtful ? 1 : 0, seq, number],
     );
   }
 
@@ -110,12 +104,11 @@ export class Pieces {
 
   /** The problems that are remembered. */
   problems(seq: number): Problem[] {
-    return this.#sql
-      .exec<{ number: number; key: string; kind: ProblemKind; why: string }>(
-        "SELECT number, key, kind, why FROM problem WHERE replay = ? ORDER BY number",
-        seq,
-      )
-      .toArray();
+    return select<{ number: number; key: string; kind: ProblemKind; why: string }>(
+      this.#sql,
+      "SELECT number, key, kind, why FROM problem WHERE replay = ? ORDER BY number",
+      [seq],
+    );
   }
 
   /** Forgets all of a replay's pieces and problems. */
@@ -127,12 +120,11 @@ export class Pieces {
   #end(seq: number, { number, records, bytes }: Piece, how: "done" | ProblemKind): boolean {
     const gone = this.#sql.exec("DELETE FROM piece WHERE replay = ? AND number = ?", seq, number);
     if (gone.rowsWritten === 0) return false;
-    this.#sql.exec(
+    change(
+      this.#sql,
       `UPDATE replay SET ${how}_objects = ${how}_objects + 1, ${how}_records = ${how}_records + ?, ${how}_bytes = ${how}_bytes + ?
        WHERE seq = ?`,
-      records,
-      bytes,
-      seq,
+      [records, bytes, seq],
     );
     return true;
   }

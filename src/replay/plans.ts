@@ -1,5 +1,5 @@
 import { REPLAY_MEMORY_MS, REPLAYS_MAX, REPLAYS_UNDER_WAY_MAX } from "../limits.ts";
-import { first, insert, only } from "../storage/sql.ts";
+import { change, first, insert, only, select } from "../storage/sql.ts";
 import { Pieces } from "./pieces.ts";
 import { left, type ReplayRow, viewOf } from "./rows.ts";
 import type { ReplayAsk, ReplayBegun, ReplayStatus, ReplayTrouble } from "./types.ts";
@@ -47,7 +47,7 @@ export class Plans {
   }
 
   underWay(): ReplayRow[] {
-    return this.#sql.exec<ReplayRow>(`SELECT * FROM replay WHERE ${UNDER_WAY} ORDER BY seq`).toArray();
+    return select<ReplayRow>(this.#sql, `SELECT * FROM replay WHERE ${UNDER_WAY} ORDER BY seq`);
   }
 
   /**
@@ -55,7 +55,7 @@ export class Plans {
    * objects may have been on their way.
    */
   unfinished(): ReplayRow[] {
-    return this.#sql.exec<ReplayRow>("SELECT * FROM replay WHERE source IS NOT NULL ORDER BY seq").toArray();
+    return select<ReplayRow>(this.#sql, "SELECT * FROM replay WHERE source IS NOT NULL ORDER BY seq");
   }
 
   row(seq: number): ReplayRow | null {
@@ -107,13 +107,11 @@ export class Plans {
 
   /** Nothing is tried before `resumeMs`. */
   wait(seq: number, error: string, resumeMs: number, nowMs: number): void {
-    this.#sql.exec(
+    change(
+      this.#sql,
       `UPDATE replay SET state = 'waiting', failures = failures + 1, failing_since_ms = coalesce(failing_since_ms, ?), error = ?, resume_ms = ?
        WHERE seq = ? AND ${UNDER_WAY}`,
-      nowMs,
-      error,
-      resumeMs,
-      seq,
+      [nowMs, error, resumeMs, seq],
     );
   }
 
@@ -128,14 +126,12 @@ export class Plans {
    * @returns false if it is over already.
    */
   end(seq: number, state: "done" | "cancelled" | "failed", error: string | null, nowMs: number): boolean {
-    const changed = this.#sql.exec(
+    const changed = change(
+      this.#sql,
       `UPDATE replay SET state = ?, ended_ms = ?, error = ?, failing_since_ms = NULL, resume_ms = 0 WHERE seq = ? AND ${UNDER_WAY}`,
-      state,
-      nowMs,
-      error,
-      seq,
+      [state, nowMs, error, seq],
     );
-    if (changed.rowsWritten === 0) return false;
+    if (changed === 0) return false;
     this.pieces.dropUnbegun(seq);
     this.close(seq);
     return true;
@@ -152,16 +148,13 @@ export class Plans {
 
   /** Forgets all that is known of a job's replays. */
   forgetJob(job: number): void {
-    for (const { seq } of this.#sql.exec<{ seq: number }>("SELECT seq FROM replay WHERE job = ?", job).toArray())
+    for (const { seq } of select<{ seq: number }>(this.#sql, "SELECT seq FROM replay WHERE job = ?", [job]))
       this.#forget(seq);
   }
 
   /** Jobs that there are replays of. */
   jobs(): number[] {
-    return this.#sql
-      .exec<{ job: number }>("SELECT DISTINCT job FROM replay")
-      .toArray()
-      .map(({ job }) => job);
+    return select<{ job: number }>(this.#sql, "SELECT DISTINCT job FROM replay").map(({ job }) => job);
   }
 
   /**
@@ -175,7 +168,7 @@ export class Plans {
       const why = `not done within ${REPLAY_MEMORY_MS / 86_400_000} days; what is left was given up`;
       this.end(seq, "failed", error === null ? why : `${why}; at last: ${error}`, nowMs);
     }
-    const gone = this.#sql.exec<{ seq: number }>("SELECT seq FROM replay WHERE ended_ms < ?", old).toArray();
+    const gone = select<{ seq: number }>(this.#sql, "SELECT seq FROM replay WHERE ended_ms < ?", [old]);
     for (const { seq } of gone) this.#forget(seq);
     return stale;
   }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import { encodeUtf8, fromBase64, toBase64Url } from "../bytes.ts";
+import { encodeUtf8, fromBase64, parsedJson, toBase64Url } from "../bytes.ts";
 import type { SearchSpan } from "../delivery/searchable.ts";
 import { SEARCH_DONE_MAX } from "../limits.ts";
 import type { Place } from "./hits.ts";
@@ -84,13 +84,7 @@ export function writeCursor({ cursor, span, lacks }: Ongoing, question: string):
 
 /** null: it is none, or that of another search. */
 export function readCursor(text: string, question: string): Ongoing | null {
-  let json: unknown;
-  try {
-    json = JSON.parse(new TextDecoder().decode(fromBase64(text)));
-  } catch {
-    return null;
-  }
-  const read = Stored.safeParse(json);
+  const read = Stored.safeParse(parsedJson(new TextDecoder().decode(fromBase64(text))));
   if (!read.success) return null;
   const [, mark, [sinceMs, untilMs], after, done, lacks] = read.data;
   return mark === markOf(question) ? { cursor: { after, done }, span: { sinceMs, untilMs }, lacks } : null;

@@ -1,3 +1,4 @@
+import { parsedJson } from "../bytes.ts";
 import { RECORD_MAX_BYTES } from "../limits.ts";
 import { ReadFault } from "../object/read-object.ts";
 import { fold } from "../sketch/words.ts";
@@ -89,13 +90,7 @@ function scanLines(text: string, query: CompiledQuery, scanned: Scanned, found: 
 }
 
 function judge(json: string, scanned: Scanned, query: CompiledQuery, found: (match: Match) => void): void {
-  let record: unknown;
-  try {
-    record = JSON.parse(json);
-  } catch {
-    scanned.unreadable += 1;
-    return;
-  }
+  const record = parsedJson(json);
   if (typeof record !== "object" || record === null || Array.isArray(record)) {
     scanned.unreadable += 1;
     return;

@@ -1,12 +1,12 @@
 import { readSealing } from "../config.ts";
 import { log } from "../log.ts";
 import type { Platform } from "../platform.ts";
-import { first, insert, only } from "../storage/sql.ts";
+import { first, insert, only, update } from "../storage/sql.ts";
 import { addressOf, alert } from "./alert.ts";
 import { type CallType, callBody, callId } from "./call-body.ts";
 import type { Incident, OverIncident } from "./incidents.ts";
 import { WEBHOOK, WEBHOOK_FAILING } from "./kinds.ts";
-import { stateOf, type TargetDraft, type WebhookDraft, type WebhookRow, type WebhookState } from "./receiver-state.ts";
+import type { ReceiverDraft, ReceiverRow, ReceiverState } from "./receiver-state.ts";
 import type { Finding } from "./types.ts";
 import {
   answerWords,
@@ -86,45 +86,28 @@ export class AlertCalls {
         : { own: "target", calls: "target_call", where: `target = ${place}` };
   }
 
-  state(): WebhookState | null {
+  state(): ReceiverState | null {
     const row = this.#row();
     if (row === null) return null;
-    return stateOf(row, this.#waiting());
+    const generic = { name: "webhook", format: "generic", min_severity: "warning", muted_until_ms: null } as const;
+    return { ...generic, ...row, id: this.id, enabled: row.enabled === 1, waiting: this.#waiting() };
   }
 
   /** Stores a change; waiting calls are made at once. Call in a transaction. */
-  put({ sealed, shown, enabled, staysGone, origin }: WebhookDraft): void {
-    const now = this.#platform.now();
-    this.#sql.exec(
-      `INSERT INTO webhook (id, mark, sealed, shown, enabled, created_ms, modified_ms, origin)
-       VALUES (1, ?1, ?2, ?3, ?4, ?5, ?5, ?7)
-       ON CONFLICT (id) DO UPDATE SET mark = ?1, sealed = ?2, shown = ?3, enabled = ?4, modified_ms = ?5,
-         gone_ms = iif(?6, gone_ms, NULL), origin = coalesce(?7, origin), failures = 0, failing_since_ms = NULL, rest_until_ms = 0`,
-      crypto.randomUUID(),
-      sealed,
-      shown,
-      enabled ? 1 : 0,
-      now,
-      staysGone ? 1 : 0,
-      origin ?? null,
-    );
-    if (!enabled) this.#sql.exec("DELETE FROM webhook_call");
-  }
-
-  /** As {@link put}, of a target. Call in a transaction. */
-  putTarget({ sealed, shown, enabled, name, format, minSeverity, mutedUntilMs, origin }: TargetDraft): void {
-    const now = this.#platform.now();
-    this.#sql.exec(
-      `INSERT INTO target (id, mark, sealed, shown, enabled, created_ms, modified_ms, name, format, min_severity,
-         muted_until_ms, origin, number)
-       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
-       ON CONFLICT (id) DO UPDATE SET mark = ?2, sealed = ?3, shown = ?4, enabled = ?5, modified_ms = ?6, name = ?7,
-         format = ?8, min_severity = ?9, muted_until_ms = ?10, origin = coalesce(?11, origin), gone_ms = NULL, failures = 0, failing_since_ms = NULL,
-         rest_until_ms = 0`,
-      ...[this.place, crypto.randomUUID(), sealed, shown, enabled ? 1 : 0, now],
-      ...[name, format, minSeverity, mutedUntilMs, origin ?? null, this.id],
-    );
-    if (!enabled) this.#sql.exec(`DELETE FROM target_call WHERE ${this.#tables.where}`);
+  put({ sealed, shown, enabled, origin, staysGone, chosen }: ReceiverDraft): void {
+    const { own, calls, where } = this.#tables;
+    const row = {
+      ...{ mark: crypto.randomUUID(), sealed, shown, enabled: enabled ? 1 : 0, modified_ms: this.#platform.now() },
+      ...{ failures: 0, failing_since_ms: null, rest_until_ms: 0, ...chosen },
+      ...(origin !== null && { origin }),
+      ...(!staysGone && { gone_ms: null }),
+    };
+    if (this.#row() !== null) update(this.#sql, own, row, "id = ?", this.place);
+    else {
+      const number = this.id === WEBHOOK ? {} : { number: this.id };
+      insert(this.#sql, `INSERT INTO ${own}`, { ...row, ...number, id: this.place, created_ms: row.modified_ms });
+    }
+    if (!enabled) this.#sql.exec(`DELETE FROM ${calls} WHERE ${where}`);
   }
 
   /**
@@ -234,7 +217,7 @@ export class AlertCalls {
     );
   }
 
-  async #make({ sealed, format }: WebhookRow, call: CallRow): Promise<CallAnswer | NotCalled> {
+  async #make({ sealed, format }: ReceiverRow, call: CallRow): Promise<CallAnswer | NotCalled> {
     const secrets = this.#secrets(sealed);
     if ("kind" in secrets) return secrets;
     if (format === undefined) return callWebhook(secrets, call, this.#platform);
@@ -298,7 +281,7 @@ export class AlertCalls {
     if (givenUp > 0) log.error("calls of the webhook were given up", { durable_object: "Watch", calls: givenUp });
   }
 
-  #row(): WebhookRow | null {
+  #row(): ReceiverRow | null {
     return first(this.#sql, `SELECT * FROM ${this.#tables.own} WHERE id = ?`, this.place);
   }
 
@@ -314,6 +297,6 @@ export class AlertCalls {
 }
 
 /** Ignores a rest that a wrong clock set too far ahead. */
-function restUntilMs({ rest_until_ms: ms }: WebhookRow, nowMs: number): number {
+function restUntilMs({ rest_until_ms: ms }: ReceiverRow, nowMs: number): number {
   return ms - nowMs > REST_MAX_MS ? nowMs : ms;
 }

@@ -1,4 +1,5 @@
 /** What follows from a receiver's answer, and what may be repeated of its body. Pure. */
+import { parsedJson } from "../bytes.ts";
 import type { FormatName } from "./formats.ts";
 
 /** What to do about an answer, as {@link answerWords} words it; null: none came. */
@@ -62,10 +63,6 @@ const LIKE_A_KEY = /[A-Za-z0-9_-]{16}/;
  */
 export function answerCode(format: FormatName, body: string): string | null {
   if (format === "slack") return SLACK_CODES.has(body.trim()) ? body.trim() : null;
-  try {
-    const { message } = JSON.parse(body) as { message?: unknown };
-    return typeof message === "string" && PLAIN.test(message) && !LIKE_A_KEY.test(message) ? message : null;
-  } catch {
-    return null;
-  }
+  const { message } = (parsedJson(body) ?? {}) as { message?: unknown };
+  return typeof message === "string" && PLAIN.test(message) && !LIKE_A_KEY.test(message) ? message : null;
 }

@@ -1,55 +1,58 @@
-import type { CanaryStatus } from "../delivery/types.ts";
+/** Findings about what a job writes beside its objects: its canary and its manifests. */
+import type { CanaryStatus, ManifestStatus } from "../delivery/types.ts";
 import { answerIn } from "../destinations/remedies.ts";
-import { parkedAdvice, type Rest } from "./words.ts";
+import { AFTER } from "./thresholds.ts";
+import { head, parkedAdvice, type Rest } from "./words.ts";
 
-/** Findings about the canary of a job. */
-export function canaryFindings({ state, sinceMs, why }: CanaryStatus): Rest[] {
-  if (state === "ok" || state === "waiting") return [];
+/** The store's answer, for the middle of a sentence; "": it is not known. */
+function answerWords(why: string | null): string {
   const answer = answerIn(why);
-  const said = answer === null ? "" : ` (HTTP ${answer.status}${answer.code === null ? "" : ` ${answer.code}`})`;
-  const common = { sinceMs, affected: null } as const;
+  return answer === null ? "" : ` (HTTP ${answer.status}${answer.code === null ? "" : ` ${answer.code}`})`;
+}
+
+export function canaryFindings({ state, sinceMs, why }: CanaryStatus): Rest | Rest[] {
   switch (state) {
+    case "ok":
+    case "waiting":
+      return [];
     case "failed":
-      return [
-        {
-          kind: "canary_failed",
-          severity: "error",
-          ...common,
-          summary: `The canary could not be written${said}: records would fail too.`,
-          advice: parkedAdvice(why),
-        },
-      ];
+      return {
+        ...head("canary_failed", "error", sinceMs),
+        summary: `The canary could not be written${answerWords(why)}: records would fail too.`,
+        advice: parkedAdvice(why),
+      };
     case "missing":
-      return [
-        {
-          kind: "canary_missing",
-          severity: "error",
-          ...common,
-          summary: "The canary has disappeared from the store: other objects may be missing too.",
-          advice:
-            "Find what deletes objects there: a lifecycle rule, another program, or a delete marker in a versioned bucket.",
-        },
-      ];
+      return {
+        ...head("canary_missing", "error", sinceMs),
+        summary: "The canary has disappeared from the store: other objects may be missing too.",
+        advice:
+          "Find what deletes objects there: a lifecycle rule, another program, or a delete marker in a versioned bucket.",
+      };
     case "damaged":
-      return [
-        {
-          kind: "canary_damaged",
-          severity: "error",
-          ...common,
-          summary: "The store returned the canary with different content.",
-          advice:
-            "Find what changes objects in transit: a proxy, a gateway that compresses or decompresses, or a damaged store.",
-        },
-      ];
+      return {
+        ...head("canary_damaged", "error", sinceMs),
+        summary: "The store returned the canary with different content.",
+        advice:
+          "Find what changes objects in transit: a proxy, a gateway that compresses or decompresses, or a damaged store.",
+      };
     case "unreadable":
-      return [
-        {
-          kind: "canary_unreadable",
-          severity: "warning",
-          ...common,
-          summary: `The canary cannot be read back${said}. Unknown: whether the store keeps what it accepts.`,
-          advice: "Allow the key to read objects below the destination's path, or turn the canary off for this job.",
-        },
-      ];
+      return {
+        ...head("canary_unreadable", "warning", sinceMs),
+        summary: `The canary cannot be read back${answerWords(why)}. Unknown: whether the store keeps what it accepts.`,
+        advice: "Allow the key to read objects below the destination's path, or turn the canary off for this job.",
+      };
   }
+}
+
+export function manifestFindings(
+  { failingSinceMs, why }: Pick<ManifestStatus, "failingSinceMs" | "why">,
+  nowMs: number,
+): Rest | Rest[] {
+  if (failingSinceMs === null || nowMs - failingSinceMs < AFTER.manifestFailing) return [];
+  return {
+    ...head("manifest_failing", "warning", failingSinceMs),
+    summary: `Manifests cannot be written${answerWords(why)}: what was delivered since is not proven yet.`,
+    advice:
+      "Allow the key to write to _logship/ below the first folder of the destination's path. Records are delivered all the same.",
+  };
 }

@@ -1,7 +1,7 @@
 import type { FailingRules } from "../failing-setting.ts";
 import { type FunctionSlots, SLOT_MS, SLOTS_KEPT, type Slot } from "../trace-log/health-hours.ts";
 import { counted } from "../words.ts";
-import { type Found, shown } from "./words.ts";
+import { type Found, head, shown } from "./words.ts";
 
 /** A function of whose invocations too many fail. */
 export interface FailingFunction {
@@ -44,11 +44,8 @@ function sums(slots: readonly Slot[]): [events: number, failed: number] {
 
 export function failingFindings(failing: readonly FailingFunction[]): Found[] {
   return failing.map(({ name, events, failed, overMs, sinceMs, isLonger }) => ({
-    kind: "function_failing",
     subject: { type: "function", name },
-    severity: "warning",
-    sinceMs,
-    affected: { count: failed, what: "events" },
+    ...head("function_failing", "warning", sinceMs, failed, "events"),
     summary: `${shown(name)}: ${percent(failed / events)} of requests fail ${isLonger ? "for at least an hour" : `since ${clock(sinceMs)} UTC`}; ${failed} of ${counted(events, "invocations")} in the last ${Math.max(1, Math.round(overMs / 60_000))} minutes.`,
     advice:
       "The function's health lists the most frequent errors, each with an example record. The setting FUNCTION_FAILING sets the share of failures from which this is reported.",

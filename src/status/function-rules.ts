@@ -3,14 +3,14 @@ import { type Facts, type FunctionFacts, type KnownAttachment, SILENT, type Usua
 import { failingFindings } from "./failing.ts";
 import { AFTER, isQuiet, NAMED_MAX } from "./thresholds.ts";
 import type { Subject } from "./types.ts";
-import { type Found, shown, span } from "./words.ts";
+import { type Found, head, shown, span } from "./words.ts";
 
 /**
  * Findings about functions, those known for longest first; at most {@link NAMED_MAX} of each kind.
  */
 export function functionFindings(facts: Facts): Found[] {
   const { functions } = facts;
-  return [...bounded(everyFunctionFinding(facts)), ...(functions === SILENT ? [] : unwatched(functions.notWatched))];
+  return [bounded(everyFunctionFinding(facts)), functions === SILENT ? [] : unwatched(functions.notWatched)].flat();
 }
 
 /** The same without a bound. */
@@ -20,27 +20,22 @@ export function everyFunctionFinding({ functions, attachments, failing, nowMs }:
   if (functions === SILENT) return [...fail, ...undone];
   const { each, countedUntilMs, unnamedMs } = functions;
   const found = each.flatMap((known) => [
-    ...switchedOff(known),
-    ...(mayBeUnnamed(known, unnamedMs) ? [] : [...quiet(known, countedUntilMs), ...neverSeen(known, nowMs)]),
+    switchedOff(known),
+    ...(mayBeUnnamed(known, unnamedMs) ? [] : [quiet(known, countedUntilMs), neverSeen(known, nowMs)]),
   ]);
-  return [...fail, ...undone, ...found];
+  return [...fail, ...undone, ...found.flat()];
 }
 
-function switchedOff({ name, logging, setMs, dropped, lastEventMs }: FunctionFacts): Found[] {
+function switchedOff({ name, logging, setMs, dropped, lastEventMs }: FunctionFacts): Found | Found[] {
   const came = lastEventMs !== null && lastEventMs >= (setMs ?? 0);
   if (logging !== "off" || dropped === 0 || !came) return [];
-  return [
-    {
-      kind: "function_off",
-      subject: { type: "function", name },
-      severity: "warning",
-      sinceMs: setMs,
-      affected: { count: dropped, what: "events" },
-      summary: `Logging of ${shown(name)} is off, but events arrive. Dropped since the start of yesterday (UTC): ${counted(dropped, "events")}.`,
-      advice:
-        "Turn its logging on. If it should stay off, remove logship from the function's tail consumers to save cost. Dropped events are gone.",
-    },
-  ];
+  return {
+    subject: { type: "function", name },
+    ...head("function_off", "warning", setMs, dropped, "events"),
+    summary: `Logging of ${shown(name)} is off, but events arrive. Dropped since the start of yesterday (UTC): ${counted(dropped, "events")}.`,
+    advice:
+      "Turn its logging on. If it should stay off, remove logship from the function's tail consumers to save cost. Dropped events are gone.",
+  };
 }
 
 /**
@@ -51,84 +46,63 @@ export function mayBeUnnamed({ lastEventMs, usual }: FunctionFacts, unnamedMs: n
   return unnamedMs !== null && Math.max(lastEventMs ?? 0, usual?.lastMs ?? 0) < unnamedMs;
 }
 
-function quiet({ name, logging, usual }: FunctionFacts, untilMs: number): Found[] {
+function quiet({ name, logging, usual }: FunctionFacts, untilMs: number): Found | Found[] {
   if (usual === null || logging === "off" || !isQuiet(usual, untilMs)) return [];
-  return [
-    {
-      kind: "function_quiet",
-      subject: { type: "function", name },
-      severity: "warning",
-      sinceMs: usual.lastMs,
-      affected: null,
-      summary: `${shown(name)} has sent no event for longer than usual; ${pauses(usual)}.`,
-      advice:
-        "Check that it runs and that its latest deployment still has the tail consumer. If it is gone for good, forget it on its page under Functions; after thirty days without events this happens automatically.",
-    },
-  ];
+  return {
+    subject: { type: "function", name },
+    ...head("function_quiet", "warning", usual.lastMs),
+    summary: `${shown(name)} has sent no event for longer than usual; ${pauses(usual)}.`,
+    advice:
+      "Check that it runs and that its latest deployment still has the tail consumer. If it is gone for good, forget it on its page under Functions; after thirty days without events this happens automatically.",
+  };
 }
 
 function pauses({ longestGapMs }: Usual): string {
   return `its longest pause in the fourteen days before was ${span(longestGapMs)}`;
 }
 
-function neverSeen({ name, logging, setMs, lastEventMs, usual }: FunctionFacts, nowMs: number): Found[] {
+function neverSeen({ name, logging, setMs, lastEventMs, usual }: FunctionFacts, nowMs: number): Found | Found[] {
   const isNew = setMs === null || nowMs - setMs <= AFTER.neverSeen;
   if (logging !== "on" || isNew || lastEventMs !== null || usual !== null) return [];
-  return [
-    {
-      kind: "function_never_seen",
-      subject: { type: "function", name },
-      severity: "warning",
-      sinceMs: setMs,
-      affected: null,
-      summary: `Logging of ${shown(name)} is on, but no event has arrived in the last thirty days.`,
-      advice:
-        "Check that it is deployed with logship as tail consumer, and that it is called. If it is gone, forget it on its page under Functions.",
-    },
-  ];
+  return {
+    subject: { type: "function", name },
+    ...head("function_never_seen", "warning", setMs),
+    summary: `Logging of ${shown(name)} is on, but no event has arrived in the last thirty days.`,
+    advice:
+      "Check that it is deployed with logship as tail consumer, and that it is called. If it is gone, forget it on its page under Functions.",
+  };
 }
 
 /** A script that is gone from the platform is no finding here; its silence becomes one. */
-function attachmentFindings({ script, state, sinceMs, why }: KnownAttachment, nowMs: number): Found[] {
-  const common = { subject: { type: "function", name: script }, sinceMs, affected: null } as const;
+function attachmentFindings({ script, state, sinceMs, why }: KnownAttachment, nowMs: number): Found | Found[] {
+  const subject: Subject = { type: "function", name: script };
   if (state === "undone")
-    return [
-      {
-        kind: "attachment_undone",
-        severity: "error",
-        ...common,
-        summary: `${shown(script)} is no longer attached: ${why}.`,
-        advice:
-          'Deploy it with `"tail_consumers": [{ "service": "logship" }]` in its project file, or upload it with `"logship": true`. Until then its logs are not shipped.',
-      },
-    ];
+    return {
+      ...head("attachment_undone", "error", sinceMs),
+      subject,
+      summary: `${shown(script)} is no longer attached: ${why}.`,
+      advice:
+        'Deploy it with `"tail_consumers": [{ "service": "logship" }]` in its project file, or upload it with `"logship": true`. Until then its logs are not shipped.',
+    };
   if (state === "unknown" && nowMs - sinceMs > AFTER.attachmentUnknown)
-    return [
-      {
-        kind: "attachment_unknown",
-        severity: "warning",
-        ...common,
-        summary: `Cannot check whether ${shown(script)} is still attached: ${why}.`,
-        advice:
-          "Check that the platform's API answers and that the token used for it is still valid. The check is repeated automatically.",
-      },
-    ];
+    return {
+      ...head("attachment_unknown", "warning", sinceMs),
+      subject,
+      summary: `Cannot check whether ${shown(script)} is still attached: ${why}.`,
+      advice:
+        "Check that the platform's API answers and that the token used for it is still valid. The check is repeated automatically.",
+    };
   return [];
 }
 
-function unwatched(count: number): Found[] {
+function unwatched(count: number): Found | Found[] {
   if (count === 0) return [];
-  return [
-    {
-      kind: "functions_not_watched",
-      subject: { type: "account" },
-      severity: "warning",
-      sinceMs: null,
-      affected: null,
-      summary: `Events arrive under too many function names. Not watched for silence: ${counted(count, "functions")}.`,
-      advice: "If a sender makes up names, have it use a fixed one. The names known for longest are still watched.",
-    },
-  ];
+  return {
+    subject: { type: "account" },
+    ...head("functions_not_watched", "warning"),
+    summary: `Events arrive under too many function names. Not watched for silence: ${counted(count, "functions")}.`,
+    advice: "If a sender makes up names, have it use a fixed one. The names known for longest are still watched.",
+  };
 }
 
 /** At most {@link NAMED_MAX} of each kind; one more finding counts the others. */
@@ -141,15 +115,11 @@ function bounded(found: readonly Found[]): Found[] {
     more += Math.max(0, each.length - NAMED_MAX);
   }
   if (more === 0) return kept;
-  const subject: Subject = { type: "account" };
   return [
     ...kept,
     {
-      kind: "functions_more",
-      subject,
-      severity: "warning",
-      sinceMs: null,
-      affected: null,
+      subject: { type: "account" },
+      ...head("functions_more", "warning"),
       summary: `The same applies to ${counted(more, "functions")} beyond those named.`,
       advice: "Fix the named ones first; the list of functions has all.",
     },

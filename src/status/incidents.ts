@@ -3,6 +3,7 @@
  */
 import { WEBHOOK } from "./kinds.ts";
 import type { Finding } from "./types.ts";
+import { head } from "./words.ts";
 
 /** A finding opens an incident when two looks at least this far apart, in ms, have it. */
 export const CONFIRM_MS = 60_000;
@@ -205,11 +206,8 @@ function bounded(findings: readonly Finding[], known: ReadonlyMap<string, Tracke
 
 function moreFinding(left: readonly Finding[]): Finding {
   return {
-    kind: MORE,
     subject: { type: "account" },
-    severity: left.some(({ severity }) => severity === "error") ? "error" : "warning",
-    sinceMs: null,
-    affected: null,
+    ...head(MORE, left.some(({ severity }) => severity === "error") ? "error" : "warning"),
     summary: `${left.length} more findings than the ${INCIDENTS_MAX} that are tracked individually.`,
     advice: "Fix what many of them have in common; the status lists all findings.",
   };

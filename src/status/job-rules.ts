@@ -2,9 +2,8 @@ import type { JobStatus } from "../delivery/types.ts";
 import { remedyFor } from "../destinations/remedies.ts";
 import { SEGMENT_MAX_BYTES } from "../limits.ts";
 import { counted } from "../words.ts";
-import { canaryFindings } from "./canary-rules.ts";
+import { canaryFindings, manifestFindings } from "./canary-rules.ts";
 import { type Facts, type JobFacts, SILENT } from "./facts.ts";
-import { manifestFindings } from "./manifest-rules.ts";
 import {
   AFTER,
   DAY_MS,
@@ -15,7 +14,7 @@ import {
   SCRIPTS_MANY,
 } from "./thresholds.ts";
 import type { Subject } from "./types.ts";
-import { causeIn, type Found, parkedAdvice, type Rest, shownGB } from "./words.ts";
+import { causeIn, type Found, head, parkedAdvice, type Rest, shownGB } from "./words.ts";
 
 /** What is wrong with one job. */
 export function jobFindings(job: JobFacts, facts: Facts): Found[] {
@@ -25,95 +24,71 @@ export function jobFindings(job: JobFacts, facts: Facts): Found[] {
   const { log } = job;
   const pending = log === SILENT || log === null ? 0 : log.counts.pending;
   const isLive = job.deletedMs === null;
-  const rest: Rest[] = [];
-  if (isLive) rest.push(...destinationFindings(job, pending), ...expiryFindings(job, facts.nowMs));
+  const rest: (Rest | Rest[])[] = [];
+  if (isLive) rest.push(destinationFindings(job, pending), expiryFindings(job, facts.nowMs));
   if (log === SILENT) rest.push(logSilent(job));
   else if (log !== null) {
-    rest.push(...(isLive ? deliveryFindings(job, log, facts.nowMs) : drainFindings(job, log, facts.nowMs)));
-    rest.push(...holdingFindings(job, log, facts.nowMs));
-    if (isLive) rest.push(...keptFindings(job, facts.nowMs), ...scriptFindings(job, log));
-    if (isLive && log.canary !== null) rest.push(...canaryFindings(log.canary));
-    if (isLive && log.manifests) rest.push(...manifestFindings(log.manifests, facts.nowMs));
+    rest.push(isLive ? deliveryFindings(job, log, facts.nowMs) : drainFindings(job, log, facts.nowMs));
+    rest.push(holdingFindings(job, log, facts.nowMs));
+    if (isLive) rest.push(keptFindings(job, facts.nowMs), scriptFindings(job, log));
+    if (isLive && log.canary !== null) rest.push(canaryFindings(log.canary));
+    if (isLive && log.manifests) rest.push(manifestFindings(log.manifests, facts.nowMs));
   }
-  if (isLive) rest.push(...receiptFindings(job, facts), ...fieldFindings(job));
-  if (log !== SILENT && log !== null) rest.push(...unreadFindings(job, log, facts.nowMs));
-  return rest.map((found) => ({ ...found, subject }));
+  if (isLive) rest.push(receiptFindings(job, facts), fieldFindings(job));
+  if (log !== SILENT && log !== null) rest.push(unreadFindings(job, log, facts.nowMs));
+  return rest.flat().map((found) => ({ ...found, subject }));
 }
 
 /** Found before any upload fails on it. */
-function destinationFindings({ id, destination, log }: JobFacts, pending: number): Rest[] {
+function destinationFindings({ id, destination, log }: JobFacts, pending: number): Rest | Rest[] {
   const failingSinceMs = log === SILENT || log === null ? null : log.failingSinceMs;
-  const common = {
-    severity: "error",
-    sinceMs: failingSinceMs,
-    affected: { count: pending, what: "records" },
-  } as const;
   if (destination.kind === "lost")
-    return [
-      {
-        kind: "key_lost",
-        ...common,
-        summary: `The destination of job ${id} cannot be decrypted: neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS fits.`,
-        advice:
-          "Restore the key that encrypted it as SECRETS_KEY or SECRETS_KEY_PREVIOUS, or enter the job's destination again. Nothing is lost meanwhile.",
-      },
-    ];
+    return {
+      ...head("key_lost", "error", failingSinceMs, pending),
+      summary: `The destination of job ${id} cannot be decrypted: neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS fits.`,
+      advice:
+        "Restore the key that encrypted it as SECRETS_KEY or SECRETS_KEY_PREVIOUS, or enter the job's destination again. Nothing is lost meanwhile.",
+    };
   if (destination.kind === "unusable")
-    return [
-      {
-        kind: "destination_unusable",
-        ...common,
-        summary: `The destination of job ${id} cannot be used: ${destination.why}.`,
-        advice: "Set the secret or setting that it needs, or correct the job's destination. Nothing is lost meanwhile.",
-      },
-    ];
+    return {
+      ...head("destination_unusable", "error", failingSinceMs, pending),
+      summary: `The destination of job ${id} cannot be used: ${destination.why}.`,
+      advice: "Set the secret or setting that it needs, or correct the job's destination. Nothing is lost meanwhile.",
+    };
   return [];
 }
 
 /** A job that is parked after its credentials ended says so itself. */
-function expiryFindings({ id, destination, log }: JobFacts, nowMs: number): Rest[] {
+function expiryFindings({ id, destination, log }: JobFacts, nowMs: number): Rest | Rest[] {
   if (destination.kind !== "ok" || destination.expiresMs === undefined) return [];
   const leftMs = destination.expiresMs - nowMs;
   const isParked = log !== SILENT && log?.parked === true;
   if (leftMs > EXPIRES_WITHIN_MS || (leftMs <= 0 && isParked)) return [];
   const at = new Date(destination.expiresMs).toISOString();
-  return [
-    {
-      kind: "credentials_expire",
-      severity: leftMs > 0 ? "warning" : "error",
-      sinceMs: destination.expiresMs - EXPIRES_WITHIN_MS,
-      affected: null,
-      summary: `The credentials of the destination of job ${id} ${leftMs > 0 ? "expire" : "expired"} at ${at}.`,
-      advice: "Create new ones and enter them in the job's destination. From then on records wait; none is lost.",
-    },
-  ];
+  return {
+    ...head("credentials_expire", leftMs > 0 ? "warning" : "error", destination.expiresMs - EXPIRES_WITHIN_MS),
+    summary: `The credentials of the destination of job ${id} ${leftMs > 0 ? "expire" : "expired"} at ${at}.`,
+    advice: "Create new ones and enter them in the job's destination. From then on records wait; none is lost.",
+  };
 }
 
 function unreadable({ id }: JobFacts): Rest {
   return {
-    kind: "job_unreadable",
-    severity: "error",
-    sinceMs: null,
-    affected: null,
+    ...head("job_unreadable", "error"),
     summary: `Job ${id} cannot be read by this version of the service: a newer one wrote it.`,
     advice:
       "Deploy the newer version again. Until then its records are kept as they came; nothing is lost. Other jobs are not affected. Or delete the job.",
   };
 }
 
-function fieldFindings({ id, fieldsOff = [] }: JobFacts): Rest[] {
+function fieldFindings({ id, fieldsOff = [] }: JobFacts): Rest | Rest[] {
   if (fieldsOff.length === 0) return [];
   const names = fieldsOff.join(", ");
-  return [
-    {
-      kind: "extra_field_off",
-      severity: "warning",
-      sinceMs: null,
-      affected: null,
-      summary: `Job ${id} ships or filters on ${names}, which the setting EXTRA_FIELDS does not name.`,
-      advice: `The job continues as before, but no other job can have such a field. Name ${names} in EXTRA_FIELDS again, or take it out of the job's fields and filter.`,
-    },
-  ];
+  return {
+    ...head("extra_field_off", "warning"),
+    summary: `Job ${id} ships or filters on ${names}, which the setting EXTRA_FIELDS does not name.`,
+    advice: `The job continues as before, but no other job can have such a field. Name ${names} in EXTRA_FIELDS again, or take it out of the job's fields and filter.`,
+  };
 }
 
 /** What the log has for it, and its readers have not read or could not make. */
@@ -122,20 +97,14 @@ function unreadFindings({ id, intervalMs }: JobFacts, { unread, unmade }: JobSta
   // Since it came, not since its intake: it may have waited in the queue.
   if (unread.sinceMs !== null && nowMs - unread.sinceMs > intervalMs + AFTER.unread)
     findings.push({
-      kind: "unread",
-      severity: "warning",
-      sinceMs: unread.sinceMs,
-      affected: { count: unread.records, what: "records" },
+      ...head("unread", "warning", unread.sinceMs, unread.records),
       summary: `Job ${id} does not read the log. It has ${counted(unread.records, "records")} for it.`,
       advice:
         "Nothing is lost, and other jobs are not affected until a shard of the log holds 8 GB. Once the job answers, it catches up within minutes. If it lasts, look for `a job does not read` in this service's log and on the platform's status page.",
     });
   if (unmade.entries > 0)
     findings.push({
-      kind: "unmade",
-      severity: unmade.poison > 0 ? "error" : "warning",
-      sinceMs: unmade.oldestAtMs,
-      affected: { count: unmade.poison + unmade.newer, what: "records" },
+      ...head("unmade", unmade.poison > 0 ? "error" : "warning", unmade.oldestAtMs, unmade.poison + unmade.newer),
       summary:
         unmade.poison > 0
           ? `Records of job ${id} stop the process that makes them, and are set aside: ${unmade.poison}.`
@@ -150,10 +119,7 @@ function unreadFindings({ id, intervalMs }: JobFacts, { unread, unmade }: JobSta
 
 function logSilent({ id }: JobFacts): Rest {
   return {
-    kind: "log_silent",
-    severity: "warning",
-    sinceMs: null,
-    affected: null,
+    ...head("log_silent", "warning"),
     summary: `A part of the log does not answer for job ${id}. Unknown: the state of its delivery.`,
     advice:
       "This usually ends within minutes. If it lasts, look for errors in this service's log and on the platform's status page. Nothing is lost meanwhile.",
@@ -170,7 +136,6 @@ function deliveryFindings(job: JobFacts, log: JobStatus, nowMs: number): Rest[] 
   const { pending } = log.counts;
   if (pending === 0) return [];
   const findings: Rest[] = [];
-  const affected = { count: pending, what: "records" } as const;
   // A finding about the destination already gives the cause.
   const isSaid = destination.kind === "lost" || destination.kind === "unusable";
   const { failingSinceMs, oldestPendingTakenMs: oldestMs } = log;
@@ -178,19 +143,13 @@ function deliveryFindings(job: JobFacts, log: JobStatus, nowMs: number): Rest[] 
   const fails = failingSinceMs !== null && nowMs - failingSinceMs > AFTER.failing;
   if (log.parked && !isSaid) {
     findings.push({
-      kind: "parked",
-      severity: "error",
-      sinceMs: failingSinceMs,
-      affected,
+      ...head("parked", "error", failingSinceMs, pending),
       summary: `Job ${id} is parked: ${cause}.`,
       advice: parkedAdvice(log.errorMessage),
     });
   } else if (!log.parked && fails && !isSaid) {
     findings.push({
-      kind: "failing",
-      severity: "error",
-      sinceMs: failingSinceMs,
-      affected,
+      ...head("failing", "error", failingSinceMs, pending),
       summary: `Uploads of job ${id} fail: ${cause}.`,
       advice: `${remedyFor(log.errorMessage) ?? "If it lasts, check the destination."} Uploads are retried automatically: after seconds at first, later every 15 minutes. Flush the job to retry now; test its destination to see why a connection fails. Nothing is lost.`,
     });
@@ -199,10 +158,7 @@ function deliveryFindings(job: JobFacts, log: JobStatus, nowMs: number): Rest[] 
   if (!isLate) return findings;
   if (job.enabledSinceMs === null)
     findings.push({
-      kind: "disabled_with_pending",
-      severity: "warning",
-      sinceMs: oldestMs,
-      affected,
+      ...head("disabled_with_pending", "warning", oldestMs, pending),
       summary: `Job ${id} is disabled but still holds ${counted(pending, "records")}.`,
       advice:
         "They are delivered as soon as the destination accepts them. Deleting the job with its records drops them.",
@@ -210,10 +166,7 @@ function deliveryFindings(job: JobFacts, log: JobStatus, nowMs: number): Rest[] 
   // What the log still has is `unread`.
   else if (failingSinceMs === null && !isSaid && oldestMs !== log.unread.oldestMs)
     findings.push({
-      kind: "lagging",
-      severity: "warning",
-      sinceMs: oldestMs,
-      affected,
+      ...head("lagging", "warning", oldestMs, pending),
       summary: `Job ${id} is behind. Waiting: ${counted(pending, "records")}, the oldest for longer than the interval allows.`,
       advice:
         "The job's health shows how long uploads take; its list of objects shows what is waiting. If the destination is slow, split the events over several jobs with filters.",
@@ -222,39 +175,28 @@ function deliveryFindings(job: JobFacts, log: JobStatus, nowMs: number): Rest[] 
 }
 
 /** A deleted job that still holds records. */
-function drainFindings({ id, deletedMs, destination }: JobFacts, log: JobStatus, nowMs: number): Rest[] {
+function drainFindings({ id, deletedMs, destination }: JobFacts, log: JobStatus, nowMs: number): Rest | Rest[] {
   const { pending } = log.counts;
   if (pending === 0 || deletedMs === null) return [];
   const isLost = destination.kind === "lost" || destination.kind === "unusable";
   const isStuck = log.parked || isLost || nowMs - deletedMs > AFTER.drainingStuck;
-  const affected = { count: pending, what: "records" } as const;
   const discard = "Deleting the job with its records drops them.";
   if (!isStuck)
-    return [
-      {
-        kind: "draining",
-        severity: "warning",
-        sinceMs: deletedMs,
-        affected,
-        summary: `Job ${id} is deleted and still delivers ${counted(pending, "records")}.`,
-        advice: `Nothing to do if you want these records. ${discard}`,
-      },
-    ];
+    return {
+      ...head("draining", "warning", deletedMs, pending),
+      summary: `Job ${id} is deleted and still delivers ${counted(pending, "records")}.`,
+      advice: `Nothing to do if you want these records. ${discard}`,
+    };
   const why = isLost
     ? "its destination cannot be used"
     : log.failingSinceMs === null
       ? "it takes longer than an hour"
       : causeIn(log.errorMessage);
-  return [
-    {
-      kind: "draining_stuck",
-      severity: "error",
-      sinceMs: log.failingSinceMs ?? deletedMs,
-      affected,
-      summary: `Job ${id} is deleted and cannot deliver what it holds (${counted(pending, "records")}): ${why}.`,
-      advice: `Fix the cause at the destination: a deleted job cannot be changed. ${discard}`,
-    },
-  ];
+  return {
+    ...head("draining_stuck", "error", log.failingSinceMs ?? deletedMs, pending),
+    summary: `Job ${id} is deleted and cannot deliver what it holds (${counted(pending, "records")}): ${why}.`,
+    advice: `Fix the cause at the destination: a deleted job cannot be changed. ${discard}`,
+  };
 }
 
 /** Findings about what a log holds. */
@@ -264,10 +206,7 @@ function holdingFindings({ id, past }: JobFacts, log: JobStatus, nowMs: number):
   if (counts.pending > 0 && (segments > 1 || openBytes >= LOG_LARGE_BYTES)) {
     const isFull = segments > 1;
     findings.push({
-      kind: "log_large",
-      severity: isFull ? "error" : "warning",
-      sinceMs: log.oldestPendingTakenMs,
-      affected: { count: counts.pending, what: "records" },
+      ...head("log_large", isFull ? "error" : "warning", log.oldestPendingTakenMs, counts.pending),
       summary: isFull
         ? `Job ${id} was full and continues in ${counted(segments, "segments")}: records arrive faster than they are delivered.`
         : `Job ${id} holds ${Math.floor(openBytes / 1e9)} GB: records arrive faster than they are delivered.`,
@@ -276,10 +215,7 @@ function holdingFindings({ id, past }: JobFacts, log: JobStatus, nowMs: number):
     });
   } else if (openBytes >= LOG_LARGE_BYTES) {
     findings.push({
-      kind: "log_large",
-      severity: "warning",
-      sinceMs: null,
-      affected: null,
+      ...head("log_large", "warning"),
       summary: `Job ${id} holds ${shownGB(openBytes)} of the ${SEGMENT_MAX_BYTES / 1e9} GB of a segment, though nothing waits.`,
       advice: "Resend or delete what is set aside. Nothing is lost: a full segment is followed by another.",
     });
@@ -288,10 +224,13 @@ function holdingFindings({ id, past }: JobFacts, log: JobStatus, nowMs: number):
     const grew = past.setAside?.grewMs ?? null;
     const grows = grew !== null && nowMs - grew <= GROWING_MS;
     findings.push({
-      kind: "objects_set_aside",
-      severity: grows ? "error" : "warning",
-      sinceMs: setAside.oldestMs ?? past.setAside?.sinceMs ?? null,
-      affected: { count: setAside.objects, what: "objects" },
+      ...head(
+        "objects_set_aside",
+        grows ? "error" : "warning",
+        setAside.oldestMs ?? past.setAside?.sinceMs ?? null,
+        setAside.objects,
+        "objects",
+      ),
       summary: `The destination rejects objects of job ${id}. Set aside: ${counted(setAside.records, "records")}${grows ? ", and growing" : ""}.`,
       advice:
         "The job's objects show what it answered. Fix the cause, then resend them under Set aside, or delete what you do not need. Until then last_complete passes none of them.",
@@ -301,10 +240,7 @@ function holdingFindings({ id, past }: JobFacts, log: JobStatus, nowMs: number):
   const off = Math.abs(received - filtered - sampled_out - delivered - pending - set_aside - discarded);
   if (off > 0)
     findings.push({
-      kind: "out_of_balance",
-      severity: "error",
-      sinceMs: null,
-      affected: { count: off, what: "records" },
+      ...head("out_of_balance", "error", null, off),
       summary: `The ledger of job ${id} does not add up: received is not the sum of the others.`,
       advice: "This is a bug in logship. Save the job's ledger as it is now, and report it.",
     });
@@ -312,20 +248,15 @@ function holdingFindings({ id, past }: JobFacts, log: JobStatus, nowMs: number):
 }
 
 /** Each script has objects of its own, by the job's path. */
-function scriptFindings({ id, intervalMs }: JobFacts, { scripts = 0, lastDay }: JobStatus): Rest[] {
+function scriptFindings({ id, intervalMs }: JobFacts, { scripts = 0, lastDay }: JobStatus): Rest | Rest[] {
   if (scripts <= SCRIPTS_MANY) return [];
   const aDay = Math.round(scripts * (DAY_MS / intervalMs));
-  return [
-    {
-      kind: "many_scripts",
-      severity: "warning",
-      sinceMs: null,
-      affected: null,
-      summary: `Job ${id} writes separate objects for ${scripts} scripts, because of {SCRIPT} in its path: up to ${aDay} objects a day; in the last 24 hours ${lastDay.objects}.`,
-      advice:
-        "Each object costs a request, and readers open every one. Raise the job's max_upload_interval_seconds, take {SCRIPT} out of its path, or exclude functions with a filter on ScriptName.",
-    },
-  ];
+  return {
+    ...head("many_scripts", "warning"),
+    summary: `Job ${id} writes separate objects for ${scripts} scripts, because of {SCRIPT} in its path: up to ${aDay} objects a day; in the last 24 hours ${lastDay.objects}.`,
+    advice:
+      "Each object costs a request, and readers open every one. Raise the job's max_upload_interval_seconds, take {SCRIPT} out of its path, or exclude functions with a filter on ScriptName.",
+  };
 }
 
 function keptFindings({ id, hasFilter, sampleRate, past }: JobFacts, nowMs: number): Rest[] {
@@ -333,10 +264,7 @@ function keptFindings({ id, hasFilter, sampleRate, past }: JobFacts, nowMs: numb
   const { filter, sample } = past;
   if (hasFilter && filter !== null && filter.refused >= REFUSED_MIN && nowMs - filter.sinceMs > AFTER.keptNothing)
     findings.push({
-      kind: "filter_keeps_nothing",
-      severity: "warning",
-      sinceMs: filter.sinceMs,
-      affected: { count: filter.refused, what: "records" },
+      ...head("filter_keeps_nothing", "warning", filter.sinceMs, filter.refused),
       summary: `The filter of job ${id} keeps nothing: it dropped all ${filter.refused} records.`,
       advice:
         "If this is not intended, change the filter; a preview shows which recent events it would keep. Filtered records are not shipped later.",
@@ -344,10 +272,7 @@ function keptFindings({ id, hasFilter, sampleRate, past }: JobFacts, nowMs: numb
   const enough = Math.ceil(REFUSED_MIN / sampleRate);
   if (sampleRate < 1 && sample !== null && sample.refused >= enough && nowMs - sample.sinceMs > AFTER.keptNothing)
     findings.push({
-      kind: "sample_keeps_nothing",
-      severity: "warning",
-      sinceMs: sample.sinceMs,
-      affected: { count: sample.refused, what: "records" },
+      ...head("sample_keeps_nothing", "warning", sample.sinceMs, sample.refused),
       summary: `The sample of job ${id} (${sampleRate}) keeps nothing: it dropped all ${sample.refused} records.`,
       advice: "Raise the job's sample rate (sample_rate) or remove it. Records left out are not shipped later.",
     });
@@ -355,7 +280,7 @@ function keptFindings({ id, hasFilter, sampleRate, past }: JobFacts, nowMs: numb
 }
 
 /** A job that receives nothing while others do: every enabled job is offered every event. */
-function receiptFindings({ id, enabledSinceMs, log }: JobFacts, { jobs, account, functions }: Facts): Rest[] {
+function receiptFindings({ id, enabledSinceMs, log }: JobFacts, { jobs, account, functions }: Facts): Rest | Rest[] {
   if (enabledSinceMs === null || log === SILENT || account === SILENT || functions === SILENT) return [];
   const others = jobs.flatMap((other) =>
     other.id === id || other.log === SILENT ? [] : (other.log?.lastReceivedMs ?? []),
@@ -367,15 +292,10 @@ function receiptFindings({ id, enabledSinceMs, log }: JobFacts, { jobs, account,
   // Events accepted later may still be on their way to this job.
   const othersMs = Math.min(Math.max(0, ...others), functions.countedUntilMs);
   if (othersMs - sinceMs <= AFTER.nothingReceived) return [];
-  return [
-    {
-      kind: "nothing_received",
-      severity: "error",
-      sinceMs,
-      affected: null,
-      summary: `Job ${id} is enabled but receives no events${lastMs === null ? "" : " any more"} while other jobs do.`,
-      advice:
-        "Look for `the control plane does not answer` in this service's log: a shard of the log may have an old configuration.",
-    },
-  ];
+  return {
+    ...head("nothing_received", "error", sinceMs),
+    summary: `Job ${id} is enabled but receives no events${lastMs === null ? "" : " any more"} while other jobs do.`,
+    advice:
+      "Look for `the control plane does not answer` in this service's log: a shard of the log may have an old configuration.",
+  };
 }

@@ -2,57 +2,9 @@
 import type { FormatName } from "./formats.ts";
 import type { Finding } from "./types.ts";
 
-/** A webhook as stored. */
-export interface WebhookState {
-  /** New with each change by its owner. */
-  mark: string;
-  sealed: string;
-  shown: string;
-  enabled: boolean;
-  goneMs: number | null;
-  createdMs: number;
-  modifiedMs: number;
-  failures: number;
-  failingSinceMs: number | null;
-  lastAnswer: string | null;
-  lastTryMs: number | null;
-  lastOkMs: number | null;
-  delivered: number;
-  givenUp: number;
-  waiting: number;
-  /** Of all but the webhook, what its owner chose. */
-  name: string;
-  format: FormatName | "generic";
-  minSeverity: Finding["severity"];
-  mutedUntilMs: number | null;
-  /** Of the dashboard when it was last saved; null: unknown, and messages have no link. */
-  origin: string | null;
-  /** The answer to the last test, in words; null: none was made. */
-  testAnswer: string | null;
-  testedMs: number | null;
-}
-
-/** A change of a target by its owner. */
-export interface TargetDraft extends Pick<WebhookState, "sealed" | "shown" | "enabled" | "name" | "format"> {
-  minSeverity: Finding["severity"];
-  mutedUntilMs: number | null;
-  /** null: as it was. */
-  origin: string | null;
-}
-
-/** A change of the webhook by its owner. */
-export interface WebhookDraft {
-  sealed: string;
-  shown: string;
-  enabled: boolean;
-  /** Whether it stays off, and reported as such, after its receiver answered 410. */
-  staysGone: boolean;
-  /** null: as it was. */
-  origin: string | null;
-}
-
 /** As in the storage of the watch. */
-export type WebhookRow = {
+export type ReceiverRow = {
+  /** New with each change by its owner. */
   mark: string;
   sealed: string;
   shown: string;
@@ -68,40 +20,30 @@ export type WebhookRow = {
   last_ok_ms: number | null;
   delivered: number;
   given_up: number;
+  /** Of the dashboard when it was last saved; null: unknown, and messages have no link. */
   origin: string | null;
+  /** The answer to the last test, in words; null: none was made. */
   test_answer: string | null;
   tested_ms: number | null;
-  /** Only targets have these. */
+  /** What the owner of a target chose; the webhook has none of these. */
   name?: string;
   format?: FormatName;
   min_severity?: Finding["severity"];
   muted_until_ms?: number | null;
 };
 
-/** @param waiting calls of it. */
-export function stateOf(row: WebhookRow, waiting: number): WebhookState {
-  return {
-    mark: row.mark,
-    sealed: row.sealed,
-    shown: row.shown,
-    enabled: row.enabled === 1,
-    goneMs: row.gone_ms,
-    createdMs: row.created_ms,
-    modifiedMs: row.modified_ms,
-    failures: row.failures,
-    failingSinceMs: row.failing_since_ms,
-    lastAnswer: row.last_answer,
-    lastTryMs: row.last_try_ms,
-    lastOkMs: row.last_ok_ms,
-    delivered: row.delivered,
-    givenUp: row.given_up,
-    waiting,
-    name: row.name ?? "webhook",
-    format: row.format ?? "generic",
-    minSeverity: row.min_severity ?? "warning",
-    mutedUntilMs: row.muted_until_ms ?? null,
-    origin: row.origin,
-    testAnswer: row.test_answer,
-    testedMs: row.tested_ms,
-  };
+/** A receiver, and how many calls of it wait. */
+export type ReceiverState = Required<Omit<ReceiverRow, "enabled" | "format">> & {
+  id: number;
+  enabled: boolean;
+  format: FormatName | "generic";
+  waiting: number;
+};
+
+/** A change by its owner. Its `origin` null: as it was. */
+export interface ReceiverDraft extends Pick<ReceiverState, "sealed" | "shown" | "enabled" | "origin"> {
+  /** Whether it stays off, and reported as such, after it answered 410. */
+  staysGone: boolean;
+  /** Of a target. */
+  chosen?: Required<Pick<ReceiverRow, "name" | "format" | "min_severity" | "muted_until_ms">>;
 }

@@ -6,7 +6,7 @@ import { jobFindings } from "./job-rules.ts";
 import { KINDS, type Kind } from "./kinds.ts";
 import { isQuiet } from "./thresholds.ts";
 import type { Finding, Subject } from "./types.ts";
-import type { Found } from "./words.ts";
+import { type Found, head } from "./words.ts";
 
 export { KINDS, type Kind } from "./kinds.ts";
 
@@ -28,11 +28,14 @@ function replayFindings({ replays }: Facts): Found[] {
   if (replays === SILENT) return [];
   const byJob = Map.groupBy(replays, ({ job }) => job);
   return [...byJob].map(([id, waiting]) => ({
-    kind: "replay_waiting",
     subject: { type: "job", id },
-    severity: "warning",
-    sinceMs: Math.min(...waiting.map(({ sinceMs }) => sinceMs)),
-    affected: { count: waiting.reduce((sum, { objectsLeft }) => sum + objectsLeft, 0), what: "objects" },
+    ...head(
+      "replay_waiting",
+      "warning",
+      Math.min(...waiting.map(({ sinceMs }) => sinceMs)),
+      waiting.reduce((sum, { objectsLeft }) => sum + objectsLeft, 0),
+      "objects",
+    ),
     summary: `${counted(waiting.length, "replays")} of job ${id} cannot continue: ${waiting.map(({ error }) => error)[0]}.`,
     advice:
       "The job's page of replays has the details. A replay is retried automatically; fix the named cause, or cancel the replay.",

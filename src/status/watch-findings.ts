@@ -2,9 +2,10 @@
 
 import { isBusy, remedyFor } from "./answer-words.ts";
 import { WEBHOOK_FAILING } from "./kinds.ts";
-import type { WebhookState } from "./receiver-state.ts";
+import type { ReceiverState } from "./receiver-state.ts";
 import type { Finding } from "./types.ts";
 import { GIVE_UP_MS } from "./webhook.ts";
+import { head } from "./words.ts";
 
 /** A webhook counts as failing after this many failures in a row, or after this long, in ms. */
 const FAILURES = 3;
@@ -14,11 +15,8 @@ export const LOOK_FAILED = "look_failed";
 
 export function lookFailed(): Finding {
   return {
-    kind: LOOK_FAILED,
     subject: { type: "account" },
-    severity: "error",
-    sinceMs: null,
-    affected: null,
+    ...head(LOOK_FAILED, "error"),
     summary: "The status check itself fails: problems may go unnoticed.",
     advice:
       "The log line `status check failed` gives the reason. Until the check works again, open incidents stay open.",
@@ -26,25 +24,17 @@ export function lookFailed(): Finding {
 }
 
 /** null: it works. @param opens whether a key decrypts it. */
-export function webhookFinding(
-  id: number,
-  webhook: WebhookState | null,
-  opens: boolean,
-  nowMs: number,
-): Finding | null {
+export function webhookFinding(webhook: ReceiverState | null, opens: boolean, nowMs: number): Finding | null {
   if (webhook === null) return null;
   const what = webhook.format === "generic" ? "webhook" : `alert "${webhook.name}"`;
   const finding = (sinceMs: number | null, summary: string, advice: string): Finding => ({
-    kind: WEBHOOK_FAILING,
+    ...head(WEBHOOK_FAILING, "warning", sinceMs),
     subject: { type: "account" },
-    receiver: { id, name: webhook.name },
-    severity: "warning",
-    sinceMs,
-    affected: null,
+    receiver: { id: webhook.id, name: webhook.name },
     summary,
     advice,
   });
-  const { goneMs, failures, failingSinceMs, lastAnswer, waiting } = webhook;
+  const { gone_ms: goneMs, failures, failing_since_ms: failingSinceMs, last_answer: lastAnswer, waiting } = webhook;
   if (goneMs !== null) {
     return finding(
       goneMs,

@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import { controlPlane } from "../control/plane.ts";
 import { errorText, log } from "../log.ts";
 import { answered, platform, within } from "../platform.ts";
 import { Alarm } from "../storage/alarm.ts";
@@ -18,14 +19,13 @@ import {
   type Tracked,
   trackedByKey,
 } from "./incidents.ts";
-import { jobNames, named } from "./job-names.ts";
 import { WEBHOOK, WEBHOOK_FAILING } from "./kinds.ts";
 import { noticesOf } from "./notices.ts";
-import type { TargetDraft, WebhookDraft, WebhookState } from "./receiver-state.ts";
+import type { ReceiverDraft, ReceiverState } from "./receiver-state.ts";
 import { Rhythm } from "./rhythm.ts";
 import { findingsOf, isUntold } from "./rules.ts";
 import { Samples } from "./samples.ts";
-import { type TargetState, Targets } from "./targets.ts";
+import { Targets } from "./targets.ts";
 import type { Finding, Notice } from "./types.ts";
 import { LOOK_FAILED, lookFailed } from "./watch-findings.ts";
 import { WATCH_STEPS } from "./watch-schema.ts";
@@ -141,57 +141,37 @@ export class Watch extends DurableObject<Env> {
   }
 
   /** null: none. */
-  webhook(): WebhookState | null {
-    return this.#targets.webhook.state();
-  }
-
-  /**
-   * Stores a webhook. A new receiver is told every open incident.
-   * @param basedOn the mark of the webhook it replaces; null: none.
-   * @param moved it has another address than that one.
-   * @returns false: another change came first, and nothing is stored.
-   */
-  putWebhook(basedOn: string | null, draft: WebhookDraft, moved: boolean): boolean {
-    return this.#alarm.transaction(() => {
-      const before = this.#targets.webhook.state();
-      if ((before?.mark ?? null) !== basedOn) return false;
-      this.#targets.webhook.put(draft);
-      if (moved || before === null || !before.enabled) this.#incidents.untold(this.#targets.webhook);
-      this.#incidents.tell(platform.now());
-      this.#arm();
-      return true;
-    });
-  }
-
-  /** @returns whether there was one. */
-  deleteWebhook(): boolean {
-    return this.ctx.storage.transactionSync(() => this.#targets.webhook.remove());
+  webhook(): ReceiverState | null {
+    return this.#targets.of(WEBHOOK)?.state() ?? null;
   }
 
   /** Beside the webhook, by id. */
-  targets(): TargetState[] {
+  targets(): ReceiverState[] {
     return this.#targets.list();
   }
 
   /**
-   * Stores a target. One that is new, moved or switched on again is told every open incident.
-   * @param id null: a new one.
-   * @param basedOn the mark of the one it replaces; null: a new one.
-   * @returns its id; `changed`: another change came first; `none`: there is no such target; `full`:
-   *   there are too many.
+   * Stores a receiver. One that is new, moved or switched on again is told every open incident.
+   * @param id {@link WEBHOOK}, that of a target, or null: a new target.
+   * @param basedOn the mark of the one it replaces; null: none.
+   * @param moved it has another address than that one.
+   * @returns its id; `changed`: another change came first, and nothing is stored; `none`: there is
+   *   no such target; `full`: there are too many.
    */
-  putTarget(
+  put(
     id: number | null,
     basedOn: string | null,
-    draft: TargetDraft,
+    draft: ReceiverDraft,
     moved: boolean,
   ): number | "changed" | "none" | "full" {
     return this.#alarm.transaction(() => {
-      const before = id === null ? null : (this.#targets.target(id)?.state() ?? null);
-      if (id !== null && before === null) return "none";
+      const known = id === null ? null : this.#targets.of(id);
+      const before = known?.state() ?? null;
+      if (before === null && id !== null && id !== WEBHOOK) return "none";
       if ((before?.mark ?? null) !== basedOn) return "changed";
-      const calls = this.#targets.put(id, draft);
+      const calls = known ?? this.#targets.add();
       if (calls === null) return "full";
+      calls.put(draft);
       if (moved || before === null || !before.enabled) this.#incidents.untold(calls);
       this.#incidents.tell(platform.now());
       this.#arm();
@@ -199,10 +179,10 @@ export class Watch extends DurableObject<Env> {
     });
   }
 
-  /** @returns whether there was one. */
-  deleteTarget(id: number): boolean {
+  /** @param id as of {@link put}. @returns whether there was one. */
+  remove(id: number): boolean {
     return this.ctx.storage.transactionSync(() => {
-      const calls = this.#targets.target(id);
+      const calls = this.#targets.of(id);
       if (calls !== null) this.#incidents.untold(calls);
       return this.#targets.remove(id);
     });
@@ -215,7 +195,7 @@ export class Watch extends DurableObject<Env> {
    */
   noteTest(id: number, mark: string, answer: TestAnswer): void {
     this.#alarm.transaction(() => {
-      (id === WEBHOOK ? this.#targets.webhook : this.#targets.target(id))?.noteTest(mark, answer);
+      this.#targets.of(id)?.noteTest(mark, answer);
       this.#arm();
     });
   }
@@ -378,4 +358,34 @@ function failed(error: unknown): void {
 /** The one watch of the account. */
 export function watch(namespace: DurableObjectNamespace<Watch>): DurableObjectStub<Watch> {
   return namespace.getByName("watch");
+}
+
+/** How long the names may delay a look, in ms. */
+const NAMES_MS = 2_000;
+
+/**
+ * What owners call the jobs that findings are about, by id; jobs without a name are absent, as are
+ * deleted ones.
+ */
+type JobNames = ReadonlyMap<number, string>;
+
+/** Never throws: without names, jobs are told by number. */
+async function jobNames({ CONTROL }: Pick<Env, "CONTROL">): Promise<JobNames> {
+  try {
+    const jobs = await answered("the names of jobs", NAMES_MS, controlPlane(CONTROL).list());
+    return new Map(jobs.flatMap(({ config, body: { name } }) => (name?.trim() ? [[config.id, name] as const] : [])));
+  } catch (error) {
+    log.warn("no answer to the watch", { who: "the names of jobs", error: errorText(error) });
+    return new Map();
+  }
+}
+
+/** Adds the names. @param ask is called only where a finding is about a job. */
+async function named(findings: readonly Finding[], ask: () => Promise<JobNames>): Promise<Finding[]> {
+  if (!findings.some(({ subject }) => subject.type === "job")) return [...findings];
+  const names = await ask();
+  return findings.map((finding) => {
+    const jobName = finding.subject.type === "job" ? names.get(finding.subject.id) : undefined;
+    return jobName === undefined ? finding : { ...finding, jobName };
+  });
 }

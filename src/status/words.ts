@@ -9,6 +9,21 @@ export type Found = Finding & { readonly kind: Kind };
 export type Rest = Omit<Found, "subject">;
 
 /**
+ * The head of a finding.
+ * @param sinceMs null: since it was first seen.
+ * @param count of what is affected; absent: it cannot be counted.
+ */
+export function head<K extends string>(
+  kind: K,
+  severity: Finding["severity"],
+  sinceMs: number | null = null,
+  count: number | null = null,
+  what: NonNullable<Finding["affected"]>["what"] = "records",
+): Pick<Finding, "severity" | "sinceMs" | "affected"> & { kind: K } {
+  return { kind, severity, sinceMs, affected: count === null ? null : { count, what } };
+}
+
+/**
  * Why uploads fail, for the middle of a sentence. Repeats nothing of the message but what
  * {@link answerIn} reads.
  */

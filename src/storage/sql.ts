@@ -7,6 +7,22 @@ export function insert(sql: SqlStorage, into: string, row: Row): void {
   sql.exec(`${into} (${columns.join(", ")}) VALUES (${values})`, ...Object.values(row));
 }
 
+/** Sets columns of rows. @param where with its values, after those of the columns. */
+export function update(sql: SqlStorage, table: string, set: Row, where: string, ...values: SqlStorageValue[]): void {
+  const columns = Object.keys(set).map((column) => `${column} = ?`);
+  sql.exec(`UPDATE ${table} SET ${columns.join(", ")} WHERE ${where}`, ...Object.values(set), ...values);
+}
+
+/** Runs a statement. @returns how many rows it has written. */
+export function change(sql: SqlStorage, statement: string, values: readonly SqlStorageValue[]): number {
+  return sql.exec(statement, ...values).rowsWritten;
+}
+
+/** All rows of a query. */
+export function select<T extends Row>(sql: SqlStorage, query: string, values: readonly SqlStorageValue[] = []): T[] {
+  return sql.exec<T>(query, ...values).toArray();
+}
+
 /** The first row; null: there is none. */
 export function first<T extends Row>(sql: SqlStorage, query: string, ...values: SqlStorageValue[]): T | null {
   return sql.exec<T>(query, ...values).toArray()[0] ?? null;

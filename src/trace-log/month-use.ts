@@ -1,3 +1,5 @@
+import { parsedJson } from "../bytes.ts";
+
 /** The account's counted use in one calendar month (UTC). */
 export interface MonthUse {
   /** Months since year 0: `year * 12 + month`, January being 0. */
@@ -29,11 +31,11 @@ export interface MonthUse {
 /** The part that one count adds to. */
 export type Used = Omit<MonthUse, "month" | "sinceMs">;
 
-const NOTHING: Used = {
+export const NO_USE: Used = {
   ...{ batches: 0, groups: 0, messages: 0, messageUnits: 0, furtherParts: 0 },
   ...{ events: 0, entries: 0, offered: 0 },
 };
-const USED_NAMES = Object.keys(NOTHING) as (keyof Used)[];
+const USED_NAMES = Object.keys(NO_USE) as (keyof Used)[];
 
 /** As {@link MonthUse.month}. */
 export function monthOf(ms: number): number {
@@ -61,13 +63,13 @@ const BEHIND_MS = 86_400_000;
 export function useAt(kept: MonthUse | null, nowMs: number): MonthUse | null {
   const month = monthOf(nowMs);
   if (kept === null || kept.month === month) return kept;
-  if (kept.month < month) return { month, sinceMs: monthStartMs(month), ...NOTHING };
-  return monthStartMs(kept.month) - nowMs <= BEHIND_MS ? kept : { month, sinceMs: nowMs, ...NOTHING };
+  if (kept.month < month) return { month, sinceMs: monthStartMs(month), ...NO_USE };
+  return monthStartMs(kept.month) - nowMs <= BEHIND_MS ? kept : { month, sinceMs: nowMs, ...NO_USE };
 }
 
 /** Adds a count. */
 export function withUse(kept: MonthUse | null, used: Used, nowMs: number): MonthUse {
-  const now = useAt(kept, nowMs) ?? { month: monthOf(nowMs), sinceMs: nowMs, ...NOTHING };
+  const now = useAt(kept, nowMs) ?? { month: monthOf(nowMs), sinceMs: nowMs, ...NO_USE };
   const sum = { ...now };
   for (const name of USED_NAMES) sum[name] += isWhole(used[name]) ? used[name] : 0;
   return sum;
@@ -76,15 +78,11 @@ export function withUse(kept: MonthUse | null, used: Used, nowMs: number): Month
 /** The shard's column; null: empty or unreadable. Never throws: counting records matters more. */
 export function parseUse(text: string | null): MonthUse | null {
   if (text === null) return null;
-  try {
-    const kept = JSON.parse(text) as Partial<MonthUse> | null;
-    if (kept === null || !isWhole(kept.month) || !isWhole(kept.sinceMs)) return null;
-    const use = { month: kept.month, sinceMs: kept.sinceMs, ...NOTHING };
-    for (const name of USED_NAMES) use[name] = isWhole(kept[name]) ? kept[name] : 0;
-    return use;
-  } catch {
-    return null;
-  }
+  const kept = (parsedJson(text) ?? {}) as Partial<MonthUse>;
+  if (!isWhole(kept.month) || !isWhole(kept.sinceMs)) return null;
+  const use = { month: kept.month, sinceMs: kept.sinceMs, ...NO_USE };
+  for (const name of USED_NAMES) use[name] = isWhole(kept[name]) ? kept[name] : 0;
+  return use;
 }
 
 function isWhole(value: unknown): value is number {

@@ -12,29 +12,36 @@ export function sumOfStatus(all: readonly AccountStatus[]): AccountStatus {
 }
 
 function addedStatus(a: AccountStatus, b: AccountStatus): AccountStatus {
-  const counts = { ...a.counts };
-  for (const name of Object.keys(counts) as (keyof typeof counts)[]) counts[name] += b.counts[name];
   // Each shard has what the queue said when it last counted.
-  const latest = (b.queueSeenMs ?? 0) > (a.queueSeenMs ?? 0) ? b : a;
-  const restored = (b.restored?.atMs ?? 0) > (a.restored?.atMs ?? 0) ? b.restored : a.restored;
+  const { queueBacklog, queueBytes, queueSeenMs } = (b.queueSeenMs ?? 0) > (a.queueSeenMs ?? 0) ? b : a;
+  const stopsClaims = a.setAsideMessages.stopsClaims || b.setAsideMessages.stopsClaims;
   return {
-    counts,
-    intakeLost: a.intakeLost + b.intakeLost,
-    oldestUnfinishedMs: earlier(a.oldestUnfinishedMs, b.oldestUnfinishedMs),
-    queueBacklog: latest.queueBacklog,
-    queueBytes: latest.queueBytes,
-    queueSeenMs: latest.queueSeenMs,
-    setAsideMessages: {
-      messages: a.setAsideMessages.messages + b.setAsideMessages.messages,
-      events: a.setAsideMessages.events + b.setAsideMessages.events,
-      oldestMs: earlier(a.setAsideMessages.oldestMs, b.setAsideMessages.oldestMs),
-      stopsClaims: a.setAsideMessages.stopsClaims || b.setAsideMessages.stopsClaims,
-    },
+    ...added(a, b),
+    ...{ queueBacklog, queueBytes, queueSeenMs },
+    setAsideMessages: { ...added(a.setAsideMessages, b.setAsideMessages), stopsClaims },
     storedBytes: Math.max(a.storedBytes, b.storedBytes),
     load: a.load && b.load ? mostOf(a.load, b.load) : (a.load ?? b.load),
     failing: joinedSlots([...a.failing, ...b.failing]),
-    restored,
+    restored: (b.restored?.atMs ?? 0) > (a.restored?.atMs ?? 0) ? b.restored : a.restored,
   };
+}
+
+/**
+ * Two of a kind, field by field: numbers are added, of times (`…Ms`) the earlier one counts. What
+ * is neither, nor an object of these, is that of the first.
+ */
+export function added<T extends object>(a: T, b: T): T {
+  const fields = Object.entries(a).map(([name, one]: [string, unknown]) => {
+    const other: unknown = b[name as keyof T];
+    if (name.endsWith("Ms")) return [name, earlier(one as number | null, other as number | null)];
+    if (typeof one === "number" && typeof other === "number") return [name, one + other];
+    return [name, isFields(one) && isFields(other) ? added(one, other) : one];
+  });
+  return Object.fromEntries(fields) as T;
+}
+
+function isFields(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function mostOf(a: ShardLoad, b: ShardLoad): ShardLoad {

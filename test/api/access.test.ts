@@ -11,7 +11,7 @@ import { call, errorsOf, expectNothingStored, freshBucket, intake, listJobs, typ
 
 /** Every method of every route under both of its names, with path parameters filled in. */
 const ROUTES = GROUPS.flatMap(({ names: [ours, vendors = ours], resources }) =>
-  resources.flatMap(({ path, methods }) => {
+  Object.entries(resources).flatMap(([path, methods]) => {
     const filled = path.replace(/:(job|token|member)_id/, "1").replace(":script_name", "shop");
     return Object.entries(methods).map(([method, route]) => ({
       method,

@@ -1,7 +1,7 @@
 /** Checks every answer of a test against the OpenAPI document. */
 import { expect } from "vitest";
 import * as z from "zod";
-import { ACCOUNT_PATH, API_PATH, type Resource, type Route } from "../../src/api/route.ts";
+import { ACCOUNT_PATH, API_PATH, type Resources, type Route } from "../../src/api/route.ts";
 import { GROUPS, IDENTITY } from "../../src/app.ts";
 import { failuresOf } from "../../src/openapi/failures.ts";
 
@@ -11,7 +11,7 @@ interface Documented {
   methods: { readonly [method: string]: Route };
 }
 
-const documented = (path: string, { methods }: Resource): Documented => ({
+const documented = (path: string, methods: Resources[string]): Documented => ({
   path,
   pattern: new RegExp(`^${path.replaceAll(/:\w+/g, "[^/]+")}$`),
   methods: methods as { readonly [method: string]: Route },
@@ -19,9 +19,11 @@ const documented = (path: string, { methods }: Resource): Documented => ({
 
 const ROUTES: readonly Documented[] = [
   ...GROUPS.flatMap(({ names, resources }) =>
-    names.flatMap((name) => resources.map((each) => documented(ACCOUNT_PATH + name + each.path, each))),
+    names.flatMap((name) =>
+      Object.entries(resources).map(([path, methods]) => documented(ACCOUNT_PATH + name + path, methods)),
+    ),
   ),
-  ...IDENTITY.map((each) => documented(API_PATH + each.path, each)),
+  ...Object.entries(IDENTITY).map(([path, methods]) => documented(API_PATH + path, methods)),
 ];
 
 const ResultInfo = z.object({

@@ -67,7 +67,7 @@ describe("the health of a job", () => {
       },
     ]);
     expect(ledger.delivered).toBe(7);
-    const schema = healthRoutes[0]?.methods.GET?.doc?.result;
+    const schema = Object.values(healthRoutes)[0]?.GET?.doc?.result;
     for (const hour of body.result) expect(schema?.parse(hour)).toEqual(hour);
   });
 
@@ -107,7 +107,7 @@ describe("the health of a job", () => {
   it("takes the examples of its own description", async () => {
     setClock(NOON);
     const job = await createJob(freshBucket().name);
-    const examples = healthRoutes[0]?.methods.GET?.doc?.examples ?? [];
+    const examples = Object.values(healthRoutes)[0]?.GET?.doc?.examples ?? [];
     const asked = examples.map(({ query }) => health(job, `?${new URLSearchParams(query)}`));
     expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200]);
   });

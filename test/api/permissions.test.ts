@@ -1,6 +1,7 @@
 /** A handwritten table of permissions per route, and every kind of caller against all of it. */
 import { describe, expect, it } from "vitest";
 import { PERMISSIONS, type Permission, ROLE_NAMES, type Role } from "../../src/access/roles.ts";
+import type { Route } from "../../src/api/route.ts";
 import { GROUPS } from "../../src/app.ts";
 import { NOON } from "../record/samples.ts";
 import { setClock } from "../support/runtime/pipeline.ts";
@@ -162,8 +163,8 @@ describe("the table of permissions", () => {
   it("has every route, and no other", () => {
     const there = GROUPS.flatMap(({ names, resources }) =>
       names.flatMap((base = "") =>
-        resources.flatMap(({ path, methods }) =>
-          Object.entries(methods).map(([method, { permission }]) => [`${base} ${method} ${path}`, permission]),
+        Object.entries(resources).flatMap(([path, methods]) =>
+          Object.entries<Route>(methods).map(([method, { permission }]) => [`${base} ${method} ${path}`, permission]),
         ),
       ),
     );
@@ -175,8 +176,8 @@ describe("the table of permissions", () => {
 
   it("knows of every change what it is called in the audit", () => {
     const silent = GROUPS.flatMap(({ names, resources }) =>
-      resources.flatMap(({ path, methods }) =>
-        Object.entries(methods)
+      Object.entries(resources).flatMap(([path, methods]) =>
+        Object.entries<Route>(methods)
           .filter(([method, route]) => method !== "GET" && !("take" in route) && route.action === undefined)
           .map(([method]) => `${method} ${names[0]}${path}`),
       ),

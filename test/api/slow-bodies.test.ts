@@ -1,6 +1,7 @@
 /** A body that does not go on is given seconds, and that of a stranger is not read. */
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
+import type { Route } from "../../src/api/route.ts";
 import { createApp, GROUPS } from "../../src/app.ts";
 import { PAGES } from "../../src/dashboard/pages.ts";
 import { SIGN_IN_MAX_BYTES } from "../../src/limits.ts";
@@ -32,8 +33,8 @@ async function send(url: string, method: string, headers: Record<string, string>
 }
 
 const ROUTES = GROUPS.flatMap(({ names: [name], resources }) =>
-  resources.flatMap(({ path, methods }) =>
-    Object.entries(methods)
+  Object.entries(resources).flatMap(([path, methods]) =>
+    Object.entries<Route>(methods)
       .filter(([method]) => method !== "GET")
       .map(([method, { doc }]) => ({ method, path: name + filled(path), hasBody: doc.body !== undefined })),
   ),

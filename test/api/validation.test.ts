@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Route } from "../../src/api/route.ts";
 import { GROUPS } from "../../src/app.ts";
 import published from "../fixtures/ownership-answers.json";
 import { NOON } from "../record/samples.ts";
@@ -199,12 +200,12 @@ it("answers the vendor's documented requests with the keys and types that its cl
 });
 
 it("needs logs:edit, as ownership does; fields need logs:read", () => {
-  const routes = GROUPS.flatMap(({ resources }) => resources).filter(({ path }) =>
+  const routes = GROUPS.flatMap(({ resources }) => Object.entries(resources)).filter(([path]) =>
     /^\/(ownership|validate|datasets.*fields)/.test(path),
   );
-  const needs = routes.map(({ path, methods }) => [
+  const needs = routes.map(([path, methods]) => [
     path,
-    ...Object.entries(methods).map(([m, { permission }]) => `${m} ${permission}`),
+    ...Object.entries<Route>(methods).map(([m, { permission }]) => `${m} ${permission}`),
   ]);
   expect(needs).toEqual([
     ["/ownership", "POST logs:edit"],

@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../src/bytes.ts";
 import { Basket, type BasketPart, type Group, messagesOf } from "../../src/intake/basket.ts";
 import { PACKED_MAX_PARTS, PACKER_PART_MAX_BYTES, QUEUE_MESSAGE_MAX_BYTES } from "../../src/limits.ts";
+import { linesOfParts } from "../../src/object/load.ts";
 import { decodeMessage } from "../../src/queue/message.ts";
-import { linesOfParts } from "../../src/queue/parts.ts";
 import { sealKeyOf } from "../../src/queue/seal.ts";
 import { noisyLine, TAKEN } from "../record/samples.ts";
 

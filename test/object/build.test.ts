@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { prepare, writtenAtMost } from "../../src/object/build.ts";
+import { prepare, sampler, writtenAtMost } from "../../src/object/build.ts";
 import type { LoadedRecord } from "../../src/object/load.ts";
-import { sampler } from "../../src/object/sample.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { recordRenderer } from "../../src/output/render.ts";
 import { recordLine } from "../../src/record/encode.ts";

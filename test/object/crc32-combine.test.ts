@@ -2,7 +2,7 @@ import { crc32 } from "node:zlib";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { concat } from "../../src/bytes.ts";
-import { crc32Combine } from "../../src/object/crc32-combine.ts";
+import { crc32Combine } from "../../src/object/gzip.ts";
 
 const bytes = fc.uint8Array({ maxLength: 300 }).map((array) => new Uint8Array(array));
 const crc = fc.integer({ min: 0, max: 0xffffffff });

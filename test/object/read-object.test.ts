@@ -7,7 +7,8 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { readAnswer } from "../../src/destinations/store/answers.ts";
 import type { StoreAnswer } from "../../src/destinations/store/client.ts";
-import { objectStream, openObject, READ_PATIENCE, ReadFault, readLines } from "../../src/object/read-object.ts";
+import { openObject, READ_PATIENCE, ReadFault, readLines } from "../../src/object/read-object.ts";
+import { streamOf } from "../../src/streams.ts";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -268,15 +269,15 @@ describe("an object as it is", () => {
   it("comes whole, and breaks off where it is another", async () => {
     const bytes = encode("anything at all");
     const object = known(bytes, 0);
-    const whole = objectStream(await openObject(storeOf(bodyOf(cut(bytes, [3, 9])).body), object));
+    const whole = streamOf(await openObject(storeOf(bodyOf(cut(bytes, [3, 9])).body), object));
     expect(new Uint8Array(await new Response(whole).arrayBuffer())).toEqual(bytes);
-    const short = objectStream(await openObject(storeOf(bodyOf([bytes.subarray(1)]).body), object));
+    const short = streamOf(await openObject(storeOf(bodyOf([bytes.subarray(1)]).body), object));
     await expect(new Response(short).arrayBuffer()).rejects.toThrow("were delivered");
   });
 
   it("is let go by whoever stops reading", async () => {
     const { body, seen } = bodyOf([encode("a"), encode("b")], "hang");
-    const reader = objectStream(await openObject(storeOf(body), { key: "k", bytes: 9, rawBytes: 9 })).getReader();
+    const reader = streamOf(await openObject(storeOf(body), { key: "k", bytes: 9, rawBytes: 9 })).getReader();
     await reader.read();
     await reader.cancel();
     await vi.waitFor(() => expect(seen.cancelled).toBe(true));

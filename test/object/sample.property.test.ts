@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { sampler } from "../../src/object/sample.ts";
+import { sampler } from "../../src/object/build.ts";
 
 const id = fc.stringMatching(/^[0-9a-f]{32}$/);
 const job = fc.oneof(fc.integer({ min: 1, max: 5 }), fc.maxSafeNat());

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { sampler } from "../../src/object/sample.ts";
+import { sampler } from "../../src/object/build.ts";
 import { id } from "../pipeline/scripted.ts";
 
 /** Ids as they are in earnest: nothing in one says anything of another. The same in every run. */

@@ -119,7 +119,7 @@ describe("where a record came from", () => {
   it("is not tail of what RPC carried, whatever it looks like", async () => {
     const error = Object.assign(new Error("x"), { scriptName: "bank" });
     const tagged = { scriptName: "bank", [Symbol.toStringTag]: "TraceItem" };
-    const { isTraceItem } = await import("../../src/runtime-made.ts");
+    const { isTraceItem } = await import("../../src/worker.ts");
     for (const item of [error, structuredClone(tagged), new Map(), { scriptName: "bank" }, "TraceItem"])
       expect(isTraceItem(item)).toBe(false);
     expect(typeof (exports.default as { tail?: unknown }).tail).toBe("function");

@@ -2,6 +2,7 @@ import { crc32 } from "node:zlib";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8, isAscii } from "../../src/bytes.ts";
+import { linesOfParts } from "../../src/object/load.ts";
 import { decodeBlocks, encodeBlocks } from "../../src/queue/blocks.ts";
 import {
   decodeEnvelope,
@@ -11,7 +12,6 @@ import {
   type Message,
   type Part,
 } from "../../src/queue/message.ts";
-import { linesOfParts } from "../../src/queue/parts.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { httpSource } from "../../src/record/source.ts";
 import { anyRecord, NOON } from "../record/samples.ts";

@@ -3,7 +3,7 @@ import { WEBHOOK_URL_MAX } from "../../limits.ts";
 import { FORMATS } from "../../status/formats.ts";
 import type { RouteDoc } from "../route.ts";
 import { AskedTime, Count, Time } from "./common.ts";
-import { Webhook } from "./webhook.ts";
+import { Tested, Webhook } from "./webhook.ts";
 
 const NAME_MAX = 120;
 const SECRET_MAX = 128;
@@ -100,10 +100,8 @@ export const TEST_ALERT: RouteDoc = {
   description:
     "Sends a marked alert now, even if it is off or muted; a pager's is resolved at once. What the receiver does not accept is an answer, not an error: check `delivered`.",
   result: z.object({
-    delivered: z.boolean(),
-    status: z.int().nullable().describe("HTTP status of the answer; null: no answer."),
+    ...Tested.shape,
     message: z.string().describe("The result in words, with the receiver's error code if it is a known one."),
-    advice: z.string().nullable().describe("What to do if it was not accepted; otherwise null."),
     waiting: Count.describe("Calls that now follow, if it was accepted."),
   }),
   examples: [{ name: "One of them" }],

@@ -10,6 +10,18 @@ export const Time = z.iso.datetime().meta({ pattern: undefined });
 /** A time in a request: RFC 3339 with any offset. */
 export const AskedTime = z.iso.datetime({ offset: true }).max(64).meta({ pattern: undefined });
 
+/** What shows hours is asked for them alike. */
+export const OF_HOURS = {
+  query: z.object({
+    since: AskedTime.optional().describe("Rounded down to the hour. Default: 24 hours before `until`."),
+    until: AskedTime.optional().describe("Rounded up to the hour. Default: now."),
+  }),
+  examples: [
+    { name: "The last day" },
+    { name: "Since a day", query: { since: "2026-11-20T00:00:00Z", until: "2100-01-01T00:00:00Z" } },
+  ],
+};
+
 /** An amount. */
 export const Count = z.int().min(0);
 

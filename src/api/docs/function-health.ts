@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { RouteDoc } from "../route.ts";
-import { AskedTime, Count, Time } from "./common.ts";
+import { Count, OF_HOURS, Time } from "./common.ts";
 
 /** Errors of an answer. */
 export const ERRORS_SHOWN = 20;
@@ -72,13 +72,6 @@ export const READ_FUNCTION_HEALTH: RouteDoc = {
   description:
     "The last 24 hours, or whole hours from `since` to `until`, in UTC, oldest first. Hours without invocations are included with zeros; " +
     "hours older than 30 days or in the future are left out. An invocation belongs to the hour in which its event was taken in.",
-  query: z.object({
-    since: AskedTime.optional().describe("Rounded down to the hour. Default: 24 hours before `until`."),
-    until: AskedTime.optional().describe("Rounded up to the hour. Default: now."),
-  }),
+  ...OF_HOURS,
   result: FunctionHealth,
-  examples: [
-    { name: "The last day" },
-    { name: "Since a day", query: { since: "2026-11-20T00:00:00Z", until: "2100-01-01T00:00:00Z" } },
-  ],
 };

@@ -112,6 +112,33 @@ export const ResendTo = z
   })
   .meta({ id: "ResendTo" });
 
+export const Resent = z.discriminatedUnion("kind", [
+  z.strictObject({
+    id: MESSAGE.id,
+    kind: MESSAGE.kind,
+    jobs: JobIds.describe("Jobs that have it now; each applied its filter and sampling."),
+    gone_jobs: JobIds.describe("Jobs that were enabled at its intake and deleted since; they do not get it."),
+    events: Count.describe("`routed + not_enabled + not_routed`."),
+    routed: Count,
+    not_enabled: Count,
+    not_routed: Count,
+  }),
+  z.strictObject({
+    id: OBJECT.id,
+    kind: OBJECT.kind,
+    job: OBJECT.job,
+    number: OBJECT.number,
+    key: z.string().describe("The new key."),
+    records: Count.describe("Counted as pending again."),
+    sent_to: z.string().nullable().describe("Where it goes, its secrets as `****`; null: to its job's destination."),
+  }),
+  z.strictObject({
+    id: ENTRY_OF_LOG.id,
+    kind: ENTRY_OF_LOG.kind,
+    records: Count.describe("Counted as pending again."),
+  }),
+]);
+
 export const RESEND_ASIDE: RouteDoc = {
   summary: "Resend an entry",
   description:
@@ -123,32 +150,7 @@ export const RESEND_ASIDE: RouteDoc = {
     "You may repeat the request: nothing is taken twice. What cannot be resent is a 409 with the reason; what is no longer listed is a 404.",
   body: ResendTo,
   bodyIsOptional: true,
-  result: z.discriminatedUnion("kind", [
-    z.strictObject({
-      id: MESSAGE.id,
-      kind: MESSAGE.kind,
-      jobs: JobIds.describe("Jobs that have it now; each applied its filter and sampling."),
-      gone_jobs: JobIds.describe("Jobs that were enabled at its intake and deleted since; they do not get it."),
-      events: Count.describe("`routed + not_enabled + not_routed`."),
-      routed: Count,
-      not_enabled: Count,
-      not_routed: Count,
-    }),
-    z.strictObject({
-      id: OBJECT.id,
-      kind: OBJECT.kind,
-      job: OBJECT.job,
-      number: OBJECT.number,
-      key: z.string().describe("The new key."),
-      records: Count.describe("Counted as pending again."),
-      sent_to: z.string().nullable().describe("Where it goes, its secrets as `****`; null: to its job's destination."),
-    }),
-    z.strictObject({
-      id: ENTRY_OF_LOG.id,
-      kind: ENTRY_OF_LOG.kind,
-      records: Count.describe("Counted as pending again."),
-    }),
-  ]),
+  result: Resent,
   errors: [409],
   examples: [{ name: "One message" }],
 };
@@ -157,20 +159,22 @@ export const ResendAll = z.strictObject({
   skip: z.int().min(0).max(1_000_000_000).describe("Entries at the beginning of the list to pass over; 0 at first."),
 });
 
+export const ResentAll = z.strictObject({
+  sent: Count.describe("Entries that are not set aside any more."),
+  events: Count.describe("Events of the messages among them."),
+  records: Count.describe("Records of the others among them, which wait for their upload."),
+  stayed: Count.describe("Entries that are still set aside, those passed over included."),
+  left: Count.describe("Entries behind these, not tried yet."),
+  unanswered_jobs: JobIds.describe("Jobs whose logs did not answer; their objects were not tried."),
+});
+
 export const RESEND_ALL: RouteDoc = {
   summary: "Resend everything",
   description:
     "As for one entry, for up to a hundred, the oldest first; entries that cannot be resent are passed over. " +
     "Repeat it with `skip` as `stayed` of the answer until `left` is 0. You may repeat the request: nothing is taken twice.",
   body: ResendAll,
-  result: z.strictObject({
-    sent: Count.describe("Entries that are not set aside any more."),
-    events: Count.describe("Events of the messages among them."),
-    records: Count.describe("Records of the others among them, which wait for their upload."),
-    stayed: Count.describe("Entries that are still set aside, those passed over included."),
-    left: Count.describe("Entries behind these, not tried yet."),
-    unanswered_jobs: JobIds.describe("Jobs whose logs did not answer; their objects were not tried."),
-  }),
+  result: ResentAll,
   examples: [{ name: "From the beginning", body: { skip: 0 } }],
 };
 

@@ -40,6 +40,15 @@ export const Webhook = z
   .meta({ id: "Webhook" });
 export type Webhook = z.infer<typeof Webhook>;
 
+/** The result of a test of a receiver. */
+export const Tested = z.object({
+  delivered: z.boolean(),
+  status: z.int().nullable().describe("HTTP status of the answer; null: no answer."),
+  message: z.string().describe("The result in words."),
+  advice: z.string().nullable().describe("What to do if it was not accepted; otherwise null."),
+});
+export type Tested = z.infer<typeof Tested>;
+
 const ABOUT =
   "Standard Webhooks: each call is a signed POST of JSON, when an incident opens and when it ends; docs/alerts.md says how to verify it.";
 
@@ -72,12 +81,6 @@ export const TEST_WEBHOOK: RouteDoc = {
   summary: "Test the webhook",
   description:
     "Makes one signed call of the type `webhook.test` now, even if the webhook is disabled. A call that the receiver does not accept is an answer, not an error: check `delivered`. One that is accepted ends earlier failures: waiting calls follow at once.",
-  result: z.object({
-    id: z.string().describe("`webhook-id` of the call."),
-    delivered: z.boolean(),
-    status: z.int().nullable().describe("HTTP status of the answer; null: no answer."),
-    message: z.string().describe("The result in words."),
-    advice: z.string().nullable().describe("What to do if it was not accepted; otherwise null."),
-  }),
+  result: z.object({ id: z.string().describe("`webhook-id` of the call."), ...Tested.shape }),
   examples: [{ name: "The webhook" }],
 };

@@ -1,7 +1,7 @@
 import type { FC } from "hono/jsx";
 import { PRICES, type PriceName, VENDOR } from "../../prices.ts";
 import type { PageContext, View } from "../page.ts";
-import { Empty, Facts, Notice, Panel, Table } from "../parts/panel.tsx";
+import { Empty, Facts, figures, Notice, Panel, Table } from "../parts/panel.tsx";
 import { bytes, count, dollars, monthInWords, plural, Time } from "../parts/values.tsx";
 import type { UsageOperation, UsageView } from "../views/account.ts";
 
@@ -67,12 +67,12 @@ const Billed: FC<{ usage: UsageView }> = ({ usage }) => (
     <Table
       caption="Billed operations of this month, with their basis and price"
       columns={[
-        { label: "Operation" },
-        { label: "So far", figures: true },
-        { label: "Basis" },
-        { label: "Per million", figures: true },
-        { label: "Included per month", figures: true },
-        { label: "List price", figures: true },
+        "Operation",
+        figures("So far"),
+        "Basis",
+        figures("Per million"),
+        figures("Included per month"),
+        figures("List price"),
       ]}
       rows={OPERATIONS.map(({ name, label, price }) => {
         const { amount, basis, list_price_usd }: UsageOperation = usage.operations[name];

@@ -4,7 +4,7 @@ import type { InnerApi } from "../inner-api.ts";
 import type { Page, PageContext, View } from "../page.ts";
 import { Foreign, visible } from "../parts/foreign.tsx";
 import { may } from "../parts/form.tsx";
-import { Empty, Notice, Panel, State, Table } from "../parts/panel.tsx";
+import { Empty, figures, Notice, Panel, State, Table } from "../parts/panel.tsx";
 import { Ago, count, duration, plural } from "../parts/values.tsx";
 import type { Viewer } from "../session.ts";
 import type { AccountLedgerView } from "../views/account.ts";
@@ -128,14 +128,7 @@ const JobsPanel: FC<{
     ) : (
       <Table
         caption="Jobs"
-        columns={[
-          { label: "Job" },
-          { label: "State" },
-          { label: "Waiting", figures: true },
-          { label: "Delivered up to" },
-          { label: "Destination" },
-          { label: "Last error" },
-        ]}
+        columns={["Job", "State", figures("Waiting"), "Delivered up to", "Destination", "Last error"]}
         rows={jobs.map((job, i) => {
           const { kind, words } = stateOf(job);
           return [
@@ -187,7 +180,7 @@ const Draining: FC<Pick<AccountLedgerView, "draining"> & { nowMs: number }> = ({
   <Panel id="draining" title="Deleted, still delivering" refresh={15}>
     <Table
       caption="Deleted jobs that still deliver"
-      columns={[{ label: "Job" }, { label: "Deleted" }, { label: "Waiting" }, { label: "Last error" }]}
+      columns={["Job", "Deleted", "Waiting", "Last error"]}
       rows={draining.map(({ id, deleted_at, pending, error_message }) => [
         `Job ${id}`,
         <Ago at={deleted_at} nowMs={nowMs} />,

@@ -3,7 +3,16 @@ import { readExtraFields } from "../../config.ts";
 import type { ErrorEntry } from "../../errors.ts";
 import { CODE } from "../../errors.ts";
 import { parseFilter } from "../../filter/parse.ts";
-import { type Page, type PageAnswer, type PageContext, REFRESH_HEADER, seeOther, type View } from "../page.ts";
+import {
+  formPage,
+  type Page,
+  type PageAnswer,
+  type PageContext,
+  REFRESH_HEADER,
+  seeOther,
+  type View,
+} from "../page.ts";
+import { Button } from "../parts/form.tsx";
 import { Empty, Notice, Panel } from "../parts/panel.tsx";
 import { Records } from "../parts/record.tsx";
 import type { JobView } from "../views/job.ts";
@@ -12,11 +21,7 @@ import { type Conditions, held, lastRecords } from "./live/recent.ts";
 import { readFilter } from "./shipping/filter-read.ts";
 
 export const livePages: readonly Page[] = [
-  {
-    path: "/live",
-    get: { permission: "logs:read", show: liveView },
-    post: { permission: "logs:read", take: takeConditions },
-  },
+  formPage("/live", "logs:read", liveView, takeConditions),
   { path: "/live/recent", get: { permission: "logs:read", show: recentRecords } },
 ];
 
@@ -150,21 +155,11 @@ const Live: FC<{ canFilterSource: boolean }> = ({ canFilterSource }) => (
       <header>
         <h2 id="live-record-title">Record</h2>
         <p class="actions">
-          <button type="button" class="small" id="live-newer">
-            Newer
-          </button>
-          <button type="button" class="small" id="live-older">
-            Older
-          </button>
-          <button type="button" class="small" id="live-copy-json" data-copy="live-json">
-            Copy as JSON
-          </button>
-          <button type="button" class="small" id="live-copy-curl" data-copy="live-curl">
-            Copy as curl
-          </button>
-          <button type="button" class="small" id="live-close">
-            Close
-          </button>
+          <Button type="button" class="small" id="live-newer" label="Newer" />
+          <Button type="button" class="small" id="live-older" label="Older" />
+          <Button type="button" class="small" id="live-copy-json" data-copy="live-json" label="Copy as JSON" />
+          <Button type="button" class="small" id="live-copy-curl" data-copy="live-curl" label="Copy as curl" />
+          <Button type="button" class="small" id="live-close" label="Close" />
         </p>
       </header>
       <p id="live-large" class="quiet" role="status" />

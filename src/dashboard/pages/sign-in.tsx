@@ -12,7 +12,7 @@ import { SESSION_MS } from "../../limits.ts";
 import { errorText, log } from "../../log.ts";
 import { answered, type Platform } from "../../platform.ts";
 import { type PageAnswer, seeOther, type View } from "../page.ts";
-import { Field } from "../parts/form.tsx";
+import { Button, Field } from "../parts/form.tsx";
 import { Notice } from "../parts/panel.tsx";
 import { adminProof, cookieOf, newSessionId, REGISTER_MS, sessionId, type Viewer } from "../session.ts";
 
@@ -191,9 +191,7 @@ function linkView(to: string, code: string): View {
       <input type="hidden" name="to" value={to} />
       <input type="hidden" name="code" value={code} />
       <p>This link signs you in as the administrator, once. You stay signed in for twelve hours, in this browser.</p>
-      <button type="submit" class="primary">
-        Sign in
-      </button>
+      <Button class="primary" label="Sign in" />
     </form>
   );
   return page(form, 200);
@@ -234,16 +232,12 @@ function view(to: string, email: string, failure: ReturnType<typeof Notice> | nu
             </>
           }
         />
-        <button type="submit" class="primary">
-          Sign in
-        </button>
+        <Button class="primary" label="Sign in" />
         <details open={email !== ""}>
           <summary>As a member, with an API key</summary>
           <Field name="email" label="E-mail address" type="email" value={email} autocomplete="username" />
           <Field name="key" label="API key" type="password" autocomplete="off" />
-          <button type="submit" class="primary">
-            Sign in with the key
-          </button>
+          <Button class="primary" label="Sign in with the key" />
         </details>
       </form>
       <p class="quiet">

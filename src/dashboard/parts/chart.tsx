@@ -1,5 +1,5 @@
 import type { FC, PropsWithChildren } from "hono/jsx";
-import { Empty, type Kind, MARKS, Table } from "./panel.tsx";
+import { Empty, figures, type Kind, MARKS, Table } from "./panel.tsx";
 
 export interface Series {
   name: string;
@@ -116,7 +116,7 @@ export const Bars: FC<BarsProps> = ({ id, title, sentence, buckets, series, form
             </summary>
             <Table
               caption={title}
-              columns={[{ label: "From (UTC)" }, ...columns.map((label) => ({ label, figures: true }))]}
+              columns={["From (UTC)", ...columns.map(figures)]}
               rows={buckets.map(({ label, href }, i) => [
                 href === undefined ? label : <a href={href}>{label}</a>,
                 ...(rows[i] ?? []),

@@ -1,4 +1,4 @@
-import type { Child, FC, PropsWithChildren } from "hono/jsx";
+import type { Child, FC, JSX, PropsWithChildren } from "hono/jsx";
 import type { Permission } from "../../access/roles.ts";
 import type { Viewer } from "../session.ts";
 import { visible } from "./foreign.tsx";
@@ -23,6 +23,13 @@ export const Form: FC<PropsWithChildren<{ viewer: Viewer; action: string; label?
   </form>
 );
 
+/** A button that sends its form, unless it is of another type. */
+export const Button: FC<JSX.IntrinsicElements["button"] & { label: Child }> = ({ label, type = "submit", ...more }) => (
+  <button type={type} {...more}>
+    {label}
+  </button>
+);
+
 /** The end of a form: its button, the way back, and what else there is to do. */
 export const Submit: FC<PropsWithChildren<{ label: string; back?: string; kind?: "primary" | "danger" }>> = ({
   label,
@@ -31,9 +38,7 @@ export const Submit: FC<PropsWithChildren<{ label: string; back?: string; kind?:
   children,
 }) => (
   <div class="actions">
-    <button type="submit" class={kind}>
-      {label}
-    </button>
+    <Button class={kind} label={label} />
     {back !== undefined && <a href={back}>Cancel</a>}
     {children}
   </div>
@@ -199,18 +204,19 @@ export function may(viewer: Viewer, permission: Permission): boolean {
 
 /**
  * A button in a form of its own. A viewer without the permission sees it disabled, with the reason.
+ * @param needs by default `logs:edit`.
  * @param fields further values to send.
  */
 export const Action: FC<{
   viewer: Viewer;
   action: string;
   label: string;
-  needs: Permission;
+  needs?: Permission;
   kind?: "primary" | "danger" | "small";
   /** Tells several such buttons apart, for screen readers. */
   about?: string;
   fields?: Readonly<Record<string, string>>;
-}> = ({ viewer, action, label, needs, kind, about, fields = {} }) =>
+}> = ({ viewer, action, label, needs = "logs:edit", kind, about, fields = {} }) =>
   may(viewer, needs) ? (
     <Form viewer={viewer} action={action} class="action">
       {Object.entries(fields).map(([name, value]) => (

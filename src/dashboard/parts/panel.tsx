@@ -60,54 +60,58 @@ export const Facts: FC<{ rows: readonly (readonly [name: string, value: Child])[
   </dl>
 );
 
-export interface Column {
-  /** "": actions. */
-  label: string;
-  /** Right-aligned numbers. */
-  figures?: boolean;
+/** The name of a column of right-aligned numbers. */
+export function figures(label: string): { figures: string } {
+  return { figures: label };
 }
 
 /**
  * On a narrow screen, rows become blocks with the column name before each value. The first cell of
  * a row is its heading.
  * @param caption for screen readers.
+ * @param columns their names; "": actions.
  */
-export const Table: FC<{ caption: string; columns: readonly Column[]; rows: readonly (readonly Child[])[] }> = ({
-  caption,
-  columns,
-  rows,
-}) => (
-  <table class="list">
-    <caption class="unseen">{caption}</caption>
-    <thead>
-      <tr>
-        {columns.map(({ label, figures }) => (
-          <th scope="col" class={figures === true ? "figures" : undefined}>
-            {label === "" ? <span class="unseen">Actions</span> : label}
-          </th>
-        ))}
-      </tr>
-    </thead>
-    <tbody>
-      {rows.map((cells) => (
+export const Table: FC<{
+  caption: string;
+  columns: readonly (string | ReturnType<typeof figures>)[];
+  rows: readonly (readonly Child[])[];
+}> = ({ caption, columns, rows }) => {
+  const heads = columns.map((each) =>
+    typeof each === "string" ? { label: each } : { label: each.figures, class: "figures" },
+  );
+  return (
+    <table class="list">
+      <caption class="unseen">{caption}</caption>
+      <thead>
         <tr>
-          {cells.map((cell, i) => {
-            const figures = columns[i]?.figures === true ? "figures" : undefined;
-            return i === 0 ? (
-              <th scope="row" class={figures}>
-                {cell}
-              </th>
-            ) : (
-              <td class={figures} data-label={columns[i]?.label}>
-                {cell}
-              </td>
-            );
-          })}
+          {heads.map(({ label, ...more }) => (
+            <th scope="col" {...more}>
+              {label === "" ? <span class="unseen">Actions</span> : label}
+            </th>
+          ))}
         </tr>
-      ))}
-    </tbody>
-  </table>
-);
+      </thead>
+      <tbody>
+        {rows.map((cells) => (
+          <tr>
+            {cells.map((cell, i) => {
+              const { label, ...more } = heads[i] ?? {};
+              return i === 0 ? (
+                <th scope="row" {...more}>
+                  {cell}
+                </th>
+              ) : (
+                <td {...more} data-label={label}>
+                  {cell}
+                </td>
+              );
+            })}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+};
 
 /** Code or JSON to copy. @param id unique on the page, for the copy button. */
 export const Snippet: FC<{ id: string; label: string; text: string }> = ({ id, label, text }) => (

@@ -1,4 +1,5 @@
 import type { FC } from "hono/jsx";
+import { parsedJson } from "../../bytes.ts";
 import { Foreign } from "./foreign.tsx";
 import { State } from "./panel.tsx";
 import { summaryOf, wholeOf } from "./record-summary.ts";
@@ -94,10 +95,6 @@ export const Records: FC<{
 
 /** Parses a line of an object; a line that is no JSON object stays text. */
 export function recordOfLine(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? value : text;
-  } catch {
-    return text;
-  }
+  const value = parsedJson(text);
+  return typeof value === "object" && value !== null ? value : text;
 }

@@ -1,7 +1,7 @@
 import { fromBase64, fromHex, toBase64, toHex } from "../../bytes.ts";
 import type { Destination, NetworkPlatform } from "../destination.ts";
 import type { Meaning, PutRequest } from "../store/client.ts";
-import { type Dialect, HttpStore, keyUrl, xmlCode } from "../store/http-store.ts";
+import { HttpStore, keyUrl, xmlCode } from "../store/http-store.ts";
 import { createsOnly, type Sas } from "./sas.ts";
 
 /** A container, with the SAS that lets in. */
@@ -16,33 +16,30 @@ const SHA256_META = "x-ms-meta-logshipsha256";
  * A container of Azure Blob Storage: one Put Blob for an object, a SAS in the address of each
  * request. https://learn.microsoft.com/rest/api/storageservices/put-blob
  */
-export class BlobStore extends HttpStore {
-  constructor(destination: AzureDestination, platform: NetworkPlatform) {
-    super(dialectOf(destination), platform);
-  }
-}
-
-function dialectOf(destination: AzureDestination): Dialect {
+export function blobStore(destination: AzureDestination, platform: NetworkPlatform): HttpStore {
   const { credentials: sas, endpoint } = destination;
   // Only a local server is spoken to without TLS.
   const isEmulator = endpoint.protocol === "http:";
-  return {
-    putHeaders,
-    sign: async (_method, key, headers) => {
-      const sent = headers ?? new Headers();
-      // The service goes by `sv` whatever this says; emulators want it.
-      sent.set("x-ms-version", sas.version);
-      return { url: `${keyUrl(destination, key)}?${sas.query}`, headers: sent };
+  return new HttpStore(
+    {
+      putHeaders,
+      sign: async (_method, key, headers) => {
+        const sent = headers ?? new Headers();
+        // The service goes by `sv` whatever this says; emulators want it.
+        sent.set("x-ms-version", sas.version);
+        return { url: `${keyUrl(destination, key)}?${sas.query}`, headers: sent };
+      },
+      // The ETag is of the service's own making. The MD5 is what it has computed of what it keeps.
+      shown: (headers) => ({ etag: md5In(headers.get("content-md5")), sha256: headers.get(SHA256_META) }),
+      code: (text, headers) => plain(headers.get("x-ms-error-code")) ?? xmlCode(text),
+      meaning: (status, code) => {
+        if (isEmulator && status === 403 && code === "AuthorizationPermissionMismatch" && createsOnly(sas))
+          return "there";
+        return meaningOf(status, code);
+      },
     },
-    // The ETag is of the service's own making. The MD5 is what it has computed of what it keeps.
-    shown: (headers) => ({ etag: md5In(headers.get("content-md5")), sha256: headers.get(SHA256_META) }),
-    code: (text, headers) => plain(headers.get("x-ms-error-code")) ?? xmlCode(text),
-    meaning: (status, code) => {
-      if (isEmulator && status === 403 && code === "AuthorizationPermissionMismatch" && createsOnly(sas))
-        return "there";
-      return meaningOf(status, code);
-    },
-  };
+    platform,
+  );
 }
 
 function putHeaders({ contentType, bytes, sha256, md5, conditional }: PutRequest): Headers {

@@ -9,7 +9,7 @@ import type {
   Parsed,
 } from "../destination.ts";
 import { openStore, whyOf } from "../store/open.ts";
-import { type AzureDestination, BlobStore } from "./blob-store.ts";
+import { type AzureDestination, blobStore } from "./blob-store.ts";
 import { createsOnly, expiredWords, readSas, remarkOf, SAS_PARAMETERS, SIGNATURE } from "./sas.ts";
 
 /**
@@ -19,11 +19,9 @@ import { createsOnly, expiredWords, readSas, remarkOf, SAS_PARAMETERS, SIGNATURE
  */
 export const azure = {
   schemes: ["azure"],
-  hasSecretPath: false,
   terms: () => STORE_TERMS,
   isSecret: (parameter) => parameter === SIGNATURE,
   ...readings(readPlace, readSas),
-  misplaced: () => null,
   remark: (destination) => remarkOf((destination as AzureDestination).credentials),
   expiresMs: (destination) => (destination as AzureDestination).credentials.expiresMs,
   // Made by the method above.
@@ -97,7 +95,7 @@ function pathFault(path: string): string | null {
 function openContainer(destination: AzureDestination, path: string, platform: NetworkPlatform): OpenDestination {
   const { credentials: sas, endpoint } = destination;
   const why = whyOf(endpoint, platform);
-  const store = openStore(new BlobStore(destination, platform), { path, now: platform.now, why });
+  const store = openStore(blobStore(destination, platform), { path, now: platform.now, why });
   const expired = (): string | null => expiredWords(sas, platform.now());
   return {
     ...store,

@@ -14,7 +14,6 @@ interface BindingDestination extends Destination {
 export const binding = {
   schemes: ["binding"],
   isSecret: () => false,
-  hasSecretPath: false,
   terms: () => STORE_TERMS,
   place: readPlace,
   destination: (parts, context): Parsed<BindingDestination> => {
@@ -27,7 +26,6 @@ export const binding = {
     if (found === "other") return { ok: false, why: `the binding ${name} is not an R2 bucket` };
     return { ok: true, value: { ...place.value, credentials: found } };
   },
-  misplaced: () => null,
   open: (destination, path, platform) =>
     // Made by the method above.
     openStore(new BucketStore((destination as BindingDestination).credentials), {

@@ -2,7 +2,7 @@ import { fromBase64, fromHex, toBase64, toHex } from "../../bytes.ts";
 import type { AccessKey } from "../access-keys.ts";
 import type { Destination, NetworkPlatform, Place } from "../destination.ts";
 import type { Meaning, PutRequest } from "../store/client.ts";
-import { type Dialect, EMPTY_SHA256, HttpStore, keyUrl, xmlCode } from "../store/http-store.ts";
+import { EMPTY_SHA256, HttpStore, keyUrl, xmlCode } from "../store/http-store.ts";
 import { signGoog4 } from "./sign.ts";
 
 export interface GoogleDestination extends Place, Destination {
@@ -13,27 +13,24 @@ export interface GoogleDestination extends Place, Destination {
 const SHA256_META = "x-goog-meta-logship-sha256";
 
 /** A bucket of Google Cloud Storage, by its XML API and an HMAC key. */
-export class GoogleStore extends HttpStore {
-  constructor(destination: GoogleDestination, platform: NetworkPlatform) {
-    super(dialectOf(destination, platform), platform);
-  }
-}
-
-function dialectOf(destination: GoogleDestination, platform: NetworkPlatform): Dialect {
-  return {
-    putHeaders,
-    sign: async (method, key, headers) => {
-      const url = keyUrl(destination, key);
-      const { host, pathname: path } = new URL(url);
-      const given = Object.fromEntries(headers ?? []);
-      const sha256 = given[SHA256_META] ?? EMPTY_SHA256;
-      const request = { method, host, path, headers: given, sha256, nowMs: platform.now() };
-      return { url, headers: new Headers(signGoog4(destination.credentials, request)) };
+export function googleStore(destination: GoogleDestination, platform: NetworkPlatform): HttpStore {
+  return new HttpStore(
+    {
+      putHeaders,
+      sign: async (method, key, headers) => {
+        const url = keyUrl(destination, key);
+        const { host, pathname: path } = new URL(url);
+        const given = Object.fromEntries(headers ?? []);
+        const sha256 = given[SHA256_META] ?? EMPTY_SHA256;
+        const request = { method, host, path, headers: given, sha256, nowMs: platform.now() };
+        return { url, headers: new Headers(signGoog4(destination.credentials, request)) };
+      },
+      shown: (headers) => ({ etag: md5In(headers) ?? headers.get("etag"), sha256: headers.get(SHA256_META) }),
+      code: xmlCode,
+      meaning: meaningOf,
     },
-    shown: (headers) => ({ etag: md5In(headers) ?? headers.get("etag"), sha256: headers.get(SHA256_META) }),
-    code: xmlCode,
-    meaning: meaningOf,
-  };
+    platform,
+  );
 }
 
 /**

@@ -2,7 +2,7 @@ import { KEY_PARAMETERS, KEY_SECRETS, readKeys } from "../access-keys.ts";
 import { type PlaceRead, parseEndpoint, parseParameters, parsePath, readings, STORE_TERMS } from "../conf.ts";
 import type { ConfParts, DestinationContext, DestinationKind, Parsed } from "../destination.ts";
 import { openStore, whyOf } from "../store/open.ts";
-import { type GoogleDestination, GoogleStore } from "./google-store.ts";
+import { type GoogleDestination, googleStore } from "./google-store.ts";
 
 /**
  * Google Cloud Storage: `gs://<bucket>/<path>?access-key-id=…&secret-access-key=…`, an HMAC key, or
@@ -11,13 +11,11 @@ import { type GoogleDestination, GoogleStore } from "./google-store.ts";
 export const gs = {
   schemes: ["gs"],
   isSecret: (parameter) => KEY_SECRETS.includes(parameter),
-  hasSecretPath: false,
   terms: () => STORE_TERMS,
   ...readings(readPlace, readKeys),
-  misplaced: () => null,
   // Made by the method above.
   open: (destination, path, platform) =>
-    openStore(new GoogleStore(destination as GoogleDestination, platform), {
+    openStore(googleStore(destination as GoogleDestination, platform), {
       path,
       now: () => platform.now(),
       why: whyOf(destination.endpoint, platform),

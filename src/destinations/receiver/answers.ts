@@ -44,12 +44,3 @@ export function unclear(answer: ReceiverAnswer, what: string): Verdict {
     mayBeThere: true,
   };
 }
-
-/** A JSON body, bounded and unchecked; undefined: it is none. */
-export function jsonOf({ text }: Pick<ReceiverAnswer, "text">): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

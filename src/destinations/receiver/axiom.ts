@@ -1,9 +1,10 @@
+import { parsedJson } from "../../bytes.ts";
 import { pathBelow } from "../form.ts";
 import { retryAfter } from "../retry-after.ts";
-import { jsonOf, judgeByStatus, unclear, words } from "./answers.ts";
+import { judgeByStatus, unclear, words } from "./answers.ts";
 import { host, path, secretHeader } from "./form.ts";
 import type { Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
-import { testLine, withFirst } from "./records.ts";
+import { objectOf, withFirst } from "./records.ts";
 
 /** https://axiom.co/docs/reference/limits#ingest */
 const EVENT_BYTES = 1_000_000;
@@ -17,9 +18,6 @@ const BODY_BYTES = 8_000_000;
 export const axiom: Receiver = {
   scheme: "axiom",
   name: "Axiom",
-  parameters: [],
-  own: [],
-  hasSecretPath: false,
   id: "logship_id in each event",
   takes: { plainRecords: true, fields: ["EventTimestampMs"], limits: { records: EVENTS, bytes: 5_000_000 } },
   fault: ({ path }) =>
@@ -48,9 +46,7 @@ export const axiom: Receiver = {
       }),
     ],
   },
-  request: () => ({}),
   judge,
-  probe: (_options, nowMs) => ({ line: testLine(nowMs) }),
 };
 
 /**
@@ -74,9 +70,7 @@ function judge(answer: ReceiverAnswer, count: number): Verdict {
 }
 
 function countIn(answer: ReceiverAnswer, name: string): number | null {
-  const said = jsonOf(answer);
-  if (typeof said !== "object" || said === null) return null;
-  const value = (said as Record<string, unknown>)[name];
+  const value = objectOf(parsedJson(answer.text))[name];
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 

@@ -1,4 +1,4 @@
-import { utf8Length } from "../../bytes.ts";
+import { parsedJson, utf8Length } from "../../bytes.ts";
 import type { BodyForm, SentRecord } from "./receiver.ts";
 
 /** What is made of the lines of an object. */
@@ -93,12 +93,7 @@ export function buildBody(
 }
 
 function readRecord(line: string): SentRecord | null {
-  let fields: unknown;
-  try {
-    fields = JSON.parse(line);
-  } catch {
-    return null;
-  }
+  const fields = parsedJson(line);
   if (typeof fields !== "object" || fields === null || Array.isArray(fields)) return null;
   const { EventTimestampMs: timeMs } = fields as Record<string, unknown>;
   return {

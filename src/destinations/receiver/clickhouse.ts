@@ -1,4 +1,5 @@
-import { failureOf, jsonOf, judgeByStatus, unclear, words } from "./answers.ts";
+import { parsedJson } from "../../bytes.ts";
+import { failureOf, judgeByStatus, unclear, words } from "./answers.ts";
 import { host, secretHeader, text } from "./form.ts";
 import type { Options, Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
 import { withFirst } from "./records.ts";
@@ -17,10 +18,8 @@ const IDENTIFIER = /^[A-Za-z0-9_.]{1,200}$/;
 export const clickhouse: Receiver = {
   scheme: "clickhouse",
   name: "ClickHouse",
-  parameters: [],
   own: ["database", "table"],
   holder: ["database", "table"],
-  hasSecretPath: false,
   id: "insert_deduplication_token: once within the window of the table, if it has one; logship_id in each row",
   takes: { plainRecords: true, fields: ["EventTimestampMs"], limits: { records: 20_000, bytes: 5_000_000 } },
   fault: ({ parameters }) => {
@@ -64,7 +63,7 @@ export const clickhouse: Receiver = {
   judge,
   // No row: it needs the table, and the right to insert. Releases refuse the gzip of nothing.
   // https://github.com/ClickHouse/clickhouse-js/pull/229
-  probe: () => ({ body: "\n" }),
+  probe: { body: "\n" },
   asksBack: { query: (options) => ({ query: windowQuery(options), wait_end_of_query: "1" }), remark: windowRemark },
 };
 
@@ -95,7 +94,7 @@ const UNKNOWN_WINDOW =
 
 /** Whether a repeat is told. A window counts inserts; 0, as it is by default: there is none. */
 function windowRemark(answer: ReceiverAnswer | null): string {
-  const row = answer?.status === 200 && exceptionOf(answer) === null ? jsonOf(answer) : null;
+  const row = answer?.status === 200 && exceptionOf(answer) === null ? parsedJson(answer.text) : null;
   if (!Array.isArray(row) || !/^[A-Za-z]{0,64}MergeTree$/.test(`${row[0]}`)) return UNKNOWN_WINDOW;
   const isReplicated = /^(?:Replicated|Shared)/.test(row[0]);
   const name = WINDOWS[isReplicated ? 1 : 0];

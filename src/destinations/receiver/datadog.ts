@@ -1,7 +1,7 @@
 import { judgeByStatus } from "./answers.ts";
 import { host, secretHeader, text } from "./form.ts";
 import type { Receiver } from "./receiver.ts";
-import { messageOf, severityOf, testLine, withFirst } from "./records.ts";
+import { messageOf, severityOf, withFirst } from "./records.ts";
 
 /**
  * Of one request, and of one log: a longer one would be cut, and called a success. Logs older than
@@ -33,8 +33,6 @@ export const datadog: Receiver = {
   scheme: "datadog",
   name: "Datadog",
   parameters: ["ddsource", "service", "host", "ddtags"],
-  own: [],
-  hasSecretPath: false,
   id: "attribute logship.id",
   // Each log also gets a message of up to 4,000 characters.
   takes: { plainRecords: true, fields: ["EventTimestampMs"], limits: { records: LIMITS.records, bytes: 3_000_000 } },
@@ -64,7 +62,6 @@ export const datadog: Receiver = {
       },
     };
   },
-  request: () => ({}),
   asks: {
     about: "`datadog://`, with a site and an API key.",
     start: `/${PATH}?ddsource=cloudflare`,
@@ -79,5 +76,4 @@ export const datadog: Receiver = {
   },
   // v1 answers 200, v2 202.
   judge: (answer) => judgeByStatus(answer, { code: "Datadog", taken: [200, 202] }),
-  probe: (_options, nowMs) => ({ line: testLine(nowMs) }),
 };

@@ -1,7 +1,8 @@
-import { failureOf, jsonOf, judgeByStatus, unclear, words } from "./answers.ts";
+import { parsedJson } from "../../bytes.ts";
+import { failureOf, judgeByStatus, unclear, words } from "./answers.ts";
 import { host, path, secretHeader, text } from "./form.ts";
 import type { Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
-import { testLine, withTime } from "./records.ts";
+import { objectOf, withTime } from "./records.ts";
 
 /** Elasticsearch's `http.max_content_length` is 100 MB by default; small bodies answer sooner. */
 const BODY_BYTES = 10_000_000;
@@ -19,8 +20,6 @@ export const elastic: Receiver = {
   scheme: "elastic",
   name: "Elasticsearch",
   parameters: ["pipeline", "routing", "require_data_stream", "require_alias"],
-  own: [],
-  hasSecretPath: false,
   id: "_id: once within one backing index",
   takes: { plainRecords: true, fields: ["EventTimestampMs"], limits: { records: RECORDS, bytes: 5_000_000 } },
   fault: ({ path }) =>
@@ -53,17 +52,15 @@ export const elastic: Receiver = {
   // Of each record no more than what became of it.
   request: () => ({ query: { filter_path: "errors,items.*.status,items.*.error.type" } }),
   judge,
-  probe: (_options, nowMs) => ({ line: testLine(nowMs) }),
 };
 
 /** https://www.elastic.co/docs/api/doc/elasticsearch/operation/operation-bulk */
 function judge(answer: ReceiverAnswer, count: number): Verdict {
   const byStatus = judgeByStatus(answer, { taken: [200] });
   if (byStatus.kind !== "taken") return byStatus;
-  const said = jsonOf(answer);
-  const items = listOf(said, "items");
+  const { items } = objectOf(parsedJson(answer.text));
   // A proxy's page, or an answer that was cut off: nothing is known of any record.
-  if (items === null || items.length !== count) return unclear(answer, "what became of each record");
+  if (!Array.isArray(items) || items.length !== count) return unclear(answer, "what became of each record");
   const again: number[] = [];
   const refused: { entry: number; words: string }[] = [];
   let first: { status: number; type: string | null } | null = null;
@@ -88,18 +85,11 @@ function judge(answer: ReceiverAnswer, count: number): Verdict {
   return { kind: "partly", again, error, refused, unnamed: null, mayBeThere };
 }
 
-function listOf(said: unknown, name: string): unknown[] | null {
-  if (typeof said !== "object" || said === null) return null;
-  const list = (said as Record<string, unknown>)[name];
-  return Array.isArray(list) ? list : null;
-}
-
 /** `{"create":{"status":201}}`; a status of 500 where none can be read. */
 function resultOf(item: unknown): { status: number; type: string | null } {
-  const [result] = typeof item === "object" && item !== null ? Object.values(item) : [];
-  if (typeof result !== "object" || result === null) return { status: 500, type: null };
-  const { status, error } = result as { status?: unknown; error?: { type?: unknown } };
-  const type = error?.type;
+  const [result] = Object.values(objectOf(item));
+  const { status, error } = objectOf(result);
+  const { type } = objectOf(error);
   return { status: isStatus(status) ? status : 500, type: typeof type === "string" ? type : null };
 }
 

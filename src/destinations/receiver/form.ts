@@ -25,7 +25,7 @@ export function receiverTerms({ id, takes }: Receiver): Terms {
 
 /** The form of a receiver: what it asks for, then parameters and headers that have no field. */
 export function receiverForm(receiver: Receiver): DestinationForm {
-  const { scheme, isAt, name, parameters, own, hasSecretPath, probe } = receiver;
+  const { scheme, isAt, name, parameters = [], own = [], hasSecretPath = false, probe = {} } = receiver;
   const asks = receiver.asks ?? { about: `\`${scheme}://\`, with a URL.`, fields: [url({ hasCode: hasSecretPath })] };
   const claimed = new Set(asks.fields.flatMap(({ at }) => at.claims));
   const known = [...(parameters === "any" ? [] : parameters), ...own.filter((each) => SECRET_NAME.test(each))];
@@ -37,7 +37,7 @@ export function receiverForm(receiver: Receiver): DestinationForm {
     about: asks.about,
     start: `${scheme}://${asks.start ?? ""}`,
     terms: receiverTerms(receiver),
-    ...("body" in probe({ path: "", parameters: new Map(), headers: new Map() }, 0) && { testLeavesNothing: true }),
+    ...("body" in probe && { testLeavesNothing: true }),
     owns: ({ scheme: given, authority, path: at }) =>
       given === scheme && (isAt === undefined || isAt(hostOf(authority), `/${at}`)),
     parts: [

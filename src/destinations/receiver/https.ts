@@ -10,13 +10,8 @@ export const https: Receiver = {
   scheme: "https",
   name: "this address",
   parameters: "any",
-  own: [],
-  hasSecretPath: false,
   id: "header Idempotency-Key",
   takes: { plainRecords: false, fields: [], limits: null },
-  fault: () => null,
-  form: () => null,
-  request: () => ({}),
   judge: (answer) => judgeByStatus(answer),
   asks: {
     name: "HTTP endpoint",
@@ -24,5 +19,5 @@ export const https: Receiver = {
     fields: [url()],
   },
   // As the vendor's: receivers made for it know this one.
-  probe: () => ({ line: '{"content":"tests","filename":"test.txt"}' }),
+  probe: { line: '{"content":"tests","filename":"test.txt"}' },
 };

@@ -24,7 +24,7 @@ export function receiverKind(scheme: string, receivers: readonly Receiver[]): De
   return {
     schemes: [scheme],
     isSecret: (parameter) => SECRET_NAME.test(parameter),
-    hasSecretPath: receivers.some(({ hasSecretPath }) => hasSecretPath),
+    hasSecretPath: receivers.some(({ hasSecretPath }) => hasSecretPath === true),
     terms: (place) => receiverTerms(at(place)),
     place: (parts, context) => {
       const found = read(parts, context);
@@ -34,10 +34,9 @@ export function receiverKind(scheme: string, receivers: readonly Receiver[]): De
       const found = read(parts, context);
       if (!found.ok) return found;
       const { place, url, options } = found.value;
-      const why = at(place).fault(options);
+      const why = at(place).fault?.(options) ?? null;
       return why === null ? { ok: true, value: { ...place, credentials: { url, options } } } : { ok: false, why };
     },
-    misplaced: () => null,
     plan: (parts, context, object, nowMs) => {
       const found = read(parts, context);
       return found.ok ? planOf(found.value, at(found.value.place), object, nowMs) : null;
@@ -93,7 +92,7 @@ function readReceiver(parts: ConfParts, context: DestinationContext, receiver: R
   if (/[\u0000-\u0020\u007f\\#]/.test(path)) return { ok: false, why: "the path must not contain blanks, \\ or #" };
   if (path.split("/").some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment)))
     return { ok: false, why: "the path must not contain . or .. as a segment" };
-  if (receiver.hasSecretPath && secretOf(path) === "")
+  if (receiver.hasSecretPath === true && secretOf(path) === "")
     return { ok: false, why: "the path must end with the receiver's code" };
   const query = kept.map(({ text }) => text).join("&");
   const shown = [...kept, ...held].map(({ name, text }) =>
@@ -101,7 +100,7 @@ function readReceiver(parts: ConfParts, context: DestinationContext, receiver: R
   );
   const at = (shownPath: string, text: string): string =>
     `${endpoint.value.origin}/${shownPath}${text === "" ? "" : `?${text}`}`;
-  const shownPath = receiver.hasSecretPath ? path.slice(0, path.length - secretOf(path).length) + MASK : path;
+  const shownPath = receiver.hasSecretPath === true ? path.slice(0, path.length - secretOf(path).length) + MASK : path;
   return {
     ok: true,
     value: {
@@ -132,7 +131,10 @@ interface Parameters {
   held: { name: string; text: string }[];
 }
 
-function readParameters(query: string, { parameters: known, own, holder = [] }: Receiver): Parsed<Parameters> {
+function readParameters(
+  query: string,
+  { parameters: known = [], own = [], holder = [] }: Receiver,
+): Parsed<Parameters> {
   const headers = new Map<string, string>();
   const parameters = new Map<string, string>();
   const kept: Parameters["kept"] = [];

@@ -2,7 +2,7 @@ import { utf8Length } from "../../bytes.ts";
 import { failureOf, judgeByStatus } from "./answers.ts";
 import { host, secretHeader, text } from "./form.ts";
 import type { Receiver, ReceiverAnswer, SentRecord, Verdict } from "./receiver.ts";
-import { testLine, withFirst } from "./records.ts";
+import { withFirst } from "./records.ts";
 
 /**
  * Defaults of a server's `limits_config`. A push above `ingestion_burst_size_mb` (6) never passes.
@@ -46,9 +46,7 @@ const OUTCOMES: ReadonlySet<string> = new Set([
 export const loki: Receiver = {
   scheme: "loki",
   name: "Loki",
-  parameters: [],
   own: ["labels", "max-age-hours"],
-  hasSecretPath: false,
   id: "logship_id in the line: repeats are merged when read",
   tellsRepeats: true,
   takes: {
@@ -107,10 +105,8 @@ export const loki: Receiver = {
       },
     };
   },
-  request: () => ({}),
   judge,
   // An empty push is refused, and would not show that ingestion is blocked.
-  probe: (_options, nowMs) => ({ line: testLine(nowMs) }),
 };
 
 function requestPath(path: string): string {

@@ -2,7 +2,7 @@ import { utf8Length } from "../../bytes.ts";
 import { judgeByStatus } from "./answers.ts";
 import { host, text } from "./form.ts";
 import type { Receiver, SentRecord } from "./receiver.ts";
-import { messageOf, severityOf, testLine } from "./records.ts";
+import { messageOf, severityOf } from "./records.ts";
 
 /**
  * Of one request; it does not say whether before compression, so before. What is older may be
@@ -32,9 +32,7 @@ export const newrelic: Receiver = {
   scheme: "https",
   isAt: (host, path) => /^(?:gov-)?log-api\.(?:[a-z0-9-]+\.)?newrelic\.com$/.test(host) && /^\/log\/v1\/?$/.test(path),
   name: "New Relic",
-  parameters: [],
   own: [KEY, "format"],
-  hasSecretPath: false,
   id: "attribute logship.id",
   // Each log also gets a message of up to 4,000 characters.
   takes: { plainRecords: true, fields: ["EventTimestampMs"], limits: { records: LIMITS.records, bytes: 600_000 } },
@@ -88,7 +86,6 @@ export const newrelic: Receiver = {
     ],
   },
   judge: (answer) => judgeByStatus(answer, { code: "NewRelic", taken: [200, 202] }),
-  probe: (_options, nowMs) => ({ line: testLine(nowMs) }),
 };
 
 /**

@@ -7,6 +7,7 @@ import type { Failure, FailureCause } from "../failure.ts";
 import { retryAfter } from "../retry-after.ts";
 import { buildBody, linesOf } from "./body.ts";
 import type { BodyForm, Receiver, ReceiverAnswer, ReceiverDestination, Verdict } from "./receiver.ts";
+import { testLine } from "./records.ts";
 import { bodyOf, headOf, isText, NDJSON_TYPE, noText, partly, type SentBody, tooMuch, unreadable } from "./request.ts";
 
 /** Time for an answer, in ms; the slowest upload, in bytes a ms; and the longest time, in ms. */
@@ -270,15 +271,14 @@ class Sender {
     this.receiver = receiver;
     this.#destination = destination;
     this.#platform = platform;
-    this.form = receiver.form(destination.credentials.options);
+    this.form = receiver.form?.(destination.credentials.options) ?? null;
   }
 
   readonly nowMs = (): number => this.#platform.now();
 
   /** Sends the record that shows whether records can be sent. */
   async probe(): Promise<Verdict> {
-    const { options } = this.#destination.credentials;
-    const probe = this.receiver.probe(options, this.nowMs());
+    const { probe = { line: testLine(this.nowMs()) } } = this.receiver;
     const id = `test-${this.nowMs().toString(16)}`;
     let text: string;
     if ("body" in probe) text = probe.body;

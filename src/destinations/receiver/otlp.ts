@@ -1,3 +1,4 @@
+import { parsedJson } from "../../bytes.ts";
 import { judgeByStatus, unclear, words } from "./answers.ts";
 import { secretHeader, url } from "./form.ts";
 import { type Json, recordAttributes, resourceAttributes } from "./otlp-record.ts";
@@ -15,16 +16,12 @@ const BODY_BYTES = 10_000_000;
 export const otlp: Receiver = {
   scheme: "otlp",
   name: "an OTLP receiver",
-  parameters: [],
-  own: [],
-  hasSecretPath: false,
   id: "attribute logship.record.id",
   takes: {
     plainRecords: true,
     fields: ["EventTimestampMs", "ScriptName"],
     limits: { records: 2_500, bytes: 2_000_000 },
   },
-  fault: () => null,
   // As `OTEL_EXPORTER_OTLP_ENDPOINT`: the base of the paths of all signals.
   requestPath: (path) => {
     const base = path.replace(/\/$/, "");
@@ -48,10 +45,9 @@ export const otlp: Receiver = {
       secretHeader("Authorization", { hint: "If the receiver needs it, such as `Bearer` and a token." }),
     ],
   },
-  request: () => ({}),
   judge,
   // It should be answered as a success, and leaves nothing.
-  probe: () => ({ body: '{"resourceLogs":[]}' }),
+  probe: { body: '{"resourceLogs":[]}' },
 };
 
 /** https://opentelemetry.io/docs/specs/otel/logs/data-model/#field-severitynumber */
@@ -116,12 +112,7 @@ function judge(answer: ReceiverAnswer, count: number): Verdict {
 /** null: it is no ExportLogsServiceResponse. Many answer nothing at all. */
 function rejectedIn(text: string): number | null {
   if (text.trim() === "") return 0;
-  let said: unknown;
-  try {
-    said = JSON.parse(text);
-  } catch {
-    return null;
-  }
+  const said = parsedJson(text);
   if (typeof said !== "object" || said === null || Array.isArray(said)) return null;
   const { partialSuccess } = said as { partialSuccess?: { rejectedLogRecords?: unknown } | null };
   if (partialSuccess == null) return 0;

@@ -13,7 +13,7 @@ export function planOf(
   { id, lines, text: whole, contentType }: PlannedObject,
   nowMs: number,
 ): Plan {
-  const form = receiver.form(credentials.options);
+  const form = receiver.form?.(credentials.options) ?? null;
   const plan: Plan = { requests: [], refused: [] };
   const all = lines.map((text, record) => ({ text, record, bytes: utf8Length(text) + 1 }));
   type Line = (typeof all)[number];

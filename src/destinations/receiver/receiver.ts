@@ -17,13 +17,13 @@ export interface Receiver {
    * Parameters of its string besides `header_<Name>`; what is no `own` one goes into the address of
    * its requests as it is. "any": whatever there is.
    */
-  readonly parameters: "any" | readonly string[];
+  readonly parameters?: "any" | readonly string[];
   /** Of these, those that are for us: no request has them. */
-  readonly own: readonly string[];
+  readonly own?: readonly string[];
   /** Of these, those that say what holds the records: they are part of its place. */
   readonly holder?: readonly string[];
   /** The end of its path is a secret. */
-  readonly hasSecretPath: boolean;
+  readonly hasSecretPath?: true;
   /** As in `Repeats`: by what a repeat is told. */
   readonly id: string;
   /**
@@ -39,13 +39,13 @@ export interface Receiver {
   /**
    * @returns in words what is wrong with these parameters, header names and path; null: nothing.
    */
-  fault(options: Options): string | null;
-  /** How records are put into a body; null: an object is sent as it is, gzip of NDJSON. */
-  form(options: Options): BodyForm | null;
+  fault?(options: Options): string | null;
+  /** How records are put into a body; absent: an object is sent as it is, gzip of NDJSON. */
+  form?(options: Options): BodyForm;
   /** The path of requests, where it is not the one of the string. */
   requestPath?(path: string): string;
   /** Headers and parameters that a request has besides its own. @param id of the object. */
-  request(options: Options, id: string): { headers?: Record<string, string>; query?: Record<string, string> };
+  request?(options: Options, id: string): { headers?: Record<string, string>; query?: Record<string, string> };
   /**
    * What an answer means. Never throws: the answer is a stranger's. @param count of the entries
    * sent.
@@ -54,10 +54,10 @@ export interface Receiver {
   /** What a form asks for; absent: its URL. */
   readonly asks?: ReceiverAsks;
   /**
-   * The line of a record that shows whether it can be written to, in NDJSON; or the body of a
-   * request that does so without a record.
+   * The line of a record that shows whether it can be written to, in NDJSON, absent: that of
+   * `testLine`; or the body of a request that does so without a record.
    */
-  probe(options: Options, nowMs: number): { line: string } | { body: string };
+  readonly probe?: { line: string } | { body: string };
   /** What it is asked once it takes records; absent: nothing. */
   readonly asksBack?: {
     /** Parameters of a request that changes nothing. */

@@ -96,14 +96,14 @@ export function headOf(
   id: string,
   type: string,
 ): { url: string; headers: Headers } {
-  const added = receiver.request(options, id);
+  const added = receiver.request?.(options, id);
   const headers = new Headers([...options.headers]);
   if (!options.headers.has("content-type")) headers.set("content-type", type);
   headers.set("content-encoding", "gzip");
   headers.set("idempotency-key", id);
-  for (const [name, value] of Object.entries(added.headers ?? {})) headers.set(name, value);
+  for (const [name, value] of Object.entries(added?.headers ?? {})) headers.set(name, value);
   const target = new URL(url);
-  const query = new URLSearchParams(added.query ?? {}).toString();
+  const query = new URLSearchParams(added?.query ?? {}).toString();
   if (query !== "") target.search = target.search === "" ? `?${query}` : `${target.search}&${query}`;
   return { url: target.href, headers };
 }

@@ -1,7 +1,8 @@
-import { failureOf, jsonOf, judgeByStatus, words } from "./answers.ts";
+import { parsedJson } from "../../bytes.ts";
+import { failureOf, judgeByStatus, words } from "./answers.ts";
 import { host, secretHeader, text } from "./form.ts";
 import type { Options, Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
-import { testLine } from "./records.ts";
+import { objectOf } from "./records.ts";
 
 /**
  * Of one request: what Splunk Cloud takes. Splunk Enterprise takes 838,860,800 unless configured
@@ -33,9 +34,7 @@ const collector = {
   name: "Splunk",
   parameters: ["channel", ...METADATA],
   own: [VERIFY],
-  hasSecretPath: false,
   fault,
-  probe: (_options: Options, nowMs: number) => ({ line: testLine(nowMs) }),
 };
 
 /**
@@ -48,7 +47,6 @@ export const splunkRaw: Receiver = {
   isAt: (_host, path) => /\/raw(?:\/1\.0)?$/.test(path),
   id: "source",
   takes: { plainRecords: false, fields: [], limits: LIMITS },
-  form: () => null,
   // As a file has its name there.
   request: ({ parameters }, id) => (parameters.has("source") ? {} : { query: { source: id } }),
   judge: (answer) => judge(answer, 0),
@@ -81,7 +79,6 @@ export const splunkEvent: Receiver = {
       },
     };
   },
-  request: () => ({}),
   judge,
   asks: {
     about: "`splunk://…/event`, one event per record, with time and id.",
@@ -136,9 +133,7 @@ function judge(answer: ReceiverAnswer, count: number): Verdict {
 
 /** `{"text":"Invalid data format","code":6,"invalid-event-number":3}`, events counted from 0. */
 function codeOf(answer: ReceiverAnswer): { code: number | null; entry: number | null } {
-  const said = jsonOf(answer);
-  if (typeof said !== "object" || said === null) return { code: null, entry: null };
-  const { code, "invalid-event-number": entry } = said as Record<string, unknown>;
+  const { code, "invalid-event-number": entry } = objectOf(parsedJson(answer.text));
   const isCode = typeof code === "number" && Number.isInteger(code) && code >= 0 && code < 1_000;
   const isEntry = typeof entry === "number" && Number.isInteger(entry) && entry >= 0;
   return { code: isCode ? code : null, entry: isEntry ? entry : null };

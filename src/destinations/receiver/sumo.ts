@@ -1,7 +1,6 @@
 import { judgeByStatus } from "./answers.ts";
 import { url } from "./form.ts";
 import type { Receiver } from "./receiver.ts";
-import { testLine } from "./records.ts";
 
 /** Its name of what a record comes from: `_sourceName` of a search. */
 const NAME = "x-sumo-name";
@@ -13,8 +12,6 @@ const NAME = "x-sumo-name";
 export const sumo: Receiver = {
   scheme: "sumo",
   name: "Sumo Logic",
-  parameters: [],
-  own: [],
   hasSecretPath: true,
   id: "X-Sumo-Name (_sourceName)",
   // At most 1 MB a request before compression: same page.
@@ -23,7 +20,6 @@ export const sumo: Receiver = {
     /^receiver\/v1\/http\/[^/]+$/.test(path)
       ? null
       : "the path must be receiver/v1/http/ followed by the code of the source",
-  form: () => null,
   request: ({ headers }, id) => (headers.has(NAME) ? {} : { headers: { [NAME]: id } }),
   asks: {
     about: "`sumo://`, with the address of an HTTP Logs source.",
@@ -38,5 +34,4 @@ export const sumo: Receiver = {
   // 408 is one that was accepted and timed out: it may be there.
   // https://www.sumologic.com/help/docs/send-data/hosted-collectors/http-source/troubleshooting/
   judge: (answer) => judgeByStatus(answer, { code: "Sumo", taken: [200] }),
-  probe: (_options, nowMs) => ({ line: testLine(nowMs) }),
 };

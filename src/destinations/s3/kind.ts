@@ -11,7 +11,7 @@ import {
 import type { ConfParts, DestinationContext, DestinationKind, Parsed } from "../destination.ts";
 import { openStore, whyOf } from "../store/open.ts";
 import { bucketInEndpoint } from "./addressing.ts";
-import { ObjectStore, type S3Destination, type S3Place } from "./object-store.ts";
+import { objectStore, type S3Destination, type S3Place } from "./object-store.ts";
 
 /**
  * Stores that speak S3: `s3://<bucket>/<path>?region=…[&endpoint=…][&sse=AES256]`, any of them, and
@@ -21,13 +21,12 @@ import { ObjectStore, type S3Destination, type S3Place } from "./object-store.ts
 export const s3 = {
   schemes: ["objstore", "r2", "s3"],
   isSecret: (parameter) => KEY_SECRETS.includes(parameter),
-  hasSecretPath: false,
   terms: () => STORE_TERMS,
   ...readings(readPlace, readKeys),
   misplaced: ({ scheme, endpoint, bucket }) => (scheme === "s3" ? bucketInEndpoint(endpoint, bucket) : null),
   // Made by the method above.
   open: (destination, path, platform) =>
-    openStore(new ObjectStore(destination as S3Destination, platform), {
+    openStore(objectStore(destination as S3Destination, platform), {
       path,
       now: () => platform.now(),
       why: whyOf(destination.endpoint, platform),

@@ -2,9 +2,8 @@ import { AwsV4Signer } from "aws4fetch";
 import { fromHex, toBase64 } from "../../bytes.ts";
 import type { AccessKey } from "../access-keys.ts";
 import type { Destination, NetworkPlatform, Place } from "../destination.ts";
-import type { PutRequest } from "../store/client.ts";
-import { type Dialect, EMPTY_SHA256, HttpStore, keyUrl, xmlCode } from "../store/http-store.ts";
-import { meaningOf } from "./codes.ts";
+import type { Meaning, PutRequest } from "../store/client.ts";
+import { EMPTY_SHA256, HttpStore, keyUrl, xmlCode } from "../store/http-store.ts";
 
 export interface S3Place extends Place {
   readonly region: string;
@@ -24,35 +23,32 @@ export interface S3Destination extends S3Place, Destination {
 const SHA256_META = "x-amz-meta-logship-sha256";
 
 /** A bucket reached by signed requests, Signature V4 with path-style addressing. */
-export class ObjectStore extends HttpStore {
-  constructor(destination: S3Destination, platform: NetworkPlatform) {
-    super(dialectOf(destination, platform), platform);
-  }
-}
-
-function dialectOf(destination: S3Destination, platform: NetworkPlatform): Dialect {
+export function objectStore(destination: S3Destination, platform: NetworkPlatform): HttpStore {
   const { credentials, region, sse } = destination;
-  return {
-    putHeaders: (request) => putHeaders(request, sse),
-    sign: async (method, key, headers) => {
-      const signer = new AwsV4Signer({
-        method,
-        url: keyUrl(destination, key),
-        headers: headers ?? new Headers({ "X-Amz-Content-Sha256": EMPTY_SHA256 }),
-        accessKeyId: credentials.accessKeyId,
-        secretAccessKey: credentials.secretAccessKey,
-        service: "s3",
-        region,
-        datetime: new Date(platform.now()).toISOString().replace(/[:-]|\.\d{3}/g, ""),
-      });
-      const signed = await signer.sign();
-      return { url: signed.url.href, headers: signed.headers };
+  return new HttpStore(
+    {
+      putHeaders: (request) => putHeaders(request, sse),
+      sign: async (method, key, headers) => {
+        const signer = new AwsV4Signer({
+          method,
+          url: keyUrl(destination, key),
+          headers: headers ?? new Headers({ "X-Amz-Content-Sha256": EMPTY_SHA256 }),
+          accessKeyId: credentials.accessKeyId,
+          secretAccessKey: credentials.secretAccessKey,
+          service: "s3",
+          region,
+          datetime: new Date(platform.now()).toISOString().replace(/[:-]|\.\d{3}/g, ""),
+        });
+        const signed = await signer.sign();
+        return { url: signed.url.href, headers: signed.headers };
+      },
+      shown: (headers) => ({ etag: headers.get("etag"), sha256: headers.get(SHA256_META) }),
+      code: xmlCode,
+      meaning: meaningOf,
+      region: (text, code, response) => regionIn(text, code, response, region),
     },
-    shown: (headers) => ({ etag: headers.get("etag"), sha256: headers.get(SHA256_META) }),
-    code: xmlCode,
-    meaning: meaningOf,
-    region: (text, code, response) => regionIn(text, code, response, region),
-  };
+    platform,
+  );
 }
 
 function putHeaders(request: PutRequest, sse: S3Place["sse"]): Headers {
@@ -78,4 +74,31 @@ function regionIn(text: string, code: string | null, { status, headers }: Respon
   if (code !== "AuthorizationHeaderMalformed" && (status < 300 || status > 399)) return null;
   const region = /<Region>([^<]*)<\/Region>/.exec(text)?.[1] ?? headers.get("x-amz-bucket-region") ?? "";
   return REGION.test(region) && region !== asked ? region : null;
+}
+
+/**
+ * 400s that say something of the destination or of the moment, not of the object.
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
+ */
+const MEANINGS: readonly (readonly [Meaning, ReadonlySet<string>])[] = [
+  [
+    "destination",
+    new Set([
+      "AuthorizationHeaderMalformed",
+      "ExpiredToken",
+      "IllegalLocationConstraintException",
+      "InvalidBucketName",
+      "InvalidToken",
+      "TokenRefreshRequired",
+    ]),
+  ],
+  ["moment", new Set(["BadDigest", "IncompleteBody", "RequestTimeout", "SlowDown", "XAmzContentSHA256Mismatch"])],
+  ["object", new Set(["EntityTooLarge", "KeyTooLongError", "MaxMessageLengthExceeded"])],
+];
+
+/** What a code of S3 says beyond its status. */
+export function meaningOf(status: number, code: string | null): Meaning | undefined {
+  if (status === 404 || status === 410) return code === "NoSuchBucket" ? "destination" : undefined;
+  if (status !== 400 || code === null) return undefined;
+  return MEANINGS.find(([, codes]) => codes.has(code))?.[0];
 }

@@ -1,14 +1,14 @@
 import { concat, encodeUtf8, isEqual, utf8Length } from "../../bytes.ts";
 import { PARQUET_FRAGMENT } from "../../limits.ts";
 import { contentType, NDJSON, type OutputFormat } from "../../output/format.ts";
-import { invocationRenderer, rowsUnitsAtMost } from "../../output/rows.ts";
+import { InvocationRenderer, rowsUnitsAtMost } from "../../output/rows.ts";
 import { FIELD_NAMES, isTakenField } from "../../record/fields.ts";
 import type { RecordLine } from "../../record/line.ts";
 import { utcDay } from "../../record/record.ts";
 import { SOURCE_MAX_UNITS } from "../../record/source.ts";
-import type { Assembly, Content, Encoder, EncoderKind, Gatherer } from "../encoder.ts";
+import type { Assembly, Encoder, EncoderKind, Gatherer } from "../encoder.ts";
 import { FragmentBuilder } from "../fragment.ts";
-import { contentOf, joinContents } from "../gzip.ts";
+import { contentOf } from "../gzip.ts";
 import { ParquetFile } from "./assembly.ts";
 import { type Column, columnsOf } from "./columns.ts";
 import { decodeGroup, encodeGroup } from "./group.ts";
@@ -36,23 +36,21 @@ const NDJSON_TYPE = contentType(NDJSON);
 
 const NOTHING = new Uint8Array();
 
-class Parquet implements Encoder {
+class Parquet extends InvocationRenderer implements Encoder {
   readonly kind = parquet;
   readonly contentType: string;
   readonly aroundBytes = 0;
   readonly seam = { finished: NOTHING, raw: NOTHING, content: { rawBytes: 0, crc: 0 } };
   readonly sizes = PARQUET_FRAGMENT;
-  readonly #output: OutputFormat;
   readonly #columns: readonly Column[];
   /** What a line has beside the canonical one and extra fields, in UTF-16 units. */
   readonly #addedUnits: number;
   readonly #hasExtra: boolean;
-  #renderer: ((record: RecordLine) => string) | null = null;
 
   constructor(output: OutputFormat) {
-    this.contentType = contentType(output);
     const { fieldNames, rows } = output;
-    this.#output = { ...NDJSON, fieldNames, ...(rows !== undefined && { rows }) };
+    super({ ...NDJSON, fieldNames, ...(rows !== undefined && { rows }) });
+    this.contentType = contentType(output);
     this.#columns = columnsOf(output);
     const names = this.#columns.filter(({ kind }) => kind !== "ray").map(({ name }) => name);
     this.#hasExtra = names.some(isTakenField);
@@ -60,23 +58,9 @@ class Parquet implements Encoder {
     this.#addedUnits = names.reduce((sum, name) => sum + unitsBeside(name), 3);
   }
 
-  /** Compiled at its first use: a reader of prepared fragments never renders. */
-  get #render(): (record: RecordLine) => string {
-    this.#renderer ??= invocationRenderer(this.#output);
-    return this.#renderer;
-  }
-
-  get #hasRows(): boolean {
-    return this.#output.rows === "log";
-  }
-
-  text(record: RecordLine): string {
-    return this.#render(record);
-  }
-
   unitsAtMost(lineUnits: number, record: RecordLine): number {
     const units = this.#addedUnits + lineUnits + (this.#hasExtra ? record.extra.length : 0);
-    if (!this.#hasRows) return units;
+    if (!this.hasRows) return units;
     const own = record.exceptionsAndLogsLength;
     return rowsUnitsAtMost(own, units - own);
   }
@@ -88,7 +72,7 @@ class Parquet implements Encoder {
 
   gather(partOf?: (record: RecordLine) => string, isSketched = false): Gatherer {
     const builder = new FragmentBuilder(NOTHING, isSketched, this);
-    const render = this.#render;
+    const render = this.text;
     return {
       add: (record, takenInMs) => {
         const text = render(record);
@@ -100,11 +84,7 @@ class Parquet implements Encoder {
   }
 
   finish(raw: Uint8Array): Uint8Array<ArrayBuffer> {
-    return encodeGroup(raw, this.#columns, this.#hasRows);
-  }
-
-  join(parts: readonly Content[]): Content {
-    return joinContents(parts);
+    return encodeGroup(raw, this.#columns, this.hasRows);
   }
 
   assemble(): Assembly {
@@ -112,7 +92,7 @@ class Parquet implements Encoder {
   }
 
   single(record: RecordLine, variant: number): Uint8Array<ArrayBuffer> {
-    const raw = encodeUtf8(this.#render(record));
+    const raw = encodeUtf8(this.text(record));
     const group = this.finish(raw);
     if (!isEqual(linesOf(group), raw)) throw new Error("an object does not read as it was written");
     const file = new ParquetFile(this.#columns, String(variant));

@@ -1,4 +1,4 @@
-import { decodeUtf8, encodeUtf8, isEqual, latin1 } from "../../bytes.ts";
+import { decodeUtf8, encodeUtf8, isEqual, latin1, parsedJson } from "../../bytes.ts";
 
 /** A value as Parquet has it. */
 export interface Value {
@@ -125,9 +125,5 @@ function isWritten(value: unknown, json: Uint8Array): boolean {
 
 /** undefined: it is no JSON. */
 function parsed(json: Uint8Array): unknown {
-  try {
-    return JSON.parse(decodeUtf8(json));
-  } catch {
-    return undefined;
-  }
+  return parsedJson(decodeUtf8(json));
 }

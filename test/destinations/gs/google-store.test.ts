@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { encodeUtf8 } from "../../../src/bytes.ts";
-import { type GoogleDestination, GoogleStore } from "../../../src/destinations/gs/google-store.ts";
+import { type GoogleDestination, googleStore } from "../../../src/destinations/gs/google-store.ts";
 import { signGoog4 } from "../../../src/destinations/gs/sign.ts";
 import { openDestination } from "../../../src/destinations/kinds.ts";
 import { parseDestination } from "../../../src/destinations/parse.ts";
@@ -63,7 +63,7 @@ function open() {
   const parsed = parseDestination(googleConf(`google-${names}`, "logs"), LOCAL);
   if (!parsed.ok) throw new Error(parsed.why);
   return {
-    store: new GoogleStore(parsed.value as GoogleDestination, platform),
+    store: googleStore(parsed.value as GoogleDestination, platform),
     to: openDestination(parsed.value, platform),
   };
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from "vitest";
-import { ObjectStore, type S3Destination } from "../../../src/destinations/s3/object-store.ts";
+import { objectStore, type S3Destination } from "../../../src/destinations/s3/object-store.ts";
 import type { PutRequest, StoreAnswer } from "../../../src/destinations/store/client.ts";
 import { platform } from "../../../src/platform.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../../support/constants.ts";
@@ -50,12 +50,12 @@ afterEach(async () => {
   await control.forget();
 });
 
-const store = (more: Parameters<typeof at>[1] = "") => new ObjectStore(at(bucket, more), platform);
+const store = (more: Parameters<typeof at>[1] = "") => objectStore(at(bucket, more), platform);
 
 /** A store behind a `fetch` that gives these answers, and notes what it was asked. */
 function scripted(...answers: (Response | Error)[]) {
   const asked: { url: string; init: RequestInit }[] = [];
-  const opened = new ObjectStore(at("scripted"), {
+  const opened = objectStore(at("scripted"), {
     now: () => NOW,
     fetch: (url, init) => {
       asked.push({ url, init });
@@ -344,7 +344,7 @@ describe("what a store answers", () => {
 
   it("is hung up on when the time is over", async () => {
     vi.useFakeTimers();
-    const hanging = new ObjectStore(at("hanging"), {
+    const hanging = objectStore(at("hanging"), {
       now: () => NOW,
       fetch: (_url, { signal }) =>
         new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason))),

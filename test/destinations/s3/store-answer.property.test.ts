@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/bytes.ts";
-import { ObjectStore } from "../../../src/destinations/s3/object-store.ts";
+import { objectStore } from "../../../src/destinations/s3/object-store.ts";
 import type { StoreAnswer } from "../../../src/destinations/store/client.ts";
 import { destination } from "../context.ts";
 
@@ -22,7 +22,7 @@ const put = (key: string) => ({
 /** What is made of one answer of a store, and the URL that it was asked at. */
 async function answerTo(response: Response, key = "k", path = ""): Promise<{ answer: StoreAnswer; url: string }> {
   let url = "";
-  const store = new ObjectStore(
+  const store = objectStore(
     destination(`s3://traces/?region=auto&endpoint=store.example${path}&access-key-id=a&secret-access-key=b`),
     {
       now: () => NOW,

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
-import { ObjectStore } from "../../../src/destinations/s3/object-store.ts";
+import { objectStore } from "../../../src/destinations/s3/object-store.ts";
 import { answerWords } from "../../../src/destinations/store/answers.ts";
-import type { StoreAnswer } from "../../../src/destinations/store/client.ts";
+import type { StoreAnswer, StoreClient } from "../../../src/destinations/store/client.ts";
 import { type Probed, writeProbe as write } from "../../../src/destinations/store/probe.ts";
 import { compare, confirms, damageWords, type SentObject } from "../../../src/destinations/store/stored.ts";
 import { platform } from "../../../src/platform.ts";
@@ -98,15 +98,15 @@ describe("what HEAD shows", () => {
 });
 
 describe("the probe of a destination", () => {
-  const writeProbe = (to: ObjectStore, path: string): Promise<Probed> => write(to, path, 0);
+  const writeProbe = (to: StoreClient, path: string): Promise<Probed> => write(to, path, 0);
   const written = { kind: "written", leaveOut: 0 };
   let names = 0;
   let control = bucketControl(inject("s3Url"), "none");
-  let store = new ObjectStore(destination(destinationConf("none"), LOCAL), platform);
+  let store = objectStore(destination(destinationConf("none"), LOCAL), platform);
   beforeEach(() => {
     names += 1;
     control = bucketControl(inject("s3Url"), `probe-${names}`);
-    store = new ObjectStore(destination(destinationConf(`probe-${names}`), LOCAL), platform);
+    store = objectStore(destination(destinationConf(`probe-${names}`), LOCAL), platform);
   });
   afterEach(async () => {
     await control.forget();

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, it } from "vitest";
-import { meaningOf } from "../../../src/destinations/s3/codes.ts";
+import { meaningOf } from "../../../src/destinations/s3/object-store.ts";
 import type { PutRequest, StoreAnswer, StoreClient } from "../../../src/destinations/store/client.ts";
 import { CONDITION } from "../../../src/destinations/store/manner.ts";
 import { tryCondition } from "../../../src/destinations/store/probe.ts";

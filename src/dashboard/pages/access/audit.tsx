@@ -1,4 +1,5 @@
 import type { FC } from "hono/jsx";
+import type { AuditEntry as Change } from "../../../api/docs/access.ts";
 import type { ListInfo } from "../../inner-api.ts";
 import type { Page, PageContext, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
@@ -15,19 +16,6 @@ const PER_PAGE = 25;
 
 /** Part of a body that is shown, in UTF-16 units. */
 const BODY_SHOWN = 4_000;
-
-interface Change {
-  id: number;
-  at: string;
-  times: number;
-  first_at: string;
-  actor: { kind: string; id: string; name: string };
-  action: string;
-  resource: string | null;
-  outcome: "done" | "unconfirmed" | "refused";
-  body: unknown;
-  request_id: string | null;
-}
 
 async function auditView(context: PageContext): Promise<View> {
   const page = pageOf(context.query);
@@ -53,11 +41,11 @@ export const Changes: FC<{
   here: string;
   page: number;
   perPage: number;
-  list: { items: readonly unknown[]; info: ListInfo };
+  list: { items: readonly Change[]; info: ListInfo };
   /** Whether to link further pages. */
   paged?: boolean;
 }> = ({ here, page, perPage, list, paged = true }) => {
-  const changes = list.items as readonly Change[];
+  const changes = list.items;
   if (changes.length === 0 && page === 1)
     return (
       <Empty title="No changes yet">
@@ -69,14 +57,7 @@ export const Changes: FC<{
       {changes.length > 0 && (
         <Table
           caption="Changes"
-          columns={[
-            { label: "When" },
-            { label: "Who" },
-            { label: "What" },
-            { label: "Of" },
-            { label: "Outcome" },
-            { label: "Sent" },
-          ]}
+          columns={["When", "Who", "What", "Of", "Outcome", "Sent"]}
           rows={changes.map((change) => [
             <When change={change} />,
             <>

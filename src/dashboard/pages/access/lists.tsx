@@ -1,4 +1,5 @@
 import type { Child } from "hono/jsx";
+import type { AuditEntry } from "../../../api/docs/access.ts";
 import { CODE } from "../../../errors.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import type { Page, PageContext, View } from "../../page.ts";
@@ -79,7 +80,7 @@ const GONE: ReadonlyMap<string | null, string> = new Map([
 ]);
 
 async function changes(context: PageContext): Promise<Child> {
-  const list = await context.api.list("/logship/audit", { page: 1, per_page: CHANGES });
+  const list = await context.api.list<AuditEntry>("/logship/audit", { page: 1, per_page: CHANGES });
   return (
     <Panel id="changes" title="Latest changes" aside={<a href="/access/audit">All changes</a>}>
       <Changes here={context.here} page={1} perPage={CHANGES} list={list} paged={false} />
@@ -98,14 +99,7 @@ const Tokens = (props: { tokens: readonly TokenView[]; total: number; viewer: Vi
   ) : (
     <Table
       caption="Tokens"
-      columns={[
-        { label: "Token" },
-        { label: "State" },
-        { label: "Permissions" },
-        { label: "Expires" },
-        { label: "Created" },
-        { label: "" },
-      ]}
+      columns={["Token", "State", "Permissions", "Expires", "Created", ""]}
       rows={props.tokens.map((token) => [
         <>
           <Foreign text={token.name} max={120} />
@@ -134,14 +128,7 @@ const Members = (props: { members: readonly MemberView[]; total: number; viewer:
   ) : (
     <Table
       caption="Members"
-      columns={[
-        { label: "Member" },
-        { label: "Role" },
-        { label: "Permissions" },
-        { label: "Added" },
-        { label: "Changed" },
-        { label: "" },
-      ]}
+      columns={["Member", "Role", "Permissions", "Added", "Changed", ""]}
       rows={props.members.map((member) => [
         <>
           <Foreign text={member.email} max={254} />

@@ -1,7 +1,6 @@
 import { notHeld, ROLE_NAMES, ROLES, type Role } from "../../../access/roles.ts";
-import type { Page, PageAnswer, PageContext, View } from "../../page.ts";
-import { seeOther } from "../../page.ts";
-import { type Faults, faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
+import { formPage, type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
+import { faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Confirm, Field, Form, type Option, Select, Submit } from "../../parts/form.tsx";
 import { Facts, Notice, Panel, Snippet } from "../../parts/panel.tsx";
@@ -11,24 +10,9 @@ import { isOwn, oneOf } from "./lists.tsx";
 import { Beyond, type MemberView, Permissions, Roles, TRAIL } from "./words.tsx";
 
 export const memberPages: readonly Page[] = [
-  {
-    path: "/access/members",
-    get: {
-      permission: "access:edit",
-      show: async (context) => addView(context, new URLSearchParams(), NO_FAULTS, 200),
-    },
-    post: { permission: "access:edit", take: add },
-  },
-  {
-    path: "/access/members/:id",
-    get: { permission: "access:edit", show: (context) => changeView(context, null, NO_FAULTS, 200) },
-    post: { permission: "access:edit", take: change },
-  },
-  {
-    path: "/access/members/:id/delete",
-    get: { permission: "access:edit", show: removeView },
-    post: { permission: "access:edit", take: remove },
-  },
+  formPage("/access/members", "access:edit", async (context) => addView(context), add),
+  formPage("/access/members/:id", "access:edit", (context) => changeView(context), change),
+  formPage("/access/members/:id/delete", "access:edit", removeView, remove),
 ];
 
 /** The roles as options. Those with permissions that the viewer lacks are disabled, and say why. */
@@ -44,7 +28,7 @@ function rolesFor({ caller }: Viewer): Option[] {
 /** The default: the role with the fewest permissions. */
 const LEAST: Role = "Log Share Reader";
 
-function addView({ viewer }: PageContext, sent: URLSearchParams, faults: Faults, status: number): View {
+function addView({ viewer }: PageContext, sent = new URLSearchParams(), faults = NO_FAULTS, status = 200): View {
   return {
     title: "Add member",
     section: "access",
@@ -131,8 +115,8 @@ const MemberFacts = ({ member }: { member: MemberView }) => (
   />
 );
 
-/** @param sent the rejected role; null: nothing was sent yet. */
-async function changeView(context: PageContext, sent: string | null, faults: Faults, status: number): Promise<View> {
+/** @param sent the rejected role; absent: nothing was sent yet. */
+async function changeView(context: PageContext, sent?: string, faults = NO_FAULTS, status = 200): Promise<View> {
   const { viewer, params, query } = context;
   const member = await oneOf<MemberView>(context, "/members", params.id ?? "");
   const at = `/access/members/${member.id}`;

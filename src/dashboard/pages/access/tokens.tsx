@@ -1,7 +1,6 @@
 import { PERMISSIONS } from "../../../access/roles.ts";
-import type { Page, PageContext, View } from "../../page.ts";
-import { seeOther } from "../../page.ts";
-import { type Faults, faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
+import { formPage, type Page, type PageContext, seeOther, type View } from "../../page.ts";
+import { faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Check, Confirm, Field, Form, may, Submit } from "../../parts/form.tsx";
 import { Facts, Notice, Panel, Snippet } from "../../parts/panel.tsx";
@@ -10,22 +9,11 @@ import { isOwn, oneOf } from "./lists.tsx";
 import { Beyond, OPENS, Permissions, type TokenView, TRAIL } from "./words.tsx";
 
 export const tokenPages: readonly Page[] = [
-  {
-    path: "/access/tokens",
-    get: {
-      permission: "access:edit",
-      show: async (context) => formView(context, new URLSearchParams(), NO_FAULTS, 200),
-    },
-    post: { permission: "access:edit", take: create },
-  },
-  {
-    path: "/access/tokens/:id/delete",
-    get: { permission: "access:edit", show: deleteView },
-    post: { permission: "access:edit", take: remove },
-  },
+  formPage("/access/tokens", "access:edit", async (context) => formView(context), create),
+  formPage("/access/tokens/:id/delete", "access:edit", deleteView, remove),
 ];
 
-function formView({ viewer }: PageContext, sent: URLSearchParams, faults: Faults, status: number): View {
+function formView({ viewer }: PageContext, sent = new URLSearchParams(), faults = NO_FAULTS, status = 200): View {
   const chosen = sent.getAll("permission");
   return {
     title: "Create token",

@@ -3,7 +3,7 @@ import type { Shown } from "../../../api/docs/set-aside.ts";
 import { requireForm } from "../../../destinations/entry.ts";
 import type { ErrorEntry } from "../../../errors.ts";
 import { InnerFailure } from "../../inner-api.ts";
-import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
+import { formPage, type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { faultsOf, RestOf } from "../../parts/faults.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import { Token } from "../job/replay-begin.tsx";
@@ -12,13 +12,7 @@ import { EnteredForm, type EnteredView, isRefused, takeEntered } from "../shippi
 import { AT, amountOf, placeOf, TRAIL } from "./entry.tsx";
 
 /** An object is sent to a destination of its own, entered as that of a job. */
-export const elsewherePages: readonly Page[] = [
-  {
-    path: `${AT}/:id/elsewhere`,
-    get: { permission: "logs:edit", show },
-    post: { permission: "logs:edit", take },
-  },
-];
+export const elsewherePages: readonly Page[] = [formPage(`${AT}/:id/elsewhere`, "logs:edit", show, take)];
 
 type Read = z.infer<typeof Shown>;
 type ObjectRead = Extract<Read, { kind: "object" }>;

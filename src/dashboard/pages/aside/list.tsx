@@ -2,7 +2,7 @@ import type { Page, PageContext, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action, Form, may } from "../../parts/form.tsx";
 import { Pager, pageOf } from "../../parts/pager.tsx";
-import { Notice, Panel, Table } from "../../parts/panel.tsx";
+import { figures, Notice, Panel, Table } from "../../parts/panel.tsx";
 import { Ago, bytes, count, plural } from "../../parts/values.tsx";
 import { type AsideView, AT, amountOf, placeOf, Whence } from "./entry.tsx";
 
@@ -50,12 +50,7 @@ async function listView({ api, query, here, viewer, nowMs }: PageContext): Promi
           may(viewer, "logs:edit") && (
             <>
               {total > items.length && (
-                <Action
-                  viewer={viewer}
-                  action={`${AT}/resend-all`}
-                  label={`Resend all ${count(total)}`}
-                  needs="logs:edit"
-                />
+                <Action viewer={viewer} action={`${AT}/resend-all`} label={`Resend all ${count(total)}`} />
               )}
               <Form viewer={viewer} action={`${AT}/resend`}>
                 {sendable.map(({ id }) => (
@@ -73,14 +68,7 @@ async function listView({ api, query, here, viewer, nowMs }: PageContext): Promi
           items.length > 0 && (
             <Table
               caption="Set aside"
-              columns={[
-                { label: "What" },
-                { label: "Why" },
-                { label: "Holds", figures: true },
-                { label: "Size", figures: true },
-                { label: "Since" },
-                { label: "" },
-              ]}
+              columns={["What", "Why", figures("Holds"), figures("Size"), "Since", ""]}
               rows={items.map((entry) => [
                 <>
                   <a href={placeOf(entry.id)}>{entry.id}</a>
@@ -107,7 +95,6 @@ async function listView({ api, query, here, viewer, nowMs }: PageContext): Promi
                       action={`${AT}/resend`}
                       label="Resend"
                       about={entry.id}
-                      needs="logs:edit"
                       kind="small"
                       fields={{ id: entry.id }}
                     />

@@ -1,9 +1,7 @@
 import type { Child } from "hono/jsx";
 import type * as z from "zod";
 import type { Shown } from "../../../api/docs/set-aside.ts";
-import type { ErrorEntry } from "../../../errors.ts";
-import { InnerFailure } from "../../inner-api.ts";
-import { type Page, type PageContext, seeOther, type View } from "../../page.ts";
+import { formPage, type Page, type PageContext, seeOther, type View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action, Confirm } from "../../parts/form.tsx";
 import { Pager, pageOf } from "../../parts/pager.tsx";
@@ -15,11 +13,7 @@ import { type AsideView, AT, amountOf, placeOf, TRAIL, Whence } from "./entry.ts
 export const asideOnePages: readonly Page[] = [
   { path: `${AT}/:id`, get: { permission: "logs:edit", show: oneView } },
   { path: `${AT}/:id/download`, get: { permission: "logs:edit", show: download } },
-  {
-    path: `${AT}/:id/delete`,
-    get: { permission: "logs:edit", show: deleteView },
-    post: { permission: "logs:edit", take: remove },
-  },
+  formPage(`${AT}/:id/delete`, "logs:edit", deleteView, remove),
 ];
 
 const PER_PAGE = 20;
@@ -50,14 +44,7 @@ async function oneView(context: PageContext): Promise<View> {
               </a>
             )}
             {entry.resendable && (
-              <Action
-                viewer={viewer}
-                action={`${AT}/resend`}
-                label="Resend"
-                needs="logs:edit"
-                kind="small"
-                fields={{ id: entry.id }}
-              />
+              <Action viewer={viewer} action={`${AT}/resend`} label="Resend" kind="small" fields={{ id: entry.id }} />
             )}
             {entry.kind === "object" && entry.resendable && (
               <a href={`${placeOf(entry.id)}/elsewhere`}>Send elsewhere</a>
@@ -153,12 +140,8 @@ const Content = ({
   );
 };
 
-/** A file that no browser renders. */
-async function download({ api, ...context }: PageContext): Promise<Response> {
-  const response = await api.raw("GET", pathOf({ api, ...context }), undefined, { download: true });
-  if (response.ok) return new Response(response.body, response);
-  const { errors } = (await response.json()) as { errors: readonly ErrorEntry[] };
-  throw new InnerFailure(response.status, errors);
+function download(context: PageContext): Promise<Response> {
+  return context.api.file(pathOf(context));
 }
 
 async function deleteView(context: PageContext): Promise<View> {

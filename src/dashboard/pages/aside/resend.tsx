@@ -1,4 +1,6 @@
 import type { Child } from "hono/jsx";
+import type * as z from "zod";
+import type { Resent, ResentAll } from "../../../api/docs/set-aside.ts";
 import { type InnerAnswer, unwrap } from "../../inner-api.ts";
 import type { Page, PageContext, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
@@ -18,23 +20,10 @@ const AT_ONCE = 100;
 /** How long entries are resent, in ms; the rest stays, and the page says so. */
 const PATIENCE_MS = 25_000;
 
-type Resent =
-  | {
-      kind: "message";
-      jobs: readonly number[];
-      gone_jobs: readonly number[];
-      events: number;
-      routed: number;
-      not_enabled: number;
-      not_routed: number;
-    }
-  | { kind: "object"; job: number; key: string; records: number }
-  | { kind: "entry"; records: number };
-
 interface Tried {
   id: string;
   /** null: no time left. */
-  answer: InnerAnswer<Resent> | null;
+  answer: InnerAnswer<z.infer<typeof Resent>> | null;
 }
 
 /**
@@ -48,7 +37,7 @@ async function resend({ api, platform }: PageContext, form: URLSearchParams): Pr
   for (const id of ids) {
     const isLate = platform.now() >= until;
     const path = `/logship/set-aside/${encodeURIComponent(id)}/resend`;
-    tried.push({ id, answer: isLate ? null : await api.send<Resent>("POST", path) });
+    tried.push({ id, answer: isLate ? null : await api.send<z.infer<typeof Resent>>("POST", path) });
   }
   const sent = tried.filter(({ answer }) => answer?.ok === true).length;
   const refused = tried.find(({ answer }) => answer?.ok === false)?.answer;
@@ -69,7 +58,7 @@ async function resend({ api, platform }: PageContext, form: URLSearchParams): Pr
         ) : (
           <Table
             caption="Results"
-            columns={[{ label: "Entry" }, { label: "Outcome" }, { label: "Details" }]}
+            columns={["Entry", "Outcome", "Details"]}
             rows={tried.map(({ id, answer }) => [<Name id={id} answer={answer} />, outcome(answer), detail(answer)])}
           />
         )}
@@ -81,18 +70,10 @@ async function resend({ api, platform }: PageContext, form: URLSearchParams): Pr
   };
 }
 
-interface ResentAll {
-  sent: number;
-  events: number;
-  records: number;
-  stayed: number;
-  left: number;
-}
-
 /** Resends the oldest entries, as many as one request may, and leads on to the next. */
 async function resendAll({ api, viewer }: PageContext, form: URLSearchParams): Promise<View> {
   const skip = /^\d{1,9}$/.test(form.get("skip") ?? "") ? Number(form.get("skip")) : 0;
-  const answer = await api.send<ResentAll>("POST", "/logship/set-aside/resend", { skip });
+  const answer = await api.send<z.infer<typeof ResentAll>>("POST", "/logship/set-aside/resend", { skip });
   const { sent, events, records, stayed, left } = unwrap(answer).result;
   return {
     title: "Resend",
@@ -110,7 +91,6 @@ async function resendAll({ api, viewer }: PageContext, form: URLSearchParams): P
           viewer={viewer}
           action={`${AT}/resend-all`}
           label={`Resend the next of ${count(left)} left`}
-          needs="logs:edit"
           kind="primary"
           fields={{ skip: String(stayed) }}
         />

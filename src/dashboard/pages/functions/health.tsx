@@ -2,10 +2,11 @@ import type { FC } from "hono/jsx";
 import type { PageContext } from "../../page.ts";
 import { Bars, type Bucket } from "../../parts/chart.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Empty, Panel, Table } from "../../parts/panel.tsx";
+import { Empty, figures, Panel, Table } from "../../parts/panel.tsx";
 import { Ago, count, duration, plural } from "../../parts/values.tsx";
 import type { FunctionHealthView } from "../../views/account.ts";
-import { bucketOf, RANGES, type Range, startOf } from "../job/series.ts";
+import { Ranges } from "../job/health.tsx";
+import { bucketOf, RANGES, type Range, timesOf } from "../job/series.ts";
 import { type Asked, exactly, searchPath } from "../search/address.ts";
 import { functionPath } from "./logging.tsx";
 
@@ -24,12 +25,8 @@ export function loadFunctionHealth(
   name: string,
   range: Range,
 ): Promise<FunctionHealthView> {
-  const firstMs = startOf(range, nowMs);
-  return api.get<FunctionHealthView>(`/functions/scripts/${encodeURIComponent(name.toWellFormed())}/health`, {
-    since: new Date(firstMs).toISOString(),
-    // Includes the current hour; the API leaves out future ones.
-    until: new Date(firstMs + RANGES[range].hours * HOUR_MS).toISOString(),
-  });
+  const path = `/functions/scripts/${encodeURIComponent(name.toWellFormed())}/health`;
+  return api.get<FunctionHealthView>(path, timesOf(range, nowMs));
 }
 
 /** How the invocations of a function went: how many, what failed, how long they took. */
@@ -39,7 +36,7 @@ export const HealthPanel: FC<{ name: string; range: Range; health: FunctionHealt
   health,
   nowMs,
 }) => {
-  const { label, step } = RANGES[range];
+  const { label, step, per } = RANGES[range];
   const { total, hours, errors } = health;
   const bars = inBars(hours, step);
   // A bar leads to what it stands for, as far as one can search.
@@ -55,7 +52,6 @@ export const HealthPanel: FC<{ name: string; range: Range; health: FunctionHealt
     const failed = each.some((hour) => hour.failed > 0);
     return each.every((hour) => hour.invocations === 0) ? null : failed ? { outcome: "failed" } : {};
   });
-  const per = step === 1 ? "hour" : step === 24 ? "day" : `${step} hours`;
   const sums = (of: (hour: Hour) => number): number[] =>
     bars.map((each) => each.reduce((sum, hour) => sum + of(hour), 0));
   const times = (title: string, time: Time) => {
@@ -66,7 +62,7 @@ export const HealthPanel: FC<{ name: string; range: Range; health: FunctionHealt
     return <Times title={title} {...{ time, per, label, bars, buckets, total }} />;
   };
   return (
-    <Panel id="health" title="Health" aside={<Ranges name={name} range={range} />}>
+    <Panel id="health" title="Health" aside={<Ranges at={functionPath(name)} range={range} />}>
       {total.invocations === 0 ? (
         <Empty title={`No invocations in the last ${label}`} />
       ) : (
@@ -147,13 +143,7 @@ const Errors: FC<{ name: string; errors: FunctionHealthView["errors"]; nowMs: nu
   ) : (
     <Table
       caption="The most frequent errors, each with its latest record"
-      columns={[
-        { label: "Error" },
-        { label: "Count", figures: true },
-        { label: "First" },
-        { label: "Latest" },
-        { label: "Example" },
-      ]}
+      columns={["Error", figures("Count"), "First", "Latest", "Example"]}
       rows={errors.map((error, i) => [
         <>
           <Foreign text={error.name} max={60} />
@@ -177,16 +167,6 @@ const Errors: FC<{ name: string; errors: FunctionHealthView["errors"]; nowMs: nu
 function examplePath(name: string, { event_timestamp_ms: at, ray_id }: Example): string {
   return searchPath({ text: ray_id ?? "", function: name.toWellFormed(), outcome: "failed", ...exactly(at, at + 1) });
 }
-
-const Ranges: FC<{ name: string; range: Range }> = ({ name, range }) => (
-  <nav class="range" aria-label="Time range">
-    {(Object.keys(RANGES) as Range[]).map((each) => (
-      <a href={`${functionPath(name)}?range=${each}#health`} aria-current={each === range ? "true" : undefined}>
-        {RANGES[each].label}
-      </a>
-    ))}
-  </nav>
-);
 
 /** `25 %`. */
 function share({ failed, invocations }: { failed: number; invocations: number }): string {

@@ -4,7 +4,7 @@ import type { PageContext, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Field, Form, may, Select } from "../../parts/form.tsx";
 import { Pager, pageOf } from "../../parts/pager.tsx";
-import { Empty, Panel, State, Table } from "../../parts/panel.tsx";
+import { Empty, figures, Panel, State, Table } from "../../parts/panel.tsx";
 import { Ago, count, plural } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { FunctionView } from "../../views/account.ts";
@@ -57,13 +57,13 @@ export async function listView(page: PageContext, decided: Decided | null = null
             <Table
               caption="Functions, with their counts of the last 30 days"
               columns={[
-                { label: "Function" },
-                { label: "Logging" },
-                { label: "Last event" },
-                { label: "Shipped", figures: true },
-                { label: "Dropped", figures: true },
-                { label: "Attached" },
-                { label: "Sources" },
+                "Function",
+                "Logging",
+                "Last event",
+                figures("Shipped"),
+                figures("Dropped"),
+                "Attached",
+                "Sources",
               ]}
               rows={items.map((each) => cells(each, viewer, nowMs, listQuery(wanted, number)))}
             />

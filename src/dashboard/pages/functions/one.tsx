@@ -5,7 +5,7 @@ import type { PageContext, Part, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action, may } from "../../parts/form.tsx";
 import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
-import { Ago, count, Time } from "../../parts/values.tsx";
+import { Ago, count, Since, Time } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { FindingView, FunctionView, StatusView } from "../../views/account.ts";
 import { rangeOf } from "../job/series.ts";
@@ -64,12 +64,7 @@ const Findings: FC<{ found: readonly FindingView[]; nowMs: number }> = ({ found,
     <Notice kind={severity === "error" ? "bad" : "warn"} title={summary}>
       <p>
         <Foreign text={advice} />
-        {since !== null && (
-          <span class="quiet">
-            {" "}
-            Since <Ago at={since} nowMs={nowMs} />.
-          </span>
-        )}
+        <Since at={since} nowMs={nowMs} />
       </p>
     </Notice>
   ));

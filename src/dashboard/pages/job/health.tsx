@@ -3,30 +3,22 @@ import { intervalAdvice } from "../../../job/interval.ts";
 import { UPLOAD_INTERVAL_S } from "../../../limits.ts";
 import type { PageContext } from "../../page.ts";
 import { Bars, type Bucket, type Series } from "../../parts/chart.tsx";
-import { Empty, Notice, Panel, Table } from "../../parts/panel.tsx";
+import { Empty, figures, Notice, Panel, Table } from "../../parts/panel.tsx";
 import { bytes, count, duration, plural } from "../../parts/values.tsx";
 import type { HourView, JobView } from "../../views/job.ts";
-import { bucketed, bucketOf, RANGES, type Range, type Sum, startOf, whole } from "./series.ts";
-
-const HOUR_MS = 3_600_000;
+import { bucketed, bucketOf, RANGES, type Range, type Sum, startOf, timesOf, whole } from "./series.ts";
 
 /** @throws InnerFailure */
 export async function loadHealth({ api, nowMs }: PageContext, jobId: number, range: Range): Promise<Sum[]> {
-  const firstMs = startOf(range, nowMs);
-  const { items } = await api.list<HourView>(`/logship/jobs/${jobId}/health`, {
-    since: new Date(firstMs).toISOString(),
-    // Includes the current hour; the API leaves out future ones.
-    until: new Date(firstMs + RANGES[range].hours * HOUR_MS).toISOString(),
-  });
-  return bucketed(items, firstMs, RANGES[range].step);
+  const { items } = await api.list<HourView>(`/logship/jobs/${jobId}/health`, timesOf(range, nowMs));
+  return bucketed(items, startOf(range, nowMs), RANGES[range].step);
 }
 
 /** Uploads over time: results, records, bytes, durations. */
 export const HealthPanel: FC<{ jobId: number; range: Range; sums: readonly Sum[] }> = ({ jobId, range, sums }) => {
   const all = whole(sums);
-  const { label, step } = RANGES[range];
+  const { label, step, per } = RANGES[range];
   const buckets = sums.map(({ startMs }) => bucketOf(startMs, step));
-  const per = step === 1 ? "hour" : step === 24 ? "day" : `${step} hours`;
   const series = (name: string, tone: Series["tone"], value: (sum: Sum) => number): Series => ({
     name,
     tone,
@@ -34,7 +26,7 @@ export const HealthPanel: FC<{ jobId: number; range: Range; sums: readonly Sum[]
   });
   const most = (value: (sum: Sum) => number, format: (value: number) => string) => mostOf(sums, value, buckets, format);
   return (
-    <Panel id="health" title="Health" aside={<Ranges jobId={jobId} range={range} />}>
+    <Panel id="health" title="Health" aside={<Ranges at={`/jobs/${jobId}`} range={range} />}>
       {all.ok + all.retried + all.failed === 0 ? (
         <Empty title={`No uploads in the last ${label}`} />
       ) : (
@@ -129,10 +121,11 @@ function mean({ totalMs, ok }: Pick<Sum, "totalMs" | "ok">): number {
   return ok === 0 ? 0 : totalMs / ok;
 }
 
-const Ranges: FC<{ jobId: number; range: Range }> = ({ jobId, range }) => (
+/** The choice of a time. @param at the page with a panel of health. */
+export const Ranges: FC<{ at: string; range: Range }> = ({ at, range }) => (
   <nav class="range" aria-label="Time range">
     {(Object.keys(RANGES) as Range[]).map((each) => (
-      <a href={`/jobs/${jobId}?range=${each}#health`} aria-current={each === range ? "true" : undefined}>
+      <a href={`${at}?range=${each}#health`} aria-current={each === range ? "true" : undefined}>
         {RANGES[each].label}
       </a>
     ))}
@@ -159,7 +152,7 @@ const Causes: FC<{ errors: Readonly<Record<string, number>>; label: string }> = 
       <h3>Upload errors</h3>
       <Table
         caption={`Failed and retried uploads of the last ${label}, by cause`}
-        columns={[{ label: "Cause" }, { label: "Meaning" }, { label: "Uploads", figures: true }]}
+        columns={["Cause", "Meaning", figures("Uploads")]}
         rows={rows.map(([cause, n]) => [
           /^\d+$/.test(cause) ? `HTTP ${cause}` : cause.replaceAll("_", " "),
           CAUSES[cause] ?? "",

@@ -1,4 +1,4 @@
-import type { Child, FC } from "hono/jsx";
+import type { Child, FC, PropsWithChildren } from "hono/jsx";
 import { percent, type Series, Share } from "../../parts/chart.tsx";
 import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
 import { bytes, count, plural } from "../../parts/values.tsx";
@@ -25,40 +25,22 @@ export const LedgerPanel: FC<{ jobId: number; ledger: LedgerView }> = ({ jobId, 
   return (
     <Panel id="ledger" title="Where records went" refresh={5}>
       <ul class="flow">
-        <li>
-          <Row name="Received" what="offered to this job" value={received} of={of} tone="bar" />
-          <ol>
-            <li>
-              <Row name="Filtered" what="by the filter" value={filtered} of={of} tone="quiet" />
-            </li>
-            <li>
-              <Row name="Sampled out" what="not in the sample" value={sampled_out} of={of} tone="quiet" />
-            </li>
-            <li>
-              <Row name="Kept" what="for the destination" value={passed} of={of} tone="bar" />
-              <ol>
-                <li>
-                  <Row name="Delivered" what="at the destination" value={delivered} of={of} tone="ok" />
-                </li>
-                <li>
-                  <Row name="Pending" what="waiting" value={pending} of={of} tone="info" />
-                </li>
-                <li>
-                  <Row
-                    name={set_aside > 0 ? <a href="/set-aside">Set aside</a> : "Set aside"}
-                    what="kept until you decide"
-                    value={set_aside}
-                    of={of}
-                    tone="bad"
-                  />
-                </li>
-                <li>
-                  <Row name="Discarded" what="by request" value={discarded} of={of} tone="warn" />
-                </li>
-              </ol>
-            </li>
-          </ol>
-        </li>
+        <Row name="Received" what="offered to this job" value={received} of={of} tone="bar">
+          <Row name="Filtered" what="by the filter" value={filtered} of={of} tone="quiet" />
+          <Row name="Sampled out" what="not in the sample" value={sampled_out} of={of} tone="quiet" />
+          <Row name="Kept" what="for the destination" value={passed} of={of} tone="bar">
+            <Row name="Delivered" what="at the destination" value={delivered} of={of} tone="ok" />
+            <Row name="Pending" what="waiting" value={pending} of={of} tone="info" />
+            <Row
+              name={set_aside > 0 ? <a href="/set-aside">Set aside</a> : "Set aside"}
+              what="kept until you decide"
+              value={set_aside}
+              of={of}
+              tone="bad"
+            />
+            <Row name="Discarded" what="by request" value={discarded} of={of} tone="warn" />
+          </Row>
+        </Row>
       </ul>
       {ok ? (
         <p class="equation">
@@ -98,22 +80,26 @@ export const LedgerPanel: FC<{ jobId: number; ledger: LedgerView }> = ({ jobId, 
   );
 };
 
-const Row: FC<{ name: Child; what: string; value: number; of: number; tone: Series["tone"] }> = ({
+const Row: FC<PropsWithChildren<{ name: Child; what: string; value: number; of: number; tone: Series["tone"] }>> = ({
   name,
   what,
   value,
   of,
   tone,
+  children,
 }) => (
-  <div class="flow-row">
-    <span>
-      {name} <span class="quiet">{what}</span>
-    </span>
-    <span class="flow-count">
-      <strong>{count(value)}</strong> <span class="quiet">{percent(value, of)}</span>
-    </span>
-    <Share share={of === 0 ? 0 : value / of} tone={tone} />
-  </div>
+  <li>
+    <div class="flow-row">
+      <span>
+        {name} <span class="quiet">{what}</span>
+      </span>
+      <span class="flow-count">
+        <strong>{count(value)}</strong> <span class="quiet">{percent(value, of)}</span>
+      </span>
+      <Share share={of === 0 ? 0 : value / of} tone={tone} />
+    </div>
+    {children !== undefined && <ol>{children}</ol>}
+  </li>
 );
 
 const Replayed: FC<LedgerView["replayed"] & { jobId: number }> = ({ jobId, objects, records, bytes: size }) =>

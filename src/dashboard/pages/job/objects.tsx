@@ -1,9 +1,8 @@
 import type { Child, FC } from "hono/jsx";
-import { InnerFailure } from "../../inner-api.ts";
 import type { Page, PageAnswer, PageContext, View } from "../../page.ts";
 import { termsOfConf } from "../../parts/destination-entry.ts";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Empty, Facts, Notice, Panel, State, Table } from "../../parts/panel.tsx";
+import { Empty, Facts, figures, Notice, Panel, State, Table } from "../../parts/panel.tsx";
 import { Records, recordOfLine } from "../../parts/record.tsx";
 import { Ago, bytes, count, duration, plural, Time } from "../../parts/values.tsx";
 import type { JobView, LinesView, ObjectView } from "../../views/job.ts";
@@ -49,14 +48,14 @@ const ObjectTable: FC<ObjectsProps> = ({ job, objects, isReadable, nowMs }) =>
     <Table
       caption="Objects, newest first"
       columns={[
-        { label: "Object" },
-        { label: "State" },
-        { label: "Records", figures: true },
-        { label: "Size", figures: true },
-        { label: "Events" },
-        { label: "Trigger" },
-        { label: "Attempts", figures: true },
-        { label: "Uploaded" },
+        "Object",
+        "State",
+        figures("Records"),
+        figures("Size"),
+        "Events",
+        "Trigger",
+        figures("Attempts"),
+        "Uploaded",
       ]}
       rows={objects.map((object) => {
         const { kind, words } = objectState(object, isReadable);
@@ -236,25 +235,21 @@ const LinesPanel: FC<{ here: string; skip: number; lines: LinesView; records: nu
 
 /** Why the records cannot be read. */
 const NotHere: FC<{ object: ObjectView; isReadable: boolean }> = ({ object, isReadable }) => {
-  if (object.replay?.destination != null)
-    return (
-      <Notice kind="info" title="Records not available here">
-        <p>
-          A replay wrote this copy to <Foreign text={object.replay.destination} />, whose keys are not kept. Open the
-          original instead.
-        </p>
-      </Notice>
+  const why =
+    object.replay?.destination != null ? (
+      <>
+        A replay wrote this copy to <Foreign text={object.replay.destination} />, whose keys are not kept. Open the
+        original instead.
+      </>
+    ) : object.state !== "delivered" ? null : object.sent_to === null && !isReadable ? (
+      "A receiver cannot be read back. Look for the records there."
+    ) : (
+      "The object was set aside and sent to another destination, whose keys are not kept."
     );
-  if (object.state === "delivered" && object.sent_to === null && !isReadable)
+  if (why !== null)
     return (
       <Notice kind="info" title="Records not available here">
-        <p>A receiver cannot be read back. Look for the records there.</p>
-      </Notice>
-    );
-  if (object.state === "delivered")
-    return (
-      <Notice kind="info" title="Records not available here">
-        <p>The object was set aside and sent to another destination, whose keys are not kept.</p>
+        <p>{why}</p>
       </Notice>
     );
   if (object.state === "set_aside")
@@ -269,9 +264,6 @@ const NotHere: FC<{ object: ObjectView; isReadable: boolean }> = ({ object, isRe
   return <Notice kind="info" title="Not uploaded yet" />;
 };
 
-async function download(page: PageContext): Promise<PageAnswer> {
-  const answer = await page.api.raw("GET", objectPath(page), undefined, { download: true });
-  if (answer.ok) return answer;
-  const { errors } = (await answer.json()) as { errors: InnerFailure["errors"] };
-  throw new InnerFailure(answer.status, errors);
+function download(page: PageContext): Promise<PageAnswer> {
+  return page.api.file(objectPath(page));
 }

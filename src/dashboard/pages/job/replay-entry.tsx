@@ -99,7 +99,6 @@ export const ReplayEntry: FC<{
           action={`/jobs/${jobId}/replay/${replay.id}/cancel`}
           label="Cancel"
           about={`the replay of ${span}`}
-          needs="logs:edit"
           kind="small"
         />
       )}

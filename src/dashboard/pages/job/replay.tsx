@@ -88,7 +88,7 @@ async function replayView(page: PageContext): Promise<View> {
         {replay.problems.length > 0 && (
           <Table
             caption="Objects that were not copied"
-            columns={[{ label: "Object" }, { label: "Problem" }, { label: "Key" }, { label: "Reason" }]}
+            columns={["Object", "Problem", "Key", "Reason"]}
             rows={replay.problems.map(({ object, key, kind, why }) => [
               <a href={`/jobs/${job.id}/objects/${object}`}>{object}</a>,
               kind,

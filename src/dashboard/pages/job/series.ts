@@ -3,11 +3,11 @@ import type { HourView } from "../../views/job.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** Hours shown, and hours per bar. Bars of 6 and 24 hours are aligned to UTC days. */
+/** Hours shown, hours per bar, and these in words. Bars of 6 and 24 hours begin with UTC days. */
 export const RANGES = {
-  "24h": { label: "24 hours", hours: 24, step: 1 },
-  "7d": { label: "7 days", hours: 168, step: 6 },
-  "30d": { label: "30 days", hours: 720, step: 24 },
+  "24h": { label: "24 hours", hours: 24, step: 1, per: "hour" },
+  "7d": { label: "7 days", hours: 168, step: 6, per: "6 hours" },
+  "30d": { label: "30 days", hours: 720, step: 24, per: "day" },
 } as const;
 
 export type Range = keyof typeof RANGES;
@@ -22,6 +22,13 @@ export function startOf(range: Range, nowMs: number): number {
   const { hours, step } = RANGES[range];
   const last = Math.floor(nowMs / HOUR_MS / step) * step;
   return (last + step - hours) * HOUR_MS;
+}
+
+/** What the API is asked for. It includes the current hour; the API leaves out future ones. */
+export function timesOf(range: Range, nowMs: number): { since: string; until: string } {
+  const firstMs = startOf(range, nowMs);
+  const untilMs = firstMs + RANGES[range].hours * HOUR_MS;
+  return { since: new Date(firstMs).toISOString(), until: new Date(untilMs).toISOString() };
 }
 
 export interface Sum {
@@ -47,7 +54,7 @@ export function bucketed(hours: readonly HourView[], firstMs: number, step: numb
     if (at < 0) continue;
     while (sums.length <= at) sums.push(empty(firstMs + sums.length * width));
     const sum = sums[at];
-    if (sum !== undefined) add(sum, hour);
+    if (sum !== undefined) add(sum, sumOf(hour));
   }
   return sums;
 }
@@ -55,45 +62,28 @@ export function bucketed(hours: readonly HourView[], firstMs: number, step: numb
 /** The sum of all bars. */
 export function whole(sums: readonly Sum[]): Omit<Sum, "startMs"> {
   const all = empty(0);
-  for (const sum of sums) {
-    for (const name of ["ok", "retried", "failed", "records", "raw", "compressed", "totalMs"] as const)
-      all[name] += sum[name];
-    all.longestMs = Math.max(all.longestMs, sum.longestMs);
-    for (const [cause, n] of Object.entries(sum.errors)) count(all.errors, cause, n);
-  }
+  for (const sum of sums) add(all, sum);
   return all;
 }
 
 function empty(startMs: number): Sum {
   return {
-    startMs,
-    ok: 0,
-    retried: 0,
-    failed: 0,
+    ...{ startMs, ok: 0, retried: 0, failed: 0, records: 0, raw: 0, compressed: 0, totalMs: 0, longestMs: 0 },
     // No prototype: a cause may have any name.
     errors: Object.create(null) as Record<string, number>,
-    records: 0,
-    raw: 0,
-    compressed: 0,
-    totalMs: 0,
-    longestMs: 0,
   };
 }
 
-function add(sum: Sum, { uploads, errors, records, bytes_raw, bytes_compressed, duration_ms }: HourView): void {
-  sum.ok += uploads.ok;
-  sum.retried += uploads.retried;
-  sum.failed += uploads.failed;
-  for (const [cause, n] of Object.entries(errors)) count(sum.errors, cause, n);
-  sum.records += records;
-  sum.raw += bytes_raw;
-  sum.compressed += bytes_compressed;
-  sum.totalMs += duration_ms.sum;
-  sum.longestMs = Math.max(sum.longestMs, duration_ms.max);
+function add(sum: Sum, { startMs: _, errors, longestMs, ...amounts }: Sum): void {
+  for (const [name, amount] of Object.entries(amounts)) sum[name as keyof typeof amounts] += amount;
+  sum.longestMs = Math.max(sum.longestMs, longestMs);
+  for (const [cause, n] of Object.entries(errors)) sum.errors[cause] = (sum.errors[cause] ?? 0) + n;
 }
 
-function count(causes: Record<string, number>, cause: string, n: number): void {
-  causes[cause] = (causes[cause] ?? 0) + n;
+function sumOf({ hour, uploads, errors, records, ...rest }: HourView): Sum {
+  const { sum: totalMs, max: longestMs } = rest.duration_ms;
+  const { bytes_raw: raw, bytes_compressed: compressed } = rest;
+  return { startMs: Date.parse(hour), ...uploads, errors, records, raw, compressed, totalMs, longestMs };
 }
 
 /** How a bar of so many hours is named. */

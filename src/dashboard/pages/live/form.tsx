@@ -2,7 +2,7 @@ import type { FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../errors.ts";
 import { FIELD_DESCRIPTIONS } from "../../../record/fields.ts";
 import { visible } from "../../parts/foreign.tsx";
-import { Form } from "../../parts/form.tsx";
+import { Button, Form } from "../../parts/form.tsx";
 import type { Viewer } from "../../session.ts";
 import { FilterForm } from "../shipping/filter-form.tsx";
 import type { Conditions } from "./recent.ts";
@@ -45,16 +45,10 @@ export const ConditionsForm: FC<{
         <input id="live-errors" type="checkbox" name="errors" value="1" checked={isErrorsOnly} />
         Errors only
       </label>
-      <button type="submit" class="primary">
-        Apply
-      </button>
+      <Button class="primary" label="Apply" />
       <span id="live-tools" hidden>
-        <button type="button" id="live-pause" aria-keyshortcuts="Space">
-          Pause
-        </button>{" "}
-        <button type="button" id="live-clear">
-          Clear list
-        </button>
+        <Button type="button" id="live-pause" aria-keyshortcuts="Space" label="Pause" />{" "}
+        <Button type="button" id="live-clear" label="Clear list" />
       </span>
     </div>
     <details class="live-what" id="live-what" open={isBuilding || faults.length > 0}>

@@ -2,7 +2,7 @@ import type { Child, FC } from "hono/jsx";
 import { Foreign } from "../../parts/foreign.tsx";
 import { may } from "../../parts/form.tsx";
 import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
-import { Ago, count, dollars, monthInWords, plural } from "../../parts/values.tsx";
+import { Ago, count, dollars, monthInWords, plural, Since } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { AccountLedgerView, FindingView, StatusView, UsageView } from "../../views/account.ts";
 import { functionPath } from "../functions/logging.tsx";
@@ -82,12 +82,7 @@ const FunctionFinding: FC<{ finding: FindingView; viewer: Viewer; nowMs: number 
       ) : (
         <Foreign text={summary} max={400} />
       )}
-      {since !== null && (
-        <span class="quiet">
-          {" "}
-          Since <Ago at={since} nowMs={nowMs} />.
-        </span>
-      )}
+      <Since at={since} nowMs={nowMs} />
     </>
   );
 };

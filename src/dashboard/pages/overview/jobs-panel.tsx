@@ -1,7 +1,7 @@
 import type { Child, FC } from "hono/jsx";
 import { Foreign } from "../../parts/foreign.tsx";
 import { may } from "../../parts/form.tsx";
-import { Panel, State, Table } from "../../parts/panel.tsx";
+import { figures, Panel, State, Table } from "../../parts/panel.tsx";
 import { Sparkline } from "../../parts/sparkline.tsx";
 import { Ago, count, duration, plural } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
@@ -32,13 +32,7 @@ export const JobsPanel: FC<{ jobs: Jobs | null; viewer: Viewer; nowMs: number }>
       <>
         <Table
           caption="Jobs, with records shipped in the last 24 hours"
-          columns={[
-            { label: "Job" },
-            { label: "State" },
-            { label: "Last 24 hours" },
-            { label: "Delivered up to" },
-            { label: "Waiting", figures: true },
-          ]}
+          columns={["Job", "State", "Last 24 hours", "Delivered up to", figures("Waiting")]}
           rows={jobs.rows.map((row) => cells(row, nowMs))}
         />
         {jobs.all.length > jobs.rows.length && (

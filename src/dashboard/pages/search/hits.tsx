@@ -4,7 +4,7 @@ import type { ErrorEntry } from "../../../errors.ts";
 import type { PageContext } from "../../page.ts";
 import { Bars } from "../../parts/chart.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
-import { Form } from "../../parts/form.tsx";
+import { Button, Form } from "../../parts/form.tsx";
 import { once } from "../../parts/once.ts";
 import { Empty, Notice, State } from "../../parts/panel.tsx";
 import { RecordDetails } from "../../parts/record-details.tsx";
@@ -88,7 +88,7 @@ export async function* answerOf({ api, nowMs, viewer }: PageContext, asked: Aske
 }
 
 /** The lines of an answer, as many at once as came at once. */
-async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Line[]> {
+export async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Line[]> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let rest = "";
@@ -207,9 +207,7 @@ const Ways: FC<{ hit: Hit; atMs: number | null }> = ({ hit: { job_id, object, li
       {atMs !== null && typeof script === "string" && (
         <a href={searchPath({ function: script, ...around(60_000), order: "oldest" })}>Before and after</a>
       )}
-      <button type="button" class="small" data-close>
-        Close
-      </button>
+      <Button type="button" class="small" data-close label="Close" />
     </p>
   );
 };
@@ -272,9 +270,7 @@ const Way: FC<{ to: string; asked: Asked; viewer: Viewer; label: string }> = ({ 
       {Object.entries(asked).map(([name, value]) => (
         <input type="hidden" name={name} value={value} />
       ))}
-      <button type="submit" class="small">
-        {label}
-      </button>
+      <Button class="small" label={label} />
     </Form>
   );
 };

@@ -1,9 +1,11 @@
 import type { FC } from "hono/jsx";
+import { encodeUtf8 } from "../../../bytes.ts";
 import { CODE, type ErrorEntry } from "../../../errors.ts";
+import { type Pieces, streamOf } from "../../../streams.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther } from "../../page.ts";
 import { visible } from "../../parts/foreign.tsx";
-import { Field, Select } from "../../parts/form.tsx";
+import { Button, Field, Select } from "../../parts/form.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import { plural } from "../../parts/values.tsx";
 import type { JobView } from "../../views/job.ts";
@@ -11,7 +13,7 @@ import { loadFields } from "../shipping/fields.ts";
 import { FilterForm } from "../shipping/filter-form.tsx";
 import { FILTER_WAS, readFilter } from "../shipping/filter-read.ts";
 import { AROUND, type Asked, askedOf, LAST, NOTHING, OUTCOMES, OWN_TIME, questionOf, searchPath } from "./address.ts";
-import { answerOf } from "./hits.tsx";
+import { answerOf, linesOf } from "./hits.tsx";
 
 const needs = { permission: "logs:read" } as const;
 
@@ -112,9 +114,7 @@ const SearchForm: FC<{
                 .map((value) => ({ value, label: visible(value) || "UTC" }))}
             />
           </div>
-          <button type="submit" class="primary">
-            Search
-          </button>
+          <Button class="primary" label="Search" />
         </div>
         <details open={isOpen}>
           <summary>
@@ -198,7 +198,7 @@ async function exported({ api, query, nowMs }: PageContext): Promise<PageAnswer>
     const { errors } = (await answer.json()) as { errors: ErrorEntry[] };
     throw new InnerFailure(answer.status, errors);
   }
-  return new Response(answer.body.pipeThrough(recordsAlone()), {
+  return new Response(streamOf(recordsIn(answer.body)), {
     headers: {
       "Content-Type": "application/x-ndjson",
       "Content-Disposition": 'attachment; filename="records.ndjson"',
@@ -209,17 +209,7 @@ async function exported({ api, query, nowMs }: PageContext): Promise<PageAnswer>
 }
 
 /** Of the lines of an answer, the records of its hits. */
-function recordsAlone(): TransformStream<Uint8Array, Uint8Array> {
-  const [decoder, encoder] = [new TextDecoder(), new TextEncoder()];
-  let rest = "";
-  return new TransformStream({
-    transform(piece, controller) {
-      const lines = (rest + decoder.decode(piece, { stream: true })).split("\n");
-      rest = lines.pop() ?? "";
-      for (const line of lines) {
-        const { type, record } = JSON.parse(line) as { type: string; record?: unknown };
-        if (type === "hit") controller.enqueue(encoder.encode(`${JSON.stringify(record)}\n`));
-      }
-    },
-  });
+async function* recordsIn(body: ReadableStream<Uint8Array>): Pieces {
+  for await (const lines of linesOf(body))
+    for (const line of lines) if (line.type === "hit") yield encodeUtf8(`${JSON.stringify(line.record)}\n`);
 }

@@ -2,7 +2,7 @@ import type { FC } from "hono/jsx";
 import { controlPlane, type StoredJob } from "../../../control/plane.ts";
 import { CODE, oneError } from "../../../errors.ts";
 import { InnerFailure } from "../../inner-api.ts";
-import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
+import { formPage, type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Notice, Panel, Table } from "../../parts/panel.tsx";
 import type { JobView } from "../../views/job.ts";
@@ -12,13 +12,7 @@ import { begun, type Entered, originOfJob } from "./destination.tsx";
 import { loadFields } from "./fields.ts";
 import { type Filled, JobForm, type JobOrigin, pressed, refused, type Said } from "./job-form.tsx";
 
-export const editPages: readonly Page[] = [
-  {
-    path: "/jobs/:job_id/edit",
-    get: { permission: "logs:edit", show },
-    post: { permission: "logs:edit", take },
-  },
-];
+export const editPages: readonly Page[] = [formPage("/jobs/:job_id/edit", "logs:edit", show, take)];
 
 /** Digest of the job that the form was made from: a difference means that it changed meanwhile. */
 const BASE_FIELD = "base";
@@ -142,7 +136,7 @@ const Conflict: FC<Filled & { job: JobView; isMoved: boolean }> = ({ job, body, 
         <Panel id="differences" title="Differences">
           <Table
             caption="What is stored now, and what the form says"
-            columns={[{ label: "Key" }, { label: "Stored now" }, { label: "In the form" }]}
+            columns={["Key", "Stored now", "In the form"]}
             rows={rows}
           />
         </Panel>

@@ -1,7 +1,7 @@
 import type { Child, FC, PropsWithChildren } from "hono/jsx";
 import type { PageContext } from "../../page.ts";
 import { faultsOf } from "../../parts/destination-entry.ts";
-import { DO_FIELD, Form } from "../../parts/form.tsx";
+import { Button, DO_FIELD, Form } from "../../parts/form.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import { DestinationPart, type Entered, type Origin, readEntered, soFar } from "./destination.tsx";
 import { isOfStore, type Tested, testOf, WhatTestDoes } from "./test-write.tsx";
@@ -52,9 +52,7 @@ export const EnteredForm: FC<
   <Panel id="destination" title="Destination">
     <Form viewer={page.viewer} action={action} label="Destination">
       {/* Enter presses the first button of a form. */}
-      <button type="submit" name={DO_FIELD} value="test" class="unseen" tabindex={-1}>
-        Test
-      </button>
+      <Button name={DO_FIELD} value="test" class="unseen" tabindex={-1} label="Test" />
       {carried}
       <DestinationPart page={page} origin={origin} entered={entered} tested={tested} />
       {children}
@@ -62,12 +60,8 @@ export const EnteredForm: FC<
         <WhatTestDoes entry={entered.whole} /> {about}
       </p>
       <div class="actions">
-        <button type="submit" name={DO_FIELD} value="start" class="primary" disabled={disabled === true}>
-          {start}
-        </button>
-        <button type="submit" name={DO_FIELD} value="test">
-          Test
-        </button>
+        <Button name={DO_FIELD} value="start" class="primary" disabled={disabled === true} label={start} />
+        <Button name={DO_FIELD} value="test" label="Test" />
       </div>
     </Form>
   </Panel>

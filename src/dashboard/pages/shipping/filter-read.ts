@@ -1,3 +1,4 @@
+import { parsedJson } from "../../../bytes.ts";
 import type { ErrorEntry } from "../../../errors.ts";
 import type { Fault } from "../../../record/record.ts";
 import { DO_FIELD } from "../../parts/form.tsx";
@@ -55,12 +56,8 @@ export function readFilter(form: URLSearchParams, before: ShippingBody): { filte
  * changes line breaks.
  */
 function filterWas(sent: string | null, otherwise: string): string {
-  try {
-    const was: unknown = JSON.parse(sent ?? "null");
-    return typeof was === "string" ? was : otherwise;
-  } catch {
-    return otherwise;
-  }
+  const was = parsedJson(sent ?? "null");
+  return typeof was === "string" ? was : otherwise;
 }
 
 /** The tree with the values of the form. */

@@ -7,7 +7,7 @@ import { CODE, type ErrorEntry } from "../../../errors.ts";
 import type { PageContext } from "../../page.ts";
 import { faultOf, termsOfConf } from "../../parts/destination-entry.ts";
 import { Errors } from "../../parts/failure.tsx";
-import { DO_FIELD, Field, Form, may } from "../../parts/form.tsx";
+import { Button, DO_FIELD, Field, Form, may } from "../../parts/form.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import { faultAt, inShort, type ShippingBody } from "./body.ts";
 import { DestinationPart, type Entered, type Origin, readEntered, soFar } from "./destination.tsx";
@@ -180,17 +180,9 @@ export const JobForm: FC<{
           <WhatTestDoes entry={entered.whole} /> {isNew ? "Creating a job" : "Saving a new destination"} tests it first.
         </p>
         <div class="actions save">
-          <button type="submit" class="primary" name={DO_FIELD} value="save">
-            {save}
-          </button>
-          {may(viewer, "logs:read") && (
-            <button type="submit" name={DO_FIELD} value="preview" formaction="#preview">
-              Preview
-            </button>
-          )}
-          <button type="submit" name={DO_FIELD} value="test" formaction="#destination">
-            Test the destination
-          </button>
+          <Button class="primary" name={DO_FIELD} value="save" label={save} />
+          {may(viewer, "logs:read") && <Button name={DO_FIELD} value="preview" formaction="#preview" label="Preview" />}
+          <Button name={DO_FIELD} value="test" formaction="#destination" label="Test the destination" />
           <a href={cancel}>Cancel</a>
         </div>
       </Form>
@@ -214,11 +206,14 @@ const PLACES = [
  */
 const Default: FC<{ isFiltered: boolean; save: string }> = ({ isFiltered, save }) =>
   isFiltered ? (
-    <button type="submit" class="unseen" name={DO_FIELD} value={filterDo("show")} formaction="#which" tabindex={-1}>
-      Update the form
-    </button>
+    <Button
+      class="unseen"
+      name={DO_FIELD}
+      value={filterDo("show")}
+      formaction="#which"
+      tabindex={-1}
+      label="Update the form"
+    />
   ) : (
-    <button type="submit" class="unseen" name={DO_FIELD} value="save" tabindex={-1}>
-      {save}
-    </button>
+    <Button class="unseen" name={DO_FIELD} value="save" tabindex={-1} label={save} />
   );

@@ -6,7 +6,7 @@ import { CHALLENGE_MAX_BYTES, CHALLENGE_READ_MS } from "../../../limits.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import type { PageContext } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
-import { DO_FIELD, Field } from "../../parts/form.tsx";
+import { Button, DO_FIELD, Field } from "../../parts/form.tsx";
 import { Notice } from "../../parts/panel.tsx";
 import type { Proof } from "./destination.tsx";
 import { adviceOn } from "./test-write.tsx";
@@ -101,13 +101,15 @@ export const Ownership: FC<{ proof: Proof; fault: Challenged["fault"]; error: st
       </p>
     )}
     <div class="actions">
-      <button type="submit" class="small" name={DO_FIELD} value="own:write" formaction="#ownership">
-        {proof.challenge === null ? "Write a challenge" : "Write another challenge"}
-      </button>
+      <Button
+        class="small"
+        name={DO_FIELD}
+        value="own:write"
+        formaction="#ownership"
+        label={proof.challenge === null ? "Write a challenge" : "Write another challenge"}
+      />
       {proof.challenge !== null && (
-        <button type="submit" class="small" name={DO_FIELD} value="own:read" formaction="#ownership">
-          Read it back
-        </button>
+        <Button class="small" name={DO_FIELD} value="own:read" formaction="#ownership" label="Read it back" />
       )}
     </div>
     <Field

@@ -2,7 +2,7 @@ import type { FC } from "hono/jsx";
 import type { Message } from "../../../api/envelope.ts";
 import type { PreviewResult } from "../../../api/preview.ts";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Empty, Notice, Panel, Table } from "../../parts/panel.tsx";
+import { Empty, figures, Notice, Panel, Table } from "../../parts/panel.tsx";
 import { bytes, count, plural } from "../../parts/values.tsx";
 import { optionsOf, type ShippingBody } from "./body.ts";
 
@@ -130,7 +130,7 @@ const NotKept: FC<{ preview: PreviewView }> = ({ preview }) => (
     <summary>Why {plural(preview.not_kept.length, "event")} would not be shipped</summary>
     <Table
       caption="Events that would not be shipped"
-      columns={[{ label: "Why" }, { label: "Events", figures: true }, { label: "Which (oldest first)" }]}
+      columns={["Why", figures("Events"), "Which (oldest first)"]}
       rows={(["filtered", "sampled_out"] as const)
         .map((reason) => [reason, preview.not_kept.filter((each) => each.reason === reason)] as const)
         .filter(([, those]) => those.length > 0)
@@ -208,12 +208,7 @@ const Written: FC<{ preview: PreviewView }> = ({ preview: { records, kept, objec
       {kept > shown.length && <p class="quiet">… and {plural(kept - shown.length, "more record")}.</p>}
       <Table
         caption="Objects"
-        columns={[
-          { label: "Day" },
-          { label: "Content type" },
-          { label: "Records", figures: true },
-          { label: "Before compression", figures: true },
-        ]}
+        columns={["Day", "Content type", figures("Records"), figures("Before compression")]}
         rows={objects.map((object) => [object.day, object.content_type, count(object.records), bytes(object.bytes)])}
       />
     </>

@@ -9,7 +9,7 @@ import { InnerFailure } from "../../inner-api.ts";
 import type { PageContext } from "../../page.ts";
 import { type EntryFaults, faultsOf } from "../../parts/destination-entry.ts";
 import { Foreign } from "../../parts/foreign.tsx";
-import { DO_FIELD } from "../../parts/form.tsx";
+import { Button, DO_FIELD } from "../../parts/form.tsx";
 import { Notice } from "../../parts/panel.tsx";
 
 /** How a test write ended. */
@@ -75,9 +75,7 @@ export const Outcome: FC<{ tested: Tested; entry: DestinationEntry }> = ({ teste
         {mend !== null && (
           <>
             <input type="hidden" name="told" value={tested.message} />
-            <button type="submit" name={DO_FIELD} value="mend" formaction="#destination">
-              {mend.words}
-            </button>
+            <Button name={DO_FIELD} value="mend" formaction="#destination" label={mend.words} />
           </>
         )}
       </Notice>

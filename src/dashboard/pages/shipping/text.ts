@@ -1,3 +1,4 @@
+import { parsedJson } from "../../../bytes.ts";
 import { unicodeEscapes } from "../../parts/foreign.tsx";
 
 /*
@@ -42,12 +43,8 @@ export function plain(text: string): string {
 /** The inverse of {@link plain}. An unclosed quote stands for itself. */
 export function unquoted(shown: string): string {
   if (!shown.startsWith('"')) return shown;
-  try {
-    const text: unknown = JSON.parse(shown);
-    return typeof text === "string" ? text : shown;
-  } catch {
-    return shown;
-  }
+  const text = parsedJson(shown);
+  return typeof text === "string" ? text : shown;
 }
 
 /** Forms send line breaks as CR LF. */

@@ -1,13 +1,14 @@
 /** The page of one receiver of alerts, and what its buttons do. */
 import type { Child } from "hono/jsx";
 import type { Alert } from "../../../api/docs/alerts.ts";
+import type { Tested } from "../../../api/docs/webhook.ts";
 import { isTakenIn, remedyFor } from "../../../status/answer-words.ts";
 import { FORMAT } from "../../../status/formats.ts";
-import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
+import { formPage, type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Errors } from "../../parts/failure.tsx";
 import { faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Action, Check, Confirm, Form } from "../../parts/form.tsx";
+import { Action, Button, Check, Confirm, Form } from "../../parts/form.tsx";
 import { Notice, Panel } from "../../parts/panel.tsx";
 import { plural } from "../../parts/values.tsx";
 import { AddressNoteOf, asked, FIELDS, noteQuery, type Refused, Settings } from "./alert-settings.tsx";
@@ -20,18 +21,10 @@ const TRAIL = [
 ] as const;
 
 export const oneAlertPages: readonly Page[] = [
-  {
-    path: `${AT}/:alert_id`,
-    get: { permission: "logs:edit", show: oneView },
-    post: { permission: "logs:edit", take: change },
-  },
+  formPage(`${AT}/:alert_id`, "logs:edit", oneView, change),
   { path: `${AT}/:alert_id/test`, post: { permission: "logs:edit", take: test } },
   { path: `${AT}/:alert_id/mute`, post: { permission: "logs:edit", take: mute } },
-  {
-    path: `${AT}/:alert_id/delete`,
-    get: { permission: "logs:edit", show: deleteView },
-    post: { permission: "logs:edit", take: remove },
-  },
+  formPage(`${AT}/:alert_id/delete`, "logs:edit", deleteView, remove),
   { path: "/status/incidents/:incident_id/mute", post: { permission: "logs:edit", take: muteIncident } },
 ];
 
@@ -64,9 +57,7 @@ async function oneView(context: PageContext, refused: Refused | null = null, sai
       <Panel
         id="state"
         title="State"
-        aside={
-          <Action viewer={viewer} action={`${AT}/${id}/test`} label="Send a test" needs="logs:edit" kind="small" />
-        }
+        aside={<Action viewer={viewer} action={`${AT}/${id}/test`} label="Send a test" kind="small" />}
       >
         <WebhookPanel state={{ ...alert, url: alert.address }} nowMs={nowMs} mutedUntil={alert.muted_until} />
         <div class="actions">
@@ -75,13 +66,12 @@ async function oneView(context: PageContext, refused: Refused | null = null, sai
               viewer={viewer}
               action={`${AT}/${id}/mute`}
               label={`Mute for ${hours === 72 ? "3 days" : plural(hours, "hour")}`}
-              needs="logs:edit"
               kind="small"
               fields={{ hours: `${hours}` }}
             />
           ))}
           {isMuted(alert.muted_until, nowMs) && (
-            <Action viewer={viewer} action={`${AT}/${id}/mute`} label="Unmute" needs="logs:edit" kind="small" />
+            <Action viewer={viewer} action={`${AT}/${id}/mute`} label="Unmute" kind="small" />
           )}
         </div>
       </Panel>,
@@ -94,9 +84,7 @@ async function oneView(context: PageContext, refused: Refused | null = null, sai
             checked={refused === null ? alert.enabled : refused.form.has("enabled")}
             hint="Incidents that open and end while it is off are not reported."
           />
-          <button type="submit" class="primary">
-            Save
-          </button>
+          <Button class="primary" label="Save" />
         </Form>
       </Panel>,
       <p>
@@ -139,12 +127,6 @@ async function test(context: PageContext): Promise<View> {
     return { ...view, status: answer.status };
   }
   return oneView(context, null, <TestOutcome of={answer.result} what="Test" />);
-}
-
-interface Tested {
-  delivered: boolean;
-  message: string;
-  advice: string | null;
 }
 
 async function mute(context: PageContext, form: URLSearchParams): Promise<Response> {

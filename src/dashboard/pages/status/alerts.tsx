@@ -1,8 +1,8 @@
 import type { Alert } from "../../../api/docs/alerts.ts";
 import { FORMAT, FORMATS, type FormatName } from "../../../status/formats.ts";
-import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
+import { formPage, type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
-import { Form, Select } from "../../parts/form.tsx";
+import { Button, Form, Select } from "../../parts/form.tsx";
 import { Notice, Panel } from "../../parts/panel.tsx";
 import { oneAlertPages } from "./alert.tsx";
 import { asked, FIELDS, noteQuery, type Refused, Settings } from "./alert-settings.tsx";
@@ -12,14 +12,7 @@ import type { WebhookView } from "./webhook-view.tsx";
 const AT = "/status/alerts";
 const TRAIL = [{ href: "/status", label: "Status" }] as const;
 
-export const alertPages: readonly Page[] = [
-  {
-    path: AT,
-    get: { permission: "logs:edit", show: listView },
-    post: { permission: "logs:edit", take: add },
-  },
-  ...oneAlertPages,
-];
+export const alertPages: readonly Page[] = [formPage(AT, "logs:edit", listView, add), ...oneAlertPages];
 
 async function listView(context: PageContext, refused: Refused | null = null): Promise<View> {
   const { api, viewer, nowMs, query } = context;
@@ -59,9 +52,7 @@ async function listView(context: PageContext, refused: Refused | null = null): P
           <Form viewer={viewer} action={AT} label={`Add ${FORMAT[format].label}`}>
             <input type="hidden" name="format" value={format} />
             <Settings format={format} form={refused?.form ?? null} faults={refused?.faults ?? NO_FAULTS} />
-            <button type="submit" class="primary">
-              Add and test
-            </button>
+            <Button class="primary" label="Add and test" />
           </Form>
         )}
       </Panel>,

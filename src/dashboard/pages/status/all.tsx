@@ -6,7 +6,7 @@ import { Errors } from "../../parts/failure.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Action, may } from "../../parts/form.tsx";
 import { Pager, pageOf } from "../../parts/pager.tsx";
-import { Empty, Notice, Panel, State, Table } from "../../parts/panel.tsx";
+import { Empty, figures, Notice, Panel, State, Table } from "../../parts/panel.tsx";
 import { duration, plural, Time } from "../../parts/values.tsx";
 import type { IncidentView, StatusView } from "../../views/account.ts";
 import { AlertsPanel } from "./alerts-panel.tsx";
@@ -196,15 +196,7 @@ const IncidentTable = ({
 >) => (
   <Table
     caption={caption}
-    columns={[
-      { label: "What" },
-      { label: "State" },
-      { label: "About" },
-      { label: "Began" },
-      { label: "Lasted" },
-      { label: "Recurred", figures: true },
-      { label: "" },
-    ]}
+    columns={["What", "State", "About", "Began", "Lasted", figures("Recurred"), ""]}
     rows={incidents.map((each) => [
       <>
         <Foreign text={each.summary} max={600} /> <code class="quiet">{each.kind}</code>
@@ -282,7 +274,6 @@ const Mute = ({ of: { id, summary, state, muted_until }, viewer, nowMs }: MutePr
         action={`/status/incidents/${id}/mute`}
         label={muted ? "Unmute" : "Mute for 8 hours"}
         about={visible(summary).slice(0, 120)}
-        needs="logs:edit"
         kind="small"
         fields={muted ? {} : { hours: "8" }}
       />

@@ -1,5 +1,6 @@
+import type { Tested } from "../../../api/docs/webhook.ts";
 import type { InnerAnswer } from "../../inner-api.ts";
-import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
+import { formPage, type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Errors } from "../../parts/failure.tsx";
 import { type Faults, faultsOf, NO_FAULTS, RestOf, unnamed } from "../../parts/faults.tsx";
 import { Action, Check, Confirm, Field, Form, Submit } from "../../parts/form.tsx";
@@ -14,17 +15,9 @@ const TRAIL = [
 ] as const;
 
 export const webhookPages: readonly Page[] = [
-  {
-    path: AT,
-    get: { permission: "logs:edit", show: async (context) => formView(context, await stored(context)) },
-    post: { permission: "logs:edit", take: save },
-  },
+  formPage(AT, "logs:edit", async (context) => formView(context, await stored(context)), save),
   { path: `${AT}/test`, post: { permission: "logs:edit", take: test } },
-  {
-    path: `${AT}/delete`,
-    get: { permission: "logs:edit", show: deleteView },
-    post: { permission: "logs:edit", take: remove },
-  },
+  formPage(`${AT}/delete`, "logs:edit", deleteView, remove),
 ];
 
 const stored = ({ api }: PageContext): Promise<WebhookView | null> => api.get<WebhookView | null>("/logship/webhook");
@@ -64,9 +57,7 @@ function formView(context: PageContext, state: WebhookView | null, refused: Refu
         <Panel
           id="state"
           title="State"
-          aside={
-            <Action viewer={viewer} action={`${AT}/test`} label="Send a test call" needs="logs:edit" kind="small" />
-          }
+          aside={<Action viewer={viewer} action={`${AT}/test`} label="Send a test call" kind="small" />}
         >
           <WebhookPanel state={state} nowMs={nowMs} />
         </Panel>
@@ -142,13 +133,7 @@ async function save(context: PageContext, form: URLSearchParams): Promise<PageAn
         ; libraries for many languages verify them.
       </p>,
       <div class="actions">
-        <Action
-          viewer={context.viewer}
-          action={`${AT}/test`}
-          label="Send a test call"
-          needs="logs:edit"
-          kind="primary"
-        />
+        <Action viewer={context.viewer} action={`${AT}/test`} label="Send a test call" kind="primary" />
         <a href={AT} data-reload>
           Back to the webhook
         </a>
@@ -157,23 +142,15 @@ async function save(context: PageContext, form: URLSearchParams): Promise<PageAn
   };
 }
 
-interface Tested {
-  id: string;
-  delivered: boolean;
-  status: number | null;
-  message: string;
-  advice: string | null;
-}
-
 /** The result of a test is shown at once, and nowhere else. */
 async function test(context: PageContext): Promise<View> {
-  const answer = await context.api.send<Tested>("POST", "/logship/webhook/test");
+  const answer = await context.api.send<Tested & { id: string }>("POST", "/logship/webhook/test");
   const state = await stored(context);
   const view = formView(context, state);
   return { ...view, status: answer.ok ? 200 : answer.status, parts: [<Outcome answer={answer} />, ...view.parts] };
 }
 
-const Outcome = ({ answer }: { answer: InnerAnswer<Tested> }) => {
+const Outcome = ({ answer }: { answer: InnerAnswer<Tested & { id: string }> }) => {
   if (!answer.ok) return <Errors title="Test call not sent" errors={answer.errors} />;
   return (
     <TestOutcome of={answer.result} what="Test call">
