@@ -1,6 +1,6 @@
 import { append } from "./append.ts";
 import { idsOf, type Part, type Rec, sizeOf } from "./parts.ts";
-import { ANEW, DEAD_RETRIES, IN_FLIGHT, MESSAGE_MAX, QUEUE_LIFE, RETRIES, SKEW } from "./scale.ts";
+import { ANEW, DAY, DEAD_RETRIES, MESSAGE_MAX, QUEUE_LIFE, RETRIES, SKEW } from "./scale.ts";
 import { some } from "./some.ts";
 import { expectLost, Fault, Lost, type Step, type Task } from "./task.ts";
 import type { Copy, Isolate, World } from "./world.ts";
@@ -25,7 +25,7 @@ export function send(w: World, parts: Part[]): void {
 function sendFirst(w: World, parts: Part[]): void {
   for (const { id, takenMs } of parts) {
     const own = w.accepted.get(id)?.copies.find(({ stamp }) => stamp === takenMs);
-    if (own !== undefined && w.now - own.trueMs > IN_FLIGHT) w.note(id, "any");
+    if (own !== undefined && w.now - own.trueMs > DAY) w.note(id, "any");
   }
   send(w, parts);
 }

@@ -27,7 +27,7 @@ export const MUTANTS = {
   // Deduplication and holds.
   noDedupe: shown("a part that is known is not new", 1),
   keyedByIdAlone: shown("a further copy of a keyed part goes to jobs that were not offered one before", 66),
-  noTooOld: shown("a part older than the last sweep is not new", 2),
+  noTooOld: shown("a part older than the last sweep is not new", 13),
   tooOldForgetsIds: notShown(
     "the id of a part that is too old to tell lives from now",
     "two copies of a part have to come once its minute is swept, later than fifteen days: the queue alone keeps none that long",
@@ -71,8 +71,8 @@ export const MUTANTS = {
 
   // Entries, prepared or open.
   entriesByNow: shown("a job is offered a part by the part's time of intake", 1),
-  offByNow: shown("a function's logging was off by the part's time of intake", 2),
-  preparedOfOldVersion: shown("a prepared entry of another version is dropped", 3),
+  offByNow: shown("a function's logging was off by the part's time of intake", 6),
+  preparedOfOldVersion: shown("a prepared entry of another version is dropped", 7),
   preparedWithKnown: shown("a prepared entry is used only if all parts of the append are fresh", 1),
   preparedForOtherParts: notShown(
     "the shard checks that the group has exactly the parts that the job is offered",

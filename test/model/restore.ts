@@ -69,10 +69,10 @@ function readerRestored(w: World, reader: Reader, old: ReaderState): void {
   for (const each of w.readers.values())
     if (each.job === job && each.shardN === shardN && each.segment > segment)
       for (const { records } of [...each.s.objects, ...each.s.batches]) lose(records);
-  // One that has another number since is stored under both.
-  const numbers = new Set(s.objects.map(({ number }) => number));
-  for (const { number, range, records } of old.objects)
-    if (number >= s.next || range !== null || !numbers.has(number)) lose(records);
+  // One that has got another key since is stored under both.
+  const keys = new Set(s.objects.map(({ key }) => key));
+  for (const { number, key, range, records } of old.objects)
+    if (number >= s.next || range !== null || !keys.has(key)) lose(records);
   for (const { records } of [...old.batches, ...s.batches]) lose(records);
   for (const { item } of [...old.unmade, ...s.unmade]) lose(item.parts.flatMap(({ records }) => records));
   for (const name of w.mustBack.keys()) if (name.startsWith(`${job}/${shardN}/`)) w.note(name, "any");
