@@ -339,6 +339,13 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
       oracle.unacknowledged(doomed.id, events);
       await receivedBy(shipper.api, doomed, EACH);
       await receivedBy(shipper.api, kept, count);
+      // What its reader has not read yet is discarded in the log instead.
+      await until({
+        what: "its reader to have them",
+        withinMs: RECEIVED_WITHIN_MS,
+        look: async () => logsOnDisk(shipper.state).get(doomed.id),
+        enough: (counts) => counts?.received === EACH,
+      });
       await kill(doomed.id);
       await shipper.restart();
       if ((await shipper.api.jobs()).some(({ id }) => id === doomed.id)) await discard(doomed.id);

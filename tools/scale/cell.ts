@@ -21,6 +21,7 @@ const PAIRS = 120_000;
 const PLAYED_JOBS = 10;
 
 const DAYS_15_S = ID_MEMORY_MS / 1_000;
+const DAY_S = 86_400;
 
 /** How a figure came about. */
 export type How = "measured" | "simulated" | "computed";
@@ -169,7 +170,8 @@ function figuresOf({ load, taken, played, several }: LoadResult, jobs: number, c
     const most = (objects: readonly PlayedObject[], of: (object: PlayedObject) => number): number =>
       Math.max(0, ...objects.filter((object) => object.kind === kind).map(of));
     // Each job has readers of its own; the rest is there for all jobs.
-    const isOfJob = kind.startsWith("JobReader");
+    const isOfJob = /^(?:JobReader|SketchStore) /.test(kind);
+    const isOfDay = kind.includes(" day ");
     const addOf = (bound: BoundName, what: string, of: (object: PlayedObject) => number, how: How): void => {
       const one = most(played.objects, of);
       const more = several === null || jobs === 1 ? one : most(several.played.objects, of);
@@ -181,7 +183,9 @@ function figuresOf({ load, taken, played, several }: LoadResult, jobs: number, c
     addOf("objectCpu", "CPU", ({ cpu }) => cpu, "simulated");
     addOf("objectBytes", "calls and answers", ({ bytesIn, bytesOut }) => bytesIn + bytesOut, "simulated");
     addOf("callBytes", "largest call", ({ largestCall }) => largestCall, "measured");
-    addOf("objectStorage", "stored after 15 days", storedAfter15Days, "computed");
+    const lastsS = isOfDay ? DAY_S : DAYS_15_S;
+    const stored = isOfDay ? "stored after its day" : "stored after 15 days";
+    addOf("objectStorage", stored, (object) => storedAfter(lastsS, object), "computed");
   }
   add("storePuts", "store", "PUTs of a job", played.use.puts / played.seconds, "simulated");
   return figures;
@@ -195,6 +199,6 @@ function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-function storedAfter15Days({ storedBytes, growth, waitingBytes }: PlayedObject): number {
-  return storedBytes + growth * DAYS_15_S + waitingBytes;
+function storedAfter(seconds: number, { storedBytes, growth, waitingBytes }: PlayedObject): number {
+  return storedBytes + growth * seconds + waitingBytes;
 }
