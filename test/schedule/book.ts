@@ -1,3 +1,5 @@
+import { CLOCK_SKEW_MS } from "../../src/job/config.ts";
+
 /** What was asked of the service and what it has answered, and so what it has to deliver. */
 
 /** When an event was handed over: its time of intake lies between the two, if it was taken. */
@@ -47,8 +49,11 @@ export interface Job {
   isBusy: boolean;
 }
 
-/** Clocks differ by so much, in ms: a time within that is on either side. */
-const SKEW_MS = 300;
+/**
+ * A time within so many ms of another is on either side: windows are wider by what clocks may
+ * differ, and clocks do differ.
+ */
+const SKEW_MS = CLOCK_SKEW_MS + 200;
 
 /** What was in force at some time of a span. */
 export function statesAt<T>(changes: readonly Change<T>[], fromMs: number, toMs: number): T[] {

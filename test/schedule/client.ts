@@ -61,6 +61,7 @@ export class Client {
   async post(events: readonly Sent[], key: string | null): Promise<void> {
     const { scheduler } = this.#world;
     for (let tries = 0; tries < 4; tries++) {
+      const { hasFaults } = scheduler;
       const copy: Copy = { fromMs: this.#now(), toMs: Number.POSITIVE_INFINITY, isAcked: false };
       for (const { copies } of events) copies.push(copy);
       const answer = await this.#world.request(
@@ -73,7 +74,7 @@ export class Client {
       // Without an answer, it may still be under way.
       copy.toMs = this.#now() + (copy.isAcked ? 0 : 120_000);
       if (key === null || (copy.isAcked && this.#random.chance(0.7))) return;
-      if (!copy.isAcked && !scheduler.hasFaults && tries > 0) throw new Error(`a POST: ${JSON.stringify(answer)}`);
+      if (!copy.isAcked && !hasFaults && tries > 0) throw new Error(`a POST: ${JSON.stringify(answer)}`);
       await this.#sleep(this.#random.below(20_000));
     }
   }

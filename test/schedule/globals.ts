@@ -59,8 +59,10 @@ export function takeOver(scheduler: Scheduler, fetch: Fetch): () => void {
   nodeCrypto.randomBytes = ((size: number) => filled(Buffer.alloc(size))) as typeof nodeCrypto.randomBytes;
   syncBuiltinESMExports();
   Object.assign(crypto.subtle, hmacAtOnce);
-  const said = (line: unknown): void =>
+  const said = (line: { message?: string; events?: number }): void => {
+    if (line.message === "the loss could not be counted") scheduler.uncounted += line.events ?? 0;
     scheduler.log(() => `${lives.getStore()?.name ?? "?"} says ${JSON.stringify(line)}`);
+  };
   Object.assign(console, { info: said, warn: said, error: said });
   return () => {
     Object.assign(globalThis, { ...before });

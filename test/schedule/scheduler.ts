@@ -38,6 +38,8 @@ export class Scheduler {
   count = 0;
   /** Delays, losses and deaths happen. */
   hasFaults = true;
+  /** Events that isolates have lost, and could not count. */
+  uncounted = 0;
   /** After each event. @param life whose it was. */
   afterEach: (life: Life | null) => void = () => {};
   /** Prints each line that has this word; "": all; undefined: none. */
