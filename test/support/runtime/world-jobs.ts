@@ -228,6 +228,18 @@ export class WorldJobs {
     }
   }
 
+  /** Whether the log may have anything that a job has not read, and so not filtered, yet. */
+  async mayHaveUnread(): Promise<boolean> {
+    for (const { id, deleted } of this.all) {
+      if (deleted) continue;
+      const answer = await this.patience(
+        api<{ unread: { records: number } | null }>("GET", `/logship/jobs/${id}/ledger`),
+      );
+      if (answer?.status !== 200 || answer.body.result?.unread?.records !== 0) return true;
+    }
+    return false;
+  }
+
   /**
    * Changes a job's filter.
    * @param inFlight events that the job may not have filtered yet, by id.

@@ -66,7 +66,7 @@ export class World {
   #faults = 0;
   readonly #accepted = new Map<string, Minted>();
   readonly #unsure = new Map<string, Minted>();
-  /** Events since the queue was last known to be empty. */
+  /** Events since the queue was last known to be empty, and the log to be read. */
   readonly #inFlight = new Map<string, Minted>();
   /**
    * What the account's ledger has besides the counts of the events: what a test sets aside or loses
@@ -374,7 +374,7 @@ export class World {
 
   /** Events that may not have reached the jobs yet, by id. */
   async inFlight(): Promise<ReadonlyMap<string, Minted>> {
-    if ((await this.#onTheWay()).length === 0) this.#inFlight.clear();
+    if ((await this.#onTheWay()).length === 0 && !(await this.jobs.mayHaveUnread())) this.#inFlight.clear();
     return this.#inFlight;
   }
 
