@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parted } from "../../src/pipeline/consume.ts";
+import { parted } from "../../src/pipeline/suspects.ts";
 import { ALONE_DEATHS } from "../../src/trace-log/redeliveries.ts";
 
 interface Message {
