@@ -133,7 +133,7 @@ export function balance({ counts }: ReaderStatus): { received: number; accounted
 }
 
 /**
- * Lets time pass until a job has nothing pending: alarms fire and the cron ticks.
+ * Lets time pass until a job has nothing unread or pending: alarms fire and the cron ticks.
  * @throws if that takes more than an hour of the test's clock.
  */
 export async function settle(jobId: number, clock: { advance(ms: number): void }): Promise<void> {
@@ -141,7 +141,10 @@ export async function settle(jobId: number, clock: { advance(ms: number): void }
     clock.advance(60_000);
     await runAlarm(jobId);
     if (minute % 5 === 4) await runCron();
-    if ((await logStatus(jobId)).counts.pending === 0) return;
+    if ((await logStatus(jobId)).counts.pending > 0) continue;
+    const shards = await shardsOf(env);
+    const inLog = await Promise.all(shards.map((n) => traceLog(env.TRACE_LOG, n).status([jobId])));
+    if (inLog.every(({ jobs }) => (jobs[jobId]?.unread ?? null) === null)) return;
   }
   throw new Error(`job ${jobId} still has something pending after an hour`);
 }
