@@ -6,7 +6,7 @@ import { parseEndpoint } from "./destinations/conf.ts";
 import type { DestinationContext } from "./destinations/destination.ts";
 import { FAILING_BY_DEFAULT, FAILING_FAULT, type FailingRules, readFailingRules } from "./failing-setting.ts";
 import type { SealingKeys } from "./job/secrets.ts";
-import { OBJECT_STORED_BYTES, SUBREQUESTS } from "./limits.ts";
+import { LOG_KEEP_HOURS, OBJECT_STORED_BYTES, SUBREQUESTS } from "./limits.ts";
 import {
   type PublicKey,
   type PublishedKey,
@@ -33,6 +33,7 @@ export interface Settings {
   PREVIEW_RECENT?: string;
   EXTRA_FIELDS?: string;
   LOG_SHARDS?: string;
+  LOG_KEEP_HOURS?: string;
   KEY_SHARDS?: string;
   FUNCTION_FAILING?: string;
   SUBREQUESTS_MAX?: string;
@@ -53,7 +54,7 @@ export interface Config extends Access {
   bindings: readonly string[];
   /** Creating or moving a job needs a proof that its creator can read the destination. */
   requireOwnershipChallenge: boolean;
-  /** Recent events are kept in memory, for previews. */
+  /** Previews show recent events. */
   previewRecent: boolean;
   /** Fields that jobs may ship beside those of a record. */
   extraFields: readonly ExtraField[];
@@ -120,6 +121,18 @@ function readLogShards(env: object): number | null {
  */
 export function readKeyShards(env: object): number | null {
   return shardsOf((env as Settings).KEY_SHARDS);
+}
+
+/** How long the log keeps what it has taken in, in ms; 0: no longer than its readers need. */
+export function readKeepMs(env: object): number {
+  return (keepHoursOf(env) ?? LOG_KEEP_HOURS.fallback) * 3_600_000;
+}
+
+/** null: malformed. */
+function keepHoursOf(env: object): number | null {
+  const setting = `${(env as Settings).LOG_KEEP_HOURS ?? ""}` || `${LOG_KEEP_HOURS.fallback}`;
+  const hours = /^[0-9]{1,3}$/.test(setting) ? Number(setting) : Number.NaN;
+  return hours <= LOG_KEEP_HOURS.max ? hours : null;
 }
 
 /** A var in wrangler.jsonc may be a number. */
@@ -217,11 +230,6 @@ function isR2Bucket(value: unknown): value is R2Bucket {
  */
 export function readIsLocal(env: object): boolean {
   return (env as Settings).ALLOW_LOOPBACK_DESTINATIONS === "true";
-}
-
-/** Whether recent events may be kept for previews. A malformed setting keeps none. */
-export function readPreviewRecent(env: object): boolean {
-  return ((env as Settings).PREVIEW_RECENT || "true") === "true";
 }
 
 /**
@@ -360,6 +368,7 @@ export function readConfig(env: object): ConfigResult {
     faults.push(`SUBREQUESTS_MAX: an integer from ${SUBREQUESTS.min} to ${SUBREQUESTS.max}, or absent`);
   if (readLogShards(env) === null) faults.push(`LOG_SHARDS: ${SHARDS_WORDS}`);
   if (readKeyShards(env) === null) faults.push(`KEY_SHARDS: ${SHARDS_WORDS}`);
+  if (keepHoursOf(env) === null) faults.push(`LOG_KEEP_HOURS: whole hours from 0 to ${LOG_KEEP_HOURS.max}, or absent`);
   if (readStoredMaxBytes(env) === null) faults.push(STORED_MAX_FAULT);
   const extraFields = readExtraFields(env);
   if (extraFields === null)

@@ -291,6 +291,15 @@ export const SEGMENT_MAX_BYTES = 8_000_000_000;
 /** Size, in bytes, at which a shard of the log takes no more: a durable object holds 10 GB. */
 export const SHARD_MAX_BYTES = 8_000_000_000;
 
+/** Hours for which the log keeps what it has taken in: below {@link ID_MEMORY_MS}. */
+export const LOG_KEEP_HOURS = { max: 336, fallback: 24 } as const;
+
+/** What a shard keeps of it at most, in bytes: beyond that the oldest goes first. */
+export const KEPT_MAX_BYTES = 1_000_000_000;
+
+/** Size of a shard's blocks, in bytes, at which the past of a job is given up. */
+export const PAST_MAX_BYTES = 4_000_000_000;
+
 /** Appends that a shard holds in memory at once, in bytes; beyond that, callers wait. */
 export const SHARD_UNDER_WAY_BYTES = 24_000_000;
 
@@ -474,15 +483,12 @@ export const PREVIEW_EVENTS_MAX = 1_000;
  */
 export const PREVIEW_TEXT_MAX_BYTES = 512 * 1024;
 
-/** Recent events that are held in memory for previews: number… */
+/** Recent events of a preview: number… */
 export const RECENT_MAX_EVENTS = 200;
-/** …bytes of JSON in all… */
-export const RECENT_MAX_BYTES = 2 * 1024 * 1024;
-/** …and bytes of each. */
+/** …bytes of JSON of each… */
 export const RECENT_EVENT_MAX_BYTES = 32 * 1024;
-
-/** Recent events that one isolate hands over at once, in bytes. */
-export const RECENT_HANDOVER_MAX_BYTES = 512 * 1024;
+/** …and bytes, as the queue delivered them, among which each shard of the log looks for them. */
+export const RECENT_MAX_BYTES = 256 * 1024;
 
 /**
  * All modules of a function in local development, in bytes. The platform takes 10 MB compressed;

@@ -1,6 +1,5 @@
-import { waitUntil } from "cloudflare:workers";
 import { createApp } from "./app.ts";
-import { readConfig, readIsLocal, readPreviewRecent, readSealKeys, readSubrequests } from "./config.ts";
+import { readConfig, readIsLocal, readSealKeys, readSubrequests } from "./config.ts";
 import { controlPlane } from "./control/plane.ts";
 import { isOver } from "./delivery/job-status.ts";
 import { checkAttachments } from "./functions/attachments.ts";
@@ -10,12 +9,10 @@ import { handleTail } from "./intake/tail.ts";
 import { tailContext } from "./intake/tail-context.ts";
 import { everyJob } from "./job/config.ts";
 import { EVENTS_MAX_COUNT } from "./limits.ts";
-import { showLive } from "./live/push.ts";
 import { Memory } from "./memory.ts";
 import { consumeDead, consumeEvents } from "./pipeline/consume.ts";
 import type { ConsumerContext } from "./pipeline/context.ts";
 import { JobsCache } from "./pipeline/jobs-cache.ts";
-import { RecentTurns } from "./pipeline/recent.ts";
 import { platform } from "./platform.ts";
 import { replays } from "./replay/replays.ts";
 import { handleScheduled } from "./scheduled.ts";
@@ -34,7 +31,6 @@ export function createWorker(memory: Memory = new Memory(platform), audience: Au
   const app = createApp(platform, memory, audience);
   const jobsCache = new JobsCache();
   const [traced, handed] = [new Gatherer("tail"), new Gatherer("rpc")];
-  const recentTurns = new RecentTurns();
 
   function consumer(env: Env): ConsumerContext {
     const log = (shard: number) => traceLog(env.TRACE_LOG, shard);
@@ -47,10 +43,6 @@ export function createWorker(memory: Memory = new Memory(platform), audience: Au
       unnoted: async (takenInMs) => controlPlane(env.CONTROL).unnoted(takenInMs),
       // `send` would detach the buffer, also when it fails.
       sendAnew: (message) => env.EVENTS.sendBatch([{ body: new Uint8Array(message), contentType: "bytes" }]),
-      arrivals: {
-        handsOverRecent: () => readPreviewRecent(env) && recentTurns.take(platform.now()),
-        show: (records) => waitUntil(showLive(env.LIVE, records)),
-      },
       memory,
       sealKeys: readSealKeys(env),
       callsMax: readSubrequests(env),

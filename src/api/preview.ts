@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { utf8Length } from "../bytes.ts";
-import { type Config, readIntakeConfig } from "../config.ts";
+import { type Config, readIntakeConfig, readSealKeys } from "../config.ts";
 import { dayStamp } from "../destinations/keys.ts";
 import { termsOf } from "../destinations/kinds.ts";
 import { parsePlace, planFor } from "../destinations/parse.ts";
@@ -9,11 +9,10 @@ import { acceptEvents } from "../intake/events.ts";
 import { named } from "../intake/take.ts";
 import { fitDestination, readShipping } from "../job/rules.ts";
 import { AskPreview } from "../job/schema.ts";
-import { PREVIEW_TEXT_MAX_BYTES } from "../limits.ts";
-import { readStrictly } from "../object/load.ts";
+import { PREVIEW_TEXT_MAX_BYTES, RECENT_EVENT_MAX_BYTES, RECENT_MAX_BYTES, RECENT_MAX_EVENTS } from "../limits.ts";
+import { loadOffered } from "../object/load.ts";
 import { type Preview, preview } from "../pipeline/preview.ts";
 import type { Platform } from "../platform.ts";
-import { splitEntry } from "../record/extras.ts";
 import { httpSource, type Source } from "../record/source.ts";
 import { LogShards } from "../trace-log/log-shards.ts";
 import { BODY_CODE, jsonBody } from "./body.ts";
@@ -23,7 +22,9 @@ import { droppedKeys } from "./events.ts";
 import type { AppContext, Resources, RouteDoc } from "./route.ts";
 
 const PreviewResult = z.strictObject({
-  source: z.enum(["given", "recent"]).describe("`given`: the events of the request; `recent`: events held in memory."),
+  source: z
+    .enum(["given", "recent"])
+    .describe("`given`: the events of the request; `recent`: events that the log keeps."),
   events: Count.describe("`kept + filtered + sampled_out`."),
   kept: Count,
   filtered: Count,
@@ -71,7 +72,7 @@ export type PreviewResult = z.infer<typeof PreviewResult>;
 const PREVIEW: RouteDoc = {
   summary: "Preview what a job would ship",
   description:
-    "Applies `filter`, sampling, truncation and `output_options` with the code that ships. The job need not exist, and nothing is stored. The sample is an example; a job's own sample differs. Without `events`, up to 200 recent events held in memory are used.",
+    "Applies `filter`, sampling, truncation and `output_options` with the code that ships. The job need not exist, and nothing is stored. The sample is an example; a job's own sample differs. Without `events`, up to 200 recent events that the log keeps are used.",
   body: AskPreview,
   result: PreviewResult,
   examples: [
@@ -196,33 +197,31 @@ function givenLines(events: readonly unknown[], c: AppContext, platform: Platfor
   return { ok: false, status, entries: faultsError(status, BODY_CODE[status], faults).entries };
 }
 
-/** The records that the log holds in memory, oldest first. */
+/** The newest records that the log keeps, oldest first: the same number of each shard. */
 async function recentLines(
   env: Env,
   config: Config,
 ): Promise<{ lines: string[]; sources: Source[]; notes: Message[] }> {
-  if (!config.previewRecent)
-    return {
-      lines: [],
-      sources: [],
-      notes: [note('no recent events are held, because PREVIEW_RECENT is "false"; send some as events')],
-    };
-  const { ndjson, tooLarge, sources = [] } = await new LogShards(env).recent();
-  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-  // The records are not parsed yet, and other producers of the queue may send anything.
-  const read = decoder
-    .decode(ndjson)
-    .split("\n")
-    .flatMap((entry, i) => {
-      const { line, extra } = splitEntry(entry);
-      return readStrictly(line, sources[i], extra) ?? [];
+  const none = (words: string) => ({ lines: [], sources: [], notes: [note(`${words}; send some as events`)] });
+  if (!config.previewRecent) return none('recent events are not shown, because PREVIEW_RECENT is "false"');
+  const shards = await new LogShards(env).newest(RECENT_MAX_BYTES);
+  let tooLarge = 0;
+  const recent = shards.flatMap((messages) => {
+    const offered = messages.flatMap((message) => {
+      const loaded = loadOffered(message, readSealKeys(env));
+      // Newer code has written it.
+      return typeof loaded === "string" ? [] : loaded.flatMap(({ records }) => records.map(({ whole }) => whole));
     });
-  const lines = read.map(({ entry }) => entry);
-  const notes: Message[] = [];
-  if (lines.length === 0)
-    notes.push(note("no recent events are in memory, where they stay for a few minutes at most; send some as events"));
-  if (tooLarge > 0) notes.push(note(`${tooLarge} recent events were too large to hold`));
-  return { lines, sources: read.map(({ Source }) => Source), notes };
+    const shown = offered.filter(({ entry }) => {
+      const isLarge = utf8Length(entry) > RECENT_EVENT_MAX_BYTES;
+      if (isLarge) tooLarge += 1;
+      return !isLarge;
+    });
+    return shown.slice(-Math.ceil(RECENT_MAX_EVENTS / shards.length));
+  });
+  if (recent.length === 0) return none("the log keeps no events (LOG_KEEP_HOURS)");
+  const notes = tooLarge > 0 ? [note(`${tooLarge} recent events are too large to be shown`)] : [];
+  return { lines: recent.map(({ entry }) => entry), sources: recent.map(({ Source }) => Source), notes };
 }
 
 function note(message: string): Message {

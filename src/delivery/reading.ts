@@ -4,11 +4,11 @@ import { readJobConfig } from "../job/snapshot.ts";
 import { PAGE_MAX_BYTES } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { prepare } from "../object/build.ts";
-import { load, storedMessage } from "../object/load.ts";
+import { loadOffered } from "../object/load.ts";
 import { answered, platform } from "../platform.ts";
 import type { SealKey } from "../queue/seal.ts";
 import type { JobShare } from "../trace-log/append.ts";
-import type { Group, Item, OpenMessage } from "../trace-log/blocks.ts";
+import type { Group, Item } from "../trace-log/blocks.ts";
 import type { Pull, Pulled } from "../trace-log/driver.ts";
 import { nodeOf, placeOf } from "../trace-log/nodes.ts";
 import { type Page, traceLog } from "../trace-log/trace-log.ts";
@@ -170,7 +170,7 @@ export class Reading {
       return { entry, state: "newer", why: "a newer version wrote the job, and this one cannot read it" };
     const offered = [];
     for (const message of entry.open) {
-      const loading = offeredOf(message, this.#host.sealKeys());
+      const loading = loadOffered(message, this.#host.sealKeys());
       if (typeof loading === "string") return { entry, state: "newer", why: loading };
       offered.push(...loading);
     }
@@ -293,19 +293,6 @@ export class Reading {
       return true;
     });
   }
-}
-
-/** What of a message is offered; or why this code cannot read it. */
-function offeredOf(message: OpenMessage, keys: readonly SealKey[]) {
-  const loading = load(storedMessage(message.body), keys);
-  if (loading.kind !== "loaded") return loading.why;
-  return loading.loaded
-    .filter(({ message: part }) => message.parts.includes(part.id))
-    .map(({ message: part, records, ascii }) => {
-      const off = message.off[part.id];
-      if (off === undefined) return { message: part, records, ascii };
-      return { message: part, records: records.filter(({ whole }) => !off.includes(whole.ScriptName)), ascii };
-    });
 }
 
 /** The configuration that a page brings; null: it brings none. It may be unreadable. */

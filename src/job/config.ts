@@ -49,6 +49,13 @@ export interface JobConfig {
   deletedMs: number | null;
   /** Drop what is waiting. */
   discard: boolean;
+  /** It starts in the past, then, in ms since the epoch; absent: when it was created. */
+  since?: number;
+  /**
+   * It ships again what this job's rules make of the past. It was deleted when it was created: its
+   * readers deliver what they get, and nobody sees it as a job. Absent: it is no rerun.
+   */
+  rerunOf?: number;
   /**
    * The {@link JOB_FORMAT} that code must know to follow this job; absent: 1. A setting that older
    * code would ignore, to the harm of what it ships, states the format that it came with.
@@ -59,7 +66,7 @@ export interface JobConfig {
 /**
  * What this code knows of a {@link JobConfig}: raised with each setting that needs a floor.
  */
-export const JOB_FORMAT = 1;
+export const JOB_FORMAT = 2;
 
 /**
  * A job that this code cannot read, as newer code stored it: what is known of it all the same. It

@@ -56,6 +56,8 @@ const Job: z.ZodType<JobConfig> = z.looseObject({
   path: z.string(),
   deletedMs: z.int().min(0).nullable(),
   discard: z.boolean(),
+  since: z.int().min(0).exactOptional(),
+  rerunOf: z.int().min(1).exactOptional(),
   floor: z.int().min(1).max(JOB_FORMAT).exactOptional(),
 });
 

@@ -2,33 +2,32 @@ import type { EarlyPart } from "../intake/audience.ts";
 import { type OptOut, offNow, optedOut } from "../job/config.ts";
 import { errorText, log } from "../log.ts";
 import { JobsCache } from "../pipeline/jobs-cache.ts";
-import type { ArrivedPart } from "../pipeline/live.ts";
 import type { Platform } from "../platform.ts";
 import { RecordLine } from "../record/line.ts";
+import type { Arrived, ArrivedPart } from "./arrived.ts";
 import type { Turn } from "./shown-parts.ts";
 
 /**
- * Of what the consumer brings, what a viewer has not seen early.
+ * Of what the log has, what a viewer has not seen early.
  * @param turns of the parts. @param since the viewer's: it saw what was shown early after that.
  */
-export function unseen<R>(
-  { records, leftOut }: { records: readonly R[]; leftOut: number },
-  parts: readonly ArrivedPart[],
-  turns: readonly Turn[],
+export function unseen(
+  { records, leftOut, parts }: Arrived,
+  turns: ReadonlyMap<string, Turn>,
   since: Turn,
-): { records: readonly R[]; leftOut: number } {
-  const isSeen = turns.map((turn) => turn > since);
-  if (!isSeen.includes(true)) return { records, leftOut };
+): Pick<Arrived, "records" | "leftOut"> {
+  const isSeen = ({ id }: ArrivedPart): boolean => (turns.get(id) ?? 0) > since;
+  if (!parts.some(isSeen)) return { records, leftOut };
   let at = 0;
-  const rest = parts.flatMap(({ lines }, n) => {
+  const rest = parts.flatMap((part) => {
     const from = at;
-    at += lines;
-    return isSeen[n] ? [] : records.slice(from, at);
+    at += part.records;
+    return isSeen(part) ? [] : records.slice(from, at);
   });
-  return { records: rest, leftOut: parts.reduce((sum, part, n) => sum + (isSeen[n] ? 0 : part.leftOut), 0) };
+  return { records: rest, leftOut: parts.reduce((sum, part) => sum + (isSeen(part) ? 0 : part.leftOut), 0) };
 }
 
-/** Records of parts, as the consumer would show them. null: an unreadable one. */
+/** Records of parts, as the log would show them. null: an unreadable one. */
 export function recordsOf<P extends EarlyPart>(
   parts: readonly P[],
   optOuts: readonly OptOut[],

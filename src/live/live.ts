@@ -1,7 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { accessRegister } from "../access/register.ts";
 import { fromBase64, toBase64, utf8Length } from "../bytes.ts";
-import { readExtraFields } from "../config.ts";
+import { readExtraFields, readSealKeys } from "../config.ts";
 import { controlPlane } from "../control/plane.ts";
 import type { EarlyPart } from "../intake/audience.ts";
 import { packer } from "../intake/packer.ts";
@@ -13,10 +13,14 @@ import {
   LIVE_SOCKETS_OF_ONE_MAX,
 } from "../limits.ts";
 import { errorText, log } from "../log.ts";
-import type { Arrived } from "../pipeline/live.ts";
+import { loadOffered } from "../object/load.ts";
 import { answered, platform, settled } from "../platform.ts";
-import { RecordLine } from "../record/line.ts";
+import type { RecordLine } from "../record/line.ts";
+import type { OpenMessage } from "../trace-log/blocks.ts";
 import { LogShards } from "../trace-log/log-shards.ts";
+import { traceLog } from "../trace-log/trace-log.ts";
+import type { AddedBlock } from "../trace-log/viewers.ts";
+import { arrivedOf } from "./arrived.ts";
 import { FreshOptOuts, recordsOf, unseen } from "./early.ts";
 import { CLOSE, filterMessage, helloMessage, readClientMessage } from "./protocol.ts";
 import { type ShownParts, ShownStore } from "./shown-parts.ts";
@@ -103,16 +107,22 @@ export class Live extends DurableObject<Env> {
     return new Response(null, { status: 101, webSocket: client });
   }
 
-  /** Sends records that were counted to all viewers, each what it has not seen early. */
-  push({ lines, sources, leftOut, parts }: Arrived): void {
-    const open = this.#open();
-    if (open.length === 0) return;
-    const records = lines.map((line, i) => RecordLine.ofEntry(line, sources[i]));
-    const turns = this.#parts().counted(parts, platform.now());
+  /** Sends what is new in a block of the log to all viewers, each what it has not seen early. */
+  async added({ shard, n, ids }: AddedBlock): Promise<void> {
+    if (this.#open().length === 0) return;
+    // Before the log is asked: from here on, nothing of it is shown early.
+    const turns = this.#parts().counted(ids, platform.now());
     this.#shown.changed();
-    for (const socket of open) {
-      const { since } = this.#watcherOf(socket);
-      const fresh = unseen({ records, leftOut }, parts, turns, since);
+    const lacks = (socket: WebSocket): boolean =>
+      [...turns.values()].some((turn) => turn <= this.#watcherOf(socket).since);
+    if (!this.#open().some(lacks)) return;
+    const asked = traceLog(this.env.TRACE_LOG, shard).records(n - 1, 1) as Promise<{ messages: OpenMessage[] }>;
+    const { messages } = await answered("the log", ANSWER_MS, asked);
+    const keys = readSealKeys(this.env);
+    const loaded = messages.map((message) => loadOffered(message, keys));
+    const arrived = arrivedOf(loaded.flatMap((each) => (typeof each === "string" ? [] : each)));
+    for (const socket of this.#open()) {
+      const fresh = unseen(arrived, turns, this.#watcherOf(socket).since);
       this.#offer(socket, fresh.records, fresh.leftOut);
     }
   }

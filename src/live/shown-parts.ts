@@ -2,7 +2,6 @@ import { fromHex, toHex } from "../bytes.ts";
 import type { EarlyPart } from "../intake/audience.ts";
 import { SESSION_MS } from "../limits.ts";
 import { errorText, log } from "../log.ts";
-import type { ArrivedPart } from "../pipeline/live.ts";
 import type { Platform } from "../platform.ts";
 
 /**
@@ -14,10 +13,10 @@ const PARTS_MAX = 32_768;
 /** How old a part may be when it is shown early, in ms since its intake. */
 const EARLY_MAX_MS = 20_000;
 
-/** How long a part that the consumer has brought is remembered, in ms: longer than the above. */
+/** How long a part that the log has is remembered, in ms: longer than the above. */
 const COUNTED_KEPT_MS = 30_000;
 
-/** How long one is that it has not brought yet, in ms: as long as a page that saw it is open. */
+/** How long one is that it does not have yet, in ms: as long as a page that saw it is open. */
 const EARLY_KEPT_MS = SESSION_MS;
 
 /**
@@ -40,7 +39,7 @@ export type Turn = number;
 
 interface Shown {
   turn: Turn;
-  /** When the consumer brought it, in ms since the epoch; 0: it has not. */
+  /** When the log had it, in ms since the epoch; 0: it has not. */
   countedMs: number;
 }
 
@@ -52,12 +51,12 @@ interface Stored {
   countedMs: Float64Array;
 }
 
-/** Which parts were shown, early or by the consumer, so that each is shown once. */
+/** Which parts were shown, early or from the log, so that each is shown once. */
 export class ShownParts {
   readonly #maxParts: number;
   readonly #parts = new Map<string, Shown>();
   #lastTurn: Turn = 0;
-  /** Until then nothing is shown early, in ms since the epoch: the consumer would show it again. */
+  /** Until then nothing is shown early, in ms since the epoch: the log would show it again. */
   #lateOnlyUntilMs = 0;
 
   constructor(maxParts: number = PARTS_MAX) {
@@ -113,15 +112,16 @@ export class ShownParts {
     });
   }
 
-  /** Notes parts that the consumer brings. @returns the turn of each. */
-  counted(parts: readonly Pick<ArrivedPart, "id">[], nowMs: number): Turn[] {
+  /** Notes parts that the log has. @returns the turn of each, by id. */
+  counted(ids: readonly string[], nowMs: number): Map<string, Turn> {
     this.#sweep(nowMs);
-    return parts.map(({ id }) => {
+    const turns = ids.map((id): [string, Turn] => {
       const turn = this.#parts.get(id)?.turn ?? 0;
       if (this.#parts.size >= this.#maxParts && !this.#parts.has(id)) this.#lateOnlyUntilMs = nowMs + COUNTED_KEPT_MS;
       else this.#parts.set(id, { turn, countedMs: nowMs });
-      return turn;
+      return [id, turn];
     });
+    return new Map(turns);
   }
 
   #sweep(nowMs: number): void {

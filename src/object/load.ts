@@ -82,6 +82,34 @@ export function linesOfParts({
   });
 }
 
+/** A message of which some parts are offered. */
+interface OfferedMessage {
+  body: Uint8Array<ArrayBuffer>;
+  /** Their ids. */
+  parts: readonly string[];
+  /** Functions whose logging was off, by id of the part. */
+  off: Readonly<Record<string, readonly string[]>>;
+}
+
+/**
+ * What of a stored message is offered, without records of functions whose logging was off; or why
+ * this code cannot read it.
+ */
+export function loadOffered(
+  { body, parts, off }: OfferedMessage,
+  keys: readonly SealKey[],
+): Pick<Loaded, "message" | "records" | "ascii">[] | string {
+  const loading = load(storedMessage(body), keys);
+  if (loading.kind !== "loaded") return loading.why;
+  return loading.loaded
+    .filter(({ message }) => parts.includes(message.id))
+    .map(({ message, records, ascii }) => {
+      const names = off[message.id];
+      if (names === undefined) return { message, records, ascii };
+      return { message, records: records.filter(({ whole }) => !names.includes(whole.ScriptName)), ascii };
+    });
+}
+
 /** A message that was stored, as {@link load} takes it. */
 export function storedMessage(message: Uint8Array<ArrayBuffer>): Pick<Delivery, "body" | "envelope"> {
   const body = message.byteLength === message.buffer.byteLength ? message.buffer : message.slice().buffer;

@@ -6,7 +6,7 @@ import type { AsideContext } from "../set-aside/keep.ts";
 import type { TakenId } from "../storage/id-memory.ts";
 import { SHARD_BUSY, SHARD_NOT_READY } from "../trace-log/append.ts";
 import type { Noted, NotedMessage } from "../trace-log/redeliveries.ts";
-import { type Arrivals, ComesAgainError, type CommitContext } from "./commit.ts";
+import { ComesAgainError, type CommitContext } from "./commit.ts";
 
 /** What the queue handler calls. */
 export interface ConsumerContext extends AsideContext, CommitContext {
@@ -28,7 +28,6 @@ export interface ConsumerContext extends AsideContext, CommitContext {
   unnoted(takenInMs: number): Promise<unknown>;
   /** Sends the bytes of a message to the queue once more. */
   sendAnew(message: ArrayBuffer): Promise<unknown>;
-  arrivals: Arrivals;
   /** Where the batch, and each group of its messages, is noted; absent: nowhere. */
   memory?: Pick<Memory, "hold" | "during">;
   /** Of the seals of messages; absent: none is known, and each message is parsed. */
@@ -152,15 +151,6 @@ export function bounded(context: ConsumerContext, calls: Calls): ConsumerContext
       for (const { id } of open) begun.ids.add(id);
       begun.answers.push(answer);
       return begun.answers.flat();
-    },
-    arrivals: {
-      handsOverRecent: () => context.arrivals.handsOverRecent(),
-      // Optional: skipped when no call is left.
-      show(records) {
-        if (calls.left <= 0) return;
-        calls.make();
-        context.arrivals.show(records);
-      },
     },
     sendAnew: (message) => calls.ask("the queue", DEADLINE_MS.sendAnew, () => context.sendAnew(message)),
     ...boundedAside(context, calls),

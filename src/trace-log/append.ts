@@ -4,7 +4,6 @@ import type { OutputFormat } from "../output/format.ts";
 import type { Source } from "../record/source.ts";
 import type { TakenId } from "../storage/id-memory.ts";
 import type { Health } from "./health.ts";
-import type { RecentRecords } from "./recent.ts";
 
 /** The events of one function in one part. */
 export interface PartFunction {
@@ -26,8 +25,6 @@ export interface PartHead extends TakenId {
    */
   bytes: number;
   functions: readonly PartFunction[];
-  /** Some of its records, for previews: held in memory only. */
-  recent?: RecentRecords;
 }
 
 /** A message with some parts, as the queue delivered it, or one of any size. */
@@ -121,8 +118,8 @@ export interface Appended {
   fresh: string[];
   /** Ids of parts that are too old to tell, and are on hold. */
   tooOld: string[];
-  /** Live viewers watch. */
-  watched: boolean;
+  /** For handlers of the release before, which would show records to live viewers. */
+  watched: false;
 }
 
 /** @returns ids that are new. @throws unless it is the answer of a shard. */

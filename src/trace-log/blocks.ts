@@ -1,7 +1,8 @@
 import { concat, decodeUtf8, encodeUtf8 } from "../bytes.ts";
+import { type Window, wasIn } from "../job/config.ts";
 import { ROW_MAX_BYTES } from "../limits.ts";
 import type { Fragment } from "../object/encoder.ts";
-import { insert } from "../storage/sql.ts";
+import { insert, only } from "../storage/sql.ts";
 import type { GroupFormat, JobShare, LoggedMessage } from "./append.ts";
 
 /** The share of one job in a block. */
@@ -23,6 +24,20 @@ export interface NewBlock {
   /** Functions whose logging was off at the intake of a part, by id of the part. */
   off: Record<string, string[]>;
   records: readonly LoggedMessage[];
+  /**
+   * All of it is kept, for jobs that start in the past: of each part, its time of intake, and its
+   * records without those of functions whose logging was off. Absent: it is not.
+   */
+  kept?: [takenMs: number, records: number][];
+}
+
+/** A job that starts in the past reads what was kept then: open entries of blocks before it was. */
+export interface Past {
+  /** Position of the newest block of that time, and when that was, in ms since the epoch. */
+  upTo: number;
+  atMs: number;
+  /** Times of intake that it takes. */
+  windows: Window[];
 }
 
 /** What was prepared for a job. */
@@ -30,10 +45,10 @@ export interface Group extends GroupFormat {
   fragments: Fragment[];
 }
 
-/** A message from which a reader makes what its job ships. */
+/** A message from which what a job ships is made. */
 export interface OpenMessage {
   body: Uint8Array<ArrayBuffer>;
-  /** Ids of the parts that the job is offered. */
+  /** Ids of the parts that are offered. */
   parts: string[];
   /** Functions whose logging was off, by id of the part. */
   off: Record<string, string[]>;
@@ -43,7 +58,7 @@ export interface OpenMessage {
 export interface Item extends Omit<JobShare, "id"> {
   /** Position of the block. */
   n: number;
-  /** Time of intake of the block's oldest part, in ms since the epoch. */
+  /** Time of intake of its oldest part, in ms since the epoch. */
   takenMs: number;
   group?: Group;
   open?: OpenMessage[];
@@ -82,11 +97,30 @@ interface Meta {
 /** Positions in one millisecond. */
 const PER_MS = 1_024;
 
+/** The least position of a block that is added then, in ms since the epoch. */
+export function positionAt(nowMs: number): number {
+  return nowMs * PER_MS;
+}
+
 /** By so much positions grow at once when newer ones were lost that lie in the future: a year. */
 const LOST_MS = 365 * 86_400_000;
 
-/** What a block has for each job, in its own column: read without what it has. */
-type Shares = [job: number, records: number, bytes: number][];
+/**
+ * What a block has for each job, in its own column: read without what it has. What is kept has a
+ * share, too, which is of no job, and says of each part what {@link NewBlock.kept} does.
+ */
+type Shares = [job: number, records: number, bytes: number, parts?: NewBlock["kept"]][];
+const KEPT = 0;
+
+/** What a job has in a block. */
+type Share = [job: number, unread: Unread];
+
+/** How much of what is read stays. */
+export interface Keep {
+  /** 0: nothing does. */
+  ms: number;
+  bytes: number;
+}
 
 /**
  * The blocks of a shard. What changes anything belongs into a transaction of the caller. A reader
@@ -95,9 +129,32 @@ type Shares = [job: number, records: number, bytes: number][];
  */
 export class Blocks {
   readonly #sql: SqlStorage;
+  readonly #pasts: () => ReadonlyMap<number, Past>;
+  /** Blocks up to here go when they are read. In memory: what is not known is found out again. */
+  #keptAfter = 0;
+  /** Size of all blocks, and of those after that, in bytes. */
+  #bytes = 0;
+  #keptBytes = 0;
 
-  constructor(sql: SqlStorage) {
+  /** @param pasts of jobs that have not read theirs yet. */
+  constructor(sql: SqlStorage, pasts: () => ReadonlyMap<number, Past>) {
     this.#sql = sql;
+    this.#pasts = pasts;
+  }
+
+  /** Reads what is there, at the start, and after a transaction that failed. */
+  load(): void {
+    this.#keptAfter = 0;
+    this.#bytes = only(
+      this.#sql,
+      `SELECT coalesce((SELECT sum(length(body)) FROM block), 0) + coalesce((SELECT sum(length(body)) FROM piece), 0)`,
+    );
+    this.#keptBytes = this.#bytes;
+  }
+
+  /** Size of all blocks, in bytes. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /**
@@ -107,7 +164,7 @@ export class Blocks {
    * @returns its position, and what is unread of it by job.
    */
   add(block: NewBlock, last: number, nowMs: number): { n: number; unread: Map<number, Unread> } {
-    const n = Math.max(last + 1, nowMs * PER_MS);
+    const n = Math.max(last + 1, positionAt(nowMs));
     const bodies: Uint8Array[] = [];
     let at = 0;
     const place = (bytes: Uint8Array): number => {
@@ -136,35 +193,52 @@ export class Blocks {
         return [entry.id, { n, takenMs: block.takenMs, atMs: nowMs, records, bytes }];
       }),
     );
+    const shares: Shares = [...unread].map(([job, { records, bytes }]) => [job, records, bytes]);
+    if (block.kept !== undefined) shares.push([KEPT, 0, sumOf(meta.records, ({ bytes }) => bytes), block.kept]);
     const metaBytes = encodeUtf8(JSON.stringify(meta));
     const body = concat([metaBytes, ...bodies]);
-    const jobs = JSON.stringify([...unread].map(([job, { records, bytes }]) => [job, records, bytes]) satisfies Shares);
     insert(this.#sql, "INSERT INTO block", {
-      ...{ n, taken_ms: block.takenMs, at_ms: nowMs, jobs, meta: metaBytes.length },
+      ...{ n, taken_ms: block.takenMs, at_ms: nowMs, jobs: JSON.stringify(shares), meta: metaBytes.length },
       body: body.slice(0, ROW_MAX_BYTES).buffer,
     });
+    this.#bytes += body.length;
+    this.#keptBytes += body.length;
     for (let from = ROW_MAX_BYTES, k = 1; from < body.length; from += ROW_MAX_BYTES, k++)
       insert(this.#sql, "INSERT INTO piece", { n, k, body: body.slice(from, from + ROW_MAX_BYTES).buffer });
     return { n, unread };
   }
 
   /** What jobs have in the blocks after a position, and up to another, oldest first. */
-  *between(after: number, upTo?: number): Generator<[job: number, Unread]> {
-    for (const { shares, ...block } of this.#shares(after, upTo))
-      for (const [job, records, bytes] of shares) yield [job, { ...block, records, bytes }];
+  *between(after: number, upTo?: number): Generator<Share> {
+    for (const { shares } of this.#rows(after, upTo)) yield* shares;
   }
 
-  *#shares(
+  *#rows(
     after: number,
     upTo = Number.MAX_SAFE_INTEGER,
-  ): Generator<Pick<Unread, "n" | "takenMs" | "atMs"> & { shares: Shares }> {
+  ): Generator<{ n: number; atMs: number; shares: Share[]; isKept: boolean }> {
     const rows = this.#sql.exec<{ n: number; taken_ms: number; at_ms: number; jobs: string }>(
       "SELECT n, taken_ms, at_ms, jobs FROM block WHERE n > ? AND n <= ? ORDER BY n",
       after,
       upTo,
     );
-    for (const { n, taken_ms, at_ms, jobs } of rows)
-      yield { n, takenMs: taken_ms, atMs: at_ms, shares: JSON.parse(jobs) as Shares };
+    for (const { n, taken_ms: takenMs, at_ms: atMs, jobs } of rows) {
+      const shares: Share[] = [];
+      let isKept = false;
+      for (const [job, records, bytes, parts] of JSON.parse(jobs) as Shares) {
+        if (parts === undefined) shares.push([job, { n, takenMs, atMs, records, bytes }]);
+        else {
+          isKept = true;
+          for (const [id, past] of this.#pasts()) {
+            const own = n > past.upTo ? [] : parts.filter(([partMs]) => wasIn(past, partMs));
+            const ofPast = sumOf(own, ([, count]) => count);
+            const oldestMs = Math.min(...own.map(([partMs]) => partMs));
+            if (ofPast > 0) shares.push([id, { n, takenMs: oldestMs, atMs, records: ofPast, bytes }]);
+          }
+        }
+      }
+      yield { n, atMs, shares, isKept };
+    }
   }
 
   /**
@@ -175,47 +249,109 @@ export class Blocks {
   read(job: number, after: number, maxBytes: number): { items: Item[]; end: number; isAll: boolean } {
     const items: Item[] = [];
     let [bytes, openBytes, end] = [0, 0, after];
-    for (const { n, takenMs, shares } of this.#shares(after)) {
-      const size = shares.find(([id]) => id === job)?.[2];
-      if (size !== undefined) {
-        const { meta, body } = this.#block(n);
-        const entry = meta.entries.find(({ id }) => id === job) as Entry;
+    for (const { n, shares } of this.#rows(after)) {
+      const unread = shares.find(([id]) => id === job)?.[1];
+      if (unread !== undefined) {
+        const { meta, kept, body } = this.#block(n);
+        const entry = meta.entries.find(({ id }) => id === job) ?? this.#pastEntry(job, unread, kept);
         const isOpen = entry.group === null;
-        const isFull = bytes + size > maxBytes || (isOpen && openBytes + size > OPEN_BYTES);
+        const isFull = bytes + unread.bytes > maxBytes || (isOpen && openBytes + unread.bytes > OPEN_BYTES);
         if (items.length > 0 && isFull) return { items, end, isAll: false };
-        items.push(itemOf(n, takenMs, entry, meta, body));
-        bytes += size;
-        if (isOpen) openBytes += size;
+        items.push(itemOf(unread, entry, meta, body));
+        bytes += unread.bytes;
+        if (isOpen) openBytes += unread.bytes;
       }
       end = n;
     }
     return { items, end, isAll: true };
   }
 
-  /**
-   * Deletes the blocks after a position, and up to another, that are read. @param cursorOf how far
-   * a job has read.
-   */
-  drop(cursorOf: (job: number) => number, after: number, upTo: number): void {
-    const read = [...this.#shares(after, upTo)].filter(({ n, shares }) => shares.every(([job]) => cursorOf(job) >= n));
-    for (const { n } of read) {
-      this.#sql.exec("DELETE FROM block WHERE n = ?", n);
-      this.#sql.exec("DELETE FROM piece WHERE n = ?", n);
-    }
+  /** The entry of a job that was not there when the block was added. */
+  #pastEntry(id: number, { records }: Unread, kept: NonNullable<NewBlock["kept"]>): Entry {
+    const past = this.#pasts().get(id);
+    const parts = kept.flatMap(([partMs], place) => (past !== undefined && wasIn(past, partMs) ? [place] : []));
+    return { id, stamp: "", received: records, filtered: 0, sampledOut: 0, group: null, parts };
   }
 
-  #block(n: number): { meta: Meta; body: Uint8Array<ArrayBuffer> } {
+  /**
+   * What is kept, whether a job wanted it or not: records of functions whose logging was off are
+   * named in `off`.
+   * @param newest the newest instead of the oldest. @param maxBytes of all; one block may be larger.
+   * @returns in the order of the log; `end`: the position up to which this is all.
+   */
+  records(after: number, maxBytes: number, newest = false): { messages: OpenMessage[]; end: number } {
+    const messages: OpenMessage[][] = [];
+    let [bytes, end] = [0, after];
+    const query = `SELECT n FROM block WHERE n > ? ORDER BY n ${newest ? "DESC" : ""}`;
+    for (const { n } of this.#sql.exec<{ n: number }>(query, after)) {
+      const { meta, kept, body } = this.#block(n);
+      if (kept.length > 0) {
+        bytes += sumOf(meta.records, (each) => each.bytes);
+        if (bytes > maxBytes && messages.length > 0) break;
+        messages.push(messagesOf(meta, meta.parts, body));
+      }
+      end = Math.max(end, n);
+    }
+    return { messages: (newest ? messages.reverse() : messages).flat(), end };
+  }
+
+  /**
+   * Deletes the blocks after a position, and up to another, that are read, and kept no longer.
+   * @param cursorOf how far a job has read.
+   */
+  drop(cursorOf: (job: number) => number, after: number, upTo: number): void {
+    const read = [...this.#rows(after, Math.min(upTo, this.#keptAfter))].filter((row) => isRead(row, cursorOf));
+    for (const { n } of read) this.#delete(n);
+  }
+
+  /**
+   * Ends what is kept too long, or is too much, the oldest first.
+   * @returns all that was added later is kept, in ms since the epoch; null: as it was.
+   */
+  expire(cursorOf: (job: number) => number, keep: Keep, nowMs: number): number | null {
+    let endedMs: number | null = null;
+    const read: number[] = [];
+    for (const row of this.#rows(this.#keptAfter)) {
+      // One that a clock ahead of this one has added ends, too.
+      if (keep.ms > 0 && Math.abs(nowMs - row.atMs) <= keep.ms && this.#keptBytes <= keep.bytes) break;
+      this.#keptAfter = row.n;
+      this.#keptBytes -= this.#sizeOf(row.n);
+      if (row.isKept) endedMs = Math.min(row.atMs, nowMs);
+      if (isRead(row, cursorOf)) read.push(row.n);
+    }
+    for (const n of read) this.#delete(n);
+    return endedMs;
+  }
+
+  #sizeOf(n: number): number {
+    const pieces = "(SELECT sum(length(body)) FROM piece WHERE piece.n = block.n)";
+    return only(this.#sql, `SELECT length(body) + coalesce(${pieces}, 0) FROM block WHERE n = ?`, n);
+  }
+
+  #delete(n: number): void {
+    this.#bytes -= this.#sizeOf(n);
+    this.#sql.exec("DELETE FROM block WHERE n = ?", n);
+    this.#sql.exec("DELETE FROM piece WHERE n = ?", n);
+  }
+
+  #block(n: number): { meta: Meta; kept: NonNullable<NewBlock["kept"]>; body: Uint8Array<ArrayBuffer> } {
     const block = this.#sql
-      .exec<{ meta: number; body: ArrayBuffer }>("SELECT meta, body FROM block WHERE n = ?", n)
+      .exec<{ jobs: string; meta: number; body: ArrayBuffer }>("SELECT jobs, meta, body FROM block WHERE n = ?", n)
       .one();
     const pieces = this.#sql.exec<{ body: ArrayBuffer }>("SELECT body FROM piece WHERE n = ? ORDER BY k", n).toArray();
     const whole = concat([block, ...pieces].map(({ body }) => new Uint8Array(body)));
     const meta = JSON.parse(decodeUtf8(whole.subarray(0, block.meta))) as Meta;
-    return { meta, body: whole.subarray(block.meta) };
+    const [, , , kept = []] = (JSON.parse(block.jobs) as Shares).find(([job]) => job === KEPT) ?? [];
+    return { meta, kept, body: whole.subarray(block.meta) };
   }
 }
 
-function itemOf(n: number, takenMs: number, entry: Entry, meta: Meta, body: Uint8Array<ArrayBuffer>): Item {
+/** Whether all jobs have read it that have anything in it. */
+function isRead({ n, shares }: { n: number; shares: readonly Share[] }, cursorOf: (job: number) => number): boolean {
+  return shares.every(([job]) => cursorOf(job) >= n);
+}
+
+function itemOf({ n, takenMs }: Unread, entry: Entry, meta: Meta, body: Uint8Array<ArrayBuffer>): Item {
   const { stamp, received, filtered, sampledOut } = entry;
   const item: Item = { n, takenMs, stamp, received, filtered, sampledOut };
   const group = entry.group === null ? undefined : meta.groups[entry.group];
@@ -227,14 +363,17 @@ function itemOf(n: number, takenMs: number, entry: Entry, meta: Meta, body: Uint
     });
     return { ...item, group: { output: group.output, template: group.template, fragments } };
   }
-  const offered = new Set(partsOf(entry, meta));
-  const open = meta.records.flatMap(({ at, bytes, parts }): OpenMessage[] => {
+  return { ...item, open: messagesOf(meta, partsOf(entry, meta), body) };
+}
+
+function messagesOf({ records, off }: Meta, ids: readonly string[], body: Uint8Array<ArrayBuffer>): OpenMessage[] {
+  const offered = new Set(ids);
+  return records.flatMap(({ at, bytes, parts }): OpenMessage[] => {
     const own = parts.filter((id) => offered.has(id));
     if (own.length === 0) return [];
-    const off = Object.fromEntries(own.flatMap((id) => (meta.off[id] === undefined ? [] : [[id, meta.off[id]]])));
-    return [{ body: body.slice(at, at + bytes), parts: own, off }];
+    const ofOwn = Object.fromEntries(own.flatMap((id) => (off[id] === undefined ? [] : [[id, off[id]]])));
+    return [{ body: body.slice(at, at + bytes), parts: own, off: ofOwn }];
   });
-  return { ...item, open };
 }
 
 /**
@@ -258,6 +397,10 @@ function sizeOf(entry: Entry, meta: Meta): { records: number; bytes: number } {
     records: 0,
     bytes: 0,
   });
+}
+
+function sumOf<T>(all: readonly T[], of: (each: T) => number): number {
+  return all.reduce((sum, each) => sum + of(each), 0);
 }
 
 /**

@@ -17,7 +17,6 @@ import {
   sketchOfBuckets,
   TEXT_MAX,
 } from "./health.ts";
-import type { RecentRecords } from "./recent.ts";
 
 interface Tallied {
   count: Omit<PartFunction, "health">;
@@ -25,7 +24,7 @@ interface Tallied {
 }
 
 /** What the log is told of a part beside its records: its id, and its events by function. */
-export function headOf({ message, records, bytes }: Loaded, recent?: RecentRecords): PartHead {
+export function headOf({ message, records, bytes }: Loaded): PartHead {
   // Keyed by the JSON of the name: most parts have few functions, so each name is parsed once.
   const functions = new Map<string, Tallied>();
   for (const { whole } of records) {
@@ -45,7 +44,6 @@ export function headOf({ message, records, bytes }: Loaded, recent?: RecentRecor
     ...(message.source && { source: message.source }),
     bytes,
     functions: [...functions.values()].map(({ count, health }) => ({ ...count, health: health.sum() })),
-    ...(recent && { recent }),
   };
 }
 

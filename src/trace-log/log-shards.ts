@@ -1,12 +1,12 @@
 import { TimeoutError } from "../platform.ts";
+import type { OpenMessage } from "./blocks.ts";
 import { type FunctionCount, joinCounts, TALLY_BOUNDS, type TallyBounds } from "./function-counts.ts";
 import { LISTED_BOUNDS } from "./function-hours.ts";
 import type { HourHealth } from "./health-hours.ts";
 import type { MonthUse } from "./month-use.ts";
 import type { HeldEntry, HeldMessage } from "./on-hold.ts";
-import type { RecentRecords } from "./recent.ts";
 import type { AccountStatus } from "./status.ts";
-import { joinedRecent, sumOfStatus, sumOfUse } from "./sums.ts";
+import { sumOfStatus, sumOfUse } from "./sums.ts";
 import { type TraceLog, traceLog } from "./trace-log.ts";
 
 /** The number of a message on hold: its shard times this, and its number there. */
@@ -44,9 +44,10 @@ export class LogShards {
     return sumOfStatus(await this.each((shard) => shard.accountStatus() as Promise<AccountStatus>));
   }
 
-  /** As many records of each shard. */
-  async recent(): Promise<RecentRecords> {
-    return joinedRecent(await this.each((shard) => shard.recent() as Promise<RecentRecords>));
+  /** The newest messages of each shard, oldest first. @param maxBytes of each. */
+  async newest(maxBytes: number): Promise<OpenMessage[][]> {
+    const pages = await this.each((shard) => shard.records(0, maxBytes, true) as Promise<{ messages: OpenMessage[] }>);
+    return pages.map(({ messages }) => messages);
   }
 
   /** Events by function, over the last thirty days. */

@@ -1,5 +1,5 @@
 import { stampOf } from "../job/config.ts";
-import type { Unread } from "./blocks.ts";
+import type { Past, Unread } from "./blocks.ts";
 
 /** How far a job has read, as its shard knows. */
 export interface ReaderState {
@@ -11,7 +11,14 @@ export interface ReaderState {
   stamps: Record<number, string>;
   /** Records offered to the job in all blocks there ever were. */
   received: number;
+  /** What it has not read of the time before it was; absent: all is read, or there was none. */
+  past?: Past;
+  /** What of that time it does not get: from one time of intake to another, in ms. */
+  lost?: [fromMs: number, untilMs: number];
 }
+
+/** What jobs have between two positions, or after one. */
+type Between = (after: number, upTo?: number) => Iterable<[number, Unread]>;
 
 /** What is unread, summed; null: nothing is. */
 export interface Backlog {
@@ -67,18 +74,61 @@ const NONE: ReaderState = { cursor: 0, segment: 0, stamps: {}, received: 0 };
  * shard's row, which each append writes anyway; what is unread follows from the blocks.
  */
 export class Readers {
-  #states = new Map<number, ReaderState>();
+  readonly #states = new Map<number, ReaderState>();
+  /** Of these. */
+  readonly #pasts = new Map<number, Past>();
   #backlogs = new Map<number, Backlog & { last: number }>();
   /** Readers that failed last: how often, and when they are driven again. */
   readonly #failed = new Map<number, { times: number; againMs: number }>();
 
   /** Reads what is stored. @param blocks what all jobs have. */
   load(text: string, blocks: Iterable<[number, Unread]>): void {
-    this.#states = new Map(
-      Object.entries(JSON.parse(text) as Record<string, ReaderState>).map(([id, state]) => [Number(id), state]),
-    );
+    this.#states.clear();
+    this.#pasts.clear();
+    for (const [id, state] of Object.entries(JSON.parse(text) as Record<string, ReaderState>))
+      this.#set(Number(id), state);
     this.#backlogs = new Map();
     for (const [job, each] of blocks) if (each.n > this.cursorOf(job)) this.#note(job, each);
+  }
+
+  /** What jobs have not read of the time before they were. */
+  pasts(): ReadonlyMap<number, Past> {
+    return this.#pasts;
+  }
+
+  /** A new job reads what was kept before it was. @param keptSinceMs all that came later is kept. */
+  begins(job: number, past: Past, keptSinceMs: number, between: Between): void {
+    const [{ fromMs } = { fromMs: keptSinceMs }] = past.windows;
+    const lost = fromMs < keptSinceMs && { lost: [fromMs, keptSinceMs] as [number, number] };
+    this.#set(job, { ...this.of(job), past, ...lost });
+    this.#recount(job, between);
+  }
+
+  /** The job of those that is furthest behind does not get what it has not read of its past. */
+  giveUp(between: Between, nowMs: number): number | null {
+    const [job] = [...this.#pasts.keys()].sort((a, b) => this.cursorOf(a) - this.cursorOf(b));
+    if (job === undefined) return null;
+    const { past, ...state } = this.of(job);
+    const { oldestMs = nowMs } = this.#backlogs.get(job) ?? {};
+    this.#set(job, { ...state, lost: [state.lost?.[0] ?? oldestMs, past?.atMs ?? nowMs] });
+    this.#recount(job, between);
+    return job;
+  }
+
+  /** What it is offered has changed: so has what is unread. */
+  #recount(job: number, between: Between): void {
+    const state = this.of(job);
+    const before = this.#backlogs.get(job)?.records ?? 0;
+    this.#backlogs.delete(job);
+    for (const [id, each] of between(state.cursor)) if (id === job) this.#note(job, each);
+    const after = this.#backlogs.get(job)?.records ?? 0;
+    this.#set(job, { ...state, received: state.received + after - before });
+  }
+
+  #set(job: number, state: ReaderState): void {
+    this.#states.set(job, state);
+    if (state.past === undefined) this.#pasts.delete(job);
+    else this.#pasts.set(job, state.past);
   }
 
   /** As it is stored. */
@@ -110,7 +160,7 @@ export class Readers {
   /** A block was added. @param received records offered to the job. */
   added(job: number, unread: Unread, received: number): void {
     const state = this.of(job);
-    this.#states.set(job, { ...state, received: state.received + received });
+    this.#set(job, { ...state, received: state.received + received });
     this.#note(job, unread);
   }
 
@@ -118,16 +168,23 @@ export class Readers {
    * A reader has committed up to this position.
    * @param between what jobs have between its last position and this one, or after this one.
    */
-  committed(job: number, cursor: number, between: (after: number, upTo?: number) => Iterable<[number, Unread]>): void {
+  committed(job: number, cursor: number, between: Between): void {
     const state = this.of(job);
     if (cursor <= state.cursor) return;
-    this.#states.set(job, { ...state, cursor });
+    this.#left(job, state.cursor, cursor, between);
+    const { past, ...rest } = state;
+    const isPast = past === undefined || past.upTo <= cursor;
+    this.#set(job, { ...rest, cursor, ...(!isPast && { past }) });
+  }
+
+  /** What is unread between two positions no longer is. */
+  #left(job: number, before: number, cursor: number, between: Between): void {
     const backlog = this.#backlogs.get(job);
     if (backlog === undefined) return;
     this.#backlogs.delete(job);
     if (backlog.last <= cursor) return;
     let { records, bytes, blocks } = backlog;
-    for (const [id, each] of between(state.cursor, cursor)) {
+    for (const [id, each] of between(before, cursor)) {
       if (id !== job) continue;
       records -= each.records;
       bytes -= each.bytes;
@@ -146,13 +203,13 @@ export class Readers {
   has(job: number, segment: number, stamp: string): void {
     const state = this.of(job);
     const { [segment]: _, ...others } = state.stamps;
-    this.#states.set(job, { ...state, stamps: stamp === "" ? others : { ...others, [segment]: stamp } });
+    this.#set(job, { ...state, stamps: stamp === "" ? others : { ...others, [segment]: stamp } });
   }
 
   /** The segment that reads is full: the next one goes on. */
   sealed(job: number): void {
     const state = this.of(job);
-    this.#states.set(job, { ...state, segment: state.segment + 1 });
+    this.#set(job, { ...state, segment: state.segment + 1 });
   }
 
   /** Drops what jobs have that are not known any more. */
@@ -160,6 +217,7 @@ export class Readers {
     for (const id of this.jobs()) {
       if (jobs.has(id)) continue;
       this.#states.delete(id);
+      this.#pasts.delete(id);
       this.#backlogs.delete(id);
       this.#failed.delete(id);
     }

@@ -1,7 +1,5 @@
-import { RECENT_MAX_EVENTS } from "../limits.ts";
 import { joinedSlots } from "./health-hours.ts";
 import { type MonthUse, withUse } from "./month-use.ts";
-import { type RecentRecords, RecentRing } from "./recent.ts";
 import type { AccountStatus, ShardLoad } from "./status.ts";
 
 /** The status of all shards together. */
@@ -64,22 +62,3 @@ export function sumOfUse(all: readonly (MonthUse | null)[]): MonthUse | null {
       return { ...withUse(sum, use, sum.sinceMs), sinceMs: Math.min(sum.sinceMs, use.sinceMs) };
     }, null);
 }
-
-/** The newest records of all shards: as many of each, as it is not known which came first. */
-export function joinedRecent(all: readonly RecentRecords[]): RecentRecords {
-  if (all.length === 1 && all[0] !== undefined) return all[0];
-  const joined = new RecentRing();
-  const each = Math.ceil(RECENT_MAX_EVENTS / all.length);
-  for (const { ndjson, tooLarge, sources } of all)
-    joined.add({ ndjson: lastLines(ndjson, each), tooLarge, ...(sources && { sources: sources.slice(-each) }) });
-  return joined.all();
-}
-
-/** Lines end by a newline each. */
-function lastLines(ndjson: Uint8Array, count: number): Uint8Array {
-  let start = ndjson.length;
-  for (let n = 0; n < count && start > 0; n++) start = start < 2 ? 0 : ndjson.lastIndexOf(NEWLINE, start - 2) + 1;
-  return ndjson.subarray(start);
-}
-
-const NEWLINE = 0x0a;

@@ -1,6 +1,7 @@
 import { only } from "../storage/sql.ts";
 import type { QueueState, Work } from "./append.ts";
 import { type CountedPart, sumOf } from "./counted.ts";
+import type { HourRow } from "./function-hours.ts";
 import { type MonthUse, parseUse, useAt, withUse } from "./month-use.ts";
 import { queueUnits } from "./usage.ts";
 
@@ -15,6 +16,10 @@ export interface Changed {
   readers: string;
   /** Position of the newest block there ever was. */
   lastBlock: number;
+  /** All that was added later is kept, in ms since the epoch. */
+  keptSinceMs: number;
+  /** As of `FunctionHours`. */
+  hour: HourRow;
 }
 
 /** The counts of a shard, in its one row. To be changed only in a transaction of the caller. */
@@ -26,7 +31,8 @@ export class Totals {
   }
 
   /** Counts parts that are new. All in one row, which each append writes once. */
-  add(fresh: readonly CountedPart[], { queue, work, health, readers, lastBlock }: Changed, nowMs: number): void {
+  add(fresh: readonly CountedPart[], changed: Changed, nowMs: number): void {
+    const { queue, work, health, readers, lastBlock, keptSinceMs, hour } = changed;
     const events = sumOf(fresh, (part) => part.events);
     const isCounted = fresh.length > 0;
     const use = withUse(
@@ -46,12 +52,16 @@ export class Totals {
     const seen = queue === null ? "" : ", queue_backlog = ?, queue_bytes = ?, queue_seen_ms = ?";
     this.#sql.exec(
       `UPDATE state SET processed = processed + ?, routed = routed + ?, not_enabled = not_enabled + ?, not_routed = not_routed + ?,
+         kept_events = routed + not_enabled + not_routed + ?, kept_since_ms = ?, hour = ?, hour_counts = ?, hour_sources = ?,
          month_use = ?, health = ?, readers = ?, last_block = ?, newest_taken_ms = max(newest_taken_ms, ?),
          queue_done_ms = max(iif(queue_done_ms > ?, 0, queue_done_ms), ?)${seen} WHERE id = 1`,
       events,
       sumOf(fresh, ({ routed }) => routed),
       sumOf(fresh, ({ notEnabled }) => notEnabled),
       sumOf(fresh, ({ notRouted }) => notRouted),
+      events,
+      keptSinceMs,
+      ...[hour.hour, hour.counts, hour.sources],
       JSON.stringify(use),
       health,
       readers,

@@ -1,7 +1,8 @@
 import { DurableObject } from "cloudflare:workers";
-import { type JobsSnapshot, offNow, stampOf, wasIn } from "../job/config.ts";
+import { readKeepMs } from "../config.ts";
+import { type JobConfig, type JobsSnapshot, offNow, stampOf, wasIn } from "../job/config.ts";
 import { isUnchanged, readSnapshot } from "../job/snapshot.ts";
-import { CLOCK_LEAP_MS, SHARD_MAX_BYTES, SHARD_UNDER_WAY_BYTES } from "../limits.ts";
+import { CLOCK_LEAP_MS, KEPT_MAX_BYTES, PAST_MAX_BYTES, SHARD_MAX_BYTES, SHARD_UNDER_WAY_BYTES } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { answered, platform, within } from "../platform.ts";
 import { Alarm } from "../storage/alarm.ts";
@@ -19,7 +20,16 @@ import {
   SHARD_FULL,
   SHARD_NOT_READY,
 } from "./append.ts";
-import { Blocks, beyondLost, type Entry, type Item, type NewBlock } from "./blocks.ts";
+import {
+  Blocks,
+  beyondLost,
+  type Entry,
+  type Item,
+  type Keep,
+  type NewBlock,
+  type OpenMessage,
+  positionAt,
+} from "./blocks.ts";
 import { type CountedPart, countedPart, functionCounts, offeredOf } from "./counted.ts";
 import { Driver, type Pulled } from "./driver.ts";
 import type { FunctionCount } from "./function-counts.ts";
@@ -31,14 +41,17 @@ import type { MonthUse } from "./month-use.ts";
 import { nodeName, nodeOf } from "./nodes.ts";
 import { type HeldEntry, type HeldMessage, type HeldPart, type HoldMessage, OnHold } from "./on-hold.ts";
 import { type Due, Readers } from "./readers.ts";
-import { type RecentRecords, RecentRing } from "./recent.ts";
 import { type Deaths, type Noted, type NotedMessage, Redeliveries } from "./redeliveries.ts";
 import { TRACE_LOG_STEPS } from "./schema.ts";
 import { type AccountStatus, accountStatus, type Restored, type ShardLoad } from "./status.ts";
 import { earlier } from "./sums.ts";
 import { Totals } from "./totals.ts";
+import { showLive } from "./viewers.ts";
 
 const SWEEP_EVERY_MS = 86_400_000;
+
+/** How long records stay at least while pages watch them, in ms. */
+const WATCHED_KEEP_MS = 60_000;
 
 /** What a shard takes a second is measured over so many minutes. */
 const LOAD_MINUTES = 10;
@@ -85,6 +98,10 @@ export interface ShardJobStatus {
   isDiscarded: boolean;
   /** A message on hold may be for it. */
   isOnHold: boolean;
+  /** It has not read all of the time before it was. */
+  hasPast: boolean;
+  /** What of that time it does not get: from one time of intake to another, in ms; null: nothing. */
+  lost: [fromMs: number, untilMs: number] | null;
 }
 
 /** A shard, as completeness depends on it. */
@@ -127,8 +144,6 @@ export class TraceLog extends DurableObject<Env> {
   readonly #readers = new Readers();
   readonly #driver: Driver;
   readonly #alarm: Alarm;
-  /** In memory only. */
-  readonly #recent = new RecentRing();
   readonly #parts = new MeanRate(LOAD_MINUTES);
   readonly #bytes = new MeanRate(LOAD_MINUTES);
   /** Position of the newest block there ever was; as of the readers, the table decides. */
@@ -140,6 +155,8 @@ export class TraceLog extends DurableObject<Env> {
   #joining: Promise<void> | null = null;
   /** Overridden by tests. */
   maxBytes = SHARD_MAX_BYTES;
+  keptMaxBytes = KEPT_MAX_BYTES;
+  pastMaxBytes = PAST_MAX_BYTES;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -152,7 +169,7 @@ export class TraceLog extends DurableObject<Env> {
     this.#jobs = new JobsCopy(sql);
     this.#redeliveries = new Redeliveries(sql, this.#ids);
     this.#hold = new OnHold(sql);
-    this.#blocks = new Blocks(sql);
+    this.#blocks = new Blocks(sql, () => this.#readers.pasts());
     this.#alarm = new Alarm(ctx.storage);
     this.#driver = new Driver({
       pull: ({ job, segment, cut }) => {
@@ -167,6 +184,7 @@ export class TraceLog extends DurableObject<Env> {
     ctx.blockConcurrencyWhile(async () => {
       migrate(ctx.storage, TRACE_LOG_STEPS);
       this.#shard = shardOfObject(sql, ctx.id.name);
+      this.#doubtKept(platform.now());
       this.#load();
       await this.#alarm.load();
     });
@@ -187,7 +205,11 @@ export class TraceLog extends DurableObject<Env> {
     this.#underWay += bytes;
     try {
       await this.#ready(append.state);
-      const appended = this.#transaction(() => this.#append(append));
+      const { n, ...appended } = this.#transaction(() => this.#append(append));
+      if (n !== null && this.#isWatched()) {
+        const block = { shard: this.#shard, n, ids: appended.fresh };
+        this.ctx.waitUntil(showLive(this.env, block));
+      }
       this.#parts.add(append.parts.length, platform.now());
       this.#bytes.add(bytes, platform.now());
       this.#driver.wake();
@@ -198,12 +220,11 @@ export class TraceLog extends DurableObject<Env> {
     }
   }
 
-  #append({ records, ...rest }: Append): Appended {
+  /** @returns also the position of what is new; null: nothing of it is kept. */
+  #append({ records, ...rest }: Append): Appended & { n: number | null } {
     const append = { ...rest, records: eachOnce(records) };
     const nowMs = platform.now();
-    const { forgotten_ms, watched_until_ms } = this.#sql
-      .exec<{ forgotten_ms: number; watched_until_ms: number }>("SELECT forgotten_ms, watched_until_ms FROM state")
-      .one();
+    const forgotten_ms = only<number>(this.#sql, "SELECT forgotten_ms FROM state");
     const parts = eachFirst(append.parts);
     const first = new Set(parts);
     const known = this.#ids.known(parts);
@@ -218,15 +239,11 @@ export class TraceLog extends DurableObject<Env> {
     const counted = [...offers].map(([part, { off, jobs }]) => countedPart(part, off, jobs.size > 0));
     this.#remember(offers);
     if (block !== null) this.#add(block, nowMs);
+    const n = block === null ? null : this.#lastBlock;
     for (const part of again) this.#addAgain(part, append, nowMs);
     this.#count(counted, append, nowMs);
-    for (const { recent } of fresh) if (recent !== undefined) this.#recent.add(recent);
     this.#arm(nowMs);
-    return {
-      fresh: fresh.map(({ id }) => id),
-      tooOld: old.map(({ id }) => id),
-      watched: fresh.length > 0 && watched_until_ms > nowMs,
-    };
+    return { fresh: fresh.map(({ id }) => id), tooOld: old.map(({ id }) => id), watched: false, n };
   }
 
   /** What was in force when a part was taken in. */
@@ -238,11 +255,12 @@ export class TraceLog extends DurableObject<Env> {
 
   /**
    * @param isWhole all parts of the append are new: what was prepared for them can be taken.
-   * @returns null: no job is offered anything.
+   * @returns null: no job is offered anything, and nothing is kept.
    */
   #blockOf(offers: ReadonlyMap<PartHead, Offer>, append: Append, isWhole: boolean): NewBlock | null {
+    const isKept = this.#keep().ms > 0;
     const heads = [...offers]
-      .filter(([part, { off, jobs }]) => jobs.size > 0 && offeredOf(part, off) > 0)
+      .filter(([part, { off, jobs }]) => (isKept || jobs.size > 0) && offeredOf(part, off) > 0)
       .map(([part]) => part);
     const parts = heads.map(({ id }) => id);
     const groups: NewBlock["groups"] = [];
@@ -259,22 +277,40 @@ export class TraceLog extends DurableObject<Env> {
         entries.push({ ...share, group: groups.indexOf(group) });
         continue;
       }
-      const received = offered.reduce((sum, { part }) => sum + offeredOf(part, offers.get(part)?.off ?? new Set()), 0);
+      const received = offered.reduce((sum, { part }) => sum + offeredOf(part, offers.get(part)?.off ?? NONE), 0);
       const places = ids.length === parts.length ? {} : { parts: offered.map(({ place }) => place) };
       entries.push({ ...openEntry(job, received), ...places });
     }
-    if (entries.length === 0) return null;
-    const open = new Set(
+    if (heads.length === 0 || (entries.length === 0 && !isKept)) return null;
+    const stored = new Set(
       entries.flatMap(({ group, parts: places }) =>
         group !== null ? [] : (places?.map((place) => parts[place] as string) ?? parts),
       ),
     );
+    const kept = heads.map((part): [number, number] => [
+      part.takenInMs,
+      offeredOf(part, offers.get(part)?.off ?? NONE),
+    ]);
     return {
       takenMs: Math.min(...heads.map(({ takenInMs }) => takenInMs)),
       ...{ parts, entries, groups },
       off: offOf(heads, offers),
-      records: append.records.filter(({ parts: ids }) => ids.some((id) => open.has(id))),
+      records: append.records.filter(({ parts: ids }) =>
+        ids.some((id) => (isKept ? parts.includes(id) : stored.has(id))),
+      ),
+      ...(isKept && { kept }),
     };
+  }
+
+  /** How much of what is read stays. While pages are open, they read what is new. */
+  #keep(): Keep {
+    const watchedMs = this.#isWatched() ? WATCHED_KEEP_MS : 0;
+    return { ms: Math.max(readKeepMs(this.env), watchedMs), bytes: this.keptMaxBytes };
+  }
+
+  /** Pages are open. */
+  #isWatched(): boolean {
+    return only<number>(this.#sql, "SELECT watched_until_ms FROM state") > platform.now();
   }
 
   #remember(offers: ReadonlyMap<PartHead, Offer>): void {
@@ -291,8 +327,12 @@ export class TraceLog extends DurableObject<Env> {
     const known = this.#ids.keyedOf(part.id);
     const offer = this.#offerOf(part);
     const received = offeredOf(part, offer.off);
-    const isNew = (id: number): boolean => offer.jobs.has(id) && known?.jobs.includes(id) === false;
-    const jobs = this.#jobs.all().jobs.filter(({ id }) => isNew(id));
+    // One that starts in the past finds the copy that is in a block; a rerun ships no other.
+    const finds = ({ since, rerunOf }: JobConfig): boolean =>
+      rerunOf !== undefined || (since !== undefined && known !== null && known.takenMs >= since);
+    const jobs = this.#jobs
+      .all()
+      .jobs.filter(({ id, config }) => offer.jobs.has(id) && known?.jobs.includes(id) === false && !finds(config));
     if (known === null || jobs.length === 0 || received === 0) return;
     this.#ids.rememberKeyed(part.id, { ...known, jobs: [...known.jobs, ...jobs.map(({ id }) => id)] });
     this.#add(
@@ -319,13 +359,36 @@ export class TraceLog extends DurableObject<Env> {
   }
 
   #count(counted: readonly CountedPart[], { queue, work }: Pick<Append, "queue" | "work">, nowMs: number): void {
-    const health = this.#health.add(counted, nowMs);
+    const keptSinceMs = this.#expire(nowMs);
     this.#totals.add(
       counted,
-      { queue, work, health, readers: this.#readers.text(), lastBlock: this.#lastBlock },
+      {
+        ...{ queue, work, keptSinceMs },
+        health: this.#health.add(counted, nowMs),
+        hour: this.#functions.add(functionCounts(counted, nowMs), nowMs),
+        readers: this.#readers.text(),
+        lastBlock: this.#lastBlock,
+      },
       nowMs,
     );
-    if (counted.length > 0) this.#functions.add(functionCounts(counted, nowMs), nowMs);
+  }
+
+  /**
+   * Ends what is kept too long. A past that takes too much is given up: it holds up what others
+   * have. @returns all that was added later is kept, in ms since the epoch.
+   */
+  #expire(nowMs: number): number {
+    if (this.#blocks.bytes > this.pastMaxBytes) {
+      const job = this.#readers.giveUp((after, upTo) => this.#blocks.between(after, upTo), nowMs);
+      if (job !== null) {
+        log.error("the past of a job is given up", { durable_object: "TraceLog", shard: this.#shard, job });
+        this.#blocks.drop(this.#cursorOf(), 0, this.#lastBlock);
+      }
+    }
+    const keep = this.#keep();
+    const endedMs = keep.ms === 0 ? nowMs : (this.#blocks.expire(this.#cursorOf(), keep, nowMs) ?? 0);
+    if (keep.ms === 0) this.#blocks.expire(this.#cursorOf(), keep, nowMs);
+    return Math.max(endedMs, only<number>(this.#sql, "SELECT kept_since_ms FROM state"));
   }
 
   /** Parts whose ids may be forgotten: whether they are new cannot be told. */
@@ -392,7 +455,12 @@ export class TraceLog extends DurableObject<Env> {
   #wasRestored(who: Restored["who"], job: number): void {
     log.error("storage was restored to an earlier time", { durable_object: "TraceLog", shard: this.#shard, who, job });
     const restored: Restored = { who, job, atMs: platform.now() };
-    this.#sql.exec("UPDATE state SET restored = ? WHERE id = 1", JSON.stringify(restored));
+    const lostMs = who === "shard" ? restored.atMs : 0;
+    this.#sql.exec(
+      "UPDATE state SET restored = ?, kept_since_ms = max(kept_since_ms, ?) WHERE id = 1",
+      JSON.stringify(restored),
+      lostMs,
+    );
   }
 
   /** A job that the copy lacks has read everything. */
@@ -457,8 +525,10 @@ export class TraceLog extends DurableObject<Env> {
   #take(snapshot: JobsSnapshot): void {
     const nowMs = platform.now();
     this.#transaction(() => {
+      const before = new Set(this.#jobs.all().jobs.map(({ id }) => id));
       this.#jobs.keep(snapshot);
       const { jobs } = this.#jobs.all();
+      for (const job of jobs) if (!before.has(job.id)) this.#begin(job, nowMs);
       this.#readers.keep(new Set(jobs.map(({ id }) => id)));
       this.#readers.forgive();
       // Whether its readers answer or not; what they have not counted is discarded.
@@ -467,7 +537,14 @@ export class TraceLog extends DurableObject<Env> {
       this.#sql.exec("UPDATE state SET readers = ? WHERE id = 1", this.#readers.text());
       this.#arm(nowMs);
     });
-    this.#recent.forget(offNow(snapshot.optOuts));
+  }
+
+  /** A job that starts in the past gets what is kept of it. */
+  #begin({ id, windows, config }: ShardJob, atMs: number): void {
+    if (config.since === undefined || this.#lastBlock === 0) return;
+    const keptSinceMs = only<number>(this.#sql, "SELECT kept_since_ms FROM state");
+    const past = { upTo: this.#lastBlock, atMs, windows };
+    this.#readers.begins(id, past, keptSinceMs, (after, upTo) => this.#blocks.between(after, upTo));
   }
 
   /**
@@ -632,13 +709,14 @@ export class TraceLog extends DurableObject<Env> {
           .all()
           .jobs.filter(({ id }) => jobs.includes(id))
           .map(({ id, discard }): [number, ShardJobStatus] => {
-            const { received } = this.#readers.of(id);
+            const { received, past, lost = null } = this.#readers.of(id);
             const backlog = this.#readers.backlogOf(id);
             const unread = backlog && {
               ...{ records: backlog.records, bytes: backlog.bytes },
               ...{ oldestMs: backlog.oldestMs, sinceMs: backlog.openedMs },
             };
-            return [id, { received, unread, isDiscarded: discard, isOnHold: held?.has(id) ?? true }];
+            const standing = { hasPast: past !== undefined, lost };
+            return [id, { received, unread, isDiscarded: discard, isOnHold: held?.has(id) ?? true, ...standing }];
           }),
       ),
       queueDoneMs: doneMs > platform.now() ? 0 : doneMs,
@@ -659,9 +737,13 @@ export class TraceLog extends DurableObject<Env> {
     this.#sql.exec("UPDATE state SET watched_until_ms = ? WHERE id = 1", ms);
   }
 
-  /** The newest records from consumers, oldest first; none after an eviction. */
-  recent(): RecentRecords {
-    return this.#recent.all();
+  /** As {@link Blocks.records}; functions whose logging is off now are named in `off`, too. */
+  records(after: number, maxBytes: number, newest = false): { messages: OpenMessage[]; end: number } {
+    const isOff = [...offNow(this.#jobs.all().optOuts)];
+    const { messages, end } = this.#blocks.records(after, maxBytes, newest);
+    const offOf = ({ parts, off }: OpenMessage) =>
+      Object.fromEntries(parts.map((id): [string, string[]] => [id, [...(off[id] ?? []), ...isOff]]));
+    return { messages: isOff.length === 0 ? messages : messages.map((each) => ({ ...each, off: offOf(each) })), end };
   }
 
   /** Counts events that intake lost. */
@@ -707,7 +789,6 @@ export class TraceLog extends DurableObject<Env> {
       this.#functions.forget(scriptName);
       this.#health.forget(scriptName, platform.now());
     });
-    this.#recent.forget(new Set([scriptName]));
   }
 
   /**
@@ -716,6 +797,10 @@ export class TraceLog extends DurableObject<Env> {
    */
   sweep(): void {
     const now = platform.now();
+    this.#transaction(() => {
+      const keptSinceMs = this.#expire(now);
+      this.#sql.exec("UPDATE state SET kept_since_ms = ?1 WHERE id = 1 AND kept_since_ms <> ?1", keptSinceMs);
+    });
     const { swept_ms, newest_taken_ms } = this.#sql
       .exec<{ swept_ms: number; newest_taken_ms: number }>("SELECT swept_ms, newest_taken_ms FROM state")
       .one();
@@ -783,6 +868,16 @@ export class TraceLog extends DurableObject<Env> {
     this.#alarm.set(Math.min(Number.POSITIVE_INFINITY, ...next), nowMs);
   }
 
+  /** The release before, which may have run again, keeps nothing, and drops what was kept. */
+  #doubtKept(nowMs: number): void {
+    const counted = "routed + not_enabled + not_routed";
+    this.#sql.exec(
+      `UPDATE state SET kept_since_ms = ?, kept_events = ${counted} WHERE id = 1 AND (kept_events <> ${counted}
+         OR last_block > ? AND NOT EXISTS (SELECT 1 FROM block WHERE n = last_block))`,
+      ...[nowMs, positionAt(nowMs - readKeepMs(this.env))],
+    );
+  }
+
   /** A transaction; if it fails, what is held in memory is read again. */
   #transaction<T>(change: () => T): T {
     try {
@@ -798,9 +893,12 @@ export class TraceLog extends DurableObject<Env> {
       .exec<{ readers: string; last_block: number }>("SELECT readers, last_block FROM state")
       .one();
     this.#lastBlock = last_block;
+    this.#blocks.load();
     this.#readers.load(readers, this.#blocks.between(0));
   }
 }
+
+const NONE: ReadonlySet<string> = new Set();
 
 /** What was in force when a part was taken in. */
 interface Offer {
