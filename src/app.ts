@@ -19,6 +19,7 @@ import { previewRoutes } from "./api/preview.ts";
 import { replayRoutes } from "./api/replay.ts";
 import type { Insiders } from "./api/requests.ts";
 import { ELSEWHERE, EVERYWHERE, numbered } from "./api/requests.ts";
+import { rerunRoutes } from "./api/rerun.ts";
 import {
   ACCOUNT_PATH,
   API_PATH,
@@ -68,6 +69,7 @@ export const GROUPS: readonly ResourceGroup[] = [
       ...canaryRoutes,
       ...setAsideRoutes,
       ...replayRoutes,
+      ...rerunRoutes,
       ...statusRoutes,
       ...webhookRoutes,
       ...alertRoutes,

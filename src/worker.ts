@@ -15,6 +15,7 @@ import type { ConsumerContext } from "./pipeline/context.ts";
 import { JobsCache } from "./pipeline/jobs-cache.ts";
 import { platform } from "./platform.ts";
 import { replays } from "./replay/replays.ts";
+import { followReruns } from "./replay/reruns.ts";
 import { handleScheduled } from "./scheduled.ts";
 import { watch } from "./status/watch.ts";
 import { LogShards } from "./trace-log/log-shards.ts";
@@ -83,6 +84,7 @@ export function createWorker(memory: Memory = new Memory(platform), audience: Au
           { what: "log", run: async () => (await log()).each((shard) => shard.sweep()) },
           { what: "control plane", run: () => control.drive() },
           { what: "replays", run: () => replays(env.REPLAYS).drive() },
+          { what: "reruns", run: () => followReruns(env, platform.now()) },
           {
             what: "attachments",
             async run() {

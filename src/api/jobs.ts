@@ -45,6 +45,7 @@ import {
   UNCONFIRMED,
   UNREADABLE,
 } from "./job-view.ts";
+import { requireKept } from "./kept.ts";
 import { requireProof } from "./ownership.ts";
 import { pageOf, queryOf } from "./query.ts";
 import { type AppContext, isDataset, pathName, type Resources, requireDataset } from "./route.ts";
@@ -151,6 +152,13 @@ async function createJob(c: AppContext, config: Config, platform: Platform): Pro
   if (isMasked(body.destination_conf))
     throw badDestination(not, "a masked secret cannot be used here; send the secret itself");
   const { draft, destination } = readDraft(body, parseNewDestination, config, config.extraFields, not);
+  const since = sent.since == null ? undefined : Date.parse(sent.since);
+  if (since !== undefined) {
+    if (body.enabled !== true)
+      throw faultsError(400, CODE.invalid, [{ pointer: "/since", message: "since: only an enabled job starts then" }]);
+    await requireKept(c, since, platform);
+    draft.since = since;
+  }
   requireProof(sent.ownership_challenge, destination, config, platform);
   const control = controlPlane(c.env.CONTROL);
   const refused = (why: string) => oneError(403, CODE.notAllowed, not + why);
@@ -310,16 +318,16 @@ function requireInForce(change: JobChange, draft?: JobDraft): StoredJob {
   if (change.kind !== "changed") throw oneError(404, CODE.jobNotFound, "job not found");
   if (draft !== undefined) {
     const { body, config } = change.job;
-    const { meaning, destination, path } = draft;
+    const { meaning, destination, path, since } = draft;
     requireStored(`job ${config.id}`, draft.body, body);
-    requireStored(`job ${config.id}`, { ...meaning, destination, path }, config);
+    requireStored(`job ${config.id}`, { ...meaning, destination, path, ...(since !== undefined && { since }) }, config);
   }
   if (change.missing.length > 0) throw unavailable(`job ${change.job.config.id} is ${notInForce(change.missing)}`, 60);
   return change.job;
 }
 
 function withoutReadOnly(sent: z.infer<typeof UpdateJob>): Partial<JobBody> {
-  const omitted = new Set([...READ_ONLY_KEYS, "ownership_challenge"]);
+  const omitted = new Set([...READ_ONLY_KEYS, "ownership_challenge", "since"]);
   return Object.fromEntries(
     Object.entries(sent).filter(([name, value]) => !omitted.has(name) && value !== undefined),
   ) as Partial<JobBody>;

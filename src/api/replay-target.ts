@@ -21,7 +21,7 @@ import { requireProof } from "./ownership.ts";
 import type { AppContext } from "./route.ts";
 import { sentDestination } from "./validation.ts";
 
-type Asked = z.infer<typeof AskReplay>;
+type Asked = Pick<z.infer<typeof AskReplay>, "destination_conf" | "destination_of_job" | "ownership_challenge">;
 
 /** How long a store may take to answer a test read, in ms. */
 export const READ_WAIT_MS = 15_000;

@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import type { Config } from "../config.ts";
-import type { StoredJob } from "../control/plane.ts";
+import { controlPlane, type Rerun, type StoredJob } from "../control/plane.ts";
 import { jobReplayable } from "../delivery/job.ts";
 import type { Destination } from "../destinations/destination.ts";
 import { openDestination, termsOf } from "../destinations/kinds.ts";
@@ -15,8 +15,9 @@ import type { Platform } from "../platform.ts";
 import { PRICES, type PriceName } from "../prices.ts";
 import { placeName } from "../replay/places.ts";
 import { replays } from "../replay/replays.ts";
+import { rerunNumber, rerunProblems, rerunStates } from "../replay/reruns.ts";
 import { left } from "../replay/rows.ts";
-import type { Amount, ReplayAsk, ReplayBegun, ReplayStatus } from "../replay/types.ts";
+import type { Amount, Problem, ReplayAsk, ReplayBegun, ReplayStatus } from "../replay/types.ts";
 import { jsonBody } from "./body.ts";
 import {
   AskReplay,
@@ -51,26 +52,60 @@ export const replayRoutes: Resources = {
   },
 };
 
-async function listReplays(c: AppContext): Promise<Response> {
-  const { config } = await requireJob(c);
-  const all: ReplayStatus[] = await replays(c.env.REPLAYS).list(config.id);
+async function listReplays(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
+  const { id } = (await requireJob(c)).config;
+  const [copies, reruns] = await Promise.all([
+    replays(c.env.REPLAYS).list(id) as Promise<ReplayStatus[]>,
+    controlPlane(c.env.CONTROL).reruns(id) as Promise<Rerun[]>,
+  ]);
+  const all = [...copies, ...reruns].sort((a, b) => b.askedMs - a.askedMs);
   const { shown, info } = pageOf(queryOf(c, ReplaysPage), all);
-  return listed(c, shown.map(present), info);
+  const asked = shown.filter((each) => "isCancelled" in each);
+  const states = await rerunStates(c.env, asked, platform.now());
+  const views = shown.map((each) => ("isCancelled" in each ? (states[asked.indexOf(each)] as ReplayStatus) : each));
+  return listed(c, views.map(presentReplay), info);
 }
 
-async function readReplay(c: AppContext): Promise<Response> {
-  const { config } = await requireJob(c);
-  const found = await replays(c.env.REPLAYS).get(config.id, replayId(c));
+async function readReplay(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
+  const { id } = (await requireJob(c)).config;
+  const rerun = await askedRerun(c, id);
+  const found = rerun === null ? await replays(c.env.REPLAYS).get(id, replayId(c)) : await stateOf(c, rerun, platform);
   if (found === null) throw noReplay();
   const problems = found.problems.map(({ number, key, kind, why }) => ({ object: number, key, kind, why }));
-  return success(c, { ...present(found.replay), problems });
+  return success(c, { ...presentReplay(found.replay), problems });
 }
 
-async function cancelReplay(c: AppContext): Promise<Response> {
-  const { config } = await requireJob(c);
-  const after: ReplayStatus | null = await replays(c.env.REPLAYS).cancel(config.id, replayId(c));
-  if (after === null) throw noReplay();
-  return success(c, present(after));
+async function cancelReplay(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
+  const { id } = (await requireJob(c)).config;
+  const rerun = await askedRerun(c, id);
+  if (rerun === null) {
+    const after: ReplayStatus | null = await replays(c.env.REPLAYS).cancel(id, replayId(c));
+    if (after === null) throw noReplay();
+    return success(c, presentReplay(after));
+  }
+  const { replay } = await stateOf(c, rerun, platform);
+  if (replay.endedMs !== null) return success(c, presentReplay(replay));
+  await controlPlane(c.env.CONTROL).remove(rerun.id, true);
+  return success(c, presentReplay((await stateOf(c, { ...rerun, isCancelled: true }, platform)).replay));
+}
+
+/** null: the id is that of no rerun. @throws ApiError 404 if the job has no such rerun. */
+async function askedRerun(c: AppContext, job: number): Promise<Rerun | null> {
+  const number = rerunNumber(c.req.param("replay_id") ?? "");
+  if (number === null) return null;
+  const reruns = (await controlPlane(c.env.CONTROL).reruns(job)) as Rerun[];
+  const rerun = reruns.find(({ id }) => id === number);
+  if (rerun === undefined) throw noReplay();
+  return rerun;
+}
+
+async function stateOf(
+  c: AppContext,
+  rerun: Rerun,
+  platform: Platform,
+): Promise<{ replay: ReplayStatus; problems: Problem[] }> {
+  const [replay] = (await rerunStates(c.env, [rerun], platform.now())) as [ReplayStatus];
+  return { replay, problems: replay.failed.objects === 0 ? [] : await rerunProblems(c.env, rerun.id) };
 }
 
 async function estimateReplay(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
@@ -139,12 +174,15 @@ async function beginReplay(c: AppContext, config: Config, platform: Platform): P
       throw oneError(429, CODE.tooMany, words, { "Retry-After": "60" });
     }
     case "begun":
-      return success(c, present(begun.replay), { status: 202, messages: notes(planned.objects, span.sinceMs, now) });
+      return success(c, presentReplay(begun.replay), {
+        status: 202,
+        messages: notes(planned.objects, span.sinceMs, now),
+      });
   }
 }
 
 /** @throws ApiError 400 for records that the target does not take as the job writes them. */
-function requireFit(config: StoredJob["config"], target: Destination, not: string): void {
+export function requireFit(config: StoredJob["config"], target: Destination, not: string): void {
   const terms = termsOf(target);
   const { output } = config;
   // A receiver gets the lines that objects of Parquet are decoded to.
@@ -161,7 +199,7 @@ function requireFit(config: StoredJob["config"], target: Destination, not: strin
 }
 
 /** @throws ApiError 400 for an empty span. */
-function spanOf({ since, until }: z.infer<typeof AskSpan>): { sinceMs: number; untilMs: number } {
+export function spanOf({ since, until }: z.infer<typeof AskSpan>): { sinceMs: number; untilMs: number } {
   const [sinceMs, untilMs] = [Date.parse(since), Date.parse(until)];
   if (sinceMs < untilMs) return { sinceMs, untilMs };
   throw faultsError(400, CODE.invalid, [{ pointer: "/until", message: "until: must be later than since" }]);
@@ -225,9 +263,10 @@ function noReplay(): ApiError {
   return oneError(404, CODE.noRoute, "no such replay");
 }
 
-function present(replay: ReplayStatus): Replay {
+export function presentReplay(replay: ReplayStatus): Replay {
   return {
     id: replay.id,
+    kind: replay.kind,
     job_id: replay.job,
     since: isoTime(replay.sinceMs),
     until: isoTime(replay.untilMs),
@@ -239,6 +278,8 @@ function present(replay: ReplayStatus): Replay {
     damaged: replay.damaged,
     failed: replay.failed,
     left: left(replay),
+    filtered: replay.filtered,
+    sampled_out: replay.sampledOut,
     error_message: replay.error,
     next_attempt: isoTime(replay.resumeMs),
     started_at: isoTime(replay.askedMs),

@@ -21,7 +21,7 @@ export const statusRoutes: Resources = {
 };
 
 async function readStatus(c: AppContext): Promise<Response> {
-  const { checkedMs, findings, incidents, notices } = await look(c.env.WATCH);
+  const { checkedMs, findings, incidents, notices, keptSinceMs } = await look(c.env.WATCH);
   const errors = findings.filter(({ severity }) => severity === "error").length;
   return success(c, {
     ok: findings.length === 0,
@@ -31,6 +31,7 @@ async function readStatus(c: AppContext): Promise<Response> {
     findings: findings.map(present),
     incidents: incidents.map(presentIncident),
     notices,
+    kept_since: isoTime(keptSinceMs ?? null),
   });
 }
 

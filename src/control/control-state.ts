@@ -1,7 +1,7 @@
 import type { Given } from "../job/change.ts";
 import { type JobConfig, type JobsSnapshot, versionIn } from "../job/config.ts";
 import { ID_MEMORY_MS, JOBS_MAX, JOBS_REMEMBERED_MAX } from "../limits.ts";
-import { first } from "../storage/sql.ts";
+import { first, only } from "../storage/sql.ts";
 import type { FunctionSettings } from "./function-settings.ts";
 
 export type JobRow = {
@@ -106,14 +106,14 @@ export class ControlState {
 
   /** Why no job can be created; null: one can. */
   creationRefusal(): string | null {
-    const { remembered, live } = this.#sql
-      .exec<{ remembered: number; live: number }>(
-        "SELECT count(*) AS remembered, count(*) FILTER (WHERE deleted_ms IS NULL) AS live FROM job",
-      )
-      .one();
-    if (live >= JOBS_MAX) return "exceeded max jobs allowed";
-    if (remembered < JOBS_REMEMBERED_MAX) return null;
-    return `exceeded max jobs allowed: with those that were deleted within 15 days or still hold something, there are ${JOBS_REMEMBERED_MAX}`;
+    const live = only<number>(this.#sql, "SELECT count(*) FROM job WHERE deleted_ms IS NULL");
+    return live >= JOBS_MAX ? "exceeded max jobs allowed" : this.memoryRefusal();
+  }
+
+  /** Why no job, and no rerun, can be remembered; null: one can. */
+  memoryRefusal(): string | null {
+    if (only<number>(this.#sql, "SELECT count(*) FROM job") < JOBS_REMEMBERED_MAX) return null;
+    return `exceeded max jobs allowed: with reruns, and those that were deleted, within 15 days or while they hold something, there are ${JOBS_REMEMBERED_MAX}`;
   }
 
   setConfig(id: number, config: JobConfig): void {

@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { readKeyShards } from "../config.ts";
 import type { AttachmentFact, Seen } from "../functions/attachments.ts";
 import type { LocalCode, StoredCode } from "../functions/local-types.ts";
-import { created, deleted, type JobDraft, updated } from "../job/change.ts";
+import { created, deleted, type JobDraft, type RerunSpan, rerunOf, updated } from "../job/change.ts";
 import { CLOCK_SKEW_MS, isLost, type JobConfig, type JobsSnapshot, versionIn, type Window } from "../job/config.ts";
 import type { JobBody } from "../job/schema.ts";
 import { enabledWindows, isSettling } from "../job/windows.ts";
@@ -34,6 +34,36 @@ export interface StoredJob {
  * next call.
  */
 export type ConfigSnapshot = JobsSnapshot | { state: JobsSnapshot["state"]; jobs: null };
+
+/** A rerun of a job. */
+export interface Rerun extends RerunSpan {
+  /** Of the job that carries it out, which is in no list of jobs. */
+  id: number;
+  job: number;
+  askedMs: number;
+  /** The other destination, its secrets masked; null: the job's own. */
+  shown: string | null;
+  /** When it was found to be over; null: it was not. */
+  endedMs: number | null;
+  isCancelled: boolean;
+}
+
+/** What is asked for. */
+export interface RerunAsk extends RerunSpan {
+  job: number;
+  /** Another destination, sealed as that of a job; null: the job's own. */
+  target: { sealed: string; path: string; shown: string } | null;
+  /** How many more may be under way, as far as the caller knows. */
+  room: number;
+}
+
+/** What of a rerun is kept in place of a job's body. */
+type RerunNote = RerunSpan & Pick<Rerun, "shown" | "endedMs">;
+
+export type RerunBegun =
+  | { kind: "begun"; rerun: Rerun; missing: readonly number[] }
+  | { kind: "refused"; why: string }
+  | { kind: "gone" | "full" };
 
 /** `missing`: shards of the log that have not confirmed it yet; the alarm sends it again. */
 export type JobChange =
@@ -229,15 +259,62 @@ export class ControlPlane extends DurableObject<Env> {
     return { kind: "gone" };
   }
 
+  /** Begins a rerun: creates a job like the one that is named, which is deleted already. */
+  async rerun({ job: of, sinceMs, untilMs, target, room }: RerunAsk): Promise<RerunBegun> {
+    const isSure = await this.#askShards(true);
+    const now = platform.now();
+    const span = { sinceMs, untilMs };
+    let id = 0;
+    const refusal = this.#rollout.change((): Exclude<RerunBegun, { kind: "begun" }> | null => {
+      const row = this.#state.live(of);
+      if (row === null) return { kind: "gone" };
+      if (this.reruns(of).filter(({ endedMs }) => endedMs === null).length >= room) return { kind: "full" };
+      const why = this.#state.memoryRefusal();
+      if (why !== null) return { kind: "refused", why };
+      id = this.#state.nextId(!isSure);
+      const to = target && { destination: target.sealed, path: target.path };
+      const config = rerunOf(configOf(row), id, span, to, this.#state.next(), now);
+      const note: RerunNote = { ...span, shown: target?.shown ?? null, endedMs: null };
+      const texts = { body: JSON.stringify(note), config: JSON.stringify(config) };
+      insert(this.#sql, "INSERT INTO job", { id, ...texts, created_ms: now, modified_ms: now, deleted_ms: now });
+      return null;
+    });
+    if (refusal !== null) return refusal;
+    const missing = await this.#rollout.bring();
+    const rerun = this.reruns(of).find((each) => each.id === id);
+    return rerun === undefined ? { kind: "gone" } : { kind: "begun", rerun, missing };
+  }
+
+  /** Reruns of a job, or of all, the newest first. */
+  reruns(of?: number): Rerun[] {
+    const all = this.#state.rows().flatMap((row): Rerun[] => {
+      const { id, rerunOf: job, discard: isCancelled } = configOf(row);
+      if (job === undefined || (of !== undefined && of !== job)) return [];
+      return [{ ...(JSON.parse(row.body) as RerunNote), id, job, askedMs: row.created_ms, isCancelled }];
+    });
+    return all.reverse();
+  }
+
+  /** Notes that a rerun was found to be over. */
+  rerunEnded(id: number, endedMs: number): void {
+    const row = this.#state.row(id);
+    if (row === null || configOf(row).rerunOf === undefined) return;
+    const note = JSON.parse(row.body) as RerunNote;
+    const body = JSON.stringify({ ...note, endedMs: note.endedMs ?? endedMs });
+    update(this.#sql, "job", { body }, "id = ?", id);
+  }
+
   /** Why no job can be created; null: one can. */
   creationRefusal(): string | null {
     return this.#state.creationRefusal();
   }
 
-  /** Deleted jobs whose logs may still hold something, and when they were deleted. */
+  /** Deleted jobs whose logs may still hold something, and when they were deleted; no reruns. */
   draining(): { id: number; deletedMs: number }[] {
-    const query = "SELECT id, deleted_ms AS deletedMs FROM job WHERE deleted_ms IS NOT NULL ORDER BY id";
-    return this.#sql.exec<{ id: number; deletedMs: number }>(query).toArray();
+    return this.#state.rows().flatMap((row) => {
+      const { id, deleted_ms: deletedMs } = row;
+      return deletedMs === null || configOf(row).rerunOf !== undefined ? [] : [{ id, deletedMs }];
+    });
   }
 
   /** Deletes the row of a job that was deleted long ago and whose log has gone. */

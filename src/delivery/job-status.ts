@@ -78,9 +78,13 @@ function joinedStatus(jobId: number, nodes: readonly Answered<ReaderStatus>[], s
   const sum = statuses.reduce(both, NOTHING);
   const counts = { ...sum.counts };
   const unread: JobStatus["unread"] = { records: 0, bytes: 0, oldestMs: null, sinceMs: null };
+  let lost: JobStatus["lost"] = null;
+  let hasPast = false;
   for (const [shard, { jobs }] of shards) {
     const own = jobs[jobId];
     if (own === undefined) continue;
+    hasPast ||= own.hasPast === true;
+    if (own.lost) lost = [Math.min(lost?.[0] ?? own.lost[0], own.lost[0]), Math.max(lost?.[1] ?? 0, own.lost[1])];
     const counted = nodes.filter(({ node }) => placeOf(node).shard === shard);
     const received = counted.reduce((all, { answer }) => all + answer.counts.received, 0);
     // A reader may have read more since its shard was asked.
@@ -103,6 +107,7 @@ function joinedStatus(jobId: number, nodes: readonly Answered<ReaderStatus>[], s
     unread,
     oldestPendingTakenMs: earlier(sum.oldestPendingTakenMs, unread.oldestMs),
     lastCompleteMs: nodes[0]?.answer.lastCompleteMs ?? null,
+    ...{ hasPast, lost },
     segments: Math.max(1, ...segments),
     openBytes: Math.max(0, ...open),
   };
@@ -126,6 +131,7 @@ function completeUpTo(jobId: number, nodes: readonly Answered<ReaderStatus>[], s
 const NOTHING: ReaderStatus = {
   counts: { received: 0, filtered: 0, sampled_out: 0, delivered: 0, pending: 0, set_aside: 0, discarded: 0 },
   pendingObjects: 0,
+  deliveredObjects: 0,
   oldestPendingTakenMs: null,
   oldestHeldTakenMs: null,
   deliveredRawBytes: 0,

@@ -1,5 +1,5 @@
 import { fillOf, keyBelow, objectName, objectTag, readTemplate, type Template } from "../destinations/keys.ts";
-import type { JobConfig } from "../job/config.ts";
+import { type JobConfig, rerunName } from "../job/config.ts";
 import { readJobConfig } from "../job/snapshot.ts";
 import { decoderOf } from "../object/encoders.ts";
 import type { OutputFormat } from "../output/format.ts";
@@ -161,7 +161,9 @@ export class LogState {
   nextName(firstEventMs: number, lastEventMs: number, suffix: string): { number: number; name: string } {
     const { node, next_object } = this.requireRow();
     this.#set("next_object = ?", [next_object + 1]);
-    const name = objectName(firstEventMs, lastEventMs, objectTag(this.#identity, next_object), suffix);
+    const { id, rerunOf } = this.requireJob();
+    const mark = rerunOf === undefined ? "" : `_${rerunName(id)}`;
+    const name = objectName(firstEventMs, lastEventMs, objectTag(this.#identity, next_object) + mark, suffix);
     return { number: node * NUMBERS_PER_NODE + next_object, name };
   }
 

@@ -37,6 +37,7 @@ export function statusOf(
   return {
     counts: countsOf(sql, row),
     pendingObjects,
+    deliveredObjects: row.deliveries - row.replayed_objects,
     oldestPendingTakenMs: oldest,
     oldestHeldTakenMs: Number.isFinite(held) ? held : null,
     deliveredRawBytes: row.delivered_raw,

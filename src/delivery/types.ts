@@ -25,6 +25,7 @@ export interface ReaderStatus extends Following {
   counts: LogCounts;
   /** Objects cut and not yet delivered. */
   pendingObjects: number;
+  deliveredObjects: number;
   oldestPendingTakenMs: number | null;
   /** The same of all that waits, is set aside, or could not be made. */
   oldestHeldTakenMs: number | null;
@@ -76,6 +77,10 @@ export interface JobStatus extends ReaderStatus {
    * is in the log, in ms.
    */
   unread: { records: number; bytes: number; oldestMs: number | null; sinceMs: number | null };
+  /** It has not read all of the time before it was. */
+  hasPast: boolean;
+  /** What of that time it does not get: from one time of intake to another, in ms; null: nothing. */
+  lost: [fromMs: number, untilMs: number] | null;
   /** Segments of the longest chain. */
   segments: number;
   /** What the fullest of those readers holds on disk that read, in bytes. */

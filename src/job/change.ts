@@ -9,7 +9,12 @@ export interface JobDraft {
   meaning: JobMeaning;
   destination: string;
   path: string;
+  /** It starts in the past, then, in ms since the epoch; absent: now. */
+  since?: number;
 }
+
+/** The {@link JobConfig.floor} of a job that starts in the past: other code would not ship that. */
+const PAST_FLOOR = 2;
 
 /** What the control plane gives to each change. */
 export type Given = Pick<JobConfig, "version" | "mark">;
@@ -29,6 +34,41 @@ export function created(id: number, draft: JobDraft, { version, mark }: Given, n
     path: draft.path,
     deletedMs: null,
     discard: false,
+    ...(draft.since !== undefined && {
+      windows: [{ fromMs: draft.since, untilMs: null }],
+      since: draft.since,
+      floor: PAST_FLOOR,
+    }),
+  };
+}
+
+/** What a job is to ship again. */
+export interface RerunSpan {
+  /** Of intake, in ms since the epoch. */
+  sinceMs: number;
+  /** Exclusive. */
+  untilMs: number;
+}
+
+/**
+ * The configuration of a rerun: a job like another one, under the rules that it has now, which was
+ * enabled in the past alone, and is deleted.
+ * @param to absent: where the other one ships.
+ */
+export function rerunOf(
+  job: JobConfig,
+  id: number,
+  { sinceMs, untilMs }: RerunSpan,
+  to: Pick<JobConfig, "destination" | "path"> | null,
+  { version, mark }: Given,
+  nowMs: number,
+): JobConfig {
+  return {
+    ...job,
+    ...(to && { destination: to.destination, path: to.path }),
+    ...{ id, version, mark, modifiedVersion: version, outputVersion: version, destinationVersion: version },
+    ...{ windows: [{ fromMs: sinceMs, untilMs: untilMs - 1 }], canary: false, sketches: false },
+    ...{ deletedMs: nowMs, discard: false, since: sinceMs, rerunOf: job.id, floor: PAST_FLOOR },
   };
 }
 

@@ -92,6 +92,11 @@ export interface JobsSnapshot {
   shards: number[];
 }
 
+/** What a rerun is called, in the keys of its objects and by its users. @param id of its job. */
+export function rerunName(id: number): string {
+  return `r${id}`;
+}
+
 /** Readable or not. */
 export function everyJob({ jobs, unreadable = [] }: Pick<JobsSnapshot, "jobs" | "unreadable">): UnreadableJob[] {
   return [...jobs, ...unreadable];

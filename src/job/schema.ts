@@ -171,6 +171,14 @@ export const CreateJob = tolerant({
     .describe("What is shipped. Both names mean the same dataset, which is the default. Cannot be changed later."),
   kind: z.literal("").nullish().describe("Always empty."),
   ownership_challenge: Challenge.optional(),
+  since: z.iso
+    .datetime({ offset: true })
+    .max(64)
+    .meta({ pattern: undefined })
+    .nullish()
+    .describe(
+      "The job starts then (RFC 3339): it also ships what the log keeps from there on. For an enabled job; never returned.",
+    ),
   ...READ_ONLY,
 }).meta({ id: "CreateJob" });
 
@@ -186,6 +194,7 @@ export const UpdateJob = tolerant({
   dataset: z.string().nullish().describe("Cannot be changed; either of its two names is accepted."),
   kind: z.string().nullish().describe("Cannot be changed; its current value is accepted."),
   ownership_challenge: Challenge.optional(),
+  since: readOnly,
   ...READ_ONLY,
 }).meta({ id: "UpdateJob", description: 'Only the keys that you send change; `""`, 0 and null clear a value.' });
 

@@ -21,7 +21,7 @@ export interface Offered {
 }
 
 /** The part of a job's configuration that decides what it ships, and how that is written. */
-export type ShippingRules = Pick<JobConfig, "id" | "filter" | "sampleRate" | "output">;
+export type ShippingRules = Pick<JobConfig, "id" | "filter" | "sampleRate" | "output" | "rerunOf">;
 
 /** Why a record is not shipped. */
 export const FILTERED = Symbol("filtered");
@@ -51,7 +51,8 @@ function planOf(job: ShippingRules): Plan {
     // What has no row is filtered out: nothing of it could be delivered.
     wants: rows === "log" ? (record) => hasRows(record) && passes(record) : passes,
     shipped: truncate === false ? ({ whole }) => whole : ({ shipped }) => shipped,
-    sample: sampler(job.id, job.sampleRate),
+    // What is shipped again is the same sample.
+    sample: sampler(job.rerunOf ?? job.id, job.sampleRate),
     encoder: encoderOf(job.output),
   };
   plans.set(job, plan);

@@ -56,6 +56,7 @@ export function viewOf(row: ReplayRow): ReplayStatus {
   });
   return {
     id: row.id,
+    kind: "replay",
     job: row.job,
     sinceMs: row.since_ms,
     untilMs: row.until_ms,
@@ -66,6 +67,8 @@ export function viewOf(row: ReplayRow): ReplayStatus {
     missing: amount("missing"),
     damaged: amount("damaged"),
     failed: amount("failed"),
+    filtered: 0,
+    sampledOut: 0,
     error: row.error,
     resumeMs: row.state === "waiting" ? row.resume_ms : null,
     askedMs: row.asked_ms,
@@ -74,8 +77,8 @@ export function viewOf(row: ReplayRow): ReplayStatus {
 }
 
 /** What has not ended: of a replay that is over, what it did not reach. */
-export function left({ planned, done, missing, damaged, failed }: ReplayStatus): Amount {
+export function left({ planned, done, missing, damaged, failed, filtered, sampledOut }: ReplayStatus): Amount {
   const rest = (name: keyof Amount): number =>
     planned[name] - done[name] - missing[name] - damaged[name] - failed[name];
-  return { objects: rest("objects"), records: rest("records"), bytes: rest("bytes") };
+  return { objects: rest("objects"), records: rest("records") - filtered - sampledOut, bytes: rest("bytes") };
 }

@@ -50,10 +50,12 @@ export interface ReplayAsk {
 
 /**
  * The state of a replay as the API shows it. `planned` is the sum of the four after it, and of what
- * is left.
+ * is left; of its records, some are filtered or sampled out.
  */
 export interface ReplayStatus {
   id: string;
+  /** `replay`: copies what was delivered. `rerun`: makes it again from what the log keeps. */
+  kind: "replay" | "rerun";
   job: number;
   sinceMs: number;
   untilMs: number;
@@ -65,6 +67,9 @@ export interface ReplayStatus {
   missing: Amount;
   damaged: Amount;
   failed: Amount;
+  /** Records, of a rerun. */
+  filtered: number;
+  sampledOut: number;
   error: string | null;
   /** When it is tried again, in ms; null: nothing waits for that. */
   resumeMs: number | null;

@@ -31,6 +31,8 @@ export interface KnownJob {
   /** Since when it is enabled without a break, in ms; null: not enabled. */
   enabledSinceMs: number | null;
   deletedMs: number | null;
+  /** The job that it is a rerun of; absent: it is none. */
+  rerunOf?: number;
   /** From the intake of a record to the cut of its object, in ms. */
   intervalMs: number;
   hasFilter: boolean;

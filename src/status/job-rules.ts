@@ -18,6 +18,8 @@ import { causeIn, type Found, head, parkedAdvice, type Rest, shownGB } from "./w
 
 /** What is wrong with one job. */
 export function jobFindings(job: JobFacts, facts: Facts): Found[] {
+  // It is no job to its users: what keeps it from going on is a finding of replays.
+  if (job.rerunOf !== undefined) return [];
   const subject: Subject = { type: "job", id: job.id };
   // What else the rules would find rests on settings that are unknown.
   if (job.isUnreadable) return [{ ...unreadable(job), subject }];
@@ -30,7 +32,8 @@ export function jobFindings(job: JobFacts, facts: Facts): Found[] {
   else if (log !== null) {
     rest.push(isLive ? deliveryFindings(job, log, facts.nowMs) : drainFindings(job, log, facts.nowMs));
     rest.push(holdingFindings(job, log, facts.nowMs));
-    if (isLive) rest.push(keptFindings(job, facts.nowMs), scriptFindings(job, log));
+    if (isLive)
+      rest.push(keptFindings(job, facts.nowMs), scriptFindings(job, log), pastFindings(job, log, facts.nowMs));
     if (isLive && log.canary !== null) rest.push(canaryFindings(log.canary));
     if (isLive && log.manifests) rest.push(manifestFindings(log.manifests, facts.nowMs));
   }
@@ -259,6 +262,18 @@ function scriptFindings({ id, intervalMs }: JobFacts, { scripts = 0, lastDay }: 
   };
 }
 
+/** What it was to get of the time before it was, and the log does not keep. */
+function pastFindings({ id }: JobFacts, { lost }: JobStatus, nowMs: number): Rest | Rest[] {
+  if (lost == null || nowMs - lost[1] > AFTER.pastIsOld) return [];
+  const [from, until] = lost.map((ms) => new Date(ms).toISOString());
+  return {
+    ...head("past_incomplete", "warning", lost[0]),
+    summary: `Job ${id} starts in the past, and the log no longer keeps what was taken in from ${from} to ${until}.`,
+    advice:
+      "These records are not shipped by this job. Another job, or a replay of one, may have them. The log drops what it keeps when it is too much: raise LOG_SHARDS to keep more.",
+  };
+}
+
 function keptFindings({ id, hasFilter, sampleRate, past }: JobFacts, nowMs: number): Rest[] {
   const findings: Rest[] = [];
   const { filter, sample } = past;
@@ -283,7 +298,7 @@ function keptFindings({ id, hasFilter, sampleRate, past }: JobFacts, nowMs: numb
 function receiptFindings({ id, enabledSinceMs, log }: JobFacts, { jobs, account, functions }: Facts): Rest | Rest[] {
   if (enabledSinceMs === null || log === SILENT || account === SILENT || functions === SILENT) return [];
   const others = jobs.flatMap((other) =>
-    other.id === id || other.log === SILENT ? [] : (other.log?.lastReceivedMs ?? []),
+    other.id === id || other.rerunOf !== undefined || other.log === SILENT ? [] : (other.log?.lastReceivedMs ?? []),
   );
   // The log has something for it: it is `unread`.
   if (log !== null && log.unread.records > 0) return [];

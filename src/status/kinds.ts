@@ -26,6 +26,7 @@ export const KINDS = [
   "failing",
   "lagging",
   "nothing_received",
+  "past_incomplete",
   "filter_keeps_nothing",
   "sample_keeps_nothing",
   "disabled_with_pending",

@@ -23,6 +23,7 @@ export function knownJob(job: JobConfig, config: ConfigResult): KnownJob {
     sampleRate: job.sampleRate,
     modifiedVersion: job.modifiedVersion,
     destination: destinationFact(job.destination, config),
+    ...(job.rerunOf !== undefined && { rerunOf: job.rerunOf }),
     ...(fieldsOff.length > 0 && { fieldsOff }),
   };
 }

@@ -24,9 +24,14 @@ export function findingsOf(facts: Facts): Finding[] {
 }
 
 /** One finding per job, since the oldest of its waiting replays. */
-function replayFindings({ replays }: Facts): Found[] {
+function replayFindings({ replays, jobs }: Facts): Found[] {
   if (replays === SILENT) return [];
-  const byJob = Map.groupBy(replays, ({ job }) => job);
+  const reruns = jobs.flatMap(({ rerunOf, log }) => {
+    if (rerunOf === undefined || log === SILENT || log?.failingSinceMs == null || log.counts.pending === 0) return [];
+    const { failingSinceMs: sinceMs, errorMessage, pendingObjects: objectsLeft } = log;
+    return [{ job: rerunOf, sinceMs, error: errorMessage ?? "its uploads fail", objectsLeft }];
+  });
+  const byJob = Map.groupBy([...replays, ...reruns], ({ job }) => job);
   return [...byJob].map(([id, waiting]) => ({
     subject: { type: "job", id },
     ...head(

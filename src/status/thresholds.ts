@@ -24,6 +24,8 @@ export const AFTER = {
   /** A filter or a sample keeps nothing. */
   keptNothing: HOUR_MS,
   drainingStuck: HOUR_MS,
+  /** After this long it is no news any more. */
+  pastIsOld: 7 * DAY_MS,
   neverSeen: HOUR_MS,
   /** The platform does not say whether a function is attached. */
   attachmentUnknown: HOUR_MS,

@@ -5,7 +5,7 @@ import { answered, platform, within } from "../platform.ts";
 import { Alarm } from "../storage/alarm.ts";
 import { migrate } from "../storage/migrate.ts";
 import type { TestAnswer } from "./alert-calls.ts";
-import type { Facts } from "./facts.ts";
+import { type Facts, SILENT } from "./facts.ts";
 import { gather, type WatchMemory } from "./gather.ts";
 import { IncidentRows, type PastIncident } from "./incident-rows.ts";
 import {
@@ -67,6 +67,8 @@ const OWN_KINDS: ReadonlySet<string> = new Set([LOOK_FAILED, WEBHOOK_FAILING]);
 export interface Seen {
   readonly findings: readonly Finding[];
   readonly notices?: readonly Notice[];
+  /** As of {@link Sight}. */
+  readonly keptSinceMs?: number | null;
   /** As of {@link Look}. */
   isBlind(finding: Finding): boolean;
 }
@@ -84,6 +86,8 @@ export interface Sight {
   /** Those that are not over. */
   incidents: PastIncident[];
   notices: readonly Notice[];
+  /** The log keeps all that was taken in since then, in ms; null: it keeps nothing, or is silent. */
+  keptSinceMs: number | null;
 }
 
 /** Checks all parts, remembers since when something is wrong, and calls the webhook. */
@@ -293,6 +297,7 @@ export class Watch extends DurableObject<Env> {
       findings: shown,
       incidents: this.#incidents.open(now),
       notices: seen.notices ?? [],
+      keptSinceMs: seen.keptSinceMs ?? null,
     };
     this.#latestOwn = own;
     return this.#latest;
@@ -346,6 +351,7 @@ export function seenIn(facts: Facts): Seen {
   return {
     findings,
     notices: noticesOf(facts),
+    keptSinceMs: facts.account === SILENT ? null : facts.account.status.keptSinceMs,
     isBlind: ({ subject, kind }) => (kind === MORE ? isSilent : isUntold(facts, subject, kind)),
   };
 }

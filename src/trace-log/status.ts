@@ -33,6 +33,8 @@ export interface AccountStatus {
   failing: readonly FunctionSlots[];
   /** The latest; null: none, as far as is known. */
   restored: Restored | null;
+  /** All that was taken in later is kept, in ms since the epoch; null: nothing is. */
+  keptSinceMs: number | null;
 }
 
 /** A shard, or the reader of a job, was seen to be at an earlier time than it was before. */
@@ -55,7 +57,7 @@ type StateRow = AccountCounts & { hold_messages: number; intake_lost: number; re
 
 export function accountStatus(
   sql: SqlStorage,
-  parts: Pick<AccountStatus, "oldestUnfinishedMs" | "load" | "failing"> &
+  parts: Pick<AccountStatus, "oldestUnfinishedMs" | "load" | "failing" | "keptSinceMs"> &
     Pick<AccountStatus["setAsideMessages"], "oldestMs" | "stopsClaims">,
 ): AccountStatus {
   const row = sql

@@ -20,6 +20,7 @@ function addedStatus(a: AccountStatus, b: AccountStatus): AccountStatus {
     storedBytes: Math.max(a.storedBytes, b.storedBytes),
     load: a.load && b.load ? mostOf(a.load, b.load) : (a.load ?? b.load),
     failing: joinedSlots([...a.failing, ...b.failing]),
+    keptSinceMs: laterOf(a.keptSinceMs, b.keptSinceMs),
     restored: (b.restored?.atMs ?? 0) > (a.restored?.atMs ?? 0) ? b.restored : a.restored,
   };
 }
@@ -44,6 +45,11 @@ function isFields(value: unknown): value is object {
 
 function mostOf(a: ShardLoad, b: ShardLoad): ShardLoad {
   return { parts: Math.max(a.parts, b.parts), bytes: Math.max(a.bytes, b.bytes) };
+}
+
+/** null: one is unknown, or of the release before. */
+function laterOf(a: number | null | undefined, b: number | null | undefined): number | null {
+  return a == null || b == null ? null : Math.max(a, b);
 }
 
 /** The earlier of two times; null: there is none. */

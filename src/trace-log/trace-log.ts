@@ -50,6 +50,9 @@ import { showLive } from "./viewers.ts";
 
 const SWEEP_EVERY_MS = 86_400_000;
 
+/** How long it may take until a job that starts at the earliest time is known here, in ms. */
+const CONFIRM_MS = 10_000;
+
 /** How long records stay at least while pages watch them, in ms. */
 const WATCHED_KEEP_MS = 60_000;
 
@@ -304,8 +307,8 @@ export class TraceLog extends DurableObject<Env> {
 
   /** How much of what is read stays. While pages are open, they read what is new. */
   #keep(): Keep {
-    const watchedMs = this.#isWatched() ? WATCHED_KEEP_MS : 0;
-    return { ms: Math.max(readKeepMs(this.env), watchedMs), bytes: this.keptMaxBytes };
+    const [keepMs, watchedMs] = [readKeepMs(this.env), this.#isWatched() ? WATCHED_KEEP_MS : 0];
+    return { ms: Math.max(keepMs === 0 ? 0 : keepMs + CONFIRM_MS, watchedMs), bytes: this.keptMaxBytes };
   }
 
   /** Pages are open. */
@@ -328,8 +331,8 @@ export class TraceLog extends DurableObject<Env> {
     const offer = this.#offerOf(part);
     const received = offeredOf(part, offer.off);
     // One that starts in the past finds the copy that is in a block; a rerun ships no other.
-    const finds = ({ since, rerunOf }: JobConfig): boolean =>
-      rerunOf !== undefined || (since !== undefined && known !== null && known.takenMs >= since);
+    const finds = (config: JobConfig): boolean =>
+      config.rerunOf !== undefined || (known !== null && startsBefore(config, known.takenMs));
     const jobs = this.#jobs
       .all()
       .jobs.filter(({ id, config }) => offer.jobs.has(id) && known?.jobs.includes(id) === false && !finds(config));
@@ -639,7 +642,10 @@ export class TraceLog extends DurableObject<Env> {
       for (const part of parts) {
         const head = heads.find((each) => each.id === part.id);
         if (head === undefined) throw new Error("a part of the message is missing");
-        offers.set(head, { off: new Set(part.off), jobs: new Set(part.jobs.filter((job) => there.has(job))) });
+        // In no block, so a job that came later and starts in the past has not had it.
+        const past = jobs.filter((job) => startsBefore(job.config, part.takenInMs) && wasIn(job, part.takenInMs));
+        const own = [...part.jobs, ...past.map((job) => job.id)].filter((job) => there.has(job));
+        offers.set(head, { off: new Set(part.off), jobs: new Set(own) });
       }
       const body = new Uint8Array(message.message);
       const records = [{ body, parts: [...offers.keys()].map((head) => head.id) }];
@@ -828,7 +834,15 @@ export class TraceLog extends DurableObject<Env> {
       stopsClaims: this.#hold.oldestTakenMs() === 0,
       load: this.#measured(),
       failing: this.#health.failing(platform.now()),
+      keptSinceMs: this.#keptSinceMs(),
     });
+  }
+
+  /** null: nothing is kept. What a caller asks for now is still there when it is told to the shards. */
+  #keptSinceMs(): number | null {
+    const keepMs = readKeepMs(this.env);
+    const endedMs = only<number>(this.#sql, "SELECT kept_since_ms FROM state");
+    return keepMs === 0 ? null : Math.max(endedMs === 0 ? 0 : endedMs + CONFIRM_MS, platform.now() - keepMs);
   }
 
   /** null: it is not measured yet. */
@@ -922,6 +936,11 @@ function preparedFor(
     return own.size === parts.length && parts.every((id) => own.has(id)) ? { share, group } : null;
   }
   return null;
+}
+
+/** A job, and no rerun, starts in the past, and before this time. */
+function startsBefore({ since, rerunOf }: JobConfig, takenMs: number): boolean {
+  return rerunOf === undefined && since !== undefined && since <= takenMs;
 }
 
 function openEntry(job: ShardJob, received: number): Entry {

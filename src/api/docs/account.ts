@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { EXTRA_FIELDS, FIELD_NAMES, ROW_FIELDS } from "../../record/fields.ts";
 import type { RouteDoc } from "../route.ts";
-import { Count, JobId, Time } from "./common.ts";
+import { Count, JobId, KeptSince, Time } from "./common.ts";
 
 export const TraceLog = z
   .object({
@@ -16,6 +16,7 @@ export const TraceLog = z
       seen_at: Time.nullable(),
     }),
     intake_lost: Count.describe("Events lost at intake."),
+    kept_since: KeptSince,
     draining: z
       .array(
         z.object({

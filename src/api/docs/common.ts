@@ -10,6 +10,10 @@ export const Time = z.iso.datetime().meta({ pattern: undefined });
 /** A time in a request: RFC 3339 with any offset. */
 export const AskedTime = z.iso.datetime({ offset: true }).max(64).meta({ pattern: undefined });
 
+export const KeptSince = Time.nullable().describe(
+  "The log keeps all that was taken in since then: there jobs may start, and reruns. null: it keeps nothing, or does not answer.",
+);
+
 /** What shows hours is asked for them alike. */
 export const OF_HOURS = {
   query: z.object({

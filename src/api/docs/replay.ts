@@ -27,12 +27,29 @@ export const AskReplay = z
   })
   .meta({ id: "AskReplay" });
 
+export const AskRerun = z
+  .strictObject({
+    since: AskedTime.describe("RFC 3339. What was taken in at or after this time…"),
+    until: AskedTime.describe("…and before this time, which is not in the future."),
+    destination_conf: DestinationConf.optional().describe(
+      "Where the objects go; the job's own destination by default. `****` stands for a secret of the job, in the job's bucket.",
+    ),
+    ownership_challenge: CreateJob.shape.ownership_challenge,
+  })
+  .meta({ id: "AskRerun" });
+
 export const Amount = z
   .strictObject({ objects: Count, records: Count, bytes: Count.describe("Compressed.") })
   .meta({ id: "ReplayAmount" });
 
+/** A rerun's id is part of its objects' names: `…_r57`. */
+const ReplayId = z.union([HexId, z.string().regex(/^r[1-9][0-9]{0,14}$/)]);
+
 const fields = {
-  id: HexId,
+  id: ReplayId.describe("Of a rerun: `r` and a number, which the names of its objects have, too."),
+  kind: z
+    .enum(["replay", "rerun"])
+    .describe("`replay`: copies delivered objects. `rerun`: makes objects anew from what the log keeps."),
   job_id: JobId,
   since: Time,
   until: Time,
@@ -40,12 +57,16 @@ const fields = {
   state: z
     .enum(["running", "waiting", "done", "cancelled", "failed"])
     .describe("`waiting`: after an error, before the next automatic attempt. The last three are final."),
-  planned: Amount.describe("What was found: the sum of the following."),
+  planned: Amount.describe(
+    "What was found: the sum of the following, `filtered` and `sampled_out`. Of a rerun, objects and bytes grow as it goes on.",
+  ),
   done: Amount.describe("Copies at the destination, identical to what was delivered."),
   missing: Amount.describe("Objects that are no longer where they were delivered."),
   damaged: Amount.describe("Objects that are not what was delivered, in two reads."),
   failed: Amount.describe("Objects that the destination refuses."),
   left: Amount.describe("Not done yet; of an ended replay, what it did not reach."),
+  filtered: Count.describe("Records that a rerun does not ship, as the job's filter drops them."),
+  sampled_out: Count,
   error_message: z.string().nullable().describe("Why it waits or has failed."),
   next_attempt: Time.nullable().describe("When it is tried again; null: not waiting."),
   started_at: Time,
@@ -103,6 +124,25 @@ export const BEGIN_REPLAY: RouteDoc = {
   ],
 };
 
+export const BEGIN_RERUN: RouteDoc = {
+  summary: "Ship the past again",
+  description:
+    "Makes and ships again what the log keeps of that time (`LOG_KEEP_HOURS`), by time of intake, whether the job was enabled then or not, " +
+    "under its present filter and format. Names of objects end in `_r` and a number; counts are apart from the job's. " +
+    "The answer, its progress and its end are those of a replay, in the same list. A time that is not kept is a 400 that says since when all is. " +
+    "At most two at once of a job, the `since` that it was created with included (409).",
+  body: AskRerun,
+  result: Replay,
+  status: 202,
+  errors: [409],
+  examples: [
+    {
+      name: "The last hour of a job whose filter was wrong",
+      body: { since: "2026-11-20T12:00:00Z", until: "2026-11-20T13:00:00Z" },
+    },
+  ],
+};
+
 export const ReplayEstimate = z
   .strictObject({
     since: Time,
@@ -126,8 +166,8 @@ export const ESTIMATE_REPLAY: RouteDoc = {
 };
 
 export const LIST_REPLAYS: RouteDoc = {
-  summary: "List the replays of a job",
-  description: "Newest first; kept for 30 days.",
+  summary: "List the replays and reruns of a job",
+  description: "Newest first; kept for 30 days, reruns for 15.",
   query: ReplaysPage,
   result: Replay,
   list: true,
@@ -135,15 +175,15 @@ export const LIST_REPLAYS: RouteDoc = {
 };
 
 export const READ_REPLAY: RouteDoc = {
-  summary: "Read a replay",
+  summary: "Read a replay or a rerun",
   result: ReplayDetail,
   examples: [{ name: "Its progress" }],
 };
 
 export const CANCEL_REPLAY: RouteDoc = {
-  summary: "Cancel a replay",
+  summary: "Cancel a replay or a rerun",
   description:
-    "Objects in progress are finished and counted; no more are started. An ended replay stays as it is. Existing copies are not removed.",
+    "Objects in progress are finished and counted; no more are started. What a rerun has not shipped is dropped. An ended replay stays as it is. Existing copies are not removed.",
   result: Replay,
   examples: [{ name: "Cancel" }],
 };

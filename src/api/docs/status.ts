@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { KINDS, WATCH_KINDS } from "../../status/kinds.ts";
 import type { RouteDoc } from "../route.ts";
-import { Count, JobId, Time } from "./common.ts";
+import { Count, JobId, KeptSince, Time } from "./common.ts";
 
 export const Subject = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("account") }),
@@ -78,6 +78,7 @@ export const Status = z
     findings: z.array(Finding),
     incidents: z.array(Incident).describe("Those that are not over, by the same check."),
     notices: z.array(Notice).describe("What could be better, though nothing is wrong."),
+    kept_since: KeptSince,
   })
   .meta({ id: "Status" });
 
