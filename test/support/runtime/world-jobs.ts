@@ -89,6 +89,8 @@ interface Offered {
   certain: boolean;
   /** `either`: the filter changed while the event was in flight. */
   verdict: "kept" | "dropped" | "either";
+  /** It was taken in before the job was: the account did not count it for that job. */
+  isPast?: true;
 }
 
 export class WorldJobs {
@@ -207,6 +209,12 @@ export class WorldJobs {
     await this.#insist("PATCH", `/functions/scripts/${scriptName}/script-settings`, { logship: on });
     if (on) this.off.delete(scriptName);
     else this.off.add(scriptName);
+  }
+
+  /** It starts in the past, and these were taken in then. */
+  owes(job: WorldJob, events: readonly Minted[]): void {
+    for (const event of events.filter(({ record }) => !this.off.has(String(record.ScriptName))))
+      this.#note(job, { event, certain: true, verdict: job.keeps(event) ? "kept" : "dropped", isPast: true });
   }
 
   /** Intake has acknowledged these, or may have taken them. */
@@ -432,6 +440,7 @@ export class WorldJobs {
     const possible = new Set<string>();
     for (const job of this.all) {
       for (const [id, offered] of this.#offeredTo(job)) {
+        if (offered.isPast) continue;
         possible.add(id);
         // Events of a discarded job may never have been offered to it.
         if (offered.certain && !unsure.has(id) && !job.discarded) certain.add(id);

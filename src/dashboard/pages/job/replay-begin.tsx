@@ -5,6 +5,7 @@ import type { InnerAnswer } from "../../inner-api.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type PageAnswer, type PageContext, seeOther } from "../../page.ts";
 import { faultOf, storedEntry, termsOfConf } from "../../parts/destination-entry.ts";
+import { minuteOf, timeEntered } from "../../parts/entered-time.ts";
 import { type Faults, faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Check, Field, Form, may, Radio, Select, Submit } from "../../parts/form.tsx";
@@ -14,7 +15,6 @@ import type { EstimateView, JobView, ReplayView } from "../../views/job.ts";
 import { jobPath } from "./words.ts";
 
 const HOUR_MS = 3_600_000;
-const MINUTE_MS = 60_000;
 
 /** A time range as it was entered. */
 export interface Span {
@@ -59,18 +59,6 @@ export async function counted({ api }: PageContext, path: string, span: Span): P
   const answer = await api.send<EstimateView>("GET", `${path}/replay/estimate`, undefined, { since, until });
   if (!answer.ok && answer.status === 404) throw new InnerFailure(answer.status, answer.errors);
   return answer;
-}
-
-/** To the minute, in the form's format. */
-function minuteOf(ms: number): string {
-  return new Date(Math.floor(ms / MINUTE_MS) * MINUTE_MS).toISOString().slice(0, 16).replace("T", " ");
-}
-
-/** Converts an entered time for the API. No zone means UTC. Invalid text is the API's to refuse. */
-export function timeEntered(text: string): string {
-  const [, day, time] = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?))?$/.exec(text.trim()) ?? [];
-  if (day === undefined) return text.trim();
-  return `${day}T${time === undefined ? "00:00:00" : time.length === 5 ? `${time}:00` : time}Z`;
 }
 
 /** The steps before a replay: its time, what it would ship, and where to. */
@@ -281,7 +269,7 @@ export async function begin(page: PageContext, form: URLSearchParams): Promise<R
   const span = spanIn(form) ?? { since: "", until: "" };
   const entered = { to: text("to"), path: text("path"), ofJob: text("of_job"), challenge: text("ownership_challenge") };
   const refused = (errors: readonly ErrorEntry[]): Refused => ({ span, entered, errors });
-  const to = await target(page, entered);
+  const to = await targetEntered(page, entered);
   if ("errors" in to) return refused(to.errors);
   const answer = await sendBegin(page, span, { ...to.body, ...confirmedIn(form) });
   return answer.ok ? seeOther(`/jobs/${answer.result.job_id}/replay#replays`) : refused(answer.errors);
@@ -304,9 +292,9 @@ export async function sendBegin(page: PageContext, span: Span, body: object): Pr
   return answer;
 }
 
-async function target(
+export async function targetEntered(
   page: PageContext,
-  { to, path, ofJob }: Entered,
+  { to, path, ofJob }: Pick<Entered, "to" | "path" | "ofJob">,
 ): Promise<{ body: object } | { errors: readonly ErrorEntry[] }> {
   if (to === "job") return { body: { destination_of_job: Number(ofJob) } };
   if (to !== "folder") return { body: {} };

@@ -18,7 +18,7 @@ export function replayState(replay: ReplayView): { kind: Kind; words: string } {
     case "waiting":
       return { kind: "warn", words: "retrying after an error" };
     case "done":
-      if (replay.planned.objects === 0) return { kind: "quiet", words: "nothing to ship" };
+      if (replay.planned.records === 0) return { kind: "quiet", words: "nothing to ship" };
       return trouble === 0 ? { kind: "ok", words: "done" } : { kind: "warn", words: "done, with gaps" };
     case "cancelled":
       return { kind: "quiet", words: "cancelled" };
@@ -36,8 +36,10 @@ export const ReplayEntry: FC<{
   isLinked?: boolean;
 }> = ({ jobId, replay, viewer, nowMs, isLinked }) => {
   const { kind, words } = replayState(replay);
-  const { planned, done } = replay;
-  const over = planned.objects - replay.left.objects;
+  const { planned, done, kind: of } = replay;
+  // How many objects a rerun makes is known at its end.
+  const what = of === "rerun" ? "record" : "object";
+  const over = planned[`${what}s`] - replay.left[`${what}s`];
   const span = `${replay.since.slice(0, 16).replace("T", " ")} to ${replay.until.slice(0, 16).replace("T", " ")} UTC`;
   return (
     <div class="replay">
@@ -45,8 +47,7 @@ export const ReplayEntry: FC<{
         <State kind={kind}>{words}</State>{" "}
         {isLinked === true ? <a href={`/jobs/${jobId}/replay/${replay.id}`}>{span}</a> : <strong>{span}</strong>}
         <span class="quiet">
-          {" "}
-          started <Ago at={replay.started_at} nowMs={nowMs} />
+          {of === "rerun" && ` rerun ${replay.id},`} started <Ago at={replay.started_at} nowMs={nowMs} />
           {replay.ended_at !== null && (
             <>
               , ended <Ago at={replay.ended_at} nowMs={nowMs} />
@@ -62,23 +63,25 @@ export const ReplayEntry: FC<{
           </code>
         </p>
       )}
-      {planned.objects === 0 ? (
-        <p>No objects in this time range.</p>
+      {planned.records === 0 ? (
+        <p>Nothing in this time range.</p>
       ) : (
         <>
           <p>
-            <progress max={planned.objects} value={over} aria-label={`Replay of ${span}`}>
-              {`${over} of ${planned.objects}`}
+            <progress max={planned[`${what}s`]} value={over} aria-label={`Replay of ${span}`}>
+              {`${over} of ${planned[`${what}s`]}`}
             </progress>
           </p>
           <p>
-            {count(done.objects)} of {plural(planned.objects, "object")} shipped: {plural(done.records, "record")},{" "}
-            {bytes(done.bytes)}
+            {count(done[`${what}s`])} of {plural(planned[`${what}s`], what)} shipped:{" "}
+            {of === "rerun" ? plural(done.objects, "object") : plural(done.records, "record")}, {bytes(done.bytes)}
+            {replay.filtered + replay.sampled_out > 0 &&
+              `; ${count(replay.filtered + replay.sampled_out)} not kept by the job`}
             <Gap what="missing" objects={replay.missing.objects} />
             <Gap what="damaged" objects={replay.damaged.objects} />
             <Gap what="refused" objects={replay.failed.objects} />
-            {replay.left.objects > 0 &&
-              `; ${count(replay.left.objects)} ${isUnderWay(replay) ? "to go" : "not started"}`}
+            {replay.left[`${what}s`] > 0 &&
+              `; ${count(replay.left[`${what}s`])} ${isUnderWay(replay) ? "to go" : "not started"}`}
           </p>
         </>
       )}

@@ -1,6 +1,7 @@
 import type { FC } from "hono/jsx";
 import { type Page, type PageAnswer, type PageContext, REFRESH_HEADER, seeOther, type View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
+import { may } from "../../parts/form.tsx";
 import { Pager, pageOf } from "../../parts/pager.tsx";
 import { Empty, Panel, Table } from "../../parts/panel.tsx";
 import { count } from "../../parts/values.tsx";
@@ -9,6 +10,7 @@ import type { JobView, ReplayDetailView, ReplayView } from "../../views/job.ts";
 import { begin, beginParts, type Refused } from "./replay-begin.tsx";
 import { replayDestinationPage } from "./replay-destination.tsx";
 import { isUnderWay, ReplayEntry } from "./replay-entry.tsx";
+import { rerunPage } from "./rerun.tsx";
 import { jobPath, jobTrail } from "./words.ts";
 
 const PER_PAGE = 20;
@@ -20,6 +22,7 @@ export const replayPages: readonly Page[] = [
     get: { permission: "logs:read", show: (page) => replaysView(page) },
     post: { permission: "logs:edit", take: takeReplay },
   },
+  rerunPage,
   // Before the next: no replay has that id.
   replayDestinationPage,
   { path: "/jobs/:job_id/replay/:replay_id", get: { permission: "logs:read", show: replayView } },
@@ -45,10 +48,15 @@ async function replaysView(page: PageContext, refused?: Refused): Promise<View> 
     parts: [
       <>
         {begins}
-        <Panel id="replays" title="Replays" refresh={items.some(isUnderWay) ? REFRESH_S : undefined}>
+        <Panel
+          id="replays"
+          title="Replays and reruns"
+          refresh={items.some(isUnderWay) ? REFRESH_S : undefined}
+          aside={may(viewer, "logs:edit") && <a href={`/jobs/${job.id}/rerun`}>New rerun</a>}
+        >
           {items.length === 0 ? (
             <Empty title={number === 1 ? "No replays yet" : "No more replays"}>
-              <p>Replays are listed for 30 days.</p>
+              <p>Replays are listed for 30 days, reruns for 15.</p>
             </Empty>
           ) : (
             items.map((replay) => <ReplayEntry jobId={job.id} replay={replay} viewer={viewer} nowMs={nowMs} isLinked />)
@@ -90,7 +98,7 @@ async function replayView(page: PageContext): Promise<View> {
             caption="Objects that were not copied"
             columns={["Object", "Problem", "Key", "Reason"]}
             rows={replay.problems.map(({ object, key, kind, why }) => [
-              <a href={`/jobs/${job.id}/objects/${object}`}>{object}</a>,
+              replay.kind === "rerun" ? object : <a href={`/jobs/${job.id}/objects/${object}`}>{object}</a>,
               kind,
               <Foreign text={key} max={300} />,
               <Foreign text={why} max={500} />,

@@ -30,6 +30,8 @@ export interface ShippingBody {
   max_upload_interval_seconds?: Typed<number> | null;
   canary?: boolean | null | undefined;
   sketches?: boolean | null | undefined;
+  /** Of a new job. */
+  since?: string;
 }
 
 export interface FormRead {

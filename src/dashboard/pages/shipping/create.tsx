@@ -4,8 +4,10 @@ import { CODE, oneError } from "../../../errors.ts";
 import { DATASETS } from "../../../record/fields.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { firstEntry } from "../../parts/destination-entry.ts";
+import { timeEntered } from "../../parts/entered-time.ts";
 import { may } from "../../parts/form.tsx";
 import { Notice } from "../../parts/panel.tsx";
+import type { AccountLedgerView } from "../../views/account.ts";
 import type { JobView } from "../../views/job.ts";
 import type { ShippingBody } from "./body.ts";
 import { begun, originOfJob } from "./destination.tsx";
@@ -41,8 +43,10 @@ async function take(page: PageContext, form: URLSearchParams): Promise<PageAnswe
   if (FORM_ID.test(id) && !(await controlPlane(page.env.CONTROL).isFirstSent(id)))
     return view(page, origin, filled, { status: 409 });
   const { conf, proof } = filled.entered;
+  const { since } = filled.body;
   const answer = await page.api.send<JobView>("POST", "/logship/jobs", {
     ...filled.body,
+    ...(since !== undefined && { since: timeEntered(since) }),
     // An incomplete destination is refused, with whatever else is wrong.
     destination_conf: conf ?? "",
     ...(proof.token !== null && { ownership_challenge: proof.token }),
@@ -65,9 +69,17 @@ function created({ viewer }: PageContext, id: number): Response {
 async function originOf(page: PageContext): Promise<JobOrigin> {
   const { config, query } = page;
   const from = query.get("from");
-  const shared = { what: "a new job", folder: "logs", fields: await loadFields(page) };
+  const [fields, keptSince] = await Promise.all([loadFields(page), keptSinceOf(page)]);
+  const shared = { what: "a new job", folder: "logs", fields, keptSince };
   if (from !== null) return { ...shared, ...(await copyOf(page, from)) };
   return { ...shared, body: NEW_BODY, fresh: firstEntry(config), stored: null };
+}
+
+/** null: nothing is kept, or the viewer may not know. */
+async function keptSinceOf({ api, viewer }: PageContext): Promise<string | null> {
+  if (!may(viewer, "logs:read")) return null;
+  const answer = await api.send<AccountLedgerView>("GET", "/logship/ledger");
+  return answer.ok ? answer.result.kept_since : null;
 }
 
 /** What a copy of a job begins with. */

@@ -23,6 +23,8 @@ import { mayBe } from "./text.ts";
 export interface JobOrigin extends Origin {
   body: ShippingBody;
   fields: Fields;
+  /** Of a new job: it may start at or after this time; null: no earlier than now. */
+  keptSince?: string | null;
 }
 
 /** What the form holds. */
@@ -56,7 +58,9 @@ export async function pressed(
 ): Promise<Filled & { said: Said | null }> {
   const { body: shipping, again } = readOptions(form, origin.body);
   const name = form.get("name");
-  const body = name === null || mayBe(name, shipping.name ?? "", false) ? shipping : { ...shipping, name };
+  const named = name === null || mayBe(name, shipping.name ?? "", false) ? shipping : { ...shipping, name };
+  const since = (form.get("since") ?? "").trim().slice(0, 80).toWellFormed();
+  const body = since === "" ? named : { ...named, since };
   const entered = readEntered(page, form, origin);
   const { conf } = entered;
   const what = form.get(DO_FIELD) ?? "";
@@ -165,6 +169,25 @@ export const JobForm: FC<{
         <Panel id="options" title="Options">
           {!may(viewer, "logs:read") && <p class="quiet">The list of fields and the preview need logs:read.</p>}
           <JobOptions body={body} fields={origin.fields} faults={faults} terms={terms} isBuilding={isBuilding} />
+          {origin.keptSince != null && (
+            <Group
+              id="start"
+              title="Start"
+              said={body.since === undefined ? "Now" : "In the past"}
+              open={body.since !== undefined}
+            >
+              <Field
+                name="since"
+                label="Starts at (UTC)"
+                value={body.since ?? ""}
+                placeholder={origin.keptSince.slice(0, 16).replace("T", " ")}
+                spellcheck={false}
+                autocomplete="off"
+                error={faultAt(faults, "/since")}
+                hint={`Empty: now. Everything taken in since ${origin.keptSince.slice(0, 16).replace("T", " ")} UTC is kept, and can be shipped, too.`}
+              />
+            </Group>
+          )}
           {terms.isReadable && (
             <Group
               id="ownership"
@@ -195,6 +218,7 @@ export const JobForm: FC<{
 const PLACES = [
   ["/destination_conf", "#destination"],
   ["/name", "#destination"],
+  ["/since", "#start"],
   ["/filter", "#which"],
   ["/output_options/sample_rate", "#sample"],
   ["/output_options", "#format"],

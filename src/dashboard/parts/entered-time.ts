@@ -1,0 +1,13 @@
+const MINUTE_MS = 60_000;
+
+/** To the minute, in the form's format. */
+export function minuteOf(ms: number): string {
+  return new Date(Math.floor(ms / MINUTE_MS) * MINUTE_MS).toISOString().slice(0, 16).replace("T", " ");
+}
+
+/** Converts an entered time for the API. No zone means UTC. Invalid text is the API's to refuse. */
+export function timeEntered(text: string): string {
+  const [, day, time] = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?))?$/.exec(text.trim()) ?? [];
+  if (day === undefined) return text.trim();
+  return `${day}T${time === undefined ? "00:00:00" : time.length === 5 ? `${time}:00` : time}Z`;
+}
