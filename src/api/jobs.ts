@@ -12,6 +12,7 @@ import {
   unmaskDestination,
 } from "../destinations/parse.ts";
 import { CODE, faultsError, notInForce, oneError, requireStored, unavailable } from "../errors.ts";
+import { sinceInLogpull } from "../job/output-rules.ts";
 import { extraFieldsOf, fitDestination, readJob } from "../job/rules.ts";
 import { CreateJob, type JobBody, READ_ONLY_KEYS, respelled, spareAfter, spareIn, UpdateJob } from "../job/schema.ts";
 import { destinationPurpose, seal, unseal } from "../job/secrets.ts";
@@ -152,7 +153,8 @@ async function createJob(c: AppContext, config: Config, platform: Platform): Pro
   if (isMasked(body.destination_conf))
     throw badDestination(not, "a masked secret cannot be used here; send the secret itself");
   const { draft, destination } = readDraft(body, parseNewDestination, config, config.extraFields, not);
-  const since = sent.since == null ? undefined : Date.parse(sent.since);
+  const asked = sent.since ?? sinceInLogpull(sent.logpull_options ?? "");
+  const since = asked === null ? undefined : Date.parse(asked);
   if (since !== undefined) {
     if (body.enabled !== true)
       throw faultsError(400, CODE.invalid, [{ pointer: "/since", message: "since: only an enabled job starts then" }]);

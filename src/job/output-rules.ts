@@ -1,3 +1,4 @@
+import * as z from "zod";
 import { utf8Length } from "../bytes.ts";
 import { quote } from "../filter/fields.ts";
 import { FIELD_MAX_USES, RECORD_TEXT_MAX_BYTES } from "../limits.ts";
@@ -176,7 +177,24 @@ const LOGPULL = {
     options["CVE-2021-44228"] = value === "true";
     return null;
   },
+  since(value: string): string | null {
+    return isSince(value) ? null : "must be a time as in RFC 3339";
+  },
 };
+
+/**
+ * Where a new job starts, for clients whose jobs have no field `since`; null: nowhere. What is
+ * malformed is a fault of {@link parseLogpullOptions}.
+ */
+export function sinceInLogpull(text: string): string | null {
+  const [, encoded] = /(?:^|&)since=([^&]*)/.exec(text) ?? [];
+  const since = encoded === undefined ? null : percentDecoded(encoded);
+  return since !== null && isSince(since) ? since : null;
+}
+
+function isSince(text: string): boolean {
+  return z.iso.datetime({ offset: true }).safeParse(text).success;
+}
 
 function isLogpullName(name: string): name is keyof typeof LOGPULL {
   return Object.hasOwn(LOGPULL, name);

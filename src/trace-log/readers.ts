@@ -52,7 +52,8 @@ const PULL_AT_BYTES = 8_000_000;
 
 /**
  * What comes within this of the interval's end, in ms, joins the object: the next batch of the
- * queue is already on its way. A single block does not wait.
+ * queue is already on its way. A single block does not wait, unless the ones before had company:
+ * then the alarm would be set twice.
  */
 const COMPANY_MS = 5_000;
 
@@ -78,6 +79,8 @@ export class Readers {
   /** Of these. */
   readonly #pasts = new Map<number, Past>();
   #backlogs = new Map<number, Backlog & { last: number }>();
+  /** Jobs that read several blocks when they last read. */
+  readonly #accompanied = new Set<number>();
   /** Readers that failed last: how often, and when they are driven again. */
   readonly #failed = new Map<number, { times: number; againMs: number }>();
 
@@ -181,6 +184,8 @@ export class Readers {
   #left(job: number, before: number, cursor: number, between: Between): void {
     const backlog = this.#backlogs.get(job);
     if (backlog === undefined) return;
+    if (backlog.blocks > 1) this.#accompanied.add(job);
+    else this.#accompanied.delete(job);
     this.#backlogs.delete(job);
     if (backlog.last <= cursor) return;
     let { records, bytes, blocks } = backlog;
@@ -219,6 +224,7 @@ export class Readers {
       this.#states.delete(id);
       this.#pasts.delete(id);
       this.#backlogs.delete(id);
+      this.#accompanied.delete(id);
       this.#failed.delete(id);
     }
   }
@@ -280,9 +286,10 @@ export class Readers {
     return [...older.map(Number), ...(isNew ? [segment] : [])];
   }
 
-  #cutMs({ blocks, oldestMs, openedMs }: Backlog, { limits }: DueRules, nowMs: number): number {
+  #cutMs({ blocks, oldestMs, openedMs }: Backlog, { id, limits }: DueRules, nowMs: number): number {
     const graceMs = openedMs > nowMs ? 0 : openedMs + LATE_GRACE_MS;
-    return Math.max(oldestMs + limits.intervalMs + (blocks > 1 ? COMPANY_MS : 0), graceMs);
+    const hasCompany = blocks > 1 || this.#accompanied.has(id);
+    return Math.max(oldestMs + limits.intervalMs + (hasCompany ? COMPANY_MS : 0), graceMs);
   }
 
   #note(job: number, { n, takenMs, atMs, records, bytes }: Unread): void {
