@@ -77,7 +77,7 @@ export interface Report {
   readonly objects: number;
 }
 
-const KEY_NAME = /^(\d{8}T\d{6}Z)_(\d{8}T\d{6}Z)_[0-9a-f]{8}\.log\.gz$/;
+const KEY_NAME = /^(\d{8}T\d{6}Z)_(\d{8}T\d{6}Z)_[0-9a-f]{8}(?:_r\d+)?\.log\.gz$/;
 const PROBE_NAME = /^(test(-[0-9a-f]+)?\.txt\.gz|ownership-challenge-[0-9a-f]{8}\.txt)$/;
 /** The day in a probe's path, if the path has one. */
 const PROBE_DAY = "00010101";

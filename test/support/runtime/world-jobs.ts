@@ -74,6 +74,9 @@ export interface WorldJob {
   cannotTell: boolean;
 }
 
+/** In the key of an object that a rerun made. */
+const OF_RERUN = /_r\d+\./;
+
 /** What an audit found of a job. */
 export interface Audited {
   /** Objects that were read. */
@@ -93,8 +96,16 @@ interface Offered {
   isPast?: true;
 }
 
+/** A rerun of a job, into the bucket that the job has now. */
+export interface WorldRerun {
+  /** Of the job that carries it out. */
+  readonly id: number;
+  readonly job: WorldJob;
+}
+
 export class WorldJobs {
   readonly all: WorldJob[] = [];
+  readonly reruns: WorldRerun[] = [];
   /** Functions whose logging is off. */
   readonly off = new Set<string>();
   /** The most attempts at a change that is not confirmed. */
@@ -211,6 +222,23 @@ export class WorldJobs {
     else this.off.add(scriptName);
   }
 
+  /** Runs a job again. @param events that were taken in then, in any order. */
+  async rerun(job: WorldJob, sinceMs: number, untilMs: number, events: readonly Minted[]): Promise<WorldRerun> {
+    const span = { since: new Date(sinceMs).toISOString(), until: new Date(untilMs).toISOString() };
+    for (let left = this.tries; ; left--) {
+      const answer = await this.patience(api<{ id: string } | null>("POST", `/logship/jobs/${job.id}/rerun`, span));
+      const listed = await api<{ id: string }[]>("GET", `/logship/jobs/${job.id}/replay`);
+      // One that was stored and not confirmed is there.
+      const id = answer?.body.result?.id ?? listed.body.result?.[0]?.id;
+      if (id === undefined && left > 1) continue;
+      if (id === undefined) throw new Error(`a rerun: ${answer?.status} ${JSON.stringify(answer?.body.errors)}`);
+      const rerun = { id: Number(id.slice(1)), job };
+      this.reruns.push(rerun);
+      this.#oracle.acknowledged(rerun.id, events.filter(job.keeps));
+      return rerun;
+    }
+  }
+
   /** It starts in the past, and these were taken in then. */
   owes(job: WorldJob, events: readonly Minted[]): void {
     for (const event of events.filter(({ record }) => !this.off.has(String(record.ScriptName))))
@@ -231,7 +259,8 @@ export class WorldJobs {
         const before = offered.get(event.id);
         const now = job.keeps(event) ? "kept" : "dropped";
         const verdict = before === undefined || before.verdict === now ? now : "either";
-        this.#note(job, { event, certain: acknowledged || (before?.certain ?? false), verdict });
+        const certain = acknowledged || (before?.certain ?? false);
+        this.#note(job, { event, certain, verdict, ...(before?.isPast && { isPast: true }) });
       }
     }
   }
@@ -326,7 +355,12 @@ export class WorldJobs {
     // Copies of a replay are in a bucket of their own.
     const entries = listed.filter(({ replay }) => replay === null);
     // Neither canaries nor manifests hold records.
-    const stored = contents.flat().filter(({ key }) => !/\.canary(?:\.gz)?$|_logship\//.test(key));
+    const there = contents.flat().filter(({ key }) => !/\.canary(?:\.gz)?$|_logship\//.test(key));
+    const stored = there.filter(({ key }) => !OF_RERUN.test(key));
+    for (const { id, job: of } of this.reruns.filter((each) => each.job === job)) {
+      const own = there.filter(({ key }) => key.includes(`_r${id}.`));
+      assertClean(this.#oracle.audit(id, await Promise.all(own.map(asMember)), { path: of.path, ...of.audit }));
+    }
     const found = job.mayBeInBoth ? distinct(stored) : stored;
     const delivered = new Set(entries.filter(({ state }) => state === "delivered").map(({ key }) => key));
     // A truncated object stays in the store if its job is discarded before the upload is repeated.

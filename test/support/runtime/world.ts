@@ -272,7 +272,7 @@ export class World {
   /** Walks the nodes of every job. @returns what of their records waits, in words. */
   async #pending(visit: (jobId: number, node: number) => Promise<void> = async () => {}): Promise<string[]> {
     const words: string[] = [];
-    for (const { id } of this.jobs.all) {
+    for (const { id } of [...this.jobs.all, ...this.jobs.reruns]) {
       await this.#walk(id, (node) => visit(id, node));
       const records = (await alive(() => jobStatus(env, id)))?.counts.pending ?? 0;
       if (records > 0) words.push(`${records} records of job ${id}`);
@@ -281,7 +281,7 @@ export class World {
     for (const [shard, { jobs }] of await alive(() =>
       shardsStatus(
         env,
-        this.jobs.all.map(({ id }) => id),
+        [...this.jobs.all, ...this.jobs.reruns].map(({ id }) => id),
       ),
     ))
       if (Object.values(jobs).some(({ unread }) => unread !== null)) words.push(`blocks of log ${shard}`);
