@@ -79,7 +79,7 @@ export interface JobStatus extends ReaderStatus {
   unread: { records: number; bytes: number; oldestMs: number | null; sinceMs: number | null };
   /** It has not read all of the time before it was. */
   hasPast: boolean;
-  /** What of that time it does not get: from one time of intake to another, in ms; null: nothing. */
+  /** What it does not get of that time: between two times of intake, in ms; null: nothing. */
   lost: [fromMs: number, untilMs: number] | null;
   /** Segments of the longest chain. */
   segments: number;

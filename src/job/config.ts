@@ -53,7 +53,7 @@ export interface JobConfig {
   since?: number;
   /**
    * It ships again what this job's rules make of the past. It was deleted when it was created: its
-   * readers deliver what they get, and nobody sees it as a job. Absent: it is no rerun.
+   * readers deliver what they get, and it is in no list of jobs. Absent: it is no rerun.
    */
   rerunOf?: number;
   /**

@@ -86,7 +86,7 @@ export interface Sight {
   /** Those that are not over. */
   incidents: PastIncident[];
   notices: readonly Notice[];
-  /** The log keeps all that was taken in since then, in ms; null: it keeps nothing, or is silent. */
+  /** The log keeps all that was taken in since then, in ms; null: nothing, or it is unknown. */
   keptSinceMs: number | null;
 }
 

@@ -30,7 +30,7 @@ const NONE: HourRow = { hour: null, counts: null, sources: null };
 const HOUR_MS = 3_600_000;
 const HOURS_PER_DAY = 24;
 
-/** Counts of an hour that are gathered beside everything else of their shard's row, in characters. */
+/** Counts of an hour that are gathered beside all else of their shard's row, in characters. */
 const GATHERED_MAX = 200_000;
 
 /**

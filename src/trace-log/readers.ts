@@ -99,7 +99,9 @@ export class Readers {
     return this.#pasts;
   }
 
-  /** A new job reads what was kept before it was. @param keptSinceMs all that came later is kept. */
+  /**
+   * A new job reads what was kept before it was. @param keptSinceMs all that came later is kept.
+   */
   begins(job: number, past: Past, keptSinceMs: number, between: Between): void {
     const [{ fromMs } = { fromMs: keptSinceMs }] = past.windows;
     const lost = fromMs < keptSinceMs && { lost: [fromMs, keptSinceMs] as [number, number] };

@@ -103,7 +103,7 @@ export interface ShardJobStatus {
   isOnHold: boolean;
   /** It has not read all of the time before it was. */
   hasPast: boolean;
-  /** What of that time it does not get: from one time of intake to another, in ms; null: nothing. */
+  /** What it does not get of that time: between two times of intake, in ms; null: nothing. */
   lost: [fromMs: number, untilMs: number] | null;
 }
 
@@ -838,7 +838,7 @@ export class TraceLog extends DurableObject<Env> {
     });
   }
 
-  /** null: nothing is kept. What a caller asks for now is still there when it is told to the shards. */
+  /** null: nothing is kept. What is asked for now is still there when the shards are told of it. */
   #keptSinceMs(): number | null {
     const keepMs = readKeepMs(this.env);
     const endedMs = only<number>(this.#sql, "SELECT kept_since_ms FROM state");
