@@ -47,6 +47,18 @@ export interface Job {
   completeMs: number;
   /** A change of it is under way. */
   isBusy: boolean;
+  /** It starts in the past, and was asked for then, in ms; null: it does not. */
+  since: { fromMs: number; askedMs: number } | null;
+  reruns: Rerun[];
+}
+
+/** A rerun that was answered. */
+export interface Rerun {
+  name: string;
+  sinceMs: number;
+  untilMs: number;
+  /** While it was asked for. */
+  asked: Pick<Change<unknown>, "fromMs" | "untilMs">;
 }
 
 /**
@@ -74,6 +86,8 @@ export class Book {
   /** Restores so far. */
   restores = 0;
   endMs = Number.POSITIVE_INFINITY;
+  /** Everything is kept for as long as a run takes. */
+  isKept = true;
   /** A shard may not have heard of a change that was answered. */
   isLate = false;
 
@@ -85,6 +99,8 @@ export class Book {
   /** "must": the job has it once; "may": at most once; "not": never; "any": nothing is promised. */
   verdict(job: Job, { id, fn, copies }: Sent): "must" | "may" | "not" | "any" {
     if (this.lost.has(id) || job.lost.has(id)) return "any";
+    // A past that is not kept is not promised.
+    const isSure = ({ fromMs }: Copy): boolean => this.isKept || job.since === null || fromMs > job.since.askedMs;
     const filters = (copy: Copy): boolean[] =>
       statesAt(job.filters, copy.fromMs, this.endMs).map((filter) => filter === null || filter === fn);
     /** The same records are offered, whichever copy decides. */
@@ -98,7 +114,28 @@ export class Book {
       return isSame && enabled.every((state) => state) ? "must" : "may";
     });
     if (verdicts.every((verdict) => verdict === "not")) return "not";
-    const isOwed = copies.some(({ isAcked }, i) => isAcked && verdicts[i] === "must");
+    const isOwed = copies.some((copy, i) => copy.isAcked && verdicts[i] === "must" && isSure(copy));
     return isOwed && isSame && !job.isDiscarded ? "must" : "may";
+  }
+
+  /** The same of a rerun. */
+  verdictOfRerun(job: Job, { sinceMs, untilMs, asked }: Rerun, { id, fn, copies }: Sent): "must" | "may" | "not" {
+    if (this.lost.has(id) || job.lost.has(id)) return "may";
+    const filters = statesAt(job.filters, asked.fromMs, asked.untilMs).map(
+      (filter) => filter === null || filter === fn,
+    );
+    const logging = copies.map(({ fromMs, toMs }) =>
+      statesAt(this.logging.get(fn) ?? [{ to: true, fromMs: 0, untilMs: 0 }], fromMs, toMs),
+    );
+    const isWithin = copies.map(
+      ({ fromMs, toMs, isAcked }) => isAcked && fromMs - SKEW_MS >= sinceMs && toMs + SKEW_MS < untilMs,
+    );
+    const mayBe = copies.some(
+      ({ fromMs, toMs }, i) =>
+        toMs + SKEW_MS >= sinceMs && fromMs - SKEW_MS < untilMs && logging[i]?.some((isOn) => isOn) === true,
+    );
+    if (!mayBe || filters.every((wants) => !wants)) return "not";
+    const isSure = isWithin.every((is) => is) && [...filters, ...logging.flat()].every((is) => is);
+    return isSure && this.isKept && this.restores === 0 && !job.isDeleted ? "must" : "may";
   }
 }

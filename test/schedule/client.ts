@@ -93,20 +93,24 @@ export class Client {
     copy.isAcked = isWell && isolate.isAlive;
   }
 
-  async createJob(): Promise<void> {
+  /** @param mayBePast it may start in the past. */
+  async createJob(mayBePast = false): Promise<void> {
     const name = `job${this.#book.jobs.length + 1}`;
     const bucket = `${name}-a`;
     const filter: Filter = this.#random.chance(0.3) ? this.#random.pick(FUNCTIONS) : null;
-    const fromMs = this.#now();
+    const askedMs = this.#now();
+    const isPast = mayBePast && this.#random.chance(0.7);
+    const fromMs = isPast ? askedMs - this.#random.below(300_000) : askedMs;
     const made = { fromMs, untilMs: Number.POSITIVE_INFINITY };
     const job: Job = {
       ...{ name, id: null, buckets: [bucket], isDeleted: false, isDiscarded: false, isBusy: true },
-      ...{ isRestored: false, lost: new Set(), completeMs: 0 },
+      ...{ isRestored: false, lost: new Set(), completeMs: 0, reruns: [] },
+      since: isPast ? { fromMs, askedMs } : null,
       enabled: [
         { to: false, fromMs: 0, untilMs: 0 },
         { ...made, to: true },
       ],
-      filters: [{ ...made, to: filter }],
+      filters: [{ fromMs: askedMs, untilMs: Number.POSITIVE_INFINITY, to: filter }],
     };
     this.#book.jobs.push(job);
     const seconds = this.#random.pick([30, 30, 60, 300]);
@@ -116,6 +120,7 @@ export class Client {
       destination_conf: confOf(bucket),
       filter: filterText(filter),
       max_upload_interval_seconds: seconds,
+      ...(isPast && { since: new Date(fromMs).toISOString() }),
       ...(this.#random.chance(0.3) && { output_options: this.#random.pick(FORMATS) }),
     };
     const answer = await this.#world.request("POST", "/logship/jobs", body);
@@ -132,6 +137,23 @@ export class Client {
     }
     if (job.id !== null)
       for (const list of [job.enabled, job.filters]) this.#book.answered(list.at(-1) as Change<unknown>, this.#now());
+    // What was taken in since then is promised with the answer.
+    const enabled = job.enabled.at(-1) as Change<boolean>;
+    if (isPast && enabled.untilMs < Number.POSITIVE_INFINITY) enabled.untilMs = fromMs;
+    job.isBusy = false;
+  }
+
+  /** Ships the last minutes of a job again. */
+  async rerun(): Promise<void> {
+    const job = this.#idle();
+    if (job === null) return;
+    job.isBusy = true;
+    const fromMs = this.#now();
+    const [sinceMs, untilMs] = [fromMs - 1_000 - this.#random.below(300_000), fromMs - this.#random.below(1_000)];
+    const span = { since: new Date(sinceMs).toISOString(), until: new Date(untilMs).toISOString() };
+    const answer = await this.#world.request("POST", `/logship/jobs/${job.id}/rerun`, span);
+    const { id: name } = (answer?.status === 202 ? answer.body.result : {}) as { id?: string };
+    if (name !== undefined) job.reruns.push({ name, sinceMs, untilMs, asked: { fromMs, untilMs: this.#now() } });
     job.isBusy = false;
   }
 

@@ -7,12 +7,17 @@ export class Fault extends Error {}
 
 const decoder = new TextDecoder();
 
-/** How often a job has each event, by id, and in which buckets. */
-export function stored(world: World, job: Job): Map<string, string[]> {
+/**
+ * How often a job has each event, by id, and in which buckets.
+ * @param rerun instead: what a rerun has.
+ */
+export function stored(world: World, job: Job, rerun?: string): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const name of job.buckets)
     for (const { key, bytes } of world.stores.buckets.get(name)?.list() ?? []) {
       if (!/^logs\/2/.test(key) || /\.canary|_logship/.test(key)) continue;
+      const [, of] = /_(r\d+)\./.exec(key) ?? [];
+      if (of !== rerun) continue;
       const member = readSingleMember(bytes);
       if (!member.ok) throw new Fault(`${job.name}: ${key} is no gzip member: ${member.reason}`);
       for (const line of decoder.decode(member.raw).trim().split("\n")) {
@@ -51,6 +56,24 @@ export function checkComplete(world: World, book: Book, job: Job, completeMs: nu
       throw new Fault(
         `${job.name} says that it is complete up to ${new Date(completeMs).toISOString()}, and lacks ${sent.id}`,
       );
+  }
+}
+
+/** Each rerun has what was kept of its time, once, and nothing else. */
+function checkReruns(world: World, book: Book, job: Job): void {
+  for (const rerun of job.reruns) {
+    const found = stored(world, job, rerun.name);
+    for (const [id, { length }] of found)
+      if (length > 1 && book.restores === 0) throw new Fault(`${rerun.name} of ${job.name} has ${id} ${length} times`);
+    for (const sent of book.sent.values()) {
+      const verdict = book.verdictOfRerun(job, rerun, sent);
+      if (verdict === "not" && found.has(sent.id))
+        throw new Fault(
+          `${rerun.name} of ${job.name} has ${sent.id}, which it must not: ${JSON.stringify({ rerun, sent })}`,
+        );
+      if (verdict === "must" && !sent.isTraced && !found.has(sent.id))
+        throw new Fault(`${rerun.name} of ${job.name} lacks ${sent.id}: ${JSON.stringify({ rerun, sent, job })}`);
+    }
   }
 }
 
@@ -109,6 +132,7 @@ export function checkEnd(world: World, book: Book, account: AccountLedger, ledge
     // An isolate counts with its next loss what it could not count.
     if (lost.length > account.intake_lost + world.scheduler.uncounted)
       throw new Fault(`${job.name} lacks ${lost.length} traced events: ${JSON.stringify({ job, lost })}`);
+    checkReruns(world, book, job);
     const ledger = ledgers.get(job);
     if (ledger === undefined) continue;
     checkLedger(job.name, ledger);

@@ -33,6 +33,10 @@ const ODDS = {
   restores: 0.15,
   /** It is asked up to when jobs are complete. */
   claims: 0.5,
+  /** Jobs start in the past, and are run again. */
+  past: 0.5,
+  /** Little is kept, for a while nothing, and pasts are given up. */
+  squeezed: 0.2,
   /** The cron ticks at rest, too. */
   cron: 0.5,
 };
@@ -103,7 +107,13 @@ class Run {
     if (does.stores) Object.assign(stores.trouble, { lost: 0.05, failing: 0.1, refusing: random.pick([0, 0.05]) });
     if (does.queue) Object.assign(queue, { refusalOdds: 0.1, lostOdds: 0.05, forgetfulness: 0.1 });
     if (does.dead) queue.maxRetries = 2;
-    if (does.segments) objects.prepare = smallSegments(() => random.below(20_000));
+    this.#book.isKept = !does.squeezed;
+    objects.prepare = (kind, target) => {
+      if (does.segments && kind === "READERS")
+        Object.assign(target, { segmentMaxBytes: 90_000 + random.below(20_000) });
+      if (does.squeezed && kind === "TRACE_LOG")
+        Object.assign(target, { keptMaxBytes: random.below(20_000), pastMaxBytes: random.below(60_000) });
+    };
     if (does.shards) this.#world.deploy({ LOG_SHARDS: "4" });
     if (does.deaths) scheduler.afterEach = this.#mayKill(random.pick([0.003, 0.01, 0.03]));
     this.#task(() => this.#client.createJob());
@@ -164,12 +174,13 @@ class Run {
       const key = does.keyed && random.chance(0.5) ? `key ${i}` : null;
       this.#task(() => client.post(client.mint(1 + random.below(4), false), key));
     } else if (dice < 0.5) this.#task(() => client.tail(client.mint(1 + random.below(3), true)));
-    else if (dice < 0.56 && this.#book.jobs.length < 4) this.#task(() => client.createJob());
+    else if (dice < 0.56 && this.#book.jobs.length < 4) this.#task(() => client.createJob(does.past));
     else if (dice < 0.62) this.#task(() => this.#world.cron());
     else if (dice < 0.7 && does.changes) this.#task(() => client.changeJob());
     else if (dice < 0.72 && does.changes) this.#task(() => client.deleteJob(random.chance(0.4)));
     else if (dice < 0.76 && does.switches) this.#task(() => client.switchLogging());
     else if (dice < 0.78 && does.dead) this.#task(() => client.resend());
+    else if (dice < 0.82 && does.past) this.#task(() => client.rerun());
     if (does.claims && random.chance(0.15)) this.#task(() => client.askComplete());
     if (does.restores && random.chance(0.1)) this.#restores.saveOrRestore();
     if (does.outages && random.chance(0.04)) {
@@ -180,6 +191,7 @@ class Run {
       stores.closedUntilMs.set(random.pick([...stores.buckets.keys()]), scheduler.nowMs + random.below(300_000));
     if (does.queue && random.chance(0.02)) queue.pausedUntilMs = scheduler.nowMs + random.below(300_000);
     if (random.chance(0.02)) this.#world.deploy(does.shards ? { LOG_SHARDS: random.pick(["1", "2", "4", "8"]) } : {});
+    if (does.squeezed && random.chance(0.05)) this.#world.deploy({ LOG_KEEP_HOURS: random.pick(["0", "24"]) });
   }
 
   /** No more faults: everything comes to rest. @returns the ledgers of jobs that are there. */
@@ -235,6 +247,11 @@ class Run {
       checkLedger(job.name, ledger);
       if (ledger.pending > 0 || ledger.unread.records > 0) return `${job.name}: ${JSON.stringify(ledger)}`;
       ledgers.set(job, ledger);
+      if (job.reruns.length === 0) continue;
+      const replays = await this.#world.request("GET", `/logship/jobs/${job.id}/replay`);
+      const states = (replays?.body.result ?? []) as { id: string; state: string; failed: { records: number } }[];
+      const open = states.filter(({ state }) => state === "running" || state === "waiting");
+      if (replays?.status !== 200 || open.length > 0) return `${job.name}: ${JSON.stringify(states)}`;
     }
     const account = await this.#world.request("GET", "/logship/ledger");
     const { draining = [] } = (account?.body.result ?? {}) as { draining?: { id: number; pending: number | null }[] };
@@ -248,11 +265,4 @@ class Run {
     const answer = await this.#ask(() => this.#world.request("GET", "/logship/ledger"));
     return answer?.body.result as AccountLedger;
   }
-}
-
-/** Readers that are full after some pages more than they begin with. */
-function smallSegments(draw: () => number): (kind: string, target: object) => void {
-  return (kind, target) => {
-    if (kind === "READERS") Object.assign(target, { segmentMaxBytes: 90_000 + draw() });
-  };
 }
