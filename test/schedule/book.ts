@@ -99,8 +99,6 @@ export class Book {
   /** "must": the job has it once; "may": at most once; "not": never; "any": nothing is promised. */
   verdict(job: Job, { id, fn, copies }: Sent): "must" | "may" | "not" | "any" {
     if (this.lost.has(id) || job.lost.has(id)) return "any";
-    // A past that is not kept is not promised.
-    const isSure = ({ fromMs }: Copy): boolean => this.isKept || job.since === null || fromMs > job.since.askedMs;
     const filters = (copy: Copy): boolean[] =>
       statesAt(job.filters, copy.fromMs, this.endMs).map((filter) => filter === null || filter === fn);
     /** The same records are offered, whichever copy decides. */
@@ -114,7 +112,10 @@ export class Book {
       return isSame && enabled.every((state) => state) ? "must" : "may";
     });
     if (verdicts.every((verdict) => verdict === "not")) return "not";
-    const isOwed = copies.some((copy, i) => copy.isAcked && verdicts[i] === "must" && isSure(copy));
+    // Of the past, the copy that the log took first decides; and what is not kept is not promised.
+    const isPast = ({ fromMs }: Copy): boolean => job.since !== null && fromMs <= job.since.askedMs;
+    const isPastOwed = this.isKept && copies.every((copy, i) => !isPast(copy) || verdicts[i] === "must");
+    const isOwed = copies.some((copy, i) => copy.isAcked && verdicts[i] === "must" && (isPastOwed || !isPast(copy)));
     return isOwed && isSame && !job.isDiscarded ? "must" : "may";
   }
 
