@@ -148,6 +148,12 @@ export class ApiClient {
     return Replay.parse(await this.#call("POST", `/jobs/${id}/replay`, sent));
   }
 
+  /** @param body as the API takes it: `since`, `until`, `destination_conf`. */
+  async beginRerun(id: number, body: Readonly<Record<string, unknown>>): Promise<Replay> {
+    const sent = { body: JSON.stringify(body), type: "application/json" };
+    return Replay.parse(await this.#call("POST", `/jobs/${id}/rerun`, sent));
+  }
+
   async replay(id: number, replayId: string): Promise<Replay> {
     return Replay.parse(await this.#call("GET", `/jobs/${id}/replay/${replayId}`));
   }

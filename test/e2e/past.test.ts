@@ -1,0 +1,100 @@
+/**
+ * A job that starts in the past, and one that is run again, by the real process, which is killed on
+ * the way. The store in another process keeps every request.
+ */
+import { expect, it } from "vitest";
+import { until } from "../../tools/until.ts";
+import { assertClean, type Minted, Oracle } from "../support/oracle.ts";
+import { rule } from "../support/s3-script.ts";
+import { assertDelivered, auditStore, drain, receivedBy } from "./fault-support.ts";
+import { HostileStore } from "./hostile-store.ts";
+import { IsolatedShipper } from "./shipper.ts";
+
+const EVENTS = 20_000;
+const PER_REQUEST = 5_000;
+const WITHIN_MS = 120_000;
+const HELD = 2;
+const FILTER = JSON.stringify({ where: { key: "Outcome", operator: "eq", value: "ok" } });
+
+it("a job that starts in the past, and a rerun with another filter, ship each record once, whatever is killed", {
+  timeout: 400_000,
+}, async () => {
+  await using store = await HostileStore.start();
+  await using shipper = await IsolatedShipper.start({ queueWaitS: 1 });
+  const oracle = new Oracle({ name: "past", at: Date.UTC(2026, 10, 17, 12) });
+  const post = async (count: number, outcome: string): Promise<Minted[]> => {
+    const events: Minted[] = [];
+    while (events.length < count) {
+      const some = oracle.mint(PER_REQUEST, { days: 2, outcome });
+      await shipper.api.postEvents(
+        some.map(({ event }) => event),
+        { ndjson: true, gzip: true },
+      );
+      events.push(...some);
+    }
+    return events;
+  };
+  const counted = (processed: number) =>
+    until({
+      what: `the log to have ${processed}`,
+      withinMs: WITHIN_MS,
+      look: () => shipper.api.accountLedger(),
+      enough: (ledger) => ledger.processed >= processed,
+    });
+
+  // Nothing wants these.
+  await post(PER_REQUEST, "ok");
+  await counted(PER_REQUEST);
+  const since = new Date().toISOString();
+  const events = [...(await post(EVENTS / 2, "ok")), ...(await post(EVENTS / 2, "exception"))];
+  await counted(PER_REQUEST + EVENTS);
+  await shipper.restart();
+
+  // Killed while it reads, and while the store has what it does not know of yet.
+  store.server.script("past", [rule({ do: "withhold" }, { method: "PUT", keyIncludes: ".log.gz" })]);
+  const job = await shipper.api.createJob({ ...store.job("past", { max_upload_records: 1_000 }), since });
+  oracle.acknowledged(job.id, events);
+  await store.server.whenHeld("past", HELD);
+  await shipper.kill();
+  store.letGo("past");
+  store.server.script("past", []);
+  await shipper.restart({ unasked: true });
+  await until({
+    what: "the alarms to ship all of it",
+    withinMs: WITHIN_MS,
+    look: async () => auditStore({ store, buckets: ["past"] }, oracle, job).records,
+    enough: (records) => records >= EVENTS,
+  });
+  await receivedBy(shipper.api, job, EVENTS);
+  await drain(shipper.api, job);
+  await assertDelivered(shipper.api, { store, buckets: ["past"] }, oracle, job);
+
+  // The filter was wrong: it is run again, into a folder of its own.
+  await shipper.api.updateJob(job.id, { filter: FILTER });
+  store.server.script("again", [rule({ do: "withhold" }, { method: "PUT", keyIncludes: ".log.gz" })]);
+  const span = { since, until: new Date().toISOString(), destination_conf: store.destination("again") };
+  const { id } = await shipper.api.beginRerun(job.id, span);
+  const rerun = { id: Number(id.slice(1)) };
+  oracle.acknowledged(
+    rerun.id,
+    events.filter(({ record }) => record.Outcome === "ok"),
+  );
+  await store.server.whenHeld("again", 1);
+  await shipper.kill();
+  store.letGo("again");
+  store.server.script("again", []);
+  await shipper.restart({ unasked: true });
+  const ended = await until({
+    what: "the rerun to have nothing left",
+    withinMs: WITHIN_MS,
+    look: () => shipper.api.replay(job.id, id),
+    enough: ({ planned, left }) => planned.records > 0 && left.records === 0,
+  });
+  expect(ended).toMatchObject({ planned: { records: EVENTS }, done: { records: EVENTS / 2 } });
+  assertClean(auditStore({ store, buckets: ["again"] }, oracle, rerun));
+  expect(store.overwritten("again")).toEqual([]);
+  const keys = store.contents("again").map(({ key }) => key);
+  expect(keys.filter((key) => key.endsWith(".log.gz") && !key.endsWith(`_${id}.log.gz`))).toEqual([]);
+  // Both folders, and the ledger as it was.
+  await assertDelivered(shipper.api, { store, buckets: ["past"] }, oracle, job);
+});
