@@ -23,8 +23,11 @@ type ControlRow = {
   key_shards: number | null;
 };
 
-/** A restored storage does not know which ids it had given. No account has so many jobs. */
-const LOST_IDS = 1_000_000;
+/**
+ * A restored storage does not know which ids it had given, and may be restored
+ * again: from then on they are above the seconds since the epoch, as no account has so many jobs.
+ */
+const idsAfter = (nowMs: number): number => Math.floor(nowMs / 1_000);
 
 /** Part of the control plane: its jobs, their versions, and which of these are confirmed. */
 export class ControlState {
@@ -74,8 +77,9 @@ export class ControlState {
    * An id that was never given.
    * @param mayBeLost this storage may have been restored, and a shard has not told what it knows.
    */
-  nextId(mayBeLost: boolean): number {
-    const id = this.control().next_id + (mayBeLost ? LOST_IDS : 0);
+  nextId(mayBeLost: boolean, nowMs: number): number {
+    const { next_id } = this.control();
+    const id = mayBeLost ? Math.max(next_id, idsAfter(nowMs)) : next_id;
     this.#sql.exec("UPDATE control SET next_id = ? WHERE id = 1", id + 1);
     return id;
   }
@@ -133,11 +137,11 @@ export class ControlState {
    * This storage was restored to an earlier time: gives everything a version above this one, as if
    * all of it had changed, but not by its owners; and no id that it may have given since.
    */
-  overtake(version: number): void {
+  overtake(version: number, nowMs: number): void {
     this.#sql.exec(
-      "UPDATE control SET version = max(version, ?), next_id = next_id + ? WHERE id = 1",
+      "UPDATE control SET version = max(version, ?), next_id = max(next_id, ?) WHERE id = 1",
       version,
-      LOST_IDS,
+      idsAfter(nowMs),
     );
     const given = this.next();
     const next = given.version;

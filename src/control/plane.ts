@@ -200,7 +200,7 @@ export class ControlPlane extends DurableObject<Env> {
     const refusal = this.#rollout.change((): string | null => {
       const why = this.creationRefusal();
       if (why !== null) return why;
-      id = this.#state.nextId(!isSure);
+      id = this.#state.nextId(!isSure, now);
       const config = created(id, draft, this.#state.next(), now);
       const texts = { body: JSON.stringify(draft.body), config: JSON.stringify(config) };
       insert(this.#sql, "INSERT INTO job", { id, ...texts, created_ms: now, modified_ms: now });
@@ -271,7 +271,7 @@ export class ControlPlane extends DurableObject<Env> {
       if (this.reruns(of).filter(({ endedMs }) => endedMs === null).length >= room) return { kind: "full" };
       const why = this.#state.memoryRefusal();
       if (why !== null) return { kind: "refused", why };
-      id = this.#state.nextId(!isSure);
+      id = this.#state.nextId(!isSure, now);
       const to = target && { destination: target.sealed, path: target.path };
       const config = rerunOf(configOf(row), id, span, to, this.#state.next(), now);
       const note: RerunNote = { ...span, shown: target?.shown ?? null, endedMs: null };
@@ -476,7 +476,8 @@ export class ControlPlane extends DurableObject<Env> {
   }
 
   #overtakeIfLost(told: string): void {
-    if (isLost(told, this.#state.state())) this.#rollout.change(() => this.#state.overtake(versionIn(told)));
+    if (isLost(told, this.#state.state()))
+      this.#rollout.change(() => this.#state.overtake(versionIn(told), platform.now()));
   }
 
   #missingOf(version: number): readonly number[] {

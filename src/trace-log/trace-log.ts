@@ -331,11 +331,10 @@ export class TraceLog extends DurableObject<Env> {
     const offer = this.#offerOf(part);
     const received = offeredOf(part, offer.off);
     // One that starts in the past finds the copy that is in a block; a rerun ships no other.
-    const finds = (config: JobConfig): boolean =>
-      config.rerunOf !== undefined || (known !== null && startsBefore(config, known.takenMs));
-    const jobs = this.#jobs
-      .all()
-      .jobs.filter(({ id, config }) => offer.jobs.has(id) && known?.jobs.includes(id) === false && !finds(config));
+    const finds = ({ windows, config: { since, rerunOf } }: ShardJob): boolean =>
+      rerunOf !== undefined || (since !== undefined && known !== null && wasIn({ windows }, known.takenMs));
+    const isNew = (job: ShardJob): boolean => known?.jobs.includes(job.id) === false && !finds(job);
+    const jobs = this.#jobs.all().jobs.filter((job) => offer.jobs.has(job.id) && isNew(job));
     if (known === null || jobs.length === 0 || received === 0) return;
     this.#ids.rememberKeyed(part.id, { ...known, jobs: [...known.jobs, ...jobs.map(({ id }) => id)] });
     this.#add(
@@ -643,7 +642,7 @@ export class TraceLog extends DurableObject<Env> {
         const head = heads.find((each) => each.id === part.id);
         if (head === undefined) throw new Error("a part of the message is missing");
         // In no block, so a job that came later and starts in the past has not had it.
-        const past = jobs.filter((job) => startsBefore(job.config, part.takenInMs) && wasIn(job, part.takenInMs));
+        const past = jobs.filter((job) => isOfPast(job.config) && wasIn(job, part.takenInMs));
         const own = [...part.jobs, ...past.map((job) => job.id)].filter((job) => there.has(job));
         offers.set(head, { off: new Set(part.off), jobs: new Set(own) });
       }
@@ -938,9 +937,9 @@ function preparedFor(
   return null;
 }
 
-/** A job, and no rerun, starts in the past, and before this time. */
-function startsBefore({ since, rerunOf }: JobConfig, takenMs: number): boolean {
-  return rerunOf === undefined && since !== undefined && since <= takenMs;
+/** A job, and no rerun, starts in the past. */
+function isOfPast({ since, rerunOf }: JobConfig): boolean {
+  return rerunOf === undefined && since !== undefined;
 }
 
 function openEntry(job: ShardJob, received: number): Entry {

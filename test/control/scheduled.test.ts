@@ -155,6 +155,6 @@ describe("the scheduled handler", () => {
     // The log has ten seconds, and then everything else has thirty.
     expect(await lasts(run)).toBe(40_000);
     await refused;
-    expect(failed()).toEqual(["the log", "log", "control plane"]);
+    expect(failed()).toEqual(["the log", "log", "control plane", "reruns"]);
   });
 });

@@ -129,8 +129,8 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   idsAgain: {
     rule: "a restored control plane gives no id again, whether or not a shard tells what it knows",
     file: "control/plane.ts",
-    from: "id = this.#state.nextId(!isSure);",
-    to: "id = this.#state.nextId(isSure && false);",
+    from: "id = this.#state.nextId(!isSure, now);\n      const config = created(",
+    to: "id = this.#state.nextId(isSure && false, now);\n      const config = created(",
     force: "restores,losses,outages",
   },
   completeReadersFirst: {
@@ -185,8 +185,8 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   keyedToAll: {
     rule: "a further copy of a request does not go to jobs that were offered one",
     file: "trace-log/trace-log.ts",
-    from: "offer.jobs.has(id) && known?.jobs.includes(id) === false;",
-    to: "offer.jobs.has(id);",
+    from: "known?.jobs.includes(job.id) === false && !finds(job);",
+    to: "known !== null && !finds(job);",
     force: "keyed",
     isFrequent: true,
   },
