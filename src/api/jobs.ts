@@ -20,7 +20,9 @@ import { readJobConfig } from "../job/snapshot.ts";
 import type { Platform } from "../platform.ts";
 import { DATASETS, type ExtraField, VENDORS_DATASETS } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
+import { rerunAmount } from "../replay/reruns.ts";
 import { LogShards } from "../trace-log/log-shards.ts";
+import { added } from "../trace-log/sums.ts";
 import { jsonBody } from "./body.ts";
 import {
   CREATE_JOB,
@@ -109,7 +111,7 @@ async function readLedger(c: AppContext, config: Config, platform: Platform): Pr
     oldest_pending_seconds: oldest === null ? null : Math.max(0, Math.round((platform.now() - oldest) / 1_000)),
     bytes_raw: status.deliveredRawBytes,
     bytes_compressed: status.deliveredBytes,
-    replayed: status.replayed,
+    replayed: added({ ...status.replayed }, await rerunAmount(c.env, id, platform.now())),
     unread: {
       records: status.unread.records,
       bytes: status.unread.bytes,

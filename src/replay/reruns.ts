@@ -7,6 +7,7 @@ import { rerunName } from "../job/config.ts";
 import { REPLAY_PROBLEMS_MAX } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { answered } from "../platform.ts";
+import { added } from "../trace-log/sums.ts";
 import type { Amount, Problem, ReplayState, ReplayStatus } from "./types.ts";
 
 /** Deadline of the log, in ms. */
@@ -39,6 +40,17 @@ export async function rerunStates(
       return { ...shown, endedMs: nowMs };
     }),
   );
+}
+
+/** What the reruns of a job have shipped that are remembered. */
+export async function rerunAmount(
+  env: ReaderBindings & Pick<Env, "TRACE_LOG">,
+  job: number,
+  nowMs: number,
+): Promise<Amount> {
+  const reruns = (await controlPlane(env.CONTROL).reruns(job)) as Rerun[];
+  const done = (await rerunStates(env, reruns, nowMs)).map((each) => each.done);
+  return done.reduce(added, { objects: 0, records: 0, bytes: 0 });
 }
 
 /** For the cron: notes which reruns are over. */

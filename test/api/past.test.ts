@@ -124,7 +124,9 @@ describe("a rerun", () => {
     const keys = (await bucket.control.objects()).map(({ key }) => key).filter((key) => key.startsWith("logs/2100"));
     expect(keys).toEqual([expect.stringMatching(new RegExp(`_[0-9a-f]{8}_${name}\\.log\\.gz$`))]);
     // Apart from the job's own counts, and no job to anyone.
-    expect((await call("GET", `/logship/jobs/${id}/ledger`)).body.result).toMatchObject({ received: 0, delivered: 0 });
+    expect((await call("GET", `/logship/jobs/${id}/ledger`)).body.result).toMatchObject({
+      ...{ received: 0, delivered: 0, replayed: { objects: 1, records: 4 } },
+    });
     expect([(await listJobs()).length, (await call("GET", `/logship/jobs/${name.slice(1)}`)).status]).toEqual([1, 404]);
     expect((await call("GET", "/logship/ledger")).body.result).toMatchObject({ draining: [], not_routed: 10 });
     // It stays as it is.

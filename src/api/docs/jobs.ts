@@ -61,7 +61,7 @@ export const JobLedger = z
     bytes_compressed: Count.describe("Bytes delivered, compressed."),
     replayed: z
       .strictObject({ objects: Count, records: Count, bytes: Count.describe("Compressed.") })
-      .describe("What replays shipped again; not part of the other counts."),
+      .describe("What replays, and the reruns of 15 days, shipped again; not part of the other counts."),
     unread: z
       .strictObject({ records: Count, bytes: Count, oldest: Time.nullable().describe("Its time of intake.") })
       .describe("What the job has not read from the log yet, before its filter: part of `received` and `pending`."),
