@@ -96,14 +96,13 @@ describe.each(Object.entries(FORMATS))("the rows that are written, with %s", (_t
     await ship();
     expect(bill.read()).toEqual({
       "DELETE block": 3,
-      // Read and cut in one transaction, so no batch is stored. Two chunks: small ones that become
-      // one, and one that is deflated already.
-      "INSERT chunk": 2,
-      "UPDATE chunk": 1,
+      // Read and cut in one transaction, so no batch is stored, and what is small is deflated in the
+      // row of what is deflated already.
+      "INSERT chunk": 1,
       // With its place in turn.
       "INSERT object": 2,
       "UPDATE object": 1,
-      "DELETE chunk": 2,
+      "DELETE chunk": 1,
       // The cut, and the delivery.
       "UPDATE reader": 2,
       // Had the instance died, it would have gone on.
