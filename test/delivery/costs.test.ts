@@ -129,6 +129,19 @@ describe.each(Object.entries(FORMATS))("the rows that are written, with %s", (_t
     clock.advance(60_000);
     await runAlarm(job.id);
     expect(bill.read()).toEqual({});
+    // More comes until it is due: what waits raw is deflated with that.
+    await commit(300);
+    await read(job);
+    await commit(300);
+    bill.read();
+    received += 4;
+    await ship();
+    expect(bill.read()).toEqual({
+      ...{ ...delivery, "DELETE chunk": 2, "UPDATE reader": 2 },
+      ...{ "DELETE block": 1, "INSERT chunk": 1, "UPDATE chunk": 1, "INSERT object": 2, "DELETE batch": 1 },
+    });
+    clock.advance(60_000);
+    await runAlarm(job.id);
     // More than a page: the first one opens the batch.
     for (let n = 0; n < 7; n++) await commit(450_000);
     bill.read();
@@ -147,6 +160,20 @@ describe.each(Object.entries(FORMATS))("the rows that are written, with %s", (_t
       // For the batch.
       alarm: 1,
     });
+  });
+});
+
+it("what waits raw is deflated together with what comes before the cut", async ({ expect }) => {
+  const clock = setClock(NOON);
+  const job = jobInto("nowhere");
+  await configure(job);
+  await append(job, fragmentsOf(NDJSON, ["x\n"]));
+  await prepared(job, fragmentsOf(NDJSON, ["y\n"]));
+  clock.advance(36_000);
+  await read(job);
+  await inLog(job, (_log, { sql }) => {
+    expect(sql.exec("SELECT records FROM object").toArray()).toEqual([{ records: 2 }]);
+    expect(sql.exec("SELECT deflated, raw_bytes FROM chunk").toArray()).toEqual([{ deflated: 1, raw_bytes: 4 }]);
   });
 });
 
