@@ -21,8 +21,8 @@ export class Chunks {
   /**
    * Appends fragments to a batch; those of one form share a row up to its size. Changes the batch's
    * `next_chunk` and `small_bytes`, which the caller saves.
-   * @param isLast the batch is cut next: what is raw is finished before it is written. If some waits
-   *   raw already, {@link Chunks.compact} finishes all of it together.
+   * @param isLast the batch is cut next: what is raw is finished before it is written. If some
+   *   waits raw already, {@link Chunks.compact} finishes all of it together.
    */
   add(batch: BatchRow, fragments: readonly Fragment[], encoder: Encoder, isLast = false): void {
     const { seam, sizes } = encoder;
@@ -181,7 +181,7 @@ function* grouped<T>(all: Iterable<T>, sizeOf: (one: T) => number, most: number)
   if (group !== null) yield group;
 }
 
-/** Fragments of one form as one, with seams between them, and before them unless they come first. */
+/** Fragments of one form as one, with seams between them, and before it unless it comes first. */
 function joined(
   row: readonly Bytes[],
   { seam }: Encoder,

@@ -96,8 +96,8 @@ describe.each(Object.entries(FORMATS))("the rows that are written, with %s", (_t
     await ship();
     expect(bill.read()).toEqual({
       "DELETE block": 3,
-      // Read and cut in one transaction, so no batch is stored, and what is small is deflated in the
-      // row of what is deflated already.
+      // Read and cut in one transaction, so no batch is stored, and what is small is deflated in
+      // the row of what is deflated already.
       "INSERT chunk": 1,
       // With its place in turn.
       "INSERT object": 2,
