@@ -197,6 +197,21 @@ it("a failed attempt is five rows: the object, its places in turn and in time, t
   }
 });
 
+it("a transaction writes the reader's row once, and another one within it is refused", async ({ expect }) => {
+  const job = jobInto("nowhere");
+  await configure(job);
+  await inLog(job, (_log, storage) => {
+    const state = new LogState(storage.sql, "");
+    const bill = meter(storage);
+    const resent = (): number => state.requireRow().resent_in_doubt;
+    const count = (): void => state.atOnce(() => [1, 2].forEach((n) => void state.countResent(n)));
+    count();
+    expect([bill.read(), resent()]).toEqual([{ "UPDATE reader": 1 }, 3]);
+    expect(() => state.atOnce(count)).toThrow("began within another one");
+    expect([bill.read(), resent()]).toEqual([{}, 3]);
+  });
+});
+
 it("what is due next is found by reading a few rows, however many objects wait", async ({ expect }) => {
   const job = jobInto("nowhere");
   await inLog(job, async (_log, storage) => {
