@@ -25,6 +25,7 @@ export interface AttemptHost {
   readonly state: LogState;
   readonly objects: Objects;
   readonly health: Health;
+  transaction<T>(change: () => T): T;
   /** Keeps the sketch of an object that was delivered. It never throws. */
   keepSketch(object: ObjectRow): Promise<void>;
   /**
@@ -110,7 +111,7 @@ export class Attempts {
    */
   settle(object: ObjectRow, outcome: WriteOutcome, job: JobConfig, startedMs: number): void {
     const now = platform.now();
-    const end = this.ctx.storage.transactionSync((): UploadEnd => {
+    const end = this.#host.transaction((): UploadEnd => {
       const ended = this.#conclude(object, outcome, job, now);
       const counted = countedAs(ended, object, now - startedMs);
       if (counted !== null) this.#host.health.note(counted, now);

@@ -88,12 +88,11 @@ export class Batches {
       if (!isPartOf(template, part)) throw new Error("the fragments are not of the parts that their format has");
       let batch = this.#openBatch(day, part);
       let run: Fragment[] = [];
-      // Of several entries: only neighbours of one form share a row.
-      for (const fragment of group.toSorted((a, b) => Number(b.deflated) - Number(a.deflated))) {
+      for (const fragment of group) {
         if (batch !== null) {
           const reason = this.#fullBefore(fragment, batch, run, { limits, encoder });
           if (reason !== null) {
-            this.#chunks.add(batch, run, encoder);
+            this.#chunks.add(batch, run, encoder, true);
             this.#cut(batch, reason, nowMs);
             batch = null;
             run = [];
@@ -104,10 +103,11 @@ export class Batches {
         run.push(fragment);
       }
       if (batch === null) continue;
-      this.#chunks.add(batch, run, encoder);
-      if (batch.records >= limits.records) this.#cut(batch, "records", nowMs);
-      else if (around + batch.raw_bytes >= limits.bytes) this.#cut(batch, "bytes", nowMs);
-      else if (closes && groups.size <= CUT_AT_ONCE) this.#cut(batch, "interval", nowMs);
+      let reason: CutReason | null = closes && groups.size <= CUT_AT_ONCE ? "interval" : null;
+      if (around + batch.raw_bytes >= limits.bytes) reason = "bytes";
+      if (batch.records >= limits.records) reason = "records";
+      this.#chunks.add(batch, run, encoder, reason !== null);
+      if (reason !== null) this.#cut(batch, reason, nowMs);
       else {
         if (batch.small_bytes >= encoder.sizes.compactBytes) this.#chunks.compact(batch, encoder);
         insert(this.#sql, "INSERT OR REPLACE INTO batch", batch);

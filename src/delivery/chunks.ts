@@ -1,4 +1,4 @@
-import { concat } from "../bytes.ts";
+import { concat, free } from "../bytes.ts";
 import { ROW_MAX_BYTES, TAIL_MAX_BYTES } from "../limits.ts";
 import type { Content, Encoder, Fragment } from "../object/encoder.ts";
 import { joinContents } from "../object/gzip.ts";
@@ -19,48 +19,25 @@ export class Chunks {
   }
 
   /**
-   * Appends fragments to a batch; neighbours of one form share a row up to its size. Changes the
-   * batch's `next_chunk` and `small_bytes`, which the caller saves.
+   * Appends fragments to a batch; those of one form share a row up to its size. Changes the batch's
+   * `next_chunk` and `small_bytes`, which the caller saves.
+   * @param isLast the batch is cut next: what is raw is finished before it is written. If some
+   *   waits raw already, {@link Chunks.compact} finishes all of it together.
    */
-  add(batch: BatchRow, fragments: readonly Fragment[], encoder: Encoder): void {
+  add(batch: BatchRow, fragments: readonly Fragment[], encoder: Encoder, isLast = false): void {
     const { seam, sizes } = encoder;
-    let row: Fragment[] = [];
-    let bytes = 0;
-    const write = (): void => {
-      const deflated = row[0]?.deflated ?? false;
-      const bodies: Uint8Array[] = [];
-      const contents: Content[] = [];
-      for (const fragment of row) {
-        if (batch.next_chunk > 0 || bodies.length > 0) {
-          bodies.push(deflated ? seam.finished : seam.raw);
-          contents.push(seam.content);
-        }
-        bodies.push(fragment.body);
-        contents.push(fragment);
-      }
-      const body = concat(bodies);
-      const content = joinContents(contents);
-      const words = joinedWords(
-        row.map(({ hashes = null }) => hashes),
-        body,
-      );
-      this.#insert(batch, deflated, content, body, words);
+    const raw = fragments.filter(({ deflated }) => !deflated);
+    const finished = fragments.filter(({ deflated }) => deflated);
+    const write = (row: readonly Bytes[], deflated: boolean): void => {
+      const { body, ...content } = joined(row, encoder, deflated, batch.next_chunk === 0);
+      this.#insert(batch, deflated, content, body, joinedWords(row.map(hashesOf), body));
     };
-    for (const fragment of fragments) {
-      const size =
-        fragment.body.length +
-        (fragment.deflated ? seam.finished : seam.raw).length +
-        (fragment.hashes?.byteLength ?? 0);
-      const fits = bytes + size <= (fragment.deflated ? ROW_MAX_BYTES : sizes.rawRowBytes);
-      if (row.length > 0 && (!fits || row[0]?.deflated !== fragment.deflated)) {
-        write();
-        row = [];
-        bytes = 0;
-      }
-      row.push(fragment);
-      bytes += size;
-    }
-    if (row.length > 0) write();
+    // The longer seam of the two.
+    const sizeOf = ({ body, hashes }: Bytes): number => body.length + seam.finished.length + (hashes?.byteLength ?? 0);
+    const isFinished = isLast && batch.small_bytes === 0;
+    const all = isFinished ? withFinished(finished, raw, encoder) : finished;
+    for (const row of grouped(all, sizeOf, ROW_MAX_BYTES)) write(row, true);
+    if (!isFinished) for (const row of grouped(raw, sizeOf, sizes.rawRowBytes)) write(row, false);
   }
 
   /**
@@ -69,38 +46,25 @@ export class Chunks {
    */
   compact(batch: BatchRow, encoder: Encoder): void {
     if (batch.small_bytes === 0) return;
-    let group: ChunkRow[] = [];
-    let bytes = 0;
-    const write = (): void => {
-      const [first, ...others] = group;
-      if (first === undefined) return;
-      const { rawBytes, crc } = joinContents(group.map(({ raw_bytes, crc }) => ({ rawBytes: raw_bytes, crc })));
-      const body = encoder.finish(concat(group.map(({ body }) => new Uint8Array(body))));
-      const words = joinedWords(group.map(wordsOf), body);
-      if (body.length > ROW_MAX_BYTES) {
-        for (const { id } of group) this.#sql.exec("DELETE FROM chunk WHERE id = ?", id);
-        this.#insert(batch, true, { rawBytes, crc }, body, words);
-        return;
-      }
-      const row = { deflated: 1, raw_bytes: rawBytes, crc, body: body.buffer, words: words?.buffer ?? null };
-      update(this.#sql, "chunk", row, "id = ?", first.id);
-      for (const { id } of others) this.#sql.exec("DELETE FROM chunk WHERE id = ?", id);
-    };
     const small = this.#sql.exec<ChunkRow>(
       "SELECT * FROM chunk WHERE id >= ? AND id < ? AND deflated = 0 ORDER BY id",
       ...chunkRange(batch.id),
     );
-    for (const chunk of small.toArray()) {
-      // One append may bring megabytes of small fragments; the result must fit a row.
-      if (bytes + chunk.raw_bytes > encoder.sizes.bytes) {
-        write();
-        group = [];
-        bytes = 0;
+    // One append may bring megabytes of small fragments; the result must fit a row.
+    for (const group of grouped(small.toArray(), ({ raw_bytes }) => raw_bytes, encoder.sizes.bytes)) {
+      const [first, ...others] = group;
+      const { rawBytes, crc } = joinContents(group.map(({ raw_bytes, crc }) => ({ rawBytes: raw_bytes, crc })));
+      const body = encoder.finish(concat(group.map(({ body }) => new Uint8Array(body))));
+      const words = joinedWords(group.map(wordsOf), body);
+      for (const { id } of others) this.#sql.exec("DELETE FROM chunk WHERE id = ?", id);
+      if (body.length > ROW_MAX_BYTES) {
+        this.#sql.exec("DELETE FROM chunk WHERE id = ?", first.id);
+        this.#insert(batch, true, { rawBytes, crc }, body, words);
+      } else {
+        const row = { deflated: 1, raw_bytes: rawBytes, crc, body: body.buffer, words: words?.buffer ?? null };
+        update(this.#sql, "chunk", row, "id = ?", first.id);
       }
-      group.push(chunk);
-      bytes += chunk.raw_bytes;
     }
-    write();
     batch.small_bytes = 0;
   }
 
@@ -195,6 +159,55 @@ export class Chunks {
     }
     if (!deflated) batch.small_bytes += rawBytes;
   }
+}
+
+/** What a chunk takes of a fragment. */
+type Bytes = Content & Pick<Fragment, "body" | "hashes">;
+
+/** Neighbours, as many as have this size together; what is larger is by itself. */
+function* grouped<T>(all: Iterable<T>, sizeOf: (one: T) => number, most: number): Generator<[T, ...T[]]> {
+  let group: [T, ...T[]] | null = null;
+  let size = 0;
+  for (const one of all) {
+    size += sizeOf(one);
+    if (group !== null && size <= most) {
+      group.push(one);
+      continue;
+    }
+    if (group !== null) yield group;
+    group = [one];
+    size = sizeOf(one);
+  }
+  if (group !== null) yield group;
+}
+
+/** Fragments of one form as one, with seams between them, and before it unless it comes first. */
+function joined(
+  row: readonly Bytes[],
+  { seam }: Encoder,
+  deflated: boolean,
+  isFirst: boolean,
+): Content & { body: Uint8Array<ArrayBuffer> } {
+  const before = { ...seam.content, body: deflated ? seam.finished : seam.raw };
+  const parts = row.flatMap((each) => [before, each]).slice(isFirst ? 1 : 0);
+  return { ...joinContents(parts), body: concat(parts.map(({ body }) => body)) };
+}
+
+/** What is finished, then what is raw, finished together. */
+function* withFinished(finished: readonly Bytes[], raw: readonly Bytes[], encoder: Encoder): Generator<Bytes> {
+  yield* finished;
+  const sizeOf = ({ rawBytes }: Bytes): number => rawBytes + encoder.seam.content.rawBytes;
+  for (const group of grouped(raw, sizeOf, encoder.sizes.bytes)) {
+    const whole = joined(group, encoder, false, true);
+    const body = encoder.finish(whole.body);
+    free(whole.body);
+    const hashes = joinedWords(group.map(hashesOf), body);
+    yield { ...whole, body, ...(hashes !== null && { hashes }) };
+  }
+}
+
+function hashesOf({ hashes }: Bytes): Uint32Array | null {
+  return hashes ?? null;
 }
 
 /**

@@ -4,9 +4,6 @@ import type { LogState } from "./log-state.ts";
 import { countsOf } from "./log-status.ts";
 import type { LogCounts } from "./types.ts";
 
-/** The number of the next delivery of a node, before it is counted. */
-export const NEXT_DELIVERY_SQL = "(SELECT deliveries + 1 FROM reader WHERE id = 1)";
-
 /**
  * Deliveries of one node: those up to `upTo`, of all days but two, which are not over. Events of
  * tomorrow are taken as well as those of today, as clocks differ; days far ahead never end, and
@@ -87,7 +84,7 @@ export class Deliveries {
   look({ now, before, after }: Wanted): NodeDeliveries {
     const row = this.#state.requireRow();
     if (before.upTo > row.listed || before.openDay > row.listed_open_day)
-      this.#sql.exec("UPDATE reader SET listed = ?, listed_open_day = ? WHERE id = 1", before.upTo, before.openDay);
+      this.#state.set({ listed: before.upTo, listed_open_day: before.openDay });
     const { deliveries: delivered } = row;
     const wanted = { now: { ...now, upTo: Math.min(now.upTo, delivered) }, before, after };
     return { delivered, counts: countsOf(this.#sql, row), firstDay: this.firstDay(wanted) };

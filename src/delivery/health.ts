@@ -1,5 +1,6 @@
 import type { FailureCause } from "../destinations/failure.ts";
 import { insert } from "../storage/sql.ts";
+import type { LogState } from "./log-state.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -112,31 +113,46 @@ type HealthRow = Omit<HealthHour, "causes"> & { causes: string };
 /**
  * How the uploads of a reader went, by the hour. What changes anything belongs into a transaction
  * of its caller: the one in which an attempt's outcome is written, so that these numbers and those
- * of the log cannot differ.
+ * of the log cannot differ. The newest hour is gathered in the reader's row, which that writes
+ * anyway, and becomes a row of its own with the first attempt of another hour.
  */
 export class Health {
   readonly #sql: SqlStorage;
+  readonly #state: LogState;
 
-  constructor(sql: SqlStorage) {
+  constructor(sql: SqlStorage, state: LogState) {
     this.#sql = sql;
+    this.#state = state;
   }
 
-  /** One row written. */
   note(attempt: CountedAttempt, nowMs: number): void {
     const hour = hourOf(nowMs);
-    const now = withAttempt(this.between(hour, hour + 1)[0] ?? emptyHour(hour), attempt);
-    const { causes, rawBytes, totalMs, longestMs, ...rest } = now;
+    const gathered = this.#gathered();
+    const isOver = gathered !== null && gathered.hour !== hour;
+    if (isOver) this.#store(gathered.hour);
+    const before = gathered === null || isOver ? emptyHour(hour) : gathered;
+    this.#state.set({ health: JSON.stringify(withAttempt(before, attempt)) });
+  }
+
+  #gathered(): HealthHour | null {
+    const { health = null } = this.#state.row() ?? {};
+    return health === null ? null : (JSON.parse(health) as HealthHour);
+  }
+
+  /** The hour that is gathered may have a row: a clock went back, or release 1 ran meanwhile. */
+  #store(hour: number): void {
+    const { causes, rawBytes, totalMs, longestMs, ...rest } = this.between(hour, hour + 1).reduce(sumOf);
     insert(this.#sql, "INSERT OR REPLACE INTO health_hour", {
       ...{ ...rest, causes: JSON.stringify(causes), raw_bytes: rawBytes, total_ms: totalMs, longest_ms: longestMs },
     });
   }
 
   /**
-   * The hours in which anything ended, from `since` up to but not including `until`, in their
-   * order.
+   * The hours in which anything ended, from `since` up to but not including `until`; one of them
+   * may be there twice, to be summed.
    */
   between(since: number, until: number): HealthHour[] {
-    return this.#sql
+    const rows = this.#sql
       .exec<HealthRow>(
         `SELECT hour, ok, retried, failed, causes, records, bytes, raw_bytes AS rawBytes, total_ms AS totalMs, longest_ms AS longestMs
            FROM health_hour WHERE hour >= ? AND hour < ? ORDER BY hour`,
@@ -144,20 +160,22 @@ export class Health {
       )
       .toArray()
       .map((row) => ({ ...row, causes: JSON.parse(row.causes) as Record<string, number> }));
+    const gathered = this.#gathered();
+    const isAsked = gathered !== null && gathered.hour >= since && gathered.hour < until;
+    return isAsked ? [...rows, gathered] : rows;
   }
 
   /** What was delivered in this hour and the 23 before. */
   lastDay(nowMs: number): { objects: number; bytes: number } {
-    return this.#sql
-      .exec<{ objects: number; bytes: number }>(
-        "SELECT coalesce(sum(ok), 0) AS objects, coalesce(sum(bytes), 0) AS bytes FROM health_hour WHERE hour > ?",
-        hourOf(nowMs) - 24,
-      )
-      .one();
+    const from = hourOf(nowMs) - 23;
+    const { ok, bytes } = this.between(from, Number.MAX_SAFE_INTEGER).reduce(sumOf, emptyHour(from));
+    return { objects: ok, bytes };
   }
 
   /** Forgets the hours that are no longer kept. */
   sweep(nowMs: number): void {
-    this.#sql.exec("DELETE FROM health_hour WHERE hour <= ?", hourOf(nowMs) - HEALTH_HOURS);
+    const last = hourOf(nowMs) - HEALTH_HOURS;
+    this.#sql.exec("DELETE FROM health_hour WHERE hour <= ?", last);
+    if ((this.#gathered()?.hour ?? last + 1) <= last) this.#state.set({ health: null });
   }
 }

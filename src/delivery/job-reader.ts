@@ -80,11 +80,11 @@ export class JobReader extends DurableObject<Env> {
     this.#state = new LogState(sql, ctx.id.toString());
     this.#batches = new Batches(sql, this.#state, () => this.storedMaxBytes());
     this.#objects = new Objects(sql, this.#state);
-    this.#health = new Health(sql);
+    this.#health = new Health(sql, this.#state);
     this.#replayed = new Replayed(sql, this.#state);
     const identity = (jobId: number): string => env.READERS.idFromName(nodeName(jobId, 0)).toString();
     const commit = (change: () => void): void =>
-      this.#alarm.transaction(() => {
+      this.#transaction(() => {
         change();
         this.#arm(platform.now());
       });
@@ -118,11 +118,11 @@ export class JobReader extends DurableObject<Env> {
       sealKeys: () => readSealKeys(this.env),
       follow: (job, nowMs) => this.#follow(job, nowMs),
       hasRoom: () => sql.databaseSize < this.segmentMaxBytes,
-      transaction: (change) => this.#alarm.transaction(change),
+      transaction: (change) => this.#transaction(change),
       arm: () => this.#arm(platform.now()),
       upload: () => {
         this.#uploadFor(0).catch((error: unknown) => log.error("uploads failed", { error: errorText(error) }));
-        this.#alarm.transaction(() => this.#arm(platform.now()));
+        this.#transaction(() => this.#arm(platform.now()));
       },
       // The first one writes the manifests of all: it follows the job for good.
       holds: () => this.#holds() || this.#state.row()?.node === 0,
@@ -133,6 +133,7 @@ export class JobReader extends DurableObject<Env> {
       state: this.#state,
       objects: this.#objects,
       health: this.#health,
+      transaction: (change) => this.#transaction(change),
       keepSketch: (object) => {
         const { id: job } = this.#state.requireJob();
         return keepSketch(object, chunks, env.SKETCHES, { job, node: this.#state.requireRow().node });
@@ -184,7 +185,7 @@ export class JobReader extends DurableObject<Env> {
     }
     // Not with every new version: a switch of a function's logging does not concern a store that
     // asked for patience.
-    if (job.modifiedVersion !== earlier.modifiedVersion) tryNow(this.ctx.storage.sql);
+    if (job.modifiedVersion !== earlier.modifiedVersion) tryNow(this.ctx.storage.sql, this.#state);
   }
 
   /** Whether anything of it is not delivered yet, or can be sent again. */
@@ -206,10 +207,10 @@ export class JobReader extends DurableObject<Env> {
     if (row === null) return { pendingObjects: 0 };
     let isCut = true;
     const partsBefore = reason === "scheduled" ? this.#batches.partsBefore() : undefined;
-    this.#alarm.transaction(() => {
+    this.#transaction(() => {
       if (this.#state.requireJob().discard) this.#discard();
       if (this.#canCut()) isCut = this.#batches.cutSome(reason, now, partsBefore);
-      tryNow(this.ctx.storage.sql, reason === "manual" ? 0 : now + WAIT_MAX_MS);
+      tryNow(this.ctx.storage.sql, this.#state, reason === "manual" ? 0 : now + WAIT_MAX_MS);
       if (reason === "manual") this.canary.retryNow(now);
       if (Math.abs(now - row.swept_ms) >= SWEEP_EVERY_MS) {
         this.#deliveries.sweep(now, this.isSigned());
@@ -221,13 +222,11 @@ export class JobReader extends DurableObject<Env> {
     while (!isCut) {
       // What is cut stays cut, even if this invocation ends before all is.
       await this.ctx.storage.sync();
-      isCut = this.#alarm.transaction(
-        () => !this.#canCut() || this.#batches.cutSome(reason, platform.now(), partsBefore),
-      );
+      isCut = this.#transaction(() => !this.#canCut() || this.#batches.cutSome(reason, platform.now(), partsBefore));
     }
     await this.#reading.retryUnmade(reason === "manual");
     await this.#uploadFor(waitMs);
-    this.#alarm.transaction(() => this.#arm(platform.now()));
+    this.#transaction(() => this.#arm(platform.now()));
     return { pendingObjects: this.#objects.countWaiting() };
   }
 
@@ -294,7 +293,7 @@ export class JobReader extends DurableObject<Env> {
   /** How far this node's deliveries are to be listed in manifests. null: it has no job. */
   deliveries(wanted: Wanted): (Following & NodeDeliveries) | null {
     if (!this.#state.hasJob()) return null;
-    return { ...this.#alarm.transaction(() => this.#deliveries.look(wanted)), ...this.#following() };
+    return { ...this.#transaction(() => this.#deliveries.look(wanted)), ...this.#following() };
   }
 
   /** A part of the deliveries of one day that are to be listed. */
@@ -352,7 +351,7 @@ export class JobReader extends DurableObject<Env> {
 
   /** Drops an entry that could not be made. @returns its records; null: it is not there. */
   unmadeDiscard(n: number): number | null {
-    return this.#alarm.transaction(() => {
+    return this.#transaction(() => {
       if (!this.#unmade.list("poison").some((each) => each.n === n)) return null;
       const records = this.#unmade.remove(n);
       this.#state.countUnmade(-records, records);
@@ -390,7 +389,7 @@ export class JobReader extends DurableObject<Env> {
 
   #resend(number: number, to: { target: Target; shown: string } | null): AsideObject | null {
     const now = platform.now();
-    return this.#alarm.transaction(() => {
+    return this.#transaction(() => {
       if (!this.#state.hasJob() || this.#state.requireJob().discard) return null;
       const object = this.#aside.resend(number, now, to);
       if (object === null) return null;
@@ -409,7 +408,7 @@ export class JobReader extends DurableObject<Env> {
    * null: it is not set aside.
    */
   asideDiscard(number: number): AsideObject | null {
-    return this.#alarm.transaction(() => (this.#state.hasJob() ? this.#aside.discard(number) : null));
+    return this.#transaction(() => (this.#state.hasJob() ? this.#aside.discard(number) : null));
   }
 
   /**
@@ -433,7 +432,7 @@ export class JobReader extends DurableObject<Env> {
   }
 
   replayPage(span: ReplaySpan, after: number, limit: number): ReplayPage {
-    return this.#alarm.transaction(() => this.#replayed.page(span, after, limit));
+    return this.#transaction(() => this.#replayed.page(span, after, limit));
   }
 
   /**
@@ -442,12 +441,12 @@ export class JobReader extends DurableObject<Env> {
    */
   replayName(firstEventMs: number, lastEventMs: number, key = ""): string | null {
     if (!this.#state.hasJob()) return null;
-    return this.#alarm.transaction(() => this.#state.names([{ firstEventMs, lastEventMs, key }])[0] ?? null);
+    return this.#transaction(() => this.#state.names([{ firstEventMs, lastEventMs, key }])[0] ?? null);
   }
 
   /** Lists and counts an object that was shipped again. Idempotent. */
   replayed(object: ReplayedObject): "counted" | "known" | "gone" {
-    return this.#alarm.transaction(() => this.#replayed.note(object, platform.now()));
+    return this.#transaction(() => this.#replayed.note(object, platform.now()));
   }
 
   /**
@@ -477,7 +476,7 @@ export class JobReader extends DurableObject<Env> {
     this.#alarm.cleared();
     try {
       if (!this.#state.hasJob()) return;
-      this.#alarm.transaction(() => {
+      this.#transaction(() => {
         // An upload may have been under way when the job was discarded and the instance died.
         if (this.#state.requireJob().discard) this.#discard();
         if (this.#canCut()) this.#batches.cutDue(platform.now());
@@ -486,7 +485,7 @@ export class JobReader extends DurableObject<Env> {
       // Alarms do not run concurrently: the next cut must not wait for an upload.
       const nextCutMs = this.#batches.nextCutMs() - platform.now();
       await this.#uploadFor(Math.max(0, Math.min(this.alarmWaitMs, nextCutMs)));
-      this.#alarm.transaction(() => this.#arm(platform.now()));
+      this.#transaction(() => this.#arm(platform.now()));
     } catch (error) {
       log.error("alarm failed", { durable_object: "JobReader", job: this.#state.job()?.id, error: errorText(error) });
       await this.ctx.storage.setAlarm(platform.now() + LOOK_AGAIN_MS);
@@ -503,7 +502,7 @@ export class JobReader extends DurableObject<Env> {
     const manifests = this.manifests.begin(platform.now());
     if (manifests !== null) this.ctx.waitUntil(manifests);
     // What waits for these uploads begins at their end, not with the next alarm.
-    const uploads = this.#uploads.run().then(() => this.#alarm.transaction(() => this.#arm(platform.now())));
+    const uploads = this.#uploads.run().then(() => this.#transaction(() => this.#arm(platform.now())));
     this.ctx.waitUntil(uploads);
     // A pull may have begun some.
     await within(waitMs, Promise.all([uploads, this.#uploads.idle()]), undefined);
@@ -517,6 +516,11 @@ export class JobReader extends DurableObject<Env> {
     const canCut = this.#state.isReadable();
     if (!canCut) log.error("a job cannot be read: what waits is not cut", { job: this.#state.requireJob().id });
     return canCut;
+  }
+
+  /** What it changes of the reader's row is one written row. */
+  #transaction<T>(change: () => T): T {
+    return this.#alarm.transaction(() => this.#state.atOnce(change));
   }
 
   #following(): Following {

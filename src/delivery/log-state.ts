@@ -3,7 +3,7 @@ import { type JobConfig, rerunName } from "../job/config.ts";
 import { readJobConfig } from "../job/snapshot.ts";
 import { decoderOf } from "../object/encoders.ts";
 import type { OutputFormat } from "../output/format.ts";
-import { first } from "../storage/sql.ts";
+import { first, update } from "../storage/sql.ts";
 import type { GroupFormat, JobShare } from "../trace-log/append.ts";
 import { NUMBERS_PER_NODE } from "../trace-log/nodes.ts";
 import { UNPARKED } from "./parking.ts";
@@ -11,12 +11,14 @@ import { type ObjectRow, type ReaderRow, SET_ASIDE_LAST } from "./rows.ts";
 
 const NO_JOB = "the reader has no job yet";
 
-const DELIVERED = `delivered = delivered + ?, delivered_raw = delivered_raw + ?, delivered_bytes = delivered_bytes + ?,
-  deliveries = deliveries + 1`;
-
-/** The one row of a reader: its job, its counts, and how its uploads go. */
+/**
+ * The one row of a reader: its job, its counts, and how its uploads go. Nothing else writes it, or
+ * reads it from its table.
+ */
 export class LogState {
   readonly #sql: SqlStorage;
+  /** What {@link LogState.atOnce} is to write; null: outside of it. */
+  #changed: Partial<ReaderRow> | null = null;
   /** Makes this reader's object names unique. */
   readonly #identity: string;
   /** The job that was read last: batches are cut often, and it changes rarely. */
@@ -32,12 +34,31 @@ export class LogState {
   /** null: it has no job yet. */
   row(): ReaderRow | null {
     if (this.retired) return null;
-    return first(this.#sql, "SELECT * FROM reader WHERE id = 1");
+    const row = first<ReaderRow>(this.#sql, "SELECT * FROM reader WHERE id = 1");
+    return row && { ...row, ...this.#changed };
   }
 
-  /** @param what assignments to the row. */
-  #set(what: string, values: readonly SqlStorageValue[] = []): void {
-    this.#sql.exec(`UPDATE reader SET ${what} WHERE id = 1`, ...values);
+  /**
+   * All that is set meanwhile is one written row, at the end. Belongs into a transaction of its
+   * caller: of what throws, nothing is written.
+   */
+  atOnce<T>(change: () => T): T {
+    if (this.#changed !== null) throw new Error("a transaction of a reader began within another one");
+    const changed: Partial<ReaderRow> = {};
+    this.#changed = changed;
+    try {
+      const result = change();
+      if (Object.keys(changed).length > 0) update(this.#sql, "reader", changed, "id = 1");
+      return result;
+    } finally {
+      this.#changed = null;
+    }
+  }
+
+  /** Sets columns of the row. */
+  set(columns: Partial<ReaderRow>): void {
+    if (this.#changed === null) update(this.#sql, "reader", columns, "id = 1");
+    else Object.assign(this.#changed, columns);
   }
 
   /** false: it has no job yet. */
@@ -48,7 +69,7 @@ export class LogState {
   /** The column alone: the row is wide, and most of what is done asks for the job several times. */
   #jobText(): string | null {
     if (this.retired) return null;
-    return first<{ job: string }>(this.#sql, "SELECT job FROM reader WHERE id = 1")?.job ?? null;
+    return this.#changed?.job ?? first<{ job: string }>(this.#sql, "SELECT job FROM reader WHERE id = 1")?.job ?? null;
   }
 
   /** @throws if it has no job yet. */
@@ -95,7 +116,7 @@ export class LogState {
   }
 
   setJob(job: JobConfig): void {
-    this.#set("job = ?", [JSON.stringify(job)]);
+    this.set({ job: JSON.stringify(job) });
   }
 
   /** Gives a new reader its job. @param cursor position in the log from which on it reads. */
@@ -105,7 +126,7 @@ export class LogState {
 
   /** It reads no more. */
   seal(nowMs: number): void {
-    this.#sql.exec("UPDATE reader SET sealed_ms = ? WHERE id = 1 AND sealed_ms IS NULL", nowMs);
+    if (this.requireRow().sealed_ms === null) this.set({ sealed_ms: nowMs });
   }
 
   /**
@@ -113,27 +134,28 @@ export class LogState {
    * @param batches how many batches it opened.
    */
   read(shares: readonly Omit<JobShare, "id" | "stamp">[], cursor: number, batches: number, nowMs: number): void {
-    const sum = { received: 0, filtered: 0, sampledOut: 0 };
+    const row = this.requireRow();
+    const { received } = row;
     for (const share of shares) {
-      sum.received += share.received;
-      sum.filtered += share.filtered;
-      sum.sampledOut += share.sampledOut;
+      row.received += share.received;
+      row.filtered += share.filtered;
+      row.sampled_out += share.sampledOut;
     }
-    this.#set(
-      `received = received + ?, filtered = filtered + ?, sampled_out = sampled_out + ?, cursor = max(cursor, ?),
-         next_batch = next_batch + ?, last_received_ms = iif(?, ?, last_received_ms)`,
-      [sum.received, sum.filtered, sum.sampledOut, cursor, batches, sum.received > 0 ? 1 : 0, nowMs],
-    );
+    this.set({
+      ...{ received: row.received, filtered: row.filtered, sampled_out: row.sampled_out },
+      ...{ cursor: Math.max(row.cursor, cursor), next_batch: row.next_batch + batches },
+      ...(row.received > received && { last_received_ms: nowMs }),
+    });
   }
 
   /** The format of the open batches; null: there was none yet. */
   format(): GroupFormat | null {
-    const row = first<{ format: string }>(this.#sql, "SELECT format FROM reader WHERE id = 1");
-    return row === null || row.format === "" ? null : (JSON.parse(row.format) as GroupFormat);
+    const { format = "" } = this.row() ?? {};
+    return format === "" ? null : (JSON.parse(format) as GroupFormat);
   }
 
   setFormat(format: GroupFormat): void {
-    this.#set("format = ?", [JSON.stringify(format)]);
+    this.set({ format: JSON.stringify(format) });
   }
 
   /** How open batches are written. */
@@ -153,14 +175,14 @@ export class LogState {
   /** The id of a batch that no append opened: its object comes of another one. */
   nextBatch(): number {
     const { next_batch } = this.requireRow();
-    this.#set("next_batch = ?", [next_batch + 1]);
+    this.set({ next_batch: next_batch + 1 });
     return next_batch;
   }
 
   /** The next object's number and name. */
   nextName(firstEventMs: number, lastEventMs: number, suffix: string): { number: number; name: string } {
     const { node, next_object } = this.requireRow();
-    this.#set("next_object = ?", [next_object + 1]);
+    this.set({ next_object: next_object + 1 });
     const { id, rerunOf } = this.requireJob();
     const mark = rerunOf === undefined ? "" : `_${rerunName(id)}`;
     const name = objectName(firstEventMs, lastEventMs, objectTag(this.#identity, next_object) + mark, suffix);
@@ -174,7 +196,7 @@ export class LogState {
   names(objects: readonly { firstEventMs: number; lastEventMs: number; key: string }[]): string[] {
     if (objects.length === 0) return [];
     const { next_object } = this.requireRow();
-    this.#set("next_object = ?", [next_object + objects.length]);
+    this.set({ next_object: next_object + objects.length });
     return objects.map(({ firstEventMs, lastEventMs, key }, i) =>
       objectName(firstEventMs, lastEventMs, objectTag(this.#identity, next_object + i), decoderOf(key).suffix),
     );
@@ -185,35 +207,38 @@ export class LogState {
    * that it is listed with.
    */
   countReplayed(records: number, bytes: number): number {
-    const { node, next_object } = this.requireRow();
-    this.#set(
-      `next_object = next_object + 1, replayed_objects = replayed_objects + 1, replayed_records = replayed_records + ?,
-         replayed_bytes = replayed_bytes + ?, deliveries = deliveries + 1`,
-      [records, bytes],
-    );
-    return node * NUMBERS_PER_NODE + next_object;
+    const row = this.requireRow();
+    this.set({
+      ...{ next_object: row.next_object + 1, replayed_objects: row.replayed_objects + 1 },
+      ...{ replayed_records: row.replayed_records + records, replayed_bytes: row.replayed_bytes + bytes },
+      deliveries: row.deliveries + 1,
+    });
+    return row.node * NUMBERS_PER_NODE + row.next_object;
   }
 
   /** An object was delivered: all is well again. */
   countDelivered(records: number, rawBytes: number, bytes: number): void {
-    const isWell = `unconditional = unconditional & ~${SET_ASIDE_LAST}, last_error_ms = NULL, error_message = NULL`;
-    this.#set(`${DELIVERED}, ${isWell}, ${UNPARKED}`, [records, rawBytes, bytes]);
+    this.countDeliveredElsewhere(records, rawBytes, bytes);
+    this.set({ ...UNPARKED, unconditional: this.leftOut(), last_error_ms: null, error_message: null });
   }
 
   /** The same of one that was sent elsewhere, which says nothing of the job's own destination. */
   countDeliveredElsewhere(records: number, rawBytes: number, bytes: number): void {
-    this.#set(DELIVERED, [records, rawBytes, bytes]);
+    const row = this.requireRow();
+    this.set({
+      ...{ delivered: row.delivered + records, delivered_raw: row.delivered_raw + rawBytes },
+      ...{ delivered_bytes: row.delivered_bytes + bytes, deliveries: row.deliveries + 1 },
+    });
   }
 
   /** Records were sent again to a destination that may have taken them before. */
   countResent(records: number): void {
-    this.#set("resent_in_doubt = resent_in_doubt + ?", [records]);
+    this.set({ resent_in_doubt: this.requireRow().resent_in_doubt + records });
   }
 
   /** Nothing of the job that was taken in before this time, in ms, waits. It never goes back. */
   completeUpTo(timeMs: number): void {
-    const isLater = "? > coalesce(last_complete_ms, 0)";
-    this.#sql.exec(`UPDATE reader SET last_complete_ms = ? WHERE id = 1 AND ${isLater}`, timeMs, timeMs);
+    if (timeMs > (this.requireRow().last_complete_ms ?? 0)) this.set({ last_complete_ms: timeMs });
   }
 
   /**
@@ -221,24 +246,24 @@ export class LogState {
    * @param parked see parking.ts.
    */
   failed(error: string, resumeMs: number, nowMs: number, failures: number, parked: boolean): void {
-    this.#set(
-      `failures = ?, resume_ms = ?, last_error_ms = ?, error_message = ?, failing_since_ms = coalesce(failing_since_ms, ?),
-         parked = ?`,
-      [failures, resumeMs, nowMs, error, nowMs, parked ? 1 : 0],
-    );
+    const { failing_since_ms } = this.requireRow();
+    this.set({
+      ...{ failures, resume_ms: resumeMs, last_error_ms: nowMs, error_message: error, parked: parked ? 1 : 0 },
+      failing_since_ms: failing_since_ms ?? nowMs,
+    });
   }
 
   /** All that had failed is due. */
   relieved(nowMs: number): void {
-    this.#set("relieved_ms = ?", [nowMs]);
+    this.set({ relieved_ms: nowMs });
   }
 
   countSetAside(records: number, error: string, nowMs: number): void {
-    this.#set(
-      `set_aside = set_aside + ?, aside_objects = aside_objects + 1, last_error_ms = ?, error_message = ?,
-         unconditional = unconditional | ?`,
-      [records, nowMs, error, SET_ASIDE_LAST],
-    );
+    const { set_aside, aside_objects, unconditional } = this.requireRow();
+    this.set({
+      ...{ set_aside: set_aside + records, aside_objects: aside_objects + 1 },
+      ...{ last_error_ms: nowMs, error_message: error, unconditional: unconditional | SET_ASIDE_LAST },
+    });
   }
 
   /**
@@ -246,16 +271,17 @@ export class LogState {
    * longer. @param discarded of these.
    */
   countUnmade(records: number, discarded = 0): void {
-    this.#set("set_aside = set_aside + ?, discarded = discarded + ?", [records, discarded]);
+    const row = this.requireRow();
+    this.set({ set_aside: row.set_aside + records, discarded: row.discarded + discarded });
   }
 
   /** The same after it was sent elsewhere. What the job's own uploads fail on goes before. */
   countReturned(records: number, error: string, nowMs: number): void {
-    this.#set(
-      `set_aside = set_aside + ?, aside_objects = aside_objects + 1,
-         last_error_ms = iif(failures = 0, ?, last_error_ms), error_message = iif(failures = 0, ?, error_message)`,
-      [records, nowMs, error],
-    );
+    const { set_aside, aside_objects, failures } = this.requireRow();
+    this.set({
+      ...{ set_aside: set_aside + records, aside_objects: aside_objects + 1 },
+      ...(failures === 0 && { last_error_ms: nowMs, error_message: error }),
+    });
   }
 
   /**
@@ -264,22 +290,19 @@ export class LogState {
    * @param discarded of its records; the others wait again.
    */
   countTakenUp(records: number, discarded: number): void {
-    this.#set("set_aside = set_aside - ?, aside_objects = aside_objects - 1, discarded = discarded + ?", [
-      records,
-      discarded,
-    ]);
-    this.#sql.exec(
-      `UPDATE reader SET unconditional = unconditional & ~?, last_error_ms = iif(failures = 0, NULL, last_error_ms),
-         error_message = iif(failures = 0, NULL, error_message) WHERE id = 1 AND aside_objects = 0`,
-      SET_ASIDE_LAST,
-    );
+    const row = this.requireRow();
+    const isLast = row.aside_objects === 1;
+    this.set({
+      ...{ set_aside: row.set_aside - records, aside_objects: row.aside_objects - 1 },
+      discarded: row.discarded + discarded,
+      ...(isLast && { unconditional: this.leftOut() }),
+      ...(isLast && row.failures === 0 && { last_error_ms: null, error_message: null }),
+    });
   }
 
   countDiscarded(records: number): void {
-    this.#set(
-      "discarded = discarded + ?, last_error_ms = NULL, error_message = NULL, failing_since_ms = NULL, parked = 0",
-      [records],
-    );
+    const discarded = this.requireRow().discarded + records;
+    this.set({ discarded, last_error_ms: null, error_message: null, failing_since_ms: null, parked: 0 });
   }
 
   /** What requests to the store leave out, as its kind has found out; 0: nothing. */
@@ -289,7 +312,7 @@ export class LogState {
 
   setLeftOut(leaveOut: number): void {
     const known = leaveOut & (SET_ASIDE_LAST - 1);
-    this.#set("unconditional = ? | (unconditional & ?)", [known, SET_ASIDE_LAST]);
+    this.set({ unconditional: known | (this.requireRow().unconditional & SET_ASIDE_LAST) });
   }
 
   /** Whether an object was set aside, and none has been delivered since. */
@@ -299,10 +322,10 @@ export class LogState {
 
   /** The job has another destination, of which nothing is known. */
   forgetStore(): void {
-    this.#set("unconditional = 0");
+    this.set({ ...UNPARKED, unconditional: 0 });
   }
 
   swept(nowMs: number): void {
-    this.#set("swept_ms = ?", [nowMs]);
+    this.set({ swept_ms: nowMs });
   }
 }

@@ -4,10 +4,8 @@ import { decoderOf } from "../object/encoders.ts";
 import { change, first, only, select } from "../storage/sql.ts";
 import { Chunks } from "./chunks.ts";
 import { type CutInto, FAR_SQL } from "./cut.ts";
-import { NEXT_DELIVERY_SQL } from "./deliveries.ts";
 import { countLines, divide, isDivisible, takeApart } from "./divide.ts";
 import type { LogState } from "./log-state.ts";
-import { unpark } from "./parking.ts";
 import { DOUBT, FAR, type ObjectRow, type Target, templateElsewhere } from "./rows.ts";
 
 /**
@@ -104,11 +102,12 @@ export class Objects {
    * @returns false if it was not waiting: it is not counted twice.
    */
   markDelivered(object: ObjectRow, verified: boolean, place: number, nowMs: number): boolean {
+    const { failures, relieved_ms, deliveries } = this.#state.requireRow();
     const changed = change(
       this.#sql,
       `UPDATE object SET state = 'delivered', key = ?, verified = ?, error = NULL, uploaded_ms = ?, attempts = attempts + 1, target = NULL,
-         delivery = ${NEXT_DELIVERY_SQL}, place = ? WHERE number = ? AND state = 'waiting'`,
-      [object.key, verified ? 1 : 0, nowMs, place, object.number],
+         delivery = ?, place = ? WHERE number = ? AND state = 'waiting'`,
+      [object.key, verified ? 1 : 0, nowMs, deliveries + 1, place, object.number],
     );
     if (changed === 0) return false;
     this.#chunks.drop(object.batch);
@@ -116,7 +115,6 @@ export class Objects {
       this.#state.countDeliveredElsewhere(object.records, object.raw_bytes, object.bytes);
       return true;
     }
-    const { failures, relieved_ms } = this.#state.requireRow();
     this.#state.countDelivered(object.records, object.raw_bytes, object.bytes);
     // The outage is over, and what waits for that is due. One object that fails alone is no outage;
     // some that always fail look like one after each success, so this is done once in a while only.
@@ -270,7 +268,6 @@ export class Objects {
       );
     }
     this.#state.forgetStore();
-    unpark(this.#sql);
   }
 
   /**

@@ -1,6 +1,7 @@
 import { backoffMs } from "../backoff.ts";
 import type { FailureKind } from "../destinations/failure.ts";
 import { RETRY_AFTER_MAX_S } from "../limits.ts";
+import type { LogState } from "./log-state.ts";
 
 /**
  * Parked: uploads fail on something that only a person can change. The reader keeps everything,
@@ -36,25 +37,20 @@ export function jittered(range: { first: number; last: number }, attempt: number
   return Math.round(backoffMs(range, attempt) * (0.5 + random / 2));
 }
 
-/** Assignments to the row of a reader of which all is well. */
-export const UNPARKED = "failures = 0, resume_ms = 0, failing_since_ms = NULL, parked = 0";
+/** Of the row of a reader of which all is well. */
+export const UNPARKED = { failures: 0, resume_ms: 0, failing_since_ms: null, parked: 0 } as const;
 
 /**
- * What failed is due now. Belongs into a transaction of its caller, as the next one does.
+ * What failed is due now. Belongs into a transaction of its caller.
  * @param afterMs only what was to wait beyond this time.
  */
-export function tryNow(sql: SqlStorage, afterMs = 0): void {
+export function tryNow(sql: SqlStorage, state: LogState, afterMs = 0): void {
   sql.exec(
     "UPDATE object SET next_attempt_ms = 0 WHERE state = 'waiting' AND attempts > 0 AND next_attempt_ms > ?",
     afterMs,
   );
-  sql.exec("UPDATE reader SET resume_ms = 0 WHERE id = 1 AND resume_ms > ?", afterMs);
+  if (state.requireRow().resume_ms > afterMs) state.set({ resume_ms: 0 });
 }
 
 /** Nothing waits for longer: a clock that had leapt ahead has noted a later time. */
 export const WAIT_MAX_MS = RETRY_AFTER_MAX_S * 1_000;
-
-/** There is another destination: what the old one answered does not count. */
-export function unpark(sql: SqlStorage): void {
-  sql.exec(`UPDATE reader SET ${UNPARKED} WHERE id = 1`);
-}

@@ -45,6 +45,8 @@ export type ReaderRow = {
   /** What manifests list: deliveries up to this one, of all days but this one and the next. */
   listed: number;
   listed_open_day: number;
+  /** JSON of HealthHour: what is not in its row of `health_hour` yet; null: nothing. */
+  health: string | null;
 };
 
 /** A bit of {@link ReaderRow.unconditional}: no object was delivered since one was set aside. */

@@ -196,4 +196,10 @@ export const READER_STEPS = [
         body        BLOB NOT NULL
       ) STRICT;`,
   },
+  {
+    id: 2,
+    why: "an attempt writes no row of health_hour: the hour is gathered in the row that it writes anyway",
+    sql: "ALTER TABLE reader ADD COLUMN health TEXT", // JSON of HealthHour
+    floor: 1,
+  },
 ] as const satisfies readonly Migration[];

@@ -113,12 +113,10 @@ export class FragmentBuilder {
     open.oldestTakenMs = Math.min(open.oldestTakenMs, takenInMs);
   }
 
-  /** @returns those of one form side by side: in a reader, only such share rows. */
   finish(): Fragment[] {
     for (const open of this.#open.values()) this.#close(open);
     this.#open.clear();
-    const [deflated = [], raw = []] = [true, false].map((form) => this.#done.filter((each) => each.deflated === form));
-    return [...deflated, ...raw];
+    return this.#done;
   }
 
   #close(open: OpenFragment): void {

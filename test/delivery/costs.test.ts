@@ -4,7 +4,7 @@ import { LogState } from "../../src/delivery/log-state.ts";
 import { Objects } from "../../src/delivery/objects.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { noise } from "../record/samples.ts";
-import { freshBucket, NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";
+import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
 import { append, configure, format, fragmentsOf, inLog, jobInto, prepared, read, shard } from "./direct.ts";
 
@@ -28,21 +28,23 @@ function statements({ sql }: DurableObjectStorage): Statement[] {
   return run;
 }
 
-/** Counts what is billed as a written row from now on. */
+/** Counts what is billed as a written row from now on; of alarms, those of this object. */
 function meter(storage: DurableObjectStorage): { read(): Record<string, number> } {
   const run = statements(storage);
   let alarms = 0;
   const prototype = Object.getPrototypeOf(storage) as DurableObjectStorage;
   const setAlarm = prototype.setAlarm;
   vi.spyOn(prototype, "setAlarm").mockImplementation(function (this: DurableObjectStorage, ...args) {
-    alarms += 1;
+    if (this === storage) alarms += 1;
     return setAlarm.apply(this, args);
   });
   return {
     read: () => {
       const written: Record<string, number> = {};
       for (const { what, cursor } of run.splice(0)) {
-        if (cursor.rowsWritten > 0) written[what] = (written[what] ?? 0) + cursor.rowsWritten;
+        // Another object's, whose rows are not all read, tells nothing here.
+        if (!what.startsWith("SELECT") && cursor.rowsWritten > 0)
+          written[what] = (written[what] ?? 0) + cursor.rowsWritten;
       }
       if (alarms > 0) written.alarm = alarms;
       alarms = 0;
@@ -66,43 +68,116 @@ describe.each(Object.entries(FORMATS))("the rows that are written, with %s", (_t
     });
     const commit = (bytes: number) => prepared(job, fragmentsOf(output, [noise(bytes), noise(bytes)]));
     const appended = { "UPDATE state": 1, "INSERT block": 1, "INSERT taken": 1, "INSERT function_hour": 1 };
-    const page = { "UPDATE reader": 1, "INSERT batch": 1, "INSERT chunk": 1 };
+    const page = { "UPDATE reader": 1, "INSERT batch": 1, "INSERT chunk": 1, alarm: 1 };
+    const delivery = { "UPDATE object": 1, "DELETE chunk": 1, "UPDATE reader": 1 };
+    const delivered = () =>
+      vi.waitFor(async () => expect((await logStatus(job.id)).counts).toMatchObject({ pending: 0, received }));
+    let received = 2;
     // What the first upload finds out about the store is known from here on.
     await commit(300);
     const ship = async () => {
       clock.advance(36_000);
       await shard().drive();
-      await inLog(job, (log) => log.drive("scheduled", 5_000));
+      await delivered();
     };
     await ship();
+    // The alarm that was to find an upload that had died finds nothing.
+    const noticed = async () => {
+      clock.advance(15_000);
+      return runAlarm(job.id);
+    };
+    expect(await noticed()).toBe(true);
     bill.read();
     for (const bytes of [300, 300, 200_000]) {
       await commit(bytes);
       expect(bill.read()).toMatchObject(appended);
     }
+    received += 6;
     await ship();
     expect(bill.read()).toEqual({
       "DELETE block": 3,
-      // Read and cut in one transaction, so no batch is stored. Two chunks: small ones that become
-      // one, and one that is deflated already.
-      "INSERT chunk": 2,
-      "UPDATE chunk": 1,
+      // Read and cut in one transaction, so no batch is stored, and what is small is deflated in
+      // the row of what is deflated already.
+      "INSERT chunk": 1,
+      // With its place in turn.
       "INSERT object": 2,
       "UPDATE object": 1,
-      "DELETE chunk": 2,
-      "INSERT health_hour": 1,
-      // Counts and cursor, the object's number, the delivery.
-      "UPDATE reader": 3,
+      "DELETE chunk": 1,
+      // The cut, and the delivery.
+      "UPDATE reader": 2,
+      // Had the instance died, it would have gone on.
+      alarm: 1,
     });
+    expect(await noticed()).toBe(true);
+    expect([bill.read(), await noticed()]).toEqual([{}, false]);
     // Read before it is due, as a flush does.
     await commit(300);
     expect(bill.read()).toMatchObject(appended);
     await read(job);
-    expect(bill.read()).toMatchObject({ ...page, "DELETE block": 1 });
+    expect(bill.read()).toEqual({ ...page, "DELETE block": 1 });
+    received += 2;
+    await inLog(job, (log) => log.drive("manual", 5_000));
+    expect(bill.read()).toEqual({
+      ...delivery,
+      // What waited raw is deflated.
+      "UPDATE chunk": 1,
+      "INSERT object": 2,
+      "DELETE batch": 1,
+      "UPDATE reader": 2,
+      alarm: 1,
+    });
+    clock.advance(60_000);
+    await runAlarm(job.id);
+    expect(bill.read()).toEqual({});
+    // More comes until it is due: what waits raw is deflated with that.
+    await commit(300);
+    await read(job);
+    await commit(300);
+    bill.read();
+    received += 4;
+    await ship();
+    expect(bill.read()).toEqual({
+      ...{ ...delivery, "DELETE chunk": 2, "UPDATE reader": 2 },
+      ...{ "DELETE block": 1, "INSERT chunk": 1, "UPDATE chunk": 1, "INSERT object": 2, "DELETE batch": 1 },
+    });
+    clock.advance(60_000);
+    await runAlarm(job.id);
+    // More than a page: the first one opens the batch.
+    for (let n = 0; n < 7; n++) await commit(450_000);
+    bill.read();
+    received += 14;
+    await ship();
+    expect(bill.read()).toEqual({
+      "DELETE block": 7,
+      "INSERT batch": 1,
+      "DELETE batch": 1,
+      "INSERT chunk": 4,
+      "INSERT object": 2,
+      "UPDATE object": 1,
+      "DELETE chunk": 4,
+      // Each page, and the delivery.
+      "UPDATE reader": 3,
+      // For the batch.
+      alarm: 1,
+    });
   });
 });
 
-it("a failed attempt is six rows: the object, its places in turn and in time, the log, the hour, the alarm", async ({
+it("what waits raw is deflated together with what comes before the cut", async ({ expect }) => {
+  const clock = setClock(NOON);
+  const job = jobInto("nowhere");
+  await configure(job);
+  await append(job, fragmentsOf(NDJSON, ["x\n"]));
+  await prepared(job, fragmentsOf(NDJSON, ["y\n"]));
+  clock.advance(36_000);
+  await read(job);
+  await inLog(job, (_log, { sql }) => {
+    expect(sql.exec("SELECT records FROM object").toArray()).toEqual([{ records: 2 }]);
+    expect(sql.exec("SELECT deflated, raw_bytes FROM chunk").toArray()).toEqual([{ deflated: 1, raw_bytes: 4 }]);
+  });
+});
+
+it("a failed attempt is five rows: the object, its places in turn and in time, the log, the alarm", async ({
   expect,
 }) => {
   const clock = setClock(NOON);
@@ -118,8 +193,23 @@ it("a failed attempt is six rows: the object, its places in turn and in time, th
   for (let attempt = 0; attempt < 2; attempt++) {
     clock.advance(30_000);
     expect(await runAlarm(job.id)).toBe(true);
-    expect(bill.read()).toEqual({ "UPDATE object": 3, "UPDATE reader": 1, "INSERT health_hour": 1, alarm: 1 });
+    expect(bill.read()).toEqual({ "UPDATE object": 3, "UPDATE reader": 1, alarm: 1 });
   }
+});
+
+it("a transaction writes the reader's row once, and another one within it is refused", async ({ expect }) => {
+  const job = jobInto("nowhere");
+  await configure(job);
+  await inLog(job, (_log, storage) => {
+    const state = new LogState(storage.sql, "");
+    const bill = meter(storage);
+    const resent = (): number => state.requireRow().resent_in_doubt;
+    const count = (): void => state.atOnce(() => [1, 2].forEach((n) => void state.countResent(n)));
+    count();
+    expect([bill.read(), resent()]).toEqual([{ "UPDATE reader": 1 }, 3]);
+    expect(() => state.atOnce(count)).toThrow("began within another one");
+    expect([bill.read(), resent()]).toEqual([{}, 3]);
+  });
 });
 
 it("what is due next is found by reading a few rows, however many objects wait", async ({ expect }) => {

@@ -175,23 +175,58 @@ describe("the hours of a log", () => {
     expect([(await logStatus(job.id)).counts.delivered, await sums(job)]).toMatchObject([1, { ok: 1, records: 1 }]);
   });
 
-  it("are kept for 720 hours, and go where the other rows go", async () => {
+  it.each([
+    ["gathered", 1],
+    ["a row", 2],
+  ])("are kept for 720 hours, and go where the other rows go: %s", async (_what, hours) => {
     const { clock, job } = await world();
-    await record(job);
+    for (let hour = 0; hour < hours; hour++) {
+      clock.advance(HOUR_MS);
+      await record(job);
+      await drive(job);
+    }
+    const rows = async () => (await hoursOf(job)).map(({ hour }) => hour - HOUR);
+    clock.advance(30 * DAY_MS - hours * HOUR_MS);
     await drive(job);
-    const rows = () =>
-      inLog(job, (_log, { sql }) =>
-        sql
-          .exec("SELECT hour FROM health_hour")
-          .toArray()
-          .map(({ hour }) => hour),
-      );
-    clock.advance(30 * DAY_MS - HOUR_MS);
-    await drive(job);
-    expect(await rows()).toEqual([HOUR]);
+    expect(await rows()).toEqual(hours === 1 ? [1] : [1, 2]);
     clock.advance(DAY_MS);
     await drive(job);
-    expect([await rows(), (await logStatus(job.id)).counts.delivered]).toEqual([[], 1]);
+    expect([await rows(), (await logStatus(job.id)).counts.delivered]).toEqual([[], hours]);
+  });
+
+  it("lose nothing to a clock that goes back, or to release 1, which gathers nothing", async () => {
+    const { clock, job } = await world();
+    const deliver = async () => {
+      await record(job);
+      await drive(job);
+    };
+    await deliver();
+    for (const ms of [HOUR_MS, -HOUR_MS, HOUR_MS]) {
+      clock.advance(ms);
+      await deliver();
+    }
+    const known = async () =>
+      [...Map.groupBy(await hoursOf(job), ({ hour }) => hour)].map(([hour, all]) => [
+        hour - HOUR,
+        all.reduce(sumOf).ok,
+        all.reduce(sumOf).records,
+      ]);
+    expect(await known()).toEqual([
+      [0, 2, 2],
+      [1, 2, 2],
+    ]);
+    // An attempt of release 1 in the hour that is being gathered.
+    await inLog(job, (_log, { sql }) => {
+      sql.exec("UPDATE health_hour SET ok = ok + 5, records = records + 5 WHERE hour = ?", HOUR + 1);
+    });
+    const both = [
+      [0, 2, 2],
+      [1, 7, 7],
+    ];
+    expect([await known(), (await logStatus(job.id)).lastDay.objects]).toEqual([both, 9]);
+    clock.advance(HOUR_MS);
+    await deliver();
+    expect(await known()).toEqual([...both, [2, 1, 1]]);
   });
 
   it("are summed over the segments of a chain", async () => {

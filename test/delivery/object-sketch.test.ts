@@ -5,28 +5,41 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Chunks } from "../../src/delivery/chunks.ts";
 import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { keepSketch } from "../../src/delivery/object-sketch.ts";
-import { SketchStore } from "../../src/index.ts";
+import { SketchStore, TraceLog } from "../../src/index.ts";
 import { sketchesOf } from "../../src/sketch/sketch-store.ts";
 import { fold, wordHash, wordsIn } from "../../src/sketch/words.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
-import { deliver, freshBucket, jobObjects, NOON, pack, setClock, settle } from "../support/runtime/pipeline.ts";
+import {
+  deliver,
+  freshBucket,
+  jobObjects,
+  NOON,
+  pack,
+  readAll,
+  setClock,
+  settle,
+} from "../support/runtime/pipeline.ts";
 
 afterEach(() => void vi.restoreAllMocks());
 
 const DAY = Math.floor(NOON / 86_400_000);
 
-async function shipped(fields: object = {}, appends = 3) {
+/** @param isReadOnce the reader reads all appends when they are due, and cuts with it. */
+async function shipped(fields: object = {}, appends = 3, isReadOnce = false) {
   const clock = setClock(NOON);
   const bucket = freshBucket();
   const job = await createJob(bucket.name, fields);
   const oracle = new Oracle({ at: NOON });
   const minted = [];
+  await readAll();
+  const unread = isReadOnce ? vi.spyOn(TraceLog.prototype, "drive").mockResolvedValue() : null;
   for (let i = 0; i < appends; i++) {
     const some = oracle.mint(4, { at: clock.nowMs(), scriptName: `shop-${i}`, padding: i * 100_000 });
     minted.push(...some);
     await deliver(pack(some, clock.nowMs()));
   }
+  unread?.mockRestore();
   await settle(job, clock);
   return { job, minted, store: sketchesOf(env.SKETCHES, job, 0, DAY) };
 }
@@ -55,8 +68,11 @@ const marked = (job: number) =>
   );
 
 describe("a sketch", () => {
-  it("holds every word of every record of its object, whatever joined the object in which form", async () => {
-    const { job, minted, store } = await shipped();
+  it.each([
+    ["by and by", false],
+    ["at once", true],
+  ])("holds every word of every record of its object, in whatever form they joined it %s", async (_how, isReadOnce) => {
+    const { job, minted, store } = await shipped({}, 3, isReadOnce);
     const objects = await jobObjects(job);
     expect(objects.map(({ records }) => records)).toEqual([12]);
     const words = new Set(
