@@ -131,9 +131,9 @@ export class LogState {
 
   /**
    * Counts what was read up to a position of the log.
-   * @param batches how many batches it opened.
+   * @param batches how many batches it opened. @param cameMs when the last of it came to the log.
    */
-  read(shares: readonly Omit<JobShare, "id" | "stamp">[], cursor: number, batches: number, nowMs: number): void {
+  read(shares: readonly Omit<JobShare, "id" | "stamp">[], cursor: number, batches: number, cameMs: number): void {
     const row = this.requireRow();
     const { received } = row;
     for (const share of shares) {
@@ -144,7 +144,7 @@ export class LogState {
     this.set({
       ...{ received: row.received, filtered: row.filtered, sampled_out: row.sampled_out },
       ...{ cursor: Math.max(row.cursor, cursor), next_batch: row.next_batch + batches },
-      ...(row.received > received && { last_received_ms: nowMs }),
+      ...(row.received > received && { last_received_ms: cameMs }),
     });
   }
 

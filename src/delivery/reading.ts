@@ -8,7 +8,7 @@ import { loadOffered } from "../object/load.ts";
 import { answered, platform } from "../platform.ts";
 import type { SealKey } from "../queue/seal.ts";
 import type { JobShare } from "../trace-log/append.ts";
-import type { Group, Item } from "../trace-log/blocks.ts";
+import { addedMs, type Group, type Item } from "../trace-log/blocks.ts";
 import type { Pull, Pulled } from "../trace-log/driver.ts";
 import { nodeOf, placeOf } from "../trace-log/nodes.ts";
 import { type Page, traceLog } from "../trace-log/trace-log.ts";
@@ -204,7 +204,9 @@ export class Reading {
         if ("group" in each) unmade.ended(each.n);
         else this.#setAside(each, nowMs);
       }
-      state.read(shares, page.end, opened, nowMs);
+      // What is read late, or is of the past, came then.
+      const cameMs = Math.min(nowMs, addedMs(page.items.at(-1)?.n ?? 0));
+      state.read(shares, page.end, opened, cameMs);
       if (!this.#host.hasRoom()) state.seal(nowMs);
       if (closes) return batches.cutSome("interval", nowMs);
       this.#host.arm();

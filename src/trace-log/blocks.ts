@@ -102,6 +102,11 @@ export function positionAt(nowMs: number): number {
   return nowMs * PER_MS;
 }
 
+/** When the block of a position was added, in ms since the epoch. */
+export function addedMs(n: number): number {
+  return Math.floor(n / PER_MS);
+}
+
 /** By so much positions grow at once when newer ones were lost that lie in the future: a year. */
 const LOST_MS = 365 * 86_400_000;
 
