@@ -276,7 +276,7 @@ export class Blocks {
   /**
    * What is kept, whether a job wanted it or not: records of functions whose logging was off are
    * named in `off`.
-   * @param newest the newest instead of the oldest. @param maxBytes of all; one block may be larger.
+   * @param newest instead of the oldest. @param maxBytes of all; one block may be larger.
    * @returns in the order of the log; `end`: the position up to which this is all.
    */
   records(after: number, maxBytes: number, newest = false): { messages: OpenMessage[]; end: number } {

@@ -100,7 +100,7 @@ export interface ShardJobStatus {
   isOnHold: boolean;
   /** It has not read all of the time before it was. */
   hasPast: boolean;
-  /** What of that time it does not get: from one time of intake to another, in ms; null: nothing. */
+  /** What of that time it does not get: between two times of intake, in ms; null: nothing. */
   lost: [fromMs: number, untilMs: number] | null;
 }
 
@@ -383,6 +383,7 @@ export class TraceLog extends DurableObject<Env> {
       if (job !== null) {
         log.error("the past of a job is given up", { durable_object: "TraceLog", shard: this.#shard, job });
         this.#blocks.drop(this.#cursorOf(), 0, this.#lastBlock);
+        this.#sql.exec("UPDATE state SET readers = ? WHERE id = 1", this.#readers.text());
       }
     }
     const keep = this.#keep();
