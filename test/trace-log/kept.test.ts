@@ -1,6 +1,8 @@
 /** What a shard keeps of what it has taken in, and for how long. */
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { migrate } from "../../src/storage/migrate.ts";
+import { TRACE_LOG_STEPS } from "../../src/trace-log/schema.ts";
 import type { TraceLog } from "../../src/trace-log/trace-log.ts";
 import { id, job, snapshot } from "../pipeline/scripted.ts";
 import { keepHours } from "../support/runtime/keeping.ts";
@@ -14,6 +16,7 @@ import {
   open,
   page,
   prepared,
+  readers,
   rowsOf,
   shard,
   stateOf,
@@ -28,6 +31,8 @@ let plane: Control;
 beforeEach(() => {
   clock = setClock(NOON);
   plane = control();
+  // What is read, tests read.
+  readers(() => ({}));
   vi.spyOn(console, "error").mockImplementation(() => {});
 });
 
@@ -285,6 +290,27 @@ describe("since when all is kept", () => {
     await append(3);
     await evicted();
     expect(await since()).toBe(ms);
+  });
+
+  it("is when the newest part came, for a shard of the release before, whose blocks have less", async () => {
+    const block = "INSERT INTO block VALUES (7, ?, ?, '[[1,2,10]]', ?, ?)";
+    const meta = new TextEncoder().encode('{"parts":[],"entries":[],"groups":[],"off":{},"records":[]}');
+    await runInDurableObject(shard(), async (_log, { storage }) => {
+      await storage.deleteAll();
+      migrate(storage, TRACE_LOG_STEPS.slice(0, 1));
+      storage.sql.exec(
+        "UPDATE state SET last_block = 7, newest_taken_ms = ?, routed = 2, not_routed = 3",
+        NOON + 4_000,
+      );
+      storage.sql.exec(block, NOON, NOON, meta.length, meta.buffer);
+    });
+    await evicted();
+    await append(1);
+    expect([await since(), await kept(), await rowsOf("block")]).toEqual([4_000, events(1), 2]);
+    expect(await stateOf("kept_events")).toEqual({ kept_events: 6 });
+    await evicted();
+    expect(await since()).toBe(4_000);
+    expect((await shard().status([1])).jobs[1]).toMatchObject({ unread: { records: 3 } });
   });
 
   it("is when storage was known to have been set back", async () => {

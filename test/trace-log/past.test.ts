@@ -6,7 +6,7 @@ import type { ShardJobStatus, TraceLog } from "../../src/trace-log/trace-log.ts"
 import { job, snapshot } from "../pipeline/scripted.ts";
 import { keepHours } from "../support/runtime/keeping.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
-import { control, eventOf, gotOf, message, open, page, rowsOf, shard, stateOf, unread } from "./shard.ts";
+import { control, eventOf, gotOf, message, open, page, readers, rowsOf, shard, stateOf, unread } from "./shard.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -16,6 +16,8 @@ let version: number;
 beforeEach(() => {
   clock = setClock(NOON);
   control();
+  // What is read, tests read.
+  readers(() => ({}));
   version = 1;
   errors = vi.spyOn(console, "error").mockImplementation(() => {});
 });
