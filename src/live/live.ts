@@ -120,7 +120,9 @@ export class Live extends DurableObject<Env> {
     const { messages } = await answered("the log", ANSWER_MS, asked);
     const keys = readSealKeys(this.env);
     const loaded = messages.map((message) => loadOffered(message, keys));
-    const arrived = arrivedOf(loaded.flatMap((each) => (typeof each === "string" ? [] : each)));
+    const parts = loaded.flatMap((each) => (typeof each === "string" ? [] : each));
+    // Where the block is gone, the log answers with a later one, which is shown by itself.
+    const arrived = arrivedOf(parts.filter(({ message }) => turns.has(message.id)));
     for (const socket of this.#open()) {
       const fresh = unseen(arrived, turns, this.#watcherOf(socket).since);
       this.#offer(socket, fresh.records, fresh.leftOut);

@@ -100,7 +100,8 @@ export class FunctionHours {
       nameInText(scriptName),
     );
     const all = [...rows].flatMap(({ counts, sources }) => parseCounts(counts, sources));
-    for (const count of [...all, ...countsOf(this.#gathered())]) if (count.scriptName === scriptName) tally.add(count);
+    for (const count of [...all, ...this.#gatheredSince(firstHour(nowMs))])
+      if (count.scriptName === scriptName) tally.add(count);
     return tally.counts()[0] ?? null;
   }
 
@@ -148,8 +149,13 @@ export class FunctionHours {
       before,
     );
     for (const { counts, sources } of rows) yield* parseCounts(counts, sources);
+    yield* this.#gatheredSince(from, before);
+  }
+
+  #gatheredSince(from: number, before = Number.MAX_SAFE_INTEGER): FunctionCount[] {
     const gathered = this.#gathered();
-    if ((gathered.hour ?? 0) >= from && (gathered.hour ?? 0) < before) yield* countsOf(gathered);
+    const { hour } = gathered;
+    return hour !== null && hour >= from && hour < before ? countsOf(gathered) : [];
   }
 
   #gathered(): HourRow {

@@ -100,13 +100,17 @@ export class Readers {
   }
 
   /**
-   * A new job reads what was kept before it was. @param keptSinceMs all that came later is kept.
+   * A new job reads what was kept before it was, up to the last block that has anything for it.
+   * @param keptSinceMs all that came later is kept.
    */
   begins(job: number, past: Past, keptSinceMs: number, between: Between): void {
-    const [{ fromMs } = { fromMs: keptSinceMs }] = past.windows;
-    const lost = fromMs < keptSinceMs && { lost: [fromMs, keptSinceMs] as [number, number] };
-    this.#set(job, { ...this.of(job), past, ...lost });
+    const { fromMs = Number.POSITIVE_INFINITY } = past.windows[0] ?? {};
+    const isLost = fromMs <= keptSinceMs;
+    this.#set(job, { ...this.of(job), past, ...(isLost && { lost: [fromMs, keptSinceMs] }) });
     this.#recount(job, between);
+    const { past: _, ...state } = this.of(job);
+    const upTo = this.#backlogs.get(job)?.last;
+    this.#set(job, upTo === undefined ? state : { ...state, past: { ...past, upTo } });
   }
 
   /** The job of those that is furthest behind does not get what it has not read of its past. */

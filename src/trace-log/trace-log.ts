@@ -385,6 +385,7 @@ export class TraceLog extends DurableObject<Env> {
       if (job !== null) {
         log.error("the past of a job is given up", { durable_object: "TraceLog", shard: this.#shard, job });
         this.#blocks.drop(this.#cursorOf(), 0, this.#lastBlock);
+        this.#sql.exec("UPDATE state SET readers = ? WHERE id = 1", this.#readers.text());
       }
     }
     const keep = this.#keep();

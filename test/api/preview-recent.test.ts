@@ -2,18 +2,20 @@
  * Previews compared with what is really shipped: the same events through intake, queue, log and
  * destination.
  */
-import { createExecutionContext, createMessageBatch, evictDurableObject, getQueueResult } from "cloudflare:test";
+import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { PreviewResult } from "../../src/api/preview.ts";
-import worker from "../../src/index.ts";
+import { controlPlane } from "../../src/control/plane.ts";
 import type { PackedMessage } from "../../src/intake/packing.ts";
 import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { readSingleMember } from "../support/gzip-member.ts";
 import type { Minted } from "../support/oracle.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
+import { keepHours } from "../support/runtime/keeping.ts";
 import { deliver, freshBucket, NOON, pack, redeliver, setClock, settle } from "../support/runtime/pipeline.ts";
+import { message, open } from "../trace-log/shard.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -25,13 +27,10 @@ const recent = async (): Promise<string[]> => {
   return records.map(({ text }) => text.slice(2, -2));
 };
 
-// Each test runs in its own hour: the isolate remembers its last handover.
-let hour = 0;
 let clock: ReturnType<typeof setClock>;
 let oracle: Oracle;
 beforeEach(() => {
-  hour += 1;
-  clock = setClock(NOON + hour * 3_600_000);
+  clock = setClock(NOON);
   oracle = new Oracle({ at: clock.nowMs() });
 });
 
@@ -40,12 +39,6 @@ const messages = (
   outcomes: readonly string[],
   options: { scriptName?: string; padding?: number } = {},
 ): PackedMessage[] => outcomes.flatMap((outcome) => pack(oracle.mint(1, { outcome, ...options }), clock.nowMs()));
-
-/** Delivers messages once the next handover is due. */
-const deliverNow = (sent: readonly PackedMessage[]) => {
-  clock.advance(1_000);
-  return deliver(sent);
-};
 
 const WHERE = JSON.stringify({
   where: {
@@ -120,7 +113,7 @@ describe("a preview", () => {
     expect(texts.length).toBe(2);
     const given = await ask({ ...options, events: sent });
     expect(objects(given)).toEqual(texts.sort());
-    // The same ones are still held.
+    // The log still keeps the same ones.
     expect(await ask(options)).toEqual({ ...given, source: "recent" });
     const { result } = (await api<{ [name: string]: number }>("GET", `/logship/jobs/${id}/ledger`)).body;
     expect([result.received, result.filtered, result.delivered]).toEqual([6, given.filtered, given.kept]);
@@ -131,70 +124,62 @@ describe("a preview", () => {
 describe("recent events", () => {
   it("are those of the last messages, whether any job wants them or not, each once", async () => {
     const first = messages(["a", "b"]);
-    await deliverNow(first);
-    await deliverNow(messages(["c"]));
+    await deliver(first);
+    await deliver(messages(["c"]));
     expect(await recent()).toEqual(["a", "b", "c"]);
     // An acknowledgement was lost.
-    clock.advance(1_000);
     expect((await redeliver(first)).acked.length).toBe(2);
-    await deliverNow([...first, ...messages(["d"])]);
+    await deliver([...first, ...messages(["d"])]);
     expect(await recent()).toEqual(["a", "b", "c", "d"]);
   });
 
-  it("are handed over once a second, and the newest remain", async () => {
-    await deliverNow(messages(["a"]));
-    await deliver(messages(["unseen"]));
-    await deliverNow(messages(Array.from({ length: 90 }, (_, i) => `b${i}`)));
-    await deliverNow(messages(Array.from({ length: 90 }, (_, i) => `c${i}`)));
-    await deliverNow(messages(Array.from({ length: 90 }, (_, i) => `d${i}`)));
+  it("are the newest 200, as many of each shard", async () => {
+    const many = (name: string) => messages(Array.from({ length: 90 }, (_, i) => `${name}${i}`));
+    for (const name of ["b", "c", "d"]) await deliver(many(name));
     const held = await recent();
     expect([held.length, held[0], held.at(-1)]).toEqual([200, "b70", "d89"]);
+    await controlPlane(env.CONTROL).join(1, "");
+    expect((await recent()).length).toBe(100);
+    await traceLog(env.TRACE_LOG, 1).append(open([message(1), message(2)]));
+    const both = await recent();
+    expect([both.length, both[0], ...both.slice(-3)]).toEqual([102, "c80", "d89", "event 1", "event 2"]);
   });
 
   it("are none that are larger than 32 KiB, of which the answer says so", async () => {
-    await deliverNow([...messages(["large"], { padding: 40_000 }), ...messages(["small"])]);
+    await deliver([...messages(["large"], { padding: 40_000 }), ...messages(["small"])]);
     const { body } = await api<PreviewResult>("POST", "/logship/preview", {});
     expect(body.result.events).toBe(1);
-    expect(body.messages).toEqual([{ code: 1003, message: "1 recent events were too large to hold" }]);
+    expect(body.messages).toEqual([{ code: 1003, message: "1 recent events are too large to be shown" }]);
   });
 
-  it("are none of a function from when its logging is off, nor of one that is forgotten", async () => {
+  it("are none of a function while its logging is off, nor what was taken in then", async () => {
     const set = (logship: boolean) => api("PATCH", "/functions/scripts/till/script-settings", { logship });
-    await deliverNow([...messages(["shop"], { scriptName: "shop" }), ...messages(["till"], { scriptName: "till" })]);
+    await deliver([...messages(["shop"], { scriptName: "shop" }), ...messages(["till"], { scriptName: "till" })]);
     const late = messages(["late"], { scriptName: "till" });
     expect(await recent()).toEqual(["shop", "till"]);
     clock.advance(60_000);
     expect((await set(false)).status).toBe(200);
     expect(await recent()).toEqual(["shop"]);
-    // This one came earlier and ships, but is no longer shown.
-    await deliverNow([...late, ...messages(["off"], { scriptName: "till" })]);
+    // The first one came earlier and ships, but is not shown now.
+    await deliver([...late, ...messages(["off"], { scriptName: "till" })]);
     expect(await recent()).toEqual(["shop"]);
     clock.advance(60_000);
     expect((await set(true)).status).toBe(200);
     clock.advance(60_000);
-    await deliverNow(messages(["on"], { scriptName: "till" }));
-    expect(await recent()).toEqual(["shop", "on"]);
-    expect((await api("DELETE", "/functions/scripts/till")).status).toBe(200);
-    expect(await recent()).toEqual(["shop"]);
+    await deliver(messages(["on"], { scriptName: "till" }));
+    expect(await recent()).toEqual(["shop", "till", "late", "on"]);
   });
 
-  it.each(["false", "no"])("are not held where PREVIEW_RECENT is %s", async (PREVIEW_RECENT) => {
-    const bodies = messages(["a"]).map(({ body }, i) => ({
-      ...{ id: `${i}`, timestamp: new Date(), attempts: 1 },
-      body: body.slice().buffer,
-    }));
-    const batch = createMessageBatch("logship-events", bodies);
-    clock.advance(1_000);
-    await worker.queue(batch, { ...env, PREVIEW_RECENT } as Env);
-    const { explicitAcks } = await getQueueResult(batch, createExecutionContext());
-    expect([explicitAcks.length, await recent()]).toEqual([1, []]);
-  });
-
-  it("are gone with the memory that they are in: nothing is stored", async () => {
-    await deliverNow(messages(["a"]));
-    expect(await recent()).toEqual(["a"]);
-    await evictDurableObject(traceLog(env.TRACE_LOG, 0));
+  it("are none where the log keeps nothing, and all are read", async () => {
+    keepHours(0);
+    await deliver(messages(["a"]));
     const { body } = await api<PreviewResult>("POST", "/logship/preview", {});
     expect([body.result.events, body.messages.length]).toEqual([0, 1]);
+  });
+
+  it("outlive the shard's instance", async () => {
+    await deliver(messages(["a"]));
+    await evictDurableObject(traceLog(env.TRACE_LOG, 0));
+    expect(await recent()).toEqual(["a"]);
   });
 });

@@ -1,11 +1,13 @@
+import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import type { PreviewResult } from "../../src/api/preview.ts";
 import { previewRoutes } from "../../src/api/preview.ts";
-import { encodeUtf8 } from "../../src/bytes.ts";
-import { TraceLog } from "../../src/index.ts";
-import { recordLine } from "../../src/record/encode.ts";
+import type { OpenMessage } from "../../src/trace-log/blocks.ts";
+import { TraceLog, traceLog } from "../../src/trace-log/trace-log.ts";
+import { damaged, id, record } from "../pipeline/scripted.ts";
 import { NOON, traceRecord } from "../record/samples.ts";
 import { setClock } from "../support/runtime/pipeline.ts";
+import { message, open } from "../trace-log/shard.ts";
 import { type CallOptions, call, errorsOf, intake } from "./harness.ts";
 import { token } from "./principals.ts";
 
@@ -83,10 +85,10 @@ describe("a preview of events that are given", () => {
   });
 
   it("of none is empty, and asks nobody for recent ones", async () => {
-    const recent = vi.spyOn(TraceLog.prototype, "recent");
+    const records = vi.spyOn(TraceLog.prototype, "records");
     const { body } = await ask({ events: [] });
     expect([body.result.source, body.result.events, body.messages]).toEqual(["given", 0, []]);
-    expect(recent).not.toHaveBeenCalled();
+    expect(records).not.toHaveBeenCalled();
   });
 
   it("shows half a megabyte of text, and says how many records that leaves out", async () => {
@@ -242,14 +244,13 @@ describe("a preview that cannot be shown", () => {
 });
 
 describe("a preview of recent events", () => {
-  const held = (...records: string[]) =>
-    vi.spyOn(TraceLog.prototype, "recent").mockImplementation(() => ({
-      ndjson: encodeUtf8(records.map((line) => `${line}\n`).join("")),
-      tooLarge: 2,
-    }));
+  const asked = () => vi.spyOn(TraceLog.prototype, "records");
+  const append = (...messages: ArrayBuffer[]) => traceLog(env.TRACE_LOG, 0).append(open(messages));
 
-  it("shows those that the ledger holds, oldest first, and how many were too large", async () => {
-    held(recordLine(traceRecord({ Outcome: "old" })), recordLine(traceRecord({ Outcome: "new" })));
+  it("shows those that the log keeps, oldest first, and how many are too large", async () => {
+    const large = traceRecord({ Entrypoint: "x".repeat(32 * 1024) });
+    await append(message(1, { records: [record("old"), large, large] }));
+    await append(message(2, { records: [record("new")] }));
     const output_options = { field_names: ["Outcome"] };
     for (const events of [undefined, null]) {
       const { body } = await ask({ events, output_options });
@@ -257,40 +258,37 @@ describe("a preview of recent events", () => {
         "recent",
         ['{"Outcome":"old"}\n', '{"Outcome":"new"}\n'],
       ]);
-      expect(body.messages).toEqual([{ code: 1003, message: "2 recent events were too large to hold" }]);
+      expect(body.messages).toEqual([{ code: 1003, message: "2 recent events are too large to be shown" }]);
     }
   });
 
   it("is empty, and says why, where there are none", async () => {
     const { status, body } = await ask({ filter: FAILED });
     expect([status, body.result.source, body.result.events, body.result.objects]).toEqual([200, "recent", 0, []]);
-    const message = "no recent events are in memory, where they stay for a few minutes at most; send some as events";
-    expect(body.messages).toEqual([{ code: 1003, message }]);
+    const words = "the log keeps no events (LOG_KEEP_HOURS); send some as events";
+    expect(body.messages).toEqual([{ code: 1003, message: words }]);
   });
 
-  it("is empty, and asks nobody, where none are to be held", async () => {
-    const recent = held(recordLine(traceRecord()));
+  it("is empty, and asks nobody, where none are to be shown", async () => {
+    const records = asked();
     const { body } = await ask({}, { settings: { PREVIEW_RECENT: "false" } });
-    const message = 'no recent events are held, because PREVIEW_RECENT is "false"; send some as events';
-    expect([body.result.events, body.messages]).toEqual([0, [{ code: 1003, message }]]);
-    expect(recent).not.toHaveBeenCalled();
+    const words = 'recent events are not shown, because PREVIEW_RECENT is "false"; send some as events';
+    expect([body.result.events, body.messages]).toEqual([0, [{ code: 1003, message: words }]]);
+    expect(records).not.toHaveBeenCalled();
   });
 
-  it("passes over what somebody else put there that is no record", async () => {
-    const good = recordLine(traceRecord());
-    held(
-      good.replace('"Outcome":"ok"', '"Outcome":ok'),
-      good,
-      "{}",
-      good.replace('"Logs":[]', '"Logs":[{"Message":[1]}]'),
-    );
-    const { status, body } = await ask({ filter: FAILED });
-    expect([status, body.result.events, body.result.filtered]).toEqual([200, 1, 1]);
+  it("passes over a message that this code cannot read", async () => {
+    const [good, bad] = [message(1), damaged(message(2))].map((body, n) => ({
+      ...{ body: new Uint8Array(body), parts: [id(n + 1)], off: {} },
+    })) as [OpenMessage, OpenMessage];
+    asked().mockImplementation(() => ({ messages: [bad, good], end: 1 }));
+    const { status, body } = await ask({ output_options: { field_names: ["Outcome"] } });
+    expect([status, body.result.records.map(({ text }) => text)]).toEqual([200, ['{"Outcome":"event 1"}\n']]);
   });
 
   it("says what is wrong with the options before it asks anybody", async () => {
-    const recent = held();
+    const records = asked();
     expect((await ask({ filter: "{" })).status).toBe(400);
-    expect(recent).not.toHaveBeenCalled();
+    expect(records).not.toHaveBeenCalled();
   });
 });

@@ -168,7 +168,7 @@ describe("from the queue to whoever watches", () => {
     expect((await viewing.next("records")).counts).toMatchObject({ seen: 4, shown: 4 });
     viewing.socket.close(1000, "");
     await viewing.end();
-    // Without viewers, a push is ignored.
-    await live(env.LIVE).push({ lines: ["no record"], sources: [""], leftOut: 0, parts: [] });
+    // Without viewers, a block is ignored.
+    await live(env.LIVE).added({ shard: 0, n: 1, ids: [] });
   });
 });

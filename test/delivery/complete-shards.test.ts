@@ -31,7 +31,7 @@ function log(status: (shard: number, jobs: readonly number[]) => ShardStatus, un
   return { env, claimed };
 }
 
-const ALL_READ = { received: 0, unread: null, isDiscarded: false, isOnHold: false };
+const ALL_READ = { received: 0, unread: null, isDiscarded: false, isOnHold: false, hasPast: false, lost: null };
 
 it.each([
   [null, [2_000]],

@@ -6,6 +6,7 @@ import { JobReader } from "../../src/index.ts";
 import { traceLog } from "../../src/trace-log/trace-log.ts";
 import type { Minted } from "../support/oracle.ts";
 import { breakable } from "../support/runtime/breakage.ts";
+import { keepHours } from "../support/runtime/keeping.ts";
 import type { World } from "../support/runtime/world.ts";
 import { restorable } from "./restoring.ts";
 import { row } from "./row.ts";
@@ -89,6 +90,7 @@ describe("a reader that is restored", () => {
   });
 
   row("lacks what the log has dropped, which is said to wait, and delivers what comes later", async (world) => {
+    keepHours(0);
     const job = await world.createJob();
     await ten(world);
     await world.read();
@@ -106,5 +108,21 @@ describe("a reader that is restored", () => {
     await world.jobs.remove(job, { discard: true });
     world.jobs.withdraw(lost);
     world.accountLeftOut.routed = 31;
+  });
+
+  row("gets again what the log keeps, and delivers it once, with what comes later", async (world) => {
+    const job = await world.createJob();
+    await ten(world);
+    await world.read();
+    const restore = await restorable(() => nodeAt(env.READERS, job.id, 0));
+    await ten(world);
+    await world.read();
+    await restore();
+    world.injected();
+    await ten(world);
+    await world.read();
+    world.clock.advance(60_000);
+    await world.runAlarms();
+    expect(await countsOf(job)).toMatchObject({ received: 30, delivered: 30, pending: 0 });
   });
 });

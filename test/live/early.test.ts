@@ -1,18 +1,24 @@
-/** Records that are shown before the consumer counts them: each once, whatever comes between. */
+/** Records that are shown before the log has them: each once, whatever comes between. */
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ControlPlane, Live, Packer } from "../../src/index.ts";
+import { encodeUtf8 } from "../../src/bytes.ts";
+import { ControlPlane, Packer } from "../../src/index.ts";
 import { type EarlyPart, isolateAudience } from "../../src/intake/audience.ts";
-import { live } from "../../src/live/live.ts";
+import { LIVE_PUSH_MAX_BYTES } from "../../src/limits.ts";
+import { Live, live } from "../../src/live/live.ts";
 import { ShownParts } from "../../src/live/shown-parts.ts";
 import { platform } from "../../src/platform.ts";
 import { recordLine } from "../../src/record/encode.ts";
+import { TraceLog, traceLog } from "../../src/trace-log/trace-log.ts";
+import { damaged } from "../pipeline/scripted.ts";
 import { traceRecord } from "../record/samples.ts";
+import { encodeMessage } from "../support/message.ts";
 import { api } from "../support/runtime/api.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import { World } from "../support/runtime/world.ts";
-import { arrived, outcomes, Viewing } from "./viewing.ts";
+import { open, passing, stateOf } from "../trace-log/shard.ts";
+import { outcomes, taken, Viewing } from "./viewing.ts";
 
 let clock: ReturnType<typeof setClock>;
 let warned: ReturnType<typeof vi.spyOn>;
@@ -47,15 +53,19 @@ const part = (name: string, fields: Partial<EarlyPart> = {}): EarlyPart => ({
 });
 const early = (...names: string[]) => live(env.LIVE).showEarly(names.map((name) => part(name)));
 
-/** The same parts, as the consumer brings them. @param leftOut of each. */
-const late = (names: readonly string[], leftOut = 0) =>
-  live(env.LIVE).push({
-    ...arrived(
-      names.flatMap((name) => [`${name}1`, `${name}2`]),
-      leftOut * names.length,
-    ),
-    parts: names.map((name) => ({ id: id(name), lines: 2, leftOut })),
-  });
+/** The same part, as the queue delivers it. */
+function messageOf(name: string, further: readonly string[] = []): ArrayBuffer {
+  const lines = [line(`${name}1`), line(`${name}2`), ...further];
+  const head = { id: id(name), takenInMs: clock.nowMs(), keyed: false, shards: 1, records: lines.length };
+  return encodeMessage(head, encodeUtf8(lines.map((each) => `${each}\n`).join(""))).buffer;
+}
+
+/** The log takes the same parts. @param further lines of each. */
+const late = (names: readonly string[], further: readonly string[] = []) =>
+  taken(...names.map((name) => messageOf(name, further)));
+
+/** The log has asked the control plane. */
+const configured = () => traceLog(env.TRACE_LOG, 0).drive();
 
 /** What a page got, in order, and its last counts. */
 async function seen(viewing: Viewing) {
@@ -103,8 +113,9 @@ describe("a part", () => {
     });
   });
 
-  it("is shown once where the consumer brings it while the opt-outs are asked for", async () => {
+  it("is shown once where the log takes it while the opt-outs are asked for", async () => {
     const viewing = await watch();
+    await configured();
     const { configSince } = ControlPlane.prototype;
     vi.spyOn(ControlPlane.prototype, "configSince").mockImplementation(async function (
       this: ControlPlane,
@@ -120,10 +131,10 @@ describe("a part", () => {
   it("does not keep another one from being shown, nor what was left out of it", async () => {
     const viewing = await watch();
     await early("b");
-    await late(["a", "b", "c"], 5);
+    await late(["a", "b", "c"], [line("x".repeat(LIVE_PUSH_MAX_BYTES))]);
     expect(await seen(viewing)).toEqual({
       records: ["b1", "b2", "a1", "a2", "c1", "c2"],
-      counts: { seen: 16, shown: 6, filtered: 0, dropped: 10, paused: 0 },
+      counts: { seen: 8, shown: 6, filtered: 0, dropped: 2, paused: 0 },
     });
   });
 
@@ -160,7 +171,7 @@ describe("a part", () => {
     expect(said.records).toMatchObject([{ source: "http:ci" }, { source: "http:ci" }]);
   });
 
-  it("that is older than twenty seconds is left to the consumer", async () => {
+  it("that is older than twenty seconds is left to the log", async () => {
     const viewing = await watch();
     await live(env.LIVE).showEarly([part("a", { takenInMs: NOON - 20_001 }), part("b", { takenInMs: NOON - 15_000 })]);
     expect((await seen(viewing)).records).toEqual(["b1", "b2"]);
@@ -172,7 +183,69 @@ describe("a part", () => {
     const viewing = await watch();
     await early("a");
     clock.advance(12 * 3_600_000 - 1);
+    await traceLog(env.TRACE_LOG, 0).watchedUntil(clock.nowMs() + 1);
     await late(["a"]);
+    expect((await seen(viewing)).records).toEqual(["a1", "a2"]);
+  });
+});
+
+describe("a block that the log has added", () => {
+  const asked = () => vi.spyOn(TraceLog.prototype, "records");
+
+  it("is read only if a page has not seen all of it, and by its position", async () => {
+    const records = asked();
+    await watch();
+    await early("a", "b");
+    await late(["a", "b"]);
+    expect(records).not.toHaveBeenCalled();
+    const newest = async () => (await stateOf<{ n: number }>("last_block AS n", 0)).n;
+    await late(["c"]);
+    expect(records.mock.calls).toEqual([[(await newest()) - 1, 1]]);
+    await early("d");
+    await late(["d", "e"]);
+    expect(records.mock.calls.slice(1)).toEqual([[(await newest()) - 1, 1]]);
+  });
+
+  it.each<[string, () => unknown]>([
+    ["does not answer", () => new Promise(() => {})],
+    ["fails", () => Promise.reject(new TypeError("secret text"))],
+  ])("is not shown where the log %s: it delays no append, and nothing that comes next", async (_how, answer) => {
+    const viewing = await watch();
+    const deadline = passing(3_000);
+    asked().mockImplementationOnce(answer as never);
+    await late(["a"]);
+    deadline.end();
+    await late(["b"]);
+    expect((await seen(viewing)).records).toEqual(["b1", "b2"]);
+    await vi.waitFor(() => expect(JSON.stringify(warned.mock.calls)).toContain("could not be shown as they arrived"));
+    expect(JSON.stringify(warned.mock.calls)).not.toContain("secret text");
+  });
+
+  it("and has dropped since is not shown, nor a later one twice", async () => {
+    const viewing = await watch();
+    const { records } = TraceLog.prototype;
+    asked().mockImplementationOnce(async function (this: TraceLog, ...given: Parameters<TraceLog["records"]>) {
+      await this.append(open([messageOf("b")]));
+      this.ctx.storage.sql.exec("DELETE FROM block WHERE n = (SELECT min(n) FROM block)");
+      return records.apply(this, given);
+    } as never);
+    await late(["a"]);
+    await viewing.next("records");
+    expect((await seen(viewing)).records).toEqual([]);
+  });
+
+  it("has nothing for a page of functions that were off, or are, and nothing that this code cannot read", async () => {
+    const viewing = await watch();
+    await api("PATCH", "/functions/scripts/till/script-settings", { logship: false });
+    clock.advance(5_000);
+    await late(["a"], [line("off", "till")]);
+    expect((await seen(viewing)).records).toEqual(["a1", "a2"]);
+    const { records } = TraceLog.prototype;
+    asked().mockImplementationOnce(function (this: TraceLog, ...given: Parameters<TraceLog["records"]>) {
+      const { messages, end } = records.apply(this, given);
+      return { messages: messages.map((each) => ({ ...each, body: new Uint8Array(damaged(each.body.buffer)) })), end };
+    });
+    await late(["b"]);
     expect((await seen(viewing)).records).toEqual(["a1", "a2"]);
   });
 });
@@ -191,8 +264,9 @@ describe("nothing is shown early", () => {
     ["fails", () => Promise.reject(new Error("down"))],
     ["answers nonsense", () => ({ state: "x" })],
     ["answers nothing", () => null],
-  ])("where the control plane %s: the consumer has it", async (_how, answer) => {
+  ])("where the control plane %s: the log has it", async (_how, answer) => {
     const viewing = await watch();
+    await configured();
     await early("a");
     vi.spyOn(ControlPlane.prototype, "configSince").mockImplementation(answer as never);
     expect(await early("b")).toBe(true);
@@ -234,10 +308,9 @@ describe("on the whole way, a record", () => {
     else await world[way](world.mint(2));
     const { counts } = await viewing.next("records");
     expect([counts?.shown, world.queue.held.length]).toEqual([2, 1]);
-    const shown = vi.spyOn(Live.prototype, "push");
+    const added = vi.spyOn(Live.prototype, "added");
     await world.deliverDue();
-    await vi.waitFor(() => expect(shown).toHaveBeenCalledTimes(1));
-    expect(shown.mock.calls[0]?.[0]).toMatchObject({ lines: { length: 2 } });
+    await vi.waitFor(() => expect(added.mock.settledResults).toMatchObject([{ type: "fulfilled" }]));
     await viewing.heard();
     expect(viewing.said.filter(({ type }) => type === "records")).toEqual([]);
   });
@@ -341,36 +414,42 @@ describe("the memory of what was shown", () => {
   const names = (parts: readonly { id: string }[]) =>
     parts.map((each) => Buffer.from(each.id, "hex").toString().trim());
 
+  /** Of parts that the log has. */
+  const turns = (shown: ShownParts, ids: readonly string[], nowMs: number) => {
+    const byId = shown.counted(ids.map(id), nowMs);
+    return ids.map((each) => byId.get(id(each)));
+  };
+
   it("takes nothing more when it is full, and forgets nothing for that", () => {
     const shown = new ShownParts(2);
     expect(names(shown.takeEarly([named("a"), named("b"), named("c")], NOON))).toEqual(["a", "b"]);
-    expect(shown.counted([named("a")], NOON)).toEqual([NOON]);
+    expect(turns(shown, ["a"], NOON)).toEqual([NOON]);
     expect(names(shown.takeEarly([named("d")], NOON + 30_000))).toEqual([]);
     expect(names(shown.takeEarly([{ ...named("d"), takenInMs: NOON + 30_001 }], NOON + 30_001))).toEqual(["d"]);
-    expect(shown.counted([named("b")], NOON + 30_001)).toEqual([NOON]);
+    expect(turns(shown, ["b"], NOON + 30_001)).toEqual([NOON]);
   });
 
-  it("shows nothing early while the consumer brings more than it can note", () => {
+  it("shows nothing early while the log has more than it can note", () => {
     const shown = new ShownParts(1);
-    expect(shown.counted([named("a"), named("b")], NOON)).toEqual([0, 0]);
+    expect(turns(shown, ["a", "b"], NOON)).toEqual([0, 0]);
     // Of `b` it would not know.
     expect(names(shown.takeEarly([named("b")], NOON + 19_999))).toEqual([]);
   });
 
   it("has turns that all differ, whatever the clock says", () => {
     const shown = new ShownParts();
-    const turns = [NOON, NOON, NOON - 5_000, NOON + 1, NOON + 1].map((nowMs) => shown.next(nowMs));
-    expect(turns).toEqual([0, 1, 2, 3, 4].map((n) => NOON + n));
+    const all = [NOON, NOON, NOON - 5_000, NOON + 1, NOON + 1].map((nowMs) => shown.next(nowMs));
+    expect(all).toEqual([0, 1, 2, 3, 4].map((n) => NOON + n));
   });
 
   it("is read as it was stored", () => {
     const shown = new ShownParts();
     shown.takeEarly([named("a"), named("b")], NOON);
-    shown.counted([named("b"), named("c")], NOON + 1);
+    turns(shown, ["b", "c"], NOON + 1);
     const read = ShownParts.read(structuredClone(shown.stored));
     expect(read.stored).toEqual(shown.stored);
     expect(read.next(NOON)).toBe(NOON + 1);
-    expect(read.counted([named("a"), named("b"), named("c")], NOON + 2)).toEqual([NOON, NOON, 0]);
+    expect(turns(read, ["a", "b", "c"], NOON + 2)).toEqual([NOON, NOON, 0]);
   });
 
   it.each([undefined, null, 7, {}, { ids: new Uint8Array(16), turns: [1], countedMs: [1] }])(

@@ -1,14 +1,14 @@
 /** A live viewer in the runtime, through the app, with a session's cookie. */
 import { env } from "cloudflare:workers";
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 import { createApp } from "../../src/app.ts";
 import { LIVE_SOCKET_PATH } from "../../src/dashboard/live-socket.ts";
-import type { Arrived } from "../../src/pipeline/live.ts";
+import { Live } from "../../src/live/live.ts";
 import { platform } from "../../src/platform.ts";
-import { recordLine } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
+import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { ORIGIN, Visitor } from "../dashboard/support.ts";
-import { traceRecord } from "../record/samples.ts";
+import { open } from "../trace-log/shard.ts";
 
 export type Counts = { seen: number; shown: number; filtered: number; dropped: number; paused: number };
 
@@ -88,12 +88,13 @@ export class Viewing {
   }
 }
 
-/** Records as consumers hand them over, told apart by their outcome. */
-export const arrived = (outcomes: readonly string[], leftOut = 0): Arrived => ({
-  lines: outcomes.map((outcome) => recordLine(traceRecord({ Outcome: outcome }))),
-  sources: outcomes.map(() => ""),
-  leftOut,
-  parts: [],
-});
+/** The log takes messages while a page is open. Resolves when live viewers have what is new. */
+export async function taken(...messages: ArrayBuffer[]): Promise<void> {
+  const added = vi.spyOn(Live.prototype, "added");
+  const ended = (): number => added.mock.settledResults.filter(({ type }) => type !== "incomplete").length;
+  const before = ended();
+  await traceLog(env.TRACE_LOG, 0).append(open(messages));
+  await vi.waitFor(() => expect(ended()).toBeGreaterThan(before), { interval: 1 });
+}
 
 export const outcomes = ({ records = [] }: Said): (string | undefined)[] => records.map(({ record }) => record.Outcome);

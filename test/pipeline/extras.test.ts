@@ -5,13 +5,12 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { PreviewResult } from "../../src/api/preview.ts";
 import { encodeUtf8 } from "../../src/bytes.ts";
+import { arrivedOf } from "../../src/live/arrived.ts";
 import { load } from "../../src/object/load.ts";
-import { arrivedOf } from "../../src/pipeline/live.ts";
 import { encodeExtras } from "../../src/queue/extras.ts";
 import { decodeEnvelope, decodeMessage, encodeParts, type Part } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { EXTRA_FIELDS, type ExtraField } from "../../src/record/fields.ts";
-import { RecordLine } from "../../src/record/line.ts";
 import { call } from "../api/harness.ts";
 import { noise, traceRecord } from "../record/samples.ts";
 import { readSingleMember } from "../support/gzip-member.ts";
@@ -217,8 +216,6 @@ describe("extra fields", () => {
     }
     const loading = load({ body: held, envelope: decodeEnvelope(held) });
     if (loading.kind !== "loaded") throw new Error(loading.kind);
-    const ids = new Set(loading.loaded.map(({ message }) => message.id));
-    const { lines } = arrivedOf(loading.loaded, ids, []);
-    expect(lines.map((line) => RecordLine.ofEntry(line)?.RequestCF)).toEqual([TAKEN.RequestCF]);
+    expect(arrivedOf(loading.loaded).records.map(({ RequestCF }) => RequestCF)).toEqual([TAKEN.RequestCF]);
   });
 });

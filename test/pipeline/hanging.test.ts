@@ -128,9 +128,8 @@ describe("a shard that answers nonsense", () => {
     ["null", null],
     ["an empty object", {}],
     ["yes", true],
-    ["ids that are none", { fresh: [1], tooOld: [], watched: false }],
-    ["a text instead of ids", { fresh: "secret-of-a-customer", tooOld: [], watched: false }],
-    ["not whether pages are open", { fresh: [], tooOld: [], watched: "no" }],
+    ["ids that are none", { fresh: [1], tooOld: [] }],
+    ["a text instead of ids", { fresh: "secret-of-a-customer", tooOld: [] }],
   ])("has taken nothing, as far as is known: %s", async (_what, answer) => {
     const it_ = world([job(1)]);
     it_.append = async () => answer;

@@ -209,19 +209,6 @@ describe("what a batch may ask in all", () => {
     expect(it_.noted).toEqual([6, 7].map((n) => ({ shard: 0, id: id(n), how: "untried" })));
   });
 
-  it("holds for what is shown where a page is open, which is not shown where no call is left for it", async () => {
-    const shown = async (callsMax: number, messages: ArrayBuffer[]) => {
-      const it_ = Object.assign(worldOf(callsMax), { watched: true });
-      const delivered = deliver(messages);
-      await consumeEvents(delivered.batch, it_);
-      return [it_.tries, it_.shown.length, delivered.fates()];
-    };
-    expect(await shown(4, [one(1)])).toEqual([1, 1, ["ack"]]);
-    expect(await shown(3, [one(1)])).toEqual([1, 0, ["ack"]]);
-    // A group takes two calls, and for the third only one is left.
-    expect(await shown(7, [fat(1), fat(2), fat(3)])).toEqual([2, 2, ["ack", "ack", AGAIN]]);
-  });
-
   it("is never passed: what is not asked has failed, and is noted", async () => {
     const it_ = worldOf(2);
     const delivered = deliver([one(1)]);

@@ -10,7 +10,6 @@ import type { Fragment } from "../../src/object/encoder.ts";
 import type { LoadedRecord } from "../../src/object/load.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import type { ConsumerContext } from "../../src/pipeline/context.ts";
-import type { Arrived } from "../../src/pipeline/live.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import { RecordLine } from "../../src/record/line.ts";
@@ -147,12 +146,6 @@ export interface World extends ConsumerContext {
   readonly unknown: number[];
   /** Messages sent to the queue once more. */
   readonly sent: ArrayBuffer[];
-  /** How many appends still carry recent records. */
-  turns: number;
-  /** Whether live viewers watch: each append's answer says so. */
-  watched: boolean;
-  /** Records sent to live viewers. */
-  readonly shown: Arrived[];
   /** Everything that happened, in order. */
   readonly log: string[];
 }
@@ -161,17 +154,7 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
   let holds = 0;
   const it: World = {
     ...{ config, optOuts: [], script: [], appends: [], tries: 0, held: [], holdFails: () => false },
-    ...{
-      nowMs: NOON + 60_000,
-      done: new Set(),
-      noted: [],
-      unknown: [],
-      sent: [],
-      turns: 0,
-      watched: false,
-      shown: [],
-      log,
-    },
+    ...{ nowMs: NOON + 60_000, done: new Set(), noted: [], unknown: [], sent: [], log },
     jobs: async () => (it.config === null ? null : snapshot(STATE, it.config, it.optOuts)),
     async append(shard, append): Promise<Appended> {
       it.tries += 1;
@@ -183,7 +166,7 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
       it.appends.push({ shard, append });
       it.log.push(`append ${shard}`);
       if (step === "lost") throw new Error("the answer is lost");
-      return { fresh, tooOld: [], watched: it.watched };
+      return { fresh, tooOld: [], watched: false };
     },
     known: async (_shard, parts) => parts.map((part) => part.id).filter((part) => it.done.has(part)),
     async hold(_shard, message) {
@@ -197,10 +180,6 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
     },
     unnoted: async (takenInMs) => void it.unknown.push(takenInMs),
     sendAnew: async (message) => void it.sent.push(message),
-    arrivals: {
-      handsOverRecent: () => it.turns > 0 && it.turns-- > 0,
-      show: (records) => void it.shown.push(records),
-    },
     callsMax: 10_000,
     platform: {
       now: () => it.nowMs,

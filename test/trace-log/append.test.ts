@@ -7,6 +7,7 @@ import type { Append } from "../../src/trace-log/append.ts";
 import { APPEND_FORMAT, SHARD_BUSY, SHARD_FULL, SHARD_NOT_READY } from "../../src/trace-log/append.ts";
 import type { TraceLog } from "../../src/trace-log/trace-log.ts";
 import { body, id, job, record } from "../pipeline/scripted.ts";
+import { keepHours } from "../support/runtime/keeping.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import {
   alarmAt,
@@ -79,10 +80,14 @@ describe("a part", () => {
     expect(await shard().oldestUnfinishedMs()).toBeNull();
   });
 
-  it("without a job is counted and remembered, and no block is kept", async () => {
+  it.each([
+    ["is kept", 24, 1],
+    ["is not kept", 0, 0],
+  ])("without a job is counted and remembered, and %s with LOG_KEEP_HOURS at %i", async (_what, hours, blocks) => {
+    keepHours(hours);
     plane.now = { ...plane.now, jobs: [job(1, from(NOON + 1))] };
     expect(await fresh(message(1))).toEqual([id(1)]);
-    expect([await rowsOf("block"), await alarmAt()]).toEqual([0, null]);
+    expect([await rowsOf("block"), await alarmAt()]).toEqual([blocks, null]);
     expect(await counts()).toEqual({ ...NOTHING, processed: 1, not_routed: 1 });
     expect(await fresh(message(1))).toEqual([]);
   });
@@ -197,7 +202,7 @@ describe("what was prepared", () => {
     expect(all.at(-1)?.made).toBe("open");
   });
 
-  it("is left out of what is stored where nobody takes it, and so are records that nobody needs", async () => {
+  it("is left out of what is stored where nobody takes it, and so are records that nobody needs or keeps", async () => {
     const bytes = async (given: Append) => {
       await append(given);
       return runInDurableObject(shard(), (_shard, { storage: { sql } }) =>
@@ -208,7 +213,9 @@ describe("what was prepared", () => {
     const records = made.records.reduce((sum, each) => sum + each.body.length, 0);
     const [fragment] = made.prepared[0]?.fragments ?? [];
     const fragmentBytes = (fragment?.body.length ?? 0) + (fragment?.hashes?.byteLength ?? 0);
-    expect(await bytes(made)).toEqual({ bytes: fragmentBytes });
+    expect(await bytes(made)).toEqual({ bytes: fragmentBytes + records });
+    keepHours(0);
+    expect(await bytes(prepared([message(3)], plane.now))).toEqual({ bytes: fragmentBytes });
     const other = prepared([message(2)], { ...plane.now, jobs: [job(1, { version: 9 })] });
     expect(await bytes(other)).toEqual({ bytes: records });
   });
@@ -294,9 +301,9 @@ describe("an append is one transaction", () => {
     await runInDurableObject(shard(), (log: TraceLog, { storage }) => {
       const prototype = Object.getPrototypeOf(storage.sql) as SqlStorage;
       const { exec } = prototype;
-      // The last statement of the append, after block, ids and row.
+      // The last statement of the append, after block and ids.
       const broken = vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
-        if (query.includes("function_hour") && query.startsWith("INSERT")) throw new Error("disk full");
+        if (query.startsWith("UPDATE state SET processed = processed + ")) throw new Error("disk full");
         return exec.call(this, query, ...values);
       });
       return expect(log.append(prepared([message(1), message(2, { keyed: true })], plane.now)))
@@ -337,6 +344,8 @@ describe("an append is one transaction", () => {
     reading();
     clock.advance(60_000);
     await shard().drive();
+    clock.advance(DAY_MS);
+    await shard().sweep();
     expect([await rowsOf("block"), await rowsOf("piece")]).toEqual([0, 0]);
   });
 });

@@ -91,6 +91,7 @@ describe("events by function", () => {
     await runInDurableObject(traceLog(env.TRACE_LOG, 0), (_ledger, { storage: { sql } }) => {
       const property = fc.property(history, (steps) => {
         sql.exec("DELETE FROM function_hour");
+        sql.exec("UPDATE state SET hour = NULL, hour_counts = NULL, hour_sources = NULL");
         const slow = new SlowHours();
         let nowMs = START;
         for (const [gap, each] of steps) {
@@ -102,7 +103,8 @@ describe("events by function", () => {
             slow.forget(each.scriptName);
           } else {
             const counts = each.counts.map(({ aheadMs, ...count }) => ({ ...count, lastEventMs: nowMs + aheadMs }));
-            hours.add(counts, nowMs);
+            const { hour, counts: texts, sources } = hours.add(counts, nowMs);
+            sql.exec("UPDATE state SET hour = ?, hour_counts = ?, hour_sources = ?", hour, texts, sources);
             slow.add(counts, nowMs);
           }
           const expected = slow.totals(nowMs);

@@ -37,26 +37,41 @@ const count = (...parts: Share[][]): Promise<void> => countFrom({}, ...parts);
 function countFrom(from: { source?: string; takenInMs?: number }, ...parts: Share[][]): Promise<void> {
   const none = { id: id(1), events: 0, routed: 0, notEnabled: 0, notRouted: 0, bytes: 0 };
   const counted = parts.map((shares) => ({ ...none, takenInMs: NOON, ...from, functions: shares.map(shareOf) }));
-  return runInDurableObject(ledger(), (_ledger, { storage: { sql } }) =>
-    new FunctionHours(sql).add(functionCounts(counted as never, platform.now()), platform.now()),
-  );
+  return added(functionCounts(counted as never, platform.now()));
+}
+
+/** Adds counts, and writes what is gathered into the shard's row, as an append does. */
+function added(counts: readonly FunctionCount[]): Promise<void> {
+  return runInDurableObject(ledger(), (_ledger, { storage: { sql } }) => {
+    const { hour, counts: texts, sources } = new FunctionHours(sql).add(counts, platform.now());
+    sql.exec("UPDATE state SET hour = ?, hour_counts = ?, hour_sources = ?", hour, texts, sources);
+  });
 }
 
 const totals = async (): Promise<FunctionCount[]> =>
   (await ledger().functions()).sort((a, b) => ((a.scriptName ?? "\uffff") < (b.scriptName ?? "\uffff") ? -1 : 1));
 
-const rows = (): Promise<{ hour: number; counts: FunctionCount[] }[]> =>
+interface Hour {
+  hour: number;
+  counts: FunctionCount[];
+}
+const rowsIn = (query: string): Promise<Hour[]> =>
   runInDurableObject(ledger(), (_ledger, { storage: { sql } }) =>
     sql
-      .exec<{ hour: number; counts: string }>("SELECT hour, counts FROM function_hour ORDER BY hour")
+      .exec<{ hour: number; counts: string }>(query)
       .toArray()
       .map(({ hour, counts }) => ({ hour, counts: parseCounts(counts) })),
   );
 
+const rows = (): Promise<Hour[]> => rowsIn("SELECT hour, counts FROM function_hour ORDER BY hour");
+
+/** What is in the shard's own row. */
+const gathered = (): Promise<Hour[]> => rowsIn("SELECT hour, hour_counts AS counts FROM state WHERE hour IS NOT NULL");
+
 const sweep = (): Promise<void> => ledger().sweep();
 
 describe("events by function", () => {
-  it("are one row an hour, however many functions, messages and calls", async () => {
+  it("are gathered in the shard's row, and are one row once the hour is over, however many functions, messages and calls", async () => {
     const clock = setClock(NOON);
     await count([
       { name: "shop", routed: 2 },
@@ -67,13 +82,39 @@ describe("events by function", () => {
     clock.advance(1);
     await count([{ name: "shop", routed: 5 }]);
     const hour = NOON / HOUR_MS;
-    expect(await rows()).toEqual([
-      {
-        hour,
-        counts: [shareOf({ name: "shop", routed: 3, notEnabled: 3 }), shareOf({ name: "billing", notRouted: 1 })],
-      },
-      { hour: hour + 1, counts: [shareOf({ name: "shop", routed: 5 })] },
-    ]);
+    const shop = shareOf({ name: "shop", routed: 3, notEnabled: 3 });
+    const over = [{ hour, counts: [shop, shareOf({ name: "billing", notRouted: 1 })] }];
+    const current = [{ hour: hour + 1, counts: [shareOf({ name: "shop", routed: 5 })] }];
+    expect([await rows(), await gathered()]).toEqual([over, current]);
+    await sweep();
+    expect([await rows(), await gathered()]).toEqual([[...over, ...current], []]);
+    // A clock that goes back adds to the hour that it says.
+    for (const [ms, routed] of [
+      [-HOUR_MS, 10],
+      [HOUR_MS, 20],
+    ] as const) {
+      clock.advance(ms);
+      await count([{ name: "shop", routed }]);
+    }
+    expect((await rows()).map(({ counts }) => counts[0]?.routed)).toEqual([13, 5]);
+    expect(await totals()).toContainEqual(shareOf({ name: "shop", routed: 38, notEnabled: 3 }));
+  });
+
+  it("are in a row of their hour before, where they are too large for the shard's", async () => {
+    setClock(NOON);
+    // In JSON they take six times as many characters.
+    const named = (n: number) => ({ name: `${n}`.padEnd(250, "\u0001"), routed: 1 });
+    const all = Array.from({ length: 140 }, (_, n) => named(n));
+    await count(all.slice(0, 120));
+    expect([(await rows()).length, (await gathered())[0]?.counts.length]).toEqual([0, 120]);
+    await count([...all, { name: "shop", routed: 1 }]);
+    expect([(await rows())[0]?.counts.length, await gathered()]).toEqual([141, []]);
+    await count([{ name: "shop", routed: 2 }]);
+    expect(await gathered()).toEqual([{ hour: NOON / HOUR_MS, counts: [shareOf({ name: "shop", routed: 2 })] }]);
+    expect((await totals()).find(({ scriptName }) => scriptName === "shop")).toMatchObject({ routed: 3 });
+    expect(await ledger().functionCount("shop")).toMatchObject({ routed: 3 });
+    await ledger().forgetFunction("shop");
+    expect(await totals()).toContainEqual({ ...shareOf({ name: "", routed: 3 }), scriptName: null });
   });
 
   it("have their sources, over all hours of thirty days", async () => {
@@ -96,16 +137,20 @@ describe("events by function", () => {
     expect((await ledger().functions()).every(({ sources }) => sources === undefined)).toBe(true);
   });
 
-  it("cost one written row an append", async () => {
-    setClock(NOON);
+  it.each([
+    ["no written row in an append", 0, 0],
+    ["one in the first append of an hour", HOUR_MS, 1],
+  ])("cost %s", async (_what, ms, rowsWritten) => {
+    const clock = setClock(NOON);
     await count([{ name: "shop", routed: 1 }]);
+    clock.advance(ms);
     const written = await runInDurableObject(ledger(), (_ledger, { storage: { sql } }) => {
       const exec = vi.spyOn(Object.getPrototypeOf(sql) as SqlStorage, "exec");
       const counts = Array.from({ length: 500 }, (_, i) => shareOf({ name: `function-${i}`, routed: 1 }));
-      new FunctionHours(sql).add([...counts, ...counts], NOON);
+      new FunctionHours(sql).add([...counts, ...counts], clock.nowMs());
       return exec.mock.results.reduce((sum, { value }) => sum + (value as SqlStorageCursor<never>).rowsWritten, 0);
     });
-    expect(written).toBe(1);
+    expect(written).toBe(rowsWritten);
   });
 
   it("add up to the account's own counts, whatever comes, and however often", async () => {
@@ -182,7 +227,7 @@ describe("the sweep of events by function", () => {
       clock.advance(HOUR_MS);
     }
     const before = await totals();
-    expect(await rows()).toHaveLength(30);
+    expect([(await rows()).length, (await gathered()).length]).toEqual([29, 1]);
     await sweep();
     const today = Math.floor(clock.nowMs() / DAY_MS) * 24;
     const hours = (await rows()).map(({ hour }) => hour);
@@ -214,8 +259,18 @@ describe("the sweep of events by function", () => {
     clock.advance(DAY_MS);
     // Not read either, though it is not swept yet.
     expect((await totals()).map(({ scriptName }) => scriptName)).toEqual(["new"]);
+    expect(await ledger().functionCount("old")).toBeNull();
     await sweep();
     expect((await rows()).length).toBe(1);
+  });
+
+  it("forgets what is in the shard's row, too, and does not read it before either", async () => {
+    const clock = setClock(NOON);
+    await count([{ name: "old", routed: 1 }]);
+    clock.advance(31 * DAY_MS);
+    expect([await totals(), await ledger().functionCount("old")]).toEqual([[], null]);
+    await sweep();
+    expect([await rows(), await gathered()]).toEqual([[], []]);
   });
 });
 
@@ -241,6 +296,7 @@ describe("a function that is forgotten", () => {
   it("touches no row that does not hold it", async () => {
     setClock(NOON);
     await count([{ name: "shop", routed: 1 }]);
+    await sweep();
     const before = await rows();
     await ledger().forgetFunction("sho");
     expect(await rows()).toEqual(before);

@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { JobsSnapshot } from "../../src/job/config.ts";
 import type { TraceLog } from "../../src/trace-log/trace-log.ts";
 import { id, job, snapshot } from "../pipeline/scripted.ts";
+import { keepHours } from "../support/runtime/keeping.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import {
   alarmAt,
@@ -72,7 +73,8 @@ describe("a shard asks the control plane", () => {
       await append(2, state);
       await vi.waitUntil(async () => (await shard().configState()) === "epoch.2.mark");
       await append(3, state);
-      expect([(await unread(1)).length, (await unread(2)).length]).toEqual([0, 1]);
+      expect([(await unread(1)).length, (await unread(2)).length]).toEqual([2, 1]);
+      expect(Object.keys((await shard().status([1, 2])).jobs)).toEqual(["2"]);
     },
   );
 
@@ -182,7 +184,7 @@ describe("a change", () => {
   it("makes a job due that has read anything, so that its reader learns of it", async () => {
     const [{ n } = { n: 0 }] = (await page(2)).items;
     await page(2, n, { stamp: "1.mark" });
-    expect(await rowsOf("block")).toBe(0);
+    expect((await page(2, n)).items).toEqual([]);
     await shard().configure(snapshot("epoch.3.mark", [job(2, { version: 3 }), job(3)]));
     expect(await alarmAt()).toBe(clock.nowMs());
     const pulls = readers(async () => ({ cursor: n, stamp: "3.mark" }));
@@ -192,6 +194,7 @@ describe("a change", () => {
   });
 
   it("that discards a job drops what it has not read, whether its reader answers or not", async () => {
+    keepHours(0);
     await shard().append(open([message(2)]));
     expect(await rowsOf("block")).toBe(2);
     const { last_block } = await stateOf<{ last_block: number }>("last_block");
@@ -206,12 +209,20 @@ describe("a change", () => {
   });
 
   it("that lacks a job forgets how far it had read, and drops blocks that only it had not read", async () => {
+    keepHours(0);
     await shard().configure(snapshot("epoch.3.mark", [job(2), job(3)]));
     await append(2);
     await shard().configure(snapshot("epoch.4.mark", [job(3)]));
     expect(await rowsOf("block")).toBe(1);
     expect((await shard().status([2, 3])).jobs).toEqual({
-      3: { received: 1, unread: expect.objectContaining({ records: 1 }), isDiscarded: false, isOnHold: false },
+      3: {
+        received: 1,
+        unread: expect.objectContaining({ records: 1 }),
+        isDiscarded: false,
+        isOnHold: false,
+        hasPast: false,
+        lost: null,
+      },
     });
     // A late answer of its reader changes nothing.
     await page(2, 1);

@@ -4,10 +4,10 @@ import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { ControlPlane, JobReader } from "../../src/index.ts";
 import type { JobConfig, JobsSnapshot, OptOut } from "../../src/job/config.ts";
-import { type Loaded, load, storedMessage } from "../../src/object/load.ts";
+import { type Loaded, load, loadOffered, storedMessage } from "../../src/object/load.ts";
 import { prepareAll } from "../../src/pipeline/prepare-all.ts";
 import type { Append, PartHead } from "../../src/trace-log/append.ts";
-import type { Item } from "../../src/trace-log/blocks.ts";
+import type { Item, OpenMessage } from "../../src/trace-log/blocks.ts";
 import type { Pull, Pulled } from "../../src/trace-log/driver.ts";
 import { headOf } from "../../src/trace-log/heads.ts";
 import { type Page, type TraceLog, traceLog } from "../../src/trace-log/trace-log.ts";
@@ -94,12 +94,21 @@ export const unread = async (jobId: number, n = 1): Promise<Got[]> => {
 
 export function gotOf({ received, group, open: messages = [] }: Item): Got {
   if (group !== undefined) return { made: "prepared", received, outcomes: outcomes(linesOf(group)) };
-  const lines = messages.flatMap(({ body, parts, off }) =>
-    loaded(body.slice().buffer)
-      .filter((part) => parts.includes(part.message.id))
-      .flatMap((part) => part.records.filter(({ whole }) => off[part.message.id]?.includes(whole.ScriptName) !== true)),
-  );
-  return { made: "open", received, outcomes: lines.map(({ whole }) => whole.Outcome) };
+  return { made: "open", received, outcomes: outcomesOf(messages) };
+}
+
+function outcomesOf(messages: readonly OpenMessage[]): string[] {
+  return messages.flatMap((message) => {
+    const loading = loadOffered(message, []);
+    if (typeof loading === "string") throw new Error(loading);
+    return loading.flatMap(({ records }) => records.map(({ whole }) => whole.Outcome));
+  });
+}
+
+/** All that the shard keeps, whether a job wanted it or not, oldest first. */
+export async function kept(n = 1): Promise<string[]> {
+  const { messages } = (await shard(n).records(0, 1e9)) as { messages: OpenMessage[] };
+  return outcomesOf(messages);
 }
 
 /** Values of the shard's row. */

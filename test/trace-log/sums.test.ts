@@ -1,9 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { encodeUtf8 } from "../../src/bytes.ts";
-import { RECENT_MAX_EVENTS } from "../../src/limits.ts";
 import type { MonthUse } from "../../src/trace-log/month-use.ts";
 import type { AccountStatus } from "../../src/trace-log/status.ts";
-import { joinedRecent, sumOfStatus, sumOfUse } from "../../src/trace-log/sums.ts";
+import { sumOfStatus, sumOfUse } from "../../src/trace-log/sums.ts";
 import { NOON } from "../record/samples.ts";
 
 const status = (fields: Partial<AccountStatus> = {}): AccountStatus => ({
@@ -72,35 +70,5 @@ describe("a month's use of all shards", () => {
   it("is that of the newest month", () => {
     const next = use({ month: 2100 * 12 + 11, sinceMs: Date.UTC(2100, 11, 1) });
     expect(sumOfUse([use(), next, use()])).toEqual(next);
-  });
-});
-
-describe("recent records of all shards", () => {
-  const lines = (prefix: string, count: number) => ({
-    ndjson: encodeUtf8(Array.from({ length: count }, (_, n) => `${prefix}${n}\n`).join("")),
-    tooLarge: 1,
-  });
-  const held = (all: Parameters<typeof joinedRecent>[0]): string[] =>
-    new TextDecoder().decode(joinedRecent(all).ndjson).split("\n").slice(0, -1);
-
-  it("of one are its own, as they are", () => {
-    const only = lines("a", 3);
-    expect(joinedRecent([only])).toBe(only);
-  });
-
-  it("are the newest of each, no more than one holds", () => {
-    const half = RECENT_MAX_EVENTS / 2;
-    const all = held([lines("a", RECENT_MAX_EVENTS), lines("b", RECENT_MAX_EVENTS)]);
-    expect(all.length).toBe(RECENT_MAX_EVENTS);
-    expect([all[0], all[half - 1], all[half], all.at(-1)]).toEqual([
-      `a${half}`,
-      `a${RECENT_MAX_EVENTS - 1}`,
-      `b${half}`,
-      `b${RECENT_MAX_EVENTS - 1}`,
-    ]);
-    expect(held([lines("a", 2), lines("b", 0), lines("c", 1)])).toEqual(["a0", "a1", "c0"]);
-    expect(joinedRecent([lines("a", 2), lines("b", 0)]).tooLarge).toBe(2);
-    expect(held([{ ndjson: encodeUtf8("\n"), tooLarge: 0 }, lines("b", 1)])).toEqual(["", "b0"]);
-    expect(held(Array(RECENT_MAX_EVENTS + 1).fill(lines("a", 1))).length).toBe(RECENT_MAX_EVENTS);
   });
 });
