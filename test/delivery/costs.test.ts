@@ -4,6 +4,7 @@ import { LogState } from "../../src/delivery/log-state.ts";
 import { Objects } from "../../src/delivery/objects.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { noise } from "../record/samples.ts";
+import { keepHours } from "../support/runtime/keeping.ts";
 import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
 import { append, configure, format, fragmentsOf, inLog, jobInto, prepared, read, shard } from "./direct.ts";
@@ -58,8 +59,16 @@ const FORMATS = {
   "a text at every place": format({ batchPrefix: "[", recordDelimiter: ",", batchSuffix: "]" }),
 };
 
-describe.each(Object.entries(FORMATS))("the rows that are written, with %s", (_texts, output) => {
+const WAYS = Object.entries(FORMATS).flatMap(([texts, output]) =>
+  [24, 0].map((hours) => ({ texts, output, hours, dropped: hours === 0 })),
+);
+
+describe.each(WAYS)("the rows that are written, with $texts, kept for $hours hours", ({ output, hours, dropped }) => {
+  /** Blocks that go when they are read. */
+  const blocks = (count: number) => (dropped ? { "DELETE block": count } : {});
+
   it("are those that docs/storage.md counts, from the log to the delivery", async ({ expect }) => {
+    keepHours(hours);
     const clock = setClock(NOON);
     const job = jobInto(freshBucket().name, { output });
     const bill = await inLog(job, async (_log, storage) => {
@@ -67,7 +76,7 @@ describe.each(Object.entries(FORMATS))("the rows that are written, with %s", (_t
       return meter(storage);
     });
     const commit = (bytes: number) => prepared(job, fragmentsOf(output, [noise(bytes), noise(bytes)]));
-    const appended = { "UPDATE state": 1, "INSERT block": 1, "INSERT taken": 1, "INSERT function_hour": 1 };
+    const appended = { "UPDATE state": 1, "INSERT block": 1, "INSERT taken": 1 };
     const page = { "UPDATE reader": 1, "INSERT batch": 1, "INSERT chunk": 1, alarm: 1 };
     const delivery = { "UPDATE object": 1, "DELETE chunk": 1, "UPDATE reader": 1 };
     const delivered = () =>
@@ -95,7 +104,7 @@ describe.each(Object.entries(FORMATS))("the rows that are written, with %s", (_t
     received += 6;
     await ship();
     expect(bill.read()).toEqual({
-      "DELETE block": 3,
+      ...blocks(3),
       // Read and cut in one transaction, so no batch is stored, and what is small is deflated in
       // the row of what is deflated already.
       "INSERT chunk": 1,
@@ -114,7 +123,7 @@ describe.each(Object.entries(FORMATS))("the rows that are written, with %s", (_t
     await commit(300);
     expect(bill.read()).toMatchObject(appended);
     await read(job);
-    expect(bill.read()).toEqual({ ...page, "DELETE block": 1 });
+    expect(bill.read()).toEqual({ ...page, ...blocks(1) });
     received += 2;
     await inLog(job, (log) => log.drive("manual", 5_000));
     expect(bill.read()).toEqual({
@@ -138,7 +147,7 @@ describe.each(Object.entries(FORMATS))("the rows that are written, with %s", (_t
     await ship();
     expect(bill.read()).toEqual({
       ...{ ...delivery, "DELETE chunk": 2, "UPDATE reader": 2 },
-      ...{ "DELETE block": 1, "INSERT chunk": 1, "UPDATE chunk": 1, "INSERT object": 2, "DELETE batch": 1 },
+      ...{ ...blocks(1), "INSERT chunk": 1, "UPDATE chunk": 1, "INSERT object": 2, "DELETE batch": 1 },
     });
     clock.advance(60_000);
     await runAlarm(job.id);
@@ -148,7 +157,7 @@ describe.each(Object.entries(FORMATS))("the rows that are written, with %s", (_t
     received += 14;
     await ship();
     expect(bill.read()).toEqual({
-      "DELETE block": 7,
+      ...blocks(7),
       "INSERT batch": 1,
       "DELETE batch": 1,
       "INSERT chunk": 4,
@@ -160,6 +169,11 @@ describe.each(Object.entries(FORMATS))("the rows that are written, with %s", (_t
       // For the batch.
       alarm: 1,
     });
+    // What is kept goes with a later append, and costs the same row by then.
+    clock.advance(25 * 3_600_000);
+    await commit(300);
+    const { "DELETE block": gone = 0, "INSERT function_hour": hour } = bill.read();
+    expect([gone, hour]).toEqual([dropped ? 0 : 14, 1]);
   });
 });
 
