@@ -111,7 +111,7 @@ async function readLedger(c: AppContext, config: Config, platform: Platform): Pr
     oldest_pending_seconds: oldest === null ? null : Math.max(0, Math.round((platform.now() - oldest) / 1_000)),
     bytes_raw: status.deliveredRawBytes,
     bytes_compressed: status.deliveredBytes,
-    replayed: added({ ...status.replayed }, await rerunAmount(c.env, id, platform.now())),
+    replayed: added({ ...status.replayed }, await rerunAmount(c.env, job.reruns ?? [], platform.now())),
     unread: {
       records: status.unread.records,
       bytes: status.unread.bytes,

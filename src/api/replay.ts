@@ -53,11 +53,8 @@ export const replayRoutes: Resources = {
 };
 
 async function listReplays(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
-  const { id } = (await requireJob(c)).config;
-  const [copies, reruns] = await Promise.all([
-    replays(c.env.REPLAYS).list(id) as Promise<ReplayStatus[]>,
-    controlPlane(c.env.CONTROL).reruns(id) as Promise<Rerun[]>,
-  ]);
+  const { config, reruns = [] } = await requireJob(c);
+  const copies: ReplayStatus[] = await replays(c.env.REPLAYS).list(config.id);
   const all = [...copies, ...reruns].sort((a, b) => b.askedMs - a.askedMs);
   const { shown, info } = pageOf(queryOf(c, ReplaysPage), all);
   const asked = shown.filter((each) => "isCancelled" in each);
@@ -67,19 +64,20 @@ async function listReplays(c: AppContext, _config: Config, platform: Platform): 
 }
 
 async function readReplay(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
-  const { id } = (await requireJob(c)).config;
-  const rerun = await askedRerun(c, id);
-  const found = rerun === null ? await replays(c.env.REPLAYS).get(id, replayId(c)) : await stateOf(c, rerun, platform);
+  const job = await requireJob(c);
+  const rerun = askedRerun(c, job);
+  const found =
+    rerun === null ? await replays(c.env.REPLAYS).get(job.config.id, replayId(c)) : await stateOf(c, rerun, platform);
   if (found === null) throw noReplay();
   const problems = found.problems.map(({ number, key, kind, why }) => ({ object: number, key, kind, why }));
   return success(c, { ...presentReplay(found.replay), problems });
 }
 
 async function cancelReplay(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
-  const { id } = (await requireJob(c)).config;
-  const rerun = await askedRerun(c, id);
+  const job = await requireJob(c);
+  const rerun = askedRerun(c, job);
   if (rerun === null) {
-    const after: ReplayStatus | null = await replays(c.env.REPLAYS).cancel(id, replayId(c));
+    const after: ReplayStatus | null = await replays(c.env.REPLAYS).cancel(job.config.id, replayId(c));
     if (after === null) throw noReplay();
     return success(c, presentReplay(after));
   }
@@ -90,10 +88,9 @@ async function cancelReplay(c: AppContext, _config: Config, platform: Platform):
 }
 
 /** null: the id is that of no rerun. @throws ApiError 404 if the job has no such rerun. */
-async function askedRerun(c: AppContext, job: number): Promise<Rerun | null> {
+function askedRerun(c: AppContext, { reruns = [] }: StoredJob): Rerun | null {
   const number = rerunNumber(c.req.param("replay_id") ?? "");
   if (number === null) return null;
-  const reruns = (await controlPlane(c.env.CONTROL).reruns(job)) as Rerun[];
   const rerun = reruns.find(({ id }) => id === number);
   if (rerun === undefined) throw noReplay();
   return rerun;

@@ -1,5 +1,5 @@
 import type { Config } from "../config.ts";
-import { controlPlane, type Rerun, type RerunBegun } from "../control/plane.ts";
+import { controlPlane, type RerunBegun } from "../control/plane.ts";
 import { jobStatus } from "../delivery/job-status.ts";
 import { maskDestination } from "../destinations/parse.ts";
 import { CODE, notInForce, oneError, unavailable } from "../errors.ts";
@@ -43,8 +43,7 @@ async function beginRerun(c: AppContext, config: Config, platform: Platform): Pr
     await requireWritable(target.destination, platform, not);
   }
   const control = controlPlane(c.env.CONTROL);
-  const reruns = (await control.reruns(id)) as Rerun[];
-  const open = reruns.filter(({ endedMs }) => endedMs === null);
+  const open = (job.reruns ?? []).filter(({ endedMs }) => endedMs === null);
   // Notes those that are over.
   await rerunStates(c.env, open, platform.now());
   const begun: RerunBegun = await control.rerun({

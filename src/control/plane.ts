@@ -27,6 +27,8 @@ export interface StoredJob {
   config: JobConfig;
   createdMs: number;
   modifiedMs: number;
+  /** The newest first; absent: it was not asked for, or of a release that knows of none. */
+  reruns?: readonly Rerun[];
 }
 
 /**
@@ -190,7 +192,7 @@ export class ControlPlane extends DurableObject<Env> {
 
   get(id: number): StoredJob | null {
     const row = this.#state.live(id);
-    return row === null ? null : stored(row);
+    return row === null ? null : { ...stored(row), reruns: this.reruns(id) };
   }
 
   async create(draft: JobDraft): Promise<JobChange> {

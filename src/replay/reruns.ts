@@ -42,13 +42,12 @@ export async function rerunStates(
   );
 }
 
-/** What the reruns of a job have shipped that are remembered. */
+/** What reruns have shipped. */
 export async function rerunAmount(
   env: ReaderBindings & Pick<Env, "TRACE_LOG">,
-  job: number,
+  reruns: readonly Rerun[],
   nowMs: number,
 ): Promise<Amount> {
-  const reruns = (await controlPlane(env.CONTROL).reruns(job)) as Rerun[];
   const done = (await rerunStates(env, reruns, nowMs)).map((each) => each.done);
   return done.reduce(added, { objects: 0, records: 0, bytes: 0 });
 }

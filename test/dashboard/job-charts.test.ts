@@ -1,7 +1,6 @@
 /** Hours as bars, bars as drawings, and a job in words: pure functions. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { timeEntered } from "../../src/dashboard/pages/job/replay-begin.tsx";
 import { bucketed, RANGES, type Range, rangeOf, startOf, whole } from "../../src/dashboard/pages/job/series.ts";
 import {
   addsUp,
@@ -15,6 +14,7 @@ import {
   stateOf,
 } from "../../src/dashboard/pages/job/words.ts";
 import { percent, stack } from "../../src/dashboard/parts/chart.tsx";
+import { timeEntered } from "../../src/dashboard/parts/entered-time.ts";
 import type { HourView, JobView, LedgerView, ObjectView } from "../../src/dashboard/views/job.ts";
 
 const HOUR_MS = 3_600_000;

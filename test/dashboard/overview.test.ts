@@ -101,6 +101,7 @@ describe("the overview", () => {
       checkedMs: NOON,
       incidents: [],
       notices: [],
+      keptSinceMs: null,
       findings: [
         {
           ...{ kind: "parked", severity: "error", sinceMs: null, affected: null, advice: "Mend it.", incidentId: null },
@@ -133,7 +134,13 @@ describe("the overview", () => {
     await control.script([rule({ do: "answer", status: 403, code: "AccessDenied" })]);
     clock.advance(30_000);
     await runAlarm(job);
-    vi.spyOn(Watch.prototype, "look").mockResolvedValue({ checkedMs: NOON, incidents: [], notices: [], findings: [] });
+    vi.spyOn(Watch.prototype, "look").mockResolvedValue({
+      checkedMs: NOON,
+      incidents: [],
+      notices: [],
+      findings: [],
+      keptSinceMs: null,
+    });
     const text = textOf(await overview());
     expect(text).toMatch(new RegExp(`1 problem Job ${job} .*fails: .*403`));
     expect(text).not.toContain("No problems");
@@ -157,6 +164,7 @@ describe("the overview", () => {
       checkedMs: NOON,
       incidents: [],
       notices: [],
+      keptSinceMs: null,
       findings: [
         found(job, `Uploads of job ${job} fail: HTTP 403.`),
         found(other, `Job ${other} is parked: HTTP 404.`),

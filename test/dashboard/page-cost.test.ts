@@ -14,7 +14,7 @@ const CLASSES: readonly { prototype: object }[] = [
 ];
 
 /** Calls of an object to itself. */
-const OWN = ["constructor", "see", "oldestUnfinishedMs"];
+const OWN = ["constructor", "see", "oldestUnfinishedMs", "reruns"];
 
 /** Counts the requests of durable objects from now on. @returns the number since the last call. */
 function requests(): () => number {

@@ -26,6 +26,7 @@ const NEEDED: { readonly [path: string]: { get?: Permission | null; post?: Permi
   "/jobs/:job_id/objects/:number/download": { get: "logs:read" },
   "/jobs/:job_id/replay": { get: "logs:read", post: "logs:edit" },
   "/jobs/:job_id/replay/destination": { get: "logs:edit", post: "logs:edit" },
+  "/jobs/:job_id/rerun": { get: "logs:edit", post: "logs:edit" },
   "/jobs/:job_id/replay/:replay_id": { get: "logs:read" },
   "/jobs/:job_id/replay/:replay_id/cancel": { post: "logs:edit" },
   "/functions": { get: "functions:read", post: "functions:edit" },
@@ -66,7 +67,12 @@ const NEEDED: { readonly [path: string]: { get?: Permission | null; post?: Permi
 };
 
 /** Forms that read a job first: the API requires this too. */
-const READS: readonly string[] = ["/jobs/:job_id/edit", "/jobs/:job_id/delete", "/jobs/:job_id/replay/destination"];
+const READS: readonly string[] = [
+  "/jobs/:job_id/edit",
+  "/jobs/:job_id/delete",
+  "/jobs/:job_id/replay/destination",
+  "/jobs/:job_id/rerun",
+];
 
 /** For each parameter, a value that does not exist. */
 const at = (path: string, value = "1"): string => path.replace(/:\w+/g, value);

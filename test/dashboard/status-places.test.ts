@@ -29,6 +29,7 @@ it("leads to where it is mended, names the job, and sends nobody to the page of 
     checkedMs: NOON,
     incidents: [],
     notices: [],
+    keptSinceMs: null,
     findings: [of(job, "parked"), of(job, "filter_keeps_nothing"), of(99, "draining_stuck", "warning")],
   });
   const { html } = await (await Visitor.signedIn()).get("/status");

@@ -280,12 +280,18 @@ describe("a look", () => {
         findings: [{ ...of(1), sinceMs: NOON, incidentId: null }],
         incidents: [],
         notices: [],
+        keptSinceMs: null,
       });
     clock.advance(9_999);
     eyes.now([]);
     expect((await theWatch().look())?.findings).toHaveLength(1);
     clock.advance(1);
-    expect(await theWatch().look()).toEqual({ checkedMs: NOON + 10_000, findings: [], incidents: [], notices: [] });
+    expect(await theWatch().look()).toMatchObject({
+      checkedMs: NOON + 10_000,
+      findings: [],
+      incidents: [],
+      notices: [],
+    });
   });
 
   it("says since when, as far back as any look before it knew", async () => {

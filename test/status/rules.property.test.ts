@@ -130,6 +130,7 @@ const anyAccount = fc
         fc.record({ who: fc.constantFrom("shard" as const, "reader" as const), job: count, atMs: time }),
       ),
       setAsideMessages: asideMessages,
+      keptSinceMs: maybeTime,
     }),
     setAside: asideMessages,
     past: fc.record({ notRouted: anyMark, intakeLost: anyMark, setAside: anyMark }),

@@ -310,6 +310,18 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     { severity: "warning" },
   ],
   [
+    "past_incomplete",
+    ofJob({}, { lost: null }),
+    ofJob({}, { lost: [ago(3), ago(2)] }),
+    { severity: "warning", sinceMs: ago(3) },
+  ],
+  [
+    "past_incomplete",
+    ofJob({}, { lost: [ago(9 * DAY), ago(7 * DAY + 1)] }),
+    ofJob({}, { lost: [ago(9 * DAY), ago(7 * DAY)] }),
+    { severity: "warning", sinceMs: ago(9 * DAY) },
+  ],
+  [
     "draining",
     ofJob({ enabledSinceMs: null, deletedMs: ago(1) }, pending(0)),
     ofJob({ enabledSinceMs: null, deletedMs: ago(1) }, pending(5)),

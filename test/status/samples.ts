@@ -40,7 +40,7 @@ export function job(fields: Partial<JobFacts> = {}): JobFacts {
 export function log(fields: Partial<JobStatus> = {}): JobStatus {
   return {
     counts: { received: 100, filtered: 0, sampled_out: 0, delivered: 100, pending: 0, set_aside: 0, discarded: 0 },
-    pendingObjects: 0,
+    ...{ pendingObjects: 0, deliveredObjects: 1, hasPast: false, lost: null },
     oldestPendingTakenMs: null,
     oldestHeldTakenMs: null,
     openBytes: 100_000,
@@ -75,7 +75,7 @@ export function account(fields: Partial<AccountFacts> = {}): AccountFacts {
       oldestUnfinishedMs: null,
       ...{ queueBacklog: 0, queueBytes: 0, queueSeenMs: NOON - 1_000 },
       setAsideMessages: { messages: 0, events: 0, oldestMs: null, stopsClaims: false },
-      ...{ storedBytes: 1, load: null, failing: [], restored: null },
+      ...{ storedBytes: 1, load: null, failing: [], restored: null, keptSinceMs: null },
     },
     setAside: { messages: 0, events: 0, oldestMs: null, stopsClaims: false },
     past: { notRouted: mark(null, 0), intakeLost: mark(null, 0), setAside: mark(null, 0) },

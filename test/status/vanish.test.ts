@@ -52,6 +52,7 @@ describe("a service that does its work", () => {
       findings: [],
       incidents: [],
       notices: [],
+      kept_since: at(NOON - 86_400_000),
     });
     const job = await createJob(freshBucket().name);
     await come(new Oracle({ at: NOON }), clock, 10);

@@ -8,7 +8,7 @@ const status = (fields: Partial<AccountStatus> = {}): AccountStatus => ({
   counts: { processed: 6, routed: 1, not_enabled: 2, not_routed: 1, set_aside: 1, discarded: 1 },
   ...{ intakeLost: 0, oldestUnfinishedMs: null, queueBacklog: null, queueBytes: null, queueSeenMs: null },
   setAsideMessages: { messages: 0, events: 0, oldestMs: null, stopsClaims: false },
-  ...{ storedBytes: 10, load: null, failing: [], restored: null },
+  ...{ storedBytes: 10, load: null, failing: [], restored: null, keptSinceMs: NOON },
   ...fields,
 });
 
@@ -32,12 +32,14 @@ describe("the status of all shards", () => {
           storedBytes: 20,
           load: { parts: 1, bytes: 9 },
           restored: restored(1),
+          keptSinceMs: NOON + 1,
         }),
       ]),
     ).toEqual({
       counts: { processed: 18, routed: 3, not_enabled: 6, not_routed: 3, set_aside: 3, discarded: 3 },
       ...{ intakeLost: 2, oldestUnfinishedMs: NOON - 1, queueBacklog: null, queueBytes: 9, queueSeenMs: NOON + 1 },
       ...{ setAsideMessages, storedBytes: 30, load: { parts: 3, bytes: 9 }, failing: [], restored: restored(2) },
+      keptSinceMs: NOON + 1,
     });
   });
 });
