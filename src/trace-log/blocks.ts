@@ -120,6 +120,17 @@ const KEPT = 0;
 /** What a job has in a block. */
 type Share = [job: number, unread: Unread];
 
+/** A block without what it has. */
+interface Row {
+  n: number;
+  atMs: number;
+  /** Time of intake of the newest part, if it is kept; null: it is not. */
+  newestMs: number | null;
+  shares: Share[];
+  /** Those of them that are of a job's past. */
+  ofPast: readonly Share[];
+}
+
 /** How much of what is read stays. */
 export interface Keep {
   /** 0: nothing does. */
@@ -218,10 +229,7 @@ export class Blocks {
     for (const { shares } of this.#rows(after, upTo)) yield* shares;
   }
 
-  *#rows(
-    after: number,
-    upTo = Number.MAX_SAFE_INTEGER,
-  ): Generator<{ n: number; atMs: number; shares: Share[]; isKept: boolean }> {
+  *#rows(after: number, upTo = Number.MAX_SAFE_INTEGER): Generator<Row> {
     const rows = this.#sql.exec<{ n: number; taken_ms: number; at_ms: number; jobs: string }>(
       "SELECT n, taken_ms, at_ms, jobs FROM block WHERE n > ? AND n <= ? ORDER BY n",
       after,
@@ -229,20 +237,21 @@ export class Blocks {
     );
     for (const { n, taken_ms: takenMs, at_ms: atMs, jobs } of rows) {
       const shares: Share[] = [];
-      let isKept = false;
+      const ofPast: Share[] = [];
+      let newestMs: number | null = null;
       for (const [job, records, bytes, parts] of JSON.parse(jobs) as Shares) {
         if (parts === undefined) shares.push([job, { n, takenMs, atMs, records, bytes }]);
         else {
-          isKept = true;
+          newestMs = Math.max(...parts.map(([partMs]) => partMs));
           for (const [id, past] of this.#pasts()) {
             const own = n > past.upTo ? [] : parts.filter(([partMs]) => wasIn(past, partMs));
-            const ofPast = sumOf(own, ([, count]) => count);
+            const count = sumOf(own, ([, ofPart]) => ofPart);
             const oldestMs = Math.min(...own.map(([partMs]) => partMs));
-            if (ofPast > 0) shares.push([id, { n, takenMs: oldestMs, atMs, records: ofPast, bytes }]);
+            if (count > 0) ofPast.push([id, { n, takenMs: oldestMs, atMs, records: count, bytes }]);
           }
         }
       }
-      yield { n, atMs, shares, isKept };
+      yield { n, atMs, newestMs, shares: [...shares, ...ofPast], ofPast };
     }
   }
 
@@ -311,7 +320,7 @@ export class Blocks {
 
   /**
    * Ends what is kept too long, or is too much, the oldest first.
-   * @returns all that was added later is kept, in ms since the epoch; null: as it was.
+   * @returns all that was taken in later is kept, in ms since the epoch; null: as it was.
    */
   expire(cursorOf: (job: number) => number, keep: Keep, nowMs: number): number | null {
     let endedMs: number | null = null;
@@ -321,11 +330,21 @@ export class Blocks {
       if (keep.ms > 0 && Math.abs(nowMs - row.atMs) <= keep.ms && this.#keptBytes <= keep.bytes) break;
       this.#keptAfter = row.n;
       this.#keptBytes -= this.#sizeOf(row.n);
-      if (row.isKept) endedMs = Math.min(row.atMs, nowMs);
+      if (row.newestMs !== null) endedMs = Math.max(endedMs ?? 0, Math.min(row.newestMs, nowMs));
       if (isRead(row, cursorOf)) read.push(row.n);
     }
     for (const n of read) this.#delete(n);
     return endedMs;
+  }
+
+  /** Jobs of whose past there are blocks that all others have read. */
+  heldByPast(cursorOf: (job: number) => number): Set<number> {
+    const jobs = new Set<number>();
+    for (const { n, shares, ofPast } of this.#rows(0)) {
+      const unread = shares.filter(([job]) => cursorOf(job) < n);
+      if (unread.every((share) => ofPast.includes(share))) for (const [job] of unread) jobs.add(job);
+    }
+    return jobs;
   }
 
   #sizeOf(n: number): number {

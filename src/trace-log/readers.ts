@@ -11,7 +11,7 @@ export interface ReaderState {
   stamps: Record<number, string>;
   /** Records offered to the job in all blocks there ever were. */
   received: number;
-  /** What it has not read of the time before it was; absent: all is read, or there was none. */
+  /** The time before it was, read or not: further copies of a request go by it. Absent: none. */
   past?: Past;
   /** What of that time it does not get: from one time of intake to another, in ms. */
   lost?: [fromMs: number, untilMs: number];
@@ -94,7 +94,7 @@ export class Readers {
     for (const [job, each] of blocks) if (each.n > this.cursorOf(job)) this.#note(job, each);
   }
 
-  /** What jobs have not read of the time before they were. */
+  /** Of jobs that have not read all of the time before they were. */
   pasts(): ReadonlyMap<number, Past> {
     return this.#pasts;
   }
@@ -108,20 +108,20 @@ export class Readers {
     const isLost = fromMs <= keptSinceMs;
     this.#set(job, { ...this.of(job), past, ...(isLost && { lost: [fromMs, keptSinceMs] }) });
     this.#recount(job, between);
-    const { past: _, ...state } = this.of(job);
-    const upTo = this.#backlogs.get(job)?.last;
-    this.#set(job, upTo === undefined ? state : { ...state, past: { ...past, upTo } });
+    this.#set(job, { ...this.of(job), past: { ...past, upTo: this.#backlogs.get(job)?.last ?? 0 } });
   }
 
-  /** The job of those that is furthest behind does not get what it has not read of its past. */
-  giveUp(between: Between, nowMs: number): number | null {
-    const [job] = [...this.#pasts.keys()].sort((a, b) => this.cursorOf(a) - this.cursorOf(b));
-    if (job === undefined) return null;
+  /**
+   * A job does not get what it has not read of its past.
+   * @param upTo but for what its reader may have been handed already, and commit.
+   */
+  giveUp(job: number, upTo: number, between: Between): void {
     const { past, ...state } = this.of(job);
-    const { oldestMs = nowMs } = this.#backlogs.get(job) ?? {};
-    this.#set(job, { ...state, lost: [state.lost?.[0] ?? oldestMs, past?.atMs ?? nowMs] });
+    if (past === undefined) return;
+    const [, { takenMs: fromMs } = { takenMs: past.atMs }] = [...between(upTo)].find(([id]) => id === job) ?? [];
+    const lost: ReaderState["lost"] = [state.lost?.[0] ?? fromMs, past.atMs];
+    this.#set(job, { ...state, lost, past: { ...past, upTo } });
     this.#recount(job, between);
-    return job;
   }
 
   /** What it is offered has changed: so has what is unread. */
@@ -136,8 +136,9 @@ export class Readers {
 
   #set(job: number, state: ReaderState): void {
     this.#states.set(job, state);
-    if (state.past === undefined) this.#pasts.delete(job);
-    else this.#pasts.set(job, state.past);
+    const { past, cursor } = state;
+    if (past === undefined || past.upTo <= cursor) this.#pasts.delete(job);
+    else this.#pasts.set(job, past);
   }
 
   /** As it is stored. */
@@ -181,9 +182,7 @@ export class Readers {
     const state = this.of(job);
     if (cursor <= state.cursor) return;
     this.#left(job, state.cursor, cursor, between);
-    const { past, ...rest } = state;
-    const isPast = past === undefined || past.upTo <= cursor;
-    this.#set(job, { ...rest, cursor, ...(!isPast && { past }) });
+    this.#set(job, { ...state, cursor });
   }
 
   /** What is unread between two positions no longer is. */

@@ -2,7 +2,14 @@ import { DurableObject } from "cloudflare:workers";
 import { readKeepMs } from "../config.ts";
 import { type JobConfig, type JobsSnapshot, offNow, stampOf, wasIn } from "../job/config.ts";
 import { isUnchanged, readSnapshot } from "../job/snapshot.ts";
-import { CLOCK_LEAP_MS, KEPT_MAX_BYTES, PAST_MAX_BYTES, SHARD_MAX_BYTES, SHARD_UNDER_WAY_BYTES } from "../limits.ts";
+import {
+  CLOCK_LEAP_MS,
+  KEPT_MAX_BYTES,
+  PAGE_MAX_BYTES,
+  PAST_MAX_BYTES,
+  SHARD_MAX_BYTES,
+  SHARD_UNDER_WAY_BYTES,
+} from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { answered, platform, within } from "../platform.ts";
 import { Alarm } from "../storage/alarm.ts";
@@ -331,8 +338,10 @@ export class TraceLog extends DurableObject<Env> {
     const offer = this.#offerOf(part);
     const received = offeredOf(part, offer.off);
     // One that starts in the past finds the copy that is in a block; a rerun ships no other.
-    const finds = ({ windows, config: { since, rerunOf } }: ShardJob): boolean =>
-      rerunOf !== undefined || (since !== undefined && known !== null && wasIn({ windows }, known.takenMs));
+    const finds = ({ id, config }: ShardJob): boolean => {
+      const { past } = this.#readers.of(id);
+      return config.rerunOf !== undefined || (past !== undefined && known !== null && wasIn(past, known.takenMs));
+    };
     const isNew = (job: ShardJob): boolean => known?.jobs.includes(job.id) === false && !finds(job);
     const jobs = this.#jobs.all().jobs.filter((job) => offer.jobs.has(job.id) && isNew(job));
     if (known === null || jobs.length === 0 || received === 0) return;
@@ -380,18 +389,29 @@ export class TraceLog extends DurableObject<Env> {
    * have. @returns all that was added later is kept, in ms since the epoch.
    */
   #expire(nowMs: number): number {
-    if (this.#blocks.bytes > this.pastMaxBytes) {
-      const job = this.#readers.giveUp((after, upTo) => this.#blocks.between(after, upTo), nowMs);
-      if (job !== null) {
-        log.error("the past of a job is given up", { durable_object: "TraceLog", shard: this.#shard, job });
-        this.#blocks.drop(this.#cursorOf(), 0, this.#lastBlock);
-        this.#sql.exec("UPDATE state SET readers = ? WHERE id = 1", this.#readers.text());
-      }
-    }
+    if (this.#blocks.bytes > this.pastMaxBytes) this.#giveUp();
     const keep = this.#keep();
-    const endedMs = keep.ms === 0 ? nowMs : (this.#blocks.expire(this.#cursorOf(), keep, nowMs) ?? 0);
-    if (keep.ms === 0) this.#blocks.expire(this.#cursorOf(), keep, nowMs);
-    return Math.max(endedMs, only<number>(this.#sql, "SELECT kept_since_ms FROM state"));
+    const endedMs = this.#blocks.expire(this.#cursorOf(), keep, nowMs) ?? 0;
+    const { keptSinceMs, newestMs } = this.#keptState();
+    // What is not kept at all was taken in by now, or is the newest.
+    return Math.max(endedMs, keptSinceMs, keep.ms === 0 ? Math.max(nowMs, newestMs) : 0);
+  }
+
+  #keptState(): { keptSinceMs: number; newestMs: number } {
+    const query = "SELECT kept_since_ms AS keptSinceMs, newest_taken_ms AS newestMs FROM state";
+    return this.#sql.exec<{ keptSinceMs: number; newestMs: number }>(query).one();
+  }
+
+  /** Of the jobs whose past takes room alone, the one that is furthest behind loses it. */
+  #giveUp(): void {
+    const { cursorOf } = this.#readers;
+    const [job] = [...this.#blocks.heldByPast(this.#cursorOf())].sort((a, b) => cursorOf(a) - cursorOf(b));
+    if (job === undefined) return;
+    log.error("the past of a job is given up", { durable_object: "TraceLog", shard: this.#shard, job });
+    const { end } = this.#blocks.read(job, cursorOf(job), PAGE_MAX_BYTES);
+    this.#readers.giveUp(job, end, (after, upTo) => this.#blocks.between(after, upTo));
+    this.#blocks.drop(this.#cursorOf(), 0, this.#lastBlock);
+    this.#sql.exec("UPDATE state SET readers = ? WHERE id = 1", this.#readers.text());
   }
 
   /** Parts whose ids may be forgotten: whether they are new cannot be told. */
@@ -425,9 +445,11 @@ export class TraceLog extends DurableObject<Env> {
   read(job: number, segment: number, after: number, stamp: string, maxBytes: number): Page {
     const now = this.#jobs.all().jobs.find(({ id }) => id === job);
     this.#transaction(() => {
+      // What the copy lacks is forgotten.
+      if (now === undefined) return;
       if (segment === this.#readers.of(job).segment) {
         // It says less only if its storage does. What is discarded, it need not have read.
-        if (after < this.#readers.cursorOf(job) && now?.discard === false) this.#wasRestored("reader", job);
+        if (after < this.#readers.cursorOf(job) && !now.discard) this.#wasRestored("reader", job);
         this.#committed(job, after);
       }
       if (stamp !== "") this.#readers.has(job, segment, stamp);
@@ -544,9 +566,11 @@ export class TraceLog extends DurableObject<Env> {
 
   /** A job that starts in the past gets what is kept of it. */
   #begin({ id, windows, config }: ShardJob, atMs: number): void {
-    if (config.since === undefined || this.#lastBlock === 0) return;
-    const keptSinceMs = only<number>(this.#sql, "SELECT kept_since_ms FROM state");
-    const past = { upTo: this.#lastBlock, atMs, windows };
+    if (config.since === undefined) return;
+    const { keptSinceMs, newestMs } = this.#keptState();
+    // What comes later is judged when it comes, whenever it was taken in.
+    const closed = windows.map((each) => ({ ...each, untilMs: Math.min(each.untilMs ?? newestMs, newestMs) }));
+    const past = { upTo: this.#lastBlock, atMs, windows: closed };
     this.#readers.begins(id, past, keptSinceMs, (after, upTo) => this.#blocks.between(after, upTo));
   }
 
@@ -715,13 +739,13 @@ export class TraceLog extends DurableObject<Env> {
           .all()
           .jobs.filter(({ id }) => jobs.includes(id))
           .map(({ id, discard }): [number, ShardJobStatus] => {
-            const { received, past, lost = null } = this.#readers.of(id);
+            const { received, lost = null } = this.#readers.of(id);
             const backlog = this.#readers.backlogOf(id);
             const unread = backlog && {
               ...{ records: backlog.records, bytes: backlog.bytes },
               ...{ oldestMs: backlog.oldestMs, sinceMs: backlog.openedMs },
             };
-            const standing = { hasPast: past !== undefined, lost };
+            const standing = { hasPast: this.#readers.pasts().has(id), lost };
             return [id, { received, unread, isDiscarded: discard, isOnHold: held?.has(id) ?? true, ...standing }];
           }),
       ),
