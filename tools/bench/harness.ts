@@ -61,6 +61,8 @@ export async function startHarness(): Promise<Harness> {
             ADMIN_TOKEN: TOKEN,
             SECRETS_KEY: Buffer.alloc(32, 7).toString("base64"),
             SELF_NAME: "logship",
+            // Blocks go within the run, and are counted: by default they do so a day later.
+            LOG_KEEP_HOURS: process.env.LOG_KEEP_HOURS ?? "0",
           },
         },
       },
