@@ -27,6 +27,7 @@ export const PLACES: Readonly<Record<string, (seeded: Seeded) => readonly string
   "/jobs/:job_id/replay": (seeded) => ["/replay", `/replay?${SPAN}`].flatMap((rest) => delivering(rest)(seeded)),
   "/jobs/:job_id/replay/destination": (seeded) =>
     ["", "&scheme=s3"].flatMap((scheme) => delivering(`/replay/destination?${SPAN}${scheme}`)(seeded)),
+  "/jobs/:job_id/rerun": delivering("/rerun"),
   "/jobs/:job_id/replay/:replay_id": (seeded) => delivering(`/replay/${seeded.replay}`)(seeded),
   "/functions": () => ["/functions"],
   "/functions/:name": (seeded) => ["/functions/shop", `/functions/${odd(seeded)}`, "/functions/never-called"],

@@ -42,6 +42,57 @@ const copied = (folder: string, records: number): Promise<unknown> =>
 /** What the phone shows is as wide as the phone. */
 const isNarrow = (): Promise<boolean> => page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth);
 
+it("a rerun on a phone, without scripts, says since when it may, and ships what is kept", async () => {
+  await page.goto(`/jobs/${job}/replay`);
+  await page.getByRole("link", { name: "New rerun" }).click();
+  await page.getByText(/^Everything since \d{4}-\d\d-\d\d \d\d:\d\d is kept\.$/).waitFor();
+  const [since, before] = [page.getByLabel("Taken in since (UTC)"), page.getByLabel("Taken in before (UTC)")];
+  await since.fill("2026-01-01");
+  await page.getByRole("button", { name: "Start rerun" }).click();
+  await page.getByText(/is not kept; kept since/).waitFor();
+  expect(await isNarrow()).toBe(true);
+  await since.fill(new Date(Date.now() - 3_600_000).toISOString());
+  await before.fill(new Date().toISOString());
+  await page.getByLabel("Another folder of the job's bucket").check();
+  await page.getByRole("button", { name: "Start rerun" }).click();
+  await page.waitForURL(/replay#replays$/);
+  await copied("rerun/replayed", 3);
+  await page
+    .getByText(/rerun r\d+/)
+    .first()
+    .waitFor();
+});
+
+it("a job on a phone, without scripts, starts in the past", async () => {
+  await page.goto("/jobs/new");
+  await page.getByLabel("Bucket", { exact: true }).fill("traces");
+  await page.getByLabel("Path", { exact: true }).fill("past/{DATE}");
+  await page.getByLabel("Account ID").fill("local");
+  await page.getByLabel("Access key ID", { exact: true }).fill(LOCAL_BUCKET.accessKeyId);
+  await page.getByLabel("Secret access key", { exact: true }).fill(LOCAL_BUCKET.secretAccessKey);
+  await page.getByText("Start", { exact: true }).click();
+  await page.getByLabel("Starts at (UTC)").fill("2026-01-01 12:00");
+  await page.getByRole("button", { name: "Create now" }).last().click();
+  await page
+    .getByText(/is not kept; kept since/)
+    .first()
+    .waitFor();
+  await page.getByLabel("Starts at (UTC)").fill(new Date(Date.now() - 3_600_000).toISOString());
+  await page.getByLabel("Secret access key", { exact: true }).fill(LOCAL_BUCKET.secretAccessKey);
+  await page.getByRole("button", { name: "Create now" }).last().click();
+  await page.waitForURL(/\/jobs\/\d+/);
+  await until({
+    what: "what was taken in before there was this job",
+    withinMs: 60_000,
+    look: async () => {
+      const id = Number(/\/jobs\/(\d+)/.exec(page.url())?.[1]);
+      await stage().shipper.api.flush(id);
+      return stage().shipper.recordsBelow("past");
+    },
+    enough: (records) => records.length >= 3,
+  });
+});
+
 describe("a replay on a phone, without scripts", () => {
   it("is counted before it starts, and goes to another folder", async () => {
     await preview();
