@@ -122,8 +122,6 @@ export const MUTANTS = {
   pullsAtOnceNoCompare: shown("one pull at a time, and a commit compares the cursor", 3),
   cursorAfterwards: shown("the cursor moves in the transaction of the commit", 1),
   newReaderFromZero: shown("a new reader takes the shard's cursor", 6),
-  rangeStartsAnew: shown("a new segment takes the range's position from the shard", 11, "segments"),
-  rangeCursorInShardAlone: shown("a reader answers where its range stands", 1),
   settlesTwice: shown("an upload is counted once", 18),
   noUnmade: shown("an entry that cannot be made is stored as it is", 1),
   retryDrops: shown("an entry that is made at last is shipped", 1),
@@ -180,14 +178,24 @@ export const MUTANTS = {
   pageWithoutOneBlock: shown("a page has one block, however large", 15),
 
   // Kept records.
-  rangeWithoutEnd: notShown(
-    "a range ends where the log was when it was noted",
-    "blocks after the range's beginning have entries of its job, and a range takes none that have",
-  ),
-  rangesDoNotPin: shown("blocks of a range under way are kept", 18),
-  rangeTakesWholeMessage: shown("a range takes parts that were new with the block", 10, "leaps"),
-  rangeWithoutOff: shown("a function that was off stays off in a range", 25),
-  backfillTakesRepeats: shown("a range leaves out blocks of further copies", 8, "rollback"),
+  pastWithoutEnd: shown("a past ends where the log was when it was noted", 1),
+  pastDoesNotPin: shown("blocks of a past are kept until they are read", 1),
+  pastTakesRepeats: shown("a past leaves out blocks of further copies", 1),
+  pastTakesWholeMessage: shown("a past takes parts that were new with the block", 1),
+  pastWithoutOff: shown("a function that was off stays off in a past", 1),
+  pastNotedAgain: shown("a past is noted once, with the first configuration that has the job", 1),
+  pastNotCounted: shown("a past is appended to the job when it is noted", 1),
+  pastByWindows: shown("a past goes by the windows that the job had when it was noted", 1),
+  againByWindows: shown("a further copy goes by the windows of the past, not those of now", 1),
+  textPastOpen: shown("a past is closed at the newest intake that was known", 1),
+  pastInMemory: shown("a past is stored", 1),
+  completeWithoutPast: shown("what is unread of a past keeps `last_complete` back", 1),
+  rerunGetsCopies: shown("a further copy goes to no rerun", 1),
+  rerunGetsHolds: shown("what is on hold goes to no rerun", 1),
+  dropsUnreadByBytes: shown("what is unread is kept, however much there is", 1),
+  keptSinceByTimeAlone: shown("what is dropped for room is no longer said to be there", 1),
+  givesUpUncounted: shown("what is given up of a past is taken off what was appended", 1),
+  givesUpAtCursor: shown("a page behind the cursor is not given up: its reader may have it, and commit it", 1),
 
   // Deletion.
   discardByReaderAlone: notShown(
@@ -238,8 +246,7 @@ export const MUTANTS = {
   textWithinBlock: shown("the cursor stands between blocks", 13),
   textOneTrying: shown("tries are noted for each entry", 54),
   textDiscardCounts: shown("what is discarded is appended less counted", 58),
-  textRangeNotApart: shown("what a range brought is counted apart", 1),
-  textAgainForSince: shown("a further copy does not go to a job whose range finds the first", 49),
+  textAgainForSince: shown("a further copy does not go to a job whose past has the first", 49),
   textKeyedFifteenDays: notShown(
     "a keyed id lives five days longer than another",
     "a repeat has to come five days after its first copy, and its message to take fifteen more",
@@ -255,10 +262,6 @@ export const MUTANTS = {
   textForgetsByDays: notShown(
     "a job is forgotten once its `last_complete` is later than its end",
     "a message of a deleted job has to wait longer than the days after which the job is forgotten; forgetsAtOnce shows it without the days",
-  ),
-  textCompleteWithoutRange: notShown(
-    "the `since` of a range under way keeps `last_complete` back",
-    "`last_complete` has to be asked for while the range of a job that starts in the past is under way",
   ),
   textNewerWithoutAlarm: shown("what needs a newer release is tried by the alarm", 33),
   textReadDoesNotDrop: notShown(

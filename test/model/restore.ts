@@ -1,9 +1,11 @@
-import { copy } from "./config.ts";
+import { copy, wasIn } from "./config.ts";
+import { entryOf } from "./kept.ts";
 import type { Rec } from "./parts.ts";
 import { isOpen, type Plane, type PlaneState } from "./plane.ts";
 import { Reader, type ReaderState } from "./reader.ts";
 import { DAY } from "./scale.ts";
 import { Shard, type ShardState } from "./shard.ts";
+import { some } from "./some.ts";
 import type { Task } from "./task.ts";
 import type { Thing } from "./thing.ts";
 import { namesOf } from "./verdict.ts";
@@ -53,8 +55,13 @@ function shardRestored(w: World, shard: Shard, old: ShardState): void {
     if (!isIn(s.holds, id) || !isIn(old.holds, id)) lose(parts.map((part) => part.id));
   for (const [bytes, { message }] of Object.entries({ ...s.unreadable, ...old.unreadable }))
     if (!(bytes in s.unreadable) || !(bytes in old.unreadable)) lose(message.parts.map(({ id }) => id));
-  const has = new Set(s.ranges.map(({ key, job }) => `${job}/${n}/${key}`));
-  for (const name of w.mustBack.keys()) if (name.split("/")[1] === `${n}` && !has.has(name)) w.note(name, "any");
+  // A reader may have passed what it had given up, and has again.
+  for (const [name, { must }] of w.pasts)
+    for (const { from, until } of old.jobs[Number(name.split("/")[0])]?.lacks ?? [])
+      if (name.endsWith(`/${n}`))
+        for (const id of must)
+          if (wasIn([{ from, until }], some(w.accepted.get(id)?.copies[0]).stamp))
+            w.note(`${name.split("/")[0]}/${id}`, "any");
   if (w.is("noJumpAfterRestore") || w.is("smallNumbersNoJump")) return;
   s.last = Math.max(s.last, shard.time() * 1024) + (w.is("jumpsByADay") ? DAY : 1000 * DAY) * 1024;
 }
@@ -71,14 +78,13 @@ function readerRestored(w: World, reader: Reader, old: ReaderState): void {
       for (const { records } of [...each.s.objects, ...each.s.batches]) lose(records);
   // One that has got another key since is stored under both.
   const keys = new Set(s.objects.map(({ key }) => key));
-  for (const { number, key, range, records } of old.objects)
-    if (number >= s.next || range !== null || !keys.has(key)) lose(records);
+  for (const { number, key, records } of old.objects) if (number >= s.next || !keys.has(key)) lose(records);
   for (const { records } of [...old.batches, ...s.batches]) lose(records);
   for (const { item } of [...old.unmade, ...s.unmade]) lose(item.parts.flatMap(({ records }) => records));
-  for (const name of w.mustBack.keys()) if (name.startsWith(`${job}/${shardN}/`)) w.note(name, "any");
-  const readBefore = w.shard(shardN).s.blocks.filter(({ n }) => n <= (old.cursor?.n ?? 0));
-  for (const entry of readBefore.flatMap(({ entries }) => entries))
-    if (entry.job === job) for (const id of entry.parts) w.note(`${job}/${id}`, "any");
+  const shard = w.shard(shardN);
+  for (const block of shard.s.blocks)
+    if (block.n <= (old.cursor?.n ?? 0))
+      for (const id of entryOf(shard, block, job)?.parts ?? []) w.note(`${job}/${id}`, "any");
 }
 
 /**

@@ -69,11 +69,19 @@ function isBlurred(w: World, { trueMs, sane }: Copy): boolean {
   return isIn || (!sane && w.blur.length > 0);
 }
 
+/** What of its window was kept, or came later: past.ts says which it must have. */
+function mayRerun(w: World, { since = 0, edgeMs, mod = 1 }: Change, copy: Copy, rec: Rec): boolean {
+  if (isBlurred(w, copy)) return true;
+  return copy.stamp >= since && copy.stamp <= edgeMs && wasOff(w, rec.fn, copy) !== true && passes(mod, rec);
+}
+
 /** 1: the job must have it; 0: must not; null: either. */
 export function verdict(w: World, job: number, name: string, rec: Rec): 0 | 1 | null {
   const { copies } = some(w.accepted.get(name));
   if (isRepeatedLate(copies) || isAny(w, job, rec.id)) return null;
   const own = w.changes.filter((each) => each.job === job);
+  const rerun = own.find(({ kind }) => kind === "rerun");
+  if (rerun) return copies.some((copy) => mayRerun(w, rerun, copy, rec)) ? null : 0;
   const filters = new Set<boolean>();
   /** Several copies that are not equal: which one decides is not promised. */
   let isMixed = own.some(({ since }) => since !== undefined);
