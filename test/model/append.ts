@@ -1,7 +1,7 @@
 import type { Block, Entry, Group } from "./block.ts";
 import { type Job, stampOf, type Window, wasIn } from "./config.ts";
 import { holdTooOld, isTooOld } from "./hold.ts";
-import { drop, isRead } from "./kept.ts";
+import { drop, isRead, keepsNone } from "./kept.ts";
 import { idsOf, type Off, offOf, type Part, recordsOf, sizeOf } from "./parts.ts";
 import { APPEND_MAX, DAY, IDS_LIVE, REPEAT } from "./scale.ts";
 import type { Shard } from "./shard.ts";
@@ -89,14 +89,24 @@ export function remember(shard: Shard, part: Part): void {
   if (!part.keyed) s.ids[part.id] = part.takenMs;
 }
 
-/** Adds a block under the next position, which is a time: greater than any before a restore. */
-export function addBlock(shard: Shard, block: Omit<Block, "n" | "atMs">): void {
+/**
+ * Adds a block, if any job is offered something or records are kept, under the next position, which
+ * is a time: greater than any before a restore.
+ */
+export function addBlock(shard: Shard, added: Omit<Block, "n" | "atMs" | "fresh"> & { fresh: Part[] }): void {
   const { s, w } = shard;
+  const { entries, fresh, off } = added;
+  const hasAny = recordsOf(fresh, off) > 0;
+  const isKept = hasAny && w.keepMs > 0;
+  const isStored = isKept || entries.some(({ group }) => group === null);
+  if (hasAny && !isStored && !w.is("keptSinceByDropsAlone")) keepsNone(shard, fresh);
+  if (entries.length === 0 && !isKept) return;
+  const block = { ...added, fresh: fresh.map(({ id }) => id), records: isStored ? added.records : [] };
   const isSmall = w.is("smallNumbers") || w.is("smallNumbersNoJump");
   s.last = isSmall ? s.last + 1 : Math.max(s.last + 1, shard.time() * 1024);
   s.blocks.push({ n: s.last, atMs: shard.time(), ...block });
-  const entries = block.entries.map(({ job, group, parts }) => `${job}${group ? "" : "(open)"}:${parts.join("+")}`);
-  w.log(() => `${shard.name} block ${s.last} of ${block.fresh.join()} entries ${entries.join(" ")}`);
+  const list = entries.map(({ job, group, parts }) => `${job}${group ? "" : "(open)"}:${parts.join("+")}`);
+  w.log(() => `${shard.name} block ${s.last} of ${idsOf(fresh)} entries ${list.join(" ")}`);
 }
 
 /** Steps 3, 4 and 6: one block with an entry for each job that is offered any of the new parts. */
@@ -119,10 +129,7 @@ function addFresh(shard: Shard, fresh: readonly Part[], a: Append): void {
     if (part.keyed) s.keyed[part.id] = { takenMs: part.takenMs, fromMs: part.takenMs, jobs };
     count(shard, part, off, jobs.length > 0);
   }
-  const isKept = w.keepMs > 0 && recordsOf(fresh, off) > 0;
-  if (entries.length === 0 && !isKept) return;
-  const records = w.keepMs > 0 || entries.some(({ group }) => group === null) ? a.records : [];
-  addBlock(shard, { entries, fresh: fresh.map(({ id }) => id), records, off });
+  addBlock(shard, { entries, fresh, records: a.records, off });
 }
 
 /** The prepared entry: of the job's version, and of exactly the parts that the job is offered. */
@@ -182,5 +189,5 @@ export function addAgain(shard: Shard, part: Part): void {
   const received = recordsOf([part], off);
   for (const job of jobs) shard.jobState(job).appended += received;
   const entries = jobs.map((job) => ({ job, group: null, parts: [part.id], received }));
-  addBlock(shard, { entries, fresh: w.is("pastTakesRepeats") ? [part.id] : [], records: [part], off });
+  addBlock(shard, { entries, fresh: w.is("pastTakesRepeats") ? [part] : [], records: [part], off });
 }

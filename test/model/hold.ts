@@ -108,10 +108,8 @@ export function holdResend(shard: Shard, id: number): void {
     count(shard, part, off, routed.has(part.id));
     w.noteTaken(part.id, shard.n);
   }
-  const fresh = found.parts.map((part) => part.id);
-  const isKept = w.keepMs > 0 && recordsOf(found.parts, off) > 0;
-  if (entries.length > 0 || isKept) addBlock(shard, { entries, fresh, records: found.parts, off });
-  w.log(() => `${shard.name} resends ${fresh.join()} to ${entries.map(({ job }) => job).join()}`);
+  addBlock(shard, { entries, fresh: found.parts, records: found.parts, off });
+  w.log(() => `${shard.name} resends ${idsOf(found.parts)} to ${entries.map(({ job }) => job).join()}`);
   const done = (): void => {
     s.holds = s.holds.filter((each) => each !== found);
   };

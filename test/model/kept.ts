@@ -68,11 +68,15 @@ export function drop(shard: Shard): void {
     const isYoung = w.keepMs > 0 && block.atMs >= shard.time() - w.keepMs;
     if (isYoung && excess <= 0) return true;
     excess -= 1;
-    if (!isYoung || !w.is("keptSinceByTimeAlone"))
-      s.keptSince = Math.max(s.keptSince, ...newParts(block).map(({ takenMs }) => takenMs));
+    if (!isYoung || !w.is("keptSinceByTimeAlone")) keepsNone(shard, newParts(block));
     return false;
   });
   if (s.blocks.length > 4 * w.keepBlocks && giveUp(shard)) drop(shard);
+}
+
+/** Parts that are kept no longer, or never were: what is said to be there begins after them. */
+export function keepsNone({ s }: Shard, parts: readonly Part[]): void {
+  s.keptSince = Math.max(s.keptSince, ...parts.map(({ takenMs }) => takenMs));
 }
 
 /** What a job has still to read of its past behind a position. */
@@ -122,7 +126,7 @@ function giveUp(shard: Shard): boolean {
       .filter((part) => entry.parts.includes(part.id))
       .map(({ takenMs }) => takenMs),
   );
-  state.lacks.push({ from: Math.min(...times), until: Math.max(...times) });
+  if (!w.is("givesUpUnsaid")) state.lacks.push({ from: Math.min(...times), until: Math.max(...times) });
   if (!w.is("givesUpUncounted")) count(state, lost, -1);
   some(state.past).upTo = upTo;
   w.log(

@@ -195,6 +195,9 @@ export const MUTANTS = {
   dropsUnreadByBytes: shown("what is unread is kept, however much there is", 1),
   keptSinceByTimeAlone: shown("what is dropped for room is no longer said to be there", 1),
   givesUpUncounted: shown("what is given up of a past is taken off what was appended", 1),
+  givesUpUnsaid: shown("a shard says what it has given up", 1),
+  keptSinceByDropsAlone: shown("what was never kept is not said to be there", 1),
+  textReadsUnknownJob: shown("a read of a job that the copy lacks moves no cursor", 1),
   givesUpAtCursor: shown("a page behind the cursor is not given up: its reader may have it, and commit it", 1),
 
   // Deletion.

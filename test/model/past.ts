@@ -61,14 +61,18 @@ export function checkPast(w: World, id: number, has: ReadonlyMap<string, number>
     const lacks = w.shard(n).s.jobs[id]?.lacks ?? [];
     for (const [part, taken] of w.taken) {
       const copy = singleCopy(w, part);
-      if (taken.shard !== n || !copy || w.exempt.has(part) || w.exempt.has(`${id}/${part}`)) continue;
-      const isLate = taken.step > step && !w.held.has(part) && copy.stamp >= since && copy.stamp <= until;
+      if (taken.shard !== n || w.exempt.has(part) || w.exempt.has(`${id}/${part}`)) continue;
+      const isLater = taken.step > step && !w.held.has(part);
+      const records = w.accepted.get(part)?.records ?? [];
+      const extra = records.find((rec) => has.has(rec.id) && !isAny(w, id, rec.id));
+      if (isRerun && !isLater && !kept.has(part) && extra)
+        throw new Fault(`${name} has ${extra.id}, which was not kept`);
+      if (!copy) continue;
+      const isLate = isLater && copy.stamp >= since && copy.stamp <= until;
       const isDue = isLate || (must.has(part) && !wasIn(lacks, copy.stamp));
-      for (const rec of some(w.accepted.get(part)).records) {
+      for (const rec of records) {
         const off = wasOff(w, rec.fn, copy);
         if (off === true && has.has(rec.id)) throw new Fault(`${name} has ${rec.id}, which was off`);
-        if (isRerun && !isLate && !kept.has(part) && has.has(rec.id))
-          throw new Fault(`${name} has ${rec.id}, which was not kept`);
         const mustPass = passedBy(changes, rec, askedMs).every((each) => each);
         if (isDue && off === false && mustPass && !has.has(rec.id))
           throw new Fault(`${name} lacks ${rec.id}, ${isLate ? "which came later" : "which was kept"}`);

@@ -33,7 +33,9 @@ export function read(shard: Shard, how: Read): Page {
   const isCurrent = state !== undefined && segment === state.segment;
   // It stays due until a pull is answered.
   if (page.job !== null && isCurrent && !w.is("textReadNotesNoVersion")) state.stamp = stamp === "" ? "none" : stamp;
-  // A reader that has passed it: this shard was restored.
+  // It may learn of the job, and of its past: this shard was restored.
+  if (!job && !w.is("textReadsUnknownJob")) return page;
+  // A reader that has passed it: likewise.
   if (after.n > s.last && after.n < Number.MAX_SAFE_INTEGER) s.last = after.n;
   if (isCurrent && isBefore(state.cursor, after)) {
     state.cursor = after;

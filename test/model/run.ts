@@ -91,6 +91,7 @@ function disturb(w: World, i: number): void {
     w.die(thing.name);
     thing.downUntil = w.now + random.below(does.long ? 22 * DAY : 700);
   }
+  if (does.keeps && random.chance(0.02)) w.keepMs = w.keepMs > 0 ? 0 : 300;
   if (does.full && random.chance(0.02))
     random.pick([...w.shards.values(), w.shard(0)]).busyUntil = w.now + random.below(200);
   if (does.rollback && random.chance(0.02)) {

@@ -84,7 +84,8 @@ export function verdict(w: World, job: number, name: string, rec: Rec): 0 | 1 | 
   if (rerun) return copies.some((copy) => mayRerun(w, rerun, copy, rec)) ? null : 0;
   const filters = new Set<boolean>();
   /** Several copies that are not equal: which one decides is not promised. */
-  let isMixed = own.some(({ since }) => since !== undefined);
+  const answeredMs = Math.max(...own.map((each) => (each.since === undefined ? 0 : each.answeredMs)));
+  let isMixed = copies.some(({ trueMs }) => trueMs <= answeredMs) || (answeredMs > 0 && w.does.leaps);
   let isAcked = false;
   const verdicts = copies.map((copy): 0 | 1 | null => {
     // Its intake names a time long past, at which there was a job that is forgotten now.

@@ -43,6 +43,8 @@ export const ODDS = {
   heads: 0.2,
   /** Isolates with another KEY_SHARDS than the first. */
   keyShards: 0.2,
+  /** LOG_KEEP_HOURS is set to 0 and back. */
+  keeps: 0.2,
 };
 export type Odd = keyof typeof ODDS;
 
