@@ -35,16 +35,6 @@ export interface Block {
   off: Off;
 }
 
-/** A block, and how many fragments of it are committed: all but in the mutant `textWithinBlock`. */
-export interface Position {
-  n: number;
-  f: number;
-}
-export const START: Position = { n: 0, f: 0 };
-export const WHOLE = Number.MAX_SAFE_INTEGER;
-export const whole = (n: number): Position => ({ n, f: WHOLE });
-export const isBefore = (a: Position, b: Position): boolean => a.n < b.n || (a.n === b.n && a.f < b.f);
-
 /** Kept blocks up to a position have virtual entries of a job, by the windows that it had. */
 export interface Past {
   upTo: number;
@@ -61,7 +51,7 @@ export interface Item {
 
 /** The answer of `read`. */
 export interface Page {
-  end: Position;
+  end: number;
   isAll: boolean;
   job: { job: Job; stamp: string } | null;
   items: Item[];

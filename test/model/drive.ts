@@ -1,4 +1,3 @@
-import { isBefore, START } from "./block.ts";
 import { stampOf } from "./config.ts";
 import { drop } from "./kept.ts";
 import type { Pulled } from "./reader.ts";
@@ -44,7 +43,7 @@ export function* drive(shard: Shard, job: number, segment: number, cut: boolean)
     if (!shard.jobOf(job)) return;
     const state = shard.jobState(job);
     const isOlder = segment !== state.segment;
-    const from = w.is("textSegmentFromZero") ? START : state.cursor;
+    const from = w.is("textSegmentFromZero") ? 0 : state.cursor;
     const how = { segment: state.segment, from, cut };
     const reader = w.reader(job, shard.n, segment);
     const pulled = yield* w.askLong(reader, "pull", () => reader.pull(how), 60);
@@ -72,8 +71,8 @@ function settle(shard: Shard, job: number, segment: number, pulled: Pulled): voi
     if (pulled.isEmpty) delete state.older[segment];
     return;
   }
-  if (isBefore(state.cursor, pulled.cursor)) state.cursor = pulled.cursor;
-  if (pulled.cursor.n > s.last) s.last = pulled.cursor.n;
+  state.cursor = Math.max(state.cursor, pulled.cursor);
+  s.last = Math.max(s.last, pulled.cursor);
   state.stamp = pulled.stamp;
   if (pulled.sealed) {
     state.older[segment] = pulled.stamp;

@@ -1,4 +1,4 @@
-import { type Block, type Entry, isBefore } from "./block.ts";
+import type { Block, Entry } from "./block.ts";
 import { copy, type Job, type Window, wasIn } from "./config.ts";
 import { type Part, recordsOf } from "./parts.ts";
 import { pastNoted } from "./past.ts";
@@ -114,11 +114,11 @@ function giveUp(shard: Shard): boolean {
   const { s, w } = shard;
   const ids = Object.keys(s.jobs).map(Number);
   const end = (id: number): number =>
-    w.is("givesUpAtCursor") ? 0 : pageOf(shard, id, some(s.jobs[id]).cursor, PAGE_MAX).end.n;
+    w.is("givesUpAtCursor") ? 0 : pageOf(shard, id, some(s.jobs[id]).cursor, PAGE_MAX).end;
   const all = ids
     .map((id) => ({ id, state: some(s.jobs[id]), upTo: end(id), lost: unreadPast(shard, id, end(id)) }))
     .filter(({ lost }) => lost.length > 0);
-  const [last] = all.sort((a, b) => (isBefore(a.state.cursor, b.state.cursor) ? -1 : 1));
+  const [last] = all.sort((a, b) => a.state.cursor - b.state.cursor);
   if (!last) return false;
   const { id, state, upTo, lost } = last;
   const times = lost.flatMap(({ block, entry }) =>

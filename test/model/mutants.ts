@@ -246,7 +246,6 @@ export const MUTANTS = {
     "the answer of the pull tells it as well: both have to be lost, and the job to have nothing more to read",
   ),
   textSealedNotDriven: shown("sealed segments hear of a changed job", 37),
-  textWithinBlock: shown("the cursor stands between blocks", 13),
   textOneTrying: shown("tries are noted for each entry", 54),
   textDiscardCounts: shown("what is discarded is appended less counted", 58),
   textAgainForSince: shown("a further copy does not go to a job whose past has the first", 49),

@@ -1,4 +1,4 @@
-import { passes, type Window, wasIn } from "./config.ts";
+import { type Window, wasIn } from "./config.ts";
 import { newParts } from "./kept.ts";
 import type { Rec } from "./parts.ts";
 import { SKEW } from "./scale.ts";
@@ -6,7 +6,7 @@ import type { Shard } from "./shard.ts";
 import { some } from "./some.ts";
 import { Fault } from "./task.ts";
 import { isAny, passedBy, wasOff } from "./verdict.ts";
-import type { World } from "./world.ts";
+import type { Copy, World } from "./world.ts";
 
 /** For the oracle: the past of a job in a shard, as it was when the shard noted it first. */
 export interface NotedPast {
@@ -41,59 +41,42 @@ export function pastNoted(shard: Shard, job: number, windows: readonly Window[],
   }
 }
 
-function singleCopy(w: World, id: string): { stamp: number; trueMs: number; ackMs: number; sane: boolean } | undefined {
+function singleCopy(w: World, id: string): Copy | undefined {
   const [copy, ...more] = w.accepted.get(id)?.copies ?? [];
   return copy?.sane && more.length === 0 ? copy : undefined;
 }
 
-/**
- * A job that starts in the past has what was kept, and what came later; a rerun has nothing else.
- */
-export function checkPast(w: World, id: number, has: ReadonlyMap<string, number>): void {
-  const changes = w.changes.filter(({ job }) => job === id);
-  const { since = 0, askedMs, edgeMs, kind } = some(changes[0]);
-  const isRerun = kind === "rerun";
-  const ends = changes.filter((each) => each.kind === "disable" || each.kind === "delete");
-  const until = isRerun ? edgeMs : Math.min(...ends.map((each) => each.edgeMs - 2 * SKEW));
-  for (const [name, { must, kept, step }] of w.pasts) {
-    if (!name.startsWith(`${id}/`)) continue;
-    const n = Number(name.split("/")[1]);
-    const lacks = w.shard(n).s.jobs[id]?.lacks ?? [];
-    for (const [part, taken] of w.taken) {
-      const copy = singleCopy(w, part);
-      if (taken.shard !== n || w.exempt.has(part) || w.exempt.has(`${id}/${part}`)) continue;
-      const isLater = taken.step > step && !w.held.has(part);
-      const records = w.accepted.get(part)?.records ?? [];
-      const extra = records.find((rec) => has.has(rec.id) && !isAny(w, id, rec.id));
-      if (isRerun && !isLater && !kept.has(part) && extra)
-        throw new Fault(`${name} has ${extra.id}, which was not kept`);
-      if (!copy) continue;
-      const isLate = isLater && copy.stamp >= since && copy.stamp <= until;
-      const isDue = isLate || (must.has(part) && !wasIn(lacks, copy.stamp));
-      for (const rec of records) {
-        const off = wasOff(w, rec.fn, copy);
-        if (off === true && has.has(rec.id)) throw new Fault(`${name} has ${rec.id}, which was off`);
-        const mustPass = passedBy(changes, rec, askedMs).every((each) => each);
-        if (isDue && off === false && mustPass && !has.has(rec.id))
-          throw new Fault(`${name} lacks ${rec.id}, ${isLate ? "which came later" : "which was kept"}`);
-      }
-    }
-  }
+/** Came to its shard after that noted the past, and never was on hold. */
+const isLater = (w: World, part: string, { step }: NotedPast): boolean =>
+  some(w.taken.get(part)).step > step && !w.held.has(part);
+
+/** Whether a job that starts in the past must have it: it was kept, or came later. */
+export function isOfPast(w: World, id: number, part: string, rec: Rec): boolean {
+  const copy = singleCopy(w, part);
+  const { shard = 0 } = w.taken.get(part) ?? {};
+  const noted = w.pasts.get(`${id}/${shard}`);
+  if (!copy || !noted || !w.taken.has(part) || isAny(w, id, rec.id)) return false;
+  const own = w.changes.filter(({ job }) => job === id);
+  const { kind, since = 0, askedMs, edgeMs } = some(own[0]);
+  const ends = own.filter((each) => each.kind === "disable" || each.kind === "delete");
+  const until = kind === "rerun" ? edgeMs : Math.min(...ends.map((each) => each.edgeMs - 2 * SKEW));
+  const lacks = w.shard(shard).s.jobs[id]?.lacks ?? [];
+  const isDue = isLater(w, part, noted)
+    ? copy.stamp >= since && copy.stamp <= until
+    : noted.must.has(part) && !wasIn(lacks, copy.stamp);
+  const mayLack = w.exempt.has(part) || w.exempt.has(`${id}/${part}`);
+  return isDue && !mayLack && wasOff(w, rec.fn, copy) === false && passedBy(own, rec, askedMs).every((each) => each);
 }
 
-/** Whether a job that starts in the past must have it. */
-export function isOfPast(w: World, id: number, name: string, rec: Rec): boolean {
-  const [copy, ...more] = some(w.accepted.get(name)).copies;
-  if (!copy || more.length > 0) return false;
-  if (isAny(w, id, rec.id) || w.exempt.has(name) || w.exempt.has(`${id}/${name}`)) return false;
-  const own = w.changes.filter((each) => each.job === id);
-  const isIn = ([key, { must }]: [string, NotedPast]): boolean =>
-    key.startsWith(`${id}/`) &&
-    must.has(name) &&
-    !wasIn(w.shard(Number(key.split("/")[1])).s.jobs[id]?.lacks ?? [], copy.stamp);
-  return (
-    wasOff(w, rec.fn, copy) === false &&
-    own.every(({ mod }) => mod === undefined || passes(mod, rec)) &&
-    [...w.pasts].some(isIn)
-  );
+/** A job that starts in the past has what it must have; a rerun, nothing that was not kept. */
+export function checkPast(w: World, id: number, has: ReadonlyMap<string, number>): void {
+  const isRerun = w.changes.some(({ job, kind }) => job === id && kind === "rerun");
+  for (const [part, { shard }] of w.taken) {
+    const noted = w.pasts.get(`${id}/${shard}`);
+    for (const rec of noted ? (w.accepted.get(part)?.records ?? []) : []) {
+      if (!has.has(rec.id) && isOfPast(w, id, part, rec)) throw new Fault(`job ${id} lacks ${rec.id} of its past`);
+      const mayHave = !isRerun || !noted || noted.kept.has(part) || isLater(w, part, noted) || isAny(w, id, rec.id);
+      if (has.has(rec.id) && !mayHave) throw new Fault(`rerun ${id} has ${rec.id}, which was not kept`);
+    }
+  }
 }

@@ -1,4 +1,4 @@
-import { type Block, type Entry, type Item, isBefore, type Page, type Position, whole } from "./block.ts";
+import type { Block, Entry, Item, Page } from "./block.ts";
 import { stampOf } from "./config.ts";
 import { drop, entryOf, onceEach, type Share } from "./kept.ts";
 import type { Shard } from "./shard.ts";
@@ -8,7 +8,7 @@ import { some } from "./some.ts";
 export interface Read {
   job: number;
   segment: number;
-  after: Position;
+  after: number;
   stamp: string;
   most: number;
 }
@@ -36,12 +36,12 @@ export function read(shard: Shard, how: Read): Page {
   // It may learn of the job, and of its past: this shard was restored.
   if (!job && !w.is("textReadsUnknownJob")) return page;
   // A reader that has passed it: likewise.
-  if (after.n > s.last && after.n < Number.MAX_SAFE_INTEGER) s.last = after.n;
-  if (isCurrent && isBefore(state.cursor, after)) {
+  s.last = Math.max(s.last, after);
+  if (isCurrent && state.cursor < after) {
     state.cursor = after;
     if (!w.is("textReadDoesNotDrop")) drop(shard);
   }
-  const from = job?.discard && state && isBefore(after, state.cursor) ? state.cursor : after;
+  const from = job?.discard && state ? Math.max(state.cursor, after) : after;
   page.end = from;
   const { items, end, isAll } = pageOf(shard, id, from, how.most);
   return { ...page, end, isAll, items: items.map(({ block, entry }) => itemOf(shard, block, entry)) };
@@ -51,14 +51,14 @@ export function read(shard: Shard, how: Read): Page {
 export function pageOf(
   shard: Shard,
   id: number,
-  from: Position,
+  from: number,
   most: number,
-): { items: Share[]; end: Position; isAll: boolean } {
+): { items: Share[]; end: number; isAll: boolean } {
   const items: Share[] = [];
   let end = from;
   let size = 0;
   for (const block of shard.s.blocks) {
-    if (!isBefore(from, whole(block.n))) continue;
+    if (block.n <= from) continue;
     const entry = entryOf(shard, block, id);
     if (entry) {
       const isFirst = items.length === 0 && !shard.w.is("pageWithoutOneBlock");
@@ -66,7 +66,7 @@ export function pageOf(
       size += entry.received;
       items.push({ block, entry });
     }
-    end = whole(block.n);
+    end = block.n;
   }
   return { items, end, isAll: true };
 }

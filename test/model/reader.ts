@@ -1,5 +1,4 @@
-import type { Batch, Item, Page, Position, Prepared, Upload } from "./block.ts";
-import { START, WHOLE, whole } from "./block.ts";
+import type { Batch, Item, Page, Prepared, Upload } from "./block.ts";
 import type { Job } from "./config.ts";
 import { idsOf, prepare, type Rec, recordsOf } from "./parts.ts";
 import { read } from "./read.ts";
@@ -16,7 +15,7 @@ export interface ReaderState {
   job: Job | null;
   stamp: string;
   /** null: it is new, and takes the shard's. */
-  cursor: Position | null;
+  cursor: number | null;
   sealed: boolean;
   /** Deaths on an open entry, by block. */
   tries: Record<string, number>;
@@ -25,18 +24,16 @@ export interface ReaderState {
   objects: Upload[];
   next: number;
   counts: Record<"received" | "filtered" | "delivered" | "setAside" | "newer" | "discarded", number>;
-  /** In the mutant `textWithinBlock`: records left of the block in which the cursor stands. */
-  left: number;
 }
 
 interface How {
   segment: number;
-  from: Position;
+  from: number;
   cut: boolean;
 }
 
 export interface Pulled {
-  cursor: Position;
+  cursor: number;
   sealed: boolean;
   stamp: string;
   isEmpty: boolean;
@@ -62,7 +59,6 @@ const emptyState = (): ReaderState => ({
   objects: [],
   next: 1,
   counts: { received: 0, filtered: 0, delivered: 0, setAside: 0, newer: 0, discarded: 0 },
-  left: 0,
 });
 
 /** A reader: one job, one shard, one segment. */
@@ -139,8 +135,7 @@ export class Reader extends Thing {
     if (s.unmade.some(({ item }) => item.parts.length === 0)) times.push(0);
     const { filtered, delivered, setAside, newer, discarded, received } = s.counts;
     const sum =
-      pending.reduce((n, { records }) => n + records.length, 0) +
-      (filtered + delivered + setAside + newer + discarded + s.left);
+      pending.reduce((n, { records }) => n + records.length, 0) + (filtered + delivered + setAside + newer + discarded);
     return { received, oldest: Math.min(...times), isEmpty: this.isEmpty(), sum };
   }
 
@@ -161,7 +156,7 @@ export class Reader extends Thing {
     }
   }
   /** A page has as many records as fit, or one block. */
-  private *read(after: Position, jobAlone = false): Step<Page> {
+  private *read(after: number, jobAlone = false): Step<Page> {
     const { w, s, job, segment } = this;
     const shard = w.shard(this.shardN);
     return yield* w.ask(shard, () => {
@@ -171,7 +166,7 @@ export class Reader extends Thing {
   }
   /** *reader is full*: a page without items, for the job alone. */
   private *pullJob(cut: boolean): Task {
-    this.take(yield* this.read(whole(0), true));
+    this.take(yield* this.read(0, true));
     if (cut) this.cutAll();
   }
   /**
@@ -182,10 +177,10 @@ export class Reader extends Thing {
     const { s, w } = this;
     const until = w.now + 30;
     for (let round = 0; round < 4 && w.now < until; round++) {
-      const after = s.cursor ?? (w.is("newReaderFromZero") ? START : from);
-      if (this.isFull(after)) {
+      const after = s.cursor ?? (w.is("newReaderFromZero") ? 0 : from);
+      if (this.isFull()) {
         s.sealed = true;
-        w.log(() => `${this.name} seals at ${JSON.stringify(after)}`);
+        w.log(() => `${this.name} seals at ${after}`);
         return;
       }
       const isAll = yield* this.commit(yield* this.read(after), after);
@@ -194,9 +189,9 @@ export class Reader extends Thing {
     }
   }
   /** It ends between two blocks. */
-  private isFull({ f }: Position): boolean {
+  private isFull(): boolean {
     const { s, w } = this;
-    const mayBe = w.does.segments && !w.cured && (f === 0 || f === WHOLE) && s.objects.length > 0 && this.segment < 3;
+    const mayBe = w.does.segments && !w.cured && s.objects.length > 0 && this.segment < 3;
     return mayBe && w.random.chance(0.25);
   }
   /** Takes the job that the page carries. */
@@ -239,61 +234,46 @@ export class Reader extends Thing {
     return list;
   }
   /** Makes open entries, and then commits all in one transaction. @returns whether that was all. */
-  private *commit(page: Page, after: Position): Step<boolean> {
+  private *commit(page: Page, after: number): Step<boolean> {
     const { s, w } = this;
     const job = page.job?.job ?? s.job;
     const made = job === null ? [] : yield* this.make(page.items, job);
     yield;
-    const at = s.cursor ?? after;
-    const isMoved = at.n !== after.n || at.f !== after.f;
+    const isMoved = (s.cursor ?? after) !== after;
     if (isMoved && !w.is("commitsWithoutCompare") && !w.is("pullsAtOnceNoCompare")) return false;
     this.take(page);
     if (s.job === null) return true;
-    const { end, isAll } = this.add(page, made, after);
-    const move = (): void => {
-      s.cursor = end;
-    };
+    this.add(page.items, made);
+    const { end, isAll } = page;
     const moveLater = function* (): Task {
       yield;
-      move();
+      s.cursor = end;
     };
     if (w.is("cursorAfterwards")) w.start(this.name, "cursor", moveLater());
-    else move();
+    else s.cursor = end;
     for (const { n } of page.items) delete s.tries[n];
     if (s.job.discard) this.discardAll();
     const items = page.items.map(({ n, parts, group }) => `${n}[${idsOf(parts)}]${group ? "g" : ""}`);
-    w.log(() => `${this.name} commits ${items.join(" ")} to ${end.n}/${end.f}`);
+    w.log(() => `${this.name} commits ${items.join(" ")} to ${end}`);
     this.wakeLater();
     return isAll;
   }
-  /** Adds items to counts, batches and `unmade`. @returns where the cursor stands then. */
-  private add(page: Page, made: (Prepared | Unmade["why"])[], after: Position): Pick<Page, "end" | "isAll"> {
-    const { s, w } = this;
-    let room = Number.POSITIVE_INFINITY;
-    if (w.is("textWithinBlock") && w.random.chance(0.3)) room = 1 + w.random.below(3);
-    for (const [i, item] of page.items.entries()) {
-      if (room <= 0) return { end: whole(some(page.items[i - 1]).n), isAll: false };
+  /** Adds items to counts, batches and `unmade`. */
+  private add(items: readonly Item[], made: (Prepared | Unmade["why"])[]): void {
+    const { counts, unmade } = this.s;
+    for (const [i, item] of items.entries()) {
       const what = some(made[i]);
       if (what === "poison" || what === "newer") {
         const received = item.group?.received ?? recordsOf(item.parts, item.off);
-        s.unmade.push({ item, why: what });
-        s.counts.received += received;
-        s.counts[what === "poison" ? "setAside" : "newer"] += received;
+        unmade.push({ item, why: what });
+        counts.received += received;
+        counts[what === "poison" ? "setAside" : "newer"] += received;
         continue;
       }
-      const first = item.n === after.n && after.f < WHOLE ? after.f : 0;
-      if (first === 0) {
-        s.counts.received += what.received;
-        s.counts.filtered += what.filtered;
-      }
-      const now = what.fragments.slice(first, first + room);
-      const later = what.fragments.slice(first + now.length);
-      for (const records of now) this.put(records, what.format);
-      room -= now.length;
-      s.left = later.reduce((sum, each) => sum + each.length, 0);
-      if (later.length > 0) return { end: { n: item.n, f: first + now.length }, isAll: false };
+      counts.received += what.received;
+      counts.filtered += what.filtered;
+      for (const records of what.fragments) this.put(records, what.format);
     }
-    return page;
   }
 
   /** A batch has one format and one day. */
@@ -336,7 +316,5 @@ export class Reader extends Thing {
         s.counts.discarded += object.records.length;
       }
     for (const unmade of [...s.unmade]) discardUnmade(this, unmade);
-    s.counts.discarded += s.left;
-    s.left = 0;
   }
 }

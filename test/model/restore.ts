@@ -1,11 +1,10 @@
-import { copy, wasIn } from "./config.ts";
+import { copy } from "./config.ts";
 import { entryOf } from "./kept.ts";
 import type { Rec } from "./parts.ts";
 import { isOpen, type Plane, type PlaneState } from "./plane.ts";
 import { Reader, type ReaderState } from "./reader.ts";
 import { DAY } from "./scale.ts";
 import { Shard, type ShardState } from "./shard.ts";
-import { some } from "./some.ts";
 import type { Task } from "./task.ts";
 import type { Thing } from "./thing.ts";
 import { namesOf } from "./verdict.ts";
@@ -56,12 +55,8 @@ function shardRestored(w: World, shard: Shard, old: ShardState): void {
   for (const [bytes, { message }] of Object.entries({ ...s.unreadable, ...old.unreadable }))
     if (!(bytes in s.unreadable) || !(bytes in old.unreadable)) lose(message.parts.map(({ id }) => id));
   // A reader may have passed what it had given up, and has again.
-  for (const [name, { must }] of w.pasts)
-    for (const { from, until } of old.jobs[Number(name.split("/")[0])]?.lacks ?? [])
-      if (name.endsWith(`/${n}`))
-        for (const id of must)
-          if (wasIn([{ from, until }], some(w.accepted.get(id)?.copies[0]).stamp))
-            w.note(`${name.split("/")[0]}/${id}`, "any");
+  for (const [job, { lacks }] of Object.entries(old.jobs))
+    for (const id of lacks.length > 0 ? (w.pasts.get(`${job}/${n}`)?.must ?? []) : []) w.note(`${job}/${id}`, "any");
   if (w.is("noJumpAfterRestore") || w.is("smallNumbersNoJump")) return;
   s.last = Math.max(s.last, shard.time() * 1024) + (w.is("jumpsByADay") ? DAY : 1000 * DAY) * 1024;
 }
@@ -83,7 +78,7 @@ function readerRestored(w: World, reader: Reader, old: ReaderState): void {
   for (const { item } of [...old.unmade, ...s.unmade]) lose(item.parts.flatMap(({ records }) => records));
   const shard = w.shard(shardN);
   for (const block of shard.s.blocks)
-    if (block.n <= (old.cursor?.n ?? 0))
+    if (block.n <= (old.cursor ?? 0))
       for (const id of entryOf(shard, block, job)?.parts ?? []) w.note(`${job}/${id}`, "any");
 }
 

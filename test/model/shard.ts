@@ -1,4 +1,4 @@
-import { type Block, type Entry, isBefore, type Past, type Position, START, whole } from "./block.ts";
+import type { Block, Entry, Past } from "./block.ts";
 import type { Config, Window } from "./config.ts";
 import { drive, due } from "./drive.ts";
 import { drop, entryOf, notePast } from "./kept.ts";
@@ -11,7 +11,7 @@ import type { World } from "./world.ts";
 
 /** What `state` has of a job. */
 export interface JobState {
-  cursor: Position;
+  cursor: number;
   segment: number;
   /** Which version its reader has; "": not known. */
   stamp: string;
@@ -131,7 +131,7 @@ export class Shard extends Thing {
   }
   jobState(id: number): JobState {
     this.s.jobs[id] ??= {
-      cursor: START,
+      cursor: 0,
       segment: 0,
       stamp: "",
       older: {},
@@ -144,7 +144,7 @@ export class Shard extends Thing {
   }
   /** Whether a job's reader has not passed the block. */
   isUnread(job: number, block: Block): boolean {
-    return isBefore(this.s.jobs[job]?.cursor ?? START, whole(block.n));
+    return block.n > (this.s.jobs[job]?.cursor ?? 0);
   }
   unreadOf(job: number): { block: Block; entry: Entry }[] {
     return this.s.blocks.flatMap((block) => {
@@ -219,7 +219,7 @@ export class Shard extends Thing {
     const state = this.jobState(id);
     if (w.is("discardByReaderAlone")) return;
     if (w.is("textDiscardCounts")) for (const { entry } of this.unreadOf(id)) state.discarded += entry.received;
-    if (isBefore(state.cursor, whole(s.last))) state.cursor = whole(s.last);
+    state.cursor = Math.max(state.cursor, s.last);
   }
 
   wakeLater(): void {
