@@ -62,13 +62,19 @@ function isReadOf(shard: Shard, block: Block): boolean {
  */
 export function drop(shard: Shard): void {
   const { s, w } = shard;
+  if (w.is("textPastForgotten"))
+    for (const id of Object.keys(s.jobs).map(Number))
+      if (unreadPast(shard, id).length === 0) some(s.jobs[id]).past = null;
   let excess = s.blocks.length - w.keepBlocks;
   s.blocks = s.blocks.filter((block) => {
     if (!isRead(shard, block) && !(w.is("dropsUnreadByBytes") && w.keepMs > 0 && excess > 0)) return true;
     const isYoung = w.keepMs > 0 && block.atMs >= shard.time() - w.keepMs;
     if (isYoung && excess <= 0) return true;
     excess -= 1;
-    if (!isYoung || !w.is("keptSinceByTimeAlone")) keepsNone(shard, newParts(block));
+    const parts = newParts(block).map((part) =>
+      w.is("textKeptSinceAppended") ? { ...part, takenMs: block.atMs } : part,
+    );
+    if (!isYoung || !w.is("keptSinceByTimeAlone")) keepsNone(shard, parts);
     return false;
   });
   if (s.blocks.length > 4 * w.keepBlocks && giveUp(shard)) drop(shard);
@@ -129,9 +135,6 @@ function giveUp(shard: Shard): boolean {
   if (!w.is("givesUpUnsaid")) state.lacks.push({ from: Math.min(...times), until: Math.max(...times) });
   if (!w.is("givesUpUncounted")) count(state, lost, -1);
   some(state.past).upTo = upTo;
-  w.log(
-    () =>
-      `${shard.name} gives up past of ${id} behind ${upTo}: ${lost.map(({ entry }) => entry.parts.join("+")).join()}`,
-  );
+  w.log(() => `${shard.name} gives up past of ${id} behind ${upTo}`);
   return true;
 }

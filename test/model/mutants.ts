@@ -204,6 +204,8 @@ export const MUTANTS = {
   givesUpUncounted: shown("what is given up of a past is taken off what was appended", 490, "past"),
   givesUpUnsaid: shown("a shard says what it has given up", 490, "past"),
   keptSinceByDropsAlone: shown("what was never kept is not said to be there", 8, "past", "keeps"),
+  textKeptSinceAppended: shown("what is dropped is told by its intake, as `since` is, not by when it was appended", 1),
+  textPastForgotten: shown("a past is noted as long as its job is there, for further copies", 1),
   textReadsUnknownJob: shown("a read of a job that the copy lacks moves no cursor", 25836, "past", "restores"),
   givesUpAtCursor: shown(
     "a page behind the cursor is not given up: its reader may have it, and commit it",

@@ -8,8 +8,8 @@ import { isAny, namesOf, verdict } from "./verdict.ts";
 import type { World } from "./world.ts";
 
 /**
- * Records of a job in its stores: how many stores have each. @throws Fault if one store has a record
- * twice.
+ * Records of a job in its stores: how many stores have each.
+ * @throws Fault if one store has a record twice.
  */
 export function inStore(w: World, job: number): Map<string, number> {
   const count = new Map<string, number>();

@@ -203,7 +203,7 @@ export class Plane extends Thing {
     this.setAlarm(w.now + 1);
   }
 
-  /** A hidden job that is born deleted, under the present rules of the one that it is a rerun of. */
+  /** A hidden job that is born deleted, under the present rules of its job: at most two a job. */
   rerun(job: Job): void {
     const { s, w } = this;
     const { mod, format, store } = job;

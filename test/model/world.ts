@@ -48,7 +48,7 @@ export const ODDS = {
 };
 export type Odd = keyof typeof ODDS;
 
-/** And requests with keys, several shards, `last_complete` asked for often, kept blocks and reruns. */
+/** And requests with keys, several shards, `last_complete` asked for often, kept blocks, reruns. */
 export const FORCES = [...(Object.keys(ODDS) as Odd[]), "keyed", "shards", "claims", "past"] as const;
 export type Force = (typeof FORCES)[number];
 
