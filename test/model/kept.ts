@@ -3,7 +3,7 @@ import { copy, type Job, type Window, wasIn } from "./config.ts";
 import { type Part, recordsOf } from "./parts.ts";
 import { pastNoted } from "./past.ts";
 import { pageOf } from "./read.ts";
-import { PAGE_MAX } from "./scale.ts";
+import { GIVE_UP, PAGE_MAX } from "./scale.ts";
 import type { JobState, Shard } from "./shard.ts";
 import { some } from "./some.ts";
 
@@ -77,7 +77,7 @@ export function drop(shard: Shard): void {
     if (!isYoung || !w.is("keptSinceByTimeAlone")) keepsNone(shard, parts);
     return false;
   });
-  if (s.blocks.length > 4 * w.keepBlocks && giveUp(shard)) drop(shard);
+  if (s.blocks.length > GIVE_UP * w.keepBlocks && giveUp(shard)) drop(shard);
 }
 
 /** Parts that are kept no longer, or never were: what is said to be there begins after them. */
@@ -114,7 +114,8 @@ function count(state: JobState, shares: readonly Share[], sign = 1): void {
 
 /**
  * Gives up the past of the job that is furthest behind, but for what its reader may have been
- * handed and may commit: a page. @returns whether there was one.
+ * handed and may commit: a page. No past is given up whose blocks others have not read either.
+ * @returns whether there was one.
  */
 function giveUp(shard: Shard): boolean {
   const { s, w } = shard;
@@ -123,7 +124,7 @@ function giveUp(shard: Shard): boolean {
     w.is("givesUpAtCursor") ? 0 : pageOf(shard, id, some(s.jobs[id]).cursor, PAGE_MAX).end;
   const all = ids
     .map((id) => ({ id, state: some(s.jobs[id]), upTo: end(id), lost: unreadPast(shard, id, end(id)) }))
-    .filter(({ lost }) => lost.length > 0);
+    .filter(({ lost }) => lost.some(({ block }) => isReadOf(shard, block) || w.is("givesUpForNothing")));
   const [last] = all.sort((a, b) => a.state.cursor - b.state.cursor);
   if (!last) return false;
   const { id, state, upTo, lost } = last;

@@ -39,7 +39,7 @@ export function run(seed: number, options: Options = {}): RunSums {
 function choose(w: World): string[] {
   const { random, does, seed } = w;
   w.keepMs = !w.forces("past") && random.chance(0.5) ? 0 : random.pick([300, 20 * DAY]);
-  if (w.keepMs > 0 && random.chance(0.4)) w.keepBlocks = 3 + random.below(6);
+  if (w.keepMs > 0 && random.chance(0.4)) w.keepBlocks = 1 + random.below(8);
   for (const name of Object.keys(ODDS) as Odd[])
     does[name] = w.options.force ? w.forces(name) : random.chance(ODDS[name]);
   const hasKeys = w.forces("keyed") || random.chance(0.5);
