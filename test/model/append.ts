@@ -93,7 +93,7 @@ export function remember(shard: Shard, part: Part): void {
  * Adds a block, if any job is offered something or records are kept, under the next position, which
  * is a time: greater than any before a restore.
  */
-export function addBlock(shard: Shard, added: Omit<Block, "n" | "atMs" | "fresh"> & { fresh: Part[] }): void {
+export function addBlock(shard: Shard, added: Omit<Block, "n" | "atMs" | "fresh"> & { fresh: readonly Part[] }): void {
   const { s, w } = shard;
   const { entries, fresh, off } = added;
   const hasAny = recordsOf(fresh, off) > 0;
