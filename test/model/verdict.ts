@@ -1,6 +1,6 @@
 import { type Change, passes } from "./config.ts";
 import { partOf, type Rec } from "./parts.ts";
-import { DAY, REPEAT } from "./scale.ts";
+import { DAY, IN_FLIGHT, REPEAT, SKEW } from "./scale.ts";
 import { some } from "./some.ts";
 import type { Copy, World } from "./world.ts";
 
@@ -101,7 +101,10 @@ export function verdict(w: World, job: number, name: string, rec: Rec): 0 | 1 | 
     filters.add(some(may[0]));
     if (enabled === false || off === true || may.every((each) => !each)) return 0;
     if (enabled !== true || off !== false || may.some((each) => !each)) return null;
-    if (copy.ackMs < Number.POSITIVE_INFINITY) isAcked = true;
+    // It may be forgotten while a slow isolate has not sent it yet.
+    const isInTime =
+      copy.ackMs - copy.trueMs < (w.forgotten.has(job) ? IN_FLIGHT - 3 * SKEW : Number.POSITIVE_INFINITY);
+    if (isInTime) isAcked = true;
     return 1;
   });
   if (verdicts.every((each) => each === 0)) return 0;
