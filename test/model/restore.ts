@@ -54,24 +54,14 @@ function shardRestored(w: World, shard: Shard, old: ShardState): void {
     if (!isIn(s.holds, id) || !isIn(old.holds, id)) lose(parts.map((part) => part.id));
   for (const [bytes, { message }] of Object.entries({ ...s.unreadable, ...old.unreadable }))
     if (!(bytes in s.unreadable) || !(bytes in old.unreadable)) lose(message.parts.map(({ id }) => id));
-  // Its reader may have been restored as well, to before it sealed.
-  for (const job of Object.keys(old.jobs).map(Number))
-    if (w.noSums.has(`${job}/${n}`)) loseLater(w, job, n, s.jobs[job]?.segment ?? 0);
+  // Its reader may have been restored as well, to before it sealed: two segments read the same.
+  for (const [id, { segment }] of Object.entries(old.jobs))
+    if (w.noSums.has(`${id}/${n}`) && segment > (s.jobs[Number(id)]?.segment ?? 0)) w.exemptJobs.add(Number(id));
   // A reader may have passed what it had given up, and has again.
   for (const [job, { lacks }] of Object.entries(old.jobs))
     for (const id of lacks.length > 0 ? (w.pasts.get(`${job}/${n}`)?.must ?? []) : []) w.note(`${job}/${id}`, "any");
   if (w.is("noJumpAfterRestore") || w.is("smallNumbersNoJump")) return;
   s.last = Math.max(s.last, shard.time() * 1024) + (w.is("jumpsByADay") ? DAY : 1000 * DAY) * 1024;
-}
-
-/** What later segments have: the one that is driven, or was restored, may read it again. */
-function loseLater(w: World, id: number, n: number, segment: number): void {
-  for (const { job, shardN, segment: its, s } of w.readers.values()) {
-    if (job !== id || shardN !== n || its <= segment) continue;
-    const unmade = s.unmade.flatMap(({ item }) => item.parts);
-    for (const { records } of [...s.objects, ...s.batches, ...unmade])
-      for (const rec of records) for (const name of namesOf(w, rec.id)) w.note(`${job}/${name}`, "any");
-  }
 }
 
 /** It lacks what was dropped since, and ships again what the shard still has. */
@@ -81,7 +71,14 @@ function readerRestored(w: World, reader: Reader, old: ReaderState): void {
     for (const { id } of records) for (const name of namesOf(w, id)) w.note(`${job}/${name}`, "any");
   };
   w.noSums.add(`${job}/${shardN}`);
-  loseLater(w, job, shardN, segment);
+  for (const each of w.readers.values())
+    if (each.job === job && each.shardN === shardN && each.segment > segment)
+      for (const { records } of [
+        ...each.s.objects,
+        ...each.s.batches,
+        ...each.s.unmade.flatMap(({ item }) => item.parts),
+      ])
+        lose(records);
   // One that has got another key since is stored under both.
   const keys = new Set(s.objects.map(({ key }) => key));
   for (const { number, key, records } of old.objects) if (number >= s.next || !keys.has(key)) lose(records);
