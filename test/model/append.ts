@@ -1,7 +1,7 @@
 import type { Block, Entry, Group } from "./block.ts";
-import { stampOf, wasIn } from "./config.ts";
+import { type Job, stampOf, type Window, wasIn } from "./config.ts";
 import { holdTooOld, isTooOld } from "./hold.ts";
-import { drop, isRead } from "./kept.ts";
+import { drop, isRead, keepsNone } from "./kept.ts";
 import { idsOf, type Off, offOf, type Part, recordsOf, sizeOf } from "./parts.ts";
 import { APPEND_MAX, DAY, IDS_LIVE, REPEAT } from "./scale.ts";
 import type { Shard } from "./shard.ts";
@@ -84,19 +84,29 @@ export function sweep(shard: Shard): void {
 
 export function remember(shard: Shard, part: Part): void {
   const { s, w } = shard;
-  w.taken.add(part.id);
+  w.noteTaken(part.id, shard.n);
   if (part.takenMs > s.newestMs) s.newestMs = part.takenMs;
   if (!part.keyed) s.ids[part.id] = part.takenMs;
 }
 
-/** Adds a block under the next position, which is a time: greater than any before a restore. */
-export function addBlock(shard: Shard, block: Omit<Block, "n" | "atMs">): void {
+/**
+ * Adds a block, if any job is offered something or records are kept, under the next position, which
+ * is a time: greater than any before a restore.
+ */
+export function addBlock(shard: Shard, added: Omit<Block, "n" | "atMs" | "fresh"> & { fresh: readonly Part[] }): void {
   const { s, w } = shard;
+  const { entries, fresh, off } = added;
+  const hasAny = recordsOf(fresh, off) > 0;
+  const isKept = hasAny && w.keepMs > 0;
+  const isStored = isKept || entries.some(({ group }) => group === null);
+  if (hasAny && !isStored && !w.is("keptSinceByDropsAlone")) keepsNone(shard, fresh);
+  if (entries.length === 0 && !isKept) return;
+  const block = { ...added, fresh: fresh.map(({ id }) => id), records: isStored ? added.records : [] };
   const isSmall = w.is("smallNumbers") || w.is("smallNumbersNoJump");
   s.last = isSmall ? s.last + 1 : Math.max(s.last + 1, shard.time() * 1024);
   s.blocks.push({ n: s.last, atMs: shard.time(), ...block });
-  const entries = block.entries.map(({ job, group, parts }) => `${job}${group ? "" : "(open)"}:${parts.join("+")}`);
-  w.log(() => `${shard.name} block ${s.last} of ${block.fresh.join()} entries ${entries.join(" ")}`);
+  const list = entries.map(({ job, group, parts }) => `${job}${group ? "" : "(open)"}:${parts.join("+")}`);
+  w.log(() => `${shard.name} block ${s.last} of ${idsOf(fresh)} entries ${list.join(" ")}`);
 }
 
 /** Steps 3, 4 and 6: one block with an entry for each job that is offered any of the new parts. */
@@ -119,9 +129,7 @@ function addFresh(shard: Shard, fresh: readonly Part[], a: Append): void {
     if (part.keyed) s.keyed[part.id] = { takenMs: part.takenMs, fromMs: part.takenMs, jobs };
     count(shard, part, off, jobs.length > 0);
   }
-  if (entries.length === 0 && w.keepMs === 0) return;
-  const records = w.keepMs > 0 || entries.some(({ group }) => group === null) ? a.records : [];
-  addBlock(shard, { entries, fresh: fresh.map(({ id }) => id), records, off, again: false });
+  addBlock(shard, { entries, fresh, records: a.records, off });
 }
 
 /** The prepared entry: of the job's version, and of exactly the parts that the job is offered. */
@@ -155,6 +163,13 @@ export function count({ s: { counts } }: Shard, part: Part, off: Off, isRouted: 
   }
 }
 
+/** Times of which a job has the copy that is in a block, or gets the one that is on hold. */
+function pastWindows({ s, w }: Shard, { id, windows }: Job): Window[] {
+  const past = s.jobs[id]?.past;
+  if (!past || w.is("textAgainForSince")) return [];
+  return w.is("againByWindows") ? windows : past.windows;
+}
+
 /**
  * Step 5: a further copy of a keyed part, for jobs whose window has this one and that were offered
  * none before. A job that starts in the past finds the copy that is in a block.
@@ -165,7 +180,8 @@ export function addAgain(shard: Shard, part: Part): void {
   if (w.is("keyedByIdAlone")) return;
   const jobs = config.jobs
     .filter(({ id, windows }) => wasIn(windows, part.takenMs) && !had.jobs.includes(id))
-    .filter(({ since, windows }) => since === null || !wasIn(windows, had.takenMs) || w.is("textAgainForSince"))
+    .filter((job) => !wasIn(pastWindows(shard, job), had.takenMs))
+    .filter(({ rerun }) => rerun === null || w.is("rerunGetsCopies"))
     .map(({ id }) => id);
   if (jobs.length === 0) return;
   had.jobs.push(...jobs);
@@ -173,5 +189,5 @@ export function addAgain(shard: Shard, part: Part): void {
   const received = recordsOf([part], off);
   for (const job of jobs) shard.jobState(job).appended += received;
   const entries = jobs.map((job) => ({ job, group: null, parts: [part.id], received }));
-  addBlock(shard, { entries, fresh: [part.id], records: [part], off, again: !w.is("backfillTakesRepeats") });
+  addBlock(shard, { entries, fresh: w.is("pastTakesRepeats") ? [part] : [], records: [part], off });
 }

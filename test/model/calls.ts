@@ -1,6 +1,6 @@
 import { holdDiscard, holdResend } from "./hold.ts";
-
-import { inStore, isOfPast } from "./oracle.ts";
+import { inStore } from "./oracle.ts";
+import { isOfPast } from "./past.ts";
 import { status } from "./read.ts";
 import type { Reader } from "./reader.ts";
 import { IN_FLIGHT, SKEW } from "./scale.ts";
@@ -32,7 +32,7 @@ export function* sums(w: World, job: number): Task {
       for (let k = 0; k <= segments; k++) {
         const reader = w.reader(job, n, k);
         const has = yield* w.ask(reader, () => reader.status());
-        counted += has.received - has.apart;
+        counted += has.received;
       }
     };
     if (!w.is("sumsShardFirst")) yield* askReaders(first.segment);
@@ -85,7 +85,7 @@ export function* lastComplete(w: World, id: number): Task {
   w.claims += 1;
   if (time < before && w.restores === 0) throw new Fault(`job ${id} is complete to ${time}, after ${before}`);
   w.completed.set(id, Math.max(w.completed.get(id) ?? 0, time));
-  const has = inStore(w, id, "-");
+  const has = inStore(w, id);
   for (const [name, { copies, records }] of w.accepted) {
     const isClaimed = copies.every(
       ({ ackMs, sane, stamp, trueMs }) =>

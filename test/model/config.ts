@@ -18,7 +18,10 @@ export interface Job {
   store: string;
   deleted: boolean;
   discard: boolean;
+  /** Where its windows begin, if that is before it was made. */
   since: number | null;
+  /** The job of which it is a rerun: it is born deleted. */
+  rerun: number | null;
 }
 
 /** What the control plane hands to a shard, and a handler keeps. */
@@ -31,7 +34,7 @@ export interface Config {
 
 /** A change that was asked of the control plane, for the oracle. */
 export interface Change {
-  kind: "create" | "enable" | "disable" | "delete" | "filter" | "format" | "off" | "on" | "store";
+  kind: "create" | "rerun" | "enable" | "disable" | "delete" | "filter" | "format" | "off" | "on" | "store";
   job?: number;
   fn?: number;
   mod?: number;

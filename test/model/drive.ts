@@ -1,4 +1,3 @@
-import { END, isBefore, START } from "./block.ts";
 import { stampOf } from "./config.ts";
 import { drop } from "./kept.ts";
 import type { Pulled } from "./reader.ts";
@@ -11,9 +10,7 @@ interface Due {
   at: number;
 }
 
-/**
- * Jobs with something unread, a range, or a reader with an older version; sealed segments as well.
- */
+/** Jobs with something unread, or a reader with an older version; sealed segments as well. */
 export function due(shard: Shard): Due[] {
   const { s, w } = shard;
   const list: Due[] = [];
@@ -25,7 +22,7 @@ export function due(shard: Shard): Due[] {
       // Further ahead than the longest delay: the clock had leapt.
       atMs > shard.time() + 300 ? w.now : atMs - shard.clock + 5,
     );
-    if (isOlder || s.ranges.some((range) => range.job === job.id)) times.push(w.now);
+    if (isOlder) times.push(w.now);
     const notBefore = (key: string): number => shard.waits.get(key) ?? 0;
     if (times.length > 0) list.push({ job: job.id, segment, at: Math.max(Math.min(...times), notBefore(`${job.id}`)) });
     if (w.is("textSealedNotDriven")) continue;
@@ -46,14 +43,13 @@ export function* drive(shard: Shard, job: number, segment: number, cut: boolean)
     if (!shard.jobOf(job)) return;
     const state = shard.jobState(job);
     const isOlder = segment !== state.segment;
-    const range = isOlder ? undefined : s.ranges.find((each) => each.job === job);
-    const from = w.is("textSegmentFromZero") ? START : state.cursor;
-    const how = { segment: state.segment, from, cut, range: range ? { key: range.key, at: range.at } : null };
+    const from = w.is("textSegmentFromZero") ? 0 : state.cursor;
+    const how = { segment: state.segment, from, cut };
     const reader = w.reader(job, shard.n, segment);
     const pulled = yield* w.askLong(reader, "pull", () => reader.pull(how), 60);
     // It may have been forgotten since.
     if (!s.jobs[job] || !shard.jobOf(job)) return;
-    settle(shard, job, segment, pulled, range?.key);
+    settle(shard, job, segment, pulled);
     shard.waits.delete(isOlder ? key : `${job}`);
     drop(shard);
   } catch (error) {
@@ -66,8 +62,8 @@ export function* drive(shard: Shard, job: number, segment: number, cut: boolean)
   if (!w.is("noAlarmAfterDrive")) shard.wakeLater();
 }
 
-/** Cursor, version, range and segment, as the reader answers them. */
-function settle(shard: Shard, job: number, segment: number, pulled: Pulled, key: string | undefined): void {
+/** Cursor, version and segment, as the reader answers them. */
+function settle(shard: Shard, job: number, segment: number, pulled: Pulled): void {
   const { s } = shard;
   const state = shard.jobState(job);
   if (segment !== state.segment) {
@@ -75,14 +71,9 @@ function settle(shard: Shard, job: number, segment: number, pulled: Pulled, key:
     if (pulled.isEmpty) delete state.older[segment];
     return;
   }
-  if (isBefore(state.cursor, pulled.cursor)) state.cursor = pulled.cursor;
-  if (pulled.cursor.n > s.last) s.last = pulled.cursor.n;
+  state.cursor = Math.max(state.cursor, pulled.cursor);
+  s.last = Math.max(s.last, pulled.cursor);
   state.stamp = pulled.stamp;
-  const range = s.ranges.find((each) => each.job === job && each.key === key);
-  if (range && pulled.range) {
-    range.at = pulled.range;
-    if (range.at.n === END.n) s.ranges = s.ranges.filter((each) => each !== range);
-  }
   if (pulled.sealed) {
     state.older[segment] = pulled.stamp;
     state.segment = segment + 1;

@@ -23,16 +23,21 @@ export function holdTooOld(shard: Shard, part: Part): void {
   keep(shard, [part], true);
 }
 
+/** What is on hold goes to no rerun. */
+const mayHold = ({ w }: Shard, { rerun }: Job): boolean => rerun === null || w.is("rerunGetsHolds");
+
 function keep(shard: Shard, parts: Part[], tooOld: boolean): void {
   const { s, w, config } = shard;
   const jobs: Hold["jobs"] = {};
   for (const { id, takenMs, keyed, records } of parts) {
-    const noted = config.jobs.filter(({ windows }) => wasIn(windows, takenMs)).map((job) => job.id);
+    const noted = config.jobs.filter((job) => wasIn(job.windows, takenMs) && mayHold(shard, job)).map((job) => job.id);
     jobs[id] = noted;
     const fromMs = tooOld && !w.is("tooOldForgetsIds") ? shard.time() : takenMs;
     if (keyed) s.keyed[id] = { takenMs, fromMs, jobs: [...noted] };
     s.counts.processed += records.length;
     s.counts.setAside += records.length;
+    // Known once, and swept since: it is in a block as well.
+    if (!tooOld || !w.taken.has(id)) w.held.add(id);
     delete s.unfinished[id];
   }
   w.log(() => `${shard.name} holds ${idsOf(parts)} for ${JSON.stringify(jobs)}${tooOld ? " too old" : ""}`);
@@ -76,6 +81,7 @@ export function holdResend(shard: Shard, id: number): void {
   /** It starts in the past, and came later; unless another copy went to it. */
   const startsBefore = (job: Job, { id, keyed, takenMs }: Part): boolean =>
     job.since !== null &&
+    mayHold(shard, job) &&
     !w.is("resendByNoteAlone") &&
     wasIn(job.windows, takenMs) &&
     !(keyed && s.keyed[id]?.jobs.includes(job.id));
@@ -100,11 +106,10 @@ export function holdResend(shard: Shard, id: number): void {
     s.counts.processed -= part.records.length;
     s.counts.setAside -= part.records.length;
     count(shard, part, off, routed.has(part.id));
-    w.taken.add(part.id);
+    w.noteTaken(part.id, shard.n);
   }
-  const fresh = found.parts.map((part) => part.id);
-  if (entries.length > 0 || w.keepMs > 0) addBlock(shard, { entries, fresh, records: found.parts, off, again: false });
-  w.log(() => `${shard.name} resends ${fresh.join()} to ${entries.map(({ job }) => job).join()}`);
+  addBlock(shard, { entries, fresh: found.parts, records: found.parts, off });
+  w.log(() => `${shard.name} resends ${idsOf(found.parts)} to ${entries.map(({ job }) => job).join()}`);
   const done = (): void => {
     s.holds = s.holds.filter((each) => each !== found);
   };

@@ -1,25 +1,24 @@
 import { passes } from "./config.ts";
-import type { Rec } from "./parts.ts";
+import { isRead } from "./kept.ts";
+import { checkPast } from "./past.ts";
 import type { Shard } from "./shard.ts";
 import { some } from "./some.ts";
 import { Fault } from "./task.ts";
-import { isAny, namesOf, passedBy, verdict, wasOff } from "./verdict.ts";
+import { isAny, namesOf, verdict } from "./verdict.ts";
 import type { World } from "./world.ts";
 
 /**
- * Records of a job in its stores: how many stores have each. A range of "-" is its own way.
+ * Records of a job in its stores: how many stores have each.
  * @throws Fault if one store has a record twice.
  */
-export function inStore(w: World, job: number, range: string): Map<string, number> {
+export function inStore(w: World, job: number): Map<string, number> {
   const count = new Map<string, number>();
   const seen = new Set<string>();
   for (const [place, { records }] of w.stores) {
     const [store = "", key = ""] = place.split("|");
-    const [its, kind] = key.split("/");
-    if (Number(its) !== job || kind !== range) continue;
+    if (!key.startsWith(`${job}/`)) continue;
     for (const { id } of records) {
-      if (seen.has(`${store}${id}`) && !isAny(w, job, id))
-        throw new Fault(`job ${job} has ${id} twice in ${store}${range === "-" ? "" : ` (${range})`}`);
+      if (seen.has(`${store}${id}`) && !isAny(w, job, id)) throw new Fault(`job ${job} has ${id} twice in ${store}`);
       seen.add(`${store}${id}`);
       count.set(id, (count.get(id) ?? 0) + 1);
     }
@@ -29,7 +28,7 @@ export function inStore(w: World, job: number, range: string): Map<string, numbe
 
 /** Invariants 5 and 6, and no record twice, at any time. */
 export function checkAlways(w: World): void {
-  for (const { id } of w.plane.s.jobs) inStore(w, id, "-");
+  for (const { id } of w.plane.s.jobs) inStore(w, id);
   for (const reader of w.readers.values()) {
     const { received, sum } = reader.status();
     if (received !== sum && !w.exemptJobs.has(reader.job))
@@ -60,19 +59,20 @@ export function checkEnd(w: World): void {
   for (const { name, s } of w.restores === 0 ? w.erased : [])
     if (s.cursor !== null || s.job !== null) throw new Fault(`${name} lives again after it was erased`);
   for (const { kind, job } of w.changes)
-    if (kind === "create" && job !== undefined && !w.exemptJobs.has(job)) checkJob(w, job);
+    if ((kind === "create" || kind === "rerun") && job !== undefined && !w.exemptJobs.has(job)) checkJob(w, job);
   for (const place of w.stores.keys()) checkObject(w, place);
 }
 
 function checkShard(w: World, shard: Shard): void {
   const { s, name, n } = shard;
-  if (w.keepMs === 0 && s.blocks.length > 0)
+  if (w.keepMs === 0 && !w.does.keeps && s.blocks.length > 0)
     throw new Fault(
       `${name} keeps ${JSON.stringify(s.blocks.map(({ n, fresh, entries }) => ({ n, fresh, entries })))}`,
     );
   if (s.holds.length > 0) throw new Fault(`${name}: something is on hold`);
   if (Object.keys(s.unreadable).length > 0) throw new Fault(`${name}: something unreadable is on hold`);
-  if (s.ranges.length > 0) throw new Fault(`${name}: a range is under way`);
+  const left = s.blocks.find((block) => !isRead(shard, block));
+  if (left) throw new Fault(`${name}: ${left.n} is not read`);
   if (w.noSums.has(`*/${n}`)) return;
   const isLeft = (id: string): boolean =>
     !w.exempt.has(id) &&
@@ -85,7 +85,7 @@ function checkShard(w: World, shard: Shard): void {
     if (w.noSums.has(`${job}/${n}`) || w.blur.length > 0) continue;
     let unread = appended - discarded;
     for (const reader of w.readers.values())
-      if (reader.job === job && reader.shardN === n) unread -= reader.s.counts.received - reader.s.apart;
+      if (reader.job === job && reader.shardN === n) unread -= reader.s.counts.received;
     const isDiscarded = shard.jobOf(job)?.discard ?? false;
     if (isDiscarded && !w.is("textDiscardCounts") ? unread < 0 : unread !== 0)
       throw new Fault(`job ${job} in ${name}: unread ${unread} at the end`);
@@ -94,7 +94,7 @@ function checkShard(w: World, shard: Shard): void {
 
 function checkJob(w: World, id: number): void {
   const isDiscarded = w.plane.s.jobs.find((each) => each.id === id)?.discard ?? w.discards.has(id);
-  const has = inStore(w, id, "-");
+  const has = inStore(w, id);
   const stored = [...has.values()].reduce((sum, n) => sum + n, 0);
   const own = [...w.readers.values()].filter(({ job }) => job === id);
   const delivered = own.reduce((sum, { s }) => sum + s.counts.delivered, 0);
@@ -112,42 +112,7 @@ function checkJob(w: World, id: number): void {
       if (want === 1 && n === 0 && !isDiscarded) throw new Fault(`job ${id} lacks ${rec.id}`);
     }
   if (isDiscarded || w.blur.length > 0 || w.forgotten.has(id)) return;
-  for (const [name, parts] of w.mustBack)
-    if (name.startsWith(`${id}/`) && !w.exempt.has(name)) checkRange(w, name, parts);
-}
-
-/** Backfill and reruns: what was there when the range was noted. */
-function checkRange(w: World, name: string, parts: ReadonlySet<string>): void {
-  const [id = "", , range = ""] = name.split("/");
-  const there = inStore(w, Number(id), range === "since" ? "-" : range);
-  const asked = w.reruns.get(`${id}/${range}`) ?? 0;
-  const own = w.changes.filter((each) => each.job === Number(id));
-  for (const part of parts) {
-    const { copies, records } = some(w.accepted.get(part));
-    const [copy] = copies;
-    if (!copy?.sane || copies.length > 1) continue;
-    if ([part, `${id}/${part}`, `${id}/${range}/${part}`].some((each) => w.exempt.has(each))) continue;
-    for (const rec of records) {
-      const off = wasOff(w, rec.fn, copy);
-      if (off === true && there.has(rec.id)) throw new Fault(`${name} has ${rec.id}, which was off`);
-      const mustPass = passedBy(own, rec, asked).every((each) => each);
-      if (off === false && mustPass && !there.has(rec.id)) throw new Fault(`${name} lacks ${rec.id}`);
-    }
-  }
-}
-
-/** Whether a job that starts in the past must have it. */
-export function isOfPast(w: World, id: number, name: string, rec: Rec): boolean {
-  const [copy, ...more] = some(w.accepted.get(name)).copies;
-  if (!copy || more.length > 0) return false;
-  if (isAny(w, id, rec.id) || w.exempt.has(name) || w.exempt.has(`${id}/${name}`)) return false;
-  const own = w.changes.filter((each) => each.job === id);
-  const isOfRange = (range: string): boolean => range.startsWith(`${id}/`) && range.endsWith("/since");
-  return (
-    wasOff(w, rec.fn, copy) === false &&
-    own.every(({ mod }) => mod === undefined || passes(mod, rec)) &&
-    [...w.mustBack].some(([range, parts]) => isOfRange(range) && parts.has(name))
-  );
+  checkPast(w, id, has);
 }
 
 /**
@@ -156,8 +121,7 @@ export function isOfPast(w: World, id: number, name: string, rec: Rec): boolean 
  */
 function checkObject(w: World, place: string): void {
   const { records, format } = some(w.stores.get(place));
-  const [job, range] = some(place.split("|")[1]).split("/");
-  const id = Number(job);
+  const id = Number(some(place.split("|")[1]).split("/")[0]);
   if (w.exemptJobs.has(id)) return;
   if (new Set(records.map(({ day }) => day)).size > 1) throw new Fault(`${place} mixes days`);
   const configs = configsOf(w, id);
@@ -165,14 +129,10 @@ function checkObject(w: World, place: string): void {
     if (isAny(w, id, rec.id)) continue;
     const copies = namesOf(w, rec.id).flatMap((name) => some(w.accepted.get(name)).copies);
     const takenMs = Math.min(...copies.map(({ trueMs }) => trueMs));
-    const first =
-      range === "-"
-        ? Math.max(
-            0,
-            configs.findLastIndex(({ answeredMs }) => answeredMs <= takenMs),
-          )
-        : 0;
-    const wasInForce = configs.slice(first).some((each) => each.format === format && passes(each.mod, rec));
+    const first = configs.findLastIndex(({ answeredMs }) => answeredMs <= takenMs);
+    const wasInForce = configs
+      .slice(Math.max(0, first))
+      .some((each) => each.format === format && passes(each.mod, rec));
     if (!wasInForce && !w.blur.some(({ from }) => takenMs >= from - 10))
       throw new Fault(`${place} has ${rec.id} in format ${format}, which was not in force with a filter that takes it`);
   }

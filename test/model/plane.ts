@@ -1,5 +1,6 @@
 import { completeTime } from "./calls.ts";
 import { type Change, type Config, copy, type Job, type Window } from "./config.ts";
+import { unreadPast } from "./kept.ts";
 import { status } from "./read.ts";
 import { FORGET_AFTER, FORGET_SOON, SKEW, SKEW_WAIT } from "./scale.ts";
 import { expectLost, Fault, type Task } from "./task.ts";
@@ -178,7 +179,7 @@ export class Plane extends Thing {
    */
   *forgetJob(id: number): Task {
     const { s, w } = this;
-    const mine = w.changes.findLast(({ kind, job }) => kind === "delete" && job === id);
+    const mine = w.changes.findLast(({ kind, job }) => (kind === "delete" || kind === "rerun") && job === id);
     if (!mine || w.now < mine.askedMs + (w.does.forget ? FORGET_SOON : FORGET_AFTER)) return;
     const byDays = w.is("textForgetsByDays") || w.is("forgetsAtOnce");
     if (!byDays && (yield* completeTime(w, id)) <= mine.edgeMs + SKEW) return;
@@ -202,6 +203,22 @@ export class Plane extends Thing {
     this.setAlarm(w.now + 1);
   }
 
+  /** A hidden job that is born deleted, under the present rules of its job: at most two a job. */
+  rerun(job: Job): void {
+    const { s, w } = this;
+    const { mod, format, store } = job;
+    const isUnderWay = ({ id, rerun }: Job): boolean =>
+      (id === job.id || rerun === job.id) && [...w.shards.values()].some((shard) => unreadPast(shard, id).length > 0);
+    if (job.deleted || s.jobs.filter(isUnderWay).length >= 2) return;
+    const since = this.time() - w.random.below(150);
+    const until = Math.max(since, this.time() - w.random.below(20));
+    const id = s.nextId++;
+    const windows = [{ from: since, until }];
+    const made = { id, windows, mod, format, store, deleted: true, discard: false, since, rerun: job.id };
+    this.change("rerun", { job: id, mod, format, since, edgeMs: until }, (version) =>
+      s.jobs.push({ ...made, version }),
+    );
+  }
   randomChange(): void {
     const { s, w } = this;
     const { random } = w;
@@ -209,9 +226,11 @@ export class Plane extends Thing {
     this.wake();
     const living = s.jobs.filter(({ deleted }) => !deleted);
     const job = living.length > 0 ? random.pick(living) : null;
+    const reruns = s.jobs.filter(({ rerun, discard }) => rerun !== null && !discard);
     const kind = job !== null && w.broken.has(job.store) && random.chance(0.4) ? 8 : random.below(10);
-    if (job !== null && w.does.forget && random.chance(0.15)) this.delete(job, random.chance(0.3));
-    else if (s.jobs.length < 4 && (kind === 0 || job === null)) this.create();
+    if (reruns.length > 0 && random.chance(0.05)) this.delete(random.pick(reruns), true);
+    else if (job !== null && w.does.forget && random.chance(0.15)) this.delete(job, random.chance(0.3));
+    else if (s.jobs.filter(({ rerun }) => rerun === null).length < 4 && (kind === 0 || job === null)) this.create();
     else if (job === null) return;
     else if (kind <= 2) this.enable(job);
     else if (kind <= 4) this.edit(job, "filter", { mod: 1 + random.below(4) });
@@ -229,7 +248,17 @@ export class Plane extends Thing {
     const mod = 1 + random.below(4);
     const format = this.anyFormat();
     const windows = [{ from: since ?? t, until: null }];
-    const made = { id, windows, mod, format, store: `s${random.below(2)}`, deleted: false, discard: false, since };
+    const made = {
+      id,
+      windows,
+      mod,
+      format,
+      store: `s${random.below(2)}`,
+      deleted: false,
+      discard: false,
+      since,
+      rerun: null,
+    };
     this.change("create", { job: id, mod, format, ...(since !== null && { since }) }, (version) =>
       s.jobs.push({ ...made, version }),
     );

@@ -1,24 +1,21 @@
-import { END, isBefore, type Page, type Position, whole } from "./block.ts";
+import type { Block, Entry, Item, Page } from "./block.ts";
 import { stampOf } from "./config.ts";
-import { drop, isOfRange, onceEach, partsOfRange } from "./kept.ts";
+import { drop, entryOf, onceEach, type Share } from "./kept.ts";
 import type { Shard } from "./shard.ts";
 import { some } from "./some.ts";
 
-/**
- * Who reads: a segment, from where, the version that it has, how many records at most, which range.
- */
+/** Who reads: a segment, from where, the version that it has, how many records at most. */
 export interface Read {
   job: number;
   segment: number;
-  after: Position;
+  after: number;
   stamp: string;
   most: number;
-  range: string | null;
 }
 
 /**
- * *read*: entries behind a position, or a block of a range. It also tells the shard that `after` is
- * committed, and which version the reader has: the answer of its pull may be lost.
+ * *read*: entries behind a position. It also tells the shard that `after` is committed, and which
+ * version the reader has: the answer of its pull may be lost.
  */
 export function read(shard: Shard, how: Read): Page {
   const { s, w } = shard;
@@ -36,39 +33,47 @@ export function read(shard: Shard, how: Read): Page {
   const isCurrent = state !== undefined && segment === state.segment;
   // It stays due until a pull is answered.
   if (page.job !== null && isCurrent && !w.is("textReadNotesNoVersion")) state.stamp = stamp === "" ? "none" : stamp;
-  if (how.range !== null) return readRange(shard, how, page);
-  // A reader that has passed it: this shard was restored.
-  if (after.n > s.last && after.n < Number.MAX_SAFE_INTEGER) s.last = after.n;
-  if (isCurrent && isBefore(state.cursor, after)) {
+  // It may learn of the job, and of its past: this shard was restored.
+  if (!job && !w.is("textReadsUnknownJob")) return page;
+  // A reader that has passed it: likewise.
+  s.last = Math.max(s.last, after);
+  if (isCurrent && state.cursor < after) {
     state.cursor = after;
     if (!w.is("textReadDoesNotDrop")) drop(shard);
   }
-  const from = job?.discard && state && isBefore(after, state.cursor) ? state.cursor : after;
+  const from = job?.discard && state ? Math.max(state.cursor, after) : after;
   page.end = from;
-  let size = 0;
-  for (const { n, entries, records, off } of s.blocks) {
-    if (!isBefore(from, whole(n))) continue;
-    const entry = entries.find((each) => each.job === id);
-    if (entry) {
-      // As much as fits, or one block.
-      const isFirst = page.items.length === 0 && !w.is("pageWithoutOneBlock");
-      if (size + entry.received > how.most && (!isFirst || how.most === 0)) return { ...page, isAll: false };
-      size += entry.received;
-      const parts = onceEach(records.filter((part) => entry.parts.includes(part.id)));
-      page.items.push({ n, group: entry.group, parts, off, received: entry.received });
-    }
-    page.end = whole(n);
-  }
-  return page;
+  const { items, end, isAll } = pageOf(shard, id, from, how.most);
+  return { ...page, end, isAll, items: items.map(({ block, entry }) => itemOf(shard, block, entry)) };
 }
 
-function readRange(shard: Shard, how: Read, page: Page): Page {
-  const range = shard.s.ranges.find((each) => each.job === how.job && each.key === how.range);
-  const block = range && shard.s.blocks.find((each) => isBefore(how.after, whole(each.n)) && isOfRange(each, range));
-  if (!block) return { ...page, end: END };
-  const off = shard.w.is("rangeWithoutOff") ? {} : block.off;
-  page.items.push({ n: block.n, group: null, parts: partsOfRange(shard, block, range), off, received: 0 });
-  return { ...page, end: whole(block.n), isAll: false };
+/** As much as fits, or one block. */
+export function pageOf(
+  shard: Shard,
+  id: number,
+  from: number,
+  most: number,
+): { items: Share[]; end: number; isAll: boolean } {
+  const items: Share[] = [];
+  let end = from;
+  let size = 0;
+  for (const block of shard.s.blocks) {
+    if (block.n <= from) continue;
+    const entry = entryOf(shard, block, id);
+    if (entry) {
+      const isFirst = items.length === 0 && !shard.w.is("pageWithoutOneBlock");
+      if (size + entry.received > most && (!isFirst || most === 0)) return { items, end, isAll: false };
+      size += entry.received;
+      items.push({ block, entry });
+    }
+    end = block.n;
+  }
+  return { items, end, isAll: true };
+}
+
+function itemOf({ w }: Shard, { n, records, off }: Block, { group, parts, received }: Entry): Item {
+  const own = onceEach(records.filter(({ id }) => parts.includes(id)));
+  return { n, group, parts: own, off: w.is("pastWithoutOff") && group === null ? {} : off, received };
 }
 
 export interface ShardStatus {
@@ -77,39 +82,37 @@ export interface ShardStatus {
   /** Oldest of what keeps `last_complete` back. */
   oldest: number;
   hasUnread: boolean;
-  /** Something on hold or a range under way concerns the job. */
+  /** Something on hold concerns the job. */
   isOnHold: boolean;
   queueDoneMs: number;
 }
 
 /**
- * *counts*: totals, and what holds `last_complete` back: what is unread, on hold, unfinished, and
- * the `since` of a range under way. A shard that does not know the job cannot say what it has of
- * the past.
+ * *counts*: totals, and what holds `last_complete` back: what is unread, on hold, unfinished. A
+ * shard that does not know the job cannot say what it has of the past.
  */
 export function status(shard: Shard, id: number): ShardStatus {
   shard.ready();
   const { s, w } = shard;
   const { segment, appended } = s.jobs[id] ?? { segment: 0, appended: 0 };
   const unread = shard.unreadOf(id);
-  const times = unread.flatMap(({ block: { records }, entry }) =>
-    records.length > 0
-      ? records.map(({ takenMs }) => takenMs)
-      : entry.parts.map((part) => some(w.accepted.get(part)?.copies[0]).stamp),
-  );
+  const times = unread
+    .filter(({ block, entry }) => block.entries.includes(entry) || !w.is("completeWithoutPast"))
+    .flatMap(({ block: { records }, entry }) =>
+      records.length > 0
+        ? records.map(({ takenMs }) => takenMs)
+        : entry.parts.map((part) => some(w.accepted.get(part)?.copies[0]).stamp),
+    );
   if (!shard.jobOf(id) && !w.is("textCompleteUnknownJob")) times.push(0);
   if (!w.is("completeWithoutHold")) times.push(...s.holds.flatMap(({ parts }) => parts.map(({ takenMs }) => takenMs)));
   if (!w.is("completeWithoutUnreadable")) times.push(...Object.values(s.unreadable).map(({ sinceMs }) => sinceMs));
   if (!w.is("completeWithoutUnfinished")) times.push(...Object.values(s.unfinished));
-  const ranges = s.ranges.filter(({ job }) => job === id);
-  if (!w.is("textCompleteWithoutRange"))
-    times.push(...ranges.filter(({ key }) => key === "since").map(({ since }) => since));
   return {
     segment,
     appended,
     oldest: Math.min(...times),
     hasUnread: unread.length > 0,
-    isOnHold: ranges.length > 0 || s.holds.some(({ jobs }) => Object.values(jobs).some((list) => list.includes(id))),
+    isOnHold: s.holds.some(({ jobs }) => Object.values(jobs).some((list) => list.includes(id))),
     queueDoneMs: s.queueDoneMs,
   };
 }

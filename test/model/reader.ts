@@ -1,10 +1,8 @@
-import type { Batch, Item, Page, Position, Prepared, Upload } from "./block.ts";
-import { END, isRerun, START, whole } from "./block.ts";
+import type { Batch, Item, Page, Prepared, Upload } from "./block.ts";
 import type { Job } from "./config.ts";
-
 import { idsOf, prepare, type Rec, recordsOf } from "./parts.ts";
 import { read } from "./read.ts";
-import { INTERVAL } from "./scale.ts";
+import { INTERVAL, PAGE_MAX } from "./scale.ts";
 import { some } from "./some.ts";
 import { Dies, expectLost, Lost, type Step, type Task } from "./task.ts";
 import { Thing } from "./thing.ts";
@@ -17,40 +15,32 @@ export interface ReaderState {
   job: Job | null;
   stamp: string;
   /** null: it is new, and takes the shard's. */
-  cursor: Position | null;
+  cursor: number | null;
   sealed: boolean;
-  /** Deaths on an open entry, by range and block. */
+  /** Deaths on an open entry, by block. */
   tries: Record<string, number>;
   unmade: Unmade[];
   batches: Batch[];
   objects: Upload[];
   next: number;
-  ranges: Record<string, Position>;
   counts: Record<"received" | "filtered" | "delivered" | "setAside" | "newer" | "discarded", number>;
-  /** What ranges have received: counted apart, as the shard did not append it for this job. */
-  apart: number;
-  /** In the mutant `textWithinBlock`: records left of the block in which the cursor stands. */
-  left: number;
 }
 
 interface How {
   segment: number;
-  from: Position;
+  from: number;
   cut: boolean;
-  range: { key: string; at: Position } | null;
 }
 
 export interface Pulled {
-  cursor: Position;
+  cursor: number;
   sealed: boolean;
   stamp: string;
-  range: Position | null;
   isEmpty: boolean;
 }
 
 export interface ReaderStatus {
   received: number;
-  apart: number;
   /** Oldest of what keeps `last_complete` back. */
   oldest: number;
   isEmpty: boolean;
@@ -68,10 +58,7 @@ const emptyState = (): ReaderState => ({
   batches: [],
   objects: [],
   next: 1,
-  ranges: {},
   counts: { received: 0, filtered: 0, delivered: 0, setAside: 0, newer: 0, discarded: 0 },
-  apart: 0,
-  left: 0,
 });
 
 /** A reader: one job, one shard, one segment. */
@@ -146,12 +133,10 @@ export class Reader extends Thing {
     if (!w.is("completeWithoutUnmade"))
       times.push(...s.unmade.flatMap(({ item: { parts } }) => parts.map(({ takenMs }) => takenMs)));
     if (s.unmade.some(({ item }) => item.parts.length === 0)) times.push(0);
-    const own = pending.filter(({ range }) => !isRerun(range));
     const { filtered, delivered, setAside, newer, discarded, received } = s.counts;
     const sum =
-      own.reduce((n, { records }) => n + records.length, 0) +
-      (filtered + delivered + setAside + newer + discarded + s.left);
-    return { received, apart: s.apart, oldest: Math.min(...times), isEmpty: this.isEmpty(), sum };
+      pending.reduce((n, { records }) => n + records.length, 0) + (filtered + delivered + setAside + newer + discarded);
+    return { received, oldest: Math.min(...times), isEmpty: this.isEmpty(), sum };
   }
 
   /** *pull*: one at a time. Reads pages and commits each, cuts at the last one, begins uploads. */
@@ -162,30 +147,26 @@ export class Reader extends Thing {
     try {
       if (w.is("textNewReaderStores")) s.cursor ??= how.from;
       if (s.sealed || how.segment > this.segment) yield* this.pullJob(how.cut);
-      else {
-        yield* this.pullEntries(how);
-        if (how.range !== null && !s.sealed && s.job !== null) yield* this.pullRange(how.range.key, how.range.at);
-      }
+      else yield* this.pullEntries(how);
       for (const { number } of this.waiting())
         if (!this.uploading.has(number)) w.start(this.name, "upload", upload(this, number));
-      const range = how.range && !w.is("rangeCursorInShardAlone") ? (s.ranges[how.range.key] ?? null) : null;
-      return { cursor: s.cursor ?? how.from, sealed: s.sealed, stamp: s.stamp, range, isEmpty: this.isEmpty() };
+      return { cursor: s.cursor ?? how.from, sealed: s.sealed, stamp: s.stamp, isEmpty: this.isEmpty() };
     } finally {
       this.pulling = false;
     }
   }
   /** A page has as many records as fit, or one block. */
-  private *read(after: Position, range: string | null, jobAlone = false): Step<Page> {
+  private *read(after: number, jobAlone = false): Step<Page> {
     const { w, s, job, segment } = this;
     const shard = w.shard(this.shardN);
     return yield* w.ask(shard, () => {
-      const most = jobAlone || range !== null ? 0 : w.faults ? 1 + w.random.below(6) : 6;
-      return read(shard, { job, segment, after, stamp: s.stamp, most, range });
+      const most = jobAlone ? 0 : w.faults ? 1 + w.random.below(PAGE_MAX) : PAGE_MAX;
+      return read(shard, { job, segment, after, stamp: s.stamp, most });
     });
   }
   /** *reader is full*: a page without items, for the job alone. */
   private *pullJob(cut: boolean): Task {
-    this.take(yield* this.read(whole(0), null, true));
+    this.take(yield* this.read(0, true));
     if (cut) this.cutAll();
   }
   /**
@@ -196,30 +177,21 @@ export class Reader extends Thing {
     const { s, w } = this;
     const until = w.now + 30;
     for (let round = 0; round < 4 && w.now < until; round++) {
-      const after = s.cursor ?? (w.is("newReaderFromZero") ? START : from);
-      if (this.isFull(after)) {
+      const after = s.cursor ?? (w.is("newReaderFromZero") ? 0 : from);
+      if (this.isFull()) {
         s.sealed = true;
-        w.log(() => `${this.name} seals at ${JSON.stringify(after)}`);
+        w.log(() => `${this.name} seals at ${after}`);
         return;
       }
-      const page = yield* this.read(after, null);
-      const isAll = yield* this.commit(page, after, null);
+      const isAll = yield* this.commit(yield* this.read(after), after);
       if (isAll && cut) this.cutAll();
       if (isAll) return;
     }
   }
-  private *pullRange(key: string, at: Position): Task {
-    const { s, w } = this;
-    for (let round = 0; round < 2; round++) {
-      const after = s.ranges[key] ?? (w.is("rangeStartsAnew") ? START : at);
-      if (after.n >= END.n) return;
-      yield* this.commit(yield* this.read(after, key), after, key);
-    }
-  }
   /** It ends between two blocks. */
-  private isFull({ f }: Position): boolean {
+  private isFull(): boolean {
     const { s, w } = this;
-    const mayBe = w.does.segments && !w.cured && (f === 0 || f === END.f) && s.objects.length > 0 && this.segment < 3;
+    const mayBe = w.does.segments && !w.cured && s.objects.length > 0 && this.segment < 3;
     return mayBe && w.random.chance(0.25);
   }
   /** Takes the job that the page carries. */
@@ -233,7 +205,7 @@ export class Reader extends Thing {
    * *unmade*: what to commit of each item. Before it makes an open entry it notes one more try for
    * this entry, and takes the note back after; each may kill it.
    */
-  private *make(items: readonly Item[], job: Job, range: string | null): Step<(Prepared | Unmade["why"])[]> {
+  private *make(items: readonly Item[], job: Job): Step<(Prepared | Unmade["why"])[]> {
     const { s, w } = this;
     const list: (Prepared | Unmade["why"])[] = [];
     for (const { n, group, parts, off } of items) {
@@ -247,102 +219,73 @@ export class Reader extends Thing {
         list.push("newer");
         continue;
       }
-      const key = `${range ?? ""}/${n}`;
-      if (w.is("textOneTrying")) s.tries = { [key]: s.tries[key] ?? 0 };
-      const tries = s.tries[key] ?? 0;
+      if (w.is("textOneTrying")) s.tries = { [n]: s.tries[n] ?? 0 };
+      const tries = s.tries[n] ?? 0;
       if (tries >= 3 && !w.is("noUnmade")) {
         list.push("poison");
         continue;
       }
-      s.tries[key] = tries + 1;
+      s.tries[n] = tries + 1;
       yield;
       if (!w.cured && parts.some(({ poison }) => poison)) throw new Dies(this.name);
       list.push({ ...prepare(job, parts, off), format: job.format });
-      s.tries[key] -= 1;
+      s.tries[n] = tries;
     }
     return list;
   }
   /** Makes open entries, and then commits all in one transaction. @returns whether that was all. */
-  private *commit(page: Page, after: Position, range: string | null): Step<boolean> {
+  private *commit(page: Page, after: number): Step<boolean> {
     const { s, w } = this;
     const job = page.job?.job ?? s.job;
-    const made = job === null ? [] : yield* this.make(page.items, job, range);
+    const made = job === null ? [] : yield* this.make(page.items, job);
     yield;
-    const at = (range === null ? s.cursor : s.ranges[range]) ?? after;
-    const isMoved = at.n !== after.n || at.f !== after.f;
+    const isMoved = (s.cursor ?? after) !== after;
     if (isMoved && !w.is("commitsWithoutCompare") && !w.is("pullsAtOnceNoCompare")) return false;
     this.take(page);
     if (s.job === null) return true;
-    const { end, isAll } = this.add(page, made, after, range);
-    const move = (): void => {
-      if (range === null) s.cursor = end;
-      else s.ranges[range] = end;
-    };
+    this.add(page.items, made);
+    const { end, isAll } = page;
     const moveLater = function* (): Task {
       yield;
-      move();
+      s.cursor = end;
     };
     if (w.is("cursorAfterwards")) w.start(this.name, "cursor", moveLater());
-    else move();
-    for (const { n } of page.items) delete s.tries[`${range ?? ""}/${n}`];
+    else s.cursor = end;
+    for (const { n } of page.items) delete s.tries[n];
     if (s.job.discard) this.discardAll();
     const items = page.items.map(({ n, parts, group }) => `${n}[${idsOf(parts)}]${group ? "g" : ""}`);
-    w.log(() => `${this.name} commits ${range ?? ""} ${items.join(" ")} to ${end.n}/${end.f}`);
+    w.log(() => `${this.name} commits ${items.join(" ")} to ${end}`);
     this.wakeLater();
     return isAll;
   }
-  /** Adds items to counts, batches and `unmade`. @returns where the cursor stands then. */
-  private add(
-    page: Page,
-    made: (Prepared | Unmade["why"])[],
-    after: Position,
-    range: string | null,
-  ): Pick<Page, "end" | "isAll"> {
-    const { s, w } = this;
-    const isCounted = !isRerun(range);
-    let room = Number.POSITIVE_INFINITY;
-    if (w.is("textWithinBlock") && w.random.chance(0.3) && range === null) room = 1 + w.random.below(3);
-    for (const [i, item] of page.items.entries()) {
-      if (room <= 0) return { end: whole(some(page.items[i - 1]).n), isAll: false };
+  /** Adds items to counts, batches and `unmade`. */
+  private add(items: readonly Item[], made: (Prepared | Unmade["why"])[]): void {
+    const { counts, unmade } = this.s;
+    for (const [i, item] of items.entries()) {
       const what = some(made[i]);
       if (what === "poison" || what === "newer") {
         const received = item.group?.received ?? recordsOf(item.parts, item.off);
-        s.unmade.push({ item, why: what, range });
-        if (!isCounted) continue;
-        s.counts.received += received;
-        if (range !== null) s.apart += received;
-        s.counts[what === "poison" ? "setAside" : "newer"] += received;
+        unmade.push({ item, why: what });
+        counts.received += received;
+        counts[what === "poison" ? "setAside" : "newer"] += received;
         continue;
       }
-      const first = item.n === after.n && after.f < END.f ? after.f : 0;
-      if (first === 0 && isCounted) {
-        s.counts.received += what.received;
-        s.counts.filtered += what.filtered;
-        if (range !== null && !w.is("textRangeNotApart")) s.apart += what.received;
-      }
-      const now = what.fragments.slice(first, first + room);
-      const later = what.fragments.slice(first + now.length);
-      for (const records of now) this.put(records, what.format, range);
-      room -= now.length;
-      if (range === null) s.left = later.reduce((sum, each) => sum + each.length, 0);
-      if (later.length > 0) return { end: { n: item.n, f: first + now.length }, isAll: false };
+      counts.received += what.received;
+      counts.filtered += what.filtered;
+      for (const records of what.fragments) this.put(records, what.format);
     }
-    return page;
   }
 
-  /** A batch has one format, one day, one range. */
-  put(records: readonly Rec[], format: number, range: string | null): void {
+  /** A batch has one format and one day. */
+  put(records: readonly Rec[], format: number): void {
     const { s, w } = this;
     const day = records[0]?.day;
     if (day === undefined) return;
     let batch = s.batches.find(
-      (each) =>
-        (each.format === format || w.is("mixesFormats")) &&
-        each.range === range &&
-        (each.records[0]?.day === day || w.is("mixesDays")),
+      (each) => (each.format === format || w.is("mixesFormats")) && (each.records[0]?.day === day || w.is("mixesDays")),
     );
     if (!batch) {
-      batch = { format, records: [], oldest: Number.POSITIVE_INFINITY, range };
+      batch = { format, records: [], oldest: Number.POSITIVE_INFINITY };
       s.batches.push(batch);
     }
     batch.records.push(...records);
@@ -354,10 +297,10 @@ export class Reader extends Thing {
     const number = s.next++;
     s.batches = s.batches.filter((each) => each !== batch);
     this.w.log(() => `${this.name} cuts ${number}: ${batch.records.map(({ id }) => id).join()}`);
-    s.objects.push({ ...batch, number, key: this.key(number, batch.range), state: "waiting" });
+    s.objects.push({ ...batch, number, key: this.key(number), state: "waiting" });
   }
-  key(number: number, range: string | null): string {
-    return `${this.job}/${isRerun(range) ? range : "-"}/${this.shardN}/${this.segment}/${number}`;
+  key(number: number): string {
+    return `${this.job}/${this.shardN}/${this.segment}/${number}`;
   }
   private cutAll(): void {
     for (const batch of [...this.s.batches]) this.cut(batch);
@@ -365,18 +308,13 @@ export class Reader extends Thing {
   }
   private discardAll(): void {
     const { s } = this;
-    const drop = (n: number, range: string | null): void => {
-      if (!isRerun(range)) s.counts.discarded += n;
-    };
-    for (const { records, range } of s.batches) drop(records.length, range);
+    for (const { records } of s.batches) s.counts.discarded += records.length;
     s.batches = [];
     for (const object of this.waiting())
       if (!this.uploading.has(object.number)) {
         object.state = "discarded";
-        drop(object.records.length, object.range);
+        s.counts.discarded += object.records.length;
       }
     for (const unmade of [...s.unmade]) discardUnmade(this, unmade);
-    drop(s.left, null);
-    s.left = 0;
   }
 }

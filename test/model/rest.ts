@@ -55,7 +55,7 @@ function checkNoneWaits(w: World, began: number): void {
     if (left) throw new Fault(`${shard.name}: ${left.n} waits for poison or for a release`);
   }
   for (const { s, name, job } of w.restores === 0 ? w.readers.values() : [])
-    if (!w.forgotten.has(job) && s.objects.some(({ state, range }) => state === "waiting" && range === null))
+    if (!w.forgotten.has(job) && s.objects.some(({ state }) => state === "waiting"))
       throw new Fault(`${name}: objects wait for a store that no job uses any more`);
 }
 
@@ -117,6 +117,6 @@ export function resendUnread(w: World): boolean {
 
 function whatWaits(w: World): string {
   const alarms = w.things().filter(({ alarm }) => alarm !== null);
-  const shards = [...w.shards.values()].map((shard) => [shard.n, due(shard), shard.s.jobs, shard.s.ranges]);
+  const shards = [...w.shards.values()].map((shard) => [shard.n, due(shard), shard.s.jobs]);
   return `${alarms.map(({ name }) => name).join()}; queue ${w.queue.length}; due ${JSON.stringify(shards)}`;
 }

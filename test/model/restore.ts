@@ -1,4 +1,5 @@
 import { copy } from "./config.ts";
+import { entryOf } from "./kept.ts";
 import type { Rec } from "./parts.ts";
 import { isOpen, type Plane, type PlaneState } from "./plane.ts";
 import { Reader, type ReaderState } from "./reader.ts";
@@ -53,8 +54,12 @@ function shardRestored(w: World, shard: Shard, old: ShardState): void {
     if (!isIn(s.holds, id) || !isIn(old.holds, id)) lose(parts.map((part) => part.id));
   for (const [bytes, { message }] of Object.entries({ ...s.unreadable, ...old.unreadable }))
     if (!(bytes in s.unreadable) || !(bytes in old.unreadable)) lose(message.parts.map(({ id }) => id));
-  const has = new Set(s.ranges.map(({ key, job }) => `${job}/${n}/${key}`));
-  for (const name of w.mustBack.keys()) if (name.split("/")[1] === `${n}` && !has.has(name)) w.note(name, "any");
+  // Its reader may have been restored as well, to before it sealed: two segments read the same.
+  for (const [id, { segment }] of Object.entries(old.jobs))
+    if (w.noSums.has(`${id}/${n}`) && segment > (s.jobs[Number(id)]?.segment ?? 0)) w.exemptJobs.add(Number(id));
+  // A reader may have passed what it had given up, and has again.
+  for (const [job, { lacks }] of Object.entries(old.jobs))
+    for (const id of lacks.length > 0 ? (w.pasts.get(`${job}/${n}`)?.must ?? []) : []) w.note(`${job}/${id}`, "any");
   if (w.is("noJumpAfterRestore") || w.is("smallNumbersNoJump")) return;
   s.last = Math.max(s.last, shard.time() * 1024) + (w.is("jumpsByADay") ? DAY : 1000 * DAY) * 1024;
 }
@@ -68,17 +73,21 @@ function readerRestored(w: World, reader: Reader, old: ReaderState): void {
   w.noSums.add(`${job}/${shardN}`);
   for (const each of w.readers.values())
     if (each.job === job && each.shardN === shardN && each.segment > segment)
-      for (const { records } of [...each.s.objects, ...each.s.batches]) lose(records);
+      for (const { records } of [
+        ...each.s.objects,
+        ...each.s.batches,
+        ...each.s.unmade.flatMap(({ item }) => item.parts),
+      ])
+        lose(records);
   // One that has got another key since is stored under both.
   const keys = new Set(s.objects.map(({ key }) => key));
-  for (const { number, key, range, records } of old.objects)
-    if (number >= s.next || range !== null || !keys.has(key)) lose(records);
+  for (const { number, key, records } of old.objects) if (number >= s.next || !keys.has(key)) lose(records);
   for (const { records } of [...old.batches, ...s.batches]) lose(records);
   for (const { item } of [...old.unmade, ...s.unmade]) lose(item.parts.flatMap(({ records }) => records));
-  for (const name of w.mustBack.keys()) if (name.startsWith(`${job}/${shardN}/`)) w.note(name, "any");
-  const readBefore = w.shard(shardN).s.blocks.filter(({ n }) => n <= (old.cursor?.n ?? 0));
-  for (const entry of readBefore.flatMap(({ entries }) => entries))
-    if (entry.job === job) for (const id of entry.parts) w.note(`${job}/${id}`, "any");
+  const shard = w.shard(shardN);
+  for (const block of shard.s.blocks)
+    if (block.n <= (old.cursor ?? 0))
+      for (const id of entryOf(shard, block, job)?.parts ?? []) w.note(`${job}/${id}`, "any");
 }
 
 /**

@@ -1,12 +1,11 @@
 import { lastComplete, resend, retry, sums } from "./calls.ts";
 import { handler } from "./handler.ts";
 import { flushPacker, intake, queueTurns } from "./intake.ts";
-import { addRange } from "./kept.ts";
 import { checkAlways, checkEnd } from "./oracle.ts";
 import { resendUnread, rest, startAll } from "./rest.ts";
 import { restore } from "./restore.ts";
 import { DAY, SHARDS, SKEW, SKEW_WAIT } from "./scale.ts";
-import { expectLost, type Task } from "./task.ts";
+import { expectLost } from "./task.ts";
 import type { Thing } from "./thing.ts";
 import { ODDS, type Odd, type Options, World } from "./world.ts";
 
@@ -39,8 +38,8 @@ export function run(seed: number, options: Options = {}): RunSums {
 /** What this run does. @returns the keys of its requests. */
 function choose(w: World): string[] {
   const { random, does, seed } = w;
-  w.keepMs = random.chance(0.5) ? 0 : random.pick([300, 20 * DAY]);
-  if (w.keepMs > 0 && random.chance(0.4)) w.keepBlocks = 3 + random.below(6);
+  w.keepMs = !w.forces("past") && random.chance(0.5) ? 0 : random.pick([300, 20 * DAY]);
+  if (w.keepMs > 0 && random.chance(0.4)) w.keepBlocks = 1 + random.below(8);
   for (const name of Object.keys(ODDS) as Odd[])
     does[name] = w.options.force ? w.forces(name) : random.chance(ODDS[name]);
   const hasKeys = w.forces("keyed") || random.chance(0.5);
@@ -92,6 +91,7 @@ function disturb(w: World, i: number): void {
     w.die(thing.name);
     thing.downUntil = w.now + random.below(does.long ? 22 * DAY : 700);
   }
+  if (does.keeps && random.chance(0.02)) w.keepMs = w.keepMs > 0 ? 0 : 300;
   if (does.full && random.chance(0.02))
     random.pick([...w.shards.values(), w.shard(0)]).busyUntil = w.now + random.below(200);
   if (does.rollback && random.chance(0.02)) {
@@ -142,7 +142,8 @@ function turn(w: World, i: number, keys: readonly string[]): void {
     const { id, deleted } = random.pick(plane.s.jobs);
     if (deleted) w.start("plane", "forget", plane.forgetJob(id));
     else w.start("api", "sums", random.chance(0.25) ? sums(w, id) : lastComplete(w, id));
-  } else if (dice < 0.413 && w.keepMs > 0 && plane.s.jobs.length > 0) rerun(w, `r${i}`);
+  } else if (dice < (w.forces("past") ? 0.417 : 0.413) && w.keepMs > 0 && plane.s.jobs.length > 0)
+    plane.rerun(random.pick(plane.s.jobs));
   else if (dice < 0.42 && random.chance(0.3)) w.cron = true;
   else w.step();
 }
@@ -163,20 +164,4 @@ function ringOne(w: World): void {
   } catch (error) {
     expectLost(error);
   }
-}
-
-/** A rerun of a job, asked of each shard. */
-function rerun(w: World, key: string): void {
-  const { random, plane } = w;
-  const job = random.pick(plane.s.jobs);
-  w.reruns.set(`${job.id}/${key}`, w.now);
-  const since = plane.time() - random.below(150);
-  const until = plane.time() - random.below(20);
-  const noted = function* (n: number): Task {
-    yield* w.ask(w.shard(n), () => {
-      if (w.shard(n).jobOf(job.id)) addRange(w.shard(n), key, job, since, until);
-      w.shard(n).wakeLater();
-    });
-  };
-  if (!job.deleted) for (const n of plane.s.shards) w.start("api", "rerun", noted(n));
 }

@@ -33,5 +33,9 @@ export const FORGET_SOON = 60;
 /** Records in an append, and in a message of several parts. */
 export const APPEND_MAX = 8;
 export const MESSAGE_MAX = 6;
+/** Records in a page, unless it has one block. */
+export const PAGE_MAX = 6;
+/** Pasts are given up when all blocks are so many times what is kept: 4 in the design. */
+export const GIVE_UP = 2;
 /** Of keyed requests that are not refused. */
 export const SHARDS = [1, 2, 4];

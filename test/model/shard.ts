@@ -1,7 +1,7 @@
-import { type Block, type Entry, isBefore, type Position, type Range, START, whole } from "./block.ts";
-import type { Config } from "./config.ts";
+import type { Block, Entry, Past } from "./block.ts";
+import type { Config, Window } from "./config.ts";
 import { drive, due } from "./drive.ts";
-import { addRange, drop } from "./kept.ts";
+import { drop, entryOf, notePast } from "./kept.ts";
 import type { Message, Off, Part } from "./parts.ts";
 import { JOIN_EVERY } from "./scale.ts";
 import { some } from "./some.ts";
@@ -11,13 +11,16 @@ import type { World } from "./world.ts";
 
 /** What `state` has of a job. */
 export interface JobState {
-  cursor: Position;
+  cursor: number;
   segment: number;
   /** Which version its reader has; "": not known. */
   stamp: string;
   /** Sealed segments that still hold something, and the version that each has. */
   older: Record<number, string>;
   appended: number;
+  past: Past | null;
+  /** Times of intake of which its past lacks something, as the shard says. */
+  lacks: Window[];
   /** In the mutant `textDiscardCounts` alone. */
   discarded: number;
 }
@@ -46,7 +49,8 @@ export interface ShardState {
   blocks: Block[];
   last: number;
   jobs: Record<number, JobState>;
-  ranges: Range[];
+  /** All parts that were taken in later are still there, but for those whose functions were off. */
+  keptSince: number;
   holds: Hold[];
   nextHold: number;
   /** Deliveries that were killed, by message. */
@@ -78,7 +82,7 @@ export class Shard extends Thing {
     blocks: [],
     last: 0,
     jobs: {},
-    ranges: [],
+    keptSince: 0,
     holds: [],
     nextHold: 1,
     deaths: {},
@@ -110,6 +114,7 @@ export class Shard extends Thing {
     this.isReady = false;
     this.driving.clear();
     this.waits.clear();
+    if (this.w.is("pastInMemory")) for (const state of Object.values(this.s.jobs)) state.past = null;
   }
   begin(): void {
     this.startedMs = this.w.now;
@@ -125,20 +130,27 @@ export class Shard extends Thing {
     return this.s.config?.jobs.find((job) => job.id === id);
   }
   jobState(id: number): JobState {
-    const state = this.s.jobs[id] ?? { cursor: START, segment: 0, stamp: "", older: {}, appended: 0, discarded: 0 };
-    this.s.jobs[id] = state;
-    return state;
+    this.s.jobs[id] ??= {
+      cursor: 0,
+      segment: 0,
+      stamp: "",
+      older: {},
+      appended: 0,
+      past: null,
+      lacks: [],
+      discarded: 0,
+    };
+    return this.s.jobs[id];
   }
   /** Whether a job's reader has not passed the block. */
   isUnread(job: number, block: Block): boolean {
-    return isBefore(this.s.jobs[job]?.cursor ?? START, whole(block.n));
+    return block.n > (this.s.jobs[job]?.cursor ?? 0);
   }
   unreadOf(job: number): { block: Block; entry: Entry }[] {
-    return this.s.blocks.flatMap((block) =>
-      block.entries
-        .filter((entry) => entry.job === job && this.isUnread(job, block))
-        .map((entry) => ({ block, entry })),
-    );
+    return this.s.blocks.flatMap((block) => {
+      const entry = this.isUnread(job, block) ? entryOf(this, block, job) : undefined;
+      return entry ? [{ block, entry }] : [];
+    });
   }
 
   join(): void {
@@ -188,11 +200,10 @@ export class Shard extends Thing {
       w.log(() => `shard ${this.n} has config ${config.mark}.${config.version}`);
       for (const job of config.jobs) {
         const old = now?.jobs.find(({ id }) => id === job.id);
-        if (job.since !== null && !old) addRange(this, "since", job, job.since, Number.MAX_SAFE_INTEGER);
+        if (!old || w.is("pastNotedAgain")) notePast(this, job);
         if (job.discard && !old?.discard) this.discard(job.id);
       }
       for (const id of Object.keys(s.jobs).map(Number)) if (!this.jobOf(id)) delete s.jobs[id];
-      s.ranges = s.ranges.filter((range) => this.jobOf(range.job));
       drop(this);
       this.wakeLater();
     }
@@ -208,8 +219,7 @@ export class Shard extends Thing {
     const state = this.jobState(id);
     if (w.is("discardByReaderAlone")) return;
     if (w.is("textDiscardCounts")) for (const { entry } of this.unreadOf(id)) state.discarded += entry.received;
-    if (isBefore(state.cursor, whole(s.last))) state.cursor = whole(s.last);
-    s.ranges = s.ranges.filter(({ job }) => job !== id);
+    state.cursor = Math.max(state.cursor, s.last);
   }
 
   wakeLater(): void {

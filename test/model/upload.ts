@@ -1,4 +1,4 @@
-import { isRerun, type Upload } from "./block.ts";
+import type { Upload } from "./block.ts";
 import type { Reader } from "./reader.ts";
 import { expectLost, Fault, Lost, type Step, type Task } from "./task.ts";
 
@@ -18,11 +18,11 @@ export function* upload(reader: Reader, number: number): Task {
     if (outcome === "taken" && JSON.stringify(w.stores.get(place)?.records) !== JSON.stringify(object.records)) {
       // After a restore alone; it goes on under a new number, and so a new key.
       if (!w.noSums.has(`${reader.job}/${reader.shardN}`)) throw new Fault(`another object under ${place}`);
-      object.key = reader.key(s.next++ + 10_000, object.range);
+      object.key = reader.key(s.next++ + 10_000);
       return;
     }
     if (object.state !== "waiting" && !w.is("settlesTwice")) return;
-    const n = isRerun(object.range) ? 0 : object.records.length;
+    const n = object.records.length;
     if (outcome !== "lost") {
       object.state = "delivered";
       s.counts.delivered += n;

@@ -1,6 +1,6 @@
 import { type Change, passes } from "./config.ts";
 import { partOf, type Rec } from "./parts.ts";
-import { DAY, REPEAT } from "./scale.ts";
+import { DAY, IN_FLIGHT, REPEAT, SKEW } from "./scale.ts";
 import { some } from "./some.ts";
 import type { Copy, World } from "./world.ts";
 
@@ -69,14 +69,23 @@ function isBlurred(w: World, { trueMs, sane }: Copy): boolean {
   return isIn || (!sane && w.blur.length > 0);
 }
 
+/** What of its window was kept, or came later: past.ts says which it must have. */
+function mayRerun(w: World, { since = 0, edgeMs, mod = 1 }: Change, copy: Copy, rec: Rec): boolean {
+  if (isBlurred(w, copy)) return true;
+  return copy.stamp >= since && copy.stamp <= edgeMs && wasOff(w, rec.fn, copy) !== true && passes(mod, rec);
+}
+
 /** 1: the job must have it; 0: must not; null: either. */
 export function verdict(w: World, job: number, name: string, rec: Rec): 0 | 1 | null {
   const { copies } = some(w.accepted.get(name));
   if (isRepeatedLate(copies) || isAny(w, job, rec.id)) return null;
   const own = w.changes.filter((each) => each.job === job);
+  const rerun = own.find(({ kind }) => kind === "rerun");
+  if (rerun) return copies.some((copy) => mayRerun(w, rerun, copy, rec)) ? null : 0;
   const filters = new Set<boolean>();
   /** Several copies that are not equal: which one decides is not promised. */
-  let isMixed = own.some(({ since }) => since !== undefined);
+  const answeredMs = Math.max(...own.map((each) => (each.since === undefined ? 0 : each.answeredMs)));
+  let isMixed = copies.some(({ trueMs }) => trueMs <= answeredMs) || (answeredMs > 0 && w.does.leaps);
   let isAcked = false;
   const verdicts = copies.map((copy): 0 | 1 | null => {
     // Its intake names a time long past, at which there was a job that is forgotten now.
@@ -92,7 +101,10 @@ export function verdict(w: World, job: number, name: string, rec: Rec): 0 | 1 | 
     filters.add(some(may[0]));
     if (enabled === false || off === true || may.every((each) => !each)) return 0;
     if (enabled !== true || off !== false || may.some((each) => !each)) return null;
-    if (copy.ackMs < Number.POSITIVE_INFINITY) isAcked = true;
+    // It may be forgotten while a slow isolate has not sent it yet.
+    const isInTime =
+      copy.ackMs - copy.trueMs < (w.forgotten.has(job) ? IN_FLIGHT - 3 * SKEW : Number.POSITIVE_INFINITY);
+    if (isInTime) isAcked = true;
     return 1;
   });
   if (verdicts.every((each) => each === 0)) return 0;

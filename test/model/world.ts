@@ -1,6 +1,7 @@
 import type { Change, Config } from "./config.ts";
 import type { Mutant } from "./mutants.ts";
 import type { Part, Queued, Rec } from "./parts.ts";
+import type { NotedPast } from "./past.ts";
 import { Plane } from "./plane.ts";
 import { Random } from "./random.ts";
 import { Reader } from "./reader.ts";
@@ -42,11 +43,13 @@ export const ODDS = {
   heads: 0.2,
   /** Isolates with another KEY_SHARDS than the first. */
   keyShards: 0.2,
+  /** LOG_KEEP_HOURS is set to 0 and back. */
+  keeps: 0.2,
 };
 export type Odd = keyof typeof ODDS;
 
-/** And requests with keys, several shards, `last_complete` asked for often. */
-export const FORCES = [...(Object.keys(ODDS) as Odd[]), "keyed", "shards", "claims"] as const;
+/** And requests with keys, several shards, `last_complete` asked for often, kept blocks, reruns. */
+export const FORCES = [...(Object.keys(ODDS) as Odd[]), "keyed", "shards", "claims", "past"] as const;
 export type Force = (typeof FORCES)[number];
 
 export interface Options {
@@ -120,18 +123,18 @@ export class World {
   /** Bodies of keyed requests, by key, and the parts that hold a record of one. */
   bodies = new Map<string, Rec[]>();
   partsOfRecord = new Map<string, string[]>();
-  /** Parts that are in a block, or surely on hold. */
-  taken = new Set<string>();
+  /** Parts that are in a block, or surely on hold: since which step, and of which shard. */
+  taken = new Map<string, { shard: number; step: number }>();
+  /** Parts that were ever on hold. */
+  held = new Set<string>();
   /** `part` or `job/part`; "lack": it may be missing; "any": nothing is promised. */
   exempt = new Map<string, "lack" | "any">();
   exemptJobs = new Set<number>();
   /** `job/shard`: its sums say nothing any more, as something was restored. */
   noSums = new Set<string>();
   changes: Change[] = [];
-  /** Parts that a range has to bring, by `job/shard/range`. */
-  mustBack = new Map<string, Set<string>>();
-  /** When reruns were asked for, by `job/range`. */
-  reruns = new Map<string, number>();
+  /** The past of a job as its shard noted it, by `job/shard`. */
+  pasts = new Map<string, NotedPast>();
   /** Times of which a restored control plane may have lost what it answered. */
   blur: { from: number; until: number }[] = [];
   restores = 0;
@@ -163,6 +166,9 @@ export class World {
     if (this.options.trace === undefined) return;
     const text = `${this.now} ${line()}`;
     if (text.includes(this.options.trace)) console.log(text);
+  }
+  noteTaken(id: string, shard: number): void {
+    if (!this.taken.has(id)) this.taken.set(id, { shard, step: this.steps });
   }
   note(key: string, what: "lack" | "any"): void {
     if (this.exempt.get(key) !== "any") this.exempt.set(key, what);
