@@ -129,7 +129,9 @@ export class ControlState {
    */
   optOutsChanged(given: Given, nowMs: number): void {
     for (const row of this.rows()) {
-      if (mayGetEvents(row, nowMs)) this.setConfig(row.id, { ...configOf(row), ...given });
+      const config = configOf(row);
+      // A rerun gets nothing that is taken in from now on.
+      if (mayGetEvents(row, nowMs) && config.rerunOf === undefined) this.setConfig(row.id, { ...config, ...given });
     }
   }
 

@@ -166,8 +166,8 @@ function deliveryFindings(job: JobFacts, log: JobStatus, nowMs: number): Rest[] 
       advice:
         "They are delivered as soon as the destination accepts them. Deleting the job with its records drops them.",
     });
-  // What the log still has is `unread`.
-  else if (failingSinceMs === null && !isSaid && oldestMs !== log.unread.oldestMs)
+  // What the log still has is `unread`; what is of the past was old when it came.
+  else if (failingSinceMs === null && !isSaid && !log.hasPast && oldestMs !== log.unread.oldestMs)
     findings.push({
       ...head("lagging", "warning", oldestMs, pending),
       summary: `Job ${id} is behind. Waiting: ${counted(pending, "records")}, the oldest for longer than the interval allows.`,

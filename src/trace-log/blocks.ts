@@ -68,7 +68,7 @@ export interface Item extends Omit<JobShare, "id"> {
 export interface Unread {
   n: number;
   takenMs: number;
-  /** When it was added. */
+  /** When it was added, or offered. */
   atMs: number;
   records: number;
   bytes: number;
@@ -247,7 +247,7 @@ export class Blocks {
             const own = n > past.upTo ? [] : parts.filter(([partMs]) => wasIn(past, partMs));
             const count = sumOf(own, ([, ofPart]) => ofPart);
             const oldestMs = Math.min(...own.map(([partMs]) => partMs));
-            if (count > 0) ofPast.push([id, { n, takenMs: oldestMs, atMs, records: count, bytes }]);
+            if (count > 0) ofPast.push([id, { n, takenMs: oldestMs, atMs: past.atMs, records: count, bytes }]);
           }
         }
       }

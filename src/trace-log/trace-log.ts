@@ -402,13 +402,14 @@ export class TraceLog extends DurableObject<Env> {
     return this.#sql.exec<{ keptSinceMs: number; newestMs: number }>(query).one();
   }
 
-  /** Of the jobs whose past takes room alone, the one that is furthest behind loses it. */
+  /** Of the jobs whose past takes room alone, the one that has had it for longest loses it. */
   #giveUp(): void {
-    const { cursorOf } = this.#readers;
-    const [job] = [...this.#blocks.heldByPast(this.#cursorOf())].sort((a, b) => cursorOf(a) - cursorOf(b));
+    const pasts = this.#readers.pasts();
+    const notedMs = (job: number): number => pasts.get(job)?.atMs ?? 0;
+    const [job] = [...this.#blocks.heldByPast(this.#cursorOf())].sort((a, b) => notedMs(a) - notedMs(b));
     if (job === undefined) return;
     log.error("the past of a job is given up", { durable_object: "TraceLog", shard: this.#shard, job });
-    const { end } = this.#blocks.read(job, cursorOf(job), PAGE_MAX_BYTES);
+    const { end } = this.#blocks.read(job, this.#readers.cursorOf(job), PAGE_MAX_BYTES);
     this.#readers.giveUp(job, end, (after, upTo) => this.#blocks.between(after, upTo));
     this.#blocks.drop(this.#cursorOf(), 0, this.#lastBlock);
     this.#sql.exec("UPDATE state SET readers = ? WHERE id = 1", this.#readers.text());
@@ -454,8 +455,9 @@ export class TraceLog extends DurableObject<Env> {
       }
       if (stamp !== "") this.#readers.has(job, segment, stamp);
     });
+    // Of a job that the copy lacks, it may be about to learn that it starts in the past.
     const page: Page =
-      segment < this.#readers.of(job).segment
+      now === undefined || segment < this.#readers.of(job).segment
         ? { items: [], end: after, isAll: true }
         : this.#blocks.read(job, after, maxBytes);
     return now === undefined || stampOf(now) === stamp ? page : { ...page, job: now.config };
