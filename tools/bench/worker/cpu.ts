@@ -15,7 +15,6 @@ import { type Loaded, load } from "../../../src/object/load.ts";
 import { NDJSON } from "../../../src/output/format.ts";
 import { consumeEvents } from "../../../src/pipeline/consume.ts";
 import type { ConsumerContext } from "../../../src/pipeline/context.ts";
-import { RecentTurns } from "../../../src/pipeline/recent.ts";
 import { Delivery } from "../../../src/queue/delivery.ts";
 import { decodeMessage } from "../../../src/queue/message.ts";
 import { sealKeyOf } from "../../../src/queue/seal.ts";
@@ -146,7 +145,6 @@ async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
  */
 async function consumed(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Promise<number> {
   let bytes = 0;
-  const turns = new RecentTurns();
   const context: ConsumerContext = {
     jobs: async () => ({ state: "bench.1.m", jobs, optOuts: [], shards: [0] }),
     expectAgain: () => Promise.reject(new Error("every message is whole")),
@@ -156,8 +154,6 @@ async function consumed(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Prom
     },
     known: async () => [],
     sendAnew: () => Promise.reject(new Error("nothing comes again")),
-    // As in each isolate: once a second, regardless of the number of records.
-    arrivals: { handsOverRecent: () => turns.take(NOON), show: () => {} },
     hold: () => Promise.reject(new Error("nothing is set aside")),
     unnoted: () => Promise.reject(new Error("nothing comes again")),
     sealKeys: [SEAL],

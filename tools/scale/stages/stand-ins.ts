@@ -114,10 +114,10 @@ export class StandIns {
     };
   }
 
-  #headOf({ id, takenInMs, keyed, recent }: PartHead): PartHead {
-    const { recent: _, ...real } = this.#realOf(id);
+  #headOf({ id, takenInMs, keyed }: PartHead): PartHead {
+    const real = this.#realOf(id);
     const functions = real.functions.map((each) => ({ ...each, lastEventMs: each.lastEventMs + this.#laterMs }));
-    return { ...real, id, takenInMs, keyed, functions, ...(recent && { recent }) };
+    return { ...real, id, takenInMs, keyed, functions };
   }
 
   #realOf(id: string): PartHead {
