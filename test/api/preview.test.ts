@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import type { PreviewResult } from "../../src/api/preview.ts";
 import { previewRoutes } from "../../src/api/preview.ts";
+import { RECENT_MAX_BYTES } from "../../src/limits.ts";
 import type { OpenMessage } from "../../src/trace-log/blocks.ts";
 import { TraceLog, traceLog } from "../../src/trace-log/trace-log.ts";
 import { damaged, id, record } from "../pipeline/scripted.ts";
@@ -251,6 +252,7 @@ describe("a preview of recent events", () => {
     const large = traceRecord({ Entrypoint: "x".repeat(32 * 1024) });
     await append(message(1, { records: [record("old"), large, large] }));
     await append(message(2, { records: [record("new")] }));
+    const records = asked();
     const output_options = { field_names: ["Outcome"] };
     for (const events of [undefined, null]) {
       const { body } = await ask({ events, output_options });
@@ -259,6 +261,7 @@ describe("a preview of recent events", () => {
         ['{"Outcome":"old"}\n', '{"Outcome":"new"}\n'],
       ]);
       expect(body.messages).toEqual([{ code: 1003, message: "2 recent events are too large to be shown" }]);
+      expect(records).toHaveBeenLastCalledWith(0, RECENT_MAX_BYTES, true);
     }
   });
 

@@ -8,7 +8,7 @@ import { FunctionHours } from "../../src/trace-log/function-hours.ts";
 import { NO_HEALTH } from "../../src/trace-log/health.ts";
 import { id, job } from "../pipeline/scripted.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
-import { control, open, shard } from "./shard.ts";
+import { control, headsOf, message, open, shard } from "./shard.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -151,6 +151,16 @@ describe("events by function", () => {
       return exec.mock.results.reduce((sum, { value }) => sum + (value as SqlStorageCursor<never>).rowsWritten, 0);
     });
     expect(written).toBe(rowsWritten);
+  });
+
+  it("have their sources also while their hour is not over", async () => {
+    setClock(NOON);
+    control([]);
+    const parts = headsOf(message(1)).map((part) => ({ ...part, source: "tail" }));
+    await ledger().append(open([message(1)], { parts }));
+    const [{ scriptName } = { scriptName: null }] = await totals();
+    const sources = [{ source: "tail", lastMs: NOON }];
+    expect(await ledger().functionCount(scriptName ?? "")).toMatchObject({ sources });
   });
 
   it("add up to the account's own counts, whatever comes, and however often", async () => {

@@ -248,6 +248,6 @@ it("a shard keeps and gives what a list of its blocks would, whatever comes, and
       }
     }
   };
-  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 30 }), run), { numRuns: 40 });
+  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 30 }), run), { numRuns: 25 });
   for (const count of Object.values(seen)) expect(count).toBeGreaterThan(0);
 });

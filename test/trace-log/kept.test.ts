@@ -1,6 +1,10 @@
 /** What a shard keeps of what it has taken in, and for how long. */
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { encodeUtf8 } from "../../src/bytes.ts";
+import { Live } from "../../src/live/live.ts";
+import { encodeParts } from "../../src/queue/message.ts";
+import { recordLine } from "../../src/record/encode.ts";
 import { migrate } from "../../src/storage/migrate.ts";
 import { TRACE_LOG_STEPS } from "../../src/trace-log/schema.ts";
 import type { TraceLog } from "../../src/trace-log/trace-log.ts";
@@ -82,13 +86,20 @@ describe("what is kept", () => {
     expect(await kept()).toEqual(["shop", "off", "shop"]);
     const { messages } = await shard().records(0, 1e9);
     expect(messages.map(({ parts }) => parts)).toEqual([[id(1)], [id(3)]]);
+    // Both parts of one message.
+    const part = (n: number) => ({ id: id(n), takenInMs: NOON, keyed: false, shards: 1, records: 1 });
+    const lines = ["off", "till"].map((name) => `${recordLine(eventOf(name))}\n`).join("");
+    await shard().append(open([encodeParts([part(4), part(5)], encodeUtf8(lines)).buffer]));
+    expect(await kept()).toEqual(["shop", "off", "shop", "till"]);
   });
 
-  it("is shown without functions that are off now, though it has them", async () => {
-    await shard().append(open([message(1, { records: [eventOf("shop"), eventOf("till")] })]));
-    await shard().configure(snapshot("epoch.2.mark", [], [{ scriptName: "till", ...from(NOON + 9) }]));
+  it("is shown without functions that are off now, or were, though it has them", async () => {
+    const off = (scriptName: string, untilMs: number | null) => ({ scriptName, ...from(NOON, untilMs) });
+    plane.now = snapshot("epoch.1.mark", [], [off("was", NOON + 9)]);
+    await shard().append(open([message(1, { records: ["shop", "till", "was"].map(eventOf) })]));
+    await shard().configure(snapshot("epoch.2.mark", [], [off("till", null)]));
     expect(await kept()).toEqual(["shop"]);
-    await shard().configure(snapshot("epoch.3.mark", [], [{ scriptName: "till", ...from(NOON + 9, NOON + 10) }]));
+    await shard().configure(snapshot("epoch.3.mark", [], [off("till", NOON + 10)]));
     expect(await kept()).toEqual(["shop", "till"]);
   });
 
@@ -111,13 +122,15 @@ describe("what is kept", () => {
   it("has no copy of a keyed part twice; a block of further copies goes with the others", async () => {
     plane.now = { ...plane.now, jobs: [job(1), job(2, from(NOON + 1_000))] };
     const keyed = (takenInMs: number) => message(1, { keyed: true, takenInMs });
-    for (const at of [NOON, NOON + 1_000]) await shard().append(open([keyed(at)]));
+    await shard().append(open([keyed(NOON)]));
+    clock.advance(500);
+    await shard().append(open([keyed(NOON + 1_000)]));
     expect([await rowsOf("block"), await kept(), (await unread(2)).length]).toEqual([2, events(1), 1]);
     await Promise.all([read(1), read(2)]);
-    clock.advance(DAY_MS);
+    clock.advance(DAY_MS - 500);
     await sweep();
     expect(await rowsOf("block")).toBe(2);
-    clock.advance(1);
+    clock.advance(501);
     await sweep();
     expect([await rowsOf("block"), await since()]).toEqual([0, 0]);
   });
@@ -251,6 +264,22 @@ describe("a shard that keeps nothing", () => {
     keepHours(0);
     await append(4);
     expect([await kept(), await rowsOf("block"), await since()]).toEqual([[], 1, 3_000]);
+  });
+});
+
+describe("live viewers", () => {
+  it("are told of what is new, by its position, and of no further copies", async () => {
+    plane.now = { ...plane.now, jobs: [job(1), job(2, from(NOON + 1_000))] };
+    const keyed = (takenInMs: number) => message(1, { keyed: true, takenInMs });
+    await shard().watchedUntil(NOON + 60_000);
+    const told = vi.spyOn(Live.prototype, "added").mockResolvedValue();
+    await shard().append(open([keyed(NOON)]));
+    await shard().append(open([keyed(NOON + 1_000), message(2)]));
+    await shard().append(open([keyed(NOON + 1_000)]));
+    await shard().append(open([message(3)]));
+    await vi.waitUntil(() => told.mock.calls.length === 3);
+    const block = (n: number, ...ids: string[]) => [{ shard: 1, n: NOON * 1_024 + n, ids }];
+    expect(told.mock.calls).toEqual([block(0, id(1)), block(1, id(2)), block(3, id(3))]);
   });
 });
 

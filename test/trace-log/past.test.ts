@@ -235,6 +235,41 @@ describe("what a job does not get of the past", () => {
   });
 });
 
+describe("a past that is given up", () => {
+  it("holds up nothing more, also what would have gone long before; what it lacked already is said with it", async () => {
+    await append([1, 0]);
+    await append([2, 1_000]);
+    await runInDurableObject(shard(), (_log, { storage }) => {
+      storage.sql.exec("UPDATE state SET kept_since_ms = ?", NOON);
+    });
+    await configure(from(2, 0));
+    await read(1);
+    clock.advance(DAY_MS + 1);
+    await shard().sweep();
+    expect(await rowsOf("block")).toBe(2);
+    const [first] = (await page(2)).items;
+    await page(2, first?.n);
+    await limit("pastMaxBytes", 0);
+    await shard().sweep();
+    expect(await rowsOf("block")).toBe(0);
+    expect(await statusOf(2)).toMatchObject({ received: 1, hasPast: false, lost: [NOON, NOON] });
+  });
+
+  it("is none while blocks take little, whatever there was before", async () => {
+    for (const n of [1, 2, 3]) await append([n, 0]);
+    await read(1);
+    clock.advance(DAY_MS + 1);
+    await append([4, 5_000]);
+    await configure(from(2, 5_000));
+    const most = await runInDurableObject(shard(), (_log, { storage: { sql } }) =>
+      sql.exec<{ bytes: number }>("SELECT sum(length(body)) AS bytes FROM block").one(),
+    );
+    await limit("pastMaxBytes", most.bytes);
+    await shard().sweep();
+    expect(await statusOf(2)).toMatchObject({ received: 1, hasPast: true, lost: null });
+  });
+});
+
 describe("a further copy of a keyed part", () => {
   const copy = async (ms: number) =>
     void (await shard().append(open([message(1, { keyed: true, takenInMs: NOON + ms })])));
@@ -242,7 +277,7 @@ describe("a further copy of a keyed part", () => {
   it("goes to a job that starts after the copy that is kept, and to none that finds that, or is a rerun", async () => {
     await copy(1_000);
     clock.advance(5_000);
-    const rerun = from(5, 0, { rerunOf: 1, windows: [{ fromMs: NOON + 1_500, untilMs: NOON + 9_000 }] });
+    const rerun = from(5, 1_001, { rerunOf: 1, windows: [{ fromMs: NOON + 1_500, untilMs: NOON + 9_000 }] });
     await configure(from(2, 0), from(3, 1_000), from(4, 1_001), rerun, job(6));
     await copy(2_000);
     await copy(2_001);

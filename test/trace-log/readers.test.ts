@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Unread } from "../../src/trace-log/blocks.ts";
+import type { Past, Unread } from "../../src/trace-log/blocks.ts";
 import { type DueRules, Readers } from "../../src/trace-log/readers.ts";
 
 const NOW = 1_000_000;
@@ -179,5 +179,22 @@ describe("what is unread", () => {
     readers.added(2, block(4), 1);
     readers.keep(new Set([2]));
     expect([readers.jobs(), readers.backlogOf(1), readers.of(1).received]).toEqual([[2], null, 0]);
+  });
+
+  it("of the past is forgotten with its job, and where it was never stored", () => {
+    const readers = withBlocks(...blocks);
+    const stored = readers.text();
+    const past: Past = { upTo: 3, atMs: NOW, windows: [{ fromMs: 0, untilMs: null }] };
+    const own = [block(2, { records: 4 })].map((each): [number, Unread] => [2, each]);
+    readers.begins(2, past, 0, () => own);
+    // Nothing of the last block is for it.
+    expect([...readers.pasts()]).toEqual([[2, { ...past, upTo: 2 }]]);
+    expect([readers.of(2).received, readers.backlogOf(2)?.records, readers.of(2).lost]).toEqual([4, 4, [0, 0]]);
+    const again = new Readers();
+    again.load(readers.text(), own);
+    expect([again.pasts(), again.backlogOf(2)]).toEqual([readers.pasts(), readers.backlogOf(2)]);
+    again.load(stored, []);
+    readers.keep(new Set([1]));
+    expect([again.pasts().size, readers.pasts().size]).toEqual([0, 0]);
   });
 });
