@@ -34,7 +34,7 @@ const PACKER = { everySeconds: 2, workSeconds: 0.7 } as const;
 const CRON_EVERY_MS = 300_000;
 
 /** Rows written, as billed. */
-const ROWS = { group: 6.6, object: 12.2, retry: 6, cron: 2 } as const;
+const ROWS = { group: 4.9, object: 10.6, retry: 5, cron: 2 } as const;
 
 /**
  * Requests to durable objects that write: appends, alarms of the log that find work, and what an
