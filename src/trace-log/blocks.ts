@@ -117,6 +117,14 @@ const LOST_MS = 365 * 86_400_000;
 type Shares = [job: number, records: number, bytes: number, parts?: NewBlock["kept"]][];
 const KEPT = 0;
 
+/** The columns of a block besides its bytes. */
+interface Stored {
+  n: number;
+  takenMs: number;
+  atMs: number;
+  shares: Shares;
+}
+
 /** What a job has in a block. */
 type Share = [job: number, unread: Unread];
 
@@ -130,6 +138,9 @@ interface Row {
   /** Those of them that are of a job's past. */
   ofPast: readonly Share[];
 }
+
+/** A reader may have left thousands of blocks when less is to be kept than was. */
+const STRIPPED_AT_ONCE = 32;
 
 /** How much of what is read stays. */
 export interface Keep {
@@ -211,17 +222,21 @@ export class Blocks {
     );
     const shares: Shares = [...unread].map(([job, { records, bytes }]) => [job, records, bytes]);
     if (block.kept !== undefined) shares.push([KEPT, 0, sumOf(meta.records, ({ bytes }) => bytes), block.kept]);
+    this.#insert({ n, takenMs: block.takenMs, atMs: nowMs, shares }, meta, bodies);
+    return { n, unread };
+  }
+
+  #insert({ n, takenMs, atMs, shares }: Stored, meta: Meta, bodies: readonly Uint8Array[]): void {
     const metaBytes = encodeUtf8(JSON.stringify(meta));
     const body = concat([metaBytes, ...bodies]);
     insert(this.#sql, "INSERT INTO block", {
-      ...{ n, taken_ms: block.takenMs, at_ms: nowMs, jobs: JSON.stringify(shares), meta: metaBytes.length },
+      ...{ n, taken_ms: takenMs, at_ms: atMs, jobs: JSON.stringify(shares), meta: metaBytes.length },
       body: body.slice(0, ROW_MAX_BYTES).buffer,
     });
     this.#bytes += body.length;
-    this.#keptBytes += body.length;
+    if (n > this.#keptAfter) this.#keptBytes += body.length;
     for (let from = ROW_MAX_BYTES, k = 1; from < body.length; from += ROW_MAX_BYTES, k++)
       insert(this.#sql, "INSERT INTO piece", { n, k, body: body.slice(from, from + ROW_MAX_BYTES).buffer });
-    return { n, unread };
   }
 
   /** What jobs have in the blocks after a position, and up to another, oldest first. */
@@ -324,17 +339,29 @@ export class Blocks {
    */
   expire(cursorOf: (job: number) => number, keep: Keep, nowMs: number): number | null {
     let endedMs: number | null = null;
-    const read: number[] = [];
+    const [read, unread]: [number[], number[]] = [[], []];
     for (const row of this.#rows(this.#keptAfter)) {
       // One that a clock ahead of this one has added ends, too.
       if (keep.ms > 0 && Math.abs(nowMs - row.atMs) <= keep.ms && this.#keptBytes <= keep.bytes) break;
+      if (unread.length === STRIPPED_AT_ONCE) break;
       this.#keptAfter = row.n;
       this.#keptBytes -= this.#sizeOf(row.n);
       if (row.newestMs !== null) endedMs = Math.max(endedMs ?? 0, Math.min(row.newestMs, nowMs));
       if (isRead(row, cursorOf)) read.push(row.n);
+      else if (row.newestMs !== null && row.ofPast.length === 0) unread.push(row.n);
     }
     for (const n of read) this.#delete(n);
+    for (const n of unread) this.#strip(n);
     return endedMs;
+  }
+
+  /** Deletes what a block has besides what was prepared for its readers, if that is all they want. */
+  #strip(n: number): void {
+    const { shares, meta, body, ...row } = this.#block(n);
+    if (meta.entries.some(({ group }) => group === null)) return;
+    const prepared = body.subarray(0, meta.records[0]?.at);
+    this.#delete(n);
+    this.#insert({ ...row, shares: shares.filter(([job]) => job !== KEPT) }, { ...meta, records: [] }, [prepared]);
   }
 
   /** Jobs of whose past there are blocks that all others have read. */
@@ -358,15 +385,16 @@ export class Blocks {
     this.#sql.exec("DELETE FROM piece WHERE n = ?", n);
   }
 
-  #block(n: number): { meta: Meta; kept: NonNullable<NewBlock["kept"]>; body: Uint8Array<ArrayBuffer> } {
-    const block = this.#sql
-      .exec<{ jobs: string; meta: number; body: ArrayBuffer }>("SELECT jobs, meta, body FROM block WHERE n = ?", n)
-      .one();
+  #block(n: number): Stored & { meta: Meta; kept: NonNullable<NewBlock["kept"]>; body: Uint8Array<ArrayBuffer> } {
+    const query = "SELECT taken_ms, at_ms, jobs, meta, body FROM block WHERE n = ?";
+    type Columns = { taken_ms: number; at_ms: number; jobs: string; meta: number; body: ArrayBuffer };
+    const block = this.#sql.exec<Columns>(query, n).one();
     const pieces = this.#sql.exec<{ body: ArrayBuffer }>("SELECT body FROM piece WHERE n = ? ORDER BY k", n).toArray();
     const whole = concat([block, ...pieces].map(({ body }) => new Uint8Array(body)));
     const meta = JSON.parse(decodeUtf8(whole.subarray(0, block.meta))) as Meta;
-    const [, , , kept = []] = (JSON.parse(block.jobs) as Shares).find(([job]) => job === KEPT) ?? [];
-    return { meta, kept, body: whole.subarray(block.meta) };
+    const shares = JSON.parse(block.jobs) as Shares;
+    const [, , , kept = []] = shares.find(([job]) => job === KEPT) ?? [];
+    return { n, takenMs: block.taken_ms, atMs: block.at_ms, shares, meta, kept, body: whole.subarray(block.meta) };
   }
 }
 

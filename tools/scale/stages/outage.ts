@@ -104,10 +104,11 @@ const DELIVERED_MS = 15_000;
 
 /**
  * What an event takes in the log while no reader answers, with all else that a shard stores, in
- * bytes.
+ * bytes: once it is kept no longer, as blocks then have only what was prepared.
  */
 export async function unreadBytes({ messages }: Taken): Promise<number> {
   const world = new World(() => {});
+  Object.assign(world.env, { LOG_KEEP_HOURS: "0" });
   world.stuckMs = STUCK_MS;
   world.enter();
   try {
