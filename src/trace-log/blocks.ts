@@ -125,6 +125,13 @@ interface Stored {
   shares: Shares;
 }
 
+interface Whole extends Stored {
+  meta: Meta;
+  kept: NonNullable<NewBlock["kept"]>;
+  /** What {@link Meta} has places in. */
+  body: Uint8Array<ArrayBuffer>;
+}
+
 /** What a job has in a block. */
 type Share = [job: number, unread: Unread];
 
@@ -355,7 +362,7 @@ export class Blocks {
     return endedMs;
   }
 
-  /** Deletes what a block has besides what was prepared for its readers, if that is all they want. */
+  /** Deletes what a block has besides what was prepared for readers, if that is all they want. */
   #strip(n: number): void {
     const { shares, meta, body, ...row } = this.#block(n);
     if (meta.entries.some(({ group }) => group === null)) return;
@@ -385,7 +392,7 @@ export class Blocks {
     this.#sql.exec("DELETE FROM piece WHERE n = ?", n);
   }
 
-  #block(n: number): Stored & { meta: Meta; kept: NonNullable<NewBlock["kept"]>; body: Uint8Array<ArrayBuffer> } {
+  #block(n: number): Whole {
     const query = "SELECT taken_ms, at_ms, jobs, meta, body FROM block WHERE n = ?";
     type Columns = { taken_ms: number; at_ms: number; jobs: string; meta: number; body: ArrayBuffer };
     const block = this.#sql.exec<Columns>(query, n).one();
