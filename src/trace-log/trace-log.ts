@@ -58,7 +58,7 @@ import { showLive } from "./viewers.ts";
 const SWEEP_EVERY_MS = 86_400_000;
 
 /** How long it may take until a job that starts at the earliest time is known here, in ms. */
-const CONFIRM_MS = 10_000;
+export const CONFIRM_MS = 10_000;
 
 /** How long records stay at least while pages watch them, in ms. */
 const WATCHED_KEEP_MS = 60_000;

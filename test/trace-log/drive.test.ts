@@ -112,6 +112,22 @@ describe("a page", () => {
     expect(await alarmAfterDrive()).toEqual(["job 1 log 1"]);
   });
 
+  it("has nothing for a job that the copy lacks, and moves no cursor: it may start in the past", async () => {
+    keepHours(24);
+    await append(1);
+    await append(2);
+    const lacking = page(3, POSITION, { stamp: "1.mark" });
+    expect(await lacking).toEqual({ items: [], end: POSITION, isAll: true });
+    expect(Object.keys(await readersOf())).toEqual(["1", "2"]);
+    const since = NOON - 1;
+    await shard().configure(
+      snapshot("epoch.2.mark", [job(1), job(2), job(3, { since, windows: [{ fromMs: since, untilMs: null }] })]),
+    );
+    expect((await readersOf())[3]).toMatchObject({ cursor: 0, stamps: {}, received: 2 });
+    expect((await page(3)).items.map(({ n }) => n)).toEqual([POSITION, POSITION + 1]);
+    expect(errors).not.toHaveBeenCalled();
+  });
+
   it("has nothing for a segment that reads no more", async () => {
     await append(1);
     readers(async () => ({ cursor: POSITION - 1, sealed: true, holds: true }));
