@@ -118,7 +118,12 @@ export class Readers {
   giveUp(job: number, upTo: number, between: Between): void {
     const { past, ...state } = this.of(job);
     if (past === undefined) return;
-    const [, { takenMs: fromMs } = { takenMs: past.atMs }] = [...between(upTo)].find(([id]) => id === job) ?? [];
+    let fromMs = past.atMs;
+    for (const [id, { takenMs }] of between(upTo)) {
+      if (id !== job) continue;
+      fromMs = takenMs;
+      break;
+    }
     const lost: ReaderState["lost"] = [state.lost?.[0] ?? fromMs, past.atMs];
     this.#set(job, { ...state, lost, past: { ...past, upTo } });
     this.#recount(job, between);

@@ -58,7 +58,7 @@ import { showLive } from "./viewers.ts";
 const SWEEP_EVERY_MS = 86_400_000;
 
 /** How long it may take until a job that starts at the earliest time is known here, in ms. */
-const CONFIRM_MS = 10_000;
+export const CONFIRM_MS = 10_000;
 
 /** How long records stay at least while pages watch them, in ms. */
 const WATCHED_KEEP_MS = 60_000;
@@ -405,12 +405,20 @@ export class TraceLog extends DurableObject<Env> {
   /** Of the jobs whose past takes room alone, the one that has had it for longest loses it. */
   #giveUp(): void {
     const pasts = this.#readers.pasts();
+    if (pasts.size === 0) return;
+    // What a reader may have been handed already, it may commit.
+    const handed = ([job]: [number, unknown]): [number, number] => {
+      const { end } = this.#blocks.read(job, this.#readers.cursorOf(job), PAGE_MAX_BYTES);
+      return [job, end];
+    };
+    const ends = new Map([...pasts].map(handed));
+    const cursorOf = this.#cursorOf();
+    const held = this.#blocks.heldByPast((job) => Math.max(cursorOf(job), ends.get(job) ?? 0));
     const notedMs = (job: number): number => pasts.get(job)?.atMs ?? 0;
-    const [job] = [...this.#blocks.heldByPast(this.#cursorOf())].sort((a, b) => notedMs(a) - notedMs(b));
+    const [job] = [...held].sort((a, b) => notedMs(a) - notedMs(b));
     if (job === undefined) return;
     log.error("the past of a job is given up", { durable_object: "TraceLog", shard: this.#shard, job });
-    const { end } = this.#blocks.read(job, this.#readers.cursorOf(job), PAGE_MAX_BYTES);
-    this.#readers.giveUp(job, end, (after, upTo) => this.#blocks.between(after, upTo));
+    this.#readers.giveUp(job, ends.get(job) ?? 0, (after, upTo) => this.#blocks.between(after, upTo));
     this.#blocks.drop(this.#cursorOf(), 0, this.#lastBlock);
     this.#sql.exec("UPDATE state SET readers = ? WHERE id = 1", this.#readers.text());
   }

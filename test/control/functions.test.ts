@@ -57,6 +57,21 @@ describe("switching logging of a function", () => {
     for (const shard of [0, 1, 3]) expect(await copyOf(shard)).toEqual(after);
   });
 
+  it("gives no rerun a new version, as it gets nothing that is taken in from then on", async () => {
+    const clock = setClock(NOON);
+    const id = await job();
+    clock.advance(60_000);
+    const span = { since: new Date(NOON).toISOString(), until: new Date(NOON + 1_000).toISOString() };
+    await api("POST", `/logship/jobs/${id}/rerun`, span);
+    const [before, rerun] = (await snapshot()).jobs;
+    expect(rerun).toMatchObject({ rerunOf: id });
+    await set("shop", false);
+    const after = await inForce();
+    const [, version, mark = ""] = after.state.split(".");
+    expect(after.jobs).toEqual([{ ...before, version: Number(version), mark }, rerun]);
+    expect(await copyOf()).toEqual(after);
+  });
+
   it("back makes a version of its own, and the window ends", async () => {
     const clock = setClock(NOON);
     await job();

@@ -119,6 +119,34 @@ describe("a control plane that was restored to an earlier time", () => {
   });
 });
 
+describe("a control plane that was restored twice to the same moment", () => {
+  it.each([
+    ["says nothing", () => vi.spyOn(TraceLog.prototype, "configState").mockRejectedValue(new Error("out of reach"))],
+    ["says what it knows", () => {}],
+  ])("gives no id again, to jobs or reruns, while a shard %s", async (_what, silence) => {
+    const clock = setClock(NOON);
+    const job = await createJob(freshBucket().name);
+    const span = { since: new Date(NOON).toISOString(), until: new Date(NOON + 1_000).toISOString() };
+    const rerun = async () => {
+      const answer = await api<{ id: string }>("POST", `/logship/jobs/${job}/rerun`, span);
+      return Number(answer.body.result.id.slice(1));
+    };
+    clock.advance(60_000);
+    const saved = await save();
+    const ids = [job, await createJob(freshBucket().name), await rerun()];
+    silence();
+    for (let times = 0; times < 2; times++) {
+      await abortAllDurableObjects();
+      await restore(saved);
+      clock.advance(60_000);
+      ids.push(await createJob(freshBucket().name), await rerun());
+    }
+    expect(ids).toHaveLength(7);
+    expect(new Set(ids).size).toBe(7);
+    await expectAgreement([job]);
+  });
+});
+
 describe("a control plane that was restored by exactly one change", () => {
   it("takes no version for its own that a shard knows for another destination", async () => {
     const clock = setClock(NOON);

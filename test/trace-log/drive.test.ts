@@ -112,6 +112,22 @@ describe("a page", () => {
     expect(await alarmAfterDrive()).toEqual(["job 1 log 1"]);
   });
 
+  it("has nothing for a job that the copy lacks, and moves no cursor: it may start in the past", async () => {
+    keepHours(24);
+    await append(1);
+    await append(2);
+    const lacking = page(3, POSITION, { stamp: "1.mark" });
+    expect(await lacking).toEqual({ items: [], end: POSITION, isAll: true });
+    expect(Object.keys(await readersOf())).toEqual(["1", "2"]);
+    const since = NOON - 1;
+    await shard().configure(
+      snapshot("epoch.2.mark", [job(1), job(2), job(3, { since, windows: [{ fromMs: since, untilMs: null }] })]),
+    );
+    expect((await readersOf())[3]).toMatchObject({ cursor: 0, stamps: {}, received: 2 });
+    expect((await page(3)).items.map(({ n }) => n)).toEqual([POSITION, POSITION + 1]);
+    expect(errors).not.toHaveBeenCalled();
+  });
+
   it("has nothing for a segment that reads no more", async () => {
     await append(1);
     readers(async () => ({ cursor: POSITION - 1, sealed: true, holds: true }));
@@ -180,17 +196,24 @@ describe("a shard has a job read", () => {
     }));
     clock.advance(60_000);
     await runDurableObjectAlarm(shard());
-    expect(pulls.map(({ name }) => name)).toEqual(["job 1 log 1", "job 2 log 1", "job 1 log 1 segment 1"]);
-    expect(pulls[2]?.how).toEqual({ segment: 1, from: POSITION - 5, cut: true });
+    // In either order.
+    const how = { segment: 0, from: 0, cut: true };
+    expect(Object.fromEntries(pulls.map((pull) => [pull.name, pull.how]))).toEqual({
+      "job 1 log 1": how,
+      "job 1 log 1 segment 1": { segment: 1, from: POSITION - 5, cut: true },
+      "job 2 log 1": how,
+    });
+    expect(pulls.length).toBe(3);
     expect(await rowsOf("block")).toBe(0);
     pulls.length = 0;
     plane.now = snapshot("epoch.2.mark", [job(1, { version: 2 }), job(2)]);
     await shard().configure(plane.now);
     await runDurableObjectAlarm(shard());
-    expect(pulls.map(({ name, how }) => [name, how.cut])).toEqual([
-      ["job 1 log 1", false],
-      ["job 1 log 1 segment 1", false],
-    ]);
+    expect(Object.fromEntries(pulls.map((pull) => [pull.name, pull.how.cut]))).toEqual({
+      "job 1 log 1": false,
+      "job 1 log 1 segment 1": false,
+    });
+    expect(pulls.length).toBe(2);
   });
 
   it("again after 5 s if it fails, and one that hangs delays no other", async () => {

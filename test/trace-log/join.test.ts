@@ -69,11 +69,12 @@ describe("a shard asks the control plane", () => {
     "when an append names a state that it may lack, %s, and decides by its own meanwhile",
     async (state) => {
       await append(1);
-      plane.now = later(2);
+      plane.now = snapshot("epoch.2.mark", [job(1, { windows: [] }), job(2)]);
       await append(2, state);
       await vi.waitUntil(async () => (await shard().configState()) === "epoch.2.mark");
       await append(3, state);
       expect([(await unread(1)).length, (await unread(2)).length]).toEqual([2, 1]);
+      await shard().configure(snapshot("epoch.3.mark", [job(2)]));
       expect(Object.keys((await shard().status([1, 2])).jobs)).toEqual(["2"]);
     },
   );

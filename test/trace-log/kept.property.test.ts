@@ -3,7 +3,7 @@ import { evictDurableObject } from "cloudflare:test";
 import * as fc from "fast-check";
 import { beforeEach, expect, it, vi } from "vitest";
 import type { JobConfig } from "../../src/job/config.ts";
-import type { ShardJobStatus } from "../../src/trace-log/trace-log.ts";
+import { CONFIRM_MS, type ShardJobStatus } from "../../src/trace-log/trace-log.ts";
 import { job, record, snapshot } from "../pipeline/scripted.ts";
 import { keepHours } from "../support/runtime/keeping.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
@@ -29,7 +29,7 @@ interface Part {
   functions: string[];
 }
 const part: fc.Arbitrary<Part> = fc.record({
-  age: fc.constantFrom(0, 1, 70),
+  age: fc.constantFrom(-1, 0, 1, 70),
   functions: fc.array(fc.constantFrom("shop", "till", OFF), { minLength: 1, maxLength: 3 }),
 });
 type Step =
@@ -73,6 +73,7 @@ class Model {
   last = 0;
   keepMs = 24 * HOUR_MS;
   sinceMs = 0;
+  newestMs = 0;
   readonly jobs = new Map<number, { config: JobConfig; cursor: number; received: number; lost: number[] | null }>();
 
   append(parts: Block["parts"], nowMs: number): void {
@@ -88,21 +89,23 @@ class Model {
       for (const [id, all] of offered) this.of(id).received += all.length;
     }
     this.expire(nowMs);
+    this.newestMs = Math.max(this.newestMs, ...parts.map(({ takenMs }) => takenMs));
   }
 
   expire(nowMs: number): void {
     for (const block of this.blocks.filter(({ isOver }) => !isOver)) {
-      if (this.keepMs > 0 && nowMs - block.atMs <= this.keepMs) break;
+      if (this.keepMs > 0 && nowMs - block.atMs <= this.keepMs + CONFIRM_MS) break;
       block.isOver = true;
-      if (block.isKept) this.sinceMs = Math.max(this.sinceMs, block.atMs);
+      const newestMs = Math.max(...block.parts.map(({ takenMs }) => takenMs));
+      if (block.isKept) this.sinceMs = Math.max(this.sinceMs, Math.min(newestMs, nowMs));
     }
-    if (this.keepMs === 0) this.sinceMs = nowMs;
+    if (this.keepMs === 0) this.sinceMs = Math.max(this.sinceMs, nowMs, this.newestMs);
     this.drop();
   }
 
   begin(id: number, config: JobConfig): void {
     const { since } = config;
-    const isLost = since !== undefined && this.last > 0 && since <= this.sinceMs;
+    const isLost = since !== undefined && since <= this.sinceMs;
     this.jobs.set(id, { config, cursor: 0, received: 0, lost: isLost ? [since, this.sinceMs] : null });
     for (const block of since === undefined ? [] : this.blocks.filter(({ isKept }) => isKept)) {
       const own = block.parts.filter(({ takenMs }) => this.wants(id, takenMs)).flatMap(({ outcomes }) => outcomes);

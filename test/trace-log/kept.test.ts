@@ -7,9 +7,9 @@ import { encodeParts } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { migrate } from "../../src/storage/migrate.ts";
 import { TRACE_LOG_STEPS } from "../../src/trace-log/schema.ts";
-import type { TraceLog } from "../../src/trace-log/trace-log.ts";
+import { CONFIRM_MS, type TraceLog } from "../../src/trace-log/trace-log.ts";
 import { id, job, snapshot } from "../pipeline/scripted.ts";
-import { keepHours } from "../support/runtime/keeping.ts";
+import { KEPT_MS, keepHours } from "../support/runtime/keeping.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import {
   type Control,
@@ -127,7 +127,7 @@ describe("what is kept", () => {
     await shard().append(open([keyed(NOON + 1_000)]));
     expect([await rowsOf("block"), await kept(), (await unread(2)).length]).toEqual([2, events(1), 1]);
     await Promise.all([read(1), read(2)]);
-    clock.advance(DAY_MS - 500);
+    clock.advance(KEPT_MS - 500);
     await sweep();
     expect(await rowsOf("block")).toBe(2);
     clock.advance(501);
@@ -143,7 +143,7 @@ describe("what is read is kept", () => {
   ])("for a day, until %s", async (_what, run, added) => {
     await append(1, 2);
     await read();
-    clock.advance(DAY_MS - 2_000);
+    clock.advance(KEPT_MS - 2_000);
     await sweep();
     expect([await kept(), await since()]).toEqual([events(1, 2), null]);
     clock.advance(1);
@@ -157,7 +157,7 @@ describe("what is read is kept", () => {
   it("for as many hours as are set, from the next append on, also when that changes", async () => {
     keepHours(2);
     await append(1);
-    clock.advance(3_600_000);
+    clock.advance(3_600_000 + CONFIRM_MS);
     await append(2);
     await read();
     keepHours(1);
@@ -200,7 +200,7 @@ describe("what is unread", () => {
   });
 
   it.each([
-    ["time", () => clock.advance(DAY_MS)],
+    ["time", () => clock.advance(KEPT_MS)],
     ["room", () => room(0)],
   ])("stays when its %s is over, and goes when it is read; what is newer does not wait for it", async (_what, end) => {
     await end();
@@ -218,7 +218,7 @@ describe("what is unread", () => {
 
   it("goes with its job, once its time is over", async () => {
     const gone = (version: number) => shard().configure(snapshot(`epoch.${version}.mark`, [job(1)]));
-    clock.advance(DAY_MS);
+    clock.advance(KEPT_MS);
     await sweep();
     await gone(2);
     expect(await rowsOf("block")).toBe(0);
@@ -295,9 +295,9 @@ describe("since when all is kept", () => {
       "as before where it was too old",
       async () => {
         await read();
-        clock.advance(DAY_MS);
+        clock.advance(KEPT_MS);
         await sweep();
-        clock.advance(-DAY_MS);
+        clock.advance(-KEPT_MS);
       },
       1_000,
     ],
@@ -313,7 +313,7 @@ describe("since when all is kept", () => {
   ])("is %s", async (_what, change, ms) => {
     await append(1, 2);
     await change();
-    if (ms === 1_000) clock.advance(DAY_MS);
+    if (ms === 1_000) clock.advance(KEPT_MS);
     await evicted();
     expect(await since()).toBe(ms);
     await append(3);
@@ -340,6 +340,49 @@ describe("since when all is kept", () => {
     await evicted();
     expect(await since()).toBe(4_000);
     expect((await shard().status([1])).jobs[1]).toMatchObject({ unread: { records: 3 } });
+  });
+
+  it("is by the newest intake of what ended, whenever that was added, and at most now", async () => {
+    const parts = [-3_000, -5_000].map((ms, i) => message(i, { takenInMs: NOON + ms }));
+    await shard().append(open(parts));
+    clock.advance(1_000);
+    await append(2);
+    await read();
+    clock.advance(KEPT_MS - 1_999);
+    await sweep();
+    expect([await since(), await kept()]).toEqual([-3_000, events(2)]);
+    // By a clock that is far ahead.
+    await shard().append(open([message(3, { takenInMs: clock.nowMs() + 2 * KEPT_MS })]));
+    await read();
+    clock.advance(KEPT_MS + 1);
+    await sweep();
+    expect(await since()).toBe(clock.nowMs() - NOON);
+  });
+
+  it("is by the newest intake there ever was where nothing is kept", async () => {
+    keepHours(0);
+    await shard().append(open([message(1, { takenInMs: NOON + 7_000 })]));
+    await sweep();
+    expect(await since()).toBe(7_000);
+    clock.advance(7_001);
+    await sweep();
+    expect(await since()).toBe(7_001);
+  });
+
+  it("is told as so much later that it is kept until all shards know of it", async () => {
+    const told = async () => (await shard().accountStatus()).keptSinceMs;
+    await append(1, 2);
+    expect(await told()).toBe(NOON + 2_000 - DAY_MS);
+    await read();
+    await room(1);
+    await append(3);
+    expect([await since(), await told()]).toEqual([1_000, NOON + 1_000 + CONFIRM_MS]);
+    clock.advance(DAY_MS + CONFIRM_MS - 2_000);
+    expect(await told()).toBe(NOON + 1_000 + CONFIRM_MS);
+    clock.advance(1);
+    expect(await told()).toBe(NOON + 1_001 + CONFIRM_MS);
+    keepHours(0);
+    expect(await told()).toBeNull();
   });
 
   it("is when storage was known to have been set back", async () => {

@@ -2,11 +2,12 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { JobConfig } from "../../src/job/config.ts";
-import type { ShardJobStatus, TraceLog } from "../../src/trace-log/trace-log.ts";
-import { job, snapshot } from "../pipeline/scripted.ts";
-import { keepHours } from "../support/runtime/keeping.ts";
+import { CONFIRM_MS, type ShardJobStatus, type TraceLog } from "../../src/trace-log/trace-log.ts";
+import { job, record, snapshot } from "../pipeline/scripted.ts";
+import { noise } from "../record/samples.ts";
+import { KEPT_MS, keepHours } from "../support/runtime/keeping.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
-import { control, eventOf, gotOf, message, open, page, readers, rowsOf, shard, stateOf, unread } from "./shard.ts";
+import { control, eventOf, gotOf, message, open, page, readers, rowsOf, shard, stateOf } from "./shard.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -30,6 +31,15 @@ const append = async (...parts: [n: number, ms: number][]) =>
 const from = (jobId: number, ms: number, fields: Partial<JobConfig> = {}): JobConfig =>
   job(jobId, { since: NOON + ms, windows: [{ fromMs: NOON + ms, untilMs: null }], ...fields });
 
+/** A message of one event for each, so large that a page takes one of them: a block for each. */
+async function appendLarge(...parts: [n: number, ms: number][]): Promise<void> {
+  for (const [n, ms] of parts) {
+    const ScriptVersion = { ID: "", Tag: "", Message: noise(200_000, n) };
+    const records = [{ ...record(`event ${n}`), ScriptVersion }];
+    await shard().append(open([message(n, { takenInMs: NOON + ms, records })]));
+  }
+}
+
 async function configure(...jobs: JobConfig[]): Promise<void> {
   version += 1;
   await shard().configure(snapshot(`epoch.${version}.mark`, [job(1), ...jobs]));
@@ -37,7 +47,12 @@ async function configure(...jobs: JobConfig[]): Promise<void> {
 
 const statusOf = async (jobId: number) =>
   ((await shard().status([jobId])).jobs as Record<number, ShardJobStatus>)[jobId];
-const got = async (jobId: number) => (await unread(jobId)).flatMap(({ outcomes }) => outcomes);
+/** All pages, as a segment is told that does not read yet: it commits nothing. */
+async function got(jobId: number, after = 0): Promise<string[]> {
+  const { items, end, isAll } = await page(jobId, after, { segment: 1 });
+  const outcomes = items.flatMap((item) => gotOf(item).outcomes);
+  return isAll ? outcomes : [...outcomes, ...(await got(jobId, end))];
+}
 const read = async (jobId: number) => void (await page(jobId, (await stateOf<{ n: number }>("last_block AS n")).n));
 const evicted = () => evictDurableObject(shard());
 const events = (...ns: number[]): string[] => ns.map((n) => `event ${n}`);
@@ -70,7 +85,7 @@ describe("a job that starts in the past", () => {
     expect(await got(2)).toEqual(events(...own));
     const TAKEN = [0, 0, 1_000, 2_000, 500, 3_000];
     const oldestMs = NOON + Math.min(...own.map((n) => TAKEN[n] as number));
-    const left = own.length === 0 ? null : { records: own.length, oldestMs, sinceMs: NOON };
+    const left = own.length === 0 ? null : { records: own.length, oldestMs, sinceMs: NOON + 10_000 };
     expect(await statusOf(2)).toMatchObject({ received: own.length, unread: left, hasPast: left !== null, lost: null });
     expect((await statusOf(1))?.received).toBe(5);
   });
@@ -105,7 +120,7 @@ describe("a job that starts in the past", () => {
   it("holds up blocks until it has read them, and no others", async () => {
     await configure(from(2, 3_000));
     await read(1);
-    clock.advance(DAY_MS);
+    clock.advance(KEPT_MS);
     await shard().sweep();
     expect([await rowsOf("block"), await got(2)]).toEqual([1, events(5)]);
     await read(2);
@@ -118,7 +133,7 @@ describe("a job that starts in the past", () => {
   ])("holds up nothing more when it %s", async (_what, end) => {
     await configure(from(2, 0));
     await read(1);
-    clock.advance(DAY_MS);
+    clock.advance(KEPT_MS);
     await shard().sweep();
     expect(await rowsOf("block")).toBe(3);
     await end();
@@ -166,12 +181,23 @@ describe("what a job does not get of the past", () => {
       await append([n, at]);
     }
     await read(1);
-    clock.advance(DAY_MS - 1_999);
+    clock.advance(KEPT_MS - 1_999);
     await shard().sweep();
     await configure(from(2, ms));
     expect([await lostOf(), await got(2)]).toEqual([lost, events(...own)]);
     await evicted();
     expect(await lostOf()).toEqual(lost);
+  });
+
+  it("is nothing for one that starts at the time that was told, until shards know of it", async () => {
+    await append([1, 0]);
+    await read(1);
+    clock.advance(DAY_MS);
+    const { keptSinceMs } = await shard().accountStatus();
+    clock.advance(CONFIRM_MS);
+    await shard().sweep();
+    await configure(from(2, 0));
+    expect([keptSinceMs, await lostOf(), await got(2)]).toEqual([NOON, null, events(1)]);
   });
 
   it("is all of it where nothing is kept, and what is not yet read is no job's but those it was for", async () => {
@@ -197,76 +223,131 @@ describe("what a job does not get of the past", () => {
     await configure(from(2, 0));
     expect([await lostOf(), (await got(2))[0]]).toEqual([[0, 7_000], "event 1"]);
   });
-
-  it.each([
-    ["an append", () => append([4, 9_000])],
-    ["a sweep", () => shard().sweep()],
-  ])("is given up in %s where blocks take too much, for the job that is furthest behind", async (_what, run) => {
-    await append([1, 0]);
-    await append([2, 1_000]);
-    await append([3, 2_000]);
-    await read(1);
-    clock.advance(5_000);
-    await configure(from(2, 0), from(3, 0));
-    const [first] = (await page(2)).items;
-    await page(2, first?.n);
-    await limit("keptMaxBytes", 0);
-    await limit("pastMaxBytes", 0);
-    const added = _what === "an append" ? events(4) : [];
-    await run();
-    expect(await lostOf(3)).toEqual([0, 5_000]);
-    expect(await statusOf(3)).toMatchObject({ received: added.length, hasPast: false });
-    // Blocks that the other has not read stay.
-    expect([await got(3), (await page(2, first?.n)).items.length]).toEqual([added, 2 + added.length]);
-    await limit("keptMaxBytes", 0);
-    await limit("pastMaxBytes", 0);
-    await run();
-    expect([await lostOf(2), (await statusOf(2))?.received]).toEqual([[1_000, 5_000], 1 + added.length]);
-    expect(errors.mock.calls.map(([line]: unknown[]) => (line as { job: number }).job)).toEqual([3, 2]);
-    await evicted();
-    expect(await Promise.all([2, 3].map(statusOf))).toMatchObject([
-      { received: 1 + added.length, hasPast: false },
-      { received: added.length, hasPast: false },
-    ]);
-    expect(await Promise.all([2, 3].map((each) => lostOf(each)))).toEqual([
-      [1_000, 5_000],
-      [0, 5_000],
-    ]);
-  });
 });
 
 describe("a past that is given up", () => {
+  const lostOf = async (jobId: number) => (await statusOf(jobId))?.lost?.map((ms) => ms - NOON) ?? null;
+  const given = () => errors.mock.calls.map(([line]: unknown[]) => (line as { job: number }).job);
+  const positions = () =>
+    runInDurableObject(shard(), (_log, { storage: { sql } }) =>
+      sql
+        .exec<{ n: number }>("SELECT n FROM block ORDER BY n")
+        .toArray()
+        .map(({ n }) => n),
+    );
+  const tooMuch = async () => {
+    await limit("keptMaxBytes", 0);
+    await limit("pastMaxBytes", 0);
+  };
+
+  it.each([
+    ["an append", () => append([9, 9_000]), [9]],
+    ["a sweep", () => shard().sweep(), []],
+  ])("is that of the job that has had it for longest, in %s: but for a page", async (_what, run, added) => {
+    await appendLarge([1, 0], [2, 1_000], [3, 2_000], [4, 3_000]);
+    const [first, second] = await positions();
+    await read(1);
+    clock.advance(5_000);
+    await configure(from(2, 0));
+    clock.advance(1_000);
+    await configure(from(2, 0), from(3, 0));
+    // It is not the one that is furthest behind.
+    await page(2, first);
+    await tooMuch();
+    await run();
+    expect([await lostOf(2), await got(2, first), await lostOf(3)]).toEqual([
+      [2_000, 5_000],
+      events(2, ...added),
+      null,
+    ]);
+    expect(await statusOf(2)).toMatchObject({ received: 2 + added.length, hasPast: true });
+    // Blocks that the other has not read stay.
+    expect([await rowsOf("block"), await got(3)]).toEqual([4 + added.length, events(1, 2, 3, 4, ...added)]);
+    await run();
+    expect([await lostOf(3), await got(3)]).toEqual([[1_000, 6_000], events(1, ...added)]);
+    expect(await statusOf(3)).toMatchObject({ received: 1 + added.length, hasPast: true });
+    await run();
+    expect([await rowsOf("block"), given()]).toEqual([2 + added.length, [2, 3]]);
+    await evicted();
+    expect([await lostOf(2), await lostOf(3)]).toEqual([
+      [2_000, 5_000],
+      [1_000, 6_000],
+    ]);
+    await Promise.all([page(2, second), page(3, first)]);
+    const left = added.length === 0 ? null : { records: added.length };
+    expect(await Promise.all([2, 3].map(statusOf))).toMatchObject([
+      { received: 2 + added.length, unread: left, hasPast: false },
+      { received: 1 + added.length, unread: left, hasPast: false },
+    ]);
+  });
+
+  it("is none where other jobs have not read the same blocks, but for those of the page", async () => {
+    await appendLarge([1, 0], [2, 1_000], [3, 2_000]);
+    const [first, second, third] = await positions();
+    clock.advance(5_000);
+    await configure(from(2, 0));
+    await tooMuch();
+    for (const position of [0, first]) {
+      await page(1, position);
+      await shard().sweep();
+      expect([await lostOf(2), await got(2), given()]).toEqual([null, events(1, 2, 3), []]);
+    }
+    // The second is held by it alone.
+    await page(1, second);
+    await shard().sweep();
+    expect([await lostOf(2), await got(2), given()]).toEqual([[1_000, 5_000], events(1), [2]]);
+    expect([(await page(1, second)).items.map(({ n }) => n), await rowsOf("block")]).toEqual([[third], 2]);
+  });
+
+  it("is none where a page has all of it, with what came later, which is counted once", async () => {
+    await append([1, 0], [2, 4_000]);
+    clock.advance(5_000);
+    await configure(from(2, 0));
+    // Of that time, and it came later.
+    await append([3, 2_000]);
+    await read(1);
+    await tooMuch();
+    await shard().sweep();
+    expect([await got(2), given()]).toEqual([events(1, 2, 3), []]);
+    expect(await statusOf(2)).toMatchObject({ received: 3, unread: { records: 3 }, hasPast: true, lost: null });
+  });
+
   it("holds up nothing more, also what would have gone long before; what it lacked already is said with it", async () => {
-    await append([1, 0]);
-    await append([2, 1_000]);
+    await appendLarge([1, 0], [2, 1_000], [3, 2_000]);
+    const [first, second] = await positions();
     await runInDurableObject(shard(), (_log, { storage }) => {
       storage.sql.exec("UPDATE state SET kept_since_ms = ?", NOON);
     });
     await configure(from(2, 0));
     await read(1);
-    clock.advance(DAY_MS + 1);
+    clock.advance(KEPT_MS + 1);
     await shard().sweep();
-    expect(await rowsOf("block")).toBe(2);
-    const [first] = (await page(2)).items;
-    await page(2, first?.n);
+    expect(await rowsOf("block")).toBe(3);
+    await page(2, first);
     await limit("pastMaxBytes", 0);
     await shard().sweep();
+    expect([await rowsOf("block"), await got(2, first)]).toEqual([1, events(2)]);
+    await page(2, second);
     expect(await rowsOf("block")).toBe(0);
-    expect(await statusOf(2)).toMatchObject({ received: 1, hasPast: false, lost: [NOON, NOON] });
+    expect(await statusOf(2)).toMatchObject({ received: 2, unread: null, hasPast: false, lost: [NOON, NOON] });
   });
 
   it("is none while blocks take little, whatever there was before", async () => {
-    for (const n of [1, 2, 3]) await append([n, 0]);
+    await appendLarge([1, 0], [2, 0], [3, 0]);
     await read(1);
-    clock.advance(DAY_MS + 1);
-    await append([4, 5_000]);
+    clock.advance(KEPT_MS + 1);
+    await appendLarge([4, 5_000], [5, 5_000]);
     await configure(from(2, 5_000));
+    await read(1);
     const most = await runInDurableObject(shard(), (_log, { storage: { sql } }) =>
       sql.exec<{ bytes: number }>("SELECT sum(length(body)) AS bytes FROM block").one(),
     );
     await limit("pastMaxBytes", most.bytes);
     await shard().sweep();
-    expect(await statusOf(2)).toMatchObject({ received: 1, hasPast: true, lost: null });
+    expect(await statusOf(2)).toMatchObject({ received: 2, hasPast: true, lost: null });
+    await limit("pastMaxBytes", most.bytes - 1);
+    await shard().sweep();
+    expect(await statusOf(2)).toMatchObject({ received: 1, hasPast: true, lost: [NOON + 5_000, NOON + KEPT_MS + 1] });
   });
 });
 
@@ -285,5 +366,40 @@ describe("a further copy of a keyed part", () => {
     const once = events(1);
     expect(all).toEqual([once, once, once, once, [], once]);
     expect(await Promise.all([2, 3, 4, 5].map(async (each) => (await statusOf(each))?.received))).toEqual([1, 1, 1, 0]);
+  });
+
+  const windows = (...all: [fromMs: number, untilMs: number | null][]) => ({
+    windows: all.map(([ms, untilMs]) => ({ fromMs: NOON + ms, untilMs: untilMs && NOON + untilMs })),
+  });
+
+  it.each<[what: string, since: [fromMs: number, untilMs: number | null][]]>([
+    [
+      "again",
+      [
+        [0, 6_000],
+        [8_000, null],
+      ],
+    ],
+    ["again at once", [[0, null]]],
+  ])("goes to a job of the past that was disabled at the first, and was enabled %s", async (_what, since) => {
+    await append([2, 5_000]);
+    await configure(from(2, 0));
+    await configure(from(2, 0, { version: 3, ...windows([0, 6_000]) }));
+    await copy(7_000);
+    expect(await got(2)).toEqual(events(2));
+    await configure(from(2, 0, { version: 4, ...windows(...since) }));
+    await copy(9_000);
+    await copy(9_001);
+    expect([await got(2), (await statusOf(2))?.received]).toEqual([events(2, 1), 2]);
+  });
+
+  it("goes to no job that has read the first of its past, though its windows no longer tell of that time", async () => {
+    await copy(1_000);
+    await configure(from(2, 0));
+    await read(2);
+    await configure(from(2, 0, { version: 3, ...windows([8_000, null]) }));
+    await evicted();
+    await copy(9_000);
+    expect(await statusOf(2)).toMatchObject({ received: 1, unread: null, hasPast: false });
   });
 });

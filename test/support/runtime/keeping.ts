@@ -1,7 +1,12 @@
 import { env } from "cloudflare:workers";
+import { LOG_KEEP_HOURS } from "../../../src/limits.ts";
+import { CONFIRM_MS } from "../../../src/trace-log/trace-log.ts";
 import { forgetting } from "./forgetting.ts";
 
-/** From here on, in this test, the log keeps what it has taken in for so many hours. */
+/** How long the log keeps a block if nothing else is set. */
+export const KEPT_MS = LOG_KEEP_HOURS.fallback * 3_600_000 + CONFIRM_MS;
+
+/** From here on, in this test, the log keeps what it takes in for so many hours, and a moment. */
 export function keepHours(hours: number): void {
   Object.assign(env, { LOG_KEEP_HOURS: `${hours}` });
 }
