@@ -119,11 +119,7 @@ export class Readers {
     const { past, ...state } = this.of(job);
     if (past === undefined) return;
     let fromMs = past.atMs;
-    for (const [id, { takenMs }] of between(upTo)) {
-      if (id !== job) continue;
-      fromMs = takenMs;
-      break;
-    }
+    for (const [id, { takenMs }] of between(upTo, past.upTo)) if (id === job) fromMs = Math.min(fromMs, takenMs);
     const lost: ReaderState["lost"] = [state.lost?.[0] ?? fromMs, past.atMs];
     this.#set(job, { ...state, lost, past: { ...past, upTo } });
     this.#recount(job, between);

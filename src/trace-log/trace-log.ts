@@ -920,7 +920,7 @@ export class TraceLog extends DurableObject<Env> {
   #doubtKept(nowMs: number): void {
     const counted = "routed + not_enabled + not_routed";
     this.#sql.exec(
-      `UPDATE state SET kept_since_ms = ?, kept_events = ${counted} WHERE id = 1 AND (kept_events <> ${counted}
+      `UPDATE state SET kept_since_ms = max(kept_since_ms, ?), kept_events = ${counted} WHERE id = 1 AND (kept_events <> ${counted}
          OR last_block > ? AND NOT EXISTS (SELECT 1 FROM block WHERE n = last_block))`,
       ...[nowMs, positionAt(nowMs - readKeepMs(this.env))],
     );

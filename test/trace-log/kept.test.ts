@@ -216,6 +216,25 @@ describe("what is unread", () => {
     expect(await rowsOf("block")).toBe(0);
   });
 
+  it("has only what was prepared, once its time is over, some blocks at a time, and is read as it was", async () => {
+    const bytes = async () => (await stateOf<{ b: number }>("(SELECT sum(length(body)) FROM block) AS b")).b;
+    await read(2);
+    for (let n = 10; n < 50; n++) await shard().append(prepared([message(n, { takenInMs: clock.nowMs() })], plane.now));
+    const [before, wanted] = [await bytes(), (await unread(1)).slice(-40)];
+    expect(wanted.map(({ made }) => made)).toEqual(Array(40).fill("prepared"));
+    clock.advance(KEPT_MS + 1);
+    await sweep();
+    // What is read goes at once.
+    expect([await rowsOf("block"), (await kept()).length]).toEqual([40, 8]);
+    await sweep();
+    expect([await rowsOf("block"), await kept(), await unread(1)]).toEqual([40, [], wanted]);
+    expect(await bytes()).toBeLessThan(before * 0.9);
+    await evicted();
+    await read(1);
+    await sweep();
+    expect(await rowsOf("block")).toBe(0);
+  });
+
   it("goes with its job, once its time is over", async () => {
     const gone = (version: number) => shard().configure(snapshot(`epoch.${version}.mark`, [job(1)]));
     clock.advance(KEPT_MS);
