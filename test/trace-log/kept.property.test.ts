@@ -132,7 +132,7 @@ class Model {
   die(nowMs: number): void {
     for (const block of this.blocks) block.isOver = false;
     const isGone = this.last > (nowMs - this.keepMs) * 1_024 && this.blocks.at(-1)?.n !== this.last;
-    if (isGone) this.sinceMs = nowMs;
+    if (isGone) this.sinceMs = Math.max(this.sinceMs, nowMs);
   }
 
   unread(id: number): Block[] {
