@@ -12,7 +12,7 @@ import {
   unmaskDestination,
 } from "../destinations/parse.ts";
 import { CODE, faultsError, notInForce, oneError, requireStored, unavailable } from "../errors.ts";
-import { sinceInLogpull } from "../job/output-rules.ts";
+import { parseLogpullOptions } from "../job/output-rules.ts";
 import { extraFieldsOf, fitDestination, readJob } from "../job/rules.ts";
 import { CreateJob, type JobBody, READ_ONLY_KEYS, respelled, spareAfter, spareIn, UpdateJob } from "../job/schema.ts";
 import { destinationPurpose, seal, unseal } from "../job/secrets.ts";
@@ -48,7 +48,7 @@ import {
   UNCONFIRMED,
   UNREADABLE,
 } from "./job-view.ts";
-import { requireKept } from "./kept.ts";
+import { badTime, requireKept } from "./kept.ts";
 import { requireProof } from "./ownership.ts";
 import { pageOf, queryOf } from "./query.ts";
 import { type AppContext, isDataset, pathName, type Resources, requireDataset } from "./route.ts";
@@ -155,13 +155,11 @@ async function createJob(c: AppContext, config: Config, platform: Platform): Pro
   if (isMasked(body.destination_conf))
     throw badDestination(not, "a masked secret cannot be used here; send the secret itself");
   const { draft, destination } = readDraft(body, parseNewDestination, config, config.extraFields, not);
-  const asked = sent.since ?? sinceInLogpull(sent.logpull_options ?? "");
-  const since = asked === null ? undefined : Date.parse(asked);
-  if (since !== undefined) {
-    if (body.enabled !== true)
-      throw faultsError(400, CODE.invalid, [{ pointer: "/since", message: "since: only an enabled job starts then" }]);
-    await requireKept(c, since, platform);
-    draft.since = since;
+  const asked = sent.since ?? parseLogpullOptions(sent.logpull_options ?? "").since;
+  const key = sent.since == null ? "logpull_options" : "since";
+  if (asked !== undefined) {
+    if (body.enabled !== true) throw badTime(key, "since: only an enabled job starts then");
+    draft.since = Date.parse(asked);
   }
   requireProof(sent.ownership_challenge, destination, config, platform);
   const control = controlPlane(c.env.CONTROL);
@@ -169,6 +167,7 @@ async function createJob(c: AppContext, config: Config, platform: Platform): Pro
   const why: string | null = await control.creationRefusal();
   if (why !== null) throw refused(why);
   await requireWritable(destination, platform, not);
+  if (draft.since !== undefined) await requireKept(c, draft.since, platform, key);
   const change: JobChange = await control.create(draft);
   if (change.kind === "refused") throw refused(change.why);
   return success(c, await viewOf(c, requireInForce(change, draft), config), {

@@ -219,7 +219,7 @@ async function recentLines(
     });
     return shown.slice(-Math.ceil(RECENT_MAX_EVENTS / shards.length));
   });
-  if (recent.length === 0) return none("the log keeps no events (LOG_KEEP_HOURS)");
+  if (recent.length === 0) return none("the log has no events to show");
   const notes = tooLarge > 0 ? [note(`${tooLarge} recent events are too large to be shown`)] : [];
   return { lines: recent.map(({ entry }) => entry), sources: recent.map(({ Source }) => Source), notes };
 }

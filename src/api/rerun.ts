@@ -13,12 +13,12 @@ import { AskRerun, BEGIN_RERUN } from "./docs/replay.ts";
 import { success } from "./envelope.ts";
 import { answerOf, SILENT, UNREADABLE } from "./job-view.ts";
 import { requireJob, requireWritable } from "./jobs.ts";
-import { future, requireKept } from "./kept.ts";
+import { badTime, requireKept } from "./kept.ts";
 import { presentReplay, requireFit, spanOf } from "./replay.ts";
 import { ownDestination, targetOf } from "./replay-target.ts";
 import type { AppContext, Resources } from "./route.ts";
 
-/** Pasts of one job that may be under way at once: reruns, and the one that it starts in. */
+/** Pasts of one job that may be under way at once: reruns, and the one that it starts in. A refusal says "twice". */
 const UNDER_WAY_MAX = 2;
 
 export const rerunRoutes: Resources = {
@@ -34,14 +34,14 @@ async function beginRerun(c: AppContext, config: Config, platform: Platform): Pr
   const sent = await jsonBody(c.req.raw, AskRerun);
   if (readJobConfig(job.config) === null) throw oneError(409, CODE.conflict, not + UNREADABLE);
   const span = spanOf(sent);
-  await requireKept(c, span.sinceMs, platform);
-  if (span.untilMs > platform.now()) throw future("until");
+  if (span.untilMs > platform.now()) throw badTime("until", "until: is in the future");
   const own = ownDestination(job, config, not);
   const target = await targetOf(c, sent, { job: id, own, not }, config, platform);
   if (target !== null) {
     requireFit(job.config, target.destination, not);
     await requireWritable(target.destination, platform, not);
   }
+  await requireKept(c, span.sinceMs, platform);
   const control = controlPlane(c.env.CONTROL);
   const open = (job.reruns ?? []).filter(({ endedMs }) => endedMs === null);
   // Notes those that are over.
@@ -61,7 +61,7 @@ async function beginRerun(c: AppContext, config: Config, platform: Platform): Pr
     case "refused":
       throw oneError(403, CODE.notAllowed, not + begun.why);
     case "full": {
-      const words = `job ${id} reads the past ${UNDER_WAY_MAX} times already: wait until one has ended, or cancel it`;
+      const words = `job ${id} reads the past twice already: wait until one has ended, or cancel it`;
       throw oneError(409, CODE.conflict, words);
     }
     case "begun": {

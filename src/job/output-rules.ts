@@ -130,10 +130,11 @@ function textFaults(output: OutputFormat): Fault[] {
 /**
  * Reads `fields=A,B&sample=0.1&timestamps=rfc3339&CVE-2021-44228=true`, the older form of some of
  * the same options. Names and values are percent-decoded; `+` stays `+`.
- * @returns the options that could be read, and the faults of the others.
+ * @returns the options that could be read, and the faults of the others; `since`: where a new job
+ *   starts, for clients whose jobs have no such field.
  */
-export function parseLogpullOptions(text: string): { options: OutputOptions; faults: string[] } {
-  const options: OutputOptions = {};
+export function parseLogpullOptions(text: string): { options: OutputOptions; since?: string; faults: string[] } {
+  const read: OutputOptions & { since?: string } = {};
   const faults: string[] = [];
   const seen = new Set<string>();
   for (const pair of text.split("&")) {
@@ -146,12 +147,13 @@ export function parseLogpullOptions(text: string): { options: OutputOptions; fau
     else if (seen.has(name)) faults.push(`${shown} is there twice`);
     else if (!isLogpullName(name)) faults.push(`unknown option ${shown}`);
     else {
-      const must = value === null ? "must have a percent-encoded value" : LOGPULL[name](value, options);
+      const must = value === null ? "must have a percent-encoded value" : LOGPULL[name](value, read);
       if (must !== null) faults.push(`${name} ${must}`);
     }
     if (name !== null) seen.add(name);
   }
-  return { options, faults: faults.map((fault) => `logpull_options: ${fault}`) };
+  const { since, ...options } = read;
+  return { options, ...(since && { since }), faults: faults.map((fault) => `logpull_options: ${fault}`) };
 }
 
 /** The options by name. Each sets its value, or returns what it must be. */
@@ -177,24 +179,12 @@ const LOGPULL = {
     options["CVE-2021-44228"] = value === "true";
     return null;
   },
-  since(value: string): string | null {
-    return isSince(value) ? null : "must be a time as in RFC 3339";
+  since(value: string, read: { since?: string }): string | null {
+    if (!z.iso.datetime({ offset: true }).safeParse(value).success) return "must be a time as in RFC 3339";
+    read.since = value;
+    return null;
   },
 };
-
-/**
- * Where a new job starts, for clients whose jobs have no field `since`; null: nowhere. What is
- * malformed is a fault of {@link parseLogpullOptions}.
- */
-export function sinceInLogpull(text: string): string | null {
-  const [, encoded] = /(?:^|&)since=([^&]*)/.exec(text) ?? [];
-  const since = encoded === undefined ? null : percentDecoded(encoded);
-  return since !== null && isSince(since) ? since : null;
-}
-
-function isSince(text: string): boolean {
-  return z.iso.datetime({ offset: true }).safeParse(text).success;
-}
 
 function isLogpullName(name: string): name is keyof typeof LOGPULL {
   return Object.hasOwn(LOGPULL, name);

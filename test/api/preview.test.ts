@@ -268,7 +268,7 @@ describe("a preview of recent events", () => {
   it("is empty, and says why, where there are none", async () => {
     const { status, body } = await ask({ filter: FAILED });
     expect([status, body.result.source, body.result.events, body.result.objects]).toEqual([200, "recent", 0, []]);
-    const words = "the log keeps no events (LOG_KEEP_HOURS); send some as events";
+    const words = "the log has no events to show; send some as events";
     expect(body.messages).toEqual([{ code: 1003, message: words }]);
   });
 

@@ -72,6 +72,17 @@ describe("a copy of a job", () => {
     expect(copy).toEqual({ ...first, id: expect.any(Number), name: "first (copy)", destination_conf, ...times });
   });
 
+  it("starts now, wherever its job was told to start", async () => {
+    const clock = setClock(NOON);
+    const since = new Date(NOON).toISOString();
+    await jobWith(freshBucket().name, { enabled: true, logpull_options: `sample=0.5&sinc%65=${since}` });
+    await jobWith(freshBucket().name, { enabled: true, logpull_options: `since=${since}` });
+    clock.advance(2 * 86_400_000);
+    for (const { id } of await listJobs()) expect((await (await copying(id)).press("save")).status).toBe(303);
+    const copies = (await listJobs()).slice(2);
+    expect(copies.map(({ logpull_options }) => logpull_options)).toEqual(["sample=0.5", ""]);
+  });
+
   it("keeps the keys for that store alone, one of them replaced or not, however often it is tried", async () => {
     const { name } = freshBucket();
     const creator = await copying(await jobWith(name));

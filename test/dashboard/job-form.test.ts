@@ -107,6 +107,18 @@ describe("the form of a new job", () => {
     expect((await creator.s3("save")).location).toBe("/jobs/1?created");
   });
 
+  it("takes the first minute that it says all is kept since, and so does that of a rerun", async () => {
+    setClock(NOON + 21_000);
+    const { visitor, bucket, page } = await Creator.begin();
+    const first = "2026-11-19 12:01";
+    expect(textOf(page.html)).toContain(`taken in since ${first} UTC is kept`);
+    const made = await visitor.submit("/jobs/new", { ...s3Form(bucket.name), since: first, do: "save" });
+    expect(made.location).toBe("/jobs/1?created");
+    expect(textOf((await visitor.get("/jobs/1/rerun")).html)).toContain(`Everything since ${first} is kept`);
+    const begun = await visitor.submit("/jobs/1/rerun", { since: first, until: "2026-11-20 12:00", to: "own" });
+    expect(begun.location).toBe("/jobs/1/replay#replays");
+  });
+
   it("is not open to readers, and needs no right to read", async () => {
     const reader = await Visitor.signedIn({ token: (await token(["logs:read"])).secret });
     expect((await reader.get("/jobs/new")).status).toBe(403);

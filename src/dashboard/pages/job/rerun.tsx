@@ -50,7 +50,7 @@ const RerunForm: FC<{
           <Field
             {...shared("since")}
             label="Taken in since (UTC)"
-            hint={`Everything since ${keptSince.slice(0, 16).replace("T", " ")} is kept.`}
+            hint={`Everything since ${minuteOf(Date.parse(keptSince), Math.ceil)} is kept.`}
           />
           <Field {...shared("until")} label="Taken in before (UTC)" />
           {own !== undefined && (

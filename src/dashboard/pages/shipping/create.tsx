@@ -1,10 +1,11 @@
 import { toBase64Url } from "../../../bytes.ts";
 import { controlPlane, type StoredJob } from "../../../control/plane.ts";
 import { CODE, oneError } from "../../../errors.ts";
+import { parseLogpullOptions } from "../../../job/output-rules.ts";
 import { DATASETS } from "../../../record/fields.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { firstEntry } from "../../parts/destination-entry.ts";
-import { timeEntered } from "../../parts/entered-time.ts";
+import { minuteOf, timeEntered } from "../../parts/entered-time.ts";
 import { may } from "../../parts/form.tsx";
 import { Notice } from "../../parts/panel.tsx";
 import type { AccountLedgerView } from "../../views/account.ts";
@@ -75,11 +76,12 @@ async function originOf(page: PageContext): Promise<JobOrigin> {
   return { ...shared, body: NEW_BODY, fresh: firstEntry(config), stored: null };
 }
 
-/** null: nothing is kept, or the viewer may not know. */
+/** The first full minute; null: nothing is kept, or the viewer may not know. */
 async function keptSinceOf({ api, viewer }: PageContext): Promise<string | null> {
   if (!may(viewer, "logs:read")) return null;
   const answer = await api.send<AccountLedgerView>("GET", "/logship/ledger");
-  return answer.ok ? answer.result.kept_since : null;
+  const since = answer.ok ? answer.result.kept_since : null;
+  return since === null ? null : minuteOf(Date.parse(since), Math.ceil);
 }
 
 /** What a copy of a job begins with. */
@@ -89,8 +91,15 @@ async function copyOf(page: PageContext, from: string): Promise<Pick<JobOrigin, 
   if (job === null) throw oneError(404, CODE.jobNotFound, "job not found");
   const name = cut(job.body.name || `job ${from}`, NAME_MAX - COPY.length) + COPY;
   // How the job's own dataset was spelled is nothing that a request may hold.
-  const { spelled: _, ...body } = job.body;
-  return { body: { ...(body as ShippingBody), name }, ...originOfJob(page, job) };
+  const { spelled: _, ...body } = job.body as typeof job.body & ShippingBody;
+  if (body.logpull_options) body.logpull_options = withoutSince(body.logpull_options);
+  return { body: { ...body, name }, ...originOfJob(page, job) };
+}
+
+/** A copy starts now, as its form says. */
+function withoutSince(options: string): string {
+  const pairs = options.split("&");
+  return pairs.filter((pair) => parseLogpullOptions(pair).since === undefined).join("&");
 }
 
 /** Never cuts a surrogate pair. */

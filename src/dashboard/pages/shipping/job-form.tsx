@@ -23,7 +23,7 @@ import { mayBe } from "./text.ts";
 export interface JobOrigin extends Origin {
   body: ShippingBody;
   fields: Fields;
-  /** Of a new job: it may start at or after this time; null: no earlier than now. */
+  /** Of a new job: it may start at or after this minute; null: no earlier than now. */
   keptSince?: string | null;
 }
 
@@ -180,11 +180,11 @@ export const JobForm: FC<{
                 name="since"
                 label="Starts at (UTC)"
                 value={body.since ?? ""}
-                placeholder={origin.keptSince.slice(0, 16).replace("T", " ")}
+                placeholder={origin.keptSince}
                 spellcheck={false}
                 autocomplete="off"
                 error={faultAt(faults, "/since")}
-                hint={`Empty: now. Everything taken in since ${origin.keptSince.slice(0, 16).replace("T", " ")} UTC is kept, and can be shipped, too.`}
+                hint={`Empty: now. Everything taken in since ${origin.keptSince} UTC is kept, and can be shipped, too.`}
               />
             </Group>
           )}
