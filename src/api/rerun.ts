@@ -18,7 +18,7 @@ import { presentReplay, requireFit, spanOf } from "./replay.ts";
 import { ownDestination, targetOf } from "./replay-target.ts";
 import type { AppContext, Resources } from "./route.ts";
 
-/** Pasts of one job that may be under way at once: reruns, and the one that it starts in. A refusal says "twice". */
+/** Pasts of a job under way at once, the one that it starts in included. A refusal says "twice". */
 const UNDER_WAY_MAX = 2;
 
 export const rerunRoutes: Resources = {

@@ -212,7 +212,7 @@ describe("logpull_options", () => {
     ["timestamps=RFC3339", TIMESTAMPS],
     ["CVE-2021-44228=1", CVE],
     ["CVE-2021-44228=TRUE", CVE],
-    ["since=1", 'logpull_options: unknown option "since"'],
+    ["since=1", "logpull_options: since must be a time as in RFC 3339"],
     ["constructor=1", 'logpull_options: unknown option "constructor"'],
     ["=1", 'logpull_options: unknown option ""'],
     ["%zz=1", 'logpull_options: "%zz=1" is not valid percent-encoding'],
