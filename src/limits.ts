@@ -189,6 +189,9 @@ export const JOBS_MAX = 100;
  */
 export const JOBS_REMEMBERED_MAX = 250;
 
+/** Reruns among them: they take no job's place. */
+export const RERUNS_REMEMBERED_MAX = 100;
+
 /** Functions with a setting, including those that were off within the last 15 days. */
 export const FUNCTIONS_MAX = 1_000;
 

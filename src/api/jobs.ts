@@ -105,13 +105,15 @@ async function readLedger(c: AppContext, config: Config, platform: Platform): Pr
   if (status === undefined) throw unavailable(SILENT);
   if (status === null) throw unavailable(UNCONFIRMED);
   const oldest = status.oldestPendingTakenMs;
+  const rerun = await rerunAmount(c.env, job.reruns ?? [], platform.now());
+  if (rerun === null) throw unavailable(SILENT);
   return success(c, {
     ...status.counts,
     pending_objects: status.pendingObjects,
     oldest_pending_seconds: oldest === null ? null : Math.max(0, Math.round((platform.now() - oldest) / 1_000)),
     bytes_raw: status.deliveredRawBytes,
     bytes_compressed: status.deliveredBytes,
-    replayed: added({ ...status.replayed }, await rerunAmount(c.env, job.reruns ?? [], platform.now())),
+    replayed: added({ ...status.replayed }, rerun),
     unread: {
       records: status.unread.records,
       bytes: status.unread.bytes,

@@ -1,12 +1,12 @@
 import type * as z from "zod";
 import type { Config } from "../config.ts";
-import { controlPlane, type Rerun, type StoredJob } from "../control/plane.ts";
+import { controlPlane, type JobChange, type Rerun, type StoredJob } from "../control/plane.ts";
 import { jobReplayable } from "../delivery/job.ts";
 import type { Destination } from "../destinations/destination.ts";
 import { openDestination, termsOf } from "../destinations/kinds.ts";
 import { maskDestination } from "../destinations/parse.ts";
 import { readWithin } from "../destinations/read-small.ts";
-import { type ApiError, CODE, faultsError, oneError, unavailable } from "../errors.ts";
+import { type ApiError, CODE, faultsError, notInForce, oneError, unavailable } from "../errors.ts";
 import { fitDestination } from "../job/rules.ts";
 import { replayPurpose, seal } from "../job/secrets.ts";
 import { OBJECT_HISTORY_MS, REPLAY_OBJECTS_MAX, REPLAYS_UNDER_WAY_MAX } from "../limits.ts";
@@ -82,8 +82,10 @@ async function cancelReplay(c: AppContext, _config: Config, platform: Platform):
     return success(c, presentReplay(after));
   }
   const { replay } = await stateOf(c, rerun, platform);
-  if (replay.endedMs !== null) return success(c, presentReplay(replay));
-  await controlPlane(c.env.CONTROL).remove(rerun.id, true);
+  if (replay.endedMs !== null && !rerun.isCancelled) return success(c, presentReplay(replay));
+  const change: JobChange = await controlPlane(c.env.CONTROL).remove(rerun.id, true, true);
+  if (change.kind === "changed" && change.missing.length > 0)
+    throw unavailable(`the end of ${replay.id} is ${notInForce(change.missing)}`, 60);
   return success(c, presentReplay((await stateOf(c, { ...rerun, isCancelled: true }, platform)).replay));
 }
 

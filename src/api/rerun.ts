@@ -3,6 +3,7 @@ import { controlPlane, type RerunBegun } from "../control/plane.ts";
 import { jobStatus } from "../delivery/job-status.ts";
 import { maskDestination } from "../destinations/parse.ts";
 import { CODE, notInForce, oneError, unavailable } from "../errors.ts";
+import { rerunName } from "../job/config.ts";
 import { destinationPurpose, seal } from "../job/secrets.ts";
 import { readJobConfig } from "../job/snapshot.ts";
 import type { Platform } from "../platform.ts";
@@ -43,7 +44,7 @@ async function beginRerun(c: AppContext, config: Config, platform: Platform): Pr
   }
   await requireKept(c, span.sinceMs, platform);
   const control = controlPlane(c.env.CONTROL);
-  const open = (job.reruns ?? []).filter(({ endedMs }) => endedMs === null);
+  const open = (job.reruns ?? []).filter(({ end }) => end === null);
   // Notes those that are over.
   await rerunStates(c.env, open, platform.now());
   const begun: RerunBegun = await control.rerun({
@@ -60,12 +61,16 @@ async function beginRerun(c: AppContext, config: Config, platform: Platform): Pr
       throw oneError(404, CODE.jobNotFound, "job not found");
     case "refused":
       throw oneError(403, CODE.notAllowed, not + begun.why);
+    case "same":
+      throw oneError(409, CODE.conflict, `the same rerun is in progress: ${rerunName(begun.id)}`);
     case "full": {
       const words = `job ${id} reads the past twice already: wait until one has ended, or cancel it`;
       throw oneError(409, CODE.conflict, words);
     }
     case "begun": {
-      if (begun.missing.length > 0) throw unavailable(`the rerun is ${notInForce(begun.missing)}`, 60);
+      if (begun.missing.length > 0) {
+        throw unavailable(`${rerunName(begun.rerun.id)} is ${notInForce(begun.missing)}`, 60);
+      }
       const [state] = await rerunStates(c.env, [begun.rerun], platform.now());
       return success(c, presentReplay(state as ReplayStatus), { status: 202 });
     }

@@ -117,7 +117,7 @@ export class ControlState {
   /** Why no job, and no rerun, can be remembered; null: one can. */
   memoryRefusal(): string | null {
     if (only<number>(this.#sql, "SELECT count(*) FROM job") < JOBS_REMEMBERED_MAX) return null;
-    return `exceeded max jobs allowed: with reruns, and those that were deleted, within 15 days or while they hold something, there are ${JOBS_REMEMBERED_MAX}`;
+    return `exceeded max jobs allowed: ${JOBS_REMEMBERED_MAX} are remembered, with reruns, and with deleted ones for 15 days or while they hold something`;
   }
 
   setConfig(id: number, config: JobConfig): void {

@@ -6,7 +6,7 @@ import { created, deleted, type JobDraft, type RerunSpan, rerunOf, updated } fro
 import { CLOCK_SKEW_MS, isLost, type JobConfig, type JobsSnapshot, versionIn, type Window } from "../job/config.ts";
 import type { JobBody } from "../job/schema.ts";
 import { enabledWindows, isSettling } from "../job/windows.ts";
-import { ID_MEMORY_MS, SEARCH_LEASE_MS, SEARCHES_AT_ONCE, SENT_FORMS_MAX } from "../limits.ts";
+import { ID_MEMORY_MS, RERUNS_REMEMBERED_MAX, SEARCH_LEASE_MS, SEARCHES_AT_ONCE, SENT_FORMS_MAX } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { settled as allSettled, answered, platform } from "../platform.ts";
 import { migrate } from "../storage/migrate.ts";
@@ -45,8 +45,8 @@ export interface Rerun extends RerunSpan {
   askedMs: number;
   /** The other destination, its secrets masked; null: the job's own. */
   shown: string | null;
-  /** When it was found to be over; null: it was not. */
-  endedMs: number | null;
+  /** Its status when it was found to have ended; null: it was not. */
+  end: object | null;
   isCancelled: boolean;
 }
 
@@ -60,11 +60,12 @@ export interface RerunAsk extends RerunSpan {
 }
 
 /** What of a rerun is kept in place of a job's body. */
-type RerunNote = RerunSpan & Pick<Rerun, "shown" | "endedMs">;
+type RerunNote = RerunSpan & Pick<Rerun, "shown" | "end">;
 
 export type RerunBegun =
   | { kind: "begun"; rerun: Rerun; missing: readonly number[] }
   | { kind: "refused"; why: string }
+  | { kind: "same"; id: number }
   | { kind: "gone" | "full" };
 
 /** `missing`: shards of the log that have not confirmed it yet; the alarm sends it again. */
@@ -236,9 +237,10 @@ export class ControlPlane extends DurableObject<Env> {
 
   /**
    * Removes the job from the list at once. Its log delivers what it holds, or drops it with
-   * `discard`. A deleted job can still be discarded while its log drains.
+   * `discard`. A deleted job can still be discarded while its log drains. Its reruns are cancelled.
+   * @param id of a job; with `isRerun`, of what carries one out.
    */
-  async remove(id: number, discard: boolean): Promise<JobChange> {
+  async remove(id: number, discard: boolean, isRerun = false): Promise<JobChange> {
     await this.#askShards();
     const now = platform.now();
     let windows: Window[] = [];
@@ -246,13 +248,20 @@ export class ControlPlane extends DurableObject<Env> {
       const row = this.#state.row(id);
       if (row === null) return "gone";
       const before = configOf(row);
+      if ((before.rerunOf !== undefined) !== isRerun) return "gone";
       windows = enabledWindows(before.windows, false, now);
       // A caller that was answered "not in force yet" repeats the request until it is.
       if (before.deletedMs !== null && (before.discard || !discard))
         return this.#state.isConfirmed(before.version) ? "gone" : "changed";
-      const config = deleted(before, discard, windows, this.#state.next(), now);
-      const set = { config: JSON.stringify(config), deleted_ms: config.deletedMs, modified_ms: now };
-      update(this.#sql, "job", set, "id = ?", id);
+      const given = this.#state.next();
+      const remove = (each: JobRow, drops: boolean, closed: Window[]): void => {
+        const config = deleted(configOf(each), drops, closed, given, now);
+        const set = { config: JSON.stringify(config), deleted_ms: config.deletedMs, modified_ms: now };
+        update(this.#sql, "job", set, "id = ?", each.id);
+      };
+      remove(row, discard, windows);
+      const open = new Set(this.#openReruns(id).map((rerun) => rerun.id));
+      for (const each of this.#state.rows()) if (open.has(each.id)) remove(each, true, []);
       return "changed";
     });
     if (change === "changed") return this.#confirmed(id, windows);
@@ -270,13 +279,23 @@ export class ControlPlane extends DurableObject<Env> {
     const refusal = this.#rollout.change((): Exclude<RerunBegun, { kind: "begun" }> | null => {
       const row = this.#state.live(of);
       if (row === null) return { kind: "gone" };
-      if (this.reruns(of).filter(({ endedMs }) => endedMs === null).length >= room) return { kind: "full" };
+      const shown = target?.shown ?? null;
+      const open = this.#openReruns(of);
+      const isSame = (each: Rerun): boolean =>
+        each.sinceMs === sinceMs && each.untilMs === untilMs && each.shown === shown;
+      const same = open.find(isSame);
+      if (same !== undefined) return { kind: "same", id: same.id };
+      if (open.length >= room) return { kind: "full" };
+      if (this.reruns().length >= RERUNS_REMEMBERED_MAX) {
+        const why = `exceeded max reruns allowed: ${RERUNS_REMEMBERED_MAX} are remembered, those of 15 days`;
+        return { kind: "refused", why };
+      }
       const why = this.#state.memoryRefusal();
       if (why !== null) return { kind: "refused", why };
       id = this.#state.nextId(!isSure, now);
       const to = target && { destination: target.sealed, path: target.path };
       const config = rerunOf(configOf(row), id, span, to, this.#state.next(), now);
-      const note: RerunNote = { ...span, shown: target?.shown ?? null, endedMs: null };
+      const note: RerunNote = { ...span, shown, end: null };
       const texts = { body: JSON.stringify(note), config: JSON.stringify(config) };
       insert(this.#sql, "INSERT INTO job", { id, ...texts, created_ms: now, modified_ms: now, deleted_ms: now });
       return null;
@@ -297,12 +316,16 @@ export class ControlPlane extends DurableObject<Env> {
     return all.reverse();
   }
 
-  /** Notes that a rerun was found to be over. */
-  rerunEnded(id: number, endedMs: number): void {
+  #openReruns(of: number): Rerun[] {
+    return this.reruns(of).filter(({ end, isCancelled }) => end === null && !isCancelled);
+  }
+
+  /** Notes how a rerun was found to have ended. */
+  rerunEnded(id: number, end: object): void {
     const row = this.#state.row(id);
     if (row === null || configOf(row).rerunOf === undefined) return;
     const note = JSON.parse(row.body) as RerunNote;
-    const body = JSON.stringify({ ...note, endedMs: note.endedMs ?? endedMs });
+    const body = JSON.stringify({ ...note, end: note.end ?? end });
     update(this.#sql, "job", { body }, "id = ?", id);
   }
 

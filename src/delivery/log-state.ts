@@ -6,8 +6,10 @@ import type { OutputFormat } from "../output/format.ts";
 import { first, update } from "../storage/sql.ts";
 import type { GroupFormat, JobShare } from "../trace-log/append.ts";
 import { NUMBERS_PER_NODE } from "../trace-log/nodes.ts";
-import { UNPARKED } from "./parking.ts";
 import { type ObjectRow, type ReaderRow, SET_ASIDE_LAST } from "./rows.ts";
+
+/** Of the row of a reader of which all is well. */
+const UNPARKED = { failures: 0, resume_ms: 0, failing_since_ms: null, parked: 0 } as const;
 
 const NO_JOB = "the reader has no job yet";
 

@@ -9,8 +9,7 @@ import type { LogState } from "./log-state.ts";
  *
  * - It begins with a failed upload that {@link parks}.
  * - It is tried at once ({@link tryNow}) when the job is changed, and when a user flushes it.
- * - It ends ({@link UNPARKED}) with the next object that is delivered, and with another
- *   destination.
+ * - It ends with the next object that is delivered, and with another destination.
  */
 
 const PARK_MS = { first: 60_000, last: 5 * 60_000 };
@@ -36,9 +35,6 @@ export function parkedWords(words: string): string {
 export function jittered(range: { first: number; last: number }, attempt: number, random: number): number {
   return Math.round(backoffMs(range, attempt) * (0.5 + random / 2));
 }
-
-/** Of the row of a reader of which all is well. */
-export const UNPARKED = { failures: 0, resume_ms: 0, failing_since_ms: null, parked: 0 } as const;
 
 /**
  * What failed is due now. Belongs into a transaction of its caller.

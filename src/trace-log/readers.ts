@@ -12,7 +12,10 @@ export interface ReaderState {
   /** Records offered to the job in all blocks there ever were. */
   received: number;
   /** The time before it was, read or not: further copies of a request go by it. Absent: none. */
-  past?: Past;
+  past?: Past & {
+    /** Records of it that are unread: a release that knows of no past drops what all others read. */
+    unread: number;
+  };
   /** What of that time it does not get: from one time of intake to another, in ms. */
   lost?: [fromMs: number, untilMs: number];
 }
@@ -91,7 +94,21 @@ export class Readers {
     for (const [id, state] of Object.entries(JSON.parse(text) as Record<string, ReaderState>))
       this.#set(Number(id), state);
     this.#backlogs = new Map();
-    for (const [job, each] of blocks) if (each.n > this.cursorOf(job)) this.#note(job, each);
+    const ofPast = new Map<number, number>();
+    for (const [job, each] of blocks) {
+      const { cursor, past } = this.of(job);
+      if (each.n <= cursor) continue;
+      this.#note(job, each);
+      if (past !== undefined && each.n <= past.upTo) ofPast.set(job, (ofPast.get(job) ?? 0) + each.records);
+    }
+    for (const [job, { past, lost, received, ...state }] of [...this.#states]) {
+      if (past === undefined) continue;
+      const unread = ofPast.get(job) ?? 0;
+      const gone = past.unread - unread;
+      if (gone <= 0) continue;
+      const fromMs = lost?.[0] ?? past.windows[0]?.fromMs ?? past.atMs;
+      this.#set(job, { ...state, received: received - gone, past: { ...past, unread }, lost: [fromMs, past.atMs] });
+    }
   }
 
   /** Of jobs that have not read all of the time before they were. */
@@ -106,9 +123,10 @@ export class Readers {
   begins(job: number, past: Past, keptSinceMs: number, between: Between): void {
     const { fromMs = Number.POSITIVE_INFINITY } = past.windows[0] ?? {};
     const isLost = fromMs <= keptSinceMs;
-    this.#set(job, { ...this.of(job), past, ...(isLost && { lost: [fromMs, keptSinceMs] }) });
+    this.#set(job, { ...this.of(job), past: { ...past, unread: 0 }, ...(isLost && { lost: [fromMs, keptSinceMs] }) });
     this.#recount(job, between);
-    this.#set(job, { ...this.of(job), past: { ...past, upTo: this.#backlogs.get(job)?.last ?? 0 } });
+    const { last: upTo = 0, records: unread = 0 } = this.#backlogs.get(job) ?? {};
+    this.#set(job, { ...this.of(job), past: { ...past, upTo, unread } });
   }
 
   /**
@@ -121,7 +139,8 @@ export class Readers {
     let fromMs = past.atMs;
     for (const [id, { takenMs }] of between(upTo, past.upTo)) if (id === job) fromMs = Math.min(fromMs, takenMs);
     const lost: ReaderState["lost"] = [state.lost?.[0] ?? fromMs, past.atMs];
-    this.#set(job, { ...state, lost, past: { ...past, upTo } });
+    const unread = recordsOf(job, between(state.cursor, upTo));
+    this.#set(job, { ...state, lost, past: { ...past, upTo, unread } });
     this.#recount(job, between);
   }
 
@@ -183,7 +202,11 @@ export class Readers {
     const state = this.of(job);
     if (cursor <= state.cursor) return;
     this.#left(job, state.cursor, cursor, between);
-    this.#set(job, { ...state, cursor });
+    const { past } = state;
+    if (past !== undefined && past.unread > 0) {
+      const unread = cursor < past.upTo ? past.unread - recordsOf(job, between(state.cursor, cursor)) : 0;
+      this.#set(job, { ...state, cursor, past: { ...past, unread } });
+    } else this.#set(job, { ...state, cursor });
   }
 
   /** What is unread between two positions no longer is. */
@@ -309,4 +332,10 @@ export class Readers {
       last: n,
     });
   }
+}
+
+function recordsOf(job: number, shares: Iterable<[number, Unread]>): number {
+  let sum = 0;
+  for (const [id, { records }] of shares) if (id === job) sum += records;
+  return sum;
 }

@@ -420,7 +420,7 @@ export class TraceLog extends DurableObject<Env> {
     log.error("the past of a job is given up", { durable_object: "TraceLog", shard: this.#shard, job });
     this.#readers.giveUp(job, ends.get(job) ?? 0, (after, upTo) => this.#blocks.between(after, upTo));
     this.#blocks.drop(this.#cursorOf(), 0, this.#lastBlock);
-    this.#sql.exec("UPDATE state SET readers = ? WHERE id = 1", this.#readers.text());
+    this.#storeReaders();
   }
 
   /** Parts whose ids may be forgotten: whether they are new cannot be told. */
@@ -471,6 +471,10 @@ export class TraceLog extends DurableObject<Env> {
     return now === undefined || stampOf(now) === stamp ? page : { ...page, job: now.config };
   }
 
+  #storeReaders(): void {
+    this.#sql.exec("UPDATE state SET readers = ? WHERE id = 1", this.#readers.text());
+  }
+
   /** A reader has committed up to this position; what all have read is dropped. */
   #committed(job: number, cursor: number): void {
     if (!Number.isSafeInteger(cursor)) throw new Error("a reader says no position");
@@ -482,8 +486,11 @@ export class TraceLog extends DurableObject<Env> {
     }
     const { cursor: before } = this.#readers.of(job);
     if (cursor <= before) return;
+    const hadPast = this.#readers.pasts().has(job);
     this.#readers.committed(job, cursor, (after, upTo) => this.#blocks.between(after, upTo));
     this.#blocks.drop(this.#cursorOf(), before, cursor);
+    // What is dropped of a past is known to be read.
+    if (hadPast) this.#storeReaders();
   }
 
   /** Storage was set back to an earlier time. */
@@ -538,8 +545,7 @@ export class TraceLog extends DurableObject<Env> {
       if (pulled === null || isStuck) this.#readers.failed(job, nowMs);
       else this.#readers.succeeded(job);
       // Cursors are stored with the next append: until then, a shard that dies asks once too often.
-      if (standing !== this.#readers.standingOf(job))
-        this.#sql.exec("UPDATE state SET readers = ? WHERE id = 1", this.#readers.text());
+      if (standing !== this.#readers.standingOf(job)) this.#storeReaders();
       this.#arm(nowMs, job);
     });
   }
@@ -569,7 +575,7 @@ export class TraceLog extends DurableObject<Env> {
       // Whether its readers answer or not; what they have not counted is discarded.
       for (const { id, discard } of jobs) if (discard) this.#readers.committed(id, this.#lastBlock, () => []);
       this.#blocks.drop(this.#cursorOf(), 0, this.#lastBlock);
-      this.#sql.exec("UPDATE state SET readers = ? WHERE id = 1", this.#readers.text());
+      this.#storeReaders();
       this.#arm(nowMs);
     });
   }
@@ -876,7 +882,8 @@ export class TraceLog extends DurableObject<Env> {
   #keptSinceMs(): number | null {
     const keepMs = readKeepMs(this.env);
     const endedMs = only<number>(this.#sql, "SELECT kept_since_ms FROM state");
-    return keepMs === 0 ? null : Math.max(endedMs === 0 ? 0 : endedMs + CONFIRM_MS, platform.now() - keepMs);
+    const now = platform.now();
+    return keepMs === 0 ? null : Math.min(now, Math.max(endedMs === 0 ? 0 : endedMs + CONFIRM_MS, now - keepMs));
   }
 
   /** null: it is not measured yet. */

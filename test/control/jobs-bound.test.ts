@@ -43,7 +43,7 @@ describe("jobs that are remembered", () => {
         {
           code: 1004,
           message:
-            "creating a new job is not allowed: exceeded max jobs allowed: with reruns, and those that were deleted, within 15 days or while they hold something, there are 250",
+            "creating a new job is not allowed: exceeded max jobs allowed: 250 are remembered, with reruns, and with deleted ones for 15 days or while they hold something",
         },
       ],
     ]);

@@ -351,6 +351,63 @@ describe("a past that is given up", () => {
   });
 });
 
+describe("a past of which blocks are gone, as a release took them that knows of none", () => {
+  const sql = (statement: string, ...values: (string | number)[]) =>
+    runInDurableObject(shard(), (_log, { storage }) => void storage.sql.exec(statement, ...values));
+  const last = async () => (await stateOf<{ n: number }>("last_block AS n")).n;
+
+  beforeEach(async () => {
+    await appendLarge([1, 0], [2, 1_000], [3, 2_000]);
+    await read(1);
+    clock.advance(5_000);
+    await configure(from(2, 0));
+  });
+
+  it("is told, and no more is awaited than there is; what is there is read", async () => {
+    await page(2, NOON * 1_024);
+    await sql("DELETE FROM block WHERE n = ?", NOON * 1_024 + 1);
+    await evicted();
+    const left = { received: 2, lost: [NOON, NOON + 5_000], unread: { records: 1 }, hasPast: true };
+    expect(await statusOf(2)).toMatchObject(left);
+    await append([4, 6_000]);
+    await evicted();
+    expect(await statusOf(2)).toMatchObject({ ...left, received: 3, unread: { records: 2 } });
+    expect(await got(2, NOON * 1_024)).toEqual(events(3, 4));
+    await read(2);
+    expect(await statusOf(2)).toMatchObject({ received: 3, unread: null, hasPast: false });
+  });
+
+  it("is told, too, where that release read on behind it", async () => {
+    await append([4, 6_000]);
+    await sql("UPDATE state SET readers = json_set(readers, '$.2.cursor', ?)", await last());
+    await evicted();
+    const read = { received: 1, lost: [NOON, NOON + 5_000], unread: null, hasPast: false };
+    expect(await statusOf(2)).toMatchObject(read);
+    await append([5, 7_000]);
+    await evicted();
+    expect(await statusOf(2)).toMatchObject({ ...read, received: 2, unread: { records: 1 } });
+  });
+
+  it("is none where it was read, though nothing was appended since, or the job is discarded", async () => {
+    await configure(from(2, 0), from(3, 0));
+    await limit("keptMaxBytes", 0);
+    for (const n of [0, 1, 2]) {
+      await page(2, NOON * 1_024 + n);
+      await page(3, NOON * 1_024 + n);
+      await limit("keptMaxBytes", 0);
+      await shard().sweep();
+      await evicted();
+      expect(await statusOf(2)).toMatchObject({ received: 3, lost: null });
+    }
+    expect(await rowsOf("block")).toBe(0);
+    await appendLarge([4, 6_000]);
+    await configure(from(4, 6_000));
+    await configure(from(4, 6_000, { discard: true, deletedMs: clock.nowMs(), windows: [] }));
+    await evicted();
+    expect(await statusOf(4)).toMatchObject({ received: 1, lost: null, isDiscarded: true });
+  });
+});
+
 describe("a further copy of a keyed part", () => {
   const copy = async (ms: number) =>
     void (await shard().append(open([message(1, { keyed: true, takenInMs: NOON + ms })])));
