@@ -7,6 +7,7 @@ import { traceLog } from "../../src/trace-log/trace-log.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
 import { deliver, NOON, pack, readAll, runCron, setClock } from "../support/runtime/pipeline.ts";
+import { rule } from "../support/s3-script.ts";
 import { call, errorsOf, freshBucket, type Job, listJobs } from "./harness.ts";
 
 const HOUR_MS = 3_600_000;
@@ -161,6 +162,21 @@ describe("a rerun", () => {
     const answer = await begin(id, body);
     expect([answer.status, errorsOf(answer)]).toEqual([400, [[1001, pointer, expect.stringMatching(words)]]]);
     expect((await call("GET", `/logship/jobs/${id}/replay`)).body.result).toEqual([]);
+  });
+
+  it("keeps the destination that it began with, and says so where that is wrong", async () => {
+    const { clock, bucket } = await kept();
+    const id = await createJob(bucket.name, { enabled: true });
+    await bucket.control.script([rule({ do: "answer", status: 403 }, { method: "PUT", keyIncludes: "_r" })]);
+    const { id: name } = (await begin(id, HOUR)).body.result;
+    await shipped(clock, id);
+    const failing = async () => (await call<Replay>("GET", `/logship/jobs/${id}/replay/${name}`)).body.result;
+    expect(await failing()).toMatchObject({ state: "waiting", left: { records: 10 } });
+    const words = /^parked: HTTP 403.*; a rerun does not follow its job: cancel it, and begin another$/;
+    expect((await failing()).error_message).toMatch(words);
+    await call("PUT", `/logship/jobs/${id}`, { destination_conf: destinationConf(freshBucket().name) });
+    await shipped(clock, id);
+    expect((await failing()).state).toBe("waiting");
   });
 
   it("is one of two at most of a job, which reads the past that it starts in as well", async () => {
