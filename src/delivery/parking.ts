@@ -30,7 +30,9 @@ export function parkedDelayMs(attempt: number, random: number): number {
 }
 
 export function parkedWords(words: string, isRerun: boolean): string {
-  const rest = isRerun ? "; a rerun does not follow its job: cancel it, and begin another" : " and when the job is changed";
+  const rest = isRerun
+    ? "; a rerun does not follow its job: cancel it, and begin another"
+    : " and when the job is changed";
   return `parked: ${words}; nothing is lost, it is tried again every few minutes${rest}`;
 }
 
