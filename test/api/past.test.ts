@@ -4,7 +4,9 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import type { Replay } from "../../src/api/docs/replay.ts";
 import { traceLog } from "../../src/trace-log/trace-log.ts";
+import { Visitor } from "../dashboard/support.ts";
 import { searchFor } from "../search/searched.ts";
+import { status } from "../status/support.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
 import { deliver, NOON, pack, readAll, runCron, setClock } from "../support/runtime/pipeline.ts";
@@ -179,6 +181,31 @@ describe("a rerun", () => {
     await call("PUT", `/logship/jobs/${id}`, { destination_conf: destinationConf(freshBucket().name) });
     await shipped(clock, id);
     expect((await failing()).state).toBe("waiting");
+  });
+
+  it("tells what the destination refuses of it: a finding, and what is set aside, name it and its job", async () => {
+    const { clock, bucket } = await kept();
+    const id = await createJob(bucket.name, { enabled: true });
+    const { id: name } = (await begin(id, HOUR)).body.result;
+    await bucket.control.script([rule({ do: "answer", status: 400 }, { method: "PUT", keyIncludes: "_r" })]);
+    await shipped(clock, id);
+    // The cron's look may have been before the upload.
+    clock.advance(60_000);
+    const { findings } = await status();
+    expect(findings).toMatchObject([{ kind: "objects_set_aside", subject: { type: "job", id }, rerun: name }]);
+    const entry = { id: `object-${name.slice(1)}-1`, job: id, rerun: name, number: 1, records: 10 };
+    expect((await call("GET", "/logship/set-aside")).body.result).toMatchObject([entry]);
+    expect((await call("GET", `/logship/set-aside/${entry.id}`)).body.result).toMatchObject(entry);
+    const admin = await Visitor.signedIn();
+    const link = `<a href="/jobs/${id}/replay">object of job ${id}, rerun ${name}</a>`;
+    expect((await admin.get("/set-aside")).html).toContain(link);
+    expect((await admin.get("/status")).html).toContain(`<a href="/jobs/${id}/replay">job ${id}</a>`);
+    await bucket.control.script([]);
+    const sent = await call("POST", `/logship/set-aside/${entry.id}/resend`);
+    expect(sent.body.result).toMatchObject({ id: entry.id, job: id, rerun: name, records: 10, sent_to: null });
+    await shipped(clock, id);
+    const { result } = (await call<Replay>("GET", `/logship/jobs/${id}/replay/${name}`)).body;
+    expect(result).toMatchObject({ state: "done", done: { records: 10 }, failed: { records: 0 } });
   });
 
   it("is named by a search of its time, while it is under way and when it has shipped, and by no other", async () => {
