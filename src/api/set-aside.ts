@@ -116,12 +116,8 @@ async function list(c: AppContext): Promise<Response> {
   const { messages, objects, entries, total, unanswered } = await listAside(stores, (page - 1) * perPage, perPage);
   const snapshot = await stores.jobs();
   const ofJobs = [...objects.map(presentObject), ...entries.map(presentEntry)].map((each) => ofJob(each, snapshot));
-  return listed(
-    c,
-    [...messages.map(presentMessage), ...ofJobs],
-    { page, perPage, total },
-    { unanswered_jobs: jobsOf(unanswered, snapshot) },
-  );
+  const all = [...messages.map(presentMessage), ...ofJobs];
+  return listed(c, all, { page, perPage, total }, { unanswered_jobs: jobsOf(unanswered, snapshot) });
 }
 
 async function read(c: AppContext): Promise<Response> {
@@ -146,13 +142,8 @@ async function read(c: AppContext): Promise<Response> {
     return fileOf(bytes, object.key.split("/").at(-1) ?? "object.log.gz", decoderOf(object.key).fileType);
   }
   const { raw_bytes: bytes_raw, first_event, last_event, cut_at } = object;
-  return success(c, {
-    ...ofJob(presentObject(object), await stores.jobs()),
-    bytes_raw,
-    first_event,
-    last_event,
-    cut_at,
-  });
+  const shown = ofJob(presentObject(object), await stores.jobs());
+  return success(c, { ...shown, bytes_raw, first_event, last_event, cut_at });
 }
 
 async function resendSome(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
