@@ -26,7 +26,7 @@ import { type BatchPlace, leftOf, readCursor, type Span, whollyDone } from "../s
 import { type Estimate, estimate } from "../search/estimate.ts";
 import { compileQuery } from "../search/query.ts";
 import type { NotSearched } from "../search/search.ts";
-import { type Listed, listSources, type SearchedJob } from "../search/sources.ts";
+import { type Listed, listSources, type SearchedJob, type SearchedRerun } from "../search/sources.ts";
 import { notReadYet } from "../search/waiting.ts";
 import { jsonBody } from "./body.ts";
 import { AskSearch, SEARCH, type SearchEstimate } from "./docs/search.ts";
@@ -56,12 +56,12 @@ async function searchRecords(c: AppContext, config: Config, platform: Platform):
     text: (sent.text ?? "").toWellFormed(),
     rayId: rayIdOf(sent),
   });
-  const { jobs, notSearched } = await searchedJobs(c, sent.job_id, config, platform);
+  const { jobs, reruns, notSearched } = await searchedJobs(c, sent.job_id, config, platform);
   const listedFromMs = platform.now() - OBJECT_HISTORY_MS;
   if (span.sinceMs < listedFromMs) notSearched.push({ job: null, object: null, why: beforeTheList(listedFromMs) });
   const from = read?.cursor.after?.[0];
   const list = (fromMs: number | undefined, without: readonly BatchPlace[]): Promise<Listed> =>
-    listSources(c.env, jobs, { ...leftOf(span, order, fromMs ?? from), order, without }, query.needed);
+    listSources(c.env, jobs, reruns, { ...leftOf(span, order, fromMs ?? from), order, without }, query.needed);
   const free = await takeSlot(c);
   try {
     const ids = jobs.map(({ id }) => id);
@@ -155,8 +155,9 @@ async function searchedJobs(
   wanted: number | undefined,
   config: Config,
   platform: Platform,
-): Promise<{ jobs: SearchedJob[]; notSearched: NotSearched[] }> {
-  const all: StoredJob[] = await controlPlane(c.env.CONTROL).list();
+): Promise<{ jobs: SearchedJob[]; reruns: SearchedRerun[]; notSearched: NotSearched[] }> {
+  const control = controlPlane(c.env.CONTROL);
+  const [all, everyRerun]: [StoredJob[], SearchedRerun[]] = await Promise.all([control.list(), control.reruns(wanted)]);
   const stored = wanted === undefined ? all : all.filter(({ config: { id } }) => id === wanted);
   if (wanted !== undefined && stored.length === 0) throw oneError(404, CODE.jobNotFound, "job not found");
   const jobs: SearchedJob[] = [];
@@ -173,7 +174,8 @@ async function searchedJobs(
     else if (!termsOf(destination.value).isReadable) leave("its destination cannot be read back");
     else jobs.push({ id: job.id, store: openDestination(destination.value, platform) });
   }
-  return { jobs, notSearched };
+  const reruns = everyRerun.filter(({ job }) => stored.some(({ config: { id } }) => id === job));
+  return { jobs, reruns, notSearched };
 }
 
 /** @returns ends it. @throws ApiError 429 if the caller has too many under way, 503 for memory. */

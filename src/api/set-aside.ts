@@ -4,7 +4,7 @@ import type { AsideObject } from "../delivery/types.ts";
 import { termsOf } from "../destinations/kinds.ts";
 import { maskDestination } from "../destinations/parse.ts";
 import { type ApiError, CODE, oneError } from "../errors.ts";
-import type { JobsSnapshot } from "../job/config.ts";
+import { type JobsSnapshot, rerunName } from "../job/config.ts";
 import { elsewherePurpose, seal } from "../job/secrets.ts";
 import { readSnapshot } from "../job/snapshot.ts";
 import { decoderOf } from "../object/encoders.ts";
@@ -17,6 +17,7 @@ import {
   findAside,
   findObject,
   listAside,
+  sorted,
 } from "../set-aside/aside.ts";
 import { contentOf } from "../set-aside/content.ts";
 import { type NotResent, type Resent, resendAside } from "../set-aside/resend.ts";
@@ -111,15 +112,19 @@ function storesOf({ env }: AppContext): AsideStores {
 
 async function list(c: AppContext): Promise<Response> {
   const { page, per_page: perPage } = queryOf(c, AsidePage);
-  const { messages, objects, entries, total, unanswered } = await listAside(storesOf(c), (page - 1) * perPage, perPage);
-  const all = [...messages.map(presentMessage), ...objects.map(presentObject), ...entries.map(presentEntry)];
-  return listed(c, all, { page, perPage, total }, { unanswered_jobs: unanswered });
+  const stores = storesOf(c);
+  const { messages, objects, entries, total, unanswered } = await listAside(stores, (page - 1) * perPage, perPage);
+  const snapshot = await stores.jobs();
+  const ofJobs = [...objects.map(presentObject), ...entries.map(presentEntry)].map((each) => ofJob(each, snapshot));
+  const all = [...messages.map(presentMessage), ...ofJobs];
+  return listed(c, all, { page, perPage, total }, { unanswered_jobs: jobsOf(unanswered, snapshot) });
 }
 
 async function read(c: AppContext): Promise<Response> {
   const id = asideId(c);
   const { download } = queryOf(c, AsideQuery);
-  const found = await findAside(storesOf(c), id);
+  const stores = storesOf(c);
+  const found = await findAside(stores, id);
   if (found === null) throw notFound();
   if (found.kind === "message") {
     const { message } = found;
@@ -129,7 +134,7 @@ async function read(c: AppContext): Promise<Response> {
     const whyNot = content.fault === null ? null : unreadable(content.fault);
     return success(c, { ...entry, resendable: whyNot === null, why_not: whyNot, content: content.shown });
   }
-  if (found.kind === "entry") return success(c, presentEntry(found.entry));
+  if (found.kind === "entry") return success(c, ofJob(presentEntry(found.entry), await stores.jobs()));
   const { object, reader } = found;
   if (download) {
     const bytes = (await reader.asideBytes(object.number)) as ReadableStream<Uint8Array> | null;
@@ -137,24 +142,27 @@ async function read(c: AppContext): Promise<Response> {
     return fileOf(bytes, object.key.split("/").at(-1) ?? "object.log.gz", decoderOf(object.key).fileType);
   }
   const { raw_bytes: bytes_raw, first_event, last_event, cut_at } = object;
-  return success(c, { ...presentObject(object), bytes_raw, first_event, last_event, cut_at });
+  const shown = ofJob(presentObject(object), await stores.jobs());
+  return success(c, { ...shown, bytes_raw, first_event, last_event, cut_at });
 }
 
 async function resendSome(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
   const { skip } = await jsonBody(c.req.raw, ResendAll);
   const stores = storesOf(c);
   const { unanswered, ...result } = await resendAll(stores, skip, (id) => resendAside(stores, id, platform), platform);
-  return success(c, { ...result, unanswered_jobs: unanswered });
+  return success(c, { ...result, unanswered_jobs: jobsOf(unanswered, await stores.jobs()) });
 }
 
 async function resend(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const id = asideId(c);
+  const stores = storesOf(c);
   const { destination_conf, ownership_challenge } = await optionalBody(c.req.raw, ResendTo);
   if (destination_conf !== undefined) {
     const to = { conf: destination_conf, challenge: ownership_challenge };
-    return presentSent(c, await sendTo(c, id, to, config, platform), maskDestination(destination_conf));
+    const sent = await sendTo(stores, id, to, config, platform);
+    return presentSent(c, sent, maskDestination(destination_conf), await stores.jobs());
   }
-  const resent: Resent = await resendAside(storesOf(c), id, platform);
+  const resent: Resent = await resendAside(stores, id, platform);
   switch (resent.kind) {
     case "message": {
       const { events, routed, notEnabled: not_enabled, notRouted: not_routed } = resent.count;
@@ -162,7 +170,7 @@ async function resend(c: AppContext, config: Config, platform: Platform): Promis
       return success(c, { id: nameOf(id), kind: "message", jobs: resent.jobs, gone_jobs: resent.gone, ...counts });
     }
     case "object":
-      return presentSent(c, resent.object, null);
+      return presentSent(c, resent.object, null, await stores.jobs());
     case "entry":
       return success(c, { id: nameOf(id), kind: "entry", records: resent.records });
     default:
@@ -170,9 +178,10 @@ async function resend(c: AppContext, config: Config, platform: Platform): Promis
   }
 }
 
-function presentSent(c: AppContext, { job, number, key, records }: AsideObject, sentTo: string | null): Response {
+function presentSent(c: AppContext, object: AsideObject, sentTo: string | null, snapshot: JobsSnapshot): Response {
+  const { job, number, key, records } = object;
   const id = nameOf({ kind: "object", job, number });
-  return success(c, { id, kind: "object", job, number, key, records, sent_to: sentTo });
+  return success(c, ofJob({ id, kind: "object", job, number, key, records, sent_to: sentTo }, snapshot));
 }
 
 /**
@@ -180,7 +189,7 @@ function presentSent(c: AppContext, { job, number, key, records }: AsideObject, 
  * @throws ApiError 400 if it cannot be used, or does not take these records; 404, 409 as resending.
  */
 async function sendTo(
-  c: AppContext,
+  stores: AsideStores,
   id: AsideId,
   { conf, challenge }: { conf: string; challenge: string | null | undefined },
   config: Config,
@@ -192,7 +201,7 @@ async function sendTo(
   const read = sentDestination(conf, config);
   if (!read.ok) throw badDestination(not, read.why);
   const { value: destination } = read;
-  const found = await findObject(storesOf(c), id);
+  const found = await findObject(stores, id);
   if (found === null) throw notFound();
   if (found.object.isDiscarded) throw refusal({ kind: "discarded" });
   requireProof(challenge, destination, config, platform);
@@ -258,6 +267,16 @@ function presentMessage({ id, atMs, takenInMs, queue, why, events, bytes, unread
     resendable: fault === null,
     why_not: fault === null ? null : unreadable(fault),
   };
+}
+
+/** To its users, what is of a rerun is of its job. */
+function ofJob<T extends { job: number }>(it: T, { jobs }: JobsSnapshot): T & { rerun?: string } {
+  const job = jobs.find(({ id }) => id === it.job)?.rerunOf;
+  return job === undefined ? it : { ...it, job, rerun: rerunName(it.job) };
+}
+
+function jobsOf(ids: readonly number[], snapshot: JobsSnapshot): number[] {
+  return sorted(new Set(ids.map((job) => ofJob({ job }, snapshot).job)));
 }
 
 function presentEntry({ job, node, n, atMs, takenMs, why, records }: AsideEntry) {

@@ -73,12 +73,13 @@ function presentIncident(incident: PastIncident): Incident {
   };
 }
 
-function presentFinding({ kind, severity, subject, receiver, affected, summary, advice }: Omit<Finding, "sinceMs">) {
+function presentFinding({ kind, severity, affected, summary, advice, ...of }: Omit<Finding, "sinceMs" | "jobName">) {
   return {
     kind: kind as FindingView["kind"],
     severity,
-    subject,
-    ...(receiver !== undefined && { receiver }),
+    subject: of.subject,
+    ...(of.rerun !== undefined && { rerun: of.rerun }),
+    ...(of.receiver !== undefined && { receiver: of.receiver }),
     affected,
     summary,
     advice,

@@ -190,7 +190,7 @@ export class Attempts {
     if (parts === null) return endOf("superseded", outcome);
     const end = { ...endOf("partly", outcome), delivered: parts.delivered };
     if (error === null || delay === null || delay.do === "set_aside") return end;
-    const words = failureWords(error, delay.do);
+    const words = failureWords(error, delay.do, job.rerunOf !== undefined);
     for (const part of parts.waiting) objects.markFailed(part, words, now + delay.delayMs, false);
     const failures = objects.countFailing(state.requireRow().failures + 1);
     state.failed(words, now + delay.delayMs, now, failures, delay.do === "park");
@@ -248,7 +248,7 @@ export class Attempts {
     const error = state.wasSetAsideLast() ? afterAnother(failure) : failure;
     const random = platform.random();
     const forObject = disposition(error, object.attempts + 1, platform.random());
-    const words = failureWords(error, forObject.do);
+    const words = failureWords(error, forObject.do, state.requireJob().rerunOf !== undefined);
     const ended = (counts: boolean) => endOf(counts ? forObject.do : "superseded", { kind: "failed", error });
     if (forObject.do === "set_aside") return ended(objects.markSetAside(object, words, now, mayBeThere));
     if (!objects.markFailed(object, words, now + forObject.delayMs, mayBeThere)) return ended(false);

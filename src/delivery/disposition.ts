@@ -37,12 +37,12 @@ export function afterAnother(error: Failure): Failure {
 }
 
 /** How a failing job says what is wrong. */
-export function failureWords({ words }: Pick<FailureKind, "words">, what: Disposition["do"]): string {
+export function failureWords({ words }: Pick<FailureKind, "words">, what: Disposition["do"], isRerun = false): string {
   switch (what) {
     case "retry":
       return `upload failed: ${words}; it is being tried again`;
     case "park":
-      return parkedWords(words);
+      return parkedWords(words, isRerun);
     case "set_aside":
       return `an object was set aside: ${words}`;
   }

@@ -8,7 +8,8 @@ import type { LogState } from "./log-state.ts";
  * says so, and tries again every few minutes.
  *
  * - It begins with a failed upload that {@link parks}.
- * - It is tried at once ({@link tryNow}) when the job is changed, and when a user flushes it.
+ * - It is tried at once ({@link tryNow}) when the job is changed, and when a user flushes it; a
+ *   rerun is neither.
  * - It ends with the next object that is delivered, and with another destination.
  */
 
@@ -27,8 +28,11 @@ export function parkedDelayMs(attempt: number, random: number): number {
   return jittered(PARK_MS, attempt, random);
 }
 
-export function parkedWords(words: string): string {
-  return `parked: ${words}; nothing is lost, it is tried again every few minutes and when the job is changed`;
+export function parkedWords(words: string, isRerun: boolean): string {
+  const rest = isRerun
+    ? "; a rerun does not follow its job: cancel it, and begin another"
+    : " and when the job is changed";
+  return `parked: ${words}; nothing is lost, it is tried again every few minutes${rest}`;
 }
 
 /** {@link backoffMs}, spread by chance over half to all of it. @param random in [0, 1). */

@@ -1,6 +1,8 @@
+import type { Rerun } from "../control/plane.ts";
 import { nodeAt, type Reader } from "../delivery/job-nodes.ts";
 import type { Searchable } from "../delivery/searchable.ts";
 import type { OpenDestination } from "../destinations/destination.ts";
+import { rerunName } from "../job/config.ts";
 import { errorText, log } from "../log.ts";
 import { decoderOf, decoderOfType } from "../object/encoders.ts";
 import { openObject, plain, READ_PATIENCE, ReadFault } from "../object/read-object.ts";
@@ -20,6 +22,9 @@ export interface SearchedJob {
   store: Pick<OpenDestination, "read">;
 }
 
+/** `end` null: it may have more to read. */
+export type SearchedRerun = Pick<Rerun, "id" | "job" | "end">;
+
 export interface Listed extends Sources {
   notSearched: NotSearched[];
 }
@@ -33,29 +38,37 @@ const LOOKS = 4;
 /**
  * What of these jobs has records of a time, over all of their nodes; and what tells which of
  * it cannot hold a match.
+ * @param reruns of these jobs: they are named, as the same records may be in objects of the job.
  * @param limit of what is listed; for tests.
  */
 export async function listSources(
   env: Pick<Env, "READERS" | "CONTROL" | "SKETCHES">,
   jobs: readonly SearchedJob[],
+  reruns: readonly SearchedRerun[],
   span: ListedSpan,
   needed: Needed,
   limit?: number,
 ): Promise<Listed> {
-  const ids = jobs.map(({ id }) => id);
+  const ids = [...jobs.map(({ id }) => id), ...reruns.map(({ id }) => id)];
   const { found, listedToMs, silent, unmade } = await listObjects(env, ids, span, limit);
   const stores = new Map(jobs.map((job) => [job.id, job]));
-  const notSearched: NotSearched[] = silent.map((job) => ({ job, object: null, why: "its log does not answer" }));
+  const jobOf = new Map(reruns.map(({ id, job }) => [id, job]));
+  const leave = (id: number, why: string): NotSearched => ({ job: jobOf.get(id) ?? id, object: null, why });
+  const notSearched = silent.map((id) => leave(id, "its log does not answer"));
   for (const { job, records: count } of unmade)
-    notSearched.push({ job, object: null, why: `could not be made of what the log has: ${records(count)}` });
+    notSearched.push(leave(job, `could not be made of what the log has: ${records(count)}`));
+  const shippedBy = (id: number): NotSearched =>
+    leave(id, `what its rerun ${rerunName(id)} ships: the job may have shipped the same records`);
+  for (const { id, end } of reruns) if (end === null) notSearched.push(shippedBy(id));
   const list: Source[] = [];
   const unsearchable: Known[] = [];
   const sketched = new Map<Source, Sketched>();
   for (const { job, node, object } of found) {
     const { batch, number, firstMs, lastMs, state } = object;
     const why = whyNot(object);
-    if (why !== null) {
-      notSearched.push({ job, object: number, why });
+    const left = jobOf.has(job) ? shippedBy(job) : why && { job, object: number, why };
+    if (left) {
+      notSearched.push(left);
       unsearchable.push({ job, node, batch, number, firstMs, lastMs });
       continue;
     }

@@ -71,12 +71,17 @@ export interface Step {
 }
 
 /**
- * Kind, subject and receiver identify a finding. That of the webhook has the key that releases gave
- * it which knew no other receiver.
+ * Kind, subject, rerun and receiver identify a finding. That of the webhook has the key that
+ * releases gave it which knew no other receiver.
  */
-export function keyOf({ kind, subject, receiver }: Pick<Finding, "kind" | "subject" | "receiver">): string {
+export function keyOf({
+  kind,
+  subject,
+  rerun,
+  receiver,
+}: Pick<Finding, "kind" | "subject" | "rerun" | "receiver">): string {
   if (receiver !== undefined && receiver.id !== WEBHOOK) return JSON.stringify([kind, "receiver", receiver.id]);
-  if (subject.type === "job") return JSON.stringify([kind, "job", subject.id]);
+  if (subject.type === "job") return JSON.stringify([kind, "job", subject.id, ...(rerun === undefined ? [] : [rerun])]);
   return JSON.stringify(subject.type === "function" ? [kind, "function", subject.name] : [kind, "account"]);
 }
 

@@ -1,5 +1,6 @@
 import type { JobStatus } from "../delivery/types.ts";
 import { remedyFor } from "../destinations/remedies.ts";
+import { rerunName } from "../job/config.ts";
 import { SEGMENT_MAX_BYTES } from "../limits.ts";
 import { counted } from "../words.ts";
 import { canaryFindings, manifestFindings } from "./canary-rules.ts";
@@ -16,10 +17,12 @@ import {
 import type { Subject } from "./types.ts";
 import { causeIn, type Found, head, parkedAdvice, type Rest, shownGB } from "./words.ts";
 
+/** By its number, or as what follows "job". */
+type Called = { id: number | string };
+
 /** What is wrong with one job. */
 export function jobFindings(job: JobFacts, facts: Facts): Found[] {
-  // It is no job to its users: what keeps it from going on is a finding of replays.
-  if (job.rerunOf !== undefined) return [];
+  if (job.rerunOf !== undefined) return rerunFindings(job, job.rerunOf, facts.nowMs);
   const subject: Subject = { type: "job", id: job.id };
   // What else the rules would find rests on settings that are unknown.
   if (job.isUnreadable) return [{ ...unreadable(job), subject }];
@@ -38,9 +41,25 @@ export function jobFindings(job: JobFacts, facts: Facts): Found[] {
     if (isLive && log.manifests) rest.push(manifestFindings(log.manifests, facts.nowMs));
   }
   if (isLive) rest.push(receiptFindings(job, facts), fieldFindings(job));
-  if (log !== SILENT && log !== null) rest.push(unreadFindings(job, log, facts.nowMs));
+  if (log !== SILENT && log !== null) rest.push(unreadFindings(job, log, facts.nowMs), unmadeFindings(job, log));
   return rest.flat().map((found) => ({ ...found, subject }));
 }
+
+/** Of a rerun, what it could not ship. What keeps it from going on is a finding of replays. */
+function rerunFindings(job: JobFacts, rerunOf: number, nowMs: number): Found[] {
+  const { id, log } = job;
+  const rerun = rerunName(id);
+  const called = { ...job, id: `${rerunOf}'s rerun ${rerun}` };
+  if (log === null) return [];
+  const rest = log === SILENT ? logSilent(called) : [holdingFindings(called, log, nowMs), unmadeFindings(called, log)];
+  return [rest].flat(2).map(({ advice, ...found }) => ({
+    ...{ ...found, subject: { type: "job", id: rerunOf }, rerun },
+    advice: found.kind === "objects_set_aside" ? RERUN_REFUSED : advice,
+  }));
+}
+
+const RERUN_REFUSED =
+  "The job's page of replays shows what it answered. Fix the cause, then resend them under Set aside, or delete what you do not need.";
 
 /** Found before any upload fails on it. */
 function destinationFindings({ id, destination, log }: JobFacts, pending: number): Rest | Rest[] {
@@ -94,33 +113,35 @@ function fieldFindings({ id, fieldsOff = [] }: JobFacts): Rest | Rest[] {
   };
 }
 
-/** What the log has for it, and its readers have not read or could not make. */
-function unreadFindings({ id, intervalMs }: JobFacts, { unread, unmade }: JobStatus, nowMs: number): Rest[] {
-  const findings: Rest[] = [];
+/** What the log has for it, and its readers have not read. */
+function unreadFindings({ id, intervalMs }: JobFacts, { unread }: JobStatus, nowMs: number): Rest | Rest[] {
   // Since it came, not since its intake: it may have waited in the queue.
-  if (unread.sinceMs !== null && nowMs - unread.sinceMs > intervalMs + AFTER.unread)
-    findings.push({
-      ...head("unread", "warning", unread.sinceMs, unread.records),
-      summary: `Job ${id} does not read the log. It has ${counted(unread.records, "records")} for it.`,
-      advice:
-        "Nothing is lost, and other jobs are not affected until a shard of the log holds 8 GB. Once the job answers, it catches up within minutes. If it lasts, look for `a job does not read` in this service's log and on the platform's status page.",
-    });
-  if (unmade.entries > 0)
-    findings.push({
-      ...head("unmade", unmade.poison > 0 ? "error" : "warning", unmade.oldestAtMs, unmade.poison + unmade.newer),
-      summary:
-        unmade.poison > 0
-          ? `Records of job ${id} stop the process that makes them, and are set aside: ${unmade.poison}.`
-          : `Records of job ${id} wait for a newer version of this service: ${unmade.newer}.`,
-      advice:
-        unmade.poison > 0
-          ? "Other records are delivered. Retry them under Set aside, for example after a new deployment, or delete them."
-          : "Deploy the newer version again. They are tried every hour, and whenever the job is flushed.",
-    });
-  return findings;
+  if (unread.sinceMs === null || nowMs - unread.sinceMs <= intervalMs + AFTER.unread) return [];
+  return {
+    ...head("unread", "warning", unread.sinceMs, unread.records),
+    summary: `Job ${id} does not read the log. It has ${counted(unread.records, "records")} for it.`,
+    advice:
+      "Nothing is lost, and other jobs are not affected until a shard of the log holds 8 GB. Once the job answers, it catches up within minutes. If it lasts, look for `a job does not read` in this service's log and on the platform's status page.",
+  };
 }
 
-function logSilent({ id }: JobFacts): Rest {
+/** What the log has for it, and could not be made. */
+function unmadeFindings({ id }: Called, { unmade: { entries, poison, newer, oldestAtMs } }: JobStatus): Rest | Rest[] {
+  if (entries === 0) return [];
+  return {
+    ...head("unmade", poison > 0 ? "error" : "warning", oldestAtMs, poison + newer),
+    summary:
+      poison > 0
+        ? `Records of job ${id} stop the process that makes them, and are set aside: ${poison}.`
+        : `Records of job ${id} wait for a newer version of this service: ${newer}.`,
+    advice:
+      poison > 0
+        ? "Other records are delivered. Retry them under Set aside, for example after a new deployment, or delete them."
+        : "Deploy the newer version again. They are tried every hour, and whenever the job is flushed.",
+  };
+}
+
+function logSilent({ id }: Called): Rest {
   return {
     ...head("log_silent", "warning"),
     summary: `A part of the log does not answer for job ${id}. Unknown: the state of its delivery.`,
@@ -203,7 +224,7 @@ function drainFindings({ id, deletedMs, destination }: JobFacts, log: JobStatus,
 }
 
 /** Findings about what a log holds. */
-function holdingFindings({ id, past }: JobFacts, log: JobStatus, nowMs: number): Rest[] {
+function holdingFindings({ id, past }: Called & Pick<JobFacts, "past">, log: JobStatus, nowMs: number): Rest[] {
   const findings: Rest[] = [];
   const { counts, segments, openBytes, setAside } = log;
   if (counts.pending > 0 && (segments > 1 || openBytes >= LOG_LARGE_BYTES)) {

@@ -21,8 +21,8 @@ export function dashboardOrigin(url: string, allowLoopback: boolean): string | n
 }
 
 /** The page about a finding. */
-export function linkTo(origin: string, { kind, subject }: Pick<Finding, "kind" | "subject">): string {
-  const page = `${origin}${pathOf(kind, subject)}`;
+export function linkTo(origin: string, { kind, subject, rerun }: Pick<Finding, "kind" | "subject" | "rerun">): string {
+  const page = `${origin}${pathOf(kind, subject)}${rerun === undefined ? "" : "/replay"}`;
   return page.length <= LINK_MAX ? page : statusLink(origin);
 }
 

@@ -1,7 +1,9 @@
+import { rerunName } from "../job/config.ts";
 import { counted } from "../words.ts";
 import { accountFindings } from "./account-rules.ts";
 import { type Facts, type JobFacts, SILENT } from "./facts.ts";
 import { everyFunctionFinding, functionFindings, mayBeUnnamed } from "./function-rules.ts";
+import { keyOf } from "./incidents.ts";
 import { jobFindings } from "./job-rules.ts";
 import { KINDS, type Kind } from "./kinds.ts";
 import { isQuiet } from "./thresholds.ts";
@@ -52,7 +54,8 @@ function inOrder(a: Found, b: Found): number {
     Number(a.severity === "warning") - Number(b.severity === "warning") ||
     rank(a.subject) - rank(b.subject) ||
     compared(a.subject, b.subject) ||
-    KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind)
+    KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind) ||
+    (a.rerun ?? "").localeCompare(b.rerun ?? "")
   );
 }
 
@@ -91,11 +94,10 @@ const WITHOUT_LOG: ReadonlySet<Kind> = new Set([...OF_DESTINATION, "log_silent",
  * Whether the facts cannot tell if there is such a finding, because a part is silent or nothing can
  * be decrypted. Its absence from the findings then does not mean that it is over.
  */
-export function isUntold(facts: Facts, subject: Subject, kind: string): boolean {
+export function isUntold(facts: Facts, subject: Subject, kind: string, rerun?: string): boolean {
   const of = kind as Kind;
-  const isIt = (found: Finding): boolean =>
-    found.kind === of && found.subject.type === subject.type && compared(found.subject, subject) === 0;
-  if (findingsOf(facts).some(isIt)) return false;
+  const key = keyOf({ kind, subject, ...(rerun !== undefined && { rerun }) });
+  if (findingsOf(facts).some((found) => keyOf(found) === key)) return false;
   switch (subject.type) {
     case "account":
       if (of === "functions_not_watched") return facts.functions === SILENT;
@@ -105,8 +107,11 @@ export function isUntold(facts: Facts, subject: Subject, kind: string): boolean 
       if (of === "no_events") return facts.account === SILENT || !facts.controlTold || isSilenceUntold(facts);
       return OF_LEDGER.has(of) && facts.account === SILENT;
     case "job": {
-      if (of === "replay_waiting") return facts.replays === SILENT;
-      const job = facts.jobs.find(({ id }) => id === subject.id);
+      if (of === "replay_waiting")
+        return (
+          facts.replays === SILENT || facts.jobs.some((each) => each.rerunOf === subject.id && each.log === SILENT)
+        );
+      const job = facts.jobs.find(({ id }) => (rerun === undefined ? id === subject.id : rerunName(id) === rerun));
       return job === undefined ? !facts.controlTold : isUntoldOf(job, of, facts);
     }
     case "function":

@@ -17,11 +17,13 @@ export interface Notice {
 
 /** A problem now, or soon. Derived from the facts alone, without regard to earlier findings. */
 export interface Finding {
-  /** One of kinds.ts. Kind, subject and receiver identify a finding. */
+  /** One of kinds.ts. Kind, subject, rerun and receiver identify a finding. */
   readonly kind: string;
   readonly subject: Subject;
   /** Of a receiver of alerts that fails: which one. `name` is its owner's. */
   readonly receiver?: { readonly id: number; readonly name: string };
+  /** Of a finding about a rerun of the job: `r57`. */
+  readonly rerun?: string;
   /** Of a finding about a job that has a name: what its owner calls it. */
   readonly jobName?: string;
   /**

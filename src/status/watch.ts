@@ -352,7 +352,7 @@ export function seenIn(facts: Facts): Seen {
     findings,
     notices: noticesOf(facts),
     keptSinceMs: facts.account === SILENT ? null : facts.account.status.keptSinceMs,
-    isBlind: ({ subject, kind }) => (kind === MORE ? isSilent : isUntold(facts, subject, kind)),
+    isBlind: ({ subject, kind, rerun }) => (kind === MORE ? isSilent : isUntold(facts, subject, kind, rerun)),
   };
 }
 

@@ -7,6 +7,9 @@ import { controlPlane } from "../../src/control/plane.ts";
 import { JobReader } from "../../src/delivery/job-reader.ts";
 import { RERUNS_REMEMBERED_MAX } from "../../src/limits.ts";
 import { TraceLog, traceLog } from "../../src/trace-log/trace-log.ts";
+import { Visitor } from "../dashboard/support.ts";
+import { searchFor } from "../search/searched.ts";
+import { status } from "../status/support.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
 import { deliver, NOON, pack, readAll, runCron, setClock } from "../support/runtime/pipeline.ts";
@@ -203,6 +206,70 @@ describe("a rerun", () => {
     const answer = await begin(id, body);
     expect([answer.status, errorsOf(answer)]).toEqual([400, [[1001, pointer, expect.stringMatching(words)]]]);
     expect((await call("GET", `/logship/jobs/${id}/replay`)).body.result).toEqual([]);
+  });
+
+  it("keeps the destination that it began with, and says so where that is wrong", async () => {
+    const { clock, bucket } = await kept();
+    const id = await createJob(bucket.name, { enabled: true });
+    await bucket.control.script([rule({ do: "answer", status: 403 }, { method: "PUT", keyIncludes: "_r" })]);
+    const { id: name } = (await begin(id, HOUR)).body.result;
+    await shipped(clock, id);
+    const failing = async () => (await call<Replay>("GET", `/logship/jobs/${id}/replay/${name}`)).body.result;
+    expect(await failing()).toMatchObject({ state: "waiting", left: { records: 10 } });
+    const words = /^parked: HTTP 403.*; a rerun does not follow its job: cancel it, and begin another$/;
+    expect((await failing()).error_message).toMatch(words);
+    await call("PUT", `/logship/jobs/${id}`, { destination_conf: destinationConf(freshBucket().name) });
+    await shipped(clock, id);
+    expect((await failing()).state).toBe("waiting");
+  });
+
+  it("tells what the destination refuses of it: a finding, and what is set aside, name it and its job", async () => {
+    const { clock, bucket } = await kept();
+    const id = await createJob(bucket.name, { enabled: true });
+    const { id: name } = (await begin(id, HOUR)).body.result;
+    await bucket.control.script([rule({ do: "answer", status: 400 }, { method: "PUT", keyIncludes: "_r" })]);
+    await shipped(clock, id);
+    // The cron's look may have been before the upload.
+    clock.advance(60_000);
+    const { findings } = await status();
+    expect(findings).toMatchObject([{ kind: "objects_set_aside", subject: { type: "job", id }, rerun: name }]);
+    const entry = { id: `object-${name.slice(1)}-1`, job: id, rerun: name, number: 1, records: 10 };
+    expect((await call("GET", "/logship/set-aside")).body.result).toMatchObject([entry]);
+    expect((await call("GET", `/logship/set-aside/${entry.id}`)).body.result).toMatchObject(entry);
+    const admin = await Visitor.signedIn();
+    const link = `<a href="/jobs/${id}/replay">object of job ${id}, rerun ${name}</a>`;
+    expect((await admin.get("/set-aside")).html).toContain(link);
+    expect((await admin.get("/status")).html).toContain(`<a href="/jobs/${id}/replay">job ${id}</a>`);
+    await bucket.control.script([]);
+    const sent = await call("POST", `/logship/set-aside/${entry.id}/resend`);
+    expect(sent.body.result).toMatchObject({ id: entry.id, job: id, rerun: name, records: 10, sent_to: null });
+    await shipped(clock, id);
+    const { result } = (await call<Replay>("GET", `/logship/jobs/${id}/replay/${name}`)).body;
+    expect(result).toMatchObject({ state: "done", done: { records: 10 }, failed: { records: 0 } });
+  });
+
+  it("is named by a search of its time, while it is under way and when it has shipped, and by no other", async () => {
+    const { clock, bucket } = await kept();
+    const where = JSON.stringify({ where: { key: "Outcome", operator: "eq", value: "none" } });
+    const id = await createJob(bucket.name, { enabled: true, filter: where });
+    const other = await createJob(freshBucket().name, { enabled: true });
+    await call("PUT", `/logship/jobs/${id}`, { filter: null });
+    const { id: name } = (await begin(id, HOUR)).body.result;
+    const asked = async (fields: object = {}) => (await searchFor({ ...HOUR, ...fields })).end;
+    const what = { what: `job ${id}`, why: expect.stringMatching(`^what its rerun ${name} ships`) };
+    const named = { complete: false, not_searched: [what] };
+    expect(await asked()).toMatchObject(named);
+    await shipped(clock, id);
+    clock.advance(60_000);
+    await readAll();
+    await runCron();
+    expect(await asked()).toMatchObject(named);
+    expect(await asked({ job_id: id, order: "oldest" })).toMatchObject(named);
+    const estimate = (await call("POST", "/logship/search", { ...HOUR, dry_run: true })).body.result;
+    expect(estimate).toMatchObject({ objects: 0, not_searched: [what] });
+    const whole = { complete: true, not_searched: [] };
+    expect(await asked({ job_id: other })).toMatchObject(whole);
+    expect(await asked({ since: HOUR.until, until: isoOf(NOON + 2 * HOUR_MS) })).toMatchObject(whole);
   });
 
   it("is one of two at most of a job, which reads the past that it starts in as well", async () => {

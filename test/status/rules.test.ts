@@ -3,6 +3,8 @@ import { describe, expect, it } from "vitest";
 import type { CanaryStatus, JobStatus } from "../../src/delivery/types.ts";
 import { remedyFor } from "../../src/destinations/remedies.ts";
 import type { AccountFacts, Facts, FunctionFacts, JobFacts, KnownAttachment } from "../../src/status/facts.ts";
+import { keyOf } from "../../src/status/incidents.ts";
+import { linkTo } from "../../src/status/link.ts";
 import { findingsOf, isUntold, KINDS } from "../../src/status/rules.ts";
 import { NAMED_MAX } from "../../src/status/thresholds.ts";
 import type { Finding } from "../../src/status/types.ts";
@@ -18,6 +20,8 @@ const GB = 1_000_000_000;
 
 const ago = (ms: number): number => NOON - ms;
 
+const rerunOfOne = (fields: Partial<JobFacts> = {}): JobFacts =>
+  job({ id: 16, rerunOf: 1, enabledSinceMs: null, deletedMs: ago(DAY), ...fields });
 const ofJob = (fields: Partial<JobFacts>, logFields: Partial<JobStatus> | null = {}): Facts =>
   facts({ jobs: [job({ log: logFields === null ? null : log(logFields), ...fields })] });
 const ofLog = (fields: Partial<JobStatus>): Facts => ofJob({}, fields);
@@ -610,6 +614,44 @@ describe("the rules", () => {
   });
 });
 
+describe("a rerun", () => {
+  const refused = {
+    setAside: { objects: 1, records: 45, oldestMs: ago(3) },
+    counts: { ...log().counts, delivered: 55, set_aside: 45 },
+  };
+  const said = (jobs: JobFacts[]): Finding[] => findingsOf(facts({ jobs }));
+
+  it("has findings of its own about what it could not ship, which name it and its job", () => {
+    const poison = { ...log().unmade, entries: 1, poison: 2 };
+    const counts = { ...refused.counts, delivered: 54 };
+    expect(said([job(), rerunOfOne({ log: log({ ...refused, unmade: poison, counts }) })])).toMatchObject([
+      { kind: "out_of_balance", summary: expect.stringContaining("job 1's rerun r16 does not add up") },
+      { kind: "unmade", summary: expect.stringContaining("Records of job 1's rerun r16 stop") },
+      {
+        ...{ kind: "objects_set_aside", severity: "warning", subject: { type: "job", id: 1 }, rerun: "r16" },
+        summary: "The destination rejects objects of job 1's rerun r16. Set aside: 45 records.",
+        advice: expect.stringMatching(/^The job's page of replays shows what it answered\./),
+      },
+    ]);
+    expect(said([job(), rerunOfOne({ log: "silent" })])).toMatchObject([{ kind: "log_silent", rerun: "r16" }]);
+    // What it has to read may take long, and it has no user who would change it.
+    expect(said([job(), rerunOfOne({ log: log({ unread: unread(DAY) }), fieldsOff: ["x"] })])).toEqual([]);
+  });
+
+  it("is another problem than its job, and than another rerun, in whatever order they are told", () => {
+    const of = (id: number): JobFacts => rerunOfOne({ id, log: log(refused) });
+    const jobs = [job({ log: log(refused) }), of(16), of(17)];
+    expect(said(jobs).map(({ rerun }) => rerun)).toEqual([undefined, "r16", "r17"]);
+    expect(new Set(said(jobs).map(keyOf)).size).toBe(3);
+    expect(said(jobs.toReversed())).toEqual(said(jobs));
+    const silent = facts({ jobs: [job(), rerunOfOne({ log: "silent" })] });
+    const untold = (rerun?: string): boolean => isUntold(silent, { type: "job", id: 1 }, "objects_set_aside", rerun);
+    expect([untold(), untold("r16"), untold("r17")]).toEqual([false, true, false]);
+    const [, finding] = said(jobs);
+    expect(linkTo("https://logs.example.com", finding as Finding)).toBe("https://logs.example.com/jobs/1/replay");
+  });
+});
+
 describe("what is not told", () => {
   const ofOne = { type: "job", id: 1 } as const;
   const shop = { type: "function", name: "shop" } as const;
@@ -659,6 +701,8 @@ describe("what is not told", () => {
     ["of one too many to be named", facts({ attachments: undone(NAMED_MAX + 1) }), last, "attachment_undone", true],
     ["but not of one that is well", facts({ attachments: undone(NAMED_MAX) }), last, "attachment_undone", false],
     ["what waits to be shipped again", facts({ replays: "silent" }), ofOne, "replay_waiting", true],
+    ["or whether a rerun does", facts({ jobs: [job(), rerunOfOne({ log: "silent" })] }), ofOne, "replay_waiting", true],
+    ["which one that answers tells", facts({ jobs: [job(), rerunOfOne()] }), ofOne, "replay_waiting", false],
     ["of how many functions", facts({ functions: "silent" }), { type: "account" }, "functions_not_watched", true],
     ["of how many more", facts({ attachments: "silent" }), { type: "account" }, "functions_more", true],
     ["of functions, without the ledger", facts({ functions: "silent" }), shop, "function_quiet", true],

@@ -35,6 +35,7 @@ export const RecordSource = z
   .describe("Where it came from: `tail`, `http:<token name>` or `rpc`; empty: unknown.");
 
 export const JobId = z.int().min(1);
+export const RerunId = z.string().regex(/^r\d+$/);
 export const HexId = z.string().regex(/^[0-9a-f]{32}$/);
 
 /** The bucket of local development, so that examples work as they stand. */

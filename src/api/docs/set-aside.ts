@@ -3,9 +3,14 @@ import { CreateJob, DestinationConf } from "../../job/schema.ts";
 import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../../limits.ts";
 import { flag, paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
-import { Count, JobId, RecordSource, Time } from "./common.ts";
+import { Count, JobId, RecordSource, RerunId, Time } from "./common.ts";
 
 const JobIds = z.array(JobId);
+
+const OF_JOB = {
+  job: JobId,
+  rerun: RerunId.optional().describe("Which rerun of that job it is of."),
+};
 
 const ENTRY = {
   set_aside_at: Time,
@@ -28,7 +33,7 @@ const OBJECT = {
   id: z.string().regex(/^object-\d+-\d+$/),
   kind: z.literal("object"),
   ...ENTRY,
-  job: JobId,
+  ...OF_JOB,
   number: z.int().min(1),
   key: z.string().describe("The key of the refused upload."),
   records: Count,
@@ -39,7 +44,7 @@ const ENTRY_OF_LOG = {
   kind: z.literal("entry"),
   ...ENTRY,
   taken_in: Time.nullable().describe("Intake of the oldest of its records."),
-  job: JobId,
+  ...OF_JOB,
   records: Count,
 };
 
@@ -126,7 +131,7 @@ export const Resent = z.discriminatedUnion("kind", [
   z.strictObject({
     id: OBJECT.id,
     kind: OBJECT.kind,
-    job: OBJECT.job,
+    ...OF_JOB,
     number: OBJECT.number,
     key: z.string().describe("The new key."),
     records: Count.describe("Counted as pending again."),

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { KINDS, WATCH_KINDS } from "../../status/kinds.ts";
 import type { RouteDoc } from "../route.ts";
-import { Count, JobId, KeptSince, Time } from "./common.ts";
+import { Count, JobId, KeptSince, RerunId, Time } from "./common.ts";
 
 export const Subject = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("account") }),
@@ -11,11 +11,12 @@ export const Subject = z.discriminatedUnion("type", [
 
 /** What findings and incidents have in common. */
 export const FINDING = {
-  kind: z.enum([...KINDS, ...WATCH_KINDS]).describe("Unique together with subject and receiver."),
+  kind: z.enum([...KINDS, ...WATCH_KINDS]).describe("Unique together with subject, rerun and receiver."),
   severity: z
     .enum(["error", "warning"])
     .describe("`error`: records do not arrive, or are lost; `warning`: they may be soon, or it is unknown."),
   subject: Subject.describe("What it is about."),
+  rerun: RerunId.optional().describe("Of a finding about a rerun of the job: which one."),
   receiver: z
     .strictObject({ id: z.int(), name: z.string() })
     .optional()

@@ -41,12 +41,15 @@ async function take(page: PageContext, form: URLSearchParams): Promise<PageAnswe
   const { use: conf, ...shown } = await takeEntered(page, form, originAt(page));
   if (conf === undefined) return view(page, object, shown, form);
   const challenge = (form.get("ownership_challenge") ?? "").trim();
-  const answer = await page.api.send<{ job: number; number: number }>(
+  const answer = await page.api.send<{ job: number; rerun?: string; number: number }>(
     "POST",
     `/logship/set-aside/${encodeURIComponent(page.params.id ?? "")}/resend`,
     { destination_conf: conf, ...(challenge !== "" && { ownership_challenge: challenge }) },
   );
-  if (answer.ok) return seeOther(`${AT}?sent=${answer.result.job}-${answer.result.number}`);
+  if (answer.ok) {
+    const { job, rerun, number } = answer.result;
+    return seeOther(rerun === undefined ? `${AT}?sent=${job}-${number}` : `/jobs/${job}/replay`);
+  }
   if (answer.status !== 400) throw new InnerFailure(answer.status, answer.errors);
   const { tested: _, ...untested } = shown;
   return view(page, object, untested, form, answer.errors);

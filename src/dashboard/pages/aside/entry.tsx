@@ -20,7 +20,8 @@ export const Whence: FC<{ of: AsideView }> = ({ of }) =>
   of.kind === "message" ? (
     <>queue message</>
   ) : (
-    <a href={`/jobs/${of.job}`}>
+    <a href={`/jobs/${of.job}${of.rerun === undefined ? "" : "/replay"}`}>
       {of.kind === "object" ? "object" : "records"} of job {of.job}
+      {of.rerun !== undefined && `, rerun ${of.rerun}`}
     </a>
   );

@@ -44,12 +44,12 @@ export async function jobNames(api: InnerApi, about: readonly { subject: Subject
 }
 
 /** The page of a job. A deleted one has none: it is listed on /jobs until it has delivered. */
-export function jobPath({ kind }: Pick<FindingView, "kind">, id: number): string {
-  return kind.startsWith("draining") ? "/jobs#draining" : `/jobs/${id}`;
+export function jobPath({ kind, rerun }: Pick<FindingView, "kind" | "rerun">, id: number): string {
+  return kind.startsWith("draining") ? "/jobs#draining" : `/jobs/${id}${rerun === undefined ? "" : "/replay"}`;
 }
 
 /** The subject, as a link if the viewer may open it. */
-export const Subject: FC<{ of: Pick<FindingView, "kind" | "subject" | "receiver"> } & Around> = ({
+export const Subject: FC<{ of: Pick<FindingView, "kind" | "subject" | "rerun" | "receiver"> } & Around> = ({
   of: finding,
   viewer,
   names,
