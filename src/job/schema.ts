@@ -174,7 +174,6 @@ export const CreateJob = tolerant({
   since: z.iso
     .datetime({ offset: true })
     .max(64)
-    .meta({ pattern: undefined })
     .nullish()
     .describe(
       "The job starts then (RFC 3339): it also ships what the log keeps from there on. For an enabled job; never returned.",

@@ -29,6 +29,7 @@ const LOGS: { readonly [route: string]: Permission } = {
   "POST /jobs/:job_id/flush": "logs:edit",
   "GET /jobs/:job_id/replay": "logs:read",
   "POST /jobs/:job_id/replay": "logs:edit",
+  "POST /jobs/:job_id/rerun": "logs:edit",
   "GET /jobs/:job_id/replay/estimate": "logs:read",
   "GET /jobs/:job_id/replay/:replay_id": "logs:read",
   "DELETE /jobs/:job_id/replay/:replay_id": "logs:edit",
