@@ -65,7 +65,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     file: "trace-log/blocks.ts",
     from: "shares.every(([job]) => cursorOf(job) >= n)",
     to: "shares.some(([job]) => cursorOf(job) >= n)",
-    force: "outages",
+    force: "outages,squeezed",
     isFrequent: true,
   },
   cursorBeforeRecords: {
@@ -143,8 +143,8 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   answersBeforeShards: {
     rule: "a change is answered when all shards have it",
     file: "control/plane.ts",
-    from: "const missing = await this.#rollout.bring();",
-    to: "const missing: number[] = [];\n    void this.#rollout.bring();",
+    from: "const missing = await this.#rollout.bring();\n    await settled(windows);",
+    to: "const missing: number[] = [];\n    void this.#rollout.bring();\n    await settled(windows);",
     force: "changes,shards,outages",
   },
   joinNotNoted: {

@@ -188,7 +188,7 @@ describe("what is unread", () => {
     const own = [block(2, { records: 4 })].map((each): [number, Unread] => [2, each]);
     readers.begins(2, past, 0, () => own);
     // Nothing of the last block is for it.
-    expect([...readers.pasts()]).toEqual([[2, { ...past, upTo: 2 }]]);
+    expect([...readers.pasts()]).toEqual([[2, { ...past, upTo: 2, unread: 4 }]]);
     expect([readers.of(2).received, readers.backlogOf(2)?.records, readers.of(2).lost]).toEqual([4, 4, [0, 0]]);
     const again = new Readers();
     again.load(readers.text(), own);
