@@ -47,7 +47,7 @@ const pagesInNode: Plugin = {
 const IN_NODE = ["test/unit-support/**", "test/tools/**", "test/model/**", "test/schedule/**"];
 
 /** Tests of storage that run in the runtime, and in Node against the stand-in of the scheduler. */
-const OF_STORAGE = ["contract", "id-memory.property", "migrate"].map((name) => `test/storage/${name}.test.ts`);
+const OF_STORAGE = ["contract", "id-memory.property", "migrate"].map((name) => `test/base/storage/${name}.test.ts`);
 
 /** Gives these tests the stand-in. */
 const standIn: Plugin = {

@@ -1,12 +1,7 @@
-import { type CheckKey, checkKeyOf } from "./access/check-part.ts";
-import { holdsOurs } from "./access/credentials.ts";
-import type { LinkSecrets } from "./access/sign-in-link.ts";
-import { fromBase64 } from "./bytes.ts";
-import { parseEndpoint } from "./destinations/conf.ts";
-import type { DestinationContext } from "./destinations/destination.ts";
-import { FAILING_BY_DEFAULT, FAILING_FAULT, type FailingRules, readFailingRules } from "./failing-setting.ts";
-import type { SealingKeys } from "./job/secrets.ts";
-import { LOG_KEEP_HOURS, OBJECT_STORED_BYTES, SUBREQUESTS } from "./limits.ts";
+import { fromBase64 } from "./base/bytes.ts";
+import { FAILING_BY_DEFAULT, FAILING_FAULT, type FailingRules, readFailingRules } from "./base/failing-setting.ts";
+import { parseEndpoint } from "./base/hosts.ts";
+import { LOG_KEEP_HOURS, OBJECT_STORED_BYTES, SUBREQUESTS } from "./base/limits.ts";
 import {
   type PublicKey,
   type PublishedKey,
@@ -15,10 +10,14 @@ import {
   readPublicKey,
   type Signer,
   signerOf,
-} from "./manifest/signing.ts";
-import { type SealKey, sealKeyOf } from "./queue/seal.ts";
-import { isShards, SHARDS_MAX } from "./queue/shard.ts";
-import { EXTRA_FIELDS, type ExtraField, isExtraField, TAKEN_FIELDS, type TakenField } from "./record/fields.ts";
+} from "./formats/manifest/signing.ts";
+import { type SealKey, sealKeyOf } from "./formats/queue/seal.ts";
+import { isShards, SHARDS_MAX } from "./formats/queue/shard.ts";
+import { EXTRA_FIELDS, type ExtraField, isExtraField, TAKEN_FIELDS, type TakenField } from "./formats/record/fields.ts";
+import { type CheckKey, checkKeyOf } from "./formats/secrets/check-part.ts";
+import { holdsOurs } from "./formats/secrets/credentials.ts";
+import type { SealingKeys } from "./formats/secrets/sealed.ts";
+import type { LinkSecrets } from "./formats/secrets/sign-in-link.ts";
 
 /** Settings of the environment, beside bindings. Each is checked; any may be missing. */
 export interface Settings {
@@ -45,6 +44,21 @@ export interface Settings {
   UPSTREAM_TOKEN?: string;
   SIGNING_KEY?: string;
   SIGNING_KEYS_PREVIOUS?: string;
+}
+
+/** What reading a `destination_conf` depends on besides the string. */
+export interface DestinationContext {
+  /** Endpoint behind `objstore://`; may contain `{account-id}`. */
+  objstoreEndpoint: string;
+  /** Plain `http://` to local hosts is permitted (local development only): src/base/hosts.ts. */
+  allowLoopback: boolean;
+  /** A secret by its name, for `credentials=env:DEST_<NAME>`. */
+  secret(name: string): string | undefined;
+  /**
+   * An R2 bucket of the worker, by its name. `unlisted`: `DESTINATION_BINDINGS` does not name it.
+   * `unbound`: it does, and there is none. `other`: that is no R2 bucket.
+   */
+  binding(name: string): R2Bucket | "unlisted" | "unbound" | "other";
 }
 
 export interface Config extends Access {

@@ -1,17 +1,17 @@
-import { isolateAudience } from "./intake/audience.ts";
-import { isolateMemory } from "./memory.ts";
+import { isolateMemory } from "./base/memory.ts";
+import { isolateAudience } from "./ship/intake/audience.ts";
 import { createWorker } from "./worker.ts";
 
-export { AccessRegister } from "./access/register.ts";
-export { ControlPlane } from "./control/plane.ts";
-export { JobReader } from "./delivery/job-reader.ts";
-export { Packer } from "./intake/packer.ts";
-export { Shipper } from "./intake/shipper.ts";
-export { Live } from "./live/live.ts";
-export { LocalFunctions } from "./local/local-functions.ts";
-export { Replays } from "./replay/replays.ts";
-export { SketchStore } from "./sketch/sketch-store.ts";
-export { Watch } from "./status/watch.ts";
-export { TraceLog } from "./trace-log/trace-log.ts";
+export { SketchStore } from "./formats/sketch/sketch-store.ts";
+export { Live } from "./operate/live/live.ts";
+export { Replays } from "./operate/replay/replays.ts";
+export { Watch } from "./operate/status/watch.ts";
+export { Packer } from "./ship/intake/packer.ts";
+export { Shipper } from "./ship/intake/shipper.ts";
+export { TraceLog } from "./ship/log/trace-log.ts";
+export { JobReader } from "./ship/reader/job-reader.ts";
+export { AccessRegister } from "./state/access/register.ts";
+export { ControlPlane } from "./state/control/plane.ts";
+export { LocalFunctions } from "./state/local/local-functions.ts";
 
 export default createWorker(isolateMemory, isolateAudience);

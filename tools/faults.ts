@@ -6,7 +6,12 @@ import { WHOLE_MATRIX_VARIABLE } from "../test/support/matrix-settings.ts";
 import { exitOnSignals, reportFaults } from "./faults/report-faults.ts";
 
 /** All files whose rows are cut elsewhere. */
-const FILES = ["test/faults", "test/replay/faults.test.ts", "test/replay/seams.test.ts", "test/e2e/faults.test.ts"];
+const FILES = [
+  "test/faults",
+  "test/operate/replay/faults.test.ts",
+  "test/operate/replay/seams.test.ts",
+  "test/e2e/faults.test.ts",
+];
 
 const [, , ...named] = process.argv;
 exitOnSignals();

@@ -31,17 +31,26 @@ interface Room {
 }
 
 const ROOMS: Readonly<Record<string, Room>> = {
-  record: { src: ["record"], tests: ["test/record"], slow: [] },
-  intake: { src: ["intake", "queue"], tests: ["test/intake", "test/queue", "test/api/events.test.ts"], slow: [] },
+  record: { src: ["formats/record"], tests: ["test/formats/record"], slow: [] },
+  intake: {
+    src: ["ship/intake", "formats/queue"],
+    tests: ["test/ship/intake", "test/formats/queue", "test/web/api/events.test.ts"],
+    slow: [],
+  },
   pipeline: {
-    src: ["pipeline", "set-aside"],
-    tests: ["test/pipeline", "test/set-aside", "test/api/set-aside.test.ts"],
+    src: ["ship/pipeline", "ship/set-aside"],
+    tests: ["test/ship/pipeline", "test/ship/set-aside", "test/web/api/set-aside.test.ts"],
     slow: ["test/faults/set-aside.test.ts"],
   },
-  delivery: {
-    src: ["delivery", "object"],
-    tests: ["test/object", "test/delivery", "test/destinations/keys.property.test.ts", "test/pipeline/consume.test.ts"],
-    slow: ["test/set-aside/objects.test.ts", "test/replay/replay.test.ts", "test/faults/segments.test.ts"],
+  reader: {
+    src: ["ship/reader", "formats/object"],
+    tests: [
+      "test/formats/object",
+      "test/ship/reader",
+      "test/formats/object/keys.property.test.ts",
+      "test/ship/pipeline/consume.test.ts",
+    ],
+    slow: ["test/ship/set-aside/objects.test.ts", "test/operate/replay/replay.test.ts", "test/faults/segments.test.ts"],
   },
 };
 
@@ -192,7 +201,7 @@ let all = 0;
 let noticed = 0;
 for (const [name, room] of Object.entries(ROOMS)) {
   if (values.room !== undefined && values.room !== name) continue;
-  const folders = room.src.map((folder) => join("src", folder)).filter((folder) => existsSync(folder));
+  const folders = room.src.map((folder) => join("src", folder));
   const places = folders.flatMap(mutantsOf);
   const count = places.length;
   const drawn = draw(places, Number(values.each));

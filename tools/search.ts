@@ -5,7 +5,7 @@
  *     npm run search -- ray 8f14e45fceea167a --since 7d
  */
 import * as z from "zod";
-import { escaped, summaryOf, visible } from "../src/dashboard/parts/record-summary.ts";
+import { escaped, summaryOf, visible } from "../src/web/dashboard/parts/record-summary.ts";
 import { ownOptions } from "./own-options.ts";
 
 const USAGE = `usage: npm run search -- [<text> | ray <ray id>] [options]

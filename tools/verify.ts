@@ -5,7 +5,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { type PublicKey, readPublicKey } from "../src/manifest/signing.ts";
+import { type PublicKey, readPublicKey } from "../src/formats/manifest/signing.ts";
 import { printable } from "./client/show.ts";
 import { ownOptions } from "./own-options.ts";
 import { absolutePath, userFolder } from "./project-files/command-line.ts";

@@ -1,4 +1,4 @@
-import type { Permission } from "../../src/access/roles.ts";
+import type { Permission } from "../../src/state/access/roles.ts";
 
 /** The part of a page's definition that tests in Node use. */
 export interface PageEntry {
@@ -8,7 +8,7 @@ export interface PageEntry {
 }
 
 // Not a literal: these pages use the types of the Workers runtime, these tests those of Node.
-const file = "../../src/dashboard/pages.ts";
+const file = "../../src/web/dashboard/pages.ts";
 
 /** As the service mounts them, so that a new page is tested too. */
 export const PAGES = ((await import(/* @vite-ignore */ file)) as { PAGES: readonly PageEntry[] }).PAGES;

@@ -8,7 +8,7 @@ const delivering = (rest: string) => (seeded: Seeded) => [`/jobs/${seeded.jobs.d
 /** A time that covers what the seed delivers. */
 const SPAN = "since=2026-01-01&until=2999-01-01";
 
-/** By the patterns of src/dashboard/pages.ts; places.test.ts reports missing ones. */
+/** By the patterns of src/web/dashboard/pages.ts; places.test.ts reports missing ones. */
 export const PLACES: Readonly<Record<string, (seeded: Seeded) => readonly string[]>> = {
   "/": () => ["/"],
   "/cost": () => ["/cost"],

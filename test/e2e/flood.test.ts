@@ -6,7 +6,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { it } from "vitest";
 import { until } from "../../tools/until.ts";
-import { noise } from "../record/samples.ts";
+import { noise } from "../formats/record/samples.ts";
 import { openOnDisk } from "./disk.ts";
 import { firstPort } from "./ports.ts";
 import { startProducer } from "./producer-process.ts";

@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import { type ExpectStatic, it } from "vitest";
-import { EXTRA_FIELDS } from "../../src/record/fields.ts";
+import { EXTRA_FIELDS } from "../../src/formats/record/fields.ts";
 import { ROOT } from "../../tools/paths.ts";
 import { buildWorker, startDevServer } from "../../tools/servers/dev-server.ts";
 import type { LocalServer } from "../../tools/servers/local-server.ts";

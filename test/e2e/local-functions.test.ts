@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { LOCAL_UPLOAD_MAX_BYTES } from "../../src/limits.ts";
+import { LOCAL_UPLOAD_MAX_BYTES } from "../../src/base/limits.ts";
 import type { ModuleFiles } from "../../tools/client/api-client.ts";
 import type { Job } from "../../tools/client/api-results.ts";
 import type { LocalServer } from "../../tools/servers/local-server.ts";

@@ -2,9 +2,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
-import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { ControlPlane, JobReader, TraceLog } from "../../src/index.ts";
-import { traceLog } from "../../src/trace-log/trace-log.ts";
+import { traceLog } from "../../src/ship/log/trace-log.ts";
+import { nodeAt } from "../../src/ship/reader/job-nodes.ts";
 import { cells, variants } from "../support/matrix.ts";
 import { destinationConf } from "../support/runtime/api.ts";
 import { breakable, firstCalls } from "../support/runtime/breakage.ts";

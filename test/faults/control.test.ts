@@ -5,8 +5,8 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, vi } from "vitest";
-import { controlPlane } from "../../src/control/plane.ts";
 import { ControlPlane, TraceLog } from "../../src/index.ts";
+import { controlPlane } from "../../src/state/control/plane.ts";
 import { cells, variants } from "../support/matrix.ts";
 import { type Breakage, breakable } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";

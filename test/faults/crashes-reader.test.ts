@@ -1,7 +1,7 @@
 /** A job's reader dies, refuses, loses its answer or hangs at any of its steps. */
 import { describe } from "vitest";
-import { Attempts } from "../../src/delivery/attempts.ts";
 import { JobReader } from "../../src/index.ts";
+import { Attempts } from "../../src/ship/reader/attempts.ts";
 import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import { changed, rows, shipped, steps, swept } from "./crashes.ts";
 

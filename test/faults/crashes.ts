@@ -5,9 +5,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
-import { encodeUtf8 } from "../../src/bytes.ts";
-import { controlPlane } from "../../src/control/plane.ts";
+import { encodeUtf8 } from "../../src/base/bytes.ts";
 import { TraceLog } from "../../src/index.ts";
+import { controlPlane } from "../../src/state/control/plane.ts";
 import { cells } from "../support/matrix.ts";
 import { BREAKAGES, type Breakage, breakable, firstCalls } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";

@@ -2,9 +2,9 @@
 import { abortAllDurableObjects, evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
-import { Attempts } from "../../src/delivery/attempts.ts";
-import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { JobReader, TraceLog } from "../../src/index.ts";
+import { Attempts } from "../../src/ship/reader/attempts.ts";
+import { nodeAt } from "../../src/ship/reader/job-nodes.ts";
 import { cells } from "../support/matrix.ts";
 import { breakable, firstCalls } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";

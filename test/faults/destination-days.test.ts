@@ -1,7 +1,7 @@
 /** Stores that are down for days, or fail in every way for a day, beside healthy ones. */
 import { describe, vi } from "vitest";
+import { platform } from "../../src/base/platform.ts";
 import { JobReader } from "../../src/index.ts";
-import { platform } from "../../src/platform.ts";
 import { Random } from "../soak/random.ts";
 import { variants } from "../support/matrix.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";

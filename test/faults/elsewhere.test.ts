@@ -5,8 +5,8 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import fc from "fast-check";
 import { describe, expect } from "vitest";
-import { Attempts } from "../../src/delivery/attempts.ts";
 import { JobReader } from "../../src/index.ts";
+import { Attempts } from "../../src/ship/reader/attempts.ts";
 import { cells, variants } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
 import type { DialectName } from "../support/receiver.ts";

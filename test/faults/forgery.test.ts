@@ -5,10 +5,10 @@
 import { createExecutionContext, createMessageBatch, createScheduledController, getQueueResult } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { encodeUtf8 } from "../../src/bytes.ts";
-import { recordLine } from "../../src/record/encode.ts";
-import { traceLog } from "../../src/trace-log/trace-log.ts";
-import { traceRecord } from "../record/samples.ts";
+import { encodeUtf8 } from "../../src/base/bytes.ts";
+import { recordLine } from "../../src/formats/record/encode.ts";
+import { traceLog } from "../../src/ship/log/trace-log.ts";
+import { traceRecord } from "../formats/record/samples.ts";
 import { encodeMessage } from "../support/message.ts";
 import { api } from "../support/runtime/api.ts";
 import { NOON } from "../support/runtime/pipeline.ts";

@@ -1,12 +1,12 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { vi } from "vitest";
-import { Watch } from "../../src/status/watch.ts";
+import { Watch } from "../../src/operate/status/watch.ts";
 
 /**
  * Runs code that calls something that may hang. Each time a call hangs, the next timer of the
  * caller fires, and only that one: other work takes real time. For handlers only: a durable
  * object's timers are its own, and cannot be fired from outside. The watch uses such timers, so it
- * is disabled here; test/status/silent.test.ts tests its waits.
+ * is disabled here; test/operate/status/silent.test.ts tests its waits.
  * @param stuck the number of calls so far that will never be answered.
  */
 export async function impatiently<T>(stuck: () => number, run: () => Promise<T>): Promise<T> {

@@ -4,8 +4,8 @@
  */
 import { createExecutionContext } from "cloudflare:test";
 import { describe, vi } from "vitest";
+import { platform } from "../../src/base/platform.ts";
 import { Packer, TraceLog } from "../../src/index.ts";
-import { platform } from "../../src/platform.ts";
 import { cells, variants } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
 import { BREAKAGES, type Breakage, breakable, firstCalls } from "../support/runtime/breakage.ts";

@@ -2,8 +2,8 @@
  * Copies of a request with an `Idempotency-Key`: whatever comes of them, and when, is taken once.
  */
 import { describe, expect } from "vitest";
+import { decodeEnvelope, type Part } from "../../src/formats/queue/message.ts";
 import { TraceLog } from "../../src/index.ts";
-import { decodeEnvelope, type Part } from "../../src/queue/message.ts";
 import { variants } from "../support/matrix.ts";
 import { breakable } from "../support/runtime/breakage.ts";
 import type { HeldMessage } from "../support/runtime/queue.ts";

@@ -1,5 +1,5 @@
-import { TEXT_MAX_CHARACTERS } from "../../src/limits.ts";
-import { noise } from "../record/samples.ts";
+import { TEXT_MAX_CHARACTERS } from "../../src/base/limits.ts";
+import { noise } from "../formats/record/samples.ts";
 import type { Minted } from "../support/oracle.ts";
 import type { World } from "../support/runtime/world.ts";
 

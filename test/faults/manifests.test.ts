@@ -1,8 +1,8 @@
 /** Manifests: the log dies, refuses or loses answers around each step; stores do what stores do. */
 import { describe, expect } from "vitest";
-import { Manifests } from "../../src/delivery/manifests.ts";
 import { JobReader } from "../../src/index.ts";
-import { listed, listedIn, manifestsIn, signWith, verified } from "../delivery/manifest-world.ts";
+import { Manifests } from "../../src/ship/reader/manifests.ts";
+import { listed, listedIn, manifestsIn, signWith, verified } from "../ship/reader/manifest-world.ts";
 import { cells } from "../support/matrix.ts";
 import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";

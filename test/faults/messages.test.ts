@@ -6,7 +6,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe } from "vitest";
 import { TraceLog } from "../../src/index.ts";
-import { traceLog } from "../../src/trace-log/trace-log.ts";
+import { traceLog } from "../../src/ship/log/trace-log.ts";
 import { variants } from "../support/matrix.ts";
 import { encodeMessage } from "../support/message.ts";
 import type { Minted } from "../support/oracle.ts";

@@ -5,11 +5,11 @@
 import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, vi } from "vitest";
+import { platform } from "../../src/base/platform.ts";
+import { decodeEnvelope } from "../../src/formats/queue/message.ts";
 import { JobReader, Packer } from "../../src/index.ts";
-import { PACK_MS, packer } from "../../src/intake/packer.ts";
-import { platform } from "../../src/platform.ts";
-import { decodeEnvelope } from "../../src/queue/message.ts";
-import { LogShards } from "../../src/trace-log/log-shards.ts";
+import { PACK_MS, packer } from "../../src/ship/intake/packer.ts";
+import { LogShards } from "../../src/ship/log/log-shards.ts";
 import { createWorker } from "../../src/worker.ts";
 import { cells, variants } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";

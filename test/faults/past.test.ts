@@ -5,11 +5,11 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect } from "vitest";
-import type { Replay } from "../../src/api/docs/replay.ts";
-import { controlPlane } from "../../src/control/plane.ts";
-import { Attempts } from "../../src/delivery/attempts.ts";
-import { jobStatus } from "../../src/delivery/job-status.ts";
 import { ControlPlane, JobReader, TraceLog } from "../../src/index.ts";
+import { Attempts } from "../../src/ship/reader/attempts.ts";
+import { jobStatus } from "../../src/ship/reader/job-status.ts";
+import { controlPlane } from "../../src/state/control/plane.ts";
+import type { Replay } from "../../src/web/api/docs/replay.ts";
 import type { Minted } from "../support/oracle.ts";
 import { api } from "../support/runtime/api.ts";
 import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";

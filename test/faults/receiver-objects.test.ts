@@ -3,7 +3,7 @@
  * and what became of each record counted once. And what happens around such an answer.
  */
 import { describe } from "vitest";
-import { Attempts } from "../../src/delivery/attempts.ts";
+import { Attempts } from "../../src/ship/reader/attempts.ts";
 import { cells, isWhole, variants } from "../support/matrix.ts";
 import type { DialectName } from "../support/receiver.ts";
 import { api } from "../support/runtime/api.ts";

@@ -3,7 +3,7 @@
  * it as sent again in doubt, or never where the receiver tells repeats.
  */
 import { describe, inject, vi } from "vitest";
-import { platform } from "../../src/platform.ts";
+import { platform } from "../../src/base/platform.ts";
 import { Random } from "../soak/random.ts";
 import { cells, variants } from "../support/matrix.ts";
 import type { DialectName } from "../support/receiver.ts";

@@ -1,9 +1,9 @@
 /** A shard of the log, or a job's reader, is restored to an earlier time. */
 import { env } from "cloudflare:workers";
 import { describe, expect } from "vitest";
-import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { JobReader } from "../../src/index.ts";
-import { traceLog } from "../../src/trace-log/trace-log.ts";
+import { traceLog } from "../../src/ship/log/trace-log.ts";
+import { nodeAt } from "../../src/ship/reader/job-nodes.ts";
 import type { Minted } from "../support/oracle.ts";
 import { breakable } from "../support/runtime/breakage.ts";
 import { keepHours } from "../support/runtime/keeping.ts";

@@ -1,7 +1,7 @@
 /** Sketches that cannot be kept; and what a search reads dies, refuses, breaks off or differs. */
 import { describe, expect } from "vitest";
 import { JobReader, SketchStore } from "../../src/index.ts";
-import { searchAll } from "../search/searched.ts";
+import { searchAll } from "../operate/search/searched.ts";
 import { cells } from "../support/matrix.ts";
 import { BREAKAGES, breakable, firstCalls, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import { jobObjects, NOON } from "../support/runtime/pipeline.ts";

@@ -2,10 +2,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
-import { controlPlane } from "../../src/control/plane.ts";
-import { nodeAt } from "../../src/delivery/job-nodes.ts";
 import { JobReader, TraceLog } from "../../src/index.ts";
-import { nodeName } from "../../src/trace-log/nodes.ts";
+import { nodeName } from "../../src/ship/log/nodes.ts";
+import { nodeAt } from "../../src/ship/reader/job-nodes.ts";
+import { controlPlane } from "../../src/state/control/plane.ts";
 import { cells } from "../support/matrix.ts";
 import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import type { HeldMessage } from "../support/runtime/queue.ts";

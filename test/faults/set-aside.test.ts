@@ -5,12 +5,12 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, vi } from "vitest";
-import { Attempts } from "../../src/delivery/attempts.ts";
-import { Unmade } from "../../src/delivery/unmade.ts";
+import { decodeMessage, encodeParts, type Part } from "../../src/formats/queue/message.ts";
 import { JobReader, TraceLog } from "../../src/index.ts";
-import type { PackedMessage } from "../../src/intake/packing.ts";
-import { decodeMessage, encodeParts, type Part } from "../../src/queue/message.ts";
-import { nodeName } from "../../src/trace-log/nodes.ts";
+import type { PackedMessage } from "../../src/ship/intake/packing.ts";
+import { nodeName } from "../../src/ship/log/nodes.ts";
+import { Attempts } from "../../src/ship/reader/attempts.ts";
+import { Unmade } from "../../src/ship/reader/unmade.ts";
 import { cells, variants } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
 import { api } from "../support/runtime/api.ts";

@@ -4,7 +4,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect } from "vitest";
 import { TraceLog } from "../../src/index.ts";
-import { shardsOf } from "../../src/trace-log/log-shards.ts";
+import { shardsOf } from "../../src/ship/log/log-shards.ts";
 import { cells, variants } from "../support/matrix.ts";
 import { type Breakage, breakable } from "../support/runtime/breakage.ts";
 import type { HeldMessage } from "../support/runtime/queue.ts";

@@ -2,9 +2,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
-import { nodeAt } from "../../src/delivery/job-nodes.ts";
-import { jobStatus } from "../../src/delivery/job-status.ts";
-import type { LogCounts } from "../../src/delivery/types.ts";
+import { nodeAt } from "../../src/ship/reader/job-nodes.ts";
+import { jobStatus } from "../../src/ship/reader/job-status.ts";
+import type { LogCounts } from "../../src/ship/reader/types.ts";
 import { api } from "../support/runtime/api.ts";
 import type { World } from "../support/runtime/world.ts";
 import type { JobOptions, WorldJob } from "../support/runtime/world-jobs.ts";

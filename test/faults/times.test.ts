@@ -1,6 +1,6 @@
 /** Events with unusual times, and events taken, cut and uploaded around midnight. */
 import { describe, expect } from "vitest";
-import { TIME_MAX_MS } from "../../src/limits.ts";
+import { TIME_MAX_MS } from "../../src/base/limits.ts";
 import { cells } from "../support/matrix.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";

@@ -5,9 +5,9 @@
 import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect } from "vitest";
-import { controlPlane } from "../../src/control/plane.ts";
-import { nodeAt } from "../../src/delivery/job-nodes.ts";
-import { traceLog } from "../../src/trace-log/trace-log.ts";
+import { traceLog } from "../../src/ship/log/trace-log.ts";
+import { nodeAt } from "../../src/ship/reader/job-nodes.ts";
+import { controlPlane } from "../../src/state/control/plane.ts";
 import { api } from "../support/runtime/api.ts";
 import type { World } from "../support/runtime/world.ts";
 import { row } from "./row.ts";

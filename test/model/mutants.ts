@@ -143,7 +143,7 @@ export const MUTANTS = {
   // Intake, queue, handler.
   neverFull: notShown(
     "a full shard takes no appends",
-    "the model's shards have no bound in bytes, so that nothing is lost in a full one; test/trace-log/append.test.ts has the bound",
+    "the model's shards have no bound in bytes, so that nothing is lost in a full one; test/ship/log/append.test.ts has the bound",
   ),
   acksFirst: shown("a message is acknowledged after its append", 2),
   asksForKeyed: shown("a handler asks only for parts without a key", 46),

@@ -1,4 +1,4 @@
-import { CLOCK_SKEW_MS } from "../../src/job/config.ts";
+import { CLOCK_SKEW_MS } from "../../src/ship/job/config.ts";
 
 /** What was asked of the service and what it has answered, and so what it has to deliver. */
 

@@ -1,5 +1,5 @@
 import * as source from "../../src/index.ts";
-import { isolateKeyShards } from "../../src/intake/key-shards.ts";
+import { isolateKeyShards } from "../../src/ship/intake/key-shards.ts";
 import { createWorker } from "../../src/worker.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";
 import { takeOver } from "./globals.ts";

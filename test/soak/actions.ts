@@ -4,8 +4,8 @@
  */
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { controlPlane } from "../../src/control/plane.ts";
-import { nodeAt } from "../../src/delivery/job-nodes.ts";
+import { nodeAt } from "../../src/ship/reader/job-nodes.ts";
+import { controlPlane } from "../../src/state/control/plane.ts";
 import { restorable } from "../faults/restoring.ts";
 import type { Minted, MintOptions } from "../support/oracle.ts";
 import { api } from "../support/runtime/api.ts";

@@ -1,8 +1,8 @@
 /** Faults of an episode other than those of stores: calls of durable objects, and the queue. */
 
 import { vi } from "vitest";
-import { Attempts } from "../../src/delivery/attempts.ts";
 import { ControlPlane, JobReader, Packer, Replays, TraceLog } from "../../src/index.ts";
+import { Attempts } from "../../src/ship/reader/attempts.ts";
 import { BREAKAGES, type Breakage, breakable, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import type { SendFault } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";

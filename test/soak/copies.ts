@@ -1,6 +1,6 @@
 /** Replays of an episode, each into a bucket of its own. */
 
-import { type Detail, runReplays } from "../replay/shipped.ts";
+import { type Detail, runReplays } from "../operate/replay/shipped.ts";
 import { readSingleMember } from "../support/gzip-member.ts";
 import { asMember } from "../support/parquet-files.ts";
 import { api, destinationConf } from "../support/runtime/api.ts";

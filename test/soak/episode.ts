@@ -1,7 +1,7 @@
 import { vi } from "vitest";
-import { platform } from "../../src/platform.ts";
-import { EXTRA_FIELDS } from "../../src/record/fields.ts";
-import { listed, signWith, verified } from "../delivery/manifest-world.ts";
+import { platform } from "../../src/base/platform.ts";
+import { EXTRA_FIELDS } from "../../src/formats/record/fields.ts";
+import { listed, signWith, verified } from "../ship/reader/manifest-world.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 import { type Summary, World } from "../support/runtime/world.ts";
 import { DEEDS, type Scene, sendAgain } from "./actions.ts";

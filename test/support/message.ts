@@ -1,4 +1,4 @@
-import { encodeParts, type Part } from "../../src/queue/message.ts";
+import { encodeParts, type Part } from "../../src/formats/queue/message.ts";
 
 /**
  * A message of one part, without a seal.

@@ -1,12 +1,12 @@
 /** Parquet objects as logs make them, read by another implementation than ours. */
 import { gunzipSync } from "node:zlib";
 import { type FileMetaData, parquetMetadata, parquetReadObjects } from "hyparquet";
-import { concat, encodeUtf8 } from "../../src/bytes.ts";
-import type { Encoder } from "../../src/object/encoder.ts";
-import { encoderOf } from "../../src/object/encoders.ts";
-import { deflateFragment } from "../../src/object/fragment.ts";
-import { contentOf, GZIP_HEADER, gzipTrailer } from "../../src/object/gzip.ts";
-import { NDJSON, type OutputFormat } from "../../src/output/format.ts";
+import { concat, encodeUtf8 } from "../../src/base/bytes.ts";
+import type { Encoder } from "../../src/formats/object/encoder.ts";
+import { encoderOf } from "../../src/formats/object/encoders.ts";
+import { deflateFragment } from "../../src/formats/object/fragment.ts";
+import { contentOf, GZIP_HEADER, gzipTrailer } from "../../src/formats/object/gzip.ts";
+import { NDJSON, type OutputFormat } from "../../src/formats/output/format.ts";
 
 export const PARQUET: OutputFormat = { ...NDJSON, type: "parquet" };
 

@@ -1,6 +1,6 @@
 import { it } from "vitest";
 import { unstable_readConfig } from "wrangler";
-import { EXAMPLE_DESTINATION } from "../../src/api/docs/common.ts";
+import { EXAMPLE_DESTINATION } from "../../src/web/api/docs/common.ts";
 import { LOCAL_BUCKET, localDestination } from "../../tools/client/bucket.ts";
 import { SHIPPER_CONFIG } from "../../tools/paths.ts";
 

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "vitest";
-import { readLinkCode } from "../../src/access/sign-in-link.ts";
+import { readLinkCode } from "../../src/formats/secrets/sign-in-link.ts";
 import { ensureDevVars, readDevVars, signInLine } from "../../tools/servers/dev-vars.ts";
 
 let folder: string;

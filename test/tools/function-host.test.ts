@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, it } from "vitest";
-import { NEWEST_COMPATIBILITY_DATE } from "../../src/local/code.ts";
+import { NEWEST_COMPATIBILITY_DATE } from "../../src/state/local/code.ts";
 import { logLines } from "../../tools/local/src/log-lines.ts";
 import { FUNCTION_HOST_CONFIG, REGISTRY, ROOT, SHIPPER_CONFIG } from "../../tools/paths.ts";
 import { wranglerEnv } from "../../tools/servers/dev-server.ts";

@@ -4,13 +4,13 @@ import { chmodSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { FIELD_NAMES } from "../../src/record/fields.ts";
+import { FIELD_NAMES } from "../../src/formats/record/fields.ts";
 import { ROOT } from "../../tools/paths.ts";
 import { blocksOf, forTabs } from "../../tools/readers/blocks.ts";
 import { difference, type Row, summaryOf } from "../../tools/readers/compare.ts";
 import { type Form, sampleObjects, sampleRecords } from "../../tools/readers/sample.ts";
 import { readers } from "../../tools/readers/ways.ts";
-import { readCsv } from "../output/read-csv.ts";
+import { readCsv } from "../formats/output/read-csv.ts";
 import { folderOf } from "./project-files/temporary.ts";
 
 const PAGE = blocksOf(readFileSync(join(ROOT, "docs/reading.md"), "utf8"));

@@ -2,10 +2,10 @@
 import { execFileSync } from "node:child_process";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { recordFilters } from "../../src/dashboard/parts/record-filter.ts";
-import { recordTexts } from "../../src/dashboard/parts/record-summary.ts";
-import { parseFilter } from "../../src/filter/parse.ts";
-import { compileQuery } from "../../src/search/query.ts";
+import { parseFilter } from "../../src/formats/filter/parse.ts";
+import { compileQuery } from "../../src/operate/search/query.ts";
+import { recordFilters } from "../../src/web/dashboard/parts/record-filter.ts";
+import { recordTexts } from "../../src/web/dashboard/parts/record-summary.ts";
 
 it("the texts of a record are the same in a browser, which has their source alone", () => {
   const there: ReturnType<typeof recordTexts> = new Function(`return (${recordTexts})()`)();

@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { SHARD_LOAD } from "../../src/limits.ts";
-import { KINDS, WATCH_KINDS } from "../../src/status/kinds.ts";
+import { SHARD_LOAD } from "../../src/base/limits.ts";
+import { KINDS, WATCH_KINDS } from "../../src/operate/status/kinds.ts";
 import {
   AFTER,
   BACKLOG_MIN,
@@ -14,7 +14,7 @@ import {
   QUEUE_LARGE_BYTES,
   REFUSED_MIN,
   RHYTHM_BOUNDS,
-} from "../../src/status/thresholds.ts";
+} from "../../src/operate/status/thresholds.ts";
 
 const doc = readFileSync(join(import.meta.dirname, "../../docs/status.md"), "utf8");
 const rows = [...doc.matchAll(/^\| `(\w+)` \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$/gm)].map(

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { signGoog4 } from "../../src/destinations/gs/sign.ts";
+import { signGoog4 } from "../../src/ship/destinations/gs/sign.ts";
 import { BODY, codeOf, KEYS, newBucket, server, urlOf, withServer } from "./s3-client.ts";
 
 withServer();

@@ -1,7 +1,7 @@
 /** From counts to money: pure. */
 
-import { PRICE_NAMES, PRICES, type PriceName, VENDOR } from "../../src/prices.ts";
-import { ASSUMED_SECONDS, beyondPlan, OBJECT_GB } from "../../src/trace-log/usage.ts";
+import { PRICE_NAMES, PRICES, type PriceName, VENDOR } from "../../src/base/prices.ts";
+import { ASSUMED_SECONDS, beyondPlan, OBJECT_GB } from "../../src/ship/log/usage.ts";
 import type { ObjectUse, Scenario, Simulated } from "./protocol.ts";
 
 const MONTH_S = 30 * 86_400;

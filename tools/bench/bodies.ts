@@ -1,7 +1,7 @@
 /** Bodies of events that take most memory for their size. */
 import { randomBytes } from "node:crypto";
 import { gzipSync } from "node:zlib";
-import { EVENT_MAX_BYTES, EVENTS_BODY_MAX_BYTES, EVENTS_MAX_COUNT } from "../../src/limits.ts";
+import { EVENT_MAX_BYTES, EVENTS_BODY_MAX_BYTES, EVENTS_MAX_COUNT } from "../../src/base/limits.ts";
 
 export interface Body {
   bytes: Uint8Array<ArrayBuffer>;

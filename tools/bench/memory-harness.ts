@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { unstable_readConfig } from "wrangler";
-import { OBJECT_STORED_BYTES } from "../../src/limits.ts";
+import { OBJECT_STORED_BYTES } from "../../src/base/limits.ts";
 import { ROOT, SHIPPER_CONFIG } from "../paths.ts";
 import { type BuiltWorker, buildWorker, startDevServer } from "../servers/dev-server.ts";
 import type { LocalServer } from "../servers/local-server.ts";

@@ -3,7 +3,7 @@
  * resident memory above what was resident before. Batches, cuts and uploads each begin in a fresh
  * process, as freed memory may stay resident and would hide what comes next.
  */
-import { APPEND_MAX_RAW_BYTES, UPLOAD_BYTES, UPLOAD_RECORDS } from "../../src/limits.ts";
+import { APPEND_MAX_RAW_BYTES, UPLOAD_BYTES, UPLOAD_RECORDS } from "../../src/base/limits.ts";
 import { MemoryHarness, type Peak } from "./memory-harness.ts";
 import { framed, type Packed, packMessages } from "./messages.ts";
 import type { CutSize, Texture } from "./protocol.ts";
@@ -79,7 +79,7 @@ const LARGEST = { max_upload_bytes: UPLOAD_BYTES.max, max_upload_records: UPLOAD
 /** 100 MB a second at most, and nothing at all for a second early on. */
 const SLOW: Manner = { status: 503, restMs: 10, stall: { atBytes: 1_000_000, forMs: 1_000 } };
 
-/** Objects of a log that are uploaded side by side; see src/delivery/job-reader.ts. */
+/** Objects of a log that are uploaded side by side; see src/ship/reader/job-reader.ts. */
 const UPLOADS_AT_ONCE = 4;
 
 /** The largest bodies for an object, and the largest objects. */
@@ -89,7 +89,7 @@ const RECEIVERS = [
   ["https", "/records"],
 ] as const;
 
-/** Jobs that a consumer commits to side by side; see src/pipeline/commit.ts. */
+/** Jobs that a consumer commits to side by side; see src/ship/pipeline/commit.ts. */
 const JOBS_AT_ONCE = 8;
 
 class Measurement {

@@ -2,10 +2,11 @@
  * Full messages of the queue with records of 1 kB each, packed here so that packing is not
  * measured.
  */
-import { randomIds } from "../../src/intake/ids.ts";
-import { packRecords } from "../../src/intake/packing.ts";
-import { recordLine } from "../../src/record/encode.ts";
-import { toRecord } from "../../src/record/record.ts";
+
+import { recordLine } from "../../src/formats/record/encode.ts";
+import { toRecord } from "../../src/formats/record/record.ts";
+import { randomIds } from "../../src/ship/intake/ids.ts";
+import { packRecords } from "../../src/ship/intake/packing.ts";
 import type { PackedSize, Texture } from "./protocol.ts";
 import { RecordMix, seeded } from "./records.ts";
 

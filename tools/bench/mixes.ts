@@ -3,7 +3,7 @@
  * and at once: the peak of resident memory above what was resident before, each time in a fresh
  * process.
  */
-import { MEMORY_MAX_BYTES, UPLOAD_BYTES, UPLOAD_RECORDS } from "../../src/limits.ts";
+import { MEMORY_MAX_BYTES, UPLOAD_BYTES, UPLOAD_RECORDS } from "../../src/base/limits.ts";
 import { BODIES, type BodyName } from "./bodies.ts";
 import { MemoryHarness, type Peak } from "./memory-harness.ts";
 import { framed, packMessages } from "./messages.ts";

@@ -1,7 +1,7 @@
 /** The results as text. */
 
-import { PRICE_NAMES, type PriceName } from "../../src/prices.ts";
-import { ASSUMED_SECONDS } from "../../src/trace-log/usage.ts";
+import { PRICE_NAMES, type PriceName } from "../../src/base/prices.ts";
+import { ASSUMED_SECONDS } from "../../src/ship/log/usage.ts";
 import type { KindResult } from "./kinds.ts";
 import type { CostResult, CpuResult, GrowthResult, Results } from "./measure.ts";
 import { ALIKE } from "./protocol.ts";

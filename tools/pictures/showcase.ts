@@ -5,7 +5,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { monthOf, monthStartMs, withUse } from "../../src/trace-log/month-use.ts";
+import { monthOf, monthStartMs, withUse } from "../../src/ship/log/month-use.ts";
 import type { HostileStore } from "../../test/e2e/hostile-store.ts";
 import { type IsolatedShipper, jobInto } from "../../test/e2e/shipper.ts";
 import { rule } from "../../test/support/s3-script.ts";

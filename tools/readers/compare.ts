@@ -1,6 +1,6 @@
 /** What of a reader's rows is compared with what is in the objects. Pure. */
 import { createHash } from "node:crypto";
-import { FIELD_NAMES, type FieldName } from "../../src/record/fields.ts";
+import { FIELD_NAMES, type FieldName } from "../../src/formats/record/fields.ts";
 
 /** A row of a reader, by column. */
 export type Row = Readonly<Record<string, unknown>>;

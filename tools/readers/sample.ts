@@ -3,15 +3,15 @@
  * after many common ones, texts that look like numbers or nulls, line separators that are none in
  * NDJSON, the largest numbers. Always the same. Pure.
  */
-import { concat, isAscii } from "../../src/bytes.ts";
-import { fillOf, keyBelow, objectName, objectTag, partOf, readTemplate } from "../../src/destinations/keys.ts";
-import type { Fragment } from "../../src/object/encoder.ts";
-import { encoderOf } from "../../src/object/encoders.ts";
-import { NDJSON, type OutputFormat } from "../../src/output/format.ts";
-import { recordLine } from "../../src/record/encode.ts";
-import { FIELD_NAMES, type TraceRecord } from "../../src/record/fields.ts";
-import { RecordLine } from "../../src/record/line.ts";
-import { toRecord } from "../../src/record/record.ts";
+import { concat, isAscii } from "../../src/base/bytes.ts";
+import type { Fragment } from "../../src/formats/object/encoder.ts";
+import { encoderOf } from "../../src/formats/object/encoders.ts";
+import { fillOf, keyBelow, objectName, objectTag, partOf, readTemplate } from "../../src/formats/object/keys.ts";
+import { NDJSON, type OutputFormat } from "../../src/formats/output/format.ts";
+import { recordLine } from "../../src/formats/record/encode.ts";
+import { FIELD_NAMES, type TraceRecord } from "../../src/formats/record/fields.ts";
+import { RecordLine } from "../../src/formats/record/line.ts";
+import { toRecord } from "../../src/formats/record/record.ts";
 
 const DAY_MS = 86_400_000;
 /** Midnight. */

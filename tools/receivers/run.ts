@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
-import type { OpenDestination } from "../../src/destinations/destination.ts";
-import { openDestination } from "../../src/destinations/kinds.ts";
-import { parseDestination } from "../../src/destinations/parse.ts";
+import type { OpenDestination } from "../../src/ship/destinations/destination.ts";
+import { openDestination } from "../../src/ship/destinations/kinds.ts";
+import { parseDestination } from "../../src/ship/destinations/parse.ts";
 import { pickPort } from "../servers/ports.ts";
 import { pause, until } from "../until.ts";
 

@@ -1,5 +1,5 @@
 /** The limits that a cell is held against, with their sources. */
-import { SHARD_MAX_BYTES } from "../../src/limits.ts";
+import { SHARD_MAX_BYTES } from "../../src/base/limits.ts";
 import { settings } from "./runtime/settings.ts";
 
 export interface Bound {
@@ -34,7 +34,7 @@ export const BOUNDS = {
   objectStorage: {
     limit: SHARD_MAX_BYTES,
     unit: "B",
-    source: `SHARD_MAX_BYTES and SEGMENT_MAX_BYTES in src/limits.ts; the platform allows 10 GB: ${OBJECTS}`,
+    source: `SHARD_MAX_BYTES and SEGMENT_MAX_BYTES in src/base/limits.ts; the platform allows 10 GB: ${OBJECTS}`,
   },
   storePuts: {
     limit: 3_500,

@@ -1,7 +1,7 @@
 /** One cell: a rate of events, a number of jobs, a number of isolates. */
 
-import { ID_MEMORY_MS } from "../../src/limits.ts";
-import { ASSUMED_SECONDS } from "../../src/trace-log/usage.ts";
+import { ID_MEMORY_MS } from "../../src/base/limits.ts";
+import { ASSUMED_SECONDS } from "../../src/ship/log/usage.ts";
 import { BOUNDS, type BoundName } from "./bounds.ts";
 import { meter } from "./runtime/meter.ts";
 import { settings } from "./runtime/settings.ts";

@@ -1,5 +1,5 @@
 /** What a million events cost, by the number of isolates that take them in: one job. */
-import { queueUnits } from "../../src/trace-log/usage.ts";
+import { queueUnits } from "../../src/ship/log/usage.ts";
 import { type Bill, bill } from "../bench/billing.ts";
 import type { LoadResult } from "./cell.ts";
 import { settings } from "./runtime/settings.ts";

@@ -1,5 +1,5 @@
 /** How long each part may be down: what holds the events meanwhile, and when all is delivered. */
-import { MESSAGE_MAX_AGE_MS, SHARD_MAX_BYTES } from "../../src/limits.ts";
+import { MESSAGE_MAX_AGE_MS, SHARD_MAX_BYTES } from "../../src/base/limits.ts";
 import { BOUNDS } from "./bounds.ts";
 import { type Figure, measureCell, measureLoad } from "./cell.ts";
 import { type Taken, takeIn } from "./stages/intake.ts";

@@ -1,5 +1,5 @@
 /** The results as tables, for the terminal or, as Markdown, for docs/scale.md. */
-import { PRICES } from "../../src/prices.ts";
+import { PRICES } from "../../src/base/prices.ts";
 import { table as text } from "../bench/table.ts";
 import { BOUNDS } from "./bounds.ts";
 import type { CellResult, Figure, LoadResult } from "./cell.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { parseEnv } from "node:util";
-import { newLinkCode, SIGN_IN_LINK_MS } from "../../src/access/sign-in-link.ts";
+import { newLinkCode, SIGN_IN_LINK_MS } from "../../src/formats/secrets/sign-in-link.ts";
 import { DEFAULT_PORT, DEV_VARS, localObjectStore, shown } from "../paths.ts";
 
 /** The text of a new `.dev.vars`: every line explained, every secret fresh. */

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join, parse, relative } from "node:path";
 import { createInterface } from "node:readline/promises";
-import { isLoopback } from "../../src/hosts.ts";
+import { isLoopback } from "../../src/base/hosts.ts";
 import { SHIPPER_CONFIG } from "../paths.ts";
 import { absolutePath, userFolder } from "../project-files/command-line.ts";
 import { ProjectFault } from "../project-files/model.ts";

@@ -1,6 +1,6 @@
 /** `npm run setup`, with all that is outside of it as arguments. */
 import { readFileSync, writeFileSync } from "node:fs";
-import { newLinkCode, SIGN_IN_LINK_MS } from "../../src/access/sign-in-link.ts";
+import { newLinkCode, SIGN_IN_LINK_MS } from "../../src/formats/secrets/sign-in-link.ts";
 import { ApiClient, ApiFailure } from "../client/api-client.ts";
 import { diffLines } from "../project-files/diff.ts";
 import { chooseAccount } from "./account.ts";

@@ -1,6 +1,7 @@
 /** Whether the manifests of an archive are all there, in the order of their writing. Pure. */
-import { dayStamp } from "../../src/destinations/keys.ts";
-import { MANIFEST_EMPTY_DAYS_MAX } from "../../src/limits.ts";
+
+import { MANIFEST_EMPTY_DAYS_MAX } from "../../src/base/limits.ts";
+import { dayStamp } from "../../src/formats/object/keys.ts";
 import type { ReadManifest } from "./read-manifest.ts";
 
 const DAY_MS = 86_400_000;

@@ -1,7 +1,7 @@
 /** Compares an archive with its manifests. docs/archive.md says what that proves. */
 import { createHash } from "node:crypto";
-import { dayStamp, fillOf, leadsTo, stampedMs } from "../../src/destinations/keys.ts";
-import type { PublicKey } from "../../src/manifest/signing.ts";
+import type { PublicKey } from "../../src/formats/manifest/signing.ts";
+import { dayStamp, fillOf, leadsTo, stampedMs } from "../../src/formats/object/keys.ts";
 import type { Archive } from "./archive.ts";
 import { chainFindings, chainsOf, dayNumber, type Finding, type Link, nestedFindings } from "./chains.ts";
 import { Fingerprints } from "./fingerprints.ts";

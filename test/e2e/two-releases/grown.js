@@ -34,7 +34,7 @@ function namespaceOf(namespace) {
   };
 }
 
-/** A message with a further block at the end of its head (src/queue/message.ts has the format). */
+/** A message with a further block at the end of its head: src/formats/queue/message.ts. */
 function withBlock(body) {
   const headLength = new DataView(body.buffer, body.byteOffset).getUint32(28);
   const block = new Uint8Array(5 + BLOCK.bytes.length);

@@ -1,6 +1,6 @@
 /** Destinations of tests: a bucket or a receiver of the scripted endpoint, and what one kept. */
 import { inject, onTestFinished } from "vitest";
-import { platform } from "../../../src/platform.ts";
+import { platform } from "../../../src/base/platform.ts";
 import type { DialectName } from "../receiver.ts";
 import { type BucketControl, bucketControl } from "../s3-control.ts";
 import { destinationConf } from "./api.ts";

@@ -1,6 +1,7 @@
 /** The apps of the API's harness: each is an isolate, and remembers who called. */
-import { createApp } from "../../../src/app.ts";
-import type { Platform } from "../../../src/platform.ts";
+
+import type { Platform } from "../../../src/base/platform.ts";
+import { createApp } from "../../../src/web/app.ts";
 import { forgetting } from "./forgetting.ts";
 
 let apps = new WeakMap<Platform, ReturnType<typeof createApp>>();

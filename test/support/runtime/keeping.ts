@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
-import { LOG_KEEP_HOURS } from "../../../src/limits.ts";
-import { CONFIRM_MS } from "../../../src/trace-log/trace-log.ts";
+import { LOG_KEEP_HOURS } from "../../../src/base/limits.ts";
+import { CONFIRM_MS } from "../../../src/ship/log/trace-log.ts";
 import { forgetting } from "./forgetting.ts";
 
 /** How long the log keeps a block if nothing else is set. */

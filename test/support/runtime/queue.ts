@@ -5,7 +5,7 @@
  * which no test may cause.
  */
 import { createExecutionContext, createMessageBatch, getQueueResult } from "cloudflare:test";
-import type { EventQueue } from "../../../src/intake/send.ts";
+import type { EventQueue } from "../../../src/ship/intake/send.ts";
 
 /** As in wrangler.jsonc. */
 const QUEUE = "logship-events";

@@ -8,7 +8,7 @@ import { env } from "cloudflare:workers";
 import { createHash } from "node:crypto";
 import { AwsClient } from "aws4fetch";
 import { inject } from "vitest";
-import { fromHex, toHex } from "../../../src/bytes.ts";
+import { fromHex, toHex } from "../../../src/base/bytes.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../constants.ts";
 
 type Fetch = (url: string, init: RequestInit) => Promise<Response>;

@@ -1,7 +1,7 @@
 import { vi } from "vitest";
-import { platform } from "../../../src/platform.ts";
-import type { ReceiverService } from "../../destinations/receivers.ts";
-import { NOON } from "../../record/samples.ts";
+import { platform } from "../../../src/base/platform.ts";
+import { NOON } from "../../formats/record/samples.ts";
+import type { ReceiverService } from "../../ship/destinations/receivers.ts";
 import { setClock } from "./pipeline.ts";
 
 /**

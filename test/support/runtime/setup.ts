@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, vi } from "vitest";
-import { REFUSALS_MS } from "../../../src/limits.ts";
-import { platform } from "../../../src/platform.ts";
+import { REFUSALS_MS } from "../../../src/base/limits.ts";
+import { platform } from "../../../src/base/platform.ts";
 import { forgetting } from "./forgetting.ts";
 import { deleteLeftovers } from "./leftovers.ts";
 import { LinesOfTest } from "./lines.ts";

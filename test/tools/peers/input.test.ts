@@ -1,8 +1,8 @@
 /** What other shippers get, and what is compared. */
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { compileFilter } from "../../../src/filter/compile.ts";
-import { parseFilter } from "../../../src/filter/parse.ts";
+import { compileFilter } from "../../../src/formats/filter/compile.ts";
+import { parseFilter } from "../../../src/formats/filter/parse.ts";
 import { FILTERED } from "../../../tools/bench/measure.ts";
 import { check, isWhole, linesOf, verdict } from "../../../tools/bench/peers/check.ts";
 import { canonical, inputOf, type PeerRecord, REQUEST_RECORDS, shippedOf } from "../../../tools/bench/peers/input.ts";

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import type { Fragment } from "../../../src/object/encoder.ts";
-import { NDJSON } from "../../../src/output/format.ts";
-import { decodeMessage } from "../../../src/queue/message.ts";
-import { shardOf } from "../../../src/queue/shard.ts";
-import type { Append, PartHead } from "../../../src/trace-log/append.ts";
-import type { Health } from "../../../src/trace-log/health.ts";
+import type { Fragment } from "../../../src/formats/object/encoder.ts";
+import { NDJSON } from "../../../src/formats/output/format.ts";
+import { decodeMessage } from "../../../src/formats/queue/message.ts";
+import { shardOf } from "../../../src/formats/queue/shard.ts";
+import type { Append, PartHead } from "../../../src/ship/log/append.ts";
+import type { Health } from "../../../src/ship/log/health.ts";
 import type { Batch } from "../../../tools/scale/stages/consume.ts";
 import { eventsOf, type Group, groupsOf, StandIns } from "../../../tools/scale/stages/stand-ins.ts";
 

@@ -17,7 +17,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { encodeManifest, splitManifest } from "../../../src/manifest/manifest.ts";
+import { encodeManifest, splitManifest } from "../../../src/formats/manifest/manifest.ts";
 import { ROOT } from "../../../tools/paths.ts";
 import { folderArchive } from "../../../tools/verify/archive.ts";
 import { chainFindings, type Link } from "../../../tools/verify/chains.ts";

@@ -1,7 +1,7 @@
 /** What every shipper gets, and what has to come out of it: pure. */
-import { recordLine } from "../../../src/record/encode.ts";
-import type { TraceRecord } from "../../../src/record/fields.ts";
-import { toRecord } from "../../../src/record/record.ts";
+import { recordLine } from "../../../src/formats/record/encode.ts";
+import type { TraceRecord } from "../../../src/formats/record/fields.ts";
+import { toRecord } from "../../../src/formats/record/record.ts";
 import { EVERYTHING, FILTERED } from "../measure.ts";
 import type { JobShape } from "../protocol.ts";
 import { RecordMix } from "../records.ts";

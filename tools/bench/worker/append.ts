@@ -1,14 +1,15 @@
 /**
  * Objects that wait: what a job ships of some messages is appended again and again, under new ids.
  */
-import { nodeAt, type Reader } from "../../../src/delivery/job-nodes.ts";
-import { Uploads } from "../../../src/delivery/uploads.ts";
-import { randomIds } from "../../../src/intake/ids.ts";
-import type { JobConfig } from "../../../src/job/config.ts";
-import type { Loaded } from "../../../src/object/load.ts";
-import { prepareAll } from "../../../src/pipeline/prepare-all.ts";
-import { headOf } from "../../../src/trace-log/heads.ts";
-import { traceLog } from "../../../src/trace-log/trace-log.ts";
+
+import type { Loaded } from "../../../src/formats/object/load.ts";
+import { randomIds } from "../../../src/ship/intake/ids.ts";
+import type { JobConfig } from "../../../src/ship/job/config.ts";
+import { headOf } from "../../../src/ship/log/heads.ts";
+import { traceLog } from "../../../src/ship/log/trace-log.ts";
+import { prepareAll } from "../../../src/ship/pipeline/prepare-all.ts";
+import { nodeAt, type Reader } from "../../../src/ship/reader/job-nodes.ts";
+import { Uploads } from "../../../src/ship/reader/uploads.ts";
 
 /** @param isEnough of what the job's reader has cut. */
 export async function stackObjects(

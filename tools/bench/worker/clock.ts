@@ -1,5 +1,5 @@
 /** The clock and the network of everything that runs here. */
-import { platform } from "../../../src/platform.ts";
+import { platform } from "../../../src/base/platform.ts";
 import { countLogLine, countStoreRequest } from "./meter.ts";
 
 /** Far in the real future, so that no alarm fires by itself. */

@@ -4,21 +4,21 @@
  * the caller can check this.
  */
 import { constants, gzipSync, inflateRawSync } from "node:zlib";
-import { Gatherer } from "../../../src/intake/gather.ts";
-import { handleTail } from "../../../src/intake/tail.ts";
-import type { JobConfig } from "../../../src/job/config.ts";
-import { APPEND_MAX_RAW_BYTES } from "../../../src/limits.ts";
-import { prepare as prepareFor } from "../../../src/object/build.ts";
-import type { Fragment } from "../../../src/object/encoder.ts";
-import { deflateFragment, OBJECT_DEFLATE_LEVEL } from "../../../src/object/fragment.ts";
-import { type Loaded, load } from "../../../src/object/load.ts";
-import { NDJSON } from "../../../src/output/format.ts";
-import { consumeEvents } from "../../../src/pipeline/consume.ts";
-import type { ConsumerContext } from "../../../src/pipeline/context.ts";
-import { Delivery } from "../../../src/queue/delivery.ts";
-import { decodeMessage } from "../../../src/queue/message.ts";
-import { sealKeyOf } from "../../../src/queue/seal.ts";
-import type { FieldName } from "../../../src/record/fields.ts";
+import { APPEND_MAX_RAW_BYTES } from "../../../src/base/limits.ts";
+import type { Fragment } from "../../../src/formats/object/encoder.ts";
+import { deflateFragment, OBJECT_DEFLATE_LEVEL } from "../../../src/formats/object/fragment.ts";
+import { type Loaded, load } from "../../../src/formats/object/load.ts";
+import { NDJSON } from "../../../src/formats/output/format.ts";
+import { Delivery } from "../../../src/formats/queue/delivery.ts";
+import { decodeMessage } from "../../../src/formats/queue/message.ts";
+import { sealKeyOf } from "../../../src/formats/queue/seal.ts";
+import type { FieldName } from "../../../src/formats/record/fields.ts";
+import { Gatherer } from "../../../src/ship/intake/gather.ts";
+import { handleTail } from "../../../src/ship/intake/tail.ts";
+import { prepare as prepareFor } from "../../../src/ship/job/build.ts";
+import type { JobConfig } from "../../../src/ship/job/config.ts";
+import { consumeEvents } from "../../../src/ship/pipeline/consume.ts";
+import type { ConsumerContext } from "../../../src/ship/pipeline/context.ts";
 import {
   ALIKE,
   type JobShape,

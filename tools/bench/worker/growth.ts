@@ -1,13 +1,13 @@
 /** A log that grows: from messages to delivered objects, through the real Durable Objects. */
 
-import { nodeAt } from "../../../src/delivery/job-nodes.ts";
+import { platform } from "../../../src/base/platform.ts";
+import { recordLine } from "../../../src/formats/record/encode.ts";
+import { toRecord } from "../../../src/formats/record/record.ts";
 import worker from "../../../src/index.ts";
-import { randomIds } from "../../../src/intake/ids.ts";
-import { packRecords } from "../../../src/intake/packing.ts";
-import { platform } from "../../../src/platform.ts";
-import { recordLine } from "../../../src/record/encode.ts";
-import { toRecord } from "../../../src/record/record.ts";
-import { traceLog } from "../../../src/trace-log/trace-log.ts";
+import { randomIds } from "../../../src/ship/intake/ids.ts";
+import { packRecords } from "../../../src/ship/intake/packing.ts";
+import { traceLog } from "../../../src/ship/log/trace-log.ts";
+import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
 import type { Grown } from "../protocol.ts";
 import { RecordMix } from "../records.ts";
 import { clock } from "./clock.ts";

@@ -2,7 +2,7 @@
  * A reader begins to upload as soon as it has cut: where cuts and uploads are measured apart, the
  * uploads are held.
  */
-import type { Attempts } from "../../../src/delivery/attempts.ts";
+import type { Attempts } from "../../../src/ship/reader/attempts.ts";
 
 export const uploads = { areHeld: false };
 

@@ -1,19 +1,19 @@
 /** Uploads to each kind of destination, whose service is played: it takes everything at once. */
 import { createHash } from "node:crypto";
-import { fromBase64, toHex } from "../../../src/bytes.ts";
+import { fromBase64, toHex } from "../../../src/base/bytes.ts";
+import { UPLOAD_BYTES, UPLOAD_RECORDS } from "../../../src/base/limits.ts";
+import { platform } from "../../../src/base/platform.ts";
 import { readConfig } from "../../../src/config.ts";
-import { nodeAt } from "../../../src/delivery/job-nodes.ts";
-import { destinationOf } from "../../../src/delivery/open.ts";
-import { termsOf } from "../../../src/destinations/kinds.ts";
-import { randomIds } from "../../../src/intake/ids.ts";
-import { packRecords } from "../../../src/intake/packing.ts";
-import { type JobConfig, stampOf } from "../../../src/job/config.ts";
-import { destinationPurpose, seal } from "../../../src/job/secrets.ts";
-import { UPLOAD_BYTES, UPLOAD_RECORDS } from "../../../src/limits.ts";
-import { prepare } from "../../../src/object/build.ts";
-import { platform } from "../../../src/platform.ts";
-import type { Item } from "../../../src/trace-log/blocks.ts";
-import type { Page, TraceLog } from "../../../src/trace-log/trace-log.ts";
+import { destinationPurpose, seal } from "../../../src/formats/secrets/sealed.ts";
+import { termsOf } from "../../../src/ship/destinations/kinds.ts";
+import { randomIds } from "../../../src/ship/intake/ids.ts";
+import { packRecords } from "../../../src/ship/intake/packing.ts";
+import { prepare } from "../../../src/ship/job/build.ts";
+import { type JobConfig, stampOf } from "../../../src/ship/job/config.ts";
+import type { Item } from "../../../src/ship/log/blocks.ts";
+import type { Page, TraceLog } from "../../../src/ship/log/trace-log.ts";
+import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
+import { destinationOf } from "../../../src/ship/reader/open.ts";
 import {
   type CutSize,
   KIND_NAMES,

@@ -1,7 +1,7 @@
-import { Basket, type Group, messagesOf } from "../../../src/intake/basket.ts";
-import { type HandedPart, PACK_MS, readPart } from "../../../src/intake/packer.ts";
-import { platform } from "../../../src/platform.ts";
-import type { SealKey } from "../../../src/queue/seal.ts";
+import { platform } from "../../../src/base/platform.ts";
+import type { SealKey } from "../../../src/formats/queue/seal.ts";
+import { Basket, type Group, messagesOf } from "../../../src/ship/intake/basket.ts";
+import { type HandedPart, PACK_MS, readPart } from "../../../src/ship/intake/packer.ts";
 import { clock } from "./clock.ts";
 import { countRequest } from "./meter.ts";
 import type { Timers } from "./timers.ts";

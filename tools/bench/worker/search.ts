@@ -1,18 +1,18 @@
 /** Sketches and searches of days of objects: as many and as large as in earnest, made from one. */
 import { gzipSync } from "node:zlib";
-import { encodeUtf8 } from "../../../src/bytes.ts";
-import { SEARCH_HITS_UNITS, SEARCH_READS_AT_ONCE } from "../../../src/limits.ts";
-import { OBJECT_DEFLATE_LEVEL } from "../../../src/object/fragment.ts";
-import { plain as plainLines } from "../../../src/object/read-object.ts";
-import { platform } from "../../../src/platform.ts";
-import { type LookUp, type Sketched, sketchLookUp } from "../../../src/search/look-up.ts";
-import { type CompiledQuery, compileQuery } from "../../../src/search/query.ts";
-import { type SearchEnd, type Sources, search } from "../../../src/search/search.ts";
-import type { Source } from "../../../src/search/source.ts";
-import { HashSet } from "../../../src/sketch/hash-set.ts";
-import { joinWords, SKETCH_MAX_WORDS, type Sketch, sketchOf } from "../../../src/sketch/sketch.ts";
-import { sketchesOf } from "../../../src/sketch/sketch-store.ts";
-import { hashJson } from "../../../src/sketch/words.ts";
+import { encodeUtf8 } from "../../../src/base/bytes.ts";
+import { SEARCH_HITS_UNITS, SEARCH_READS_AT_ONCE } from "../../../src/base/limits.ts";
+import { platform } from "../../../src/base/platform.ts";
+import { OBJECT_DEFLATE_LEVEL } from "../../../src/formats/object/fragment.ts";
+import { HashSet } from "../../../src/formats/sketch/hash-set.ts";
+import { joinWords, SKETCH_MAX_WORDS, type Sketch, sketchOf } from "../../../src/formats/sketch/sketch.ts";
+import { sketchesOf } from "../../../src/formats/sketch/sketch-store.ts";
+import { hashJson } from "../../../src/formats/sketch/words.ts";
+import { type LookUp, type Sketched, sketchLookUp } from "../../../src/operate/search/look-up.ts";
+import { type CompiledQuery, compileQuery } from "../../../src/operate/search/query.ts";
+import { type SearchEnd, type Sources, search } from "../../../src/operate/search/search.ts";
+import type { Source } from "../../../src/operate/search/source.ts";
+import { plain as plainLines } from "../../../src/ship/destinations/read-object.ts";
 import type {
   DaysSketches,
   FoundText,

@@ -4,13 +4,13 @@
  * simulated: the queue by its documented rules; the store accepts everything.
  */
 
+import { platform } from "../../../src/base/platform.ts";
 import { readIntakeConfig } from "../../../src/config.ts";
-import { jobStatus } from "../../../src/delivery/job-status.ts";
 import worker from "../../../src/index.ts";
-import { Gatherer } from "../../../src/intake/gather.ts";
-import { handleTail } from "../../../src/intake/tail.ts";
-import { platform } from "../../../src/platform.ts";
-import { queueUnits } from "../../../src/trace-log/usage.ts";
+import { Gatherer } from "../../../src/ship/intake/gather.ts";
+import { handleTail } from "../../../src/ship/intake/tail.ts";
+import { queueUnits } from "../../../src/ship/log/usage.ts";
+import { jobStatus } from "../../../src/ship/reader/job-status.ts";
 import type { Passing, Scenario, Simulated } from "../protocol.ts";
 import { RecordMix, seeded, type TraceItem } from "../records.ts";
 import { clock } from "./clock.ts";

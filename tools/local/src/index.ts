@@ -1,6 +1,6 @@
 /** The function host. docs/functions.md: what it is for, and what functions can do here. */
 import { env as hostEnv, WorkerEntrypoint } from "cloudflare:workers";
-import type { LocalModule, StoredCode } from "../../../src/functions/local-types.ts";
+import type { LocalModule, StoredCode } from "../../../src/state/functions/local-types.ts";
 import { functionName, toFunction, toVisitor } from "./boundary.ts";
 import { Loading } from "./loading.ts";
 import { type Logged, logLines } from "./log-lines.ts";

@@ -2,8 +2,9 @@
  * The shipper on a simulated platform: its own handlers and durable objects in this process, under
  * one clock, with a meter around every one of them.
  */
+
+import { platform } from "../../../src/base/platform.ts";
 import * as shipper from "../../../src/index.ts";
-import { platform } from "../../../src/platform.ts";
 import { createWorker } from "../../../src/worker.ts";
 import { seeded } from "../../bench/records.ts";
 import { SimulatedClock } from "./clock.ts";

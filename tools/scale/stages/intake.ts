@@ -1,8 +1,9 @@
 /** Real bytes: events at random, as `tail()` gets them, until the queue has them. */
-import { Gatherer } from "../../../src/intake/gather.ts";
-import { handleTail } from "../../../src/intake/tail.ts";
-import { tailContext } from "../../../src/intake/tail-context.ts";
-import { decodeEnvelope } from "../../../src/queue/message.ts";
+
+import { decodeEnvelope } from "../../../src/formats/queue/message.ts";
+import { Gatherer } from "../../../src/ship/intake/gather.ts";
+import { handleTail } from "../../../src/ship/intake/tail.ts";
+import { tailContext } from "../../../src/ship/intake/tail-context.ts";
 import { RecordMix, seeded, type TraceItem } from "../../bench/records.ts";
 import { threadCpuMs } from "../runtime/meter.ts";
 import type { Sent } from "../runtime/queue.ts";

@@ -5,13 +5,13 @@
  * once.
  */
 import { gunzipSync } from "node:zlib";
-import { appendCall, appendMessages } from "../../../src/intake/direct.ts";
-import { randomIds } from "../../../src/intake/ids.ts";
-import type { PackedMessage } from "../../../src/intake/packing.ts";
-import { platform } from "../../../src/platform.ts";
-import { encodeParts } from "../../../src/queue/message.ts";
-import { recordLine } from "../../../src/record/encode.ts";
-import { toRecord } from "../../../src/record/record.ts";
+import { platform } from "../../../src/base/platform.ts";
+import { encodeParts } from "../../../src/formats/queue/message.ts";
+import { recordLine } from "../../../src/formats/record/encode.ts";
+import { toRecord } from "../../../src/formats/record/record.ts";
+import { appendCall, appendMessages } from "../../../src/ship/intake/direct.ts";
+import { randomIds } from "../../../src/ship/intake/ids.ts";
+import type { PackedMessage } from "../../../src/ship/intake/packing.ts";
 import { type Source, World } from "../runtime/world.ts";
 import { createJobs } from "./consume.ts";
 import type { Taken } from "./intake.ts";

@@ -3,7 +3,7 @@
  * times (stand-ins.ts). Durable objects store its fragments, cut and upload them, whatever is in
  * them.
  */
-import { jobStatus } from "../../../src/delivery/job-status.ts";
+import { jobStatus } from "../../../src/ship/reader/job-status.ts";
 import type { ObjectUse, Use } from "../../bench/protocol.ts";
 import { type Account, meter, threadCpuMs } from "../runtime/meter.ts";
 import type { Hosted } from "../runtime/objects.ts";

@@ -3,13 +3,14 @@
  * consumer handles them like real ones. In its calls, the bodies, fragments and counts of real
  * messages replace those records: sizes are real, and no later step reads the content.
  */
-import { randomIds } from "../../../src/intake/ids.ts";
-import type { Fragment } from "../../../src/object/encoder.ts";
-import { encodeParts, type Part } from "../../../src/queue/message.ts";
-import { shardOf } from "../../../src/queue/shard.ts";
-import { recordLine } from "../../../src/record/encode.ts";
-import { toRecord } from "../../../src/record/record.ts";
-import type { Append, PartHead } from "../../../src/trace-log/append.ts";
+
+import type { Fragment } from "../../../src/formats/object/encoder.ts";
+import { encodeParts, type Part } from "../../../src/formats/queue/message.ts";
+import { shardOf } from "../../../src/formats/queue/shard.ts";
+import { recordLine } from "../../../src/formats/record/encode.ts";
+import { toRecord } from "../../../src/formats/record/record.ts";
+import { randomIds } from "../../../src/ship/intake/ids.ts";
+import type { Append, PartHead } from "../../../src/ship/log/append.ts";
 import type { Intercepted } from "../runtime/objects.ts";
 import type { Sent } from "../runtime/queue.ts";
 import type { Batch } from "./consume.ts";

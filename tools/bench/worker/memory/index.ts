@@ -4,19 +4,19 @@
  * and the queue.
  */
 
-import { controlPlane } from "../../../../src/control/plane.ts";
-import { nodeAt } from "../../../../src/delivery/job-nodes.ts";
+import { APPEND_MAX_RAW_BYTES } from "../../../../src/base/limits.ts";
+import { platform } from "../../../../src/base/platform.ts";
+import { load } from "../../../../src/formats/object/load.ts";
+import { Delivery } from "../../../../src/formats/queue/delivery.ts";
 import worker, * as shipper from "../../../../src/index.ts";
-import { randomIds } from "../../../../src/intake/ids.ts";
-import { type JobConfig, stampOf } from "../../../../src/job/config.ts";
-import { APPEND_MAX_RAW_BYTES } from "../../../../src/limits.ts";
-import { prepare } from "../../../../src/object/build.ts";
-import { load } from "../../../../src/object/load.ts";
-import { JobsCache } from "../../../../src/pipeline/jobs-cache.ts";
-import { platform } from "../../../../src/platform.ts";
-import { Delivery } from "../../../../src/queue/delivery.ts";
-import { headOf } from "../../../../src/trace-log/heads.ts";
-import { traceLog } from "../../../../src/trace-log/trace-log.ts";
+import { randomIds } from "../../../../src/ship/intake/ids.ts";
+import { prepare } from "../../../../src/ship/job/build.ts";
+import { type JobConfig, stampOf } from "../../../../src/ship/job/config.ts";
+import { headOf } from "../../../../src/ship/log/heads.ts";
+import { traceLog } from "../../../../src/ship/log/trace-log.ts";
+import { JobsCache } from "../../../../src/ship/pipeline/jobs-cache.ts";
+import { nodeAt } from "../../../../src/ship/reader/job-nodes.ts";
+import { controlPlane } from "../../../../src/state/control/plane.ts";
 import { ASK_HEADER, type Consuming, type CutSize, type Stacking } from "../../protocol.ts";
 import { clock } from "../clock.ts";
 import { hold, uploads } from "../held-uploads.ts";

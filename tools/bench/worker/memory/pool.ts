@@ -3,11 +3,11 @@
  * more than what is measured.
  */
 import { crc32 } from "node:zlib";
-import { fromHex } from "../../../../src/bytes.ts";
-import { randomIds } from "../../../../src/intake/ids.ts";
-import { decodeBlocks } from "../../../../src/queue/blocks.ts";
+import { fromHex } from "../../../../src/base/bytes.ts";
+import { decodeBlocks } from "../../../../src/formats/queue/blocks.ts";
+import { randomIds } from "../../../../src/ship/intake/ids.ts";
 
-/** Where a message has what; src/queue/message.ts has the layout. */
+/** Where a message has what; src/formats/queue/message.ts has the layout. */
 const ID_AT = 4;
 const TAKEN_AT = 20;
 const HEAD_LENGTH_AT = 28;

@@ -1,0 +1,287 @@
+import type { Fault } from "../../base/errors.ts";
+import { ERRORS_MAX_ENTRIES, EVENT_MAX_DEPTH, TIME_MAX_MS } from "../../base/limits.ts";
+import { jsonText } from "./encode.ts";
+import { describeEvent, type ValueReader } from "./event.ts";
+import {
+  type ExceptionEntry,
+  type FieldName,
+  isFieldName,
+  type LogEntry,
+  type TakenField,
+  type TraceRecord,
+} from "./fields.ts";
+
+export interface MappingContext {
+  /** Time of intake, in ms: the default for a missing time. */
+  takenInMs: number;
+  /** Script name of an event without one. */
+  defaultScriptName: string;
+  /** A wrong value becomes its default instead of a fault: `tail()` cannot refuse events. */
+  lenient: boolean;
+  /** Extra fields that are taken from the event; absent: none. */
+  extraFields?: readonly TakenField[];
+}
+
+/** Collects faults and unknown keys of one request. */
+export interface Findings {
+  faults: Fault[];
+  /** Top-level keys that were dropped. */
+  unknownKeys: Set<string>;
+}
+
+/**
+ * Top-level keys of a trace item as `tail()` gives it.
+ * https://developers.cloudflare.com/workers/runtime-apis/handlers/tail/
+ */
+const ITEM_KEYS: ReadonlySet<string> = new Set([
+  "cpuTime",
+  "diagnosticsChannelEvents",
+  "dispatchNamespace",
+  "durableObjectId",
+  "entrypoint",
+  "event",
+  "eventTimestamp",
+  "exceptions",
+  "executionModel",
+  "logs",
+  "outcome",
+  "scriptName",
+  "scriptTags",
+  "scriptVersion",
+  "tailAttributes",
+  "truncated",
+  "wallTime",
+]);
+
+/**
+ * Turns one event into the record we ship. An event is a trace item as `tail()` gives it, or a
+ * record; any key of a record makes it one.
+ * @param at JSON pointer of the event in the body ("" if the body is the event).
+ * @returns the record, or null: then at least one fault was added.
+ * @throws never; neither JSON nor a trace item has throwing getters.
+ */
+export function toRecord(input: unknown, context: MappingContext, at: string, findings: Findings): TraceRecord | null {
+  const reader = new Reader(context, findings.faults);
+  if (!isObject(input)) {
+    findings.faults.push({ pointer: at, message: "an event is a JSON object" });
+    return null;
+  }
+  const keys = Object.keys(input);
+  const isRecord = isRecordForm(input);
+  if (!isRecord && !keys.some((key) => ITEM_KEYS.has(key)) && !("event" in input)) {
+    findings.faults.push({ pointer: at, message: "neither a trace item nor a record: none of its keys is known" });
+    return null;
+  }
+  const extra: readonly string[] = context.extraFields ?? [];
+  for (const key of keys) {
+    const isKnown = isRecord ? isFieldName(key) || extra.includes(key) : ITEM_KEYS.has(key);
+    if (!isKnown) findings.unknownKeys.add(key);
+  }
+  const record = isRecord ? fromRecord(input, reader, at) : fromItem(input, reader, at);
+  return reader.failed ? null : record;
+}
+
+/** Whether an event is a record, and no trace item. */
+export function isRecordForm(event: object): boolean {
+  return Object.keys(event).some(isFieldName);
+}
+
+function fromItem(item: Json, read: Reader, at: string): TraceRecord {
+  const { type, event } = describeEvent(item.event, read, `${at}/event`);
+  const version = read.object(item.scriptVersion, `${at}/scriptVersion`);
+  return {
+    CPUTimeMs: read.duration(item.cpuTime, `${at}/cpuTime`),
+    DispatchNamespace: read.text(item.dispatchNamespace, `${at}/dispatchNamespace`),
+    Entrypoint: read.text(item.entrypoint, `${at}/entrypoint`),
+    Event: event,
+    EventTimestampMs: read.time(item.eventTimestamp, `${at}/eventTimestamp`),
+    EventType: type,
+    Exceptions: read.exceptions(item.exceptions, `${at}/exceptions`, "timestamp"),
+    Logs: read.logs(item.logs, `${at}/logs`, { level: "level", message: "message", time: "timestamp" }),
+    Outcome: read.text(item.outcome, `${at}/outcome`),
+    ScriptName: read.text(item.scriptName, `${at}/scriptName`) || read.context.defaultScriptName,
+    ScriptTags: read.texts(item.scriptTags, `${at}/scriptTags`),
+    ScriptVersion: {
+      ID: read.text(version.id, `${at}/scriptVersion/id`),
+      Message: read.text(version.message, `${at}/scriptVersion/message`),
+      Tag: read.text(version.tag, `${at}/scriptVersion/tag`),
+    },
+    WallTimeMs: read.duration(item.wallTime, `${at}/wallTime`),
+  };
+}
+
+function fromRecord(record: Json, read: Reader, at: string): TraceRecord {
+  const field = (name: FieldName) => [record[name], `${at}/${name}`] as const;
+  const version = read.object(...field("ScriptVersion"));
+  return {
+    CPUTimeMs: read.duration(...field("CPUTimeMs")),
+    DispatchNamespace: read.text(...field("DispatchNamespace")),
+    Entrypoint: read.text(...field("Entrypoint")),
+    Event: read.event(...field("Event")),
+    EventTimestampMs: read.time(...field("EventTimestampMs")),
+    EventType: read.text(...field("EventType")),
+    Exceptions: read.exceptions(...field("Exceptions"), "TimestampMs"),
+    Logs: read.logs(...field("Logs"), { level: "Level", message: "Message", time: "TimestampMs" }),
+    Outcome: read.text(...field("Outcome")),
+    ScriptName: read.text(...field("ScriptName")) || read.context.defaultScriptName,
+    ScriptTags: read.texts(...field("ScriptTags")),
+    ScriptVersion: {
+      ID: read.text(version.ID, `${at}/ScriptVersion/ID`),
+      Message: read.text(version.Message, `${at}/ScriptVersion/Message`),
+      Tag: read.text(version.Tag, `${at}/ScriptVersion/Tag`),
+    },
+    WallTimeMs: read.duration(...field("WallTimeMs")),
+  };
+}
+
+export type Json = { readonly [key: string]: unknown };
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Whether objects and arrays are nested deeper than `levels`. Iterative: the data may be deeper
+ * than any stack.
+ */
+export function isDeeperThan(root: object, levels: number): boolean {
+  const open: { value: object; level: number }[] = [{ value: root, level: 1 }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (next.level > levels) return true;
+    for (const value of Object.values(next.value)) {
+      if (typeof value === "object" && value !== null) open.push({ value, level: next.level + 1 });
+    }
+  }
+  return false;
+}
+
+export function nestedTooDeeply(levels: number): string {
+  return `nested too deeply: at most ${levels} levels`;
+}
+
+/** Reads values of one event. What is wrong is a fault, or in lenient reading its default. */
+export class Reader implements ValueReader {
+  readonly context: MappingContext;
+  /** Whether a value had a wrong type or range. */
+  failed = false;
+  readonly #faults: Fault[];
+
+  constructor(context: MappingContext, faults: Fault[]) {
+    this.context = context;
+    this.#faults = faults;
+  }
+
+  text(value: unknown, pointer: string): string {
+    if (value === undefined || value === null) return "";
+    if (typeof value === "string") return value;
+    this.#fault(pointer, "must be a string");
+    return messageText(value);
+  }
+
+  texts(value: unknown, pointer: string): string[] {
+    return this.list(value, pointer).map((entry, i) => this.text(entry, `${pointer}/${i}`));
+  }
+
+  list(value: unknown, pointer: string): readonly unknown[] {
+    if (value === undefined || value === null) return [];
+    if (Array.isArray(value)) return value;
+    this.#fault(pointer, "must be an array");
+    return [];
+  }
+
+  object(value: unknown, pointer: string): Record<string, unknown> {
+    if (value === undefined || value === null) return {};
+    if (isObject(value)) return value;
+    this.#fault(pointer, "must be an object");
+    return {};
+  }
+
+  /** A record's `Event`, taken as it is, up to a depth. */
+  event(value: unknown, pointer: string): Record<string, unknown> {
+    const event = this.object(value, pointer);
+    if (!isDeeperThan(event, EVENT_MAX_DEPTH)) return event;
+    this.#fault(pointer, nestedTooDeeply(EVENT_MAX_DEPTH));
+    return {};
+  }
+
+  boolean(value: unknown, pointer: string): boolean {
+    if (value === undefined || value === null) return false;
+    if (typeof value === "boolean") return value;
+    this.#fault(pointer, "must be a boolean");
+    return false;
+  }
+
+  number(value: unknown, pointer: string, what = "a number"): number {
+    if (value === undefined || value === null) return 0;
+    if (typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER) return Math.round(value);
+    this.#fault(pointer, `must be ${what}, 0 or more`);
+    return 0;
+  }
+
+  duration(value: unknown, pointer: string): number {
+    return this.number(value, pointer, "a number of milliseconds");
+  }
+
+  /** A time in ms since the epoch, rounded; by default the time of intake. */
+  time(value: unknown, pointer: string): number {
+    if (value === undefined || value === null) return this.context.takenInMs;
+    if (typeof value === "number" && value >= 0 && Math.round(value) <= TIME_MAX_MS) return Math.round(value);
+    this.#fault(pointer, `must be a time in milliseconds since the epoch, from 0 to ${TIME_MAX_MS}`);
+    return this.context.takenInMs;
+  }
+
+  logs(value: unknown, pointer: string, key: { level: string; message: string; time: string }): LogEntry[] {
+    return this.list(value, pointer).map((entry, i) => {
+      const log = this.object(entry, `${pointer}/${i}`);
+      const message = log[key.message];
+      const parts = Array.isArray(message) ? message : message === undefined || message === null ? [] : [message];
+      return {
+        Level: this.text(log[key.level], `${pointer}/${i}/${key.level}`),
+        Message: parts.map(messageText),
+        TimestampMs: this.time(log[key.time], `${pointer}/${i}/${key.time}`),
+      };
+    });
+  }
+
+  exceptions(value: unknown, pointer: string, timeKey: string): ExceptionEntry[] {
+    return this.list(value, pointer).map((entry, i) => {
+      const exception = this.object(entry, `${pointer}/${i}`);
+      const nameKey = "Name" in exception ? "Name" : "name";
+      const messageKey = "Message" in exception ? "Message" : "message";
+      const message = exception[messageKey];
+      return {
+        name: this.text(exception[nameKey], `${pointer}/${i}/${nameKey}`),
+        message: message === undefined || message === null ? "" : messageText(message),
+        TimestampMs: this.time(exception[timeKey], `${pointer}/${i}/${timeKey}`),
+      };
+    });
+  }
+
+  #fault(pointer: string, message: string): void {
+    if (this.context.lenient) return;
+    this.failed = true;
+    // An answer lists no more than these.
+    if (this.#faults.length < ERRORS_MAX_ENTRIES) this.#faults.push({ pointer, message });
+  }
+}
+
+/**
+ * A logged argument as text: a string as it is, anything else as JSON, or `String()` if JSON has no
+ * form for it.
+ */
+function messageText(value: unknown): string {
+  if (typeof value === "string") return value;
+  try {
+    const isJson = typeof value === "object" || typeof value === "number" || typeof value === "boolean";
+    return isJson ? jsonText(value) : String(value);
+  } catch {
+    // Cyclic, too deep for the stack, or a stub of another process: only its type can be read
+    // safely.
+    return Object.prototype.toString.call(value);
+  }
+}
+
+/** UTC days since the epoch. */
+export function utcDay(timeMs: number): number {
+  return Math.floor(timeMs / 86_400_000);
+}

@@ -1,0 +1,127 @@
+import { DurableObject } from "cloudflare:workers";
+import { OBJECT_HISTORY_MS } from "../../base/limits.ts";
+import { platform } from "../../base/platform.ts";
+import { Alarm } from "../../base/storage/alarm.ts";
+import { isBegun, type Migration, migrate } from "../../base/storage/migrate.ts";
+import { first, insert, only } from "../../base/storage/sql.ts";
+import { isHeld, type Wanted } from "./look.ts";
+import { SEGMENTS_MAX, type Sketch } from "./sketch.ts";
+
+const SKETCH_STEPS = [
+  {
+    id: 1,
+    why: "searches skip the objects that cannot hold a match",
+    sql: `
+      CREATE TABLE segment (               -- of the sketch of one object
+        id       INTEGER PRIMARY KEY,      -- batch * 256 + segment; an object keeps its batch when its number changes
+        segments INTEGER NOT NULL,         -- that the sketch has
+        mark     TEXT NOT NULL,            -- of the object's bytes: a log that is restored gives a batch anew
+        body     BLOB NOT NULL
+      ) STRICT;`,
+  },
+] as const satisfies readonly Migration[];
+
+/** How much one of these may store, in bytes: the platform's limit is 10 GB. */
+const MAX_BYTES = 8_000_000_000;
+
+/** An object of one node and day. */
+export interface Marked {
+  batch: number;
+  /** The first 8 hex digits of its SHA-256. */
+  mark: string;
+}
+
+/** What objects cannot hold. */
+export interface Looked {
+  /** Batches of the objects that have a sketch, and cannot hold what is wanted. */
+  out: number[];
+  /** That were read for it. */
+  bytes: number;
+}
+
+/**
+ * The sketches of the objects of one day that one node of a job's log has cut. They live as long as
+ * the list of objects has them. Losing any only makes a search read more.
+ */
+export class SketchStore extends DurableObject<Env> {
+  readonly #sql: SqlStorage;
+  readonly #alarm: Alarm;
+  /** A store without sketches has no tables: asking it leaves nothing behind. */
+  #isBegun: boolean;
+  /** Overridden by tests. */
+  maxBytes = MAX_BYTES;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    this.#sql = ctx.storage.sql;
+    this.#alarm = new Alarm(ctx.storage);
+    this.#isBegun = isBegun(this.#sql);
+    ctx.blockConcurrencyWhile(async () => {
+      if (this.#isBegun) migrate(ctx.storage, SKETCH_STEPS);
+      await this.#alarm.load();
+    });
+  }
+
+  /**
+   * Keeps the sketch of an object. Idempotent.
+   * @throws if it is full.
+   */
+  keep({ batch, mark }: Marked, sketch: Sketch): void {
+    if (this.#sql.databaseSize >= this.maxBytes) throw new Error("the sketches of this day are full");
+    const now = platform.now();
+    if (!this.#isBegun) migrate(this.ctx.storage, SKETCH_STEPS);
+    this.#isBegun = true;
+    this.#alarm.transaction(() => {
+      for (const [i, { buffer }] of sketch.entries()) {
+        const row = { id: batch * SEGMENTS_MAX + i, segments: sketch.length, mark, body: buffer };
+        insert(this.#sql, "INSERT OR REPLACE INTO segment", row);
+      }
+      this.#alarm.set(now + OBJECT_HISTORY_MS, now);
+    });
+  }
+
+  /**
+   * @param objects that are asked about.
+   */
+  look(objects: readonly Marked[], wanted: Wanted): Looked {
+    const looked: Looked = { out: [], bytes: 0 };
+    if (!this.#isBegun) return looked;
+    for (const { batch, mark } of objects) {
+      const query = "SELECT segments, mark FROM segment WHERE id = ?";
+      const row = first<{ segments: number; mark: string }>(this.#sql, query, batch * SEGMENTS_MAX);
+      if (row?.mark !== mark) continue;
+      // Several words may be of one segment.
+      const known = new Map<number, Uint8Array>();
+      const read = (segment: number): Uint8Array => {
+        const before = known.get(segment);
+        if (before !== undefined) return before;
+        const id = batch * SEGMENTS_MAX + segment;
+        const body = only<ArrayBuffer>(this.#sql, "SELECT body FROM segment WHERE id = ?", id);
+        looked.bytes += body.byteLength;
+        const bytes = new Uint8Array(body);
+        known.set(segment, bytes);
+        return bytes;
+      };
+      if (!isHeld(wanted, row.segments, read)) looked.out.push(batch);
+    }
+    return looked;
+  }
+
+  /** The list of objects has forgotten them. An alarm was set with the first one of the day. */
+  override async alarm(): Promise<void> {
+    this.#alarm.cleared();
+    await this.ctx.storage.deleteAlarm();
+    await this.ctx.storage.deleteAll();
+    this.#isBegun = false;
+  }
+}
+
+/** The sketches of one day's objects of a node. @param day UTC days since the epoch. */
+export function sketchesOf(
+  sketches: DurableObjectNamespace<SketchStore>,
+  job: number,
+  node: number,
+  day: number,
+): DurableObjectStub<SketchStore> {
+  return sketches.getByName(`job ${job} node ${node} day ${day}`);
+}

@@ -1,0 +1,174 @@
+import { createHash } from "node:crypto";
+import { gzipSync } from "node:zlib";
+import { concat } from "../../base/bytes.ts";
+import type { Pieces } from "../../base/streams.ts";
+import { decoderOf } from "../../formats/object/encoders.ts";
+import type { FixedObject, OpenDestination, WriteOutcome } from "../../ship/destinations/destination.ts";
+import { type CopyOutcome, ofSource } from "./copy.ts";
+import type { Piece } from "./rows.ts";
+import { contentOf, openSource, SourceError, verify } from "./source.ts";
+
+/** The most that a part holds, where a receiver names no limit of its own. */
+const PART = { records: 10_000, bytes: 5_000_000 };
+
+export interface Receiving {
+  target: Pick<OpenDestination, "write">;
+  /** The most that one request of it may hold. */
+  limits: { records: number; bytes: number } | null;
+  /** Stores that the target has been through the first so many records of the piece. */
+  progress(records: number): void;
+}
+
+/**
+ * Brings the records of an object to a receiver, part by part in their order, each in one request.
+ * It goes on after those that an earlier attempt brought there: where its last answer was lost,
+ * that part is sent again, under the same id. The object is read twice: nothing of one that is not
+ * what was delivered is sent.
+ * @param key names the copy. @param sent records that the target has been through.
+ */
+export async function sendParts(
+  piece: Piece,
+  key: string,
+  source: Pick<OpenDestination, "read">,
+  { target, limits, progress }: Receiving,
+): Promise<CopyOutcome> {
+  const first = await openSource(source, piece);
+  const fault = first.ok ? await verify(first.body, piece) : first.fault;
+  if (fault !== null) return ofSource(fault, piece.doubtful);
+  const again = await openSource(source, piece);
+  if (!again.ok) return ofSource(again.fault, piece.doubtful);
+  const refused: Refused = { records: 0, words: "" };
+  const most = limits ?? PART;
+  const send = new PartSender(key, piece, target, refused);
+  let number = 0;
+  let part: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    for await (const line of linesOf(decoderOf(piece.key).decode(contentOf(again.body, piece)))) {
+      number += 1;
+      if (number <= piece.sent) continue;
+      if (part.length > 0 && (part.length >= most.records || bytes + line.length > most.bytes)) {
+        const failed = await send.part(part, number - 1 - part.length);
+        if (failed !== null) return failed;
+        // What is refused is not stored: a later attempt has to find it again.
+        if (refused.records === 0) progress(number - 1);
+        part = [];
+        bytes = 0;
+      }
+      part.push(line);
+      bytes += line.length;
+    }
+  } catch (error) {
+    if (error instanceof SourceError) return ofSource(error.fault, piece.doubtful);
+    if (!(error instanceof Unreadable)) throw error;
+    return { kind: "damaged", words: "it does not read as it was written" };
+  }
+  const failed = part.length === 0 ? null : await send.part(part, number - part.length);
+  if (failed !== null) return failed;
+  progress(number);
+  if (refused.records === 0) return { kind: "delivered", verified: false };
+  return { kind: "refused", words: `${refused.words} (${refused.records} of ${number} records; the others were sent)` };
+}
+
+/** Records that the target will not take. */
+interface Refused {
+  records: number;
+  words: string;
+}
+
+class PartSender {
+  readonly #name: string;
+  readonly #piece: Piece;
+  readonly #target: Receiving["target"];
+  readonly #refused: Refused;
+
+  constructor(key: string, piece: Piece, target: Receiving["target"], refused: Refused) {
+    this.#name = key.replace(/(?:\.[a-z]+)*$/, "");
+    this.#piece = piece;
+    this.#target = target;
+    this.#refused = refused;
+  }
+
+  /**
+   * Sends lines, divided where they are too much for one request. @param from number of the first,
+   * which names the part. @returns why it has to be tried again; null: the target has been through
+   * them.
+   */
+  async part(lines: readonly Uint8Array[], from: number, tries = 0): Promise<CopyOutcome | null> {
+    const outcome = await this.#write(lines, from, tries);
+    switch (outcome.kind) {
+      case "delivered":
+        return null;
+      case "divide": {
+        const half = Math.ceil(lines.length / 2);
+        if (lines.length < 2) return this.#refuse(1, outcome.why ?? "too much for one request");
+        return (
+          (await this.part(lines.slice(0, half), from, tries)) ??
+          (await this.part(lines.slice(half), from + half, tries))
+        );
+      }
+      case "partly": {
+        for (const { words } of outcome.refused) this.#refuse(1, words);
+        if (outcome.unnamed !== null) this.#refuse(outcome.unnamed.records, outcome.unnamed.words);
+        if (outcome.error !== null) return { kind: "failed", error: outcome.error, doubtful: true };
+        const again = outcome.again.flatMap((number) => lines[number] ?? []);
+        return again.length === 0 ? null : this.part(again, from, tries + 1);
+      }
+      case "failed":
+        if (outcome.error.kind === "refused") return this.#refuse(lines.length, outcome.error.words);
+        return { kind: "failed", error: outcome.error, doubtful: outcome.mayBeThere ?? true };
+      case "key_taken":
+        throw new Error("a receiver has no keys");
+    }
+  }
+
+  #refuse(records: number, words: string): null {
+    this.#refused.records += records;
+    this.#refused.words ||= words;
+    return null;
+  }
+
+  #write(lines: readonly Uint8Array[], from: number, tries: number): Promise<WriteOutcome> {
+    const raw = concat(lines);
+    const body = new Uint8Array(gzipSync(raw));
+    const hash = (name: string): string => createHash(name).update(body).digest("hex");
+    const object: FixedObject = {
+      // With how many there are: an id never names other records.
+      key: `${this.#name}-${from}-${lines.length}${tries === 0 ? "" : `-${tries}`}.log.gz`,
+      bytes: body.length,
+      sha256: hash("sha256"),
+      md5: hash("md5"),
+      contentType: decoderOf(this.#piece.key).linesType(this.#piece.contentType),
+      records: lines.length,
+      rawBytes: raw.length,
+    };
+    return this.#target.write(object, () => body, { doubtful: this.#piece.doubtful, leaveOut: 0 });
+  }
+}
+
+/** An object whose bytes are those that were delivered, and no content. */
+class Unreadable extends Error {}
+
+/** Lines with their ends. @throws Unreadable; SourceError */
+async function* linesOf(pieces: Pieces): AsyncGenerator<Uint8Array> {
+  let rest: Uint8Array[] = [];
+  const next = () =>
+    pieces.next().catch((error: unknown) => {
+      throw error instanceof SourceError ? error : new Unreadable();
+    });
+  try {
+    for (let read = await next(); !read.done; read = await next()) {
+      const piece = read.value;
+      let from = 0;
+      for (let at = piece.indexOf(10); at !== -1; at = piece.indexOf(10, from)) {
+        yield concat([...rest, piece.subarray(from, at + 1)]);
+        rest = [];
+        from = at + 1;
+      }
+      if (from < piece.length) rest.push(piece.slice(from));
+    }
+    if (rest.length > 0) yield concat(rest);
+  } finally {
+    pieces.return().catch(() => {});
+  }
+}

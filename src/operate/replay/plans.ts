@@ -1,0 +1,189 @@
+import { REPLAY_MEMORY_MS, REPLAYS_MAX, REPLAYS_UNDER_WAY_MAX } from "../../base/limits.ts";
+import { change, first, insert, only, select } from "../../base/storage/sql.ts";
+import { Pieces } from "./pieces.ts";
+import { left, type ReplayRow, viewOf } from "./rows.ts";
+import type { ReplayAsk, ReplayBegun, ReplayStatus, ReplayTrouble } from "./types.ts";
+
+const UNDER_WAY = "state IN ('running', 'waiting')";
+
+/**
+ * The replays: what was asked for, and how each is. What each has to ship, and what became of that,
+ * is in its {@link Pieces}. Every method that changes anything belongs into a transaction of its
+ * caller.
+ */
+export class Plans {
+  readonly #sql: SqlStorage;
+  readonly pieces: Pieces;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    this.pieces = new Pieces(sql);
+  }
+
+  begin(id: string, ask: ReplayAsk): ReplayBegun {
+    const { job, sinceMs, untilMs, askedMs, source, target, path, planned, modified, after } = ask;
+    const shown = target?.shown ?? null;
+    const same = first<{ id: string }>(
+      this.#sql,
+      `SELECT id FROM replay WHERE ${UNDER_WAY} AND job = ? AND since_ms = ? AND until_ms = ? AND shown IS ?`,
+      ...[job, sinceMs, untilMs, shown],
+    );
+    if (same !== null) return { kind: "same", id: same.id };
+    if (after !== undefined && (this.list(job)[0]?.id ?? null) !== after) return { kind: "others" };
+    if (planned.objects > 0 && this.underWay().length >= REPLAYS_UNDER_WAY_MAX) return { kind: "full" };
+    const nothing = planned.objects === 0;
+    // The highest that is there may be gone in a moment, while its run goes on.
+    const seq = only<number>(this.#sql, "UPDATE counter SET last_seq = last_seq + 1 RETURNING last_seq");
+    insert(this.#sql, "INSERT INTO replay", {
+      ...{ seq, id, job, since_ms: sinceMs, until_ms: untilMs, asked_ms: askedMs, shown, path, modified },
+      ...{ elsewhere: target?.elsewhere ?? null, planned_objects: planned.objects },
+      ...{ planned_records: planned.records, planned_bytes: planned.bytes },
+      ...(nothing
+        ? { state: "done", ended_ms: askedMs, source: null, target: null, plan_next: null }
+        : { state: "running", ended_ms: null, source, target: target?.sealed ?? null, plan_next: 0 }),
+    });
+    this.#forgetMore();
+    return { kind: "begun", replay: viewOf(this.#sql.exec<ReplayRow>("SELECT * FROM replay WHERE id = ?", id).one()) };
+  }
+
+  underWay(): ReplayRow[] {
+    return select<ReplayRow>(this.#sql, `SELECT * FROM replay WHERE ${UNDER_WAY} ORDER BY seq`);
+  }
+
+  /**
+   * Those that something is left to do for: those under way, and those that were cancelled while
+   * objects may have been on their way.
+   */
+  unfinished(): ReplayRow[] {
+    return select<ReplayRow>(this.#sql, "SELECT * FROM replay WHERE source IS NOT NULL ORDER BY seq");
+  }
+
+  row(seq: number): ReplayRow | null {
+    return first(this.#sql, "SELECT * FROM replay WHERE seq = ?", seq);
+  }
+
+  find(job: number, id: string): ReplayRow | null {
+    return first(this.#sql, "SELECT * FROM replay WHERE id = ? AND job = ?", id, job);
+  }
+
+  /** Those of a job, newest first. */
+  list(job: number): ReplayStatus[] {
+    const found = this.#sql.exec<ReplayRow>("SELECT * FROM replay WHERE job = ? ORDER BY seq DESC", job);
+    return found.toArray().map(viewOf);
+  }
+
+  troubles(): ReplayTrouble[] {
+    return this.underWay().flatMap((row): ReplayTrouble[] => {
+      const { id, job, failing_since_ms: sinceMs, error } = row;
+      return sinceMs === null || error === null
+        ? []
+        : [{ id, job, sinceMs, error, objectsLeft: left(viewOf(row)).objects }];
+    });
+  }
+
+  /** Pieces above `tried` and up to `claimed` may be under way from here on; nothing else is. */
+  claim(seq: number, tried: number, claimed: number): void {
+    this.#sql.exec("UPDATE replay SET cursor = ?, claimed = ? WHERE seq = ?", tried, claimed, seq);
+  }
+
+  /** What requests to the target leave out. */
+  setLeftOut(seq: number, leaveOut: number): void {
+    this.#sql.exec("UPDATE replay SET unconditional = ? WHERE seq = ?", leaveOut, seq);
+  }
+
+  /** A run in which nothing failed is over. */
+  wentWell(seq: number): void {
+    this.#sql.exec(
+      `UPDATE replay SET state = 'running', failures = 0, failing_since_ms = NULL, error = NULL, resume_ms = 0
+       WHERE seq = ? AND ${UNDER_WAY} AND (failures > 0 OR state = 'waiting')`,
+      seq,
+    );
+  }
+
+  /** Of one that is over: what is left of it is looked at no earlier. */
+  postpone(seq: number, resumeMs: number): void {
+    this.#sql.exec("UPDATE replay SET resume_ms = ? WHERE seq = ?", resumeMs, seq);
+  }
+
+  /** Nothing is tried before `resumeMs`. */
+  wait(seq: number, error: string, resumeMs: number, nowMs: number): void {
+    change(
+      this.#sql,
+      `UPDATE replay SET state = 'waiting', failures = failures + 1, failing_since_ms = coalesce(failing_since_ms, ?), error = ?, resume_ms = ?
+       WHERE seq = ? AND ${UNDER_WAY}`,
+      [nowMs, error, resumeMs, seq],
+    );
+  }
+
+  /** What may have been the reason of an error was changed. */
+  retryNow(seq: number, modified: number): void {
+    this.#sql.exec("UPDATE replay SET resume_ms = 0, modified = ? WHERE seq = ?", modified, seq);
+  }
+
+  /**
+   * Ends a replay. Pieces that may have been under way stay, to be looked at; those that were never
+   * begun are dropped.
+   * @returns false if it is over already.
+   */
+  end(seq: number, state: "done" | "cancelled" | "failed", error: string | null, nowMs: number): boolean {
+    const changed = change(
+      this.#sql,
+      `UPDATE replay SET state = ?, ended_ms = ?, error = ?, failing_since_ms = NULL, resume_ms = 0 WHERE seq = ? AND ${UNDER_WAY}`,
+      [state, nowMs, error, seq],
+    );
+    if (changed === 0) return false;
+    this.pieces.dropUnbegun(seq);
+    this.close(seq);
+    return true;
+  }
+
+  /** Forgets the destinations of a replay that is over, if nothing is left to look at. */
+  close(seq: number): void {
+    this.#sql.exec(
+      `UPDATE replay SET source = NULL, target = NULL WHERE seq = ? AND source IS NOT NULL AND NOT (${UNDER_WAY})
+         AND NOT EXISTS (SELECT 1 FROM piece WHERE replay = seq)`,
+      seq,
+    );
+  }
+
+  /** Forgets all that is known of a job's replays. */
+  forgetJob(job: number): void {
+    for (const { seq } of select<{ seq: number }>(this.#sql, "SELECT seq FROM replay WHERE job = ?", [job]))
+      this.#forget(seq);
+  }
+
+  /** Jobs that there are replays of. */
+  jobs(): number[] {
+    return select<{ job: number }>(this.#sql, "SELECT DISTINCT job FROM replay").map(({ job }) => job);
+  }
+
+  /**
+   * Forgets what ended long ago, and ends what should have ended by then. @returns those that it
+   * ended.
+   */
+  sweep(nowMs: number): ReplayRow[] {
+    const old = nowMs - REPLAY_MEMORY_MS;
+    const stale = this.underWay().filter(({ asked_ms }) => asked_ms < old);
+    for (const { seq, error } of stale) {
+      const why = `not done within ${REPLAY_MEMORY_MS / 86_400_000} days; what is left was given up`;
+      this.end(seq, "failed", error === null ? why : `${why}; at last: ${error}`, nowMs);
+    }
+    const gone = select<{ seq: number }>(this.#sql, "SELECT seq FROM replay WHERE ended_ms < ?", [old]);
+    for (const { seq } of gone) this.#forget(seq);
+    return stale;
+  }
+
+  /** The oldest that are over go, if there are too many. */
+  #forgetMore(): void {
+    const more = this.#sql.exec<{ seq: number }>(
+      `SELECT seq FROM replay WHERE source IS NULL ORDER BY seq DESC LIMIT -1 OFFSET ?`,
+      REPLAYS_MAX,
+    );
+    for (const { seq } of more.toArray()) this.#forget(seq);
+  }
+
+  #forget(seq: number): void {
+    this.pieces.forget(seq);
+    this.#sql.exec("DELETE FROM replay WHERE seq = ?", seq);
+  }
+}

@@ -1,0 +1,148 @@
+import { waitUntil } from "cloudflare:workers";
+import { encodeUtf8 } from "../../base/bytes.ts";
+import { errorText, log } from "../../base/logger.ts";
+import { within } from "../../base/platform.ts";
+import { type Span, writeCursor } from "./cursor.ts";
+import { type Asked, type NotSearched, type Progress, search } from "./search.ts";
+import type { Listed } from "./sources.ts";
+
+/** The last line of an answer. */
+interface End {
+  complete: boolean;
+  cursor: string | null;
+  not_searched: { what: string; why: string }[];
+}
+
+/** Of reasons that an answer gives, this many at most. */
+const WHYS_MAX = 100;
+
+/** Of objects that have a reason in common, so many numbers are named. */
+const NUMBERS_MAX = 10;
+
+export interface Answering {
+  listed: Listed;
+  /** What is not searched on this page, beside what `listed` says. */
+  notSearched: readonly NotSearched[];
+  asked: Omit<Asked, "signal">;
+  span: Span;
+  /** As of a cursor. */
+  question: string;
+  /** The cursor that was sent. */
+  token: string | null;
+  /** As of that cursor. */
+  lacked: boolean;
+  /** How long the client may take for what is left when the search has ended, in ms. */
+  takenMs: number;
+  /** The client is gone: the platform does not always cancel its answer. */
+  gone: AbortSignal;
+  /** It has ended, for whatever reason, and nothing of it is held any more. */
+  onEnd(): Promise<void>;
+}
+
+/**
+ * A search as the lines of its answer: hits and progress as they come, and its end. It breaks off
+ * where the client does not take them: they are held until then.
+ */
+export function answerLines({
+  listed,
+  notSearched,
+  asked,
+  span,
+  question,
+  token,
+  lacked,
+  takenMs,
+  gone,
+  onEnd,
+}: Answering): ReadableStream<Uint8Array> {
+  const aborted = new AbortController();
+  let isGone = false;
+  /** Called when nothing is held. */
+  let taken = (): void => {};
+  const allTaken = ({ desiredSize }: ReadableStreamDefaultController<Uint8Array>): Promise<boolean> => {
+    if (isGone || (desiredSize ?? 1) > 0) return Promise.resolve(true);
+    return within(takenMs, new Promise<true>((resolve) => (taken = () => resolve(true))), false);
+  };
+  const stop = (): void => {
+    isGone = true;
+    aborted.abort();
+    taken();
+  };
+  gone.addEventListener("abort", stop);
+  return new ReadableStream<Uint8Array>({
+    // Not awaited: nothing is pulled before the start is over. But without a client, the platform
+    // would end all of it at once, and its end would not be told.
+    start(controller) {
+      waitUntil(run(controller));
+    },
+    pull: () => taken(),
+    cancel: stop,
+  });
+
+  async function run(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    const line = (text: string): void => {
+      if (!aborted.signal.aborted) controller.enqueue(encodeUtf8(`${text}\n`));
+    };
+    const progress = ({ reachedMs, bytesRead, sketchBytes, ...counts }: Progress): void =>
+      line(
+        JSON.stringify({
+          type: "progress",
+          ...counts,
+          bytes_read: bytesRead,
+          sketch_bytes: sketchBytes,
+          reached: reachedMs === null ? null : new Date(reachedMs).toISOString(),
+        }),
+      );
+    const end = (what: End): void => line(JSON.stringify({ type: "end", ...what }));
+    try {
+      const found = await search(
+        listed,
+        { ...asked, signal: aborted.signal },
+        {
+          progress,
+          hits: (hits) => {
+            for (const { place, object, json } of hits)
+              line(`{"type":"hit","job_id":${place[1]},"object":${object},"line":${place[4]},"record":${json}}`);
+          },
+        },
+      );
+      progress(found.progress);
+      const left = [...notSearched, ...listed.notSearched, ...found.notSearched];
+      const lacks = lacked || left.length > 0;
+      const cursor = found.cursor === null ? null : writeCursor({ cursor: found.cursor, span, lacks }, question);
+      // More objects have records of one moment than are listed at once, or named by a cursor: no
+      // page would get further.
+      const isStuck = found.cursor !== null && (cursor === null || cursor === token);
+      if (isStuck) left.push({ job: null, object: null, why: "too many objects have records of one moment" });
+      const isEnd = cursor === null || isStuck;
+      end({ complete: isEnd && !isStuck && !lacks, cursor: isEnd ? null : cursor, not_searched: inWords(left) });
+    } catch (error) {
+      log.error("a search broke", { error: errorText(error) });
+      const broken = { what: "the rest", why: "an internal error ended the search; repeat the request" };
+      end({ complete: false, cursor: null, not_searched: [broken] });
+    } finally {
+      // Of a search that broke, other objects may still be read.
+      aborted.abort();
+      const isTaken = await allTaken(controller);
+      await onEnd();
+      if (!isTaken) controller.error(new Error("the client did not take its answer in time"));
+      else if (!isGone) controller.close();
+    }
+  }
+}
+
+/** Objects that were not searched for the same reason, together. */
+export function inWords(left: readonly NotSearched[]): End["not_searched"] {
+  const groups = [...Map.groupBy(left, ({ job, object, why }) => `${job} ${object === null} ${why}`).values()];
+  const words = groups.slice(0, WHYS_MAX).map((group) => {
+    const [{ job, why }] = group as [NotSearched];
+    const numbers = group.flatMap(({ object }) => object ?? []);
+    if (job === null) return { what: "a part of the time", why };
+    if (numbers.length === 0) return { what: `job ${job}`, why };
+    if (numbers.length === 1) return { what: `object ${numbers[0]} of job ${job}`, why };
+    const more = numbers.length > NUMBERS_MAX ? ", …" : "";
+    return { what: `${numbers.length} objects of job ${job}: ${numbers.slice(0, NUMBERS_MAX).join(", ")}${more}`, why };
+  });
+  const others = groups.length - WHYS_MAX;
+  return others > 0 ? [...words, { what: `${others} more`, why: "there are too many reasons to name all" }] : words;
+}

@@ -1,0 +1,32 @@
+import type { Pieces } from "../../base/streams.ts";
+
+/** An object, or what will become one. */
+export interface Known {
+  job: number;
+  node: number;
+  batch: number;
+  /** null: it is not cut yet. */
+  number: number | null;
+  firstMs: number;
+  lastMs: number;
+}
+
+/** One that a search may read. */
+export interface Source extends Known {
+  /** As stored, and before compression. */
+  bytes: number;
+  rawBytes: number;
+  records: number;
+  /** It waits in its reader, and may be cut and delivered while it is read. */
+  isHeld: boolean;
+  /**
+   * Its lines, decoded. `read` is told what comes from where it is stored, in bytes. @throws
+   * ReadFault, also from the generator.
+   */
+  open(read: (bytes: number) => void): Promise<Pieces>;
+}
+
+/** It does not change when an object is cut, delivered or numbered anew. */
+export function keyOf({ job, node, batch }: Known): string {
+  return [job, node, batch].join();
+}

@@ -1,0 +1,154 @@
+import { errorText, log } from "../../base/logger.ts";
+import { answered, within } from "../../base/platform.ts";
+import { type Pieces, piecesOf } from "../../base/streams.ts";
+import { decoderOf, decoderOfType } from "../../formats/object/encoders.ts";
+import type { OpenDestination } from "../../ship/destinations/destination.ts";
+import { openObject, plain, READ_PATIENCE, ReadFault } from "../../ship/destinations/read-object.ts";
+import { rerunName } from "../../ship/job/config.ts";
+import { nodeAt, type Reader } from "../../ship/reader/job-nodes.ts";
+import type { Searchable } from "../../ship/reader/searchable.ts";
+import type { Rerun } from "../../state/control/plane.ts";
+import { type ListedSpan, listObjects } from "./listing.ts";
+import { type Sketched, sketchLookUp } from "./look-up.ts";
+import type { Needed } from "./needed-words.ts";
+import type { NotSearched, Sources } from "./search.ts";
+import type { Known, Source } from "./source.ts";
+import { records } from "./waiting.ts";
+
+/** A job whose objects are searched. */
+export interface SearchedJob {
+  id: number;
+  /** Where they are. */
+  store: Pick<OpenDestination, "read">;
+}
+
+/** `end` null: it may have more to read. */
+export type SearchedRerun = Pick<Rerun, "id" | "job" | "end">;
+
+export interface Listed extends Sources {
+  notSearched: NotSearched[];
+}
+
+/** Deadline of a question to a reader, in ms. */
+const ASK_MS = 10_000;
+
+/** How often what waits is looked for anew, while it is cut and delivered. */
+const LOOKS = 4;
+
+/**
+ * What of these jobs has records of a time, over all of their nodes; and what tells which of
+ * it cannot hold a match.
+ * @param reruns of these jobs: they are named, as the same records may be in objects of the job.
+ * @param limit of what is listed; for tests.
+ */
+export async function listSources(
+  env: Pick<Env, "READERS" | "CONTROL" | "SKETCHES">,
+  jobs: readonly SearchedJob[],
+  reruns: readonly SearchedRerun[],
+  span: ListedSpan,
+  needed: Needed,
+  limit?: number,
+): Promise<Listed> {
+  const ids = [...jobs.map(({ id }) => id), ...reruns.map(({ id }) => id)];
+  const { found, listedToMs, silent, unmade } = await listObjects(env, ids, span, limit);
+  const stores = new Map(jobs.map((job) => [job.id, job]));
+  const jobOf = new Map(reruns.map(({ id, job }) => [id, job]));
+  const leave = (id: number, why: string): NotSearched => ({ job: jobOf.get(id) ?? id, object: null, why });
+  const notSearched = silent.map((id) => leave(id, "its log does not answer"));
+  for (const { job, records: count } of unmade)
+    notSearched.push(leave(job, `could not be made of what the log has: ${records(count)}`));
+  const shippedBy = (id: number): NotSearched =>
+    leave(id, `what its rerun ${rerunName(id)} ships: the job may have shipped the same records`);
+  for (const { id, end } of reruns) if (end === null) notSearched.push(shippedBy(id));
+  const list: Source[] = [];
+  const unsearchable: Known[] = [];
+  const sketched = new Map<Source, Sketched>();
+  for (const { job, node, object } of found) {
+    const { batch, number, firstMs, lastMs, state } = object;
+    const why = whyNot(object);
+    const left = jobOf.has(job) ? shippedBy(job) : why && { job, object: number, why };
+    if (left) {
+      notSearched.push(left);
+      unsearchable.push({ job, node, batch, number, firstMs, lastMs });
+      continue;
+    }
+    const source = sourceOf(object, stores.get(job) as SearchedJob, node, () => nodeAt(env.READERS, job, node));
+    list.push(source);
+    if (state === "delivered") sketched.set(source, object);
+  }
+  const lookUp = needed === null ? null : sketchLookUp(env.SKETCHES, needed, sketched);
+  return { list, unsearchable, listedToMs, notSearched, ...(lookUp !== null && { lookUp }) };
+}
+
+function whyNot({ state, contentType, key }: Searchable): string | null {
+  if (state === "elsewhere") return "it was sent to another destination, which the job has no keys for";
+  const kind = key === "" ? decoderOfType(contentType) : decoderOf(key);
+  const lines = kind.linesType(contentType);
+  return lines === "application/x-ndjson" ? null : `its records are ${lines}, not JSON`;
+}
+
+function sourceOf(object: Searchable, job: SearchedJob, node: number, segment: () => Reader): Source {
+  const { batch, number, firstMs, lastMs, bytes, rawBytes, records } = object;
+  // One literal: put together of several, it takes 400 bytes more.
+  return {
+    job: job.id,
+    node,
+    batch,
+    number,
+    firstMs,
+    lastMs,
+    bytes,
+    rawBytes,
+    records,
+    isHeld: object.state === "held",
+    open: (read) => contentOf(object, job, segment, read),
+  };
+}
+
+/**
+ * The lines of an object: from its store, or, while it waits, from its reader. What waits may be
+ * cut or delivered at any moment: then it is looked for again, before anything was read of it.
+ * @param segment a stub for each call: that of an object that died is of no use.
+ */
+async function contentOf(
+  listed: Searchable,
+  { id: job, store }: SearchedJob,
+  segment: () => Reader,
+  read: (bytes: number) => void,
+): Promise<Pieces> {
+  let object: Searchable | null = listed;
+  for (let look = 0; look < LOOKS && object !== null; look++) {
+    if (object.state === "elsewhere") throw new ReadFault("gone", whyNot(object) ?? "");
+    if (object.state === "delivered") {
+      const known = { key: object.key, bytes: object.bytes, rawBytes: object.rawBytes };
+      return plain(reported(await openObject(store, known), read), known);
+    }
+    const { batch }: Searchable = object;
+    const held = await ofLog<ReadableStream<Uint8Array> | null>(job, async () => segment().batchBytes(batch));
+    if (held !== null) {
+      const pieces = piecesOf(held, (next, late) => within(READ_PATIENCE.idleMs, next(), late));
+      const { key, bytes, contentType } = object;
+      const kind = key === "" ? { contentType } : {};
+      return plain(pieces, { key, ...kind, bytes, rawBytes: Number.POSITIVE_INFINITY });
+    }
+    object = await ofLog<Searchable | null>(job, async () => segment().searchableBatch(batch));
+  }
+  throw new ReadFault("gone", "it was discarded, or left the list of objects, while the search ran");
+}
+
+/** @throws ReadFault if it does not answer. */
+async function ofLog<T>(job: number, ask: () => Promise<T>): Promise<T> {
+  try {
+    return await answered("JobReader", ASK_MS, ask());
+  } catch (error) {
+    log.warn("a log was not searched", { job, error: errorText(error) });
+    throw new ReadFault("silent", "its log does not answer");
+  }
+}
+
+async function* reported(pieces: Pieces, read: (bytes: number) => void): Pieces {
+  for await (const piece of pieces) {
+    read(piece.length);
+    yield piece;
+  }
+}

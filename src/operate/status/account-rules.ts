@@ -1,0 +1,214 @@
+import { QUEUE_MAX_BYTES, SHARD_LOAD, SHARD_MAX_BYTES } from "../../base/limits.ts";
+import { counted } from "../../base/words.ts";
+import type { AccountFacts, Facts } from "./facts.ts";
+import { SILENT } from "./facts.ts";
+import {
+  AFTER,
+  BACKLOG_MIN,
+  GROWING_MS,
+  isQuiet,
+  LEDGER_LARGE_BYTES,
+  LOSS_TOLD_MS,
+  QUEUE_FULL_BYTES,
+  QUEUE_LARGE_BYTES,
+} from "./thresholds.ts";
+import { type Found, head, type Rest, shownGB } from "./words.ts";
+
+/** What is wrong with the account as a whole. */
+export function accountFindings(facts: Facts): Found[] {
+  const { account } = facts;
+  const found = [configurationFindings(facts), silenceFindings(facts)];
+  if (account !== SILENT)
+    found.push(
+      routingFindings(facts, account),
+      lossFindings(facts, account),
+      queueFindings(facts, account),
+      sizeFindings(account),
+      loadFindings(account),
+      restoredFindings(facts, account),
+      balanceFindings(account),
+    );
+  return found.flat().map((rest) => ({ ...rest, subject: { type: "account" } }));
+}
+
+function configurationFindings({ configFaults }: Facts): Rest | Rest[] {
+  if (configFaults.length === 0) return [];
+  return {
+    ...head("configuration_malformed", "error"),
+    summary: `The configuration is malformed: ${configFaults.join("; ")}.`,
+    advice: "Correct the named settings and deploy. Until then, events are accepted but not delivered.",
+  };
+}
+
+/**
+ * A part that does not answer is a finding of its own: what only that part knows is unknown
+ * meanwhile.
+ */
+function silenceFindings(facts: Facts): Rest[] {
+  const { controlTold, account, functions, replays, attachments } = facts;
+  const silent = (kind: Rest["kind"], part: string, unknown: string): Rest => ({
+    ...head(kind, "warning"),
+    summary: `${part} does not answer. Unknown: ${unknown}.`,
+    advice:
+      "This usually ends within minutes. If it lasts, look for errors in this service's log and on the platform's status page.",
+  });
+  return [
+    ...(controlTold
+      ? []
+      : [silent("control_silent", "The control plane", "whether jobs have changed (those last known are checked)")]),
+    ...(account === SILENT ? [silent("ledger_silent", "The account's ledger", "where events went")] : []),
+    // The ledger can answer for its totals and still time out on the counts of functions, which are
+    // far more.
+    ...(account !== SILENT && functions === SILENT
+      ? [silent("ledger_silent", "The account's ledger (counts of functions)", "whether any function has gone quiet")]
+      : []),
+    ...(replays === SILENT ? [silent("replays_silent", "The store of replays", "whether any is stuck")] : []),
+    ...(attachments === SILENT
+      ? [silent("attachments_silent", "The attachment check", "whether functions are still attached")]
+      : []),
+  ];
+}
+
+function routingFindings({ jobs, functions, nowMs }: Facts, { status, past, usual }: AccountFacts): Rest | Rest[] {
+  const enabled = jobs.flatMap(({ enabledSinceMs }) => enabledSinceMs ?? []);
+  if (enabled.length === 0) {
+    const { grewMs, sinceMs, by } = past.notRouted;
+    if (grewMs === null || nowMs - grewMs > GROWING_MS) return [];
+    const none = jobs.every(({ deletedMs }) => deletedMs !== null) ? "There is no job" : "No job is enabled";
+    return {
+      ...head("no_job_enabled", "error", sinceMs, by, "events"),
+      summary: `${none}, so incoming events are dropped (counted as not_routed).`,
+      advice: "Create a job or enable one. Events dropped until then are not shipped later.",
+    };
+  }
+  const since = Math.min(...enabled);
+  const never = status.counts.processed === 0;
+  // Events accepted after this time may still be in the queue.
+  const untilMs = functions === SILENT ? null : functions.countedUntilMs;
+  const late = never
+    ? nowMs - since > AFTER.nothingReceived
+    : usual !== null && untilMs !== null && untilMs - since > AFTER.quiet && isQuiet(usual, untilMs);
+  if (!late) return [];
+  return {
+    ...head("no_events", "warning", never ? since : (usual?.lastMs ?? null)),
+    summary: never
+      ? "A job is enabled, but no event has ever arrived."
+      : "No event has arrived from any function for longer than usual.",
+    advice:
+      'Check that your functions run and are attached: `"tail_consumers": [{ "service": "logship" }]` in their project file, and deployed.',
+  };
+}
+
+function lossFindings({ nowMs }: Facts, { past, setAside }: AccountFacts): Rest[] {
+  const findings: Rest[] = [];
+  const { intakeLost } = past;
+  if (intakeLost.grewMs !== null && nowMs - intakeLost.grewMs <= LOSS_TOLD_MS) {
+    findings.push({
+      ...head("intake_lost", "error", intakeLost.sinceMs, intakeLost.by, "events"),
+      summary: `Intake lost ${counted(intakeLost.by, "events")}: neither the queue nor the log accepted them.`,
+      advice:
+        "These events are gone. Look for `intake lost events` in this service's log; if it continues, check the platform's status page. This finding stays for a day after the last loss.",
+    });
+  }
+  if (setAside.messages > 0) {
+    const { grewMs, sinceMs } = past.setAside;
+    const grows = grewMs !== null && nowMs - grewMs <= GROWING_MS;
+    findings.push({
+      ...head(
+        "messages_set_aside",
+        grows ? "error" : "warning",
+        setAside.oldestMs ?? sinceMs,
+        setAside.messages,
+        "messages",
+      ),
+      summary: `Messages with ${counted(setAside.events, "events")} could not be processed and are set aside${grows ? "; their number is growing" : ""}.${setAside.stopsClaims ? " One of them cannot be read: last_complete stands still for every job." : ""}`,
+      advice:
+        "Each entry under Set aside has its reason. Fix the cause, then resend it, or delete what you do not need. Until then last_complete passes none of them.",
+    });
+  }
+  return findings;
+}
+
+function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFacts): Rest[] {
+  const findings: Rest[] = [];
+  const { oldestUnfinishedMs, queueBacklog } = status;
+  const queueBytes = status.queueBytes ?? 0;
+  if (oldestUnfinishedMs !== null && nowMs - oldestUnfinishedMs > AFTER.queueOld) {
+    findings.push({
+      ...head("queue_old", "error", oldestUnfinishedMs),
+      summary: "Messages keep being redelivered: a shard of the log does not take them.",
+      advice:
+        "Look for `an append failed` in this service's log: it names the shard. Nothing is lost: a message that fails for ten days is set aside.",
+    });
+  }
+  if (backlogSinceMs !== null && nowMs - backlogSinceMs > AFTER.backlog) {
+    const count = queueBacklog ?? BACKLOG_MIN;
+    findings.push({
+      ...head("queue_backlog", "warning", backlogSinceMs, count, "messages"),
+      summary: `The queue holds ${counted(count, "messages")}: they arrive faster than they are processed.`,
+      advice:
+        "If the backlog does not shrink, raise max_concurrency of the consumer in wrangler.jsonc, or look in this service's log for what slows it down. The queue keeps a message for fourteen days.",
+    });
+  }
+  if (queueBytes >= QUEUE_LARGE_BYTES) {
+    findings.push({
+      ...head("queue_large", queueBytes >= QUEUE_FULL_BYTES ? "error" : "warning", null, queueBacklog, "messages"),
+      summary: `The queue holds ${shownGB(queueBytes)} of ${QUEUE_MAX_BYTES / 1e9} GB. When it is full, it accepts no messages, and events go to the log one request at a time.`,
+      advice:
+        "Raise max_concurrency of the consumer in wrangler.jsonc, or look in this service's log for what slows it down. Senders over HTTP can wait and repeat their requests.",
+    });
+  }
+  return findings;
+}
+
+function restoredFindings({ nowMs }: Facts, { status: { restored } }: AccountFacts): Rest | Rest[] {
+  if (restored === null || nowMs - restored.atMs > LOSS_TOLD_MS) return [];
+  const { who, job, atMs } = restored;
+  const part = who === "shard" ? "A shard of the log" : `A reader of job ${job}`;
+  const lost =
+    who === "shard"
+      ? "What it took since is lost to jobs that had not read it, and messages on hold that were sent again since are back."
+      : "What it had read since is lost, or is delivered a second time.";
+  return {
+    ...head("restored", "error", atMs),
+    summary: `${part} was restored to an earlier time. ${lost}`,
+    advice: "Compare the objects of that time with what your Workers logged. This finding stays for a day.",
+  };
+}
+
+function balanceFindings({ status: { counts } }: AccountFacts): Rest | Rest[] {
+  const { processed, routed, not_enabled, not_routed, set_aside, discarded } = counts;
+  const off = Math.abs(processed - routed - not_enabled - not_routed - set_aside - discarded);
+  if (off === 0) return [];
+  return {
+    ...head("out_of_balance", "error", null, off, "events"),
+    summary:
+      "The account's ledger does not add up: processed is not routed + not_enabled + not_routed + set_aside + discarded.",
+    advice: "This is a bug in logship. Save the account's ledger as it is now, and report it.",
+  };
+}
+
+function sizeFindings({ status: { storedBytes } }: AccountFacts): Rest | Rest[] {
+  if (storedBytes < LEDGER_LARGE_BYTES) return [];
+  const isFull = storedBytes >= SHARD_MAX_BYTES;
+  return {
+    ...head("ledger_large", isFull ? "error" : "warning"),
+    summary: `A shard of the log holds ${shownGB(storedBytes)} of ${SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and takes no more: messages wait in the queue" : ""}.`,
+    advice:
+      "Find the job that does not read the log, or resend or delete what is set aside. If neither is so, raise LOG_SHARDS and deploy.",
+  };
+}
+
+function loadFindings({ status: { load } }: AccountFacts): Rest | Rest[] {
+  if (load === null || (load.parts <= SHARD_LOAD.parts && load.bytes <= SHARD_LOAD.bytes)) return [];
+  const took =
+    load.parts > SHARD_LOAD.parts
+      ? `${Math.ceil(load.parts)} parts a second: more than ${SHARD_LOAD.parts}`
+      : `${(load.bytes / 1e6).toFixed(1)} MB a second: more than ${SHARD_LOAD.bytes / 1e6}`;
+  return {
+    ...head("ledger_busy", "warning"),
+    summary: `In the last ten minutes, a shard of the log took ${took}.`,
+    advice:
+      "Raise LOG_SHARDS to the next power of two, and deploy with npm run setup, which raises max_concurrency of the consumer with it (six for each shard).",
+  };
+}

@@ -1,0 +1,302 @@
+import { log } from "../../base/logger.ts";
+import type { Platform } from "../../base/platform.ts";
+import { first, insert, only, update } from "../../base/storage/sql.ts";
+import { readSealing } from "../../config.ts";
+import { addressOf, alert } from "./alert.ts";
+import { type CallType, callBody, callId } from "./call-body.ts";
+import type { Incident, OverIncident } from "./incidents.ts";
+import { WEBHOOK, WEBHOOK_FAILING } from "./kinds.ts";
+import type { ReceiverDraft, ReceiverRow, ReceiverState } from "./receiver-state.ts";
+import type { Finding } from "./types.ts";
+import {
+  answerWords,
+  type CallAnswer,
+  callWebhook,
+  GIVE_UP_MS,
+  isGone,
+  isTaken,
+  openSecrets,
+  REST_MAX_MS,
+  restMs,
+  type WebhookSecrets,
+} from "./webhook.ts";
+
+/**
+ * Waiting calls at most; a further incident is told when there is room. An `incident.over` is added
+ * beyond this, as the receiver knows of the incident.
+ */
+export const WAITING_MAX = 1_000;
+
+/**
+ * Calls of one pass, one after the other: at 10 s each, well below the 15 minutes that an alarm may
+ * run.
+ */
+export const CALLS_PER_PASS = 50;
+
+type CallRow = {
+  number: number;
+  id: string;
+  body: string;
+  tries: number;
+};
+
+/** The outcome of a test, in words of {@link answerWords}. */
+export interface TestAnswer {
+  taken: boolean;
+  words: string;
+}
+
+/** No call was possible. */
+type NotCalled = { readonly kind: "not called"; readonly why: string };
+
+/**
+ * One receiver of alerts and its waiting calls, in the storage of the watch. A call is stored in
+ * one transaction with its incident and deleted when the receiver accepts it. Until then it may be
+ * made again, with the same id.
+ */
+export class AlertCalls {
+  /** {@link WEBHOOK}, or that of a target, which is never used again. */
+  readonly id: number;
+  /** Where its row is; that of a target is free again after its deletion. The webhook's is 1. */
+  readonly place: number;
+  readonly #storage: DurableObjectStorage;
+  readonly #sql: SqlStorage;
+  readonly #env: object;
+  readonly #platform: Pick<Platform, "now" | "random" | "fetch">;
+  /** Its row, and its calls. */
+  readonly #tables: { own: "webhook" | "target"; calls: "webhook_call" | "target_call"; where: string };
+  /** A pass is running in this instance. */
+  #sending = false;
+
+  constructor(
+    { id, place }: { id: number; place: number },
+    storage: DurableObjectStorage,
+    env: object,
+    platform: Pick<Platform, "now" | "random" | "fetch">,
+  ) {
+    this.id = id;
+    this.place = place;
+    this.#storage = storage;
+    this.#sql = storage.sql;
+    this.#env = env;
+    this.#platform = platform;
+    this.#tables =
+      id === WEBHOOK
+        ? { own: "webhook", calls: "webhook_call", where: "TRUE" }
+        : { own: "target", calls: "target_call", where: `target = ${place}` };
+  }
+
+  state(): ReceiverState | null {
+    const row = this.#row();
+    if (row === null) return null;
+    const generic = { name: "webhook", format: "generic", min_severity: "warning", muted_until_ms: null } as const;
+    return { ...generic, ...row, id: this.id, enabled: row.enabled === 1, waiting: this.#waiting() };
+  }
+
+  /** Stores a change; waiting calls are made at once. Call in a transaction. */
+  put({ sealed, shown, enabled, origin, staysGone, chosen }: ReceiverDraft): void {
+    const { own, calls, where } = this.#tables;
+    const row = {
+      ...{ mark: crypto.randomUUID(), sealed, shown, enabled: enabled ? 1 : 0, modified_ms: this.#platform.now() },
+      ...{ failures: 0, failing_since_ms: null, rest_until_ms: 0, ...chosen },
+      ...(origin !== null && { origin }),
+      ...(!staysGone && { gone_ms: null }),
+    };
+    if (this.#row() !== null) update(this.#sql, own, row, "id = ?", this.place);
+    else {
+      const number = this.id === WEBHOOK ? {} : { number: this.id };
+      insert(this.#sql, `INSERT INTO ${own}`, { ...row, ...number, id: this.place, created_ms: row.modified_ms });
+    }
+    if (!enabled) this.#sql.exec(`DELETE FROM ${calls} WHERE ${where}`);
+  }
+
+  /**
+   * Deletes the receiver and its waiting calls. Call in a transaction. @returns whether there was
+   * one.
+   */
+  remove(): boolean {
+    const { own, calls, where } = this.#tables;
+    this.#sql.exec(`DELETE FROM ${calls} WHERE ${where}`);
+    return this.#sql.exec(`DELETE FROM ${own} WHERE id = ?`, this.place).rowsWritten > 0;
+  }
+
+  /**
+   * Notes a test. One that was accepted ends earlier failures. Call in a transaction.
+   * @param mark of the receiver that was called; a changed one was not tested.
+   */
+  noteTest(mark: string, { taken, words }: TestAnswer): void {
+    this.#set("test_answer = ?, tested_ms = ?", "mark = ?", words, this.#platform.now(), mark);
+    if (taken) this.#set("failures = 0, failing_since_ms = NULL, rest_until_ms = 0", "mark = ?", mark);
+  }
+
+  /** Whether it is on. */
+  wanted(): boolean {
+    return this.#row()?.enabled === 1;
+  }
+
+  /** Whether it is to be told of an incident now. */
+  wants({ finding }: Incident, nowMs: number): boolean {
+    const row = this.#row();
+    if (row?.enabled !== 1 || (row.muted_until_ms ?? 0) > nowMs) return false;
+    if (finding.kind === WEBHOOK_FAILING && this.#isItself(finding)) return false;
+    return row.min_severity !== "error" || finding.severity === "error";
+  }
+
+  /** A call about a receiver that fails would go to that receiver, which knows once it gets it. */
+  #isItself({ receiver }: Finding): boolean {
+    return receiver?.id === this.id;
+  }
+
+  /** Whether a key decrypts it; true without a webhook. */
+  opens(): boolean {
+    const row = this.#row();
+    return row === null || !("kind" in this.#secrets(row.sealed));
+  }
+
+  hasRoom(): boolean {
+    return this.#waiting() < WAITING_MAX;
+  }
+
+  /** Adds a call, once while it waits. Call in a transaction. */
+  add(type: CallType, incident: Incident, over: Pick<OverIncident, "overMs"> | null, nowMs: number): void {
+    const body = callBody(incident, over, nowMs, this.#row()?.origin ?? null);
+    insert(this.#sql, `INSERT OR IGNORE INTO ${this.#tables.calls}`, {
+      ...{ id: callId(incident.id, type), incident: incident.id, body, made_ms: nowMs },
+      ...(this.id !== WEBHOOK && { target: this.place }),
+    });
+  }
+
+  /** Whether a pass is running; when it ends, {@link dueMs} says what is next. */
+  isSending(): boolean {
+    return this.#sending;
+  }
+
+  /** When the next call is due, in ms since the epoch; null: no calls. */
+  dueMs(): number | null {
+    const row = this.#row();
+    if (row === null || row.enabled === 0 || this.#waiting() === 0) return null;
+    const now = this.#platform.now();
+    return Math.max(restUntilMs(row, now), now);
+  }
+
+  /**
+   * Makes the due calls, one after the other, until one fails. After a rest another call is tried
+   * first, so that a call that is never accepted only holds up its own incident. Never runs twice
+   * at a time; no answer makes it throw.
+   */
+  async send(): Promise<void> {
+    if (this.#sending) return;
+    this.#sending = true;
+    try {
+      for (let made = 0; made < CALLS_PER_PASS; made++) if (!(await this.#sendNext())) return;
+    } finally {
+      this.#sending = false;
+    }
+  }
+
+  /** @returns whether to continue. */
+  async #sendNext(): Promise<boolean> {
+    const webhook = this.#row();
+    if (webhook === null || webhook.enabled === 0) return false;
+    const now = this.#platform.now();
+    if (restUntilMs(webhook, now) > now) return false;
+    const call = this.#next();
+    if (call === null) return false;
+    const answer = await this.#make(webhook, call);
+    return this.#storage.transactionSync(() => this.#note(call, webhook.mark, answer));
+  }
+
+  /** Of the first waiting call of each incident, the one tried least. */
+  #next(): CallRow | null {
+    const { calls, where } = this.#tables;
+    return first(
+      this.#sql,
+      `SELECT number, id, body, tries FROM ${calls}
+         WHERE number IN (SELECT min(number) FROM ${calls} WHERE ${where} GROUP BY incident)
+         ORDER BY tries, number LIMIT 1`,
+    );
+  }
+
+  async #make({ sealed, format }: ReceiverRow, call: CallRow): Promise<CallAnswer | NotCalled> {
+    const secrets = this.#secrets(sealed);
+    if ("kind" in secrets) return secrets;
+    if (format === undefined) return callWebhook(secrets, call, this.#platform);
+    return alert({ format, ...addressOf(secrets) }, call.body, this.#env, this.#platform);
+  }
+
+  #secrets(sealed: string): WebhookSecrets | NotCalled {
+    // A malformed configuration must not throw here: it is one of the findings.
+    const sealing = readSealing(this.#env);
+    if (sealing === null) return { kind: "not called", why: "the configuration is malformed" };
+    const { accountId, keys } = sealing;
+    return (
+      openSecrets(sealed, accountId, keys) ?? { kind: "not called", why: "the stored webhook cannot be decrypted" }
+    );
+  }
+
+  /** @param mark of the webhook that was called. @returns whether to continue. */
+  #note(call: CallRow, mark: string, answer: CallAnswer | NotCalled): boolean {
+    const { calls, where } = this.#tables;
+    const now = this.#platform.now();
+    const taken = answer.kind !== "not called" && isTaken(answer);
+    const webhook = this.#row();
+    if (webhook?.mark !== mark) {
+      // Changed meanwhile: the new receiver may not have what the old one accepted.
+      return webhook !== null;
+    }
+    const words = answer.kind === "not called" ? answer.why : answerWords(answer);
+    this.#set("last_answer = ?, last_try_ms = ?", "TRUE", words, now);
+    if (taken) {
+      this.#sql.exec(`DELETE FROM ${calls} WHERE number = ?`, call.number);
+      this.#set(
+        "failures = 0, failing_since_ms = NULL, rest_until_ms = 0, last_ok_ms = ?, delivered = delivered + 1",
+        "TRUE",
+        now,
+      );
+      return true;
+    }
+    if (answer.kind !== "not called" && isGone(answer)) {
+      this.#set("enabled = 0, gone_ms = ?", "TRUE", now);
+      const { rowsWritten: dropped } = this.#sql.exec(`DELETE FROM ${calls} WHERE ${where}`);
+      log.warn("the webhook was switched off by its receiver", { durable_object: "Watch", target: this.id, dropped });
+      return false;
+    }
+    this.#failed(call, webhook.failures + 1, words, answer.kind === "answer" ? answer.retryAfterS : null, now);
+    return false;
+  }
+
+  #failed(call: CallRow, failures: number, words: string, retryAfterS: number | null, now: number): void {
+    const { calls, where } = this.#tables;
+    this.#sql.exec(`UPDATE ${calls} SET tries = tries + 1 WHERE number = ?`, call.number);
+    const old = now - GIVE_UP_MS;
+    const givenUp = only<number>(this.#sql, `SELECT count(*) FROM ${calls} WHERE ${where} AND made_ms <= ?`, old);
+    this.#sql.exec(`DELETE FROM ${calls} WHERE ${where} AND made_ms <= ?`, old);
+    this.#set(
+      "failures = ?, failing_since_ms = coalesce(failing_since_ms, ?), rest_until_ms = ?, given_up = given_up + ?",
+      "TRUE",
+      ...[failures, now, now + restMs(failures, retryAfterS, this.#platform.random()), givenUp],
+    );
+    const fields = { durable_object: "Watch", target: this.id, why: words, failures, waiting: this.#waiting() };
+    log.warn("a call of the webhook failed", fields);
+    if (givenUp > 0) log.error("calls of the webhook were given up", { durable_object: "Watch", calls: givenUp });
+  }
+
+  #row(): ReceiverRow | null {
+    return first(this.#sql, `SELECT * FROM ${this.#tables.own} WHERE id = ?`, this.place);
+  }
+
+  /** @param values of both clauses, in order. */
+  #set(what: string, where: string, ...values: SqlStorageValue[]): void {
+    this.#sql.exec(`UPDATE ${this.#tables.own} SET ${what} WHERE ${where} AND id = ${this.place}`, ...values);
+  }
+
+  #waiting(): number {
+    const { calls, where } = this.#tables;
+    return only(this.#sql, `SELECT count(*) FROM ${calls} WHERE ${where}`);
+  }
+}
+
+/** Ignores a rest that a wrong clock set too far ahead. */
+function restUntilMs({ rest_until_ms: ms }: ReceiverRow, nowMs: number): number {
+  return ms - nowMs > REST_MAX_MS ? nowMs : ms;
+}

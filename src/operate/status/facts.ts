@@ -1,0 +1,139 @@
+import type { AccountStatus } from "../../ship/log/status.ts";
+import type { JobStatus } from "../../ship/reader/types.ts";
+import type { FailingFunction } from "./failing.ts";
+import type { KeptNothing, Mark } from "./marks.ts";
+
+/** The value of an answer that did not come, or not in time. Never means "nothing is wrong". */
+export const SILENT = "silent";
+
+export type Told<T> = T | typeof SILENT;
+
+/** The input of the rules: everything known at one moment, about now and before. */
+export interface Facts {
+  nowMs: number;
+  /** Malformed settings, each with the expected form; never a value. */
+  configFaults: readonly string[];
+  /** Whether the control plane answered; if not, `jobs` and `functions` are the last known. */
+  controlTold: boolean;
+  jobs: readonly JobFacts[];
+  account: Told<AccountFacts>;
+  /** Functions with a setting or a rhythm. Silent when the ledger is: it counts their events. */
+  functions: Told<FunctionsFacts>;
+  /** Of those whose logging is not off. */
+  failing: Told<readonly FailingFunction[]>;
+  replays: Told<readonly WaitingReplay[]>;
+  attachments: Told<readonly KnownAttachment[]>;
+}
+
+/** A job as last known, without secrets. */
+export interface KnownJob {
+  id: number;
+  /** Since when it is enabled without a break, in ms; null: not enabled. */
+  enabledSinceMs: number | null;
+  deletedMs: number | null;
+  /** The job that it is a rerun of; absent: it is none. */
+  rerunOf?: number;
+  /** From the intake of a record to the cut of its object, in ms. */
+  intervalMs: number;
+  hasFilter: boolean;
+  sampleRate: number;
+  /** The version of its last change. */
+  modifiedVersion: number;
+  destination: DestinationFact;
+  /** Extra fields that it has though EXTRA_FIELDS names them no more; absent: none. */
+  fieldsOff?: readonly string[];
+  /** A newer version wrote it: all but its times is unknown. */
+  isUnreadable?: true;
+}
+
+/**
+ * Whether its destination can be used. `lost`: no key decrypts it; `unusable`: `why` says what is
+ * wrong, without a value of it; `unknown`: the configuration is malformed, so nothing can be
+ * decrypted.
+ */
+export type DestinationFact =
+  /** `expiresMs`: when its credentials end; absent: it is not known, or never. */
+  { kind: "ok"; expiresMs?: number } | { kind: "lost" | "unknown" } | { kind: "unusable"; why: string };
+
+export interface JobFacts extends KnownJob {
+  /** null: the log has no job yet. */
+  log: Told<JobStatus | null>;
+  past: JobPast;
+}
+
+/**
+ * What is remembered of a job between looks; null: this is the first look, or its log is silent.
+ */
+export interface JobPast {
+  filter: KeptNothing | null;
+  sample: KeptNothing | null;
+  /** Records in rejected objects. */
+  setAside: Mark | null;
+}
+
+export interface AccountFacts {
+  status: AccountStatus;
+  /** Messages that are set aside now. */
+  setAside: AccountStatus["setAsideMessages"];
+  past: { notRouted: Mark; intakeLost: Mark; setAside: Mark };
+  /** Since when every look saw a backlog in the queue, in ms; null: none. */
+  backlogSinceMs: number | null;
+  /** The rhythm of all events together; null: not known yet. */
+  usual: Usual | null;
+}
+
+/** A learned rhythm of events; known after a day at the earliest. */
+export interface Usual {
+  /** The last event, in ms since the epoch. */
+  lastMs: number;
+  /** The longest pause in the fourteen days before that, in ms. */
+  longestGapMs: number;
+}
+
+export interface FunctionsFacts {
+  /** Until when their events are counted, in ms; later ones may still be in the queue. */
+  countedUntilMs: number;
+  each: readonly FunctionFacts[];
+  /**
+   * The last event whose name could not be counted for lack of room, in ms; null: all were. Any
+   * function may have sent it.
+   */
+  unnamedMs: number | null;
+  /** How many names there is no room to learn. */
+  notWatched: number;
+}
+
+export interface FunctionFacts {
+  name: string;
+  logging: "on" | "off" | "unset";
+  /** When that was set, in ms; null: never. */
+  setMs: number | null;
+  /** Events dropped today and yesterday because logging is off. */
+  dropped: number;
+  /** The last event, in ms; null: none in thirty days. */
+  lastEventMs: number | null;
+  usual: Usual | null;
+}
+
+/** A replay that cannot continue. */
+export interface WaitingReplay {
+  id: string;
+  job: number;
+  sinceMs: number;
+  /** Contains no text of a record. */
+  error: string;
+  /** Objects not shipped again yet. */
+  objectsLeft: number;
+}
+
+/**
+ * A function attached through the API, and whether the platform still has it attached. `undone`: no
+ * longer attached; `gone`: no such function; `unknown`: the platform does not answer.
+ */
+export interface KnownAttachment {
+  script: string;
+  state: "attached" | "undone" | "gone" | "unknown";
+  sinceMs: number;
+  /** Without the name, the platform's own texts, and secrets. */
+  why: string;
+}

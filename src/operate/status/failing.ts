@@ -1,0 +1,62 @@
+import type { FailingRules } from "../../base/failing-setting.ts";
+import { counted } from "../../base/words.ts";
+import { type FunctionSlots, SLOT_MS, SLOTS_KEPT, type Slot } from "../../ship/log/health-hours.ts";
+import { type Found, head, shown } from "./words.ts";
+
+/** A function of whose invocations too many fail. */
+export interface FailingFunction {
+  name: string;
+  /** Of the time that is looked at. */
+  events: number;
+  failed: number;
+  overMs: number;
+  /** The first failure since which it goes on, in ms, as far back as is known: an hour at most. */
+  sinceMs: number;
+  /** It may have gone on for longer. */
+  isLonger: boolean;
+}
+
+/** The slots that are looked at, the one that is under way included: 10 to 15 minutes. */
+const SLOTS_SEEN = 3;
+
+/** Of those asked for, which fail by the rules, those with the most failures first. */
+export function failingOf(all: readonly FunctionSlots[], rules: FailingRules, nowMs: number): FailingFunction[] {
+  const first = Math.floor(nowMs / SLOT_MS) - SLOTS_SEEN + 1;
+  const found = all.flatMap(({ scriptName: name, slots }): FailingFunction[] => {
+    const rule = rules.of.has(name) ? rules.of.get(name) : rules.all;
+    if (rule === null || rule === undefined) return [];
+    const [events, failed] = sums(slots.filter(({ slot }) => slot >= first));
+    if (failed < rule.least || failed / events < rule.share) return [];
+    const newestFirst = [...slots].sort((a, b) => b.slot - a.slot);
+    const isBad = (each: Slot): boolean => each.failed > 0 && each.failed / each.events >= rule.share;
+    const end = newestFirst.findIndex((each) => each.slot < first && !isBad(each));
+    const run = (end === -1 ? newestFirst : newestFirst.slice(0, end)).filter(isBad);
+    const sinceMs = Math.min(...run.map(({ firstFailedMs }) => firstFailedMs));
+    const overMs = nowMs - first * SLOT_MS;
+    return [{ name, events, failed, overMs, sinceMs, isLonger: end === -1 && slots.length === SLOTS_KEPT }];
+  });
+  return found.sort((a, b) => b.failed - a.failed);
+}
+
+function sums(slots: readonly Slot[]): [events: number, failed: number] {
+  return [slots.reduce((sum, each) => sum + each.events, 0), slots.reduce((sum, each) => sum + each.failed, 0)];
+}
+
+export function failingFindings(failing: readonly FailingFunction[]): Found[] {
+  return failing.map(({ name, events, failed, overMs, sinceMs, isLonger }) => ({
+    subject: { type: "function", name },
+    ...head("function_failing", "warning", sinceMs, failed, "events"),
+    summary: `${shown(name)}: ${percent(failed / events)} of requests fail ${isLonger ? "for at least an hour" : `since ${clock(sinceMs)} UTC`}; ${failed} of ${counted(events, "invocations")} in the last ${Math.max(1, Math.round(overMs / 60_000))} minutes.`,
+    advice:
+      "The function's health lists the most frequent errors, each with an example record. The setting FUNCTION_FAILING sets the share of failures from which this is reported.",
+  }));
+}
+
+function percent(share: number): string {
+  return `${share < 0.01 ? (share * 100).toFixed(1) : Math.round(share * 100)} %`;
+}
+
+/** `14:02`. */
+function clock(ms: number): string {
+  return new Date(ms).toISOString().slice(11, 16);
+}

@@ -1,0 +1,127 @@
+import { counted } from "../../base/words.ts";
+import { type Facts, type FunctionFacts, type KnownAttachment, SILENT, type Usual } from "./facts.ts";
+import { failingFindings } from "./failing.ts";
+import { AFTER, isQuiet, NAMED_MAX } from "./thresholds.ts";
+import type { Subject } from "./types.ts";
+import { type Found, head, shown, span } from "./words.ts";
+
+/**
+ * Findings about functions, those known for longest first; at most {@link NAMED_MAX} of each kind.
+ */
+export function functionFindings(facts: Facts): Found[] {
+  const { functions } = facts;
+  return [bounded(everyFunctionFinding(facts)), functions === SILENT ? [] : unwatched(functions.notWatched)].flat();
+}
+
+/** The same without a bound. */
+export function everyFunctionFinding({ functions, attachments, failing, nowMs }: Facts): Found[] {
+  const fail = failing === SILENT ? [] : failingFindings(failing);
+  const undone = attachments === SILENT ? [] : attachments.flatMap((each) => attachmentFindings(each, nowMs));
+  if (functions === SILENT) return [...fail, ...undone];
+  const { each, countedUntilMs, unnamedMs } = functions;
+  const found = each.flatMap((known) => [
+    switchedOff(known),
+    ...(mayBeUnnamed(known, unnamedMs) ? [] : [quiet(known, countedUntilMs), neverSeen(known, nowMs)]),
+  ]);
+  return [...fail, ...undone, ...found.flat()];
+}
+
+function switchedOff({ name, logging, setMs, dropped, lastEventMs }: FunctionFacts): Found | Found[] {
+  const came = lastEventMs !== null && lastEventMs >= (setMs ?? 0);
+  if (logging !== "off" || dropped === 0 || !came) return [];
+  return {
+    subject: { type: "function", name },
+    ...head("function_off", "warning", setMs, dropped, "events"),
+    summary: `Logging of ${shown(name)} is off, but events arrive. Dropped since the start of yesterday (UTC): ${counted(dropped, "events")}.`,
+    advice:
+      "Turn its logging on. If it should stay off, remove logship from the function's tail consumers to save cost. Dropped events are gone.",
+  };
+}
+
+/**
+ * Whether later events may have arrived without a name, because no name was left: then it may not
+ * be quiet.
+ */
+export function mayBeUnnamed({ lastEventMs, usual }: FunctionFacts, unnamedMs: number | null): boolean {
+  return unnamedMs !== null && Math.max(lastEventMs ?? 0, usual?.lastMs ?? 0) < unnamedMs;
+}
+
+function quiet({ name, logging, usual }: FunctionFacts, untilMs: number): Found | Found[] {
+  if (usual === null || logging === "off" || !isQuiet(usual, untilMs)) return [];
+  return {
+    subject: { type: "function", name },
+    ...head("function_quiet", "warning", usual.lastMs),
+    summary: `${shown(name)} has sent no event for longer than usual; ${pauses(usual)}.`,
+    advice:
+      "Check that it runs and that its latest deployment still has the tail consumer. If it is gone for good, forget it on its page under Functions; after thirty days without events this happens automatically.",
+  };
+}
+
+function pauses({ longestGapMs }: Usual): string {
+  return `its longest pause in the fourteen days before was ${span(longestGapMs)}`;
+}
+
+function neverSeen({ name, logging, setMs, lastEventMs, usual }: FunctionFacts, nowMs: number): Found | Found[] {
+  const isNew = setMs === null || nowMs - setMs <= AFTER.neverSeen;
+  if (logging !== "on" || isNew || lastEventMs !== null || usual !== null) return [];
+  return {
+    subject: { type: "function", name },
+    ...head("function_never_seen", "warning", setMs),
+    summary: `Logging of ${shown(name)} is on, but no event has arrived in the last thirty days.`,
+    advice:
+      "Check that it is deployed with logship as tail consumer, and that it is called. If it is gone, forget it on its page under Functions.",
+  };
+}
+
+/** A script that is gone from the platform is no finding here; its silence becomes one. */
+function attachmentFindings({ script, state, sinceMs, why }: KnownAttachment, nowMs: number): Found | Found[] {
+  const subject: Subject = { type: "function", name: script };
+  if (state === "undone")
+    return {
+      ...head("attachment_undone", "error", sinceMs),
+      subject,
+      summary: `${shown(script)} is no longer attached: ${why}.`,
+      advice:
+        'Deploy it with `"tail_consumers": [{ "service": "logship" }]` in its project file, or upload it with `"logship": true`. Until then its logs are not shipped.',
+    };
+  if (state === "unknown" && nowMs - sinceMs > AFTER.attachmentUnknown)
+    return {
+      ...head("attachment_unknown", "warning", sinceMs),
+      subject,
+      summary: `Cannot check whether ${shown(script)} is still attached: ${why}.`,
+      advice:
+        "Check that the platform's API answers and that the token used for it is still valid. The check is repeated automatically.",
+    };
+  return [];
+}
+
+function unwatched(count: number): Found | Found[] {
+  if (count === 0) return [];
+  return {
+    subject: { type: "account" },
+    ...head("functions_not_watched", "warning"),
+    summary: `Events arrive under too many function names. Not watched for silence: ${counted(count, "functions")}.`,
+    advice: "If a sender makes up names, have it use a fixed one. The names known for longest are still watched.",
+  };
+}
+
+/** At most {@link NAMED_MAX} of each kind; one more finding counts the others. */
+function bounded(found: readonly Found[]): Found[] {
+  const byKind = Map.groupBy(found, ({ kind }) => kind);
+  const kept: Found[] = [];
+  let more = 0;
+  for (const each of byKind.values()) {
+    kept.push(...each.slice(0, NAMED_MAX));
+    more += Math.max(0, each.length - NAMED_MAX);
+  }
+  if (more === 0) return kept;
+  return [
+    ...kept,
+    {
+      subject: { type: "account" },
+      ...head("functions_more", "warning"),
+      summary: `The same applies to ${counted(more, "functions")} beyond those named.`,
+      advice: "Fix the named ones first; the list of functions has all.",
+    },
+  ];
+}

@@ -1,0 +1,213 @@
+import type * as z from "zod";
+import { errorText, log } from "../../base/logger.ts";
+import { Patience, type Platform, settled } from "../../base/platform.ts";
+import { readConfig, readFunctionFailing } from "../../config.ts";
+import { readSnapshot } from "../../ship/job/snapshot.ts";
+import type { FunctionCount } from "../../ship/log/function-counts.ts";
+import { LogShards } from "../../ship/log/log-shards.ts";
+import type { AccountStatus } from "../../ship/log/status.ts";
+import { jobStatus, shardsStatus } from "../../ship/reader/job-status.ts";
+import type { JobStatus } from "../../ship/reader/types.ts";
+import type { FunctionSetting } from "../../state/control/function-settings.ts";
+import { controlPlane } from "../../state/control/plane.ts";
+import { replays } from "../replay/replays.ts";
+import { ANSWER, checked } from "./answers.ts";
+import type { AccountFacts, Facts, JobFacts, KnownAttachment, KnownJob, Told, WaitingReplay } from "./facts.ts";
+import { SILENT } from "./facts.ts";
+import { failingOf } from "./failing.ts";
+import { candidates, functionFacts, heardOf, unnamedMs } from "./function-facts.ts";
+import { knownJob, knownUnreadable } from "./known-jobs.ts";
+import type { Rhythm } from "./rhythm.ts";
+import { type SampleState, type Samples, sampled } from "./samples.ts";
+
+/** Memory of earlier looks, in the storage of the watch; gathering updates it. */
+export interface WatchMemory {
+  samples: Samples;
+  rhythm: Rhythm;
+}
+
+/** Asked beside the readers, the log and the control plane. */
+export interface Sources {
+  replays(env: Env): Promise<readonly WaitingReplay[]>;
+  attachments(env: Env): Promise<readonly KnownAttachment[]>;
+}
+
+export const SOURCES: Sources = {
+  replays: ({ REPLAYS }) => replays(REPLAYS).status(),
+  attachments: ({ CONTROL }) => controlPlane(CONTROL).attachments(),
+};
+
+/** Deadlines for one answer and for all together, in ms. Tests override them. */
+export const GATHER_PATIENCE = { oneMs: 3_000, allMs: 20_000 };
+
+/** Logs asked at the same time. */
+const LOGS_AT_ONCE = 8;
+
+/** The answers of the other parts. */
+interface Answers {
+  known: Told<KnownJob[]>;
+  settings: Told<FunctionSetting[]>;
+  account: Told<AccountStatus>;
+  lately: Told<FunctionCount[]>;
+  replays: Told<readonly WaitingReplay[]>;
+  attachments: Told<readonly KnownAttachment[]>;
+}
+
+/** Asks all parts. Never throws, and takes at most 20 s: a missing answer is a fact. */
+export async function gather(
+  env: Env,
+  memory: WatchMemory,
+  platform: Pick<Platform, "now">,
+  sources: Sources = SOURCES,
+): Promise<Facts> {
+  const patience = new Patience(GATHER_PATIENCE.allMs);
+  const ask = async <T>(who: string, shape: z.ZodType | null, question: () => Promise<T>): Promise<Told<T>> => {
+    try {
+      const answer = await patience.answer(who, GATHER_PATIENCE.oneMs, question);
+      return shape === null ? answer : checked(shape, answer);
+    } catch (error) {
+      log.warn("no answer to the watch", { who, error: errorText(error) });
+      return SILENT;
+    }
+  };
+  try {
+    const answers = await askAll(env, sources, ask);
+    const before = memory.samples.state();
+    const known = answers.known === SILENT ? (before.known ?? []) : answers.known;
+    const logs = await askLogs(env, known, ask);
+    // No await between reading the memory and writing it: another look may be running.
+    const nowMs = platform.now();
+    const state = remembered(memory.samples, answers, logs, nowMs);
+    const functions = await askFunctions(env, memory.rhythm, answers, nowMs, ask);
+    const config = readConfig(env);
+    return {
+      nowMs,
+      configFaults: config.ok ? [] : config.faults,
+      controlTold: answers.known !== SILENT && answers.settings !== SILENT,
+      jobs: known.map((job) => jobFacts(job, logs, state)),
+      account: accountFacts(answers.account, state, memory.rhythm),
+      functions,
+      failing:
+        answers.account === SILENT ? SILENT : failingOf(answers.account.failing, readFunctionFailing(env), nowMs),
+      replays: answers.replays,
+      attachments: answers.attachments,
+    };
+  } finally {
+    patience.end();
+  }
+}
+
+/** @param shape of the answer; null: `question` has checked it. */
+type Ask = <T>(who: string, shape: z.ZodType | null, question: () => Promise<T>) => Promise<Told<T>>;
+
+async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
+  const ledger = new LogShards(env);
+  const [known, settings, account, lately, replays, attachments] = await Promise.all([
+    ask("the control plane", null, async () => {
+      const snapshot = readSnapshot(await controlPlane(env.CONTROL).configSince(""));
+      if (snapshot === null) throw new Error("no snapshot of jobs");
+      const config = readConfig(env);
+      const readable = snapshot.jobs.map((job) => knownJob(job, config));
+      return [...readable, ...(snapshot.unreadable ?? []).map(knownUnreadable)];
+    }),
+    ask("the settings of functions", ANSWER.Settings, () => controlPlane(env.CONTROL).functionSettings()),
+    ask("the ledger", ANSWER.Account, () => ledger.status()),
+    ask("the counts of functions", ANSWER.Counts, () => ledger.functionsLately()),
+    ask("replays", ANSWER.Replays, () => sources.replays(env)),
+    ask("attachments", ANSWER.Attachments, () => sources.attachments(env)),
+  ]);
+  return {
+    known,
+    settings,
+    account,
+    lately,
+    replays,
+    attachments,
+  };
+}
+
+async function askLogs(
+  env: Env,
+  jobs: readonly KnownJob[],
+  ask: Ask,
+): Promise<ReadonlyMap<number, Told<JobStatus | null>>> {
+  const ids = jobs.map(({ id }) => id);
+  const before = await ask("the log", null, () => shardsStatus(env, ids));
+  const answers = await settled(
+    jobs,
+    LOGS_AT_ONCE,
+    async ({ id }): Promise<Told<JobStatus | null>> =>
+      before === SILENT ? SILENT : ask(`job ${id}`, ANSWER.Log, () => jobStatus(env, id, { before })),
+  );
+  return new Map(
+    jobs.map(({ id }, i) => {
+      const answer = answers[i];
+      return [id, answer?.status === "fulfilled" ? answer.value : SILENT];
+    }),
+  );
+}
+
+function remembered(
+  samples: Samples,
+  { known, account }: Answers,
+  logs: ReadonlyMap<number, Told<JobStatus | null>>,
+  nowMs: number,
+): SampleState {
+  const told = [...logs].flatMap(([id, status]): [number, JobStatus | null][] =>
+    status === SILENT ? [] : [[id, status]],
+  );
+  const look = { known: orUndefined(known), logs: new Map(told), account: orUndefined(account) };
+  const state = sampled(samples.state(), look, nowMs);
+  samples.keep(state);
+  return state;
+}
+
+function jobFacts(job: KnownJob, logs: ReadonlyMap<number, Told<JobStatus | null>>, { jobs }: SampleState): JobFacts {
+  const past = jobs[job.id] ?? { filter: null, sample: null, setAside: null };
+  return { ...job, log: logs.get(job.id) ?? null, past };
+}
+
+function accountFacts(
+  status: Told<AccountStatus>,
+  { account: past, backlogSinceMs }: SampleState,
+  rhythm: Rhythm,
+): Told<AccountFacts> {
+  if (status === SILENT || past === null) return SILENT;
+  return { status, setAside: status.setAsideMessages, past, backlogSinceMs, usual: rhythm.account() };
+}
+
+/** Learns from the events of functions, and asks about those that would become a finding. */
+async function askFunctions(
+  env: Env,
+  rhythm: Rhythm,
+  { account, lately, settings }: Answers,
+  nowMs: number,
+  ask: Ask,
+): Promise<Facts["functions"]> {
+  if (account === SILENT || lately === SILENT) return SILENT;
+  const countedUntilMs = Math.min(nowMs, account.oldestUnfinishedMs ?? nowMs);
+  const notWatched = rhythm.listen(heardOf(lately), account.queueSeenMs, countedUntilMs, nowMs);
+  const known = { lately, settings: settings === SILENT ? [] : settings, usual: rhythm.functions() };
+  const names = candidates(known, countedUntilMs);
+  let last = new Map<string, number>();
+  if (names.length > 0) {
+    const answer = await ask("the events of functions", ANSWER.Last, () => new LogShards(env).lastEvents(names));
+    if (answer === SILENT) return SILENT;
+    last = new Map(answer.map(({ scriptName, lastEventMs }) => [scriptName, lastEventMs]));
+    // Deleted, or silent for thirty days: no longer watched.
+    const gone = names.filter((name) => !last.has(name));
+    rhythm.forget(new Set(gone));
+    for (const name of gone) known.usual.delete(name);
+  }
+  // Without the settings it is unknown which functions are off, and quiet on purpose.
+  return {
+    countedUntilMs,
+    each: settings === SILENT ? [] : functionFacts(known, last),
+    unnamedMs: unnamedMs(lately),
+    notWatched,
+  };
+}
+
+function orUndefined<T>(told: Told<T>): T | undefined {
+  return told === SILENT ? undefined : told;
+}

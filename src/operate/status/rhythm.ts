@@ -1,0 +1,183 @@
+import { SCRIPT_NAME_MAX, type TallyBounds } from "../../ship/log/function-counts.ts";
+import type { Usual } from "./facts.ts";
+import { AFTER, RHYTHM_BOUNDS } from "./thresholds.ts";
+
+/**
+ * The learned rhythms of the watch. One row of less than 1.2 MB, whatever names senders make up:
+ * {@link RHYTHM_BOUNDS}.
+ */
+export const RHYTHM_SQL = `
+      CREATE TABLE rhythm (
+        id    INTEGER PRIMARY KEY CHECK (id = 1),
+        state TEXT NOT NULL                      -- JSON of RhythmState
+      ) STRICT;`;
+
+const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
+
+/**
+ * How far back pauses count, in days before the last event: a silence does not change what is
+ * usual.
+ */
+const GAP_DAYS = 14;
+
+/** Shorter pauses, in ms, are not stored: even twice as long is not called quiet. */
+const SHORT_MS = AFTER.quiet / 2;
+
+/** A rhythm is known after this many looks that found a new event, over this long, in ms. */
+const KNOWN_LOOKS = 5;
+const KNOWN_MS = DAY_MS;
+
+/** The events of one function. */
+export interface Pulse {
+  firstMs: number;
+  lastMs: number;
+  /** Looks that found a newer event than the one before. */
+  looks: number;
+  /**
+   * The longest pause that ended on each day (since the epoch), in minutes; days with short pauses
+   * only are left out.
+   */
+  gaps: [day: number, minutes: number][];
+}
+
+export interface RhythmState {
+  /** Until when all events were known at the last look, in ms. */
+  untilMs: number;
+  functions: [name: string, pulse: Pulse][];
+  /** All events together. */
+  account: Pulse | null;
+}
+
+/** The latest event of a function, as a look finds it. */
+export interface Heard {
+  name: string;
+  lastMs: number;
+  events: number;
+}
+
+/** null: not known yet. */
+export function usualOf({ firstMs, lastMs, looks, gaps }: Pulse): Usual | null {
+  if (looks < KNOWN_LOOKS || lastMs - firstMs < KNOWN_MS) return null;
+  return { lastMs, longestGapMs: Math.max(0, ...gaps.map(([, minutes]) => minutes)) * MINUTE_MS };
+}
+
+/**
+ * Applies a look.
+ * @param knownUntilMs until when the look before knew all events. A pause ends there, so that a
+ * pause of the watch itself counts as none.
+ */
+export function heard(before: Pulse | null, lastMs: number, knownUntilMs: number): Pulse {
+  if (before === null) return { firstMs: lastMs, lastMs, looks: 1, gaps: [] };
+  if (lastMs <= before.lastMs) return before;
+  const day = Math.floor(lastMs / DAY_MS);
+  const gapMs = knownUntilMs - before.lastMs;
+  const gaps = new Map(before.gaps.filter(([of]) => of >= day - GAP_DAYS));
+  if (gapMs > SHORT_MS) gaps.set(day, Math.max(gaps.get(day) ?? 0, Math.ceil(gapMs / MINUTE_MS)));
+  return { firstMs: before.firstMs, lastMs, looks: before.looks + 1, gaps: [...gaps] };
+}
+
+/**
+ * Applies a look. Without room, a new name replaces the oldest that was seen once; names seen more
+ * often stay, whatever names senders make up.
+ * @returns how many names found no room.
+ */
+export function listened(
+  functions: Map<string, Pulse>,
+  all: readonly Heard[],
+  knownUntilMs: number,
+  bounds: TallyBounds = RHYTHM_BOUNDS,
+): number {
+  let chars = [...functions.keys()].reduce((sum, name) => sum + name.length, 0);
+  const fresh: Heard[] = [];
+  for (const each of all) {
+    const before = functions.get(each.name);
+    if (before === undefined) fresh.push(each);
+    else functions.set(each.name, heard(before, each.lastMs, knownUntilMs));
+  }
+  const passing = [...functions]
+    .filter(([, { looks }]) => looks === 1)
+    .sort(([, a], [, b]) => b.lastMs - a.lastMs)
+    .map(([name]) => name);
+  let left = 0;
+  for (const { name, lastMs } of fresh.sort(byEvents)) {
+    const fits = (): boolean => functions.size < bounds.names && chars + name.length <= bounds.chars;
+    while (!fits()) {
+      const gone = passing.pop();
+      if (gone === undefined) break;
+      functions.delete(gone);
+      chars -= gone.length;
+    }
+    if (name.length > SCRIPT_NAME_MAX || !fits()) {
+      left += 1;
+      continue;
+    }
+    functions.set(name, heard(null, lastMs, knownUntilMs));
+    chars += name.length;
+  }
+  return left;
+}
+
+function byEvents(a: Heard, b: Heard): number {
+  return b.events - a.events || (a.name < b.name ? -1 : 1);
+}
+
+/** Keeps a {@link RhythmState}; one row is written where anything has changed. */
+export class Rhythm {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /**
+   * Applies a look.
+   * @param countedMs when events were last counted; null: never.
+   * @param untilMs until when all events are known. A look behind an earlier one changes nothing…
+   * @param nowMs …unless the clock of the earlier one was ahead: nothing would be learned until
+   *   then.
+   * @returns how many names found no room.
+   */
+  listen(all: readonly Heard[], countedMs: number | null, untilMs: number, nowMs: number): number {
+    const { functions, account, untilMs: lastUntilMs } = this.#state();
+    const knownUntilMs = Math.min(lastUntilMs, nowMs);
+    if (untilMs < knownUntilMs) return 0;
+    const byName = new Map(functions);
+    const left = listened(byName, all, knownUntilMs);
+    this.#keep({
+      untilMs,
+      functions: [...byName],
+      account: countedMs === null ? account : heard(account, countedMs, knownUntilMs),
+    });
+    return left;
+  }
+
+  /** The known rhythms by function. */
+  functions(): Map<string, Usual> {
+    const known = this.#state().functions.flatMap(([name, pulse]): [string, Usual][] => {
+      const usual = usualOf(pulse);
+      return usual === null ? [] : [[name, usual]];
+    });
+    return new Map(known);
+  }
+
+  account(): Usual | null {
+    const { account } = this.#state();
+    return account === null ? null : usualOf(account);
+  }
+
+  forget(names: ReadonlySet<string>): void {
+    if (names.size === 0) return;
+    const state = this.#state();
+    this.#keep({ ...state, functions: state.functions.filter(([name]) => !names.has(name)) });
+  }
+
+  #state(): RhythmState {
+    const [row] = this.#sql.exec<{ state: string }>("SELECT state FROM rhythm").toArray();
+    return row === undefined ? { untilMs: 0, functions: [], account: null } : (JSON.parse(row.state) as RhythmState);
+  }
+
+  #keep(state: RhythmState): void {
+    this.#sql.exec("INSERT OR REPLACE INTO rhythm (id, state) VALUES (1, ?)", JSON.stringify(state));
+  }
+}

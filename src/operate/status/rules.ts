@@ -1,0 +1,178 @@
+import { counted } from "../../base/words.ts";
+import { rerunName } from "../../ship/job/config.ts";
+import { accountFindings } from "./account-rules.ts";
+import { type Facts, type JobFacts, SILENT } from "./facts.ts";
+import { everyFunctionFinding, functionFindings, mayBeUnnamed } from "./function-rules.ts";
+import { keyOf } from "./incidents.ts";
+import { jobFindings } from "./job-rules.ts";
+import { KINDS, type Kind } from "./kinds.ts";
+import { isQuiet } from "./thresholds.ts";
+import type { Finding, Subject } from "./types.ts";
+import { type Found, head } from "./words.ts";
+
+export { KINDS, type Kind } from "./kinds.ts";
+
+/**
+ * All findings, errors first, then by subject and kind. Pure: the same facts give the same
+ * findings.
+ */
+export function findingsOf(facts: Facts): Finding[] {
+  return [
+    ...accountFindings(facts),
+    ...facts.jobs.flatMap((job) => jobFindings(job, facts)),
+    ...replayFindings(facts),
+    ...functionFindings(facts),
+  ].sort(inOrder);
+}
+
+/** One finding per job, since the oldest of its waiting replays. */
+function replayFindings({ replays, jobs }: Facts): Found[] {
+  if (replays === SILENT) return [];
+  const reruns = jobs.flatMap(({ rerunOf, log }) => {
+    if (rerunOf === undefined || log === SILENT || log?.failingSinceMs == null || log.counts.pending === 0) return [];
+    const { failingSinceMs: sinceMs, errorMessage, pendingObjects: objectsLeft } = log;
+    return [{ job: rerunOf, sinceMs, error: errorMessage ?? "its uploads fail", objectsLeft }];
+  });
+  const byJob = Map.groupBy([...replays, ...reruns], ({ job }) => job);
+  return [...byJob].map(([id, waiting]) => ({
+    subject: { type: "job", id },
+    ...head(
+      "replay_waiting",
+      "warning",
+      Math.min(...waiting.map(({ sinceMs }) => sinceMs)),
+      waiting.reduce((sum, { objectsLeft }) => sum + objectsLeft, 0),
+      "objects",
+    ),
+    summary: `${counted(waiting.length, "replays")} of job ${id} cannot continue: ${waiting.map(({ error }) => error)[0]}.`,
+    advice:
+      "The job's page of replays has the details. A replay is retried automatically; fix the named cause, or cancel the replay.",
+  }));
+}
+
+function inOrder(a: Found, b: Found): number {
+  return (
+    Number(a.severity === "warning") - Number(b.severity === "warning") ||
+    rank(a.subject) - rank(b.subject) ||
+    compared(a.subject, b.subject) ||
+    KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind) ||
+    (a.rerun ?? "").localeCompare(b.rerun ?? "")
+  );
+}
+
+function rank({ type }: Subject): number {
+  return ["account", "job", "function"].indexOf(type);
+}
+
+function compared(a: Subject, b: Subject): number {
+  if (a.type === "job" && b.type === "job") return a.id - b.id;
+  if (a.type === "function" && b.type === "function") return a.name < b.name ? -1 : Number(a.name > b.name);
+  return 0;
+}
+
+/** Kinds that only the ledger can tell. */
+const OF_LEDGER: ReadonlySet<Kind> = new Set([
+  "no_job_enabled",
+  "no_events",
+  "intake_lost",
+  "queue_old",
+  "queue_backlog",
+  "queue_large",
+  "messages_set_aside",
+  "ledger_large",
+  "ledger_busy",
+  "restored",
+  "out_of_balance",
+]);
+
+/** Kinds of a job that its decrypted destination tells. */
+const OF_DESTINATION: ReadonlySet<Kind> = new Set(["key_lost", "destination_unusable", "credentials_expire"]);
+
+/** Kinds of a job that need no answer of its log. */
+const WITHOUT_LOG: ReadonlySet<Kind> = new Set([...OF_DESTINATION, "log_silent", "replay_waiting"]);
+
+/**
+ * Whether the facts cannot tell if there is such a finding, because a part is silent or nothing can
+ * be decrypted. Its absence from the findings then does not mean that it is over.
+ */
+export function isUntold(facts: Facts, subject: Subject, kind: string, rerun?: string): boolean {
+  const of = kind as Kind;
+  const key = keyOf({ kind, subject, ...(rerun !== undefined && { rerun }) });
+  if (findingsOf(facts).some((found) => keyOf(found) === key)) return false;
+  switch (subject.type) {
+    case "account":
+      if (of === "functions_not_watched") return facts.functions === SILENT;
+      if (of === "functions_more")
+        return facts.functions === SILENT || facts.attachments === SILENT || facts.failing === SILENT;
+      if (of === "no_job_enabled") return facts.account === SILENT || !facts.controlTold;
+      if (of === "no_events") return facts.account === SILENT || !facts.controlTold || isSilenceUntold(facts);
+      return OF_LEDGER.has(of) && facts.account === SILENT;
+    case "job": {
+      if (of === "replay_waiting")
+        return (
+          facts.replays === SILENT || facts.jobs.some((each) => each.rerunOf === subject.id && each.log === SILENT)
+        );
+      const job = facts.jobs.find(({ id }) => (rerun === undefined ? id === subject.id : rerunName(id) === rerun));
+      return job === undefined ? !facts.controlTold : isUntoldOf(job, of, facts);
+    }
+    case "function":
+      if (isUnnamed(facts, subject.name, of)) return true;
+      if (of === "function_failing") return facts.failing === SILENT;
+      if (of === "attachment_undone" || of === "attachment_unknown") return facts.attachments === SILENT;
+      return (
+        facts.functions === SILENT ||
+        !facts.controlTold ||
+        (of !== "function_off" && isQuietUntold(facts, subject.name))
+      );
+  }
+}
+
+function isUntoldOf(job: JobFacts, kind: Kind, facts: Facts): boolean {
+  const { log, destination } = job;
+  if (kind === "job_unreadable") return false;
+  if (job.isUnreadable) return kind !== "replay_waiting";
+  if (OF_DESTINATION.has(kind)) return destination.kind === "unknown";
+  if (kind === "nothing_received" && isReceiptUntold(job, facts)) return true;
+  return log === SILENT && !WITHOUT_LOG.has(kind);
+}
+
+/**
+ * `nothing_received` compares a job with the others: a silent log may be the one that shows the
+ * difference.
+ */
+function isReceiptUntold(job: JobFacts, facts: Facts): boolean {
+  const { jobs, account, functions } = facts;
+  if (account === SILENT || functions === SILENT) return true;
+  return (
+    jobs.some(({ log }) => log === SILENT) && jobFindings(job, facts).every(({ kind }) => kind !== "nothing_received")
+  );
+}
+
+/** Whether the finding exists but is beyond {@link NAMED_MAX}. */
+function isUnnamed(facts: Facts, name: string, kind: Kind): boolean {
+  const isIn = (found: readonly Found[]): boolean =>
+    found.some((each) => each.kind === kind && each.subject.type === "function" && each.subject.name === name);
+  return isIn(everyFunctionFinding(facts)) && !isIn(functionFindings(facts));
+}
+
+/**
+ * Whether nothing was counted for too long, but events may have arrived since: unnamed, or still in
+ * the queue.
+ */
+function isQuietUntold({ functions, nowMs }: Facts, name: string): boolean {
+  if (functions === SILENT) return true;
+  const known = functions.each.find((each) => each.name === name);
+  if (known === undefined) return false;
+  if (mayBeUnnamed(known, functions.unnamedMs)) return true;
+  const { usual } = known;
+  return usual !== null && isQuiet(usual, nowMs) && !isQuiet(usual, functions.countedUntilMs);
+}
+
+/** The same for all events together. */
+function isSilenceUntold({ account, functions, nowMs }: Facts): boolean {
+  if (account === SILENT) return true;
+  const { status, usual } = account;
+  // The totals already tell that no event has ever arrived.
+  if (status.counts.processed === 0) return false;
+  if (functions === SILENT) return true;
+  return usual !== null && isQuiet(usual, nowMs) && !isQuiet(usual, functions.countedUntilMs);
+}

@@ -1,0 +1,397 @@
+import { DurableObject } from "cloudflare:workers";
+import { errorText, log } from "../../base/logger.ts";
+import { answered, platform, within } from "../../base/platform.ts";
+import { Alarm } from "../../base/storage/alarm.ts";
+import { migrate } from "../../base/storage/migrate.ts";
+import { controlPlane } from "../../state/control/plane.ts";
+import type { TestAnswer } from "./alert-calls.ts";
+import { type Facts, SILENT } from "./facts.ts";
+import { gather, type WatchMemory } from "./gather.ts";
+import { IncidentRows, type PastIncident } from "./incident-rows.ts";
+import {
+  advance,
+  confirmMs,
+  isDue,
+  isIncident,
+  keyOf,
+  type Look,
+  MORE,
+  type Tracked,
+  trackedByKey,
+} from "./incidents.ts";
+import { WEBHOOK, WEBHOOK_FAILING } from "./kinds.ts";
+import { noticesOf } from "./notices.ts";
+import type { ReceiverDraft, ReceiverState } from "./receiver-state.ts";
+import { Rhythm } from "./rhythm.ts";
+import { findingsOf, isUntold } from "./rules.ts";
+import { Samples } from "./samples.ts";
+import { Targets } from "./targets.ts";
+import type { Finding, Notice } from "./types.ts";
+import { LOOK_FAILED, lookFailed } from "./watch-findings.ts";
+import { WATCH_STEPS } from "./watch-schema.ts";
+
+/** Deadline of a look, in ms: more than gathering takes at most, less than the cron allows. */
+const LOOK_MS = 22_000;
+
+/**
+ * A look this recent, in ms, is reused, so that frequent requests do not load the service. Tests
+ * override it.
+ */
+export const FRESH = { ms: 10_000 };
+
+/** Failed looks in a row that become a finding. */
+const FAILED_LOOKS = 2;
+
+/** How long the cron waits for calls, in ms; they continue afterwards. */
+const SEND_WAIT_MS = 3_000;
+
+/**
+ * The alarm set while calls are made, in ms from now, in case this object ends before it sets the
+ * next one.
+ */
+const SENDING_MS = 60_000;
+
+/**
+ * With a webhook, the watch looks by itself after this long without a cron, in ms: twice five
+ * minutes, and one.
+ */
+const NO_CRON_MS = 11 * 60_000;
+
+/** Least time between tests of one receiver, in ms, to protect it. */
+const TEST_EVERY_MS = 5_000;
+
+/** Findings of the watch itself. */
+const OWN_KINDS: ReadonlySet<string> = new Set([LOOK_FAILED, WEBHOOK_FAILING]);
+
+/** The result of a look before it counts. */
+export interface Seen {
+  readonly findings: readonly Finding[];
+  readonly notices?: readonly Notice[];
+  /** As of {@link Sight}. */
+  readonly keptSinceMs?: number | null;
+  /** As of {@link Look}. */
+  isBlind(finding: Finding): boolean;
+}
+
+/** A finding as shown. `sinceMs` is the earliest time that any look found. */
+export type Shown = Finding & {
+  /** Of the incident that stands for it; null: not confirmed by a second look yet. */
+  incidentId: string | null;
+};
+
+/** A look as shown: findings and incidents are of the same moment. */
+export interface Sight {
+  checkedMs: number;
+  findings: Shown[];
+  /** Those that are not over. */
+  incidents: PastIncident[];
+  notices: readonly Notice[];
+  /** The log keeps all that was taken in since then, in ms; null: nothing, or it is unknown. */
+  keptSinceMs: number | null;
+}
+
+/** Checks all parts, remembers since when something is wrong, and calls the webhook. */
+export class Watch extends DurableObject<Env> {
+  readonly #alarm: Alarm;
+  readonly #memory: WatchMemory;
+  readonly #targets: Targets;
+  readonly #incidents: IncidentRows;
+  #latest: Sight | null = null;
+  #looking: Promise<Sight | null> | null = null;
+  /** What {@link #latest} says about receivers. */
+  #latestOwn: readonly Finding[] = [];
+  #lookedMs = Number.NEGATIVE_INFINITY;
+  #failedLooks = 0;
+  /** When each receiver was last tested, by id. */
+  readonly #testedMs = new Map<number, number>();
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    migrate(ctx.storage, WATCH_STEPS);
+    const { sql } = ctx.storage;
+    this.#alarm = new Alarm(ctx.storage);
+    this.#memory = { samples: new Samples(sql), rhythm: new Rhythm(sql) };
+    this.#targets = new Targets(ctx.storage, env, platform);
+    this.#incidents = new IncidentRows(sql, this.#targets);
+  }
+
+  /** Looks now. Tests replace it. */
+  async see(): Promise<Seen> {
+    const seen = seenIn(await gather(this.env, this.#memory, platform));
+    return { ...seen, findings: await named(seen.findings, () => jobNames(this.env)) };
+  }
+
+  /**
+   * From the cron: one look, and the calls that are due. Never throws: a failed look is logged, and
+   * the second in a row is a finding.
+   */
+  async check(): Promise<void> {
+    await this.#look();
+    const sending = this.#sendDue();
+    this.ctx.waitUntil(sending);
+    await within(SEND_WAIT_MS, sending, undefined);
+  }
+
+  /** null: the look failed. */
+  async look(): Promise<Sight | null> {
+    const age = this.#latest === null ? Number.NaN : platform.now() - this.#latest.checkedMs;
+    if (this.#latest !== null && age >= 0 && age < FRESH.ms && this.#isAsBefore()) return this.#latest;
+    return this.#look();
+  }
+
+  /** Open incidents first, then the latest. */
+  incidents(limit: number): PastIncident[] {
+    return this.#incidents.list(limit, platform.now());
+  }
+
+  /** null: none. */
+  webhook(): ReceiverState | null {
+    return this.#targets.of(WEBHOOK)?.state() ?? null;
+  }
+
+  /** Beside the webhook, by id. */
+  targets(): ReceiverState[] {
+    return this.#targets.list();
+  }
+
+  /**
+   * Stores a receiver. One that is new, moved or switched on again is told every open incident.
+   * @param id {@link WEBHOOK}, that of a target, or null: a new target.
+   * @param basedOn the mark of the one it replaces; null: none.
+   * @param moved it has another address than that one.
+   * @returns its id; `changed`: another change came first, and nothing is stored; `none`: there is
+   *   no such target; `full`: there are too many.
+   */
+  put(
+    id: number | null,
+    basedOn: string | null,
+    draft: ReceiverDraft,
+    moved: boolean,
+  ): number | "changed" | "none" | "full" {
+    return this.#alarm.transaction(() => {
+      const known = id === null ? null : this.#targets.of(id);
+      const before = known?.state() ?? null;
+      if (before === null && id !== null && id !== WEBHOOK) return "none";
+      if ((before?.mark ?? null) !== basedOn) return "changed";
+      const calls = known ?? this.#targets.add();
+      if (calls === null) return "full";
+      calls.put(draft);
+      if (moved || before === null || !before.enabled) this.#incidents.untold(calls);
+      this.#incidents.tell(platform.now());
+      this.#arm();
+      return calls.id;
+    });
+  }
+
+  /** @param id as of {@link put}. @returns whether there was one. */
+  remove(id: number): boolean {
+    return this.ctx.storage.transactionSync(() => {
+      const calls = this.#targets.of(id);
+      if (calls !== null) this.#incidents.untold(calls);
+      return this.#targets.remove(id);
+    });
+  }
+
+  /**
+   * Notes a test. If it was accepted, the receiver is back, and waiting calls follow at once.
+   * @param id {@link WEBHOOK}, or that of a target.
+   * @param mark of the receiver that was called.
+   */
+  noteTest(id: number, mark: string, answer: TestAnswer): void {
+    this.#alarm.transaction(() => {
+      this.#targets.of(id)?.noteTest(mark, answer);
+      this.#arm();
+    });
+  }
+
+  /** As {@link IncidentRows.mute}. */
+  mute(id: string, untilMs: number | null): boolean {
+    return this.#alarm.transaction(() => {
+      const isKnown = this.#incidents.mute(id, untilMs);
+      if (isKnown) this.#latest = null;
+      this.#incidents.tell(platform.now());
+      this.#arm();
+      return isKnown;
+    });
+  }
+
+  /** Whether a receiver may be tested now; if so, not again for {@link TEST_EVERY_MS}. */
+  testTurn(id: number): boolean {
+    const now = platform.now();
+    if (Math.abs(now - (this.#testedMs.get(id) ?? Number.NEGATIVE_INFINITY)) < TEST_EVERY_MS) return false;
+    this.#testedMs.set(id, now);
+    return true;
+  }
+
+  /**
+   * Looks again at what is suspected, and makes the calls that are due. Must not throw: the
+   * platform drops an alarm after six failures.
+   */
+  override async alarm(): Promise<void> {
+    this.#alarm.cleared();
+    try {
+      const now = platform.now();
+      const overdue = this.#lookDueMs(now);
+      if (isDue(this.#incidents.tracked(), now) || (overdue !== null && overdue <= now)) await this.#look();
+    } catch (error) {
+      failed(error);
+    }
+    await this.#sendDue();
+  }
+
+  /**
+   * One at a time: a caller meanwhile gets the same result. Every look counts for incidents:
+   * otherwise findings and incidents would be of two moments.
+   */
+  #look(): Promise<Sight | null> {
+    this.#looking ??= this.#lookNow().finally(() => {
+      this.#looking = null;
+    });
+    return this.#looking;
+  }
+
+  async #lookNow(): Promise<Sight | null> {
+    try {
+      const seen = await answered("everything", LOOK_MS, this.see());
+      const sight = this.#take(seen);
+      this.#failedLooks = 0;
+      return sight;
+    } catch (error) {
+      log.error("status check failed", { durable_object: "Watch", error: errorText(error) });
+    }
+    this.#failedLooks += 1;
+    try {
+      if (this.#failedLooks >= FAILED_LOOKS) this.#take({ findings: [lookFailed()], isBlind: () => true });
+    } catch (error) {
+      failed(error);
+    }
+    this.#latest = null;
+    return null;
+  }
+
+  /** Whether the latest look still says what is so of receivers, whose calls come in between. */
+  #isAsBefore(): boolean {
+    return JSON.stringify(this.#targets.findings(platform.now())) === JSON.stringify(this.#latestOwn);
+  }
+
+  #take(seen: Seen): Sight {
+    const now = platform.now();
+    const own = this.#targets.findings(now);
+    const findings = [...seen.findings, ...own];
+    // Its own state and that of the receivers are always known.
+    const isBlind = (finding: Finding): boolean => !OWN_KINDS.has(finding.kind) && seen.isBlind(finding);
+    const look: Look = { atMs: now, findings, isBlind };
+    const tracked = this.#alarm.transaction(() => this.#count(look));
+    const standing = trackedByKey(findings, tracked);
+    const shown = findings.map((finding): Shown => {
+      const its = standing.get(keyOf(finding));
+      const isOwn = its !== undefined && keyOf(its.finding) === keyOf(finding);
+      return {
+        ...finding,
+        sinceMs: (isOwn ? its.sinceMs : finding.sinceMs) ?? now,
+        incidentId: its !== undefined && isIncident(its) ? its.id : null,
+      };
+    });
+    this.#latest = {
+      checkedMs: now,
+      findings: shown,
+      incidents: this.#incidents.open(now),
+      notices: seen.notices ?? [],
+      keptSinceMs: seen.keptSinceMs ?? null,
+    };
+    this.#latestOwn = own;
+    return this.#latest;
+  }
+
+  #count(look: Look): readonly Tracked[] {
+    const before = this.#incidents.tracked();
+    const step = advance(before, look, () => `inc_${crypto.randomUUID().replaceAll("-", "")}`);
+    this.#incidents.keep(before, step, look.atMs);
+    this.#lookedMs = look.atMs;
+    this.#arm(step.tracked);
+    return step.tracked;
+  }
+
+  async #sendDue(): Promise<void> {
+    await this.#targets.send().catch(failed);
+    try {
+      this.#arm();
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  /**
+   * When to look although no cron came, in ms since the epoch; null: no webhook is on. Without it,
+   * a missing cron would stop all calls. A new instance does not know its last look, and looks with
+   * the next alarm.
+   */
+  #lookDueMs(nowMs: number): number | null {
+    return this.#targets.wanted() ? Math.min(this.#lookedMs, nowMs) + NO_CRON_MS : null;
+  }
+
+  /** Sets the alarm for the next thing to do. */
+  #arm(tracked: readonly Tracked[] = this.#incidents.tracked()): void {
+    const now = platform.now();
+    const due = this.#targets.isSending() ? now + SENDING_MS : this.#targets.dueMs();
+    const look = this.#lookDueMs(now);
+    // An overdue look has just failed.
+    const again = look !== null && look <= now ? now + NO_CRON_MS : look;
+    this.#alarm.set(
+      Math.min(...[confirmMs(tracked, now), due, again].map((ms) => ms ?? Number.POSITIVE_INFINITY)),
+      now,
+    );
+  }
+}
+
+/** What follows from facts. */
+export function seenIn(facts: Facts): Seen {
+  const findings = findingsOf(facts);
+  const isSilent = findings.some(({ kind }) => kind.endsWith("_silent"));
+  return {
+    findings,
+    notices: noticesOf(facts),
+    keptSinceMs: facts.account === SILENT ? null : facts.account.status.keptSinceMs,
+    isBlind: ({ subject, kind, rerun }) => (kind === MORE ? isSilent : isUntold(facts, subject, kind, rerun)),
+  };
+}
+
+/** The watch continues with the next alarm or cron. */
+function failed(error: unknown): void {
+  log.error("the watch failed", { durable_object: "Watch", error: errorText(error) });
+}
+
+/** The one watch of the account. */
+export function watch(namespace: DurableObjectNamespace<Watch>): DurableObjectStub<Watch> {
+  return namespace.getByName("watch");
+}
+
+/** How long the names may delay a look, in ms. */
+const NAMES_MS = 2_000;
+
+/**
+ * What owners call the jobs that findings are about, by id; jobs without a name are absent, as are
+ * deleted ones.
+ */
+type JobNames = ReadonlyMap<number, string>;
+
+/** Never throws: without names, jobs are told by number. */
+async function jobNames({ CONTROL }: Pick<Env, "CONTROL">): Promise<JobNames> {
+  try {
+    const jobs = await answered("the names of jobs", NAMES_MS, controlPlane(CONTROL).list());
+    return new Map(jobs.flatMap(({ config, body: { name } }) => (name?.trim() ? [[config.id, name] as const] : [])));
+  } catch (error) {
+    log.warn("no answer to the watch", { who: "the names of jobs", error: errorText(error) });
+    return new Map();
+  }
+}
+
+/** Adds the names. @param ask is called only where a finding is about a job. */
+async function named(findings: readonly Finding[], ask: () => Promise<JobNames>): Promise<Finding[]> {
+  if (!findings.some(({ subject }) => subject.type === "job")) return [...findings];
+  const names = await ask();
+  return findings.map((finding) => {
+    const jobName = finding.subject.type === "job" ? names.get(finding.subject.id) : undefined;
+    return jobName === undefined ? finding : { ...finding, jobName };
+  });
+}

@@ -1,0 +1,98 @@
+import { parsedJson } from "../../../base/bytes.ts";
+import { failureOf, judgeByStatus, unclear, words } from "./answers.ts";
+import { host, path, secretHeader, text } from "./form.ts";
+import type { Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
+import { objectOf, withTime } from "./records.ts";
+
+/** Elasticsearch's `http.max_content_length` is 100 MB by default; small bodies answer sooner. */
+const BODY_BYTES = 10_000_000;
+const RECORDS = 10_000;
+
+/** What each record gets besides its own text, in bytes: an action with its id, and a time. */
+const ADDED_BYTES = 150;
+
+/**
+ * Elasticsearch and OpenSearch: bulk requests of `create` actions with ids of ours, so that one
+ * index takes each record once.
+ * https://www.elastic.co/docs/api/doc/elasticsearch/operation/operation-bulk
+ */
+export const elastic: Receiver = {
+  scheme: "elastic",
+  name: "Elasticsearch",
+  parameters: ["pipeline", "routing", "require_data_stream", "require_alias"],
+  id: "_id: once within one backing index",
+  takes: { plainRecords: true, fields: ["EventTimestampMs"], limits: { records: RECORDS, bytes: 5_000_000 } },
+  fault: ({ path }) =>
+    /^[^/]{1,255}$/.test(path) ? null : "the path must be the name of an index, an alias or a data stream",
+  requestPath: (path) => `${path}/_bulk`,
+  form: () => ({
+    contentType: "application/x-ndjson",
+    frame: { open: "", betweenGroups: "", between: "\n", closeGroup: "\n", close: "" },
+    limits: { records: RECORDS, bytes: BODY_BYTES, entryBytes: BODY_BYTES - ADDED_BYTES, maxAgeMs: null },
+    entry: (record, id) => ({ group: "", text: `{"create":{"_id":"${id}"}}\n${withTime(record, "@timestamp")}` }),
+  }),
+  asks: {
+    name: "Elasticsearch, OpenSearch",
+    about: "`elastic://`, with an index and an API key.",
+    fields: [
+      host({ hint: "The host of the cluster, such as `my-cluster.es.example:9243`." }),
+      path({
+        label: "Index",
+        hint: "An index, an alias or a data stream.",
+        missing: "Enter the index.",
+      }),
+      secretHeader("Authorization", {
+        label: "API key",
+        prefix: "ApiKey ",
+        hint: "As Elasticsearch shows it, in Base64. For a user instead: `Basic` and user:password in Base64.",
+      }),
+      text("pipeline", { label: "Ingest pipeline", hint: "Empty: the index's own." }),
+    ],
+  },
+  // Of each record no more than what became of it.
+  request: () => ({ query: { filter_path: "errors,items.*.status,items.*.error.type" } }),
+  judge,
+};
+
+/** https://www.elastic.co/docs/api/doc/elasticsearch/operation/operation-bulk */
+function judge(answer: ReceiverAnswer, count: number): Verdict {
+  const byStatus = judgeByStatus(answer, { taken: [200] });
+  if (byStatus.kind !== "taken") return byStatus;
+  const { items } = objectOf(parsedJson(answer.text));
+  // A proxy's page, or an answer that was cut off: nothing is known of any record.
+  if (!Array.isArray(items) || items.length !== count) return unclear(answer, "what became of each record");
+  const again: number[] = [];
+  const refused: { entry: number; words: string }[] = [];
+  let first: { status: number; type: string | null } | null = null;
+  let mayBeThere = false;
+  for (const [entry, item] of items.entries()) {
+    const { status, type } = resultOf(item);
+    // 409: it is there from an earlier attempt.
+    if ((status >= 200 && status < 300) || status === 409) continue;
+    const failure = failureOf({ ...answer, status }, type);
+    if (failure.kind === "refused") refused.push({ entry, words: words({ status }, type) });
+    else {
+      again.push(entry);
+      // 503: its shard is not there, which is looked at before it is written.
+      mayBeThere ||= status >= 500 && status !== 503;
+      first ??= { status, type };
+    }
+  }
+  if (first === null && refused.length === 0) return { kind: "taken" };
+  const error = first === null ? null : failureOf({ ...answer, status: first.status }, first.type);
+  // Nothing of it was taken: that is the body's failure, not that of some records.
+  if (error !== null && again.length === count) return { kind: "failed", error, mayBeThere };
+  return { kind: "partly", again, error, refused, unnamed: null, mayBeThere };
+}
+
+/** `{"create":{"status":201}}`; a status of 500 where none can be read. */
+function resultOf(item: unknown): { status: number; type: string | null } {
+  const [result] = Object.values(objectOf(item));
+  const { status, error } = objectOf(result);
+  const { type } = objectOf(error);
+  return { status: isStatus(status) ? status : 500, type: typeof type === "string" ? type : null };
+}
+
+function isStatus(status: unknown): status is number {
+  return typeof status === "number" && Number.isInteger(status) && status >= 100 && status <= 599;
+}

@@ -1,0 +1,173 @@
+import { isLocalHost, parseEndpoint } from "../../../base/hosts.ts";
+import type { DestinationContext } from "../../../config.ts";
+import { parsePairs } from "../conf.ts";
+import type { ConfParts, DestinationKind, Parsed, Place } from "../destination.ts";
+import { MASK } from "../masks.ts";
+import { hostOf, receiverTerms, SECRET_NAME } from "./form.ts";
+import { openReceiver } from "./open.ts";
+import { planOf } from "./plan.ts";
+import type { Options, Receiver, ReceiverDestination } from "./receiver.ts";
+
+/**
+ * A destination of a receiver: `<scheme>://<host>[:<port>]/<path>?header_<Name>=…&<other>=…`.
+ * Requests go to `https://` at the same host and path, with the other parameters as they are.
+ */
+export function receiverKind(scheme: string, receivers: readonly Receiver[]): DestinationKind {
+  /** The receiver of an address. */
+  const of = (host: string, path: string): Receiver => {
+    const found = receivers.find(({ isAt }) => isAt === undefined || isAt(host, path));
+    if (found === undefined) throw new Error("a receiver for no address");
+    return found;
+  };
+  const at = ({ endpoint }: Place): Receiver => of(endpoint.hostname, endpoint.pathname);
+  const read = (parts: ConfParts, context: DestinationContext) =>
+    readReceiver(parts, context, of(hostOf(parts.authority), `/${parts.path}`));
+  return {
+    schemes: [scheme],
+    isSecret: (parameter) => SECRET_NAME.test(parameter),
+    hasSecretPath: receivers.some(({ hasSecretPath }) => hasSecretPath === true),
+    terms: (place) => receiverTerms(at(place)),
+    place: (parts, context) => {
+      const found = read(parts, context);
+      return found.ok ? { ok: true, value: found.value.place } : found;
+    },
+    destination: (parts, context) => {
+      const found = read(parts, context);
+      if (!found.ok) return found;
+      const { place, url, options } = found.value;
+      const why = at(place).fault?.(options) ?? null;
+      return why === null ? { ok: true, value: { ...place, credentials: { url, options } } } : { ok: false, why };
+    },
+    plan: (parts, context, object, nowMs) => {
+      const found = read(parts, context);
+      return found.ok ? planOf(found.value, at(found.value.place), object, nowMs) : null;
+    },
+    // Made by the method above.
+    open: (destination, _path, platform) => openReceiver(destination as ReceiverDestination, at(destination), platform),
+  };
+}
+
+const HEADER = "header_";
+
+/** In local development: plain http to a local host. */
+const PLAIN_HTTP = "tls";
+
+/** Headers that are made here, or that belong to the connection: RFC 9110, section 7.6.1. */
+const NOT_GIVEN: ReadonlySet<string> = new Set([
+  "accept-encoding",
+  "connection",
+  "content-encoding",
+  "content-length",
+  "expect",
+  "host",
+  "idempotency-key",
+  "keep-alive",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** RFC 9110, sections 5.1 and 5.5: a token; visible characters, with blanks inside. */
+const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/;
+const HEADER_VALUE = /^[\u0021-\u007e](?:[\u0020-\u007e]*[\u0021-\u007e])?$/;
+
+interface Read {
+  place: Place;
+  url: string;
+  options: Options;
+}
+
+function readReceiver(parts: ConfParts, context: DestinationContext, receiver: Receiver): Parsed<Read> {
+  const { authority, path } = parts;
+  const read = readParameters(parts.query, receiver);
+  if (!read.ok) return read;
+  const { headers, parameters, kept, held } = read.value;
+  const isPlain = parameters.get(PLAIN_HTTP) === "off";
+  const endpoint = parseEndpoint(`${isPlain ? "http" : "https"}://${authority}`, "the address", context.allowLoopback);
+  if (!endpoint.ok) return endpoint;
+  if (isPlain && !(context.allowLoopback && isLocalHost(endpoint.value.hostname)))
+    return { ok: false, why: "tls=off is for local development" };
+  // A URL takes such segments and characters for others: it would lead elsewhere than it seems to.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
+  if (/[\u0000-\u0020\u007f\\#]/.test(path)) return { ok: false, why: "the path must not contain blanks, \\ or #" };
+  if (path.split("/").some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment)))
+    return { ok: false, why: "the path must not contain . or .. as a segment" };
+  if (receiver.hasSecretPath === true && secretOf(path) === "")
+    return { ok: false, why: "the path must end with the receiver's code" };
+  const query = kept.map(({ text }) => text).join("&");
+  const shown = [...kept, ...held].map(({ name, text }) =>
+    SECRET_NAME.test(name) ? `${encodeURIComponent(name)}=${MASK}` : text,
+  );
+  const at = (shownPath: string, text: string): string =>
+    `${endpoint.value.origin}/${shownPath}${text === "" ? "" : `?${text}`}`;
+  const shownPath = receiver.hasSecretPath === true ? path.slice(0, path.length - secretOf(path).length) + MASK : path;
+  return {
+    ok: true,
+    value: {
+      place: {
+        scheme: parts.scheme,
+        endpoint: new URL(at(shownPath, shown.join("&"))),
+        accountId: null,
+        bucket: "",
+        path: "",
+      },
+      url: at(receiver.requestPath?.(path) ?? path, query),
+      options: { path, parameters, headers },
+    },
+  };
+}
+
+/** The last segment of a path. */
+function secretOf(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
+interface Parameters {
+  headers: Map<string, string>;
+  parameters: Map<string, string>;
+  /** What goes into the address, as it is written. */
+  kept: { name: string; text: string }[];
+  /** What says where the records are held, and does not. */
+  held: { name: string; text: string }[];
+}
+
+function readParameters(
+  query: string,
+  { parameters: known = [], own = [], holder = [] }: Receiver,
+): Parsed<Parameters> {
+  const headers = new Map<string, string>();
+  const parameters = new Map<string, string>();
+  const kept: Parameters["kept"] = [];
+  const held: Parameters["held"] = [];
+  const pairs = parsePairs(query);
+  if (!pairs.ok) return pairs;
+  for (const { text, name, value } of pairs.value) {
+    // A URL would cut the rest off, or write these in another way.
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
+    if (/[\u0000-\u0020\u007f#]/.test(text)) return { ok: false, why: "a parameter must not contain blanks or #" };
+    if (name.startsWith(HEADER)) {
+      const header = name.slice(HEADER.length);
+      const lower = header.toLowerCase();
+      if (!HEADER_NAME.test(header)) return { ok: false, why: "a header's name is not a valid one" };
+      if (NOT_GIVEN.has(lower)) return { ok: false, why: `the header ${lower} cannot be set` };
+      if (!HEADER_VALUE.test(value)) return { ok: false, why: `header ${lower} must be printable ASCII` };
+      if (headers.has(lower)) return { ok: false, why: `header ${lower} is given twice` };
+      headers.set(lower, value);
+      continue;
+    }
+    // An unknown name may be a secret in the wrong place (a key with an unescaped `&`): it is not
+    // repeated.
+    const isOwn = own.includes(name) || (name === PLAIN_HTTP && value === "off");
+    if (known !== "any" && !known.includes(name) && !isOwn) {
+      const names = [...known, ...own, "header_<Name>"].join(", ");
+      return { ok: false, why: `unknown parameter; known for this scheme are ${names}` };
+    }
+    if (parameters.has(name) && known !== "any") return { ok: false, why: `${name} is given twice` };
+    parameters.set(name, value);
+    if (!isOwn) kept.push({ name, text });
+    else if (holder.includes(name)) held.push({ name, text: `${name}=${encodeURIComponent(value)}` });
+  }
+  held.sort((a, b) => (a.name < b.name ? -1 : 1));
+  return { ok: true, value: { headers, parameters, kept, held } };
+}

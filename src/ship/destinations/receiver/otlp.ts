@@ -1,0 +1,121 @@
+import { parsedJson } from "../../../base/bytes.ts";
+import { judgeByStatus, unclear, words } from "./answers.ts";
+import { secretHeader, url } from "./form.ts";
+import { type Json, recordAttributes, resourceAttributes } from "./otlp-record.ts";
+import type { Receiver, ReceiverAnswer, SentRecord, Verdict } from "./receiver.ts";
+import { messageOf, type Severity, severityOf } from "./records.ts";
+
+/** A collector takes 20 MiB of a body, after decompression. */
+const BODY_BYTES = 10_000_000;
+
+/**
+ * OpenTelemetry logs over HTTP, as JSON. An invocation is one LogRecord: its lines share attributes
+ * and outcome, and a count of LogRecords is one of records.
+ * https://opentelemetry.io/docs/specs/otlp/#otlphttp
+ */
+export const otlp: Receiver = {
+  scheme: "otlp",
+  name: "an OTLP receiver",
+  id: "attribute logship.record.id",
+  takes: {
+    plainRecords: true,
+    fields: ["EventTimestampMs", "ScriptName"],
+    limits: { records: 2_500, bytes: 2_000_000 },
+  },
+  // As `OTEL_EXPORTER_OTLP_ENDPOINT`: the base of the paths of all signals.
+  requestPath: (path) => {
+    const base = path.replace(/\/$/, "");
+    if (base === "v1/logs" || base.endsWith("/v1/logs")) return base;
+    return base === "" ? "v1/logs" : `${base}/v1/logs`;
+  },
+  form: () => ({
+    contentType: "application/json",
+    frame: { open: '{"resourceLogs":[', betweenGroups: ",", between: ",", closeGroup: "]}]}", close: "]}" },
+    limits: { records: 10_000, bytes: BODY_BYTES, entryBytes: BODY_BYTES - 10_000, maxAgeMs: null },
+    entry: (record, id) => ({
+      group: `{"resource":{"attributes":${attributes(resourceAttributes(record))}},"scopeLogs":[{"scope":{"name":"logship"},"logRecords":[`,
+      text: logRecord(record, id),
+    }),
+  }),
+  asks: {
+    name: "OpenTelemetry (OTLP)",
+    about: "`otlp://`, a collector or a service that takes OTLP over HTTP.",
+    fields: [
+      url({ hint: "Such as `https://collector.example:4318`. `/v1/logs` is appended if missing." }),
+      secretHeader("Authorization", { hint: "If the receiver needs it, such as `Bearer` and a token." }),
+    ],
+  },
+  judge,
+  // It should be answered as a success, and leaves nothing.
+  probe: { body: '{"resourceLogs":[]}' },
+};
+
+/** https://opentelemetry.io/docs/specs/otel/logs/data-model/#field-severitynumber */
+const SEVERITY_NUMBER: Readonly<Record<Severity, number>> = { info: 9, warn: 13, error: 17 };
+
+function logRecord(record: SentRecord, id: string): string {
+  const severity = severityOf(record.fields);
+  const time = nanoseconds(record.timeMs);
+  const given: Record<string, Json | undefined> = {
+    ...recordAttributes(record.fields),
+    "logship.record.id": id,
+    "logship.record": record.line,
+  };
+  const head = JSON.stringify({
+    timeUnixNano: time,
+    // When it was first seen is not known, and the clock would make each attempt another one.
+    observedTimeUnixNano: time,
+    severityNumber: SEVERITY_NUMBER[severity],
+    severityText: severity.toUpperCase(),
+    body: { stringValue: messageOf(record.fields) },
+  });
+  return `${head.slice(0, -1)},"attributes":${attributes(given)}}`;
+}
+
+/** As `fixed64`, which JSON has as a string; 0 is an unknown time. */
+function nanoseconds(timeMs: number): string {
+  return timeMs >= 1 && timeMs <= NANOSECONDS_MAX_MS ? `${Math.trunc(timeMs)}000000` : "0";
+}
+
+/** 2^63 ns: collectors keep times as signed. */
+const NANOSECONDS_MAX_MS = 9_223_372_036_854;
+
+function attributes(of: Record<string, Json | undefined>): string {
+  const list = Object.entries(of).flatMap(([key, value]) => (value === undefined ? [] : [{ key, value: any(value) }]));
+  return JSON.stringify(list);
+}
+
+/** An AnyValue; integers of 64 bits are strings. */
+function any(value: Json): unknown {
+  if (typeof value === "string") return { stringValue: value };
+  if (typeof value === "boolean") return { boolValue: value };
+  if (typeof value === "number") return Number.isSafeInteger(value) ? { intValue: `${value}` } : { doubleValue: value };
+  return { arrayValue: { values: value.map(any) } };
+}
+
+/**
+ * What was rejected in part is not to be sent again, and is not named. 500 and 408 are for good by
+ * the specification, after which a client drops the data: here they are tried again, as no record
+ * may be lost and both are mostly of the moment.
+ * https://opentelemetry.io/docs/specs/otlp/#otlphttp-response
+ */
+function judge(answer: ReceiverAnswer, count: number): Verdict {
+  const byStatus = judgeByStatus(answer);
+  if (byStatus.kind !== "taken") return byStatus;
+  const rejected = rejectedIn(answer.text);
+  if (rejected === 0) return byStatus;
+  if (rejected === null) return unclear(answer, "as an OTLP receiver answers");
+  const unnamed = { records: Math.min(rejected, count), words: `${words(answer)}, but records were rejected` };
+  return { kind: "partly", again: [], error: null, refused: [], unnamed };
+}
+
+/** null: it is no ExportLogsServiceResponse. Many answer nothing at all. */
+function rejectedIn(text: string): number | null {
+  if (text.trim() === "") return 0;
+  const said = parsedJson(text);
+  if (typeof said !== "object" || said === null || Array.isArray(said)) return null;
+  const { partialSuccess } = said as { partialSuccess?: { rejectedLogRecords?: unknown } | null };
+  if (partialSuccess == null) return 0;
+  const rejected = Number(partialSuccess.rejectedLogRecords ?? 0);
+  return Number.isSafeInteger(rejected) && rejected >= 0 ? rejected : null;
+}

@@ -1,0 +1,78 @@
+import { parseEndpoint } from "../../../base/hosts.ts";
+import type { DestinationContext } from "../../../config.ts";
+import { KEY_PARAMETERS, KEY_SECRETS, readKeys } from "../access-keys.ts";
+import { type Parameters, type PlaceRead, parseParameters, parsePath, readings, STORE_TERMS } from "../conf.ts";
+import type { ConfParts, DestinationKind, Parsed } from "../destination.ts";
+import { openStore, whyOf } from "../store/open.ts";
+import { bucketInEndpoint } from "./addressing.ts";
+import { objectStore, type S3Destination, type S3Place } from "./object-store.ts";
+
+/**
+ * Stores that speak S3: `s3://<bucket>/<path>?region=…[&endpoint=…][&sse=AES256]`, any of them, and
+ * `objstore://` (also `r2://`) `<bucket>/<path>?account-id=…`, the platform's own; each with
+ * `access-key-id=…&secret-access-key=…` or `credentials=env:DEST_<NAME>`.
+ */
+export const s3 = {
+  schemes: ["objstore", "r2", "s3"],
+  isSecret: (parameter) => KEY_SECRETS.includes(parameter),
+  terms: () => STORE_TERMS,
+  ...readings(readPlace, readKeys),
+  misplaced: ({ scheme, endpoint, bucket }) => (scheme === "s3" ? bucketInEndpoint(endpoint, bucket) : null),
+  // Made by the method above.
+  open: (destination, path, platform) =>
+    openStore(objectStore(destination as S3Destination, platform), {
+      path,
+      now: () => platform.now(),
+      why: whyOf(destination.endpoint, platform),
+    }),
+} as const satisfies DestinationKind;
+
+const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/;
+const ACCOUNT_ID = /^[A-Za-z0-9-]{1,64}$/;
+/** Stores name regions as they like: `RegionOne`. Without an endpoint it is part of AWS's host. */
+const REGION = /^[A-Za-z0-9._-]{1,64}$/;
+const AWS_REGION = /^[a-z0-9-]{1,64}$/;
+
+function readPlace(
+  { scheme, authority: bucket, path: rawPath, query }: ConfParts,
+  context: DestinationContext,
+): Parsed<PlaceRead<S3Place>> {
+  if (!BUCKET.test(bucket))
+    return { ok: false, why: "the bucket must be 2 to 255 letters, digits, dots, dashes or underscores" };
+  const path = parsePath(rawPath);
+  if (!path.ok) return path;
+  const [own, locate] = scheme === "s3" ? [["region", "endpoint", "sse"], locateS3] : [["account-id"], locateObjstore];
+  const parameters = parseParameters(query, [...own, ...KEY_PARAMETERS]);
+  if (!parameters.ok) return parameters;
+  const located = locate(parameters.value, context);
+  if (!located.ok) return located;
+  const place = { scheme, bucket, path: path.value, ...located.value };
+  return { ok: true, value: { place, parameters: parameters.value } };
+}
+
+type Located = Parsed<Pick<S3Place, "endpoint" | "region" | "sse" | "accountId">>;
+
+function locateS3(parameters: Parameters, { allowLoopback }: DestinationContext): Located {
+  const region = parameters.get("region");
+  if (region === undefined) return { ok: false, why: "region is missing" };
+  const given = parameters.get("endpoint");
+  if (given === undefined && !AWS_REGION.test(region))
+    return { ok: false, why: "region must be 1 to 64 lower-case letters, digits or dashes without an endpoint" };
+  if (!REGION.test(region))
+    return { ok: false, why: "region must be 1 to 64 letters, digits, dashes, dots or underscores" };
+  const sse = parameters.get("sse") ?? null;
+  if (sse !== null && sse !== "AES256") return { ok: false, why: "sse must be AES256" };
+  const text = given ?? `s3.${region}.amazonaws.com`;
+  const endpoint = parseEndpoint(text, "endpoint", allowLoopback);
+  return endpoint.ok ? { ok: true, value: { endpoint: endpoint.value, region, sse, accountId: null } } : endpoint;
+}
+
+function locateObjstore(parameters: Parameters, { objstoreEndpoint, allowLoopback }: DestinationContext): Located {
+  const accountId = parameters.get("account-id");
+  if (accountId === undefined) return { ok: false, why: "account-id is missing" };
+  if (!ACCOUNT_ID.test(accountId)) return { ok: false, why: "account-id must be 1 to 64 letters, digits or dashes" };
+  const text = objstoreEndpoint.replaceAll("{account-id}", accountId);
+  const endpoint = parseEndpoint(text, "OBJSTORE_ENDPOINT", allowLoopback);
+  if (!endpoint.ok) return endpoint;
+  return { ok: true, value: { endpoint: endpoint.value, region: "auto", sse: null, accountId } };
+}

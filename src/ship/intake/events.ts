@@ -1,0 +1,295 @@
+import { encodeUtf8, utf8Length } from "../../base/bytes.ts";
+import type { Fault } from "../../base/errors.ts";
+import {
+  ERRORS_MAX_ENTRIES,
+  EVENT_MAX_BYTES,
+  EVENT_MAX_DEPTH,
+  EVENT_MAX_ENTRIES,
+  EVENT_MAX_NESTING,
+  EVENTS_MAX_COUNT,
+  EVENTS_MAX_DAYS,
+  RECORD_MAX_BYTES,
+  RECORDS_MAX_UNITS,
+} from "../../base/limits.ts";
+import { recordLine } from "../../formats/record/encode.ts";
+import { type Entry, entryOf, extrasOf } from "../../formats/record/extras.ts";
+import type { TraceRecord } from "../../formats/record/fields.ts";
+import {
+  type Findings,
+  isDeeperThan,
+  type MappingContext,
+  nestedTooDeeply,
+  toRecord,
+  utcDay,
+} from "../../formats/record/record.ts";
+import { markLength } from "./body.ts";
+import { JsonScanner, trimmed } from "./json-scan.ts";
+
+export interface AcceptedEvents {
+  /** One a record, in the order of the events. */
+  lines: Entry[];
+  /** Top-level keys that were dropped, sorted. */
+  unknownKeys: string[];
+}
+
+export interface RefusedEvents {
+  ok: false;
+  status: 400 | 413;
+  faults: Fault[];
+}
+
+export type Events = ({ ok: true } & AcceptedEvents) | RefusedEvents;
+
+/**
+ * An event and its JSON pointer in the body: its value; or how to parse it, if it is known to be no
+ * larger than an event may be; or what is wrong with it, seen before it was parsed.
+ */
+export type Located = { pointer: string } & ({ value: unknown } | { parse: () => unknown } | { fault: string });
+
+export type FoundEvents =
+  | {
+      ok: true;
+      /** Of each event, as it stands in the body, in bytes. */
+      sizes: number[];
+      /** None of them is parsed yet. */
+      events: Iterable<Located>;
+    }
+  /** The body as a whole is not JSON. */
+  | { ok: false; kind: "not_json" }
+  /** More events than a request may hold. */
+  | { ok: false; kind: "too_many" };
+
+/** Where an event is in a body, and why it is not to be parsed, if so. */
+interface Place {
+  from: number;
+  to: number;
+  fault: Refusal | null;
+}
+
+interface Refusal {
+  message: string;
+  /** Pointer within the event. */
+  inside?: string;
+}
+
+const TOO_LARGE = `larger than ${EVENT_MAX_BYTES} bytes`;
+const TOO_LARGE_AS_RECORD = `larger than ${RECORD_MAX_BYTES} bytes as a record`;
+const NO_OBJECT: Refusal = { message: "an event is a JSON object" };
+const TOO_DEEP: Refusal = { message: nestedTooDeeply(EVENT_MAX_DEPTH), inside: "/Event" };
+const OPENING_BRACE = 0x7b;
+const NEWLINE = 0x0a;
+
+/** What of an event may not be nested too deeply. */
+const BOUNDED = { key: encodeUtf8('"Event"'), levels: EVENT_MAX_NESTING };
+
+/**
+ * Finds the events of a body: one event, an array of events, or NDJSON. Blank lines of NDJSON are
+ * skipped, so a pointer counts events, not lines. A small body can hold millions of events, and
+ * `JSON.parse` takes up to fifty times the size of its text: so all of it is read through first,
+ * and what is too much is refused before any of it is parsed; the rest is parsed one event at a
+ * time.
+ * @param bytes valid UTF-8. They are read again when an event is parsed.
+ */
+export function findEvents(bytes: Uint8Array, ndjson: boolean): FoundEvents {
+  const from = markLength(bytes);
+  if (ndjson) return linesOf(bytes, from);
+  const scanner = new JsonScanner(bytes, from, bytes.length, BOUNDED);
+  if (!scanner.passes("[")) {
+    const place = wholeText(bytes, from, bytes.length);
+    return place === null ? { ok: false, kind: "not_json" } : found(bytes, [place], true);
+  }
+  const places: Place[] = [];
+  let count = 0;
+  if (!scanner.passes("]")) {
+    do {
+      scanner.isAtEnd();
+      const start = scanner.at;
+      if (!scanner.value()) return { ok: false, kind: "not_json" };
+      count += 1;
+      if (count <= EVENTS_MAX_COUNT)
+        places.push({ from: start, to: scanner.at, fault: refusalInList(bytes, start, scanner) });
+    } while (scanner.passes(","));
+    if (!scanner.passes("]")) return { ok: false, kind: "not_json" };
+  }
+  if (!scanner.isAtEnd()) return { ok: false, kind: "not_json" };
+  return count > EVENTS_MAX_COUNT ? { ok: false, kind: "too_many" } : found(bytes, places);
+}
+
+function linesOf(bytes: Uint8Array, from: number): FoundEvents {
+  const places: Place[] = [];
+  for (let at = from; at < bytes.length; ) {
+    const newline = bytes.indexOf(NEWLINE, at);
+    const end = newline === -1 ? bytes.length : newline;
+    const line = trimmed(bytes, at, end);
+    at = end + 1;
+    if (line.from === line.to) continue;
+    if (places.length === EVENTS_MAX_COUNT) return { ok: false, kind: "too_many" };
+    const place = wholeText(bytes, line.from, line.to);
+    places.push(place ?? { ...line, fault: { message: "this line is not JSON" } });
+  }
+  return found(bytes, places);
+}
+
+/** The one value of a text; null: it is not JSON. White space in it counts for its size. */
+function wholeText(bytes: Uint8Array, from: number, to: number): Place | null {
+  const scanner = new JsonScanner(bytes, from, to, BOUNDED);
+  scanner.isAtEnd();
+  const start = scanner.at;
+  if (!scanner.value()) return null;
+  const end = scanner.at;
+  if (!scanner.isAtEnd()) return null;
+  const fault = end - start > EVENT_MAX_BYTES ? { message: TOO_LARGE } : refusalOfDepth(scanner);
+  return { from: start, to: end, fault };
+}
+
+/** White space between the parts of an element does not count for its size. */
+function refusalInList(bytes: Uint8Array, from: number, scanner: JsonScanner): Refusal | null {
+  if (scanner.compact <= EVENT_MAX_BYTES) return refusalOfDepth(scanner);
+  return bytes[from] === OPENING_BRACE ? { message: TOO_LARGE } : NO_OBJECT;
+}
+
+function refusalOfDepth({ isDeep }: JsonScanner): Refusal | null {
+  return isDeep ? TOO_DEEP : null;
+}
+
+/** The same of an event that is parsed already. */
+function refusalOf(value: unknown): Refusal | null {
+  if (isTooLarge(value)) return { message: TOO_LARGE };
+  const event = (value as { Event?: unknown } | null)?.Event;
+  const isDeep = typeof event === "object" && event !== null && isDeeperThan(event, EVENT_MAX_NESTING - 1);
+  return isDeep ? TOO_DEEP : null;
+}
+
+/** @param isOne the body itself is the event. */
+function found(bytes: Uint8Array, places: readonly Place[], isOne = false): FoundEvents {
+  function* events(): Generator<Located> {
+    for (const [i, { from, to, fault }] of places.entries()) {
+      const pointer = isOne ? "" : `/${i}`;
+      if (fault !== null) yield { pointer: pointer + (fault.inside ?? ""), fault: fault.message };
+      else yield { pointer, parse: () => JSON.parse(decoder.decode(bytes.subarray(from, to))) };
+    }
+  }
+  const sizes = places.map(({ from, to }) => to - from);
+  return { ok: true, sizes, events: { [Symbol.iterator]: events } };
+}
+
+/** Strict: a byte order mark within a body is no white space. */
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Maps events to record lines, all or nothing. Every fault is reported. */
+export function acceptEvents(events: readonly Located[], context: MappingContext): Events {
+  if (events.length > EVENTS_MAX_COUNT) {
+    return refused(400, `at most ${EVENTS_MAX_COUNT} events a request; this one has ${events.length}`);
+  }
+  const lines: string[] = [];
+  const mapped = mapEvents(events, context, (line) => lines.push(line));
+  return mapped.ok ? { ok: true, lines, unknownKeys: mapped.unknownKeys } : mapped;
+}
+
+/**
+ * Maps events to record lines, one at a time, so that never more than one of them exists as
+ * objects. Every fault is reported.
+ * @param keep gets the lines with their extra fields, in order; they are worth nothing if in the
+ *   end something is refused.
+ */
+export function mapEvents(
+  events: Iterable<Located>,
+  context: MappingContext,
+  keep: (entry: Entry) => void,
+): { ok: true; unknownKeys: string[] } | RefusedEvents {
+  const findings: Findings = { faults: [], unknownKeys: new Set() };
+  const { faults } = findings;
+  const days = new Set<number>();
+  let units = 0;
+  for (const event of events) {
+    if (faults.length >= ERRORS_MAX_ENTRIES) break;
+    const mapped = mapEvent(event, context, findings);
+    if (mapped === null) continue;
+    days.add(mapped.day);
+    units += mapped.entry.length;
+    // A small body can become large records.
+    if (units > RECORDS_MAX_UNITS)
+      return refused(
+        413,
+        `as records, these events are larger than ${RECORDS_MAX_UNITS} characters; send fewer at once`,
+      );
+    if (faults.length === 0) keep(mapped.entry);
+  }
+  if (days.size > EVENTS_MAX_DAYS) {
+    const message = `at most ${EVENTS_MAX_DAYS} distinct UTC days a request; these events span ${days.size}`;
+    faults.push({ pointer: "", message });
+  }
+  if (faults.length > 0) return { ok: false, status: 400, faults };
+  return { ok: true, unknownKeys: [...findings.unknownKeys].sort() };
+}
+
+/** The event as objects ends with this call. @returns null: a fault was added. */
+function mapEvent(event: Located, context: MappingContext, findings: Findings): { entry: Entry; day: number } | null {
+  const { faults } = findings;
+  const { pointer } = event;
+  if ("fault" in event) {
+    faults.push({ pointer, message: event.fault });
+    return null;
+  }
+  const isSized = "parse" in event;
+  const value = isSized ? event.parse() : event.value;
+  const refusal = (isSized ? null : refusalOf(value)) ?? refusalOfEntries(value);
+  if (refusal !== null) {
+    faults.push({ pointer: pointer + (refusal.inside ?? ""), message: refusal.message });
+    return null;
+  }
+  const record = toRecord(value, context, pointer, findings);
+  if (record === null) return null;
+  const line = lineOf(record, faults, pointer, isSized ? null : value);
+  if (line === null) return null;
+  return { entry: entryOf(line, extrasOf(value, context, pointer, findings)), day: utcDay(record.EventTimestampMs) };
+}
+
+function refused(status: 400 | 413, message: string): RefusedEvents {
+  return { ok: false, status, faults: [{ pointer: "", message }] };
+}
+
+/** The shortest log or exception as it is sent: `{},`. */
+const SENT_ENTRY_MIN_BYTES = 3;
+
+/** A cheap check before mapping. */
+function isTooLarge(value: unknown): boolean {
+  return entriesOf(value) * SENT_ENTRY_MIN_BYTES > EVENT_MAX_BYTES;
+}
+
+/** Before they are mapped, which takes a hundred bytes for each. */
+function refusalOfEntries(value: unknown): Refusal | null {
+  return entriesOf(value) > EVENT_MAX_ENTRIES ? { message: TOO_LARGE_AS_RECORD } : null;
+}
+
+/** Logs and exceptions of an event. */
+function entriesOf(value: unknown): number {
+  return ["logs", "exceptions", "Logs", "Exceptions"].reduce((sum, name) => {
+    const list = (value as { [name: string]: unknown } | null)?.[name];
+    return sum + (Array.isArray(list) ? list.length : 0);
+  }, 0);
+}
+
+/**
+ * The record's line; null and a fault if it is too large. A record may be larger than the event as
+ * it was sent.
+ * @param unsized the event, if its size as it was sent is unknown: it is measured as compact JSON.
+ */
+function lineOf(record: TraceRecord, faults: Fault[], pointer: string, unsized: unknown): string | null {
+  try {
+    const line = recordLine(record);
+    if (!isLongerThan(line, EVENT_MAX_BYTES)) return line;
+    const small = unsized === null || !isLongerThan(JSON.stringify(unsized), EVENT_MAX_BYTES);
+    if (small && !isLongerThan(line, RECORD_MAX_BYTES)) return line;
+    faults.push({ pointer, message: small ? TOO_LARGE_AS_RECORD : TOO_LARGE });
+  } catch {
+    // JSON.stringify fails on a parsed value only if the stack overflows.
+    faults.push({ pointer, message: "nested too deeply" });
+  }
+  return null;
+}
+
+/** A UTF-16 unit is at most three bytes of UTF-8, so only long texts are measured exactly. */
+function isLongerThan(text: string, bytes: number): boolean {
+  return text.length > bytes || (text.length * 3 > bytes && utf8Length(text) > bytes);
+}

@@ -1,0 +1,79 @@
+import { WorkerEntrypoint } from "cloudflare:workers";
+import { encodeUtf8 } from "../../base/bytes.ts";
+import { EVENTS_BODY_MAX_BYTES, IDEMPOTENCY_KEY_MAX } from "../../base/limits.ts";
+import { isolateMemory } from "../../base/memory.ts";
+import { platform } from "../../base/platform.ts";
+import { readIntakeConfig } from "../../config.ts";
+import { earlyCall, isolateAudience } from "./audience.ts";
+import { appendCall } from "./direct.ts";
+import { isolateKeyShards } from "./key-shards.ts";
+import { takeEvents } from "./take.ts";
+
+export interface ShipOptions {
+  /** 1 to 255 characters. Repeating a call with the same key changes nothing. */
+  idempotencyKey?: string;
+}
+
+export interface Shipped {
+  accepted: number;
+  /** Top-level keys that were dropped from events, sorted. */
+  unknownKeys: string[];
+}
+
+/**
+ * The entrypoint for service bindings: `env.LOGSHIP.ship(events)` from any function of the same
+ * account; others cannot bind it. Takes the same events as HTTP intake, with the same limits.
+ */
+export class Shipper extends WorkerEntrypoint<Env> {
+  /**
+   * @param events one event or an array of them: trace items as `tail()` gives them, or records.
+   * @returns after the queue or the log has taken all of them.
+   * @throws TypeError naming every fault with its place (`/3/EventTimestampMs`): nothing was taken.
+   * Any other error: some may have been taken; call again with the same key.
+   */
+  async ship(events: unknown, options: ShipOptions = {}): Promise<Shipped> {
+    if (typeof options !== "object" || options === null) throw new TypeError("options must be an object");
+    const key = options.idempotencyKey ?? null;
+    if (key !== null && (typeof key !== "string" || key.length < 1 || key.length > IDEMPOTENCY_KEY_MAX))
+      throw new TypeError(`idempotencyKey must have 1 to ${IDEMPOTENCY_KEY_MAX} characters`);
+    const bytes = encodeUtf8(jsonOf(events));
+    if (bytes.length > EVENTS_BODY_MAX_BYTES)
+      throw new TypeError(`the events are larger than ${EVENTS_BODY_MAX_BYTES} bytes of JSON`);
+    const taken = await takeEvents(
+      { room: bytes.length, read: async () => bytes, ndjson: false, idempotencyKey: key },
+      {
+        queue: this.env.EVENTS,
+        append: appendCall(this.env),
+        platform,
+        memory: isolateMemory,
+        ...readIntakeConfig(this.env),
+        keyShards: () => isolateKeyShards.of(this.env),
+        source: "rpc",
+        early: isolateAudience.by({
+          call: earlyCall(this.env),
+          waitUntil: (promise) => this.ctx.waitUntil(promise),
+          platform,
+        }),
+      },
+    );
+    if (taken.ok) return { accepted: taken.accepted, unknownKeys: taken.unknownKeys };
+    if (taken.status === 503) throw new Error(taken.message);
+    throw new TypeError(taken.faults.map(({ pointer, message }) => `${pointer || "/"}: ${message}`).join("; "));
+  }
+}
+
+/**
+ * Through JSON, so that a value becomes the same event as over HTTP. Dates become text, as `tail()`
+ * gets them from another process.
+ * @throws TypeError for what JSON cannot represent.
+ */
+function jsonOf(events: unknown): string {
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(events);
+  } catch (error) {
+    throw new TypeError(`the events are not JSON: ${error instanceof Error ? error.name : "unreadable"}`);
+  }
+  if (json === undefined) throw new TypeError("the events are not JSON");
+  return json;
+}

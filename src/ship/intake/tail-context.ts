@@ -1,0 +1,29 @@
+import { platform } from "../../base/platform.ts";
+import { readIntakeConfig } from "../../config.ts";
+import { traceLog } from "../log/trace-log.ts";
+import { type Audience, earlyCall, isolateAudience } from "./audience.ts";
+import { appendCall } from "./direct.ts";
+import type { Gatherer } from "./gather.ts";
+import { packer } from "./packer.ts";
+import type { TailContext } from "./tail.ts";
+
+/** @param gatherer shared by all invocations of the isolate. @param audience likewise. */
+export function tailContext(
+  env: Env,
+  ctx: Pick<ExecutionContext, "waitUntil">,
+  gatherer: Gatherer,
+  audience: Audience = isolateAudience,
+): TailContext {
+  const waitUntil = (promise: Promise<void>): void => ctx.waitUntil(promise);
+  return {
+    queue: env.EVENTS,
+    append: appendCall(env),
+    config: readIntakeConfig(env),
+    platform,
+    gatherer,
+    waitUntil,
+    early: audience.by({ call: earlyCall(env), waitUntil, platform }),
+    pack: (part) => packer(env.PACKER).pack(part),
+    countLost: (events) => traceLog(env.TRACE_LOG, 0).countLost(events),
+  };
+}

@@ -1,0 +1,184 @@
+import { compileFilter } from "../../formats/filter/compile.ts";
+import { parseFilter } from "../../formats/filter/parse.ts";
+import type { Encoder, Fragment } from "../../formats/object/encoder.ts";
+import { encoderOf } from "../../formats/object/encoders.ts";
+import { hasParts, partOf, readTemplate } from "../../formats/object/keys.ts";
+import type { LoadedRecord } from "../../formats/object/load.ts";
+import type { Part } from "../../formats/queue/message.ts";
+import { EXTRA_FIELDS } from "../../formats/record/fields.ts";
+import type { RecordLine } from "../../formats/record/line.ts";
+import { hasRows } from "../../formats/record/rows.ts";
+import type { JobConfig } from "./config.ts";
+
+/**
+ * What of a message is offered to jobs: all records except those of functions that have opted out.
+ */
+export interface Offered {
+  message: Part;
+  records: readonly LoadedRecord[];
+  /** Each character of the records is one byte of UTF-8. */
+  ascii: boolean;
+}
+
+/** The part of a job's configuration that decides what it ships, and how that is written. */
+export type ShippingRules = Pick<JobConfig, "id" | "filter" | "sampleRate" | "output" | "rerunOf">;
+
+/** Why a record is not shipped. */
+export const FILTERED = Symbol("filtered");
+export const SAMPLED_OUT = Symbol("sampled out");
+
+/** A job's configuration, compiled. */
+interface Plan {
+  wants(record: RecordLine): boolean;
+  /** What is written of a record that it wants. */
+  shipped(record: LoadedRecord): RecordLine;
+  sample: Sampler;
+  encoder: Encoder;
+}
+
+/** A configuration never changes: a new version is another object. */
+const plans = new WeakMap<ShippingRules, Plan>();
+
+function planOf(job: ShippingRules): Plan {
+  const known = plans.get(job);
+  if (known !== undefined) return known;
+  const parsed = parseFilter(job.filter ?? "", EXTRA_FIELDS);
+  // It was valid when it was stored, by a later version of this code. The messages wait.
+  if (!parsed.ok) throw new Error(`the filter of job ${job.id} cannot be read: ${parsed.faults[0]}`);
+  const passes = parsed.filter === null ? () => true : compileFilter(parsed.filter);
+  const { rows, truncate } = job.output;
+  const plan: Plan = {
+    // What has no row is filtered out: nothing of it could be delivered.
+    wants: rows === "log" ? (record) => hasRows(record) && passes(record) : passes,
+    shipped: truncate === false ? ({ whole }) => whole : ({ shipped }) => shipped,
+    // What is shipped again is the same sample.
+    sample: sampler(job.rerunOf ?? job.id, job.sampleRate),
+    encoder: encoderOf(job.output),
+  };
+  plans.set(job, plan);
+  return plan;
+}
+
+/**
+ * What a job does with each record of one message: the text that it ships, as a preview shows it,
+ * or why it ships none. Pure.
+ * @param messageId decides the sample, with the job's id.
+ * @throws if the job's filter cannot be read.
+ */
+export function recordJudge(
+  job: ShippingRules,
+  messageId: string,
+): (record: LoadedRecord) => string | typeof FILTERED | typeof SAMPLED_OUT {
+  const { wants, shipped, sample, encoder } = planOf(job);
+  const inSample = sample(messageId);
+  return (record) => {
+    if (!wants(record.whole)) return FILTERED;
+    return inSample(record.index) ? encoder.text(shipped(record)) : SAMPLED_OUT;
+  };
+}
+
+/** All that decides what a job gets of a message. */
+type BuildingRules = ShippingRules & Pick<JobConfig, "path" | "sketches">;
+
+/**
+ * Jobs of which this is the same get the same of a message, byte for byte. null: what this job gets
+ * depends on itself.
+ */
+export function rulesOf(job: BuildingRules): string | null {
+  const { filter, sampleRate, output, sketches = true } = job;
+  // Samples of two jobs are independent.
+  if (sampleRate < 1) return null;
+  const { hour, script } = readTemplate(job.path);
+  return JSON.stringify([filter ?? "", hour, script, sketches, output]);
+}
+
+/** What a job ships of some parts, and what became of the rest. */
+export interface Prepared {
+  /** Records that it was offered. */
+  received: number;
+  filtered: number;
+  sampledOut: number;
+  fragments: Fragment[];
+}
+
+/**
+ * What a job ships of these parts: filtered, sampled, encoded, and gathered into fragments. Pure:
+ * the queue handler makes it for all jobs, and a reader of the log what the handler could not.
+ * @throws if the job's filter cannot be read.
+ */
+export function prepare(job: BuildingRules, offered: readonly Offered[]): Prepared {
+  const { wants, shipped, sample, encoder } = planOf(job);
+  const template = readTemplate(job.path);
+  const gatherer = encoder.gather(
+    hasParts(template) ? (record) => partOf(template, record.EventTimestampMs, () => record.ScriptName) : undefined,
+    job.sketches !== false,
+  );
+  const sum = { received: 0, filtered: 0, sampledOut: 0 };
+  for (const { message, records, ascii } of offered) {
+    const inSample = sample(message.id);
+    const kept: RecordLine[] = [];
+    for (const record of records) {
+      if (!wants(record.whole)) sum.filtered += 1;
+      else if (!inSample(record.index)) sum.sampledOut += 1;
+      else kept.push(shipped(record));
+    }
+    for (const record of kept) gatherer.add(record, message.takenInMs, ascii);
+    sum.received += records.length;
+  }
+  return { ...sum, fragments: gatherer.finish() };
+}
+
+/** The most that a job may write of these parts, in UTF-16 units. @throws as {@link prepare}. */
+export function writtenAtMost(job: BuildingRules, offered: readonly Offered[]): number {
+  const { encoder, shipped } = planOf(job);
+  let units = 0;
+  for (const { records } of offered)
+    for (const record of records) {
+      const written = shipped(record);
+      units += encoder.unitsAtMost(written.line.length, written);
+    }
+  return units;
+}
+
+/**
+ * Whether a record is in a job's sample: a function of the job, the message and the record's place
+ * in it, never of chance. A record that is delivered again gets the same answer, and two jobs draw
+ * independent samples.
+ */
+export type Sampler = (messageId: string) => (index: number) => boolean;
+
+const everything: Sampler = () => () => true;
+
+/**
+ * @param rate share to keep, above 0, at most 1. It is met as closely as by chance.
+ */
+export function sampler(jobId: number, rate: number): Sampler {
+  if (rate >= 1) return everything;
+  const job = mix(jobId);
+  return (messageId) => {
+    const words = [0, 8, 16, 24].map((at) => word(messageId, at));
+    const first = words.reduce((hash, each) => mix(hash ^ each), job);
+    const second = words.reduceRight((hash, each) => mix(hash ^ each), ~job);
+    return (index) => {
+      const high = mix(first + index);
+      const low = mix(second ^ high);
+      // 53 bits: a rate of one in a billion is met as well.
+      return ((high >>> 5) * 2 ** 26 + (low >>> 6)) / 2 ** 53 < rate;
+    };
+  };
+}
+
+function word(hex: string, at: number): number {
+  return Number.parseInt(hex.slice(at, at + 8), 16);
+}
+
+/**
+ * The finalizer of MurmurHash3 over 32 bits: each bit of the input flips each bit of the result
+ * with a chance of one half.
+ */
+function mix(value: number): number {
+  let h = value | 0;
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
+  return (h ^ (h >>> 16)) >>> 0;
+}

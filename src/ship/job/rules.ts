@@ -1,0 +1,157 @@
+import type { Fault } from "../../base/errors.ts";
+import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../../base/limits.ts";
+import { type Filter, parseFilter } from "../../formats/filter/parse.ts";
+import { type OutputFormat, unplain } from "../../formats/output/format.ts";
+import { EXTRA_FIELDS, type ExtraField } from "../../formats/record/fields.ts";
+import type { Terms } from "../destinations/destination.ts";
+import type { JobConfig, UploadLimits } from "./config.ts";
+import { type OutputMeaning, parseLogpullOptions, readOutputOptions } from "./output-rules.ts";
+import type { JobBody } from "./schema.ts";
+
+/** The meaning of a job's body in which every option is supported. */
+export interface JobMeaning {
+  /** As sent, validated; null: none. */
+  filter: string | null;
+  sampleRate: number;
+  output: OutputFormat;
+  limits: UploadLimits;
+  canary: boolean;
+  /** As in {@link JobConfig}. */
+  sketches?: boolean;
+}
+
+/** Part of a body; undefined means absent. */
+type ShippingBody = { [name in "filter" | "output_options" | "logpull_options"]?: JobBody[name] | undefined };
+
+type Read<T> = { ok: true; value: T } | { ok: false; faults: Fault[] };
+
+/**
+ * Reads a body of the right shape. An option that is not supported is refused, never stored and
+ * ignored.
+ * @param extra fields that are on.
+ * @returns the meaning; or the faults, each with its place in the body.
+ */
+export function readJob(body: JobBody, extra: readonly ExtraField[] = []): Read<JobMeaning> {
+  const shipping = readShipping(body, extra);
+  if (!shipping.ok) return shipping;
+  const limits = {
+    bytes: body.max_upload_bytes || UPLOAD_BYTES.fallback,
+    records: body.max_upload_records || UPLOAD_RECORDS.fallback,
+    intervalMs: (body.max_upload_interval_seconds || UPLOAD_INTERVAL_S.fallback) * 1_000,
+  };
+  const sketches = body.sketches === false ? { sketches: false } : {};
+  return {
+    ok: true,
+    value: { ...shipping.value, limits, canary: body.canary === true, ...sketches },
+  };
+}
+
+/** The option that says each part of a format. */
+const OPTION_OF: { readonly [name in keyof Required<OutputFormat>]: string } = {
+  fieldNames: "field_names",
+  type: "output_type",
+  batchPrefix: "batch_prefix",
+  batchSuffix: "batch_suffix",
+  recordPrefix: "record_prefix",
+  recordSuffix: "record_suffix",
+  recordDelimiter: "record_delimiter",
+  fieldDelimiter: "field_delimiter",
+  recordTemplate: "record_template",
+  escapeDollarBrace: "CVE-2021-44228",
+  truncate: "truncate",
+  rows: "rows",
+};
+
+/**
+ * What of a job its destination does not take, each with its place in the body; and what of its
+ * meaning follows from it: its limits, so that one write holds what is cut, and that nothing is
+ * searched which cannot be read back.
+ */
+export function fitDestination(
+  { output, limits, canary }: Pick<JobMeaning, "output" | "limits" | "canary">,
+  body: { output_options?: JobBody["output_options"] | undefined; sketches?: JobBody["sketches"] },
+  { plainRecords, fields, limits: most, isReadable }: Terms,
+): { faults: Fault[]; limits: UploadLimits; sketches?: boolean } {
+  const at = (name: keyof OutputFormat): string =>
+    body.output_options == null ? "/logpull_options" : `/output_options/${OPTION_OF[name]}`;
+  const faults: Fault[] = (plainRecords ? unplain(output) : []).map((name) => ({
+    pointer: at(name),
+    message: `${OPTION_OF[name]}: this destination takes only NDJSON records: no CSV, Parquet, template, prefix or delimiter`,
+  }));
+  if (output.rows !== undefined && !isReadable) {
+    const message = "rows: this destination takes one record for each invocation";
+    faults.push({ pointer: at("rows"), message });
+  }
+  if (output.type === "parquet" && !isReadable && !plainRecords)
+    faults.push({ pointer: at("type"), message: "output_type: this destination takes requests of text: no Parquet" });
+  for (const name of fields) {
+    if (output.fieldNames === null || output.fieldNames.includes(name)) continue;
+    const message = `field_names: this destination needs the field ${name}: name it, or leave field_names out`;
+    faults.push({ pointer: at("fieldNames"), message });
+  }
+  if (canary && !isReadable)
+    faults.push({ pointer: "/canary", message: "canary: this destination cannot be read back" });
+  if (body.sketches === true && !isReadable)
+    faults.push({ pointer: "/sketches", message: "sketches: this destination cannot be read back or searched" });
+  const { records, bytes } = most ?? limits;
+  return {
+    faults,
+    limits: { ...limits, records: Math.min(limits.records, records), bytes: Math.min(limits.bytes, bytes) },
+    ...(!isReadable && { sketches: false }),
+  };
+}
+
+/** Extra fields that a valid job ships, or filters on. */
+export function extraFieldsOf({ output, filter }: Pick<JobConfig, "output" | "filter">): ExtraField[] {
+  const read = parseFilter(filter ?? "", EXTRA_FIELDS);
+  const named = new Set<string>(output.fieldNames ?? []);
+  if (read.ok && read.filter !== null) for (const key of keysOf(read.filter)) named.add(key);
+  return EXTRA_FIELDS.filter((name) => named.has(name));
+}
+
+/** The fields that a filter reads. */
+function keysOf(filter: Filter): string[] {
+  return filter.kind === "condition" ? [filter.path[0]] : filter.nodes.flatMap(keysOf);
+}
+
+/** The parts of a job's body that decide what it ships, and in which format. */
+export function readShipping(
+  body: ShippingBody,
+  extra: readonly ExtraField[] = [],
+): Read<Pick<JobMeaning, "filter" | "sampleRate" | "output">> {
+  const output = readOutput(body, extra);
+  const filter = readFilter(body.filter ?? "", extra);
+  if (!output.ok || !filter.ok) {
+    return { ok: false, faults: [output, filter].flatMap((read) => (read.ok ? [] : read.faults)) };
+  }
+  return { ok: true, value: { filter: filter.value, ...output.value } };
+}
+
+/** `output_options`, or `logpull_options` if the former are absent or null. */
+function readOutput(
+  { output_options, logpull_options }: ShippingBody,
+  extra: readonly ExtraField[],
+): Read<OutputMeaning> {
+  const logpull = readLogpull(logpull_options ?? "", extra);
+  if (output_options == null) return logpull;
+  const output = readOutputOptions(output_options, extra);
+  // Without effect, but checked: removing output_options later brings them into force.
+  if (output.ok) return logpull.ok ? output : logpull;
+  const faults = output.faults.map((fault) => ({ ...fault, pointer: `/output_options${fault.pointer}` }));
+  return { ok: false, faults: logpull.ok ? faults : [...faults, ...logpull.faults] };
+}
+
+/** The meaning of `logpull_options` alone. */
+export function readLogpull(text: string, extra: readonly ExtraField[] = []): Read<OutputMeaning> {
+  const { options, faults } = parseLogpullOptions(text);
+  const read = readOutputOptions(options, extra);
+  if (read.ok && faults.length === 0) return read;
+  const messages = read.ok ? faults : [...faults, ...read.faults.map(({ message }) => message)];
+  return { ok: false, faults: messages.map((message) => ({ pointer: "/logpull_options", message })) };
+}
+
+function readFilter(text: string, extra: readonly ExtraField[]): Read<string | null> {
+  const read = parseFilter(text, extra);
+  if (!read.ok) return { ok: false, faults: read.faults.map((message) => ({ pointer: "/filter", message })) };
+  return { ok: true, value: read.filter === null ? null : text };
+}

@@ -1,0 +1,162 @@
+import type { Loaded } from "../../formats/object/load.ts";
+import { idOf } from "../../formats/queue/message.ts";
+import type { RecordLine } from "../../formats/record/line.ts";
+import type { PartFunction, PartHead } from "./append.ts";
+import {
+  addedErrors,
+  BUCKETS,
+  bucketOf,
+  cut,
+  ERRORS_KEPT,
+  type ErrorCount,
+  folded,
+  type Health,
+  isFailed,
+  OTHER_OUTCOMES,
+  OUTCOMES_KEPT,
+  sketchOfBuckets,
+  TEXT_MAX,
+} from "./health.ts";
+
+interface Tallied {
+  count: Omit<PartFunction, "health">;
+  health: HealthTally;
+}
+
+/** What the log is told of a part beside its records: its id, and its events by function. */
+export function headOf({ message, records, bytes }: Loaded): PartHead {
+  // Keyed by the JSON of the name: most parts have few functions, so each name is parsed once.
+  const functions = new Map<string, Tallied>();
+  for (const { whole } of records) {
+    const key = whole.text("ScriptName") ?? "";
+    let tallied = functions.get(key);
+    if (tallied === undefined) {
+      tallied = { count: { scriptName: whole.ScriptName, records: 0, lastEventMs: 0 }, health: new HealthTally() };
+      functions.set(key, tallied);
+    }
+    const { count, health } = tallied;
+    count.records += 1;
+    count.lastEventMs = Math.max(count.lastEventMs, whole.EventTimestampMs);
+    health.add(whole);
+  }
+  return {
+    ...idOf(message),
+    ...(message.source && { source: message.source }),
+    bytes,
+    functions: [...functions.values()].map(({ count, health }) => ({ ...count, health: health.sum() })),
+  };
+}
+
+/** Different errors that one function's share of a message is searched for at most. */
+const ERRORS_SEEN = 4 * ERRORS_KEPT;
+
+const NO_EXCEPTIONS = "[]";
+const OK = '"ok"';
+
+/** The health of one function. Of most records four short texts are read, and nothing is parsed. */
+export class HealthTally {
+  /** By its JSON. */
+  readonly #outcomes = new Map<string, number>();
+  /** By bucket. */
+  readonly #wall = new Uint32Array(BUCKETS);
+  readonly #cpu = new Uint32Array(BUCKETS);
+  #errors: ErrorCount[] = [];
+  #ok = 0;
+  #failed = 0;
+  #serverErrors = 0;
+
+  add(record: RecordLine): void {
+    const outcome = record.isText("Outcome", OK) ? OK : (record.text("Outcome") ?? "");
+    if (outcome === OK) this.#ok += 1;
+    else increase(this.#outcomes, outcome);
+    tally(this.#wall, record.number("WallTimeMs"));
+    tally(this.#cpu, record.number("CPUTimeMs"));
+    const status = statusOf(record);
+    const isServerError = status >= 500 && status <= 599;
+    if (isServerError) this.#serverErrors += 1;
+    const hasThrown = !record.isText("Exceptions", NO_EXCEPTIONS);
+    if (outcome === OK && !isServerError && !hasThrown) return;
+    const isBad = isFailed(record.Outcome, isServerError ? status : 0);
+    if (isBad) this.#failed += 1;
+    if (!isBad && !hasThrown) return;
+    this.#errors.push(errorOf(record, status, hasThrown));
+    if (this.#errors.length > ERRORS_SEEN) this.#errors = addedErrors(this.#errors).slice(0, ERRORS_KEPT);
+  }
+
+  sum(): Health {
+    const outcomes = new Map<string, number>();
+    if (this.#ok > 0) outcomes.set("ok", this.#ok);
+    for (const [json, count] of this.#outcomes) {
+      const name = cut(JSON.parse(json) as string, TEXT_MAX.outcome);
+      const isKept = outcomes.has(name) || outcomes.size < OUTCOMES_KEPT;
+      increase(outcomes, isKept ? name : OTHER_OUTCOMES, count);
+    }
+    return {
+      outcomes: [...outcomes].map(([outcome, count]) => ({ outcome, count })),
+      failed: this.#failed,
+      serverErrors: this.#serverErrors,
+      wall: sketchOfBuckets(this.#wall),
+      cpu: sketchOfBuckets(this.#cpu),
+      errors: addedErrors(this.#errors).slice(0, ERRORS_KEPT),
+    };
+  }
+}
+
+/** What an invocation failed with: its first exception, or the status, or how it ended. */
+function errorOf(record: RecordLine, status: number, hasThrown: boolean): ErrorCount {
+  const [thrown] = hasThrown ? record.Exceptions : [];
+  const { EventTimestampMs: atMs } = record;
+  const isServerError = status >= 500;
+  return {
+    name: cut(
+      thrown?.name ?? (record.Outcome === "ok" && isServerError ? `HTTP ${status}` : record.Outcome),
+      TEXT_MAX.name,
+    ),
+    message: folded(thrown?.message ?? ""),
+    count: 1,
+    firstMs: atMs,
+    lastMs: atMs,
+    rayId: cut(rayIdOf(record), TEXT_MAX.rayId),
+  };
+}
+
+/** Intake writes it first in the event. */
+const RAY_ID = /^\{"RayID":"([^"\\]*)"/;
+
+function rayIdOf(record: RecordLine): string {
+  const [, first] = RAY_ID.exec(record.text("Event") ?? "") ?? [];
+  if (first !== undefined) return first;
+  const { RayID: rayId } = record.Event;
+  return typeof rayId === "string" ? rayId : "";
+}
+
+const FETCH = '"fetch"';
+const RESPONSE = '"Response":{"Status":';
+
+/**
+ * Status of the answer; 0: none. Intake writes it last in the event, so nothing is parsed: what
+ * ends with two braces behind it is the event's own. Elsewhere it is looked for in all of it.
+ */
+export function statusOf(record: Pick<RecordLine, "isText" | "text" | "Event">): number {
+  if (!record.isText("EventType", FETCH)) return 0;
+  const event = record.text("Event") ?? "";
+  const at = event.lastIndexOf(RESPONSE);
+  if (at === -1) return event.includes('"Status"') ? parsedStatus(record) : 0;
+  const rest = event.slice(at + RESPONSE.length);
+  const number = Number(rest.slice(0, -2));
+  return rest.endsWith("}}") && Number.isInteger(number) ? number : parsedStatus(record);
+}
+
+function parsedStatus({ Event: { Response: response } }: Pick<RecordLine, "Event">): number {
+  const { Status: status } = (response ?? {}) as { Status?: unknown };
+  return typeof status === "number" ? status : 0;
+}
+
+function tally(counts: Uint32Array, ms: number): void {
+  const bucket = bucketOf(ms);
+  counts[bucket] = (counts[bucket] as number) + 1;
+}
+
+function increase<K>(counts: Map<K, number>, key: K, by = 1): void {
+  counts.set(key, (counts.get(key) ?? 0) + by);
+}

@@ -1,0 +1,99 @@
+import { UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../../base/limits.ts";
+import { only } from "../../base/storage/sql.ts";
+import {
+  isOfSameMark,
+  type JobConfig,
+  type JobsSnapshot,
+  type OptOut,
+  type UnreadableJob,
+  versionIn,
+} from "../job/config.ts";
+import { knownOf, readJobConfig } from "../job/snapshot.ts";
+import type { DueRules } from "./readers.ts";
+
+/** What a shard goes by: it offers parts also to jobs that this code cannot read. */
+export type ShardJob = UnreadableJob & DueRules & { config: JobConfig };
+
+interface Copy {
+  state: JobsSnapshot["state"];
+  jobs: ShardJob[];
+  optOuts: OptOut[];
+}
+
+const LIMITS = { records: UPLOAD_RECORDS.fallback, intervalMs: UPLOAD_INTERVAL_S.fallback * 1_000 };
+
+/**
+ * A shard's copy of the configuration. To be changed only in a transaction of the caller. What was
+ * read last is held in memory, by its state.
+ */
+export class JobsCopy {
+  readonly #sql: SqlStorage;
+  #held: Copy | null = null;
+  /** By their stored text. */
+  #known: ReadonlyMap<string, ShardJob> = new Map();
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /** "": there is none. */
+  state(): JobsSnapshot["state"] {
+    return only(this.#sql, "SELECT config_state FROM state");
+  }
+
+  /**
+   * Whether a copy of this state is to be taken as it is: it is the first, or later in one history.
+   */
+  isLater(state: JobsSnapshot["state"]): boolean {
+    const own = this.state();
+    return own === "" || (isOfSameMark(state, own) && versionIn(state) > versionIn(own));
+  }
+
+  /** Whether versions of this state are of the history that the copy is of. */
+  isOfSameHistory(state: JobsSnapshot["state"]): boolean {
+    const own = this.state();
+    return own === "" || isOfSameMark(state, own);
+  }
+
+  /** Takes a copy. */
+  keep({ state, jobs, optOuts }: JobsSnapshot): void {
+    const kept = new Map(
+      this.#sql
+        .exec<{ id: number; config: string }>("SELECT id, config FROM job")
+        .toArray()
+        .map(({ id, config }) => [id, config]),
+    );
+    for (const job of jobs) {
+      const config = JSON.stringify(job);
+      if (kept.get(job.id) !== config)
+        this.#sql.exec("INSERT OR REPLACE INTO job (id, config) VALUES (?, ?)", job.id, config);
+      kept.delete(job.id);
+    }
+    for (const id of kept.keys()) this.#sql.exec("DELETE FROM job WHERE id = ?", id);
+    const functions = JSON.stringify(optOuts);
+    this.#sql.exec("UPDATE opt_outs SET functions = ? WHERE functions <> ?", functions, functions);
+    this.#sql.exec("UPDATE state SET config_state = ? WHERE id = 1", state);
+  }
+
+  /** All jobs, readable or not, and the opt-outs. */
+  all(): Copy {
+    const state = this.state();
+    if (this.#held?.state === state) return this.#held;
+    const rows = this.#sql.exec<{ config: string }>("SELECT config FROM job ORDER BY id").toArray();
+    const { functions } = this.#sql.exec<{ functions: string }>("SELECT functions FROM opt_outs").one();
+    this.#held = {
+      state,
+      jobs: rows.map(({ config }) => this.#known.get(config) ?? jobOf(config)),
+      optOuts: JSON.parse(functions) as OptOut[],
+    };
+    // A change is of one job: the others are not read again.
+    this.#known = new Map(rows.map(({ config }, i) => [config, this.#held?.jobs[i] as ShardJob]));
+    return this.#held;
+  }
+}
+
+function jobOf(text: string): ShardJob {
+  const config = JSON.parse(text) as JobConfig;
+  const limits = readJobConfig(config)?.limits ?? LIMITS;
+  return { ...knownOf(config), version: config.version, mark: config.mark, limits, config };
+}

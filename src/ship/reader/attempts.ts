@@ -1,0 +1,270 @@
+import { concat } from "../../base/bytes.ts";
+import { errorText, log } from "../../base/logger.ts";
+import { platform } from "../../base/platform.ts";
+import type { Destination, OpenDestination, Origin, Parsed, WriteOutcome } from "../destinations/destination.ts";
+import type { Failure } from "../destinations/failure.ts";
+import { openDestination, termsOf } from "../destinations/kinds.ts";
+import type { JobConfig } from "../job/config.ts";
+import { afterAnother, disposition, failureWords } from "./disposition.ts";
+import type { Health } from "./health.ts";
+import type { LogState } from "./log-state.ts";
+import type { Objects } from "./objects.ts";
+import { ELSEWHERE_TRIES, type ObjectRow, type Target, targetOf } from "./rows.ts";
+import { streamed } from "./stream.ts";
+import { countedAs, endOf, logUpload, type UploadEnd } from "./upload-end.ts";
+
+/** Objects up to this size are sent from memory, larger ones streamed row by row, in bytes. */
+const BUFFERED_MAX_BYTES = 2_000_000;
+
+/** What an attempt reads and changes of the reader that it is part of. */
+export interface AttemptHost {
+  /** Where the job's objects go; or why that is unknown, in words. */
+  open(job: JobConfig): Parsed<Destination>;
+  /** The same of an object that goes elsewhere. */
+  openElsewhere(job: JobConfig, target: Target): Parsed<Destination>;
+  readonly state: LogState;
+  readonly objects: Objects;
+  readonly health: Health;
+  transaction<T>(change: () => T): T;
+  /** Keeps the sketch of an object that was delivered. It never throws. */
+  keepSketch(object: ObjectRow): Promise<void>;
+  /**
+   * The job was discarded: drops what waits, and the object of this number, which is no longer
+   * under way. Called within a transaction.
+   */
+  discard(number: number): void;
+}
+
+/**
+ * Part of a reader: one attempt to upload one object, and what follows from it. Its steps are
+ * public for the tests, which break it at every one.
+ */
+export class Attempts {
+  readonly ctx: DurableObjectState;
+  readonly #host: AttemptHost;
+  /** Attempts of one destination version share what they find out while they run. */
+  #open: { version: number; destination: OpenDestination } | null = null;
+
+  constructor(ctx: DurableObjectState, host: AttemptHost) {
+    this.ctx = ctx;
+    this.#host = host;
+  }
+
+  /**
+   * One attempt for one object, and what follows from it. It rejects only if the outcome cannot be
+   * stored.
+   */
+  async uploadOne(object: ObjectRow): Promise<void> {
+    const job = this.#host.state.job();
+    if (job === null) return;
+    const startedMs = platform.now();
+    const fail = (error: Failure, mayBeThere: boolean): void =>
+      this.settle(object, { kind: "failed", error, mayBeThere }, job, startedMs);
+    try {
+      const target = targetOf(object);
+      const opened = target === null ? this.#host.open(job) : this.#host.openElsewhere(job, target);
+      if (!opened.ok) return fail({ kind: "unusable", words: opened.why, cause: "configuration" }, false);
+      const outcome = await this.put(object, opened.value, job);
+      // Until it is settled its words are there.
+      const isSearched = target === null && termsOf(opened.value).isReadable;
+      if (outcome.kind === "delivered" && isSearched) await this.#host.keepSketch(object);
+      this.settle(object, outcome, job, startedMs);
+    } catch (error) {
+      log.error("upload broke", {
+        durable_object: "JobReader",
+        job: job.id,
+        object: object.number,
+        error: errorText(error),
+      });
+      // It may have been sent by then.
+      fail({ kind: "busy", words: "internal error", retryAfterS: null, cause: "internal" }, true);
+    }
+  }
+
+  put(object: ObjectRow, destination: Destination, { destinationVersion: version }: JobConfig): Promise<WriteOutcome> {
+    const { state, objects } = this.#host;
+    const target = targetOf(object);
+    const open = target === null ? this.#openFor(version, destination) : openDestination(destination, platform);
+    const body = (): Uint8Array | ReadableStream<Uint8Array> => {
+      if (object.bytes <= BUFFERED_MAX_BYTES) return concat([...objects.pieces(object)]);
+      return streamed(object.bytes, objects.pieces(object));
+    };
+    // Until its answer is stored, the object may be there: what cannot tell a repeat gets one,
+    // then.
+    if (!termsOf(destination).repeats.once) objects.markSending(object, state);
+    const { content_type: contentType, raw_bytes: rawBytes } = object;
+    const origin: Origin | null = object.origin === null ? null : JSON.parse(object.origin);
+    return open.write({ ...object, contentType, rawBytes, origin }, body, {
+      doubtful: object.doubtful !== 0,
+      leaveOut: target === null ? state.leftOut() : target.leaveOut,
+    });
+  }
+
+  #openFor(version: number, destination: Destination): OpenDestination {
+    if (this.#open?.version !== version) this.#open = { version, destination: openDestination(destination, platform) };
+    return this.#open.destination;
+  }
+
+  /**
+   * What follows from an attempt: the object's state, the reader's, and the hour's, all at once;
+   * and the attempt's line.
+   */
+  settle(object: ObjectRow, outcome: WriteOutcome, job: JobConfig, startedMs: number): void {
+    const now = platform.now();
+    const end = this.#host.transaction((): UploadEnd => {
+      const ended = this.#conclude(object, outcome, job, now);
+      const counted = countedAs(ended, object, now - startedMs);
+      if (counted !== null) this.#host.health.note(counted, now);
+      return ended;
+    });
+    logUpload(end, object, job.id, now - startedMs);
+  }
+
+  #conclude(object: ObjectRow, outcome: WriteOutcome, job: JobConfig, now: number): UploadEnd {
+    const { state, objects } = this.#host;
+    const current = state.job();
+    const target = targetOf(object);
+    if (target !== null) {
+      const end = this.#concludeElsewhere(object, target, outcome, job, now);
+      if (current?.discard && end.outcome !== "delivered") this.#host.discard(object.number);
+      return end;
+    }
+    // The destination has changed meanwhile: a failure of the old one says nothing about the new
+    // one; what it took is delivered.
+    const moved = current?.destinationVersion !== job.destinationVersion;
+    if (outcome.kind === "partly" && !this.#isAllRefused(object, outcome)) {
+      const end = this.#takePartly(object, moved ? afterMove(outcome) : outcome, job, now);
+      if (current?.discard) this.#host.discard(object.number);
+      return end;
+    }
+    if (current?.discard && outcome.kind !== "delivered") {
+      this.#host.discard(object.number);
+      return endOf("superseded", outcome);
+    }
+    if (moved && outcome.kind !== "delivered") return endOf("superseded", outcome);
+    if (outcome.kind === "partly") {
+      const words = outcome.refused[0]?.words ?? outcome.unnamed?.words ?? "nothing was taken";
+      return this.#fail(object, { kind: "refused", words, cause: "not_kept" }, outcome.mayBeThere ?? false, now);
+    }
+    const learned = "leaveOut" in outcome ? outcome.leaveOut : undefined;
+    if (learned !== undefined && !moved && learned !== state.leftOut()) state.setLeftOut(learned);
+    switch (outcome.kind) {
+      case "delivered": {
+        const counts = objects.markDelivered(object, outcome.verified, job.destinationVersion, now);
+        return endOf(counts ? "delivered" : "superseded", outcome);
+      }
+      case "key_taken": {
+        const counts = objects.renumber(object, now);
+        // Once is chance; again, and something is wrong with the store.
+        if (object.attempts > 0) {
+          const words = "the store says of every key that another object stands there; new keys are being tried";
+          state.failed(words, now, now, state.requireRow().failures + 1, false);
+        }
+        return endOf(counts ? "key_taken" : "superseded", outcome);
+      }
+      case "failed":
+        return this.#fail(object, outcome.error, outcome.mayBeThere ?? outcome.error.kind === "unreachable", now);
+      case "divide":
+        return endOf(objects.divide(object, outcome, now) ? "divided" : "superseded", outcome);
+    }
+  }
+
+  /**
+   * Whether a destination refuses every record of one object after another: the fault is in it, or
+   * in what is sent there, and not in records.
+   */
+  #isAllRefused({ records }: ObjectRow, { refused, unnamed, isSent }: TakenPartly): boolean {
+    if (!isSent || !this.#host.state.wasSetAsideLast()) return false;
+    // A record that is named and alone was found by halves, as the next one may be.
+    return unnamed === null ? records > 1 && refused.length === records : refused.length + unnamed.records >= records;
+  }
+
+  /** What was taken of an object is delivered; what was not goes on, or is set aside, by itself. */
+  #takePartly(object: ObjectRow, outcome: TakenPartly, job: JobConfig, now: number): UploadEnd {
+    const { state, objects } = this.#host;
+    // What is to be sent again waits, whatever it failed on: at once would be without an end.
+    const error: Failure | null =
+      outcome.error?.kind === "refused" ? { ...outcome.error, kind: "busy", retryAfterS: null } : outcome.error;
+    const delay = error === null ? null : disposition(error, object.attempts + 1, platform.random());
+    const parts = objects.takeApart(object, outcome, job.destinationVersion, now);
+    if (parts === null) return endOf("superseded", outcome);
+    const end = { ...endOf("partly", outcome), delivered: parts.delivered };
+    if (error === null || delay === null || delay.do === "set_aside") return end;
+    const words = failureWords(error, delay.do, job.rerunOf !== undefined);
+    for (const part of parts.waiting) objects.markFailed(part, words, now + delay.delayMs, false);
+    const failures = objects.countFailing(state.requireRow().failures + 1);
+    state.failed(words, now + delay.delayMs, now, failures, delay.do === "park");
+    return end;
+  }
+
+  /**
+   * The same of an object that goes elsewhere: nothing of it changes the state of the reader's
+   * uploads.
+   */
+  #concludeElsewhere(object: ObjectRow, target: Target, outcome: WriteOutcome, job: JobConfig, now: number): UploadEnd {
+    const { objects } = this.#host;
+    const fail = (of: ObjectRow, error: Failure, mayBeThere: boolean): UploadEnd =>
+      this.#failElsewhere(of, target.host, error, mayBeThere, now);
+    const learned = "leaveOut" in outcome ? outcome.leaveOut : undefined;
+    if (learned !== undefined) objects.setTarget(object, { ...target, leaveOut: learned });
+    switch (outcome.kind) {
+      case "delivered": {
+        const counts = objects.markDelivered(object, outcome.verified, job.destinationVersion, now);
+        return endOf(counts ? "delivered" : "superseded", outcome);
+      }
+      case "key_taken":
+        if (object.attempts + 1 >= ELSEWHERE_TRIES) {
+          const words = "the store says of every key that another object stands there";
+          return fail(object, { kind: "refused", words, cause: "key_taken" }, false);
+        }
+        return endOf(objects.renumber(object, now) ? "key_taken" : "superseded", outcome);
+      case "failed":
+        return fail(object, outcome.error, outcome.mayBeThere ?? outcome.error.kind === "unreachable");
+      case "divide":
+        return endOf(objects.divide(object, outcome, now) ? "divided" : "superseded", outcome);
+      case "partly": {
+        const parts = objects.takeApart(object, outcome, job.destinationVersion, now);
+        if (parts === null) return endOf("superseded", outcome);
+        const { error } = outcome;
+        if (error !== null) for (const part of parts.waiting) fail(part, error, false);
+        return { ...endOf("partly", outcome), delivered: parts.delivered };
+      }
+    }
+  }
+
+  /** It is tried again some times, if that may help, then set aside again. */
+  #failElsewhere(object: ObjectRow, host: string, error: Failure, mayBeThere: boolean, now: number): UploadEnd {
+    const { objects } = this.#host;
+    const then = disposition(error, object.attempts + 1, platform.random());
+    const isAgain = then.do === "retry" && object.attempts + 1 < ELSEWHERE_TRIES;
+    const counts = isAgain
+      ? objects.markFailed(object, failureWords(error, "retry"), now + then.delayMs, mayBeThere)
+      : objects.markSetAside(object, failureWords({ words: `${host}: ${error.words}` }, "set_aside"), now, mayBeThere);
+    return endOf(counts ? (isAgain ? "retry" : "set_aside") : "superseded", { kind: "failed", error });
+  }
+
+  #fail(object: ObjectRow, failure: Failure, mayBeThere: boolean, now: number): UploadEnd {
+    const { state, objects } = this.#host;
+    const error = state.wasSetAsideLast() ? afterAnother(failure) : failure;
+    const random = platform.random();
+    const forObject = disposition(error, object.attempts + 1, platform.random());
+    const words = failureWords(error, forObject.do, state.requireJob().rerunOf !== undefined);
+    const ended = (counts: boolean) => endOf(counts ? forObject.do : "superseded", { kind: "failed", error });
+    if (forObject.do === "set_aside") return ended(objects.markSetAside(object, words, now, mayBeThere));
+    if (!objects.markFailed(object, words, now + forObject.delayMs, mayBeThere)) return ended(false);
+    // One object that keeps failing alone is no outage: the others do not wait for it.
+    const failures = objects.countFailing(state.requireRow().failures + 1);
+    const forLog = disposition(error, failures, random);
+    const resumeMs = forLog.do === "set_aside" ? now : now + forLog.delayMs;
+    state.failed(words, resumeMs, now, failures, forLog.do === "park");
+    return ended(true);
+  }
+}
+
+type TakenPartly = Extract<WriteOutcome, { kind: "partly" }>;
+
+/** What the destination before has not taken goes to the new one, which may. */
+function afterMove({ again, refused, unnamed }: TakenPartly): TakenPartly {
+  const left = [...again, ...refused.map(({ record }) => record)];
+  return { kind: "partly", again: left, refused: [], unnamed, error: null, isSent: true };
+}

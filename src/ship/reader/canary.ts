@@ -1,0 +1,175 @@
+import { errorText, log } from "../../base/logger.ts";
+import { platform } from "../../base/platform.ts";
+import { first, insert, update } from "../../base/storage/sql.ts";
+import type { Destination, Parsed } from "../destinations/destination.ts";
+import { openDestination } from "../destinations/kinds.ts";
+import type { JobConfig } from "../job/config.ts";
+import { isOpen } from "../job/windows.ts";
+import { placeOf } from "../log/nodes.ts";
+import { notWritten, readCanary, type SentCanary, writeCanary } from "./canary-check.ts";
+import { canaryAfter, canaryKey, canaryObject } from "./canary-object.ts";
+import { afterTry, type CanaryRow, type CanaryTry, canaryDueMs, canaryStatus } from "./canary-state.ts";
+import type { LogState } from "./log-state.ts";
+import type { CanaryStatus } from "./types.ts";
+
+/** The state of a job's canary, and its times. */
+export interface CanaryReport extends CanaryStatus {
+  /** When the newest was sent, and when there is something to do next, in ms. */
+  lastRunMs: number | null;
+  nextRunMs: number;
+  /** Below the bucket. */
+  key: string;
+}
+
+/** What it needs of the reader that it is part of. */
+export interface CanaryHost {
+  /** Of the whole job, however many readers it has. */
+  identity(jobId: number): string;
+  open(job: JobConfig): Parsed<Destination>;
+  /** A transaction, after which the alarm is set for what comes next. */
+  commit(change: () => void): void;
+}
+
+/**
+ * Part of a reader: a synthetic event that is written to the destination every hour and read back.
+ * It is no object of the reader: it changes no count, no hour of health, and no status of the
+ * uploads. docs/canary.md
+ */
+export class Canary {
+  readonly #sql: SqlStorage;
+  readonly #state: LogState;
+  readonly #host: CanaryHost;
+  /**
+   * The try that is under way in this instance. After a crash it is made again. Public for the
+   * tests, which wait for it.
+   */
+  running: Promise<void> | null = null;
+
+  constructor(sql: SqlStorage, state: LogState, host: CanaryHost) {
+    this.#sql = sql;
+    this.#state = state;
+    this.#host = host;
+  }
+
+  /**
+   * The job has another configuration. The first canary for a destination is sent at once. Belongs
+   * into the transaction of its caller.
+   */
+  follow(job: JobConfig, nowMs: number): void {
+    const { node, sealed_ms } = this.#state.requireRow();
+    const sends = job.canary && isOpen(job.windows) && job.deletedMs === null;
+    // One of the whole job.
+    if (!sends || sealed_ms !== null || placeOf(node).shard !== 0) {
+      this.#sql.exec("DELETE FROM canary");
+    } else if (this.#row()?.destination_version !== job.destinationVersion) {
+      const since = { since_ms: nowMs, next_ms: nowMs };
+      const row = { id: 1, destination_version: job.destinationVersion, state: "waiting", ...since };
+      insert(this.#sql, "INSERT OR REPLACE INTO canary", row);
+    }
+  }
+
+  /** After a manual flush: the next canary is sent at once, if the last one is not well. */
+  retryNow(nowMs: number): void {
+    this.#sql.exec("UPDATE canary SET next_ms = ? WHERE next_ms > ? AND (state <> 'ok' OR tries > 0)", nowMs, nowMs);
+  }
+
+  /**
+   * When there is something to do, in ms since the epoch; Infinity: never. A try that is under way
+   * is followed up at its end, or an hour later.
+   */
+  nextMs(nowMs: number): number {
+    const row = this.#row();
+    if (row === null) return Number.POSITIVE_INFINITY;
+    return this.running === null ? canaryDueMs(row, nowMs) : canaryAfter(this.#state.requireJob().id, nowMs);
+  }
+
+  /**
+   * Begins what is due. @returns its end, for `waitUntil`; it never rejects. null: nothing is due,
+   * or it is under way.
+   */
+  begin(nowMs: number): Promise<void> | null {
+    const row = this.running === null ? this.#row() : null;
+    if (row === null || canaryDueMs(row, nowMs) > nowMs) return null;
+    this.running = this.#run(this.#state.requireJob(), row, nowMs);
+    return this.running;
+  }
+
+  /** null: the job has none, or this segment is sealed. */
+  report(nowMs: number): CanaryReport | null {
+    const row = this.#row();
+    if (row === null) return null;
+    const { id, path, output } = this.#state.requireJob();
+    const key = canaryKey(path, id, this.#host.identity(id), output);
+    return { ...canaryStatus(row, nowMs), lastRunMs: row.last_run_ms, nextRunMs: row.next_ms, key };
+  }
+
+  /** @returns as {@link report}. */
+  status(nowMs: number): CanaryStatus | null {
+    const row = this.#row();
+    return row === null ? null : canaryStatus(row, nowMs);
+  }
+
+  async #run(job: JobConfig, row: CanaryRow, startedMs: number): Promise<void> {
+    const broke = (error: unknown): void =>
+      log.error("canary broke", { durable_object: "JobReader", job: job.id, error: errorText(error) });
+    let tried: CanaryTry;
+    try {
+      tried = await this.#try(job, row, startedMs);
+    } catch (error) {
+      broke(error);
+      tried = unwritten("internal error", startedMs);
+    }
+    this.running = null;
+    try {
+      this.#host.commit(() => this.#settle(job, tried, startedMs));
+    } catch (error) {
+      // Nothing has changed: it is still due.
+      broke(error);
+    }
+  }
+
+  async #try(job: JobConfig, row: CanaryRow, startedMs: number): Promise<CanaryTry> {
+    const opened = this.#host.open(job);
+    if (!opened.ok) return unwritten(opened.why, startedMs);
+    const store = openDestination(opened.value, platform);
+    const identity = this.#host.identity(job.id);
+    const key = canaryKey(opened.value.path, job.id, identity, job.output);
+    if (row.unread === 1 && row.sha256 !== null && row.bytes !== null) {
+      const sent: SentCanary = { sha256: row.sha256, bytes: row.bytes, beforeSha256: row.before_sha256 };
+      return { finding: await readCanary(store, key, sent), wroteMs: null, sent };
+    }
+    const object = canaryObject(job.output, job.id, identity, startedMs);
+    const failed = await writeCanary(store, key, object);
+    if (failed !== null) return { finding: failed, wroteMs: startedMs, sent: null };
+    const sent = { sha256: object.sha256, bytes: object.body.length, beforeSha256: row.sha256 };
+    return { finding: await readCanary(store, key, sent), wroteMs: startedMs, sent };
+  }
+
+  /** Stores what follows, unless the job has another destination or no canary by now. */
+  #settle(job: JobConfig, tried: CanaryTry, startedMs: number): void {
+    const nowMs = platform.now();
+    const row = this.#row();
+    const counts = row !== null && row.destination_version === job.destinationVersion;
+    const after = counts ? afterTry(row, tried, job.id, nowMs) : null;
+    if (after !== null) update(this.#sql, "canary", after, "id = 1");
+    const { finding } = tried;
+    const again = after !== null && after.tries > 0;
+    log[finding.state === "ok" || after === null ? "info" : "warn"]("canary", {
+      job: job.id,
+      outcome: after === null ? "superseded" : again ? "retry" : finding.state,
+      attempt: (row?.tries ?? 0) + 1,
+      ms: nowMs - startedMs,
+      ...(finding.state !== "ok" && { why: finding.why }),
+    });
+  }
+
+  #row(): CanaryRow | null {
+    if (this.#state.retired) return null;
+    return first(this.#sql, "SELECT canary.* FROM canary JOIN reader USING (id) WHERE sealed_ms IS NULL");
+  }
+}
+
+function unwritten(why: string, startedMs: number): CanaryTry {
+  const finding = { state: "failed", why: notWritten(why), passing: false, retryAfterMs: 0 } as const;
+  return { finding, wroteMs: startedMs, sent: null };
+}

@@ -1,0 +1,121 @@
+import { OBJECT_HISTORY_MS, UNLISTED_HISTORY_MS } from "../../base/limits.ts";
+import { change, only, select } from "../../base/storage/sql.ts";
+import type { LogState } from "./log-state.ts";
+import { countsOf } from "./log-status.ts";
+import type { LogCounts } from "./types.ts";
+
+/**
+ * Deliveries of one node: those up to `upTo`, of all days but two, which are not over. Events of
+ * tomorrow are taken as well as those of today, as clocks differ; days far ahead never end, and
+ * their objects are listed as they come.
+ */
+export interface Listing {
+  upTo: number;
+  /** Since the epoch: the first of the two. */
+  openDay: number;
+}
+
+/** After a delivery, in the order of days and, of one day, of deliveries. */
+export interface After {
+  day: number;
+  delivery: number;
+}
+
+/** What is to be listed: what is of `now`, and was not of `before`. */
+export interface Wanted {
+  now: Listing;
+  before: Listing;
+  after: After;
+}
+
+/** What a node says of its deliveries. */
+export interface NodeDeliveries {
+  delivered: number;
+  counts: LogCounts;
+  /** The first day that has anything to be listed; null: none has. */
+  firstDay: number | null;
+}
+
+/** A delivered object, as manifests list it. */
+export type Delivered = {
+  number: number;
+  delivery: number;
+  /** Version of the job's destination that has it. */
+  place: number;
+  key: string;
+  bytes: number;
+  sha256: string;
+  records: number;
+  firstMs: number;
+  lastMs: number;
+  deliveredMs: number;
+  copyOf: number | null;
+  elsewhere: number;
+};
+
+/** Objects of one answer: half a megabyte. */
+const PAGE = 1_000;
+
+const IS_WANTED = `delivery <= ? AND (day < ? OR day > ?) AND NOT (delivery <= ? AND (day < ? OR day > ?))
+  AND (day > ? OR (day = ? AND delivery > ?))`;
+
+function valuesOf({ now, before, after }: Wanted): number[] {
+  const listing = ({ upTo, openDay }: Listing): number[] => [upTo, openDay, openDay + 1];
+  return [...listing(now), ...listing(before), after.day, after.day, after.delivery];
+}
+
+/**
+ * The part of a reader that manifests read: each node numbers what it delivers, in the rows that a
+ * delivery writes anyway.
+ */
+export class Deliveries {
+  readonly #sql: SqlStorage;
+  readonly #state: LogState;
+
+  constructor(sql: SqlStorage, state: LogState) {
+    this.#sql = sql;
+    this.#state = state;
+  }
+
+  /**
+   * Notes what is listed, which may be forgotten. Belongs into a transaction of its caller.
+   * @param wanted without an end: what is delivered now counts.
+   */
+  look({ now, before, after }: Wanted): NodeDeliveries {
+    const row = this.#state.requireRow();
+    if (before.upTo > row.listed || before.openDay > row.listed_open_day)
+      this.#state.set({ listed: before.upTo, listed_open_day: before.openDay });
+    const { deliveries: delivered } = row;
+    const wanted = { now: { ...now, upTo: Math.min(now.upTo, delivered) }, before, after };
+    return { delivered, counts: countsOf(this.#sql, row), firstDay: this.firstDay(wanted) };
+  }
+
+  firstDay(wanted: Wanted): number | null {
+    return only(this.#sql, `SELECT min(day) FROM object WHERE ${IS_WANTED}`, ...valuesOf(wanted));
+  }
+
+  /** A part of what is wanted of one day, in the order of deliveries. */
+  page(wanted: Wanted, day: number): Delivered[] {
+    return select<Delivered>(
+      this.#sql,
+      `SELECT number, delivery, place, key, bytes, sha256, records, first_event_ms AS firstMs, last_event_ms AS lastMs,
+           uploaded_ms AS deliveredMs, replay_of AS copyOf, elsewhere IS NOT NULL AS elsewhere
+         FROM object WHERE ${IS_WANTED} AND day = ? ORDER BY delivery LIMIT ?`,
+      [...valuesOf(wanted), day, PAGE],
+    );
+  }
+
+  /**
+   * Forgets the history of objects that ended long ago.
+   * @param isListed whether manifests are written: what none lists yet stays longer.
+   */
+  sweep(nowMs: number, isListed: boolean): void {
+    const { listed, listed_open_day: openDay } = this.#state.requireRow();
+    change(
+      this.#sql,
+      `DELETE FROM object WHERE state IN ('delivered', 'discarded') AND cut_ms < ? AND NOT (
+         ? AND state = 'delivered' AND uploaded_ms >= ? AND (delivery > ? OR day BETWEEN ? AND ?))`,
+      [nowMs - OBJECT_HISTORY_MS, isListed ? 1 : 0, nowMs - UNLISTED_HISTORY_MS, listed, openDay, openDay + 1],
+    );
+  }
+}

@@ -1,0 +1,356 @@
+import { change, first, only, select } from "../../base/storage/sql.ts";
+import { decoderOf } from "../../formats/object/encoders.ts";
+import { readTemplate } from "../../formats/object/keys.ts";
+import type { Leftover } from "../destinations/destination.ts";
+import { Chunks } from "./chunks.ts";
+import { type CutInto, FAR_SQL } from "./cut.ts";
+import { countLines, divide, isDivisible, takeApart } from "./divide.ts";
+import type { LogState } from "./log-state.ts";
+import { DOUBT, FAR, type ObjectRow, type Target, templateElsewhere } from "./rows.ts";
+
+/**
+ * After all that had failed was made due at once, it is not done again for this long, in ms: the
+ * longest delay of a retry.
+ */
+const RELIEVE_AGAIN_MS = 15 * 60_000;
+
+/**
+ * `far`: objects of days far from that of their intake, as cut.ts decides. `elsewhere`: those with
+ * a destination of their own.
+ */
+export type Lane = keyof typeof FAR;
+
+/** How long a store that claims to have another object under every key is left alone, in ms. */
+const RENUMBER_AGAIN_MS = 60_000;
+
+/** What is known after an attempt of whether an object is there. */
+function doubtAfter({ doubtful }: ObjectRow, mayBeThere: boolean): number {
+  return mayBeThere && doubtful !== DOUBT.partly ? DOUBT.unanswered : doubtful;
+}
+
+/**
+ * The objects of a reader: key and bytes are fixed, only their state changes. Every method that
+ * changes anything belongs into a transaction of its caller.
+ */
+export class Objects {
+  readonly #sql: SqlStorage;
+  readonly #state: LogState;
+  readonly #chunks: Chunks;
+
+  constructor(sql: SqlStorage, state: LogState) {
+    this.#sql = sql;
+    this.#state = state;
+    this.#chunks = new Chunks(sql);
+  }
+
+  /**
+   * The first objects of a lane whose next attempt is due, those with the fewest attempts first:
+   * one that always fails does not hold up the rest.
+   */
+  due(nowMs: number, limit: number, lane: Lane): ObjectRow[] {
+    return select<ObjectRow>(
+      this.#sql,
+      "SELECT * FROM object INDEXED BY object_by_turn WHERE state = 'waiting' AND far = ? AND next_attempt_ms <= ? ORDER BY attempts, number LIMIT ?",
+      [FAR[lane], nowMs, limit],
+    );
+  }
+
+  /**
+   * When the next object of these lanes is to be tried, in ms since the epoch; Infinity: none
+   * waits.
+   */
+  nextAttemptMs(except: ReadonlySet<number>, lanes: readonly Lane[] = ["near", "far"]): number {
+    const earliest = (query: string, ...values: number[]): number =>
+      select<{ number: number; next_attempt_ms: number }>(this.#sql, query, [...values, except.size + 1]).find(
+        ({ number }) => !except.has(number),
+      )?.next_attempt_ms ?? Number.POSITIVE_INFINITY;
+    // An object that was never tried is due, and is first in the order of turn of its lane; those
+    // that were tried are ordered by time.
+    return Math.min(
+      ...lanes.map((lane) =>
+        earliest(
+          "SELECT number, next_attempt_ms FROM object INDEXED BY object_by_turn WHERE state = 'waiting' AND far = ? AND attempts = 0 LIMIT ?",
+          FAR[lane],
+        ),
+      ),
+      earliest(
+        "SELECT number, next_attempt_ms FROM object INDEXED BY object_by_time WHERE state = 'waiting' AND attempts > 0 AND far BETWEEN ? AND ? ORDER BY next_attempt_ms LIMIT ?",
+        Math.min(...lanes.map((lane) => FAR[lane])),
+        Math.max(...lanes.map((lane) => FAR[lane])),
+      ),
+    );
+  }
+
+  object(number: number): ObjectRow | null {
+    return first(this.#sql, "SELECT * FROM object WHERE number = ?", number);
+  }
+
+  /**
+   * The bytes of an object, piece by piece, each read when it is asked for. Valid across awaits:
+   * what is cut does not change. The buffer of a piece belongs to the caller.
+   */
+  *pieces(object: ObjectRow): Generator<Uint8Array> {
+    // Copies: the row may be read again.
+    yield new Uint8Array(object.head.slice(0));
+    for (const { body } of this.#chunks.of(object.batch)) yield new Uint8Array(body);
+    yield new Uint8Array(object.tail.slice(0));
+  }
+
+  /**
+   * The one change of state that counts an object as delivered.
+   * @param place version of the job's destination that has it.
+   * @returns false if it was not waiting: it is not counted twice.
+   */
+  markDelivered(object: ObjectRow, verified: boolean, place: number, nowMs: number): boolean {
+    const { failures, relieved_ms, deliveries } = this.#state.requireRow();
+    const changed = change(
+      this.#sql,
+      `UPDATE object SET state = 'delivered', key = ?, verified = ?, error = NULL, uploaded_ms = ?, attempts = attempts + 1, target = NULL,
+         delivery = ?, place = ? WHERE number = ? AND state = 'waiting'`,
+      [object.key, verified ? 1 : 0, nowMs, deliveries + 1, place, object.number],
+    );
+    if (changed === 0) return false;
+    this.#chunks.drop(object.batch);
+    if (object.target !== null) {
+      this.#state.countDeliveredElsewhere(object.records, object.raw_bytes, object.bytes);
+      return true;
+    }
+    this.#state.countDelivered(object.records, object.raw_bytes, object.bytes);
+    // The outage is over, and what waits for that is due. One object that fails alone is no outage;
+    // some that always fail look like one after each success, so this is done once in a while only.
+    if (failures > 1 && nowMs - relieved_ms >= RELIEVE_AGAIN_MS) {
+      this.#state.relieved(nowMs);
+      change(
+        this.#sql,
+        "UPDATE object SET next_attempt_ms = ? WHERE state = 'waiting' AND attempts > 0 AND next_attempt_ms > ?",
+        [nowMs, nowMs],
+      );
+    }
+    return true;
+  }
+
+  /**
+   * An object is about to be sent to what cannot tell a repeat. If the last time ended without an
+   * answer, this is one, and is counted.
+   */
+  markSending(object: ObjectRow, state: LogState): void {
+    const { number, doubtful, records } = object;
+    if (doubtful === DOUBT.partly) state.countResent(countLines(object, this.#cutInto()));
+    else if (doubtful === DOUBT.unanswered) state.countResent(records);
+    else this.#sql.exec("UPDATE object SET doubtful = 1 WHERE number = ? AND state = 'waiting'", number);
+  }
+
+  /**
+   * @param mayBeThere the attempt ended without an answer, or with one that leaves it
+   *   open. @returns false if the object was not waiting.
+   */
+  markFailed(object: ObjectRow, error: string, nextAttemptMs: number, mayBeThere: boolean): boolean {
+    const changed = change(
+      this.#sql,
+      "UPDATE object SET attempts = attempts + 1, next_attempt_ms = ?, doubtful = ?, error = ? WHERE number = ? AND state = 'waiting'",
+      [nextAttemptMs, doubtAfter(object, mayBeThere), error, object.number],
+    );
+    return changed > 0;
+  }
+
+  /** What has been found out about where an object goes. */
+  setTarget({ number }: ObjectRow, target: Target): void {
+    change(this.#sql, "UPDATE object SET target = ? WHERE number = ? AND state = 'waiting'", [
+      JSON.stringify(target),
+      number,
+    ]);
+  }
+
+  /**
+   * The store refuses this object itself; its bytes stay here, and it holds up no other. If it was
+   * sent elsewhere, that ends.
+   * @param mayBeThere as of {@link markFailed}. @returns false if it was not waiting.
+   */
+  markSetAside(object: ObjectRow, error: string, nowMs: number, mayBeThere = false): boolean {
+    const changed = change(
+      this.#sql,
+      `UPDATE object SET state = 'set_aside', attempts = attempts + 1, doubtful = ?, error = ?, aside_ms = ?,
+         far = iif(target IS NULL, far, ${FAR_SQL}), elsewhere = iif(target IS NULL, elsewhere, NULL), target = NULL
+         WHERE number = ? AND state = 'waiting'`,
+      [doubtAfter(object, mayBeThere), error, nowMs, object.number],
+    );
+    if (changed === 0) return false;
+    if (object.target !== null) this.#state.countReturned(object.records, error, nowMs);
+    else this.#state.countSetAside(object.records, error, nowMs);
+    return true;
+  }
+
+  /**
+   * Objects that a receiver takes go in the place of one that it does not. @returns false if it was
+   * not waiting, or cannot be taken apart: then it is set aside.
+   */
+  divide(object: ObjectRow, most: { records: number; bytes: number; why: string | null }, nowMs: number): boolean {
+    if (this.object(object.number)?.state !== "waiting") return false;
+    if (!isDivisible(object, this.#cutInto()) || object.records < 2) {
+      const words = most.why ?? "more than the destination takes in one request";
+      this.markSetAside(object, `an object was set aside: ${words}; it cannot be divided`, nowMs);
+      return true;
+    }
+    const records = Math.min(most.records, object.records - 1);
+    divide(object, { records, bytes: most.bytes }, nowMs, this.#cutInto());
+    return true;
+  }
+
+  /**
+   * An object of which a receiver has taken some records. @returns how many it has, and what waits
+   * of it, as objects; null if it was not waiting.
+   */
+  takeApart(
+    object: ObjectRow,
+    left: Leftover,
+    place: number,
+    nowMs: number,
+  ): { delivered: number; waiting: ObjectRow[] } | null {
+    if (this.object(object.number)?.state !== "waiting") return null;
+    if (!isDivisible(object, this.#cutInto())) {
+      const words = left.refused[0]?.words ?? left.unnamed?.words ?? left.error?.words ?? "not all of it was taken";
+      this.markSetAside(object, `an object was set aside: ${words}`, nowMs, true);
+      return { delivered: 0, waiting: [] };
+    }
+    const { delivered, waiting, aside } = takeApart(object, left, nowMs, this.#cutInto());
+    for (const { number, records, words } of aside) {
+      const row = this.object(number);
+      if (row !== null) this.markSetAside({ ...row, records }, `an object was set aside: ${words}`, nowMs);
+    }
+    if (delivered > 0) {
+      const share = (of: number): number => Math.round((of * delivered) / object.records);
+      const taken = { ...object, records: delivered, bytes: share(object.bytes), raw_bytes: share(object.raw_bytes) };
+      this.markDelivered(taken, false, place, nowMs);
+    }
+    return { delivered, waiting: waiting.flatMap((number) => this.object(number) ?? []) };
+  }
+
+  #cutInto(): CutInto {
+    return { sql: this.#sql, state: this.#state, chunks: this.#chunks };
+  }
+
+  /**
+   * Another object stands under the key: the same bytes get a new number and with it a new key. At
+   * once the first time; later after a delay, as a store may say so of every key. In the list it
+   * stands where its number is, by time as well.
+   * @returns false if it was not waiting.
+   */
+  renumber(object: ObjectRow, nowMs: number): boolean {
+    const { number, name } = this.#state.nextName(
+      object.first_event_ms,
+      object.last_event_ms,
+      decoderOf(object.name).suffix,
+    );
+    const key = this.#state.keyOf(object, name, templateElsewhere(object));
+    const changed = change(
+      this.#sql,
+      `UPDATE object SET number = ?, name = ?, key = ?, cut_ms = ?, doubtful = iif(doubtful = ${DOUBT.partly}, doubtful, 0), attempts = attempts + 1, next_attempt_ms = ? WHERE number = ? AND state = 'waiting'`,
+      [number, name, key, nowMs, object.attempts === 0 ? nowMs : nowMs + RENUMBER_AGAIN_MS, object.number],
+    );
+    return changed > 0;
+  }
+
+  /**
+   * The destination has changed: what is cut and not delivered goes to the new one, and the answers
+   * of the old one do not count. What goes elsewhere still does.
+   * @param isSame it has other secrets or parameters alone: what may be there, still may.
+   */
+  readdress(isSame: boolean): void {
+    const template = readTemplate(this.#state.requireJob().path);
+    const waiting = this.#sql.exec<Pick<ObjectRow, "number" | "day" | "part" | "name" | "first_event_ms">>(
+      "SELECT number, day, part, name, first_event_ms FROM object WHERE state = 'waiting' AND target IS NULL",
+    );
+    for (const object of waiting.toArray()) {
+      change(
+        this.#sql,
+        `UPDATE object SET key = ?, doubtful = iif(? OR doubtful = ${DOUBT.partly}, doubtful, 0), attempts = 0, next_attempt_ms = 0 WHERE number = ?`,
+        [this.#state.keyOf(object, object.name, template), isSame ? 1 : 0, object.number],
+      );
+    }
+    this.#state.forgetStore();
+  }
+
+  /**
+   * Drops what waits, except objects that are under way. @returns the number of records dropped.
+   */
+  drop(underWay: ReadonlySet<number>): number {
+    const waiting = select<{ number: number; batch: number; records: number }>(
+      this.#sql,
+      "SELECT number, batch, records FROM object WHERE state = 'waiting'",
+    ).filter(({ number }) => !underWay.has(number));
+    for (const { number, batch } of waiting) {
+      this.#chunks.drop(batch);
+      this.#sql.exec("UPDATE object SET state = 'discarded', target = NULL WHERE number = ?", number);
+    }
+    return waiting.reduce((sum, { records }) => sum + records, 0);
+  }
+
+  /**
+   * How many objects have failed at their job's destination and wait for another try, up to
+   * `limit`.
+   */
+  countFailing(limit: number): number {
+    return only(
+      this.#sql,
+      "SELECT count(*) FROM (SELECT 1 FROM object INDEXED BY object_by_time WHERE state = 'waiting' AND attempts > 0 AND target IS NULL LIMIT ?)",
+      limit,
+    );
+  }
+
+  countWaiting(): number {
+    return only(this.#sql, "SELECT count(*) FROM object WHERE state = 'waiting'");
+  }
+
+  /** Objects with a number above `after`, in that order. @param cutMs as in {@link beyond}. */
+  list(after: number, limit: number, cutMs?: number, span?: EventSpan): ObjectRow[] {
+    return this.#beside(">", after, limit, cutMs, span);
+  }
+
+  /** Objects with a number below `before`, the newest first. @param cutMs as in {@link beyond}. */
+  listBefore(before: number, limit: number, cutMs?: number, span?: EventSpan): ObjectRow[] {
+    return this.#beside("<", before, limit, cutMs, span);
+  }
+
+  #beside(side: "<" | ">", number: number, limit: number, cutMs?: number, span?: EventSpan): ObjectRow[] {
+    const { where, values, by } = beyond(side, number, cutMs, span);
+    return select<ObjectRow>(this.#sql, `SELECT * FROM object WHERE ${where} ORDER BY ${by} LIMIT ?`, [
+      ...values,
+      limit,
+    ]);
+  }
+
+  /** How many objects have a number above `after`. @param cutMs as in {@link beyond}. */
+  count(after: number, cutMs?: number, span?: EventSpan): number {
+    const { where, values } = beyond(">", after, cutMs, span);
+    return only(this.#sql, `SELECT count(*) FROM object WHERE ${where}`, ...values);
+  }
+}
+
+/** In ms since the epoch: events from the first, before the second. */
+export interface EventSpan {
+  sinceMs: number;
+  untilMs: number;
+}
+
+/**
+ * Objects on one side of a number; or of a time at which objects are cut, in ms, and then of the
+ * number. The order is the same.
+ * @param span only those that have events of this time.
+ */
+function beyond(
+  side: "<" | ">",
+  number: number,
+  cutMs?: number,
+  span?: EventSpan,
+): { where: string; values: number[]; by: string } {
+  const order = side === ">" ? "ASC" : "DESC";
+  const overlaps = span === undefined ? "" : " AND first_event_ms < ? AND last_event_ms >= ?";
+  const of = span === undefined ? [] : [span.untilMs, span.sinceMs];
+  return cutMs === undefined
+    ? { where: `number ${side} ?${overlaps}`, values: [number, ...of], by: `number ${order}` }
+    : {
+        where: `(cut_ms ${side} ? OR (cut_ms = ? AND number ${side} ?))${overlaps}`,
+        values: [cutMs, cutMs, number, ...of],
+        by: `cut_ms ${order}, number ${order}`,
+      };
+}

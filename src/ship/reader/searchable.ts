@@ -1,0 +1,180 @@
+import { first, only } from "../../base/storage/sql.ts";
+import { encoderOf } from "../../formats/object/encoders.ts";
+import type { Chunks } from "./chunks.ts";
+import type { LogState } from "./log-state.ts";
+import { markOf } from "./object-sketch.ts";
+import type { Objects } from "./objects.ts";
+import type { BatchRow, ObjectRow } from "./rows.ts";
+
+/** An object, or what will become one, with records of a time that a search asks for. */
+export interface Searchable {
+  /** Of its node; it stays when the object gets another number, and when it is cut. */
+  batch: number;
+  /** null: it is not cut yet. */
+  number: number | null;
+  /** `held`: its bytes are here. `elsewhere`: they went elsewhere than the job's others. */
+  state: "delivered" | "held" | "elsewhere";
+  key: string;
+  /** As its sketch has it; "": it is not cut. */
+  mark: string;
+  contentType: string;
+  /** As stored; of what is not cut, as it waits. */
+  bytes: number;
+  rawBytes: number;
+  records: number;
+  /** UTC days since the epoch. */
+  day: number;
+  firstMs: number;
+  lastMs: number;
+}
+
+/** Where a page of searchable objects begins, and in which order they come. */
+export interface SearchSpan {
+  /** In ms since the epoch: events from the first, before the second. */
+  sinceMs: number;
+  untilMs: number;
+  order: "newest" | "oldest";
+  limit: number;
+  /** Batches that are not asked for any more. */
+  without: readonly number[];
+}
+
+const OVERLAPS = "first_event_ms < ? AND last_event_ms >= ?";
+const IS_SEARCHED = `state <> 'discarded' AND replay IS NULL AND ${OVERLAPS} AND batch NOT IN (SELECT value FROM json_each(?))`;
+const IS_OPEN = `${OVERLAPS} AND id NOT IN (SELECT value FROM json_each(?))`;
+
+const COLUMNS = [
+  ...(["batch", "number", "state", "key", "sha256", "content_type", "bytes", "raw_bytes", "records"] as const),
+  ...(["day", "first_event_ms", "last_event_ms", "elsewhere"] as const),
+] as const;
+
+type Row = Pick<ObjectRow, (typeof COLUMNS)[number]>;
+
+/**
+ * What of a reader has records of some time: by the time of events, those that wait for their cut
+ * included. Copies that replays wrote are left out: their records are those of other objects. An
+ * index by time would cost a row with each object; one look at all of them costs less.
+ */
+export class SearchableObjects {
+  readonly #sql: SqlStorage;
+  readonly #state: LogState;
+  readonly #objects: Objects;
+  readonly #chunks: Chunks;
+
+  constructor(sql: SqlStorage, state: LogState, objects: Objects, chunks: Chunks) {
+    this.#sql = sql;
+    this.#state = state;
+    this.#objects = objects;
+    this.#chunks = chunks;
+  }
+
+  /** @returns at most `limit`, by their last event (`oldest`: first); and whether that is all. */
+  list({ sinceMs, untilMs, order, limit, without }: SearchSpan): { objects: Searchable[]; isAll: boolean } {
+    const by = order === "newest" ? "last_event_ms DESC" : "first_event_ms";
+    const asked = [untilMs, sinceMs, JSON.stringify(without), limit + 1];
+    const cut = this.#sql.exec<Row>(
+      `SELECT ${COLUMNS.join()} FROM object WHERE ${IS_SEARCHED} ORDER BY ${by}, batch LIMIT ?`,
+      ...asked,
+    );
+    const open = this.#sql.exec<BatchRow>(`SELECT * FROM batch WHERE ${IS_OPEN} ORDER BY ${by}, id LIMIT ?`, ...asked);
+    const sign = order === "newest" ? -1 : 1;
+    const time = order === "newest" ? "lastMs" : "firstMs";
+    const objects = [...cut.toArray().map(ofRow), ...this.#ofOpen(open.toArray())].sort(
+      (a, b) => sign * (a[time] - b[time]) || a.batch - b.batch,
+    );
+    return { objects: objects.slice(0, limit), isAll: objects.length <= limit };
+  }
+
+  /** How many {@link list} has without a limit. */
+  count({ sinceMs, untilMs, without }: SearchSpan): number {
+    return only(
+      this.#sql,
+      `SELECT (SELECT count(*) FROM object WHERE ${IS_SEARCHED}) + (SELECT count(*) FROM batch WHERE ${IS_OPEN})`,
+      ...[untilMs, sinceMs, JSON.stringify(without), untilMs, sinceMs, JSON.stringify(without)],
+    );
+  }
+
+  /** What has become of a batch; null: it is gone, or holds nothing that is searched. */
+  find(batch: number): Searchable | null {
+    const query = `SELECT ${COLUMNS.join()} FROM object WHERE batch = ? AND state <> 'discarded' AND replay IS NULL`;
+    const row = first<Row>(this.#sql, query, batch);
+    if (row !== null) return ofRow(row);
+    return this.#ofOpen(this.#openBatch(batch))[0] ?? null;
+  }
+
+  /**
+   * The bytes of a batch that the reader holds, as a whole object, cut or not; null: it holds none.
+   * What comes to an open batch meanwhile is not part of them.
+   */
+  pieces(batch: number): Iterable<Uint8Array> | null {
+    const [open] = this.#openBatch(batch);
+    if (open !== undefined) return this.#openPieces(open);
+    const [cut] = this.#sql
+      .exec<ObjectRow>("SELECT * FROM object WHERE batch = ? AND state IN ('waiting', 'set_aside')", batch)
+      .toArray();
+    return cut === undefined ? null : this.#objects.pieces(cut);
+  }
+
+  #openBatch(id: number): BatchRow[] {
+    return this.#sql.exec<BatchRow>("SELECT * FROM batch WHERE id = ?", id).toArray();
+  }
+
+  #ofOpen(batches: readonly BatchRow[]): Searchable[] {
+    if (batches.length === 0) return [];
+    const { contentType } = encoderOf(this.#state.readableJob().output);
+    return batches.map((batch) => ({
+      batch: batch.id,
+      number: null,
+      state: "held",
+      key: "",
+      mark: "",
+      contentType,
+      bytes: this.#chunks.storedBytes(batch.id),
+      rawBytes: batch.raw_bytes,
+      records: batch.records,
+      day: batch.day,
+      firstMs: batch.first_event_ms,
+      lastMs: batch.last_event_ms,
+    }));
+  }
+
+  /**
+   * An object of what the batch has now. What waits raw is read at once: later, it may have been
+   * finished together with its neighbours. What is finished stays as it is.
+   */
+  #openPieces({ id }: BatchRow): Iterable<Uint8Array> {
+    const encoder = encoderOf(this.#state.readableJob().output);
+    const parts = [...this.#chunks.outline(id)];
+    const chunks = this.#chunks;
+    return (function* () {
+      const assembly = encoder.assemble();
+      yield assembly.head.bytes;
+      for (const { id: chunk, raw_bytes: rawBytes, crc, raw } of parts) {
+        const bytes = raw === null ? chunks.body(chunk) : encoder.finish(raw);
+        // It was delivered meanwhile: the reader asks again.
+        if (bytes === null) return;
+        // Before the reader has the buffer.
+        assembly.add(bytes, { rawBytes, crc });
+        yield bytes;
+      }
+      yield assembly.end().bytes;
+    })();
+  }
+}
+
+function ofRow(row: Row): Searchable {
+  return {
+    batch: row.batch,
+    number: row.number,
+    state: row.state !== "delivered" ? "held" : row.elsewhere === null ? "delivered" : "elsewhere",
+    key: row.key,
+    mark: markOf(row),
+    contentType: row.content_type,
+    bytes: row.bytes,
+    rawBytes: row.raw_bytes,
+    records: row.records,
+    day: row.day,
+    firstMs: row.first_event_ms,
+    lastMs: row.last_event_ms,
+  };
+}

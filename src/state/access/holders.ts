@@ -1,0 +1,224 @@
+import { ACCESS_COPY_MS, MEMBERS_MAX, TOKENS_MAX } from "../../base/limits.ts";
+import { first, insert, only, select } from "../../base/storage/sql.ts";
+import { emailKey, sameHash } from "../../formats/secrets/credentials.ts";
+import { type CopiedSecret, isOver, isUnproven, type Known, type Proof } from "./known.ts";
+import { type Permission, ROLES, type Role } from "./roles.ts";
+import { locatorOf } from "./sessions.ts";
+
+export interface Token {
+  id: string;
+  name: string;
+  permissions: Permission[];
+  /** RFC 3339, as sent; null: never. */
+  expiresOn: string | null;
+  expired: boolean;
+  createdMs: number;
+}
+
+export interface Member {
+  id: string;
+  email: string;
+  role: Role;
+  createdMs: number;
+  modifiedMs: number;
+}
+
+/** `full`: the maximum is reached. `taken`: there is a member with this address. */
+export type Added = "added" | "full" | "taken";
+
+type TokenRow = {
+  id: string;
+  name: string;
+  permissions: string;
+  hash: ArrayBuffer;
+  expires_on: string | null;
+  expires_ms: number | null;
+  created_ms: number;
+  checked_by: string | null;
+};
+
+type MemberRow = {
+  id: string;
+  email: string;
+  email_key: string;
+  role: string;
+  hash: ArrayBuffer;
+  created_ms: number;
+  modified_ms: number;
+  checked_by: string | null;
+};
+
+/** The tables of tokens and members, and until when copies of them may be in use. */
+export class Holders {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /** null: unknown, or of an expired token. */
+  of(proof: Proof, nowMs: number): Known | null {
+    return proof.kind === "token" ? this.#tokenOf(proof.hash, nowMs) : this.#memberOf(proof.email, proof.hash);
+  }
+
+  /** null: gone, or expired. */
+  byId(kind: "token" | "member", id: string, nowMs: number): Known | null {
+    if (kind === "token") {
+      const row = first<TokenRow>(this.#sql, "SELECT * FROM token WHERE id = ?", id);
+      return row === null || isOver(row.expires_ms, nowMs) ? null : knownToken(row);
+    }
+    const member = this.member(id);
+    return member === null ? null : knownMember(member);
+  }
+
+  /** Whether a secret is good whose check part is of none of these keys. */
+  hasDoubtful(keys: readonly string[], nowMs: number): boolean {
+    return select<{ checked_by: string | null }>(
+      this.#sql,
+      "SELECT checked_by FROM token WHERE expires_ms IS NULL OR expires_ms > ? UNION SELECT checked_by FROM member",
+      [nowMs],
+    ).some(({ checked_by }) => isUnproven(checked_by, keys));
+  }
+
+  /** All secrets, for a shard. They are noted to be out, one row in eight minutes. */
+  copy(nowMs: number): CopiedSecret[] {
+    if (this.copiedUntilMs() < nowMs + 2 * ACCESS_COPY_MS)
+      this.#sql.exec("INSERT OR REPLACE INTO copied (id, until_ms) VALUES (1, ?)", nowMs + 10 * ACCESS_COPY_MS);
+    return this.#secrets();
+  }
+
+  /** After it no shard uses a copy that it has now; in ms since the epoch. */
+  copiedUntilMs(): number {
+    return first<{ until_ms: number }>(this.#sql, "SELECT until_ms FROM copied")?.until_ms ?? 0;
+  }
+
+  /** Ordered by creation. */
+  tokens(nowMs: number): Token[] {
+    return select<TokenRow>(this.#sql, "SELECT * FROM token ORDER BY created_ms, id").map((row) => ({
+      id: row.id,
+      name: row.name,
+      permissions: JSON.parse(row.permissions) as Permission[],
+      expiresOn: row.expires_on,
+      expired: isOver(row.expires_ms, nowMs),
+      createdMs: row.created_ms,
+    }));
+  }
+
+  addToken(
+    token: Pick<Token, "id" | "name" | "permissions" | "expiresOn">,
+    hash: Uint8Array,
+    checkedBy: string | null,
+    nowMs: number,
+  ): Added {
+    if (this.#count("token") >= TOKENS_MAX) return "full";
+    const { id, name, permissions, expiresOn } = token;
+    insert(this.#sql, "INSERT INTO token", {
+      ...{ id, name, permissions: JSON.stringify(permissions), locator: locatorOf(hash), hash: hash.slice().buffer },
+      ...{ expires_on: expiresOn, expires_ms: expiresOn === null ? null : Date.parse(expiresOn) },
+      ...{ created_ms: nowMs, checked_by: checkedBy },
+    });
+    return "added";
+  }
+
+  /** @returns false: there is no such token. */
+  removeToken(id: string): boolean {
+    return select(this.#sql, "DELETE FROM token WHERE id = ? RETURNING id", [id]).length > 0;
+  }
+
+  /** Ordered by address. */
+  members(): Member[] {
+    return select<MemberRow>(this.#sql, "SELECT * FROM member ORDER BY email_key").map(memberOf);
+  }
+
+  /** null: there is no such member. */
+  member(id: string): Member | null {
+    const row = first<MemberRow>(this.#sql, "SELECT * FROM member WHERE id = ?", id);
+    return row && memberOf(row);
+  }
+
+  addMember(
+    member: Pick<Member, "id" | "email" | "role">,
+    hash: Uint8Array,
+    checkedBy: string | null,
+    nowMs: number,
+  ): Added {
+    const key = emailKey(member.email);
+    if (select(this.#sql, "SELECT id FROM member WHERE email_key = ?", [key]).length > 0) return "taken";
+    if (this.#count("member") >= MEMBERS_MAX) return "full";
+    const { id, email, role } = member;
+    insert(this.#sql, "INSERT INTO member", {
+      ...{ id, email, email_key: key, role, hash: hash.slice().buffer },
+      ...{ created_ms: nowMs, modified_ms: nowMs, checked_by: checkedBy },
+    });
+    return "added";
+  }
+
+  /**
+   * @param from the role that the member must have; null: any.
+   * @returns the changed member; null: there is none, or it has another role.
+   */
+  setRole(id: string, role: Role, from: Role | null, nowMs: number): Member | null {
+    const row = first<MemberRow>(
+      this.#sql,
+      "UPDATE member SET role = ?, modified_ms = ? WHERE id = ? AND role = coalesce(?, role) RETURNING *",
+      ...[role, nowMs, id, from],
+    );
+    return row && memberOf(row);
+  }
+
+  /** @param from as of {@link setRole}. @returns false: as null there. */
+  removeMember(id: string, from: Role | null): boolean {
+    const gone = this.#sql.exec(
+      "DELETE FROM member WHERE id = ? AND role = coalesce(?, role) RETURNING id",
+      ...[id, from],
+    );
+    return gone.toArray().length > 0;
+  }
+
+  #secrets(): CopiedSecret[] {
+    const tokens = select<TokenRow>(this.#sql, "SELECT * FROM token");
+    const members = select<MemberRow>(this.#sql, "SELECT * FROM member");
+    return [
+      ...tokens.map((row) => copied(row, null, knownToken(row))),
+      ...members.map((row) => copied(row, row.email_key, knownMember(memberOf(row)))),
+    ];
+  }
+
+  #tokenOf(hash: Uint8Array, nowMs: number): Known | null {
+    const rows = select<TokenRow>(this.#sql, "SELECT * FROM token WHERE locator = ?", [locatorOf(hash)]);
+    const row = rows.find((each) => sameHash(new Uint8Array(each.hash), hash));
+    return row === undefined || isOver(row.expires_ms, nowMs) ? null : knownToken(row);
+  }
+
+  #memberOf(email: string, hash: Uint8Array): Known | null {
+    const row = first<MemberRow>(this.#sql, "SELECT * FROM member WHERE email_key = ?", emailKey(email));
+    if (row === null || !sameHash(new Uint8Array(row.hash), hash)) return null;
+    return knownMember(memberOf(row));
+  }
+
+  #count(table: "token" | "member"): number {
+    return only(this.#sql, `SELECT count(*) FROM ${table}`);
+  }
+}
+
+function copied(row: Pick<TokenRow, "hash" | "checked_by">, address: string | null, known: Known): CopiedSecret {
+  return { hash: new Uint8Array(row.hash), emailKey: address, known, checkedBy: row.checked_by };
+}
+
+function knownToken({ id, name, permissions, expires_ms }: TokenRow): Known {
+  return {
+    kind: "token",
+    id,
+    name,
+    permissions: JSON.parse(permissions) as Permission[],
+    expiresMs: expires_ms,
+  };
+}
+
+function knownMember({ id, email, role }: Member): Known {
+  return { kind: "member", id, name: email, permissions: [...ROLES[role]], expiresMs: null };
+}
+
+function memberOf({ id, email, role, created_ms, modified_ms }: MemberRow): Member {
+  return { id, email, role: role as Role, createdMs: created_ms, modifiedMs: modified_ms };
+}

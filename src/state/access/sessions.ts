@@ -1,0 +1,128 @@
+import { SESSION_MS, SESSIONS_MAX, SESSIONS_OF_ONE_MAX } from "../../base/limits.ts";
+import { change, insert, select } from "../../base/storage/sql.ts";
+import { sameHash } from "../../formats/secrets/credentials.ts";
+import { SIGN_IN_LINK_MS } from "../../formats/secrets/sign-in-link.ts";
+
+/**
+ * The owner of a session. The admin's holds a proof of the ADMIN_TOKEN it was opened with: another
+ * token ends it.
+ */
+export type Holder = { kind: "admin"; proof: Uint8Array } | { kind: "token" | "member"; id: string };
+
+/** An open session. */
+export interface Session {
+  holder: Holder;
+  /** Since the epoch. */
+  expiresMs: number;
+}
+
+/** A sign-in link with a right signature. */
+export interface UsedLink {
+  /** SHA-256 of its code. */
+  hash: Uint8Array;
+  /** Since the epoch. */
+  expiresMs: number;
+}
+
+type SessionRow = {
+  number: number;
+  locator: number;
+  hash: ArrayBuffer;
+  kind: string;
+  holder: string;
+  admin_proof: ArrayBuffer | null;
+  created_ms: number;
+  expires_ms: number;
+};
+
+/**
+ * Sessions of the dashboard. A session is known by the hash of its id, which only the browser has.
+ * The permissions of its holder are looked up for each request.
+ */
+export class Sessions {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /**
+   * Opens a session, and deletes those that are over. Beyond the maximum the oldest go, first those
+   * of the same holder: signing in often does not sign out others.
+   * @returns when it ends, in ms since the epoch.
+   */
+  open(hash: Uint8Array, holder: Holder, nowMs: number): number {
+    const expiresMs = nowMs + SESSION_MS;
+    this.#sql.exec("DELETE FROM session WHERE expires_ms <= ?", nowMs);
+    insert(this.#sql, "INSERT INTO session", {
+      ...{ locator: locatorOf(hash), hash: hash.slice().buffer, kind: holder.kind, holder: nameOf(holder) },
+      ...{ admin_proof: holder.kind === "admin" ? holder.proof.slice().buffer : null },
+      ...{ created_ms: nowMs, expires_ms: expiresMs },
+    });
+    change(
+      this.#sql,
+      "DELETE FROM session WHERE kind = ?1 AND holder = ?2 AND number <= (SELECT number FROM session WHERE kind = ?1 AND holder = ?2 ORDER BY number DESC LIMIT 1 OFFSET ?3)",
+      [holder.kind, nameOf(holder), SESSIONS_OF_ONE_MAX],
+    );
+    this.#sql.exec(
+      "DELETE FROM session WHERE number <= (SELECT number FROM session ORDER BY number DESC LIMIT 1 OFFSET ?)",
+      SESSIONS_MAX,
+    );
+    return expiresMs;
+  }
+
+  /** The open session; null: there is none, or it is over. */
+  find(hash: Uint8Array, nowMs: number): Session | null {
+    const row = this.#row(hash);
+    if (row === undefined || row.expires_ms <= nowMs) return null;
+    return { holder: holderOf(row), expiresMs: row.expires_ms };
+  }
+
+  /** Closes the session, if there is one. */
+  close(hash: Uint8Array): void {
+    this.#sql.exec("DELETE FROM session WHERE locator = ? AND hash = ?", locatorOf(hash), hash.slice().buffer);
+  }
+
+  /** Closes all sessions of the holder of this one, except this one. @returns their number. */
+  closeOthers(hash: Uint8Array): number {
+    const row = this.#row(hash);
+    if (row === undefined) return 0;
+    return select(this.#sql, "DELETE FROM session WHERE kind = ? AND holder = ? AND number <> ? RETURNING number", [
+      row.kind,
+      row.holder,
+      row.number,
+    ]).length;
+  }
+
+  /** Uses a sign-in link up. @returns false: it was used before, or has expired. */
+  useLink({ hash, expiresMs }: UsedLink, nowMs: number): boolean {
+    // Kept for longer than a link works, in case the clock is set back.
+    this.#sql.exec("DELETE FROM used_link WHERE expires_ms < ?", nowMs - SIGN_IN_LINK_MS);
+    if (expiresMs <= nowMs || this.isLinkUsed(hash)) return false;
+    this.#sql.exec("INSERT INTO used_link (hash, expires_ms) VALUES (?, ?)", hash.slice().buffer, expiresMs);
+    return true;
+  }
+
+  isLinkUsed(hash: Uint8Array): boolean {
+    return select(this.#sql, "SELECT 1 FROM used_link WHERE hash = ?", [hash.slice().buffer]).length > 0;
+  }
+
+  #row(hash: Uint8Array): SessionRow | undefined {
+    const rows = select<SessionRow>(this.#sql, "SELECT * FROM session WHERE locator = ?", [locatorOf(hash)]);
+    return rows.find((each) => sameHash(new Uint8Array(each.hash), hash));
+  }
+}
+
+function nameOf(holder: Holder): string {
+  return holder.kind === "admin" ? "admin" : holder.id;
+}
+
+function holderOf({ kind, holder, admin_proof }: SessionRow): Holder {
+  if (kind === "admin") return { kind, proof: new Uint8Array(admin_proof ?? new ArrayBuffer(0)) };
+  return { kind: kind as "token" | "member", id: holder };
+}
+
+/** The first six bytes, for the index. The rest is compared in constant time. */
+export function locatorOf(hash: Uint8Array): number {
+  return hash.slice(0, 6).reduce((value, byte) => value * 256 + byte, 0);
+}

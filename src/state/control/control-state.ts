@@ -1,0 +1,176 @@
+import { ID_MEMORY_MS, JOBS_MAX, JOBS_REMEMBERED_MAX } from "../../base/limits.ts";
+import { first, only } from "../../base/storage/sql.ts";
+import type { Given } from "../../ship/job/change.ts";
+import { type JobConfig, type JobsSnapshot, versionIn } from "../../ship/job/config.ts";
+import type { FunctionSettings } from "./function-settings.ts";
+
+export type JobRow = {
+  id: number;
+  body: string;
+  config: string;
+  created_ms: number;
+  modified_ms: number;
+  deleted_ms: number | null;
+};
+
+type ControlRow = {
+  epoch: string;
+  version: number;
+  mark: string;
+  next_id: number;
+  confirmed_version: number;
+  shards: string;
+  key_shards: number | null;
+};
+
+/**
+ * A restored storage does not know which ids it had given, and may be restored
+ * again: from then on they are above the seconds since the epoch, as no account has so many jobs.
+ */
+const idsAfter = (nowMs: number): number => Math.floor(nowMs / 1_000);
+
+/** Part of the control plane: its jobs, their versions, and which of these are confirmed. */
+export class ControlState {
+  readonly #sql: SqlStorage;
+  readonly #functions: FunctionSettings;
+  /** Of this instance. */
+  readonly #mark = crypto.randomUUID().slice(0, 8);
+
+  constructor(sql: SqlStorage, functions: FunctionSettings) {
+    this.#sql = sql;
+    this.#functions = functions;
+  }
+
+  control(): ControlRow {
+    return this.#sql.exec<ControlRow>("SELECT * FROM control").one();
+  }
+
+  /** Gives a change its version. */
+  next(): Given {
+    const version = this.control().version + 1;
+    this.#sql.exec("UPDATE control SET version = ?, mark = ? WHERE id = 1", version, this.#mark);
+    return { version, mark: this.#mark };
+  }
+
+  /** The shards of the log, in order. */
+  shards(): number[] {
+    return JSON.parse(this.control().shards) as number[];
+  }
+
+  /** @param set the setting; kept if there was none. @returns what is kept. */
+  keyShards(set: number | null): number | null {
+    const { key_shards } = this.control();
+    if (key_shards === null && set !== null) this.#sql.exec("UPDATE control SET key_shards = ? WHERE id = 1", set);
+    return key_shards ?? set;
+  }
+
+  /** Adds a shard of the log. */
+  addShard(shard: number): void {
+    const shards = new Set(this.shards());
+    if (shards.has(shard)) return;
+    const all = [...shards, shard].sort((a, b) => a - b);
+    this.#sql.exec("UPDATE control SET shards = ? WHERE id = 1", JSON.stringify(all));
+    this.next();
+  }
+
+  /**
+   * An id that was never given.
+   * @param mayBeLost this storage may have been restored, and a shard has not told what it knows.
+   */
+  nextId(mayBeLost: boolean, nowMs: number): number {
+    const { next_id } = this.control();
+    const id = mayBeLost ? Math.max(next_id, idsAfter(nowMs)) : next_id;
+    this.#sql.exec("UPDATE control SET next_id = ? WHERE id = 1", id + 1);
+    return id;
+  }
+
+  state(): JobsSnapshot["state"] {
+    const { epoch, version, mark } = this.control();
+    return `${epoch}.${version}.${mark}`;
+  }
+
+  snapshot(): JobsSnapshot {
+    const jobs = this.rows().map(configOf);
+    return { state: this.state(), jobs, optOuts: this.#functions.optOuts(), shards: this.shards() };
+  }
+
+  rows(): JobRow[] {
+    return this.#sql.exec<JobRow>("SELECT * FROM job ORDER BY id").toArray();
+  }
+
+  row(id: number): JobRow | null {
+    return first(this.#sql, "SELECT * FROM job WHERE id = ?", id);
+  }
+
+  /** null: no such job, or it is deleted. */
+  live(id: number): JobRow | null {
+    const row = this.row(id);
+    return row?.deleted_ms === null ? row : null;
+  }
+
+  /** Why no job can be created; null: one can. */
+  creationRefusal(): string | null {
+    const live = only<number>(this.#sql, "SELECT count(*) FROM job WHERE deleted_ms IS NULL");
+    return live >= JOBS_MAX ? "exceeded max jobs allowed" : this.memoryRefusal();
+  }
+
+  /** Why no job, and no rerun, can be remembered; null: one can. */
+  memoryRefusal(): string | null {
+    if (only<number>(this.#sql, "SELECT count(*) FROM job") < JOBS_REMEMBERED_MAX) return null;
+    return `exceeded max jobs allowed: ${JOBS_REMEMBERED_MAX} are remembered, with reruns, and with deleted ones for 15 days or while they hold something`;
+  }
+
+  setConfig(id: number, config: JobConfig): void {
+    this.#sql.exec("UPDATE job SET config = ? WHERE id = ?", JSON.stringify(config), id);
+  }
+
+  /**
+   * Logging of a function was switched: what was made for any job before is of an older version.
+   */
+  optOutsChanged(given: Given, nowMs: number): void {
+    for (const row of this.rows()) {
+      const config = configOf(row);
+      // A rerun gets nothing that is taken in from now on.
+      if (mayGetEvents(row, nowMs) && config.rerunOf === undefined) this.setConfig(row.id, { ...config, ...given });
+    }
+  }
+
+  /**
+   * This storage was restored to an earlier time: gives everything a version above this one, as if
+   * all of it had changed, but not by its owners; and no id that it may have given since.
+   */
+  overtake(version: number, nowMs: number): void {
+    this.#sql.exec(
+      "UPDATE control SET version = max(version, ?), next_id = max(next_id, ?) WHERE id = 1",
+      version,
+      idsAfter(nowMs),
+    );
+    const given = this.next();
+    const next = given.version;
+    this.#functions.overtake(next);
+    for (const row of this.rows())
+      this.setConfig(row.id, { ...configOf(row), ...given, outputVersion: next, destinationVersion: next });
+  }
+
+  /** All shards have this state. */
+  confirm(state: JobsSnapshot["state"]): void {
+    this.#sql.exec("UPDATE control SET confirmed_version = max(confirmed_version, ?) WHERE id = 1", versionIn(state));
+  }
+
+  /** Whether all shards have what was changed at this version; absent: everything. */
+  isConfirmed(version = this.control().version): boolean {
+    return this.control().confirmed_version >= version;
+  }
+}
+
+export function configOf({ config }: Pick<JobRow, "config">): JobConfig {
+  return JSON.parse(config) as JobConfig;
+}
+
+/**
+ * Not if it was deleted so long ago that no queue can hold events for it: its log may be gone, and
+ * a call would create it again.
+ */
+function mayGetEvents({ deleted_ms }: JobRow, nowMs: number): boolean {
+  return deleted_ms === null || nowMs - deleted_ms <= ID_MEMORY_MS;
+}

@@ -1,0 +1,185 @@
+import { utf8Length } from "../../base/bytes.ts";
+import { FUNCTIONS_MAX, SWITCHES_MAX } from "../../base/limits.ts";
+import { first, insert, select } from "../../base/storage/sql.ts";
+import type { OptOut, Window } from "../../ship/job/config.ts";
+import { isOpen, optOutWindows, remembered } from "../../ship/job/windows.ts";
+import type { KeptSettings, TailConsumer } from "./function-schema.ts";
+
+/** `unset` ships, like `on`: attaching the function, or sending its events, is opting in. */
+export type Logging = "on" | "off" | "unset";
+
+/** The settings of a function. */
+export interface FunctionSetting {
+  name: string;
+  logging: Logging;
+  /** As sent; null: none. */
+  tailConsumers: TailConsumer[] | null;
+  /** JSON of KeptSettings. Absent: none. */
+  kept?: string;
+  modifiedMs: number;
+}
+
+/** Only what is named changes. */
+export interface FunctionPatch {
+  logging?: Logging;
+  tailConsumers?: TailConsumer[] | null;
+  /** JSON of KeptSettings: each key changes by itself. null: none any more. */
+  kept?: string | null;
+}
+
+export type FunctionSet = { kind: "refused"; why: string } | { kind: "set"; switch: Switch };
+
+/** The last switch of a function's logging, off or on again. */
+export interface Switch {
+  /** This change made it. */
+  now: boolean;
+  /** 0: never. */
+  version: number;
+  windows: readonly Window[];
+}
+
+/**
+ * Most JSON of all opt-outs, in bytes. A shard of the log keeps it in one row of at most 1.9 MB.
+ * Closing a window adds nine bytes, and at most {@link FUNCTIONS_MAX} are open.
+ */
+const OPT_OUTS_MAX_BYTES = 1_800_000;
+
+type SettingRow = {
+  name: string;
+  logging: "on" | "off" | null;
+  tail_consumers: string | null;
+  kept: string | null;
+  windows: string;
+  switched_version: number;
+  modified_ms: number;
+};
+
+/**
+ * Part of the control plane: settings of functions, and when their logging was off. A function
+ * without settings has no row, unless it was off recently.
+ */
+export class FunctionSettings {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /** By name. */
+  list(): FunctionSetting[] {
+    return select<SettingRow>(
+      this.#sql,
+      "SELECT * FROM function_setting WHERE coalesce(logging, tail_consumers, kept) IS NOT NULL ORDER BY name",
+    ).map(settingOf);
+  }
+
+  /** null: nothing is set. */
+  get(name: string): FunctionSetting | null {
+    const row = this.#row(name);
+    return row !== null && isSet(row) ? settingOf(row) : null;
+  }
+
+  optOuts(): OptOut[] {
+    return select<SettingRow>(this.#sql, "SELECT * FROM function_setting WHERE windows <> '[]' ORDER BY name").map(
+      ({ name, windows }) => ({ scriptName: name, windows: JSON.parse(windows) as Window[] }),
+    );
+  }
+
+  /**
+   * Call it in a transaction.
+   * @param nextVersion called if logging is switched; gives the version of the switch.
+   */
+  set(name: string, patch: FunctionPatch, nowMs: number, nextVersion: () => number): FunctionSet {
+    const row = this.#row(name);
+    const logging = patch.logging ?? row?.logging ?? "unset";
+    const tailConsumers = patch.tailConsumers === undefined ? (row?.tail_consumers ?? null) : json(patch.tailConsumers);
+    const before = row === null ? [] : (JSON.parse(row.windows) as Window[]);
+    const kept = withKept(row?.kept ?? null, patch.kept);
+    const unchanged =
+      logging === (row?.logging ?? "unset") &&
+      tailConsumers === (row?.tail_consumers ?? null) &&
+      kept === (row?.kept ?? null);
+    if (unchanged) return { kind: "set", switch: { now: false, version: row?.switched_version ?? 0, windows: before } };
+    const switched = isOpen(before) !== (logging === "off");
+    const windows = switched ? optOutWindows(before, logging === "off", nowMs) : before;
+    const keeps = logging !== "unset" || tailConsumers !== null || kept !== null;
+    const added = row === null && keeps;
+    if (switched || added) this.#forgetOld(nowMs);
+    const why = this.#refusal(name, windows, added, switched && logging === "off");
+    if (why !== null) return { kind: "refused", why };
+    const version = switched ? nextVersion() : (row?.switched_version ?? 0);
+    if (keeps || windows.length > 0) {
+      insert(this.#sql, "INSERT OR REPLACE INTO function_setting", {
+        ...{ name, logging: logging === "unset" ? null : logging, tail_consumers: tailConsumers, kept },
+        ...{ windows: JSON.stringify(windows), switched_version: version, modified_ms: nowMs },
+      });
+    } else {
+      this.#sql.exec("DELETE FROM function_setting WHERE name = ?", name);
+    }
+    return { kind: "set", switch: { now: switched, version, windows } };
+  }
+
+  /** The version at which logging of a function was last switched; 0: never, or deleted. */
+  switchedVersion(name: string): number {
+    return this.#row(name)?.switched_version ?? 0;
+  }
+
+  /** Marks every function with windows as switched at this version. */
+  overtake(version: number): void {
+    this.#sql.exec("UPDATE function_setting SET switched_version = ? WHERE windows <> '[]'", version);
+  }
+
+  /** Deletes windows too old for any event in the queue, and rows kept only for them. */
+  #forgetOld(nowMs: number): void {
+    const rows = select<SettingRow>(this.#sql, "SELECT * FROM function_setting WHERE windows <> '[]'");
+    for (const row of rows) {
+      const { name, windows } = row;
+      const all = JSON.parse(windows) as Window[];
+      const kept = remembered(all, nowMs);
+      if (kept.length === 0 && !isSet(row)) this.#sql.exec("DELETE FROM function_setting WHERE name = ?", name);
+      else if (kept.length < all.length)
+        this.#sql.exec("UPDATE function_setting SET windows = ? WHERE name = ?", JSON.stringify(kept), name);
+    }
+  }
+
+  /** @returns why a function cannot be set; null: it can. Ending an opt-out is never refused. */
+  #refusal(name: string, windows: readonly Window[], added: boolean, opens: boolean): string | null {
+    const { n } = this.#sql.exec<{ n: number }>("SELECT count(*) AS n FROM function_setting").one();
+    if (added && n >= FUNCTIONS_MAX) return `exceeded max functions with settings allowed (${FUNCTIONS_MAX})`;
+    if (!opens) return null;
+    if (windows.length > SWITCHES_MAX)
+      return `logging of a function can be switched off ${SWITCHES_MAX} times within 15 days`;
+    const others = this.optOuts().filter(({ scriptName }) => scriptName !== name);
+    const bytes = utf8Length(JSON.stringify([...others, { scriptName: name, windows }]));
+    return bytes > OPT_OUTS_MAX_BYTES ? "logging of too many functions was switched off within 15 days" : null;
+  }
+
+  #row(name: string): SettingRow | null {
+    return first(this.#sql, "SELECT * FROM function_setting WHERE name = ?", name);
+  }
+}
+
+function isSet({ logging, tail_consumers, kept }: SettingRow): boolean {
+  return logging !== null || tail_consumers !== null || kept !== null;
+}
+
+/** The column after a change of what is kept. */
+function withKept(before: string | null, change: string | null | undefined): string | null {
+  if (change == null) return change === null ? null : before;
+  const after = Object.assign({}, ...[before ?? "{}", change].map((text) => JSON.parse(text) as KeptSettings));
+  return Object.keys(after).length === 0 ? null : JSON.stringify(after);
+}
+
+function settingOf({ name, logging, tail_consumers, kept, modified_ms }: SettingRow): FunctionSetting {
+  return {
+    name,
+    logging: logging ?? "unset",
+    tailConsumers: tail_consumers === null ? null : (JSON.parse(tail_consumers) as TailConsumer[]),
+    ...(kept !== null && { kept }),
+    modifiedMs: modified_ms,
+  };
+}
+
+function json(value: readonly TailConsumer[] | null): string | null {
+  return value === null ? null : JSON.stringify(value);
+}

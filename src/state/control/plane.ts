@@ -1,0 +1,581 @@
+import { DurableObject } from "cloudflare:workers";
+import {
+  ID_MEMORY_MS,
+  RERUNS_REMEMBERED_MAX,
+  SEARCH_LEASE_MS,
+  SEARCHES_AT_ONCE,
+  SENT_FORMS_MAX,
+} from "../../base/limits.ts";
+import { errorText, log } from "../../base/logger.ts";
+import { settled as allSettled, answered, platform } from "../../base/platform.ts";
+import { migrate } from "../../base/storage/migrate.ts";
+import { insert, update } from "../../base/storage/sql.ts";
+import { readKeyShards } from "../../config.ts";
+import { created, deleted, type JobDraft, type RerunSpan, rerunOf, updated } from "../../ship/job/change.ts";
+import {
+  CLOCK_SKEW_MS,
+  isLost,
+  type JobConfig,
+  type JobsSnapshot,
+  versionIn,
+  type Window,
+} from "../../ship/job/config.ts";
+import type { JobBody } from "../../ship/job/schema.ts";
+import { enabledWindows, isSettling } from "../../ship/job/windows.ts";
+import { traceLog } from "../../ship/log/trace-log.ts";
+import type { AttachmentFact, Seen } from "../functions/attachments.ts";
+import type { LocalCode, StoredCode } from "../functions/local-types.ts";
+import { Attachments } from "./attachments.ts";
+import { CONTROL_STEPS } from "./control-schema.ts";
+import { ControlState, configOf, type JobRow } from "./control-state.ts";
+import { type FunctionPatch, type FunctionSetting, FunctionSettings } from "./function-settings.ts";
+import { LocalStore } from "./local-store.ts";
+import { PATIENCE, Rollout } from "./rollout.ts";
+
+export type { JobDraft } from "../../ship/job/change.ts";
+export { CONTROL_STEPS } from "./control-schema.ts";
+
+export interface StoredJob {
+  body: Omit<JobBody, "destination_conf">;
+  config: JobConfig;
+  createdMs: number;
+  modifiedMs: number;
+  /** The newest first; absent: it was not asked for, or of a release that knows of none. */
+  reruns?: readonly Rerun[];
+}
+
+/**
+ * The changes since a state: everything as it is now, or nothing. Name the returned state in the
+ * next call.
+ */
+export type ConfigSnapshot = JobsSnapshot | { state: JobsSnapshot["state"]; jobs: null };
+
+/** A rerun of a job. */
+export interface Rerun extends RerunSpan {
+  /** Of the job that carries it out, which is in no list of jobs. */
+  id: number;
+  job: number;
+  askedMs: number;
+  /** The other destination, its secrets masked; null: the job's own. */
+  shown: string | null;
+  /** Its status when it was found to have ended; null: it was not. */
+  end: object | null;
+  isCancelled: boolean;
+}
+
+/** What is asked for. */
+export interface RerunAsk extends RerunSpan {
+  job: number;
+  /** Another destination, sealed as that of a job; null: the job's own. */
+  target: { sealed: string; path: string; shown: string } | null;
+  /** How many more may be under way, as far as the caller knows. */
+  room: number;
+}
+
+/** What of a rerun is kept in place of a job's body. */
+type RerunNote = RerunSpan & Pick<Rerun, "shown" | "end">;
+
+export type RerunBegun =
+  | { kind: "begun"; rerun: Rerun; missing: readonly number[] }
+  | { kind: "refused"; why: string }
+  | { kind: "same"; id: number }
+  | { kind: "gone" | "full" };
+
+/** `missing`: shards of the log that have not confirmed it yet; the alarm sends it again. */
+export type JobChange =
+  | { kind: "changed"; job: StoredJob; missing: readonly number[] }
+  | { kind: "refused"; why: string }
+  | { kind: "conflict" | "gone" };
+
+/** `setting` null: none any more. `missing` as of {@link JobChange}. */
+export type FunctionChange =
+  | { kind: "changed"; setting: FunctionSetting | null; missing: readonly number[] }
+  | { kind: "refused"; why: string };
+
+/**
+ * How long it counts that a handler could not tell a shard of a message, in ms: longer than a dead
+ * letter waits for its next delivery (`retry_delay` in wrangler.jsonc), which says so again.
+ */
+const UNNOTED_MS = 14_400_000;
+
+/**
+ * How long the shards may take to say what they know, before the first change of an instance, in
+ * ms.
+ */
+const ASK_MS = 1_000;
+
+/**
+ * The account's jobs and the settings of its functions: the one place where they change. Before a
+ * change is answered, it is sent to all shards of the log, which decide by their copies. A handler
+ * of the queue that cannot reach this object misses no change.
+ */
+export class ControlPlane extends DurableObject<Env> {
+  readonly #sql: SqlStorage;
+  readonly #functions: FunctionSettings;
+  readonly #attachments: Attachments;
+  readonly #local: LocalStore;
+  readonly #state: ControlState;
+  readonly #rollout: Rollout;
+  readonly #searches = new SearchSlots();
+  readonly #sentForms = new Set<string>();
+  /** Shards that have told this instance what they know, and those that it has asked. */
+  readonly #told = new Set<number>();
+  readonly #asked = new Set<number>();
+  /** Tests override it, so that they do not wait. */
+  readonly patience = { ...PATIENCE };
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    this.#sql = ctx.storage.sql;
+    this.#functions = new FunctionSettings(this.#sql);
+    this.#attachments = new Attachments(this.#sql);
+    this.#local = new LocalStore(this.#sql);
+    this.#state = new ControlState(this.#sql, this.#functions);
+    this.#rollout = new Rollout(ctx, env, this.#state, this.patience);
+    ctx.blockConcurrencyWhile(async () => {
+      migrate(ctx.storage, CONTROL_STEPS);
+      this.keyShards();
+      await this.#rollout.begin();
+    });
+  }
+
+  /** All configurations, if anything has changed since that state; "" means no state. */
+  configSince(state: string): ConfigSnapshot {
+    const current = this.#state.state();
+    return current === state ? { state, jobs: null } : this.#state.snapshot();
+  }
+
+  /**
+   * A shard of the log asks whether what it has is in force. It is in the list from then on.
+   * @param state that it has; "": none.
+   * @returns as {@link ControlPlane.configSince}. It is to be taken, whatever its mark.
+   */
+  join(shard: number, state: string): ConfigSnapshot {
+    this.#overtakeIfLost(state);
+    this.#told.add(shard);
+    this.#rollout.change(() => this.#state.addShard(shard));
+    return this.configSince(state);
+  }
+
+  /** The shards of the log that have come into being, in order. */
+  shards(): number[] {
+    return this.#state.shards();
+  }
+
+  /**
+   * Notes that a message that is a dead letter, or may become one, is unknown to its shard: then
+   * the queue does not say that it waits. @param takenInMs of its oldest part; 0: unknown.
+   */
+  unnoted(takenInMs: number): void {
+    const now = platform.now();
+    const { unnotedMs } = this.standing();
+    this.#sql.exec(
+      "UPDATE control SET unnoted_ms = ?, unnoted_at_ms = ?",
+      ...[Math.min(unnotedMs ?? takenInMs, takenInMs), now],
+    );
+  }
+
+  /** The shards of the log, and the oldest intake of what none of them knows of; null: nothing. */
+  standing(): { shards: number[]; unnotedMs: number | null } {
+    // What a clock that was ahead has noted holds nothing back.
+    const query = "SELECT unnoted_ms FROM control WHERE abs(unnoted_at_ms - ?) < ?";
+    const [row] = this.#sql.exec<{ unnoted_ms: number }>(query, platform.now(), UNNOTED_MS).toArray();
+    return { shards: this.#state.shards(), unnotedMs: row?.unnoted_ms ?? null };
+  }
+
+  /** KEY_SHARDS, as it was when this object came into being; null: it is malformed. */
+  keyShards(): number | null {
+    return this.#state.keyShards(readKeyShards(this.env));
+  }
+
+  /** @returns whether a caller may begin a search; see {@link SearchSlots}. */
+  beginSearch(caller: string, search: string): boolean {
+    return this.#searches.take(caller, search, platform.now());
+  }
+
+  endSearch(caller: string, search: string): void {
+    this.#searches.free(caller, search);
+  }
+
+  list(): StoredJob[] {
+    return this.#state
+      .rows()
+      .filter(({ deleted_ms }) => deleted_ms === null)
+      .map(stored);
+  }
+
+  get(id: number): StoredJob | null {
+    const row = this.#state.live(id);
+    return row === null ? null : { ...stored(row), reruns: this.reruns(id) };
+  }
+
+  async create(draft: JobDraft): Promise<JobChange> {
+    const isSure = await this.#askShards(true);
+    const now = platform.now();
+    let id = 0;
+    const refusal = this.#rollout.change((): string | null => {
+      const why = this.creationRefusal();
+      if (why !== null) return why;
+      id = this.#state.nextId(!isSure, now);
+      const config = created(id, draft, this.#state.next(), now);
+      const texts = { body: JSON.stringify(draft.body), config: JSON.stringify(config) };
+      insert(this.#sql, "INSERT INTO job", { id, ...texts, created_ms: now, modified_ms: now });
+      return null;
+    });
+    return refusal === null ? this.#confirmed(id, []) : { kind: "refused", why: refusal };
+  }
+
+  /**
+   * @param basedOn the `modifiedVersion` of the job that the draft is based on; if it has changed,
+   *   that is a conflict.
+   * @param destinationChanged the destination differs, not only its seal.
+   */
+  async update(id: number, basedOn: number, draft: JobDraft, destinationChanged: boolean): Promise<JobChange> {
+    await this.#askShards();
+    const now = platform.now();
+    let windows: Window[] = [];
+    const change = this.#rollout.change((): "gone" | "conflict" | "changed" => {
+      const row = this.#state.live(id);
+      if (row === null) return "gone";
+      const before = configOf(row);
+      if (before.modifiedVersion !== basedOn) return "conflict";
+      const config = updated(before, draft, destinationChanged, this.#state.next(), now);
+      windows = config.windows;
+      const set = { body: JSON.stringify(draft.body), config: JSON.stringify(config), modified_ms: now };
+      update(this.#sql, "job", set, "id = ?", id);
+      return "changed";
+    });
+    return change === "changed" ? this.#confirmed(id, windows) : { kind: change };
+  }
+
+  /**
+   * Removes the job from the list at once. Its log delivers what it holds, or drops it with
+   * `discard`. A deleted job can still be discarded while its log drains. Its reruns are cancelled.
+   * @param id of a job; with `isRerun`, of what carries one out.
+   */
+  async remove(id: number, discard: boolean, isRerun = false): Promise<JobChange> {
+    await this.#askShards();
+    const now = platform.now();
+    let windows: Window[] = [];
+    const change = this.#rollout.change((): "gone" | "changed" => {
+      const row = this.#state.row(id);
+      if (row === null) return "gone";
+      const before = configOf(row);
+      if ((before.rerunOf !== undefined) !== isRerun) return "gone";
+      windows = enabledWindows(before.windows, false, now);
+      // A caller that was answered "not in force yet" repeats the request until it is.
+      if (before.deletedMs !== null && (before.discard || !discard))
+        return this.#state.isConfirmed(before.version) ? "gone" : "changed";
+      const given = this.#state.next();
+      const remove = (each: JobRow, drops: boolean, closed: Window[]): void => {
+        const config = deleted(configOf(each), drops, closed, given, now);
+        const set = { config: JSON.stringify(config), deleted_ms: config.deletedMs, modified_ms: now };
+        update(this.#sql, "job", set, "id = ?", each.id);
+      };
+      remove(row, discard, windows);
+      const open = new Set(this.#openReruns(id).map((rerun) => rerun.id));
+      for (const each of this.#state.rows()) if (open.has(each.id)) remove(each, true, []);
+      return "changed";
+    });
+    if (change === "changed") return this.#confirmed(id, windows);
+    // "Gone" also answers a caller whose first request got no answer.
+    await settled(windows);
+    return { kind: "gone" };
+  }
+
+  /** Begins a rerun: creates a job like the one that is named, which is deleted already. */
+  async rerun({ job: of, sinceMs, untilMs, target, room }: RerunAsk): Promise<RerunBegun> {
+    const isSure = await this.#askShards(true);
+    const now = platform.now();
+    const span = { sinceMs, untilMs };
+    let id = 0;
+    const refusal = this.#rollout.change((): Exclude<RerunBegun, { kind: "begun" }> | null => {
+      const row = this.#state.live(of);
+      if (row === null) return { kind: "gone" };
+      const shown = target?.shown ?? null;
+      const open = this.#openReruns(of);
+      const isSame = (each: Rerun): boolean =>
+        each.sinceMs === sinceMs && each.untilMs === untilMs && each.shown === shown;
+      const same = open.find(isSame);
+      if (same !== undefined) return { kind: "same", id: same.id };
+      if (open.length >= room) return { kind: "full" };
+      if (this.reruns().length >= RERUNS_REMEMBERED_MAX) {
+        const why = `exceeded max reruns allowed: ${RERUNS_REMEMBERED_MAX} are remembered, those of 15 days`;
+        return { kind: "refused", why };
+      }
+      const why = this.#state.memoryRefusal();
+      if (why !== null) return { kind: "refused", why };
+      id = this.#state.nextId(!isSure, now);
+      const to = target && { destination: target.sealed, path: target.path };
+      const config = rerunOf(configOf(row), id, span, to, this.#state.next(), now);
+      const note: RerunNote = { ...span, shown, end: null };
+      const texts = { body: JSON.stringify(note), config: JSON.stringify(config) };
+      insert(this.#sql, "INSERT INTO job", { id, ...texts, created_ms: now, modified_ms: now, deleted_ms: now });
+      return null;
+    });
+    if (refusal !== null) return refusal;
+    const missing = await this.#rollout.bring();
+    const rerun = this.reruns(of).find((each) => each.id === id);
+    return rerun === undefined ? { kind: "gone" } : { kind: "begun", rerun, missing };
+  }
+
+  /** Reruns of a job, or of all, the newest first. */
+  reruns(of?: number): Rerun[] {
+    const all = this.#state.rows().flatMap((row): Rerun[] => {
+      const { id, rerunOf: job, discard: isCancelled } = configOf(row);
+      if (job === undefined || (of !== undefined && of !== job)) return [];
+      return [{ ...(JSON.parse(row.body) as RerunNote), id, job, askedMs: row.created_ms, isCancelled }];
+    });
+    return all.reverse();
+  }
+
+  #openReruns(of: number): Rerun[] {
+    return this.reruns(of).filter(({ end, isCancelled }) => end === null && !isCancelled);
+  }
+
+  /** Notes how a rerun was found to have ended. */
+  rerunEnded(id: number, end: object): void {
+    const row = this.#state.row(id);
+    if (row === null || configOf(row).rerunOf === undefined) return;
+    const note = JSON.parse(row.body) as RerunNote;
+    const body = JSON.stringify({ ...note, end: note.end ?? end });
+    update(this.#sql, "job", { body }, "id = ?", id);
+  }
+
+  /** Why no job can be created; null: one can. */
+  creationRefusal(): string | null {
+    return this.#state.creationRefusal();
+  }
+
+  /** Deleted jobs whose logs may still hold something, and when they were deleted; no reruns. */
+  draining(): { id: number; deletedMs: number }[] {
+    return this.#state.rows().flatMap((row) => {
+      const { id, deleted_ms: deletedMs } = row;
+      return deletedMs === null || configOf(row).rerunOf !== undefined ? [] : [{ id, deletedMs }];
+    });
+  }
+
+  /** Deletes the row of a job that was deleted long ago and whose log has gone. */
+  forget(id: number): void {
+    const old = platform.now() - ID_MEMORY_MS;
+    this.#rollout.change(() => {
+      const { rowsWritten } = this.#sql.exec("DELETE FROM job WHERE id = ? AND deleted_ms < ?", id, old);
+      if (rowsWritten > 0) this.#state.next();
+    });
+  }
+
+  /** Settings of functions, by name. */
+  functionSettings(): FunctionSetting[] {
+    return this.#functions.list();
+  }
+
+  /** null: no settings. */
+  functionSetting(name: string): FunctionSetting | null {
+    return this.#functions.get(name);
+  }
+
+  /**
+   * Sets what is named. If that switches logging, the answer waits until no clock can stamp an
+   * event on the other side of the switch.
+   * @param attachment what the platform has done with it meanwhile; kept even if the setting is
+   *   refused.
+   */
+  async setFunction(
+    name: string,
+    patch: FunctionPatch,
+    attachment: "made" | "given up" | null = null,
+  ): Promise<FunctionChange> {
+    await this.#askShards();
+    const now = platform.now();
+    const change = this.#rollout.change(() => {
+      if (attachment === "made") this.#attachments.made(name, now);
+      if (attachment === "given up") this.#attachments.giveUp(name);
+      const set = this.#functions.set(name, patch, now, () => {
+        const given = this.#state.next();
+        this.#state.optOutsChanged(given, now);
+        return given.version;
+      });
+      return set;
+    });
+    if (change.kind === "refused") return change;
+    const { version, windows } = change.switch;
+    const setting = this.#functions.get(name);
+    // Of an earlier switch, too: a repeated request is not in force before the first one is
+    // confirmed.
+    if (!this.#state.isConfirmed(version)) await this.#rollout.bring();
+    await settled(windows);
+    return { kind: "changed", setting, missing: this.#missingOf(version) };
+  }
+
+  /**
+   * Functions that should be attached to this service, with their state; without those whose
+   * logging is off.
+   */
+  attachments(): AttachmentFact[] {
+    return this.#attachments.list();
+  }
+
+  /** null: not requested, or its logging is off. */
+  attachment(name: string): AttachmentFact | null {
+    return this.#attachments.get(name);
+  }
+
+  /** Names of functions to check, least recently tried first. */
+  attachmentsDue(atMost: number): string[] {
+    return this.#attachments.due(atMost, platform.now());
+  }
+
+  /**
+   * Takes in what answers of the platform showed. An unknown attachment is watched from then on.
+   */
+  noteAttachments(seen: readonly Seen[]): void {
+    this.ctx.storage.transactionSync(() => {
+      for (const each of seen) this.#attachments.see(each);
+    });
+  }
+
+  /**
+   * Deletes the settings of a function, its attachment and its local code. Later events of it ship.
+   * @returns null: there was nothing. A repeated call completes a deletion that is not confirmed
+   *   yet.
+   */
+  async removeFunction(name: string): Promise<FunctionChange | null> {
+    const had = this.ctx.storage.transactionSync(() => {
+      const wasAttached = this.#attachments.giveUp(name);
+      return this.#local.remove(name) || wasAttached;
+    });
+    const known =
+      had || this.#functions.get(name) !== null || !this.#state.isConfirmed(this.#functions.switchedVersion(name));
+    return known ? this.setFunction(name, { logging: "unset", tailConsumers: null, kept: null }) : null;
+  }
+
+  /**
+   * Stores the code of a function that runs locally, in place of the version before. @returns why
+   * not; null: stored.
+   */
+  storeLocalFunction(name: string, code: LocalCode): string | null {
+    return this.ctx.storage.transactionSync(() => this.#local.put(name, crypto.randomUUID(), code));
+  }
+
+  /** Changes with every upload. null: no such function runs locally. */
+  localVersion(name: string): string | null {
+    return this.#local.version(name);
+  }
+
+  /** null: no such function runs locally. */
+  localFunction(name: string): StoredCode | null {
+    return this.#local.get(name);
+  }
+
+  /**
+   * Whether the form of this id is sent for the first time. Kept in memory: a second press of its
+   * button follows at once.
+   */
+  isFirstSent(form: string): boolean {
+    const isFirst = !this.#sentForms.has(form);
+    this.#sentForms.add(form);
+    const [oldest] = this.#sentForms;
+    if (this.#sentForms.size > SENT_FORMS_MAX && oldest !== undefined) this.#sentForms.delete(oldest);
+    return isFirst;
+  }
+
+  /**
+   * Sends changes that were not confirmed. Each change arms it, in case this object dies before it
+   * sends them.
+   */
+  override alarm(): Promise<void> {
+    return this.#rollout.resume();
+  }
+
+  /** The same, for a second, independent clock. */
+  drive(): Promise<void> {
+    return this.#rollout.resume();
+  }
+
+  /**
+   * Before the first change of an instance: a storage that was restored to an earlier time learns
+   * from the shards what it has lost, and gives no version again. One that does not answer tells
+   * later, when it joins.
+   * @param isAgain also asks those that did not answer before.
+   * @returns whether all have told.
+   */
+  async #askShards(isAgain = false): Promise<boolean> {
+    const due = this.#state.shards().filter((shard) => !this.#told.has(shard) && (isAgain || !this.#asked.has(shard)));
+    const answers = await allSettled(due, 16, async (shard) => {
+      this.#asked.add(shard);
+      const told = traceLog(this.env.TRACE_LOG, shard).configState() as Promise<string>;
+      this.#overtakeIfLost(await answered(`log ${shard}`, ASK_MS, told));
+      this.#told.add(shard);
+    });
+    for (const answer of answers)
+      if (answer.status === "rejected")
+        log.warn("a shard does not say what it knows", { error: errorText(answer.reason) });
+    return this.#state.shards().every((shard) => this.#told.has(shard));
+  }
+
+  #overtakeIfLost(told: string): void {
+    if (isLost(told, this.#state.state()))
+      this.#rollout.change(() => this.#state.overtake(versionIn(told), platform.now()));
+  }
+
+  #missingOf(version: number): readonly number[] {
+    return this.#state.isConfirmed(version) ? [] : this.#rollout.missing;
+  }
+
+  /** @param windows in which the job is, or was, enabled. */
+  async #confirmed(id: number, windows: readonly Window[]): Promise<JobChange> {
+    // As this call has stored it, whatever others do meanwhile.
+    const row = this.#state.row(id);
+    const missing = await this.#rollout.bring();
+    await settled(windows);
+    return row === null ? { kind: "gone" } : { kind: "changed", job: stored(row), missing };
+  }
+}
+
+/**
+ * Waits until no clock can stamp an event on the other side of the last switch. An earlier call of
+ * the same change, whose answer was lost, may have made that switch.
+ */
+async function settled(windows: readonly Window[]): Promise<void> {
+  if (isSettling(windows, platform.now())) await platform.sleep(2 * CLOCK_SKEW_MS);
+}
+
+function stored(row: JobRow): StoredJob {
+  return {
+    body: JSON.parse(row.body) as StoredJob["body"],
+    config: configOf(row),
+    createdMs: row.created_ms,
+    modifiedMs: row.modified_ms,
+  };
+}
+
+/** The one control plane of the account. */
+export function controlPlane(namespace: DurableObjectNamespace<ControlPlane>): DurableObjectStub<ControlPlane> {
+  return namespace.getByName("control");
+}
+
+/**
+ * How many searches each caller has under way, in memory: what is lost with the object only lets a
+ * caller begin one more.
+ */
+class SearchSlots {
+  /** When each began, by search, by caller. */
+  readonly #begun = new Map<string, Map<string, number>>();
+
+  /** @returns whether the search may begin. */
+  take(caller: string, search: string, nowMs: number): boolean {
+    const own = this.#begun.get(caller) ?? new Map<string, number>();
+    // The end of one whose client is gone may never be told.
+    for (const [id, atMs] of own) if (Math.abs(nowMs - atMs) >= SEARCH_LEASE_MS) own.delete(id);
+    if (own.size >= SEARCHES_AT_ONCE) return false;
+    own.set(search, nowMs);
+    this.#begun.set(caller, own);
+    return true;
+  }
+
+  free(caller: string, search: string): void {
+    const own = this.#begun.get(caller);
+    own?.delete(search);
+    if (own?.size === 0) this.#begun.delete(caller);
+  }
+}

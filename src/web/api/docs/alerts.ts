@@ -1,0 +1,123 @@
+import * as z from "zod";
+import { WEBHOOK_URL_MAX } from "../../../base/limits.ts";
+import { FORMATS } from "../../../operate/status/formats.ts";
+import type { RouteDoc } from "../route.ts";
+import { AskedTime, Count, Time } from "./common.ts";
+import { Tested, Webhook } from "./webhook.ts";
+
+const NAME_MAX = 120;
+const SECRET_MAX = 128;
+
+const SETTINGS = {
+  name: z.string().min(1).max(NAME_MAX).describe("What you call it."),
+  address: z
+    .string()
+    .max(WEBHOOK_URL_MAX)
+    .describe("The URL that the receiver gave you, or the recipient of e-mail. The masked form keeps the stored one."),
+  secret: z.string().max(SECRET_MAX).describe("Of PagerDuty the integration key, of Opsgenie the API key."),
+  enabled: z.boolean().describe("Whether it is told; true by default."),
+  min_severity: z.enum(["warning", "error"]).describe("`error`: it is not told of warnings."),
+  muted_until: AskedTime.nullable().describe(
+    "No incident that opens is told to it before; what is open then is told. Later than now. null: it is not muted.",
+  ),
+};
+
+export const CreateAlert = z.strictObject({
+  ...z.object(SETTINGS).partial().shape,
+  name: SETTINGS.name,
+  format: z.enum(FORMATS),
+});
+
+export const UpdateAlert = z.strictObject(z.object(SETTINGS).partial().shape);
+
+export const MuteIncident = z.strictObject({
+  until: AskedTime.describe("Later than now."),
+});
+
+export const Alert = z
+  .object({
+    id: z.int().describe("Never used again after a deletion."),
+    name: z.string(),
+    format: z.enum(FORMATS),
+    address: z.string().describe("Masked but for its host; of e-mail, the recipient."),
+    min_severity: SETTINGS.min_severity,
+    muted_until: Time.nullable(),
+    ...Webhook.omit({ url: true }).shape,
+  })
+  .meta({ id: "Alert" });
+export type Alert = z.infer<typeof Alert>;
+
+const ABOUT = "docs/alerts.md says what each format needs, and when an incident opens and ends.";
+
+export const LIST_ALERTS: RouteDoc = {
+  summary: "List the receivers of alerts",
+  description: "Chats, pagers and mailboxes; the webhook has a path of its own.",
+  result: Alert,
+  list: true,
+  examples: [{ name: "All of them" }],
+};
+
+export const CREATE_ALERT: RouteDoc = {
+  summary: "Add a receiver of alerts",
+  description: `It is told every open incident. At most ten. If a known host does not fit the format, \`messages\` says so. ${ABOUT}`,
+  body: CreateAlert,
+  result: Alert,
+  status: 201,
+  errors: [409],
+  examples: [
+    {
+      name: "A chat",
+      body: { name: "on call", format: "slack", address: "https://hooks.slack.com/services/T0000/B0000/XXXX" },
+    },
+  ],
+};
+
+export const READ_ALERT: RouteDoc = {
+  summary: "Read a receiver of alerts",
+  result: Alert,
+  examples: [{ name: "One of them" }],
+};
+
+export const UPDATE_ALERT: RouteDoc = {
+  summary: "Change a receiver of alerts",
+  description:
+    "Omitted keys stay unchanged. One with a new address, or that is switched on, is told every open incident.",
+  body: UpdateAlert,
+  result: Alert,
+  errors: [409],
+  examples: [{ name: "Errors only", body: { min_severity: "error" } }],
+};
+
+export const DELETE_ALERT: RouteDoc = {
+  summary: "Delete a receiver of alerts",
+  description: "Its waiting calls are dropped.",
+  result: z.object({ id: z.int() }),
+  examples: [{ name: "One of them" }],
+};
+
+export const TEST_ALERT: RouteDoc = {
+  summary: "Test a receiver of alerts",
+  description:
+    "Sends a marked alert now, even if it is off or muted; a pager's is resolved at once. What the receiver does not accept is an answer, not an error: check `delivered`.",
+  result: z.object({
+    ...Tested.shape,
+    message: z.string().describe("The result in words, with the receiver's error code if it is a known one."),
+    waiting: Count.describe("Calls that now follow, if it was accepted."),
+  }),
+  examples: [{ name: "One of them" }],
+};
+
+export const MUTE_INCIDENT: RouteDoc = {
+  summary: "Mute an incident",
+  description:
+    "No receiver is told of this problem until then, also if it ends and begins again. That it is over is told to those that know of it. What is open afterwards is told.",
+  body: MuteIncident,
+  result: z.object({ id: z.string(), muted_until: Time }),
+  examples: [{ name: "Until a time", body: { until: "2100-11-20T12:00:00Z" } }],
+};
+
+export const UNMUTE_INCIDENT: RouteDoc = {
+  summary: "Unmute an incident",
+  result: z.object({ id: z.string() }),
+  examples: [{ name: "An incident" }],
+};

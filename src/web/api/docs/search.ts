@@ -1,0 +1,69 @@
+import * as z from "zod";
+import { SEARCH_CURSOR_MAX, SEARCH_HITS_MAX, SEARCH_TEXT_MAX } from "../../../base/limits.ts";
+import { JOB_FIELDS } from "../../../ship/job/schema.ts";
+import type { RouteDoc } from "../route.ts";
+import { AskedTime, Count, JobId } from "./common.ts";
+
+export const AskSearch = z
+  .strictObject({
+    since: AskedTime.optional().describe("RFC 3339. Events at or after this time; by default an hour before `until`."),
+    until: AskedTime.optional().describe("Events before this time; by default now."),
+    job_id: JobId.optional().describe("One job; by default all of them."),
+    filter: JOB_FIELDS.filter.optional().describe("As a job's `filter`, on the record as it was shipped."),
+    text: z
+      .string()
+      .max(SEARCH_TEXT_MAX)
+      .optional()
+      .describe("A part of any string in the record, whatever its case. Names of fields do not count."),
+    ray_id: z
+      .string()
+      .max(64)
+      .optional()
+      .describe("`Event.RayID`. What follows a `-`, as in the header `cf-ray`, does not count."),
+    order: z.enum(["newest", "oldest"]).default("newest"),
+    limit: z.int().min(1).max(SEARCH_HITS_MAX).default(100).describe("Hits of one answer."),
+    cursor: z.string().max(SEARCH_CURSOR_MAX).optional().describe("Of the answer before, with the same question."),
+    dry_run: z.boolean().default(false).describe("Answers with what the search would read, and reads no object."),
+  })
+  .meta({ id: "AskSearch" });
+export type AskSearch = z.infer<typeof AskSearch>;
+
+export const SearchEstimate = z
+  .strictObject({
+    objects: Count.describe("With records of that time, what waits for its upload included."),
+    skipped: Count.describe("Of these, those that cannot hold a hit, as their sketches say."),
+    bytes: Count.describe("Of the others, as they are stored."),
+    raw_bytes: Count.describe("The same before compression."),
+    records: Count.describe("In them."),
+    sketch_bytes: Count.describe("Of sketches, that were read for this answer."),
+    not_searched: z.array(z.strictObject({ what: z.string(), why: z.string() })),
+  })
+  .meta({ id: "SearchEstimate" });
+
+export const SEARCH: RouteDoc = {
+  summary: "Search what was shipped",
+  description:
+    "Finds records in the objects of the store and in what waits for its upload, and streams them as NDJSON, the newest first. " +
+    '`{"type":"hit","job_id","object","line","record"}`: a record; `object` is null while it waits to be cut. ' +
+    '`{"type":"progress","objects","read","skipped","bytes_read","sketch_bytes","records","reached"}`: at least once a second; `skipped` objects cannot hold a hit, as their sketches say. ' +
+    'Last, `{"type":"end","complete","cursor","not_searched":[{"what","why"}]}`: with a `cursor` there is more; `complete` says that all of the question was searched; what was not is named. ' +
+    "What a job has not read from the log is read first; what it has not read by then, and what is set aside, is named. " +
+    "An answer without an `end` broke off. One answer reads for half a minute, or 2 GB before compression, or up to `limit` hits; two run at once for one caller, and further ones get 429. docs/search.md",
+  body: AskSearch,
+  result: SearchEstimate.describe("With `dry_run`."),
+  files: ["application/x-ndjson"],
+  examples: [
+    { name: "One request", body: { ray_id: "8f14e45fceea167a", since: "2026-11-20T00:00:00Z" } },
+    {
+      name: "Failures with a text, of one job",
+      body: {
+        job_id: 1,
+        text: "customer 4711",
+        filter: '{"where":{"key":"Outcome","operator":"!eq","value":"ok"}}',
+        since: "2026-11-20T12:00:00Z",
+        until: "2026-11-20T18:00:00Z",
+      },
+    },
+    { name: "What it would read", body: { text: "declined", dry_run: true } },
+  ],
+};

@@ -1,0 +1,101 @@
+import * as z from "zod";
+import { KINDS, WATCH_KINDS } from "../../../operate/status/kinds.ts";
+import type { RouteDoc } from "../route.ts";
+import { Count, JobId, KeptSince, RerunId, Time } from "./common.ts";
+
+export const Subject = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("account") }),
+  z.strictObject({ type: z.literal("job"), id: JobId }),
+  z.strictObject({ type: z.literal("function"), name: z.string() }),
+]);
+
+/** What findings and incidents have in common. */
+export const FINDING = {
+  kind: z.enum([...KINDS, ...WATCH_KINDS]).describe("Unique together with subject, rerun and receiver."),
+  severity: z
+    .enum(["error", "warning"])
+    .describe("`error`: records do not arrive, or are lost; `warning`: they may be soon, or it is unknown."),
+  subject: Subject.describe("What it is about."),
+  rerun: RerunId.optional().describe("Of a finding about a rerun of the job: which one."),
+  receiver: z
+    .strictObject({ id: z.int(), name: z.string() })
+    .optional()
+    .describe("Of `webhook_failing`: the receiver of alerts that fails. Id 1 is the webhook."),
+  since: Time.nullable().describe("null: unknown."),
+  affected: z
+    .strictObject({ count: Count, what: z.enum(["records", "events", "messages", "objects"]) })
+    .nullable()
+    .describe("How much is affected; null: it cannot be counted."),
+  summary: z.string().describe("What is wrong, as a sentence."),
+  advice: z.string().describe("What to do about it."),
+};
+
+export const Finding = z
+  .strictObject({
+    ...FINDING,
+    incident: z
+      .string()
+      .nullable()
+      .describe("Id of its incident; null: it is not confirmed yet, by a second check after a minute."),
+  })
+  .meta({ id: "Finding" });
+export type Finding = z.infer<typeof Finding>;
+
+export const Incident = z
+  .strictObject({
+    ...FINDING,
+    id: z.string().describe("The same as in the webhook's calls."),
+    state: z
+      .enum(["open", "recovering", "unknown", "over"])
+      .describe(
+        "By the last check. `open`: it is one of the findings; `recovering`: it is not, and counts as over if it stays away; `unknown`: the part that could tell does not answer.",
+      ),
+    since: Time.describe("When the fault began."),
+    opened_at: Time.describe("When it had lasted long enough to become an incident."),
+    recovering_since: Time.nullable().describe("Of a recovering one: the check since which it is no longer seen."),
+    over_at: Time.nullable().describe("Of a recovering one: when it counts as over at the earliest."),
+    over_since: Time.nullable().describe("When it was no longer seen; null: it is not over."),
+    flaps: Count.describe("How often it came back after it was gone."),
+    muted_until: Time.nullable().describe("No receiver is told of it before; null: it is not muted."),
+  })
+  .meta({ id: "Incident" });
+export type Incident = z.infer<typeof Incident>;
+
+export const Notice = z
+  .strictObject({
+    kind: z.literal("many_small_objects"),
+    subject: Subject,
+    summary: z.string().describe("What was seen, as a sentence."),
+    advice: z.string().describe("What to change, if you like."),
+  })
+  .meta({ id: "Notice" });
+
+export const Status = z
+  .strictObject({
+    ok: z.boolean().describe("Nothing is wrong: there is no finding."),
+    checked_at: Time,
+    errors: Count.describe("Findings that are errors."),
+    warnings: Count.describe("Findings that are warnings."),
+    findings: z.array(Finding),
+    incidents: z.array(Incident).describe("Those that are not over, by the same check."),
+    notices: z.array(Notice).describe("What could be better, though nothing is wrong."),
+    kept_since: KeptSince,
+  })
+  .meta({ id: "Status" });
+
+export const READ_STATUS: RouteDoc = {
+  summary: "Show what is wrong",
+  description:
+    "Asks every part of the service and checks what is remembered. A part that does not answer is reported as silent; if the watch itself does not answer, the status is 503. The worst findings come first.",
+  result: Status,
+  examples: [{ name: "What is wrong" }],
+};
+
+export const LIST_INCIDENTS: RouteDoc = {
+  summary: "List incidents",
+  description:
+    "Findings of `/status` that lasted long enough: those that are not over first, then the latest; at most 200. Past incidents are kept for 30 days. `/status` has the first by the same check as its findings. docs/alerts.md says when an incident begins and ends.",
+  result: Incident,
+  list: true,
+  examples: [{ name: "All of them" }],
+};

@@ -1,0 +1,89 @@
+import type * as z from "zod";
+import type { Platform } from "../../base/platform.ts";
+import type { Config } from "../../config.ts";
+import {
+  addedErrors,
+  addedHealth,
+  type ErrorCount,
+  type Health,
+  invocations,
+  NO_HEALTH,
+  quantile,
+} from "../../ship/log/health.ts";
+import { FUNCTION_HEALTH_HOURS, type HourHealth } from "../../ship/log/health-hours.ts";
+import { LogShards } from "../../ship/log/log-shards.ts";
+import { hourOf, hourStartMs } from "../../ship/reader/health.ts";
+import { ERRORS_SHOWN, type FunctionHealth, type FunctionSum, READ_FUNCTION_HEALTH } from "./docs/function-health.ts";
+import { isoTime, success } from "./envelope.ts";
+import { requireFunction, scriptName } from "./functions.ts";
+import { hoursAsked } from "./health.ts";
+import type { AppContext, Resources } from "./route.ts";
+
+export const functionHealthRoutes: Resources = {
+  "/:script_name/health": { GET: { permission: "logs:read", doc: READ_FUNCTION_HEALTH, handle: readFunctionHealth } },
+};
+
+async function readFunctionHealth(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
+  const name = scriptName(c);
+  const nowMs = platform.now();
+  const asked = hoursAsked(c, nowMs);
+  const now = hourOf(nowMs);
+  const since = Math.max(asked.since, now - FUNCTION_HEALTH_HOURS + 1);
+  const until = Math.max(since, Math.min(asked.until, now + 1));
+  const found = await new LogShards(c.env).functionHealth(name, since, until);
+  if (found.length === 0) await requireFunction(c);
+  return success(c, presentHealth(name, found, since, until));
+}
+
+/** @param found in any order; several of the same hour are summed. */
+function presentHealth(script: string, found: readonly HourHealth[], since: number, until: number): FunctionHealth {
+  const byHour = Map.groupBy(found, ({ hour }) => hour);
+  const hours = Array.from({ length: until - since }, (_, i) => {
+    const parts = byHour.get(since + i) ?? [];
+    const sum = parts.reduce((all, { health }) => addedHealth(all, health), NO_HEALTH);
+    return {
+      hour: isoTime(hourStartMs(since + i)),
+      ...presentSum(sum),
+      partial: parts.some(({ isPartial }) => isPartial),
+    };
+  });
+  const all = found.reduce((sum, { health }) => addedHealth(sum, { ...health, errors: [] }), NO_HEALTH);
+  const errors = addedErrors(found.flatMap(({ health }) => health.errors)).slice(0, ERRORS_SHOWN);
+  return {
+    since: isoTime(hourStartMs(since)),
+    until: isoTime(hourStartMs(until)),
+    total: presentSum(all),
+    hours,
+    errors: errors.map((error) => presentError(script, error)),
+  };
+}
+
+function presentSum(health: Health): z.infer<typeof FunctionSum> {
+  return {
+    invocations: invocations(health),
+    failed: health.failed,
+    outcomes: health.outcomes.map(({ outcome, count }) => ({ outcome, count })).sort((a, b) => b.count - a.count),
+    server_errors: health.serverErrors,
+    wall_ms: quantiles(health.wall),
+    cpu_ms: quantiles(health.cpu),
+  };
+}
+
+function quantiles(sketch: Health["wall"]): { p50: number; p95: number; p99: number } | null {
+  const [p50, p95, p99] = [quantile(sketch, 0.5), quantile(sketch, 0.95), quantile(sketch, 0.99)];
+  return p50 === null || p95 === null || p99 === null ? null : { p50, p95, p99 };
+}
+
+function presentError(
+  script: string,
+  { name, message, count, firstMs, lastMs, rayId }: ErrorCount,
+): FunctionHealth["errors"][0] {
+  return {
+    name,
+    message,
+    count,
+    first: isoTime(firstMs),
+    last: isoTime(lastMs),
+    record: { script, event_timestamp_ms: lastMs, ray_id: rayId === "" ? null : rayId },
+  };
+}

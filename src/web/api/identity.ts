@@ -1,0 +1,53 @@
+/** Who the caller is: what clients ask before they do anything else. */
+
+import { CODE } from "../../base/errors.ts";
+import type { Config } from "../../config.ts";
+import {
+  AccountsPage,
+  LIST_ACCOUNTS,
+  LIST_MEMBERSHIPS,
+  READ_USER,
+  VERIFY_ACCOUNT_TOKEN,
+  VERIFY_TOKEN,
+} from "./docs/identity.ts";
+import { listed, success } from "./envelope.ts";
+import { passOn } from "./platform-pass.ts";
+import { pageOf, queryOf } from "./query.ts";
+import type { AppContext, Handler, Resources, RouteDoc } from "./route.ts";
+
+/** The vendor's own words, which its page tells users to look for. */
+const ACTIVE = { code: CODE.auth, message: "This API Token is valid and active" };
+
+/** Any known caller may ask. */
+const read = (doc: RouteDoc, handle: Handler) => ({ GET: { permission: null, doc, handle, foreign: passOn } });
+
+async function verify(c: AppContext): Promise<Response> {
+  return success(c, { id: c.var.caller.id, status: "active" }, { messages: [ACTIVE] });
+}
+
+async function readUser(c: AppContext): Promise<Response> {
+  const { id, kind, name } = c.var.caller;
+  return success(c, { id, email: kind === "member" ? name : null });
+}
+
+const accountOf = ({ accountId }: Config) => ({ id: accountId, name: accountId });
+
+/** Clients of the vendor's ask for page after page, until one is empty. */
+function listedPages(c: AppContext, items: readonly object[]): Response {
+  const { shown, info } = pageOf(queryOf(c, AccountsPage), items);
+  return listed(c, shown, info);
+}
+
+/** Below an account's tokens. */
+export const verifyRoute: Resources = { "/verify": read(VERIFY_ACCOUNT_TOKEN, verify) };
+
+/** Below {@link API_PATH}. */
+export const identityRoutes: Resources = {
+  "/user": read(READ_USER, readUser),
+  "/user/tokens/verify": read(VERIFY_TOKEN, verify),
+  "/accounts": read(LIST_ACCOUNTS, async (c, config) => listedPages(c, [accountOf(config)])),
+  "/memberships": read(LIST_MEMBERSHIPS, async (c, config) => {
+    const account = accountOf(config);
+    return listedPages(c, [{ id: c.var.caller.id, status: "accepted", account }]);
+  }),
+};

@@ -1,0 +1,210 @@
+import type * as z from "zod";
+import { CODE, faultsError, oneError, unavailable } from "../../base/errors.ts";
+import {
+  OBJECT_HISTORY_MS,
+  SEARCH_BODY_MAX_BYTES,
+  SEARCH_HELD_BYTES,
+  SEARCH_HITS_UNITS,
+  SEARCH_MS,
+  SEARCH_RAW_BYTES,
+  SEARCH_READS_AT_ONCE,
+  SEARCH_TAKEN_MS,
+  SEARCHES_AT_ONCE,
+} from "../../base/limits.ts";
+import { errorText, log } from "../../base/logger.ts";
+import { isolateMemory } from "../../base/memory.ts";
+import { answered, type Platform } from "../../base/platform.ts";
+import type { Config } from "../../config.ts";
+import { type Filter, parseFilter } from "../../formats/filter/parse.ts";
+import { EXTRA_FIELDS } from "../../formats/record/fields.ts";
+import { destinationPurpose, unseal } from "../../formats/secrets/sealed.ts";
+import { answerLines, inWords } from "../../operate/search/answer.ts";
+import { type BatchPlace, leftOf, readCursor, type Span, whollyDone } from "../../operate/search/cursor.ts";
+import { type Estimate, estimate } from "../../operate/search/estimate.ts";
+import { compileQuery } from "../../operate/search/query.ts";
+import type { NotSearched } from "../../operate/search/search.ts";
+import { type Listed, listSources, type SearchedJob, type SearchedRerun } from "../../operate/search/sources.ts";
+import { notReadYet } from "../../operate/search/waiting.ts";
+import { openDestination, termsOf } from "../../ship/destinations/kinds.ts";
+import { parseDestination } from "../../ship/destinations/parse.ts";
+import { controlPlane, type StoredJob } from "../../state/control/plane.ts";
+import { jsonBody } from "./body.ts";
+import { AskSearch, SEARCH, type SearchEstimate } from "./docs/search.ts";
+import { success } from "./envelope.ts";
+import type { AppContext, Resources } from "./route.ts";
+
+export const searchRoutes: Resources = {
+  "/search": { POST: { permission: "logs:read", action: null, doc: SEARCH, handle: searchRecords } },
+};
+
+/** How long before its end a search begins where the question does not say, in ms. */
+const SINCE_DEFAULT_MS = 3_600_000;
+
+/** A deadline of calls beside the search, in ms. */
+const CALL_MS = 5_000;
+
+async function searchRecords(c: AppContext, config: Config, platform: Platform): Promise<Response> {
+  const sent = await jsonBody(c.req.raw, AskSearch, SEARCH_BODY_MAX_BYTES);
+  const { cursor: token, dry_run: isDry, limit, order } = sent;
+  const question = questionOf(sent);
+  const read = token === undefined ? null : readCursor(token, question);
+  if (token !== undefined && read === null) throw wrong("/cursor", "cursor: does not belong to this search");
+  const span = read?.span ?? spanOf(sent, platform.now());
+  const query = compileQuery({
+    ...span,
+    filter: filterOf(sent.filter ?? ""),
+    text: (sent.text ?? "").toWellFormed(),
+    rayId: rayIdOf(sent),
+  });
+  const { jobs, reruns, notSearched } = await searchedJobs(c, sent.job_id, config, platform);
+  const listedFromMs = platform.now() - OBJECT_HISTORY_MS;
+  if (span.sinceMs < listedFromMs) notSearched.push({ job: null, object: null, why: beforeTheList(listedFromMs) });
+  const from = read?.cursor.after?.[0];
+  const list = (fromMs: number | undefined, without: readonly BatchPlace[]): Promise<Listed> =>
+    listSources(c.env, jobs, reruns, { ...leftOf(span, order, fromMs ?? from), order, without }, query.needed);
+  const free = await takeSlot(c);
+  try {
+    const ids = jobs.map(({ id }) => id);
+    notSearched.push(...(await notReadYet(c.env, ids)));
+    if (isDry) {
+      const estimated = await estimate({ order, list, platform, maxMs: SEARCH_MS });
+      await free();
+      return success(c, presentEstimate(estimated, notSearched));
+    }
+    const listed = await list(from, read === null ? [] : whollyDone(read.cursor));
+    const lines = answerLines({
+      listed,
+      notSearched,
+      span,
+      question,
+      token: token ?? null,
+      lacked: read?.lacks ?? false,
+      asked: {
+        query,
+        order,
+        cursor: read?.cursor ?? null,
+        platform,
+        bounds: {
+          limit,
+          hitUnits: SEARCH_HITS_UNITS,
+          rawBytes: SEARCH_RAW_BYTES,
+          ms: SEARCH_MS,
+          atOnce: SEARCH_READS_AT_ONCE,
+        },
+      },
+      takenMs: SEARCH_TAKEN_MS,
+      gone: c.req.raw.signal,
+      onEnd: free,
+    });
+    return new Response(lines, {
+      headers: {
+        "Content-Type": "application/x-ndjson",
+        "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
+      },
+    });
+  } catch (error) {
+    await free();
+    throw error;
+  }
+}
+
+/** What was cut earlier than this, in ms since the epoch, is on no list of objects. */
+function beforeTheList(fromMs: number): string {
+  return `objects that were cut before ${new Date(fromMs).toISOString()} are no longer listed; late events of that time were searched`;
+}
+
+/** Everything that decides which records are hits, and in which order. */
+function questionOf({ since, until, job_id, filter, text, ray_id, order }: AskSearch): string {
+  return JSON.stringify([since, until, job_id, filter, text, ray_id, order]);
+}
+
+/** @throws ApiError 400 if it ends before it begins. */
+function spanOf({ since, until }: AskSearch, nowMs: number): Span {
+  const untilMs = until === undefined ? nowMs : Date.parse(until);
+  const sinceMs = since === undefined ? Math.max(0, untilMs - SINCE_DEFAULT_MS) : Date.parse(since);
+  if (sinceMs < untilMs) return { sinceMs, untilMs };
+  throw wrong("/until", "until: must be later than since");
+}
+
+/** "": none is asked for. @throws ApiError 400 for one that would match every record. */
+function rayIdOf({ ray_id: sent }: AskSearch): string {
+  const rayId = (sent ?? "").trim().split("-", 1)[0] ?? "";
+  if (sent !== undefined && rayId === "") throw wrong("/ray_id", "ray_id: is empty, or has nothing before its hyphen");
+  return rayId;
+}
+
+/** @throws ApiError 400 with every fault. */
+function filterOf(text: string): Filter | null {
+  const read = parseFilter(text, EXTRA_FIELDS);
+  if (read.ok) return read.filter;
+  throw faultsError(
+    400,
+    CODE.invalid,
+    read.faults.map((message) => ({ pointer: "/filter", message })),
+  );
+}
+
+function wrong(pointer: string, message: string): Error {
+  return faultsError(400, CODE.invalid, [{ pointer, message }]);
+}
+
+/** The jobs that are searched, each with where its objects are; and why others are not. */
+async function searchedJobs(
+  c: AppContext,
+  wanted: number | undefined,
+  config: Config,
+  platform: Platform,
+): Promise<{ jobs: SearchedJob[]; reruns: SearchedRerun[]; notSearched: NotSearched[] }> {
+  const control = controlPlane(c.env.CONTROL);
+  const [all, everyRerun]: [StoredJob[], SearchedRerun[]] = await Promise.all([control.list(), control.reruns(wanted)]);
+  const stored = wanted === undefined ? all : all.filter(({ config: { id } }) => id === wanted);
+  if (wanted !== undefined && stored.length === 0) throw oneError(404, CODE.jobNotFound, "job not found");
+  const jobs: SearchedJob[] = [];
+  const notSearched: NotSearched[] = [];
+  for (const { config: job } of stored) {
+    const leave = (why: string): void => void notSearched.push({ job: job.id, object: null, why });
+    const conf = unseal(job.destination, destinationPurpose(config.accountId), config.keys);
+    if (conf === null) {
+      leave("no key opens its stored destination");
+      continue;
+    }
+    const destination = parseDestination(conf, config.destinations);
+    if (!destination.ok) leave(`its destination: ${destination.why}`);
+    else if (!termsOf(destination.value).isReadable) leave("its destination cannot be read back");
+    else jobs.push({ id: job.id, store: openDestination(destination.value, platform) });
+  }
+  const reruns = everyRerun.filter(({ job }) => stored.some(({ config: { id } }) => id === job));
+  return { jobs, reruns, notSearched };
+}
+
+/** @returns ends it. @throws ApiError 429 if the caller has too many under way, 503 for memory. */
+async function takeSlot(c: AppContext): Promise<() => Promise<void>> {
+  const control = controlPlane(c.env.CONTROL);
+  const { kind, id } = c.var.caller;
+  const [caller, search] = [`${kind} ${id}`, crypto.randomUUID()];
+  if (!(await control.beginSearch(caller, search))) {
+    const words = `${SEARCHES_AT_ONCE} of your searches are running; repeat the request when one has ended`;
+    throw oneError(429, CODE.tooMany, words, { "Retry-After": "5" });
+  }
+  const share = await isolateMemory.take(SEARCH_HELD_BYTES);
+  const end = async (): Promise<void> => {
+    share?.release();
+    try {
+      await answered("ControlPlane", CALL_MS, control.endSearch(caller, search));
+    } catch (error) {
+      log.warn("the end of a search was not told", { error: errorText(error) });
+    }
+  };
+  if (share !== null) return end;
+  await end();
+  throw unavailable("too many requests are being processed; repeat the request");
+}
+
+function presentEstimate(
+  { rawBytes, sketchBytes, notSearched, ...sums }: Estimate,
+  others: readonly NotSearched[],
+): z.infer<typeof SearchEstimate> {
+  const left = inWords([...others, ...notSearched]);
+  return { ...sums, raw_bytes: rawBytes, sketch_bytes: sketchBytes, not_searched: left };
+}

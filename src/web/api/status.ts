@@ -1,0 +1,87 @@
+import { unavailable } from "../../base/errors.ts";
+import { errorText, log } from "../../base/logger.ts";
+import { answered } from "../../base/platform.ts";
+import type { PastIncident } from "../../operate/status/incident-rows.ts";
+import { overAtMs, stateOf } from "../../operate/status/incidents.ts";
+import type { Finding } from "../../operate/status/types.ts";
+import { type Shown, type Sight, watch } from "../../operate/status/watch.ts";
+import { type Finding as FindingView, type Incident, LIST_INCIDENTS, READ_STATUS } from "./docs/status.ts";
+import { isoTime, listed, success } from "./envelope.ts";
+import type { AppContext, Resources } from "./route.ts";
+
+/** How long a check may take, in ms; its own bounds are shorter. Tests override it. */
+export const LOOK_PATIENCE = { ms: 25_000 };
+
+/** Incidents of one answer: all open ones fit, and some past ones. */
+const SHOWN_MAX = 200;
+
+export const statusRoutes: Resources = {
+  "/status": { GET: { permission: "logs:read", doc: READ_STATUS, handle: readStatus } },
+  "/incidents": { GET: { permission: "logs:read", doc: LIST_INCIDENTS, handle: listIncidents } },
+};
+
+async function readStatus(c: AppContext): Promise<Response> {
+  const { checkedMs, findings, incidents, notices, keptSinceMs } = await look(c.env.WATCH);
+  const errors = findings.filter(({ severity }) => severity === "error").length;
+  return success(c, {
+    ok: findings.length === 0,
+    checked_at: isoTime(checkedMs),
+    errors,
+    warnings: findings.length - errors,
+    findings: findings.map(present),
+    incidents: incidents.map(presentIncident),
+    notices,
+    kept_since: isoTime(keptSinceMs ?? null),
+  });
+}
+
+/** @throws ApiError 503: a check that did not run is not a check that found nothing. */
+async function look(namespace: Env["WATCH"]): Promise<Sight> {
+  try {
+    const seen = await answered("the watch", LOOK_PATIENCE.ms, watch(namespace).look());
+    if (seen !== null) return seen;
+    throw new Error("it could not check");
+  } catch (error) {
+    log.error("the watch did not answer", { error: errorText(error) });
+    throw unavailable("the watch does not answer, so the status is unknown; repeat the request");
+  }
+}
+
+function present({ sinceMs, incidentId, ...finding }: Shown): FindingView {
+  return { ...presentFinding(finding), since: isoTime(sinceMs), incident: incidentId ?? null };
+}
+
+async function listIncidents(c: AppContext): Promise<Response> {
+  const incidents: PastIncident[] = await watch(c.env.WATCH).incidents(SHOWN_MAX);
+  return listed(c, incidents.map(presentIncident), { page: 1, perPage: SHOWN_MAX, total: incidents.length });
+}
+
+function presentIncident(incident: PastIncident): Incident {
+  const { id, finding, sinceMs, openedMs, well, overMs, flaps, mutedUntilMs } = incident;
+  const state = overMs === null ? stateOf(incident) : "over";
+  return {
+    id,
+    state,
+    ...presentFinding(finding),
+    since: isoTime(sinceMs),
+    opened_at: isoTime(openedMs),
+    recovering_since: state === "recovering" ? isoTime(well?.sinceMs ?? null) : null,
+    over_at: state === "recovering" ? isoTime(overAtMs(incident)) : null,
+    over_since: isoTime(overMs),
+    flaps,
+    muted_until: isoTime(mutedUntilMs ?? null),
+  };
+}
+
+function presentFinding({ kind, severity, affected, summary, advice, ...of }: Omit<Finding, "sinceMs" | "jobName">) {
+  return {
+    kind: kind as FindingView["kind"],
+    severity,
+    subject: of.subject,
+    ...(of.rerun !== undefined && { rerun: of.rerun }),
+    ...(of.receiver !== undefined && { receiver: of.receiver }),
+    affected,
+    summary,
+    advice,
+  };
+}

@@ -1,0 +1,183 @@
+import type { Child, FC } from "hono/jsx";
+import { controlPlane } from "../../../../state/control/plane.ts";
+import { localUrl } from "../../../../state/local/runnable.ts";
+import type { PageContext, Part, View } from "../../page.ts";
+import { Foreign } from "../../parts/foreign.tsx";
+import { Action, may } from "../../parts/form.tsx";
+import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
+import { Ago, count, Since, Time } from "../../parts/values.tsx";
+import type { Viewer } from "../../session.ts";
+import type { FindingView, FunctionView, StatusView } from "../../views/account.ts";
+import { rangeOf } from "../job/series.ts";
+import { Closed } from "../overview/account.tsx";
+import { HealthPanel, loadFunctionHealth } from "./health.tsx";
+import { Attached } from "./list.tsx";
+import { functionPath, LoggingSwitch } from "./logging.tsx";
+
+/** A function: findings, counts and settings. */
+export async function functionView(page: PageContext): Promise<View> {
+  const { api, viewer, nowMs, params, query } = page;
+  const name = params.name ?? "";
+  const [known, url] = await Promise.all([
+    api.get<FunctionView>(`/functions/scripts/${encodeURIComponent(name.toWellFormed())}`),
+    whereItRuns(page, name),
+  ]);
+  const findings: Part = may(viewer, "logs:read") ? (
+    (async () => <Findings found={await findingsOf(page, name)} nowMs={nowMs} />)()
+  ) : (
+    <Closed what="Problems of this function" permission="logs:read" />
+  );
+  const range = rangeOf(query.get("range"));
+  const health: Part =
+    may(viewer, "logs:read") &&
+    (async () => <HealthPanel {...{ name, range, nowMs }} health={await loadFunctionHealth(page, name, range)} />)();
+  return {
+    title: name,
+    section: "functions",
+    trail: [{ href: "/functions", label: "Functions" }],
+    parts: [
+      findings,
+      health,
+      <Counts of={known} nowMs={nowMs} />,
+      <Settings of={known} url={url} viewer={viewer} nowMs={nowMs} />,
+      <Forget name={name} viewer={viewer} />,
+    ],
+  };
+}
+
+async function findingsOf({ api }: PageContext, name: string): Promise<FindingView[]> {
+  const { findings } = await api.get<StatusView>("/logship/status");
+  return findings.filter(({ subject }) => subject.type === "function" && subject.name === name);
+}
+
+/** Where its uploaded code answers, in local development; null: it does not run here. */
+async function whereItRuns({ config, env }: PageContext, name: string): Promise<string | null> {
+  if (config.localFunctions === null) return null;
+  const url = localUrl(config.localFunctions, name);
+  if (url === null) return null;
+  const version: string | null = await controlPlane(env.CONTROL).localVersion(name);
+  return version === null ? null : url;
+}
+
+const Findings: FC<{ found: readonly FindingView[]; nowMs: number }> = ({ found, nowMs }): Child =>
+  found.map(({ severity, summary, advice, since }) => (
+    <Notice kind={severity === "error" ? "bad" : "warn"} title={summary}>
+      <p>
+        <Foreign text={advice} />
+        <Since at={since} nowMs={nowMs} />
+      </p>
+    </Notice>
+  ));
+
+const Counts: FC<{ of: FunctionView; nowMs: number }> = ({ of, nowMs }) => {
+  const { shipped, dropped, last_event, sources } = of;
+  return (
+    <Panel id="counts" title="Events in the last 30 days">
+      <Facts
+        rows={[
+          ["Shipped", count(shipped)],
+          ["Dropped: logging off", count(dropped.logging_off)],
+          ["Dropped: no job enabled", count(dropped.no_job)],
+          ["Last event", last_event === null ? "none in 30 days" : <Ago at={last_event} nowMs={nowMs} />],
+          ["Sources", <Sources seen={sources} nowMs={nowMs} />],
+        ]}
+      />
+      <p class="quiet">
+        Shipped: offered to at least one job. Events that a job's filter or sample drops are in the job's ledger.
+      </p>
+    </Panel>
+  );
+};
+
+/** Which of its events were traced, and which were claimed to be its. */
+const Sources: FC<{ seen: FunctionView["sources"]; nowMs: number }> = ({ seen, nowMs }) =>
+  seen.length === 0 ? (
+    <span class="quiet">unknown</span>
+  ) : (
+    <ul class="named">
+      {seen.map(({ source, last }) => (
+        <li>
+          <Foreign text={source} max={300} />{" "}
+          <span class="quiet">
+            {source === "tail" ? "traced by Cloudflare" : "as its sender says"}, last <Ago at={last} nowMs={nowMs} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+
+const Settings: FC<{ of: FunctionView; url: string | null; viewer: Viewer; nowMs: number }> = ({
+  of,
+  url,
+  viewer,
+  nowMs,
+}) => {
+  const { id, logging, tail_consumers, modified_on, attachment } = of;
+  return (
+    <Panel id="settings" title="Settings">
+      <Facts
+        rows={[
+          ["Logging", <LoggingSwitch of={of} viewer={viewer} />],
+          ["Attached", <Attached of={of} />],
+          ["Last changed", modified_on === null ? "never" : <Time at={modified_on} />],
+          [
+            "Tail consumers set here",
+            tail_consumers === null || tail_consumers.length === 0 ? (
+              <span class="quiet">none</span>
+            ) : (
+              <Foreign text={tail_consumers.map(({ service }) => service).join(", ")} max={400} />
+            ),
+          ],
+          ...(url === null ? [] : [["Runs here", <a href={url}>{url}</a>] as const]),
+        ]}
+      />
+      <p>{MEANS[logging]}</p>
+      {logging !== "unset" && (
+        <p>
+          <Action
+            viewer={viewer}
+            action={`${functionPath(id)}/logging`}
+            label="Unset"
+            about="logging of this function"
+            needs="functions:edit"
+            kind="small"
+            fields={{ logging: "unset" }}
+          />{" "}
+          <span class="quiet">Back to the default: on.</span>
+        </p>
+      )}
+      {attachment !== null && (
+        <p>
+          <State kind={attachment.state === "attached" ? "ok" : attachment.state === "undone" ? "bad" : "warn"}>
+            {attachment.state}
+          </State>
+          : <Foreign text={attachment.why} max={600} /> Since <Time at={attachment.since} />, last checked{" "}
+          <Ago at={attachment.checked_at} nowMs={nowMs} />.
+        </p>
+      )}
+    </Panel>
+  );
+};
+
+const MEANS: { readonly [logging in FunctionView["logging"]]: string } = {
+  on: "Events ship to every enabled job.",
+  unset: "Events ship to every enabled job, the default for an attached function.",
+  off: "Events are counted and dropped. Events accepted before still ship.",
+};
+
+const Forget: FC<{ name: string; viewer: Viewer }> = ({ name, viewer }) => (
+  <Panel id="forget" title="Forget this function">
+    <p>
+      Deletes its settings, counts and local code; the account's totals stay. New events ship and bring it back. Shipped
+      records stay.
+    </p>
+    <Action
+      viewer={viewer}
+      action={`${functionPath(name)}/forget`}
+      label="Forget"
+      about="this function"
+      needs="functions:edit"
+      kind="danger"
+    />
+  </Panel>
+);

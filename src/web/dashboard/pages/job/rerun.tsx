@@ -1,0 +1,116 @@
+import type { FC } from "hono/jsx";
+import type { ErrorEntry } from "../../../../base/errors.ts";
+import { InnerFailure } from "../../inner-api.ts";
+import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
+import { storedEntry } from "../../parts/destination-entry.ts";
+import { minuteOf, timeEntered } from "../../parts/entered-time.ts";
+import { faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
+import { visible } from "../../parts/foreign.tsx";
+import { Field, Form, Radio, Submit } from "../../parts/form.tsx";
+import { Panel } from "../../parts/panel.tsx";
+import type { AccountLedgerView } from "../../views/account.ts";
+import type { JobView, ReplayView } from "../../views/job.ts";
+import { type Span, spanIn, targetEntered } from "./replay-begin.tsx";
+import { jobPath, jobTrail } from "./words.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** What was entered to begin a rerun, and why it was refused. */
+interface Refused {
+  span: Span;
+  to: string;
+  path: string;
+  errors: readonly ErrorEntry[];
+}
+
+/** The form of a rerun. @param keptSince null: nothing is kept. */
+const RerunForm: FC<{
+  page: PageContext;
+  job: JobView;
+  keptSince: string | null;
+  refused: Refused | undefined;
+}> = ({ page: { viewer, nowMs, config }, job, keptSince, refused }) => {
+  const faults = refused === undefined ? NO_FAULTS : faultsOf(refused.errors, ["since", "until", "destination_conf"]);
+  const span = refused?.span ?? { since: minuteOf(nowMs - HOUR_MS), until: minuteOf(nowMs) };
+  const own = storedEntry(job.destination_conf, config)?.values.path;
+  const shared = (name: "since" | "until") => ({
+    ...{ name, value: span[name], spellcheck: false, autocomplete: "off", required: true, error: faults.at(name) },
+  });
+  return (
+    <Panel id="rerun" title="New rerun">
+      <p>
+        A rerun ships again what the log keeps, under the job's present filter and format, whether or not the job was
+        enabled then. Names of its objects end in <code>_r</code> and a number.
+      </p>
+      {keptSince === null ? (
+        <p>The log keeps nothing (LOG_KEEP_HOURS), or does not answer.</p>
+      ) : (
+        <Form viewer={viewer} action={`/jobs/${job.id}/rerun`} label="Start a rerun">
+          <RestOf faults={faults} title="The rerun was not started" />
+          <Field
+            {...shared("since")}
+            label="Taken in since (UTC)"
+            hint={`Everything since ${minuteOf(Date.parse(keptSince), Math.ceil)} is kept.`}
+          />
+          <Field {...shared("until")} label="Taken in before (UTC)" />
+          {own !== undefined && (
+            <fieldset>
+              <legend>Destination</legend>
+              <Radio name="to" value="own" label="The job's own folder" checked={refused?.to !== "folder"} />
+              <Radio
+                name="to"
+                value="folder"
+                label="Another folder of the job's bucket"
+                checked={refused?.to === "folder"}
+              />
+              <Field
+                name="path"
+                label="Folder"
+                value={visible(refused?.path || `rerun/${own}`)}
+                error={faults.at("destination_conf")}
+                spellcheck={false}
+                autocomplete="off"
+              />
+            </fieldset>
+          )}
+          <Submit label="Start rerun" />
+        </Form>
+      )}
+    </Panel>
+  );
+};
+
+/** A rerun of a job is entered here. */
+export const rerunPage: Page = {
+  path: "/jobs/:job_id/rerun",
+  get: { permission: "logs:edit", show: (page) => view(page) },
+  post: { permission: "logs:edit", take },
+};
+
+async function view(page: PageContext, refused?: Refused): Promise<View> {
+  const [job, ledger] = await Promise.all([
+    page.api.get<JobView>(jobPath(page)),
+    page.api.send<AccountLedgerView>("GET", "/logship/ledger"),
+  ]);
+  return {
+    title: "Rerun",
+    status: refused === undefined ? 200 : 400,
+    section: "jobs",
+    trail: [...jobTrail(job), { href: `/jobs/${job.id}/replay`, label: "Replays" }],
+    parts: [
+      <RerunForm page={page} job={job} keptSince={ledger.ok ? ledger.result.kept_since : null} refused={refused} />,
+    ],
+  };
+}
+
+async function take(page: PageContext, form: URLSearchParams): Promise<PageAnswer> {
+  const span = spanIn(form) ?? { since: "", until: "" };
+  const [to, path] = [form.get("to") ?? "own", (form.get("path") ?? "").trim()];
+  const refused = (errors: readonly ErrorEntry[]): Promise<View> => view(page, { span, to, path, errors });
+  const target = await targetEntered(page, { to, path, ofJob: "" });
+  if ("errors" in target) return refused(target.errors);
+  const times = { since: timeEntered(span.since), until: timeEntered(span.until) };
+  const answer = await page.api.send<ReplayView>("POST", `${jobPath(page)}/rerun`, { ...times, ...target.body });
+  if (!answer.ok && answer.status === 404) throw new InnerFailure(answer.status, answer.errors);
+  return answer.ok ? seeOther(`/jobs/${answer.result.job_id}/replay#replays`) : refused(answer.errors);
+}

@@ -1,0 +1,220 @@
+import type { Child, FC } from "hono/jsx";
+import type { ErrorEntry } from "../../../base/errors.ts";
+import { CODE } from "../../../base/errors.ts";
+import { readExtraFields } from "../../../config.ts";
+import { parseFilter } from "../../../formats/filter/parse.ts";
+import {
+  formPage,
+  type Page,
+  type PageAnswer,
+  type PageContext,
+  REFRESH_HEADER,
+  seeOther,
+  type View,
+} from "../page.ts";
+import { Button } from "../parts/form.tsx";
+import { Empty, Notice, Panel } from "../parts/panel.tsx";
+import { Records } from "../parts/record.tsx";
+import type { JobView } from "../views/job.ts";
+import { ConditionsForm, type JobFilter } from "./live/form.tsx";
+import { type Conditions, held, lastRecords } from "./live/recent.ts";
+import { readFilter } from "./shipping/filter-read.ts";
+
+export const livePages: readonly Page[] = [
+  formPage("/live", "logs:read", liveView, takeConditions),
+  { path: "/live/recent", get: { permission: "logs:read", show: recentRecords } },
+];
+
+async function liveView(page: PageContext): Promise<View> {
+  const jobs = await jobsWithFilter(page);
+  const chosen = jobs.find(({ id }) => `${id}` === page.query.get("job"));
+  const conditions = conditionsOf(page.query);
+  return view(page, jobs, chosen === undefined ? conditions : { ...conditions, filter: chosen.filter }, false);
+}
+
+/** The form: leads to the address that says the same, or shows the builder again. */
+async function takeConditions(page: PageContext, form: URLSearchParams): Promise<PageAnswer> {
+  const jobs = await jobsWithFilter(page);
+  const { filter, again } = readFilter(form, {});
+  const chosen = again ? undefined : jobs.find(({ id }) => `${id}` === form.get("job"));
+  const conditions = { ...conditionsOf(form), filter: chosen?.filter ?? filter };
+  if (again) return view(page, jobs, conditions, true);
+  return seeOther(`/live${addressOf(conditions, form.get("list") === "1")}`);
+}
+
+/** For the script of the page. */
+async function recentRecords({ api, query, platform }: PageContext): Promise<Response> {
+  const recent = await lastRecords(api, conditionsOf(query), platform);
+  return Response.json(recent, { headers: { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" } });
+}
+
+function conditionsOf(query: URLSearchParams): Conditions {
+  const of = (name: string) => (query.get(name) ?? "").trim();
+  return { filter: of("filter"), script: of("script"), text: of("text"), isErrorsOnly: of("errors") === "1" };
+}
+
+/** The query of the page with these conditions. */
+function addressOf({ filter, script, text, isErrorsOnly }: Conditions, isList: boolean): string {
+  const said = { text, script, errors: isErrorsOnly ? "1" : "", filter, list: isList ? "1" : "" };
+  const query = new URLSearchParams(Object.entries(said).filter(([, value]) => value !== ""));
+  return query.size === 0 ? "" : `?${query}`;
+}
+
+async function jobsWithFilter({ api }: PageContext): Promise<JobFilter[]> {
+  const { items } = await api.list<JobView>("/logship/jobs");
+  return items.flatMap(({ id, name, filter }) =>
+    filter === null || filter === "" ? [] : [{ id, name: name ?? `job ${id}`, filter }],
+  );
+}
+
+function view(page: PageContext, jobs: readonly JobFilter[], conditions: Conditions, isBuilding: boolean): View {
+  const faults = faultsOf(conditions.filter, page);
+  return {
+    title: "Live",
+    section: "live",
+    scripts: ["live"],
+    parts: [
+      <noscript>
+        <Notice kind="info" title="The live view needs JavaScript">
+          <p>
+            <a href="#recent">The most recent records</a> are below. Apply lists the matching records of the last hour.
+          </p>
+        </Notice>
+      </noscript>,
+      <ConditionsForm
+        viewer={page.viewer}
+        conditions={conditions}
+        faults={faults}
+        jobs={jobs}
+        isBuilding={isBuilding}
+      />,
+      <Live canFilterSource={(readExtraFields(page.env) ?? []).includes("Source")} />,
+      ...(page.request.headers.has(REFRESH_HEADER) ? [] : [recent(page, conditions)]),
+    ],
+  };
+}
+
+/** As the API tells them of a job's filter. */
+function faultsOf(filter: string, { env }: PageContext): ErrorEntry[] {
+  const parsed = parseFilter(filter, readExtraFields(env) ?? []);
+  if (parsed.ok) return [];
+  return parsed.faults.map((message) => ({ code: CODE.invalid, message, source: { pointer: "/filter" } }));
+}
+
+/** Counts since the page was opened. */
+const COUNTS = [
+  ["seen", "arrived"],
+  ["shown", "shown"],
+  ["filtered", "filtered"],
+  ["dropped", "skipped (too fast)"],
+  ["paused", "missed while paused"],
+] as const;
+
+const Live: FC<{ canFilterSource: boolean }> = ({ canFilterSource }) => (
+  <div id="live-app" data-source={canFilterSource ? "" : undefined} hidden>
+    <p class="live-line">
+      <span id="live-state" role="status">
+        Connecting…
+      </span>
+      {COUNTS.map(([name, label]) => (
+        <span class="quiet">
+          <span id={`live-${name}`}>0</span> {label}
+        </span>
+      ))}
+      <span id="live-held" role="status" />
+    </p>
+    <p class="live-line quiet">
+      <span>
+        <kbd>/</kbd> text
+      </span>
+      <span>
+        <kbd>j</kbd> <kbd>k</kbd> move
+      </span>
+      <span>
+        <kbd>Enter</kbd> opens
+      </span>
+      <span>
+        <kbd>Esc</kbd> closes
+      </span>
+      <span>
+        <kbd>Space</kbd> pauses
+      </span>
+      <span>Records appear seconds after their events. The list keeps the newest 1,000.</span>
+    </p>
+    <p id="live-spoken" class="unseen" aria-live="polite" />
+    <div id="live-empty" hidden>
+      <Empty title="No records yet">
+        <p>
+          Records appear when a function sends trace events, with or without a job.{" "}
+          <a href="/attach">Attach a function</a>
+        </p>
+      </Empty>
+    </div>
+    <ol class="live-rows" id="live-rows" aria-label="Records, newest first" />
+    <dialog id="live-record" aria-labelledby="live-record-title">
+      <header>
+        <h2 id="live-record-title">Record</h2>
+        <p class="actions">
+          <Button type="button" class="small" id="live-newer" label="Newer" />
+          <Button type="button" class="small" id="live-older" label="Older" />
+          <Button type="button" class="small" id="live-copy-json" data-copy="live-json" label="Copy as JSON" />
+          <Button type="button" class="small" id="live-copy-curl" data-copy="live-curl" label="Copy as curl" />
+          <Button type="button" class="small" id="live-close" label="Close" />
+        </p>
+      </header>
+      <p id="live-large" class="quiet" role="status" />
+      {/* Focusable: it scrolls when it is longer than the screen. */}
+      <section class="scroll" tabindex={0} aria-label="The record">
+        <table class="live-values">
+          <caption class="unseen">Values of the record</caption>
+          <thead class="unseen">
+            <tr>
+              <th scope="col">Field</th>
+              <th scope="col">Value</th>
+              <th scope="col">Filter</th>
+            </tr>
+          </thead>
+          <tbody id="live-values" />
+        </table>
+        <details>
+          <summary>As JSON</summary>
+          <pre>
+            <code id="live-json" />
+          </pre>
+        </details>
+        <code id="live-curl" hidden />
+      </section>
+    </dialog>
+  </div>
+);
+
+/**
+ * Records without a script: those in memory, or after the form was sent (`list`) those of the last
+ * hour.
+ */
+async function recent({ api, query, platform }: PageContext, conditions: Conditions): Promise<Child> {
+  const isList = query.get("list") === "1";
+  const { records, from } = isList
+    ? await lastRecords(api, conditions, platform)
+    : { records: await held(api, conditions), from: "memory" as const };
+  return (
+    <Panel id="recent" title="Recent records">
+      {records.length === 0 ? (
+        <Empty title="No recent records">
+          <p>
+            Some of the newest records are kept in memory for half a minute. Shipped records are in the jobs' objects.
+          </p>
+        </Empty>
+      ) : (
+        <>
+          <p class="quiet">
+            {from === "search"
+              ? "Records of the last hour, newest first."
+              : "Records from memory, newest first; a sample if many arrive."}
+          </p>
+          <Records label="Recent records" records={records} />
+        </>
+      )}
+    </Panel>
+  );
+}

@@ -1,0 +1,76 @@
+import { errorText, log } from "../../../../base/logger.ts";
+import { within } from "../../../../base/platform.ts";
+import { type InnerApi, InnerFailure } from "../../inner-api.ts";
+import type { StatusView } from "../../views/account.ts";
+import type { HourView, JobView, LedgerView } from "../../views/job.ts";
+
+/** Jobs shown with details; a link leads to the others. */
+export const DETAILED_MAX = 25;
+
+/** How long one job may delay the page, in ms. Tests override it. */
+export const ROW_PATIENCE = { ms: 1_500 };
+
+/** How long the status may delay the page, in ms. Tests override it. */
+export const LOOK_PATIENCE = { ms: 8_000 };
+
+/** A job and its numbers; null: its log does not answer. */
+export interface JobRow {
+  job: JobView;
+  fares: { ledger: LedgerView; hours: readonly HourView[] } | null;
+}
+
+export interface Jobs {
+  rows: readonly JobRow[];
+  /** Including those without a row. */
+  all: readonly JobView[];
+}
+
+/** The jobs, failing ones first. Asked in parallel, each with a deadline. */
+async function askJobs(api: InnerApi): Promise<Jobs> {
+  const { items } = await api.list<JobView>("/logship/jobs");
+  const detailed = items.toSorted((a, b) => urgency(a) - urgency(b)).slice(0, DETAILED_MAX);
+  const rows = await Promise.all(detailed.map(async (job) => ({ job, fares: await fares(api, job.id) })));
+  return { rows, all: items };
+}
+
+/** null: unavailable. */
+export async function askJobsOrNot(api: InnerApi): Promise<Jobs | null> {
+  try {
+    return await askJobs(api);
+  } catch (error) {
+    if (!(error instanceof InnerFailure)) log.error("the jobs could not be asked for", { error: errorText(error) });
+    return null;
+  }
+}
+
+function urgency({ error_message, enabled }: JobView): number {
+  return error_message !== null ? 0 : enabled ? 1 : 2;
+}
+
+async function fares(api: InnerApi, id: number): Promise<JobRow["fares"]> {
+  const asked = Promise.all([
+    api.get<LedgerView>(`/logship/jobs/${id}/ledger`),
+    api.get<HourView[]>(`/logship/jobs/${id}/health`),
+  ]);
+  try {
+    const answer = await within(ROW_PATIENCE.ms, asked, null);
+    return answer === null ? null : { ledger: answer[0], hours: answer[1] };
+  } catch (error) {
+    if (!(error instanceof InnerFailure))
+      log.warn("a job's row could not be made", { job: id, error: errorText(error) });
+    return null;
+  } finally {
+    // A late failure is ignored.
+    asked.catch(() => {});
+  }
+}
+
+/** null: unavailable. */
+export async function askStatus(api: InnerApi): Promise<StatusView | null> {
+  try {
+    return await within(LOOK_PATIENCE.ms, api.get<StatusView>("/logship/status"), null);
+  } catch (error) {
+    if (!(error instanceof InnerFailure)) log.error("the status could not be asked for", { error: errorText(error) });
+    return null;
+  }
+}

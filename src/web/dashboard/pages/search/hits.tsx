@@ -1,0 +1,348 @@
+import { raw } from "hono/html";
+import type { Child, FC } from "hono/jsx";
+import type { ErrorEntry } from "../../../../base/errors.ts";
+import type { PageContext } from "../../page.ts";
+import { Bars } from "../../parts/chart.tsx";
+import { Foreign, visible } from "../../parts/foreign.tsx";
+import { Button, Form } from "../../parts/form.tsx";
+import { once } from "../../parts/once.ts";
+import { Empty, Notice, State } from "../../parts/panel.tsx";
+import { RecordDetails } from "../../parts/record-details.tsx";
+import { summaryOf } from "../../parts/record-summary.ts";
+import { bytes, count, duration, plural } from "../../parts/values.tsx";
+import type { Viewer } from "../../session.ts";
+import { type Asked, exactly, LAST, narrowed, OUTCOMES, questionOf, searchPath, stamp } from "./address.ts";
+
+/** Hits of one page. */
+const HITS_SHOWN = 100;
+
+/**
+ * Of a search and a value that are longer together, in characters, there are no links: each of the
+ * thousands on a page repeats both.
+ */
+const LINK_MAX = 1_000;
+
+/** A longer address, in characters, is sent as a form: browsers and servers take some 8,000. */
+const ADDRESS_MAX = 4_000;
+
+const LINES_PER_PAGE = 50;
+
+type Json = Record<string, unknown>;
+
+type Line =
+  | { type: "hit"; job_id: number; object: number | null; line: number; record: Json }
+  | { type: "progress"; objects: number; read: number; skipped: number; bytes_read: number; sketch_bytes: number }
+  | { type: "end"; complete: boolean; cursor: string | null; not_searched: { what: string; why: string }[] };
+type Hit = Extract<Line, { type: "hit" }>;
+
+/**
+ * The answer to a search, piece by piece as it comes: hits, the newest progress, and the end. When
+ * the browser stops loading the page, the search stops.
+ */
+export async function* answerOf({ api, nowMs, viewer }: PageContext, asked: Asked): AsyncGenerator<Child> {
+  let question: ReturnType<typeof questionOf>;
+  try {
+    question = questionOf(asked, nowMs);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    yield (
+      <Notice kind="warn" title="Time not recognised">
+        <p>
+          <Foreign text={error.message} max={100} /> is not a time or time zone. Write it as yesterday 15:00, 11-20
+          15:00, fri 3pm, 2026-11-20 15:00:30 +01:00, or 2h ago.
+        </p>
+      </Notice>
+    );
+    return;
+  }
+  const response = await api.raw("POST", "/logship/search", { ...question, limit: HITS_SHOWN });
+  if (!response.ok || response.body === null) {
+    const { errors } = (await response.json()) as { errors: ErrorEntry[] };
+    yield <Refused errors={errors} />;
+    return;
+  }
+  yield raw(
+    '<section class="panel hits" id="hits" aria-labelledby="hits-title"><h2 id="hits-title">Records</h2>' +
+      '<button type="button" class="small" data-halt>Stop</button>',
+  );
+  const [sinceMs, untilMs] = [Date.parse(question.since), Date.parse(question.until)];
+  const times: number[] = [];
+  // The same in several jobs is one: not with other fields, of which one may be looked for.
+  const isNew = once((record) => JSON.stringify(record));
+  let [shown, copies] = [0, 0];
+  for await (const lines of linesOf(response.body)) {
+    const found = lines.filter((line) => line.type === "hit");
+    const hits = found.filter(isNew);
+    copies += found.length - hits.length;
+    const progress = lines.findLast((line) => line.type === "progress");
+    const end = lines.find((line) => line.type === "end");
+    if (hits.length > 0) yield <Hits hits={hits} from={shown} asked={asked} isOne={untilMs - sinceMs <= 1} />;
+    shown += hits.length;
+    for (const { record } of hits) if (typeof record.EventTimestampMs === "number") times.push(record.EventTimestampMs);
+    if (progress !== undefined) yield <Progress {...progress} shown={shown} copies={copies} />;
+    if (end === undefined) continue;
+    if (times.length > 0 && untilMs - sinceMs >= BUCKETS) yield <Histogram {...{ times, sinceMs, untilMs, asked }} />;
+    yield <End {...{ end, asked, sinceMs, untilMs, shown, viewer }} />;
+  }
+  yield raw("</section>");
+}
+
+/** The lines of an answer, as many at once as came at once. */
+export async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Line[]> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
+      rest = lines.pop() ?? "";
+      if (lines.length > 0) yield lines.map((line) => JSON.parse(line) as Line);
+    }
+  } finally {
+    // The page was closed, and the rest is not wanted.
+    reader.cancel().catch(() => {});
+  }
+}
+
+const Refused: FC<{ errors: readonly ErrorEntry[] }> = ({ errors }) => (
+  <Notice kind="warn" title="The search was refused">
+    <ul>
+      {errors.map(({ message }) => (
+        <li>
+          <Foreign text={message} max={400} />
+        </li>
+      ))}
+    </ul>
+  </Notice>
+);
+
+/** Each stands in place of the one before it: the style sheet shows the last. */
+const Progress: FC<Extract<Line, { type: "progress" }> & { shown: number; copies: number }> = (progress) => (
+  <p class="progress quiet">
+    {plural(progress.shown, "record")}
+    {progress.copies > 0 && `, and ${plural(progress.copies, "copy", "copies")} of them in other jobs`}. Read{" "}
+    {count(progress.read)} of {plural(progress.objects, "object")} ({bytes(progress.bytes_read)}), skipped{" "}
+    {count(progress.skipped)} by sketch
+    {progress.sketch_bytes > 0 && ` (${bytes(progress.sketch_bytes)})`}.
+  </p>
+);
+
+interface HitsProps {
+  hits: readonly Hit[];
+  from: number;
+  asked: Asked;
+  /** The search is for one moment, thus for one record: it is open. */
+  isOne: boolean;
+}
+
+const Hits: FC<HitsProps> = ({ hits, from, asked, isOne }) => (
+  <ol class="records" start={from + 1}>
+    {hits.map((hit, i) => (
+      <li>
+        <HitRow hit={hit} id={`hit-${from + i + 1}`} asked={asked} isOpen={isOne && from + i === 0} />
+      </li>
+    ))}
+  </ol>
+);
+
+const HitRow: FC<{ hit: Hit; id: string; asked: Asked; isOpen: boolean }> = ({ hit, id, asked, isOpen }) => {
+  const { record } = hit;
+  const { atMs, outcome, kind, script, event, line, lineKind, more } = summaryOf(record);
+  return (
+    <details class="hit" name="hit" id={id} open={isOpen}>
+      <summary>
+        <span class="hit-time">{atMs !== null && stamp(atMs, 1).slice(5)}</span>
+        <State kind={kind}>
+          <Foreign text={outcome} max={40} />
+        </State>
+        <strong>
+          <Foreign text={script} max={60} />
+        </strong>
+        <span class="quiet figures">{typeof record.WallTimeMs === "number" && <>{count(record.WallTimeMs)} ms</>}</span>
+        <span class="mono">
+          <Foreign text={event} max={200} />
+        </span>
+        <span class={lineKind === "quiet" ? "quiet" : `state ${lineKind}`}>
+          <Foreign text={line} max={200} />
+          {more > 0 && ` +${more}`}
+        </span>
+      </summary>
+      <RecordDetails
+        id={id}
+        record={record}
+        links={(condition) =>
+          asked.text.length + asked.filter.length + `${condition.value}`.length > LINK_MAX
+            ? null
+            : {
+                is: searchPath(narrowed(asked, condition, false)),
+                isNot: searchPath(narrowed(asked, condition, true)),
+              }
+        }
+      >
+        <Ways hit={hit} atMs={atMs} />
+      </RecordDetails>
+    </details>
+  );
+};
+
+/** Where a record leads to. */
+const Ways: FC<{ hit: Hit; atMs: number | null }> = ({ hit: { job_id, object, line, record }, atMs }) => {
+  const around = (ms: number) => exactly((atMs ?? 0) - ms, (atMs ?? 0) + ms);
+  const { RayID: ray } = (record.Event ?? {}) as { RayID?: unknown };
+  const { ScriptName: script } = record;
+  return (
+    <p class="ways">
+      {object === null ? (
+        <span class="quiet">Not uploaded yet, job {job_id}</span>
+      ) : (
+        <a href={`/jobs/${job_id}/objects/${object}?skip=${line - 1 - ((line - 1) % LINES_PER_PAGE)}#line-${line}`}>
+          Object {object}, line {line}
+        </a>
+      )}
+      {atMs !== null && typeof ray === "string" && ray !== "" && (
+        <a href={searchPath({ text: ray, ...around(300_000), order: "oldest" })}>Same request in other functions</a>
+      )}
+      {atMs !== null && typeof script === "string" && (
+        <a href={searchPath({ function: script, ...around(60_000), order: "oldest" })}>Before and after</a>
+      )}
+      <Button type="button" class="small" data-close label="Close" />
+    </p>
+  );
+};
+
+const End: FC<{
+  end: Extract<Line, { type: "end" }>;
+  asked: Asked;
+  sinceMs: number;
+  untilMs: number;
+  shown: number;
+  viewer: Viewer;
+}> = ({ end, asked, sinceMs, untilMs, shown, viewer }) => {
+  const fixed: Asked = { ...asked, ...exactly(sinceMs, untilMs) };
+  return (
+    <>
+      {shown === 0 && end.cursor === null && (
+        <Empty title="Nothing found">
+          <p>
+            Searched{asked.outcome !== "" && " for what "}
+            {asked.outcome === "failed" ? "failed" : asked.outcome !== "" && `ended with ${visible(asked.outcome)}`}{" "}
+            from {stamp(sinceMs, untilMs - sinceMs)} to {stamp(untilMs, untilMs - sinceMs)} UTC. Events take some ten
+            seconds to arrive.
+          </p>
+          <Wider asked={asked} fixed={fixed} sinceMs={sinceMs} untilMs={untilMs} />
+        </Empty>
+      )}
+      {end.not_searched.length > 0 && (
+        <Notice kind="warn" title="Some records could not be searched">
+          <ul>
+            {end.not_searched.map(({ what, why }) => (
+              <li>
+                <Foreign text={`${what}: ${why}`} max={400} />
+              </li>
+            ))}
+          </ul>
+        </Notice>
+      )}
+      <div class="ways" data-end>
+        {end.cursor !== null && (
+          <Way to="/search" asked={{ ...fixed, cursor: end.cursor }} viewer={viewer} label="More" />
+        )}
+        <a href={searchPath({ ...fixed, cursor: "" })}>Link to this search</a>
+        <Way
+          to="/search/export"
+          asked={{ ...fixed, cursor: asked.cursor }}
+          viewer={viewer}
+          label="Download as NDJSON"
+        />
+      </div>
+    </>
+  );
+};
+
+/** Leads to a search. A cursor may be hundreds of kilobytes. */
+const Way: FC<{ to: string; asked: Asked; viewer: Viewer; label: string }> = ({ to, asked, viewer, label }) => {
+  const path = searchPath(asked).replace("/search?", `${to}?`);
+  if (path.length <= ADDRESS_MAX) return <a href={path}>{label}</a>;
+  return (
+    <Form viewer={viewer} action={to}>
+      {Object.entries(asked).map(([name, value]) => (
+        <input type="hidden" name={name} value={value} />
+      ))}
+      <Button class="small" label={label} />
+    </Form>
+  );
+};
+
+/** Searches that find more: each leaves one condition out, or takes a longer time. */
+const Wider: FC<{ asked: Asked; fixed: Asked; sinceMs: number; untilMs: number }> = (props) => {
+  const { asked, fixed, sinceMs, untilMs } = props;
+  const without = (part: Partial<Asked>) => searchPath({ ...asked, ...part, cursor: "" });
+  const isBack = Object.hasOwn(LAST, asked.last);
+  const longer = Object.entries(LAST).find(([, { ms }]) => ms > untilMs - sinceMs);
+  const beside = Math.max(3_600_000, untilMs - sinceMs);
+  const ways = [
+    asked.outcome !== "" && { label: OUTCOMES[""], href: without({ outcome: "" }) },
+    isBack
+      ? longer !== undefined && { label: longer[1].label, href: without({ last: longer[0] }) }
+      : {
+          label: `${duration(beside)} more before and after`,
+          href: searchPath({ ...fixed, ...exactly(sinceMs - beside, untilMs + beside), cursor: "" }),
+        },
+    asked.function !== "" && { label: "all functions", href: without({ function: "" }) },
+    asked.slower !== "" && { label: "any duration", href: without({ slower: "" }) },
+    asked.filter !== "" && { label: "no further conditions", href: without({ filter: "" }) },
+    asked.job !== "" && { label: "all jobs", href: without({ job: "" }) },
+  ].filter((way) => way !== false);
+  return (
+    <>
+      {ways.length > 0 && (
+        <p class="ways">
+          Search again with{" "}
+          {ways.map(({ label, href }) => (
+            <a href={href}>{label}</a>
+          ))}
+        </p>
+      )}
+      {asked.text !== "" && (
+        <p>A text is matched as a whole within one string of a record: a shorter text may find more.</p>
+      )}
+    </>
+  );
+};
+
+const BUCKETS = 40;
+
+interface HistogramProps {
+  times: readonly number[];
+  sinceMs: number;
+  untilMs: number;
+  asked: Asked;
+}
+
+/** Each bar leads to the same search in its time. */
+const Histogram: FC<HistogramProps> = ({ times, sinceMs, untilMs, asked }) => {
+  const width = (untilMs - sinceMs) / BUCKETS;
+  const values = Array.from({ length: BUCKETS }, () => 0);
+  for (const time of times) {
+    const at = Math.min(BUCKETS - 1, Math.max(0, Math.floor((time - sinceMs) / width)));
+    values[at] = (values[at] ?? 0) + 1;
+  }
+  const buckets = values.map((value, i) => {
+    const [from, to] = [i, i + 1].map((n) => Math.ceil(sinceMs + n * width)) as [number, number];
+    const label = stamp(from, width);
+    const href = value === 0 ? undefined : searchPath({ ...asked, ...exactly(from, to), cursor: "" });
+    return { label, short: label.slice(5), href };
+  });
+  return (
+    <Bars
+      id="over-time"
+      title="Records over time"
+      sentence={`${plural(times.length, "record")} shown, from ${stamp(sinceMs, 60_000)} to ${stamp(untilMs, 60_000)} UTC.`}
+      buckets={buckets}
+      series={[{ name: "Records", tone: "bar", values }]}
+      format={count}
+    />
+  );
+};

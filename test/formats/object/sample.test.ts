@@ -1,0 +1,91 @@
+import { createHash } from "node:crypto";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { sampler } from "../../../src/ship/job/build.ts";
+import { id } from "../../ship/pipeline/scripted.ts";
+
+/** Ids as they are in earnest: nothing in one says anything of another. The same in every run. */
+const scattered = (i: number): string => createHash("sha256").update(`${i}`).digest("hex").slice(0, 32);
+
+const MESSAGES_MAX = 200_000;
+const SCATTERED = Array.from({ length: MESSAGES_MAX }, (_, i) => scattered(i));
+const COUNTED = Array.from({ length: MESSAGES_MAX }, (_, i) => id(i));
+
+const hex = fc.uint8Array({ minLength: 16, maxLength: 16 }).map((bytes) => Buffer.from(bytes).toString("hex"));
+
+/** The indices of the first `n` records of some messages that are kept. */
+function kept(jobId: number, rate: number, messages: readonly string[], n: number): string[] {
+  const keeps = sampler(jobId, rate);
+  return messages.flatMap((message) => {
+    const inMessage = keeps(message);
+    return Array.from({ length: n }, (_, i) => i)
+      .filter((i) => inMessage(i))
+      .map((i) => `${message} ${i}`);
+  });
+}
+
+describe("a sample", () => {
+  it("is the same whenever it is drawn: these answers never change, or redelivered records would", () => {
+    expect(kept(1, 0.25, [id(0), id(7), "0123456789abcdef0123456789abcdef"], 12)).toMatchInlineSnapshot(`
+      [
+        "00000000000000000000000000000000 3",
+        "00000000000000000000000000000007 5",
+        "00000000000000000000000000000007 10",
+        "00000000000000000000000000000007 11",
+        "0123456789abcdef0123456789abcdef 11",
+      ]
+    `);
+    expect(kept(2, 0.25, [id(0), id(7), "0123456789abcdef0123456789abcdef"], 12)).toMatchInlineSnapshot(`
+      [
+        "00000000000000000000000000000000 2",
+        "00000000000000000000000000000000 8",
+        "00000000000000000000000000000000 9",
+        "00000000000000000000000000000000 11",
+        "00000000000000000000000000000007 2",
+        "00000000000000000000000000000007 6",
+        "0123456789abcdef0123456789abcdef 6",
+        "0123456789abcdef0123456789abcdef 8",
+      ]
+    `);
+  });
+
+  it("is everything at 1", () => {
+    fc.assert(fc.property(hex, fc.nat(20_000), (message, index) => sampler(3, 1)(message)(index)));
+  });
+
+  it("of a higher rate holds that of a lower one", () => {
+    const rates = fc.tuple(
+      fc.double({ min: 1e-9, max: 1, noNaN: true }),
+      fc.double({ min: 1e-9, max: 1, noNaN: true }),
+    );
+    fc.assert(
+      fc.property(hex, fc.nat(20_000), fc.integer({ min: 1 }), rates, (message, index, job, [a, b]) => {
+        const inLower = sampler(job, Math.min(a, b))(message)(index);
+        return !inLower || sampler(job, Math.max(a, b))(message)(index);
+      }),
+    );
+  });
+
+  it.each([0.5, 0.1, 0.01, 0.001])("of %f is that share of the records, to within five standard deviations", (rate) => {
+    for (const [messages, n] of [
+      [400, 500],
+      // A record a message, as a quiet function sends them; and ids that differ in their last
+      // digits alone.
+      [MESSAGES_MAX, 1],
+    ] as const) {
+      for (const ids of [SCATTERED.slice(0, messages), COUNTED.slice(0, messages)]) {
+        const total = messages * n;
+        const spread = 5 * Math.sqrt(total * rate * (1 - rate));
+        expect(Math.abs(kept(1, rate, ids, n).length - total * rate)).toBeLessThan(spread);
+      }
+    }
+  });
+
+  it("of one job says nothing of that of another", () => {
+    const messages = SCATTERED.slice(0, 100);
+    const first = new Set(kept(1, 0.1, messages, 1_000));
+    const both = kept(2, 0.1, messages, 1_000).filter((record) => first.has(record)).length;
+    // A hundredth of 100,000, to within five standard deviations.
+    expect(Math.abs(both - 1_000)).toBeLessThan(5 * Math.sqrt(1_000));
+  });
+});

@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import { concat, encodeUtf8 } from "../../../src/base/bytes.ts";
+import { decodeMessage, encodeParts, type Message, type Part } from "../../../src/formats/queue/message.ts";
+import { type SealKey, sealKeyOf } from "../../../src/formats/queue/seal.ts";
+import { noise, TAKEN } from "../record/samples.ts";
+
+const OURS = sealKeyOf(new Uint8Array(32).fill(1));
+const OTHERS = sealKeyOf(new Uint8Array(32).fill(2));
+
+const LINES = Array.from({ length: 40 }, (_, i) => JSON.stringify({ a: noise(5_000, i) }));
+const PART: Part = { id: "ab".repeat(16), takenInMs: TAKEN, keyed: false, shards: 1, records: LINES.length };
+
+const ndjson = (lines: readonly string[]): Uint8Array => encodeUtf8(lines.map((line) => `${line}\n`).join(""));
+const large = (seal?: SealKey) => encodeParts([PART], ndjson(LINES), {}, seal);
+
+function read(body: Uint8Array<ArrayBuffer>, keys = [OURS]): Message {
+  const decoded = decodeMessage(body.buffer, keys);
+  if (!decoded.ok) throw new Error(decoded.why);
+  return decoded.value;
+}
+
+describe("a seal", () => {
+  const sealed = large(OURS);
+
+  it("says that intake wrote the records", () => {
+    expect(read(sealed)).toMatchObject({ isSealed: true, lines: LINES });
+  });
+
+  it("of a key that was rotated away, or none, says nothing, and the records are there", () => {
+    for (const message of [read(sealed, [OTHERS]), read(sealed, []), read(large())]) {
+      expect(message.lines).toEqual(LINES);
+      expect(message).not.toHaveProperty("isSealed");
+    }
+    expect(read(sealed, [OTHERS, OURS]).isSealed).toBe(true);
+  });
+
+  it("is that of no other body", () => {
+    const [other, ours] = [
+      encodeParts([PART], ndjson([...LINES.slice(1), '{"a":1}']), {}, OTHERS),
+      encodeParts([PART], ndjson(LINES), {}, OURS),
+    ];
+    const headOf = (message: Uint8Array<ArrayBuffer>) => new DataView(message.buffer).getUint32(28);
+    const joined = concat([other.subarray(0, headOf(other)), ours.subarray(headOf(ours))]);
+    // Its head names the checksum of another body.
+    expect(decodeMessage(joined.buffer, [OURS, OTHERS]).ok).toBe(false);
+    expect(read(other)).not.toHaveProperty("isSealed");
+  });
+});
+
+describe("a sealed message", () => {
+  const sealed = large(OURS);
+
+  it("of which any bit was flipped is refused", () => {
+    const flips = 1_200;
+    for (let i = 0; i < flips; i++) {
+      const flipped = sealed.slice();
+      // All bits of the head, then some of the body.
+      const bit = i < 8 * 120 ? i : Math.floor((i / flips) * 8 * sealed.length);
+      flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+      expect(decodeMessage(flipped.buffer, [OURS]).ok, `bit ${bit}`).toBe(false);
+    }
+  });
+
+  it("that was cut, or goes on, is refused", () => {
+    for (const bytes of [sealed.slice(0, -1), sealed.slice(0, -5), concat([sealed, Uint8Array.of(0)])])
+      expect(decodeMessage(bytes.buffer, [OURS]).ok).toBe(false);
+  });
+});

@@ -1,0 +1,64 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { fold, wordsIn } from "../../../src/formats/sketch/words.ts";
+import { type Needed, wordsWithin } from "../../../src/operate/search/needed-words.ts";
+
+const UUID = "8f14e45f-ceea-167a-9e8b-0123456789ab";
+
+/** Runs that are, or nearly are, groups of a UUID, and what may stand between them. */
+const run = fc.oneof(
+  fc.constantFrom("8F14e45f", "ceea", "167a", "9e8b", "0123456789ab", "declined", "abc", "é", UUID),
+  fc.string({ unit: fc.constantFrom("a", "0", "x"), minLength: 1, maxLength: 13 }),
+);
+const between = fc.oneof({ weight: 5, arbitrary: fc.constant("-") }, fc.constantFrom(" ", "", "--", "/"));
+const value = fc.array(fc.tuple(between, run), { maxLength: 9 }).map((parts) => parts.flat().join(""));
+
+function isIn(words: ReadonlySet<string>, needed: Needed): boolean {
+  if (needed === null) return true;
+  if (typeof needed === "string") return words.has(needed);
+  return "all" in needed ? needed.all.every((each) => isIn(words, each)) : needed.any.some((each) => isIn(words, each));
+}
+
+describe("the words within a part of a value", () => {
+  it("are in every such value", () => {
+    fc.assert(
+      fc.property(value, fc.nat(), fc.nat(), (whole, a, b) => {
+        const from = a % (whole.length + 1);
+        const to = from + (b % (whole.length - from + 1));
+        const words = new Set(wordsIn(fold(whole)).map(({ word }) => word));
+        const needed = wordsWithin(whole.slice(from, to), from === 0, to === whole.length);
+        expect(isIn(words, needed)).toBe(true);
+        expect(isIn(words, wordsWithin(whole.slice(from, to), false, false))).toBe(true);
+      }),
+      { numRuns: 20_000 },
+    );
+  });
+
+  const uuidOrGroups = { any: [UUID, { all: ["ceea", "167a", "9e8b"] }] };
+
+  it.each<[string, string, boolean, boolean, Needed]>([
+    ["a UUID that may go on", UUID, false, false, { all: [uuidOrGroups] }],
+    ["a whole UUID", UUID.toUpperCase(), true, true, { all: [UUID] }],
+    ["a UUID between words", `user ${UUID}, card`, false, false, { all: [UUID] }],
+    ["a UUID behind a prefix that may go on", `req-${UUID}`, false, true, { all: [UUID] }],
+    [
+      "a UUID that only begins",
+      `user ${UUID}`,
+      true,
+      false,
+      { all: [{ any: [UUID, { all: ["8f14e45f", "ceea", "167a", "9e8b"] }] }, { all: ["user"] }] },
+    ],
+    ["groups that may be of a UUID", "ceea-167a-9e8b", false, false, null],
+    [
+      "groups that no UUID has so",
+      "ceea-167a-9e8b-ceea-xyz",
+      false,
+      false,
+      { all: [{ all: ["167a", "9e8b", "ceea"] }] },
+    ],
+    ["hexadecimal words without hyphens", "x ceea 167a y", false, false, { all: [{ all: ["ceea", "167a"] }] }],
+    ["a value with the groups of a UUID alone", "ceea-167a", true, true, { all: [{ all: ["ceea", "167a"] }] }],
+  ])("of %s: %s", (_what, text, begins, ends, needed) => {
+    expect(wordsWithin(text, begins, ends)).toEqual(needed);
+  });
+});

@@ -1,0 +1,133 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { encodeUtf8 } from "../../../src/base/bytes.ts";
+import { compileFilter } from "../../../src/formats/filter/compile.ts";
+import { parseFilter } from "../../../src/formats/filter/parse.ts";
+import { HashSet } from "../../../src/formats/sketch/hash-set.ts";
+import { isHeld } from "../../../src/formats/sketch/look.ts";
+import { sketchOf } from "../../../src/formats/sketch/sketch.ts";
+import { fold, hashJson } from "../../../src/formats/sketch/words.ts";
+import { compileQuery, type Query, wantedIn } from "../../../src/operate/search/query.ts";
+import { filters, parts, rays, record } from "./records.ts";
+
+function queryOf(filter: string, text = "", rayId = ""): Query {
+  const read = parseFilter(filter);
+  if (!read.ok) throw new Error(read.faults[0]);
+  return { filter: read.filter, text, rayId, sinceMs: 100, untilMs: 200 };
+}
+
+const one = record(fc.integer({ min: 90, max: 210 }));
+
+describe("a question", () => {
+  it("passes over no object, and no line, that has a match", () => {
+    fc.assert(
+      fc.property(
+        one,
+        filters,
+        fc.oneof(fc.constant(""), parts),
+        fc.oneof(fc.constant(""), rays),
+        (found, filter, text, ray) => {
+          const query = compileQuery(queryOf(filter, text, ray));
+          fc.pre(query.matches(found));
+          const line = JSON.stringify(found);
+          expect(fold(line)).toContain(query.foldedPart);
+          const words = new HashSet();
+          hashJson(encodeUtf8(line), words);
+          const sketch = sketchOf(words.all());
+          const wanted = wantedIn(query.needed);
+          expect(wanted === null || isHeld(wanted, sketch.length, (i) => sketch[i] as Uint8Array)).toBe(true);
+        },
+      ),
+      { numRuns: 5_000 },
+    );
+  });
+
+  it("matches as its filter does, within its time, and a text in any string whatever its case", () => {
+    const strings = (value: unknown): string[] =>
+      typeof value === "string"
+        ? [value]
+        : typeof value === "object" && value !== null
+          ? Object.values(value).flatMap(strings)
+          : [];
+    fc.assert(
+      fc.property(
+        one,
+        filters,
+        fc.oneof(fc.constant(""), parts),
+        fc.oneof(fc.constant(""), rays),
+        (found, filter, text, ray) => {
+          const query = queryOf(filter, text, ray);
+          const { EventTimestampMs: at } = found;
+          const expected =
+            at >= 100 &&
+            at < 200 &&
+            (query.filter === null || compileFilter(query.filter)(found as never)) &&
+            (ray === "" || found.Event.RayID === ray) &&
+            (text === "" || strings(found).some((each) => fold(each).includes(fold(text))));
+          expect(compileQuery(query).matches(found)).toBe(expected);
+        },
+      ),
+      { numRuns: 3_000 },
+    );
+  });
+
+  it.each([
+    ["a ray id", queryOf("", "", "8f14e45fceea167a"), ["8f14e45fceea167a"]],
+    ["words that are whole within a text", queryOf("", "rd Declined by ba"), ["declined", "by"]],
+    ["no word of a text that may go on", queryOf("", "declined"), []],
+    [
+      "all words of what is equal",
+      queryOf('{"where":{"key":"ScriptName","operator":"eq","value":"shop-api v2"}}'),
+      ["shop", "api", "v2"],
+    ],
+    ["no word of what may be a number", queryOf('{"where":{"key":"Event.n","operator":"eq","value":"500"}}'), []],
+    [
+      "no word of what may be a number in an array",
+      queryOf('{"where":{"key":"Event.n","operator":"contains","value":"-1.5"}}'),
+      [],
+    ],
+    [
+      "the words at the beginning that end",
+      queryOf('{"where":{"key":"ScriptName","operator":"startsWith","value":"shop-ap"}}'),
+      ["shop"],
+    ],
+    [
+      "the words at the end that begin",
+      queryOf('{"where":{"key":"ScriptName","operator":"endsWith","value":"op-api"}}'),
+      ["api"],
+    ],
+    ["no word of what is not", queryOf('{"where":{"key":"ScriptName","operator":"!eq","value":"shop"}}'), []],
+    [
+      "none, if an alternative needs none",
+      queryOf(
+        '{"where":{"or":[{"key":"ScriptName","operator":"eq","value":"a"},{"key":"WallTimeMs","operator":"gt","value":5}]}}',
+      ),
+      [],
+    ],
+  ])("needs of %s", (_name, query, words) => {
+    const flat = (needed: ReturnType<typeof compileQuery>["needed"]): string[] =>
+      needed === null
+        ? []
+        : typeof needed === "string"
+          ? [needed]
+          : ("all" in needed ? needed.all : needed.any).flatMap(flat);
+    expect(flat(compileQuery(query).needed)).toEqual(words);
+  });
+
+  it("parses only lines with the longest part that JSON writes as it is", () => {
+    expect(compileQuery(queryOf("", 'Say "Hello There" to /all')).foldedPart).toBe("hello there");
+    const filter =
+      '{"where":{"and":[{"key":"ScriptName","operator":"eq","value":"checkout-api"},{"key":"Outcome","operator":"!eq","value":"ok"}]}}';
+    expect(compileQuery(queryOf(filter)).foldedPart).toBe("checkout-api");
+  });
+
+  it("holds against records that nest as deep as JSON may", () => {
+    let deep: unknown = "needle";
+    for (let i = 0; i < 500_000; i++) deep = [deep];
+    expect(compileQuery(queryOf("", "needle")).matches({ Event: deep })).toBe(true);
+  });
+
+  it("looks for a short part in lines, so that no text makes that slow", () => {
+    expect(compileQuery(queryOf("", `b${"a".repeat(999)}`)).foldedPart).toHaveLength(64);
+  });
+});

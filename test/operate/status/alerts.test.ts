@@ -1,0 +1,344 @@
+/** Receivers of alerts beside the webhook, through the API and the watch. */
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, it, vi } from "vitest";
+import { ACCOUNT } from "../../support/constants.ts";
+import { NOON } from "../../support/runtime/pipeline.ts";
+import { call, send } from "../../web/api/harness.ts";
+import { putWebhook, runWatchAlarm, theWatch } from "./receiver.ts";
+import { begin, checkAt, clock, HOUR_MS, MINUTE_MS, of, pass, post, watchEach } from "./watching.ts";
+
+watchEach();
+
+const SLACK = "https://hooks.slack.com/services/T0/B0/secret-part";
+const KEY = "0123456789abcdef0123456789abcdef";
+
+interface Made {
+  id: number;
+  address: string;
+  waiting: number;
+  failures: number;
+  delivered: number;
+  last_answer: string | null;
+  muted_until: string | null;
+}
+
+async function add(fields: object = {}): Promise<Made> {
+  const body = { name: "chat", format: "slack", address: SLACK, ...fields };
+  const answer = await call<Made>("POST", "/logship/alerts", body);
+  expect([answer.status, answer.body.errors]).toEqual([201, []]);
+  return answer.body.result;
+}
+
+const read = async (id: number): Promise<Made> => (await call<Made>("GET", `/logship/alerts/${id}`)).body.result;
+
+/** Urls and, of a pager, what is asked of it. */
+const said = (): string[] =>
+  post.calls.map(({ url, raw }) => {
+    const { event_action } = JSON.parse(raw) as { event_action?: string };
+    return [new URL(url).hostname.split(".")[0], event_action].filter(Boolean).join(" ");
+  });
+
+describe("a receiver of alerts", () => {
+  it("is told beside the webhook when an incident opens and when it is over, each in its format", async () => {
+    await putWebhook();
+    await add();
+    await add({ name: "pager", format: "pagerduty", address: undefined, secret: KEY });
+    const findings = await begin(1);
+    await checkAt(5, findings);
+    expect(said().toSorted()).toEqual(["events trigger", "hooks", "hooks"]);
+    post.calls.length = 0;
+    for (const minute of [10, 15, 20, 25, 30]) await checkAt(minute);
+    expect(said().toSorted()).toEqual(["events resolve", "hooks", "hooks"]);
+    expect(post.calls.every(({ redirect }) => redirect === "manual")).toBe(true);
+  });
+
+  it("that hangs or fails holds up no other, is a finding by its name, and is told once it answers", async () => {
+    const chat = await add();
+    const pager = await add({ name: "pager", format: "pagerduty", address: undefined, secret: KEY });
+    post.answers(({ url }) => (url === SLACK ? 503 : 202));
+    const findings = await begin(1);
+    expect(await read(pager.id)).toMatchObject({ delivered: 1, waiting: 0 });
+    expect(await read(chat.id)).toMatchObject({ delivered: 0, waiting: 1, failures: 1, last_answer: "HTTP 503" });
+    await pass(15 * MINUTE_MS, findings);
+    const status = await call<{ findings: { kind: string; summary: string }[] }>("GET", "/logship/status");
+    expect(status.body.result.findings.map(({ kind, summary }) => [kind, summary])).toContainEqual([
+      "webhook_failing",
+      'The receiver of the alert "chat" does not accept calls: HTTP 503. Waiting: 1.',
+    ]);
+    // The pager is told of it; the chat that fails is not.
+    expect(await read(pager.id)).toMatchObject({ delivered: 2 });
+    post.answers(200);
+    await pass(HOUR_MS, findings);
+    expect(await read(chat.id)).toMatchObject({ delivered: 1, waiting: 0, failures: 0 });
+  });
+
+  it("is told of errors only where it asks for that, and of nothing while it is muted or off", async () => {
+    const until = new Date(NOON + HOUR_MS).toISOString();
+    await add({ name: "errors", min_severity: "error" });
+    const muted = await add({ name: "muted", address: `${SLACK}-muted`, muted_until: until });
+    await add({ name: "off", address: `${SLACK}-off`, enabled: false });
+    const findings = [of(1), of(2, { severity: "warning" })];
+    await checkAt(0, findings);
+    clock.advance(MINUTE_MS);
+    await runWatchAlarm();
+    expect(post.calls.map(({ url }) => url)).toEqual([SLACK]);
+    // What is still open when the mute ends is told then.
+    await pass(HOUR_MS + 10 * MINUTE_MS, findings);
+    expect(post.calls.map(({ url }) => url)).toEqual([SLACK, `${SLACK}-muted`, `${SLACK}-muted`]);
+    expect((await read(muted.id)).muted_until).toBe(until);
+  });
+
+  it("is not told of a muted incident, also where it ends and begins again, until it is unmuted", async () => {
+    await checkAt(0, [of(1)]);
+    clock.advance(MINUTE_MS);
+    await runWatchAlarm();
+    const { body } = await call<{ id: string; muted_until: string | null }[]>("GET", "/logship/incidents");
+    const id = body.result[0]?.id ?? "";
+    const until = new Date(NOON + 5 * HOUR_MS).toISOString();
+    expect((await call("PUT", `/logship/incidents/${id}/mute`, { until })).status).toBe(200);
+    await add();
+    await pass(10 * MINUTE_MS, [of(1)]);
+    await pass(30 * MINUTE_MS, []);
+    await pass(10 * MINUTE_MS, [of(1)]);
+    expect(post.calls).toEqual([]);
+    const again = await call<{ id: string; state: string; muted_until: string | null }[]>("GET", "/logship/incidents");
+    const [open] = again.body.result;
+    expect([open?.state, open?.muted_until]).toEqual(["open", until]);
+    expect((await call("DELETE", `/logship/incidents/${open?.id}/mute`)).status).toBe(200);
+    await pass(MINUTE_MS, [of(1)]);
+    expect(post.calls.map(({ url }) => url)).toEqual([SLACK]);
+    expect((await call("PUT", "/logship/incidents/inc_none/mute", { until })).status).toBe(404);
+  });
+
+  it("is told anew after a move, keeps its masked address, and frees its place, but not its id", async () => {
+    const { id, address } = await add();
+    expect(address).toBe("https://hooks.slack.com/****");
+    await begin(1);
+    expect(post.calls).toHaveLength(1);
+    expect((await call("PUT", `/logship/alerts/${id}`, { name: "room", address })).status).toBe(200);
+    await runWatchAlarm();
+    expect(post.calls).toHaveLength(1);
+    expect((await call("PUT", `/logship/alerts/${id}`, { address: `${SLACK}-2` })).status).toBe(200);
+    await runWatchAlarm();
+    expect(post.calls.map(({ url }) => url)).toEqual([SLACK, `${SLACK}-2`]);
+    expect((await call("DELETE", `/logship/alerts/${id}`)).status).toBe(200);
+    expect((await call("GET", `/logship/alerts/${id}`)).status).toBe(404);
+    expect((await add()).id).toBe(id + 1);
+    await runWatchAlarm();
+    expect(post.calls).toHaveLength(3);
+  });
+
+  it("takes a test, a pager's with its end, and says what was answered", async () => {
+    const { id } = await add({ name: "pager", format: "pagerduty", address: undefined, secret: KEY });
+    expect((await call("POST", `/logship/alerts/${id}/test`)).body.result).toMatchObject({
+      delivered: true,
+      status: 204,
+    });
+    expect(said()).toEqual(["events trigger", "events resolve"]);
+    clock.advance(10_000);
+    post.answers(400);
+    expect((await call("POST", `/logship/alerts/${id}/test`)).body.result).toMatchObject({
+      delivered: false,
+      message: "HTTP 400",
+      advice: "Check that the receiver takes this format.",
+    });
+    expect(await read(id)).toMatchObject({ last_test: "HTTP 400", last_answer: null });
+  });
+
+  it.each([
+    ["slack", 404, "no_service", "HTTP 404: no_service", "Nothing is at that address"],
+    ["slack", 404, "<!channel> no_service", "HTTP 404", "Nothing is at that address"],
+    ["slack", 429, "", "HTTP 429", "fewer calls"],
+    [
+      "discord",
+      401,
+      '{"message": "Invalid Webhook Token", "code": 50027}',
+      "HTTP 401: Invalid Webhook Token",
+      "revoked",
+    ],
+    ["discord", 400, '{"message": "<b>no</b>"}', "HTTP 400", "format"],
+    ["discord", 400, '{"message": "key 0123456789abcdef0123"}', "HTTP 400", "format"],
+    ["discord", 500, "[".repeat(5_000), "HTTP 500", "is up"],
+  ])(
+    "of %s says what to do about %i, and no other text of the receiver",
+    async (format, status, text, words, advice) => {
+      const { id } = await add({ format, address: "https://chat.example.com/hook" });
+      post.answers(() => new Response(text, { status }));
+      const { body } = await call<{ message: string; advice: string }>("POST", `/logship/alerts/${id}/test`);
+      expect(body.result.message).toBe(words);
+      expect(body.result.advice).toContain(advice);
+    },
+  );
+
+  it("is tested every five seconds at most, whatever other receivers are", async () => {
+    const [a, b] = [await add(), await add()];
+    const test = (id: number) => call("POST", `/logship/alerts/${id}/test`);
+    expect([(await test(a.id)).status, (await test(b.id)).status]).toEqual([200, 200]);
+    const soon = await test(a.id);
+    expect([soon.status, soon.body.errors[0]?.message]).toEqual([429, "Wait 5 s, then test again."]);
+    clock.advance(5_000);
+    expect((await test(a.id)).status).toBe(200);
+  });
+
+  it("that fails has an incident of its own, which the other receivers are told of", async () => {
+    const [a, b, c] = [await add({ name: "a" }), await add({ name: "b" }), await add({ name: "c" })];
+    const status = async () =>
+      (
+        await call<{ findings: { kind: string; receiver?: object; incident: string }[] }>("GET", "/logship/status")
+      ).body.result.findings.filter(({ kind }) => kind === "webhook_failing");
+    let failing = [a, b].map(({ id }) => id);
+    // Each sends to an address of its own.
+    for (const { id } of [a, b, c]) await call("PUT", `/logship/alerts/${id}`, { address: `${SLACK}-${id}` });
+    post.answers(({ url }) => (failing.some((id) => url === `${SLACK}-${id}`) ? 503 : 200));
+    const findings = await begin(1);
+    await pass(20 * MINUTE_MS, findings);
+    const both = await status();
+    expect(both.map(({ receiver }) => receiver)).toEqual([
+      { id: a.id, name: "a" },
+      { id: b.id, name: "b" },
+    ]);
+    // The job, and both that fail.
+    expect(await read(c.id)).toMatchObject({ delivered: 3 });
+    failing = [b.id];
+    await pass(2 * HOUR_MS, findings);
+    const [left, ...none] = await status();
+    expect([left?.receiver, left?.incident, none]).toEqual([{ id: b.id, name: "b" }, both[1]?.incident, []]);
+    // a was told of the job and of b, not of itself, nor that its own incident is over.
+    const toA = post.calls.filter(({ url, raw }) => url === `${SLACK}-${a.id}` && raw.includes("alert"));
+    expect(toA.every(({ raw }) => !raw.includes('alert \\"a\\"'))).toBe(true);
+    expect(await read(a.id)).toMatchObject({ delivered: 2, failures: 0 });
+  });
+
+  it.each([
+    ["https://logs.example.com", "https://logs.example.com"],
+    ["http://localhost:8787", "http://localhost:8787"],
+    // Plain, and what Workers call each other.
+    ["http://logs.example.com", null],
+    ["https://logship", null],
+  ])("that was saved at %s gets links there, the same on each try", async (origin, expected) => {
+    const at = `${origin}/client/v4/accounts/${ACCOUNT}/logship`;
+    const body = { name: "chat", format: "slack", address: SLACK };
+    const settings = { ALLOW_LOOPBACK_DESTINATIONS: "true" };
+    const chat = (await send<Made>(`${at}/alerts`, { method: "POST", body }, { settings })).body.result;
+    await send(`${at}/webhook`, { method: "PUT", body: { url: `${SLACK}-hook` } }, { settings });
+    post.answers(503);
+    await begin(1);
+    // A save from elsewhere keeps what is known, and changes no call that was made.
+    await call("PUT", `/logship/alerts/${chat.id}`, { name: "room" });
+    await call("PUT", "/logship/webhook", { enabled: true });
+    post.answers(200);
+    await pass(HOUR_MS, [of(1)]);
+    const texts = [...new Set(post.calls.map(({ raw }) => raw))];
+    expect(texts).toHaveLength(2);
+    const [url, link] =
+      expected === null ? [undefined, '"header"'] : [`${expected}/jobs/1`, `${expected}/jobs/1|Error: `];
+    expect(texts.some((text) => text.includes(link))).toBe(true);
+    expect(post.calls.find(({ id }) => id !== "")?.body.data.url).toBe(url);
+    expect(await read(chat.id)).toMatchObject({ delivered: 1 });
+    // So do later calls.
+    post.calls.length = 0;
+    await pass(10 * MINUTE_MS, [of(1), of(2)]);
+    const later = post.calls.map(({ raw }) => raw.includes(`${expected}/jobs/2`));
+    expect(later).toEqual([expected !== null, expected !== null]);
+  });
+
+  it.each([
+    ["slack", "https://discord.com/api/webhooks/1/x", "Discord"],
+    ["slack", "https://discord.com/api/webhooks/1/x/slack", null],
+    ["slack", "https://hooks.slack.com/", "https://hooks.slack.com/services/"],
+    ["slack", SLACK, null],
+    ["discord", SLACK, "Slack"],
+    ["discord", "https://discord.com/channels/1/2", "https://discord.com/api/webhooks/"],
+    ["discord", "https://chat.example.com/x", null],
+  ])("in %s at %s is taken, with a note where that looks wrong", async (format, address, words) => {
+    const made = await call("POST", "/logship/alerts", { name: "x", format, address });
+    expect(made.status).toBe(201);
+    const { messages } = made.body as { messages?: { message: string }[] };
+    if (words === null) expect(messages).toEqual([]);
+    else expect(messages?.map(({ message }) => message).join()).toContain(words);
+  });
+
+  it("and an incident are muted until later than now, and what is over may be sent back", async () => {
+    const until = new Date(NOON + HOUR_MS).toISOString();
+    const { id } = await add({ muted_until: until });
+    clock.advance(2 * HOUR_MS);
+    expect((await call("PUT", `/logship/alerts/${id}`, { muted_until: until })).status).toBe(200);
+    const past = { muted_until: new Date(NOON).toISOString() };
+    expect((await call("PUT", `/logship/alerts/${id}`, past)).status).toBe(400);
+    await begin(1);
+    const { body } = await call<{ id: string }[]>("GET", "/logship/incidents");
+    const mute = await call("PUT", `/logship/incidents/${body.result[0]?.id}/mute`, { until });
+    expect([mute.status, mute.body.errors[0]?.source?.pointer]).toEqual([400, "/until"]);
+  });
+
+  it.each([
+    [{ format: "slack", address: undefined }, "/address", "is missing"],
+    [{ address: "http://hooks.slack.com/x" }, "/address", "https"],
+    [{ address: "https://metadata.google.internal/x" }, "/address", ""],
+    [{ format: "pagerduty", address: undefined }, "/secret", "32 letters and digits"],
+    [{ secret: "x" }, "/secret", "takes none"],
+    [{ format: "email", address: "a@example.com" }, "/address", '"send_email"'],
+  ])("is refused: %j", async (fields, pointer, words) => {
+    const { status, body } = await call("POST", "/logship/alerts", {
+      name: "x",
+      format: "slack",
+      address: SLACK,
+      ...fields,
+    });
+    expect(status).toBe(400);
+    expect(body.errors.map(({ source }) => source?.pointer)).toEqual([pointer]);
+    expect(body.errors[0]?.message).toContain(words);
+    expect(JSON.stringify(body)).not.toContain("secret-part");
+  });
+
+  it("is one of ten at most", async () => {
+    for (let i = 0; i < 10; i++) await add({ name: `${i}` });
+    const eleventh = { name: "x", format: "slack", address: SLACK };
+    expect((await call("POST", "/logship/alerts", eleventh)).status).toBe(409);
+    for (let id = 2; id <= 11; id++) expect((await call("DELETE", `/logship/alerts/${id}`)).status).toBe(200);
+    for (let id = 12; id <= 21; id++) expect((await add()).id).toBe(id);
+    // Each has a place of its own: each is told, once.
+    const findings = await begin(1);
+    await pass(10 * MINUTE_MS, findings);
+    expect(post.calls).toHaveLength(10);
+  });
+
+  it("writes an e-mail by the Worker's binding, and says so where that refuses", async () => {
+    const mails: object[] = [];
+    const send = vi.fn(async (mail: object) => void mails.push(mail));
+    Object.assign(env, { ALERT_EMAIL: { send }, ALERT_EMAIL_FROM: "logship@example.com" });
+    try {
+      const { id, address } = await add({ format: "email", address: "on-call@example.com" });
+      expect(address).toBe("on-call@example.com");
+      expect((await call("POST", `/logship/alerts/${id}/test`)).body.result).toMatchObject({ delivered: true });
+      expect(mails).toEqual([
+        {
+          from: "logship@example.com",
+          to: "on-call@example.com",
+          subject: "logship: Test: nothing is wrong",
+          text: "Test: nothing is wrong\n\nAn alert from logship would look like this.\n",
+        },
+      ]);
+      send.mockRejectedValue(new Error("on-call@example.com is not verified"));
+      clock.advance(10_000);
+      expect((await call("POST", `/logship/alerts/${id}/test`)).body.result).toMatchObject({
+        delivered: false,
+        message: "the e-mail was not accepted",
+      });
+      const bad = { name: "x", format: "email", address: "a@b.example\r\nBcc: c@d.example" };
+      expect((await call("POST", "/logship/alerts", bad)).status).toBe(400);
+    } finally {
+      Object.assign(env, { ALERT_EMAIL: undefined, ALERT_EMAIL_FROM: undefined });
+    }
+  });
+
+  it("keeps address and key sealed", async () => {
+    await add({ format: "opsgenie", address: undefined, secret: "key-of-opsgenie-1" });
+    const rows = await runInDurableObject(theWatch(), (_watch, { storage }) =>
+      JSON.stringify(storage.sql.exec("SELECT * FROM target").toArray()),
+    );
+    expect(rows).not.toContain("key-of-opsgenie-1");
+    expect(rows).toContain("https://api.opsgenie.com/****");
+  });
+});

@@ -1,0 +1,110 @@
+/** From when on a function is said to fail, since when, and until when; and its setting. */
+import { env } from "cloudflare:workers";
+import { describe, expect, it } from "vitest";
+import { FAILING_BY_DEFAULT, FAILING_FAULT, readFailingRules } from "../../../src/base/failing-setting.ts";
+import { readConfig } from "../../../src/config.ts";
+import { failingOf } from "../../../src/operate/status/failing.ts";
+import { SLOT_MS, type Slot } from "../../../src/ship/log/health-hours.ts";
+import { Oracle } from "../../support/oracle.ts";
+import { createJob } from "../../support/runtime/api.ts";
+import { deliver, freshBucket, NOON, pack, setClock, settle } from "../../support/runtime/pipeline.ts";
+import { call } from "../../web/api/harness.ts";
+import { lookAnew } from "./fresh.ts";
+import { MINUTE_MS, freshStatus as status } from "./support.ts";
+
+lookAnew();
+
+const NOW = NOON + 3 * MINUTE_MS;
+const NOW_SLOT = Math.floor(NOW / SLOT_MS);
+
+/** Events and failures in the slots up to now, the newest last. */
+const slots = (...each: readonly (readonly [events: number, failed: number])[]): Slot[] =>
+  each.map(([events, failed], i) => {
+    const slot = NOW_SLOT - each.length + 1 + i;
+    return { slot, events, failed, firstFailedMs: failed === 0 ? 0 : slot * SLOT_MS + 7 };
+  });
+
+const failing = (all: Slot[], setting?: string, name = "shop") =>
+  failingOf([{ scriptName: name, slots: all }], readFailingRules(setting) ?? FAILING_BY_DEFAULT, NOW)[0];
+
+describe("a function fails", () => {
+  it.each([
+    ["20 failures, 5 %", slots([400, 20]), true],
+    ["19 failures", slots([19, 19]), false],
+    ["less than 5 %", slots([401, 20]), false],
+    ["over fifteen minutes together", slots([200, 7], [100, 7], [100, 6]), true],
+    ["but not longer ago", slots([200, 20], [100, 0], [100, 0], [100, 0]), false],
+    ["nor when nothing comes any more", [{ slot: NOW_SLOT - 3, events: 20, failed: 20, firstFailedMs: 1 }], false],
+  ])("%s: so it is", (_what, all, isSo) => {
+    expect(failing(all) !== undefined).toBe(isSo);
+  });
+
+  it("since its first failure without a break, as far back as is known", () => {
+    const bad = [100, 50] as const;
+    const start = (ago: number): number => (NOW_SLOT - ago) * SLOT_MS + 7;
+    expect(failing(slots([100, 1], bad, bad, bad, bad))).toMatchObject({
+      ...{ events: 300, failed: 150, overMs: 13 * MINUTE_MS, sinceMs: start(3), isLonger: false },
+    });
+    expect(failing(slots([100, 0], [100, 0], [100, 50]))?.sinceMs).toBe(start(0));
+    const hour = Array.from({ length: 12 }, () => bad);
+    expect(failing(slots(...hour))).toMatchObject({ sinceMs: start(11), isLonger: true });
+  });
+
+  it("by a rule of its own", () => {
+    const all = slots([100, 2]);
+    expect(failing(all)).toBeUndefined();
+    expect(failing(all, "1%:2")).toBeDefined();
+    expect(failing(all, "1%:2, shop=off")).toBeUndefined();
+    expect(failing(all, "shop=2%:2")).toBeDefined();
+    expect(failing(all, "shop=2.5%:2")).toBeUndefined();
+    expect(failing(slots([100, 90]), "off")).toBeUndefined();
+    expect(failing(slots([100, 90]), "off", "till")).toBeUndefined();
+    expect(failing(slots([100, 90]), "shop=off", "till")).toBeDefined();
+  });
+
+  it("and the setting is checked", () => {
+    for (const wrong of ["5%", "5:20", "0%:20", "101%:20", "5%:0", "a=", "5%:20,", "on", 5, "-1%:3"])
+      expect(readFailingRules(wrong)).toBeNull();
+    expect(readConfig({ ...env, FUNCTION_FAILING: "often" })).toMatchObject({ ok: false, faults: [FAILING_FAULT] });
+    expect(readFailingRules("")).toBe(FAILING_BY_DEFAULT);
+    expect(readFailingRules("a=b=5%:20")?.of.get("a=b")).toEqual({ share: 0.05, least: 20 });
+  });
+});
+
+it("is in the status while it lasts, and not for a client that goes away", async () => {
+  const clock = setClock(NOON);
+  const job = await createJob(freshBucket().name);
+  const oracle = new Oracle({ at: NOON });
+  const come = async (count: number, outcome: string, scriptName = "checkout"): Promise<void> => {
+    await deliver(pack(oracle.mint(count, { at: clock.nowMs(), scriptName, outcome }), clock.nowMs()));
+    await settle(job, clock);
+  };
+  await come(60, "canceled", "left");
+  await come(60, "ok");
+  await come(19, "exception");
+  expect((await status()).findings).toEqual([]);
+  await come(1, "exception");
+  const { findings } = await status();
+  expect(findings).toMatchObject([
+    {
+      kind: "function_failing",
+      subject: { type: "function", name: "checkout" },
+      severity: "warning",
+      affected: { count: 20, what: "events" },
+    },
+  ]);
+  expect(findings[0]?.summary).toMatch(/^"checkout": 25 % of requests fail since 12:0\d UTC; 20 of 80 invocations/);
+  clock.advance(5 * MINUTE_MS);
+  await come(400, "ok");
+  expect((await status()).findings).toEqual([]);
+});
+
+it("leaves out what came while logging was off", async () => {
+  const clock = setClock(NOON);
+  await call("PATCH", "/functions/scripts/secret/script-settings", { logship: false });
+  clock.advance(1_000);
+  const minted = new Oracle({ at: clock.nowMs() }).mint(30, { scriptName: "secret", outcome: "exception" });
+  await deliver(pack(minted, clock.nowMs()));
+  const { body } = await call<{ total: object }>("GET", "/functions/scripts/secret/health");
+  expect(body.result?.total).toMatchObject({ invocations: 0, failed: 0 });
+});

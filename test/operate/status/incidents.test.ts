@@ -1,0 +1,331 @@
+import { describe, expect, it } from "vitest";
+import {
+  advance,
+  CONFIRM_MS,
+  confirmMs,
+  INCIDENTS_MAX,
+  isDue,
+  type Look,
+  MORE,
+  type Tracked,
+} from "../../../src/operate/status/incidents.ts";
+import type { Finding } from "../../../src/operate/status/types.ts";
+import { NOON } from "../../support/runtime/pipeline.ts";
+import { finding } from "./findings.ts";
+
+const MINUTE_MS = 60_000;
+
+/** The result of a look for one finding: `+` present, `-` absent, `?` unknown. */
+type Seen = readonly [minute: number, seen: "+" | "-" | "?"];
+
+/**
+ * Applies looks in order. @returns the calls, as `minute opened` and `minute over since minute`.
+ */
+function told(
+  looks: readonly Seen[],
+  of: Finding = finding({ sinceMs: null }),
+): { said: string[]; tracked: Tracked[] } {
+  let tracked: readonly Tracked[] = [];
+  const said: string[] = [];
+  let ids = 0;
+  for (const [minute, seen] of looks) {
+    const look: Look = {
+      atMs: NOON + minute * MINUTE_MS,
+      findings: seen === "+" ? [of] : [],
+      isBlind: () => seen === "?",
+    };
+    ids += 1;
+    const step = advance(tracked, look, () => `i${ids}`);
+    tracked = step.tracked;
+    for (const _each of step.opened) said.push(`${minute} opened`);
+    for (const { overMs } of step.over) said.push(`${minute} over since ${(overMs - NOON) / MINUTE_MS}`);
+  }
+  return { said, tracked: [...tracked] };
+}
+
+describe("what is told", () => {
+  it.each<[string, readonly Seen[], readonly string[]]>([
+    [
+      "nothing of what is seen once",
+      [
+        [0, "+"],
+        [5, "-"],
+        [10, "-"],
+        [15, "-"],
+        [20, "-"],
+      ],
+      [],
+    ],
+    [
+      "nothing of what is seen twice within a minute",
+      [
+        [0, "+"],
+        [0.99, "+"],
+        [5, "-"],
+        [10, "-"],
+        [15, "-"],
+        [20, "-"],
+      ],
+      [],
+    ],
+    [
+      "what is seen twice, a minute apart",
+      [
+        [0, "+"],
+        [1, "+"],
+      ],
+      ["1 opened"],
+    ],
+    [
+      "once, however often it is seen",
+      [
+        [0, "+"],
+        [1, "+"],
+        [5, "+"],
+        [10, "+"],
+      ],
+      ["1 opened"],
+    ],
+    [
+      "that it is over when it was not seen for a quarter of an hour, since it was not",
+      [
+        [0, "+"],
+        [1, "+"],
+        [5, "-"],
+        [10, "-"],
+        [15, "-"],
+        [19.9, "-"],
+        [20, "-"],
+        [25, "-"],
+      ],
+      ["1 opened", "20 over since 5"],
+    ],
+    [
+      "not before it was looked at three times",
+      [
+        [0, "+"],
+        [1, "+"],
+        [5, "-"],
+        [60, "-"],
+        [65, "-"],
+      ],
+      ["1 opened", "65 over since 5"],
+    ],
+    [
+      "nothing of an incident that comes back before it is over",
+      [
+        [0, "+"],
+        [1, "+"],
+        [5, "-"],
+        [10, "-"],
+        [15, "-"],
+        [19, "+"],
+        [20, "-"],
+        [25, "-"],
+        [30, "-"],
+        [35, "-"],
+      ],
+      ["1 opened", "35 over since 20"],
+    ],
+    [
+      "of one that comes back later, that it is another one",
+      [
+        [0, "+"],
+        [1, "+"],
+        [5, "-"],
+        [10, "-"],
+        [20, "-"],
+        [25, "+"],
+        [26, "+"],
+      ],
+      ["1 opened", "20 over since 5", "26 opened"],
+    ],
+    [
+      "of what comes and goes with every look, that it is there",
+      [
+        [0, "+"],
+        [5, "-"],
+        [10, "+"],
+        [15, "-"],
+      ],
+      ["10 opened"],
+    ],
+    [
+      "nothing of flaps that are further apart",
+      [
+        [0, "+"],
+        [5, "-"],
+        [10, "-"],
+        [15, "-"],
+        [20, "-"],
+        [25, "+"],
+        [30, "-"],
+        [35, "-"],
+        [40, "-"],
+        [45, "-"],
+      ],
+      [],
+    ],
+    [
+      "never that it is over while nobody can tell",
+      [
+        [0, "+"],
+        [1, "+"],
+        [5, "?"],
+        [10, "?"],
+        [20, "?"],
+        [600, "?"],
+      ],
+      ["1 opened"],
+    ],
+    [
+      "nor soon after nobody could: being well is seen without a break",
+      [
+        [0, "+"],
+        [1, "+"],
+        [5, "-"],
+        [10, "-"],
+        [15, "?"],
+        [20, "-"],
+        [25, "-"],
+        [34, "-"],
+        [35, "-"],
+      ],
+      ["1 opened", "35 over since 20"],
+    ],
+    [
+      "what is suspected, when it can be told again",
+      [
+        [0, "+"],
+        [5, "?"],
+        [60, "+"],
+      ],
+      ["60 opened"],
+    ],
+    [
+      "what is there, though the clock was put back",
+      [
+        [600, "+"],
+        [0, "+"],
+        [1, "+"],
+      ],
+      ["1 opened"],
+    ],
+    [
+      "that it is over, though the clock was put back",
+      [
+        [600, "+"],
+        [601, "+"],
+        [605, "-"],
+        [0, "-"],
+        [5, "-"],
+        [15, "-"],
+      ],
+      ["601 opened", "15 over since 0"],
+    ],
+  ])("is %s", (_what, looks, expected) => {
+    expect(told(looks).said).toEqual(expected);
+  });
+
+  it("counts how often it came back", () => {
+    const { tracked } = told([
+      [0, "+"],
+      [1, "+"],
+      [5, "-"],
+      [10, "+"],
+      [15, "-"],
+      [20, "+"],
+      [25, "?"],
+      [30, "+"],
+    ]);
+    expect(tracked.map(({ flaps }) => flaps)).toEqual([2]);
+  });
+
+  it("is since the earliest time that any look knew", () => {
+    const early = { ...finding(), sinceMs: NOON - 1_000 };
+    const looks = [
+      early,
+      { ...early, sinceMs: NOON - 5_000 },
+      { ...early, sinceMs: NOON },
+      { ...early, sinceMs: null },
+    ];
+    let tracked: readonly Tracked[] = [];
+    looks.forEach((each, i) => {
+      tracked = advance(tracked, { atMs: NOON + i, findings: [each], isBlind: () => false }, () => "i").tracked;
+    });
+    expect(tracked[0]?.sinceMs).toBe(NOON - 5_000);
+  });
+
+  it("is never since a time that is yet to come", () => {
+    const { tracked } = told([[0, "+"]], { ...finding(), sinceMs: NOON + 1 });
+    expect(tracked[0]?.sinceMs).toBe(NOON);
+  });
+});
+
+describe("what is suspected", () => {
+  it("is looked at again after a minute, and not for ever", () => {
+    const { tracked } = told([[0, "+"]]);
+    expect(confirmMs(tracked, NOON)).toBe(NOON + CONFIRM_MS);
+    expect([isDue(tracked, NOON + CONFIRM_MS - 1), isDue(tracked, NOON + CONFIRM_MS)]).toEqual([false, true]);
+    expect(confirmMs(tracked, NOON + CONFIRM_MS)).toBeNull();
+    expect(
+      confirmMs(
+        told([
+          [0, "+"],
+          [1, "+"],
+        ]).tracked,
+        NOON,
+      ),
+    ).toBeNull();
+    expect(
+      confirmMs(
+        told([
+          [0, "+"],
+          [1, "-"],
+        ]).tracked,
+        NOON,
+      ),
+    ).toBeNull();
+  });
+});
+
+describe("very many findings", () => {
+  const jobs = (from: number, to: number, fields: Partial<Finding> = {}): Finding[] =>
+    Array.from({ length: to - from }, (_, i) => finding({ subject: { type: "job", id: from + i }, ...fields }));
+  const look = (atMs: number, findings: readonly Finding[]): Look => ({ atMs, findings, isBlind: () => false });
+  const ids = () => crypto.randomUUID();
+
+  it("are followed up to a number, errors first, and the rest is one finding", () => {
+    const warnings = jobs(0, INCIDENTS_MAX + 20, { severity: "warning" });
+    const { tracked } = advance([], look(NOON, [...warnings, ...jobs(900, 910)]), ids);
+    expect(tracked).toHaveLength(INCIDENTS_MAX + 1);
+    const more = tracked.filter(({ finding: { kind } }) => kind === MORE);
+    expect(more.map(({ finding: { summary, severity } }) => [summary, severity])).toEqual([
+      [`30 more findings than the ${INCIDENTS_MAX} that are tracked individually.`, "warning"],
+    ]);
+    expect(tracked.filter(({ finding: { severity } }) => severity === "error")).toHaveLength(10);
+  });
+
+  it("do not take the place of what is followed already", () => {
+    const first = advance([], look(NOON, jobs(500, 510, { severity: "warning" })), ids).tracked;
+    const { tracked, over } = advance(
+      first,
+      look(NOON + CONFIRM_MS, [...jobs(0, 300), ...jobs(500, 510, { severity: "warning" })]),
+      ids,
+    );
+    expect(over).toEqual([]);
+    expect(tracked).toHaveLength(INCIDENTS_MAX + 1);
+    expect(first.every(({ id }) => tracked.some((each) => each.id === id))).toBe(true);
+  });
+
+  it("get room when others are over", () => {
+    let tracked: readonly Tracked[] = advance([], look(NOON, jobs(0, INCIDENTS_MAX + 1)), ids).tracked;
+    for (const minute of [1, 2, 3, 20, 21])
+      tracked = advance(tracked, look(NOON + minute * MINUTE_MS, jobs(50, INCIDENTS_MAX + 1)), ids).tracked;
+    expect(tracked.map(({ finding: { subject } }) => subject)).toContainEqual({ type: "job", id: INCIDENTS_MAX });
+  });
+
+  it("of the same kind and subject are one", () => {
+    expect(advance([], look(NOON, [finding(), finding({ summary: "other words" })]), ids).tracked).toHaveLength(1);
+  });
+});

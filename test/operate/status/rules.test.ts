@@ -1,0 +1,766 @@
+/** Each rule: just below its threshold, above it, and its words. */
+import { describe, expect, it } from "vitest";
+import type {
+  AccountFacts,
+  Facts,
+  FunctionFacts,
+  JobFacts,
+  KnownAttachment,
+} from "../../../src/operate/status/facts.ts";
+import { keyOf } from "../../../src/operate/status/incidents.ts";
+import { linkTo } from "../../../src/operate/status/link.ts";
+import { findingsOf, isUntold, KINDS } from "../../../src/operate/status/rules.ts";
+import { NAMED_MAX } from "../../../src/operate/status/thresholds.ts";
+import type { Finding } from "../../../src/operate/status/types.ts";
+import { causeIn, parkedAdvice, shown, span } from "../../../src/operate/status/words.ts";
+import { remedyFor } from "../../../src/ship/destinations/remedies.ts";
+import type { CanaryStatus, JobStatus } from "../../../src/ship/reader/types.ts";
+import { NOON } from "../../formats/record/samples.ts";
+import { account, facts, fn, job, log, mark } from "./samples.ts";
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const GB = 1_000_000_000;
+
+const ago = (ms: number): number => NOON - ms;
+
+const rerunOfOne = (fields: Partial<JobFacts> = {}): JobFacts =>
+  job({ id: 16, rerunOf: 1, enabledSinceMs: null, deletedMs: ago(DAY), ...fields });
+const ofJob = (fields: Partial<JobFacts>, logFields: Partial<JobStatus> | null = {}): Facts =>
+  facts({ jobs: [job({ log: logFields === null ? null : log(logFields), ...fields })] });
+const ofLog = (fields: Partial<JobStatus>): Facts => ofJob({}, fields);
+/** The log has had records for job 1 for so long; older ones had waited in the queue. */
+const unread = (ms: number): JobStatus["unread"] => ({ records: 7, bytes: 9, oldestMs: ago(DAY), sinceMs: ago(ms) });
+const unmade = (fields: Partial<JobStatus["unmade"]>): Facts =>
+  ofLog({ unmade: { ...{ poison: 0, newer: 0, entries: 2, oldestTakenMs: ago(DAY), oldestAtMs: ago(3) }, ...fields } });
+const ofAccount = (fields: Partial<AccountFacts>): Facts => facts({ account: account(fields) });
+const ofFunction = (fields: Partial<FunctionFacts>): Facts =>
+  facts({ functions: { countedUntilMs: NOON, each: [fn(fields)], unnamedMs: null, notWatched: 0 } });
+const failingShop = {
+  ...{ name: "shop", events: 492, failed: 123, overMs: 13 * MINUTE, sinceMs: ago(58 * MINUTE), isLonger: false },
+};
+const pending = (n: number): Pick<JobStatus, "counts"> => ({
+  counts: { ...log().counts, received: n, delivered: 0, pending: n },
+});
+const status = (fields: Partial<AccountFacts["status"]>): AccountFacts["status"] => ({
+  ...account().status,
+  ...fields,
+});
+const canary = (state: CanaryStatus["state"], why: string | null = null): Facts =>
+  ofLog({ canary: { state, sinceMs: ago(7), lastOkMs: null, why } });
+const manifests = (minutes: number): Facts =>
+  ofLog({
+    manifests: {
+      ...{ lastName: null, lastSha256: null, lastMs: null, position: 0, isWaiting: true },
+      ...{ failingSinceMs: ago(minutes * 60_000), why: "HTTP 403 AccessDenied" },
+    },
+  });
+const kept = (refused: number, sinceMs: number) => ({ version: 1, kept: 0, given: 0, refused, sinceMs });
+const past = (fields: Partial<JobFacts["past"]>): JobFacts["past"] => ({ ...job().past, ...fields });
+const others = (lastReceivedMs: number): JobFacts => job({ id: 2, log: log({ lastReceivedMs }) });
+
+const FAILS = { ...pending(5), errorMessage: "upload failed: HTTP 503; it is being tried again", lastErrorMs: ago(1) };
+const PARKED = {
+  ...pending(5),
+  parked: true,
+  errorMessage: "parked: HTTP 403 AccessDenied; nothing is lost, …",
+  failingSinceMs: ago(9),
+};
+
+/** Kind, facts just below its threshold, facts above it, and the expected finding. */
+const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>][] = [
+  [
+    "configuration_malformed",
+    facts(),
+    facts({ configFaults: ["ADMIN_TOKEN: a secret", "SECRETS_KEY: base64"] }),
+    { severity: "error", summary: "The configuration is malformed: ADMIN_TOKEN: a secret; SECRETS_KEY: base64." },
+  ],
+  ["control_silent", facts(), facts({ controlTold: false }), { severity: "warning" }],
+  ["ledger_silent", facts(), facts({ account: "silent", functions: "silent" }), { severity: "warning" }],
+  [
+    "ledger_silent",
+    facts(),
+    facts({ functions: "silent" }),
+    {
+      severity: "warning",
+      summary:
+        "The account's ledger (counts of functions) does not answer. Unknown: whether any function has gone quiet.",
+    },
+  ],
+  ["replays_silent", facts(), facts({ replays: "silent" }), { severity: "warning" }],
+  ["attachments_silent", facts(), facts({ attachments: "silent" }), { severity: "warning" }],
+  [
+    "no_job_enabled",
+    facts({ jobs: [], account: account({ past: { ...account().past, notRouted: mark(ago(HOUR + 1), 9) } }) }),
+    facts({ jobs: [], account: account({ past: { ...account().past, notRouted: mark(ago(HOUR), 9) } }) }),
+    { sinceMs: ago(HOUR), affected: { count: 9, what: "events" } },
+  ],
+  [
+    "no_events",
+    facts({
+      jobs: [job({ enabledSinceMs: ago(15 * MINUTE), log: log({ lastReceivedMs: null }) })],
+      account: account({ status: status({ counts: { ...account().status.counts, processed: 0, routed: 0 } }) }),
+    }),
+    facts({
+      jobs: [job({ enabledSinceMs: ago(15 * MINUTE + 1), log: log({ lastReceivedMs: null }) })],
+      account: account({ status: status({ counts: { ...account().status.counts, processed: 0, routed: 0 } }) }),
+    }),
+    { severity: "warning", sinceMs: ago(15 * MINUTE + 1) },
+  ],
+  [
+    "no_events",
+    ofAccount({ usual: { lastMs: ago(2 * HOUR), longestGapMs: HOUR } }),
+    ofAccount({ usual: { lastMs: ago(2 * HOUR + 1), longestGapMs: HOUR } }),
+    { severity: "warning", sinceMs: ago(2 * HOUR + 1) },
+  ],
+  [
+    "no_events",
+    // Later events may be in the queue.
+    facts({
+      account: account({ usual: { lastMs: ago(2 * HOUR + 1), longestGapMs: HOUR } }),
+      functions: { countedUntilMs: ago(1), each: [], unnamedMs: null, notWatched: 0 },
+    }),
+    ofAccount({ usual: { lastMs: ago(2 * HOUR + 1), longestGapMs: HOUR } }),
+    { severity: "warning" },
+  ],
+  [
+    "intake_lost",
+    ofAccount({ past: { ...account().past, intakeLost: mark(ago(DAY + 1), 4) } }),
+    ofAccount({ past: { ...account().past, intakeLost: mark(ago(DAY), 4) } }),
+    { severity: "error", sinceMs: ago(DAY), affected: { count: 4, what: "events" } },
+  ],
+  [
+    "ledger_large",
+    ofAccount({ status: status({ storedBytes: 4 * GB - 1 }) }),
+    ofAccount({ status: status({ storedBytes: 4 * GB }) }),
+    { severity: "warning", affected: null },
+  ],
+  [
+    "ledger_large",
+    facts(),
+    ofAccount({ status: status({ storedBytes: 8 * GB }) }),
+    {
+      severity: "error",
+      summary: "A shard of the log holds 8.0 of 8 GB, and takes no more: messages wait in the queue.",
+    },
+  ],
+  [
+    "ledger_busy",
+    ofAccount({ status: status({ load: { parts: 75, bytes: 4_000_000 } }) }),
+    ofAccount({ status: status({ load: { parts: 75.1, bytes: 4_000_000 } }) }),
+    {
+      severity: "warning",
+      summary: "In the last ten minutes, a shard of the log took 76 parts a second: more than 75.",
+    },
+  ],
+  [
+    "ledger_busy",
+    facts(),
+    ofAccount({ status: status({ load: { parts: 1, bytes: 4_200_000 } }) }),
+    { summary: "In the last ten minutes, a shard of the log took 4.2 MB a second: more than 4." },
+  ],
+  [
+    "restored",
+    ofAccount({ status: status({ restored: { who: "shard", job: 3, atMs: ago(DAY + 1) } }) }),
+    ofAccount({ status: status({ restored: { who: "shard", job: 3, atMs: ago(DAY) } }) }),
+    { severity: "error", sinceMs: ago(DAY), affected: null },
+  ],
+  [
+    "restored",
+    facts(),
+    ofAccount({ status: status({ restored: { who: "reader", job: 3, atMs: ago(1) } }) }),
+    {
+      summary:
+        "A reader of job 3 was restored to an earlier time. What it had read since is lost, or is delivered a second time.",
+    },
+  ],
+  [
+    "queue_old",
+    ofAccount({ status: status({ oldestUnfinishedMs: ago(15 * MINUTE) }) }),
+    ofAccount({ status: status({ oldestUnfinishedMs: ago(15 * MINUTE + 1) }) }),
+    { severity: "error", sinceMs: ago(15 * MINUTE + 1), affected: null },
+  ],
+  [
+    "queue_backlog",
+    ofAccount({ backlogSinceMs: ago(15 * MINUTE), status: status({ queueBacklog: 1_234 }) }),
+    ofAccount({ backlogSinceMs: ago(15 * MINUTE + 1), status: status({ queueBacklog: 1_234 }) }),
+    { severity: "warning", affected: { count: 1_234, what: "messages" } },
+  ],
+  [
+    "queue_large",
+    ofAccount({ status: status({ queueBytes: 12.5 * GB - 1, queueBacklog: 200_000 }) }),
+    ofAccount({ status: status({ queueBytes: 12.5 * GB, queueBacklog: 200_000 }) }),
+    {
+      severity: "warning",
+      summary: expect.stringContaining("holds 12.5 of 25 GB"),
+      affected: { count: 200_000, what: "messages" },
+    },
+  ],
+  [
+    "queue_large",
+    ofAccount({ status: status({ queueBytes: null }) }),
+    ofAccount({ status: status({ queueBytes: 22.5 * GB, queueBacklog: null }) }),
+    { severity: "error", affected: null },
+  ],
+  [
+    "messages_set_aside",
+    ofAccount({ setAside: { messages: 0, events: 0, oldestMs: null, stopsClaims: false } }),
+    ofAccount({ setAside: { messages: 2, events: 60, oldestMs: ago(5), stopsClaims: false } }),
+    { severity: "warning", sinceMs: ago(5), affected: { count: 2, what: "messages" } },
+  ],
+  [
+    "functions_not_watched",
+    facts(),
+    facts({ functions: { countedUntilMs: NOON, each: [], unnamedMs: null, notWatched: 3 } }),
+    { severity: "warning", subject: { type: "account" } },
+  ],
+  [
+    "functions_more",
+    facts({ functions: { countedUntilMs: NOON, each: many(NAMED_MAX), unnamedMs: null, notWatched: 0 } }),
+    facts({ functions: { countedUntilMs: NOON, each: many(NAMED_MAX + 7), unnamedMs: null, notWatched: 0 } }),
+    { summary: "The same applies to 7 functions beyond those named." },
+  ],
+  [
+    "out_of_balance",
+    // Set aside, then discarded.
+    ofAccount({ status: status({ counts: { ...account().status.counts, processed: 103, discarded: 3 } }) }),
+    ofAccount({ status: status({ counts: { ...account().status.counts, processed: 103 } }) }),
+    { severity: "error", affected: { count: 3, what: "events" } },
+  ],
+  [
+    "out_of_balance",
+    facts(),
+    ofLog({ counts: { ...log().counts, delivered: 98 } }),
+    { severity: "error", subject: { type: "job", id: 1 }, affected: { count: 2, what: "records" } },
+  ],
+  [
+    "job_unreadable",
+    facts(),
+    ofJob({ isUnreadable: true, destination: { kind: "unknown" } }, FAILS),
+    { severity: "error", subject: { type: "job", id: 1 } },
+  ],
+  [
+    "key_lost",
+    ofJob({ destination: { kind: "unknown" } }),
+    ofJob({ destination: { kind: "lost" } }, FAILS),
+    { affected: { count: 5, what: "records" } },
+  ],
+  [
+    "destination_unusable",
+    facts(),
+    ofJob({ destination: { kind: "unusable", why: "there is no secret DEST_X" } }),
+    { summary: "The destination of job 1 cannot be used: there is no secret DEST_X." },
+  ],
+  [
+    "credentials_expire",
+    ofJob({ destination: { kind: "ok", expiresMs: NOON + 30 * DAY + 1 } }),
+    ofJob({ destination: { kind: "ok", expiresMs: NOON + 30 * DAY } }),
+    {
+      severity: "warning",
+      sinceMs: NOON,
+      summary: `The credentials of the destination of job 1 expire at ${new Date(NOON + 30 * DAY).toISOString()}.`,
+    },
+  ],
+  [
+    "credentials_expire",
+    // It says so itself.
+    ofJob({ destination: { kind: "ok", expiresMs: NOON } }, PARKED),
+    ofJob({ destination: { kind: "ok", expiresMs: NOON } }),
+    { severity: "error", summary: expect.stringContaining(" expired at ") },
+  ],
+  [
+    "parked",
+    ofLog({ ...PARKED, ...pending(0) }),
+    ofLog(PARKED),
+    { severity: "error", sinceMs: ago(9), affected: { count: 5, what: "records" } },
+  ],
+  [
+    "failing",
+    ofLog({ ...FAILS, failingSinceMs: ago(2 * MINUTE) }),
+    ofLog({ ...FAILS, failingSinceMs: ago(2 * MINUTE + 1) }),
+    { severity: "error", summary: "Uploads of job 1 fail: the destination answers HTTP 503." },
+  ],
+  [
+    "lagging",
+    ofLog({ ...pending(5), oldestPendingTakenMs: ago(30 * SECOND + 15 * SECOND + 5 * MINUTE) }),
+    ofLog({ ...pending(5), oldestPendingTakenMs: ago(30 * SECOND + 15 * SECOND + 5 * MINUTE + 1) }),
+    { severity: "warning", affected: { count: 5, what: "records" } },
+  ],
+  [
+    "nothing_received",
+    facts({ jobs: [job({ log: log({ lastReceivedMs: ago(HOUR) }) }), others(ago(HOUR - 15 * MINUTE))] }),
+    facts({ jobs: [job({ log: log({ lastReceivedMs: ago(HOUR) }) }), others(ago(HOUR - 15 * MINUTE) + 1)] }),
+    { severity: "error", sinceMs: ago(HOUR), subject: { type: "job", id: 1 } },
+  ],
+  [
+    "filter_keeps_nothing",
+    ofJob({ hasFilter: true, past: past({ filter: kept(19, ago(HOUR + 1)) }) }),
+    ofJob({ hasFilter: true, past: past({ filter: kept(20, ago(HOUR + 1)) }) }),
+    { sinceMs: ago(HOUR + 1), affected: { count: 20, what: "records" } },
+  ],
+  [
+    "filter_keeps_nothing",
+    ofJob({ hasFilter: true, past: past({ filter: kept(20, ago(HOUR)) }) }),
+    ofJob({ hasFilter: true, past: past({ filter: kept(20, ago(HOUR + 1)) }) }),
+    { severity: "warning" },
+  ],
+  [
+    "sample_keeps_nothing",
+    ofJob({ sampleRate: 0.1, past: past({ sample: kept(199, ago(2 * HOUR)) }) }),
+    ofJob({ sampleRate: 0.1, past: past({ sample: kept(200, ago(2 * HOUR)) }) }),
+    { affected: { count: 200, what: "records" } },
+  ],
+  ["extra_field_off", ofJob({}), ofJob({ fieldsOff: ["Source"] }), { severity: "warning", affected: null }],
+  [
+    "disabled_with_pending",
+    ofJob({ enabledSinceMs: null }, { ...pending(5), oldestPendingTakenMs: ago(5 * MINUTE + 45 * SECOND) }),
+    ofJob({ enabledSinceMs: null }, { ...pending(5), oldestPendingTakenMs: ago(5 * MINUTE + 45 * SECOND + 1) }),
+    { severity: "warning" },
+  ],
+  [
+    "past_incomplete",
+    ofJob({}, { lost: null }),
+    ofJob({}, { lost: [ago(3), ago(2)] }),
+    { severity: "warning", sinceMs: ago(3) },
+  ],
+  [
+    "past_incomplete",
+    ofJob({}, { lost: [ago(9 * DAY), ago(7 * DAY + 1)] }),
+    ofJob({}, { lost: [ago(9 * DAY), ago(7 * DAY)] }),
+    { severity: "warning", sinceMs: ago(9 * DAY) },
+  ],
+  [
+    "draining",
+    ofJob({ enabledSinceMs: null, deletedMs: ago(1) }, pending(0)),
+    ofJob({ enabledSinceMs: null, deletedMs: ago(1) }, pending(5)),
+    { severity: "warning", sinceMs: ago(1) },
+  ],
+  [
+    "draining_stuck",
+    ofJob({ enabledSinceMs: null, deletedMs: ago(HOUR) }, pending(5)),
+    ofJob({ enabledSinceMs: null, deletedMs: ago(HOUR + 1) }, pending(5)),
+    { severity: "error", sinceMs: ago(HOUR + 1) },
+  ],
+  [
+    "draining_stuck",
+    facts(),
+    ofJob({ enabledSinceMs: null, deletedMs: ago(1) }, PARKED),
+    { severity: "error", sinceMs: ago(9) },
+  ],
+  ["log_silent", facts(), ofJob({ log: "silent" }), { severity: "warning", subject: { type: "job", id: 1 } }],
+  [
+    "unread",
+    ofLog({ unread: unread(10.5 * MINUTE) }),
+    ofLog({ unread: unread(10.5 * MINUTE + 1) }),
+    { severity: "warning", sinceMs: ago(10.5 * MINUTE + 1), affected: { count: 7, what: "records" } },
+  ],
+  [
+    "unmade",
+    unmade({ entries: 0 }),
+    unmade({ poison: 2, newer: 7 }),
+    {
+      severity: "error",
+      sinceMs: ago(3),
+      affected: { count: 9, what: "records" },
+      summary: "Records of job 1 stop the process that makes them, and are set aside: 2.",
+    },
+  ],
+  [
+    "unmade",
+    facts(),
+    unmade({ newer: 7 }),
+    { severity: "warning", summary: "Records of job 1 wait for a newer version of this service: 7." },
+  ],
+  [
+    "log_large",
+    ofLog({ ...pending(5), openBytes: 4 * GB - 1 }),
+    ofLog({ ...pending(5), openBytes: 4 * GB }),
+    { severity: "warning", summary: expect.stringContaining("holds 4 GB") },
+  ],
+  [
+    "log_large",
+    ofLog({ ...pending(0), storedBytes: 12 * GB, segments: 2, openBytes: 4 * GB - 1 }),
+    ofLog({ ...pending(0), storedBytes: 12 * GB, segments: 2, openBytes: 4 * GB }),
+    { severity: "warning", summary: expect.stringContaining("holds 4.0 of the 8 GB of a segment") },
+  ],
+  ["log_large", ofLog({ ...pending(0), segments: 2 }), ofLog({ ...pending(5), segments: 2 }), { severity: "error" }],
+  [
+    "objects_set_aside",
+    facts(),
+    ofLog({
+      setAside: { objects: 2, records: 6, oldestMs: ago(3) },
+      counts: { ...log().counts, delivered: 94, set_aside: 6 },
+    }),
+    { severity: "warning", sinceMs: ago(3), affected: { count: 2, what: "objects" } },
+  ],
+  [
+    "many_scripts",
+    ofLog({ scripts: 64 }),
+    ofLog({ scripts: 65, lastDay: { objects: 7, bytes: 9 } }),
+    {
+      severity: "warning",
+      summary:
+        "Job 1 writes separate objects for 65 scripts, because of {SCRIPT} in its path: up to 187200 objects a day; in the last 24 hours 7.",
+    },
+  ],
+  [
+    "canary_failed",
+    canary("waiting"),
+    canary("failed", "HTTP 404 NoSuchBucket"),
+    { severity: "error", sinceMs: ago(7) },
+  ],
+  ["canary_missing", canary("ok"), canary("missing"), { severity: "error" }],
+  ["canary_damaged", canary("ok"), canary("damaged"), { severity: "error" }],
+  [
+    "canary_unreadable",
+    canary("ok"),
+    canary("unreadable", "HTTP 403 AccessDenied"),
+    { severity: "warning", summary: expect.stringContaining("(HTTP 403 AccessDenied)") },
+  ],
+  [
+    "manifest_failing",
+    manifests(29),
+    manifests(30),
+    { severity: "warning", sinceMs: ago(30 * 60_000), summary: expect.stringContaining("(HTTP 403 AccessDenied)") },
+  ],
+  [
+    "replay_waiting",
+    facts(),
+    facts({
+      replays: [7, 9].map((ms) => ({ id: `r${ms}`, job: 4, sinceMs: ago(ms), error: "HTTP 503", objectsLeft: ms })),
+    }),
+    {
+      subject: { type: "job", id: 4 },
+      sinceMs: ago(9),
+      affected: { count: 16, what: "objects" },
+      summary: "2 replays of job 4 cannot continue: HTTP 503.",
+    },
+  ],
+  [
+    "function_failing",
+    facts(),
+    facts({ failing: [failingShop] }),
+    {
+      ...{ severity: "warning", sinceMs: ago(58 * MINUTE), affected: { count: 123, what: "events" } },
+      summary: `"shop": 25 % of requests fail since 11:02 UTC; 123 of 492 invocations in the last 13 minutes.`,
+    },
+  ],
+  [
+    "function_failing",
+    facts(),
+    facts({ failing: [{ ...failingShop, failed: 2, isLonger: true }] }),
+    { summary: `"shop": 0.4 % of requests fail for at least an hour; 2 of 492 invocations in the last 13 minutes.` },
+  ],
+  [
+    "function_off",
+    ofFunction({ logging: "off", setMs: ago(5), dropped: 0, lastEventMs: NOON }),
+    ofFunction({ logging: "off", setMs: ago(5), dropped: 1, lastEventMs: NOON }),
+    { severity: "warning", sinceMs: ago(5), affected: { count: 1, what: "events" } },
+  ],
+  [
+    "function_quiet",
+    ofFunction({ usual: { lastMs: ago(30 * MINUTE), longestGapMs: 0 } }),
+    ofFunction({ usual: { lastMs: ago(30 * MINUTE + 1), longestGapMs: 0 } }),
+    { severity: "warning", sinceMs: ago(30 * MINUTE + 1), subject: { type: "function", name: "shop" } },
+  ],
+  [
+    "function_quiet",
+    ofFunction({ usual: { lastMs: ago(12 * HOUR), longestGapMs: 6 * HOUR } }),
+    ofFunction({ usual: { lastMs: ago(12 * HOUR + 1), longestGapMs: 6 * HOUR } }),
+    { summary: expect.stringContaining("was 6 hours") },
+  ],
+  [
+    "function_never_seen",
+    ofFunction({ logging: "on", setMs: ago(HOUR), lastEventMs: null, usual: null }),
+    ofFunction({ logging: "on", setMs: ago(HOUR + 1), lastEventMs: null, usual: null }),
+    { severity: "warning", sinceMs: ago(HOUR + 1) },
+  ],
+  [
+    "attachment_undone",
+    attached("attached", 4),
+    attached("undone", 4),
+    { severity: "error", sinceMs: ago(4), subject: { type: "function", name: "shop" } },
+  ],
+  ["attachment_unknown", attached("unknown", HOUR), attached("unknown", HOUR + 1), { severity: "warning" }],
+  ["attachment_unknown", attached("gone", DAY), attached("unknown", DAY), { severity: "warning" }],
+];
+
+function attached(state: KnownAttachment["state"], sinceAgoMs: number): Facts {
+  return facts({
+    attachments: [{ script: "shop", state, sinceMs: ago(sinceAgoMs), why: "it lists no tail consumer" }],
+  });
+}
+
+function many(count: number): FunctionFacts[] {
+  return Array.from({ length: count }, (_, n) => fn({ name: `f${n}`, usual: { lastMs: ago(DAY), longestGapMs: 0 } }));
+}
+
+const kindsOf = (of: Facts): string[] => findingsOf(of).map(({ kind }) => kind);
+
+describe("the rules", () => {
+  it("say nothing where nothing is wrong", () => {
+    expect(findingsOf(facts())).toEqual([]);
+    expect(findingsOf(facts({ jobs: [] }))).toEqual([]);
+  });
+
+  it("are all here", () => {
+    expect([...new Set(RULES.map(([kind]) => kind))].toSorted()).toEqual([...KINDS].toSorted());
+  });
+
+  it.each(RULES)("%s: not before, and then in these words", (kind, before, from, found) => {
+    expect(kindsOf(before)).not.toContain(kind);
+    const [said, ...more] = findingsOf(from).filter((finding) => finding.kind === kind);
+    expect(more).toEqual([]);
+    expect(said).toMatchObject(found);
+    for (const words of [said?.summary, said?.advice]) {
+      expect(words).toMatch(/^\S.*\.$/);
+      expect(words).not.toMatch(/undefined|null|NaN|\[object/);
+    }
+  });
+
+  it("give a fault one name: what a job is parked for is not said again as a lag, or as failing", () => {
+    const late = { oldestPendingTakenMs: ago(DAY) };
+    expect(kindsOf(ofLog({ ...PARKED, ...late, failingSinceMs: ago(DAY) }))).toEqual(["parked"]);
+    expect(kindsOf(ofLog({ ...FAILS, ...late, failingSinceMs: ago(DAY) }))).toEqual(["failing"]);
+    expect(kindsOf(ofJob({ destination: { kind: "lost" } }, { ...PARKED, ...late }))).toEqual(["key_lost"]);
+    expect(kindsOf(ofJob({ enabledSinceMs: null }, { ...PARKED, ...late }))).toEqual([
+      "parked",
+      "disabled_with_pending",
+    ]);
+    expect(kindsOf(ofJob({ deletedMs: ago(1), enabledSinceMs: null, destination: { kind: "lost" } }, PARKED))).toEqual([
+      "draining_stuck",
+    ]);
+  });
+
+  it("say that a job does not read the log, and not that it lags, or gets nothing", () => {
+    const old = unread(DAY);
+    const late = { ...pending(7), oldestPendingTakenMs: ago(DAY) };
+    expect(kindsOf(ofLog({ ...late, unread: old }))).toEqual(["unread"]);
+    // What its reader has is late as well.
+    expect(kindsOf(ofLog({ ...late, oldestPendingTakenMs: ago(DAY + 1), unread: old }))).toEqual(["lagging", "unread"]);
+    const jobs = [job({ log: log({ lastReceivedMs: ago(HOUR), unread: old }) }), others(NOON)];
+    expect(kindsOf(facts({ jobs }))).toEqual(["unread"]);
+  });
+
+  it("call what grows an error, and what rests a warning", () => {
+    const grown = (ms: number): string[] =>
+      findingsOf(
+        facts({
+          jobs: [
+            job({
+              log: log({
+                setAside: { objects: 1, records: 6, oldestMs: null },
+                counts: { ...log().counts, delivered: 94, set_aside: 6 },
+              }),
+              past: past({ setAside: mark(ago(ms), 6) }),
+            }),
+          ],
+          account: account({
+            setAside: { messages: 1, events: 1, oldestMs: null, stopsClaims: false },
+            past: { ...account().past, setAside: mark(ago(ms), 1) },
+          }),
+        }),
+      ).map(({ severity, kind }) => `${severity} ${kind}`);
+    expect(grown(HOUR)).toEqual(["error messages_set_aside", "error objects_set_aside"]);
+    expect(grown(HOUR + 1)).toEqual(["warning messages_set_aside", "warning objects_set_aside"]);
+  });
+
+  it("do not miss a job's events that may be on their way, or that it was not enabled for", () => {
+    const jobs = [job({ enabledSinceMs: ago(HOUR), log: log({ lastReceivedMs: null }) }), others(ago(0))];
+    expect(kindsOf(facts({ jobs }))).toEqual(["nothing_received"]);
+    const counted = (countedUntilMs: number): Facts["functions"] => ({
+      countedUntilMs,
+      each: [],
+      unnamedMs: null,
+      notWatched: 0,
+    });
+    expect(kindsOf(facts({ jobs, functions: counted(ago(45 * MINUTE)) }))).toEqual([]);
+    expect(kindsOf(facts({ jobs: [job({ ...jobs[0], enabledSinceMs: null }), others(NOON)] }))).toEqual([]);
+  });
+
+  it("leave functions alone whose events may be on their way, or that are off", () => {
+    const usual = { lastMs: ago(2 * HOUR), longestGapMs: 0 };
+    const of = (fields: Partial<FunctionFacts>, countedUntilMs: number): string[] =>
+      kindsOf(
+        facts({ functions: { countedUntilMs, each: [fn({ usual, ...fields })], unnamedMs: null, notWatched: 0 } }),
+      );
+    expect(of({}, NOON)).toEqual(["function_quiet"]);
+    expect(of({}, ago(90 * MINUTE))).toEqual([]);
+    expect(of({ logging: "off" }, NOON)).toEqual([]);
+  });
+
+  it("put the worst first, then the account, jobs by number, functions by name", () => {
+    const world = facts({
+      jobs: [
+        job({ id: 12, log: "silent" }),
+        job({ id: 3, log: "silent" }),
+        job({ id: 5, destination: { kind: "lost" } }),
+      ],
+      attachments: "silent",
+      functions: {
+        countedUntilMs: NOON,
+        each: ["b", "a"].map((name) => fn({ name, usual: { lastMs: 0, longestGapMs: 0 } })),
+        unnamedMs: null,
+        notWatched: 0,
+      },
+    });
+    const said = findingsOf(world).map(({ kind, subject }) => [kind, ...Object.values(subject).slice(1)].join(" "));
+    expect(said).toEqual([
+      "key_lost 5",
+      "attachments_silent",
+      "log_silent 3",
+      "log_silent 12",
+      "function_quiet a",
+      "function_quiet b",
+    ]);
+    const turned = { ...world, jobs: world.jobs.toReversed() };
+    expect(findingsOf(turned)).toEqual(findingsOf(world));
+  });
+});
+
+describe("a rerun", () => {
+  const refused = {
+    setAside: { objects: 1, records: 45, oldestMs: ago(3) },
+    counts: { ...log().counts, delivered: 55, set_aside: 45 },
+  };
+  const said = (jobs: JobFacts[]): Finding[] => findingsOf(facts({ jobs }));
+
+  it("has findings of its own about what it could not ship, which name it and its job", () => {
+    const poison = { ...log().unmade, entries: 1, poison: 2 };
+    const counts = { ...refused.counts, delivered: 54 };
+    expect(said([job(), rerunOfOne({ log: log({ ...refused, unmade: poison, counts }) })])).toMatchObject([
+      { kind: "out_of_balance", summary: expect.stringContaining("job 1's rerun r16 does not add up") },
+      { kind: "unmade", summary: expect.stringContaining("Records of job 1's rerun r16 stop") },
+      {
+        ...{ kind: "objects_set_aside", severity: "warning", subject: { type: "job", id: 1 }, rerun: "r16" },
+        summary: "The destination rejects objects of job 1's rerun r16. Set aside: 45 records.",
+        advice: expect.stringMatching(/^The job's page of replays shows what it answered\./),
+      },
+    ]);
+    expect(said([job(), rerunOfOne({ log: "silent" })])).toMatchObject([{ kind: "log_silent", rerun: "r16" }]);
+    // What it has to read may take long, and it has no user who would change it.
+    expect(said([job(), rerunOfOne({ log: log({ unread: unread(DAY) }), fieldsOff: ["x"] })])).toEqual([]);
+  });
+
+  it("is another problem than its job, and than another rerun, in whatever order they are told", () => {
+    const of = (id: number): JobFacts => rerunOfOne({ id, log: log(refused) });
+    const jobs = [job({ log: log(refused) }), of(16), of(17)];
+    expect(said(jobs).map(({ rerun }) => rerun)).toEqual([undefined, "r16", "r17"]);
+    expect(new Set(said(jobs).map(keyOf)).size).toBe(3);
+    expect(said(jobs.toReversed())).toEqual(said(jobs));
+    const silent = facts({ jobs: [job(), rerunOfOne({ log: "silent" })] });
+    const untold = (rerun?: string): boolean => isUntold(silent, { type: "job", id: 1 }, "objects_set_aside", rerun);
+    expect([untold(), untold("r16"), untold("r17")]).toEqual([false, true, false]);
+    const [, finding] = said(jobs);
+    expect(linkTo("https://logs.example.com", finding as Finding)).toBe("https://logs.example.com/jobs/1/replay");
+  });
+});
+
+describe("what is not told", () => {
+  const ofOne = { type: "job", id: 1 } as const;
+  const shop = { type: "function", name: "shop" } as const;
+  const silentOther = job({ id: 2, log: "silent" });
+  const QUIET = { lastMs: ago(HOUR), longestGapMs: 0 };
+  const LOUD = { lastMs: ago(MINUTE), longestGapMs: 0 };
+  /** A message of half an hour ago is being redelivered. */
+  const waiting = (usual: { lastMs: number; longestGapMs: number }): Facts =>
+    facts({
+      account: account({ usual }),
+      functions: { countedUntilMs: ago(31 * MINUTE), each: [fn({ usual })], unnamedMs: null, notWatched: 0 },
+    });
+  const unnamed = (unnamedMs: number): Facts => {
+    const each = [fn({ usual: QUIET, lastEventMs: QUIET.lastMs })];
+    return facts({ functions: { countedUntilMs: NOON, each, unnamedMs, notWatched: 0 } });
+  };
+  const nameOf = (n: number): string => `shop-${String(n).padStart(3, "0")}`;
+  const undone = (count: number): KnownAttachment[] =>
+    Array.from({ length: count }, (_, n) => ({ script: nameOf(n), state: "undone", sinceMs: ago(1), why: "…" }));
+  const last = { type: "function", name: nameOf(NAMED_MAX) } as const;
+  it.each<[string, Facts, Parameters<typeof isUntold>[1], string, boolean]>([
+    ["nothing is, where all tell", facts(), ofOne, "parked", false],
+    ["what only a log knows", ofJob({ log: "silent" }), ofOne, "parked", true],
+    ["but not that it is silent", ofJob({ log: "silent" }), ofOne, "log_silent", false],
+    ["nor whether it is read", ofJob({ log: "silent" }), ofOne, "unread", true],
+    ["nor that no key opens its destination", ofJob({ log: "silent" }), ofOne, "key_lost", false],
+    ["unless nothing can be opened", ofJob({ destination: { kind: "unknown" } }), ofOne, "key_lost", true],
+    ["a job that nobody has told of", facts({ jobs: [], controlTold: false }), ofOne, "parked", true],
+    ["but one that is gone, is", facts({ jobs: [] }), ofOne, "parked", false],
+    ["what the ledger knows", facts({ account: "silent" }), { type: "account" }, "intake_lost", true],
+    ["how large it is", facts({ account: "silent" }), { type: "account" }, "ledger_large", true],
+    ["and how busy", facts({ account: "silent" }), { type: "account" }, "ledger_busy", true],
+    ["and how much waits", facts({ account: "silent" }), { type: "account" }, "queue_large", true],
+    ["whether any job is enabled", facts({ controlTold: false }), { type: "account" }, "no_job_enabled", true],
+    ["that a job gets nothing", facts({ account: "silent" }), ofOne, "nothing_received", true],
+    ["nor that it does, without functions", facts({ functions: "silent" }), ofOne, "nothing_received", true],
+    ["nor without what others get", facts({ jobs: [job(), silentOther] }), ofOne, "nothing_received", true],
+    ["but for what a job does by itself", facts({ jobs: [job(), silentOther] }), ofOne, "parked", false],
+    ["whether any event comes", facts({ functions: "silent" }), { type: "account" }, "no_events", true],
+    ["whether any comes that is on its way", waiting(QUIET), { type: "account" }, "no_events", true],
+    ["which it is not, where something came", waiting(LOUD), { type: "account" }, "no_events", false],
+    ["whether a function is quiet, or waits", waiting(QUIET), shop, "function_quiet", true],
+    ["which it does not, where it came", waiting(LOUD), shop, "function_quiet", false],
+    ["whether one is quiet, or has no name left", unnamed(ago(1)), shop, "function_quiet", true],
+    ["whether one ever came, or had no name", unnamed(ago(1)), shop, "function_never_seen", true],
+    ["but what was named since, is", unnamed(ago(HOUR + 1)), shop, "function_quiet", false],
+    ["of one too many to be named", facts({ attachments: undone(NAMED_MAX + 1) }), last, "attachment_undone", true],
+    ["but not of one that is well", facts({ attachments: undone(NAMED_MAX) }), last, "attachment_undone", false],
+    ["what waits to be shipped again", facts({ replays: "silent" }), ofOne, "replay_waiting", true],
+    ["or whether a rerun does", facts({ jobs: [job(), rerunOfOne({ log: "silent" })] }), ofOne, "replay_waiting", true],
+    ["which one that answers tells", facts({ jobs: [job(), rerunOfOne()] }), ofOne, "replay_waiting", false],
+    ["of how many functions", facts({ functions: "silent" }), { type: "account" }, "functions_not_watched", true],
+    ["of how many more", facts({ attachments: "silent" }), { type: "account" }, "functions_more", true],
+    ["of functions, without the ledger", facts({ functions: "silent" }), shop, "function_quiet", true],
+    ["of functions, without their settings", facts({ controlTold: false }), shop, "function_off", true],
+    ["whether they are attached", facts({ attachments: "silent" }), shop, "attachment_undone", true],
+    ["whether they fail", facts({ failing: "silent" }), shop, "function_failing", true],
+    ["and otherwise not", facts(), shop, "function_failing", false],
+    ["and otherwise not", facts(), shop, "function_quiet", false],
+  ])("%s", (_what, of, subject, kind, untold) => {
+    expect(isUntold(of, subject, kind)).toBe(untold);
+  });
+});
+
+describe("words", () => {
+  it.each([
+    ["upload failed: HTTP 503 SlowDown; it is being tried again", "the destination answers HTTP 503 SlowDown"],
+    ["parked: HTTP 301; nothing is lost", "the destination answers HTTP 301"],
+    ["upload failed: timeout; it is being tried again", "the destination does not answer in time"],
+    ["upload failed: connection failed; it is being tried again", "the connection to the destination fails"],
+    ["upload failed: HTTP 200, but the object is not there; it is …", "the destination does not keep what it accepts"],
+    ["upload failed: the store keeps 3 of 9 bytes; it is …", "the destination does not keep what it accepts"],
+    ["parked: configuration: SECRETS_KEY: base64", "the configuration is malformed"],
+    ["the store says of every key that another object stands there", "another object already exists at every key"],
+    ["anything that a record says", "see the error_message of the job"],
+    [null, "see the error_message of the job"],
+  ])("%s", (message, cause) => expect(causeIn(message)).toBe(cause));
+
+  it("advise what to change, and say that nothing is lost", () => {
+    for (const message of ["parked: HTTP 403 QuotaExceeded; nothing is lost", "parked: anything", null]) {
+      const advice = parkedAdvice(message);
+      expect(advice).toContain(remedyFor(message) ?? "Read the job's error_message");
+      expect(advice).toMatch(/change the job's destination\. Nothing is lost/);
+    }
+  });
+
+  it("show a name as it may stand in a sentence", () => {
+    expect(shown("shop")).toBe('"shop"');
+    expect(shown('a"\n\u202eb')).toBe('"a\ufffd\ufffd\ufffdb"');
+    expect(shown("x".repeat(65))).toBe(`"${"x".repeat(64)}…"`);
+    expect(shown("\ud800")).toBe('"\ufffd"');
+  });
+
+  it("round a span down", () => {
+    expect([0, 59_999, 60_000, HOUR - 1, HOUR, DAY - 1, DAY, 3 * DAY].map(span)).toEqual([
+      "less than a minute",
+      "less than a minute",
+      "1 minute",
+      "59 minutes",
+      "1 hour",
+      "23 hours",
+      "1 day",
+      "3 days",
+    ]);
+  });
+});

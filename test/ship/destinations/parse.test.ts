@@ -1,0 +1,751 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { keyBelow, objectName, PROBE_DAY } from "../../../src/formats/object/keys.ts";
+import {
+  isMasked,
+  maskDestination,
+  parseDestination,
+  parsePlace,
+  samePlace,
+  sameStore,
+  unmaskDestination,
+} from "../../../src/ship/destinations/parse.ts";
+import inTheWild from "../../fixtures/destination-conf.json";
+import { destination, endpoint, LOCAL, PRODUCTION, refusal, UNKNOWN_SCHEME } from "./context.ts";
+
+const KEYS = "access-key-id=AKID&secret-access-key=SECRET";
+const S3 = `region=auto&endpoint=store.example&${KEYS}`;
+
+describe("destinations in the wild", () => {
+  const reasons: { [conf: string]: string | null } = {
+    "r2://<BUCKET_PATH>/{DATE}?account-id=<ACCOUNT_ID>&access-key-id=<R2_ACCESS_KEY_ID>&secret-access-key=<R2_SECRET_ACCESS_KEY>":
+      "the bucket must be 2 to 255 letters, digits, dots, dashes or underscores",
+    "r2://terraform-acctest/date={DATE}?account-id=f037e56e89293a057740de681ac9abbe&access-key-id=SCRUBBED&secret-access-key=SCRUBBED":
+      null,
+    "s3://mybucket/logs?region=us-west-2": "access-key-id is missing",
+    "s3://mybucket/logs/{DATE}?region=us-east-1&sse=AES256": "access-key-id is missing",
+    "s3://<BUCKET_PATH>?region=us-west-2/": "the bucket must be 2 to 255 letters, digits, dots, dashes or underscores",
+    "s3://cloudflare": "region is missing",
+    "azure://myblobcontainer/logs/{DATE}?[QueryString]":
+      "the host must be a public host; use azure://<account>.blob.core.windows.net/<container>/<path>?<SAS>",
+    "gs://mybucket/logs": "access-key-id is missing",
+    "https://logs.example.com?header_Authorization=Basic%20REDACTED&tags=host:theburritobot.com,dataset:http_requests":
+      null,
+    "https://cf-logpush-to-logtail.<your-worker-subdomain>.workers.dev?header_Authorization=Bearer%20<your-logtail-token>&header_Content-Type=application/json":
+      "the address must be a host or an https:// URL",
+    "https://log-api.newrelic.com/log/v1?Api-Key=<NR_LICENSE_KEY>&format=cloudflare": null,
+    "https://log-api.eu.newrelic.com/log/v1?Api-Key=<NR_LICENSE_KEY>&format=cloudflare": null,
+    "datadog://<DATADOG_ENDPOINT_URL>?header_DD-API-KEY=<DATADOG_API_KEY>&ddsource=cloudflare&service=<SERVICE>&host=<HOST>&ddtags=<TAGS>":
+      "the address must be a host or an https:// URL",
+    "splunk://<SPLUNK_ENDPOINT_URL>?channel=<SPLUNK_CHANNEL_ID>&insecure-skip-verify=<INSECURE_SKIP_VERIFY>&sourcetype=<SOURCE_TYPE>&header_Authorization=<SPLUNK_AUTH_TOKEN>":
+      "the address must be a host or an https:// URL",
+    "sumo://<SUMO_ENDPOINT_URL>/receiver/v1/http/<UNIQUE_HTTP_COLLECTOR_CODE>":
+      "the address must be a host or an https:// URL",
+    "https://logpush-receiver.sd.cfplat.com?updated=true": null,
+  };
+
+  it.each(inTheWild)("are read or refused in words: $conf", ({ conf }) => {
+    const parsed = parseDestination(conf, PRODUCTION);
+    const expected = reasons[conf];
+    if (expected === null) expect(parsed.ok).toBe(true);
+    else expect(parsed).toEqual({ ok: false, why: expected ?? UNKNOWN_SCHEME });
+  });
+});
+
+describe("gs://", () => {
+  const place = { scheme: "gs", bucket: "my-traces", path: "logs/{DATE}", accountId: null };
+  it("is read with an HMAC key, and with a secret of the deployment for its host", () => {
+    expect(destination(`gs://my-traces/logs/{DATE}?${KEYS}`)).toEqual({
+      ...place,
+      endpoint: new URL("https://storage.googleapis.com/"),
+      credentials: { accessKeyId: "AKID", secretAccessKey: "SECRET" },
+    });
+    expect(destination("gs://my-traces/logs/{DATE}?endpoint=store.example&credentials=env:DEST_ARCHIVE")).toEqual({
+      ...place,
+      endpoint: new URL("https://store.example/"),
+      credentials: { accessKeyId: "env-id", secretAccessKey: "env-secret" },
+    });
+  });
+
+  it.each([
+    ["no key", "gs://traces/a", "access-key-id is missing"],
+    ["half a key", "gs://traces/a?access-key-id=x", "secret-access-key is missing"],
+    [
+      "a bucket in capitals",
+      `gs://Traces/a?${KEYS}`,
+      "the bucket must be 3 to 222 lower-case letters, digits, dots, dashes or underscores",
+    ],
+    [
+      "a region, which is S3's",
+      `gs://traces/a?region=auto&${KEYS}`,
+      "unknown parameter; known for this scheme are endpoint, access-key-id, secret-access-key, credentials",
+    ],
+    [
+      "a secret for another host",
+      "gs://traces/a?credentials=env:DEST_ARCHIVE",
+      "the secret DEST_ARCHIVE is for another host than this destination's",
+    ],
+    ["an inner host", `gs://traces/a?endpoint=169.254.169.254&${KEYS}`, "endpoint must be a public host"],
+  ])("is refused with %s", (_what, conf, why) => {
+    expect(refusal(conf)).toBe(why);
+  });
+});
+
+describe("binding://", () => {
+  it("is a bucket of the worker, without keys", () => {
+    const bucket = { put: () => {} } as unknown as R2Bucket;
+    expect(destination("binding://TRACES/logs/{DATE}", { ...PRODUCTION, binding: () => bucket })).toEqual({
+      scheme: "binding",
+      bucket: "TRACES",
+      path: "logs/{DATE}",
+      accountId: null,
+      endpoint: new URL("binding://worker"),
+      credentials: bucket,
+    });
+  });
+
+  it.each([
+    ["a binding that is not listed", "binding://SECRETS/a", "DESTINATION_BINDINGS does not name SECRETS"],
+    ["one that is not bound", "binding://GONE/a", "this service has no binding GONE"],
+    ["one that is no bucket", "binding://KV/a", "the binding KV is not an R2 bucket"],
+    [
+      "no name",
+      "binding:///a",
+      "the binding must be 1 to 64 letters, digits or underscores, and must not begin with a digit",
+    ],
+    ["a parameter", "binding://GONE/a?region=auto", "binding:// takes no parameters"],
+    ["a path that leads up", "binding://GONE/../a", "the path must not contain . or .. as a segment"],
+  ])("is refused with %s", (_what, conf, why) => {
+    expect(refusal(conf)).toBe(why);
+  });
+
+  it("is one place, whether it is bound or not", () => {
+    const place = parsePlace("binding://GONE/logs", PRODUCTION);
+    expect(place.ok && samePlace(place.value, place.value)).toBe(true);
+  });
+});
+
+describe("objstore://", () => {
+  const account = "f037e56e89293a057740de681ac9abbe";
+
+  it.each(["objstore", "r2"])("is read under its name %s://", (scheme) => {
+    expect(destination(`${scheme}://traces/date={DATE}?account-id=${account}&${KEYS}`)).toEqual({
+      scheme,
+      bucket: "traces",
+      path: "date={DATE}",
+      endpoint: new URL(`https://${account}.r2.cloudflarestorage.com`),
+      accountId: account,
+      region: "auto",
+      sse: null,
+      credentials: { accessKeyId: "AKID", secretAccessKey: "SECRET" },
+    });
+  });
+
+  it("goes to the endpoint that is configured, its path prefix kept", () => {
+    const read = destination(`objstore://traces/x?account-id=a&${KEYS}`, LOCAL);
+    expect(read.endpoint.href).toBe("http://127.0.0.1:8787/cdn-cgi/local/r2/s3");
+  });
+
+  it.each([
+    "evil.example/x?",
+    "evil.example%2Fx%3F",
+    "a.b",
+    "a/b",
+    "a@b",
+    "a:b",
+    "a#",
+    "..",
+    "ä",
+    "a b",
+    "a".repeat(65),
+  ])("has no account id that could name another host: %s", (id) => {
+    expect(refusal(`objstore://traces/x?account-id=${id}&${KEYS}`)).toBe(
+      "account-id must be 1 to 64 letters, digits or dashes",
+    );
+  });
+
+  it("takes the longest account id", () => {
+    expect(destination(`objstore://traces/x?account-id=${"a".repeat(64)}&${KEYS}`).accountId).toBe("a".repeat(64));
+  });
+
+  const wrong: [conf: string, why: string][] = [
+    [`objstore://traces/x?${KEYS}`, "account-id is missing"],
+    ["objstore://traces/x?account-id=a", "access-key-id is missing"],
+    ["objstore://traces/x?account-id=a&access-key-id=AKID", "secret-access-key is missing"],
+    ["objstore://traces/x?account-id=a&secret-access-key=SECRET", "access-key-id is missing"],
+    [
+      `objstore://traces/x?account-id=a&region=auto&${KEYS}`,
+      "unknown parameter; known for this scheme are account-id, access-key-id, secret-access-key, credentials",
+    ],
+    [
+      `objstore://traces/x?account-id=a&endpoint=evil.example&${KEYS}`,
+      "unknown parameter; known for this scheme are account-id, access-key-id, secret-access-key, credentials",
+    ],
+  ];
+
+  it.each(wrong)("is refused in words: %s", (conf, why) => {
+    expect(refusal(conf)).toBe(why);
+  });
+});
+
+describe("s3://", () => {
+  it("is read with all it may say", () => {
+    expect(
+      destination(
+        `s3://traces/a/{DATE}/b?region=eu-west-1&endpoint=https://store.example:9000/prefix/&sse=AES256&${KEYS}`,
+      ),
+    ).toEqual({
+      scheme: "s3",
+      bucket: "traces",
+      path: "a/{DATE}/b",
+      endpoint: new URL("https://store.example:9000/prefix"),
+      accountId: null,
+      region: "eu-west-1",
+      sse: "AES256",
+      credentials: { accessKeyId: "AKID", secretAccessKey: "SECRET" },
+    });
+  });
+
+  it("goes to the vendor's own endpoint of the region without another", () => {
+    expect(destination(`s3://traces/a?region=eu-west-1&${KEYS}`).endpoint.href).toBe(
+      "https://s3.eu-west-1.amazonaws.com/",
+    );
+  });
+
+  const wrong: [conf: string, why: string][] = [
+    [`s3://traces/a?${KEYS}`, "region is missing"],
+    ...["us-west-2/", "evil.example%23", "US-EAST-1", "evil.example", "a_b", "a".repeat(65)].map(
+      (region): [string, string] => [
+        `s3://traces/a?region=${region}&${KEYS}`,
+        "region must be 1 to 64 lower-case letters, digits or dashes without an endpoint",
+      ],
+    ),
+    ...["a/b", "%C3%A4", "a%20b", "a".repeat(65)].map((region): [string, string] => [
+      `s3://traces/a?region=${region}&endpoint=store.example&${KEYS}`,
+      "region must be 1 to 64 letters, digits, dashes, dots or underscores",
+    ]),
+    [`s3://traces/a?region=auto&sse=aws:kms&${KEYS}`, "sse must be AES256"],
+    [`s3://traces/a?region=auto&region=auto&${KEYS}`, "region is given twice"],
+    [`s3://traces/a?region=&${KEYS}`, "region is empty"],
+    [`s3://traces/a?region=auto&endpoint=&${KEYS}`, "endpoint is empty"],
+    [`s3://traces/a?region&${KEYS}`, "region is empty"],
+    ["s3://traces/a?region=auto&access-key-id=&secret-access-key=SECRET", "access-key-id is empty"],
+    [
+      `s3://traces/a?region=auto&account-id=a&${KEYS}`,
+      "unknown parameter; known for this scheme are region, endpoint, sse, access-key-id, secret-access-key, credentials",
+    ],
+    [
+      "s3://traces/a?region=auto&access-key-id=AKID&secret-access-key=SEC&RET",
+      "unknown parameter; known for this scheme are region, endpoint, sse, access-key-id, secret-access-key, credentials",
+    ],
+    [
+      "s3://traces/a?region=auto&access-key-id=AKID&secret-access-key=SEC%RET",
+      "a parameter is not correctly percent-encoded",
+    ],
+    [
+      "s3://traces/a?region=auto&access-key-id=AK%0aID&secret-access-key=SECRET",
+      "access-key-id must be printable ASCII",
+    ],
+    ["s3://traces/a?region=auto&access-key-id=AK ID&secret-access-key=SECRET", "access-key-id must be printable ASCII"],
+  ];
+
+  it.each(wrong)("is refused in words: %s", (conf, why) => {
+    expect(refusal(conf)).toBe(why);
+  });
+});
+
+describe("any destination", () => {
+  const BAD_BUCKET = "the bucket must be 2 to 255 letters, digits, dots, dashes or underscores";
+  const wrong: [what: string, conf: string, why: string][] = [
+    ["is empty", "", "destination_conf must be <scheme>://<bucket>/<path>?<parameters>"],
+    ["is no such string", "traces/a", "destination_conf must be <scheme>://<bucket>/<path>?<parameters>"],
+    ["has no bucket", `s3:///a?${S3}`, BAD_BUCKET],
+    ["has user information", `s3://user:pass@traces/a?${S3}`, BAD_BUCKET],
+    ["has a port", `s3://traces:9000/a?${S3}`, BAD_BUCKET],
+    ["has a bucket of one letter", `s3://a/a?${S3}`, BAD_BUCKET],
+    ["has a bucket of dots", `s3://../a?${S3}`, BAD_BUCKET],
+    ["has an encoded bucket", `s3://tra%2fces/a?${S3}`, BAD_BUCKET],
+    ["has a bucket that is too long", `s3://${"a".repeat(256)}/a?${S3}`, BAD_BUCKET],
+    ["goes up in its path", `s3://traces/a/../b?${S3}`, "the path must not contain . or .. as a segment"],
+    ["goes up at the end of its path", `s3://traces/a/..?${S3}`, "the path must not contain . or .. as a segment"],
+    ["stays where it is in its path", `s3://traces/./b?${S3}`, "the path must not contain . or .. as a segment"],
+    ["has a control character in its path", `s3://traces/a\nb?${S3}`, "the path must not contain control characters"],
+    ["has a lone surrogate in its path", `s3://traces/a\ud800b?${S3}`, "destination_conf must be well-formed text"],
+    ["has a lone surrogate in a secret", `s3://traces/a?${S3}\udc00`, "destination_conf must be well-formed text"],
+    ["has too long a path", `s3://traces/${"€".repeat(301)}?${S3}`, "the path is longer than 900 bytes"],
+    ["is too long", `s3://traces/a?${S3}&sse=${"x".repeat(4_096)}`, "destination_conf is longer than 4096 characters"],
+    ["has a scheme of its own", `ftp://traces/a?${S3}`, UNKNOWN_SCHEME],
+    ["has a scheme in capitals", `S3://traces/a?${S3}`, UNKNOWN_SCHEME],
+    [
+      "has the scheme of a plain web page",
+      `http://traces/a?${S3}`,
+      "http:// is not accepted: an address begins with https://",
+    ],
+  ];
+
+  it.each(wrong)("is refused when it %s", (_what, conf, why) => {
+    expect(refusal(conf)).toBe(why);
+  });
+
+  const paths: [sent: string, path: string][] = [
+    ["", ""],
+    ["/", ""],
+    ["///", ""],
+    ["/a", "a"],
+    ["/a/", "a"],
+    ["//a//b//", "a//b"],
+    ["/{DATE}", "{DATE}"],
+    ["/date={DATE}/x={DATE}", "date={DATE}/x={DATE}"],
+    ["/a b+c!'()*ü€", "a b+c!'()*ü€"],
+    ["/%2e%2e/a%20b", "%2e%2e/a%20b"],
+    ["/...", "..."],
+    ["/a#b", "a#b"],
+    [`/${"€".repeat(299)}`, "€".repeat(299)],
+  ];
+
+  it.each(paths)("keeps its path as it is written, but for slashes at its ends: %s", (sent, path) => {
+    expect(destination(`s3://traces${sent}?${S3}`).path).toBe(path);
+  });
+
+  const secrets: [sent: string, secret: string][] = [
+    ["a+b/c=", "a+b/c="],
+    ["a%2Bb", "a+b"],
+    ["a%20b", "a b"],
+    ["100%25", "100%"],
+    ["a%26b", "a&b"],
+    ["a=b=c", "a=b=c"],
+    ["a?b", "a?b"],
+    ["%C3%BC", "ü"],
+  ];
+
+  it.each(secrets)(
+    "decodes percent signs in its parameters, and nothing else: a plus stays one (%s)",
+    (sent, secret) => {
+      expect(
+        destination(`s3://traces/a?region=auto&access-key-id=AKID&secret-access-key=${sent}`).credentials
+          .secretAccessKey,
+      ).toBe(secret);
+    },
+  );
+
+  it("says nothing of a secret in the reason why it is refused, wherever the secret stands", () => {
+    const secret = fc.stringMatching(/^[A-Za-z0-9]{16,24}$/).map((text) => `SeCrEt${text}`);
+    const template = fc.constantFrom(
+      "s3://traces/a?region=auto&access-key-id=¤&secret-access-key=x&secret-access-key=¤",
+      "s3://traces/a?region=auto&access-key-id=a&secret-access-key=¤&¤",
+      "s3://traces/a?region=auto&access-key-id=a&secret-access-key=x&¤=x",
+      "s3://traces/a?region=auto&sse=¤&access-key-id=a&secret-access-key=x",
+      "s3://traces/a?region=¤.&access-key-id=a&secret-access-key=x",
+      "s3://traces/a?region=auto&endpoint=http://u:¤@h&access-key-id=a&secret-access-key=x",
+      "s3://traces/a?region=auto&endpoint=ftp://¤&access-key-id=a&secret-access-key=x",
+      "s3://traces/a?region=auto&credentials=¤",
+      "s3://traces/a?region=auto&credentials=env:¤",
+      "s3://traces/a?region=auto&credentials=env:DEST_ARCHIVE&access-key-id=¤",
+      "s3://traces/a?region=auto&endpoint=other.example&credentials=env:DEST_ARCHIVE",
+      "s3://u:¤@traces/a?region=auto",
+      "s3://traces/../¤?region=auto",
+      "¤://traces/a",
+      "¤",
+      "objstore://traces/a?account-id=¤.&access-key-id=a&secret-access-key=x",
+      "objstore://traces/a?secret-access-key=¤",
+      "objstore://traces/a?account-id=a&secret-access-key=¤&access-key-id=\u00fc",
+      "s3://traces/a?region=auto&access-key-id=%25¤&secret-access-key=%zz",
+    );
+    fc.assert(
+      fc.property(template, secret, (text, value) => {
+        for (const context of [PRODUCTION, LOCAL]) {
+          const parsed = parseDestination(text.replaceAll("¤", value), context);
+          expect(parsed.ok).toBe(false);
+          if (!parsed.ok) expect(parsed.why).not.toContain(value);
+        }
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it("is read as it was put together", () => {
+    const word = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{1,30}$/);
+    const segment = fc
+      .string({ unit: "grapheme", minLength: 1, maxLength: 10 })
+      .filter((text) => /^[^/?\p{Cc}]+$/u.test(text) && !/^\.\.?$/.test(text));
+    const value = fc.string({ unit: "grapheme", minLength: 1, maxLength: 40 });
+    const ascii = fc.stringMatching(/^[!-~]{1,40}$/);
+    fc.assert(
+      fc.property(
+        word,
+        fc.array(segment, { maxLength: 4 }),
+        ascii,
+        value,
+        (bucket, segments, accessKeyId, secretAccessKey) => {
+          const path = segments.join("/");
+          const conf = `s3://${bucket}/${path}?region=auto&access-key-id=${encodeURIComponent(accessKeyId)}&secret-access-key=${encodeURIComponent(secretAccessKey)}`;
+          expect(parseDestination(conf, PRODUCTION)).toMatchObject({
+            ok: true,
+            value: { bucket, path, credentials: { accessKeyId, secretAccessKey } },
+          });
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it("is a value or a reason, never a throw, whatever it is", () => {
+    const piece = fc.constantFrom(
+      "s3://",
+      "objstore://",
+      "traces",
+      "/",
+      "?",
+      "&",
+      "=",
+      "%",
+      "%2f",
+      "..",
+      "{DATE}",
+      "region=auto",
+      KEYS,
+      "endpoint=",
+      "http://",
+      "[::1]",
+      "@",
+      "#",
+      "\n",
+      "\ud800",
+      "account-id=a",
+      "credentials=env:DEST_ARCHIVE",
+    );
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string({ unit: "binary" }),
+          fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join("")),
+        ),
+        (conf) => {
+          const parsed = parseDestination(conf, PRODUCTION);
+          if (parsed.ok)
+            expect([parsed.value.endpoint.protocol, parsed.value.endpoint.username]).toEqual(["https:", ""]);
+          else expect(parsed.why.length).toBeGreaterThan(0);
+        },
+      ),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe("the path of a destination", () => {
+  const NAME = objectName(Date.UTC(2026, 10, 20), Date.UTC(2026, 10, 20), "00000000", ".log.gz");
+  const longest = (days: number) => "{DATE}".repeat(days).padEnd(900, "x");
+
+  it.each([0, 1, 37, 38, 57, 150])(
+    "leaves room for an object's name in the 1,024 bytes of a key, with {DATE} in it %i times",
+    (days) => {
+      const parsed = parseDestination(`s3://traces/${longest(days)}?${S3}`, PRODUCTION);
+      const key = parsed.ok ? keyBelow(parsed.value.path, PROBE_DAY, NAME) : "";
+      expect(key.length).toBeLessThanOrEqual(1_024);
+    },
+  );
+
+  it("may have {DATE} in it as often as a key has room", () => {
+    expect(destination(`s3://traces/${"{DATE}/".repeat(20)}?${S3}`).path).toBe("{DATE}/".repeat(20).slice(0, -1));
+    expect(destination(`s3://traces/${"x".repeat(900)}?${S3}`).path.length).toBe(900);
+  });
+});
+
+describe("an endpoint", () => {
+  const NOT_PUBLIC = "refused: endpoint must be a public host";
+  const NO_URL = "refused: endpoint must be a host or an https:// URL";
+  const cases: [text: string, inProduction: string, locally: string][] = [
+    ["store.example", "https://store.example/", "https://store.example/"],
+    ["store.example:9000", "https://store.example:9000/", "https://store.example:9000/"],
+    ["https://store.example/a/b//", "https://store.example/a/b", "https://store.example/a/b"],
+    ["https://store.example", "https://store.example/", "https://store.example/"],
+    ["http://store.example", "refused: endpoint must use https", "refused: endpoint must use https"],
+    ["http://127.0.0.1:9000/x", "refused: endpoint must be a public host", "http://127.0.0.1:9000/x"],
+    ["http://localhost:9000", "refused: endpoint must be a public host", "http://localhost:9000/"],
+    ["http://[::1]:9000", "refused: endpoint must be a public host", "http://[::1]:9000/"],
+    ["http://127.1.2.3", "refused: endpoint must be a public host", "http://127.1.2.3/"],
+    ["http://2130706433", "refused: endpoint must be a public host", "http://127.0.0.1/"],
+    ["https://localhost", "refused: endpoint must be a public host", "https://localhost/"],
+    ["https://10.store.example", "https://10.store.example/", "https://10.store.example/"],
+    ["http://127.0.0.1.evil.example", "refused: endpoint must use https", "refused: endpoint must use https"],
+    ["https://10.0.0.7", "refused: endpoint must be a public host", "refused: endpoint must be a public host"],
+    ["https://192.168.1.1:9000", "refused: endpoint must be a public host", "refused: endpoint must be a public host"],
+    ["https://172.16.0.1", "refused: endpoint must be a public host", "refused: endpoint must be a public host"],
+    ["https://172.15.0.1", "https://172.15.0.1/", "https://172.15.0.1/"],
+    ["https://172.32.0.1", "https://172.32.0.1/", "https://172.32.0.1/"],
+    ["https://169.254.169.254", "refused: endpoint must be a public host", "refused: endpoint must be a public host"],
+    ["https://100.64.0.1", "refused: endpoint must be a public host", "refused: endpoint must be a public host"],
+    ["https://198.19.255.255", "refused: endpoint must be a public host", "refused: endpoint must be a public host"],
+    ["https://192.0.2.1", "refused: endpoint must be a public host", "refused: endpoint must be a public host"],
+    ["https://0.0.0.0", "refused: endpoint must be a public host", "refused: endpoint must be a public host"],
+    ["https://0x7f.1", "refused: endpoint must be a public host", "https://127.0.0.1/"],
+    ["https://localhost.", "refused: endpoint must be a public host", "refused: endpoint must be a public host"],
+    ["https://store.localhost", "refused: endpoint must be a public host", "https://store.localhost/"],
+    ["http://minio:9000", "refused: endpoint must be a public host", "http://minio:9000/"],
+    [
+      "https://[::ffff:127.0.0.1]",
+      "refused: endpoint must be a public host",
+      "refused: endpoint must be a public host",
+    ],
+    ["https://[fd00::1]", "refused: endpoint must be a public host", "refused: endpoint must be a public host"],
+    ["https://8.8.8.8", "https://8.8.8.8/", "https://8.8.8.8/"],
+    ["http://localhost.evil.example", "refused: endpoint must use https", "refused: endpoint must use https"],
+    [
+      "http://127.0.0.1@evil.example",
+      "refused: endpoint must not contain user information",
+      "refused: endpoint must not contain user information",
+    ],
+    [
+      "https://user:pass@store.example",
+      "refused: endpoint must not contain user information",
+      "refused: endpoint must not contain user information",
+    ],
+    [
+      "user@store.example",
+      "refused: endpoint must not contain user information",
+      "refused: endpoint must not contain user information",
+    ],
+    [
+      "https://store.example/?x=1",
+      "refused: endpoint must not contain a query or a fragment",
+      "refused: endpoint must not contain a query or a fragment",
+    ],
+    [
+      "https://store.example/#x",
+      "refused: endpoint must not contain a query or a fragment",
+      "refused: endpoint must not contain a query or a fragment",
+    ],
+    ["ftp://store.example", "refused: endpoint must use https", "refused: endpoint must use https"],
+    [
+      "https://",
+      "refused: endpoint must be a host or an https:// URL",
+      "refused: endpoint must be a host or an https:// URL",
+    ],
+    ...["https://[::]", "https://localhost..", "https://224.0.0.1", "https://255.255.255.255"].map(
+      (text): [string, string, string] => [text, NOT_PUBLIC, NOT_PUBLIC],
+    ),
+    ["https://\uff11\uff12\uff17\u30020\u30020\u30021", NOT_PUBLIC, "https://127.0.0.1/"],
+    ["https://%31%32%37.0.0.1", NOT_PUBLIC, "https://127.0.0.1/"],
+    ["https://b\u00fccher.example", "https://xn--bcher-kva.example/", "https://xn--bcher-kva.example/"],
+    ...[
+      "https://store\r\n.example",
+      "https://store.example\r\nx-amz-acl: public-read",
+      "https://st\tore.example",
+      " https://store.example",
+      "https://store.example\\@127.0.0.1",
+      "\\\\127.0.0.1",
+      "store.example\0",
+    ].map((text): [string, string, string] => [text, NO_URL, NO_URL]),
+    [
+      "a b",
+      "refused: endpoint must be a host or an https:// URL",
+      "refused: endpoint must be a host or an https:// URL",
+    ],
+  ];
+
+  it.each(cases)(
+    "is a host or an https:// URL, and http only for local hosts where that is allowed: %s",
+    (text, inProduction, locally) => {
+      expect([endpoint(text), endpoint(text, true)]).toEqual([inProduction, locally]);
+    },
+  );
+});
+
+describe("credentials by reference", () => {
+  const with_ = (parameters: string) => `s3://traces/a?region=auto&endpoint=store.example&${parameters}`;
+
+  it("come from the secret of that name, whose host is the endpoint's", () => {
+    expect(destination(with_("credentials=env:DEST_ARCHIVE")).credentials).toEqual({
+      accessKeyId: "env-id",
+      secretAccessKey: "env-secret",
+    });
+  });
+
+  const wrong: [what: string, conf: string, why: string][] = [
+    [
+      "another host",
+      "s3://traces/a?region=auto&endpoint=evil.example&credentials=env:DEST_ARCHIVE",
+      "the secret DEST_ARCHIVE is for another host than this destination's",
+    ],
+    [
+      "another port of the host",
+      "s3://traces/a?region=auto&endpoint=store.example:444&credentials=env:DEST_ARCHIVE",
+      "the secret DEST_ARCHIVE is for another host than this destination's",
+    ],
+    [
+      "a subdomain of the host",
+      "s3://traces/a?region=auto&endpoint=a.store.example&credentials=env:DEST_ARCHIVE",
+      "the secret DEST_ARCHIVE is for another host than this destination's",
+    ],
+    [
+      "the vendor's endpoint",
+      "s3://traces/a?region=auto&credentials=env:DEST_ARCHIVE",
+      "the secret DEST_ARCHIVE is for another host than this destination's",
+    ],
+    [
+      "another scheme's endpoint",
+      "objstore://traces/a?account-id=a&credentials=env:DEST_ARCHIVE",
+      "the secret DEST_ARCHIVE is for another host than this destination's",
+    ],
+    ["a secret that is no destination's", with_("credentials=env:ADMIN_TOKEN"), "credentials must be env:DEST_<NAME>"],
+    ["a secret of an odd name", with_("credentials=env:DEST_a"), "credentials must be env:DEST_<NAME>"],
+    ["a secret of no name", with_("credentials=env:DEST_"), "credentials must be env:DEST_<NAME>"],
+    ["no reference", with_("credentials=DEST_ARCHIVE"), "credentials must be env:DEST_<NAME>"],
+    ["two lines", with_("credentials=env:DEST_ARCHIVE%0aX"), "credentials must be env:DEST_<NAME>"],
+    ["a secret that is not there", with_("credentials=env:DEST_NONE"), "there is no secret DEST_NONE"],
+    [
+      "a secret that is not complete",
+      with_("credentials=env:DEST_BROKEN"),
+      "the secret DEST_BROKEN must be JSON with host, access_key_id and secret_access_key",
+    ],
+    [
+      "a secret that is not JSON",
+      with_("credentials=env:DEST_TEXT"),
+      "the secret DEST_TEXT must be JSON with host, access_key_id and secret_access_key",
+    ],
+    [
+      "keys as well",
+      with_(`credentials=env:DEST_ARCHIVE&${KEYS}`),
+      "give either credentials or access-key-id and secret-access-key",
+    ],
+    [
+      "half of the keys as well",
+      with_("credentials=env:DEST_ARCHIVE&secret-access-key=x"),
+      "give either credentials or access-key-id and secret-access-key",
+    ],
+  ];
+
+  it.each(wrong)("are refused for %s", (_what, conf, why) => {
+    expect(refusal(conf)).toBe(why);
+  });
+});
+
+describe("masking", () => {
+  const conf = "s3://traces/a?region=auto&access-key-id=AK+ID&endpoint=store.example&secret-access-key=SE%2FCRET=";
+  const masked = "s3://traces/a?region=auto&access-key-id=****&endpoint=store.example&secret-access-key=****";
+
+  it("leaves everything but the secrets as it is written", () => {
+    expect(maskDestination(conf)).toBe(masked);
+    expect(maskDestination("s3://traces/a?region=auto&credentials=env:DEST_ARCHIVE")).toBe(
+      "s3://traces/a?region=auto&credentials=env:DEST_ARCHIVE",
+    );
+    expect(maskDestination("s3://traces/a")).toBe("s3://traces/a");
+  });
+
+  it("is undone with what is stored", () => {
+    expect(unmaskDestination(masked, conf)).toBe(conf);
+    expect(unmaskDestination("s3://traces/b/{DATE}?secret-access-key=****&access-key-id=NEW&region=x", conf)).toBe(
+      "s3://traces/b/{DATE}?secret-access-key=SE%2FCRET=&access-key-id=NEW&region=x",
+    );
+  });
+
+  it("is undone only where a secret stands", () => {
+    expect(unmaskDestination("s3://****/****?region=****&secret-access-key=****", conf)).toBe(
+      "s3://****/****?region=****&secret-access-key=SE%2FCRET=",
+    );
+  });
+
+  it("stays where the code of the address is another one: no other secret of it goes there", () => {
+    const [at, token] = ["sumo://sumo.example/receiver/v1/http/", "?header_Authorization="];
+    const stored = `${at}CODE${token}HIDDEN`;
+    expect(unmaskDestination(`${at}****${token}****`, stored)).toBe(stored);
+    expect(unmaskDestination(`${at}CODE${token}****`, stored)).toBe(stored);
+    for (const sent of [`${at}OTHER${token}****`, `${at}${token}****`, `${at}below/****${token}****`])
+      expect(unmaskDestination(sent, stored)).toBe(sent);
+  });
+
+  it("stays where nothing is stored for it", () => {
+    expect(unmaskDestination(masked, "s3://traces/a?region=auto&credentials=env:DEST_ARCHIVE")).toBe(masked);
+  });
+
+  it.each([
+    [conf, false],
+    [masked, true],
+    ["s3://traces/a?secret-access-key=****", true],
+    ["s3://traces/a?access-key-id=****", true],
+    ["s3://traces/a?region=****", false],
+    ["s3://traces/****", false],
+    ["s3://traces/a?secret-access-key=*****", false],
+    ["s3://traces/a", false],
+  ])("is noticed: %s", (text, expected) => {
+    expect(isMasked(text)).toBe(expected);
+  });
+
+  it("hides every secret of every destination that can be read, and is undone exactly", () => {
+    const value = fc.string({ unit: "grapheme", minLength: 8, maxLength: 40 });
+    const order = fc.shuffledSubarray(["region", "access-key-id", "secret-access-key"], { minLength: 3 });
+    fc.assert(
+      fc.property(fc.stringMatching(/^[!-~]{8,30}$/), value, order, (id, secret, names) => {
+        const values: { [name: string]: string } = {
+          region: "auto",
+          "access-key-id": encodeURIComponent(id),
+          "secret-access-key": encodeURIComponent(secret),
+        };
+        const text = `s3://traces/a?${names.map((name) => `${name}=${values[name]}`).join("&")}`;
+        expect(parseDestination(text, PRODUCTION).ok).toBe(true);
+        const hidden = maskDestination(text);
+        expect(hidden).toBe(
+          `s3://traces/a?${names.map((name) => `${name}=${name === "region" ? "auto" : "****"}`).join("&")}`,
+        );
+        expect(unmaskDestination(hidden, text)).toBe(text);
+      }),
+    );
+  });
+
+  it.each([
+    ...["accessToken", "client_secret", "clientSecret", "privateKey", "apikey", "licenseKey", "key2", "auth_code"],
+    ...["x-amz-signature", "passphrase", "sig", "jwt"],
+  ])("hides the parameter %s of any address", (name) => {
+    expect(maskDestination(`https://logs.example/in?team=a&${name}=hidden&b=c`)).toBe(
+      `https://logs.example/in?team=a&${name}=****&b=c`,
+    );
+  });
+
+  it.each(["team", "sourcetype", "keyspace", "design", "tokens_per_s", "codec"])("shows the parameter %s", (name) => {
+    const conf = `https://logs.example/in?${name}=shown`;
+    expect(maskDestination(conf)).toBe(conf);
+  });
+
+  it("hides the code of an address that is refused for its capitals", () => {
+    expect(maskDestination("SUMO://sumo.example/receiver/v1/http/hidden")).not.toContain("hidden");
+  });
+
+  it("hides a secret whose parameter's name is percent-encoded", () => {
+    const text = "s3://traces/a?region=auto&access%2Dkey%2Did=AKID&secret-access%2dkey=HIDDEN";
+    expect(destination(text).credentials.secretAccessKey).toBe("HIDDEN");
+    expect(maskDestination(text)).not.toContain("HIDDEN");
+  });
+  it("is noticed when the asterisks are percent-encoded", () => {
+    expect(isMasked("s3://traces/a?region=auto&access-key-id=AKID&secret-access-key=%2A%2A%2A%2A")).toBe(true);
+  });
+});
+
+describe("whether two destinations are one store, to which one's secret may go", () => {
+  const base = `s3://traces/a?region=auto&endpoint=store.example&${KEYS}`;
+  const cases: [what: string, other: string, same: boolean][] = [
+    ["itself", base, true],
+    ["another path", base.replace("/a?", "/b/{DATE}?"), true],
+    ["another region", base.replace("region=auto", "region=eu-west-1"), true],
+    ["other keys", base.replace("AKID", "OTHER"), true],
+    ["encryption at rest", `${base}&sse=AES256`, true],
+    ["the endpoint written otherwise", base.replace("store.example", "https://store.example/"), true],
+    ["another bucket", base.replace("traces", "others"), false],
+    ["another host", base.replace("store.example", "evil.example"), false],
+    ["another port", base.replace("store.example", "store.example:9000"), false],
+    ["another prefix of the endpoint", base.replace("store.example", "store.example/x"), false],
+    ["another scheme", `objstore://traces/a?account-id=a&${KEYS}`, false],
+  ];
+
+  it.each(cases)("is known: %s", (_what, other, same) => {
+    expect(sameStore(destination(base), destination(other))).toBe(same);
+    expect(sameStore(destination(other), destination(base))).toBe(same);
+  });
+
+  it("is known for accounts, even where they share an endpoint", () => {
+    const of = (scheme: string, account: string) =>
+      destination(`${scheme}://traces/a?account-id=${account}&${KEYS}`, LOCAL);
+    expect(sameStore(of("objstore", "a"), of("objstore", "a"))).toBe(true);
+    expect(sameStore(of("objstore", "a"), of("objstore", "b"))).toBe(false);
+    expect(sameStore(of("objstore", "a"), of("r2", "a"))).toBe(false);
+  });
+});

@@ -1,0 +1,449 @@
+import { createHash } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, inject, it, vi } from "vitest";
+import { platform } from "../../../../src/base/platform.ts";
+import { objectStore, type S3Destination } from "../../../../src/ship/destinations/s3/object-store.ts";
+import type { PutRequest, StoreAnswer } from "../../../../src/ship/destinations/store/client.ts";
+import { ACCESS_KEY, SECRET_KEY } from "../../../support/constants.ts";
+import { bucketControl } from "../../../support/s3-control.ts";
+import { type Action, rule } from "../../../support/s3-script.ts";
+import { destination, LOCAL } from "../context.ts";
+
+const NOW = Date.UTC(2026, 10, 20, 12);
+
+/** How long a condition is waited for that comes at once on a machine that is not busy. */
+const PATIENT = { timeout: 10_000 };
+
+function at(bucket: string, more: string | Partial<S3Destination> = ""): S3Destination {
+  const keys = `access-key-id=${ACCESS_KEY}&secret-access-key=${SECRET_KEY}`;
+  const query = typeof more === "string" ? more : "";
+  const read = destination(
+    `s3://${bucket}/logs/{DATE}?region=auto&endpoint=${encodeURIComponent(inject("s3Url"))}&${keys}${query}`,
+    LOCAL,
+  );
+  return typeof more === "string" ? read : { ...read, ...more };
+}
+
+function request(key: string, text = "hello", fields: Partial<PutRequest> = {}): PutRequest {
+  const body = new TextEncoder().encode(text);
+  return {
+    key,
+    body,
+    bytes: body.length,
+    sha256: createHash("sha256").update(body).digest("hex"),
+    contentType: "application/x-ndjson",
+    md5: null,
+    conditional: true,
+    ...fields,
+  };
+}
+
+let names = 0;
+let bucket = "";
+let control = bucketControl(inject("s3Url"), "none");
+beforeEach(() => {
+  names += 1;
+  bucket = `object-store-${names}`;
+  control = bucketControl(inject("s3Url"), bucket);
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  await control.forget();
+});
+
+const store = (more: Parameters<typeof at>[1] = "") => objectStore(at(bucket, more), platform);
+
+/** A store behind a `fetch` that gives these answers, and notes what it was asked. */
+function scripted(...answers: (Response | Error)[]) {
+  const asked: { url: string; init: RequestInit }[] = [];
+  const opened = objectStore(at("scripted"), {
+    now: () => NOW,
+    fetch: (url, init) => {
+      asked.push({ url, init });
+      const next = answers.shift() ?? new Error("asked too often");
+      return next instanceof Error ? Promise.reject(next) : Promise.resolve(next);
+    },
+  });
+  return { opened, asked };
+}
+
+const ok = { kind: "answer", status: 200, code: null, retryAfterS: null };
+
+describe("an object in a store that verifies signatures", () => {
+  it("is there with its bytes, its type and our checksum", async () => {
+    const answer = await store().put(request("logs/20261120/a.log.gz"));
+    expect(answer).toMatchObject({ ...ok, etag: '"5d41402abc4b2a76b9719d911017c592"' });
+    expect(await control.objects()).toMatchObject([
+      {
+        key: "logs/20261120/a.log.gz",
+        size: 5,
+        contentType: "application/x-ndjson",
+        contentEncoding: null,
+        meta: { "x-amz-meta-logship-sha256": request("").sha256 },
+        puts: 1,
+      },
+    ]);
+    const [seen] = await control.requests();
+    expect(seen?.headers).toMatchObject({
+      "x-amz-content-sha256": request("").sha256,
+      "if-none-match": "*",
+      "content-length": "5",
+    });
+    expect(seen).toMatchObject({ region: "auto", accessKeyId: ACCESS_KEY });
+  });
+
+  const keys: [what: string, key: string][] = [
+    ["an equals sign", "date=20261120/x.log.gz"],
+    ["a space", "a b/c d.log.gz"],
+    ["a plus", "a+b/c+d.log.gz"],
+    ["what encodeURIComponent leaves bare", "a!b'c(d)e*f~g-h_i.j"],
+    ["unicode", "ü€/\u{1f600}/日本.log.gz"],
+    ["a percent sign", "100%/a%2fb/%41"],
+    ["a question mark and a number sign", "a?b=c&d/#e"],
+    ["an ampersand, a colon, a semicolon, an at sign", "a&b:c;d@e,f$g"],
+    ["brackets and braces", "[a]{b}<c>"],
+    ["a backslash and quotes", 'a\\b"c`d^e|f'],
+    ["empty segments", "a//b///c"],
+    ["dots in names", "a/.hidden/..b/c..d/..."],
+    ["a name in no folder", "x.log.gz"],
+  ];
+
+  it.each(keys)("is under exactly its key when that has %s", async (_what, key) => {
+    expect(await store().put(request(key))).toMatchObject(ok);
+    expect((await control.objects()).map((object) => object.key)).toEqual([key]);
+    expect(await store().head(key)).toMatchObject({ ...ok, bytes: 5 });
+  });
+
+  it("is not written over: the condition is kept, the answer is 412", async () => {
+    await store().put(request("k", "first"));
+    expect(await store().put(request("k", "second"))).toMatchObject({
+      kind: "answer",
+      status: 412,
+      code: "PreconditionFailed",
+    });
+    expect(await control.objects()).toMatchObject([{ puts: 1, size: 5 }]);
+  });
+
+  it("is written over when no condition is asked for", async () => {
+    await store().put(request("k", "first"));
+    expect(await store().put(request("k", "second", { conditional: false }))).toMatchObject(ok);
+    const requests = await control.requests();
+    expect(requests[1]?.headers).not.toHaveProperty("if-none-match");
+  });
+
+  it("can be asked for: its size, its ETag, our checksum", async () => {
+    await store().put(request("k"));
+    expect(await store().head("k")).toEqual({
+      ...ok,
+      bytes: 5,
+      etag: '"5d41402abc4b2a76b9719d911017c592"',
+      sha256: request("").sha256,
+    });
+    expect(await store().head("other")).toMatchObject({ kind: "answer", status: 404, code: null, sha256: null });
+  });
+
+  it("is encrypted at rest where that is asked for, and not otherwise", async () => {
+    await store("&sse=AES256").put(request("a"));
+    await store().put(request("b"));
+    const [first, second] = await control.requests();
+    expect(first?.headers["x-amz-server-side-encryption"]).toBe("AES256");
+    expect(second?.headers).not.toHaveProperty("x-amz-server-side-encryption");
+  });
+
+  it("may come as a stream of known length", async () => {
+    const text = "x".repeat(300_000);
+    const { readable, writable } = new FixedLengthStream(text.length);
+    const written = new Response(text).body?.pipeTo(writable);
+    expect(await store().put(request("k", text, { body: readable }))).toMatchObject(ok);
+    await written;
+    expect(await control.objects()).toMatchObject([{ size: 300_000, sha256: request("", text).sha256 }]);
+  });
+
+  it("goes below an endpoint's path prefix", async () => {
+    // The bucket of the scripted endpoint is the first segment: here it is the prefix.
+    const answer = await store({ endpoint: new URL(`${inject("s3Url")}/${bucket}`), bucket: "inner" }).put(
+      request("a/b"),
+    );
+    expect(answer).toMatchObject(ok);
+    expect((await control.objects()).map((object) => object.key)).toEqual(["inner/a/b"]);
+  });
+
+  it("is refused with a wrong secret, and says so without any secret", async () => {
+    const answer = await store({ credentials: { accessKeyId: ACCESS_KEY, secretAccessKey: "wrong" } }).put(
+      request("k"),
+    );
+    expect(answer).toMatchObject({ kind: "answer", status: 403, code: "SignatureDoesNotMatch" });
+    expect(await control.objects()).toEqual([]);
+  });
+  it("is refused when its bytes are not those that were announced", async () => {
+    const answer = await store().put(request("k", "hello", { sha256: request("", "other").sha256 }));
+    expect(answer).toMatchObject({ kind: "answer", status: 400, code: "XAmzContentSHA256Mismatch" });
+    expect(await control.objects()).toEqual([]);
+  });
+});
+
+describe("what a store answers", () => {
+  const answers: [what: string, action: Action, expected: Partial<StoreAnswer>][] = [
+    [
+      "a code",
+      { do: "answer", status: 503, code: "SlowDown", message: "secret words" },
+      { status: 503, code: "SlowDown" },
+    ],
+    ["no body", { do: "answer", status: 500 }, { status: 500, code: null }],
+    [
+      "a page of a proxy",
+      { do: "answer", status: 502, body: "<html><h1>Bad gateway</h1></html>" },
+      { status: 502, code: null },
+    ],
+    [
+      "a code that is no plain word",
+      { do: "answer", status: 400, body: "<Code>&lt;script&gt;</Code>" },
+      { status: 400, code: null },
+    ],
+    [
+      "a code that never ends",
+      { do: "answer", status: 400, body: `<Code>${"A".repeat(65)}</Code>` },
+      { status: 400, code: null },
+    ],
+    [
+      "a code far behind",
+      { do: "answer", status: 400, body: `${" ".repeat(200_000)}<Code>Late</Code>` },
+      { status: 400, code: null },
+    ],
+    [
+      "seconds to wait",
+      { do: "answer", status: 503, headers: { "retry-after": "120" } },
+      { status: 503, retryAfterS: 120 },
+    ],
+    [
+      "too many seconds to wait",
+      { do: "answer", status: 429, headers: { "retry-after": "86400" } },
+      { status: 429, retryAfterS: 3_600 },
+    ],
+    ["a success with another status", { do: "answer", status: 204 }, { status: 204, code: null }],
+  ];
+
+  it.each(answers)("is known by status, code and delay alone: %s", async (_what, action, expected) => {
+    await control.script([rule(action, { method: "PUT" })]);
+    expect(await store().put(request("k"))).toMatchObject({ kind: "answer", ...expected });
+  });
+
+  const REGION = "<Region>eu-west-1</Region>";
+  it.each<[what: string, body: string, status: number, headers: Record<string, string>, region: string | undefined]>([
+    ["in its body", `<Error><Code>AuthorizationHeaderMalformed</Code>${REGION}</Error>`, 400, {}, "eu-west-1"],
+    [
+      "of its own spelling",
+      "<Code>AuthorizationHeaderMalformed</Code><Region>RegionOne</Region>",
+      400,
+      {},
+      "RegionOne",
+    ],
+    ["in a header", "", 301, { "x-amz-bucket-region": "eu-central-1" }, "eu-central-1"],
+    ["about another refusal", `<Error><Code>AccessDenied</Code>${REGION}</Error>`, 403, {}, undefined],
+    ["that was asked for", "<Code>AuthorizationHeaderMalformed</Code><Region>auto</Region>", 400, {}, undefined],
+    ["that is none", "<Code>AuthorizationHeaderMalformed</Code><Region>AKIA5EXAMPLE://x</Region>", 400, {}, undefined],
+    ["that is far too long", "", 301, { "x-amz-bucket-region": `eu-${"x".repeat(99)}` }, undefined],
+  ])(
+    "may name a region, which is kept as far as it looks like one: %s",
+    async (_what, body, status, headers, region) => {
+      const { opened } = scripted(new Response(body === "" ? null : body, { status, headers }));
+      const answer = await opened.put(request("a"));
+      expect(answer.kind === "answer" && answer.region).toBe(region);
+    },
+  );
+
+  it("may have a code with a dot", async () => {
+    const { opened } = scripted(new Response("<Code>KMS.DisabledException</Code>", { status: 400 }));
+    expect(await opened.put(request("a"))).toMatchObject({ code: "KMS.DisabledException" });
+  });
+
+  it("is asked for once: nothing here tries again", async () => {
+    for (const status of [500, 503, 429, 408])
+      await control.script([rule({ do: "answer", status }, { method: "PUT" })]);
+    await store().put(request("k"));
+    expect((await control.requests()).length).toBe(1);
+  });
+
+  it.each([301, 302, 303, 307, 308])("is not followed elsewhere: %i", async (status) => {
+    const elsewhere = `${inject("s3Url")}/${bucket}-elsewhere/k`;
+    await control.script([rule({ do: "redirect", location: elsewhere, status })]);
+    expect(await store().put(request("k"))).toMatchObject({ kind: "answer", status });
+    expect(await store().head("k")).toMatchObject({ kind: "answer", status });
+    expect(await bucketControl(inject("s3Url"), `${bucket}-elsewhere`).requests()).toEqual([]);
+  });
+
+  it.each(["before", "during", "after"] as const)(
+    "may be nothing: the connection is reset %s the request is carried out",
+    async (when) => {
+      await control.script([rule({ do: "reset", when })]);
+      expect(await store().put(request("k", "x".repeat(100_000)))).toEqual({
+        kind: "unreachable",
+        cause: "connection failed",
+      });
+      expect((await control.objects()).length).toBe(when === "after" ? 1 : 0);
+    },
+  );
+
+  it("may be nothing: nobody listens there", async () => {
+    const answer = await store({ endpoint: new URL("http://127.0.0.1:1/") }).put(request("k"));
+    expect(answer).toEqual({ kind: "unreachable", cause: "connection failed" });
+  });
+
+  const dates: [header: string, seconds: number | null][] = [
+    ["0", null],
+    ["1", 1],
+    ["3600", 3_600],
+    ["3601", 3_600],
+    [" 7 ", 7],
+    ["1000000000000", null],
+    ["-5", null],
+    ["1.5", null],
+    ["soon", null],
+    ["", null],
+    ["Fri, 20 Nov 2026 12:00:30 GMT", 30],
+    ["Fri, 20 Nov 2026 13:00:00 GMT", 3_600],
+    ["Sat, 21 Nov 2026 12:00:00 GMT", 3_600],
+    ["Fri, 20 Nov 2026 12:00:00 GMT", null],
+    ["Fri, 20 Nov 2026 11:59:59 GMT", null],
+    ["Thu, 01 Jan 1970 00:00:00 GMT", null],
+    ["Fri, 20 Nov 9999 12:00:00 GMT", 3_600],
+    ["999999999", 3_600],
+    ["NaN", null],
+    ["Infinity", null],
+    ["120, 120", null],
+  ];
+
+  it.each(dates)("may ask to wait, in either of two forms: Retry-After: %s", async (header, retryAfterS) => {
+    const { opened } = scripted(new Response(null, { status: 503, headers: { "retry-after": header } }));
+    expect(await opened.put(request("k"))).toMatchObject({ status: 503, retryAfterS });
+  });
+
+  it("is not waited for for ever", async () => {
+    const timeout = new DOMException("The operation timed out", "TimeoutError");
+    const { opened, asked } = scripted(Object.assign(new Error("x"), { name: timeout.name }));
+    expect(await opened.put(request("k"))).toEqual({ kind: "unreachable", cause: "timeout" });
+    expect(asked[0]?.init.signal).toBeInstanceOf(AbortSignal);
+  });
+
+  it("is given longer to arrive the larger the object is, but never longer than an alarm may run", async () => {
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    for (const bytes of [5, 10_000_000, 1_000_000_000])
+      await scripted(new Response()).opened.put(request("k", "hello", { bytes }));
+    const [small, large, largest] = timers.mock.calls.map(([, ms]) => ms);
+    expect(small).toBe(60_000);
+    expect(large).toBe(260_000);
+    expect(largest).toBeLessThan(15 * 60_000);
+  });
+
+  it("leaves no timer behind, answered or not: it would keep a durable object awake", async () => {
+    const [set, cleared] = [vi.spyOn(globalThis, "setTimeout"), vi.spyOn(globalThis, "clearTimeout")];
+    await scripted(new Response()).opened.put(request("k"));
+    await scripted(new Error("reset")).opened.put(request("k"));
+    expect(set.mock.results.map(({ value }) => value)).toEqual(cleared.mock.calls.map(([timer]) => timer));
+    expect(set).toHaveBeenCalledTimes(2);
+  });
+
+  it("is hung up on when the time is over", async () => {
+    vi.useFakeTimers();
+    const hanging = objectStore(at("hanging"), {
+      now: () => NOW,
+      fetch: (_url, { signal }) =>
+        new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason))),
+    });
+    const answer = hanging.put(request("k"));
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(await answer).toEqual({ kind: "unreachable", cause: "timeout" });
+  });
+
+  it.each(["PUT", "HEAD"])(
+    "is hung up on, so that the store sees it: a %s whose answer is withheld",
+    async (method) => {
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      await control.script([rule({ do: "withhold" })]);
+      const answer = method === "PUT" ? store().put(request("k")) : store().head("k");
+      await control.whenHeld(1);
+      vi.advanceTimersByTime(60_000);
+      expect(await answer).toEqual({ kind: "unreachable", cause: "timeout" });
+      await vi.waitUntil(async () => (await control.requests())[0]?.state === "aborted", PATIENT);
+    },
+  );
+
+  it.each([503, 200])("is not read on for ever when its body comes byte by byte: %i", async (status) => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    await control.script([rule({ do: "trickle", status, everyMs: 1 })]);
+    const answer = store().put(request("k"));
+    // The deadline of the request, and that of its body.
+    await vi.waitUntil(() => status === 200 || vi.getTimerCount() === 2, PATIENT);
+    vi.advanceTimersByTime(5_000);
+    expect(await answer).toMatchObject({ kind: "answer", status, retryAfterS: null });
+    await vi.waitUntil(async () => (await control.requests())[0]?.state === "aborted", PATIENT);
+  });
+
+  it.each([204, 206, 304, 600, 999])("may have a status that makes no sense: %i", async (status) => {
+    await control.script([rule({ do: "answer", status })]);
+    expect(await store().put(request("k"))).toMatchObject({ kind: "answer", status });
+    expect(await store().head("k")).toMatchObject({ kind: "answer", status });
+  });
+
+  it.each(["5, 5", "five", "-5", "0x5", "1e3", ""])("has a length only if it is a number: %j", async (length) => {
+    const { opened } = scripted(new Response(null, { headers: { "content-length": length } }));
+    expect(await opened.head("k")).toMatchObject({ kind: "answer", status: 200, bytes: null });
+  });
+
+  it("is known by its status even if nothing more comes of it", async () => {
+    const never = new Promise<never>(() => {});
+    const bodies: [what: string, pull: (controller: ReadableStreamDefaultController) => void | Promise<void>][] = [
+      ["it breaks off", (controller) => controller.error(new Error("reset"))],
+      ["it hangs, even when it is given up", () => never],
+    ];
+    vi.useFakeTimers();
+    for (const [what, pull] of bodies)
+      for (const status of [200, 403]) {
+        const start = (controller: ReadableStreamDefaultController) =>
+          controller.enqueue(new TextEncoder().encode("<Code>AccessDenied</Code><Mess"));
+        const body = new ReadableStream({ start, pull, cancel: () => never }, { highWaterMark: 0 });
+        const answer = scripted(new Response(body, { status })).opened.put(request("k"));
+        await vi.advanceTimersByTimeAsync(5_000);
+        const code = status === 403 ? "AccessDenied" : null;
+        expect(await answer, what).toMatchObject({ kind: "answer", status, code });
+      }
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("keeps a failure's own words, which may name a secret, to itself", async () => {
+    const { opened } = scripted(new Error(`fetch of https://u:${SECRET_KEY}@x failed`));
+    expect(JSON.stringify(await opened.put(request("k")))).not.toContain(SECRET_KEY);
+  });
+});
+
+describe("what is sent", () => {
+  it("carries no secret, is signed for its moment, and follows no redirect", async () => {
+    const { opened, asked } = scripted(new Response());
+    await opened.put(request("date=x/k"));
+    const [{ url, init } = { url: "", init: {} }] = asked;
+    const headers = new Headers(init.headers);
+    expect(url).toBe(`${inject("s3Url")}/scripted/date%3Dx/k`);
+    expect(init).toMatchObject({ method: "PUT", redirect: "manual" });
+    expect(headers.get("authorization")).toMatch(
+      new RegExp(`^AWS4-HMAC-SHA256 Credential=${ACCESS_KEY}/20261120/auto/s3/aws4_request, `),
+    );
+    expect(headers.get("x-amz-date")).toBe("20261120T120000Z");
+    expect(JSON.stringify([url, [...headers]])).not.toContain(SECRET_KEY);
+  });
+
+  it("has every header signed on which something depends", async () => {
+    const { opened, asked } = scripted(new Response());
+    await opened.put(request("k"));
+    const signed = /SignedHeaders=([^,]*)/
+      .exec(new Headers(asked[0]?.init.headers).get("authorization") ?? "")?.[1]
+      ?.split(";");
+    expect(signed).toEqual(
+      expect.arrayContaining([
+        "host",
+        "if-none-match",
+        "x-amz-content-sha256",
+        "x-amz-date",
+        "x-amz-meta-logship-sha256",
+      ]),
+    );
+  });
+});

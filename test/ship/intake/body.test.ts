@@ -1,0 +1,271 @@
+import { gzipSync } from "node:zlib";
+import { describe, expect, it, vi } from "vitest";
+import { concat } from "../../../src/base/bytes.ts";
+import { EVENTS_PACE as PACE } from "../../../src/base/limits.ts";
+import { inflated, type Pieces } from "../../../src/base/streams.ts";
+import { decodeUtf8, discardRest, readBody } from "../../../src/ship/intake/body.ts";
+import { noise } from "../../formats/record/samples.ts";
+import { onFakeClock, stalled } from "../../support/runtime/stalled.ts";
+
+const MAX = 100_000;
+const bytesOf = (text: string) => new TextEncoder().encode(text);
+
+function post(body: Uint8Array | ReadableStream | null, headers: Record<string, string> = {}): Request {
+  return new Request("http://logship.test/", { method: "POST", body, headers });
+}
+
+/** A body of zeros, ten thousand at a time. */
+function endless(bytes = Number.POSITIVE_INFINITY): {
+  body: ReadableStream;
+  seen: { sent: number; cancelled: boolean };
+} {
+  const seen = { sent: 0, cancelled: false };
+  const body = new ReadableStream({
+    pull(controller) {
+      if (seen.sent >= bytes) return controller.close();
+      seen.sent += 10_000;
+      controller.enqueue(new Uint8Array(10_000));
+    },
+    cancel() {
+      seen.cancelled = true;
+    },
+  });
+  return { body, seen };
+}
+
+/** More than any accepted body. */
+const REST = 33_554_432;
+const gzip = { "content-encoding": "gzip" };
+const tooLarge = { ok: false, fault: { status: 413, message: `the body is larger than ${MAX} bytes` } };
+const badGzip = { ok: false, fault: { status: 400, message: "the body is not valid gzip" } };
+
+describe("the body of a request", () => {
+  const bodies: [what: string, bytes: Uint8Array][] = [
+    ["nothing", new Uint8Array()],
+    ["a few bytes", bytesOf("{}")],
+    ["as many bytes as are allowed", bytesOf(noise(MAX))],
+  ];
+
+  it.each(bodies)("is read to its end, gzip or not: %s", async (_what, bytes) => {
+    expect(await readBody(post(bytes), MAX, PACE)).toEqual({ ok: true, bytes });
+    expect(await readBody(post(bytes, { "content-encoding": "identity" }), MAX, PACE)).toEqual({ ok: true, bytes });
+    expect(await readBody(post(gzipSync(bytes), gzip), MAX, PACE)).toEqual({ ok: true, bytes });
+    expect(await readBody(post(gzipSync(bytes), { "content-encoding": " GZip " }), MAX, PACE)).toEqual({
+      ok: true,
+      bytes,
+    });
+  });
+
+  it("may be absent", async () => {
+    expect(await readBody(post(null), MAX, PACE)).toEqual({ ok: true, bytes: new Uint8Array() });
+  });
+
+  it("is put together from whatever pieces it comes in", async () => {
+    const bytes = bytesOf(noise(10_000));
+    const pieces = new ReadableStream({
+      start(controller) {
+        for (let at = 0; at < bytes.length; at += 777) controller.enqueue(bytes.slice(at, at + 777));
+        controller.close();
+      },
+    });
+    expect(await readBody(post(pieces), MAX, PACE)).toEqual({ ok: true, bytes });
+  });
+
+  it("is refused one byte beyond the limit, gzip or not", async () => {
+    const bytes = bytesOf("x".repeat(MAX + 1));
+    expect(await readBody(post(bytes), MAX, PACE)).toEqual(tooLarge);
+    expect(await readBody(post(gzipSync(bytes), gzip), MAX, PACE)).toEqual(tooLarge);
+  });
+
+  it("is refused by the length it announces, before a byte is read", async () => {
+    let pulls = 0;
+    const pull = (controller: ReadableStreamDefaultController): void => {
+      pulls += 1;
+      controller.enqueue(new Uint8Array(10));
+    };
+    const source = new ReadableStream({ pull }, { highWaterMark: 0 });
+    expect(await readBody(post(source, { "content-length": `${MAX + 1}` }), MAX, PACE)).toEqual(tooLarge);
+    expect(pulls).toBe(0);
+  });
+
+  it("is read no further than the limit when it never ends, and let go of with what nobody wants of it", async () => {
+    const { body, seen } = endless();
+    const request = post(body);
+    expect(await readBody(request, MAX, PACE)).toEqual(tooLarge);
+    expect(seen).toEqual({ sent: expect.toSatisfy((sent: number) => sent <= 2 * MAX), cancelled: false });
+    await discardRest(request);
+    expect(seen).toEqual({ sent: expect.toSatisfy((sent: number) => sent <= REST + 4 * MAX), cancelled: true });
+  });
+
+  it("is let go of at the limit when it is a bomb", async () => {
+    let inflated = 0;
+    const bomb = gzipSync(new Uint8Array(20_000_000));
+    const source = new ReadableStream({
+      pull(controller) {
+        // Not a repeated chunk: the source counts how much is read.
+        if (inflated >= bomb.length) return controller.close();
+        controller.enqueue(bomb.subarray(inflated, inflated + 100));
+        inflated += 100;
+      },
+    });
+    const request = post(source, gzip);
+    expect(await readBody(request, MAX, PACE)).toEqual(tooLarge);
+    expect(inflated).toBeLessThan(bomb.length / 4);
+    // Else the answer might not arrive: the rest has to be read.
+    await discardRest(request);
+    expect(inflated).toBeGreaterThanOrEqual(bomb.length);
+  });
+
+  it("is inflated no further than it is read, though all of it has come at once", async () => {
+    const bomb = new Uint8Array(gzipSync(new Uint8Array(60_000_000), { level: 1 }));
+    let taken = 0;
+    const slice = (start?: number, end?: number) => {
+      const part = Uint8Array.prototype.slice.call(bomb, start, end);
+      taken += part.length;
+      return part;
+    };
+    async function* once(): Pieces {
+      yield Object.assign(bomb, { slice });
+    }
+    const pieces = inflated(once());
+    await pieces.next();
+    await pieces.return();
+    expect(taken).toBeGreaterThan(0);
+    expect(taken).toBeLessThan(bomb.length / 2);
+  });
+
+  const whole = gzipSync(bytesOf('{"event":null}'));
+  const flipped = (at: number) =>
+    whole.map((byte, i) => (i === (at + whole.length) % whole.length ? byte ^ 0x55 : byte));
+  const broken: [what: string, bytes: Uint8Array][] = [
+    ["not gzip at all", bytesOf('{"event":null}')],
+    ["empty", new Uint8Array()],
+    ["half of a header", whole.subarray(0, 5)],
+    ["a stream that was cut", whole.subarray(0, 15)],
+    ["without its trailer", whole.subarray(0, -8)],
+    ["without the last byte", whole.subarray(0, -1)],
+    ["of another checksum", flipped(-5)],
+    ["of another length", flipped(-1)],
+    ["a stream that was changed", flipped(12)],
+    ["followed by something else", concat([whole, bytesOf("more")])],
+  ];
+
+  it.each(broken)("is refused when it should be gzip and is %s", async (_what, bytes) => {
+    expect(await readBody(post(bytes, gzip), MAX, PACE)).toEqual(badGzip);
+  });
+
+  it("is refused when it breaks off", async () => {
+    const source = new ReadableStream({
+      start(controller) {
+        controller.enqueue(bytesOf("{"));
+        controller.error(new Error("the client went away"));
+      },
+    });
+    expect(await readBody(post(source), MAX, PACE)).toEqual({
+      ok: false,
+      fault: { status: 400, message: "the body broke off" },
+    });
+  });
+
+  it.each<[what: string, headers: Record<string, string>, begins: string]>([
+    ["", {}, "{"],
+    [", with a length", { "content-length": "100" }, "{"],
+    [" in the middle of gzip", gzip, "\u001f"],
+  ])("is cancelled when it falls silent%s", async (_what, headers, begins) => {
+    const { body, seen } = stalled(begins);
+    const { value, seconds } = await onFakeClock(() =>
+      readBody(post(body, headers), MAX, { silenceMs: 3_000, ms: 60_000 }),
+    );
+    expect([value, seconds, seen.cancelled]).toEqual([
+      { ok: false, fault: { status: 408, message: expect.stringContaining("nothing of it came for 3000 ms") } },
+      3,
+      true,
+    ]);
+  });
+
+  it("is cancelled when all of it takes too long, however steadily it comes", async () => {
+    let cancelled = false;
+    const dribble = () =>
+      new ReadableStream({
+        async pull(controller) {
+          await new Promise((resolve) => setTimeout(resolve, 1_000));
+          if (!cancelled) controller.enqueue(new Uint8Array(1));
+        },
+        cancel() {
+          cancelled = true;
+        },
+      });
+    const { value, seconds } = await onFakeClock(() => readBody(post(dribble()), MAX, { silenceMs: 3_000, ms: 8_000 }));
+    expect([value.ok, seconds, cancelled]).toEqual([false, 8, true]);
+  });
+
+  it.each(["br", "deflate", "gzip, gzip", "x-gzip", "zstd"])("is refused in the encoding %s", async (encoding) => {
+    const answer = await readBody(post(bytesOf("{}"), { "content-encoding": encoding }), MAX, PACE);
+    expect(answer).toEqual({ ok: false, fault: { status: 415, message: "Content-Encoding must be gzip or absent" } });
+  });
+});
+
+describe("what nobody wants of a body", () => {
+  it("is read to its end, none or some of it having been read before", async () => {
+    for (const limit of [null, MAX]) {
+      const { body, seen } = endless(2_000_000);
+      const request = post(body);
+      if (limit !== null) expect(await readBody(request, limit, PACE)).toEqual(tooLarge);
+      await discardRest(request);
+      expect(seen).toEqual({ sent: 2_000_000, cancelled: false });
+    }
+  });
+
+  it("is nothing where there is no body, where it was read, where it broke off, or where somebody else reads it", async () => {
+    await discardRest(post(null));
+    const whole = post(bytesOf("{}"));
+    await readBody(whole, MAX, PACE);
+    await discardRest(whole);
+    const broken = new ReadableStream({ pull: (controller) => controller.error(new Error("gone")) });
+    await discardRest(post(broken));
+    const { body, seen } = endless();
+    const request = post(body);
+    const reader = request.body?.getReader();
+    await discardRest(request);
+    expect([seen.cancelled, (await reader?.read())?.done]).toEqual([false, false]);
+  });
+
+  it("is waited for two seconds and no longer", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      let isOver = false;
+      const request = post(new ReadableStream({ pull: () => new Promise(() => {}) }));
+      const discarded = discardRest(request).then(() => {
+        isOver = true;
+      });
+      await vi.advanceTimersByTimeAsync(1_999);
+      expect(isOver).toBe(false);
+      await vi.advanceTimersByTimeAsync(1);
+      await discarded;
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
+
+describe("the text of a body", () => {
+  it("is UTF-8, without its byte order mark", () => {
+    expect(decodeUtf8(bytesOf("€ \u{1f600}"))).toEqual({ ok: true, value: "€ \u{1f600}" });
+    expect(decodeUtf8(bytesOf("\ufeff{}"))).toEqual({ ok: true, value: "{}" });
+    expect(decodeUtf8(new Uint8Array())).toEqual({ ok: true, value: "" });
+  });
+
+  const wrong: [what: string, bytes: number[]][] = [
+    ["a byte that never occurs", [0x7b, 0xff]],
+    ["a continuation without a start", [0x80]],
+    ["a start without its continuation", [0xc3]],
+    ["an overlong slash", [0xc0, 0xaf]],
+    ["an encoded surrogate", [0xed, 0xa0, 0x80]],
+    ["something beyond Unicode", [0xf4, 0x90, 0x80, 0x80]],
+    ["Latin-1", [0x7b, 0xe9, 0x7d]],
+  ];
+
+  it.each(wrong)("is refused with %s in it, never mended", (_what, bytes) => {
+    expect(decodeUtf8(Uint8Array.from(bytes))).toEqual({ ok: false, why: "the body is not valid UTF-8" });
+  });
+});

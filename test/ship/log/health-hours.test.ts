@@ -1,0 +1,265 @@
+/** The health of functions in the log: each part once, over deliveries, shards and hours. */
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import * as fc from "fast-check";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { PartHead } from "../../../src/ship/log/append.ts";
+import { addedHealth, type Health, invocations, NO_HEALTH } from "../../../src/ship/log/health.ts";
+import {
+  DETAILED_MAX,
+  type FunctionSlots,
+  HealthHours,
+  type HourHealth,
+  SLOT_MS,
+} from "../../../src/ship/log/health-hours.ts";
+import { LogShards } from "../../../src/ship/log/log-shards.ts";
+import { NOON, setClock } from "../../support/runtime/pipeline.ts";
+import { id } from "../pipeline/scripted.ts";
+import { control, open, shard } from "./shard.ts";
+
+const HOUR_MS = 3_600_000;
+const hourOf = (ms: number): number => Math.floor(ms / HOUR_MS);
+
+const wentWell = (count: number, ms = 10): Health => ({
+  ...{ outcomes: [{ outcome: "ok", count }], failed: 0, serverErrors: 0 },
+  ...{ wall: [ms, count], cpu: [1, count], errors: [] },
+});
+
+const failing = (count: number, atMs: number, message = "out of tea"): Health => ({
+  ...{ outcomes: [{ outcome: "exception", count }], failed: count, serverErrors: 0, wall: [2, count], cpu: [1, count] },
+  errors: [{ name: "Error", message, count, firstMs: atMs, lastMs: atMs, rayId: "8f" }],
+});
+
+type Shares = Readonly<Record<string, Health>>;
+
+/** A part with these invocations. */
+const part = (n: number, shares: Shares, takenInMs: number): PartHead => ({
+  ...{ id: id(n), takenInMs, keyed: false, bytes: 100 },
+  functions: Object.entries(shares).map(([scriptName, health]) => ({
+    ...{ scriptName, records: invocations(health), lastEventMs: takenInMs, health },
+  })),
+});
+
+let ids = 0;
+const count = async (shares: Shares, takenInMs: number, n = 0): Promise<void> => {
+  ids += 1;
+  await shard(n).append(open([], { parts: [part(ids, shares, takenInMs)] }));
+};
+
+const both = () => new LogShards(env, [0, 1]);
+const of = (name: string, since = 0, until = Number.MAX_SAFE_INTEGER): Promise<HourHealth[]> =>
+  both().functionHealth(name, since, until);
+
+beforeEach(() => void control([]));
+
+const sumOf = (hours: readonly HourHealth[]): Health =>
+  hours.reduce((sum, { health }) => addedHealth(sum, health), NO_HEALTH);
+
+const rows = (): Promise<{ hour: number; function: string }[]> =>
+  runInDurableObject(shard(0), (_ledger, { storage: { sql } }) =>
+    sql.exec<{ hour: number; function: string }>("SELECT hour, function FROM function_health").toArray(),
+  );
+
+describe("a part is in the health of its functions once", () => {
+  it("however often it comes, as the counts have it", async () => {
+    const name = fc.constantFrom("shop", "billing", "__proto__", '"', "null", "\ud800");
+    const share = fc.record({ name, ok: fc.nat({ max: 4 }), failed: fc.nat({ max: 3 }) });
+    // The same number is the same part.
+    const delivery = fc.uniqueArray(fc.nat({ max: 24 }), { minLength: 1, maxLength: 5 });
+    const parts = fc.array(fc.array(share, { minLength: 1, maxLength: 3 }), { minLength: 25, maxLength: 25 });
+    setClock(NOON);
+    let run = 0;
+    await fc.assert(
+      fc.asyncProperty(parts, fc.array(delivery, { minLength: 1, maxLength: 20 }), async (all, deliveries) => {
+        run += 1;
+        const made = all.map((shares, n) => {
+          const own: Record<string, Health> = Object.create(null);
+          for (const { name, ok, failed } of shares) {
+            const key = `${run} ${name}`;
+            own[key] = addedHealth(own[key] ?? NO_HEALTH, addedHealth(wentWell(ok), failing(failed, NOON)));
+          }
+          return part(1e6 + run * 100 + n, own, NOON);
+        });
+        for (const some of deliveries)
+          for (const n of [0, 1]) {
+            const own = some.filter((each) => each % 2 === n).map((each) => made[each] as PartHead);
+            if (own.length > 0) await shard(n).append(open([], { parts: own }));
+          }
+        const owed = new Map<string, Health>();
+        for (const n of new Set(deliveries.flat()))
+          for (const { scriptName, health } of made[n]?.functions ?? [])
+            owed.set(scriptName, addedHealth(owed.get(scriptName) ?? NO_HEALTH, health));
+        const counts = new Map((await both().functions()).map((each) => [each.scriptName, each.notRouted]));
+        for (const [scriptName, health] of owed) {
+          const found = sumOf(await of(scriptName));
+          expect(invocations(found)).toBe(invocations(health));
+          expect(invocations(found)).toBe(counts.get(scriptName) ?? 0);
+          expect(found.failed).toBe(health.failed);
+          expect([found.wall, found.cpu]).toEqual([health.wall, health.cpu]);
+          expect(found.errors.map((each) => each.count)).toEqual(health.errors.map((each) => each.count));
+        }
+      }),
+      { numRuns: 15 },
+    );
+  });
+});
+
+describe("what is written", () => {
+  it("is no row more for a count; one for each function an hour, five minutes after its end", async () => {
+    const clock = setClock(NOON);
+    for (let n = 0; n < 20; n++) {
+      await count({ shop: wentWell(1), [`f${n}`]: wentWell(1) }, clock.nowMs());
+      clock.advance(180_000);
+    }
+    expect(await rows()).toEqual([]);
+    await count({ shop: wentWell(1) }, clock.nowMs());
+    expect(await rows()).toEqual([]);
+    clock.advance(300_000);
+    await count({ shop: wentWell(1) }, clock.nowMs());
+    expect(await rows()).toHaveLength(21);
+    expect(new Set((await rows()).map(({ hour }) => hour))).toEqual(new Set([hourOf(NOON)]));
+    expect((await of("shop")).map(({ hour, health }) => [hour - hourOf(NOON), invocations(health)]).sort()).toEqual([
+      [0, 20],
+      [1, 2],
+    ]);
+  });
+
+  it("belongs to the hour of intake, however late it is counted", async () => {
+    const clock = setClock(NOON);
+    await count({ shop: wentWell(1) }, NOON);
+    clock.advance(3 * HOUR_MS);
+    await count({ shop: wentWell(2) }, NOON + 1);
+    await count({ shop: wentWell(4) }, clock.nowMs());
+    clock.advance(HOUR_MS + 300_000);
+    await count({ shop: wentWell(8) }, clock.nowMs());
+    const found = (await of("shop")).map(({ hour, health }) => [hour - hourOf(NOON), invocations(health)]);
+    expect(found.sort()).toEqual([
+      [0, 3],
+      [3, 4],
+      [4, 8],
+    ]);
+    expect(await of("shop", hourOf(NOON) + 1, hourOf(NOON) + 4)).toHaveLength(1);
+  });
+
+  it("is bounded: the busiest functions of an hour, and one row for all others", async () => {
+    const clock = setClock(NOON);
+    // In two counts, as the second makes room for the busiest.
+    for (const half of [0, 1]) {
+      const names = Array.from({ length: 300 }, (_, n) => n + 300 * half);
+      const shares = Object.fromEntries(names.map((n) => [`f${n}`, wentWell(n + 1)]));
+      await count(shares, clock.nowMs());
+    }
+    clock.advance(HOUR_MS + 300_000);
+    await count({ f0: wentWell(1) }, clock.nowMs());
+    const written = await rows();
+    expect(written).toHaveLength(DETAILED_MAX + 1);
+    expect(written.filter((row) => row.function === "null")).toHaveLength(1);
+    expect(sumOf(await of("f599")).outcomes).toEqual([{ outcome: "ok", count: 600 }]);
+    expect((await of("f599")).map(({ isPartial }) => isPartial)).toEqual([true]);
+    expect((await of("f0")).map(({ isPartial }) => isPartial)).toEqual([false]);
+    const total = await runInDurableObject(shard(0), (_ledger, { storage: { sql } }) =>
+      sql
+        .exec<{ health: string }>("SELECT health FROM function_health")
+        .toArray()
+        .reduce((sum, { health }) => sum + invocations(JSON.parse(health) as Health), 0),
+    );
+    expect(total).toBe((600 * 601) / 2);
+  });
+
+  it("becomes rows early where it would be too large for one", async () => {
+    setClock(NOON);
+    const errors = (n: number) =>
+      Array.from({ length: 16 }, (_, i) => ({
+        ...{ name: "Error", message: "\u20ac".repeat(150) + String.fromCharCode(97 + i), count: 1 },
+        ...{ firstMs: NOON, lastMs: NOON, rayId: `${n}` },
+      }));
+    const shares = Object.fromEntries(
+      Array.from({ length: 190 }, (_, n) => [`f${n}`, { ...wentWell(1), errors: errors(n) }]),
+    );
+    await count(shares, NOON);
+    expect(await rows()).toHaveLength(190);
+    await count(shares, NOON);
+    expect(await rows()).toHaveLength(190);
+    const [found] = await of("f7");
+    expect(found?.health).toMatchObject({ outcomes: [{ outcome: "ok", count: 2 }] });
+    expect(found?.health.errors.map((each) => each.count)).toEqual(Array(16).fill(2));
+  });
+
+  it("is kept for thirty days, and forgotten with the function", async () => {
+    const clock = setClock(NOON);
+    const ledger = shard(0);
+    await count({ shop: wentWell(1), till: wentWell(1) }, NOON);
+    clock.advance(HOUR_MS + 300_000);
+    await count({ shop: wentWell(1), till: wentWell(1) }, clock.nowMs());
+    await ledger.forgetFunction("till");
+    expect(await of("till")).toEqual([]);
+    expect(await rows()).toEqual([{ hour: hourOf(NOON), function: '"shop"' }]);
+    clock.advance(718 * HOUR_MS);
+    await ledger.sweep();
+    expect(await of("shop")).toHaveLength(2);
+    clock.advance(HOUR_MS);
+    await ledger.sweep();
+    expect((await of("shop")).map(({ hour }) => hour - hourOf(NOON))).toEqual([1]);
+    clock.advance(25 * HOUR_MS);
+    await ledger.sweep();
+    expect(await rows()).toEqual([]);
+  });
+});
+
+describe("the last hour of functions that fail", () => {
+  const asked = async (): Promise<readonly FunctionSlots[]> => (await both().status()).failing ?? [];
+
+  it("is by five minutes of intake, with the first failure of each; those that do not fail are left out", async () => {
+    const clock = setClock(NOON);
+    await count({ shop: wentWell(3), till: wentWell(1) }, NOON);
+    clock.advance(2_000);
+    await count({ shop: failing(2, NOON + 1_000) }, NOON + 2_000);
+    await count({ shop: failing(1, NOON + 500) }, NOON + 2_000);
+    clock.advance(SLOT_MS - 2_000);
+    // The sender says that it happened in another century.
+    await count({ shop: failing(1, 5) }, clock.nowMs());
+    const slot = Math.floor(NOON / SLOT_MS);
+    expect(await asked()).toEqual([
+      {
+        scriptName: "shop",
+        slots: [
+          { slot, events: 6, failed: 3, firstFailedMs: NOON + 500 },
+          { slot: slot + 1, events: 1, failed: 1, firstFailedMs: NOON + SLOT_MS },
+        ],
+      },
+    ]);
+    clock.advance(11 * SLOT_MS);
+    expect((await asked())[0]?.slots.map((each) => each.slot)).toEqual([slot + 1]);
+    clock.advance(SLOT_MS);
+    expect(await asked()).toEqual([]);
+  });
+
+  it("is summed over shards", async () => {
+    setClock(NOON);
+    for (const n of [0, 1]) await count({ shop: failing(1, NOON) }, NOON, n);
+    expect((await asked()).map(({ slots }) => slots[0]?.failed)).toEqual([2]);
+  });
+});
+
+it("a function's thirty days are read without the rows of others", async () => {
+  setClock(NOON);
+  await runInDurableObject(shard(0), (_ledger, { storage: { sql } }) => {
+    for (let hour = 0; hour < 720; hour++)
+      sql.exec(
+        `INSERT INTO function_health SELECT ?, '"f' || value || '"', ? FROM json_each(?)`,
+        hourOf(NOON) - hour,
+        JSON.stringify(wentWell(1)),
+        JSON.stringify(Array.from({ length: 50 }, (_, n) => n)),
+      );
+    const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
+    const exec = (query: string, ...values: SqlStorageValue[]) => {
+      const cursor = sql.exec(query, ...values);
+      cursors.push(cursor);
+      return cursor;
+    };
+    const hours = new HealthHours({ exec } as unknown as SqlStorage);
+    expect(hours.of("f7", 0, Number.MAX_SAFE_INTEGER, NOON)).toHaveLength(720);
+    const read = cursors.reduce((sum, { rowsRead }) => sum + rowsRead, 0);
+    expect(read).toBeLessThan(7 * 720);
+  });
+});

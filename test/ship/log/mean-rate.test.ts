@@ -1,0 +1,60 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { MeanRate } from "../../../src/ship/log/mean-rate.ts";
+import { NOON } from "../../formats/record/samples.ts";
+
+const MINUTE_MS = 60_000;
+
+/** @param add what comes in each minute, from {@link NOON} on. */
+function loadOf(add: readonly number[], minutes = 5): MeanRate {
+  const load = new MeanRate(minutes);
+  add.forEach((count, minute) => {
+    load.add(count, NOON + minute * MINUTE_MS);
+  });
+  return load;
+}
+
+describe("the load", () => {
+  it("is unknown until it was measured for whole minutes", () => {
+    const load = loadOf([600, 600, 600, 600, 600]);
+    expect(load.perSecond(NOON + 5 * MINUTE_MS - 1)).toBeNull();
+    expect(load.perSecond(NOON + 5 * MINUTE_MS)).toBe(10);
+    expect(new MeanRate(1).perSecond(NOON)).toBeNull();
+  });
+
+  it("does not count a minute that has begun before, or is not over", () => {
+    const load = new MeanRate(1);
+    load.add(60, NOON + 1);
+    load.add(120, NOON + MINUTE_MS);
+    load.add(180, NOON + 2 * MINUTE_MS);
+    expect(load.perSecond(NOON + MINUTE_MS)).toBeNull();
+    expect(load.perSecond(NOON + 2 * MINUTE_MS)).toBe(2);
+  });
+
+  it("is an average: what comes in bursts counts, and so does a minute of rest", () => {
+    expect(loadOf([3_000, 0, 0, 0, 0]).perSecond(NOON + 5 * MINUTE_MS)).toBe(10);
+    expect(loadOf([3_000, 0, 0, 0, 0]).perSecond(NOON + 6 * MINUTE_MS)).toBe(0);
+    // Nothing came for an hour.
+    expect(loadOf([3_000]).perSecond(NOON + 65 * MINUTE_MS)).toBe(0);
+  });
+
+  it("is that of a list of all that ever came", () => {
+    const step = fc.record({ afterMs: fc.nat({ max: 4 * MINUTE_MS }), count: fc.nat({ max: 100 }) });
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 1, maxLength: 40 }), fc.integer({ min: 1, max: 6 }), (steps, minutes) => {
+        const load = new MeanRate(minutes);
+        const all: { count: number; at: number }[] = [];
+        let now = NOON;
+        for (const { afterMs, count } of steps) {
+          now += afterMs;
+          load.add(count, now);
+          all.push({ count, at: now });
+          const end = Math.floor(now / MINUTE_MS) * MINUTE_MS;
+          const start = end - minutes * MINUTE_MS;
+          const sum = all.filter(({ at }) => at >= start && at < end).reduce((total, each) => total + each.count, 0);
+          expect(load.perSecond(now)).toBe((all[0]?.at ?? now) > start ? null : sum / (minutes * 60));
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,554 @@
+import { gzipSync } from "node:zlib";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { EVENT_MAX_BYTES, EVENTS_BODY_MAX_BYTES } from "../../../src/base/limits.ts";
+import { shardOf } from "../../../src/formats/queue/shard.ts";
+import { recordLine } from "../../../src/formats/record/encode.ts";
+import type { TraceRecord } from "../../../src/formats/record/fields.ts";
+import vectors from "../../fixtures/tail-vectors.json";
+import { DAY_MS, NOON, noise, traceRecord } from "../../formats/record/samples.ts";
+import { type ScriptedQueue, scriptedLog } from "../../ship/intake/scripted.ts";
+import { type CallOptions, call, errorsOf, intake } from "./harness.ts";
+
+const PATH = "/logship/datasets/functions_trace_events/events";
+const NDJSON = { "content-type": "application/x-ndjson" };
+const GZIP = { "content-encoding": "gzip" };
+
+let world: ReturnType<typeof intake>;
+beforeEach(() => {
+  world = intake();
+});
+
+const post = (body: unknown, headers: CallOptions["headers"] = {}, { options } = world) =>
+  call<{ accepted: number }>("POST", PATH, body, { ...options, headers });
+
+const records = (way: Pick<ScriptedQueue, "taken"> = world.queue): TraceRecord[] =>
+  way.taken().flatMap(({ lines }) => lines.map((line) => JSON.parse(line) as TraceRecord));
+
+const gzip = (text: string) => new Uint8Array(gzipSync(text));
+
+/** Posts a body that must be refused as a whole. */
+async function refused(body: unknown, headers: CallOptions["headers"] = {}) {
+  const answer = await post(body, headers);
+  expect(world.queue.calls).toEqual([]);
+  return answer;
+}
+
+describe("events that are taken", () => {
+  const two = [{ event: null, outcome: "a" }, { Outcome: "b" }];
+  const lines = two.map((event) => JSON.stringify(event)).join("\n");
+
+  const forms: [what: string, body: unknown, headers: Record<string, string | null>, outcomes: string[]][] = [
+    ["one trace item", two[0], {}, ["a"]],
+    ["one record", two[1], {}, ["b"]],
+    ["an array of both", two, {}, ["a", "b"]],
+    ["lines", lines, NDJSON, ["a", "b"]],
+    ["lines of the other name", lines, { "content-type": "application/ndjson" }, ["a", "b"]],
+    [
+      "lines that end in CRLF, with blank ones between",
+      `\r\n${lines.replace("\n", "\r\n\r\n")}\r\n`,
+      NDJSON,
+      ["a", "b"],
+    ],
+    ["JSON, gzip", gzip(JSON.stringify(two)), GZIP, ["a", "b"]],
+    ["lines, gzip", gzip(lines), { ...NDJSON, ...GZIP }, ["a", "b"]],
+    ["JSON with its encoding named", two, { "content-type": "application/json; charset=utf-8" }, ["a", "b"]],
+    ["JSON that does not say so", new TextEncoder().encode(JSON.stringify(two)), { "content-type": null }, ["a", "b"]],
+    ["JSON with a byte order mark", `\ufeff${JSON.stringify(two)}`, {}, ["a", "b"]],
+    ["an empty array", [], {}, []],
+    ["no lines", "\n", NDJSON, []],
+  ];
+
+  it.each(forms)("may come as %s", async (_what, body, headers, outcomes) => {
+    const answer = await post(body, headers);
+    expect([answer.status, answer.body]).toEqual([
+      202,
+      { errors: [], messages: [], result: { accepted: outcomes.length }, success: true },
+    ]);
+    expect(records().map(({ Outcome }) => Outcome)).toEqual(outcomes);
+  });
+
+  it("are acknowledged when the queue has all of them, stamped with the time of intake", async () => {
+    await post(two);
+    expect(world.queue.calls.map(({ contentTypes }) => contentTypes)).toEqual([["bytes"]]);
+    expect(world.queue.taken()).toMatchObject([{ takenInMs: NOON, keyed: false, records: 2 }]);
+    expect(records().map(({ EventTimestampMs }) => EventTimestampMs)).toEqual([NOON, NOON]);
+  });
+
+  it("become the records they should: every item of the corpus at once", async () => {
+    const answer = await post(vectors.map(({ item }) => item));
+    expect(answer.body.result).toEqual({ accepted: vectors.length });
+    expect(answer.body.messages.map(({ message }) => message)).toEqual(['unknown key "_trimmed" was dropped']);
+    expect(records()).toEqual(vectors.map(({ record }) => record));
+  });
+
+  it("have unknown top-level keys dropped, and each of these named once", async () => {
+    const answer = await post([
+      { event: null, zone: 1, "a/b": 2 },
+      { Outcome: "x", zone: 3, Zone: 4 },
+    ]);
+    expect(answer.body.messages).toEqual(
+      ["Zone", "a/b", "zone"].map((name) => ({ code: 1001, message: `unknown key "${name}" was dropped` })),
+    );
+    expect(JSON.stringify(records())).not.toMatch(/zone|a\/b/i);
+  });
+
+  it("name at most a hundred unknown keys, and not all of a long one", async () => {
+    const keys = Object.fromEntries(
+      Array.from({ length: 150 }, (_, i) => [`${`${i}`.padStart(3, "0")}${"k".repeat(1_000)}`, i]),
+    );
+    const answer = await post({ event: null, ...keys });
+    expect(answer.status).toBe(202);
+    expect(answer.body.messages.length).toBe(100);
+    for (const { message } of answer.body.messages) expect(message.length).toBeLessThan(100);
+  });
+
+  it("get the deployment's default script name where they have none", async () => {
+    const { options } = world;
+    await call(
+      "POST",
+      PATH,
+      { event: null },
+      { ...options, settings: { ...options.settings, DEFAULT_SCRIPT_NAME: "lab" } },
+    );
+    expect(records()[0]?.ScriptName).toBe("lab");
+  });
+
+  it("are taken whatever their size up to 1 MiB: small ones by the queue, large ones by the log", async () => {
+    const large = (bytes: number, seed: number) => {
+      const record = traceRecord({ Outcome: "" });
+      return { ...record, Outcome: noise(bytes - JSON.stringify(record).length, seed).replaceAll(/["\\]/g, "'") };
+    };
+    const events = [traceRecord(), large(400_000, 1), traceRecord(), large(EVENT_MAX_BYTES, 2), traceRecord()];
+    for (const key of [null, "k"]) {
+      const again = intake(() => false, scriptedLog());
+      const answer = await post(events, { "idempotency-key": key }, again);
+      expect([answer.status, answer.body.result]).toEqual([202, { accepted: 5 }]);
+      for (const [way, expected] of [
+        [again.queue, events.filter((_, i) => i % 2 === 0)],
+        [again.log, events.filter((_, i) => i % 2 === 1)],
+      ] as const) {
+        // Not toEqual: a report of megabytes would be useless.
+        expect(records(way).map(({ Outcome }) => Outcome.length)).toEqual(
+          expected.map(({ Outcome }) => Outcome.length),
+        );
+        expect(JSON.stringify(records(way)) === JSON.stringify(expected)).toBe(true);
+      }
+    }
+  });
+
+  it("are taken up to twenty thousand, in order, in messages and calls that the queue allows", async () => {
+    const events = Array.from({ length: 20_000 }, (_, i) => ({ Outcome: `${i}`, ScriptName: noise(100, i) }));
+    const answer = await post(events);
+    expect([answer.status, answer.body.result]).toEqual([202, { accepted: 20_000 }]);
+    const taken = records();
+    expect(taken.length).toBe(20_000);
+    expect(taken.every(({ Outcome }, i) => Outcome === `${i}`)).toBe(true);
+    for (const { bodies } of world.queue.calls) {
+      expect(bodies.length).toBeLessThanOrEqual(100);
+      expect(bodies.reduce((sum, { length }) => sum + length, 0)).toBeLessThanOrEqual(256_000);
+      for (const { length } of bodies) expect(length).toBeLessThanOrEqual(128_000);
+    }
+    const ids = world.queue.taken().map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it("are taken of 31 days", async () => {
+    const events = Array.from({ length: 62 }, (_, i) => ({ EventTimestampMs: NOON + (i % 31) * DAY_MS }));
+    expect((await post(events)).body.result).toEqual({ accepted: 62 });
+  });
+
+  it("are taken up to 16 MiB, compressed or not", async () => {
+    const body = '{"event":null}'.padEnd(EVENTS_BODY_MAX_BYTES, " ");
+    expect((await post(body)).status).toBe(202);
+    expect((await post(gzip(body), GZIP)).status).toBe(202);
+  });
+
+  it("are taken up to 1 MiB each, where they compress", async () => {
+    const record = traceRecord({
+      Outcome: "x".repeat(EVENT_MAX_BYTES - recordLine(traceRecord({ Outcome: "" })).length),
+    });
+    expect((await post(record)).status).toBe(202);
+    expect(recordLine(records()[0] ?? traceRecord()).length).toBe(EVENT_MAX_BYTES);
+  });
+
+  it("keep every letter, lone surrogates but for their place", async () => {
+    const logs = (odd: string) => [
+      { Level: "log", Message: ["ü€\u{1f600}\u0000\u2028", `${odd}x`, '"\\'], TimestampMs: 1 },
+    ];
+    await post({ Logs: logs("\ud800") });
+    // As JSON, which escapes lone surrogates: a report cannot carry them.
+    expect(JSON.stringify(records()[0]?.Logs)).toBe(JSON.stringify(logs("\ufffd")));
+  });
+});
+
+describe("a request that is refused", () => {
+  const bodies: [
+    what: string,
+    body: unknown,
+    headers: Record<string, string>,
+    status: number,
+    code: number,
+    pointer: string | undefined,
+    message: string,
+  ][] = [
+    ["nothing", "", {}, 400, 1001, "", "the body is not JSON: it is empty"],
+    ["not JSON", "{", {}, 400, 1001, "", "the body is not JSON: it ends too early, at line 1, column 2 (byte 1)"],
+    [
+      "lines that do not say so",
+      '{"event":null}\n{"event":null}',
+      {},
+      400,
+      1001,
+      "",
+      "the body is not JSON: line 2, column 1 (byte 15) has what JSON does not allow there",
+    ],
+    ["no event", "5", {}, 400, 1001, "", "an event is a JSON object"],
+    ["null", "null", {}, 400, 1001, "", "an event is a JSON object"],
+    ["an empty object", "{}", {}, 400, 1001, "", "neither a trace item nor a record: none of its keys is known"],
+    [
+      "an object of another kind",
+      { foo: 1 },
+      {},
+      400,
+      1001,
+      "",
+      "neither a trace item nor a record: none of its keys is known",
+    ],
+    ["not UTF-8", Uint8Array.of(0x7b, 0xff), {}, 400, 1001, "", "the body is not valid UTF-8"],
+    ["gzip that is none", "{}", GZIP, 400, 1001, undefined, "the body is not valid gzip"],
+    [
+      "gzip that breaks off",
+      gzip('{"event":null}').slice(0, -4),
+      GZIP,
+      400,
+      1001,
+      undefined,
+      "the body is not valid gzip",
+    ],
+    [
+      "gzip that is not UTF-8",
+      new Uint8Array(gzipSync(Uint8Array.of(0xff))),
+      GZIP,
+      400,
+      1001,
+      "",
+      "the body is not valid UTF-8",
+    ],
+    [
+      "another encoding",
+      "{}",
+      { "content-encoding": "br" },
+      415,
+      1015,
+      undefined,
+      "Content-Encoding must be gzip or absent",
+    ],
+    [
+      "two encodings",
+      "{}",
+      { "content-encoding": "gzip, gzip" },
+      415,
+      1015,
+      undefined,
+      "Content-Encoding must be gzip or absent",
+    ],
+    ...[
+      "text/plain",
+      "text/csv",
+      "multipart/form-data; boundary=x",
+      "application/jsonl",
+      "application/octet-stream",
+    ].map((type): [string, unknown, Record<string, string>, number, number, undefined, string] => [
+      type,
+      '{"event":null}',
+      { "content-type": type },
+      415,
+      1015,
+      undefined,
+      "Content-Type must be application/json or application/x-ndjson",
+    ]),
+  ];
+
+  it.each(bodies)(
+    "says why, and nothing is taken: %s",
+    async (_what, body, headers, status, code, pointer, message) => {
+      const answer = await refused(body, headers);
+      expect([answer.status, errorsOf(answer)]).toEqual([status, [[code, pointer, message]]]);
+    },
+  );
+
+  it("has one event too many", async () => {
+    const events = '{"event":null}\n'.repeat(20_001);
+    const answer = await refused(events, NDJSON);
+    expect([answer.status, errorsOf(answer)]).toEqual([413, [[1013, "", "at most 20000 events a request"]]]);
+  });
+
+  it("has one day too many", async () => {
+    const events = Array.from({ length: 32 }, (_, i) => ({ EventTimestampMs: NOON + i * DAY_MS }));
+    const answer = await refused(events);
+    expect([answer.status, errorsOf(answer)]).toEqual([
+      400,
+      [[1001, "", "at most 31 distinct UTC days a request; these events span 32"]],
+    ]);
+  });
+
+  it("has one byte too many, compressed or not", async () => {
+    const body = '{"event":null}'.padEnd(EVENTS_BODY_MAX_BYTES + 1, " ");
+    for (const answer of [await refused(body), await refused(gzip(body), GZIP)]) {
+      expect([answer.status, errorsOf(answer)]).toEqual([
+        413,
+        [[1013, undefined, "the body is larger than 16777216 bytes"]],
+      ]);
+    }
+  });
+
+  it("is a bomb", async () => {
+    const megabyte = new Uint8Array(1_048_576).fill(0x20);
+    const compressor = new CompressionStream("gzip");
+    const packed = new Response(compressor.readable).arrayBuffer();
+    const writer = compressor.writable.getWriter();
+    for (let i = 0; i < 100; i++) await writer.write(megabyte);
+    await writer.close();
+    const answer = await refused(new Uint8Array(await packed), GZIP);
+    expect([answer.status, errorsOf(answer)]).toEqual([
+      413,
+      [[1013, undefined, "the body is larger than 16777216 bytes"]],
+    ]);
+  });
+
+  const DAYS_OFF = "must be a time in milliseconds since the epoch, from 0 to 253402300799999";
+
+  it("has bad events: each fault is named with its pointer, and the good ones are not taken, either", async () => {
+    const events = [
+      { event: null },
+      { EventTimestampMs: -1 },
+      {},
+      { Outcome: 5, Logs: [{}, { TimestampMs: "x" }] },
+      { event: null, eventTimestamp: 1e15 },
+      { Outcome: "fine" },
+    ];
+    const expected = [
+      [1001, "/1/EventTimestampMs", DAYS_OFF],
+      [1001, "/2", "neither a trace item nor a record: none of its keys is known"],
+      [1001, "/3/Logs/1/TimestampMs", DAYS_OFF],
+      [1001, "/3/Outcome", "must be a string"],
+      [1001, "/4/eventTimestamp", DAYS_OFF],
+    ];
+    for (const answer of [
+      await refused(events),
+      await refused(events.map((event) => JSON.stringify(event)).join("\n\n"), NDJSON),
+    ]) {
+      expect([answer.status, errorsOf(answer)]).toEqual([400, expected]);
+    }
+  });
+
+  it("has one bad event that is all of it: the pointer begins at the body", async () => {
+    const answer = await refused({ EventTimestampMs: -1 });
+    expect(errorsOf(answer)).toEqual([[1001, "/EventTimestampMs", DAYS_OFF]]);
+  });
+
+  it("has lines that are not JSON, each of them named", async () => {
+    const answer = await refused('{"event":null}\nbad\n\n{\n', NDJSON);
+    expect([answer.status, errorsOf(answer)]).toEqual([
+      400,
+      [
+        [1001, "/1", "this line is not JSON"],
+        [1001, "/2", "this line is not JSON"],
+      ],
+    ]);
+  });
+  it("has lines that are not JSON and bad events, all of them named", async () => {
+    const answer = await refused('bad\n{"EventTimestampMs":-1}\n{}\n', NDJSON);
+    expect(answer.body.errors.map(({ source }) => source?.pointer)).toEqual(["/0", "/1/EventTimestampMs", "/2"]);
+  });
+
+  it("has more faults than anybody reads: a hundred are named", async () => {
+    const answer = await refused(Array.from({ length: 500 }, () => ({})));
+    expect([answer.status, answer.body.errors.length]).toEqual([400, 100]);
+  });
+
+  it("has an event that is too large, whose place is named", async () => {
+    const large = traceRecord({ Outcome: "x".repeat(EVENT_MAX_BYTES) });
+    const answer = await refused([{ event: null }, large]);
+    expect([answer.status, errorsOf(answer)]).toEqual([400, [[1001, "/1", "larger than 1048576 bytes"]]]);
+  });
+
+  it("does not repeat what was sent", async () => {
+    const secret = "SeCrEtOfACustomer";
+    const answers = [
+      await refused(secret),
+      await refused({ Outcome: [secret], CPUTimeMs: secret }),
+      await refused(`{"a":"${secret}"`, NDJSON),
+      await refused([secret]),
+    ];
+    expect(JSON.stringify(answers.map(({ body }) => body))).not.toContain(secret);
+  });
+});
+
+describe("a queue that fails", () => {
+  const events = Array.from({ length: 5 }, (_, i) => traceRecord({ Outcome: `${i}`, ScriptName: noise(100_000, i) }));
+
+  it("once is tried again, and nobody notices", async () => {
+    world = intake((call) => call === 1);
+    expect((await post(events)).status).toBe(202);
+    expect(records().map(({ Outcome }) => Outcome)).toEqual(["0", "1", "2", "3", "4"]);
+    expect(world.platform.slept).toEqual([100]);
+  });
+
+  it("for good makes it 503: some may have been taken, and the request may be repeated", async () => {
+    const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+    world = intake(() => true);
+    const answer = await post(events);
+    expect([answer.status, errorsOf(answer)]).toEqual([
+      503,
+      [
+        [
+          1053,
+          undefined,
+          "neither the queue nor the log took all events; some may have been taken. Repeat the request with the same Idempotency-Key: nothing is taken twice",
+        ],
+      ],
+    ]);
+    expect(answer.headers.get("retry-after")).toBe("5");
+    expect(world.queue.taken()).toEqual([]);
+    expect(logged).toHaveBeenCalled();
+  });
+
+  it("half-way leaves what it took, and a repeated request with the same key sends the same messages", async () => {
+    vi.spyOn(console, "error").mockImplementation(() => {});
+    world = intake((call) => call > 1);
+    const headers = { "idempotency-key": "the same" };
+    expect((await post(events, headers)).status).toBe(503);
+    const before = world.queue.taken();
+    expect(before.length).toBeGreaterThan(0);
+    expect(before.length).toBeLessThan(5);
+    const again = intake();
+    expect((await post(events, headers, again)).status).toBe(202);
+    const after = again.queue.taken();
+    expect(after.slice(0, before.length).map(({ id, lines }) => [id, lines])).toEqual(
+      before.map(({ id, lines }) => [id, lines]),
+    );
+    expect(records(again.queue).map(({ Outcome }) => Outcome)).toEqual(["0", "1", "2", "3", "4"]);
+  });
+});
+
+describe("what neither queue nor log", () => {
+  it("takes is refused; what the log takes is accepted", async () => {
+    vi.spyOn(console, "warn").mockImplementation(() => {});
+    world = intake(() => true, scriptedLog());
+    expect((await post([{ event: null }, { event: null }])).status).toBe(202);
+    expect(world.log.taken().map(({ records: n, source }) => [n, source])).toEqual([[2, "http:Admin token"]]);
+  });
+});
+
+describe("a KEY_SHARDS that is malformed, or another one than at first,", () => {
+  it.each([
+    ["3", /^KEY_SHARDS is malformed/],
+    ["4", /^KEY_SHARDS is 4, but was 1 at first/],
+  ])("refuses requests with a key, as a repeat might not be known as one, and no others: %s", async (set, words) => {
+    world.options.settings = { ...world.options.settings, KEY_SHARDS: set };
+    const answer = await post({ event: null }, { "idempotency-key": "order-5" });
+    expect([answer.status, errorsOf(answer)[0]?.[2]]).toEqual([503, expect.stringMatching(words)]);
+    expect(world.queue.calls).toEqual([]);
+    expect((await post({ event: null })).status).toBe(202);
+  });
+});
+
+describe("a request that is repeated", () => {
+  const events = Array.from({ length: 2_000 }, (_, i) => ({ Outcome: `${i}`, ScriptName: noise(200, i) }));
+
+  /** Posts the same again in a fresh world, a day later. */
+  async function again(body: unknown, headers: CallOptions["headers"]) {
+    const later = intake();
+    const options = { ...later.options, platform: { ...later.platform, now: () => NOON + DAY_MS } };
+    expect((await call("POST", PATH, body, { ...options, headers })).status).toBe(202);
+    return later.queue.taken();
+  }
+
+  it("with a key is cut where its body says, whatever the settings make of it", async () => {
+    const headers = { "idempotency-key": "order-5" };
+    const few = [
+      ...Array.from({ length: 101 }, () => ({ event: null })),
+      { Outcome: noise(100_000, 1) },
+      { event: null },
+    ];
+    await post(few, headers);
+    const first = world.queue.taken();
+    expect(first.map(({ records: n, keyed, shards }) => [n, keyed, shards])).toEqual(
+      [100, 1, 1, 1].map((n) => [n, true, 1]),
+    );
+    world = intake();
+    world.options.settings = {
+      ...world.options.settings,
+      ...{ DEFAULT_SCRIPT_NAME: "x".repeat(5_000), LOG_SHARDS: 8 },
+    };
+    await post(few, headers);
+    expect(world.queue.taken().map(({ id, shards }) => [id, shards])).toEqual(first.map(({ id }) => [id, 1]));
+    expect(records()[0]?.ScriptName.length).toBe(5_000);
+  });
+
+  it("without a key says how many shards there are, and lies in one of them", async () => {
+    world.options.settings = { ...world.options.settings, LOG_SHARDS: 8 };
+    await post(events);
+    const taken = world.queue.taken();
+    expect(taken.length).toBeGreaterThan(1);
+    expect(new Set(taken.map(({ shards }) => shards))).toEqual(new Set([8]));
+    expect(new Set(taken.map(shardOf)).size).toBe(1);
+  });
+
+  it("with the same key sends messages with the same ids and the same records, marked as such", async () => {
+    const headers = { "idempotency-key": "order-5" };
+    await post(events, headers);
+    const [first, second] = [world.queue.taken(), await again(events, headers)];
+    expect(first.length).toBeGreaterThan(1);
+    expect(second.map(({ id, keyed, records: n }) => [id, keyed, n])).toEqual(
+      first.map(({ id, records: n }) => [id, true, n]),
+    );
+    const outcomes = (messages: typeof first) =>
+      messages.map(({ lines }) => lines.map((line) => (JSON.parse(line) as TraceRecord).Outcome));
+    expect(outcomes(second)).toEqual(outcomes(first));
+    expect(new Set(first.map(({ id }) => id)).size).toBe(first.length);
+  });
+
+  it("with the same key, compressed this time, is the same request", async () => {
+    const headers = { "idempotency-key": "order-5" };
+    await post(events, headers);
+    const second = await again(gzip(JSON.stringify(events)), { ...headers, ...GZIP });
+    expect(second.map(({ id }) => id)).toEqual(world.queue.taken().map(({ id }) => id));
+  });
+
+  const others: [what: string, body: unknown, headers: CallOptions["headers"]][] = [
+    ["another key", events, { "idempotency-key": "order-6" }],
+    ["the same key for other events", [...events, { Outcome: "more" }], { "idempotency-key": "order-5" }],
+    ["no key", events, {}],
+  ];
+
+  it.each(others)("with %s is another request: not one id is the same", async (_what, body, headers) => {
+    await post(events, { "idempotency-key": "order-5" });
+    const first = new Set(world.queue.taken().map(({ id }) => id));
+    for (const { id } of await again(body, headers)) expect(first.has(id)).toBe(false);
+  });
+
+  it("without a key has new ids each time, and is not marked", async () => {
+    await post(events);
+    const ids = [...world.queue.taken(), ...(await again(events, {}))].map(({ id, keyed }) => [id, keyed]);
+    expect(new Set(ids.map(([id]) => id)).size).toBe(ids.length);
+    expect(new Set(ids.map(([, keyed]) => keyed))).toEqual(new Set([false]));
+  });
+
+  it.each(["k", "k".repeat(255), 'any "printable" text, even €'.replace("€", "!")])(
+    "may have any key of 1 to 255 characters: %s",
+    async (key) => {
+      expect((await post(events[0], { "idempotency-key": key })).status).toBe(202);
+      expect(world.queue.taken()).toMatchObject([{ keyed: true }]);
+    },
+  );
+
+  it.each(["", "k".repeat(256)])("may not have a key of other lengths: %j", async (key) => {
+    const answer = await refused(events[0], { "idempotency-key": key });
+    expect([answer.status, errorsOf(answer)]).toEqual([
+      400,
+      [[1001, undefined, "Idempotency-Key must have 1 to 255 characters"]],
+    ]);
+  });
+});

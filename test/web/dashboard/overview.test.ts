@@ -1,0 +1,264 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { ControlPlane, JobReader } from "../../../src/index.ts";
+import { Watch } from "../../../src/operate/status/watch.ts";
+import { USAGE_PATIENCE } from "../../../src/web/api/usage.ts";
+import { LOOK_PATIENCE, ROW_PATIENCE } from "../../../src/web/dashboard/pages/overview/asks.ts";
+import { lookAnew } from "../../operate/status/fresh.ts";
+import { waitingJob } from "../../ship/reader/waiting.ts";
+import { Oracle } from "../../support/oracle.ts";
+import { api, createJob } from "../../support/runtime/api.ts";
+import { deliver, freshBucket, NOON, pack, runAlarm, setClock, settle } from "../../support/runtime/pipeline.ts";
+import { rule } from "../../support/s3-script.ts";
+import { token } from "../api/principals.ts";
+import { textOf, Visitor } from "./support.ts";
+
+lookAnew();
+const PATIENCE = { row: ROW_PATIENCE.ms, look: LOOK_PATIENCE.ms, usage: USAGE_PATIENCE.ms };
+beforeEach(() => {
+  setClock(NOON);
+});
+afterEach(() => {
+  ROW_PATIENCE.ms = PATIENCE.row;
+  LOOK_PATIENCE.ms = PATIENCE.look;
+  USAGE_PATIENCE.ms = PATIENCE.usage;
+});
+
+async function overview(visitor?: Visitor, headers: Record<string, string> = {}): Promise<string> {
+  const page = await (visitor ?? (await Visitor.signedIn())).get("/", headers);
+  expect(page.status).toBe(200);
+  return page.html;
+}
+
+/** A visitor with only these permissions. */
+async function holding(...permissions: string[]): Promise<Visitor> {
+  const { secret } = await token(permissions as never);
+  return Visitor.signedIn({ token: secret });
+}
+
+/** One job that has delivered records of a function. */
+async function shipped(records = 7): Promise<number> {
+  const clock = setClock(NOON);
+  const job = await createJob(freshBucket().name, { name: "all traces" });
+  await deliver(pack(new Oracle({ at: NOON }).mint(records), clock.nowMs()));
+  await settle(job, clock);
+  return job;
+}
+
+describe("whoever has just deployed", () => {
+  it("is shown the way to the first job, with the snippet for this very deployment", async () => {
+    const html = await overview();
+    const text = textOf(html);
+    expect(text).toContain("No jobs yet");
+    expect(text).toContain('"tail_consumers": [{ "service": "logship" }]');
+    expect(html).toContain('href="/jobs/new"');
+    expect(text).not.toContain("(done)");
+    expect(text).toContain("Nothing counted yet.");
+  });
+
+  it("sees each step ticked as it is done, and no way any more at its end", async () => {
+    await createJob(freshBucket().name);
+    const text = textOf(await overview());
+    expect(text).toMatch(/Step 1: Create a job \(done\).*Step 2: Attach a function (?!\(done\))/);
+    await shipped();
+    expect(textOf(await overview())).not.toContain("Step 1");
+  });
+
+  it("is told that somebody else has to create a job", async () => {
+    const text = textOf(await overview(await holding("logs:read")));
+    expect(text).toContain("Needs the permission logs:edit.");
+  });
+});
+
+describe("the overview", () => {
+  it("says that everything is well, and of each job what it shipped", async () => {
+    await shipped();
+    const html = await overview();
+    const text = textOf(html);
+    expect(text).toContain("No problems: 1 job delivers, nothing waiting");
+    expect(html).toContain('aria-label="7 records in the last 24 hours, most at 12:00 UTC: 7"');
+    expect(text).toMatch(
+      /7 processed = 7 offered to jobs \+ 0 logging off \+ 0 no job enabled \+ 0 set aside \+ 0 discarded/,
+    );
+    expect(text).toContain("Cost in November 2100 so far");
+    for (const id of ["verdict", "jobs"]) expect(html).toMatch(new RegExp(`id="${id}"[^>]*data-refresh="15"`));
+  });
+
+  it("says how long the oldest record waits", async () => {
+    const clock = setClock(NOON);
+    await createJob(freshBucket().name);
+    await deliver(pack(new Oracle({ at: NOON }).mint(3), clock.nowMs()));
+    clock.advance(20_000);
+    const text = textOf(await overview());
+    expect(text).toContain("No problems: 1 job delivers, longest wait 20 s");
+    expect(text).toContain("3 for 20 s");
+  });
+
+  it("says what is wrong, with whom, and where more is said of it", async () => {
+    const job = await createJob(freshBucket().name);
+    await createJob(freshBucket().name);
+    const name = '"><script>alert(1)</script>';
+    vi.spyOn(Watch.prototype, "look").mockResolvedValue({
+      checkedMs: NOON,
+      incidents: [],
+      notices: [],
+      keptSinceMs: null,
+      findings: [
+        {
+          ...{ kind: "parked", severity: "error", sinceMs: null, affected: null, advice: "Mend it.", incidentId: null },
+          ...{ subject: { type: "job", id: job }, summary: "Nothing is delivered." },
+        },
+        {
+          ...{
+            kind: "function_quiet",
+            severity: "warning",
+            sinceMs: NOON - 60_000,
+            affected: null,
+            advice: "Look.",
+            incidentId: null,
+          },
+          ...{ subject: { type: "function", name }, summary: `No event of ${name} has come.` },
+        },
+      ],
+    });
+    const html = await overview();
+    const text = textOf(html);
+    expect(text).toMatch(/2 problems Job \d+ : Nothing is delivered\./);
+    expect(html).toContain('href="/status"');
+    expect(html).not.toContain("<script>alert");
+    expect(html).toContain(`href="/functions/${encodeURIComponent(name)}"`);
+    expect(text).toContain("Since 60 s ago .");
+  });
+
+  it("counts a job that fails by its row, though the last check did not see it yet", async () => {
+    const { control, job, clock } = await waitingJob();
+    await control.script([rule({ do: "answer", status: 403, code: "AccessDenied" })]);
+    clock.advance(30_000);
+    await runAlarm(job);
+    vi.spyOn(Watch.prototype, "look").mockResolvedValue({
+      checkedMs: NOON,
+      incidents: [],
+      notices: [],
+      findings: [],
+      keptSinceMs: null,
+    });
+    const text = textOf(await overview());
+    expect(text).toMatch(new RegExp(`1 problem Job ${job} .*fails: .*403`));
+    expect(text).not.toContain("No problems");
+  });
+
+  it("names a job once, with its name beside its number, as a link", async () => {
+    const job = await createJob(freshBucket().name, { name: "all traces" });
+    const other = await createJob(freshBucket().name);
+    const found = (id: number, summary: string) => ({
+      ...{
+        kind: "parked",
+        severity: "error" as const,
+        sinceMs: null,
+        affected: null,
+        advice: "Mend it.",
+        incidentId: null,
+      },
+      ...{ subject: { type: "job" as const, id }, summary },
+    });
+    vi.spyOn(Watch.prototype, "look").mockResolvedValue({
+      checkedMs: NOON,
+      incidents: [],
+      notices: [],
+      keptSinceMs: null,
+      findings: [
+        found(job, `Uploads of job ${job} fail: HTTP 403.`),
+        found(other, `Job ${other} is parked: HTTP 404.`),
+        found(other, `Of ${other}0 jobs, job ${other}0 is another.`),
+      ],
+    });
+    const html = await overview();
+    const text = textOf(html);
+    expect(text).toContain(`Uploads of job ${job} ( all traces ) fail: HTTP 403.`);
+    expect(text).toMatch(new RegExp(`(?<!: )Job ${other} is parked`));
+    expect(html).toContain(`<a href="/jobs/${other}">Job ${other}</a>`);
+    expect(text).toContain(`Job ${other} : Of ${other}0 jobs, job ${other}0 is another.`);
+  });
+
+  it.each([
+    ["fails", () => Promise.reject(new Error("out of reach"))],
+    ["hangs", () => new Promise<never>(() => {})],
+  ])("says that nobody can tell, where the watch %s, and shows all the rest", async (_how, silence) => {
+    await shipped();
+    LOOK_PATIENCE.ms = 200;
+    vi.spyOn(Watch.prototype, "look").mockImplementation(silence);
+    const text = textOf(await overview());
+    expect(text).toContain("Status unavailable");
+    expect(text).toContain("7 records");
+    expect(text).not.toContain("cannot be shown");
+  });
+
+  it("does not wait for a job that does not answer", async () => {
+    const silent = await shipped();
+    ROW_PATIENCE.ms = 50;
+    USAGE_PATIENCE.ms = 50;
+    const { health } = JobReader.prototype;
+    vi.spyOn(JobReader.prototype, "health").mockImplementation(function (this: JobReader, ...args) {
+      if (this.ctx.id.name === `job ${silent} log 0`) return new Promise(() => {}) as never;
+      return health.apply(this, args);
+    });
+    const text = textOf(await overview());
+    expect(text).toContain("no answer");
+    expect(text).toContain("No problems: 1 job delivers");
+  });
+
+  it("shows 25 jobs in detail, those that fail first, and a link to the others", async () => {
+    const { name } = freshBucket();
+    for (let i = 0; i < 27; i++) await createJob(name, { name: `job number ${i}`, enabled: i !== 0 });
+    const html = await overview();
+    expect(html.match(/class="sparkline"/g)).toHaveLength(25);
+    expect(textOf(html)).toContain("2 more jobs, 27 in total");
+    expect(html).not.toContain("job number 0<");
+  });
+
+  it("makes only what is looked at again when a script looks again", async () => {
+    await shipped();
+    const text = textOf(await overview(undefined, { "x-logship-refresh": "1" }));
+    expect(text).toContain("No problems");
+    expect(text).toContain("all traces");
+    expect(text).not.toContain("Cost in");
+    expect(text).not.toContain("processed");
+  });
+});
+
+describe("whoever may not read logs", () => {
+  it("sees functions alone, if these are open to him, and what is closed", async () => {
+    await shipped();
+    const visitor = await holding("functions:read");
+    const text = textOf(await overview(visitor));
+    expect(text).toContain("You cannot see what is shipped");
+    expect(text).toContain("needs the permission logs:read");
+    expect(text).toContain("Functions 1 function");
+    expect(text).not.toMatch(/all traces|7 records|Cost in/);
+    expect((await visitor.get("/cost")).status).toBe(403);
+  });
+
+  it("sees access alone, if that is what he may", async () => {
+    const text = textOf(await overview(await holding("access:edit")));
+    expect(text).toContain("Tokens, members and changes");
+    expect(text).not.toContain("1 function");
+  });
+
+  it("sees logs without functions, and what that takes", async () => {
+    await shipped();
+    const text = textOf(await overview(await holding("logs:read")));
+    expect(text).toContain("List of functions: needs the permission functions:read .");
+    expect(text).toContain("No problems");
+  });
+});
+
+it("an API that is silent about the jobs is said to be, not shown as none", async () => {
+  await shipped();
+  const visitor = await Visitor.signedIn();
+  vi.spyOn(ControlPlane.prototype, "list").mockImplementation(() => {
+    throw new Error("out of reach");
+  });
+  const text = textOf(await overview(visitor));
+  expect(text).toContain("Jobs are unavailable.");
+  expect(text).not.toContain("Step 1");
+  expect((await api("GET", "/logship/jobs")).status).toBe(503);
+});

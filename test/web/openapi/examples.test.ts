@@ -1,0 +1,196 @@
+/** Sends every example of the document, as its command line says, to the running service. */
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { createHash } from "node:crypto";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { type Platform, platform } from "../../../src/base/platform.ts";
+import { watch } from "../../../src/operate/status/watch.ts";
+import { EXAMPLE_DESTINATION } from "../../../src/web/api/docs/common.ts";
+import { NOON } from "../../formats/record/samples.ts";
+import { one } from "../../ship/pipeline/scripted.ts";
+import { ACCOUNT, ADMIN_TOKEN } from "../../support/constants.ts";
+import { Oracle } from "../../support/oracle.ts";
+import { putOnHold } from "../../support/runtime/hold.ts";
+import { deliver, pack, setClock } from "../../support/runtime/pipeline.ts";
+import { call, isFile, send } from "../api/harness.ts";
+import { member, token } from "../api/principals.ts";
+import { commandOf, wordsOf } from "./shell.ts";
+import { OPERATIONS, pointerTo, validatorOf } from "./support.ts";
+
+const kept = new Map<string, Uint8Array<ArrayBuffer>>();
+afterEach(() => kept.clear());
+
+/**
+ * A world whose stores accept any key and, like real ones, create no object twice and answer a PUT
+ * with the MD5 of its bytes.
+ */
+const generous: Platform = {
+  ...platform,
+  async fetch(url, { method, headers, body }) {
+    if (method === "GET") return new Response(kept.get(url) ?? null);
+    if (kept.has(url) && new Headers(headers).has("if-none-match")) return new Response(null, { status: 412 });
+    const taken = new Uint8Array(await new Response(body ?? null).arrayBuffer());
+    kept.set(url, taken);
+    return new Response(null, { headers: { etag: `"${createHash("md5").update(taken).digest("hex")}"` } });
+  },
+};
+
+/** Delivers one object of job 1 to a store of that world. */
+async function deliverOne(): Promise<void> {
+  vi.spyOn(platform, "fetch").mockImplementation(generous.fetch);
+  await call("PUT", "/logship/jobs/1", { enabled: true });
+  await deliver(pack(new Oracle({ at: Date.now() }).mint(3), Date.now()));
+  await call("POST", "/logship/jobs/1/flush");
+  await call("PUT", "/logship/jobs/1", { enabled: false });
+}
+
+/** @returns the id of a replay of job 1. */
+async function replayJob(): Promise<string> {
+  const span = { since: "2026-11-20T00:00:00Z", until: "2026-11-21T00:00:00Z", allow_duplicates: true };
+  return (await call<{ id: string }>("POST", "/logship/jobs/1/replay", span)).body.result.id;
+}
+
+const EXAMPLES = OPERATIONS.flatMap(({ method, path, operation }) =>
+  operation["x-codeSamples"].map(({ label, source }) => ({ method, path, operation, label, source })),
+);
+
+/**
+ * Creates the job, function, webhook, replay, token, member and message that examples name or
+ * imply. Resources whose variable an example does not use are skipped: there are more than a
+ * hundred examples.
+ */
+async function prepare(source: string): Promise<{ [variable: string]: string }> {
+  const names = (variable: string): boolean => source.includes(`$${variable}`);
+  const job = await call<{ id: number }>(
+    "POST",
+    "/logship/jobs",
+    { destination_conf: EXAMPLE_DESTINATION },
+    { platform: generous },
+  );
+  expect([job.status, job.body.errors, job.body.result?.id]).toEqual([201, [], 1]);
+  await call("PATCH", "/functions/scripts/shop/script-settings", { logship: true });
+  await call("PUT", "/logship/webhook", { url: "https://hooks.example.com/logship" });
+  await call("POST", "/logship/alerts", {
+    name: "on call",
+    format: "slack",
+    address: "https://hooks.slack.com/services/T0/B0/X",
+  });
+  if (names("INCIDENT_ID")) await openIncident("inc_1");
+  if (names("OBJECT_NUMBER")) await deliverOne();
+  const REPLAY_ID = names("REPLAY_ID") ? await replayJob() : "";
+  const TOKEN_ID = names("TOKEN_ID") ? (await token(["logs:read"])).id : "";
+  const MEMBER_ID = names("MEMBER_ID") ? (await member("Log Share Reader")).id : "";
+  if (names("ASIDE_ID")) await putOnHold(one(1));
+  return {
+    BASE_URL: "http://logship.test",
+    ACCOUNT_ID: ACCOUNT,
+    TOKEN: ADMIN_TOKEN,
+    TOKEN_ID,
+    MEMBER_ID,
+    REPLAY_ID,
+    ASIDE_ID: "message-1",
+    INCIDENT_ID: "inc_1",
+    OBJECT_NUMBER: "1",
+  };
+}
+
+/** One that is not over, as the watch stores it. */
+async function openIncident(id: string): Promise<void> {
+  const subject = { type: "job", id: 1 };
+  const finding = {
+    kind: "failing",
+    subject,
+    severity: "error",
+    sinceMs: NOON,
+    affected: null,
+    summary: "",
+    advice: "",
+  };
+  const state = { id, finding, sinceMs: NOON, firstSeenMs: NOON, openedMs: NOON, well: null, flaps: 0 };
+  await runInDurableObject(watch(env.WATCH), (_watch, { storage }) => {
+    const values = [id, JSON.stringify(state), NOON] as const;
+    storage.sql.exec("INSERT INTO incident (id, state, opened_ms) VALUES (?, ?, ?)", ...values);
+  });
+}
+
+/** A command line's body in the form of the document: a form is an object of its parts. */
+async function bodyOf(source: string): Promise<{ type: string; value: unknown }> {
+  const variables = {
+    BASE_URL: "",
+    ACCOUNT_ID: "",
+    TOKEN: "",
+    TOKEN_ID: "",
+    MEMBER_ID: "",
+    REPLAY_ID: "",
+    ASIDE_ID: "",
+    INCIDENT_ID: "",
+    OBJECT_NUMBER: "",
+  };
+  const { headers, body = "" } = commandOf(wordsOf(source, variables));
+  const parsed = (text: string, type: string): unknown => (type.endsWith("/json") ? JSON.parse(text) : text);
+  const type = headers["Content-Type"] ?? "";
+  if (typeof body === "string") return { type, value: parsed(body, type) };
+  const parts: [name: string, value: unknown][] = [];
+  for (const [name, part] of body)
+    parts.push([name, typeof part === "string" ? part : parsed(await part.text(), part.type)]);
+  return { type: "multipart/form-data", value: Object.fromEntries(parts) };
+}
+
+describe("every example", () => {
+  it("is of an operation, and every operation has one", () => {
+    expect(new Set(EXAMPLES.map(({ operation }) => operation.operationId)).size).toBe(OPERATIONS.length);
+  });
+
+  it.each(EXAMPLES)("is accepted as it stands: $method $path, $label", async ({ method, path, operation, source }) => {
+    const variables = await prepare(source);
+    // Its times have to be kept.
+    if (path.endsWith("/rerun")) setClock(Date.parse("2026-11-20T13:00:00Z"));
+    const command = commandOf(wordsOf(source, variables));
+    expect(command.method).toBe(method);
+    const answer = await send(command.url, command, {
+      platform: generous,
+      headers: command.headers,
+      // An upload needs a place to run.
+      settings: { LOCAL_FUNCTIONS: "http://localhost:8788" },
+    });
+    const documented = Object.keys(operation.responses).find((status) => status.startsWith("2")) ?? "";
+    expect([answer.status, answer.body.errors]).toEqual([Number(documented), []]);
+    const place = [
+      "paths",
+      path,
+      method.toLowerCase(),
+      "responses",
+      documented,
+      "content",
+      "application/json",
+      "schema",
+    ];
+    if (isFile(answer)) return;
+    const validate = validatorOf(pointerTo(...place));
+    expect([validate(answer.body), validate.errors]).toEqual([true, null]);
+  });
+
+  it.each(EXAMPLES.filter(({ source }) => /--data-binary|--form/.test(source)))(
+    "is of the documented shape: $method $path, $label",
+    async ({ method, path, source }) => {
+      const { type, value } = await bodyOf(source);
+      const place = ["paths", path, method.toLowerCase(), "requestBody", "content", type, "schema"];
+      const validate = validatorOf(pointerTo(...place));
+      expect([validate(value), validate.errors]).toEqual([true, null]);
+    },
+  );
+});
+
+describe("a failure", () => {
+  it.each([
+    [401, "GET", "/logship/jobs", undefined, { authorization: null }],
+    [404, "GET", "/logship/jobs/9", undefined, {}],
+    [400, "POST", "/logship/jobs", { name: 1, x: 2 }, {}],
+  ] as const)("%i is of the documented shape", async (status, method, path, body, headers) => {
+    const answer = await call(method, path, body, { headers });
+    expect(answer.status).toBe(status);
+    const validate = validatorOf("/components/schemas/Failure");
+    expect([validate(answer.body), validate.errors]).toEqual([true, null]);
+    expect(validate({ ...answer.body, success: true })).toBe(false);
+  });
+});
