@@ -92,7 +92,10 @@ export class Restores {
       changes.push({ to: then.to, fromMs: nowMs, untilMs: Number.POSITIVE_INFINITY });
     };
     for (const changes of this.#book.logging.values()) undo(changes);
-    for (const { enabled, filters } of this.#book.jobs) {
+    for (const { enabled, filters, since } of this.#book.jobs) {
+      // One that starts in the past was created when that was asked for.
+      if (since !== null && since.askedMs >= atMs)
+        for (const change of enabled) if (change.to) change.untilMs = Number.POSITIVE_INFINITY;
       undo(enabled);
       undo(filters);
     }
