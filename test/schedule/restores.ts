@@ -93,8 +93,9 @@ export class Restores {
     };
     for (const changes of this.#book.logging.values()) undo(changes);
     for (const { enabled, filters, since } of this.#book.jobs) {
-      // One that starts in the past was created when that was asked for.
-      if (since !== null && since.askedMs >= atMs)
+      // One that starts in the past is on since then, but only since its creation was answered.
+      const createdMs = filters[0]?.untilMs ?? 0;
+      if (since !== null && createdMs > atMs)
         for (const change of enabled) if (change.to) change.untilMs = Number.POSITIVE_INFINITY;
       undo(enabled);
       undo(filters);
