@@ -1,9 +1,10 @@
 /**
- * `npm run check:words`: comments, texts and pages use plain words and end by column 100.
+ * `npm run check:words`: comments, texts and pages use plain words, end by column 100, and name
+ * only files that there are.
  * Prints each violation as `file:line: what`, and exits with 1 if there is any.
  */
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "./paths.ts";
 
@@ -25,6 +26,9 @@ const ALLOWED: readonly { part: string; why: string }[] = [
   { part: "nobody came for it", why: "a line that the sample shops log" },
 ];
 
+/** A file of this project. What `npm run` commands write, and files of a user's project, are not. */
+const NAMED = /(?<![\w./<{-])(?:src|test|tools|docs)\/[\w./-]*\w\.(?:tsx?|js|css|md|jsonc)\b/g;
+
 const COMMENT = /^\s*(?:\/\/|\{?\/\*|\*(?:\s|\/|$))/;
 /** Titles of tests are compared between versions, and samples hold any text: comments only. */
 const COMMENTS_ONLY = /^test\//;
@@ -40,6 +44,8 @@ export function violations(file: string, text: string): string[] {
     const isAllowed = ALLOWED.some(({ part }) => line.includes(part));
     const words = !COMMENTS_ONLY.test(file) || COMMENT.test(line) ? line : (line.split(/\s\/\/\s/)[1] ?? "");
     const found = isAllowed ? [] : [...words.matchAll(WORDS)].map(([word]) => `"${word}"`);
+    const names = !file.startsWith("examples/") && (isPage || COMMENT.test(line)) ? line.matchAll(NAMED) : [];
+    for (const [name] of names) if (!existsSync(join(ROOT, name))) found.push(`there is no ${name}`);
     const isText = isPage ? !isFenced && !/^\s*(?:\||<|```|~~~|!\[)/.test(line) : COMMENT.test(line);
     const columns = [...line].length;
     if (isText && columns > COLUMNS && !UNBREAKABLE.test(line)) found.push(`${columns} columns`);

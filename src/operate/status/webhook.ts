@@ -1,6 +1,6 @@
 /**
  * The address, secrets and calls of a webhook, and what follows from an answer. Its rows are in
- * webhook-calls.ts.
+ * alert-calls.ts.
  */
 import * as z from "zod";
 import { backoffMs } from "../../base/backoff.ts";

@@ -60,7 +60,7 @@ export function recordTexts() {
     short(text: string): string {
       return text.length <= SHORT ? text : `${text.slice(0, SHORT)}…`.toWellFormed();
     },
-    /** An event in a few words; docs/records.md lists its types. */
+    /** An event in a few words; docs/events.md lists its types. */
     event(type: string, event: Record<string, unknown>): string {
       const size = to.text(event.BatchSize);
       switch (type) {
