@@ -2,23 +2,22 @@ import { log } from "../../base/logger.ts";
 import type { Platform } from "../../base/platform.ts";
 import { first, insert, only, update } from "../../base/storage/sql.ts";
 import { readSealing } from "../../config.ts";
-import { addressOf, alert } from "./alert.ts";
+import { alert } from "./alert.ts";
 import { type CallType, callBody, callId } from "./call-body.ts";
 import type { Incident, OverIncident } from "./incidents.ts";
 import { WEBHOOK, WEBHOOK_FAILING } from "./kinds.ts";
-import type { ReceiverDraft, ReceiverRow, ReceiverState } from "./receiver-state.ts";
+import { type Chosen, OF_WEBHOOK, type ReceiverDraft, type ReceiverRow, type ReceiverState } from "./receiver-state.ts";
 import type { Finding } from "./types.ts";
 import {
   answerWords,
   type CallAnswer,
-  callWebhook,
   GIVE_UP_MS,
   isGone,
   isTaken,
   openSecrets,
   REST_MAX_MS,
   restMs,
-  type WebhookSecrets,
+  type Secrets,
 } from "./webhook.ts";
 
 /**
@@ -89,8 +88,7 @@ export class AlertCalls {
   state(): ReceiverState | null {
     const row = this.#row();
     if (row === null) return null;
-    const generic = { name: "webhook", format: "generic", min_severity: "warning", muted_until_ms: null } as const;
-    return { ...generic, ...row, id: this.id, enabled: row.enabled === 1, waiting: this.#waiting() };
+    return { ...row, id: this.id, enabled: row.enabled === 1, waiting: this.#waiting() };
   }
 
   /** Stores a change; waiting calls are made at once. Call in a transaction. */
@@ -220,11 +218,10 @@ export class AlertCalls {
   async #make({ sealed, format }: ReceiverRow, call: CallRow): Promise<CallAnswer | NotCalled> {
     const secrets = this.#secrets(sealed);
     if ("kind" in secrets) return secrets;
-    if (format === undefined) return callWebhook(secrets, call, this.#platform);
-    return alert({ format, ...addressOf(secrets) }, call.body, this.#env, this.#platform);
+    return alert(format, secrets, call, this.#env, this.#platform);
   }
 
-  #secrets(sealed: string): WebhookSecrets | NotCalled {
+  #secrets(sealed: string): Secrets | NotCalled {
     // A malformed configuration must not throw here: it is one of the findings.
     const sealing = readSealing(this.#env);
     if (sealing === null) return { kind: "not called", why: "the configuration is malformed" };
@@ -282,7 +279,12 @@ export class AlertCalls {
   }
 
   #row(): ReceiverRow | null {
-    return first(this.#sql, `SELECT * FROM ${this.#tables.own} WHERE id = ?`, this.place);
+    const row = first<Omit<ReceiverRow, keyof Chosen> & Partial<Chosen>>(
+      this.#sql,
+      `SELECT * FROM ${this.#tables.own} WHERE id = ?`,
+      this.place,
+    );
+    return row && { ...OF_WEBHOOK, ...row };
   }
 
   /** @param values of both clauses, in order. */
