@@ -8,7 +8,7 @@ import type { CallBody } from "./call-body.ts";
 export const FORMATS = ["slack", "discord", "pagerduty", "opsgenie", "email"] as const;
 export type FormatName = (typeof FORMATS)[number];
 
-/** The format of a receiver; the webhook's is none of {@link FORMATS}: it takes calls as they are. */
+/** Of a receiver; the webhook's is none of {@link FORMATS}: it takes calls as they are. */
 export type ReceiverFormat = FormatName | "generic";
 
 /** One request. */
