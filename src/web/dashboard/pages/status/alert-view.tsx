@@ -11,7 +11,7 @@ import { Ago, count, duration, plural, Time } from "../../parts/values.tsx";
 export const WEBHOOK_AT = "/status/webhook";
 export const ALERTS_AT = "/status/alerts";
 
-/** A receiver as pages show it. The webhook is one whose settings are fixed, but for its address. */
+/** A receiver as pages show it; the webhook is one whose settings are fixed but for its address. */
 export type Receiver = Omit<Alert, "id" | "format"> & {
   format: ReceiverFormat;
   /** Of its pages, and its route of the API. */
