@@ -9,20 +9,18 @@ import type { ReceiverState } from "../../operate/status/receiver-state.ts";
 import { TARGETS_MAX } from "../../operate/status/targets.ts";
 import { watch } from "../../operate/status/watch.ts";
 import type { Secrets } from "../../operate/status/webhook.ts";
-import { jsonBody } from "./body.ts";
+import { bodyOf } from "./body.ts";
 import {
   type Alert,
   CREATE_ALERT,
-  CreateAlert,
   DELETE_ALERT,
   LIST_ALERTS,
   MUTE_INCIDENT,
-  MuteIncident,
   READ_ALERT,
   TEST_ALERT,
   UNMUTE_INCIDENT,
   UPDATE_ALERT,
-  UpdateAlert,
+  type UpdateAlert,
 } from "./docs/alerts.ts";
 import { isoTime, listed, type Message, success } from "./envelope.ts";
 import { type Asked, addressFor, presentCalls, putReceiver, requireReceiver, testReceiver } from "./receivers.ts";
@@ -55,14 +53,14 @@ async function readAlert(c: AppContext): Promise<Response> {
 }
 
 async function createAlert(c: AppContext, config: Config, platform: Platform): Promise<Response> {
-  const sent = await jsonBody(c.req.raw, CreateAlert);
+  const sent = await bodyOf(c, CREATE_ALERT);
   const askedOf = () => readAsked(sent.format, sent, null, null, { c, config, platform });
   const { asked, after } = await putReceiver(c, null, config, askedOf);
   return success(c, present(after), { status: 201, messages: asked.messages });
 }
 
 async function updateAlert(c: AppContext, config: Config, platform: Platform): Promise<Response> {
-  const sent = await jsonBody(c.req.raw, UpdateAlert);
+  const sent = await bodyOf(c, UPDATE_ALERT);
   const { asked, after } = await putReceiver(c, alertId(c), config, (before, known) =>
     readAsked(before?.format as FormatName, sent, before, known, { c, config, platform }),
   );
@@ -81,7 +79,7 @@ async function testAlert(c: AppContext, config: Config, platform: Platform): Pro
 }
 
 async function muteIncident(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
-  const untilMs = Date.parse((await jsonBody(c.req.raw, MuteIncident)).until);
+  const untilMs = Date.parse((await bodyOf(c, MUTE_INCIDENT)).until);
   if (untilMs <= platform.now()) throw faultsError(400, CODE.invalid, [past("until")]);
   const id = c.req.param("incident_id") ?? "";
   if (!(await watch(c.env.WATCH).mute(id, untilMs))) throw noIncident();

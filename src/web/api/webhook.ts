@@ -5,8 +5,8 @@ import { WEBHOOK } from "../../operate/status/kinds.ts";
 import type { ReceiverState } from "../../operate/status/receiver-state.ts";
 import { watch } from "../../operate/status/watch.ts";
 import { withNewSecret } from "../../operate/status/webhook.ts";
-import { jsonBody } from "./body.ts";
-import { DELETE_WEBHOOK, PUT_WEBHOOK, PutWebhook, READ_WEBHOOK, TEST_WEBHOOK, type Webhook } from "./docs/webhook.ts";
+import { bodyOf } from "./body.ts";
+import { DELETE_WEBHOOK, PUT_WEBHOOK, READ_WEBHOOK, TEST_WEBHOOK, type Webhook } from "./docs/webhook.ts";
 import { success } from "./envelope.ts";
 import { addressFor, presentCalls, putReceiver, readReceiver, requireReceiver, testReceiver } from "./receivers.ts";
 import type { AppContext, Resources } from "./route.ts";
@@ -37,7 +37,7 @@ async function testWebhook(c: AppContext, config: Config, platform: Platform): P
 }
 
 async function putWebhook(c: AppContext, config: Config, platform: Platform): Promise<Response> {
-  const sent = await jsonBody(c.req.raw, PutWebhook);
+  const sent = await bodyOf(c, PUT_WEBHOOK);
   const { asked, after } = await putReceiver(c, WEBHOOK, config, (before, known) => {
     const url = addressFor("generic", sent.url, before, known?.url ?? null, c, config);
     if (!url.ok) throw faultsError(400, CODE.invalid, [{ pointer: "/url", message: `url: ${url.why}` }]);
