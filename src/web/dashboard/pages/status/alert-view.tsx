@@ -14,21 +14,19 @@ export const ALERTS_AT = "/status/alerts";
 /** A receiver as pages show it; the webhook is one whose settings are fixed but for its address. */
 export type Receiver = Omit<Alert, "id" | "format"> & {
   format: ReceiverFormat;
-  /** Of its pages, and its route of the API. */
+  /** Of its pages. */
   at: string;
-  route: string;
 };
 
 export const ofAlert = (alert: Alert): Receiver => ({
   ...alert,
   at: `${ALERTS_AT}/${alert.id}`,
-  route: `/logship/alerts/${alert.id}`,
 });
 
 export const ofWebhook = ({ url, ...webhook }: Webhook): Receiver => ({
   ...webhook,
   ...{ name: "Webhook", format: "generic", address: url, min_severity: "warning", muted_until: null },
-  ...{ at: WEBHOOK_AT, route: "/logship/webhook" },
+  at: WEBHOOK_AT,
 });
 
 /** All of them, the webhook first. */

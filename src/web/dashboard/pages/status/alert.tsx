@@ -6,10 +6,11 @@ import type { Alert } from "../../../api/docs/alerts.ts";
 import type { Tested, Webhook } from "../../../api/docs/webhook.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { formPage, type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
+import { deletePage, type Question } from "../../parts/delete-page.tsx";
 import { Errors } from "../../parts/failure.tsx";
 import { faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Action, Confirm, Form, Submit } from "../../parts/form.tsx";
+import { Action, Form, Submit } from "../../parts/form.tsx";
 import { Empty, Notice, Panel, Snippet } from "../../parts/panel.tsx";
 import { plural } from "../../parts/values.tsx";
 import { AddressNoteOf, asked, FIELDS, noteQuery, type Refused, Settings } from "./alert-settings.tsx";
@@ -36,7 +37,7 @@ const TRAIL = [
 const pagesAt = (path: string): Page[] => [
   formPage(path, "logs:edit", (context) => oneView(context), change),
   { path: `${path}/test`, post: { permission: "logs:edit", take: test } },
-  formPage(`${path}/delete`, "logs:edit", deleteView, remove),
+  deletePage(`${path}/delete`, "logs:edit", askToDelete, routeOf, `${ALERTS_AT}?deleted`),
 ];
 
 export const oneAlertPages: readonly Page[] = [
@@ -46,10 +47,14 @@ export const oneAlertPages: readonly Page[] = [
   { path: "/status/incidents/:incident_id/mute", post: { permission: "logs:edit", take: muteIncident } },
 ];
 
+function routeOf({ params: { alert_id: id } }: PageContext): string {
+  return id === undefined ? "/logship/webhook" : `/logship/alerts/${encodeURIComponent(id)}`;
+}
+
 /** null: there is no webhook. @throws InnerFailure 404 for another receiver that is not there. */
-async function readOne({ api, params: { alert_id: id } }: PageContext): Promise<Receiver | null> {
-  if (id !== undefined) return ofAlert(await api.get<Alert>(`/logship/alerts/${encodeURIComponent(id)}`));
-  const webhook = await api.get<Webhook | null>("/logship/webhook");
+async function readOne(page: PageContext): Promise<Receiver | null> {
+  if (page.params.alert_id !== undefined) return ofAlert(await page.api.get<Alert>(routeOf(page)));
+  const webhook = await page.api.get<Webhook | null>(routeOf(page));
   return webhook && ofWebhook(webhook);
 }
 
@@ -165,15 +170,15 @@ function added({ last_test }: Receiver): Child {
 }
 
 async function change(context: PageContext, form: URLSearchParams): Promise<PageAnswer> {
-  const { format, at, route } = (await readOne(context)) ?? NEW_WEBHOOK;
+  const { format, at } = (await readOne(context)) ?? NEW_WEBHOOK;
   const body = { ...asked(format, form), enabled: form.has("enabled") };
-  const answer = await context.api.send<{ secret?: string }>("PUT", route, body);
+  const answer = await context.api.send<{ secret?: string }>("PUT", routeOf(context), body);
   if (!answer.ok) return oneView(context, { form, faults: faultsOf(answer.errors, FIELDS), status: answer.status });
   const { secret } = answer.result;
   return secret === undefined ? seeOther(`${at}?saved${noteQuery(format, form)}`) : secretView(context, secret);
 }
 
-const NEW_WEBHOOK = { format: "generic", at: WEBHOOK_AT, route: "/logship/webhook" } as const;
+const NEW_WEBHOOK = { format: "generic", at: WEBHOOK_AT } as const;
 
 function secretView({ viewer }: PageContext, secret: string): View {
   return {
@@ -205,7 +210,7 @@ function secretView({ viewer }: PageContext, secret: string): View {
 /** The result of a test is shown at once. */
 async function test(context: PageContext): Promise<View> {
   const receiver = await requireOne(context);
-  const answer = await context.api.send<Tested & { id?: string }>("POST", `${receiver.route}/test`);
+  const answer = await context.api.send<Tested & { id?: string }>("POST", `${routeOf(context)}/test`);
   if (!answer.ok) {
     const view = await oneView(context, null, <Errors title="Test not sent" errors={answer.errors} />);
     return { ...view, status: answer.status };
@@ -226,9 +231,9 @@ async function test(context: PageContext): Promise<View> {
 }
 
 async function mute(context: PageContext, form: URLSearchParams): Promise<Response> {
-  const { at, route } = await requireOne(context);
+  const { at } = await requireOne(context);
   const until = untilOf(context, form);
-  await context.api.change("PUT", route, { muted_until: until });
+  await context.api.change("PUT", routeOf(context), { muted_until: until });
   return seeOther(`${at}?${until === null ? "unmuted" : "muted"}`);
 }
 
@@ -246,12 +251,12 @@ function untilOf({ nowMs }: PageContext, form: URLSearchParams): string | null {
   return hours === undefined ? null : new Date(nowMs + hours * HOUR_MS).toISOString();
 }
 
-async function deleteView(context: PageContext): Promise<View> {
+async function askToDelete(context: PageContext): Promise<Question> {
   const receiver = await requireOne(context);
   const { at, name, format, waiting } = receiver;
-  const title = `Delete ${format === "generic" ? "webhook" : "alert"}`;
   return {
-    title,
+    title: `Delete ${format === "generic" ? "webhook" : "alert"}`,
+    back: at,
     section: "status",
     trail: [...TRAIL, { href: at, label: name }],
     parts: [
@@ -260,13 +265,6 @@ async function deleteView(context: PageContext): Promise<View> {
         {format === "generic" && ", and the secret is deleted"}.{" "}
         {waiting > 0 && `${plural(waiting, "waiting call")} will be dropped.`}
       </p>,
-      <Confirm viewer={context.viewer} action={`${at}/delete`} label={title} back={at} />,
     ],
   };
-}
-
-async function remove(context: PageContext): Promise<Response> {
-  const { route } = await requireOne(context);
-  await context.api.change("DELETE", route);
-  return seeOther(`${ALERTS_AT}?deleted`);
 }
