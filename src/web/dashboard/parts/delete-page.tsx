@@ -1,5 +1,5 @@
 import type { Permission } from "../../../state/access/roles.ts";
-import { formPage, type Page, type PageContext, seeOther, type View } from "../page.ts";
+import { formPage, type Page, type PageContext, pathOf, seeOther, type View } from "../page.ts";
 import { Form, Submit } from "./form.tsx";
 
 /** What a page says before something is deleted. */
@@ -24,7 +24,7 @@ export function deletePage(
   const show = async (page: PageContext): Promise<View> => {
     const { back, label, ...view } = await ask(page);
     const form = (
-      <Form viewer={page.viewer} action={page.here.split("?", 1)[0] ?? ""}>
+      <Form viewer={page.viewer} action={pathOf(page)}>
         <Submit label={label ?? view.title} back={back} kind="danger" />
       </Form>
     );
