@@ -1,6 +1,6 @@
 import { readFileSync, statfsSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig, type Plugin, type TestProjectInlineConfiguration } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
@@ -25,18 +25,22 @@ function hasMemory(): boolean {
 if (process.env.TMPDIR === undefined && hasMemory()) process.env.TMPDIR = MEMORY;
 
 /**
- * Lets tests in Node import pages: scripts for browsers are text, and no durable object is ever
+ * Lets tests in Node import pages: scripts and style sheets for browsers are text, and no durable object is ever
  * constructed.
  */
 const pagesInNode: Plugin = {
   name: "pages-in-node",
   enforce: "pre",
-  resolveId: (id) => (id === "cloudflare:workers" ? `\0${id}` : null),
+  resolveId(id, importer = "") {
+    if (id === "cloudflare:workers") return `\0${id}`;
+    // Under another name: Vite has plans of its own for style sheets.
+    return id.endsWith(".css") ? `\0${resolve(dirname(importer), id)}.text` : null;
+  },
   load(id) {
     if (id === "\0cloudflare:workers")
       return "export class DurableObject {} export class WorkerEntrypoint {} export const env = {};";
-    if (id.endsWith(".client.js")) return `export default ${JSON.stringify(readFileSync(id, "utf8"))}`;
-    return null;
+    const file = id.replace(/^\0(.*)\.text$/, "$1");
+    return /\.(?:client\.js|css)$/.test(file) ? `export default ${JSON.stringify(readFileSync(file, "utf8"))}` : null;
   },
 };
 

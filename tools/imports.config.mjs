@@ -9,7 +9,7 @@ const ROWS = [
   ["worker"],
   ["web/app"],
   ["web/dashboard", "web/openapi"],
-  ["web/api"],
+  ["web/api", "web/css"],
   ["operate/status"],
   ["operate/live"],
   ["operate/replay", "operate/search"],

@@ -42,9 +42,9 @@ const MIXES: Readonly<Record<string, Mix>> = {
   },
 };
 
-/** Both codes are modules of their own, whose scripts for browsers are text. */
+/** Both codes are modules of their own, whose scripts and style sheets for browsers are text. */
 const TEXT_FIRST = [
-  { type: "Text", globs: ["**/*.client.js"] },
+  { type: "Text", globs: ["**/*.client.js", "**/*.css"] },
   { type: "ESModule", globs: ["**/*.js"], fallthrough: false },
 ];
 

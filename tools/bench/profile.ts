@@ -99,7 +99,7 @@ async function cpuWork(): Promise<CpuWork> {
         return module(
           "export class DurableObject {} export class WorkerEntrypoint {} export const env = {}; export const waitUntil = () => {};",
         );
-      return specifier.endsWith(".client.js") ? module("export default ''") : next(specifier, context);
+      return /\.(?:client\.js|css)$/.test(specifier) ? module("export default ''") : next(specifier, context);
     },
   });
   // Not by a literal: its types are those of the runtime.

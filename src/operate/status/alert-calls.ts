@@ -2,23 +2,22 @@ import { log } from "../../base/logger.ts";
 import type { Platform } from "../../base/platform.ts";
 import { first, insert, only, update } from "../../base/storage/sql.ts";
 import { readSealing } from "../../config.ts";
-import { addressOf, alert } from "./alert.ts";
+import { alert } from "./alert.ts";
 import { type CallType, callBody, callId } from "./call-body.ts";
 import type { Incident, OverIncident } from "./incidents.ts";
 import { WEBHOOK, WEBHOOK_FAILING } from "./kinds.ts";
-import type { ReceiverDraft, ReceiverRow, ReceiverState } from "./receiver-state.ts";
+import { type Chosen, OF_WEBHOOK, type ReceiverDraft, type ReceiverRow, type ReceiverState } from "./receiver-state.ts";
 import type { Finding } from "./types.ts";
 import {
   answerWords,
   type CallAnswer,
-  callWebhook,
   GIVE_UP_MS,
   isGone,
   isTaken,
   openSecrets,
   REST_MAX_MS,
   restMs,
-  type WebhookSecrets,
+  type Secrets,
 } from "./webhook.ts";
 
 /**
@@ -32,6 +31,9 @@ export const WAITING_MAX = 1_000;
  * run.
  */
 export const CALLS_PER_PASS = 50;
+
+/** Columns of a receiver that takes calls. */
+const WELL = { failures: 0, failing_since_ms: null, rest_until_ms: 0 };
 
 type CallRow = {
   number: number;
@@ -89,8 +91,7 @@ export class AlertCalls {
   state(): ReceiverState | null {
     const row = this.#row();
     if (row === null) return null;
-    const generic = { name: "webhook", format: "generic", min_severity: "warning", muted_until_ms: null } as const;
-    return { ...generic, ...row, id: this.id, enabled: row.enabled === 1, waiting: this.#waiting() };
+    return { ...row, id: this.id, enabled: row.enabled === 1, waiting: this.#waiting() };
   }
 
   /** Stores a change; waiting calls are made at once. Call in a transaction. */
@@ -98,11 +99,11 @@ export class AlertCalls {
     const { own, calls, where } = this.#tables;
     const row = {
       ...{ mark: crypto.randomUUID(), sealed, shown, enabled: enabled ? 1 : 0, modified_ms: this.#platform.now() },
-      ...{ failures: 0, failing_since_ms: null, rest_until_ms: 0, ...chosen },
+      ...{ ...WELL, ...chosen },
       ...(origin !== null && { origin }),
       ...(!staysGone && { gone_ms: null }),
     };
-    if (this.#row() !== null) update(this.#sql, own, row, "id = ?", this.place);
+    if (this.#row() !== null) this.#set(row);
     else {
       const number = this.id === WEBHOOK ? {} : { number: this.id };
       insert(this.#sql, `INSERT INTO ${own}`, { ...row, ...number, id: this.place, created_ms: row.modified_ms });
@@ -125,8 +126,8 @@ export class AlertCalls {
    * @param mark of the receiver that was called; a changed one was not tested.
    */
   noteTest(mark: string, { taken, words }: TestAnswer): void {
-    this.#set("test_answer = ?, tested_ms = ?", "mark = ?", words, this.#platform.now(), mark);
-    if (taken) this.#set("failures = 0, failing_since_ms = NULL, rest_until_ms = 0", "mark = ?", mark);
+    if (this.#row()?.mark !== mark) return;
+    this.#set({ test_answer: words, tested_ms: this.#platform.now(), ...(taken && WELL) });
   }
 
   /** Whether it is on. */
@@ -220,11 +221,10 @@ export class AlertCalls {
   async #make({ sealed, format }: ReceiverRow, call: CallRow): Promise<CallAnswer | NotCalled> {
     const secrets = this.#secrets(sealed);
     if ("kind" in secrets) return secrets;
-    if (format === undefined) return callWebhook(secrets, call, this.#platform);
-    return alert({ format, ...addressOf(secrets) }, call.body, this.#env, this.#platform);
+    return alert(format, secrets, call, this.#env, this.#platform);
   }
 
-  #secrets(sealed: string): WebhookSecrets | NotCalled {
+  #secrets(sealed: string): Secrets | NotCalled {
     // A malformed configuration must not throw here: it is one of the findings.
     const sealing = readSealing(this.#env);
     if (sealing === null) return { kind: "not called", why: "the configuration is malformed" };
@@ -244,50 +244,56 @@ export class AlertCalls {
       // Changed meanwhile: the new receiver may not have what the old one accepted.
       return webhook !== null;
     }
-    const words = answer.kind === "not called" ? answer.why : answerWords(answer);
-    this.#set("last_answer = ?, last_try_ms = ?", "TRUE", words, now);
+    const told = { last_answer: answer.kind === "not called" ? answer.why : answerWords(answer), last_try_ms: now };
     if (taken) {
       this.#sql.exec(`DELETE FROM ${calls} WHERE number = ?`, call.number);
-      this.#set(
-        "failures = 0, failing_since_ms = NULL, rest_until_ms = 0, last_ok_ms = ?, delivered = delivered + 1",
-        "TRUE",
-        now,
-      );
+      this.#set({ ...told, ...WELL, last_ok_ms: now, delivered: webhook.delivered + 1 });
       return true;
     }
     if (answer.kind !== "not called" && isGone(answer)) {
-      this.#set("enabled = 0, gone_ms = ?", "TRUE", now);
+      this.#set({ ...told, enabled: 0, gone_ms: now });
       const { rowsWritten: dropped } = this.#sql.exec(`DELETE FROM ${calls} WHERE ${where}`);
       log.warn("the webhook was switched off by its receiver", { durable_object: "Watch", target: this.id, dropped });
       return false;
     }
-    this.#failed(call, webhook.failures + 1, words, answer.kind === "answer" ? answer.retryAfterS : null, now);
+    this.#failed(call, webhook, told, answer.kind === "answer" ? answer.retryAfterS : null);
     return false;
   }
 
-  #failed(call: CallRow, failures: number, words: string, retryAfterS: number | null, now: number): void {
+  #failed(
+    call: CallRow,
+    before: ReceiverRow,
+    told: { last_answer: string; last_try_ms: number },
+    retryAfterS: number | null,
+  ): void {
     const { calls, where } = this.#tables;
+    const { last_answer: why, last_try_ms: now } = told;
+    const failures = before.failures + 1;
     this.#sql.exec(`UPDATE ${calls} SET tries = tries + 1 WHERE number = ?`, call.number);
     const old = now - GIVE_UP_MS;
     const givenUp = only<number>(this.#sql, `SELECT count(*) FROM ${calls} WHERE ${where} AND made_ms <= ?`, old);
     this.#sql.exec(`DELETE FROM ${calls} WHERE ${where} AND made_ms <= ?`, old);
-    this.#set(
-      "failures = ?, failing_since_ms = coalesce(failing_since_ms, ?), rest_until_ms = ?, given_up = given_up + ?",
-      "TRUE",
-      ...[failures, now, now + restMs(failures, retryAfterS, this.#platform.random()), givenUp],
-    );
-    const fields = { durable_object: "Watch", target: this.id, why: words, failures, waiting: this.#waiting() };
+    this.#set({
+      ...{ ...told, failures, failing_since_ms: before.failing_since_ms ?? now },
+      rest_until_ms: now + restMs(failures, retryAfterS, this.#platform.random()),
+      given_up: before.given_up + givenUp,
+    });
+    const fields = { durable_object: "Watch", target: this.id, why, failures, waiting: this.#waiting() };
     log.warn("a call of the webhook failed", fields);
     if (givenUp > 0) log.error("calls of the webhook were given up", { durable_object: "Watch", calls: givenUp });
   }
 
   #row(): ReceiverRow | null {
-    return first(this.#sql, `SELECT * FROM ${this.#tables.own} WHERE id = ?`, this.place);
+    const row = first<Omit<ReceiverRow, keyof Chosen> & Partial<Chosen>>(
+      this.#sql,
+      `SELECT * FROM ${this.#tables.own} WHERE id = ?`,
+      this.place,
+    );
+    return row && { ...OF_WEBHOOK, ...row };
   }
 
-  /** @param values of both clauses, in order. */
-  #set(what: string, where: string, ...values: SqlStorageValue[]): void {
-    this.#sql.exec(`UPDATE ${this.#tables.own} SET ${what} WHERE ${where} AND id = ${this.place}`, ...values);
+  #set(columns: Partial<ReceiverRow>): void {
+    update(this.#sql, this.#tables.own, columns, "id = ?", this.place);
   }
 
   #waiting(): number {

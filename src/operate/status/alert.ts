@@ -3,8 +3,8 @@
 import type { Platform } from "../../base/platform.ts";
 import type { Parsed } from "../../ship/destinations/destination.ts";
 import { answerCode } from "./answer-words.ts";
-import { type Address, FORMAT, type FormatName, type Mail, readCall } from "./formats.ts";
-import { type CallAnswer, callUrl, inTime, isTaken, parseWebhookUrl, type WebhookSecrets } from "./webhook.ts";
+import { FORMAT, type Mail, type ReceiverFormat, readCall } from "./formats.ts";
+import { type CallAnswer, callUrl, callWebhook, inTime, isTaken, parseWebhookUrl, type Secrets } from "./webhook.ts";
 
 /**
  * The optional binding and var for e-mail. https://developers.cloudflare.com/email-service/
@@ -14,31 +14,22 @@ export interface MailEnv {
   ALERT_EMAIL_FROM?: string;
 }
 
-export type Receiver = Address & { format: FormatName };
-
-export function addressOf({ url, secret }: WebhookSecrets): Address {
-  return { url, key: secret };
-}
-
-/** As it is sealed. */
-export function secretsOf({ url, key }: Address): WebhookSecrets {
-  return { url, secret: key, previous: null };
-}
-
 /**
  * One try. Never throws.
- * @param body of the call, as call-body.ts makes it.
- * @param isTest a refusal is told with its code.
+ * @param call its body as call-body.ts makes it.
+ * @param isTest a refusal is told with its code, where the format has codes.
  */
 export async function alert(
-  { format, ...to }: Receiver,
-  body: string,
+  format: ReceiverFormat,
+  to: Secrets,
+  call: { id: string; body: string },
   env: MailEnv,
   platform: Pick<Platform, "fetch" | "now">,
   isTest = false,
 ): Promise<CallAnswer> {
+  if (format === "generic") return callWebhook(to, call, platform);
   const codeIn = isTest ? (text: string) => answerCode(format, text) : undefined;
-  const written = FORMAT[format].write(readCall(body), to);
+  const written = FORMAT[format].write(readCall(call.body), to);
   if ("subject" in written) return mail(written, env);
   let answer: CallAnswer = { kind: "unreachable", cause: "connection failed" };
   for (const post of written) {
@@ -64,8 +55,13 @@ async function mail(mail: Mail, { ALERT_EMAIL: binding, ALERT_EMAIL_FROM: from }
 /** One address, without a display name: what may stand in a header. RFC 5321, section 4.5.3.1. */
 const RECIPIENT = /^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])$/;
 
-/** The address of a target as it is sent, checked. */
-export function parseAddress(format: FormatName, sent: string, allowLoopback: boolean, env: MailEnv): Parsed<string> {
+/** The address of a receiver as it is sent, checked. */
+export function parseAddress(
+  format: ReceiverFormat,
+  sent: string,
+  allowLoopback: boolean,
+  env: MailEnv,
+): Parsed<string> {
   if (format !== "email") return parseWebhookUrl(sent, allowLoopback);
   if (env.ALERT_EMAIL === undefined || !env.ALERT_EMAIL_FROM)
     return {
@@ -73,9 +69,4 @@ export function parseAddress(format: FormatName, sent: string, allowLoopback: bo
       why: 'there is no e-mail here: add "send_email": [{ "name": "ALERT_EMAIL" }] and "vars": { "ALERT_EMAIL_FROM": "<sender>" } to wrangler.jsonc, and deploy',
     };
   return RECIPIENT.test(sent) ? { ok: true, value: sent } : { ok: false, why: "must be one e-mail address" };
-}
-
-/** What may be shown of an address. */
-export function shownAddress(format: FormatName, url: string, mask: (url: string) => string): string {
-  return format === "email" ? url : mask(url);
 }

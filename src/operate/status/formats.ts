@@ -8,6 +8,9 @@ import type { CallBody } from "./call-body.ts";
 export const FORMATS = ["slack", "discord", "pagerduty", "opsgenie", "email"] as const;
 export type FormatName = (typeof FORMATS)[number];
 
+/** Of a receiver; the webhook's is none of {@link FORMATS}: it takes calls as they are. */
+export type ReceiverFormat = FormatName | "generic";
+
 /** One request. */
 export interface Post {
   url: string;
@@ -26,8 +29,8 @@ export interface Mail {
 export interface Address {
   /** For e-mail, the recipient. */
   url: string;
-  /** Of receivers that take one; else "". */
-  key: string;
+  /** The key, of receivers that take one; else "". Of the webhook, what signs its calls. */
+  secret: string;
 }
 
 export interface Format {
@@ -37,7 +40,7 @@ export interface Format {
   address: string;
   /** The address where none is given. */
   url: string | null;
-  /** What `key` is; null: there is none. */
+  /** What `secret` is; null: there is none. */
   key: { label: string; pattern: RegExp; form: string } | null;
   /** In order; each has to be taken. @param alert as {@link readCall}. */
   write(alert: CallBody, to: Address): readonly Post[] | Mail;
@@ -200,10 +203,10 @@ function opsgenieDetails({ data: { url, kind, since, affected, job_name } }: Cal
 }
 
 /** https://developer.pagerduty.com/docs/send-alert-event */
-function pagerduty(alert: CallBody, { url, key }: Address, action: "trigger" | "resolve"): Post {
+function pagerduty(alert: CallBody, { url, secret }: Address, action: "trigger" | "resolve"): Post {
   const { severity, kind, since, advice, affected, job_name, url: page } = alert.data;
   return post(url, {
-    routing_key: key,
+    routing_key: secret,
     event_action: action,
     dedup_key: incidentOf(alert),
     ...(action === "trigger" && {
@@ -223,10 +226,10 @@ function pagerduty(alert: CallBody, { url, key }: Address, action: "trigger" | "
 }
 
 /** https://docs.opsgenie.com/docs/alert-api. @param path below the address. */
-function opsgenie({ url, key }: Address, path: string, body: object): Post {
+function opsgenie({ url, secret }: Address, path: string, body: object): Post {
   const [base, query] = url.split("?", 2) as [string, string?];
   return post(`${base}${path}${query === undefined ? "" : `${path.includes("?") ? "&" : "?"}${query}`}`, body, {
-    Authorization: `GenieKey ${key}`,
+    Authorization: `GenieKey ${secret}`,
   });
 }
 

@@ -1,5 +1,5 @@
 /** What is stored of a receiver of alerts: of the webhook, and of the targets beside it. */
-import type { FormatName } from "./formats.ts";
+import type { ReceiverFormat } from "./formats.ts";
 import type { Finding } from "./types.ts";
 
 /** As in the storage of the watch. */
@@ -25,25 +25,26 @@ export type ReceiverRow = {
   /** The answer to the last test, in words; null: none was made. */
   test_answer: string | null;
   tested_ms: number | null;
-  /** What the owner of a target chose; the webhook has none of these. */
-  name?: string;
-  format?: FormatName;
-  min_severity?: Finding["severity"];
-  muted_until_ms?: number | null;
+} & Chosen;
+
+/** What the owner of a target chooses; the row of the webhook has none of these. */
+export type Chosen = {
+  name: string;
+  format: ReceiverFormat;
+  min_severity: Finding["severity"];
+  muted_until_ms: number | null;
 };
 
+/** What the webhook is as if its owner had chosen it. */
+export const OF_WEBHOOK: Chosen = { name: "webhook", format: "generic", min_severity: "warning", muted_until_ms: null };
+
 /** A receiver, and how many calls of it wait. */
-export type ReceiverState = Required<Omit<ReceiverRow, "enabled" | "format">> & {
-  id: number;
-  enabled: boolean;
-  format: FormatName | "generic";
-  waiting: number;
-};
+export type ReceiverState = Omit<ReceiverRow, "enabled"> & { id: number; enabled: boolean; waiting: number };
 
 /** A change by its owner. Its `origin` null: as it was. */
 export interface ReceiverDraft extends Pick<ReceiverState, "sealed" | "shown" | "enabled" | "origin"> {
   /** Whether it stays off, and reported as such, after it answered 410. */
   staysGone: boolean;
   /** Of a target. */
-  chosen?: Required<Pick<ReceiverRow, "name" | "format" | "min_severity" | "muted_until_ms">>;
+  chosen?: Chosen;
 }

@@ -1,6 +1,6 @@
 /**
- * The address, secrets and calls of a webhook, and what follows from an answer. Its rows are in
- * alert-calls.ts.
+ * The address, secrets and calls of a receiver, how the webhook's are signed, and what follows from
+ * an answer. The rows are in alert-calls.ts.
  */
 import * as z from "zod";
 import { backoffMs } from "../../base/backoff.ts";
@@ -11,7 +11,7 @@ import { type SealingKeys, seal, unseal } from "../../formats/secrets/sealed.ts"
 import type { Parsed } from "../../ship/destinations/destination.ts";
 import { MASK } from "../../ship/destinations/parse.ts";
 import { retryAfter } from "../../ship/destinations/retry-after.ts";
-import type { Post } from "./formats.ts";
+import type { Address, Post } from "./formats.ts";
 import { newWebhookSecret, signatureHeaders } from "./signature.ts";
 
 /** How long the previous secret also signs, in ms: a day to deploy the new one at the receiver. */
@@ -42,8 +42,8 @@ const Secrets = z.object({
   url: z.string(),
   secret: z.string(),
   previous: z.object({ secret: z.string(), untilMs: z.number() }).nullable(),
-});
-export type WebhookSecrets = z.infer<typeof Secrets>;
+}) satisfies z.ZodType<Address>;
+export type Secrets = z.infer<typeof Secrets>;
 
 /**
  * An absolute https URL of a public host, or http of a local host where loopback is allowed.
@@ -66,17 +66,17 @@ export function parseWebhookUrl(text: string, allowLoopback: boolean): Parsed<st
 /**
  * New secrets for an address. @param before the current ones; their secret keeps signing for a day.
  */
-export function withNewSecret(url: string, before: WebhookSecrets | null, nowMs: number): WebhookSecrets {
+export function withNewSecret(url: string, before: Secrets | null, nowMs: number): Secrets {
   const previous = before === null ? null : { secret: before.secret, untilMs: nowMs + ROTATION_MS };
   return { url, secret: newWebhookSecret(), previous };
 }
 
-export function sealSecrets(secrets: WebhookSecrets, accountId: string, keys: SealingKeys): string {
+export function sealSecrets(secrets: Secrets, accountId: string, keys: SealingKeys): string {
   return seal(JSON.stringify(secrets), purpose(accountId), keys);
 }
 
 /** null: no key decrypts it. */
-export function openSecrets(sealed: string, accountId: string, keys: SealingKeys): WebhookSecrets | null {
+export function openSecrets(sealed: string, accountId: string, keys: SealingKeys): Secrets | null {
   const text = unseal(sealed, purpose(accountId), keys);
   return text === null ? null : Secrets.parse(JSON.parse(text));
 }
@@ -132,7 +132,7 @@ export function restMs(failures: number, retryAfterS: number | null, chance: num
  * One try of a call, signed with the current time. Never throws.
  */
 export function callWebhook(
-  { url, secret, previous }: WebhookSecrets,
+  { url, secret, previous }: Secrets,
   { id, body }: { id: string; body: string },
   platform: Pick<Platform, "fetch" | "now">,
 ): Promise<CallAnswer> {

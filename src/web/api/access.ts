@@ -8,22 +8,17 @@ import { emailKey, hashOf, newSecret } from "../../formats/secrets/credentials.t
 import type { Added, Member, Token } from "../../state/access/holders.ts";
 import { type AccessRegister, accessRegister } from "../../state/access/register.ts";
 import { notHeld, type Permission, ROLES } from "../../state/access/roles.ts";
-import { jsonBody } from "./body.ts";
+import { bodyOf } from "./body.ts";
 import {
   CREATE_MEMBER,
   CREATE_TOKEN,
-  CreateMember,
-  CreateToken,
   DELETE_MEMBER,
   DELETE_TOKEN,
   LIST_MEMBERS,
   LIST_TOKENS,
-  MembersPage,
   type Member as MemberView,
-  TokensPage,
   type Token as TokenView,
   UPDATE_MEMBER,
-  UpdateMember,
 } from "./docs/access.ts";
 import { isoTime, listed, success } from "./envelope.ts";
 import { verifyRoute } from "./identity.ts";
@@ -58,13 +53,13 @@ export const memberRoutes: Resources = {
 
 async function listTokens(c: AppContext): Promise<Response> {
   const tokens: Token[] = await accessRegister(c.env.ACCESS).tokens();
-  const { shown, info } = pageOf(queryOf(c, TokensPage), tokens);
+  const { shown, info } = pageOf(queryOf(c, LIST_TOKENS), tokens);
   return listed(c, shown.map(presentToken), info);
 }
 
 async function listMembers(c: AppContext): Promise<Response> {
   const members: Member[] = await accessRegister(c.env.ACCESS).members();
-  const { shown, info } = pageOf(queryOf(c, MembersPage), members);
+  const { shown, info } = pageOf(queryOf(c, LIST_MEMBERS), members);
   return listed(c, shown.map(presentMember), info);
 }
 
@@ -108,7 +103,7 @@ async function changeMember<T>(
 }
 
 async function createToken(c: AppContext, config: Config, platform: Platform): Promise<Response> {
-  const { name, permissions, expires_on = null } = await jsonBody(c.req.raw, CreateToken);
+  const { name, permissions, expires_on = null } = await bodyOf(c, CREATE_TOKEN);
   requireHeld(c, permissions);
   const nowMs = platform.now();
   if (expires_on !== null && !(Date.parse(expires_on) > nowMs))
@@ -122,7 +117,7 @@ async function createToken(c: AppContext, config: Config, platform: Platform): P
 }
 
 async function createMember(c: AppContext, config: Config, platform: Platform): Promise<Response> {
-  const { email, role } = await jsonBody(c.req.raw, CreateMember);
+  const { email, role } = await bodyOf(c, CREATE_MEMBER);
   requireHeld(c, ROLES[role]);
   const nowMs = platform.now();
   const member = { id: newId(), email, role };
@@ -135,7 +130,7 @@ async function createMember(c: AppContext, config: Config, platform: Platform): 
 }
 
 async function updateMember(c: AppContext): Promise<Response> {
-  const { email, role } = await jsonBody(c.req.raw, UpdateMember);
+  const { email, role } = await bodyOf(c, UPDATE_MEMBER);
   requireHeld(c, ROLES[role]);
   const id = c.req.param("member_id") ?? "";
   const changed = await changeMember(c, id, (register, member): Promise<Member | null> => {

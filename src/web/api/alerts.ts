@@ -1,41 +1,29 @@
 import type * as z from "zod";
-import { type ApiError, CODE, faultsError, oneError, unavailable } from "../../base/errors.ts";
+import { type ApiError, CODE, faultsError, oneError } from "../../base/errors.ts";
 import type { Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
 import { noteOn, noteWords } from "../../operate/status/address-notes.ts";
-import {
-  addressOf,
-  alert,
-  type MailEnv,
-  parseAddress,
-  type Receiver,
-  secretsOf,
-  shownAddress,
-} from "../../operate/status/alert.ts";
-import { testBody } from "../../operate/status/call-body.ts";
 import { FORMAT, type FormatName } from "../../operate/status/formats.ts";
-import type { ReceiverDraft, ReceiverState } from "../../operate/status/receiver-state.ts";
+import { WEBHOOK } from "../../operate/status/kinds.ts";
+import type { ReceiverState } from "../../operate/status/receiver-state.ts";
 import { TARGETS_MAX } from "../../operate/status/targets.ts";
 import { watch } from "../../operate/status/watch.ts";
-import { isTaken, openSecrets, sealSecrets } from "../../operate/status/webhook.ts";
-import { maskUrl } from "../../ship/destinations/parse.ts";
-import { noteTest, originOf, outcomeOf, type Put, presentCalls, testedJustNow } from "./alert-tests.ts";
-import { jsonBody } from "./body.ts";
+import type { Secrets } from "../../operate/status/webhook.ts";
+import { bodyOf } from "./body.ts";
 import {
   type Alert,
   CREATE_ALERT,
-  CreateAlert,
   DELETE_ALERT,
   LIST_ALERTS,
   MUTE_INCIDENT,
-  MuteIncident,
   READ_ALERT,
   TEST_ALERT,
   UNMUTE_INCIDENT,
   UPDATE_ALERT,
-  UpdateAlert,
+  type UpdateAlert,
 } from "./docs/alerts.ts";
 import { isoTime, listed, type Message, success } from "./envelope.ts";
+import { type Asked, addressFor, presentCalls, putReceiver, requireReceiver, testReceiver } from "./receivers.ts";
 import type { AppContext, Resources } from "./route.ts";
 
 export const alertRoutes: Resources = {
@@ -55,64 +43,43 @@ export const alertRoutes: Resources = {
   },
 };
 
-/** Attempts at a change while others change the same receiver. */
-const PUT_TRIES = 3;
-
 async function listAlerts(c: AppContext): Promise<Response> {
   const all: ReceiverState[] = await watch(c.env.WATCH).targets();
   return listed(c, all.map(present), { page: 1, perPage: TARGETS_MAX, total: all.length });
 }
 
 async function readAlert(c: AppContext): Promise<Response> {
-  return success(c, present(await required(c)));
+  return success(c, present(await requireReceiver(c, alertId(c))));
 }
 
 async function createAlert(c: AppContext, config: Config, platform: Platform): Promise<Response> {
-  const sent = await jsonBody(c.req.raw, CreateAlert);
-  const { draft, messages } = draftOf(sent.format, sent, null, { c, config, platform });
-  const id: Put = await watch(c.env.WATCH).put(null, null, draft, true);
-  if (id === "full")
-    throw oneError(409, CODE.conflict, `there are ${TARGETS_MAX} receivers of alerts already; delete one first`);
-  if (typeof id === "string") throw unavailable("the receiver could not be stored; try again");
-  return success(c, present(await required(c, id)), { status: 201, messages });
+  const sent = await bodyOf(c, CREATE_ALERT);
+  const askedOf = () => readAsked(sent.format, sent, null, null, { c, config, platform });
+  const { asked, after } = await putReceiver(c, null, config, askedOf);
+  return success(c, present(after), { status: 201, messages: asked.messages });
 }
 
 async function updateAlert(c: AppContext, config: Config, platform: Platform): Promise<Response> {
-  const sent = await jsonBody(c.req.raw, UpdateAlert);
-  for (let tries = 0; tries < PUT_TRIES; tries++) {
-    const before = await required(c);
-    const { draft, messages } = draftOf(before.format as FormatName, sent, before, { c, config, platform });
-    const isMoved = sent.address !== undefined && sent.address !== before.shown;
-    const stored: Put = await watch(c.env.WATCH).put(before.id, before.mark, draft, isMoved);
-    if (typeof stored === "number") return success(c, present(await required(c)), { messages });
-    if (stored === "none") throw none();
-  }
-  throw oneError(409, CODE.conflict, "the receiver is being changed concurrently; try again");
+  const sent = await bodyOf(c, UPDATE_ALERT);
+  const { asked, after } = await putReceiver(c, alertId(c), config, (before, known) =>
+    readAsked(before?.format as FormatName, sent, before, known, { c, config, platform }),
+  );
+  return success(c, present(after), { messages: asked.messages });
 }
 
 async function deleteAlert(c: AppContext): Promise<Response> {
-  const { id } = await required(c);
+  const { id } = await requireReceiver(c, alertId(c));
   await watch(c.env.WATCH).remove(id);
   return success(c, { id });
 }
 
 async function testAlert(c: AppContext, config: Config, platform: Platform): Promise<Response> {
-  const state = await required(c);
-  const known = openSecrets(state.sealed, config.accountId, config.keys);
-  if (known === null) throw unavailable("no key opens the stored receiver; send its address again", 60);
-  if (!(await watch(c.env.WATCH).testTurn(state.id))) throw testedJustNow();
-  const to: Receiver = { format: state.format as FormatName, ...addressOf(known) };
-  const body = testBody(platform.now(), originOf(c, config) ?? state.origin ?? null);
-  const answer = await alert(to, body, c.env as MailEnv, platform, true);
-  await noteTest(c, state, answer);
-  return success(c, {
-    ...outcomeOf(answer),
-    waiting: isTaken(answer) ? state.waiting : 0,
-  });
+  const { waiting, outcome } = await testReceiver(c, alertId(c), config, platform);
+  return success(c, { ...outcome, waiting: outcome.delivered ? waiting : 0 });
 }
 
 async function muteIncident(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
-  const untilMs = Date.parse((await jsonBody(c.req.raw, MuteIncident)).until);
+  const untilMs = Date.parse((await bodyOf(c, MUTE_INCIDENT)).until);
   if (untilMs <= platform.now()) throw faultsError(400, CODE.invalid, [past("until")]);
   const id = c.req.param("incident_id") ?? "";
   if (!(await watch(c.env.WATCH).mute(id, untilMs))) throw noIncident();
@@ -132,21 +99,19 @@ function past(name: string): { pointer: string; message: string } {
 
 /**
  * What is to be stored, and what looks wrong with it.
- * @param before null: a new one.
+ * @param before null: a new one. @param known its secrets, if a key opens them.
  * @throws ApiError 400 with every fault.
  */
-function draftOf(
+function readAsked(
   format: FormatName,
   sent: z.infer<typeof UpdateAlert>,
   before: ReceiverState | null,
+  known: Secrets | null,
   { c, config, platform }: { c: AppContext; config: Config; platform: Platform },
-): { draft: ReceiverDraft; messages: Message[] } {
-  const { env } = c;
-  const { keys, accountId } = config;
+): Asked & { messages: Message[] } {
   const { muted_until: mutedUntil } = sent;
-  const known = before === null ? null : openSecrets(before.sealed, accountId, keys);
   const faults: { pointer: string; message: string }[] = [];
-  const url = addressFor(format, sent.address, before, known?.url ?? null, env, config);
+  const url = addressFor(format, sent.address, before, known?.url ?? null, c, config);
   if (!url.ok) faults.push({ pointer: "/address", message: `address: ${url.why}` });
   const { key } = FORMAT[format];
   const secret = sent.secret ?? known?.secret ?? "";
@@ -157,24 +122,18 @@ function draftOf(
   // One that is over may be sent back as it was read.
   if (mutedUntilMs !== null && mutedUntilMs <= platform.now() && mutedUntilMs !== before?.muted_until_ms)
     faults.push(past("muted_until"));
-  if (faults.length > 0) throw faultsError(400, CODE.invalid, faults);
-  const address = url.ok ? url.value : "";
-  const note = noteOn(format, address);
-  const draft: ReceiverDraft = {
-    sealed: sealSecrets(secretsOf({ url: address, key: secret }), accountId, keys),
-    shown: shownAddress(format, address, maskUrl),
+  if (!url.ok || faults.length > 0) throw faultsError(400, CODE.invalid, faults);
+  const note = noteOn(format, url.value);
+  return {
+    secrets: { url: url.value, secret, previous: null },
     enabled: sent.enabled ?? before?.enabled ?? true,
     staysGone: false,
-    origin: originOf(c, config),
     chosen: {
       name: (sent.name ?? before?.name ?? "").toWellFormed(),
       format,
       min_severity: sent.min_severity ?? before?.min_severity ?? "warning",
       muted_until_ms: mutedUntil === undefined ? (before?.muted_until_ms ?? null) : mutedUntilMs,
     },
-  };
-  return {
-    draft,
     messages: note === null ? [] : [{ code: CODE.note, message: `address: ${noteWords(format, note)}` }],
   };
 }
@@ -184,35 +143,10 @@ function sentWords(secret: string): string {
   return secret === "" ? "you sent none" : `you sent ${[...secret].length} characters`;
 }
 
-/** @param known the stored address; null: there is none, or no key opens it. */
-function addressFor(
-  format: FormatName,
-  sent: string | undefined,
-  before: ReceiverState | null,
-  known: string | null,
-  env: object,
-  config: Config,
-): { ok: true; value: string } | { ok: false; why: string } {
-  if (before !== null && (sent === undefined || sent === before.shown))
-    return known === null
-      ? { ok: false, why: "no key opens the stored one; send it again" }
-      : { ok: true, value: known };
-  const usual = FORMAT[format].url;
-  if (sent === undefined || sent === "")
-    return usual === null ? { ok: false, why: "is missing" } : { ok: true, value: usual };
-  return parseAddress(format, sent, config.destinations.allowLoopback, env as MailEnv);
-}
-
-/** @throws ApiError 404 if there is none. */
-async function required(c: AppContext, id: number = Number(c.req.param("alert_id"))): Promise<ReceiverState> {
-  const all: ReceiverState[] = await watch(c.env.WATCH).targets();
-  const found = all.find((each) => each.id === id);
-  if (found === undefined) throw none();
-  return found;
-}
-
-function none(): ApiError {
-  return oneError(404, CODE.noRoute, "there is no such receiver of alerts");
+/** That of the path. The webhook's is none: it has a path of its own. */
+function alertId(c: AppContext): number {
+  const id = Number(c.req.param("alert_id"));
+  return id === WEBHOOK ? Number.NaN : id;
 }
 
 function noIncident(): ApiError {

@@ -6,7 +6,7 @@ import { forAudit } from "../../state/access/audit.ts";
 import type { AuditEntry, Audited } from "../../state/access/audit-book.ts";
 import { accessRegister } from "../../state/access/register.ts";
 import { sentBody } from "./body.ts";
-import { AuditPage, type AuditEntry as AuditView, LIST_AUDIT } from "./docs/access.ts";
+import { type AuditEntry as AuditView, LIST_AUDIT } from "./docs/access.ts";
 import { isoTime, listed } from "./envelope.ts";
 import { queryOf } from "./query.ts";
 import type { AppContext, Resources } from "./route.ts";
@@ -19,7 +19,7 @@ export const auditRoutes: Resources = {
 };
 
 async function listAudit(c: AppContext): Promise<Response> {
-  const { page, per_page: perPage } = queryOf(c, AuditPage);
+  const { page, per_page: perPage } = queryOf(c, LIST_AUDIT);
   const register = accessRegister(c.env.ACCESS);
   const { entries, total }: { entries: Audited[]; total: number } = await register.audit((page - 1) * perPage, perPage);
   return listed(c, entries.map(present), { page, perPage, total });

@@ -5,6 +5,7 @@ import { CODE, escapePointer, faultsError, missing, oneError } from "../../base/
 import { API_BODY_MAX_BYTES, API_BODY_PACE } from "../../base/limits.ts";
 import { whyNotJson } from "../../formats/filter/json-fault.ts";
 import { type Body, decodeUtf8, markLength, readBody } from "../../ship/intake/body.ts";
+import type { AppContext } from "./route.ts";
 
 /** The code of an error about a body, by its HTTP status. */
 export const BODY_CODE = { 400: CODE.invalid, 408: CODE.tooSlow, 413: CODE.tooLarge, 415: CODE.mediaType } as const;
@@ -17,7 +18,7 @@ export function sentBody(request: Request): unknown {
   return sent.get(request) ?? null;
 }
 
-/** Sets what the audit may keep of a body, if that is not what {@link jsonBody} read. */
+/** Sets what the audit may keep of a body, if that is not what {@link bodyOf} read. */
 export function noteBody(request: Request, body: unknown): void {
   sent.set(request, body);
 }
@@ -49,23 +50,18 @@ export function bodyBytes(body: Body): Uint8Array {
 }
 
 /**
- * A JSON body of the given shape.
+ * The JSON body that a route documents.
  * @param maxBytes of it.
  * @throws ApiError 415 for another media type, 413 if it is too large, 408 if it is too slow, 400
  *   with one entry per fault.
  */
-export async function jsonBody<S extends z.ZodType>(
-  request: Request,
-  schema: S,
+export async function bodyOf<S extends z.ZodType>(
+  { req: { raw: request } }: AppContext,
+  { body, bodyIsOptional = false }: { body: S; bodyIsOptional?: boolean },
   maxBytes: number = API_BODY_MAX_BYTES,
 ): Promise<z.infer<S>> {
-  return jsonOf(request, bodyBytes(await readBody(request, maxBytes, API_BODY_PACE)), schema);
-}
-
-/** The same where no body at all is as `{}`. */
-export async function optionalBody<S extends z.ZodObject>(request: Request, schema: S): Promise<z.infer<S>> {
-  const bytes = bodyBytes(await readBody(request, API_BODY_MAX_BYTES, API_BODY_PACE));
-  return bytes.length === 0 ? schema.parse({}) : jsonOf(request, bytes, schema);
+  const bytes = bodyBytes(await readBody(request, maxBytes, API_BODY_PACE));
+  return bodyIsOptional && bytes.length === 0 ? body.parse({}) : jsonOf(request, bytes, body);
 }
 
 function jsonOf<S extends z.ZodType>(request: Request, bytes: Uint8Array, schema: S): z.infer<S> {

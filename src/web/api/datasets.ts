@@ -4,7 +4,7 @@ import {
   INVOCATION_FIELDS,
   ROW_DESCRIPTIONS,
 } from "../../formats/record/fields.ts";
-import { DATASET_FIELDS, DEFAULT_FIELDS, FieldsQuery } from "./docs/account.ts";
+import { DATASET_FIELDS, DEFAULT_FIELDS } from "./docs/account.ts";
 import { success } from "./envelope.ts";
 import { queryOf } from "./query.ts";
 import { type AppContext, type Resources, type Route, requireDataset } from "./route.ts";
@@ -34,7 +34,7 @@ const DEFAULTS: Route = {
  * @throws ApiError 400 as {@link queryOf}.
  */
 function defaults(c: AppContext): Readonly<Record<string, string>> {
-  if (queryOf(c, FieldsQuery).rows !== "log") return FIELD_DESCRIPTIONS;
+  if (queryOf(c, DATASET_FIELDS).rows !== "log") return FIELD_DESCRIPTIONS;
   const shared = INVOCATION_FIELDS.map((name) => [name, FIELD_DESCRIPTIONS[name]] as const);
   return { ...Object.fromEntries(shared), ...ROW_DESCRIPTIONS };
 }

@@ -1,14 +1,13 @@
 import { type ApiError, CODE, notInForce, oneError, requireStored, unavailable } from "../../base/errors.ts";
 import type { FunctionCount } from "../../ship/log/function-counts.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
-import { isScriptName, type KeptSettings, keptOf, ScriptSettings } from "../../state/control/function-schema.ts";
+import { isScriptName, type KeptSettings, keptOf } from "../../state/control/function-schema.ts";
 import type { FunctionPatch, FunctionSetting } from "../../state/control/function-settings.ts";
 import { controlPlane, type FunctionChange } from "../../state/control/plane.ts";
 import type { AttachmentFact } from "../../state/functions/attachments.ts";
-import { jsonBody } from "./body.ts";
+import { bodyOf } from "./body.ts";
 import {
   DELETE_FUNCTION,
-  FunctionsPage,
   type FunctionView,
   LIST_FUNCTIONS,
   PATCH_SETTINGS,
@@ -83,7 +82,7 @@ async function listFunctions(c: AppContext): Promise<Response> {
   for (const setting of settings) learn(setting.name, { setting });
   for (const attachment of attachments) learn(attachment.script, { attachment });
   for (const count of counts) if (count.scriptName !== null) learn(count.scriptName, { count });
-  const { name = "", ...page } = queryOf(c, FunctionsPage);
+  const { name = "", ...page } = queryOf(c, LIST_FUNCTIONS);
   const wanted = name.toLowerCase();
   const sorted = [...known.values()]
     .filter((each) => wanted === "" || each.name.toLowerCase().includes(wanted))
@@ -97,7 +96,7 @@ async function listFunctions(c: AppContext): Promise<Response> {
 /** An unknown function can be set, too: it can be opted out before it is first deployed. */
 async function patchSettings(c: AppContext): Promise<Response> {
   const name = scriptName(c);
-  const sent = await jsonBody(c.req.raw, ScriptSettings);
+  const sent = await bodyOf(c, PATCH_SETTINGS);
   const { logship, logpush, tail_consumers } = sent;
   const property = logship !== undefined ? "logship" : logpush !== undefined ? "logpush" : spelling(c);
   const ships = logship !== undefined ? logship : logpush;

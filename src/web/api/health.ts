@@ -34,7 +34,7 @@ export const Hour = z
   })
   .meta({ id: "HealthHour" });
 
-const READ_HEALTH: RouteDoc = {
+const READ_HEALTH = {
   summary: "Show a job's uploads by the hour",
   description:
     "The last 24 hours, or whole hours from `since` to `until`, in UTC, oldest first. Hours without uploads are included with zeros. " +
@@ -42,7 +42,7 @@ const READ_HEALTH: RouteDoc = {
   ...OF_HOURS,
   result: Hour,
   list: true,
-};
+} satisfies RouteDoc;
 
 export const healthRoutes: Resources = {
   "/jobs/:job_id/health": { GET: { permission: "logs:read", doc: READ_HEALTH, handle: readHealth } },

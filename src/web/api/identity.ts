@@ -2,14 +2,7 @@
 
 import { CODE } from "../../base/errors.ts";
 import type { Config } from "../../config.ts";
-import {
-  AccountsPage,
-  LIST_ACCOUNTS,
-  LIST_MEMBERSHIPS,
-  READ_USER,
-  VERIFY_ACCOUNT_TOKEN,
-  VERIFY_TOKEN,
-} from "./docs/identity.ts";
+import { LIST_ACCOUNTS, LIST_MEMBERSHIPS, READ_USER, VERIFY_ACCOUNT_TOKEN, VERIFY_TOKEN } from "./docs/identity.ts";
 import { listed, success } from "./envelope.ts";
 import { passOn } from "./platform-pass.ts";
 import { pageOf, queryOf } from "./query.ts";
@@ -33,8 +26,12 @@ async function readUser(c: AppContext): Promise<Response> {
 const accountOf = ({ accountId }: Config) => ({ id: accountId, name: accountId });
 
 /** Clients of the vendor's ask for page after page, until one is empty. */
-function listedPages(c: AppContext, items: readonly object[]): Response {
-  const { shown, info } = pageOf(queryOf(c, AccountsPage), items);
+function listedPages(
+  c: AppContext,
+  doc: typeof LIST_ACCOUNTS | typeof LIST_MEMBERSHIPS,
+  items: readonly object[],
+): Response {
+  const { shown, info } = pageOf(queryOf(c, doc), items);
   return listed(c, shown, info);
 }
 
@@ -45,9 +42,9 @@ export const verifyRoute: Resources = { "/verify": read(VERIFY_ACCOUNT_TOKEN, ve
 export const identityRoutes: Resources = {
   "/user": read(READ_USER, readUser),
   "/user/tokens/verify": read(VERIFY_TOKEN, verify),
-  "/accounts": read(LIST_ACCOUNTS, async (c, config) => listedPages(c, [accountOf(config)])),
+  "/accounts": read(LIST_ACCOUNTS, async (c, config) => listedPages(c, LIST_ACCOUNTS, [accountOf(config)])),
   "/memberships": read(LIST_MEMBERSHIPS, async (c, config) => {
     const account = accountOf(config);
-    return listedPages(c, [{ id: c.var.caller.id, status: "accepted", account }]);
+    return listedPages(c, LIST_MEMBERSHIPS, [{ id: c.var.caller.id, status: "accepted", account }]);
   }),
 };

@@ -4,7 +4,7 @@ import type { Config } from "../../config.ts";
 import { destinationPurpose, unseal } from "../../formats/secrets/sealed.ts";
 import { termsOf } from "../../ship/destinations/kinds.ts";
 import { maskDestination, parsePlace } from "../../ship/destinations/parse.ts";
-import { datasetBelow, spareKeys } from "../../ship/job/schema.ts";
+import { datasetBelow } from "../../ship/job/schema.ts";
 import { readJobConfig } from "../../ship/job/snapshot.ts";
 import { jobStatus, type ShardsStatus, shardsStatus } from "../../ship/reader/job-status.ts";
 import type { JobStatus } from "../../ship/reader/types.ts";
@@ -29,6 +29,12 @@ export const UNREADABLE =
 const SEALED =
   "parked: neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS opens the stored destination; set the key again, or send destination_conf again";
 
+/** What an answer says of fields that were never sent; of the others it says nothing. */
+const NOT_SENT = {
+  ...{ name: null, filter: null, frequency: null, logpull_options: null },
+  ...{ max_upload_bytes: 0, max_upload_records: 0, max_upload_interval_seconds: 0 },
+};
+
 /**
  * A job as the API shows it: what was sent, defaults for the rest (but no `output_options` and no
  * sub-keys that were never sent), and the state of its delivery. Secrets are masked for callers who
@@ -43,25 +49,15 @@ export async function presentJob(
 ): Promise<Job> {
   const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
   const status = await logStatus(c.env, job.config.id, shards, true);
-  const { body } = job;
+  const { spelled: _, ...sent } = job.body;
   return {
     id: job.config.id,
-    dataset: datasetBelow(pathName(c), body),
-    name: body.name ?? null,
-    enabled: body.enabled ?? false,
+    ...NOT_SENT,
+    ...sent,
+    dataset: datasetBelow(pathName(c), job.body),
+    enabled: sent.enabled ?? false,
     kind: "",
     destination_conf: conf === null ? "" : seesSecrets(c.var.caller) ? conf : maskDestination(conf),
-    ...(body.output_options !== undefined && { output_options: body.output_options }),
-    filter: body.filter ?? null,
-    frequency: body.frequency ?? null,
-    logpull_options: body.logpull_options ?? null,
-    max_upload_bytes: body.max_upload_bytes === undefined ? 0 : body.max_upload_bytes,
-    max_upload_records: body.max_upload_records === undefined ? 0 : body.max_upload_records,
-    max_upload_interval_seconds: body.max_upload_interval_seconds === undefined ? 0 : body.max_upload_interval_seconds,
-    ...(body.canary !== undefined && { canary: body.canary }),
-    ...(body.sketches !== undefined && { sketches: body.sketches }),
-    ...(body.filter_attack_traffic !== undefined && { filter_attack_traffic: body.filter_attack_traffic }),
-    ...Object.fromEntries(spareKeys(body)),
     last_complete: isoTime(status?.lastCompleteMs ?? null),
     last_error: isoTime(status?.lastErrorMs ?? null),
     error_message:

@@ -17,29 +17,19 @@ import {
 } from "../../ship/destinations/parse.ts";
 import { parseLogpullOptions } from "../../ship/job/output-rules.ts";
 import { extraFieldsOf, fitDestination, readJob } from "../../ship/job/rules.ts";
-import {
-  CreateJob,
-  type JobBody,
-  READ_ONLY_KEYS,
-  respelled,
-  spareAfter,
-  spareIn,
-  UpdateJob,
-} from "../../ship/job/schema.ts";
+import { type JobBody, READ_ONLY_KEYS, respelled, spareAfter, spareIn, type UpdateJob } from "../../ship/job/schema.ts";
 import { readJobConfig } from "../../ship/job/snapshot.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
 import { added } from "../../ship/log/sums.ts";
 import { driveNodes } from "../../ship/reader/job.ts";
 import { controlPlane, type JobChange, type JobDraft, type StoredJob } from "../../state/control/plane.ts";
-import { jsonBody } from "./body.ts";
+import { bodyOf } from "./body.ts";
 import {
   CREATE_JOB,
   DELETE_JOB,
-  DiscardQuery,
   FLUSH_JOB,
   JOB_LEDGER,
   type Job,
-  JobsPage,
   LIST_DATASET_JOBS,
   LIST_JOBS,
   READ_JOB,
@@ -89,7 +79,7 @@ async function listDatasetJobs(c: AppContext, config: Config): Promise<Response>
     requireDataset(c);
     return listJobs(c, config);
   }
-  const { shown, info } = pageOf(queryOf(c, JobsPage), []);
+  const { shown, info } = pageOf(queryOf(c, LIST_DATASET_JOBS), []);
   return listed(c, shown, info);
 }
 
@@ -98,7 +88,7 @@ async function readJobView(c: AppContext, config: Config): Promise<Response> {
 }
 
 async function deleteJob(c: AppContext): Promise<Response> {
-  const { discard } = queryOf(c, DiscardQuery);
+  const { discard } = queryOf(c, DELETE_JOB);
   // Not `requireJob`: a deleted job whose log still drains can be discarded.
   const id = jobId(c);
   const change: JobChange = await controlPlane(c.env.CONTROL).remove(id, discard);
@@ -141,7 +131,7 @@ async function flushJob(c: AppContext): Promise<Response> {
 
 async function listJobs(c: AppContext, config: Config): Promise<Response> {
   const jobs: StoredJob[] = await controlPlane(c.env.CONTROL).list();
-  const { shown, info } = pageOf(queryOf(c, JobsPage), jobs);
+  const { shown, info } = pageOf(queryOf(c, LIST_JOBS), jobs);
   const shards = await shardsOfLog(
     c.env,
     shown.map(({ config: { id } }) => id),
@@ -155,7 +145,7 @@ async function viewOf(c: AppContext, job: StoredJob, config: Config): Promise<Jo
 }
 
 async function createJob(c: AppContext, config: Config, platform: Platform): Promise<Response> {
-  const sent = await jsonBody(c.req.raw, CreateJob);
+  const sent = await bodyOf(c, CREATE_JOB);
   const messages = spareMessages(sent);
   const not = "creating a new job is not allowed: ";
   const body = {
@@ -187,7 +177,7 @@ async function createJob(c: AppContext, config: Config, platform: Platform): Pro
 }
 
 async function updateJob(c: AppContext, config: Config, platform: Platform): Promise<Response> {
-  const sent = await jsonBody(c.req.raw, UpdateJob);
+  const sent = await bodyOf(c, UPDATE_JOB);
   const messages = spareMessages(sent);
   const control = controlPlane(c.env.CONTROL);
   for (let tries = 0; tries < UPDATE_TRIES; tries++) {

@@ -11,7 +11,7 @@ import { parseDestination } from "../../ship/destinations/parse.ts";
 import { type Known, openObject, ReadFault, readLines } from "../../ship/destinations/read-object.ts";
 import { jobObject, jobObjects, jobObjectsBefore } from "../../ship/reader/object-pages.ts";
 import type { ObjectEntry } from "../../ship/reader/types.ts";
-import { JOB_OBJECTS, OBJECT_LINES, ObjectLinesQuery, ObjectQuery, ObjectsQuery, READ_OBJECT } from "./docs/objects.ts";
+import { JOB_OBJECTS, OBJECT_LINES, READ_OBJECT } from "./docs/objects.ts";
 import { listed, success } from "./envelope.ts";
 import { fileOf } from "./file.ts";
 import { requireJob } from "./jobs.ts";
@@ -26,7 +26,7 @@ export const objectRoutes: Resources = {
 
 async function list(c: AppContext): Promise<Response> {
   const { config } = await requireJob(c);
-  const { after, before, limit, since, until } = queryOf(c, ObjectsQuery);
+  const { after, before, limit, since, until } = queryOf(c, JOB_OBJECTS);
   const span = {
     sinceMs: since === undefined ? 0 : Date.parse(since),
     untilMs: until === undefined ? Number.MAX_SAFE_INTEGER : Date.parse(until),
@@ -40,7 +40,7 @@ async function list(c: AppContext): Promise<Response> {
 }
 
 async function read(c: AppContext, config: Config, platform: Platform): Promise<Response> {
-  const { download } = queryOf(c, ObjectQuery);
+  const { download } = queryOf(c, READ_OBJECT);
   if (!download) return success(c, await requireEntry(c));
   return reading(async () => {
     const { entry, store, known } = await deliveredObject(c, config, platform);
@@ -50,7 +50,7 @@ async function read(c: AppContext, config: Config, platform: Platform): Promise<
 }
 
 async function readRecords(c: AppContext, config: Config, platform: Platform): Promise<Response> {
-  const { skip, limit } = queryOf(c, ObjectLinesQuery);
+  const { skip, limit } = queryOf(c, OBJECT_LINES);
   return reading(async () => {
     const { store, known } = await deliveredObject(c, config, platform);
     const asked = { skip, limit, bytesMax: OBJECT_TEXT_MAX_BYTES };

@@ -5,8 +5,7 @@ import type { Destination } from "../../ship/destinations/destination.ts";
 import { openDestination, termsOf } from "../../ship/destinations/kinds.ts";
 import { parsePlace, samePlace } from "../../ship/destinations/parse.ts";
 import { answersChallenge, issueChallenge } from "../../ship/job/ownership.ts";
-import { AskDestination, AskOwnership } from "../../ship/job/schema.ts";
-import { jsonBody } from "./body.ts";
+import { bodyOf } from "./body.ts";
 import { CHECK_CHALLENGE, ISSUE_CHALLENGE } from "./docs/destinations.ts";
 import { success } from "./envelope.ts";
 import type { AppContext, Resources } from "./route.ts";
@@ -22,7 +21,7 @@ export const ownershipRoutes: Resources = {
 };
 
 async function issue(c: AppContext, config: Config, platform: Platform): Promise<Response> {
-  const { destination_conf } = await jsonBody(c.req.raw, AskDestination);
+  const { destination_conf } = await bodyOf(c, ISSUE_CHALLENGE);
   const destination = sentDestination(destination_conf, config);
   if (!destination.ok) return success(c, { valid: false, message: destination.why, filename: "" });
   if (!termsOf(destination.value).isReadable) return success(c, { valid: false, message: NOT_NEEDED, filename: "" });
@@ -35,7 +34,7 @@ async function issue(c: AppContext, config: Config, platform: Platform): Promise
 const NOT_NEEDED = "no ownership challenge is needed: this destination cannot be read back";
 
 async function check(c: AppContext, { accountId, keys, destinations }: Config, platform: Platform): Promise<Response> {
-  const { destination_conf, ownership_challenge } = await jsonBody(c.req.raw, AskOwnership);
+  const { destination_conf, ownership_challenge } = await bodyOf(c, CHECK_CHALLENGE);
   const place = parsePlace(destination_conf, destinations);
   const valid = place.ok && answersChallenge(ownership_challenge ?? "", accountId, place.value, keys, platform.now());
   return success(c, { valid });

@@ -32,7 +32,7 @@ import {
   scriptUrl,
 } from "../../state/functions/upstream.ts";
 import { foreignBearer } from "./auth.ts";
-import { jsonBody, noteBody } from "./body.ts";
+import { bodyOf, noteBody } from "./body.ts";
 import { success } from "./envelope.ts";
 import { requireInForce, scriptName } from "./functions.ts";
 import { asFile, isScript, nothingSaid, type Opened, passedOn, type Said } from "./platform-answers.ts";
@@ -244,7 +244,7 @@ async function patchSettings(c: AppContext, config: Config, platform: Platform):
   const name = scriptName(c);
   const refusal = await refusalOf(name, ask);
   if (refusal !== null) return refusal;
-  const sent = await jsonBody(c.req.raw, PlatformSettings);
+  const sent = await bodyOf(c, { body: PlatformSettings });
   const { tail_consumers } = sent;
   const ships = sent.logship !== undefined ? sent.logship : sent.logpush;
   noteBody(c.req.raw, { logship: ships, tail_consumers });

@@ -20,7 +20,7 @@ import { fitDestination, readShipping } from "../../ship/job/rules.ts";
 import { AskPreview } from "../../ship/job/schema.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
 import { type Preview, preview } from "../../ship/pipeline/preview.ts";
-import { BODY_CODE, jsonBody } from "./body.ts";
+import { BODY_CODE, bodyOf } from "./body.ts";
 import { Count, RecordSource } from "./docs/common.ts";
 import { type Message, success } from "./envelope.ts";
 import { droppedKeys } from "./events.ts";
@@ -74,7 +74,7 @@ const PreviewResult = z.strictObject({
 });
 export type PreviewResult = z.infer<typeof PreviewResult>;
 
-const PREVIEW: RouteDoc = {
+const PREVIEW = {
   summary: "Preview what a job would ship",
   description:
     "Applies `filter`, sampling, truncation and `output_options` with the code that ships. The job need not exist, and nothing is stored. The sample is an example; a job's own sample differs. Without `events`, up to 200 recent events that the log keeps are used.",
@@ -101,14 +101,14 @@ const PREVIEW: RouteDoc = {
       },
     },
   ],
-};
+} satisfies RouteDoc;
 
 export const previewRoutes: Resources = {
   "/preview": { POST: { permission: "logs:read", action: null, doc: PREVIEW, handle: showPreview } },
 };
 
 async function showPreview(c: AppContext, config: Config, platform: Platform): Promise<Response> {
-  const { events, destination_conf, ...options } = await jsonBody(c.req.raw, AskPreview);
+  const { events, destination_conf, ...options } = await bodyOf(c, PREVIEW);
   const rules = readFitting(options, destination_conf ?? null, config);
   const given = events == null ? null : givenLines(events, c, platform);
   if (!rules.ok) {

@@ -3,11 +3,11 @@ import { ApiError, CODE } from "../../base/errors.ts";
 import type { AppContext } from "./route.ts";
 
 /**
- * Reads the query by the schema that also documents it. Unknown parameters are ignored; of a
+ * The query that a route documents. Unknown parameters are ignored; of a
  * repeated one, the first counts.
  * @throws ApiError 400 with one entry per fault.
  */
-export function queryOf<S extends z.ZodObject>(c: AppContext, schema: S): z.infer<S> {
+export function queryOf<S extends z.ZodObject>(c: AppContext, { query: schema }: { query: S }): z.infer<S> {
   const parsed = schema.safeParse(
     Object.fromEntries(Object.keys(schema.shape).map((name) => [name, c.req.query(name)])),
   );

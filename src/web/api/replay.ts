@@ -18,17 +18,15 @@ import { readWithin } from "../../ship/destinations/read-small.ts";
 import { fitDestination } from "../../ship/job/rules.ts";
 import { jobReplayable } from "../../ship/reader/job.ts";
 import { controlPlane, type JobChange, type Rerun, type StoredJob } from "../../state/control/plane.ts";
-import { jsonBody } from "./body.ts";
+import { bodyOf } from "./body.ts";
 import {
-  AskReplay,
-  AskSpan,
+  type AskSpan,
   BEGIN_REPLAY,
   CANCEL_REPLAY,
   ESTIMATE_REPLAY,
   LIST_REPLAYS,
   READ_REPLAY,
   type Replay,
-  ReplaysPage,
 } from "./docs/replay.ts";
 import { isoTime, listed, type Message, success } from "./envelope.ts";
 import { requireJob, requireWritable } from "./jobs.ts";
@@ -56,7 +54,7 @@ async function listReplays(c: AppContext, _config: Config, platform: Platform): 
   const { config, reruns = [] } = await requireJob(c);
   const copies: ReplayStatus[] = await replays(c.env.REPLAYS).list(config.id);
   const all = [...copies, ...reruns].sort((a, b) => b.askedMs - a.askedMs);
-  const { shown, info } = pageOf(queryOf(c, ReplaysPage), all);
+  const { shown, info } = pageOf(queryOf(c, LIST_REPLAYS), all);
   const asked = shown.filter((each) => "isCancelled" in each);
   const states = await rerunStates(c.env, asked, platform.now());
   const views = shown.map((each) => ("isCancelled" in each ? (states[asked.indexOf(each)] as ReplayStatus) : each));
@@ -110,7 +108,7 @@ async function stateOf(
 async function estimateReplay(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
   const { config } = await requireJob(c);
   const now = platform.now();
-  const span = spanOf(queryOf(c, AskSpan));
+  const span = spanOf(queryOf(c, ESTIMATE_REPLAY));
   const { keys: _, ...planned } = await jobReplayable(c.env, config.id, { ...span, askedMs: now });
   const estimate = {
     since: isoTime(span.sinceMs),
@@ -124,7 +122,7 @@ async function estimateReplay(c: AppContext, _config: Config, platform: Platform
 async function beginReplay(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const job = await requireJob(c);
   const { id } = job.config;
-  const sent = await jsonBody(c.req.raw, AskReplay);
+  const sent = await bodyOf(c, BEGIN_REPLAY);
   const not = `replaying job ${id} is not allowed: `;
   const now = platform.now();
   const span = { ...spanOf(sent), askedMs: now };

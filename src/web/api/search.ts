@@ -28,8 +28,8 @@ import { notReadYet } from "../../operate/search/waiting.ts";
 import { openDestination, termsOf } from "../../ship/destinations/kinds.ts";
 import { parseDestination } from "../../ship/destinations/parse.ts";
 import { controlPlane, type StoredJob } from "../../state/control/plane.ts";
-import { jsonBody } from "./body.ts";
-import { AskSearch, SEARCH, type SearchEstimate } from "./docs/search.ts";
+import { bodyOf } from "./body.ts";
+import { type AskSearch, SEARCH, type SearchEstimate } from "./docs/search.ts";
 import { success } from "./envelope.ts";
 import type { AppContext, Resources } from "./route.ts";
 
@@ -44,7 +44,7 @@ const SINCE_DEFAULT_MS = 3_600_000;
 const CALL_MS = 5_000;
 
 async function searchRecords(c: AppContext, config: Config, platform: Platform): Promise<Response> {
-  const sent = await jsonBody(c.req.raw, AskSearch, SEARCH_BODY_MAX_BYTES);
+  const sent = await bodyOf(c, SEARCH, SEARCH_BODY_MAX_BYTES);
   const { cursor: token, dry_run: isDry, limit, order } = sent;
   const question = questionOf(sent);
   const read = token === undefined ? null : readCursor(token, question);

@@ -24,18 +24,8 @@ import { contentOf } from "../../ship/set-aside/content.ts";
 import { type NotResent, type Resent, resendAside } from "../../ship/set-aside/resend.ts";
 import { resendAll } from "../../ship/set-aside/resend-all.ts";
 import { controlPlane } from "../../state/control/plane.ts";
-import { jsonBody, optionalBody } from "./body.ts";
-import {
-  AsidePage,
-  AsideQuery,
-  DELETE_ASIDE,
-  LIST_ASIDE,
-  READ_ASIDE,
-  RESEND_ALL,
-  RESEND_ASIDE,
-  ResendAll,
-  ResendTo,
-} from "./docs/set-aside.ts";
+import { bodyOf } from "./body.ts";
+import { DELETE_ASIDE, LIST_ASIDE, READ_ASIDE, RESEND_ALL, RESEND_ASIDE } from "./docs/set-aside.ts";
 import { listed, success } from "./envelope.ts";
 import { fileOf } from "./file.ts";
 import { badDestination, requireWritable } from "./jobs.ts";
@@ -111,7 +101,7 @@ function storesOf({ env }: AppContext): AsideStores {
 }
 
 async function list(c: AppContext): Promise<Response> {
-  const { page, per_page: perPage } = queryOf(c, AsidePage);
+  const { page, per_page: perPage } = queryOf(c, LIST_ASIDE);
   const stores = storesOf(c);
   const { messages, objects, entries, total, unanswered } = await listAside(stores, (page - 1) * perPage, perPage);
   const snapshot = await stores.jobs();
@@ -122,7 +112,7 @@ async function list(c: AppContext): Promise<Response> {
 
 async function read(c: AppContext): Promise<Response> {
   const id = asideId(c);
-  const { download } = queryOf(c, AsideQuery);
+  const { download } = queryOf(c, READ_ASIDE);
   const stores = storesOf(c);
   const found = await findAside(stores, id);
   if (found === null) throw notFound();
@@ -147,7 +137,7 @@ async function read(c: AppContext): Promise<Response> {
 }
 
 async function resendSome(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
-  const { skip } = await jsonBody(c.req.raw, ResendAll);
+  const { skip } = await bodyOf(c, RESEND_ALL);
   const stores = storesOf(c);
   const { unanswered, ...result } = await resendAll(stores, skip, (id) => resendAside(stores, id, platform), platform);
   return success(c, { ...result, unanswered_jobs: jobsOf(unanswered, await stores.jobs()) });
@@ -156,7 +146,7 @@ async function resendSome(c: AppContext, _config: Config, platform: Platform): P
 async function resend(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const id = asideId(c);
   const stores = storesOf(c);
-  const { destination_conf, ownership_challenge } = await optionalBody(c.req.raw, ResendTo);
+  const { destination_conf, ownership_challenge } = await bodyOf(c, RESEND_ASIDE);
   if (destination_conf !== undefined) {
     const to = { conf: destination_conf, challenge: ownership_challenge };
     const sent = await sendTo(stores, id, to, config, platform);

@@ -7,9 +7,8 @@ import type { Destination, Parsed } from "../../ship/destinations/destination.ts
 import { openDestination, remarkOn } from "../../ship/destinations/kinds.ts";
 import { isMasked, parseNewDestination, parsePlace, sameFolder } from "../../ship/destinations/parse.ts";
 import { readLogpull } from "../../ship/job/rules.ts";
-import { AskDestination, AskOrigin } from "../../ship/job/schema.ts";
 import { controlPlane, type StoredJob } from "../../state/control/plane.ts";
-import { jsonBody } from "./body.ts";
+import { bodyOf } from "./body.ts";
 import { DESTINATION_EXISTS, VALIDATE_DESTINATION, VALIDATE_ORIGIN } from "./docs/destinations.ts";
 import { type Message, success } from "./envelope.ts";
 import { type AppContext, isDataset, type Resources, type Route } from "./route.ts";
@@ -27,7 +26,7 @@ export const validationRoutes: Resources = {
 };
 
 async function validateDestination(c: AppContext, config: Config, platform: Platform): Promise<Response> {
-  const { destination_conf } = await jsonBody(c.req.raw, AskDestination);
+  const { destination_conf } = await bodyOf(c, VALIDATE_DESTINATION);
   const destination = sentDestination(destination_conf, config);
   if (!destination.ok) return verdict(c, [destination.why]);
   const { value } = destination;
@@ -44,12 +43,12 @@ export async function remarks(destination: Destination, platform: Platform): Pro
 }
 
 async function destinationExists(c: AppContext, config: Config): Promise<Response> {
-  const { destination_conf } = await jsonBody(c.req.raw, AskDestination);
+  const { destination_conf } = await bodyOf(c, DESTINATION_EXISTS);
   return success(c, { exists: await isInUse(c.env, destination_conf, config) });
 }
 
 async function validateOrigin(c: AppContext, { extraFields }: Config): Promise<Response> {
-  const { logpull_options, dataset } = await jsonBody(c.req.raw, AskOrigin);
+  const { logpull_options, dataset } = await bodyOf(c, VALIDATE_ORIGIN);
   const faults = isDataset(dataset ?? DATASETS[0]) ? [] : [`dataset: must be one of ${DATASETS.join(", ")}`];
   const read = readLogpull(logpull_options ?? "", extraFields);
   return verdict(c, read.ok ? faults : [...faults, ...read.faults.map(({ message }) => message)]);

@@ -28,6 +28,11 @@ export interface PageContext {
   request: Request;
 }
 
+/** Its path, which its forms are sent to. */
+export function pathOf({ here }: PageContext): string {
+  return here.split("?", 1)[0] ?? "";
+}
+
 /** Sent by the script that refreshes: only the refreshed parts are made. */
 export const REFRESH_HEADER = "x-logship-refresh";
 

@@ -19,7 +19,6 @@ import { createPages } from "./pages/shipping/create.tsx";
 import { editPages } from "./pages/shipping/edit.tsx";
 import { alertPages } from "./pages/status/alerts.tsx";
 import { wrongPages } from "./pages/status/all.tsx";
-import { webhookPages } from "./pages/status/webhook.tsx";
 
 /** All pages but sign-in. Of two that match a path, the first wins. */
 export const PAGES: readonly Page[] = [
@@ -33,6 +32,6 @@ export const PAGES: readonly Page[] = [
   ...searchPages,
   ...[...asideListPages, ...resendPages, ...asideOnePages, ...elsewherePages],
   ...[...listPages, ...tokenPages, ...memberPages, ...auditPages, ...sessionPages],
-  ...[...wrongPages, ...alertPages, ...webhookPages],
+  ...[...wrongPages, ...alertPages],
   ...findPages,
 ];

@@ -18,11 +18,11 @@ const ORIGIN = "https://logship.example.com";
 const HOSTILE = "@everyone <!channel> [pay](https://evil.example) *b* `c` ||s|| <@1>\r\nBcc: x@evil.example\u202e";
 
 const TO: Readonly<Record<FormatName, Address>> = {
-  slack: { url: "https://hooks.slack.com/services/T0/B0/X", key: "" },
-  discord: { url: "https://discord.com/api/webhooks/1/x", key: "" },
-  pagerduty: { url: "https://events.pagerduty.com/v2/enqueue", key: "k".repeat(32) },
-  opsgenie: { url: "https://api.opsgenie.com/v2/alerts", key: "key-of-opsgenie-1" },
-  email: { url: "on-call@example.com", key: "" },
+  slack: { url: "https://hooks.slack.com/services/T0/B0/X", secret: "" },
+  discord: { url: "https://discord.com/api/webhooks/1/x", secret: "" },
+  pagerduty: { url: "https://events.pagerduty.com/v2/enqueue", secret: "k".repeat(32) },
+  opsgenie: { url: "https://api.opsgenie.com/v2/alerts", secret: "key-of-opsgenie-1" },
+  email: { url: "on-call@example.com", secret: "" },
 };
 
 function incident(name = "checkout", severity: "error" | "warning" = "error") {
@@ -62,8 +62,8 @@ describe.each(FORMATS.filter((format) => format !== "email"))("%s", (format) => 
     for (const { url, headers, body } of posts(FORMAT[format].write(opened(), TO[format]))) {
       expect(url.startsWith(TO[format].url)).toBe(true);
       expect(headers["Content-Type"]).toBe("application/json");
-      const { key } = TO[format];
-      if (key !== "") expect(`${headers.Authorization} ${body}`).toContain(key);
+      const { secret } = TO[format];
+      if (secret !== "") expect(`${headers.Authorization} ${body}`).toContain(secret);
     }
   });
 
@@ -121,7 +121,7 @@ it("joins the calls of an incident at a pager, by severity, and takes a test bac
   ]);
   expect(bodies("pagerduty", opened("a", "warning"))).toMatchObject([{ payload: { severity: "warning" } }]);
   expect(bodies("pagerduty", over())).toEqual([
-    { routing_key: TO.pagerduty.key, event_action: "resolve", dedup_key: "inc_1" },
+    { routing_key: TO.pagerduty.secret, event_action: "resolve", dedup_key: "inc_1" },
   ]);
   const test = readCall(testBody(NOON, null));
   expect(bodies("pagerduty", test).map(({ event_action }) => event_action)).toEqual(["trigger", "resolve"]);

@@ -34,31 +34,31 @@ describe("a whole number in a query", () => {
       fc.property(fc.oneof(number, zeros, odd), range, (text, { min, max }) => {
         const expected = text.length <= 16 && /^[0-9]+$/.test(text) && !text.includes("\n") ? BigInt(text) : -1n;
         const taken = expected >= BigInt(min) && expected <= BigInt(max);
-        expect(read(() => queryOf(asked({ n: text }), z.object({ n: wholeNumber(min, max) })).n)).toEqual(
+        expect(read(() => queryOf(asked({ n: text }), { query: z.object({ n: wholeNumber(min, max) }) }).n)).toEqual(
           taken ? { value: Number(expected) } : { refused: `n must be a whole number from ${min} to ${max}` },
         );
       }),
       { numRuns: 2_000 },
     );
-    expect(queryOf(asked({}), z.object({ n: wholeNumber(0, 1).optional() }))).toEqual({});
+    expect(queryOf(asked({}), { query: z.object({ n: wholeNumber(0, 1).optional() }) })).toEqual({});
   });
 
   it("may be the largest safe one, and is never read as another", () => {
     const { MAX_SAFE_INTEGER: max } = Number;
     const After = z.object({ after: wholeNumber(0, max) });
-    expect(read(() => queryOf(asked({ after: `${max}` }), After).after)).toEqual({ value: max });
+    expect(read(() => queryOf(asked({ after: `${max}` }), { query: After }).after)).toEqual({ value: max });
     for (const text of ["9007199254740992", "9007199254740993"])
-      expect(read(() => queryOf(asked({ after: text }), After))).toMatchObject({ refused: /after/ });
+      expect(read(() => queryOf(asked({ after: text }), { query: After }))).toMatchObject({ refused: /after/ });
   });
 });
 
 describe("a query", () => {
   it("is told of every fault at once, and what it does not name is left alone", () => {
     const Both = z.object({ n: wholeNumber(0, 9), discard: flag, m: wholeNumberOr(7, 0, 9) });
-    expect(queryOf(asked({ n: "3", other: "x" }), Both)).toEqual({ n: 3, discard: false, m: 7 });
+    expect(queryOf(asked({ n: "3", other: "x" }), { query: Both })).toEqual({ n: 3, discard: false, m: 7 });
     const refused = (): readonly string[] => {
       try {
-        return [JSON.stringify(queryOf(asked({ n: "x", discard: "yes", m: "10" }), Both))];
+        return [JSON.stringify(queryOf(asked({ n: "x", discard: "yes", m: "10" }), { query: Both }))];
       } catch (error) {
         return (error as ApiError).entries.map(({ code, message }) => `${code} ${message}`);
       }
@@ -78,19 +78,19 @@ describe("a flag in a query", () => {
     fc.assert(
       fc.property(fc.oneof(fc.constantFrom("true", "false", "TRUE", "1", "true "), odd), (text) => {
         const expected = { true: { value: true }, false: { value: false } }[text];
-        const answer = read(() => queryOf(asked({ discard: text }), Discard).discard);
+        const answer = read(() => queryOf(asked({ discard: text }), { query: Discard }).discard);
         expect(answer).toEqual(
           Object.hasOwn({ true: 1, false: 1 }, text) ? expected : { refused: "discard must be true or false" },
         );
       }),
     );
-    expect(queryOf(asked({}), Discard)).toEqual({ discard: false });
+    expect(queryOf(asked({}), { query: Discard })).toEqual({ discard: false });
   });
 });
 
 describe("the pages of a list", () => {
   const page = (query: { readonly [name: string]: string }, all: readonly number[]) =>
-    pageOf(queryOf(asked(query), paging(25)), all);
+    pageOf(queryOf(asked(query), { query: paging(25) }), all);
 
   it("are all of it, each entry once and in order, and none is larger than asked for", () => {
     fc.assert(

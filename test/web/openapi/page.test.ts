@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { renderPage, STYLE_HASH } from "../../../src/web/openapi/page/page.tsx";
-import { STYLE } from "../../../src/web/openapi/page/style.ts";
+import { renderPage, STYLE, STYLE_HASH } from "../../../src/web/openapi/page/page.tsx";
 import { DOCUMENT, OPERATIONS } from "./support.ts";
 
 /** One element of the parsed page. */

@@ -24,10 +24,11 @@ registerHooks({
   resolve: (specifier, context, next) =>
     specifier === "cloudflare:workers" ? { url: STAND_IN, shortCircuit: true } : next(specifier, context),
   load(url, context, next) {
-    const source = url.endsWith(".client.js")
+    const isText = /\.(?:client\.js|css)$/.test(url);
+    const source = isText
       ? (text: string) => `export default ${JSON.stringify(text)}`
       : (text: string) => transformSync(text, PAGE).code;
-    if (!url.endsWith(".tsx") && !url.endsWith(".client.js")) return next(url, context);
+    if (!url.endsWith(".tsx") && !isText) return next(url, context);
     return { format: "module", shortCircuit: true, source: source(readFileSync(fileURLToPath(url), "utf8")) };
   },
 });

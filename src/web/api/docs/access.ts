@@ -78,19 +78,15 @@ export const Member = z
   .meta({ id: "Member" });
 export type Member = z.infer<typeof Member>;
 
-export const TokensPage = paging(TOKENS_MAX);
-export const MembersPage = paging(MEMBERS_MAX);
-export const AuditPage = paging(ENTRIES_PER_PAGE);
-
-export const LIST_TOKENS: RouteDoc = {
+export const LIST_TOKENS = {
   summary: "List the tokens",
-  query: TokensPage,
+  query: paging(TOKENS_MAX),
   result: Token,
   list: true,
   examples: [{ name: "All tokens" }],
-};
+} satisfies RouteDoc;
 
-export const CREATE_TOKEN: RouteDoc = {
+export const CREATE_TOKEN = {
   summary: "Create a token",
   description: `The token is returned only here: only its hash is stored. At most ${TOKENS_MAX} tokens; one more is a 403 with code 1004.`,
   body: CreateToken,
@@ -103,24 +99,24 @@ export const CREATE_TOKEN: RouteDoc = {
       body: { name: "on call", permissions: ["logs:read"], expires_on: "2099-12-31T00:00:00Z" },
     },
   ],
-};
+} satisfies RouteDoc;
 
-export const DELETE_TOKEN: RouteDoc = {
+export const DELETE_TOKEN = {
   summary: "Revoke a token",
   description: "In force for the next request. Only a token whose permissions the caller holds.",
   result: z.object({ id: z.string() }),
   examples: [{ name: "One token" }],
-};
+} satisfies RouteDoc;
 
-export const LIST_MEMBERS: RouteDoc = {
+export const LIST_MEMBERS = {
   summary: "List the members",
-  query: MembersPage,
+  query: paging(MEMBERS_MAX),
   result: Member,
   list: true,
   examples: [{ name: "All members" }],
-};
+} satisfies RouteDoc;
 
-export const CREATE_MEMBER: RouteDoc = {
+export const CREATE_MEMBER = {
   summary: "Add a member",
   description: `The key is returned only here: only its hash is stored. At most ${MEMBERS_MAX} members; one more is a 403 with code 1004. An existing email is a 409.`,
   body: CreateMember,
@@ -128,22 +124,22 @@ export const CREATE_MEMBER: RouteDoc = {
   status: 201,
   errors: [409],
   examples: [{ name: "A member who reads", body: { email: "grace@example.com", role: "Log Share Reader" } }],
-};
+} satisfies RouteDoc;
 
-export const UPDATE_MEMBER: RouteDoc = {
+export const UPDATE_MEMBER = {
   summary: "Change the role of a member",
   description: "Only of a member whose permissions the caller holds.",
   body: UpdateMember,
   result: Member,
   examples: [{ name: "Another role", body: { role: "Log Share" } }],
-};
+} satisfies RouteDoc;
 
-export const DELETE_MEMBER: RouteDoc = {
+export const DELETE_MEMBER = {
   summary: "Remove a member",
   description: "In force for the next request. Only a member whose permissions the caller holds.",
   result: z.object({ id: z.string() }),
   examples: [{ name: "One member" }],
-};
+} satisfies RouteDoc;
 
 const AuditEntry = z
   .object({
@@ -170,11 +166,11 @@ const AuditEntry = z
   .meta({ id: "AuditEntry" });
 export type AuditEntry = z.infer<typeof AuditEntry>;
 
-export const LIST_AUDIT: RouteDoc = {
+export const LIST_AUDIT = {
   summary: "List changes made over the API",
   description: "And refused credentials. Latest first; kept for 90 days. Repeats are one entry.",
-  query: AuditPage,
+  query: paging(ENTRIES_PER_PAGE),
   result: AuditEntry,
   list: true,
   examples: [{ name: "The latest ten", query: { per_page: "10" } }],
-};
+} satisfies RouteDoc;

@@ -30,31 +30,29 @@ export const TraceLog = z
   })
   .meta({ id: "TraceLog" });
 
-export const ACCOUNT_LEDGER: RouteDoc = {
+export const ACCOUNT_LEDGER = {
   summary: "Read the account's event counts",
   description:
     "Each event once, whatever jobs do with it: what a job has not read yet is in its own ledger, as `unread`.",
   result: TraceLog,
   examples: [{ name: "The counts" }],
-};
+} satisfies RouteDoc;
 
-export const FieldsQuery = z.object({
-  rows: z
-    .enum(["invocation", "log"], { error: "must be invocation or log" })
-    .optional()
-    .describe("As of `output_options`: with `log`, the fields of rows. Default: `invocation`."),
-});
-
-export const DATASET_FIELDS: RouteDoc = {
+export const DATASET_FIELDS = {
   summary: "List the fields of a dataset",
   description: "Each with its type and meaning; extra fields where the setting `EXTRA_FIELDS` names them.",
-  query: FieldsQuery,
+  query: z.object({
+    rows: z
+      .enum(["invocation", "log"], { error: "must be invocation or log" })
+      .optional()
+      .describe("As of `output_options`: with `log`, the fields of rows. Default: `invocation`."),
+  }),
   result: z.partialRecord(z.enum([...FIELD_NAMES, ...ROW_FIELDS, ...EXTRA_FIELDS]), z.string()),
   examples: [{ name: "Names and descriptions" }, { name: "Of rows", query: { rows: "log" } }],
-};
+} satisfies RouteDoc;
 
-export const DEFAULT_FIELDS: RouteDoc = {
+export const DEFAULT_FIELDS = {
   ...DATASET_FIELDS,
   summary: "List the fields that a job ships by default",
   description: "A job without `field_names` ships all fields but the extra ones.",
-};
+} satisfies RouteDoc;

@@ -22,17 +22,7 @@ const SETTINGS = {
   ),
 };
 
-export const CreateAlert = z.strictObject({
-  ...z.object(SETTINGS).partial().shape,
-  name: SETTINGS.name,
-  format: z.enum(FORMATS),
-});
-
 export const UpdateAlert = z.strictObject(z.object(SETTINGS).partial().shape);
-
-export const MuteIncident = z.strictObject({
-  until: AskedTime.describe("Later than now."),
-});
 
 export const Alert = z
   .object({
@@ -49,18 +39,22 @@ export type Alert = z.infer<typeof Alert>;
 
 const ABOUT = "docs/alerts.md says what each format needs, and when an incident opens and ends.";
 
-export const LIST_ALERTS: RouteDoc = {
+export const LIST_ALERTS = {
   summary: "List the receivers of alerts",
   description: "Chats, pagers and mailboxes; the webhook has a path of its own.",
   result: Alert,
   list: true,
   examples: [{ name: "All of them" }],
-};
+} satisfies RouteDoc;
 
-export const CREATE_ALERT: RouteDoc = {
+export const CREATE_ALERT = {
   summary: "Add a receiver of alerts",
   description: `It is told every open incident. At most ten. If a known host does not fit the format, \`messages\` says so. ${ABOUT}`,
-  body: CreateAlert,
+  body: z.strictObject({
+    ...z.object(SETTINGS).partial().shape,
+    name: SETTINGS.name,
+    format: z.enum(FORMATS),
+  }),
   result: Alert,
   status: 201,
   errors: [409],
@@ -70,15 +64,15 @@ export const CREATE_ALERT: RouteDoc = {
       body: { name: "on call", format: "slack", address: "https://hooks.slack.com/services/T0000/B0000/XXXX" },
     },
   ],
-};
+} satisfies RouteDoc;
 
-export const READ_ALERT: RouteDoc = {
+export const READ_ALERT = {
   summary: "Read a receiver of alerts",
   result: Alert,
   examples: [{ name: "One of them" }],
-};
+} satisfies RouteDoc;
 
-export const UPDATE_ALERT: RouteDoc = {
+export const UPDATE_ALERT = {
   summary: "Change a receiver of alerts",
   description:
     "Omitted keys stay unchanged. One with a new address, or that is switched on, is told every open incident.",
@@ -86,16 +80,16 @@ export const UPDATE_ALERT: RouteDoc = {
   result: Alert,
   errors: [409],
   examples: [{ name: "Errors only", body: { min_severity: "error" } }],
-};
+} satisfies RouteDoc;
 
-export const DELETE_ALERT: RouteDoc = {
+export const DELETE_ALERT = {
   summary: "Delete a receiver of alerts",
   description: "Its waiting calls are dropped.",
   result: z.object({ id: z.int() }),
   examples: [{ name: "One of them" }],
-};
+} satisfies RouteDoc;
 
-export const TEST_ALERT: RouteDoc = {
+export const TEST_ALERT = {
   summary: "Test a receiver of alerts",
   description:
     "Sends a marked alert now, even if it is off or muted; a pager's is resolved at once. What the receiver does not accept is an answer, not an error: check `delivered`.",
@@ -105,19 +99,19 @@ export const TEST_ALERT: RouteDoc = {
     waiting: Count.describe("Calls that now follow, if it was accepted."),
   }),
   examples: [{ name: "One of them" }],
-};
+} satisfies RouteDoc;
 
-export const MUTE_INCIDENT: RouteDoc = {
+export const MUTE_INCIDENT = {
   summary: "Mute an incident",
   description:
     "No receiver is told of this problem until then, also if it ends and begins again. That it is over is told to those that know of it. What is open afterwards is told.",
-  body: MuteIncident,
+  body: z.strictObject({ until: AskedTime.describe("Later than now.") }),
   result: z.object({ id: z.string(), muted_until: Time }),
   examples: [{ name: "Until a time", body: { until: "2100-11-20T12:00:00Z" } }],
-};
+} satisfies RouteDoc;
 
-export const UNMUTE_INCIDENT: RouteDoc = {
+export const UNMUTE_INCIDENT = {
   summary: "Unmute an incident",
   result: z.object({ id: z.string() }),
   examples: [{ name: "An incident" }],
-};
+} satisfies RouteDoc;

@@ -22,10 +22,10 @@ const CanaryView = z
   .meta({ id: "Canary", description: "A synthetic event that is sent every hour and read back." });
 export type CanaryView = z.infer<typeof CanaryView>;
 
-export const READ_CANARY: RouteDoc = {
+export const READ_CANARY = {
   summary: "Show a job's canary",
   description:
     "Once an hour, a job with the option `canary` writes a synthetic event to its destination, in its own format, as a separate object, and reads it back. No count includes it.",
   result: CanaryView,
   examples: [{ name: "The newest" }],
-};
+} satisfies RouteDoc;

@@ -67,11 +67,11 @@ export const FunctionHealth = z
   .meta({ id: "FunctionHealth" });
 export type FunctionHealth = z.infer<typeof FunctionHealth>;
 
-export const READ_FUNCTION_HEALTH: RouteDoc = {
+export const READ_FUNCTION_HEALTH = {
   summary: "Show a function's invocations by the hour",
   description:
     "The last 24 hours, or whole hours from `since` to `until`, in UTC, oldest first. Hours without invocations are included with zeros; " +
     "hours older than 30 days or in the future are left out. An invocation belongs to the hour in which its event was taken in.",
   ...OF_HOURS,
   result: FunctionHealth,
-};
+} satisfies RouteDoc;

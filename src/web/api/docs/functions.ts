@@ -62,39 +62,37 @@ export const FunctionView = z
   .meta({ id: "Function" });
 export type FunctionView = z.infer<typeof FunctionView>;
 
-export const FunctionsPage = paging(FUNCTIONS_PER_PAGE).extend({
-  name: z.string().optional().describe("Only names that contain this, ignoring case; empty: all."),
-});
-
-export const LIST_FUNCTIONS: RouteDoc = {
+export const LIST_FUNCTIONS = {
   summary: "List the functions",
   description: "Functions with settings, with an attachment at the platform, or with events in the last 30 days.",
-  query: FunctionsPage,
+  query: paging(FUNCTIONS_PER_PAGE).extend({
+    name: z.string().optional().describe("Only names that contain this, ignoring case; empty: all."),
+  }),
   result: FunctionView,
   list: z.object({ unlisted: z.object(COUNTS).describe("Counts of functions that are not listed by name.") }),
   examples: [{ name: "All functions" }, { name: "By a part of their names", query: { name: "sho" } }],
-};
+} satisfies RouteDoc;
 
-export const READ_FUNCTION: RouteDoc = {
+export const READ_FUNCTION = {
   summary: "Read a function",
   result: FunctionView,
   examples: [{ name: "One function" }],
-};
+} satisfies RouteDoc;
 
-export const DELETE_FUNCTION: RouteDoc = {
+export const DELETE_FUNCTION = {
   summary: "Forget a function",
   description: "Deletes its settings and counts. Later events are counted from zero, and ship.",
   result: z.object({ id: z.string() }),
   examples: [{ name: "One function" }],
-};
+} satisfies RouteDoc;
 
-export const READ_SETTINGS: RouteDoc = {
+export const READ_SETTINGS = {
   summary: "Read the settings of a function",
   result: Settings,
   examples: [{ name: "One function" }],
-};
+} satisfies RouteDoc;
 
-export const PATCH_SETTINGS: RouteDoc = {
+export const PATCH_SETTINGS = {
   summary: "Change the settings of a function",
   description:
     "Any function can be set, even before its first event. Too many functions or switches are a 403 with code 1004.",
@@ -105,4 +103,4 @@ export const PATCH_SETTINGS: RouteDoc = {
     { name: "Ship again", body: { logship: true } },
     { name: "By the vendor's name", body: { logpush: true } },
   ],
-};
+} satisfies RouteDoc;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { JOBS_MAX } from "../../../base/limits.ts";
 import { DATASETS } from "../../../formats/record/fields.ts";
-import { CreateJob, JOB_FIELDS, OutputOptions, UpdateJob } from "../../../ship/job/schema.ts";
+import { CreateJob, JOB_FIELDS, UpdateJob } from "../../../ship/job/schema.ts";
 import { tolerant } from "../../../ship/job/spare-keys.ts";
 import { flag, paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
@@ -16,10 +16,17 @@ const Guarantee = z
     "`once`, or `at least once, id: …`: by what the destination, or a reader, tells a record that was sent again after a lost answer. null: no key opens the destination.",
   );
 
+/** The fields that an answer has only where they were sent. */
+const AS_SENT = z
+  .object(JOB_FIELDS)
+  .pick({ output_options: true, canary: true, sketches: true, filter_attack_traffic: true })
+  .partial();
+
 export const Job = tolerant({
   id: OwnId,
   dataset: z.enum(DATASETS).describe("As last sent below this path, otherwise by the name that the path uses."),
-  name: JOB_FIELDS.name,
+  ...JOB_FIELDS,
+  ...AS_SENT.shape,
   enabled: z.boolean().describe("Whether the job takes new events. Events already taken are delivered either way."),
   kind: z.literal("").describe("Always empty."),
   destination_conf: z
@@ -27,16 +34,6 @@ export const Job = tolerant({
     .describe(
       "As sent; without the permissions `logs:read` and `logs:edit`, secrets are `****`. Empty if no key opens it.",
     ),
-  output_options: OutputOptions.nullable().optional(),
-  filter: JOB_FIELDS.filter,
-  frequency: JOB_FIELDS.frequency,
-  logpull_options: JOB_FIELDS.logpull_options,
-  max_upload_bytes: JOB_FIELDS.max_upload_bytes,
-  max_upload_records: JOB_FIELDS.max_upload_records,
-  max_upload_interval_seconds: JOB_FIELDS.max_upload_interval_seconds,
-  canary: JOB_FIELDS.canary.optional(),
-  sketches: JOB_FIELDS.sketches.optional(),
-  filter_attack_traffic: JOB_FIELDS.filter_attack_traffic.optional(),
   last_complete: Time.nullable().describe("No event accepted before this time waits or is set aside. Never goes back."),
   last_error: Time.nullable().describe("When delivery last failed; null: it does not fail now."),
   error_message: z.string().nullable().describe("Why delivery fails; null: it does not."),
@@ -73,23 +70,19 @@ export const JobLedger = z
   .meta({ id: "JobLedger", description: "Counts of all records offered to the job." });
 
 /** All jobs fit one page. */
-export const JobsPage = paging(JOBS_MAX);
+const JobsPage = paging(JOBS_MAX);
 
-export const DiscardQuery = z.object({
-  discard: flag.describe("Drops what the job has not delivered yet, counted as discarded."),
-});
-
-export const LIST_JOBS: RouteDoc = {
+export const LIST_JOBS = {
   summary: "List the jobs",
   query: JobsPage,
   result: Job,
   list: true,
   examples: [{ name: "All jobs" }, { name: "The first ten", query: { page: "1", per_page: "10" } }],
-};
+} satisfies RouteDoc;
 
-export const LIST_DATASET_JOBS: RouteDoc = { ...LIST_JOBS, summary: "List the jobs of a dataset" };
+export const LIST_DATASET_JOBS = { ...LIST_JOBS, summary: "List the jobs of a dataset" } satisfies RouteDoc;
 
-export const CREATE_JOB: RouteDoc = {
+export const CREATE_JOB = {
   summary: "Create a job",
   description: `Writes a test object to the destination first; if that fails, no job is created, and the error has the store's answer. At most ${JOBS_MAX} jobs; one more is a 403 with code 1004.`,
   body: CreateJob,
@@ -140,11 +133,11 @@ export const CREATE_JOB: RouteDoc = {
       },
     },
   ],
-};
+} satisfies RouteDoc;
 
-export const READ_JOB: RouteDoc = { summary: "Read a job", result: Job, examples: [{ name: "One job" }] };
+export const READ_JOB = { summary: "Read a job", result: Job, examples: [{ name: "One job" }] } satisfies RouteDoc;
 
-export const UPDATE_JOB: RouteDoc = {
+export const UPDATE_JOB = {
   summary: "Change a job",
   description:
     "Applies to every event accepted after the answer. A changed destination is tested by a write first, and applies to everything not delivered yet.",
@@ -156,26 +149,26 @@ export const UPDATE_JOB: RouteDoc = {
     { name: "Replace its options", body: { output_options: { output_type: "csv", sample_rate: 0.1 } } },
     { name: "Clear its filter", body: { filter: "" } },
   ],
-};
+} satisfies RouteDoc;
 
-export const DELETE_JOB: RouteDoc = {
+export const DELETE_JOB = {
   summary: "Delete a job",
   description:
     "The job disappears from the list at once. What it has taken is delivered in the background, unless discarded.",
-  query: DiscardQuery,
+  query: z.object({ discard: flag.describe("Drops what the job has not delivered yet, counted as discarded.") }),
   result: z.object({ id: OwnId }),
   examples: [{ name: "Deliver what waits" }, { name: "Drop what waits", query: { discard: "true" } }],
-};
+} satisfies RouteDoc;
 
-export const JOB_LEDGER: RouteDoc = {
+export const JOB_LEDGER = {
   summary: "Read a job's record counts",
   result: JobLedger,
   examples: [{ name: "The counts" }],
-};
+} satisfies RouteDoc;
 
-export const FLUSH_JOB: RouteDoc = {
+export const FLUSH_JOB = {
   summary: "Flush a job",
   description: "Uploads what waits now. The answer comes after 20 seconds at the latest; uploads continue.",
   result: z.object({ id: OwnId, pending_objects: Count.describe("Objects not delivered yet.") }),
   examples: [{ name: "Flush" }],
-};
+} satisfies RouteDoc;

@@ -60,31 +60,22 @@ export const ObjectLines = z
   })
   .meta({ id: "ObjectLines" });
 
-export const ObjectsQuery = z.object({
-  after: wholeNumberOr(0, 0, Number.MAX_SAFE_INTEGER).describe(
-    "Only objects with larger numbers; in a log of several shards: those that were cut after that one.",
-  ),
-  before: wholeNumber(1, Number.MAX_SAFE_INTEGER)
-    .optional()
-    .describe("Only objects with smaller numbers, or that were cut before that one, newest first; overrides `after`."),
-  limit: wholeNumberOr(100, 1, 1_000).describe("Maximum number of objects."),
-  since: AskedTime.optional().describe("RFC 3339. Only objects whose last event is at or after this time…"),
-  until: AskedTime.optional().describe("…and whose first event is before this time."),
-});
-
-export const ObjectQuery = z.object({
-  download: flag.describe("Answers with the stored object itself."),
-});
-
-export const ObjectLinesQuery = z.object({
-  skip: wholeNumberOr(0, 0, UPLOAD_BYTES.max).describe("Number of lines to skip."),
-  limit: wholeNumberOr(50, 1, OBJECT_LINES_MAX).describe("Maximum number of lines."),
-});
-
-export const JOB_OBJECTS: RouteDoc = {
+export const JOB_OBJECTS = {
   summary: "List the objects of a job",
   description: "By number, or newest first with `before`. Delivered objects are listed for 30 days.",
-  query: ObjectsQuery,
+  query: z.object({
+    after: wholeNumberOr(0, 0, Number.MAX_SAFE_INTEGER).describe(
+      "Only objects with larger numbers; in a log of several shards: those that were cut after that one.",
+    ),
+    before: wholeNumber(1, Number.MAX_SAFE_INTEGER)
+      .optional()
+      .describe(
+        "Only objects with smaller numbers, or that were cut before that one, newest first; overrides `after`.",
+      ),
+    limit: wholeNumberOr(100, 1, 1_000).describe("Maximum number of objects."),
+    since: AskedTime.optional().describe("RFC 3339. Only objects whose last event is at or after this time…"),
+    until: AskedTime.optional().describe("…and whose first event is before this time."),
+  }),
   result: ObjectEntry,
   list: true,
   examples: [
@@ -92,26 +83,29 @@ export const JOB_OBJECTS: RouteDoc = {
     { name: "Those after number 7", query: { after: "7", limit: "50" } },
     { name: "The newest ten", query: { before: `${Number.MAX_SAFE_INTEGER}`, limit: "10" } },
   ],
-};
+} satisfies RouteDoc;
 
 const STORE =
   "The object is read from the job's current destination. An object that is not uploaded, was sent or copied to another destination, or is not what was delivered is a 409; one that the store no longer has, a 404; one that the job's credentials may not read, a 403.";
 
-export const READ_OBJECT: RouteDoc = {
+export const READ_OBJECT = {
   summary: "Read one object of a job",
   description: `Its entry in the list; with \`download=true\`, the object itself. ${STORE}`,
-  query: ObjectQuery,
+  query: z.object({ download: flag.describe("Answers with the stored object itself.") }),
   result: ObjectEntry,
   files: ["application/gzip", "application/vnd.apache.parquet"],
   errors: [409],
   examples: [{ name: "What is known of it" }],
-};
+} satisfies RouteDoc;
 
-export const OBJECT_LINES: RouteDoc = {
+export const OBJECT_LINES = {
   summary: "Read records of a delivered object",
   description: `Its decompressed lines, by default one record each, at most ${OBJECT_TEXT_MAX_BYTES} bytes; a longer line is truncated and marked. The object is streamed from its beginning, skipped lines included. ${STORE}`,
-  query: ObjectLinesQuery,
+  query: z.object({
+    skip: wholeNumberOr(0, 0, UPLOAD_BYTES.max).describe("Number of lines to skip."),
+    limit: wholeNumberOr(50, 1, OBJECT_LINES_MAX).describe("Maximum number of lines."),
+  }),
   result: ObjectLines,
   errors: [409],
   examples: [{ name: "The first fifty" }, { name: "Those after the first", query: { skip: "1", limit: "10" } }],
-};
+} satisfies RouteDoc;

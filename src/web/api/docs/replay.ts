@@ -27,7 +27,7 @@ export const AskReplay = z
   })
   .meta({ id: "AskReplay" });
 
-export const AskRerun = z
+const AskRerun = z
   .strictObject({
     since: AskedTime.describe("RFC 3339. What was taken in at or after this time…"),
     until: AskedTime.describe("…and before this time, which is not in the future."),
@@ -95,9 +95,7 @@ export const ReplayDetail = z
   })
   .meta({ id: "ReplayDetail" });
 
-export const ReplaysPage = paging(REPLAYS_MAX);
-
-export const BEGIN_REPLAY: RouteDoc = {
+export const BEGIN_REPLAY = {
   summary: "Ship delivered objects again",
   description:
     "Copies whole objects that have events in that time, from where the job delivered them to new keys. " +
@@ -122,9 +120,9 @@ export const BEGIN_REPLAY: RouteDoc = {
       },
     },
   ],
-};
+} satisfies RouteDoc;
 
-export const BEGIN_RERUN: RouteDoc = {
+export const BEGIN_RERUN = {
   summary: "Ship the past again",
   description:
     "Makes and ships again what the log keeps of that time (`LOG_KEEP_HOURS`), by time of intake, whether the job was enabled then or not, " +
@@ -141,7 +139,7 @@ export const BEGIN_RERUN: RouteDoc = {
       body: { since: "2026-11-20T12:00:00Z", until: "2026-11-20T13:00:00Z" },
     },
   ],
-};
+} satisfies RouteDoc;
 
 export const ReplayEstimate = z
   .strictObject({
@@ -157,33 +155,33 @@ export const ReplayEstimate = z
   })
   .meta({ id: "ReplayEstimate" });
 
-export const ESTIMATE_REPLAY: RouteDoc = {
+export const ESTIMATE_REPLAY = {
   summary: "Count what a replay would ship",
   description: "Starts nothing. `messages` says what a replay would not take.",
   query: AskSpan,
   result: ReplayEstimate,
   examples: [{ name: "One hour", query: { since: "2026-11-20T12:00:00Z", until: "2026-11-20T13:00:00Z" } }],
-};
+} satisfies RouteDoc;
 
-export const LIST_REPLAYS: RouteDoc = {
+export const LIST_REPLAYS = {
   summary: "List the replays and reruns of a job",
   description: "Newest first; kept for 30 days, reruns for 15.",
-  query: ReplaysPage,
+  query: paging(REPLAYS_MAX),
   result: Replay,
   list: true,
   examples: [{ name: "All of them" }],
-};
+} satisfies RouteDoc;
 
-export const READ_REPLAY: RouteDoc = {
+export const READ_REPLAY = {
   summary: "Read a replay or a rerun",
   result: ReplayDetail,
   examples: [{ name: "Its progress" }],
-};
+} satisfies RouteDoc;
 
-export const CANCEL_REPLAY: RouteDoc = {
+export const CANCEL_REPLAY = {
   summary: "Cancel a replay or a rerun",
   description:
     "Objects in progress are finished and counted; no more are started. What a rerun has not shipped is dropped. An ended replay stays as it is. Existing copies are not removed.",
   result: Replay,
   examples: [{ name: "Cancel" }],
-};
+} satisfies RouteDoc;

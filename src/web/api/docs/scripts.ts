@@ -25,7 +25,7 @@ const Script = z
   })
   .meta({ id: "Script" });
 
-export const UPLOAD_SCRIPT: RouteDoc = {
+export const UPLOAD_SCRIPT = {
   summary: "Upload a function script",
   description: [
     "A part `metadata`, as a field or a file, and one file part per module, named by its filename, with its media type: `application/javascript+module` for an",
@@ -59,4 +59,4 @@ export const UPLOAD_SCRIPT: RouteDoc = {
       ],
     },
   ],
-};
+} satisfies RouteDoc;

@@ -40,7 +40,7 @@ export const SearchEstimate = z
   })
   .meta({ id: "SearchEstimate" });
 
-export const SEARCH: RouteDoc = {
+export const SEARCH = {
   summary: "Search what was shipped",
   description:
     "Finds records in the objects of the store and in what waits for its upload, and streams them as NDJSON, the newest first. " +
@@ -66,4 +66,4 @@ export const SEARCH: RouteDoc = {
     },
     { name: "What it would read", body: { text: "declined", dry_run: true } },
   ],
-};
+} satisfies RouteDoc;

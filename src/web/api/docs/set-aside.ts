@@ -78,37 +78,33 @@ export const Shown = z.discriminatedUnion("kind", [
   z.strictObject(ENTRY_OF_LOG),
 ]);
 
-export const AsidePage = paging(100);
-
-export const AsideQuery = z.object({
-  download: flag.describe(
-    "Answers with the content as a file: `.ndjson` for a message, `.log.gz` or `.parquet` for an object. An entry of the log has none.",
-  ),
-});
-
-export const LIST_ASIDE: RouteDoc = {
+export const LIST_ASIDE = {
   summary: "List what was set aside",
   description:
     "Queue messages that could not be processed, objects that their store refuses, and entries of the log that stop the process that makes their records. They are kept until you resend or delete them. " +
     "Messages come first, then objects by job, oldest first, then entries by job.",
-  query: AsidePage,
+  query: paging(100),
   result: Entry,
   list: z.object({
     unanswered_jobs: JobIds.describe("Jobs whose logs did not answer; their objects are missing from the list."),
   }),
   examples: [{ name: "The first ten", query: { per_page: "10" } }],
-};
+} satisfies RouteDoc;
 
-export const READ_ASIDE: RouteDoc = {
+export const READ_ASIDE = {
   summary: "Read one entry",
   description: `For a message, its records up to ${ASIDE_SHOWN_UNITS} characters, or up to ${ASIDE_SHOWN_BYTES} bytes if it is unreadable; for an object, its details. \`resendable\` is exact here: the message is read in full.`,
-  query: AsideQuery,
+  query: z.object({
+    download: flag.describe(
+      "Answers with the content as a file: `.ndjson` for a message, `.log.gz` or `.parquet` for an object. An entry of the log has none.",
+    ),
+  }),
   result: Shown,
   files: ["application/x-ndjson", "application/gzip", "application/vnd.apache.parquet", "application/octet-stream"],
   examples: [{ name: "What is in it" }],
-};
+} satisfies RouteDoc;
 
-export const ResendTo = z
+const ResendTo = z
   .strictObject({
     destination_conf: DestinationConf.optional().describe(
       "Where an object goes instead of its job's destination, with its secrets; they are never returned, and deleted when it is there.",
@@ -144,7 +140,7 @@ export const Resent = z.discriminatedUnion("kind", [
   }),
 ]);
 
-export const RESEND_ASIDE: RouteDoc = {
+export const RESEND_ASIDE = {
   summary: "Resend an entry",
   description:
     "A message goes to every job that was enabled at its intake: none has it before. Then it leaves this list, and its events are counted by their result. " +
@@ -158,11 +154,7 @@ export const RESEND_ASIDE: RouteDoc = {
   result: Resent,
   errors: [409],
   examples: [{ name: "One message" }],
-};
-
-export const ResendAll = z.strictObject({
-  skip: z.int().min(0).max(1_000_000_000).describe("Entries at the beginning of the list to pass over; 0 at first."),
-});
+} satisfies RouteDoc;
 
 export const ResentAll = z.strictObject({
   sent: Count.describe("Entries that are not set aside any more."),
@@ -173,20 +165,22 @@ export const ResentAll = z.strictObject({
   unanswered_jobs: JobIds.describe("Jobs whose logs did not answer; their objects were not tried."),
 });
 
-export const RESEND_ALL: RouteDoc = {
+export const RESEND_ALL = {
   summary: "Resend everything",
   description:
     "As for one entry, for up to a hundred, the oldest first; entries that cannot be resent are passed over. " +
     "Repeat it with `skip` as `stayed` of the answer until `left` is 0. You may repeat the request: nothing is taken twice.",
-  body: ResendAll,
+  body: z.strictObject({
+    skip: z.int().min(0).max(1_000_000_000).describe("Entries at the beginning of the list to pass over; 0 at first."),
+  }),
   result: ResentAll,
   examples: [{ name: "From the beginning", body: { skip: 0 } }],
-};
+} satisfies RouteDoc;
 
-export const DELETE_ASIDE: RouteDoc = {
+export const DELETE_ASIDE = {
   summary: "Delete an entry",
   description:
     "Deletes it for good. The records of an object or an entry count as discarded by their job, a message's events as discarded by the account.",
   result: z.strictObject({ id: z.string(), discarded: Count.describe("Events of a message, records of the others.") }),
   examples: [{ name: "One message" }],
-};
+} satisfies RouteDoc;

@@ -83,19 +83,19 @@ export const Status = z
   })
   .meta({ id: "Status" });
 
-export const READ_STATUS: RouteDoc = {
+export const READ_STATUS = {
   summary: "Show what is wrong",
   description:
     "Asks every part of the service and checks what is remembered. A part that does not answer is reported as silent; if the watch itself does not answer, the status is 503. The worst findings come first.",
   result: Status,
   examples: [{ name: "What is wrong" }],
-};
+} satisfies RouteDoc;
 
-export const LIST_INCIDENTS: RouteDoc = {
+export const LIST_INCIDENTS = {
   summary: "List incidents",
   description:
     "Findings of `/status` that lasted long enough: those that are not over first, then the latest; at most 200. Past incidents are kept for 30 days. `/status` has the first by the same check as its findings. docs/alerts.md says when an incident begins and ends.",
   result: Incident,
   list: true,
   examples: [{ name: "All of them" }],
-};
+} satisfies RouteDoc;

@@ -52,11 +52,11 @@ export const Usage = z
   })
   .meta({ id: "Usage" });
 
-export const READ_USAGE: RouteDoc = {
+export const READ_USAGE = {
   summary: "Estimate this month's cost",
   description:
     "The counts of this calendar month (UTC), the billed operations and their public list price, and the price of the vendor's own log shipping for the same records. " +
     "Not a bill: discounts and the account's other use are unknown here.",
   result: Usage,
   examples: [{ name: "This month" }],
-};
+} satisfies RouteDoc;

@@ -8,17 +8,6 @@ import { Count, Time } from "./common.ts";
  */
 const WEBHOOK_URL_PATTERN = '^[Hh][Tt][Tt][Pp][Ss]?://[!"$-\\[\\]-~]+$';
 
-export const PutWebhook = z.strictObject({
-  url: z
-    .string()
-    .max(WEBHOOK_URL_MAX, `must have at most ${WEBHOOK_URL_MAX} characters`)
-    .meta({ pattern: WEBHOOK_URL_PATTERN })
-    .optional()
-    .describe("Where calls go: https, a public host. Required the first time; the masked form keeps the stored one."),
-  enabled: z.boolean().optional().describe("Whether calls are made; true by default the first time."),
-  rotate: z.boolean().optional().describe("Makes a new secret. For a day, calls are signed with the old one, too."),
-});
-
 export const Webhook = z
   .object({
     url: z.string().describe("Its host; the rest is masked."),
@@ -52,35 +41,44 @@ export type Tested = z.infer<typeof Tested>;
 const ABOUT =
   "Standard Webhooks: each call is a signed POST of JSON, when an incident opens and when it ends; docs/alerts.md says how to verify it.";
 
-export const READ_WEBHOOK: RouteDoc = {
+export const READ_WEBHOOK = {
   summary: "Read the webhook",
   description: "null: none is set. The secret is never shown again.",
   result: Webhook.nullable(),
   examples: [{ name: "The webhook" }],
-};
+} satisfies RouteDoc;
 
-export const PUT_WEBHOOK: RouteDoc = {
+export const PUT_WEBHOOK = {
   summary: "Set the webhook",
   description: `${ABOUT} A new URL receives every open incident. Omitted keys stay unchanged.`,
-  body: PutWebhook,
+  body: z.strictObject({
+    url: z
+      .string()
+      .max(WEBHOOK_URL_MAX, `must have at most ${WEBHOOK_URL_MAX} characters`)
+      .meta({ pattern: WEBHOOK_URL_PATTERN })
+      .optional()
+      .describe("Where calls go: https, a public host. Required the first time; the masked form keeps the stored one."),
+    enabled: z.boolean().optional().describe("Whether calls are made; true by default the first time."),
+    rotate: z.boolean().optional().describe("Makes a new secret. For a day, calls are signed with the old one, too."),
+  }),
   result: Webhook.extend({
     secret: z.string().optional().describe("`whsec_…`: for a new webhook or with `rotate`, shown only once."),
   }).meta({ id: "WebhookWithSecret" }),
   errors: [409],
   examples: [{ name: "A receiver", body: { url: "https://hooks.example.com/logship" } }],
-};
+} satisfies RouteDoc;
 
-export const DELETE_WEBHOOK: RouteDoc = {
+export const DELETE_WEBHOOK = {
   summary: "Delete the webhook",
   description: "Deletes waiting calls and the secret, too.",
   result: z.object({ waiting: Count.describe("Waiting calls that are dropped.") }),
   examples: [{ name: "The webhook" }],
-};
+} satisfies RouteDoc;
 
-export const TEST_WEBHOOK: RouteDoc = {
+export const TEST_WEBHOOK = {
   summary: "Test the webhook",
   description:
     "Makes one signed call of the type `webhook.test` now, even if the webhook is disabled. A call that the receiver does not accept is an answer, not an error: check `delivered`. One that is accepted ends earlier failures: waiting calls follow at once.",
   result: z.object({ id: z.string().describe("`webhook-id` of the call."), ...Tested.shape }),
   examples: [{ name: "The webhook" }],
-};
+} satisfies RouteDoc;

@@ -44,13 +44,6 @@ export const Submit: FC<PropsWithChildren<{ label: string; back?: string; kind?:
   </div>
 );
 
-/** A form that only asks whether it is meant. */
-export const Confirm: FC<{ viewer: Viewer; action: string; label: string; back: string }> = (props) => (
-  <Form viewer={props.viewer} action={props.action}>
-    <Submit label={props.label} back={props.back} kind="danger" />
-  </Form>
-);
-
 export interface FieldProps {
   name: string;
   label: string;

@@ -1,10 +1,43 @@
-import type { FC } from "hono/jsx";
+import type { Child, FC } from "hono/jsx";
+import type { ListInfo } from "../inner-api.ts";
+import type { PageContext } from "../page.ts";
 import { count } from "./values.tsx";
 
 /** The page that a query asks for; 1 if invalid. */
 export function pageOf(query: URLSearchParams, name = "page"): number {
   const text = query.get(name) ?? "1";
   return /^[1-9]\d{0,5}$/.test(text) ? Number(text) : 1;
+}
+
+/** A page of a list of the API. */
+export interface Paged<T> {
+  items: readonly T[];
+  info: ListInfo;
+  /** From 1. */
+  page: number;
+  /** Links to the other pages. */
+  pager: Child;
+}
+
+/**
+ * The page of a list that the address asks for.
+ * @param path of its route. @param of what is listed, in the plural.
+ * @param more of the query. @param name of the parameter with the page number.
+ */
+export async function paged<T>(
+  { api, query, here }: Pick<PageContext, "api" | "query" | "here">,
+  path: string,
+  {
+    of,
+    perPage,
+    more = {},
+    name = "page",
+  }: { of: string; perPage: number; more?: Record<string, string>; name?: string },
+): Promise<Paged<T>> {
+  const page = pageOf(query, name);
+  const { items, info } = await api.list<T>(path, { ...more, page, per_page: perPage });
+  const pager = <Pager {...{ of, here, page, perPage, name }} total={info.total_count} />;
+  return { items, info, page, pager };
 }
 
 /**

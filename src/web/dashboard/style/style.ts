@@ -1,13 +1,15 @@
-import { BASE } from "./base.ts";
-import { CHARTS } from "./charts.ts";
-import { FORMS } from "./forms.ts";
-import { LIVE } from "./live.ts";
-import { OPS } from "./ops.ts";
-import { OVERVIEW } from "./overview.ts";
-import { PARTS } from "./parts.ts";
-import { SEARCH } from "./search.ts";
-import { SHIPPING } from "./shipping.ts";
-import { TOKENS } from "./tokens.ts";
+/// <reference path="../../css/sheet.d.ts" />
+import { minified } from "../../css/minified.ts";
+import BASE from "./base.css";
+import CHARTS from "./charts.css";
+import FORMS from "./forms.css";
+import LIVE from "./live.css";
+import OPS from "./ops.css";
+import OVERVIEW from "./overview.css";
+import PARTS from "./parts.css";
+import SEARCH from "./search.css";
+import SHIPPING from "./shipping.css";
+import TOKENS from "./tokens.css";
 
 /** The style sheet of all pages, inlined in each to save a request. */
-export const STYLE = [TOKENS, BASE, PARTS, FORMS, CHARTS, LIVE, OPS, OVERVIEW, SEARCH, SHIPPING].join("");
+export const STYLE = [TOKENS, BASE, PARTS, FORMS, CHARTS, LIVE, OPS, OVERVIEW, SEARCH, SHIPPING].map(minified).join("");

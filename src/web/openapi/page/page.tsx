@@ -1,11 +1,15 @@
+/// <reference path="../../css/sheet.d.ts" />
 import { createHash } from "node:crypto";
 import { raw } from "hono/html";
 import type { FC } from "hono/jsx";
+import { minified } from "../../css/minified.ts";
 import type { JsonSchema, OpenApi } from "../types.ts";
 import { type Entry, entriesOf, OperationSection } from "./operation.tsx";
 import { Fields, fieldsOf, Type } from "./schema.tsx";
-import { STYLE } from "./style.ts";
+import SHEET from "./style.css";
 import { Paragraphs, Words } from "./words.tsx";
+
+export const STYLE = minified(SHEET);
 
 /** Allows exactly the page's style sheet in its Content-Security-Policy. */
 export const STYLE_HASH = `sha256-${createHash("sha256").update(STYLE).digest("base64")}`;

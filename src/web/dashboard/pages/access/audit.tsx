@@ -1,9 +1,8 @@
 import type { FC } from "hono/jsx";
 import type { AuditEntry as Change } from "../../../api/docs/access.ts";
-import type { ListInfo } from "../../inner-api.ts";
 import type { Page, PageContext, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Pager, pageOf } from "../../parts/pager.tsx";
+import { paged } from "../../parts/pager.tsx";
 import { Empty, Panel, State, Table } from "../../parts/panel.tsx";
 import { Time } from "../../parts/values.tsx";
 import { TRAIL } from "./words.tsx";
@@ -18,8 +17,7 @@ const PER_PAGE = 25;
 const BODY_SHOWN = 4_000;
 
 async function auditView(context: PageContext): Promise<View> {
-  const page = pageOf(context.query);
-  const list = await context.api.list<Change>("/logship/audit", { page, per_page: PER_PAGE });
+  const { items, page, pager } = await paged<Change>(context, "/logship/audit", { of: "changes", perPage: PER_PAGE });
   return {
     title: "Changes",
     section: "access",
@@ -30,53 +28,37 @@ async function auditView(context: PageContext): Promise<View> {
         Reads, other rejected requests and events are not listed.
       </p>,
       <Panel id="all-changes" title="All changes">
-        <Changes here={context.here} page={page} perPage={PER_PAGE} list={list} />
+        {(items.length > 0 || page === 1) && <Changes changes={items} />}
+        {pager}
       </Panel>,
     ],
   };
 }
 
-/** A page of the audit. */
-export const Changes: FC<{
-  here: string;
-  page: number;
-  perPage: number;
-  list: { items: readonly Change[]; info: ListInfo };
-  /** Whether to link further pages. */
-  paged?: boolean;
-}> = ({ here, page, perPage, list, paged = true }) => {
-  const changes = list.items;
-  if (changes.length === 0 && page === 1)
-    return (
-      <Empty title="No changes yet">
-        <p>Changes to jobs, functions, tokens, members and the webhook appear here, with who made them.</p>
-      </Empty>
-    );
-  return (
-    <>
-      {changes.length > 0 && (
-        <Table
-          caption="Changes"
-          columns={["When", "Who", "What", "Of", "Outcome", "Sent"]}
-          rows={changes.map((change) => [
-            <When change={change} />,
-            <>
-              <Foreign text={change.actor.name} max={120} />
-              <span class="quiet"> {change.actor.kind}</span>
-            </>,
-            <code>
-              <Foreign text={change.action} max={80} />
-            </code>,
-            <Resource change={change} />,
-            <State kind={change.outcome === "done" ? "ok" : "warn"}>{change.outcome}</State>,
-            <Body change={change} />,
-          ])}
-        />
-      )}
-      {paged && <Pager of="changes" here={here} page={page} perPage={perPage} total={list.info.total_count} />}
-    </>
+export const Changes: FC<{ changes: readonly Change[] }> = ({ changes }) =>
+  changes.length === 0 ? (
+    <Empty title="No changes yet">
+      <p>Changes to jobs, functions, tokens, members and the webhook appear here, with who made them.</p>
+    </Empty>
+  ) : (
+    <Table
+      caption="Changes"
+      columns={["When", "Who", "What", "Of", "Outcome", "Sent"]}
+      rows={changes.map((change) => [
+        <When change={change} />,
+        <>
+          <Foreign text={change.actor.name} max={120} />
+          <span class="quiet"> {change.actor.kind}</span>
+        </>,
+        <code>
+          <Foreign text={change.action} max={80} />
+        </code>,
+        <Resource change={change} />,
+        <State kind={change.outcome === "done" ? "ok" : "warn"}>{change.outcome}</State>,
+        <Body change={change} />,
+      ])}
+    />
   );
-};
 
 const When: FC<{ change: Change }> = ({ change: { at, times, first_at } }) => (
   <>

@@ -4,7 +4,7 @@ import type { AuditEntry } from "../../../api/docs/access.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import type { Page, PageContext, View } from "../../page.ts";
 import { Foreign, visible } from "../../parts/foreign.tsx";
-import { Pager, pageOf } from "../../parts/pager.tsx";
+import { paged } from "../../parts/pager.tsx";
 import { Empty, Notice, Panel, State, Table } from "../../parts/panel.tsx";
 import { Ago, Time } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
@@ -19,11 +19,10 @@ const PER_PAGE = 50;
 const CHANGES = 5;
 
 async function accessView(context: PageContext): Promise<View> {
-  const { api, query, here, viewer, nowMs } = context;
-  const [tokenPage, memberPage] = [pageOf(query, "tokens"), pageOf(query, "members")];
+  const { query, viewer, nowMs } = context;
   const [tokens, members] = await Promise.all([
-    api.list<TokenView>("/tokens", { page: tokenPage, per_page: PER_PAGE }),
-    api.list<MemberView>("/members", { page: memberPage, per_page: PER_PAGE }),
+    paged<TokenView>(context, "/tokens", { of: "tokens", name: "tokens", perPage: PER_PAGE }),
+    paged<MemberView>(context, "/members", { of: "members", name: "members", perPage: PER_PAGE }),
   ]);
   const gone = GONE.get(query.get("gone"));
   return {
@@ -41,14 +40,7 @@ async function accessView(context: PageContext): Promise<View> {
         }
       >
         <Tokens tokens={tokens.items} total={tokens.info.total_count} viewer={viewer} nowMs={nowMs} />
-        <Pager
-          of="tokens"
-          name="tokens"
-          here={here}
-          page={tokenPage}
-          perPage={PER_PAGE}
-          total={tokens.info.total_count}
-        />
+        {tokens.pager}
       </Panel>,
       <Panel
         id="members"
@@ -60,14 +52,7 @@ async function accessView(context: PageContext): Promise<View> {
         }
       >
         <Members members={members.items} total={members.info.total_count} viewer={viewer} />
-        <Pager
-          of="members"
-          name="members"
-          here={here}
-          page={memberPage}
-          perPage={PER_PAGE}
-          total={members.info.total_count}
-        />
+        {members.pager}
       </Panel>,
       changes(context),
     ],
@@ -80,10 +65,10 @@ const GONE: ReadonlyMap<string | null, string> = new Map([
 ]);
 
 async function changes(context: PageContext): Promise<Child> {
-  const list = await context.api.list<AuditEntry>("/logship/audit", { page: 1, per_page: CHANGES });
+  const { items } = await context.api.list<AuditEntry>("/logship/audit", { page: 1, per_page: CHANGES });
   return (
     <Panel id="changes" title="Latest changes" aside={<a href="/access/audit">All changes</a>}>
-      <Changes here={context.here} page={1} perPage={CHANGES} list={list} paged={false} />
+      <Changes changes={items} />
     </Panel>
   );
 }

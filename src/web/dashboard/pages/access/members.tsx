@@ -1,8 +1,9 @@
 import { notHeld, ROLE_NAMES, ROLES, type Role } from "../../../../state/access/roles.ts";
 import { formPage, type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
+import { deletePage, type Question } from "../../parts/delete-page.tsx";
 import { faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Foreign, visible } from "../../parts/foreign.tsx";
-import { Confirm, Field, Form, type Option, Select, Submit } from "../../parts/form.tsx";
+import { Field, Form, type Option, Select, Submit } from "../../parts/form.tsx";
 import { Facts, Notice, Panel, Snippet } from "../../parts/panel.tsx";
 import { Time } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
@@ -12,7 +13,7 @@ import { Beyond, type MemberView, Permissions, Roles, TRAIL } from "./words.tsx"
 export const memberPages: readonly Page[] = [
   formPage("/access/members", "access:edit", async (context) => addView(context), add),
   formPage("/access/members/:id", "access:edit", (context) => changeView(context), change),
-  formPage("/access/members/:id/delete", "access:edit", removeView, remove),
+  deletePage("/access/members/:id/delete", "access:edit", askToRemove, routeOf, "/access?gone=member"),
 ];
 
 /** The roles as options. Those with permissions that the viewer lacks are disabled, and say why. */
@@ -155,20 +156,24 @@ async function changeView(context: PageContext, sent?: string, faults = NO_FAULT
   };
 }
 
+function routeOf({ params }: PageContext): string {
+  return `/members/${encodeURIComponent(params.id ?? "")}`;
+}
+
 async function change(context: PageContext, form: URLSearchParams): Promise<PageAnswer> {
-  const path = `/members/${encodeURIComponent(context.params.id ?? "")}`;
   const role = form.get("role") ?? "";
-  const answer = await context.api.send<MemberView>("PUT", path, { role });
+  const answer = await context.api.send<MemberView>("PUT", routeOf(context), { role });
   if (answer.ok) return seeOther(`/access/members/${answer.result.id}?saved`);
   return changeView(context, role, faultsOf(answer.errors, ["role"]), answer.status);
 }
 
-async function removeView(context: PageContext): Promise<View> {
+async function askToRemove(context: PageContext): Promise<Question> {
   const member = await oneOf<MemberView>(context, "/members", context.params.id ?? "");
   return {
     title: "Remove member",
     section: "access",
     trail: TRAIL,
+    back: `/access/members/${member.id}`,
     parts: [
       isOwn(context.viewer, "member", member.id) && (
         <Notice kind="warn" title="This is you: removing yourself signs you out" />
@@ -181,17 +186,6 @@ async function removeView(context: PageContext): Promise<View> {
         Their key stops working at once, and they are signed out. Tokens that they created stay, and so do their entries
         in the audit.
       </p>,
-      <Confirm
-        viewer={context.viewer}
-        action={`/access/members/${member.id}/delete`}
-        label="Remove member"
-        back={`/access/members/${member.id}`}
-      />,
     ],
   };
-}
-
-async function remove({ api, params }: PageContext): Promise<Response> {
-  await api.change("DELETE", `/members/${encodeURIComponent(params.id ?? "")}`);
-  return seeOther("/access?gone=member");
 }

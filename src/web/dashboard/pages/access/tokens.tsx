@@ -1,8 +1,9 @@
 import { PERMISSIONS } from "../../../../state/access/roles.ts";
-import { formPage, type Page, type PageContext, seeOther, type View } from "../../page.ts";
+import { formPage, type Page, type PageContext, type View } from "../../page.ts";
+import { deletePage, type Question } from "../../parts/delete-page.tsx";
 import { faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Check, Confirm, Field, Form, may, Submit } from "../../parts/form.tsx";
+import { Check, Field, Form, may, Submit } from "../../parts/form.tsx";
 import { Facts, Notice, Panel, Snippet } from "../../parts/panel.tsx";
 import { Time } from "../../parts/values.tsx";
 import { isOwn, oneOf } from "./lists.tsx";
@@ -10,7 +11,7 @@ import { Beyond, OPENS, Permissions, type TokenView, TRAIL } from "./words.tsx";
 
 export const tokenPages: readonly Page[] = [
   formPage("/access/tokens", "access:edit", async (context) => formView(context), create),
-  formPage("/access/tokens/:id/delete", "access:edit", deleteView, remove),
+  deletePage("/access/tokens/:id/delete", "access:edit", askToDelete, routeOf, "/access?gone=token"),
 ];
 
 function formView({ viewer }: PageContext, sent = new URLSearchParams(), faults = NO_FAULTS, status = 200): View {
@@ -104,12 +105,17 @@ function dayEnd(day: string): string {
   return /^\d{4}-\d{2}-\d{2}$/.test(day) ? `${day}T23:59:59.999Z` : day;
 }
 
-async function deleteView(context: PageContext): Promise<View> {
+function routeOf({ params }: PageContext): string {
+  return `/tokens/${encodeURIComponent(params.id ?? "")}`;
+}
+
+async function askToDelete(context: PageContext): Promise<Question> {
   const token = await oneOf<TokenView>(context, "/tokens", context.params.id ?? "");
   return {
     title: "Delete token",
     section: "access",
     trail: TRAIL,
+    back: "/access",
     parts: [
       isOwn(context.viewer, "token", token.id) && (
         <Notice kind="warn" title="You are signed in with this token: deleting it signs you out" />
@@ -122,12 +128,6 @@ async function deleteView(context: PageContext): Promise<View> {
         Requests and events sent with this token are rejected at once, and its sessions are signed out. What was done
         with it stays.
       </p>,
-      <Confirm
-        viewer={context.viewer}
-        action={`/access/tokens/${token.id}/delete`}
-        label="Delete token"
-        back="/access"
-      />,
     ],
   };
 }
@@ -143,8 +143,3 @@ const TokenFacts = ({ token }: { token: TokenView }) => (
     ]}
   />
 );
-
-async function remove({ api, params }: PageContext): Promise<Response> {
-  await api.change("DELETE", `/tokens/${encodeURIComponent(params.id ?? "")}`);
-  return seeOther("/access?gone=token");
-}

@@ -1,7 +1,7 @@
 import type { Page, PageContext, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action, Form, may } from "../../parts/form.tsx";
-import { Pager, pageOf } from "../../parts/pager.tsx";
+import { paged } from "../../parts/pager.tsx";
 import { figures, Notice, Panel, Table } from "../../parts/panel.tsx";
 import { Ago, bytes, count, plural } from "../../parts/values.tsx";
 import { type AsideView, AT, amountOf, placeOf, Whence } from "./entry.tsx";
@@ -10,9 +10,10 @@ export const asideListPages: readonly Page[] = [{ path: AT, get: { permission: "
 
 const PER_PAGE = 20;
 
-async function listView({ api, query, here, viewer, nowMs }: PageContext): Promise<View> {
-  const page = pageOf(query);
-  const { items, info } = await api.list<AsideView>("/logship/set-aside", { page, per_page: PER_PAGE });
+async function listView(context: PageContext): Promise<View> {
+  const { query, viewer, nowMs } = context;
+  const asked = { of: "entries", perPage: PER_PAGE };
+  const { items, info, pager } = await paged<AsideView>(context, "/logship/set-aside", asked);
   const silent = info.unanswered_jobs as readonly number[];
   const sendable = items.filter(({ resendable }) => resendable);
   const total = info.total_count;
@@ -107,7 +108,7 @@ async function listView({ api, query, here, viewer, nowMs }: PageContext): Promi
             />
           )
         )}
-        <Pager of="entries" here={here} page={page} perPage={PER_PAGE} total={total} />
+        {pager}
       </Panel>,
     ],
   };

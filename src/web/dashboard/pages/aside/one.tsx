@@ -1,9 +1,10 @@
 import type { Child } from "hono/jsx";
 import type * as z from "zod";
 import type { Shown } from "../../../api/docs/set-aside.ts";
-import { formPage, type Page, type PageContext, seeOther, type View } from "../../page.ts";
+import type { Page, PageContext, View } from "../../page.ts";
+import { deletePage, type Question } from "../../parts/delete-page.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Action, Confirm } from "../../parts/form.tsx";
+import { Action } from "../../parts/form.tsx";
 import { Pager, pageOf } from "../../parts/pager.tsx";
 import { Empty, Facts, Notice, Panel } from "../../parts/panel.tsx";
 import { Records, recordOfLine } from "../../parts/record.tsx";
@@ -13,7 +14,7 @@ import { type AsideView, AT, amountOf, placeOf, TRAIL, Whence } from "./entry.ts
 export const asideOnePages: readonly Page[] = [
   { path: `${AT}/:id`, get: { permission: "logs:edit", show: oneView } },
   { path: `${AT}/:id/download`, get: { permission: "logs:edit", show: download } },
-  formPage(`${AT}/:id/delete`, "logs:edit", deleteView, remove),
+  deletePage(`${AT}/:id/delete`, "logs:edit", askToDelete, pathOf, `${AT}?deleted`),
 ];
 
 const PER_PAGE = 20;
@@ -23,7 +24,9 @@ const BYTES_SHOWN = 20_000;
 
 type Read = z.infer<typeof Shown>;
 
-const pathOf = ({ params }: PageContext): string => `/logship/set-aside/${encodeURIComponent(params.id ?? "")}`;
+function pathOf({ params }: PageContext): string {
+  return `/logship/set-aside/${encodeURIComponent(params.id ?? "")}`;
+}
 
 async function oneView(context: PageContext): Promise<View> {
   const entry = await context.api.get<Read>(pathOf(context));
@@ -144,12 +147,14 @@ function download(context: PageContext): Promise<Response> {
   return context.api.file(pathOf(context));
 }
 
-async function deleteView(context: PageContext): Promise<View> {
+async function askToDelete(context: PageContext): Promise<Question> {
   const entry = await context.api.get<Read>(pathOf(context));
   return {
     title: `Delete ${entry.id}`,
     section: "set-aside",
     trail: TRAIL,
+    back: placeOf(entry.id),
+    label: "Delete permanently",
     parts: [
       <Panel id="about" title="Details">
         <About entry={entry} />
@@ -166,17 +171,6 @@ async function deleteView(context: PageContext): Promise<View> {
           )}
         </p>
       </Notice>,
-      <Confirm
-        viewer={context.viewer}
-        action={`${placeOf(entry.id)}/delete`}
-        label="Delete permanently"
-        back={placeOf(entry.id)}
-      />,
     ],
   };
-}
-
-async function remove(context: PageContext): Promise<Response> {
-  await context.api.change("DELETE", pathOf(context));
-  return seeOther(`${AT}?deleted`);
 }

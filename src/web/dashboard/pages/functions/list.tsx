@@ -3,7 +3,7 @@ import type { ListInfo } from "../../inner-api.ts";
 import type { PageContext, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Field, Form, may, Select } from "../../parts/form.tsx";
-import { Pager, pageOf } from "../../parts/pager.tsx";
+import { paged } from "../../parts/pager.tsx";
 import { Empty, figures, Panel, State, Table } from "../../parts/panel.tsx";
 import { Ago, count, plural } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
@@ -24,14 +24,10 @@ export interface Decided {
 
 /** @param decided null: no form was rejected. */
 export async function listView(page: PageContext, decided: Decided | null = null): Promise<View> {
-  const { api, query, here, viewer, nowMs } = page;
+  const { query, viewer, nowMs } = page;
   const wanted = (query.get("name") ?? "").slice(0, WANTED_MAX);
-  const number = pageOf(query);
-  const { items, info } = await api.list<FunctionView>("/functions/scripts", {
-    page: number,
-    per_page: PER_PAGE,
-    ...(wanted !== "" && { name: wanted }),
-  });
+  const asked = { of: "functions", perPage: PER_PAGE, ...(wanted !== "" && { more: { name: wanted } }) };
+  const { items, info, page: number, pager } = await paged<FunctionView>(page, "/functions/scripts", asked);
   return {
     title: "Functions",
     status: decided === null ? 200 : 400,
@@ -68,7 +64,7 @@ export async function listView(page: PageContext, decided: Decided | null = null
               rows={items.map((each) => cells(each, viewer, nowMs, listQuery(wanted, number)))}
             />
             <p class="quiet">{plural(info.total_count, "function")}</p>
-            <Pager of="functions" here={here} page={number} perPage={PER_PAGE} total={info.total_count} />
+            {pager}
           </>
         )}
         <p class="quiet">

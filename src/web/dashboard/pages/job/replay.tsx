@@ -2,7 +2,7 @@ import type { FC } from "hono/jsx";
 import { type Page, type PageAnswer, type PageContext, REFRESH_HEADER, seeOther, type View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { may } from "../../parts/form.tsx";
-import { Pager, pageOf } from "../../parts/pager.tsx";
+import { paged } from "../../parts/pager.tsx";
 import { Empty, Panel, Table } from "../../parts/panel.tsx";
 import { count } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
@@ -32,12 +32,11 @@ export const replayPages: readonly Page[] = [
 async function replaysView(page: PageContext, refused?: Refused): Promise<View> {
   const { api, query, viewer, nowMs, request } = page;
   const path = jobPath(page);
-  const number = pageOf(query);
-  const [job, { items, info }] = await Promise.all([
+  const here = `/jobs/${encodeURIComponent(page.params.job_id ?? "")}/replay`;
+  const [job, { items, page: number, pager }] = await Promise.all([
     api.get<JobView>(path),
-    api.list<ReplayView>(`${path}/replay`, { page: number, per_page: PER_PAGE }),
+    paged<ReplayView>({ api, query, here }, `${path}/replay`, { of: "replays", perPage: PER_PAGE }),
   ]);
-  const here = `/jobs/${job.id}/replay`;
   // A refresh counts nothing: that scans every object that the log knows.
   const begins = request.headers.has(REFRESH_HEADER) ? null : await beginParts(page, job, refused);
   return {
@@ -61,7 +60,7 @@ async function replaysView(page: PageContext, refused?: Refused): Promise<View> 
           ) : (
             items.map((replay) => <ReplayEntry jobId={job.id} replay={replay} viewer={viewer} nowMs={nowMs} isLinked />)
           )}
-          <Pager of="replays" here={here} page={number} perPage={PER_PAGE} total={info.total_count} />
+          {pager}
         </Panel>
       </>,
     ],

@@ -34,11 +34,16 @@ async function askJobs(api: InnerApi): Promise<Jobs> {
 }
 
 /** null: unavailable. */
-export async function askJobsOrNot(api: InnerApi): Promise<Jobs | null> {
+export function askJobsOrNot(api: InnerApi): Promise<Jobs | null> {
+  return orNull(askJobs(api), (error) => log.error("the jobs could not be asked for", { error }));
+}
+
+/** null: it is refused, or fails, which is logged. */
+async function orNull<T>(asked: Promise<T>, complain: (error: string) => void): Promise<T | null> {
   try {
-    return await askJobs(api);
+    return await asked;
   } catch (error) {
-    if (!(error instanceof InnerFailure)) log.error("the jobs could not be asked for", { error: errorText(error) });
+    if (!(error instanceof InnerFailure)) complain(errorText(error));
     return null;
   }
 }
@@ -52,25 +57,16 @@ async function fares(api: InnerApi, id: number): Promise<JobRow["fares"]> {
     api.get<LedgerView>(`/logship/jobs/${id}/ledger`),
     api.get<HourView[]>(`/logship/jobs/${id}/health`),
   ]);
-  try {
-    const answer = await within(ROW_PATIENCE.ms, asked, null);
-    return answer === null ? null : { ledger: answer[0], hours: answer[1] };
-  } catch (error) {
-    if (!(error instanceof InnerFailure))
-      log.warn("a job's row could not be made", { job: id, error: errorText(error) });
-    return null;
-  } finally {
-    // A late failure is ignored.
-    asked.catch(() => {});
-  }
+  // A late failure is ignored.
+  asked.catch(() => {});
+  const answer = await orNull(within(ROW_PATIENCE.ms, asked, null), (error) =>
+    log.warn("a job's row could not be made", { job: id, error }),
+  );
+  return answer && { ledger: answer[0], hours: answer[1] };
 }
 
 /** null: unavailable. */
-export async function askStatus(api: InnerApi): Promise<StatusView | null> {
-  try {
-    return await within(LOOK_PATIENCE.ms, api.get<StatusView>("/logship/status"), null);
-  } catch (error) {
-    if (!(error instanceof InnerFailure)) log.error("the status could not be asked for", { error: errorText(error) });
-    return null;
-  }
+export function askStatus(api: InnerApi): Promise<StatusView | null> {
+  const asked = within(LOOK_PATIENCE.ms, api.get<StatusView>("/logship/status"), null);
+  return orNull(asked, (error) => log.error("the status could not be asked for", { error }));
 }

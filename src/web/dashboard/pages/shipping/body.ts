@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ErrorEntry } from "../../../../base/errors.ts";
 import { parseLogpullOptions } from "../../../../ship/job/output-rules.ts";
-import type { OutputOptions } from "../../../../ship/job/schema.ts";
+import { JOB_FIELDS, type JobBody, type OutputOptions } from "../../../../ship/job/schema.ts";
 import type { JobView } from "../../views/job.ts";
 
 /**
@@ -13,26 +13,21 @@ export type Typed<T> = T | string;
 /** `output_options` as a form holds them. */
 export type Options = Omit<OutputOptions, "sample_rate"> & { sample_rate?: Typed<number> | null | undefined };
 
+type Own = keyof typeof JOB_FIELDS;
+type Limit = "max_upload_bytes" | "max_upload_records" | "max_upload_interval_seconds";
+
 /**
  * The body of `POST /jobs` without its destination. An absent key was never sent, and an untouched
  * form adds none. The values may be invalid while a form is filled in: the API judges them.
  */
-export interface ShippingBody {
+export type ShippingBody = { [name in Exclude<Own, Limit | "output_options">]?: JobBody[name] | undefined } & {
+  [name in Limit]?: Typed<number> | null;
+} & {
   dataset?: string;
-  name?: string | null;
-  enabled?: boolean | null;
-  filter?: string | null;
   output_options?: Options | null | undefined;
-  logpull_options?: string | null;
-  frequency?: string | null;
-  max_upload_bytes?: Typed<number> | null;
-  max_upload_records?: Typed<number> | null;
-  max_upload_interval_seconds?: Typed<number> | null;
-  canary?: boolean | null | undefined;
-  sketches?: boolean | null | undefined;
   /** Of a new job. */
   since?: string;
-}
+};
 
 export interface FormRead {
   body: ShippingBody;
@@ -79,10 +74,7 @@ export function inShort(message: string): string {
 }
 
 /** Everything that can be changed, except the destination. */
-const KEYS = [
-  ...(["name", "enabled", "filter", "output_options", "logpull_options", "frequency"] as const),
-  ...(["max_upload_bytes", "max_upload_records", "max_upload_interval_seconds", "canary", "sketches"] as const),
-];
+const KEYS = Object.keys(JOB_FIELDS) as Own[];
 
 /** A stored job as the forms hold it. */
 export function bodyOf(job: JobView): ShippingBody {

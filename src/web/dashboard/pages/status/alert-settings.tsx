@@ -1,11 +1,11 @@
 /** The form of a receiver of alerts. */
 import type { FC } from "hono/jsx";
 import { type AddressNote, noteOn, noteWords } from "../../../../operate/status/address-notes.ts";
-import { FORMAT, FORMATS, type FormatName } from "../../../../operate/status/formats.ts";
-import type { Alert } from "../../../api/docs/alerts.ts";
+import { FORMAT, FORMATS, type ReceiverFormat } from "../../../../operate/status/formats.ts";
 import { type Faults, unnamed } from "../../parts/faults.tsx";
 import { Check, Field } from "../../parts/form.tsx";
 import { Notice } from "../../parts/panel.tsx";
+import { labelOf, type Receiver } from "./alert-view.tsx";
 
 /** A rejected form. */
 export interface Refused {
@@ -14,36 +14,54 @@ export interface Refused {
   status: number;
 }
 
-export const FIELDS = ["name", "address", "secret", "format"];
+export const FIELDS = ["name", "address", "secret", "format", "url", "enabled", "rotate"];
 
-export const Settings: FC<{ format: FormatName; form: URLSearchParams | null; faults: Faults; alert?: Alert }> = ({
-  format,
-  form,
-  faults: named,
-  alert,
-}) => {
+/** The webhook's fields, as {@link FORMAT} has them of the others. */
+const WEBHOOK_FIELDS = {
+  address: "https, on a public host. Stored encrypted and shown masked.",
+  url: null,
+  key: null,
+};
+
+/** What the API calls the address. */
+const addressName = (format: ReceiverFormat): "url" | "address" => (format === "generic" ? "url" : "address");
+
+const entered = (form: URLSearchParams | null, name: string): string => (form?.get(name) ?? "").trim();
+
+/** @param of null: a new one. */
+export const Settings: FC<{
+  format: ReceiverFormat;
+  form: URLSearchParams | null;
+  faults: Faults;
+  of: Receiver | null;
+}> = ({ format, form, faults: named, of }) => {
   const faults = unnamed(named);
-  const { address, url, key } = FORMAT[format];
+  const isWebhook = format === "generic";
+  const { address, url, key } = isWebhook ? WEBHOOK_FIELDS : FORMAT[format];
+  const sent = entered(form, addressName(format));
   return (
     <>
+      {sent !== "" && sent !== of?.address && format !== "email" && (
+        <Notice kind="warn" title="Enter the address again">
+          <p>The address that you entered is not shown again: its path may be secret.</p>
+        </Notice>
+      )}
+      {!isWebhook && (
+        <Field
+          name="name"
+          label="Name"
+          value={form?.get("name") ?? of?.name ?? labelOf(format)}
+          error={faults.at("name")}
+          maxlength={120}
+          required
+        />
+      )}
       <Field
-        name="name"
-        label="Name"
-        value={form?.get("name") ?? alert?.name ?? FORMAT[format].label}
-        error={faults.at("name")}
-        maxlength={120}
-        required
-      />
-      <Field
-        name="address"
+        name={addressName(format)}
         label={format === "email" ? "Recipient" : "Address"}
-        value={alert?.address ?? (format === "email" ? (form?.get("address") ?? "") : "")}
-        error={faults.at("address")}
-        hint={
-          alert === undefined
-            ? address
-            : "Leave it masked to keep it. A new address gets a call for every open incident."
-        }
+        value={of?.address ?? (format === "email" ? sent : "")}
+        error={faults.at(addressName(format))}
+        hint={of === null ? address : "Leave it masked to keep it. A new address gets a call for every open incident."}
         autocomplete="off"
         spellcheck={false}
         required={url === null}
@@ -54,44 +72,68 @@ export const Settings: FC<{ format: FormatName; form: URLSearchParams | null; fa
           type="password"
           label={key.label}
           error={faults.at("secret")}
-          hint={alert === undefined ? `${key.form}. Stored encrypted, never shown.` : "Empty keeps the stored one."}
+          hint={of === null ? `${key.form}. Stored encrypted, never shown.` : "Empty keeps the stored one."}
           autocomplete="off"
         />
       )}
-      <Check
-        name="errors_only"
-        label="Errors only"
-        checked={form?.has("errors_only") ?? alert?.min_severity === "error"}
-        hint="Warnings are not sent."
-      />
+      {!isWebhook && (
+        <Check
+          name="errors_only"
+          label="Errors only"
+          checked={form?.has("errors_only") ?? of?.min_severity === "error"}
+          hint="Warnings are not sent."
+        />
+      )}
+      {(isWebhook || of !== null) && (
+        <Check
+          name="enabled"
+          label="Enabled"
+          checked={form?.has("enabled") ?? of?.enabled ?? true}
+          hint="Incidents that open and end while it is off are not reported."
+        />
+      )}
+      {isWebhook && of !== null && (
+        <Check
+          name="rotate"
+          label="Create a new secret"
+          checked={form?.has("rotate") ?? false}
+          hint="Shown once. For a day, calls are signed with both secrets."
+        />
+      )}
     </>
   );
 };
 
-/** What a form asks for. An empty secret, or address, asks for nothing. */
-export function asked(form: URLSearchParams): object {
+/** What a form asks for. */
+export function asked(format: ReceiverFormat, form: URLSearchParams): object {
+  if (format !== "generic") return askedOfAlert(form);
+  return { url: entered(form, "url"), ...(form.has("rotate") && { rotate: true }) };
+}
+
+/** An empty secret, or address, asks for nothing. */
+export function askedOfAlert(form: URLSearchParams): object {
   const given = ["address", "secret"].flatMap((name) => {
-    const value = (form.get(name) ?? "").trim();
+    const value = entered(form, name);
     return value === "" ? [] : [[name, value] as const];
   });
   return {
-    name: (form.get("name") ?? "").trim(),
+    name: entered(form, "name"),
     ...Object.fromEntries(given),
     min_severity: form.has("errors_only") ? "error" : "warning",
   };
 }
 
 /** The note on an address that was accepted, for {@link AddressNoteOf} of the page after it. */
-export function noteQuery(format: FormatName, form: URLSearchParams): string {
-  const address = (form.get("address") ?? "").trim();
-  const note = URL.canParse(address) ? noteOn(format, address) : null;
+export function noteQuery(format: ReceiverFormat, form: URLSearchParams): string {
+  const address = entered(form, "address");
+  const note = format !== "generic" && URL.canParse(address) ? noteOn(format, address) : null;
   if (note === null) return "";
   return `&note=${note.kind === "path" ? "path" : note.host}`;
 }
 
-export const AddressNoteOf: FC<{ format: FormatName; query: URLSearchParams }> = ({ format, query }) => {
+export const AddressNoteOf: FC<{ format: ReceiverFormat; query: URLSearchParams }> = ({ format, query }) => {
   const note = noteIn(query.get("note"));
-  if (note === null) return null;
+  if (note === null || format === "generic") return null;
   return (
     <Notice kind="warn" title="Is this the right address?">
       <p>{noteWords(format, note)}</p>

@@ -1,101 +1,159 @@
 /** The page of one receiver of alerts, and what its buttons do. */
 import type { Child } from "hono/jsx";
+import { CODE } from "../../../../base/errors.ts";
 import { isTakenIn, remedyFor } from "../../../../operate/status/answer-words.ts";
-import { FORMAT } from "../../../../operate/status/formats.ts";
 import type { Alert } from "../../../api/docs/alerts.ts";
-import type { Tested } from "../../../api/docs/webhook.ts";
+import type { Tested, Webhook } from "../../../api/docs/webhook.ts";
+import { InnerFailure } from "../../inner-api.ts";
 import { formPage, type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
+import { deletePage, type Question } from "../../parts/delete-page.tsx";
 import { Errors } from "../../parts/failure.tsx";
 import { faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Action, Button, Check, Confirm, Form } from "../../parts/form.tsx";
-import { Notice, Panel } from "../../parts/panel.tsx";
+import { Action, Form, Submit } from "../../parts/form.tsx";
+import { Empty, Notice, Panel, Snippet } from "../../parts/panel.tsx";
 import { plural } from "../../parts/values.tsx";
 import { AddressNoteOf, asked, FIELDS, noteQuery, type Refused, Settings } from "./alert-settings.tsx";
-import { isMuted, TestOutcome, untilWords, WebhookPanel } from "./webhook-view.tsx";
+import {
+  ALERTS_AT,
+  isMuted,
+  labelOf,
+  ofAlert,
+  ofWebhook,
+  type Receiver,
+  ReceiverState,
+  TestOutcome,
+  untilWords,
+  WEBHOOK_AT,
+  Whither,
+} from "./alert-view.tsx";
 
-const AT = "/status/alerts";
 const TRAIL = [
   { href: "/status", label: "Status" },
-  { href: AT, label: "Alerts" },
+  { href: ALERTS_AT, label: "Alerts" },
 ] as const;
 
+/** Each receiver has these; the webhook is the one without an id. */
+const pagesAt = (path: string): Page[] => [
+  formPage(path, "logs:edit", (context) => oneView(context), change),
+  { path: `${path}/test`, post: { permission: "logs:edit", take: test } },
+  deletePage(`${path}/delete`, "logs:edit", askToDelete, routeOf, `${ALERTS_AT}?deleted`),
+];
+
 export const oneAlertPages: readonly Page[] = [
-  formPage(`${AT}/:alert_id`, "logs:edit", oneView, change),
-  { path: `${AT}/:alert_id/test`, post: { permission: "logs:edit", take: test } },
-  { path: `${AT}/:alert_id/mute`, post: { permission: "logs:edit", take: mute } },
-  formPage(`${AT}/:alert_id/delete`, "logs:edit", deleteView, remove),
+  ...pagesAt(`${ALERTS_AT}/:alert_id`),
+  ...pagesAt(WEBHOOK_AT),
+  { path: `${ALERTS_AT}/:alert_id/mute`, post: { permission: "logs:edit", take: mute } },
   { path: "/status/incidents/:incident_id/mute", post: { permission: "logs:edit", take: muteIncident } },
 ];
+
+function routeOf({ params: { alert_id: id } }: PageContext): string {
+  return id === undefined ? "/logship/webhook" : `/logship/alerts/${encodeURIComponent(id)}`;
+}
+
+/** null: there is no webhook. @throws InnerFailure 404 for another receiver that is not there. */
+async function readOne(page: PageContext): Promise<Receiver | null> {
+  if (page.params.alert_id !== undefined) return ofAlert(await page.api.get<Alert>(routeOf(page)));
+  const webhook = await page.api.get<Webhook | null>(routeOf(page));
+  return webhook && ofWebhook(webhook);
+}
+
+/** @throws InnerFailure 404 if it is not there. */
+async function requireOne(context: PageContext): Promise<Receiver> {
+  const receiver = await readOne(context);
+  if (receiver !== null) return receiver;
+  throw new InnerFailure(404, [{ code: CODE.noRoute, message: "there is no webhook" }]);
+}
+
+/** How a test is called: the webhook's receiver gets a call of this type. */
+const testOf = ({ format }: Receiver): string => (format === "generic" ? "Test call" : "Test");
+
+async function oneView(context: PageContext, refused: Refused | null = null, said: Child = null): Promise<View> {
+  const { viewer, nowMs, query } = context;
+  const receiver = await readOne(context);
+  const format = receiver?.format ?? "generic";
+  const { form, faults } = refused ?? { form: null, faults: NO_FAULTS };
+  return {
+    title: receiver?.name ?? "Webhook",
+    section: "status",
+    status: refused?.status ?? 200,
+    trail: TRAIL,
+    parts: [
+      receiver !== null && <Done receiver={receiver} query={query} nowMs={nowMs} />,
+      <AddressNoteOf format={format} query={query} />,
+      said,
+      <RestOf faults={faults} title="Not changed" />,
+      receiver === null ? <NoWebhook /> : <StatePanel receiver={receiver} viewer={viewer} nowMs={nowMs} />,
+      <Panel id="settings" title={receiver === null ? "Set up a webhook" : "Settings"}>
+        <Form viewer={viewer} action={receiver?.at ?? WEBHOOK_AT} label={labelOf(format)}>
+          <Settings format={format} form={form} faults={faults} of={receiver} />
+          <Submit label={receiver === null ? "Set up" : "Save"} back={ALERTS_AT}>
+            {receiver !== null && <a href={`${receiver.at}/delete`}>Delete</a>}
+          </Submit>
+        </Form>
+      </Panel>,
+    ],
+  };
+}
+
+const NoWebhook = () => (
+  <Empty title="No webhook yet">
+    <p>
+      Your receiver gets one signed call when an incident opens, and one when it is over. Calls contain no text of
+      records.
+    </p>
+  </Empty>
+);
+
+/** What a button or form has just done. */
+const Done = ({ receiver, query, nowMs }: { receiver: Receiver } & Pick<PageContext, "query" | "nowMs">) => {
+  const { muted_until: until } = receiver;
+  return (
+    <>
+      {query.has("added") && added(receiver)}
+      {query.has("saved") && <Notice kind="ok" title="Saved" />}
+      {query.has("muted") && isMuted(until, nowMs) && (
+        <Notice kind="ok" title={`Muted until ${untilWords(until, nowMs)}`} />
+      )}
+      {query.has("unmuted") && <Notice kind="ok" title="No longer muted" />}
+    </>
+  );
+};
 
 /** How long one may mute, in hours. */
 const HOURS = [1, 8, 72] as const;
 const HOUR_MS = 3_600_000;
 
-const readOne = ({ api, params }: PageContext): Promise<Alert> =>
-  api.get<Alert>(`/logship/alerts/${encodeURIComponent(params.alert_id ?? "")}`);
-
-async function oneView(context: PageContext, refused: Refused | null = null, said: Child = null): Promise<View> {
-  const { viewer, nowMs, query } = context;
-  const alert = await readOne(context);
-  const { format, id } = alert;
-  return {
-    title: alert.name,
-    section: "status",
-    status: refused?.status ?? 200,
-    trail: TRAIL,
-    parts: [
-      query.has("added") && added(alert),
-      query.has("saved") && <Notice kind="ok" title="Saved" />,
-      query.has("muted") && isMuted(alert.muted_until, nowMs) && (
-        <Notice kind="ok" title={`Muted until ${untilWords(alert.muted_until, nowMs)}`} />
-      ),
-      query.has("unmuted") && <Notice kind="ok" title="No longer muted" />,
-      <AddressNoteOf format={format} query={query} />,
-      said,
-      <RestOf faults={refused?.faults ?? NO_FAULTS} title="Not changed" />,
-      <Panel
-        id="state"
-        title="State"
-        aside={<Action viewer={viewer} action={`${AT}/${id}/test`} label="Send a test" kind="small" />}
-      >
-        <WebhookPanel state={{ ...alert, url: alert.address }} nowMs={nowMs} mutedUntil={alert.muted_until} />
+const StatePanel = ({ receiver, viewer, nowMs }: { receiver: Receiver } & Pick<PageContext, "viewer" | "nowMs">) => {
+  const { at, format, muted_until } = receiver;
+  const mute = { viewer, action: `${at}/mute`, kind: "small" } as const;
+  return (
+    <Panel
+      id="state"
+      title="State"
+      aside={
+        <Action viewer={viewer} action={`${at}/test`} label={`Send a ${testOf(receiver).toLowerCase()}`} kind="small" />
+      }
+    >
+      <ReceiverState of={receiver} nowMs={nowMs} />
+      {format !== "generic" && (
         <div class="actions">
           {HOURS.map((hours) => (
             <Action
-              viewer={viewer}
-              action={`${AT}/${id}/mute`}
+              {...mute}
               label={`Mute for ${hours === 72 ? "3 days" : plural(hours, "hour")}`}
-              kind="small"
               fields={{ hours: `${hours}` }}
             />
           ))}
-          {isMuted(alert.muted_until, nowMs) && (
-            <Action viewer={viewer} action={`${AT}/${id}/mute`} label="Unmute" kind="small" />
-          )}
+          {isMuted(muted_until, nowMs) && <Action {...mute} label="Unmute" />}
         </div>
-      </Panel>,
-      <Panel id="settings" title="Settings">
-        <Form viewer={viewer} action={`${AT}/${id}`} label={FORMAT[format].label}>
-          <Settings format={format} form={refused?.form ?? null} faults={refused?.faults ?? NO_FAULTS} alert={alert} />
-          <Check
-            name="enabled"
-            label="Enabled"
-            checked={refused === null ? alert.enabled : refused.form.has("enabled")}
-            hint="Incidents that open and end while it is off are not reported."
-          />
-          <Button class="primary" label="Save" />
-        </Form>
-      </Panel>,
-      <p>
-        <a href={`${AT}/${id}/delete`}>Delete</a>
-      </p>,
-    ],
-  };
-}
+      )}
+    </Panel>
+  );
+};
 
 /** A new one was tested when it was added, unless something kept the test from being sent. */
-function added({ last_test }: Alert): Child {
+function added({ last_test }: Receiver): Child {
   return (
     <>
       <Notice kind="ok" title="Added">
@@ -112,28 +170,71 @@ function added({ last_test }: Alert): Child {
 }
 
 async function change(context: PageContext, form: URLSearchParams): Promise<PageAnswer> {
-  const { id, format } = await readOne(context);
-  const body = { ...asked(form), enabled: form.has("enabled") };
-  const answer = await context.api.send<Alert>("PUT", `/logship/alerts/${id}`, body);
-  if (answer.ok) return seeOther(`${AT}/${id}?saved${noteQuery(format, form)}`);
-  return oneView(context, { form, faults: faultsOf(answer.errors, FIELDS), status: answer.status });
+  const { format, at } = (await readOne(context)) ?? NEW_WEBHOOK;
+  const body = { ...asked(format, form), enabled: form.has("enabled") };
+  const answer = await context.api.send<{ secret?: string }>("PUT", routeOf(context), body);
+  if (!answer.ok) return oneView(context, { form, faults: faultsOf(answer.errors, FIELDS), status: answer.status });
+  const { secret } = answer.result;
+  return secret === undefined ? seeOther(`${at}?saved${noteQuery(format, form)}`) : secretView(context, secret);
 }
 
+const NEW_WEBHOOK = { format: "generic", at: WEBHOOK_AT } as const;
+
+function secretView({ viewer }: PageContext, secret: string): View {
+  return {
+    title: "Webhook set up",
+    section: "status",
+    trail: TRAIL,
+    parts: [
+      <Notice kind="warn" title="Copy the secret now: it is shown only once">
+        <p>The receiver verifies calls with it. If it is lost, create a new one.</p>
+      </Notice>,
+      <Snippet id="secret" label="Webhook secret" text={secret} />,
+      <p>
+        Calls are signed according to{" "}
+        <a href="https://www.standardwebhooks.com" rel="noreferrer">
+          Standard Webhooks
+        </a>
+        ; libraries for many languages verify them.
+      </p>,
+      <div class="actions">
+        <Action viewer={viewer} action={`${WEBHOOK_AT}/test`} label="Send a test call" kind="primary" />
+        <a href={WEBHOOK_AT} data-reload>
+          Back to the webhook
+        </a>
+      </div>,
+    ],
+  };
+}
+
+/** The result of a test is shown at once. */
 async function test(context: PageContext): Promise<View> {
-  const { id } = await readOne(context);
-  const answer = await context.api.send<Tested>("POST", `/logship/alerts/${id}/test`);
+  const receiver = await requireOne(context);
+  const answer = await context.api.send<Tested & { id?: string }>("POST", `${routeOf(context)}/test`);
   if (!answer.ok) {
     const view = await oneView(context, null, <Errors title="Test not sent" errors={answer.errors} />);
     return { ...view, status: answer.status };
   }
-  return oneView(context, null, <TestOutcome of={answer.result} what="Test" />);
+  const { id } = answer.result;
+  return oneView(
+    context,
+    null,
+    <TestOutcome of={answer.result} what={testOf(receiver)}>
+      {id !== undefined && (
+        <>
+          {" "}
+          Id of the call: <code>{id}</code>.
+        </>
+      )}
+    </TestOutcome>,
+  );
 }
 
 async function mute(context: PageContext, form: URLSearchParams): Promise<Response> {
-  const { id } = await readOne(context);
+  const { at } = await requireOne(context);
   const until = untilOf(context, form);
-  await context.api.change("PUT", `/logship/alerts/${id}`, { muted_until: until });
-  return seeOther(`${AT}/${id}?${until === null ? "unmuted" : "muted"}`);
+  await context.api.change("PUT", routeOf(context), { muted_until: until });
+  return seeOther(`${at}?${until === null ? "unmuted" : "muted"}`);
 }
 
 async function muteIncident(context: PageContext, form: URLSearchParams): Promise<Response> {
@@ -150,26 +251,20 @@ function untilOf({ nowMs }: PageContext, form: URLSearchParams): string | null {
   return hours === undefined ? null : new Date(nowMs + hours * HOUR_MS).toISOString();
 }
 
-async function deleteView(context: PageContext): Promise<View> {
-  const alert = await readOne(context);
-  const { id, name, waiting } = alert;
+async function askToDelete(context: PageContext): Promise<Question> {
+  const receiver = await requireOne(context);
+  const { at, name, format, waiting } = receiver;
   return {
-    title: "Delete alert",
+    title: `Delete ${format === "generic" ? "webhook" : "alert"}`,
+    back: at,
     section: "status",
-    trail: [...TRAIL, { href: `${AT}/${id}`, label: name }],
+    trail: [...TRAIL, { href: at, label: name }],
     parts: [
       <p>
-        No more alerts go to <Foreign text={name} max={120} /> ({FORMAT[alert.format].label},{" "}
-        <Foreign text={alert.address} max={400} />
-        ). {waiting > 0 && `${plural(waiting, "waiting call")} will be dropped.`}
+        No more alerts go to <Foreign text={name} max={120} /> (<Whither of={receiver} />)
+        {format === "generic" && ", and the secret is deleted"}.{" "}
+        {waiting > 0 && `${plural(waiting, "waiting call")} will be dropped.`}
       </p>,
-      <Confirm viewer={context.viewer} action={`${AT}/${id}/delete`} label="Delete alert" back={`${AT}/${id}`} />,
     ],
   };
-}
-
-async function remove(context: PageContext): Promise<Response> {
-  const { id } = await readOne(context);
-  await context.api.change("DELETE", `/logship/alerts/${id}`);
-  return seeOther(`${AT}?deleted`);
 }

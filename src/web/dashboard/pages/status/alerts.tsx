@@ -5,21 +5,16 @@ import { faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
 import { Button, Form, Select } from "../../parts/form.tsx";
 import { Notice, Panel } from "../../parts/panel.tsx";
 import { oneAlertPages } from "./alert.tsx";
-import { asked, FIELDS, noteQuery, type Refused, Settings } from "./alert-settings.tsx";
+import { askedOfAlert, FIELDS, noteQuery, type Refused, Settings } from "./alert-settings.tsx";
+import { ALERTS_AT, readReceivers, WEBHOOK_AT } from "./alert-view.tsx";
 import { AlertsPanel } from "./alerts-panel.tsx";
-import type { WebhookView } from "./webhook-view.tsx";
 
-const AT = "/status/alerts";
 const TRAIL = [{ href: "/status", label: "Status" }] as const;
 
-export const alertPages: readonly Page[] = [formPage(AT, "logs:edit", listView, add), ...oneAlertPages];
+export const alertPages: readonly Page[] = [formPage(ALERTS_AT, "logs:edit", listView, add), ...oneAlertPages];
 
 async function listView(context: PageContext, refused: Refused | null = null): Promise<View> {
-  const { api, viewer, nowMs, query } = context;
-  const [{ items }, webhook] = await Promise.all([
-    api.list<Alert>("/logship/alerts"),
-    api.get<WebhookView | null>("/logship/webhook"),
-  ]);
+  const { viewer, nowMs, query } = context;
   const form = refused?.form ?? query;
   const format = formatOf(form.get("format"));
   return {
@@ -30,9 +25,9 @@ async function listView(context: PageContext, refused: Refused | null = null): P
     parts: [
       query.has("deleted") && <Notice kind="ok" title="Deleted" />,
       <RestOf faults={refused?.faults ?? NO_FAULTS} title="Not added" />,
-      <AlertsPanel alerts={items} webhook={webhook} viewer={viewer} nowMs={nowMs} />,
+      <AlertsPanel receivers={await readReceivers(context)} viewer={viewer} nowMs={nowMs} />,
       <Panel id="add" title="Add an alert">
-        <form method="get" action={AT} class="filter" aria-label="Kind of alert">
+        <form method="get" action={ALERTS_AT} class="filter" aria-label="Kind of alert">
           <Select
             name="format"
             label="Where alerts go"
@@ -46,12 +41,12 @@ async function listView(context: PageContext, refused: Refused | null = null): P
         </form>
         {format === null ? (
           <p class="quiet">
-            Or a <a href="/status/webhook">webhook</a>: signed JSON for your own receiver.
+            Or a <a href={WEBHOOK_AT}>webhook</a>: signed JSON for your own receiver.
           </p>
         ) : (
-          <Form viewer={viewer} action={AT} label={`Add ${FORMAT[format].label}`}>
+          <Form viewer={viewer} action={ALERTS_AT} label={`Add ${FORMAT[format].label}`}>
             <input type="hidden" name="format" value={format} />
-            <Settings format={format} form={refused?.form ?? null} faults={refused?.faults ?? NO_FAULTS} />
+            <Settings format={format} form={refused?.form ?? null} faults={refused?.faults ?? NO_FAULTS} of={null} />
             <Button class="primary" label="Add and test" />
           </Form>
         )}
@@ -66,13 +61,13 @@ function formatOf(text: string | null): FormatName | null {
 
 /** Adds a receiver and tests it; its page says how that went. */
 async function add(context: PageContext, form: URLSearchParams): Promise<PageAnswer> {
-  const format = form.get("format");
-  const answer = await context.api.send<Alert>("POST", "/logship/alerts", { format, ...asked(form) });
+  const body = { format: form.get("format"), ...askedOfAlert(form) };
+  const answer = await context.api.send<Alert>("POST", "/logship/alerts", body);
   if (answer.ok) {
     const { id } = answer.result;
     // What keeps it from being sent is no fault of the form: the page then asks for a test.
     await context.api.send("POST", `/logship/alerts/${id}/test`);
-    return seeOther(`${AT}/${id}?added${noteQuery(answer.result.format, form)}`);
+    return seeOther(`${ALERTS_AT}/${id}?added${noteQuery(answer.result.format, form)}`);
   }
   return listView(context, { form, faults: faultsOf(answer.errors, FIELDS), status: answer.status });
 }

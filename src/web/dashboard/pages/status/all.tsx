@@ -1,5 +1,4 @@
 import type { Child } from "hono/jsx";
-import type { Alert } from "../../../api/docs/alerts.ts";
 import type { InnerAnswer } from "../../inner-api.ts";
 import { type Page, type PageContext, REFRESH_HEADER, type View } from "../../page.ts";
 import { Errors } from "../../parts/failure.tsx";
@@ -9,9 +8,9 @@ import { Pager, pageOf } from "../../parts/pager.tsx";
 import { Empty, figures, Notice, Panel, State, Table } from "../../parts/panel.tsx";
 import { duration, plural, Time } from "../../parts/values.tsx";
 import type { IncidentView, StatusView } from "../../views/account.ts";
+import { isMuted, MutedFor, readReceivers } from "./alert-view.tsx";
 import { AlertsPanel } from "./alerts-panel.tsx";
 import { Findings, isSilent, type JobNames, jobNames, recoveringWords, Severity, Subject } from "./finding.tsx";
-import { isMuted, MutedFor, type WebhookView } from "./webhook-view.tsx";
 
 export const wrongPages: readonly Page[] = [{ path: "/status", get: { permission: "logs:read", show: statusView } }];
 
@@ -242,7 +241,8 @@ function lasted(since: string, untilMs: number): string {
   return duration(Math.max(0, untilMs - Date.parse(since)));
 }
 
-async function alerts({ api, viewer, nowMs }: PageContext): Promise<Child> {
+async function alerts(context: PageContext): Promise<Child> {
+  const { viewer, nowMs } = context;
   if (!may(viewer, "logs:edit"))
     return (
       <Panel id="alerts" title="Alerts">
@@ -251,11 +251,7 @@ async function alerts({ api, viewer, nowMs }: PageContext): Promise<Child> {
         </p>
       </Panel>
     );
-  const [{ items }, webhook] = await Promise.all([
-    api.list<Alert>("/logship/alerts"),
-    api.get<WebhookView | null>("/logship/webhook"),
-  ]);
-  return <AlertsPanel alerts={items} webhook={webhook} viewer={viewer} nowMs={nowMs} leads />;
+  return <AlertsPanel receivers={await readReceivers(context)} viewer={viewer} nowMs={nowMs} leads />;
 }
 
 /** Mutes for eight hours, or ends that. */

@@ -1,19 +1,54 @@
+/** A receiver of alerts, and its state. */
 import type { Child, FC } from "hono/jsx";
-import type * as z from "zod";
+import { FORMAT, type ReceiverFormat } from "../../../../operate/status/formats.ts";
+import type { Alert } from "../../../api/docs/alerts.ts";
 import type { Webhook } from "../../../api/docs/webhook.ts";
+import type { PageContext } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Facts, Notice, State } from "../../parts/panel.tsx";
 import { Ago, count, duration, plural, Time } from "../../parts/values.tsx";
 
-/** Its `url` is masked but for the host. */
-export type WebhookView = z.infer<typeof Webhook>;
+export const WEBHOOK_AT = "/status/webhook";
+export const ALERTS_AT = "/status/alerts";
 
-/** The state of the webhook. */
-export const WebhookPanel: FC<{ state: WebhookView; nowMs: number; mutedUntil?: string | null }> = ({
-  state,
-  nowMs,
-  mutedUntil = null,
-}) => {
+/** A receiver as pages show it; the webhook is one whose settings are fixed but for its address. */
+export type Receiver = Omit<Alert, "id" | "format"> & {
+  format: ReceiverFormat;
+  /** Of its pages. */
+  at: string;
+};
+
+export const ofAlert = (alert: Alert): Receiver => ({
+  ...alert,
+  at: `${ALERTS_AT}/${alert.id}`,
+});
+
+export const ofWebhook = ({ url, ...webhook }: Webhook): Receiver => ({
+  ...webhook,
+  ...{ name: "Webhook", format: "generic", address: url, min_severity: "warning", muted_until: null },
+  at: WEBHOOK_AT,
+});
+
+/** All of them, the webhook first. */
+export async function readReceivers({ api }: PageContext): Promise<Receiver[]> {
+  const [webhook, { items }] = await Promise.all([
+    api.get<Webhook | null>("/logship/webhook"),
+    api.list<Alert>("/logship/alerts"),
+  ]);
+  return [...(webhook === null ? [] : [ofWebhook(webhook)]), ...items.map(ofAlert)];
+}
+
+export const labelOf = (format: ReceiverFormat): string => (format === "generic" ? "Webhook" : FORMAT[format].label);
+
+/** Where its alerts go: the kind, and the masked address. */
+export const Whither: FC<{ of: Receiver }> = ({ of: { format, address } }) => (
+  <>
+    {format !== "generic" && `${labelOf(format)} `}
+    <Foreign text={address} max={120} />
+  </>
+);
+
+export const ReceiverState: FC<{ of: Receiver; nowMs: number }> = ({ of: state, nowMs }) => {
   const ago = (at: string | null): Child => (at === null ? "never" : <Ago at={at} nowMs={nowMs} />);
   return (
     <>
@@ -32,8 +67,8 @@ export const WebhookPanel: FC<{ state: WebhookView; nowMs: number; mutedUntil?: 
       )}
       <Facts
         rows={[
-          ["Address", <Foreign text={state.url} max={400} />],
-          ["State", <Receiving state={state} nowMs={nowMs} mutedUntil={mutedUntil} since />],
+          ["Address", <Foreign text={state.address} max={400} />],
+          ["State", <Receiving state={state} nowMs={nowMs} since />],
           ["Last answer", state.last_answer === null ? "none yet" : <Foreign text={state.last_answer} max={400} />],
           ["Last test", state.last_test === null ? "none yet" : <LastTest state={state} nowMs={nowMs} />],
           ["Last call", ago(state.last_call_at)],
@@ -47,24 +82,19 @@ export const WebhookPanel: FC<{ state: WebhookView; nowMs: number; mutedUntil?: 
   );
 };
 
-const LastTest: FC<{ state: WebhookView; nowMs: number }> = ({ state: { last_test, last_test_at }, nowMs }) => (
+const LastTest: FC<{ state: Receiver; nowMs: number }> = ({ state: { last_test, last_test_at }, nowMs }) => (
   <>
     <Foreign text={last_test ?? ""} max={400} /> {last_test_at !== null && <Ago at={last_test_at} nowMs={nowMs} />}
   </>
 );
 
 /** Whether a receiver is told. @param since whether to say since when it fails. */
-export const Receiving: FC<{
-  state: Pick<WebhookView, "enabled" | "gone_at" | "failing_since" | "failures">;
-  nowMs: number;
-  mutedUntil?: string | null;
-  since?: boolean;
-}> = ({ state, nowMs, mutedUntil = null, since = false }) => {
+export const Receiving: FC<{ state: Receiver; nowMs: number; since?: boolean }> = ({ state, nowMs, since = false }) => {
   if (!state.enabled) return <State kind="quiet">{state.gone_at === null ? "off" : "off: its receiver is gone"}</State>;
-  if (isMuted(mutedUntil, nowMs))
+  if (isMuted(state.muted_until, nowMs))
     return (
       <State kind="quiet">
-        <MutedFor until={mutedUntil} nowMs={nowMs} />
+        <MutedFor until={state.muted_until} nowMs={nowMs} />
       </State>
     );
   if (state.failing_since === null) return <State kind="ok">on</State>;
