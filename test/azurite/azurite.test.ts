@@ -6,7 +6,7 @@ import { until } from "../../tools/until.ts";
 import { AZURE_ACCOUNT, accountSas, containerSas } from "../support/azure-sas.ts";
 import { assertClean, Oracle } from "../support/oracle.ts";
 import { Azurite } from "./azurite.ts";
-import { IsolatedShipper } from "./shipper.ts";
+import { IsolatedShipper } from "../e2e/shipper.ts";
 
 const PATH = "logs/{DATE}";
 /** Events of each of these days make a blob. */
