@@ -92,7 +92,11 @@ export class Restores {
       changes.push({ to: then.to, fromMs: nowMs, untilMs: Number.POSITIVE_INFINITY });
     };
     for (const changes of this.#book.logging.values()) undo(changes);
-    for (const { enabled, filters } of this.#book.jobs) {
+    for (const { enabled, filters, since } of this.#book.jobs) {
+      // One that starts in the past is on since then, but only since its creation was answered.
+      const createdMs = filters[0]?.untilMs ?? 0;
+      if (since !== null && createdMs > atMs)
+        for (const change of enabled) if (change.to) change.untilMs = Number.POSITIVE_INFINITY;
       undo(enabled);
       undo(filters);
     }

@@ -8,8 +8,8 @@ import { ROOT } from "../../tools/paths.ts";
 const HEAP_MB = 80;
 
 const ENCODE = `
-  const { encoderOf } = await import("./src/object/encoders.ts");
-  const { NDJSON } = await import("./src/output/format.ts");
+  const { encoderOf } = await import("./src/formats/object/encoders.ts");
+  const { NDJSON } = await import("./src/formats/output/format.ts");
   const [tag] = process.argv.slice(1);
   const record = '{"ScriptTags":[' + Array(900_000 / (tag.length + 1) | 0).fill(tag) + ']}\\n';
   const lines = new TextEncoder().encode(record.repeat(4));

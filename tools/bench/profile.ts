@@ -186,7 +186,7 @@ function placeOf(stack: readonly Frame[], root: string): string {
   if (stack.find((each) => !isNative(each))?.url === "node:zlib") return "zlib";
   for (const { url } of stack) {
     const path = url.startsWith(root) ? url.slice(root.length) : "";
-    if (path.startsWith("src/")) return path.split("/").length > 2 ? path.split("/", 2).join("/") : path;
+    if (path.startsWith("src/")) return path.split("/").length > 3 ? path.split("/", 3).join("/") : path;
     if (path.startsWith("tools/")) return "the benchmark itself";
   }
   return "Node, not called by any of these";

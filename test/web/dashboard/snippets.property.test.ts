@@ -44,7 +44,7 @@ it("a command line asks for this very address, whatever stands in it", () => {
 });
 
 it("the documentation names each framework, with its snippet", async () => {
-  const text = (await import("../../docs/attach.md?raw")).default as string;
+  const text = (await import("../../../docs/attach.md?raw")).default as string;
   for (const { name, snippet } of FRAMEWORKS) {
     expect(text).toContain(`| ${name} |`);
     if (snippet !== undefined) expect(text).toContain(`\`${snippet("logship")}\``);
