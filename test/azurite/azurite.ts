@@ -5,8 +5,8 @@ import { arePackagesInstalled, installPackages } from "../../tools/example/app.t
 import { pickPort } from "../../tools/servers/ports.ts";
 import { SupervisedProcess, toolEnv } from "../../tools/servers/supervised.ts";
 import { until } from "../../tools/until.ts";
-import { AZURE_ACCOUNT, accountSas } from "../support/azure-sas.ts";
 import { firstPort } from "../e2e/ports.ts";
+import { AZURE_ACCOUNT, accountSas } from "../support/azure-sas.ts";
 
 /** A project of its own: Azurite brings far more packages than everything else together. */
 const PROJECT = import.meta.dirname;

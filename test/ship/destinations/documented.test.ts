@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { FORMS, KINDS } from "../../../src/ship/destinations/kinds.ts";
 import destinations from "../../../docs/destinations.md?raw";
 import receivers from "../../../docs/receivers.md?raw";
+import { FORMS, KINDS } from "../../../src/ship/destinations/kinds.ts";
 
 const rowsOf = (text: string): string[] => text.split("\n").filter((line) => line.startsWith("| "));
 

@@ -2,6 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
+import { JobReader } from "../../../src/ship/reader/job-reader.ts";
 import { assertClean, Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";
 import {
@@ -39,8 +40,11 @@ describe("a store that takes its time", () => {
     // However often the log looks, the object that is under way is not sent a second time.
     clock.advance(15_000);
     expect(await runAlarm(job)).toBe(true);
-    await runCron();
+    const drive = vi.spyOn(JobReader.prototype, "drive");
+    const cron = runCron();
+    await vi.waitUntil(() => drive.mock.calls.length > 0, { timeout: 10_000 });
     await control.release();
+    await cron;
     await vi.waitUntil(async () => (await logStatus(job)).counts.delivered === 10, { timeout: 10_000 });
     assertClean(oracle.audit("job", await control.contents(), { path: "logs/{DATE}" }));
     expect((await control.requests()).filter(({ key }) => key.endsWith(".log.gz"))).toHaveLength(2);
