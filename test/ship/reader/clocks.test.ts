@@ -16,6 +16,7 @@ import {
   setClock,
 } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
+import { until } from "../../support/until.ts";
 
 describe("a store that takes its time", () => {
   it("holds up neither the next cut nor anything else, and is waited for", async ({ expect }) => {
@@ -35,17 +36,17 @@ describe("a store that takes its time", () => {
       expect(await runAlarm(job)).toBe(true);
       if (i === 0) await control.whenHeld(1);
     }
-    await vi.waitUntil(async () => (await logStatus(job)).counts.delivered === 5, { timeout: 10_000 });
+    await until(async () => (await logStatus(job)).counts.delivered === 5);
     expect((await logStatus(job)).pendingObjects).toBe(1);
     // However often the log looks, the object that is under way is not sent a second time.
     clock.advance(15_000);
     expect(await runAlarm(job)).toBe(true);
     const drive = vi.spyOn(JobReader.prototype, "drive");
     const cron = runCron();
-    await vi.waitUntil(() => drive.mock.calls.length > 0, { timeout: 10_000 });
+    await until(() => drive.mock.calls.length > 0);
     await control.release();
     await cron;
-    await vi.waitUntil(async () => (await logStatus(job)).counts.delivered === 10, { timeout: 10_000 });
+    await until(async () => (await logStatus(job)).counts.delivered === 10);
     assertClean(oracle.audit("job", await control.contents(), { path: "logs/{DATE}" }));
     expect((await control.requests()).filter(({ key }) => key.endsWith(".log.gz"))).toHaveLength(2);
   });
@@ -76,9 +77,9 @@ describe("a store that takes its time", () => {
       log.alarmWaitMs = 0;
     });
     expect(await runAlarm(job)).toBe(true);
-    await vi.waitUntil(async () => (await logStatus(job)).counts.delivered === 5, { timeout: 10_000 });
+    await until(async () => (await logStatus(job)).counts.delivered === 5);
     await control.release();
-    await vi.waitUntil(async () => (await logStatus(job)).counts.delivered === 10, { timeout: 10_000 });
+    await until(async () => (await logStatus(job)).counts.delivered === 10);
     assertClean(oracle.audit("job", await control.contents(), { path: "logs/{DATE}" }));
   });
 });
