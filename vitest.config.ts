@@ -61,7 +61,7 @@ const standIn: Plugin = {
 };
 
 /** Folders of what runs in processes of its own, apart from the tests in the runtime. */
-const OUTSIDE = ["test/e2e/**", "test/browser/**", "test/example/**"];
+const OUTSIDE = ["test/azurite/**", "test/e2e/**", "test/browser/**", "test/example/**"];
 
 /** `npm run soak` runs it, which notices when the runtime hangs under so many crashes. */
 const SOAK = process.env[SOAK_VARIABLE] === undefined ? ["test/soak/soak.test.ts"] : [];
@@ -181,6 +181,16 @@ export default defineConfig({
           // fault matrix.
           sequence: { groupOrder: 1 },
           maxWorkers: 3,
+          testTimeout: 180_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        // Shipping into Azurite: `npm run test:azurite` alone runs it, and installs its packages.
+        test: {
+          name: "azurite",
+          include: ["test/azurite/*.test.ts"],
+          globalSetup: "./test/e2e/built.ts",
           testTimeout: 180_000,
           hookTimeout: 120_000,
         },

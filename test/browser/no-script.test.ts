@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
-import { beforeAll, describe, expect, it, vi } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
+import { untilPasses } from "../support/until.ts";
 import { theWorld } from "./shared.ts";
 import { PAGE_PATTERNS, placesOf, visitPage } from "./world.ts";
 
@@ -29,15 +30,12 @@ describe("a browser without scripts shows the same", () => {
         continue;
       }
       // What a page shows may change between two visits, as records are delivered.
-      await vi.waitFor(
-        async () => {
-          await visitPage(without, path);
-          const shown = await headings(without);
-          await visitPage(withScripts, path);
-          expect(shown, path).toEqual(await headings(withScripts));
-        },
-        { timeout: 20_000 },
-      );
+      await untilPasses(async () => {
+        await visitPage(without, path);
+        const shown = await headings(without);
+        await visitPage(withScripts, path);
+        expect(shown, path).toEqual(await headings(withScripts));
+      });
       expect((await without.locator("main").innerText()).length, path).toBeGreaterThan(30);
       // A button that works only by script is not there without script.
       const dead = await without

@@ -14,6 +14,7 @@ import type { Minted } from "../support/oracle.ts";
 import type { World } from "../support/runtime/world.ts";
 import type { JobOptions, WorldJob } from "../support/runtime/world-jobs.ts";
 import { rule } from "../support/s3-script.ts";
+import { until } from "../support/until.ts";
 import { row } from "./row.ts";
 import { controlOf, countsOf, PUTS, pass, written } from "./stores.ts";
 
@@ -54,7 +55,7 @@ async function reach(world: World, job: WorldJob, stage: Stage): Promise<() => P
   await control.whenHeld(1);
   return async () => {
     await control.release();
-    await vi.waitUntil(async () => (await written(control)) > 0);
+    await until(async () => (await written(control)) > 0);
   };
 }
 

@@ -1,7 +1,7 @@
 /** All objects die at once, or the object at work dies between two steps. */
 import { abortAllDurableObjects, evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, expect, vi } from "vitest";
+import { describe, expect } from "vitest";
 import { JobReader, TraceLog } from "../../src/index.ts";
 import { Attempts } from "../../src/ship/reader/attempts.ts";
 import { nodeAt } from "../../src/ship/reader/job-nodes.ts";
@@ -10,6 +10,7 @@ import { breakable, firstCalls } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";
 import type { WorldJob } from "../support/runtime/world-jobs.ts";
 import { rule } from "../support/s3-script.ts";
+import { until } from "../support/until.ts";
 import { Fault, overOrStuck } from "./fault.ts";
 import { largeEvent } from "./large-event.ts";
 import { row } from "./row.ts";
@@ -52,7 +53,7 @@ describe("everything dies while a change is brought", () => {
       await change(world, job);
       // A reader is told by the alarm.
       const alarms = world.runAlarms();
-      await vi.waitUntil(() => stuck() > 0, { timeout: 20_000, interval: 2 });
+      await until(() => stuck() > 0);
       await everythingDies(world);
       await alarms;
       // A change that is confirmed, even at the second try, takes effect at once.
@@ -162,7 +163,7 @@ describe("a consumer that dies", () => {
     await world.take(world.mint(40, { days: 2 }), 10);
     const { stuck } = breakable(TraceLog.prototype, "append", firstCalls("late").decide);
     const batch = world.queue.deliver(world.queue.due(), world.isolate.queue, world.env, () => true);
-    await vi.waitUntil(() => stuck() > 0, { timeout: 20_000, interval: 2 });
+    await until(() => stuck() > 0);
     await everythingDies(world);
     await batch;
     for (const job of [first, second]) expect((await countsOf(job)).received).toBe(40);

@@ -7,6 +7,7 @@ import { variants } from "../support/matrix.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
 import { type Action, type Match, type Rule, rule } from "../support/s3-script.ts";
+import { until } from "../support/until.ts";
 import { dense } from "./large-event.ts";
 import { OVER_HTTP, row, STORES, storeRow, TELLS } from "./row.ts";
 import {
@@ -147,7 +148,7 @@ describe("a store that takes its time", () => {
       const { job, control } = await waitingJob(world);
       await control.script([rule(action, PUTS, 1)]);
       await outlast(world, job.id, () => control.whenHeld(1), [60_000]);
-      await vi.waitUntil(async () => (await said(job)) !== null, { timeout: 10_000 });
+      await until(async () => (await said(job)) !== null);
       expect(await said(job)).toMatch(/no answer in time; it is being tried again/);
       expect([await written(control), (await countsOf(job)).pending]).toEqual([stored, 10]);
       world.injected(await decided(control));
@@ -163,7 +164,7 @@ describe("a store that takes its time", () => {
     const { job, control } = await waitingJob(world);
     await control.script([rule({ do: "trickle", status: 503, code: "SlowDown" }, PUTS, 1)]);
     await outlast(world, job.id, () => control.whenHeld(1), []);
-    await vi.waitUntil(async () => (await said(job)) !== null, { timeout: 10_000 });
+    await until(async () => (await said(job)) !== null);
     expect(await said(job)).toMatch(/HTTP 503 SlowDown; it is being tried again/);
     world.injected(await decided(control));
   });

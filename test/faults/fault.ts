@@ -1,7 +1,7 @@
 import { abortAllDurableObjects } from "cloudflare:test";
-import { vi } from "vitest";
 import { type Breakage, breakable } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";
+import { until } from "../support/until.ts";
 import { impatiently } from "./impatience.ts";
 
 /**
@@ -72,6 +72,6 @@ export async function overOrStuck(promise: Promise<unknown>, stuck: () => number
     isOver = true;
   };
   promise.then(end, end);
-  await vi.waitUntil(() => isOver || stuck() > before, { timeout: 20_000, interval: 2 });
+  await until(() => isOver || stuck() > before);
   return isOver ? "over" : "stuck";
 }

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { vi } from "vitest";
 import { Watch } from "../../src/operate/status/watch.ts";
+import { until } from "../support/until.ts";
 
 /**
  * Runs code that calls something that may hang. Each time a call hangs, the next timer of the
@@ -27,7 +28,7 @@ export async function impatiently<T>(stuck: () => number, run: () => Promise<T>)
     // Errors are thrown by the `await` below.
     running.catch(() => {});
     while (!ended) {
-      await vi.waitUntil(() => ended || stuck() > known, { timeout: 20_000, interval: 2 });
+      await until(() => ended || stuck() > known);
       known = stuck();
       if (!ended) await vi.advanceTimersToNextTimerAsync();
     }

@@ -10,6 +10,7 @@ import type { DialectName } from "../support/receiver.ts";
 import { api } from "../support/runtime/api.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";
 import { type Action, type Rule, rule } from "../support/s3-script.ts";
+import { until } from "../support/until.ts";
 import {
   AGES,
   asideOf,
@@ -70,7 +71,7 @@ describe("a receiver that cannot now", () => {
       const { job, control } = await waitingJob(world, 10, { receiver: kind });
       await control.script([rule(action, POSTS, 1)]);
       await outlast(world, job.id, () => control.whenHeld(1), [60_000]);
-      await vi.waitUntil(async () => (await said(job)) !== null, { timeout: 10_000 });
+      await until(async () => (await said(job)) !== null);
       expect(await said(job)).toMatch(/no answer in time; it is being tried again/);
       world.injected(await decided(control));
       await control.release();

@@ -19,6 +19,7 @@ import { pack } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
 import type { WorldJob } from "../support/runtime/world-jobs.ts";
 import { rule } from "../support/s3-script.ts";
+import { until } from "../support/until.ts";
 import { days, giveUp, listed, only, resend, resendAll } from "./aside.ts";
 import { Fault } from "./fault.ts";
 import { row } from "./row.ts";
@@ -146,7 +147,7 @@ describe("a message", () => {
       await world.runAlarms();
     }
     // What it read beside it is under way.
-    await vi.waitUntil(async () => (await countsOf(jobs[0])).pending === 0, { timeout: 20_000 });
+    await until(async () => (await countsOf(jobs[0])).pending === 0);
     expect(await countsOf(jobs[0])).toMatchObject({ received: 15, delivered: 5, set_aside: 10 });
     expect(await countsOf(jobs[1])).toMatchObject({ received: 15, delivered: 15 });
     await world.mend();

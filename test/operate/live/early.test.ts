@@ -18,6 +18,7 @@ import { encodeMessage } from "../../support/message.ts";
 import { api } from "../../support/runtime/api.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { World } from "../../support/runtime/world.ts";
+import { untilPasses } from "../../support/until.ts";
 import { outcomes, taken, Viewing } from "./viewing.ts";
 
 let clock: ReturnType<typeof setClock>;
@@ -217,7 +218,7 @@ describe("a block that the log has added", () => {
     deadline.end();
     await late(["b"]);
     expect((await seen(viewing)).records).toEqual(["b1", "b2"]);
-    await vi.waitFor(() => expect(JSON.stringify(warned.mock.calls)).toContain("could not be shown as they arrived"));
+    await untilPasses(() => expect(JSON.stringify(warned.mock.calls)).toContain("could not be shown as they arrived"));
     expect(JSON.stringify(warned.mock.calls)).not.toContain("secret text");
   });
 
@@ -310,7 +311,7 @@ describe("on the whole way, a record", () => {
     expect([counts?.shown, world.queue.held.length]).toEqual([2, 1]);
     const added = vi.spyOn(Live.prototype, "added");
     await world.deliverDue();
-    await vi.waitFor(() => expect(added.mock.settledResults).toMatchObject([{ type: "fulfilled" }]));
+    await untilPasses(() => expect(added.mock.settledResults).toMatchObject([{ type: "fulfilled" }]));
     await viewing.heard();
     expect(viewing.said.filter(({ type }) => type === "records")).toEqual([]);
   });
@@ -331,13 +332,13 @@ describe("the opt-outs", () => {
       return configSince.call(this, state);
     } as never);
     const first = early("a");
-    await vi.waitFor(() => expect(calls.begun).toBe(1));
+    await untilPasses(() => expect(calls.begun).toBe(1));
     const others = [early("b"), early("c"), early("d")];
     await scheduler.wait(20);
     expect(calls.begun).toBe(1);
     calls.mayEnd = 1;
     await first;
-    await vi.waitFor(() => expect(calls.begun).toBe(2));
+    await untilPasses(() => expect(calls.begun).toBe(2));
     calls.mayEnd = 2;
     await Promise.all(others);
     expect(calls.begun).toBe(2);
@@ -349,9 +350,9 @@ describe("the packer", () => {
   it("is told at the first page, and in each round, that a page is open", async () => {
     const told = vi.spyOn(Packer.prototype, "watched");
     const viewing = await watch();
-    await vi.waitFor(() => expect(told).toHaveBeenCalledTimes(1));
+    await untilPasses(() => expect(told).toHaveBeenCalledTimes(1));
     await runDurableObjectAlarm(live(env.LIVE));
-    await vi.waitFor(() => expect(told).toHaveBeenCalledTimes(2));
+    await untilPasses(() => expect(told).toHaveBeenCalledTimes(2));
     viewing.socket.close(1000, "");
     await viewing.end();
     await runDurableObjectAlarm(live(env.LIVE));
@@ -363,7 +364,7 @@ describe("the packer", () => {
       throw new Error("down");
     });
     await watch();
-    await vi.waitFor(() => expect(JSON.stringify(warned.mock.calls)).toContain("the packer could not be told"));
+    await untilPasses(() => expect(JSON.stringify(warned.mock.calls)).toContain("the packer could not be told"));
   });
 });
 
@@ -402,7 +403,7 @@ describe("what was shown", () => {
     for (const name of ["a", "b", "c"]) await early(name);
     expect([puts, waits.begun]).toEqual([1, 1]);
     waits.over = 1;
-    await vi.waitFor(() => expect(puts).toBe(2));
+    await untilPasses(() => expect(puts).toBe(2));
     clock.advance(5_000);
     await early("d");
     expect([puts, waits.begun]).toEqual([3, 1]);

@@ -10,6 +10,7 @@ import { message, open, stateOf } from "../../ship/log/shard.ts";
 import { id, record } from "../../ship/pipeline/scripted.ts";
 import { api } from "../../support/runtime/api.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
+import { untilPasses } from "../../support/until.ts";
 import { Visitor } from "../../web/dashboard/support.ts";
 import { HANDSHAKE, knock, outcomes, taken, Viewing } from "./viewing.ts";
 
@@ -275,7 +276,7 @@ describe("the log", () => {
       watchedUntil.call(this, ms);
     } as never);
     const over = round();
-    await vi.waitFor(() => expect(held.told).toBe(1));
+    await untilPasses(() => expect(held.told).toBe(1));
     await watch();
     held.isOpen = true;
     await over;

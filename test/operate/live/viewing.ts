@@ -8,6 +8,7 @@ import { traceLog } from "../../../src/ship/log/trace-log.ts";
 import { createApp } from "../../../src/web/app.ts";
 import { LIVE_SOCKET_PATH } from "../../../src/web/dashboard/live-socket.ts";
 import { open } from "../../ship/log/shard.ts";
+import { untilPasses } from "../../support/until.ts";
 import { ORIGIN, Visitor } from "../../web/dashboard/support.ts";
 
 export type Counts = { seen: number; shown: number; filtered: number; dropped: number; paused: number };
@@ -94,7 +95,7 @@ export async function taken(...messages: ArrayBuffer[]): Promise<void> {
   const ended = (): number => added.mock.settledResults.filter(({ type }) => type !== "incomplete").length;
   const before = ended();
   await traceLog(env.TRACE_LOG, 0).append(open(messages));
-  await vi.waitFor(() => expect(ended()).toBeGreaterThan(before), { interval: 1 });
+  await untilPasses(() => expect(ended()).toBeGreaterThan(before));
 }
 
 export const outcomes = ({ records = [] }: Said): (string | undefined)[] => records.map(({ record }) => record.Outcome);

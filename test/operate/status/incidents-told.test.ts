@@ -4,6 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import { WAITING_MAX } from "../../../src/operate/status/alert-calls.ts";
 import { Watch } from "../../../src/operate/status/watch.ts";
 import { NOON } from "../../support/runtime/pipeline.ts";
+import { untilPasses } from "../../support/until.ts";
 import { call } from "../../web/api/harness.ts";
 import { finding } from "./findings.ts";
 import { type Call, expectSigned, putWebhook, readWebhook, runWatchAlarm, saidBy, theWatch } from "./receiver.ts";
@@ -209,7 +210,7 @@ describe("an incident", () => {
     const late = Promise.withResolvers<Response>();
     post.answers(() => () => late.promise);
     const alarm = runWatchAlarm();
-    await vi.waitFor(() => expect(post.calls).toHaveLength(1));
+    await untilPasses(() => expect(post.calls).toHaveLength(1));
     await putWebhook({ url: "https://other.example.com/" });
     post.answers(204);
     late.resolve(new Response(null, { status: 204 }));

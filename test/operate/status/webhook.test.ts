@@ -5,6 +5,7 @@ import { AlertCalls } from "../../../src/operate/status/alert-calls.ts";
 import { Watch } from "../../../src/operate/status/watch.ts";
 import { GIVE_UP_MS, REST_MAX_MS, restMs } from "../../../src/operate/status/webhook.ts";
 import { NOON } from "../../support/runtime/pipeline.ts";
+import { untilPasses } from "../../support/until.ts";
 import { call } from "../../web/api/harness.ts";
 import { type Call, expectSigned, putWebhook, readWebhook, runWatchAlarm, saidBy, theWatch } from "./receiver.ts";
 import { begin, checkAt, clock, errors, eyes, HOUR_MS, MINUTE_MS, of, pass, post, watchEach } from "./watching.ts";
@@ -267,7 +268,7 @@ describe("a crash", () => {
     const cron = theWatch()
       .check()
       .catch(() => {});
-    await vi.waitFor(() => expect(isThere()).toBe(true));
+    await untilPasses(() => expect(isThere()).toBe(true));
     await abortAllDurableObjects();
     await cron;
     // What was not asked anything since it died is not emptied after the test: the audit would be

@@ -9,6 +9,7 @@ import { streamOf } from "../../../src/base/streams.ts";
 import { openObject, READ_PATIENCE, ReadFault, readLines } from "../../../src/ship/destinations/read-object.ts";
 import { readAnswer } from "../../../src/ship/destinations/store/answers.ts";
 import type { StoreAnswer } from "../../../src/ship/destinations/store/client.ts";
+import { untilPasses } from "../../support/until.ts";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -159,7 +160,7 @@ describe("the lines of an object", () => {
     const page = await readLines(await openObject(storeOf(body), object), object, { skip: 0, limit: 2, bytesMax: 1e6 });
     expect([page.lines.length, page.next]).toEqual([2, 2]);
     expect(seen.pulled).toBeLessThan(12);
-    await vi.waitFor(() => expect(seen.cancelled).toBe(true));
+    await untilPasses(() => expect(seen.cancelled).toBe(true));
   });
 });
 
@@ -220,7 +221,7 @@ describe("what is not what was delivered", () => {
     expect(await fault(run("break"))).toEqual(["silent", "the store broke off"]);
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const stalled = fault(run("hang"));
-    await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1));
+    await untilPasses(() => expect(vi.getTimerCount()).toBe(1));
     await vi.advanceTimersByTimeAsync(10_000);
     expect(await stalled).toEqual(["silent", "the store stopped sending"]);
   });
@@ -243,7 +244,7 @@ describe("what is not what was delivered", () => {
     await vi.advanceTimersByTimeAsync(15_000);
     expect(await opened).toEqual(["silent", "the store does not answer in time"]);
     asked.resolve(readAnswer(answer(), late.body));
-    await vi.waitFor(() => expect(late.seen.cancelled).toBe(true));
+    await untilPasses(() => expect(late.seen.cancelled).toBe(true));
   });
 });
 
@@ -280,6 +281,6 @@ describe("an object as it is", () => {
     const reader = streamOf(await openObject(storeOf(body), { key: "k", bytes: 9, rawBytes: 9 })).getReader();
     await reader.read();
     await reader.cancel();
-    await vi.waitFor(() => expect(seen.cancelled).toBe(true));
+    await untilPasses(() => expect(seen.cancelled).toBe(true));
   });
 });

@@ -7,6 +7,7 @@ import { Gatherer } from "../../../src/ship/intake/gather.ts";
 import { handleTail } from "../../../src/ship/intake/tail.ts";
 import { type TakeContext, takeEvents } from "../../../src/ship/intake/take.ts";
 import { noise, TAKEN } from "../../formats/record/samples.ts";
+import { untilPasses } from "../../support/until.ts";
 import { noLog, type ScriptedLog, scriptedLog, scriptedPlatform, scriptedQueue } from "./scripted.ts";
 
 let warned: ReturnType<typeof vi.spyOn>;
@@ -166,11 +167,11 @@ describe("one call has", () => {
     });
     const large = sender((parts) => (parts.length === 0 ? true : opened));
     large.early.show([part(1, ["x".repeat(LIVE_PUSH_MAX_BYTES - 2)])]);
-    await vi.waitFor(() => expect(large.calls.length).toBe(2));
+    await untilPasses(() => expect(large.calls.length).toBe(2));
     await Promise.all([part(2, ["xxx"]), part(3, ["xx"])].map((each) => large.early.show([each])));
     const small = sender((parts) => (parts.length === 0 ? true : opened));
     small.early.show([part(1)]);
-    await vi.waitFor(() => expect(small.calls.length).toBe(2));
+    await untilPasses(() => expect(small.calls.length).toBe(2));
     for (let n = 2; n <= 10; n++) small.early.show([part(n)]);
     open();
     await Promise.all([...large.living, ...small.living]);
@@ -207,7 +208,7 @@ describe("what tail() sends itself", () => {
     const { calls, queue, tail } = isolate(() => ({ refused: "full" }));
     const large = { ...ITEM, logs: [{ level: "log", message: [noise(150_000, 1)], timestamp: 1 }] };
     await tail([large, ITEM, large]);
-    await vi.waitFor(() => expect(calls.length).toBe(2));
+    await untilPasses(() => expect(calls.length).toBe(2));
     const taken = queue.taken();
     expect(taken.length).toBeGreaterThan(1);
     expect(calls[1]).toEqual(
@@ -223,7 +224,7 @@ describe("what tail() sends itself", () => {
       log,
     );
     await tail([ITEM]);
-    await vi.waitFor(() => expect(calls.length).toBe(2));
+    await untilPasses(() => expect(calls.length).toBe(2));
     expect(calls[1]).toMatchObject([{ id: log.taken()[0]?.id, entries: log.taken()[0]?.lines }]);
   });
 

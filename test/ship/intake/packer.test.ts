@@ -23,6 +23,7 @@ import {
 import { HOLD_MS } from "../../../src/ship/intake/refusals.ts";
 import { traceRecord } from "../../formats/record/samples.ts";
 import { NOON } from "../../support/runtime/pipeline.ts";
+import { untilPasses } from "../../support/until.ts";
 import { logBinding, noLog, type ScriptedLog, scriptedLog } from "./scripted.ts";
 
 const KEYS = readSealKeys(env);
@@ -241,11 +242,11 @@ describe("the packer and live viewers", () => {
       ...{ id: id(n), takenInMs: NOON + n, source: "tail" },
       entries,
     });
-    await vi.waitFor(() => expect(shown).toEqual([[], [made(1, [line("1")]), made(2, [line("a"), extras])]]));
+    await untilPasses(() => expect(shown).toEqual([[], [made(1, [line("1")]), made(2, [line("a"), extras])]]));
     // The answer was yes: it is not asked again.
     queue = async () => {};
     await packAll([part(3)]);
-    await vi.waitFor(() => expect(shown.length).toBe(3));
+    await untilPasses(() => expect(shown.length).toBe(3));
   });
 
   it("are asked for once while no page is open, until it is told of one", async () => {
@@ -261,7 +262,7 @@ describe("the packer and live viewers", () => {
     viewers = (parts) => shown.push(parts) > 0;
     await packer(env.PACKER).watched();
     await packAll([part(4)]);
-    await vi.waitFor(() => expect(shown.map((parts) => parts.map((each) => each.id))).toEqual([[], [id(4)]]));
+    await untilPasses(() => expect(shown.map((parts) => parts.map((each) => each.id))).toEqual([[], [id(4)]]));
   });
 
   it("do not meet where queue and log refuse", async () => {

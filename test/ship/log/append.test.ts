@@ -8,6 +8,7 @@ import { APPEND_FORMAT, SHARD_BUSY, SHARD_FULL, SHARD_NOT_READY } from "../../..
 import type { TraceLog } from "../../../src/ship/log/trace-log.ts";
 import { keepHours } from "../../support/runtime/keeping.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
+import { until } from "../../support/until.ts";
 import { body, id, job, record } from "../pipeline/scripted.ts";
 import {
   alarmAt,
@@ -382,7 +383,7 @@ describe("a shard that takes nothing now", () => {
       records: [...open([message(n)]).records, { body: half.slice(), parts: [] }],
     });
     const first = append(large(1));
-    await vi.waitUntil(() => plane.joined.length > 0);
+    await until(() => plane.joined.length > 0);
     await expect(append(large(2))).rejects.toThrow(SHARD_BUSY);
     const small = append(open([message(3)]));
     answer.resolve();

@@ -6,6 +6,7 @@ import { JobReader } from "../../../src/index.ts";
 import { type TraceLog, traceLog } from "../../../src/ship/log/trace-log.ts";
 import { keepHours } from "../../support/runtime/keeping.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
+import { until } from "../../support/until.ts";
 import { job, snapshot } from "../pipeline/scripted.ts";
 import {
   alarmAt,
@@ -173,7 +174,7 @@ describe("a shard has a job read", () => {
     await append(1);
     expect(pulls).toEqual([]);
     await append(2);
-    await vi.waitUntil(async () => pulls.length === 1 && (await rowsOf("block")) === 0);
+    await until(async () => pulls.length === 1 && (await rowsOf("block")) === 0);
     expect(pulls[0]?.how).toEqual({ segment: 0, from: 0, cut: false });
   });
 
@@ -184,7 +185,7 @@ describe("a shard has a job read", () => {
       await traceLog(env.TRACE_LOG, n).append(open([message(9)]));
       await runDurableObjectAlarm(shard(n));
     }
-    await vi.waitUntil(() => pulls.length > 0);
+    await until(() => pulls.length > 0);
     expect(pulls.map(({ name }) => name)).toEqual(["job 1 log 0"]);
   });
 
@@ -223,7 +224,7 @@ describe("a shard has a job read", () => {
     clock.advance(60_000);
     await runDurableObjectAlarm(shard());
     expect([pulls.length, await backlog(1), await backlog(2)]).toEqual([2, 1, 0]);
-    await vi.waitUntil(async () => (await alarmAt()) === clock.nowMs() + 5_000);
+    await until(async () => (await alarmAt()) === clock.nowMs() + 5_000);
     await runDurableObjectAlarm(shard());
     expect(pulls.length).toBe(2);
     deadline.end();

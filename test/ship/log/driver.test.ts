@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { Driver, type Pulled } from "../../../src/ship/log/driver.ts";
 import type { Due } from "../../../src/ship/log/readers.ts";
+import { until } from "../../support/until.ts";
 
 const PULLED: Pulled = { cursor: 1, more: false, sealed: false, holds: false, stamp: "1.a" };
 
@@ -28,7 +29,7 @@ function scripted(jobs: number[]) {
       else pull?.resolve({ ...PULLED, ...pulled });
     },
     /** Until so many are read at the moment. */
-    reach: (count: number) => vi.waitUntil(() => waiting.size === count, { interval: 1 }),
+    reach: (count: number) => until(() => waiting.size === count),
   };
   it.driver = new Driver({
     pull({ job }) {
@@ -62,9 +63,9 @@ describe("the driver", () => {
     await it.reach(6);
     expect(it.under()).toEqual(range(1, 6));
     it.answer(3);
-    await vi.waitUntil(() => it.under().includes(7));
+    await until(() => it.under().includes(7));
     for (const job of [...range(1, 6), 7, 8, 9]) {
-      await vi.waitUntil(() => it.under().includes(job) || it.done.some(([done]) => done === job));
+      await until(() => it.under().includes(job) || it.done.some(([done]) => done === job));
       it.answer(job);
     }
     await driven;
@@ -78,17 +79,17 @@ describe("the driver", () => {
     await it.reach(6);
     expect(it.under()).toEqual([1, 2, 3, 9, 10, 11]);
     it.answer(9);
-    await vi.waitUntil(() => it.under().includes(12));
+    await until(() => it.under().includes(12));
     for (const job of [10, 11, 12]) it.answer(job);
     await it.reach(3);
     // Three hang; no other that failed is tried, and whatever else becomes due is read at once.
     it.due.add(20);
     const later = it.driver.due();
-    await vi.waitUntil(() => it.under().includes(20));
+    await until(() => it.under().includes(20));
     expect(it.under().filter((job) => it.failed.has(job))).toEqual([1, 2, 3]);
     it.answer(20);
     for (const job of range(1, 8)) {
-      await vi.waitUntil(() => it.under().includes(job));
+      await until(() => it.under().includes(job));
       it.answer(job, null);
     }
     await Promise.all([driven, later]);
@@ -99,16 +100,16 @@ describe("the driver", () => {
     const it = scripted(range(1, 4));
     const driven = it.driver.due();
     for (let times = 1; times <= 2; times++) {
-      await vi.waitUntil(() => it.begun.length === 4 * times && it.under().length === 4);
+      await until(() => it.begun.length === 4 * times && it.under().length === 4);
       for (const job of range(1, 4)) it.answer(job, { more: true });
     }
-    await vi.waitUntil(() => it.begun.length === 11 && it.under().length === 3);
+    await until(() => it.begun.length === 11 && it.under().length === 3);
     it.due.add(5);
     const later = it.driver.due();
-    await vi.waitUntil(() => it.under().includes(5));
+    await until(() => it.under().includes(5));
     expect(it.most).toBe(4);
     for (const job of [5, ...it.under()]) it.answer(job);
-    await vi.waitUntil(() => it.under().length === 1);
+    await until(() => it.under().length === 1);
     for (const job of it.under()) it.answer(job);
     await Promise.all([driven, later]);
   });
@@ -142,7 +143,7 @@ describe("the driver", () => {
     await it.reach(2);
     it.answer(1);
     it.answer(2, { more: true });
-    await vi.waitUntil(() => it.begun.length === 3);
+    await until(() => it.begun.length === 3);
     it.answer(2);
     await driven;
     expect(it.begun).toEqual([1, 2, 2]);
@@ -157,7 +158,7 @@ describe("the driver", () => {
     it.unread.add(1);
     it.behind.add(1);
     it.answer(1);
-    await vi.waitUntil(() => it.begun.length === 2);
+    await until(() => it.begun.length === 2);
     it.answer(1);
     await Promise.all([due, driven]);
     expect(it.begun).toEqual([1, 1]);

@@ -5,6 +5,7 @@ import type { JobsSnapshot } from "../../../src/ship/job/config.ts";
 import type { TraceLog } from "../../../src/ship/log/trace-log.ts";
 import { keepHours } from "../../support/runtime/keeping.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
+import { until } from "../../support/until.ts";
 import { id, job, snapshot } from "../pipeline/scripted.ts";
 import {
   alarmAt,
@@ -36,7 +37,7 @@ const append = async (n: number, state = "") => shard().append(open([message(n)]
 const later = (version: number, mark = "mark"): JobsSnapshot =>
   snapshot(`epoch.${version}.${mark}`, [job(version, { mark })]);
 /** Until what goes on beside an append has ended. */
-const joins = (count: number) => vi.waitUntil(() => plane.joined.length === count);
+const joins = (count: number) => until(() => plane.joined.length === count);
 
 describe("a shard asks the control plane", () => {
   it("when it starts, and with the first append or drive after five minutes", async () => {
@@ -71,7 +72,7 @@ describe("a shard asks the control plane", () => {
       await append(1);
       plane.now = snapshot("epoch.2.mark", [job(1, { windows: [] }), job(2)]);
       await append(2, state);
-      await vi.waitUntil(async () => (await shard().configState()) === "epoch.2.mark");
+      await until(async () => (await shard().configState()) === "epoch.2.mark");
       await append(3, state);
       expect([(await unread(1)).length, (await unread(2)).length]).toEqual([2, 1]);
       await shard().configure(snapshot("epoch.3.mark", [job(2)]));
@@ -174,7 +175,7 @@ describe("a change", () => {
     await shard().configure(later(4));
     answer.resolve();
     // It has ended when the next one begins.
-    await vi.waitUntil(async () => {
+    await until(async () => {
       clock.advance(5 * MINUTES_MS);
       await append(3);
       return plane.joined.length === 3;

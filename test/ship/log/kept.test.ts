@@ -10,6 +10,7 @@ import { TRACE_LOG_STEPS } from "../../../src/ship/log/schema.ts";
 import { CONFIRM_MS, type TraceLog } from "../../../src/ship/log/trace-log.ts";
 import { KEPT_MS, keepHours } from "../../support/runtime/keeping.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
+import { until } from "../../support/until.ts";
 import { id, job, snapshot } from "../pipeline/scripted.ts";
 import {
   type Control,
@@ -296,7 +297,7 @@ describe("live viewers", () => {
     await shard().append(open([keyed(NOON + 1_000), message(2)]));
     await shard().append(open([keyed(NOON + 1_000)]));
     await shard().append(open([message(3)]));
-    await vi.waitUntil(() => told.mock.calls.length === 3);
+    await until(() => told.mock.calls.length === 3);
     const block = (n: number, ...ids: string[]) => [{ shard: 1, n: NOON * 1_024 + n, ids }];
     expect(told.mock.calls).toEqual([block(0, id(1)), block(1, id(2)), block(3, id(3))]);
   });

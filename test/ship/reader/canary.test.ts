@@ -5,6 +5,7 @@ import { canaryAfter } from "../../../src/ship/reader/canary-object.ts";
 import { azureConf } from "../../support/runtime/api.ts";
 import { logStatus, NOON } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
+import { until } from "../../support/until.ts";
 import { CANARY_GET, canaryWorld, ended, tick } from "./canary-world.ts";
 import { append, format, fragmentsOf, inLog, textOfMember } from "./direct.ts";
 
@@ -171,7 +172,7 @@ describe("a canary that hangs", () => {
       after(run, ms === 30_000 ? 100 : ms)) as never);
     await tick(job.id);
     expect(await state()).toMatchObject({ state: "waiting", why: null });
-    await vi.waitUntil(async () => (await control.requests())[1]?.state !== "held");
+    await until(async () => (await control.requests())[1]?.state !== "held");
     expect(await control.requests()).toMatchObject([{ method: "PUT" }, { method: "GET", state: "aborted" }]);
   });
 

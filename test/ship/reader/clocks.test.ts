@@ -2,6 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
+import { JobReader } from "../../../src/ship/reader/job-reader.ts";
 import { assertClean, Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";
 import {
@@ -15,6 +16,7 @@ import {
   setClock,
 } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
+import { until } from "../../support/until.ts";
 
 describe("a store that takes its time", () => {
   it("holds up neither the next cut nor anything else, and is waited for", async ({ expect }) => {
@@ -34,14 +36,17 @@ describe("a store that takes its time", () => {
       expect(await runAlarm(job)).toBe(true);
       if (i === 0) await control.whenHeld(1);
     }
-    await vi.waitUntil(async () => (await logStatus(job)).counts.delivered === 5, { timeout: 10_000 });
+    await until(async () => (await logStatus(job)).counts.delivered === 5);
     expect((await logStatus(job)).pendingObjects).toBe(1);
     // However often the log looks, the object that is under way is not sent a second time.
     clock.advance(15_000);
     expect(await runAlarm(job)).toBe(true);
-    await runCron();
+    const drive = vi.spyOn(JobReader.prototype, "drive");
+    const cron = runCron();
+    await until(() => drive.mock.calls.length > 0);
     await control.release();
-    await vi.waitUntil(async () => (await logStatus(job)).counts.delivered === 10, { timeout: 10_000 });
+    await cron;
+    await until(async () => (await logStatus(job)).counts.delivered === 10);
     assertClean(oracle.audit("job", await control.contents(), { path: "logs/{DATE}" }));
     expect((await control.requests()).filter(({ key }) => key.endsWith(".log.gz"))).toHaveLength(2);
   });
@@ -72,9 +77,9 @@ describe("a store that takes its time", () => {
       log.alarmWaitMs = 0;
     });
     expect(await runAlarm(job)).toBe(true);
-    await vi.waitUntil(async () => (await logStatus(job)).counts.delivered === 5, { timeout: 10_000 });
+    await until(async () => (await logStatus(job)).counts.delivered === 5);
     await control.release();
-    await vi.waitUntil(async () => (await logStatus(job)).counts.delivered === 10, { timeout: 10_000 });
+    await until(async () => (await logStatus(job)).counts.delivered === 10);
     assertClean(oracle.audit("job", await control.contents(), { path: "logs/{DATE}" }));
   });
 });

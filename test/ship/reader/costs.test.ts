@@ -7,6 +7,7 @@ import { noise } from "../../formats/record/samples.ts";
 import { keepHours } from "../../support/runtime/keeping.ts";
 import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
+import { untilPasses } from "../../support/until.ts";
 import { append, configure, format, fragmentsOf, inLog, jobInto, prepared, read, shard } from "./direct.ts";
 
 type Statement = { what: string; cursor: SqlStorageCursor<Record<string, SqlStorageValue>> };
@@ -80,7 +81,7 @@ describe.each(WAYS)("the rows that are written, with $texts, kept for $hours hou
     const page = { "UPDATE reader": 1, "INSERT batch": 1, "INSERT chunk": 1, alarm: 1 };
     const delivery = { "UPDATE object": 1, "DELETE chunk": 1, "UPDATE reader": 1 };
     const delivered = () =>
-      vi.waitFor(async () => expect((await logStatus(job.id)).counts).toMatchObject({ pending: 0, received }));
+      untilPasses(async () => expect((await logStatus(job.id)).counts).toMatchObject({ pending: 0, received }));
     let received = 2;
     // What the first upload finds out about the store is known from here on.
     await commit(300);

@@ -9,10 +9,8 @@ import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
 import { createJob } from "../../support/runtime/api.ts";
 import { deliver, freshBucket, jobObjects, logStatus, pack, runAlarm, settle } from "../../support/runtime/pipeline.ts";
 import { type Action, rule } from "../../support/s3-script.ts";
+import { until } from "../../support/until.ts";
 import { HEADS, PUTS, waitingJob } from "./waiting.ts";
-
-/** How long a condition is waited for that comes at once on a machine that is not busy. */
-const PATIENT = { timeout: 10_000 };
 
 describe("a store that keeps half of what it is sent, and says 200", () => {
   it("once: found out at once, and sent again over it", async ({ expect }) => {
@@ -185,17 +183,14 @@ describe("an answer that does not come", () => {
       const alarm = runAlarm(job);
       await control.whenHeld(1);
       // The body has a deadline of its own, from when the status has come.
-      if (action === "trickle") await vi.waitUntil(() => timers.mock.calls.some(([, ms]) => ms === 5_000), PATIENT);
+      if (action === "trickle") await until(() => timers.mock.calls.some(([, ms]) => ms === 5_000));
       // Deadlines belong to the log that set them.
       await runInDurableObject(nodeAt(env.READERS, job, 0), () => vi.advanceTimersByTimeAsync(61_000));
       await alarm;
-      await vi.waitUntil(async () => (await logStatus(job)).errorMessage !== null, PATIENT);
+      await until(async () => (await logStatus(job)).errorMessage !== null);
       const given = (await control.requests()).filter((request) => request.action === action);
       if (given.length !== 1) throw new Error(`${given.length} requests were answered with ${action}`);
-      await vi.waitUntil(
-        async () => (await control.requests()).find(({ seq }) => seq === given[0]?.seq)?.state === "aborted",
-        PATIENT,
-      );
+      await until(async () => (await control.requests()).find(({ seq }) => seq === given[0]?.seq)?.state === "aborted");
     } finally {
       timers.mockRestore();
       vi.useRealTimers();

@@ -27,6 +27,7 @@ import {
   setClock,
 } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
+import { until } from "../../support/until.ts";
 
 const PUTS = { method: "PUT", keyIncludes: ".log.gz" } as const;
 const DAY_MS = 86_400_000;
@@ -47,7 +48,7 @@ describe("while uploads hang", () => {
     await runAlarm(job);
     expect((await alarmOf(job)) ?? 0).toBeGreaterThanOrEqual(clock.nowMs() + 10_000);
     await control.release();
-    await vi.waitUntil(async () => (await control.requests()).filter(({ state }) => state === "held").length === 2);
+    await until(async () => (await control.requests()).filter(({ state }) => state === "held").length === 2);
     await control.release();
   });
 
@@ -64,7 +65,7 @@ describe("while uploads hang", () => {
     await control.script([rule({ do: "answer", status: 503 }, first, 1), rule({ do: "hold" }, first)]);
     clock.advance(30_000);
     await runAlarm(job);
-    await vi.waitUntil(async () => (await logStatus(job)).errorMessage !== null);
+    await until(async () => (await logStatus(job)).errorMessage !== null);
     clock.advance(5_000);
     await runAlarm(job);
     await control.whenHeld(1);
@@ -74,9 +75,9 @@ describe("while uploads hang", () => {
     expect((await logStatus(job)).counts.delivered).toBe(0);
     clock.advance(1_000);
     await runAlarm(job);
-    await vi.waitUntil(async () => (await logStatus(job)).counts.delivered === 5);
+    await until(async () => (await logStatus(job)).counts.delivered === 5);
     await control.release();
-    await vi.waitUntil(async () => (await logStatus(job)).counts.delivered === 10);
+    await until(async () => (await logStatus(job)).counts.delivered === 10);
   });
 });
 
@@ -108,7 +109,7 @@ describe("a change of a job", () => {
     vi.spyOn(TraceLog.prototype, "configure").mockImplementationOnce((() => new Promise(() => {})) as never);
     const elsewhere = freshBucket();
     const answer = api("PUT", `/logship/jobs/${job}`, { destination_conf: destinationConf(elsewhere.name, "moved") });
-    await vi.waitUntil(async () =>
+    await until(async () =>
       (await api<{ destination_conf: string }>("GET", `/logship/jobs/${job}`)).body.result.destination_conf.includes(
         "moved",
       ),
@@ -279,7 +280,7 @@ it("counts an object that was under way when its job was discarded as what becam
   expect((await logStatus(job)).counts).toMatchObject({ pending: 5, discarded: 7 });
   await control.release();
   await alarm;
-  await vi.waitUntil(async () => (await logStatus(job)).counts.pending === 0);
+  await until(async () => (await logStatus(job)).counts.pending === 0);
   expect((await logStatus(job)).counts).toMatchObject({ received: 12, delivered: 5, discarded: 7 });
 });
 

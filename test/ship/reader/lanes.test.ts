@@ -1,5 +1,5 @@
 /** Objects of far-away days have a lane of their own, behind those of about today. */
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { utf8Length } from "../../../src/base/bytes.ts";
 import { FragmentBuilder } from "../../../src/formats/object/fragment.ts";
 import { dayStamp } from "../../../src/formats/object/keys.ts";
@@ -11,6 +11,7 @@ import type { ObjectRow } from "../../../src/ship/reader/rows.ts";
 import { Uploads } from "../../../src/ship/reader/uploads.ts";
 import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
+import { until } from "../../support/until.ts";
 import { append, configure, DAY, inLog, isShipped, jobInto } from "./direct.ts";
 
 /** Commits a record of each of these days, taken in at noon of {@link DAY}. */
@@ -108,11 +109,11 @@ describe("far days that take every place they get", () => {
     await appendDays(job, [DAY]);
     clock.advance(30_000);
     expect(await runAlarm(job.id)).toBe(true);
-    await vi.waitUntil(async () => (await logStatus(job.id)).counts.delivered === 1, { timeout: 10_000 });
+    await until(async () => (await logStatus(job.id)).counts.delivered === 1);
     const written = (await control.objects()).filter(isShipped).map(({ key }) => key);
     expect(written).toEqual([expect.stringMatching(`^logs/${dayStamp(DAY)}/`)]);
     await control.release();
-    await vi.waitUntil(async () => (await logStatus(job.id)).counts.pending === 0, { timeout: 60_000 });
+    await until(async () => (await logStatus(job.id)).counts.pending === 0);
     expect((await control.objects()).filter(isShipped)).toHaveLength(201);
   });
 
@@ -121,7 +122,7 @@ describe("far days that take every place they get", () => {
     const next = await inLog(job, (_log, storage) => storage.getAlarm());
     expect(next).toBe(clock.nowMs() + 15_000);
     await control.release();
-    await vi.waitUntil(async () => (await logStatus(job.id)).counts.pending === 0, { timeout: 60_000 });
+    await until(async () => (await logStatus(job.id)).counts.pending === 0);
   });
 
   it("have three places, also after a failure: what was tried in vain keeps to that, too", async () => {

@@ -230,6 +230,6 @@ describe("however records are split into fragments and appends", () => {
         });
       },
     );
-    await fc.assert(property, { numRuns: 40 });
+    await fc.assert(property, { numRuns: 20 });
   });
 });

@@ -7,6 +7,7 @@ import { traceLog } from "../../../src/ship/log/trace-log.ts";
 import { Oracle } from "../../support/oracle.ts";
 import { api, createJob } from "../../support/runtime/api.ts";
 import { deliver, freshBucket, logStatus, NOON, pack, setClock } from "../../support/runtime/pipeline.ts";
+import { until } from "../../support/until.ts";
 import { beforeChanges, control, copyOf, joinShards, snapshot } from "./copies.ts";
 
 const DAY_MS = 86_400_000;
@@ -230,7 +231,7 @@ describe("a switch that is not confirmed", () => {
       return new Promise(() => {});
     });
     const answer = set("shop", false);
-    await vi.waitUntil(() => called);
+    await until(() => called);
     await abortAllDurableObjects();
     hanging.mockRestore();
     expect((await answer).status).toBe(503);

@@ -6,6 +6,7 @@ import { traceLog } from "../../../src/ship/log/trace-log.ts";
 import { Oracle } from "../../support/oracle.ts";
 import { api, createJob, destinationConf } from "../../support/runtime/api.ts";
 import { deliver, freshBucket, logStatus, NOON, pack, readAll, setClock } from "../../support/runtime/pipeline.ts";
+import { until } from "../../support/until.ts";
 import { beforeChanges, control, copyOf, joinShards, readerJob, snapshot } from "./copies.ts";
 
 const TABLES = ["control", "job", "function_setting"];
@@ -98,7 +99,7 @@ describe("a control plane that was restored to an earlier time", () => {
     expect((await logStatus(job)).counts.received).toBe(10);
     clock.advance(300_000);
     await traceLog(env.TRACE_LOG, 0).drive();
-    await vi.waitUntil(async () => (await copyOf()).state !== state);
+    await until(async () => (await copyOf()).state !== state);
     expect(Number((await snapshot()).state.split(".")[1])).toBeGreaterThan(Number(state.split(".")[1]));
     await runDurableObjectAlarm(control());
     await expectAgreement([job]);

@@ -15,6 +15,7 @@ import {
   setClock,
 } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
+import { until } from "../../support/until.ts";
 import { beforeChanges, control, copyOf, joinShards, snapshot } from "./copies.ts";
 
 const alarmAt = (): Promise<number | null> =>
@@ -113,7 +114,7 @@ describe("shards that do not answer", () => {
     expect(hung).toBe(silent.length);
     expect(await alarmAt()).toBe(clock.nowMs() + 10_000);
     released.resolve();
-    await vi.waitUntil(async () => (await set("shop", false)).status === 200);
+    await until(async () => (await set("shop", false)).status === 200);
     for (const shard of shards) expect((await copyOf(shard)).state).toBe(state);
   });
 });
@@ -155,5 +156,5 @@ it("what waits after a failure waits on when logging of some function is switche
   expect((await logStatus(id)).counts).toMatchObject({ pending: 5, delivered: 0 });
   expect((await api("PUT", `/logship/jobs/${id}`, {})).status).toBe(200);
   await readAll();
-  await vi.waitUntil(async () => (await logStatus(id)).counts.delivered === 5, 20_000);
+  await until(async () => (await logStatus(id)).counts.delivered === 5);
 });

@@ -7,6 +7,7 @@ import { requirePermission } from "../../../src/state/access/roles.ts";
 import { GROUPS } from "../../../src/web/app.ts";
 import { ADMIN_TOKEN } from "../../support/constants.ts";
 import { api, destinationConf } from "../../support/runtime/api.ts";
+import { until } from "../../support/until.ts";
 import { call, errorsOf, expectNothingStored, freshBucket, intake, listJobs, type Settings, send } from "./harness.ts";
 
 /** Every method of every route under both of its names, with path parameters filled in. */
@@ -398,7 +399,7 @@ describe("a part of the platform that fails", () => {
     const world = { ...platform, fetch: vi.fn(silent) };
     const body = { destination_conf: destinationConf(freshBucket().name) };
     const answering = call("POST", "/logship/jobs", body, { platform: world });
-    await vi.waitUntil(() => world.fetch.mock.calls.length > 0, { timeout: 10_000, interval: 5 });
+    await until(() => world.fetch.mock.calls.length > 0);
     await vi.advanceTimersByTimeAsync(20_000);
     vi.useRealTimers();
     const answer = await answering;

@@ -5,6 +5,7 @@ import { readConfig } from "../../../src/config.ts";
 import { curlForm } from "../../state/functions/forms.ts";
 import { ADMIN_TOKEN } from "../../support/constants.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
+import { until } from "../../support/until.ts";
 import { call, type Settings } from "./harness.ts";
 import { askAs, BEARER, patch, put, SCRIPTS, said, scriptedApi, UPSTREAM_API } from "./scripted-platform.ts";
 
@@ -252,7 +253,7 @@ describe("what cannot be noted", () => {
     };
     const settings = { CONTROL: { getByName: () => ({ noteAttachments: hang }) } };
     const reading = readSettings(shown([self]), "shop", { settings });
-    await vi.waitUntil(() => asked > 0, { timeout: 10_000, interval: 5 });
+    await until(() => asked > 0);
     await vi.advanceTimersByTimeAsync(2_000);
     vi.useRealTimers();
     expect((await reading).status).toBe(200);

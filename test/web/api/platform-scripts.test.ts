@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import { UPSTREAM_ANSWER_MAX_BYTES } from "../../../src/base/limits.ts";
 import { curlForm, FORM_TYPE, field, form, module, WORKER } from "../../state/functions/forms.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
+import { until } from "../../support/until.ts";
 import {
   type Asked,
   askAs,
@@ -270,7 +271,7 @@ describe("what the platform says", () => {
       return new Promise(() => {});
     });
     const answering = put(world);
-    await vi.waitUntil(() => signals.length > 0, { timeout: 10_000, interval: 5 });
+    await until(() => signals.length > 0);
     await vi.advanceTimersByTimeAsync(39_000);
     expect(signals[0]?.aborted).toBe(false);
     await vi.advanceTimersByTimeAsync(1_000);

@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { curlForm, FORM_TYPE, WORKER } from "../../state/functions/forms.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
+import { until } from "../../support/until.ts";
 import { call, type Settings } from "./harness.ts";
 import { askAs, BEARER, loggingOf, patch, put, SCRIPTS, said, scriptedApi, THEIRS } from "./scripted-platform.ts";
 
@@ -69,7 +70,7 @@ describe("what follows here from what the platform has done", () => {
       headers: { "content-type": FORM_TYPE },
       settings,
     });
-    await vi.waitUntil(() => stuck > 0, { timeout: 10_000, interval: 5 });
+    await until(() => stuck > 0);
     await vi.advanceTimersByTimeAsync(17_000);
     vi.useRealTimers();
     const answer = await answering;

@@ -1,8 +1,9 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { UPLOAD_PACE, UPLOAD_SLOT_MS, UPLOAD_SMALL_MAX_BYTES, UPLOADS_AT_ONCE } from "../../../src/base/limits.ts";
 import { UploadSlots } from "../../../src/web/api/upload-slots.ts";
 import { curlForm, FORM_TYPE } from "../../state/functions/forms.ts";
 import { onFakeClock, stalled } from "../../support/runtime/stalled.ts";
+import { until } from "../../support/until.ts";
 import {
   askAs,
   BEARER,
@@ -44,7 +45,7 @@ describe("an invented bearer", () => {
       const headers = { "content-type": FORM_TYPE, authorization: `Bearer invented-${n}` };
       return { answer: askAs(world, "PUT", `${SCRIPTS}/shop`, body, { headers }), pulls };
     });
-    await vi.waitUntil(() => pending.length === strangers.length);
+    await until(() => pending.length === strangers.length);
     // All of them are still being judged, and no other has to wait for that.
     expect((await put(world)).status).toBe(200);
     expect(strangers.map(({ pulls }) => pulls())).toEqual(strangers.map(() => 0));

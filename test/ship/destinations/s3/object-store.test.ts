@@ -6,12 +6,10 @@ import type { PutRequest, StoreAnswer } from "../../../../src/ship/destinations/
 import { ACCESS_KEY, SECRET_KEY } from "../../../support/constants.ts";
 import { bucketControl } from "../../../support/s3-control.ts";
 import { type Action, rule } from "../../../support/s3-script.ts";
+import { until } from "../../../support/until.ts";
 import { destination, LOCAL } from "../context.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12);
-
-/** How long a condition is waited for that comes at once on a machine that is not busy. */
-const PATIENT = { timeout: 10_000 };
 
 function at(bucket: string, more: string | Partial<S3Destination> = ""): S3Destination {
   const keys = `access-key-id=${ACCESS_KEY}&secret-access-key=${SECRET_KEY}`;
@@ -363,7 +361,7 @@ describe("what a store answers", () => {
       await control.whenHeld(1);
       vi.advanceTimersByTime(60_000);
       expect(await answer).toEqual({ kind: "unreachable", cause: "timeout" });
-      await vi.waitUntil(async () => (await control.requests())[0]?.state === "aborted", PATIENT);
+      await until(async () => (await control.requests())[0]?.state === "aborted");
     },
   );
 
@@ -372,10 +370,10 @@ describe("what a store answers", () => {
     await control.script([rule({ do: "trickle", status, everyMs: 1 })]);
     const answer = store().put(request("k"));
     // The deadline of the request, and that of its body.
-    await vi.waitUntil(() => status === 200 || vi.getTimerCount() === 2, PATIENT);
+    await until(() => status === 200 || vi.getTimerCount() === 2);
     vi.advanceTimersByTime(5_000);
     expect(await answer).toMatchObject({ kind: "answer", status, retryAfterS: null });
-    await vi.waitUntil(async () => (await control.requests())[0]?.state === "aborted", PATIENT);
+    await until(async () => (await control.requests())[0]?.state === "aborted");
   });
 
   it.each([204, 206, 304, 600, 999])("may have a status that makes no sense: %i", async (status) => {

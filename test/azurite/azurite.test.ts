@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { beforeAll, expect, it } from "vitest";
 import type { JobLedger } from "../../tools/client/api-results.ts";
 import { until } from "../../tools/until.ts";
+import { IsolatedShipper } from "../e2e/shipper.ts";
 import { AZURE_ACCOUNT, accountSas, containerSas } from "../support/azure-sas.ts";
 import { assertClean, Oracle } from "../support/oracle.ts";
 import { Azurite } from "./azurite.ts";
-import { IsolatedShipper } from "./shipper.ts";
 
 const PATH = "logs/{DATE}";
 /** Events of each of these days make a blob. */

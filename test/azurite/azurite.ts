@@ -5,11 +5,11 @@ import { arePackagesInstalled, installPackages } from "../../tools/example/app.t
 import { pickPort } from "../../tools/servers/ports.ts";
 import { SupervisedProcess, toolEnv } from "../../tools/servers/supervised.ts";
 import { until } from "../../tools/until.ts";
+import { firstPort } from "../e2e/ports.ts";
 import { AZURE_ACCOUNT, accountSas } from "../support/azure-sas.ts";
-import { firstPort } from "./ports.ts";
 
 /** A project of its own: Azurite brings far more packages than everything else together. */
-const PROJECT = join(import.meta.dirname, "azurite");
+const PROJECT = import.meta.dirname;
 const MAIN = join(PROJECT, "node_modules/azurite/dist/src/blob/main.js");
 
 const READY_WITHIN_MS = 60_000;
