@@ -15,10 +15,10 @@ export function leaveOut(rule: Mutant): void {
 /** Modules that are pages, and what takes their place. */
 const LEFT_OUT: readonly (readonly [end: string, source: string])[] = [
   [
-    "/src/dashboard/mount.tsx",
+    "/src/web/dashboard/mount.tsx",
     "export const mountDashboard = () => {}; export const isForReading = () => false; export const nothingHere = null;",
   ],
-  ["/src/openapi/serve.ts", "export const mountDescription = () => {};"],
+  ["/src/web/openapi/serve.ts", "export const mountDescription = () => {};"],
 ];
 
 registerHooks({
