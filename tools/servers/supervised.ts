@@ -112,7 +112,7 @@ export class SupervisedProcess {
     return this.#output;
   }
 
-  /** The id of the command's process, which leads its group; null: it has not begun, or has ended. */
+  /** The id of the command's process, which leads its group; null: it does not run. */
   get group(): number | null {
     return this.#group;
   }

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { unstable_readConfig } from "wrangler";
+import { ApiClient } from "../../client/api-client.ts";
 import { ROOT, SHIPPER_CONFIG } from "../../paths.ts";
 import { type BuiltWorker, buildWorker, startDevServer } from "../../servers/dev-server.ts";
 import type { LocalServer } from "../../servers/local-server.ts";
@@ -33,6 +34,8 @@ export interface Peak {
 
 /** The last line of an answer. */
 export interface SearchEnd {
+  /** Objects, as the line before it says. */
+  read: number;
   complete: boolean;
   cursor: string | null;
   not_searched: unknown[];
@@ -89,19 +92,23 @@ export class MemoryHarness {
     remove(this.#root);
   }
 
+  /** The shipper's own API. */
+  get api(): ApiClient {
+    return new ApiClient(this.#server.url, { token: TOKEN, account: ACCOUNT, fetch: request });
+  }
+
   /** Asks the worker for something; see tools/bench/memory/worker/index.ts. */
   ask<T>(command: string, argument: unknown = null): Promise<T> {
     this.#asked += 1;
     const headers = { [ASK_HEADER]: `${this.#asked}` };
-    return call(this.#server, `/bench/${command}`, { method: "POST", body: JSON.stringify(argument), headers });
+    return call(this.#server, `/bench/${command}`, JSON.stringify(argument), headers);
   }
 
   /**
-   * Brings it the messages that it delivers from then on. @param frames as messages.ts
-   * makes them.
+   * Brings it the messages that it delivers from then on. @param frames as messages.ts makes them.
    */
   bring(frames: Uint8Array<ArrayBuffer>): Promise<void> {
-    return call(this.#server, "/bench/pool", { method: "POST", body: frames });
+    return call(this.#server, "/bench/pool", frames);
   }
 
   /**
@@ -110,7 +117,8 @@ export class MemoryHarness {
    */
   async post(body: Body): Promise<void> {
     for (const untilMs = Date.now() + PATIENCE_MS; ; await sleep(AGAIN_MS)) {
-      const response = await this.#post(body);
+      const encoding = body.isPacked ? { "content-encoding": "gzip" } : {};
+      const response = await this.#post("datasets/functions_trace_events/events", body.bytes, encoding);
       const words = await response.text();
       if (response.status === body.status) return;
       if (response.status !== 503 || Date.now() > untilMs)
@@ -124,29 +132,18 @@ export class MemoryHarness {
    */
   async search(question: object): Promise<SearchEnd> {
     for (const untilMs = Date.now() + PATIENCE_MS; ; await sleep(AGAIN_MS)) {
-      const response = await fetch(`${this.#server.url}/client/v4/accounts/${ACCOUNT}/logship/search`, {
-        method: "POST",
-        body: JSON.stringify(question),
-        headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
-        signal: AbortSignal.timeout(PATIENCE_MS),
-      });
+      const response = await this.#post("search", JSON.stringify(question));
       const words = await response.text();
-      const last = words.trimEnd().split("\n").at(-1) ?? "";
-      if (response.ok && last.startsWith('{"type":"end"')) return JSON.parse(last) as SearchEnd;
+      const [progress = "", last = ""] = words.trimEnd().split("\n").slice(-2);
+      if (response.ok && last.startsWith('{"type":"end"')) return { ...JSON.parse(progress), ...JSON.parse(last) };
       if (![429, 503].includes(response.status) || Date.now() > untilMs)
         throw new Error(`search: ${response.status} ${words.slice(-500)}`);
     }
   }
 
-  #post({ bytes, isPacked }: Body): Promise<Response> {
-    const path = `/client/v4/accounts/${ACCOUNT}/logship/datasets/functions_trace_events/events`;
-    const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
-    return fetch(this.#server.url + path, {
-      method: "POST",
-      body: bytes,
-      headers: isPacked ? { ...headers, "content-encoding": "gzip" } : headers,
-      signal: AbortSignal.timeout(PATIENCE_MS),
-    });
+  #post(path: string, body: string | Uint8Array<ArrayBuffer>, more: object = {}): Promise<Response> {
+    const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json", ...more };
+    return request(`${this.api.url}/${path}`, { method: "POST", headers, body });
   }
 
   /** The most that was resident while something ran, from when garbage has been collected. */
@@ -156,16 +153,6 @@ export class MemoryHarness {
     this.#memory.forgetPeak();
     await run();
     return { before, peak: this.#memory.peak() };
-  }
-
-  /** Calls the shipper's own API. @throws if it refuses. */
-  async api<T>(method: string, path: string, body?: unknown): Promise<T> {
-    const answer = await call<{ result: T }>(this.#server, `/client/v4/accounts/${ACCOUNT}${path}`, {
-      method,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
-    });
-    return answer.result;
   }
 }
 
@@ -241,8 +228,7 @@ const HELD_BYTES = 64_000_000;
  * @throws if none grows by that much.
  */
 async function memoryOf(server: LocalServer, pids: readonly number[]): Promise<ProcessMemory> {
-  const hold = (bytes: number): Promise<void> =>
-    call(server, "/bench/hold", { method: "POST", body: JSON.stringify(bytes) });
+  const hold = (bytes: number): Promise<void> => call(server, "/bench/hold", JSON.stringify(bytes));
   await hold(0);
   const candidates = pids.map((pid) => ({ memory: new ProcessMemory(pid), before: new ProcessMemory(pid).now() }));
   await hold(HELD_BYTES);
@@ -261,17 +247,26 @@ const TRIES = 5;
 
 /**
  * A connection inside the runtime that was idle during a long computation may be closed, and the
- * next request on it fails. It is repeated: the Worker knows commands by number. Only creating a
- * job is not idempotent, and nothing is computed before that.
+ * next request on it fails; so may one to the process before. It is repeated: the Worker knows
+ * commands by number. Only creating a job is not idempotent, and nothing is computed before that.
  */
-async function call<T>(server: LocalServer, path: string, init: RequestInit): Promise<T> {
+async function request(url: string, init: RequestInit = {}): Promise<Response> {
   for (let tries = 1; ; tries++) {
-    // A connection to the process before may be tried, which is closed.
-    const response = await fetch(server.url + path, { ...init, signal: AbortSignal.timeout(PATIENCE_MS) }).catch(
+    const response = await fetch(url, { ...init, signal: AbortSignal.timeout(PATIENCE_MS) }).catch(
       (error: unknown) => new Response(`connection lost: ${error}`, { status: 502 }),
     );
-    if (response.ok) return (await response.json()) as T;
-    const words = (await response.text()).slice(0, 500);
-    if (tries === TRIES || !words.includes("connection lost")) throw new Error(`${path}: ${response.status} ${words}`);
+    if (response.ok || tries === TRIES) return response;
+    if (!(await response.clone().text()).includes("connection lost")) return response;
   }
+}
+
+async function call<T>(
+  server: LocalServer,
+  path: string,
+  body: string | Uint8Array<ArrayBuffer>,
+  headers = {},
+): Promise<T> {
+  const response = await request(server.url + path, { method: "POST", body, headers });
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${(await response.text()).slice(0, 500)}`);
+  return (await response.json()) as T;
 }

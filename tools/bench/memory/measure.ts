@@ -201,6 +201,7 @@ class Measurement {
     const { isWhole, ...question } = SEARCHES[name];
     const end = await this.#harness.search({ ...question, job_id: job, ...SEARCHED_TIME });
     if (end.not_searched.length > 0) throw new Error(`not searched: ${JSON.stringify(end.not_searched)}`);
+    if (isWhole && end.read !== SEARCHED_OBJECTS) throw new Error(`${end.read} objects were read`);
     if (end.complete !== isWhole) throw new Error(`${name}: complete is ${end.complete}`);
   }
 
@@ -219,7 +220,7 @@ class Measurement {
   /** @returns the id of a new job, which takes all that is consumed until it is disabled. */
   async create(fields: object): Promise<number> {
     const endpoint = encodeURIComponent(this.#endpoint);
-    const { id } = await this.#harness.api<{ id: number }>("POST", "/logship/jobs", {
+    const { id } = await this.#harness.api.createJob({
       destination_conf: `s3://traces/logs/{DATE}?region=auto&endpoint=${endpoint}&access-key-id=bench&secret-access-key=bench`,
       ...{ enabled: true, max_upload_interval_seconds: 300, ...fields },
     });
@@ -227,7 +228,7 @@ class Measurement {
   }
 
   async disable(job: number): Promise<void> {
-    await this.#harness.api("PUT", `/logship/jobs/${job}`, { enabled: false });
+    await this.#harness.api.updateJob(job, { enabled: false });
     this.#passedMs += BETWEEN_JOBS_MS;
     await this.#harness.ask("pass", BETWEEN_JOBS_MS);
   }

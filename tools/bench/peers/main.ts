@@ -164,7 +164,7 @@ export async function postAll(
   for (const result of results) if (result.status === "rejected") throw result.reason;
 }
 
-/** Medians of the measured rounds; each ratio is taken within a round. A fault of any round shows. */
+/** Medians of measured rounds; each ratio is taken within a round. A fault of any round shows. */
 export function resultTable(
   all: readonly Pick<Contender, "title" | "durable">[],
   measured: ReadonlyMap<object, readonly Round[]>,
