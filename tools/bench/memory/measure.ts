@@ -144,7 +144,8 @@ class Measurement {
   /**
    * All in one process, compared with the memory before the first: leftovers count for the next.
    * @returns the highest of three uploads of which two end with a 503; what had piled up when the
-   *   store read nothing for a while; and while it read slowly.
+   *   store read nothing for a while; while it read slowly; and after the last byte of the last
+   *   upload, when the rows are deleted.
    */
   async #uploads(job: number): Promise<Peak[]> {
     const { memory } = this.#harness;
@@ -155,13 +156,18 @@ class Measurement {
     };
     const slow = await this.#harness.peakWhile(() => this.#upload(job, 1));
     if (atStall === 0) throw new Error("the upload did not wait for the store");
+    this.#sink.manner = { ...FAST, status: 503 };
     const uploads: number[] = [];
-    for (const status of [503, 503, 200] as const) {
-      this.#sink.manner = { ...FAST, status };
-      uploads.push((await this.#harness.peakWhile(() => this.#upload(job, status === 200 ? 0 : 1))).peak);
-    }
+    for (let i = 0; i < 2; i++) uploads.push((await this.#harness.peakWhile(() => this.#upload(job, 1))).peak);
+    this.#sink.manner = FAST;
+    this.#sink.onReceived = () => {
+      uploads.push(memory.peak());
+      memory.forgetPeak();
+    };
+    const delivery = await this.#harness.peakWhile(() => this.#upload(job, 0));
+    this.#sink.onReceived = () => {};
     const { before } = slow;
-    return [{ before, peak: Math.max(...uploads) }, { before, peak: atStall }, slow];
+    return [{ before, peak: Math.max(...uploads) }, { before, peak: atStall }, slow, { before, peak: delivery.peak }];
   }
 
   /** A line about objects that are uploaded side by side. */
@@ -201,13 +207,14 @@ class Measurement {
     const { isWhole, ...question } = SEARCHES[name];
     const end = await this.#harness.search({ ...question, job_id: job, ...SEARCHED_TIME });
     if (end.not_searched.length > 0) throw new Error(`not searched: ${JSON.stringify(end.not_searched)}`);
-    if (isWhole && end.read !== SEARCHED_OBJECTS) throw new Error(`${end.read} objects were read`);
+    if (isWhole && end.read < SEARCHED_OBJECTS) throw new Error(`${end.read} objects were read`);
     if (end.complete !== isWhole) throw new Error(`${name}: complete is ${end.complete}`);
   }
 
   /** @returns a job with objects to search. It takes nothing more. */
   async searched(): Promise<number> {
-    const job = await this.create({});
+    // With sketches, objects without the text would not be read.
+    const job = await this.create({ sketches: false });
     await this.#bring("logs");
     await this.#harness.ask("stack", { job, objects: SEARCHED_OBJECTS });
     this.#sink.isKeeping = true;
@@ -314,7 +321,7 @@ async function reportAll(
   return [
     "MEMORY that the runtime's process had resident at most, in MB above what it had before (other parts of the process not counted, an isolate may have 128)",
     "while one object is cut and uploaded",
-    table(["data", "raw MB", "stored MB", "cut", "upload", "store stalls", "store slow"], objects),
+    table(["data", "raw MB", "stored MB", "cut", "upload", "store stalls", "store slow", "delivered"], objects),
     ...lines,
     "while a batch of the queue is consumed, into logs of the same process",
     table(["data", "messages", "raw MB", "jobs", "as the runtime collects", "collected at each step"], batches),

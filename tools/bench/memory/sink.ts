@@ -30,6 +30,8 @@ export class Sink {
   manner: Manner = FAST;
   /** A stall is over: no byte was read meanwhile. */
   onStalled = (): void => {};
+  /** The last byte of an object was read; the answer follows. */
+  onReceived = (): void => {};
   /** Bodies are kept from now on, and GET gives them. */
   isKeeping = false;
   /** What was wrong with bodies. */
@@ -87,6 +89,7 @@ export class Sink {
         this.faults.push(`a body of another ${fault} than announced`);
         return void response.writeHead(400).end();
       }
+      if (isObject) this.onReceived();
       if (status === 200) {
         this.#stored.set(path, { "content-length": bytes, [SHA256_META]: sha256 });
         if (this.isKeeping) this.#bodies.set(path, body);
