@@ -247,12 +247,14 @@ export class Simulation {
     const item = this.#pool[Math.floor(this.#random() * POOL)];
     const trace = { ...item, eventTimestamp: this.scheduler.nowMs, scriptVersion: { id: versionOf(this.events) } };
     const isolate = this.#isolates[Math.floor(this.#random() * this.#isolates.length)];
+    this.#planArrival();
+    // What it took to make the event is no work of the shipper.
+    this.accounts.meter.charge(null);
     if (isolate === undefined) this.#api(EVENTS_PATH, trace).catch(this.#fail);
     else {
       this.accounts.run("tail");
       lives.run(isolate.life, () => handleTail([trace], isolate.context)).catch(this.#fail);
     }
-    this.#planArrival();
   }
 
   #planCron(): void {
