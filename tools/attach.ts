@@ -6,12 +6,13 @@
  *     npm run attach -- ../shop/wrangler.toml --env production
  *     npm run attach -- --all ..          every project below a folder, after one question
  */
+import { resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { ownOptions } from "./own-options.ts";
-import { SHIPPER_CONFIG } from "./paths.ts";
+import { SHIPPER_CONFIG, userFolder } from "./paths.ts";
 import { attachAll } from "./project-files/attach-all.ts";
 import { changedLines, deployLines, prepare, stepLines, write } from "./project-files/attaching.ts";
-import { absolutePath, isScriptName, serviceName, shownPath, userFolder } from "./project-files/command-line.ts";
+import { isScriptName, serviceName, shownPath } from "./project-files/command-line.ts";
 import { fileInFolder, kindOf } from "./project-files/files.ts";
 import { ProjectFault } from "./project-files/model.ts";
 import type { Wish } from "./project-files/plan.ts";
@@ -57,15 +58,15 @@ async function main(): Promise<number> {
   if (values.all && values.env !== undefined) return usage("--env is only for a single project file, not for --all");
   if (values.yes && !values.all)
     return usage("--yes is only for --all: a single project file is written without asking");
-  let shown = shownPath(absolutePath(given, from), from);
+  let shown = shownPath(resolve(from, given), from);
   try {
     const wish: Wish = {
       service: values.service ?? serviceName(SHIPPER_CONFIG),
       place: values.env === undefined ? undefined : values.env || null,
       detach: values.detach,
     };
-    if (values.all) return await all(absolutePath(given, from), from, wish, values);
-    const path = projectFile(absolutePath(given, from), from);
+    if (values.all) return await all(resolve(from, given), from, wish, values);
+    const path = projectFile(resolve(from, given), from);
     shown = shownPath(path, from);
     one(path, from, wish, values["dry-run"]);
     return 0;
@@ -96,7 +97,7 @@ function projectFile(path: string, from: string): string {
 }
 
 function one(path: string, from: string, wish: Wish, isDry: boolean): void {
-  const attaching = prepare(path, from, wish);
+  const attaching = prepare(path, { from, shipper: SHIPPER_CONFIG }, wish);
   const { shown, changes } = attaching;
   if (changes.length > 0 && !isDry) write(attaching);
   const head = `${shown}, consumer "${wish.service}"`;
@@ -109,9 +110,7 @@ function one(path: string, from: string, wish: Wish, isDry: boolean): void {
 
 function all(folder: string, from: string, wish: Wish, values: ReturnType<typeof parse>["values"]): Promise<0 | 1> {
   return attachAll({
-    folder,
-    from,
-    wish,
+    ...{ folder, from, shipper: SHIPPER_CONFIG, wish },
     mode: values["dry-run"] ? "dry" : values.yes ? "write" : "ask",
     ask: process.stdin.isTTY && process.stdout.isTTY ? ask : null,
     say: console.log,

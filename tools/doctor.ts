@@ -5,17 +5,11 @@
  *     npm run doctor -- ../shop ../billing/wrangler.toml
  *     npm run doctor -- ..                               every project below
  */
+import { resolve } from "node:path";
 import { ownOptions } from "./own-options.ts";
-import { SHIPPER_CONFIG } from "./paths.ts";
+import { ROOT, SHIPPER_CONFIG, userFolder } from "./paths.ts";
 import { checkProjects } from "./project-files/check.ts";
-import {
-  absolutePath,
-  attachCommand,
-  isScriptName,
-  serviceName,
-  shownPath,
-  userFolder,
-} from "./project-files/command-line.ts";
+import { attachCommand, isScriptName, serviceName, shownPath } from "./project-files/command-line.ts";
 import { findProjects } from "./project-files/find.ts";
 import { ProjectFault } from "./project-files/model.ts";
 import { nuxtNote, projectLines, sumUp, unnamedNote } from "./project-files/report.ts";
@@ -61,14 +55,14 @@ function main(): number {
     return 1;
   }
   const show = (path: string) => shownPath(path, from);
-  const searches = positionals.map((path) => findProjects(absolutePath(path, from)));
+  const searches = positionals.map((path) => findProjects(resolve(from, path)));
   const faults = searches.flatMap((search) => search.faults);
   const check = checkProjects(
     searches.flatMap((search) => search.found),
     service,
     show,
   );
-  const attach = attachCommand(from, values.service);
+  const attach = attachCommand(ROOT, from, values.service);
   for (const report of check.reports) console.log(`${projectLines(report, attach).join("\n")}\n`);
   for (const { path, words } of faults) console.log(`${show(path)}\n  cannot be checked: ${words}\n`);
   const notes = [

@@ -1,7 +1,7 @@
 /**
  * Which part of src may import which: only what stands in a row below it. Read from the top, the
  * rows are the way back of an event, from the pages that show it down to the bytes it is made of.
- * Rooms come one after the other, and so do the folders of a room. `npm run check:static` holds
+ * Rooms come one after the other, and so do the folders of a room. `npm run check:imports` holds
  * this, by value and by type imports, and refuses every circle of files.
  */
 const ROWS = [
@@ -34,6 +34,12 @@ const ROWS = [
   ["base"],
 ];
 
+/** Folders of tools that could be packages of their own, and all that they import beside it. */
+const PACKAGES = [
+  ["tools/project-files", []],
+  ["tools/verify", ["src/formats/manifest/archive-format.ts"]],
+];
+
 const place = (names) => `^src/(${names.join("|")})(/|\\.tsx?$)`;
 
 /** @type {import("dependency-cruiser").IConfiguration} */
@@ -46,6 +52,12 @@ export default {
       from: { path: "^src/" },
       to: { path: "^src/", pathNot: place(ROWS.flat()) },
     },
+    ...PACKAGES.map(([folder, imported]) => ({
+      name: `${folder}-apart`,
+      severity: "error",
+      from: { path: `^${folder}/` },
+      to: { path: "^(src|tools|test)/", pathNot: [`^${folder}/`, ...imported.map((file) => `^${file}$`)] },
+    })),
     ...ROWS.flatMap((row, i) =>
       row.map((name) => ({
         name: `${name}-only-from-below`,

@@ -31,6 +31,11 @@ export function localObjectStore(serverUrl: string): string {
 /** The application that shows how a function is attached. */
 export const EXAMPLE_APP = join(ROOT, "examples/ssr-app");
 
+/** The user's folder: npm runs scripts in the project's root, and passes where it was started. */
+export function userFolder(environment: NodeJS.ProcessEnv): string {
+  return environment.INIT_CWD || process.cwd();
+}
+
 /** A path as the user would write it. */
 export function shown(path: string): string {
   return relative(process.cwd(), path) || ".";

@@ -5,10 +5,11 @@
  */
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { type PublicKey, readPublicKey } from "../src/formats/manifest/signing.ts";
+import { resolve } from "node:path";
+import { type PublicKey, readPublicKey } from "../src/formats/manifest/archive-format.ts";
 import { printable } from "./client/show.ts";
 import { ownOptions } from "./own-options.ts";
-import { absolutePath, userFolder } from "./project-files/command-line.ts";
+import { userFolder } from "./paths.ts";
 import { pause } from "./until.ts";
 import { type Archive, folderArchive } from "./verify/archive.ts";
 import { dayNumber } from "./verify/chains.ts";
@@ -32,7 +33,7 @@ Exit code 1: something is wrong; 2: it could not be verified.`;
 class Refused extends Error {}
 
 function keyOf(given: string): PublicKey {
-  const path = absolutePath(given, userFolder(process.env));
+  const path = resolve(userFolder(process.env), given);
   const isFile = readPublicKey(given) === null && existsSync(path);
   if (!isFile && given.endsWith(".pem")) throw new Refused(`--key: there is no file ${given}`);
   const text = isFile ? readFileSync(path, "utf8") : given;
@@ -51,7 +52,7 @@ function dayOf(name: string, text: string | undefined): string | null {
 
 function archiveOf(from: string): Archive {
   if (!from.startsWith("s3://")) {
-    const folder = absolutePath(from, userFolder(process.env));
+    const folder = resolve(userFolder(process.env), from);
     if (!existsSync(folder)) throw new Refused(`${from}: there is no such folder`);
     return folderArchive(folder);
   }

@@ -88,7 +88,10 @@ function buffer(bytes: Buffer): ArrayBuffer {
   return new Uint8Array(bytes).buffer;
 }
 
-/** The runtime's own: it fails unless as many bytes come as were announced. */
+/**
+ * The runtime's own: it fails unless as many bytes come as were announced. A piece is copied, as
+ * its writer frees it once it is written.
+ */
 class FixedLengthStream extends TransformStream<Uint8Array, Uint8Array> {
   constructor(bytes: number) {
     let left = bytes;
@@ -96,7 +99,7 @@ class FixedLengthStream extends TransformStream<Uint8Array, Uint8Array> {
       transform(chunk, controller) {
         left -= chunk.byteLength;
         if (left < 0) throw new TypeError("too many bytes");
-        controller.enqueue(chunk);
+        controller.enqueue(chunk.slice());
       },
       flush() {
         if (left > 0) throw new TypeError("too few bytes");

@@ -156,9 +156,13 @@ export class DurableThing {
 
   /** Runs a method. @param done is called once, with its answer or what it has thrown. */
   invoke(method: string, args: unknown[], done: (answer: { value: unknown } | { error: Error }) => void): void {
+    const { observer } = this.#objects;
+    observer?.began(this, method, args);
     const instance = this.begun();
     const fail = (error: Error): void => {
-      if (instance.calls.delete(fail)) done({ error });
+      if (!instance.calls.delete(fail)) return;
+      observer?.ended(this, method, error);
+      done({ error });
     };
     instance.calls.add(fail);
     lives.run(instance, async () => {
@@ -168,7 +172,9 @@ export class DurableThing {
         if (run === undefined) throw new TypeError(`The RPC receiver does not implement the method "${method}".`);
         const value = sent(await run.apply(target, args));
         instance.send(() => {
-          if (instance.calls.delete(fail)) done({ value });
+          if (!instance.calls.delete(fail)) return;
+          observer?.ended(this, method, value);
+          done({ value });
         });
       } catch (error) {
         // Only its text is carried.
@@ -216,6 +222,15 @@ export function sent<T>(value: T): T {
   return value instanceof ReadableStream || value === undefined ? value : structuredClone(value);
 }
 
+/** Sees what objects do. */
+export interface Observer {
+  called(caller: Life): void;
+  /** A call or an alarm begins to run. */
+  began(thing: DurableThing, method: string, args: readonly unknown[]): void;
+  /** It has ended, well or not. */
+  ended(thing: DurableThing, method: string, value: unknown): void;
+}
+
 /** All durable objects, and the calls between them. */
 export class Objects {
   readonly scheduler: Scheduler;
@@ -224,6 +239,9 @@ export class Objects {
   readonly things = new Map<string, DurableThing>();
   /** How likely a call is lost, on its way or on its way back. */
   lossOdds = 0;
+  /** Calls to these fail. */
+  isDown: (thing: DurableThing) => boolean = () => false;
+  observer: Observer | null = null;
   /** Changes an instance before its first call. */
   prepare: (kind: string, target: object) => void = () => {};
   /** By how much clocks differ, in ms. */
@@ -270,7 +288,8 @@ export class Objects {
   #call(life: Life, thing: DurableThing, method: string, args: unknown[]): Promise<unknown> {
     const { scheduler } = this;
     const { random } = scheduler;
-    const isLost = (): boolean => scheduler.hasFaults && random.chance(this.lossOdds);
+    this.observer?.called(life);
+    const isLost = (): boolean => this.isDown(thing) || (scheduler.hasFaults && random.chance(this.lossOdds));
     return new Promise((resolve, reject) => {
       const values = args.map(sent);
       const back = (run: () => void): void => void scheduler.soon(run, life);

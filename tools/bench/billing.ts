@@ -2,19 +2,16 @@
 
 import { PRICE_NAMES, PRICES, type PriceName, VENDOR } from "../../src/base/prices.ts";
 import { ASSUMED_SECONDS, beyondPlan, OBJECT_GB } from "../../src/ship/log/usage.ts";
-import type { ObjectUse, Scenario, Simulated } from "./protocol.ts";
+import type { Measured, MeasuredObject } from "./measure.ts";
+import { settings } from "./settings.ts";
 
 const MONTH_S = 30 * 86_400;
 
-/** What a bill depends on besides the counts. */
-export interface Terms {
-  /** CPU time from trace item to message, for one event, in ms. */
-  intakeCpuMs: number;
-  /** CPU time from message to fragment, for one event and one job, in ms. */
-  pipelineCpuMs: number;
-  /** The share of its own invocations that the shipper logs, as wrangler.jsonc says. */
-  loggedShare: number;
-}
+/**
+ * CPU time, in ms, as docs/costs.md has it: from trace item to message for an event, and from
+ * message to fragment for an event and a job of rules of its own.
+ */
+const CPU_MS = { intake: 0.0125, pipeline: 0.0132 };
 
 export interface Bill {
   /** What is billed, for a million events: how many, and what that costs in dollars. */
@@ -28,11 +25,10 @@ export interface Bill {
   vendor: { dollars: number; monthDollars: number };
 }
 
-/** The cost at the rate of a scenario in which each job takes every event. */
-export function bill(scenario: Scenario, simulated: Simulated, terms: Terms): Bill {
-  const { events, use } = simulated;
-  const jobs = scenario.jobs.length;
-  const amounts = amountsOf(simulated, scenario, terms);
+/** The cost at the rate of a load of which each job takes every event. */
+export function bill(measured: Measured): Bill {
+  const { events, jobs, seconds, objects } = measured;
+  const amounts = amountsOf(measured);
   const perMillion = Object.fromEntries(
     PRICE_NAMES.map((name) => {
       const amount = (amounts[name] / events) * 1e6;
@@ -40,44 +36,40 @@ export function bill(scenario: Scenario, simulated: Simulated, terms: Terms): Bi
     }),
   ) as Bill["perMillion"];
   const dollars = PRICE_NAMES.reduce((sum, name) => sum + perMillion[name].dollars, 0);
-  const awakeGbSeconds = (use.activeObjects * scenario.seconds * OBJECT_GB * 1e6) / events;
-  const perMonth = MONTH_S / scenario.seconds;
+  const active = objects.filter(({ calls, alarms }) => calls + alarms > 0).length;
+  const awakeGbSeconds = active * seconds * OBJECT_GB;
+  const perMonth = MONTH_S / seconds;
   return {
     perMillion,
     dollars,
     awakeDollars:
-      dollars - perMillion.objectGbSeconds.dollars + (awakeGbSeconds / 1e6) * PRICES.objectGbSeconds.dollars,
+      dollars - perMillion.objectGbSeconds.dollars + (awakeGbSeconds / events) * PRICES.objectGbSeconds.dollars,
     monthDollars: PRICE_NAMES.reduce((sum, name) => sum + beyondPlan(amounts[name] * perMonth, PRICES[name]), 0),
     vendor: { dollars: jobs * VENDOR.dollars, monthDollars: beyondPlan(events * jobs * perMonth, VENDOR) },
   };
 }
 
-function amountsOf(
-  simulated: Simulated,
-  { jobs: { length: jobs }, isolates }: Scenario,
-  terms: Terms,
-): { [name in PriceName]: number } {
-  const { use, events, messageUnits, batches, crons } = simulated;
-  const total = (of: (object: ObjectUse) => number): number =>
-    Object.values(use.objects).reduce((sum, object) => sum + of(object), 0);
-  const objectRequests = total(({ requests }) => requests);
+function amountsOf(measured: Measured): { [name in PriceName]: number } {
+  const { objects, events, jobs, load, puts, batches, crons, lines } = measured;
+  const total = (of: (object: MeasuredObject) => number): number => objects.reduce((sum, each) => sum + of(each), 0);
+  const objectRequests = total(({ calls, alarms }) => calls + alarms);
   const writing = total((object) => object.writing);
   const busySeconds =
-    simulated.packingS +
-    (objectRequests - simulated.parts - writing) * ASSUMED_SECONDS.reading +
+    measured.packingS +
+    (objectRequests - measured.parts - writing) * ASSUMED_SECONDS.reading +
     writing * ASSUMED_SECONDS.writing +
-    use.puts * ASSUMED_SECONDS.upload;
+    puts * ASSUMED_SECONDS.upload;
   return {
     // Each message is written, read and deleted.
-    queueOperations: 3 * messageUnits,
-    requests: batches + crons + (isolates === 0 ? events : 0),
-    cpuMs: events * (terms.intakeCpuMs + jobs * terms.pipelineCpuMs),
+    queueOperations: 3 * measured.messageUnits,
+    requests: batches + crons + (load.isolates === 0 ? events : 0),
+    cpuMs: events * (CPU_MS.intake + jobs * CPU_MS.pipeline),
     objectRequests,
     objectGbSeconds: busySeconds * OBJECT_GB,
     rowsWritten: total(({ rowsWritten }) => rowsWritten),
     rowsRead: total(({ rowsRead }) => rowsRead),
-    storeClassA: use.puts,
-    logEvents: use.logLines + (events + batches + crons + objectRequests) * terms.loggedShare,
-    storeClassB: use.otherStoreRequests,
+    storeClassA: puts,
+    logEvents: lines + (events + batches + crons + objectRequests) * settings.loggedShare,
+    storeClassB: measured.otherStoreRequests,
   };
 }

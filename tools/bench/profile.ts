@@ -1,33 +1,20 @@
 /**
- * `npm run bench -- --profile`: which functions take the CPU time that the benchmark measures.
- *
- * The work of tools/bench/worker/cpu.ts runs in Node under V8's sampling profiler. V8 and zlib are
- * those of the runtime in kind, but not in version, and everything else of the runtime is missing:
- * use the shares to find what to look at, and `--only=cpu` to measure a change.
+ * `npm run bench -- --profile`: which functions take the CPU time that cpu.ts measures, by V8's
+ * sampling profiler. Use the shares to find what to look at, and `--only=cpu` to measure a change.
  */
 import type { Profiler } from "node:inspector";
 import { Session } from "node:inspector/promises";
-import { registerHooks } from "node:module";
 import { pathToFileURL } from "node:url";
 import { ROOT } from "../paths.ts";
-import { EVERYTHING, FILTERED } from "./measure.ts";
-import type { JobShape, PrepareCpu, Prepared, Ran, Work } from "./protocol.ts";
-import { table } from "./table.ts";
+import { type CpuEffort, prepareData, WORKS, type Work } from "./cpu.ts";
+import { EVERYTHING, FILTERED, type JobShape } from "./job-shapes.ts";
+import type { Table } from "./table.ts";
 
 /** Between two samples, in µs. */
 const SAMPLE_US = 200;
 
 /** Functions that are shown of each work. */
 const SHOWN = 20;
-
-export interface ProfileEffort {
-  records: number;
-  warmUpRounds: number;
-  rounds: number;
-}
-
-export const FULL_PROFILE: ProfileEffort = { records: 20_000, warmUpRounds: 3, rounds: 10 };
-export const QUICK_PROFILE: ProfileEffort = { records: 2_000, warmUpRounds: 1, rounds: 3 };
 
 const PROFILED: readonly { what: string; work: Work; shape: JobShape }[] = [
   { what: "intake", work: "intake", shape: EVERYTHING },
@@ -56,64 +43,29 @@ export interface WorkProfile {
   zlibShare: number;
 }
 
-interface CpuWork {
-  prepare(asked: PrepareCpu): Promise<Prepared>;
-  run(work: Work): Promise<Ran>;
-}
-
 /** Profiles each work in turn, in this process. @param say gets progress as text. */
-export async function measureProfile(effort: ProfileEffort, say: (line: string) => void): Promise<WorkProfile[]> {
-  const { prepare, run } = await cpuWork();
+export async function reportProfile(effort: CpuEffort, table: Table, say: (line: string) => void): Promise<string[]> {
   const session = new Session();
   session.connect();
   await session.post("Profiler.enable");
   await session.post("Profiler.setSamplingInterval", { interval: SAMPLE_US });
   try {
-    const results: WorkProfile[] = [];
+    const profiles: WorkProfile[] = [];
     for (const { what, work, shape } of PROFILED) {
       say(`Profile: ${what} …`);
-      const { profile, cpuUs } = await silently(async () => {
-        await prepare({ records: effort.records, seed: 1, shape });
-        for (let round = 0; round < effort.warmUpRounds; round++) await run(work);
-        await session.post("Profiler.start");
-        const before = process.threadCpuUsage();
-        for (let round = 0; round < effort.rounds; round++) await run(work);
-        const { user, system } = process.threadCpuUsage(before);
-        return { ...(await session.post("Profiler.stop")), cpuUs: user + system };
-      });
-      const each = cpuUs / (effort.records * effort.rounds);
-      results.push(workProfile(what, profile, each, pathToFileURL(`${ROOT}/`).href));
+      const data = await prepareData(effort.records, shape);
+      for (let round = 0; round < effort.warmUpRounds; round++) await WORKS[work](data);
+      await session.post("Profiler.start");
+      const before = process.threadCpuUsage();
+      for (let round = 0; round < effort.rounds; round++) await WORKS[work](data);
+      const { user, system } = process.threadCpuUsage(before);
+      const { profile } = await session.post("Profiler.stop");
+      const each = (user + system) / (effort.records * effort.rounds);
+      profiles.push(workProfile(what, profile, each, pathToFileURL(`${ROOT}/`).href));
     }
-    return results;
+    return profileReport(profiles, table);
   } finally {
     session.disconnect();
-  }
-}
-
-/** The measured work, with stubs for what only the runtime and the bundler know. */
-async function cpuWork(): Promise<CpuWork> {
-  const module = (source: string) => ({ url: `data:text/javascript,${source}`, shortCircuit: true });
-  registerHooks({
-    resolve(specifier, context, next) {
-      if (specifier.startsWith("cloudflare:"))
-        return module(
-          "export class DurableObject {} export class WorkerEntrypoint {} export const env = {}; export const waitUntil = () => {};",
-        );
-      return /\.(?:client\.js|css)$/.test(specifier) ? module("export default ''") : next(specifier, context);
-    },
-  });
-  // Not by a literal: its types are those of the runtime.
-  return (await import(new URL("./worker/cpu.ts", import.meta.url).href)) as CpuWork;
-}
-
-/** Without the lines that the shipper logs. */
-async function silently<T>(act: () => Promise<T>): Promise<T> {
-  const { info, warn, error } = console;
-  Object.assign(console, { info: () => {}, warn: () => {}, error: () => {} });
-  try {
-    return await act();
-  } finally {
-    Object.assign(console, { info, warn, error });
   }
 }
 
@@ -193,19 +145,16 @@ function placeOf(stack: readonly Frame[], root: string): string {
 }
 
 /** The profiles as text. */
-export function profileReport(profiles: readonly WorkProfile[]): string {
+export function profileReport(profiles: readonly WorkProfile[], table: Table): string[] {
   const rows = (of: readonly Spent[], total: number): string[][] =>
     of.map(({ name, microseconds }) => [
       name,
       microseconds.toFixed(2),
       `${((microseconds / total) * 100).toFixed(1)}%`,
     ]);
-  const parts = profiles.map(({ what, microseconds, functions, places, zlibShare }) =>
-    [
-      `PROFILE of ${what}: ${microseconds.toFixed(1)} µs a record, ${(zlibShare * 100).toFixed(0)}% of it zlib`,
-      table(["by function, itself", "µs/record", "share"], rows(functions.slice(0, SHOWN), microseconds)),
-      table(["by folder, with what it calls of Node", "µs/record", "share"], rows(places, microseconds)),
-    ].join("\n\n"),
-  );
-  return [...parts, "Node's V8 and zlib, not the runtime: read the shares; --only=cpu measures."].join("\n\n");
+  return profiles.flatMap(({ what, microseconds, functions, places, zlibShare }) => [
+    `PROFILE of ${what}: ${microseconds.toFixed(1)} µs a record, ${(zlibShare * 100).toFixed(0)}% of it zlib`,
+    table(["by function, itself", "µs/record", "share"], rows(functions.slice(0, SHOWN), microseconds)),
+    table(["by folder, with what it calls of Node", "µs/record", "share"], rows(places, microseconds)),
+  ]);
 }

@@ -25,7 +25,7 @@ const LOGS_SHOWN = 2;
 
 /** The records of one object. @throws unless a job without output options shipped it. */
 export function recordsOf({ bytes }: StoredObject): TraceRecord[] {
-  const lines = gunzipSync(bytes).toString("utf8").split("\n");
+  const lines = gunzipSync(bytes).toString().split("\n");
   return lines.filter((line) => line !== "").map((line) => TraceRecord.parse(JSON.parse(line)));
 }
 

@@ -6,18 +6,15 @@
 import { parseArgs } from "node:util";
 import type { ApiClient } from "../client/api-client.ts";
 import { type JobLedger, jobBalance } from "../client/api-results.ts";
-import { LOCAL_BUCKET, localDestination } from "../client/bucket.ts";
 import { shown } from "../paths.ts";
 import { type Foreground, runInForeground } from "../servers/foreground.ts";
-import { shipperLines, showAll, showNew } from "../servers/local-shipper.ts";
+import { shipInto, shipperLines, showAll, showNew } from "../servers/local-shipper.ts";
 import { type UntilOptions, until } from "../until.ts";
 import { faultsOf } from "./check.ts";
 import { type Expected, postedEvents, sampleSchedules, sampleVisits, type Trigger } from "./events.ts";
 import { type Running, STATES, start } from "./processes.ts";
 
 const FOLDER = "demo";
-/** The shortest interval of a job. */
-const INTERVAL_S = 30;
 /**
  * In ms. tail() gathers for up to 2 s and the queue for up to 10 s; the rest is for slow machines.
  */
@@ -32,26 +29,18 @@ async function runMainJob({
   sample,
   say,
 }: Running): Promise<{ faults: string[]; keys: Set<string> }> {
-  const job = await api.createJob({
-    name: "demo",
-    enabled: true,
-    destination_conf: localDestination(`${FOLDER}/{DATE}`),
-    max_upload_interval_seconds: INTERVAL_S,
-  });
-  const place = `objstore://${LOCAL_BUCKET.name}/${FOLDER}/{DATE}`;
-  say(`POST /jobs: job ${job.id} ships to ${place}, after ${INTERVAL_S} s at the latest.`);
-
+  const job = await shipInto(FOLDER, "demo", api, say);
   const faults: string[] = [];
   const expected = [...(await askSample(sample.url, faults, say)), ...(await postEvents(api, say))];
   say(`Waiting for the queue (12 s at most) until the job's ledger shows ${expected.length} received …`);
-  await ledgerUntil(api, job.id, faults, say, {
+  await ledgerUntil(api, job, faults, say, {
     what: `the ledger to show ${expected.length} received`,
     withinMs: RECEIVED_WITHIN_MS,
     enough: ({ received }) => received >= expected.length,
   });
   say(`Triggering the schedule: GET ${api.scheduledUrl}`);
   await api.triggerScheduled();
-  await ledgerUntil(api, job.id, faults, say, {
+  await ledgerUntil(api, job, faults, say, {
     what: "the ledger to show nothing pending",
     withinMs: DELIVERED_WITHIN_MS,
     enough: ({ pending }) => pending === 0,
@@ -60,8 +49,8 @@ async function runMainJob({
   say("Reading the bucket back, with signed S3 GETs. Times are UTC.");
   const read = await showNew(bucket, FOLDER, new Set());
   const arrived = read.flatMap(({ records }) => records);
-  faults.push(...faultsOf(expected, arrived), ...ledgerFaults(await api.jobLedger(job.id), expected.length));
-  const { error_message } = await api.job(job.id);
+  faults.push(...faultsOf(expected, arrived), ...ledgerFaults(await api.jobLedger(job), expected.length));
+  const { error_message } = await api.job(job);
   if (error_message !== null) faults.push(`the job says: ${error_message}`);
   console.log();
   if (faults.length === 0)

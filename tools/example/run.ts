@@ -5,11 +5,10 @@
  */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { LOCAL_BUCKET, localDestination } from "../client/bucket.ts";
 import { EXAMPLE_APP, ROOT, shown } from "../paths.ts";
 import { type Foreground, portWords, runInForeground } from "../servers/foreground.ts";
 import type { LocalServer } from "../servers/local-server.ts";
-import { type LocalShipper, shipperLines, showAll, startLocalShipper } from "../servers/local-shipper.ts";
+import { type LocalShipper, shipInto, shipperLines, showAll, startLocalShipper } from "../servers/local-shipper.ts";
 import { portAfter, readPort } from "../servers/ports.ts";
 import {
   arePackagesInstalled,
@@ -22,8 +21,6 @@ import {
 } from "./app.ts";
 
 const FOLDER = "tea-shop";
-/** The shortest interval of a job. */
-const INTERVAL_S = 30;
 
 interface Running extends Pick<Foreground, "say" | "state"> {
   readonly shipper: LocalShipper;
@@ -57,18 +54,6 @@ async function start(foreground: Foreground, port: number): Promise<Running> {
   return { shipper, shop, say, state };
 }
 
-async function createJob({ shipper: { api }, say }: Running): Promise<number> {
-  const job = await api.createJob({
-    name: "example",
-    enabled: true,
-    destination_conf: localDestination(`${FOLDER}/{DATE}`),
-    max_upload_interval_seconds: INTERVAL_S,
-  });
-  const place = `objstore://${LOCAL_BUCKET.name}/${FOLDER}/{DATE}`;
-  say(`POST /jobs: job ${job.id} ships to ${place}, after ${INTERVAL_S} s at the latest.`);
-  return job.id;
-}
-
 function sayWhereThingsAre({ shipper, shop, state }: Running, job: number): void {
   const lines = [
     "",
@@ -93,7 +78,7 @@ const exitCode = await runInForeground<Running>({
   states: join(ROOT, ".wrangler/example"),
   start: (foreground) => start(foreground, port),
   work: async (running) => {
-    sayWhereThingsAre(running, await createJob(running));
+    sayWhereThingsAre(running, await shipInto(FOLDER, "example", running.shipper.api, running.say));
     return 0;
   },
   stay: ({ shipper }) => showAll(shipper.bucket, FOLDER),

@@ -1,5 +1,14 @@
 /** Attaches, or detaches, every project below a folder: one diff, one question, then all. */
-import { type Attaching, changedLines, deployLines, isShipper, prepare, stepLines, write } from "./attaching.ts";
+import {
+  type Attaching,
+  changedLines,
+  deployLines,
+  isShipper,
+  prepare,
+  type Setting,
+  stepLines,
+  write,
+} from "./attaching.ts";
 import { shownPath } from "./command-line.ts";
 import { readProjectFile } from "./files.ts";
 import { findProjects } from "./find.ts";
@@ -7,11 +16,9 @@ import { NotMeantFault, ProjectFault } from "./model.ts";
 import type { Wish } from "./plan.ts";
 import { nuxtNote, unnamedNote } from "./report.ts";
 
-export interface AttachAll {
+export interface AttachAll extends Setting {
   /** The folder that is searched. */
   readonly folder: string;
-  /** The user's. */
-  readonly from: string;
   readonly wish: Wish;
   /** `dry`: nothing is written. `ask`: as the answer to the question says. */
   readonly mode: "dry" | "ask" | "write";
@@ -24,7 +31,8 @@ export interface AttachAll {
  * @returns the exit code: 0 if all that can be attached is as it was wished; 1 if some of it could
  *   not be read or changed, or nothing was written for want of an answer.
  */
-export async function attachAll({ folder, from, wish, mode, ask, say }: AttachAll): Promise<0 | 1> {
+export async function attachAll({ folder, wish, mode, ask, say, ...setting }: AttachAll): Promise<0 | 1> {
+  const { from } = setting;
   const { found, unnamed, nuxt, faults } = findProjects(folder);
   const show = (path: string): string => shownPath(path, from);
   const all: Attaching[] = [];
@@ -35,9 +43,9 @@ export async function attachAll({ folder, from, wish, mode, ask, say }: AttachAl
     try {
       const file = readProjectFile(path);
       // By a link it is found a second time.
-      if (seen.has(file.realPath) || isShipper(file)) continue;
+      if (seen.has(file.realPath) || isShipper(file, setting)) continue;
       seen.add(file.realPath);
-      all.push(prepare(path, from, wish));
+      all.push(prepare(path, setting, wish));
     } catch (error) {
       if (!(error instanceof ProjectFault)) throw error;
       left.push(`${show(path)}: ${error.message}`);

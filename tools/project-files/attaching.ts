@@ -1,7 +1,6 @@
 /** What attaching changes in one project file, before anything is written. */
 import { realpathSync } from "node:fs";
 import { dirname } from "node:path";
-import { SHIPPER_CONFIG } from "../paths.ts";
 import { shellWord, shownPath } from "./command-line.ts";
 import { diffLines } from "./diff.ts";
 import { edit } from "./edit.ts";
@@ -24,20 +23,26 @@ export interface Attaching {
   readonly text: string;
 }
 
-/** Whether it is the project file of this checkout, under whatever path. */
-export function isShipper(file: ProjectFile): boolean {
-  return file.realPath === realpathSync(SHIPPER_CONFIG);
+/** The user's folder, and the shipper's own project file, which must not be attached. */
+export interface Setting {
+  readonly from: string;
+  readonly shipper: string;
 }
 
-/** @param from the user's folder. @throws ProjectFault if it cannot be done. */
-export function prepare(path: string, from: string, wish: Wish): Attaching {
+/** Whether it is the shipper's project file, under whatever path. */
+export function isShipper(file: ProjectFile, { shipper }: Setting): boolean {
+  return file.realPath === realpathSync(shipper);
+}
+
+/** @throws ProjectFault if it cannot be done. */
+export function prepare(path: string, setting: Setting, wish: Wish): Attaching {
   const file = readProjectFile(path);
   // Under any name of its environments.
-  if (!wish.detach && isShipper(file))
+  if (!wish.detach && isShipper(file, setting))
     throw new ProjectFault("this is the shipper's own project file: the shipper must not consume its own events");
   const { steps, text } = edit(file.text, file.language, wish);
   const changes = steps.filter(({ action }) => action !== "none");
-  return { path, shown: shownPath(path, from), file, steps, changes, text };
+  return { path, shown: shownPath(path, setting.from), file, steps, changes, text };
 }
 
 /** @throws ProjectFault if it changed in the meantime, or cannot be written. */

@@ -1,15 +1,9 @@
 /** Shared by the commands about project files. */
 import { existsSync } from "node:fs";
-import { dirname, isAbsolute, join, relative, resolve } from "node:path";
-import { ROOT } from "../paths.ts";
+import { dirname, isAbsolute, join, relative } from "node:path";
 import { readProjectFile } from "./files.ts";
 import { type Json, own, type Place, ProjectFault } from "./model.ts";
 import { plain } from "./text.ts";
-
-/** The user's folder: npm runs scripts in the project's root, and passes where it was started. */
-export function userFolder(environment: NodeJS.ProcessEnv): string {
-  return environment.INIT_CWD || process.cwd();
-}
 
 /** A path relative to the user's folder. */
 export function shownPath(path: string, from: string): string {
@@ -26,11 +20,16 @@ export function shellWord(word: string): string {
 
 /**
  * How to call `npm run attach` for a place of a project.
+ * @param root of the package that has the command.
  * @param from the user's folder; npm runs the scripts of the nearest package.
  * @param service as the user named it; undefined: the default.
  */
-export function attachCommand(from: string, service: string | undefined): (project: string, place: Place) => string {
-  const npm = packageFolder(from) === ROOT ? "npm" : `npm --prefix ${shellWord(shownPath(ROOT, from))}`;
+export function attachCommand(
+  root: string,
+  from: string,
+  service: string | undefined,
+): (project: string, place: Place) => string {
+  const npm = packageFolder(from) === root ? "npm" : `npm --prefix ${shellWord(shownPath(root, from))}`;
   const option = service === undefined ? "" : ` --service ${service}`;
   return (project, place) =>
     `${npm} run attach -- ${shellWord(project)} --env ${place === null ? '""' : shellWord(place)}${option}`;
@@ -41,10 +40,6 @@ function packageFolder(from: string): string | null {
   const isPackage = ["package.json", "node_modules"].some((name) => existsSync(join(from, name)));
   if (isPackage) return from;
   return dirname(from) === from ? null : packageFolder(dirname(from));
-}
-
-export function absolutePath(path: string, from: string): string {
-  return resolve(from, path);
 }
 
 /**

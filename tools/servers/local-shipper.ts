@@ -3,7 +3,7 @@
  */
 import { join } from "node:path";
 import { ApiClient } from "../client/api-client.ts";
-import { Bucket, LOCAL_BUCKET } from "../client/bucket.ts";
+import { Bucket, LOCAL_BUCKET, localDestination } from "../client/bucket.ts";
 import { objectLines, recordsOf, type TraceRecord } from "../client/show.ts";
 import { DEFAULT_PORT, DEV_VARS, localObjectStore, SHIPPER_CONFIG, shown } from "../paths.ts";
 import { pause } from "../until.ts";
@@ -70,6 +70,20 @@ export function shipperLines({ server, api, bucket, signIn }: LocalShipper): str
     `    Bucket  ${bucket.url}`,
     `            S3, region auto, keys ${LOCAL_BUCKET.accessKeyId} / ${LOCAL_BUCKET.secretAccessKey}`,
   ];
+}
+
+/** The shortest interval of a job, in s. */
+const INTERVAL_S = 30;
+
+/** Creates a job that ships into a folder of the local bucket. @returns its id. */
+export async function shipInto(folder: string, name: string, api: ApiClient, say: Foreground["say"]): Promise<number> {
+  const { id } = await api.createJob({
+    ...{ name, enabled: true, destination_conf: localDestination(`${folder}/{DATE}`) },
+    max_upload_interval_seconds: INTERVAL_S,
+  });
+  const place = `objstore://${LOCAL_BUCKET.name}/${folder}/{DATE}`;
+  say(`POST /jobs: job ${id} ships to ${place}, after ${INTERVAL_S} s at the latest.`);
+  return id;
 }
 
 /** Reads and shows the objects of a folder that are not known yet. */

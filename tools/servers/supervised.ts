@@ -112,6 +112,11 @@ export class SupervisedProcess {
     return this.#output;
   }
 
+  /** The id of the command's process, which leads its group; null: it does not run. */
+  get group(): number | null {
+    return this.#group;
+  }
+
   /** @throws Error with its output if it ends early, is not ready in time, or listens elsewhere. */
   async ready({ name, line, url, probe, withinMs, signal }: Readiness): Promise<void> {
     const deadline = Date.now() + withinMs;

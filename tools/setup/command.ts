@@ -1,10 +1,9 @@
 /** Shared by `npm run setup` and `npm run teardown`: options, the user's terminal, and failures. */
 import { existsSync } from "node:fs";
-import { dirname, join, parse, relative } from "node:path";
+import { dirname, join, parse, relative, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { isLoopback } from "../../src/base/hosts.ts";
-import { SHIPPER_CONFIG } from "../paths.ts";
-import { absolutePath, userFolder } from "../project-files/command-line.ts";
+import { SHIPPER_CONFIG, userFolder } from "../paths.ts";
 import { ProjectFault } from "../project-files/model.ts";
 import { plain } from "../project-files/text.ts";
 import { pause } from "../until.ts";
@@ -37,7 +36,7 @@ export const COMMON_USAGE = `  --account <id>      the account, if you have seve
  */
 export async function outside(configOption: string | undefined, mayLogIn: boolean): Promise<Outside> {
   const from = userFolder(process.env);
-  const config = configOption === undefined ? SHIPPER_CONFIG : absolutePath(configOption, from);
+  const config = configOption === undefined ? SHIPPER_CONFIG : resolve(from, configOption);
   if (!existsSync(config)) throw new ProjectFault(`${config}: there is no such file`);
   const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
   return {

@@ -1,7 +1,6 @@
 /** Whether the manifests of an archive are all there, in the order of their writing. Pure. */
 
-import { MANIFEST_EMPTY_DAYS_MAX } from "../../src/base/limits.ts";
-import { dayStamp } from "../../src/formats/object/keys.ts";
+import { dayStamp, MANIFEST_EMPTY_DAYS_MAX } from "../../src/formats/manifest/archive-format.ts";
 import type { ReadManifest } from "./read-manifest.ts";
 
 const DAY_MS = 86_400_000;

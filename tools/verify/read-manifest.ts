@@ -1,9 +1,13 @@
 /** Reads one manifest of an archive, and says what is wrong with it. */
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import { MANIFEST_TYPE, splitManifest } from "../../src/formats/manifest/manifest.ts";
-import { MANIFEST_PATH } from "../../src/formats/manifest/place.ts";
-import { isSignedBy, type PublicKey } from "../../src/formats/manifest/signing.ts";
+import {
+  isSignedBy,
+  MANIFEST_PATH,
+  MANIFEST_TYPE,
+  type PublicKey,
+  splitManifest,
+} from "../../src/formats/manifest/archive-format.ts";
 import type { Archive } from "./archive.ts";
 
 /** A manifest is 1.5 MB at most, but for one with a single, very long key. */

@@ -1,7 +1,6 @@
 /** Compares an archive with its manifests. docs/archive.md says what that proves. */
 import { createHash } from "node:crypto";
-import type { PublicKey } from "../../src/formats/manifest/signing.ts";
-import { dayStamp, fillOf, leadsTo, stampedMs } from "../../src/formats/object/keys.ts";
+import { dayStamp, fillOf, leadsTo, type PublicKey, stampedMs } from "../../src/formats/manifest/archive-format.ts";
 import type { Archive } from "./archive.ts";
 import { chainFindings, chainsOf, dayNumber, type Finding, type Link, nestedFindings } from "./chains.ts";
 import { Fingerprints } from "./fingerprints.ts";

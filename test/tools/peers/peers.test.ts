@@ -6,22 +6,20 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { statCpuMs } from "../../../tools/bench/cpu-clock.ts";
-import { FILTERED } from "../../../tools/bench/measure.ts";
-import { postAll } from "../../../tools/bench/peers/client.ts";
-import { PEER_WORKS, type PeerWork } from "../../../tools/bench/peers/input.ts";
-import { binariesOf, type Round, summed } from "../../../tools/bench/peers/measure.ts";
-import { peersReport } from "../../../tools/bench/peers/report.ts";
-import { onPath, ShipperProcess, versionIn } from "../../../tools/bench/peers/shipper-process.ts";
-import { linesIn, Store, unchunked } from "../../../tools/bench/peers/store.ts";
-import { LOGSHIP, logshipJob, PEER_NAMES, PEERS } from "../../../tools/bench/peers/tools.ts";
+import { FILTERED } from "../../../tools/bench/job-shapes.ts";
+import { postAll, type Round, resultTable } from "../../../tools/bench/peers/main.ts";
+import { PEER_WORKS, type PeerWork } from "../../../tools/bench/peers/records.ts";
+import { contenders, LOGSHIP, logshipJob, onPath, PEERS } from "../../../tools/bench/peers/shippers.ts";
+import { Store, unchunked } from "../../../tools/bench/peers/store.ts";
+import { text } from "../../../tools/bench/table.ts";
 import { folderOf } from "../project-files/temporary.ts";
 
 const STORE = "http://127.0.0.1:9876";
 const PLACE = { port: 14_321, store: STORE, folder: "/tmp/peer" };
 const works = Object.keys(PEER_WORKS) as PeerWork[];
 
-describe.each(PEER_NAMES)("the configuration of %s", (name) => {
-  const text = (work: PeerWork): string => JSON.stringify(PEERS[name].config(work, PLACE));
+describe.each(Object.entries(PEERS))("the configuration of %s", (_name, peer) => {
+  const text = (work: PeerWork): string => JSON.stringify(peer.config(work, PLACE));
 
   it.each(works)("listens on loopback and writes gzip to the store: %s", (work) => {
     expect(text(work)).toMatch(/127\.0\.0\.1(:|","port":)14321/);
@@ -60,18 +58,8 @@ describe("the store", () => {
     expect([head.status, head.headers.get("x-amz-meta-a")]).toEqual([200, "b"]);
     expect((await fetch(`${url}/bench/none`, { method: "HEAD" })).status).toBe(404);
     expect((await fetch(`${url}/bench/a?uploads`, { method: "POST" })).status).toBe(501);
-    expect(store.refused).toEqual(["POST /bench/a"]);
-    expect(store.take()).toEqual({ objects: [body], bytes: body.length });
-    expect([store.take().objects, store.lines]).toEqual([[], 0]);
-  });
-
-  it.each([
-    ["", 0],
-    ["a", 1],
-    ["a\n", 1],
-    ["\na\n\nb", 2],
-  ])("counts lines: %j", (text, lines) => {
-    expect(linesIn(Buffer.from(text))).toBe(lines);
+    expect(store.take()).toEqual([body]);
+    expect([store.take(), store.lines]).toEqual([[], 0]);
   });
 
   it("reads aws-chunked bodies, with signatures and trailers", () => {
@@ -103,11 +91,9 @@ describe("the client", () => {
 
   it("sends each body until it is taken", async () => {
     const { taken, target } = await serverOf([503, 429, 202]);
-    const waits: number[] = [];
     const bodies = Array.from({ length: 9 }, (_, i) => Buffer.from(`${i}`));
-    await postAll(bodies, target, async (ms) => void waits.push(ms));
+    await postAll(bodies, target, 1);
     expect(taken.sort()).toEqual(bodies.map((body) => `a/b ${body}`));
-    expect(waits).toHaveLength(2);
   });
 
   it("fails with the answer to a body that is refused", async () => {
@@ -117,83 +103,64 @@ describe("the client", () => {
 });
 
 describe("results", () => {
-  const fine = { found: 1, missing: 0, doubled: 0, unexpected: 0, different: 0, example: null };
+  const fine = { missing: 0, doubled: 0, unexpected: 0, different: 0 };
   const round = (cpuS: number, checked = fine): Round => ({
     ...{ cpuS, answeredS: cpuS * 2, storedS: cpuS * 3, objects: 5, storedBytes: 1_500_000, checked },
   });
+  const other = { title: "Bento 1.2", durable: "nothing" };
+  const effort = { records: 1_000, warmUpRounds: 1 };
 
   it("are medians of the measured rounds, and ratios within each round", () => {
-    const result = summed(1_000, [round(9), round(1), round(2), round(4)], 1, [round(10), round(4), round(8)]);
-    expect(result).toMatchObject({ cpuS: 2, answeredS: 4, storedS: 6, objects: 5 });
-    expect(result.recordsPerCpuSecond.median).toBe(500);
-    expect(result.ratio).toMatchObject({ low: 2, median: 2 });
-    expect(result.checked).toBe(fine);
+    const rounds = new Map([
+      [LOGSHIP, [1, 10, 4, 8].map((cpuS) => round(cpuS))],
+      [other, [9, 1, 2, 4].map((cpuS) => round(cpuS))],
+    ] as [object, Round[]][]);
+    const [, logship, bento] = resultTable([LOGSHIP, other], rounds, effort, text).split("\n");
+    expect(logship).toMatch(/logship +125 +1\.00 +8\.00 .* +each once, alike +every record, in the queue$/);
+    expect(bento).toMatch(/Bento 1\.2 +500 +2\.00 +2\.00 +4\.0 +6\.0 +1\.5 +5 +each once, alike +nothing$/);
   });
 
   it("show a fault of any round, those that warm up as well", () => {
-    const bad = { ...fine, missing: 3 };
-    expect(summed(1_000, [round(1, bad), round(1)], 1, [round(1)]).checked).toBe(bad);
-  });
-
-  it("are told beside what is durable, with what was left out", () => {
-    const text = peersReport({
-      ...{ records: 1_000, rounds: 1, inputBytes: 800_000, machine: "2 × a CPU" },
-      results: works.flatMap((work) => [
-        { ...LOGSHIP, version: "here", work, ...summed(1_000, [round(2)], 0, [round(2)]) },
-        { ...PEERS.bento, version: "1.2", work, ...summed(1_000, [round(1)], 0, [round(2)]) },
-      ]),
-      without: ["Vector: not on the PATH"],
-    });
-    expect(
-      text.match(/Bento 1\.2 +1,000 +2\.00 +1\.00 +2\.0 +3\.0 +1\.5 +5 +each once, alike +nothing$/gm),
-    ).toHaveLength(2);
-    expect(text).toContain(PEERS.bento.durable.source);
-    expect(text).toContain("Left out:\n  Vector: not on the PATH");
+    const rounds = new Map([[other, [round(1, { ...fine, missing: 3 }), round(1)]]]);
+    expect(resultTable([other], rounds, effort, text)).toContain("3 missing");
   });
 });
 
 describe("programs", () => {
-  const config = ({ port }: { port: number }): object => ({ port });
-  const script = (file: string): string =>
-    `const { port } = JSON.parse(require("fs").readFileSync(${JSON.stringify(file)}));
-     require("http").createServer((_, answer) => answer.end(process.env.HOME)).listen(port, "127.0.0.1");`;
+  it("are taken as given, or from the PATH, or left out", () => {
+    const folder = folderOf({});
+    const program = join(folder, "fluent-bit");
+    writeFileSync(program, "#!/bin/sh\necho Fluent Bit v5.1.1\n");
+    expect(onPath("fluent-bit", folder)).toBeUndefined();
+    chmodSync(program, 0o700);
+    expect(onPath("fluent-bit", `/none:${folder}`)).toBe(program);
+    const { found, without } = contenders({ "fluent-bit": program });
+    expect(found.map(({ title }) => title)).toEqual(["logship", "Fluent Bit 5.1.1"]);
+    expect(without).toEqual([expect.stringMatching(/^Bento: not on the PATH/)]);
+  });
 
   it("run with a configuration and a home of their own, until they are stopped", async () => {
-    const started = await ShipperProcess.start(process.execPath, STORE, config, (file) => ["-e", script(file)]);
-    const home = await fetch(started.url).then((answer) => answer.text());
+    const program = join(folderOf({}), "bento");
+    const script = `const { port } = JSON.parse(require("fs").readFileSync(process.argv.at(-1)))
+      .input.http_server.address.match(/:(?<port>\\d+)$/).groups;
+      require("http").createServer((_, answer) => answer.end(process.env.HOME)).listen(port, "127.0.0.1");`;
+    writeFileSync(program, `#!${process.execPath}\nif (!process.argv.includes("--version")) { ${script} }\n`, {
+      mode: 0o700,
+    });
+    const [, bento] = contenders({ bento: program }).found;
+    const running = await bento?.start(STORE, "everything");
+    const home = await fetch(running?.url ?? "").then((answer) => answer.text());
     expect(existsSync(join(home, "config.yaml"))).toBe(true);
-    await started.stop();
-    await expect(fetch(started.url)).rejects.toThrow();
+    await running?.stop();
+    await expect(fetch(running?.url ?? "")).rejects.toThrow();
     expect(existsSync(home)).toBe(false);
   });
 
-  it("fail with what they print if they end early, or are not there", async () => {
-    const failing = ShipperProcess.start(process.execPath, STORE, config, () => [
-      "-e",
-      "console.error('why'); process.exit(3)",
-    ]);
-    await expect(failing).rejects.toThrow(/does not answer:\nwhy/);
-    await expect(ShipperProcess.start("/no/program", STORE, config, () => [])).rejects.toThrow("ENOENT");
-  });
-
-  it("are taken as given, or from the PATH", () => {
-    const folder = folderOf({});
-    const program = join(folder, "otelcol-contrib");
-    writeFileSync(program, "");
-    expect(onPath("otelcol-contrib", folder)).toBeUndefined();
-    chmodSync(program, 0o700);
-    expect(binariesOf({ bento: "/there/bento" }, `/none:${folder}`)).toEqual({
-      ...{ bento: "/there/bento", otelcol: program },
-    });
-  });
-
-  it.each([
-    ["Version: 1.20.0-10-g7825c95\nDate: unknown", "1.20.0-10-g7825c95"],
-    ["Fluent Bit v5.1.1\nGit commit: 0123", "5.1.1"],
-    ["vector 0.50.0 (x86_64-unknown-linux-gnu 9053198 2025-09-23)", "0.50.0"],
-    ["Version: unknown", "unknown version"],
-  ])("say their version: %j", (text, version) => {
-    expect(versionIn(text)).toBe(version);
+  it("fail with what they print if they end early", async () => {
+    const program = join(folderOf({}), "bento");
+    writeFileSync(program, "#!/bin/sh\necho why >&2\nexit 3\n", { mode: 0o700 });
+    const [, bento] = contenders({ bento: program }).found;
+    await expect(bento?.start(STORE, "everything")).rejects.toThrow(/does not answer:\nwhy/);
   });
 
   it("count their CPU time, whatever they are called", () => {

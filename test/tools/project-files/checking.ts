@@ -15,7 +15,7 @@ export function check(files: Record<string, string>) {
     ...result,
     faults,
     unnamed: unnamed.map((path) => relative(folder, path)),
-    text: result.reports.flatMap((report) => projectLines(report, attachCommand(ROOT, undefined))).join("\n"),
+    text: result.reports.flatMap((report) => projectLines(report, attachCommand(ROOT, ROOT, undefined))).join("\n"),
     sum: sumUp(result, faults.length),
   };
 }

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ROOT } from "../../../tools/paths.ts";
+import { ROOT, SHIPPER_CONFIG } from "../../../tools/paths.ts";
 import { attachAll } from "../../../tools/project-files/attach-all.ts";
 import { folderOf } from "./temporary.ts";
 
@@ -269,6 +269,7 @@ describe("npm run attach -- --all", () => {
     const code = await attachAll({
       folder,
       from: folder,
+      shipper: SHIPPER_CONFIG,
       wish: { service: "logship", place: undefined, detach: false },
       mode: "ask",
       ask: async (question) => {
@@ -287,6 +288,7 @@ describe("npm run attach -- --all", () => {
     const code = await attachAll({
       folder,
       from: folder,
+      shipper: SHIPPER_CONFIG,
       wish: { service: "logship", place: undefined, detach: false },
       mode: "ask",
       ask: async () => {

@@ -2,8 +2,8 @@
  * The configuration of each peer, from its documentation: NDJSON in by POST, gzipped NDJSON out by
  * PUT. Pure. JSON is YAML, so every file is written as JSON.
  */
-import { FILTERED } from "../measure.ts";
-import { DROPPED_SCRIPTS, ERROR_STATUS, type PeerWork } from "./input.ts";
+import { FILTERED } from "../job-shapes.ts";
+import { DROPPED_SCRIPTS, ERROR_STATUS, type PeerWork } from "./records.ts";
 
 export interface PeerPlace {
   /** It listens here, on 127.0.0.1. */
@@ -98,98 +98,6 @@ export function fluentBitConfig(work: PeerWork, { port, store, folder }: PeerPla
           ...{ total_file_size: OBJECT_BYTES, upload_timeout: `${OBJECT_WAIT_S}s` },
         },
       ],
-    },
-  };
-}
-
-/**
- * @see https://vector.dev/docs/reference/configuration/sources/http_server/
- * @see https://vector.dev/docs/reference/configuration/transforms/remap/
- * @see https://vector.dev/docs/reference/configuration/sinks/aws_s3/
- */
-export function vectorConfig(work: PeerWork, { port, store, folder }: PeerPlace): object {
-  const status = "(int(.Event.Response.Status) ?? 0)";
-  const condition = `.Outcome != "ok" || !includes(${SCRIPTS}, .ScriptName) || ${status} >= ${ERROR_STATUS}`;
-  const source = `. = {${FIELDS.map((name) => `"${name}": .${name}`).join(", ")}}`;
-  const isFiltered = work === "filtered";
-  return {
-    data_dir: folder,
-    sources: {
-      in: {
-        ...{ type: "http_server", address: `127.0.0.1:${port}`, path: "/" },
-        ...{ framing: { method: "newline_delimited" }, decoding: { codec: "json" } },
-      },
-    },
-    ...(isFiltered && {
-      transforms: {
-        kept: { type: "filter", inputs: ["in"], condition },
-        projected: { type: "remap", inputs: ["kept"], source },
-      },
-    }),
-    sinks: {
-      out: {
-        ...{ type: "aws_s3", inputs: [isFiltered ? "projected" : "in"], bucket: PEER_BUCKET, key_prefix: "vector/" },
-        ...{ endpoint: store, region: "us-east-1", force_path_style: true, healthcheck: { enabled: false } },
-        auth: { access_key_id: PEER_KEYS.id, secret_access_key: PEER_KEYS.secret },
-        ...{ compression: "gzip", framing: { method: "newline_delimited" } },
-        // What the source adds.
-        encoding: { codec: "json", except_fields: ["timestamp", "source_type", "path"] },
-        batch: { max_events: OBJECT_RECORDS, timeout_secs: OBJECT_WAIT_S, max_bytes: 100_000_000 },
-      },
-    },
-  };
-}
-
-/**
- * For the distribution `contrib`; as documented in
- *
- * https://github.com/open-telemetry/opentelemetry-collector-contrib/tree/main/receiver/webhookeventreceiver
- * https://github.com/open-telemetry/opentelemetry-collector-contrib/tree/main/processor/transformprocessor
- * https://github.com/open-telemetry/opentelemetry-collector-contrib/tree/main/exporter/awss3exporter
- */
-export function otelcolConfig(work: PeerWork, { port, store }: PeerPlace): object {
-  const scripts = DROPPED_SCRIPTS.map((name) => `body["ScriptName"] == "${name}"`).join(" or ");
-  const status = 'body["Event"]["Response"]["Status"]';
-  const isDropped = `body["Outcome"] == "ok" and (${scripts}) and (${status} == nil or ${status} < ${ERROR_STATUS})`;
-  const transform = (statement: string): object => ({
-    log_statements: [{ context: "log", statements: [statement] }],
-  });
-  const processors = {
-    "transform/parse": transform("set(body, ParseJSON(body))"),
-    filter: { logs: { log_record: [isDropped] } },
-    "transform/project": transform(`keep_keys(body, ${JSON.stringify(FIELDS)})`),
-  };
-  const isFiltered = work === "filtered";
-  return {
-    receivers: {
-      webhookevent: {
-        ...{ endpoint: `127.0.0.1:${port}`, path: "/", split_logs_at_newline: true },
-        // The longest that it allows.
-        ...{ read_timeout: "10s", write_timeout: "10s" },
-      },
-    },
-    ...(isFiltered && { processors }),
-    exporters: {
-      awss3: {
-        s3uploader: {
-          ...{ region: "us-east-1", s3_bucket: PEER_BUCKET, s3_prefix: "otelcol", endpoint: store },
-          ...{ s3_force_path_style: true, disable_ssl: true, compression: "gzip" },
-        },
-        marshaler: "body",
-        sending_queue: {
-          ...{ enabled: true, sizer: "items", queue_size: 1_000_000 },
-          batch: { flush_timeout: `${OBJECT_WAIT_S}s`, min_size: OBJECT_RECORDS, max_size: OBJECT_RECORDS },
-        },
-      },
-    },
-    service: {
-      telemetry: { metrics: { level: "none" }, logs: { level: "warn" } },
-      pipelines: {
-        logs: {
-          ...{ receivers: ["webhookevent"], processors: isFiltered ? Object.keys(processors) : [] },
-          exporters: ["awss3"],
-        },
-      },
     },
   };
 }

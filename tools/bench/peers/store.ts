@@ -2,7 +2,9 @@
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
 import { gunzip } from "node:zlib";
+import { linesOf } from "./records.ts";
 
 /** Objects that a shipper writes to try a destination; logship's has this day. */
 const TRIAL = "/00010101/";
@@ -11,22 +13,17 @@ export class Store {
   readonly #server = createServer((request, response) => {
     this.#answer(request, response).catch(() => request.socket.destroy());
   });
-  /** By path. */
-  #objects = new Map<string, Buffer>();
+  #objects: Buffer[] = [];
   /** What HEAD says of an object, by path. */
-  #heads = new Map<string, OutgoingHttpHeaders>();
-  #lines = 0;
-  #lastMs = 0;
-  #bytes = 0;
-  /** What could not be taken, the first few. */
-  readonly refused: string[] = [];
+  readonly #heads = new Map<string, OutgoingHttpHeaders>();
+  /** Lines of all objects since the last {@link take}. */
+  lines = 0;
+  /** When the last object was there whole, by `performance.now()`. */
+  lastMs = 0;
 
   /** @returns its URL, without a slash at the end. */
   async listen(): Promise<string> {
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once("error", reject);
-      this.#server.listen(0, "127.0.0.1", resolve);
-    });
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
@@ -35,69 +32,36 @@ export class Store {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  /** Lines of all objects since the last {@link take}. */
-  get lines(): number {
-    return this.#lines;
-  }
-
-  /** When the last object was there whole, by `performance.now()`. */
-  get lastMs(): number {
-    return this.#lastMs;
-  }
-
-  /** All objects since the last call, and their size. */
-  take(): { objects: Buffer[]; bytes: number } {
-    const taken = { objects: [...this.#objects.values()], bytes: this.#bytes };
-    this.#objects = new Map();
-    this.#lines = 0;
-    this.#bytes = 0;
+  /** All objects since the last call. */
+  take(): Buffer[] {
+    const taken = this.#objects;
+    this.#objects = [];
+    this.lines = 0;
     return taken;
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method, url = "", headers } = request;
     const [path = ""] = url.split("?", 1);
-    const sent = await bodyOf(request);
+    const sent = await buffer(request);
     if (method === "HEAD") {
       const head = this.#heads.get(path);
       return void response.writeHead(head === undefined ? 404 : 200, head).end();
     }
-    if (method !== "PUT") {
-      if (this.refused.length < 5) this.refused.push(`${method} ${path}`);
-      return void response.writeHead(501).end();
-    }
+    if (method !== "PUT") return void response.writeHead(501).end();
     const body = "x-amz-decoded-content-length" in headers ? unchunked(sent) : sent;
     const etag = `"${createHash("md5").update(body).digest("hex")}"`;
     const meta = Object.entries(headers).filter(([name]) => name.startsWith("x-amz-meta-"));
     this.#heads.set(path, { ...Object.fromEntries(meta), etag, "content-length": body.length });
     if (!path.includes(TRIAL)) {
-      this.#bytes += body.length;
-      this.#objects.set(path, body);
-      this.#lastMs = performance.now();
+      this.#objects.push(body);
+      this.lastMs = performance.now();
       gunzip(body, (_error, content) => {
-        this.#lines += content === undefined ? 0 : linesIn(content);
+        this.lines += content === undefined ? 0 : linesOf(content).length;
       });
     }
     response.writeHead(200, { etag }).end();
   }
-}
-
-async function bodyOf(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
-  return Buffer.concat(chunks);
-}
-
-/** Lines that are not empty; the last one may have no end. */
-export function linesIn(content: Buffer): number {
-  const newline = 10;
-  let lines = 0;
-  let start = 0;
-  for (let at = content.indexOf(newline); at !== -1; at = content.indexOf(newline, start)) {
-    if (at > start) lines += 1;
-    start = at + 1;
-  }
-  return lines + (start < content.length ? 1 : 0);
 }
 
 /**

@@ -1,0 +1,262 @@
+/**
+ * CPU time of intake and pipeline, by turns with gzip of the same bytes: the ratios hold on any
+ * machine, also on a busy one. In Node, whose V8 and zlib are those of the runtime in kind, but not
+ * in version.
+ */
+import { constants, gzipSync, inflateRawSync } from "node:zlib";
+import { APPEND_MAX_RAW_BYTES } from "../../src/base/limits.ts";
+import { deflateFragment, OBJECT_DEFLATE_LEVEL } from "../../src/formats/object/fragment.ts";
+import { type Loaded, load } from "../../src/formats/object/load.ts";
+import { NDJSON } from "../../src/formats/output/format.ts";
+import { Delivery } from "../../src/formats/queue/delivery.ts";
+import { decodeMessage } from "../../src/formats/queue/message.ts";
+import { sealKeyOf } from "../../src/formats/queue/seal.ts";
+import type { FieldName } from "../../src/formats/record/fields.ts";
+import { Gatherer } from "../../src/ship/intake/gather.ts";
+import { handleTail } from "../../src/ship/intake/tail.ts";
+import { prepare } from "../../src/ship/job/build.ts";
+import type { JobConfig } from "../../src/ship/job/config.ts";
+import { consumeEvents } from "../../src/ship/pipeline/consume.ts";
+import type { ConsumerContext } from "../../src/ship/pipeline/context.ts";
+import { EVERYTHING, FILTERED, type JobShape } from "./job-shapes.ts";
+import { threadCpuMs } from "./meter.ts";
+import { batchOf } from "./queue-batch.ts";
+import { RecordMix, type TraceItem } from "./records.ts";
+import { type Summary, summary } from "./stats.ts";
+import { count, type Table } from "./table.ts";
+
+/** 2026-11-20T12:00:00Z. */
+const NOON = 1_795_176_000_000;
+
+/** Jobs of equal rules that take the same messages. */
+const ALIKE = 5;
+
+/** As each service has its own. */
+const SEAL = sealKeyOf(new Uint8Array(32));
+
+export interface CpuEffort {
+  /** Measured rounds, after those that warm up. */
+  rounds: number;
+  warmUpRounds: number;
+  /** Records of a round. */
+  records: number;
+}
+
+/** What all works are done on. */
+interface Data {
+  items: TraceItem[];
+  bodies: ArrayBuffer[];
+  /** Grouped as the queue handler does: the content of one append. */
+  groups: Loaded[][];
+  job: JobConfig;
+  /** What the job ships, in the pieces that are compressed one by one. */
+  pieces: Uint8Array[];
+  /** Records of it. */
+  shipped: number;
+}
+
+export async function prepareData(records: number, shape: JobShape): Promise<Data> {
+  const mix = new RecordMix(1);
+  const items = Array.from({ length: records }, (_, i) => mix.next(NOON + i));
+  const bodies = await gathered(items);
+  const groups: Loaded[][] = [[]];
+  let size = 0;
+  for (const part of bodies.map(loaded)) {
+    if (size + part.size > APPEND_MAX_RAW_BYTES) {
+      groups.push([]);
+      size = 0;
+    }
+    groups.at(-1)?.push(part);
+    size += part.size;
+  }
+  const job = jobOf(shape);
+  const fragments = groups.flatMap((group) => prepare(job, group).fragments);
+  const pieces = fragments.map(({ deflated, body }) =>
+    deflated ? (inflateRawSync(body, { finishFlush: constants.Z_SYNC_FLUSH }) as Uint8Array) : body,
+  );
+  return { items, bodies, groups, job, pieces, shipped: fragments.reduce((sum, each) => sum + each.records, 0) };
+}
+
+/**
+ * `intake` from trace items to messages, `pipeline` from messages to fragments, `gzip` of what the
+ * pipeline ships and nothing else; the pipeline without sketches, and with {@link ALIKE} jobs of
+ * equal rules; and steps of the pipeline alone. Each returns the amount of its output, by which two
+ * runs are known to have done the same.
+ */
+export const WORKS = {
+  gzip: ({ pieces }) => bytesOf(pieces.map((piece) => gzipSync(piece, { level: OBJECT_DEFLATE_LEVEL }))),
+  pipeline: ({ bodies, job }) => consumed(bodies, [job]),
+  unsketched: ({ bodies, job }) => consumed(bodies, [{ ...job, sketches: false }]),
+  alike: ({ bodies, job }) =>
+    consumed(
+      bodies,
+      Array.from({ length: ALIKE }, (_, i) => ({ ...job, id: i + 1 })),
+    ),
+  decode: ({ bodies }) => bodies.reduce((sum, body) => sum + Number(decodeMessage(body).ok), 0),
+  load: ({ bodies }) => bodies.reduce((sum, body) => sum + loaded(body).size, 0),
+  build: ({ job, groups }) => bytesOf(groups.flatMap((group) => prepare(job, group).fragments.map(({ body }) => body))),
+  deflate: ({ pieces }) => bytesOf(pieces.map(deflateFragment)),
+  intake: async ({ items }) => bytesOf((await gathered(items)).map((body) => new Uint8Array(body))),
+} as const satisfies { readonly [work: string]: (data: Data) => number | Promise<number> };
+export type Work = keyof typeof WORKS;
+
+const WORK_NAMES = Object.keys(WORKS) as Work[];
+
+export interface CpuResult {
+  /** CPU time of each piece of work, in µs for each record that came in. */
+  microseconds: { [work in Work]: Summary };
+  /** To gzip alone, round by round: the pipeline; without sketches; each further job; intake. */
+  ratios: { pipeline: Summary; unsketched: Summary; further: Summary; intake: Summary };
+  records: number;
+  shipped: number;
+  messageBytes: number;
+  shippedBytes: number;
+}
+
+export async function measureCpu(shape: JobShape, { records, rounds, warmUpRounds }: CpuEffort): Promise<CpuResult> {
+  const data = await prepareData(records, shape);
+  const outputs = new Map<Work, number>();
+  const times = byWork(() => [] as number[]);
+  for (let round = -warmUpRounds; round < rounds; round++) {
+    for (const work of WORK_NAMES) {
+      const before = threadCpuMs();
+      const output = await WORKS[work](data);
+      const tookMs = threadCpuMs() - before;
+      if ((outputs.get(work) ?? output) !== output) throw new Error(`${work} did something else this time`);
+      outputs.set(work, output);
+      if (round >= 0) times[work].push(tookMs);
+    }
+  }
+  const toGzip = (of: (round: number) => number): Summary =>
+    summary(times.gzip.map((gzipMs, round) => of(round) / gzipMs));
+  const at = (work: Work) => (round: number) => times[work][round] ?? 0;
+  return {
+    microseconds: byWork((work) => summary(times[work].map((ms) => (ms / records) * 1_000))),
+    ratios: {
+      ...{ pipeline: toGzip(at("pipeline")), unsketched: toGzip(at("unsketched")), intake: toGzip(at("intake")) },
+      further: toGzip((round) => (at("alike")(round) - at("pipeline")(round)) / (ALIKE - 1)),
+    },
+    ...{ records, shipped: data.shipped, shippedBytes: bytesOf(data.pieces) },
+    messageBytes: data.bodies.reduce((sum, { byteLength }) => sum + byteLength, 0),
+  };
+}
+
+function byWork<T>(of: (work: Work) => T): { [work in Work]: T } {
+  return Object.fromEntries(WORK_NAMES.map((work) => [work, of(work)])) as { [work in Work]: T };
+}
+
+/** From trace items to messages, one invocation of `tail()` each. */
+async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
+  const bodies: ArrayBuffer[] = [];
+  const sends: Promise<void>[] = [];
+  const { promise: woken, resolve: wake } = Promise.withResolvers<void>();
+  const context = {
+    queue: {
+      sendBatch: async (messages: { body: Uint8Array }[]) => {
+        for (const { body } of messages) bodies.push(body.slice().buffer as ArrayBuffer);
+      },
+    },
+    append: () => Promise.reject(new Error("the queue takes everything")),
+    config: { selfName: "logship", defaultScriptName: "unnamed", seal: SEAL, shards: 1 },
+    platform: { now: () => NOON, sleep: () => woken },
+    gatherer: new Gatherer(),
+    waitUntil: (promise: Promise<void>) => sends.push(promise),
+    pack: () => Promise.reject(new Error("each isolate is measured by itself")),
+    countLost: () => Promise.reject(new Error("nothing is lost")),
+  };
+  for (const item of items) await handleTail([item], context);
+  wake();
+  await Promise.all(sends);
+  return bodies;
+}
+
+/** The queue handler, with a log that takes everything and keeps nothing. */
+async function consumed(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Promise<number> {
+  let bytes = 0;
+  const unexpected = () => Promise.reject(new Error("every message is whole, and comes once"));
+  const context: ConsumerContext = {
+    jobs: async () => ({ state: "bench.1.m", jobs, optOuts: [], shards: [0] }),
+    append: async (_shard, { parts, prepared, state }) => {
+      bytes += bytesOf(prepared.flatMap(({ fragments }) => fragments.map(({ body }) => body)));
+      return { fresh: parts.map(({ id }) => id), tooOld: [], watched: false, state };
+    },
+    known: async () => [],
+    ...{ expectAgain: unexpected, sendAnew: unexpected, hold: unexpected, unnoted: unexpected },
+    sealKeys: [SEAL],
+    callsMax: 10_000,
+    platform: { now: () => NOON, sleep: unexpected },
+  };
+  const batch = batchOf(bodies, NOON);
+  await consumeEvents(batch as never, context);
+  batch.assertAcknowledged();
+  return bytes;
+}
+
+function loaded(body: ArrayBuffer): Loaded {
+  const [message] = batchOf([body], NOON).messages;
+  const loading = load(new Delivery(message as never), [SEAL]);
+  const part = loading.kind === "loaded" ? loading.loaded[0] : undefined;
+  if (part === undefined) throw new Error(`a message is ${loading.kind}`);
+  return part;
+}
+
+function bytesOf(parts: readonly Uint8Array[]): number {
+  return parts.reduce((sum, { length }) => sum + length, 0);
+}
+
+function jobOf({ filter, fieldNames }: JobShape): JobConfig {
+  return {
+    ...{ id: 1, version: 1, modifiedVersion: 1, outputVersion: 1, destinationVersion: 1, mark: "m" },
+    windows: [{ fromMs: 0, untilMs: null }],
+    ...{ filter, sampleRate: 1, output: { ...NDJSON, fieldNames: fieldNames as FieldName[] | null } },
+    limits: { bytes: 100_000_000, records: 100_000, intervalMs: 30_000 },
+    ...{ canary: false, destination: "", path: "", deletedMs: null, discard: false },
+  };
+}
+
+/** The names of works in the report: steps of the pipeline are indented. */
+const TITLES: { readonly [work in Work]: string } = {
+  gzip: "gzip alone, of what is shipped",
+  pipeline: "pipeline: message → fragment",
+  unsketched: "  without sketches",
+  alike: `  with ${ALIKE} jobs of equal rules`,
+  decode: "  of it: decode the message",
+  load: "  of it: decode, read, truncate",
+  build: "  of it: filter, encode, deflate",
+  deflate: "  of it: deflate",
+  intake: "intake: tail() → message",
+};
+
+/** The results as text, of both shapes. */
+export async function reportCpu(effort: CpuEffort, table: Table, say: (line: string) => void): Promise<string[]> {
+  const parts = ["CPU TIME of intake and pipeline, in Node, beside gzip alone of the same bytes"];
+  for (const [title, shape] of [
+    ["with a filter and a projection", FILTERED],
+    ["all fields of all records", EVERYTHING],
+  ] as const) {
+    say(`CPU time: ${title} …`);
+    const { microseconds, ratios, ...sizes } = await measureCpu(shape, effort);
+    const { records, shipped, messageBytes, shippedBytes } = sizes;
+    const cells = ({ median, low, high }: Summary): string[] => [
+      median.toFixed(2),
+      `${low.toFixed(2)} – ${high.toFixed(2)}`,
+    ];
+    parts.push(
+      `${title}: ${count(records)} records, ${count(messageBytes / records)} B each in a message; ${count(shipped)} shipped, ${count(shippedBytes / shipped)} B each`,
+      table(
+        ["× gzip alone", "median", "middle half"],
+        [
+          ["one job", ...cells(ratios.pipeline)],
+          ["  without sketches", ...cells(ratios.unsketched)],
+          ["each further job of equal rules", ...cells(ratios.further)],
+          ["intake", ...cells(ratios.intake)],
+        ],
+      ),
+      table(
+        ["", "µs/record", "middle half", "records a CPU second"],
+        WORK_NAMES.map((work) => [TITLES[work], ...cells(microseconds[work]), count(1e6 / microseconds[work].median)]),
+      ),
+    );
+  }
+  return parts;
+}
