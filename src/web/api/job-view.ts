@@ -4,7 +4,7 @@ import type { Config } from "../../config.ts";
 import { destinationPurpose, unseal } from "../../formats/secrets/sealed.ts";
 import { termsOf } from "../../ship/destinations/kinds.ts";
 import { maskDestination, parsePlace } from "../../ship/destinations/parse.ts";
-import { datasetBelow, spareKeys } from "../../ship/job/schema.ts";
+import { answeredFields, datasetBelow, spareKeys } from "../../ship/job/schema.ts";
 import { readJobConfig } from "../../ship/job/snapshot.ts";
 import { jobStatus, type ShardsStatus, shardsStatus } from "../../ship/reader/job-status.ts";
 import type { JobStatus } from "../../ship/reader/types.ts";
@@ -47,20 +47,9 @@ export async function presentJob(
   return {
     id: job.config.id,
     dataset: datasetBelow(pathName(c), body),
-    name: body.name ?? null,
-    enabled: body.enabled ?? false,
     kind: "",
     destination_conf: conf === null ? "" : seesSecrets(c.var.caller) ? conf : maskDestination(conf),
-    ...(body.output_options !== undefined && { output_options: body.output_options }),
-    filter: body.filter ?? null,
-    frequency: body.frequency ?? null,
-    logpull_options: body.logpull_options ?? null,
-    max_upload_bytes: body.max_upload_bytes === undefined ? 0 : body.max_upload_bytes,
-    max_upload_records: body.max_upload_records === undefined ? 0 : body.max_upload_records,
-    max_upload_interval_seconds: body.max_upload_interval_seconds === undefined ? 0 : body.max_upload_interval_seconds,
-    ...(body.canary !== undefined && { canary: body.canary }),
-    ...(body.sketches !== undefined && { sketches: body.sketches }),
-    ...(body.filter_attack_traffic !== undefined && { filter_attack_traffic: body.filter_attack_traffic }),
+    ...answeredFields(body),
     ...Object.fromEntries(spareKeys(body)),
     last_complete: isoTime(status?.lastCompleteMs ?? null),
     last_error: isoTime(status?.lastErrorMs ?? null),

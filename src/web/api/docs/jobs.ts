@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { JOBS_MAX } from "../../../base/limits.ts";
 import { DATASETS } from "../../../formats/record/fields.ts";
-import { CreateJob, JOB_FIELDS, OutputOptions, UpdateJob } from "../../../ship/job/schema.ts";
+import { ANSWERED, CreateJob, UpdateJob } from "../../../ship/job/schema.ts";
 import { tolerant } from "../../../ship/job/spare-keys.ts";
 import { flag, paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
@@ -19,24 +19,14 @@ const Guarantee = z
 export const Job = tolerant({
   id: OwnId,
   dataset: z.enum(DATASETS).describe("As last sent below this path, otherwise by the name that the path uses."),
-  name: JOB_FIELDS.name,
-  enabled: z.boolean().describe("Whether the job takes new events. Events already taken are delivered either way."),
   kind: z.literal("").describe("Always empty."),
   destination_conf: z
     .string()
     .describe(
       "As sent; without the permissions `logs:read` and `logs:edit`, secrets are `****`. Empty if no key opens it.",
     ),
-  output_options: OutputOptions.nullable().optional(),
-  filter: JOB_FIELDS.filter,
-  frequency: JOB_FIELDS.frequency,
-  logpull_options: JOB_FIELDS.logpull_options,
-  max_upload_bytes: JOB_FIELDS.max_upload_bytes,
-  max_upload_records: JOB_FIELDS.max_upload_records,
-  max_upload_interval_seconds: JOB_FIELDS.max_upload_interval_seconds,
-  canary: JOB_FIELDS.canary.optional(),
-  sketches: JOB_FIELDS.sketches.optional(),
-  filter_attack_traffic: JOB_FIELDS.filter_attack_traffic.optional(),
+  ...ANSWERED,
+  enabled: z.boolean().describe("Whether the job takes new events. Events already taken are delivered either way."),
   last_complete: Time.nullable().describe("No event accepted before this time waits or is set aside. Never goes back."),
   last_error: Time.nullable().describe("When delivery last failed; null: it does not fail now."),
   error_message: z.string().nullable().describe("Why delivery fails; null: it does not."),
