@@ -1,3 +1,4 @@
+import type { Sql } from "../../base/storage/sql.ts";
 import type { FunctionSlots } from "./health-hours.ts";
 
 export type AccountCounts = {
@@ -56,14 +57,13 @@ type StateRow = AccountCounts & { hold_messages: number; intake_lost: number; re
 };
 
 export function accountStatus(
-  sql: SqlStorage,
+  sql: Sql,
   parts: Pick<AccountStatus, "oldestUnfinishedMs" | "load" | "failing" | "keptSinceMs"> &
     Pick<AccountStatus["setAsideMessages"], "oldestMs" | "stopsClaims">,
 ): AccountStatus {
-  const row = sql
-    .exec<StateRow>(`SELECT processed, routed, not_enabled, not_routed, set_aside, discarded, hold_messages, intake_lost,
-         queue_backlog, queue_bytes, queue_seen_ms, restored FROM state`)
-    .one();
+  const row = sql.one<StateRow>`
+    SELECT processed, routed, not_enabled, not_routed, set_aside, discarded, hold_messages, intake_lost,
+      queue_backlog, queue_bytes, queue_seen_ms, restored FROM state`;
   const { oldestMs, stopsClaims, ...others } = parts;
   const { processed, routed, not_enabled, not_routed, set_aside, discarded } = row;
   return {

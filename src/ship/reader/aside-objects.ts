@@ -1,4 +1,4 @@
-import { change, first, only, select } from "../../base/storage/sql.ts";
+import { Tables } from "../../base/storage/sql.ts";
 import { Chunks } from "./chunks.ts";
 import { fieldsOf } from "./divide.ts";
 import type { LogState } from "./log-state.ts";
@@ -10,13 +10,12 @@ import type { AsideObject } from "./types.ts";
  * The objects of a reader that their store refuses themselves. Every method that changes anything
  * belongs into a transaction of its caller.
  */
-export class AsideObjects {
-  readonly #sql: SqlStorage;
+export class AsideObjects extends Tables {
   readonly #state: LogState;
   readonly #chunks: Chunks;
 
   constructor(sql: SqlStorage, state: LogState) {
-    this.#sql = sql;
+    super(sql);
     this.#state = state;
     this.#chunks = new Chunks(sql);
   }
@@ -24,11 +23,9 @@ export class AsideObjects {
   /** In the order in which they were set aside. */
   list(offset: number, limit: number): AsideObject[] {
     if (limit <= 0) return [];
-    return select<ObjectRow>(
-      this.#sql,
-      "SELECT * FROM object INDEXED BY object_aside WHERE state = 'set_aside' ORDER BY aside_ms, number LIMIT ? OFFSET ?",
-      [limit, offset],
-    ).map((row) => this.#present(row));
+    return this.sql.all<ObjectRow>`
+      SELECT * FROM object INDEXED BY object_aside WHERE state = 'set_aside'
+      ORDER BY aside_ms, number LIMIT ${limit} OFFSET ${offset}`.map((row) => this.#present(row));
   }
 
   get(number: number): AsideObject | null {
@@ -38,7 +35,7 @@ export class AsideObjects {
 
   /** When the first of them was set aside, in ms since the epoch; null: there is none. */
   oldestMs(): number | null {
-    return only(this.#sql, "SELECT min(aside_ms) FROM object INDEXED BY object_aside WHERE state = 'set_aside'");
+    return this.sql.only`SELECT min(aside_ms) FROM object INDEXED BY object_aside WHERE state = 'set_aside'`;
   }
 
   /**
@@ -52,13 +49,12 @@ export class AsideObjects {
     if (row === null) return null;
     const target = to && JSON.stringify(to.target);
     const key = this.#state.keyOf(row, row.name, templateElsewhere({ target }));
-    change(
-      this.#sql,
-      `UPDATE object SET state = 'waiting', key = ?, attempts = 0, next_attempt_ms = ?, target = ?, elsewhere = ?,
-         far = iif(?, ${FAR.elsewhere}, far), doubtful = iif(doubtful = ${DOUBT.none}, ${DOUBT.resent}, doubtful),
-         error = NULL, aside_ms = NULL WHERE number = ?`,
-      [key, nowMs, target, to?.shown ?? null, to === null ? 0 : 1, number],
-    );
+    this.sql.run`
+      UPDATE object SET state = 'waiting', key = ${key}, attempts = 0, next_attempt_ms = ${nowMs},
+        target = ${target}, elsewhere = ${to?.shown ?? null},
+        far = iif(${to === null ? 0 : 1}, ${FAR.elsewhere}, far),
+        doubtful = iif(doubtful = ${DOUBT.none}, ${DOUBT.resent}, doubtful), error = NULL, aside_ms = NULL
+      WHERE number = ${number}`;
     this.#state.countTakenUp(row.records, 0);
     const after = { ...row, key, state: "waiting", attempts: 0, error: null, elsewhere: to?.shown ?? null } as const;
     return this.#present(after);
@@ -80,13 +76,13 @@ export class AsideObjects {
     const row = this.#row(number);
     if (row === null) return null;
     this.#chunks.drop(row.batch);
-    this.#sql.exec("UPDATE object SET state = 'discarded', aside_ms = NULL WHERE number = ?", number);
+    this.sql.run`UPDATE object SET state = 'discarded', aside_ms = NULL WHERE number = ${number}`;
     this.#state.countTakenUp(row.records, row.records);
     return { ...this.#present(row), state: "discarded" };
   }
 
   #row(number: number): ObjectRow | null {
-    return first(this.#sql, "SELECT * FROM object WHERE number = ? AND state = 'set_aside'", number);
+    return this.sql.first`SELECT * FROM object WHERE number = ${number} AND state = 'set_aside'`;
   }
 
   #present(row: ObjectRow): AsideObject {

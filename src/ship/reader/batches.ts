@@ -1,4 +1,4 @@
-import { first, insert, only } from "../../base/storage/sql.ts";
+import { clause, Tables, verbatim } from "../../base/storage/sql.ts";
 import type { Encoder, Fragment } from "../../formats/object/encoder.ts";
 import { encoderOf } from "../../formats/object/encoders.ts";
 import { isPartOf } from "../../formats/object/keys.ts";
@@ -29,7 +29,8 @@ const COMPANY_MS = 5_000;
  * When a batch is due, as SQL over its row: counted from the intake of its oldest record. Takes the
  * job's interval in ms. A second chunk: several appends.
  */
-const DUE_MS = `max(oldest_taken_ms + ? + iif(next_chunk > 1, ${COMPANY_MS}, 0), opened_ms + ${LATE_GRACE_MS})`;
+const dueMs = (intervalMs: number) =>
+  clause`max(oldest_taken_ms + ${intervalMs} + iif(next_chunk > 1, ${COMPANY_MS}, 0), opened_ms + ${LATE_GRACE_MS})`;
 
 /**
  * Batches that one transaction cuts, near days first: a sender may have opened one for each of a
@@ -39,7 +40,7 @@ const DUE_MS = `max(oldest_taken_ms + ? + iif(next_chunk > 1, ${COMPANY_MS}, 0),
 const CUT_AT_ONCE = 1_000;
 
 /** Near days first, as cut.ts has it. */
-const NEAR_FIRST = "abs(day - oldest_taken_ms / 86400000) > 1, id";
+const NEAR_FIRST = verbatim("abs(day - oldest_taken_ms / 86400000) > 1, id");
 
 /**
  * Parts of days that the cron cuts before their time, as it does each day: each is an object, and a
@@ -52,15 +53,14 @@ const PARTS_AT_ONCE = 64;
  * (cut.ts). Every method is synchronous and belongs into a transaction of its caller, so that
  * records, counts and cuts are committed together.
  */
-export class Batches {
-  readonly #sql: SqlStorage;
+export class Batches extends Tables {
   readonly #state: LogState;
   readonly #chunks: Chunks;
   readonly #storedMaxBytes: () => number;
 
   /** @param storedMaxBytes most bytes of an object as it is stored. */
   constructor(sql: SqlStorage, state: LogState, storedMaxBytes: () => number) {
-    this.#sql = sql;
+    super(sql);
     this.#state = state;
     this.#storedMaxBytes = storedMaxBytes;
     this.#chunks = new Chunks(sql);
@@ -110,7 +110,7 @@ export class Batches {
       if (reason !== null) this.#cut(batch, reason, nowMs);
       else {
         if (batch.small_bytes >= encoder.sizes.compactBytes) this.#chunks.compact(batch, encoder);
-        insert(this.#sql, "INSERT OR REPLACE INTO batch", batch);
+        this.sql.replace("batch", batch);
       }
     }
     return nextId - firstId;
@@ -130,12 +130,10 @@ export class Batches {
    */
   cutDue(nowMs: number): void {
     const { limits } = this.#state.requireJob();
-    const due = this.#sql.exec<BatchRow>(
-      `SELECT * FROM batch WHERE ${DUE_MS} <= ? ORDER BY ${NEAR_FIRST} LIMIT ${CUT_AT_ONCE}`,
-      limits.intervalMs,
-      nowMs,
-    );
-    for (const batch of due.toArray()) this.#cut(batch, "interval", nowMs);
+    const due = this.sql.all<BatchRow>`
+      SELECT * FROM batch WHERE ${dueMs(limits.intervalMs)} <= ${nowMs}
+      ORDER BY ${NEAR_FIRST} LIMIT ${CUT_AT_ONCE}`;
+    for (const batch of due) this.#cut(batch, "interval", nowMs);
   }
 
   /**
@@ -143,12 +141,8 @@ export class Batches {
    * and stay due. @returns false: of too many batches, some are left.
    */
   cutSome(reason: CutReason, nowMs: number, partsBefore = Number.MAX_SAFE_INTEGER): boolean {
-    const some = this.#sql
-      .exec<BatchRow>(
-        `SELECT * FROM batch WHERE part = '' OR id < ? ORDER BY ${NEAR_FIRST} LIMIT ${CUT_AT_ONCE}`,
-        partsBefore,
-      )
-      .toArray();
+    const some = this.sql.all<BatchRow>`
+      SELECT * FROM batch WHERE part = '' OR id < ${partsBefore} ORDER BY ${NEAR_FIRST} LIMIT ${CUT_AT_ONCE}`;
     for (const batch of some) this.#cut(batch, reason, nowMs);
     return some.length < CUT_AT_ONCE;
   }
@@ -158,9 +152,8 @@ export class Batches {
    * for the job's interval. undefined: there are not so many.
    */
   partsBefore(): number | undefined {
-    return this.#sql
-      .exec<{ id: number }>(`SELECT id FROM batch WHERE part <> '' ORDER BY id LIMIT 1 OFFSET ${PARTS_AT_ONCE}`)
-      .toArray()[0]?.id;
+    return this.sql.first<{ id: number }>`
+      SELECT id FROM batch WHERE part <> '' ORDER BY id LIMIT 1 OFFSET ${PARTS_AT_ONCE}`?.id;
   }
 
   /** Cuts all that waits. */
@@ -170,16 +163,15 @@ export class Batches {
 
   /** When the next batch is to be cut, in ms since the epoch; Infinity: none is open. */
   nextCutMs(): number {
-    const { limits } = this.#state.requireJob();
-    const due = only<number | null>(this.#sql, `SELECT min(${DUE_MS}) FROM batch`, limits.intervalMs);
-    return due ?? Number.POSITIVE_INFINITY;
+    const { intervalMs } = this.#state.requireJob().limits;
+    return this.sql.only<number | null>`SELECT min(${dueMs(intervalMs)}) FROM batch` ?? Number.POSITIVE_INFINITY;
   }
 
   /** Drops all of them. @returns the number of records dropped. */
   drop(): number {
     const batches = this.#batches();
     for (const { id } of batches) this.#chunks.drop(id);
-    this.#sql.exec("DELETE FROM batch");
+    this.sql.run`DELETE FROM batch`;
     return batches.reduce((sum, { records }) => sum + records, 0);
   }
 
@@ -209,15 +201,15 @@ export class Batches {
   }
 
   #batches(): BatchRow[] {
-    return this.#sql.exec<BatchRow>("SELECT * FROM batch ORDER BY id").toArray();
+    return this.sql.all<BatchRow>`SELECT * FROM batch ORDER BY id`;
   }
 
   #openBatch(day: number, part: string): BatchRow | null {
-    return first(this.#sql, "SELECT * FROM batch WHERE day = ? AND part = ?", day, part);
+    return this.sql.first`SELECT * FROM batch WHERE day = ${day} AND part = ${part}`;
   }
 
   #cut(batch: BatchRow, reason: CutReason, nowMs: number): void {
-    cut(batch, reason, nowMs, { sql: this.#sql, state: this.#state, chunks: this.#chunks });
+    cut(batch, reason, nowMs, { sql: this.sql, state: this.#state, chunks: this.#chunks });
   }
 }
 

@@ -1,6 +1,6 @@
 import { errorText, log } from "../../base/logger.ts";
 import { platform } from "../../base/platform.ts";
-import { first, insert, update } from "../../base/storage/sql.ts";
+import { Tables } from "../../base/storage/sql.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
 import { openDestination } from "../destinations/kinds.ts";
 import type { JobConfig } from "../job/config.ts";
@@ -35,8 +35,7 @@ export interface CanaryHost {
  * It is no object of the reader: it changes no count, no hour of health, and no status of the
  * uploads. docs/canary.md
  */
-export class Canary {
-  readonly #sql: SqlStorage;
+export class Canary extends Tables {
   readonly #state: LogState;
   readonly #host: CanaryHost;
   /**
@@ -46,7 +45,7 @@ export class Canary {
   running: Promise<void> | null = null;
 
   constructor(sql: SqlStorage, state: LogState, host: CanaryHost) {
-    this.#sql = sql;
+    super(sql);
     this.#state = state;
     this.#host = host;
   }
@@ -60,17 +59,17 @@ export class Canary {
     const sends = job.canary && isOpen(job.windows) && job.deletedMs === null;
     // One of the whole job.
     if (!sends || sealed_ms !== null || placeOf(node).shard !== 0) {
-      this.#sql.exec("DELETE FROM canary");
+      this.sql.run`DELETE FROM canary`;
     } else if (this.#row()?.destination_version !== job.destinationVersion) {
       const since = { since_ms: nowMs, next_ms: nowMs };
       const row = { id: 1, destination_version: job.destinationVersion, state: "waiting", ...since };
-      insert(this.#sql, "INSERT OR REPLACE INTO canary", row);
+      this.sql.replace("canary", row);
     }
   }
 
   /** After a manual flush: the next canary is sent at once, if the last one is not well. */
   retryNow(nowMs: number): void {
-    this.#sql.exec("UPDATE canary SET next_ms = ? WHERE next_ms > ? AND (state <> 'ok' OR tries > 0)", nowMs, nowMs);
+    this.sql.run`UPDATE canary SET next_ms = ${nowMs} WHERE next_ms > ${nowMs} AND (state <> 'ok' OR tries > 0)`;
   }
 
   /**
@@ -151,7 +150,7 @@ export class Canary {
     const row = this.#row();
     const counts = row !== null && row.destination_version === job.destinationVersion;
     const after = counts ? afterTry(row, tried, job.id, nowMs) : null;
-    if (after !== null) update(this.#sql, "canary", after, "id = 1");
+    if (after !== null) this.sql.update("canary", 1, after);
     const { finding } = tried;
     const again = after !== null && after.tries > 0;
     log[finding.state === "ok" || after === null ? "info" : "warn"]("canary", {
@@ -165,7 +164,7 @@ export class Canary {
 
   #row(): CanaryRow | null {
     if (this.#state.retired) return null;
-    return first(this.#sql, "SELECT canary.* FROM canary JOIN reader USING (id) WHERE sealed_ms IS NULL");
+    return this.sql.first`SELECT canary.* FROM canary JOIN reader USING (id) WHERE sealed_ms IS NULL`;
   }
 }
 

@@ -1,4 +1,4 @@
-import { insert } from "../../base/storage/sql.ts";
+import { Tables } from "../../base/storage/sql.ts";
 import type { FailureCause } from "../destinations/failure.ts";
 import type { LogState } from "./log-state.ts";
 
@@ -116,12 +116,11 @@ type HealthRow = Omit<HealthHour, "causes"> & { causes: string };
  * of the log cannot differ. The newest hour is gathered in the reader's row, which that writes
  * anyway, and becomes a row of its own with the first attempt of another hour.
  */
-export class Health {
-  readonly #sql: SqlStorage;
+export class Health extends Tables {
   readonly #state: LogState;
 
   constructor(sql: SqlStorage, state: LogState) {
-    this.#sql = sql;
+    super(sql);
     this.#state = state;
   }
 
@@ -142,7 +141,7 @@ export class Health {
   /** The hour that is gathered may have a row: a clock went back, or release 1 ran meanwhile. */
   #store(hour: number): void {
     const { causes, rawBytes, totalMs, longestMs, ...rest } = this.between(hour, hour + 1).reduce(sumOf);
-    insert(this.#sql, "INSERT OR REPLACE INTO health_hour", {
+    this.sql.replace("health_hour", {
       ...{ ...rest, causes: JSON.stringify(causes), raw_bytes: rawBytes, total_ms: totalMs, longest_ms: longestMs },
     });
   }
@@ -152,14 +151,14 @@ export class Health {
    * may be there twice, to be summed.
    */
   between(since: number, until: number): HealthHour[] {
-    const rows = this.#sql
-      .exec<HealthRow>(
-        `SELECT hour, ok, retried, failed, causes, records, bytes, raw_bytes AS rawBytes, total_ms AS totalMs, longest_ms AS longestMs
-           FROM health_hour WHERE hour >= ? AND hour < ? ORDER BY hour`,
-        ...[since, until],
-      )
-      .toArray()
-      .map((row) => ({ ...row, causes: JSON.parse(row.causes) as Record<string, number> }));
+    const rows = this.sql.all<HealthRow>`
+      SELECT hour, ok, retried, failed, causes, records, bytes, raw_bytes AS rawBytes, total_ms AS totalMs,
+        longest_ms AS longestMs FROM health_hour WHERE hour >= ${since} AND hour < ${until} ORDER BY hour`.map(
+      (row) => ({
+        ...row,
+        causes: JSON.parse(row.causes) as Record<string, number>,
+      }),
+    );
     const gathered = this.#gathered();
     const isAsked = gathered !== null && gathered.hour >= since && gathered.hour < until;
     return isAsked ? [...rows, gathered] : rows;
@@ -175,7 +174,7 @@ export class Health {
   /** Forgets the hours that are no longer kept. */
   sweep(nowMs: number): void {
     const last = hourOf(nowMs) - HEALTH_HOURS;
-    this.#sql.exec("DELETE FROM health_hour WHERE hour <= ?", last);
+    this.sql.run`DELETE FROM health_hour WHERE hour <= ${last}`;
     if ((this.#gathered()?.hour ?? last + 1) <= last) this.#state.set({ health: null });
   }
 }

@@ -1,4 +1,4 @@
-import { first, update } from "../../base/storage/sql.ts";
+import { Tables } from "../../base/storage/sql.ts";
 import { decoderOf } from "../../formats/object/encoders.ts";
 import { fillOf, keyBelow, objectName, objectTag, readTemplate, type Template } from "../../formats/object/keys.ts";
 import type { OutputFormat } from "../../formats/output/format.ts";
@@ -17,8 +17,7 @@ const NO_JOB = "the reader has no job yet";
  * The one row of a reader: its job, its counts, and how its uploads go. Nothing else writes it, or
  * reads it from its table.
  */
-export class LogState {
-  readonly #sql: SqlStorage;
+export class LogState extends Tables {
   /** What {@link LogState.atOnce} is to write; null: outside of it. */
   #changed: Partial<ReaderRow> | null = null;
   /** Makes this reader's object names unique. */
@@ -29,14 +28,14 @@ export class LogState {
   retired = false;
 
   constructor(sql: SqlStorage, identity: string) {
-    this.#sql = sql;
+    super(sql);
     this.#identity = identity;
   }
 
   /** null: it has no job yet. */
   row(): ReaderRow | null {
     if (this.retired) return null;
-    const row = first<ReaderRow>(this.#sql, "SELECT * FROM reader WHERE id = 1");
+    const row = this.sql.first<ReaderRow>`SELECT * FROM reader WHERE id = 1`;
     return row && { ...row, ...this.#changed };
   }
 
@@ -50,7 +49,7 @@ export class LogState {
     this.#changed = changed;
     try {
       const result = change();
-      if (Object.keys(changed).length > 0) update(this.#sql, "reader", changed, "id = 1");
+      if (Object.keys(changed).length > 0) this.sql.update("reader", 1, changed);
       return result;
     } finally {
       this.#changed = null;
@@ -59,7 +58,7 @@ export class LogState {
 
   /** Sets columns of the row. */
   set(columns: Partial<ReaderRow>): void {
-    if (this.#changed === null) update(this.#sql, "reader", columns, "id = 1");
+    if (this.#changed === null) this.sql.update("reader", 1, columns);
     else Object.assign(this.#changed, columns);
   }
 
@@ -71,7 +70,7 @@ export class LogState {
   /** The column alone: the row is wide, and most of what is done asks for the job several times. */
   #jobText(): string | null {
     if (this.retired) return null;
-    return this.#changed?.job ?? first<{ job: string }>(this.#sql, "SELECT job FROM reader WHERE id = 1")?.job ?? null;
+    return this.#changed?.job ?? this.sql.first<{ job: string }>`SELECT job FROM reader WHERE id = 1`?.job ?? null;
   }
 
   /** @throws if it has no job yet. */
@@ -123,7 +122,7 @@ export class LogState {
 
   /** Gives a new reader its job. @param cursor position in the log from which on it reads. */
   begin(job: JobConfig, node: number, cursor: number): void {
-    this.#sql.exec("INSERT INTO reader (id, node, job, cursor) VALUES (1, ?, ?, ?)", node, JSON.stringify(job), cursor);
+    this.sql.run`INSERT INTO reader (id, node, job, cursor) VALUES (1, ${node}, ${JSON.stringify(job)}, ${cursor})`;
   }
 
   /** It reads no more. */

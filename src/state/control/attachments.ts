@@ -1,6 +1,6 @@
 import { ATTACHMENT_GONE_MS, FUNCTIONS_MAX } from "../../base/limits.ts";
 import { log } from "../../base/logger.ts";
-import { first, insert, select } from "../../base/storage/sql.ts";
+import { Tables, verbatim } from "../../base/storage/sql.ts";
 import {
   type Attachment,
   type AttachmentFact,
@@ -27,29 +27,25 @@ type AttachmentRow = {
 };
 
 /** With logging off, no events are expected. */
-const IS_OFF = "EXISTS (SELECT 1 FROM function_setting f WHERE f.name = attachment.name AND f.logging = 'off')";
+const IS_OFF = verbatim(
+  "EXISTS (SELECT 1 FROM function_setting f WHERE f.name = attachment.name AND f.logging = 'off')",
+);
 
 /**
  * Part of the control plane: the functions that should be attached to this service, and their
  * state.
  */
-export class Attachments {
-  readonly #sql: SqlStorage;
-
-  constructor(sql: SqlStorage) {
-    this.#sql = sql;
-  }
-
+export class Attachments extends Tables {
   /** All that should be attached and whose logging is not off, by name. */
   list(): AttachmentFact[] {
-    return select<AttachmentRow>(this.#sql, `SELECT * FROM attachment WHERE NOT ${IS_OFF} ORDER BY name`).map((row) =>
+    return this.sql.all<AttachmentRow>`SELECT * FROM attachment WHERE NOT ${IS_OFF} ORDER BY name`.map((row) =>
       factOf(row.name, attachmentOf(row)),
     );
   }
 
   /** null: attachment was not requested here, or logging is off. */
   get(name: string): AttachmentFact | null {
-    const row = first<AttachmentRow>(this.#sql, `SELECT * FROM attachment WHERE name = ? AND NOT ${IS_OFF}`, name);
+    const row = this.sql.first<AttachmentRow>`SELECT * FROM attachment WHERE name = ${name} AND NOT ${IS_OFF}`;
     return row && factOf(name, attachmentOf(row));
   }
 
@@ -61,7 +57,7 @@ export class Attachments {
 
   /** It should no longer be attached. @returns whether it should have been. */
   giveUp(name: string): boolean {
-    return this.#sql.exec("DELETE FROM attachment WHERE name = ?", name).rowsWritten > 0;
+    return this.sql.run`DELETE FROM attachment WHERE name = ${name}` > 0;
   }
 
   /** Takes in what an answer of the platform showed. */
@@ -75,16 +71,14 @@ export class Attachments {
 
   /** Names to check, least recently tried first. Scripts that have long been gone are deleted. */
   due(atMost: number, nowMs: number): string[] {
-    this.#sql.exec("DELETE FROM attachment WHERE state = 'gone' AND since_ms < ?", nowMs - ATTACHMENT_GONE_MS);
-    return select<{ name: string }>(
-      this.#sql,
-      `SELECT name FROM attachment WHERE tried_ms <= ? AND NOT ${IS_OFF} ORDER BY tried_ms, name LIMIT ?`,
-      [nowMs - ASKED_AGAIN_MS, atMost],
-    ).map(({ name }) => name);
+    this.sql.run`DELETE FROM attachment WHERE state = 'gone' AND since_ms < ${nowMs - ATTACHMENT_GONE_MS}`;
+    return this.sql.all<{ name: string }>`
+      SELECT name FROM attachment WHERE tried_ms <= ${nowMs - ASKED_AGAIN_MS} AND NOT ${IS_OFF}
+      ORDER BY tried_ms, name LIMIT ${atMost}`.map(({ name }) => name);
   }
 
   #row(name: string): AttachmentRow | null {
-    return first(this.#sql, "SELECT * FROM attachment WHERE name = ?", name);
+    return this.sql.first`SELECT * FROM attachment WHERE name = ${name}`;
   }
 
   #write(name: string, attachment: Attachment, triedMs: number, isNew: boolean): void {
@@ -96,7 +90,7 @@ export class Attachments {
       return;
     }
     const { state, sinceMs, attachedMs, checkedMs, fault } = attachment;
-    insert(this.#sql, "INSERT OR REPLACE INTO attachment", {
+    this.sql.replace("attachment", {
       ...{ name, state, fault, since_ms: sinceMs },
       ...{ attached_ms: attachedMs, checked_ms: checkedMs, tried_ms: triedMs },
     });
@@ -104,13 +98,12 @@ export class Attachments {
 
   /** If full, deletes a script that is gone, or else a function whose logging is off. */
   #hasRoom(): boolean {
-    const { n } = this.#sql.exec<{ n: number }>("SELECT count(*) AS n FROM attachment").one();
+    const { n } = this.sql.one<{ n: number }>`SELECT count(*) AS n FROM attachment`;
     if (n < FUNCTIONS_MAX) return true;
-    const { rowsWritten } = this.#sql.exec(
-      `DELETE FROM attachment WHERE name = (
-         SELECT name FROM attachment WHERE state = 'gone' OR ${IS_OFF} ORDER BY state = 'gone' DESC, since_ms LIMIT 1)`,
-    );
-    return rowsWritten > 0;
+    const deleted = this.sql.run`
+      DELETE FROM attachment WHERE name = (SELECT name FROM attachment WHERE state = 'gone' OR ${IS_OFF}
+      ORDER BY state = 'gone' DESC, since_ms LIMIT 1)`;
+    return deleted > 0;
   }
 }
 
