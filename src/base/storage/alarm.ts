@@ -20,7 +20,8 @@ export class Alarm {
 
   /**
    * Before the first call of its object: brings its tables up to date, and reads the stored time.
-   * Call it at the end of the constructor. @param steps null: it has no tables. @param then what else comes before all calls.
+   * Call it at the end of the constructor.
+   * @param steps null: it has no tables. @param then what else comes before all calls.
    */
   begin(ctx: DurableObjectState, steps: readonly Migration[] | null, then = () => {}): void {
     ctx.blockConcurrencyWhile(async () => {

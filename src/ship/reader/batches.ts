@@ -1,13 +1,13 @@
-import { clause, Tables, verbatim } from "../../base/storage/sql.ts";
+import { clause, verbatim } from "../../base/storage/sql.ts";
 import type { Encoder, Fragment } from "../../formats/object/encoder.ts";
 import { encoderOf } from "../../formats/object/encoders.ts";
 import { isPartOf } from "../../formats/object/keys.ts";
 import type { JobConfig } from "../job/config.ts";
 import type { GroupFormat } from "../log/append.ts";
 import type { Group } from "../log/blocks.ts";
-import { Chunks } from "./chunks.ts";
 import { cut } from "./cut.ts";
 import type { LogState } from "./log-state.ts";
+import { ReaderPart } from "./reader-part.ts";
 import type { BatchRow } from "./rows.ts";
 import type { CutReason } from "./types.ts";
 
@@ -53,17 +53,13 @@ const PARTS_AT_ONCE = 64;
  * (cut.ts). Every method is synchronous and belongs into a transaction of its caller, so that
  * records, counts and cuts are committed together.
  */
-export class Batches extends Tables {
-  readonly #state: LogState;
-  readonly #chunks: Chunks;
+export class Batches extends ReaderPart {
   readonly #storedMaxBytes: () => number;
 
   /** @param storedMaxBytes most bytes of an object as it is stored. */
   constructor(sql: SqlStorage, state: LogState, storedMaxBytes: () => number) {
-    super(sql);
-    this.#state = state;
+    super(sql, state);
     this.#storedMaxBytes = storedMaxBytes;
-    this.#chunks = new Chunks(sql);
   }
 
   /**
@@ -76,7 +72,7 @@ export class Batches extends Tables {
    * @throws if they are of other parts than their format has.
    */
   put({ output, template, fragments }: Group, firstId: number, nowMs: number, closes = false): number {
-    const { limits } = this.#state.requireJob();
+    const { limits } = this.state.requireJob();
     this.#follow({ output, template }, nowMs);
     const encoder = encoderOf(output);
     const around = encoder.aroundBytes;
@@ -92,7 +88,7 @@ export class Batches extends Tables {
         if (batch !== null) {
           const reason = this.#fullBefore(fragment, batch, run, { limits, encoder });
           if (reason !== null) {
-            this.#chunks.add(batch, run, encoder, true);
+            this.chunks.add(batch, run, encoder, true);
             this.#cut(batch, reason, nowMs);
             batch = null;
             run = [];
@@ -106,10 +102,10 @@ export class Batches extends Tables {
       let reason: CutReason | null = closes && groups.size <= CUT_AT_ONCE ? "interval" : null;
       if (around + batch.raw_bytes >= limits.bytes) reason = "bytes";
       if (batch.records >= limits.records) reason = "records";
-      this.#chunks.add(batch, run, encoder, reason !== null);
+      this.chunks.add(batch, run, encoder, reason !== null);
       if (reason !== null) this.#cut(batch, reason, nowMs);
       else {
-        if (batch.small_bytes >= encoder.sizes.compactBytes) this.#chunks.compact(batch, encoder);
+        if (batch.small_bytes >= encoder.sizes.compactBytes) this.chunks.compact(batch, encoder);
         this.sql.replace("batch", batch);
       }
     }
@@ -118,10 +114,10 @@ export class Batches extends Tables {
 
   /** Batches of another format are cut. */
   #follow(format: GroupFormat, nowMs: number): void {
-    const before = this.#state.format();
+    const before = this.state.format();
     if (before !== null && JSON.stringify(before) === JSON.stringify(format)) return;
     if (before !== null) this.cutAll("config", nowMs);
-    this.#state.setFormat(format);
+    this.state.setFormat(format);
   }
 
   /**
@@ -129,7 +125,7 @@ export class Batches extends Tables {
    * and stay due.
    */
   cutDue(nowMs: number): void {
-    const { limits } = this.#state.requireJob();
+    const { limits } = this.state.requireJob();
     const due = this.sql.all<BatchRow>`
       SELECT * FROM batch WHERE ${dueMs(limits.intervalMs)} <= ${nowMs}
       ORDER BY ${NEAR_FIRST} LIMIT ${CUT_AT_ONCE}`;
@@ -163,14 +159,14 @@ export class Batches extends Tables {
 
   /** When the next batch is to be cut, in ms since the epoch; Infinity: none is open. */
   nextCutMs(): number {
-    const { intervalMs } = this.#state.requireJob().limits;
+    const { intervalMs } = this.state.requireJob().limits;
     return this.sql.only<number | null>`SELECT min(${dueMs(intervalMs)}) FROM batch` ?? Number.POSITIVE_INFINITY;
   }
 
   /** Drops all of them. @returns the number of records dropped. */
   drop(): number {
     const batches = this.#batches();
-    for (const { id } of batches) this.#chunks.drop(id);
+    for (const { id } of batches) this.chunks.drop(id);
     this.sql.run`DELETE FROM batch`;
     return batches.reduce((sum, { records }) => sum + records, 0);
   }
@@ -192,7 +188,7 @@ export class Batches extends Tables {
     // Lengths are read only where the bytes before compression do not rule it out.
     const storedMaxBytes = this.#storedMaxBytes();
     if (encoder.storedAtMost(0, rawBytes) <= storedMaxBytes) return null;
-    const waiting = { finished: this.#chunks.storedBytes(batch.id) - batch.small_bytes, raw: batch.small_bytes };
+    const waiting = { finished: this.chunks.storedBytes(batch.id) - batch.small_bytes, raw: batch.small_bytes };
     for (const { body, deflated } of [...run, fragment]) {
       if (deflated) waiting.finished += body.length + seam.finished.length;
       else waiting.raw += body.length + seam.raw.length;
@@ -209,7 +205,7 @@ export class Batches extends Tables {
   }
 
   #cut(batch: BatchRow, reason: CutReason, nowMs: number): void {
-    cut(batch, reason, nowMs, { sql: this.sql, state: this.#state, chunks: this.#chunks });
+    cut(batch, reason, nowMs, { sql: this.sql, state: this.state, chunks: this.chunks });
   }
 }
 

@@ -1,6 +1,5 @@
 import { errorText, log } from "../../base/logger.ts";
 import { platform } from "../../base/platform.ts";
-import { Tables } from "../../base/storage/sql.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
 import { openDestination } from "../destinations/kinds.ts";
 import type { JobConfig } from "../job/config.ts";
@@ -10,6 +9,7 @@ import { notWritten, readCanary, type SentCanary, writeCanary } from "./canary-c
 import { canaryAfter, canaryKey, canaryObject } from "./canary-object.ts";
 import { afterTry, type CanaryRow, type CanaryTry, canaryDueMs, canaryStatus } from "./canary-state.ts";
 import type { LogState } from "./log-state.ts";
+import { ReaderPart } from "./reader-part.ts";
 import type { CanaryStatus } from "./types.ts";
 
 /** The state of a job's canary, and its times. */
@@ -35,8 +35,7 @@ export interface CanaryHost {
  * It is no object of the reader: it changes no count, no hour of health, and no status of the
  * uploads. docs/canary.md
  */
-export class Canary extends Tables {
-  readonly #state: LogState;
+export class Canary extends ReaderPart {
   readonly #host: CanaryHost;
   /**
    * The try that is under way in this instance. After a crash it is made again. Public for the
@@ -45,8 +44,7 @@ export class Canary extends Tables {
   running: Promise<void> | null = null;
 
   constructor(sql: SqlStorage, state: LogState, host: CanaryHost) {
-    super(sql);
-    this.#state = state;
+    super(sql, state);
     this.#host = host;
   }
 
@@ -55,7 +53,7 @@ export class Canary extends Tables {
    * into the transaction of its caller.
    */
   follow(job: JobConfig, nowMs: number): void {
-    const { node, sealed_ms } = this.#state.requireRow();
+    const { node, sealed_ms } = this.state.requireRow();
     const sends = job.canary && isOpen(job.windows) && job.deletedMs === null;
     // One of the whole job.
     if (!sends || sealed_ms !== null || placeOf(node).shard !== 0) {
@@ -79,7 +77,7 @@ export class Canary extends Tables {
   nextMs(nowMs: number): number {
     const row = this.#row();
     if (row === null) return Number.POSITIVE_INFINITY;
-    return this.running === null ? canaryDueMs(row, nowMs) : canaryAfter(this.#state.requireJob().id, nowMs);
+    return this.running === null ? canaryDueMs(row, nowMs) : canaryAfter(this.state.requireJob().id, nowMs);
   }
 
   /**
@@ -89,7 +87,7 @@ export class Canary extends Tables {
   begin(nowMs: number): Promise<void> | null {
     const row = this.running === null ? this.#row() : null;
     if (row === null || canaryDueMs(row, nowMs) > nowMs) return null;
-    this.running = this.#run(this.#state.requireJob(), row, nowMs);
+    this.running = this.#run(this.state.requireJob(), row, nowMs);
     return this.running;
   }
 
@@ -97,7 +95,7 @@ export class Canary extends Tables {
   report(nowMs: number): CanaryReport | null {
     const row = this.#row();
     if (row === null) return null;
-    const { id, path, output } = this.#state.requireJob();
+    const { id, path, output } = this.state.requireJob();
     const key = canaryKey(path, id, this.#host.identity(id), output);
     return { ...canaryStatus(row, nowMs), lastRunMs: row.last_run_ms, nextRunMs: row.next_ms, key };
   }
@@ -163,7 +161,7 @@ export class Canary extends Tables {
   }
 
   #row(): CanaryRow | null {
-    if (this.#state.retired) return null;
+    if (this.state.retired) return null;
     return this.sql.first`SELECT canary.* FROM canary JOIN reader USING (id) WHERE sealed_ms IS NULL`;
   }
 }

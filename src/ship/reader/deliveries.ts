@@ -1,7 +1,7 @@
 import { OBJECT_HISTORY_MS, UNLISTED_HISTORY_MS } from "../../base/limits.ts";
-import { clause, Tables } from "../../base/storage/sql.ts";
-import type { LogState } from "./log-state.ts";
+import { clause } from "../../base/storage/sql.ts";
 import { countsOf } from "./log-status.ts";
+import { ReaderPart } from "./reader-part.ts";
 import type { LogCounts } from "./types.ts";
 
 /**
@@ -67,22 +67,15 @@ function isWanted({ now, before, after }: Wanted) {
  * The part of a reader that manifests read: each node numbers what it delivers, in the rows that a
  * delivery writes anyway.
  */
-export class Deliveries extends Tables {
-  readonly #state: LogState;
-
-  constructor(sql: SqlStorage, state: LogState) {
-    super(sql);
-    this.#state = state;
-  }
-
+export class Deliveries extends ReaderPart {
   /**
    * Notes what is listed, which may be forgotten. Belongs into a transaction of its caller.
    * @param wanted without an end: what is delivered now counts.
    */
   look({ now, before, after }: Wanted): NodeDeliveries {
-    const row = this.#state.requireRow();
+    const row = this.state.requireRow();
     if (before.upTo > row.listed || before.openDay > row.listed_open_day)
-      this.#state.set({ listed: before.upTo, listed_open_day: before.openDay });
+      this.state.set({ listed: before.upTo, listed_open_day: before.openDay });
     const { deliveries: delivered } = row;
     const wanted = { now: { ...now, upTo: Math.min(now.upTo, delivered) }, before, after };
     return { delivered, counts: countsOf(this.sql, row), firstDay: this.firstDay(wanted) };
@@ -106,7 +99,7 @@ export class Deliveries extends Tables {
    * @param isListed whether manifests are written: what none lists yet stays longer.
    */
   sweep(nowMs: number, isListed: boolean): void {
-    const { listed, listed_open_day: openDay } = this.#state.requireRow();
+    const { listed, listed_open_day: openDay } = this.state.requireRow();
     this.sql.run`
       DELETE FROM object WHERE state IN ('delivered', 'discarded') AND cut_ms < ${nowMs - OBJECT_HISTORY_MS}
         AND NOT ( ${isListed ? 1 : 0} AND state = 'delivered' AND uploaded_ms >= ${nowMs - UNLISTED_HISTORY_MS}

@@ -1,6 +1,5 @@
-import { Tables } from "../../base/storage/sql.ts";
 import type { FailureCause } from "../destinations/failure.ts";
-import type { LogState } from "./log-state.ts";
+import { ReaderPart } from "./reader-part.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -116,25 +115,18 @@ type HealthRow = Omit<HealthHour, "causes"> & { causes: string };
  * of the log cannot differ. The newest hour is gathered in the reader's row, which that writes
  * anyway, and becomes a row of its own with the first attempt of another hour.
  */
-export class Health extends Tables {
-  readonly #state: LogState;
-
-  constructor(sql: SqlStorage, state: LogState) {
-    super(sql);
-    this.#state = state;
-  }
-
+export class Health extends ReaderPart {
   note(attempt: CountedAttempt, nowMs: number): void {
     const hour = hourOf(nowMs);
     const gathered = this.#gathered();
     const isOver = gathered !== null && gathered.hour !== hour;
     if (isOver) this.#store(gathered.hour);
     const before = gathered === null || isOver ? emptyHour(hour) : gathered;
-    this.#state.set({ health: JSON.stringify(withAttempt(before, attempt)) });
+    this.state.set({ health: JSON.stringify(withAttempt(before, attempt)) });
   }
 
   #gathered(): HealthHour | null {
-    const { health = null } = this.#state.row() ?? {};
+    const { health = null } = this.state.row() ?? {};
     return health === null ? null : (JSON.parse(health) as HealthHour);
   }
 
@@ -175,6 +167,6 @@ export class Health extends Tables {
   sweep(nowMs: number): void {
     const last = hourOf(nowMs) - HEALTH_HOURS;
     this.sql.run`DELETE FROM health_hour WHERE hour <= ${last}`;
-    if ((this.#gathered()?.hour ?? last + 1) <= last) this.#state.set({ health: null });
+    if ((this.#gathered()?.hour ?? last + 1) <= last) this.state.set({ health: null });
   }
 }

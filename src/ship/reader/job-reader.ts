@@ -112,7 +112,7 @@ export class JobReader extends DurableObject<Env> {
     });
     this.#aside = new AsideObjects(sql, this.#state);
     const chunks = new Chunks(sql);
-    this.#searchable = new SearchableObjects(sql, this.#state, this.#objects, chunks);
+    this.#searchable = new SearchableObjects(sql, this.#state, this.#objects);
     this.#unmade = new Unmade(sql);
     this.#reading = new Reading(ctx, env, {
       state: this.#state,

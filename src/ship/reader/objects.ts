@@ -1,11 +1,11 @@
-import { clause, Tables, verbatim } from "../../base/storage/sql.ts";
+import { clause, verbatim } from "../../base/storage/sql.ts";
 import { decoderOf } from "../../formats/object/encoders.ts";
 import { readTemplate } from "../../formats/object/keys.ts";
 import type { Leftover } from "../destinations/destination.ts";
-import { Chunks } from "./chunks.ts";
 import { type CutInto, FAR_SQL } from "./cut.ts";
 import { countLines, divide, isDivisible, takeApart } from "./divide.ts";
 import type { LogState } from "./log-state.ts";
+import { ReaderPart } from "./reader-part.ts";
 import { DOUBT, FAR, type ObjectRow, type Target, templateElsewhere } from "./rows.ts";
 
 /**
@@ -32,16 +32,7 @@ function doubtAfter({ doubtful }: ObjectRow, mayBeThere: boolean): number {
  * The objects of a reader: key and bytes are fixed, only their state changes. Every method that
  * changes anything belongs into a transaction of its caller.
  */
-export class Objects extends Tables {
-  readonly #state: LogState;
-  readonly #chunks: Chunks;
-
-  constructor(sql: SqlStorage, state: LogState) {
-    super(sql);
-    this.#state = state;
-    this.#chunks = new Chunks(sql);
-  }
-
+export class Objects extends ReaderPart {
   /**
    * The first objects of a lane whose next attempt is due, those with the fewest attempts first:
    * one that always fails does not hold up the rest.
@@ -87,7 +78,7 @@ export class Objects extends Tables {
   *pieces(object: ObjectRow): Generator<Uint8Array> {
     // Copies: the row may be read again.
     yield new Uint8Array(object.head.slice(0));
-    for (const { body } of this.#chunks.of(object.batch)) yield new Uint8Array(body);
+    for (const { body } of this.chunks.of(object.batch)) yield new Uint8Array(body);
     yield new Uint8Array(object.tail.slice(0));
   }
 
@@ -97,22 +88,22 @@ export class Objects extends Tables {
    * @returns false if it was not waiting: it is not counted twice.
    */
   markDelivered(object: ObjectRow, verified: boolean, place: number, nowMs: number): boolean {
-    const { failures, relieved_ms, deliveries } = this.#state.requireRow();
+    const { failures, relieved_ms, deliveries } = this.state.requireRow();
     const changed = this.sql.run`
       UPDATE object SET state = 'delivered', key = ${object.key}, verified = ${verified ? 1 : 0}, error = NULL,
         uploaded_ms = ${nowMs}, attempts = attempts + 1, target = NULL, delivery = ${deliveries + 1},
         place = ${place} WHERE number = ${object.number} AND state = 'waiting'`;
     if (changed === 0) return false;
-    this.#chunks.drop(object.batch);
+    this.chunks.drop(object.batch);
     if (object.target !== null) {
-      this.#state.countDeliveredElsewhere(object.records, object.raw_bytes, object.bytes);
+      this.state.countDeliveredElsewhere(object.records, object.raw_bytes, object.bytes);
       return true;
     }
-    this.#state.countDelivered(object.records, object.raw_bytes, object.bytes);
+    this.state.countDelivered(object.records, object.raw_bytes, object.bytes);
     // The outage is over, and what waits for that is due. One object that fails alone is no outage;
     // some that always fail look like one after each success, so this is done once in a while only.
     if (failures > 1 && nowMs - relieved_ms >= RELIEVE_AGAIN_MS) {
-      this.#state.relieved(nowMs);
+      this.state.relieved(nowMs);
       this.sql.run`
         UPDATE object SET next_attempt_ms = ${nowMs}
         WHERE state = 'waiting' AND attempts > 0 AND next_attempt_ms > ${nowMs}`;
@@ -161,8 +152,8 @@ export class Objects extends Tables {
         far = iif(target IS NULL, far, ${FAR_SQL}), elsewhere = iif(target IS NULL, elsewhere, NULL),
         target = NULL WHERE number = ${object.number} AND state = 'waiting'`;
     if (changed === 0) return false;
-    if (object.target !== null) this.#state.countReturned(object.records, error, nowMs);
-    else this.#state.countSetAside(object.records, error, nowMs);
+    if (object.target !== null) this.state.countReturned(object.records, error, nowMs);
+    else this.state.countSetAside(object.records, error, nowMs);
     return true;
   }
 
@@ -212,7 +203,7 @@ export class Objects extends Tables {
   }
 
   #cutInto(): CutInto {
-    return { sql: this.sql, state: this.#state, chunks: this.#chunks };
+    return { sql: this.sql, state: this.state, chunks: this.chunks };
   }
 
   /**
@@ -222,12 +213,12 @@ export class Objects extends Tables {
    * @returns false if it was not waiting.
    */
   renumber(object: ObjectRow, nowMs: number): boolean {
-    const { number, name } = this.#state.nextName(
+    const { number, name } = this.state.nextName(
       object.first_event_ms,
       object.last_event_ms,
       decoderOf(object.name).suffix,
     );
-    const key = this.#state.keyOf(object, name, templateElsewhere(object));
+    const key = this.state.keyOf(object, name, templateElsewhere(object));
     const changed = this.sql.run`
       UPDATE object SET number = ${number}, name = ${name}, key = ${key}, cut_ms = ${nowMs},
         doubtful = iif(doubtful = ${DOUBT.partly}, doubtful, 0), attempts = attempts + 1,
@@ -242,16 +233,16 @@ export class Objects extends Tables {
    * @param isSame it has other secrets or parameters alone: what may be there, still may.
    */
   readdress(isSame: boolean): void {
-    const template = readTemplate(this.#state.requireJob().path);
+    const template = readTemplate(this.state.requireJob().path);
     const waiting = this.sql.all<Pick<ObjectRow, "number" | "day" | "part" | "name" | "first_event_ms">>`
       SELECT number, day, part, name, first_event_ms FROM object WHERE state = 'waiting' AND target IS NULL`;
     for (const object of waiting) {
       this.sql.run`
-        UPDATE object SET key = ${this.#state.keyOf(object, object.name, template)},
+        UPDATE object SET key = ${this.state.keyOf(object, object.name, template)},
           doubtful = iif(${isSame ? 1 : 0} OR doubtful = ${DOUBT.partly}, doubtful, 0), attempts = 0,
           next_attempt_ms = 0 WHERE number = ${object.number}`;
     }
-    this.#state.forgetStore();
+    this.state.forgetStore();
   }
 
   /**
@@ -261,7 +252,7 @@ export class Objects extends Tables {
     const waiting = this.sql.all<{ number: number; batch: number; records: number }>`
       SELECT number, batch, records FROM object WHERE state = 'waiting'`.filter(({ number }) => !underWay.has(number));
     for (const { number, batch } of waiting) {
-      this.#chunks.drop(batch);
+      this.chunks.drop(batch);
       this.sql.run`UPDATE object SET state = 'discarded', target = NULL WHERE number = ${number}`;
     }
     return waiting.reduce((sum, { records }) => sum + records, 0);
@@ -286,7 +277,7 @@ export class Objects extends Tables {
     return this.#beside(">", after, limit, cutMs, span);
   }
 
-  /** Objects with a number below `before`, the newest first. @param cutMs as in {@link isBeyond}. */
+  /** Objects with a number below `before`, the newest first. @param cutMs as of {@link list}. */
   listBefore(before: number, limit: number, cutMs?: number, span?: EventSpan): ObjectRow[] {
     return this.#beside("<", before, limit, cutMs, span);
   }

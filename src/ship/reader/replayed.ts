@@ -1,6 +1,6 @@
-import { clause, Tables } from "../../base/storage/sql.ts";
+import { clause } from "../../base/storage/sql.ts";
 import { NUMBERS_PER_NODE } from "../log/nodes.ts";
-import type { LogState } from "./log-state.ts";
+import { ReaderPart } from "./reader-part.ts";
 
 /** What a replay is to ship again: delivered objects with events in it. */
 export interface ReplaySpan {
@@ -71,17 +71,10 @@ const isMeant = ({ sinceMs, untilMs, askedMs }: ReplaySpan) =>
  * The part of a reader that replays read and write. Every method that changes anything belongs into
  * a transaction of its caller.
  */
-export class Replayed extends Tables {
-  readonly #state: LogState;
-
-  constructor(sql: SqlStorage, state: LogState) {
-    super(sql);
-    this.#state = state;
-  }
-
+export class Replayed extends ReaderPart {
   /** How much there is. It scans every object that the reader knows. */
   measure(span: ReplaySpan): Replayable {
-    const row = this.#state.row();
+    const row = this.state.row();
     if (row === null) return { objects: 0, records: 0, bytes: 0, keys: [] };
     const { first, last, ...sum } = this.sql.one<{
       objects: number;
@@ -102,13 +95,13 @@ export class Replayed extends Tables {
    * asked for again gives other names: those of the first time are never used.
    */
   page(span: ReplaySpan, after: number, limit: number): ReplayPage {
-    const row = this.#state.row();
+    const row = this.state.row();
     if (row === null) return { sources: [], next: null };
     const found = this.sql.all<Omit<ReplaySource, "name"> & Record<string, SqlStorageValue>>`
       SELECT number, key, day, part, bytes, raw_bytes AS rawBytes, records, sha256, md5,
         content_type AS contentType, first_event_ms AS firstEventMs, last_event_ms AS lastEventMs
       FROM object WHERE number > ${after} AND ${isMeant(span)} ORDER BY number LIMIT ${limit}`;
-    const names = this.#state.names(found);
+    const names = this.state.names(found);
     const sources = found.map((source, i) => ({ ...source, name: names[i] ?? "" }));
     const following = row.sealed_ms === null ? null : (row.node + 1) * NUMBERS_PER_NODE;
     return { sources, next: found.length < limit ? following : (found.at(-1)?.number ?? following) };
@@ -119,20 +112,20 @@ export class Replayed extends Tables {
    * reads the list by number does not miss it.
    */
   note(object: ReplayedObject, nowMs: number): "counted" | "known" | "gone" {
-    if (!this.#state.hasJob()) return "gone";
+    if (!this.state.hasJob()) return "gone";
     const known = this.sql.all`
       SELECT 1 FROM object WHERE replay = ${object.replay} AND replay_of = ${object.number}`;
     if (known.length > 0) return "known";
     const { day, part, name, key, bytes, records, sha256, md5, attempts, replay, elsewhere } = object;
-    const number = this.#state.countReplayed(records, bytes);
-    const { deliveries } = this.#state.requireRow();
+    const number = this.state.countReplayed(records, bytes);
+    const { deliveries } = this.state.requireRow();
     this.sql.insert("object", {
       ...{ number, batch: 0, day, part, name, key, head: new ArrayBuffer(), tail: new ArrayBuffer(), bytes, records },
       ...{ sha256, md5, raw_bytes: object.rawBytes, content_type: object.contentType, reason: "replay" },
       ...{ first_event_ms: object.firstEventMs, last_event_ms: object.lastEventMs, oldest_taken_ms: nowMs },
       ...{ cut_ms: nowMs, uploaded_ms: nowMs, state: "delivered", attempts, verified: object.verified ? 1 : 0 },
       ...{ replay, replay_of: object.number, elsewhere },
-      ...{ delivery: deliveries, place: this.#state.requireJob().destinationVersion },
+      ...{ delivery: deliveries, place: this.state.requireJob().destinationVersion },
     });
     return "counted";
   }

@@ -1,9 +1,9 @@
-import { clause, Tables, verbatim } from "../../base/storage/sql.ts";
+import { clause, verbatim } from "../../base/storage/sql.ts";
 import { encoderOf } from "../../formats/object/encoders.ts";
-import type { Chunks } from "./chunks.ts";
 import type { LogState } from "./log-state.ts";
 import { markOf } from "./object-sketch.ts";
 import type { Objects } from "./objects.ts";
+import { ReaderPart } from "./reader-part.ts";
 import type { BatchRow, ObjectRow } from "./rows.ts";
 
 /** An object, or what will become one, with records of a time that a search asks for. */
@@ -61,16 +61,12 @@ type Row = Pick<ObjectRow, (typeof NAMES)[number]>;
  * included. Copies that replays wrote are left out: their records are those of other objects. An
  * index by time would cost a row with each object; one look at all of them costs less.
  */
-export class SearchableObjects extends Tables {
-  readonly #state: LogState;
+export class SearchableObjects extends ReaderPart {
   readonly #objects: Objects;
-  readonly #chunks: Chunks;
 
-  constructor(sql: SqlStorage, state: LogState, objects: Objects, chunks: Chunks) {
-    super(sql);
-    this.#state = state;
+  constructor(sql: SqlStorage, state: LogState, objects: Objects) {
+    super(sql, state);
     this.#objects = objects;
-    this.#chunks = chunks;
   }
 
   /** @returns at most `limit`, by their last event (`oldest`: first); and whether that is all. */
@@ -122,7 +118,7 @@ export class SearchableObjects extends Tables {
 
   #ofOpen(batches: readonly BatchRow[]): Searchable[] {
     if (batches.length === 0) return [];
-    const { contentType } = encoderOf(this.#state.readableJob().output);
+    const { contentType } = encoderOf(this.state.readableJob().output);
     return batches.map((batch) => ({
       batch: batch.id,
       number: null,
@@ -130,7 +126,7 @@ export class SearchableObjects extends Tables {
       key: "",
       mark: "",
       contentType,
-      bytes: this.#chunks.storedBytes(batch.id),
+      bytes: this.chunks.storedBytes(batch.id),
       rawBytes: batch.raw_bytes,
       records: batch.records,
       day: batch.day,
@@ -144,9 +140,9 @@ export class SearchableObjects extends Tables {
    * finished together with its neighbours. What is finished stays as it is.
    */
   #openPieces({ id }: BatchRow): Iterable<Uint8Array> {
-    const encoder = encoderOf(this.#state.readableJob().output);
-    const parts = [...this.#chunks.outline(id)];
-    const chunks = this.#chunks;
+    const encoder = encoderOf(this.state.readableJob().output);
+    const parts = [...this.chunks.outline(id)];
+    const chunks = this.chunks;
     return (function* () {
       const assembly = encoder.assemble();
       yield assembly.head.bytes;
