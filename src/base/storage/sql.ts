@@ -6,6 +6,9 @@ interface Clause {
   values: SqlStorageValue[];
 }
 
+/** A row that can be written, also of an interface. */
+type Written<T> = { [name in keyof T]: SqlStorageValue };
+
 type Values = readonly (SqlStorageValue | Clause)[];
 
 /**
@@ -23,6 +26,16 @@ export function clause(strings: TemplateStringsArray, ...values: Values): Clause
   return { text, values: bound };
 }
 
+/** The column of a value: of `takenMs`, it is `taken_ms`. */
+function columnOf(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** The columns of these values, under their names. */
+export function columns(...names: string[]): Clause {
+  return verbatim(names.map((name) => `${columnOf(name)} AS ${name}`).join(", "));
+}
+
 /** A name, or a piece without values, that is not written out in a statement. */
 export function verbatim(text: string): Clause {
   return { text, values: [] };
@@ -30,7 +43,7 @@ export function verbatim(text: string): Clause {
 
 /**
  * The tables of a durable object. Statements are templates, as of {@link clause}: a value stands
- * where it goes.
+ * where it goes. Rows that are written may have the names of {@link columns}.
  */
 export class Sql {
   readonly #storage: SqlStorage;
@@ -44,18 +57,18 @@ export class Sql {
     return this.#storage.databaseSize;
   }
 
-  insert(table: string, row: Row): void {
+  insert<T extends Written<T>>(table: string, row: T): void {
     this.#insert(`INSERT INTO ${table}`, row);
   }
 
   /** A row with the same key goes. */
-  replace(table: string, row: Row): void {
+  replace<T extends Written<T>>(table: string, row: T): void {
     this.#insert(`INSERT OR REPLACE INTO ${table}`, row);
   }
 
   /** Sets columns of the row with this id. */
   update(table: string, id: number, columns: Row): void {
-    const set = Object.keys(columns).map((column) => `${column} = ?`);
+    const set = Object.keys(columns).map((name) => `${columnOf(name)} = ?`);
     this.#storage.exec(`UPDATE ${table} SET ${set.join(", ")} WHERE id = ?`, ...Object.values(columns), id);
   }
 
@@ -65,21 +78,21 @@ export class Sql {
   }
 
   /** The rows of a query, each read when it is asked for. */
-  each<T extends Row>(strings: TemplateStringsArray, ...values: Values): Iterable<T> {
+  each<T extends object>(strings: TemplateStringsArray, ...values: Values): Iterable<T> {
     return this.#exec<T>(strings, values);
   }
 
-  all<T extends Row>(strings: TemplateStringsArray, ...values: Values): T[] {
+  all<T extends object>(strings: TemplateStringsArray, ...values: Values): T[] {
     return this.#exec<T>(strings, values).toArray();
   }
 
   /** The first row; null: there is none. */
-  first<T extends Row>(strings: TemplateStringsArray, ...values: Values): T | null {
+  first<T extends object>(strings: TemplateStringsArray, ...values: Values): T | null {
     return this.#exec<T>(strings, values).toArray()[0] ?? null;
   }
 
   /** The row of a query that has just one. */
-  one<T extends Row>(strings: TemplateStringsArray, ...values: Values): T {
+  one<T extends object>(strings: TemplateStringsArray, ...values: Values): T {
     return this.#exec<T>(strings, values).one();
   }
 
@@ -88,14 +101,14 @@ export class Sql {
     return Object.values(this.one<Record<string, T>>(strings, ...values))[0] as T;
   }
 
-  #exec<T extends Row>(strings: TemplateStringsArray, values: Values): SqlStorageCursor<T> {
+  #exec<T extends object>(strings: TemplateStringsArray, values: Values): SqlStorageCursor<T & Row> {
     const { text, values: bound } = clause(strings, ...values);
-    return this.#storage.exec<T>(text.trimStart(), ...bound);
+    return this.#storage.exec<T & Row>(text.trimStart(), ...bound);
   }
 
-  #insert(into: string, row: Row): void {
+  #insert(into: string, row: object): void {
     const values = Object.keys(row).map(() => "?");
-    const columns = Object.keys(row).join(", ");
+    const columns = Object.keys(row).map(columnOf).join(", ");
     this.#storage.exec(`${into} (${columns}) VALUES (${values.join(", ")})`, ...Object.values(row));
   }
 }

@@ -1,12 +1,13 @@
 import { REPLAY_PROBLEMS_MAX } from "../../base/limits.ts";
-import { clause, Tables, verbatim } from "../../base/storage/sql.ts";
+import { clause, columns, Tables, verbatim } from "../../base/storage/sql.ts";
 import type { ReplaySource } from "../../ship/reader/replayed.ts";
 import type { Piece } from "./rows.ts";
 import type { Problem, ProblemKind } from "./types.ts";
 
-const PIECE =
-  verbatim(`number, key, day, part, name, bytes, raw_bytes AS rawBytes, records, sha256, md5, content_type AS contentType,
-  first_event_ms AS firstEventMs, last_event_ms AS lastEventMs, attempts, doubtful, sent`);
+const PIECE = columns(
+  ...["number", "key", "day", "part", "name", "bytes", "rawBytes", "records", "sha256", "md5", "contentType"],
+  ...["firstEventMs", "lastEventMs", "attempts", "doubtful", "sent"],
+);
 
 /**
  * What replays have to ship, object by object, and its outcome. Every method that changes anything
@@ -19,12 +20,7 @@ export class Pieces extends Tables {
    * last.
    */
   plan(seq: number, sources: readonly ReplaySource[], next: number | null): void {
-    for (const { rawBytes, contentType, firstEventMs, lastEventMs, ...source } of sources) {
-      const times = { first_event_ms: firstEventMs, last_event_ms: lastEventMs };
-      this.sql.insert("piece", {
-        ...{ replay: seq, ...source, raw_bytes: rawBytes, content_type: contentType, ...times },
-      });
-    }
+    for (const source of sources) this.sql.insert("piece", { replay: seq, ...source });
     this.sql.run`UPDATE replay SET plan_next = ${next} WHERE seq = ${seq}`;
     if (next !== null) return;
     // The plan is what there is: since the count, readers may have forgotten old objects.
@@ -91,7 +87,7 @@ export class Pieces extends Tables {
 
   /** The problems that are remembered. */
   problems(seq: number): Problem[] {
-    return this.sql.all<{ number: number; key: string; kind: ProblemKind; why: string }>`
+    return this.sql.all`
       SELECT number, key, kind, why FROM problem WHERE replay = ${seq} ORDER BY number`;
   }
 

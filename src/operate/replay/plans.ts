@@ -32,12 +32,11 @@ export class Plans extends Tables {
     // The highest that is there may be gone in a moment, while its run goes on.
     const seq = this.sql.only<number>`UPDATE counter SET last_seq = last_seq + 1 RETURNING last_seq`;
     this.sql.insert("replay", {
-      ...{ seq, id, job, since_ms: sinceMs, until_ms: untilMs, asked_ms: askedMs, shown, path, modified },
-      ...{ elsewhere: target?.elsewhere ?? null, planned_objects: planned.objects },
-      ...{ planned_records: planned.records, planned_bytes: planned.bytes },
+      ...{ seq, id, job, sinceMs, untilMs, askedMs, shown, path, modified, elsewhere: target?.elsewhere ?? null },
+      ...{ plannedObjects: planned.objects, plannedRecords: planned.records, plannedBytes: planned.bytes },
       ...(nothing
-        ? { state: "done", ended_ms: askedMs, source: null, target: null, plan_next: null }
-        : { state: "running", ended_ms: null, source, target: target?.sealed ?? null, plan_next: 0 }),
+        ? { state: "done", endedMs: askedMs, source: null, target: null, planNext: null }
+        : { state: "running", endedMs: null, source, target: target?.sealed ?? null, planNext: 0 }),
     });
     this.#forgetMore();
     return { kind: "begun", replay: viewOf(this.sql.one<ReplayRow>`SELECT * FROM replay WHERE id = ${id}`) };

@@ -138,20 +138,6 @@ export const JOB_FIELDS = {
   ...eachOf(SWITCH_NAMES, switchOf),
 };
 
-export type JobFields = typeof JOB_FIELDS;
-export const FIELD_KEYS = Object.keys(JOB_FIELDS) as (keyof JobFields)[];
-
-/** What answers have of a field that was never sent; of the others they say nothing then. */
-export const UNSENT = {
-  ...({ name: null, enabled: false, filter: null, frequency: null, logpull_options: null } as const),
-  ...eachOf(NUMBER_NAMES, () => 0 as const),
-};
-
-/** The fields as answers have them. */
-export const ANSWERED = Object.fromEntries(
-  Object.entries(JOB_FIELDS).map(([key, schema]) => [key, key in UNSENT ? schema : schema.optional()]),
-) as { [Key in keyof JobFields]: Key extends keyof typeof UNSENT ? JobFields[Key] : z.ZodOptional<JobFields[Key]> };
-
 /** The same, each of which may be left out. */
 const OPTIONAL = z.object(JOB_FIELDS).partial();
 
@@ -233,14 +219,6 @@ export type JobBody = Partial<z.infer<z.ZodObject<typeof JOB_FIELDS>>> & {
 
 /** The names of the path that jobs are below: ours, and the vendor's. */
 export type PathName = "logship" | "logpush";
-
-/** The fields of a job as answers have them: what was sent, defaults for some of the rest. */
-export function answeredFields(
-  body: Omit<JobBody, "destination_conf">,
-): z.infer<z.ZodObject<typeof ANSWERED>> & { enabled: boolean } {
-  const sent = Object.fromEntries(FIELD_KEYS.flatMap((key) => (body[key] === undefined ? [] : [[key, body[key]]])));
-  return { ...UNSENT, ...sent, enabled: body.enabled ?? false };
-}
 
 type Spelled = Pick<JobBody, "dataset" | "spelled">;
 

@@ -235,7 +235,7 @@ export class Blocks extends Tables {
     const metaBytes = encodeUtf8(JSON.stringify(meta));
     const body = concat([metaBytes, ...bodies]);
     this.sql.insert("block", {
-      ...{ n, taken_ms: takenMs, at_ms: atMs, jobs: JSON.stringify(shares), meta: metaBytes.length },
+      ...{ n, takenMs, atMs, jobs: JSON.stringify(shares), meta: metaBytes.length },
       body: body.slice(0, ROW_MAX_BYTES).buffer,
     });
     this.#bytes += body.length;

@@ -1,5 +1,5 @@
 import type { TakenId } from "../../base/storage/id-memory.ts";
-import { Tables, verbatim } from "../../base/storage/sql.ts";
+import { clause, columns, Tables } from "../../base/storage/sql.ts";
 
 /** A message that is kept from the jobs until a person decides. */
 export interface HoldMessage {
@@ -54,19 +54,7 @@ interface HeldParts {
   parts: (TakenId & { records: number; term: number })[];
 }
 
-type Row = {
-  id: number;
-  at_ms: number;
-  taken_ms: number | null;
-  queue: string;
-  why: string;
-  events: number;
-  unreadable: string | null;
-  bytes: number;
-  parts: string;
-};
-
-const COLUMNS = verbatim("id, at_ms, taken_ms, queue, why, events, unreadable, bytes, parts");
+const ENTRY = clause`${columns("id", "atMs", "queue", "why", "events", "unreadable", "bytes")}, taken_ms AS takenInMs`;
 
 /**
  * The messages of a shard that are on hold. They are in no job. To be changed only in a transaction
@@ -86,8 +74,8 @@ export class OnHold extends Tables {
         + ${events}, set_aside = set_aside + ${events} WHERE id = 1`;
     this.sql.run`INSERT INTO on_hold (id, message) VALUES (${id}, ${message})`;
     this.sql.insert("hold_note", {
-      ...{ id, at_ms: nowMs, queue, why, events, unreadable: unreadable ?? null, bytes: message.byteLength },
-      taken_ms: parts.length === 0 ? null : Math.min(...parts.map(({ takenInMs }) => takenInMs)),
+      ...{ id, atMs: nowMs, queue, why, events, unreadable: unreadable ?? null, bytes: message.byteLength },
+      takenMs: parts.length === 0 ? null : Math.min(...parts.map(({ takenInMs }) => takenInMs)),
       parts: textOf(parts),
     });
   }
@@ -98,15 +86,14 @@ export class OnHold extends Tables {
 
   /** The oldest first. */
   list(offset: number, limit: number): HeldEntry[] {
-    return this.sql.all<Row>`SELECT ${COLUMNS} FROM hold_note ORDER BY id LIMIT ${limit} OFFSET ${offset}`.map(entryOf);
+    return this.sql.all`SELECT ${ENTRY} FROM hold_note ORDER BY id LIMIT ${limit} OFFSET ${offset}`;
   }
 
   /** null: it is not on hold (any more). */
   get(id: number): HeldMessage | null {
-    const row = this.sql.first<Row & { message: ArrayBuffer }>`
-      SELECT ${COLUMNS}, message FROM hold_note JOIN on_hold USING (id) WHERE id = ${id}`;
-    if (row === null) return null;
-    return { ...entryOf(row), message: row.message, parts: partsOf(row.parts).map((part) => part.id) };
+    const row = this.sql.first<HeldEntry & { parts: string; message: ArrayBuffer }>`
+      SELECT ${ENTRY}, parts, message FROM hold_note JOIN on_hold USING (id) WHERE id = ${id}`;
+    return row && { ...row, parts: partsOf(row.parts).map((part) => part.id) };
   }
 
   /** The parts of a message; null: it is not on hold (any more). */
@@ -139,7 +126,7 @@ export class OnHold extends Tables {
    */
   oldestTakenMs(): number | null {
     // NULL comes first.
-    const row = this.sql.first<Pick<Row, "taken_ms">>`SELECT taken_ms FROM hold_note ORDER BY taken_ms LIMIT 1`;
+    const row = this.sql.first<{ taken_ms: number | null }>`SELECT taken_ms FROM hold_note ORDER BY taken_ms LIMIT 1`;
     return row && (row.taken_ms ?? 0);
   }
 
@@ -173,17 +160,4 @@ function textOf(parts: readonly HeldPart[]): string {
 function partsOf(text: string): HeldPart[] {
   const { terms, parts } = JSON.parse(text) as HeldParts;
   return parts.map(({ term, ...part }) => ({ ...part, ...(terms[term] as HeldParts["terms"][number]) }));
-}
-
-function entryOf(row: Row): HeldEntry {
-  return {
-    id: row.id,
-    atMs: row.at_ms,
-    takenInMs: row.taken_ms,
-    queue: row.queue,
-    why: row.why,
-    events: row.events,
-    bytes: row.bytes,
-    unreadable: row.unreadable,
-  };
 }

@@ -1,3 +1,4 @@
+import { columns } from "../../base/storage/sql.ts";
 import type { FailureCause } from "../destinations/failure.ts";
 import { ReaderPart } from "./reader-part.ts";
 
@@ -107,7 +108,7 @@ export function seriesOf(found: readonly HealthHour[], since: number, until: num
   return series;
 }
 
-type HealthRow = Omit<HealthHour, "causes"> & { causes: string };
+const HOUR = columns(...Object.keys(emptyHour(0)));
 
 /**
  * How the uploads of a reader went, by the hour. What changes anything belongs into a transaction
@@ -132,10 +133,8 @@ export class Health extends ReaderPart {
 
   /** The hour that is gathered may have a row: a clock went back, or release 1 ran meanwhile. */
   #store(hour: number): void {
-    const { causes, rawBytes, totalMs, longestMs, ...rest } = this.between(hour, hour + 1).reduce(sumOf);
-    this.sql.replace("health_hour", {
-      ...{ ...rest, causes: JSON.stringify(causes), raw_bytes: rawBytes, total_ms: totalMs, longest_ms: longestMs },
-    });
+    const { causes, ...rest } = this.between(hour, hour + 1).reduce(sumOf);
+    this.sql.replace("health_hour", { ...rest, causes: JSON.stringify(causes) });
   }
 
   /**
@@ -143,14 +142,9 @@ export class Health extends ReaderPart {
    * may be there twice, to be summed.
    */
   between(since: number, until: number): HealthHour[] {
-    const rows = this.sql.all<HealthRow>`
-      SELECT hour, ok, retried, failed, causes, records, bytes, raw_bytes AS rawBytes, total_ms AS totalMs,
-        longest_ms AS longestMs FROM health_hour WHERE hour >= ${since} AND hour < ${until} ORDER BY hour`.map(
-      (row) => ({
-        ...row,
-        causes: JSON.parse(row.causes) as Record<string, number>,
-      }),
-    );
+    const stored = this.sql.all<Omit<HealthHour, "causes"> & { causes: string }>`
+      SELECT ${HOUR} FROM health_hour WHERE hour >= ${since} AND hour < ${until} ORDER BY hour`;
+    const rows = stored.map((row) => ({ ...row, causes: JSON.parse(row.causes) as Record<string, number> }));
     const gathered = this.#gathered();
     const isAsked = gathered !== null && gathered.hour >= since && gathered.hour < until;
     return isAsked ? [...rows, gathered] : rows;

@@ -73,7 +73,7 @@ export class ManifestRows extends Tables {
   }
 
   begin(sinceVersion: number, place: string, day: number): void {
-    this.sql.insert("manifest_chain", { id: 1, since_version: sinceVersion, place, begun_day: day });
+    this.sql.insert("manifest_chain", { id: 1, sinceVersion, place, begunDay: day });
   }
 
   /** The job has another destination from this version on: a manifest that waits is not for it. */

@@ -1,4 +1,4 @@
-import { clause } from "../../base/storage/sql.ts";
+import { clause, columns } from "../../base/storage/sql.ts";
 import { NUMBERS_PER_NODE } from "../log/nodes.ts";
 import { ReaderPart } from "./reader-part.ts";
 
@@ -76,13 +76,7 @@ export class Replayed extends ReaderPart {
   measure(span: ReplaySpan): Replayable {
     const row = this.state.row();
     if (row === null) return { objects: 0, records: 0, bytes: 0, keys: [] };
-    const { first, last, ...sum } = this.sql.one<{
-      objects: number;
-      records: number;
-      bytes: number;
-      first: number | null;
-      last: number | null;
-    }>`
+    const { first, last, ...sum } = this.sql.one<Omit<Replayable, "keys"> & { first: number; last: number }>`
       SELECT count(*) AS objects, coalesce(sum(records), 0) AS records, coalesce(sum(bytes), 0) AS bytes,
         min(number) AS first, max(number) AS last FROM object WHERE ${isMeant(span)}`;
     const keys = this.sql.all<{ key: string }>`
@@ -97,10 +91,12 @@ export class Replayed extends ReaderPart {
   page(span: ReplaySpan, after: number, limit: number): ReplayPage {
     const row = this.state.row();
     if (row === null) return { sources: [], next: null };
-    const found = this.sql.all<Omit<ReplaySource, "name"> & Record<string, SqlStorageValue>>`
-      SELECT number, key, day, part, bytes, raw_bytes AS rawBytes, records, sha256, md5,
-        content_type AS contentType, first_event_ms AS firstEventMs, last_event_ms AS lastEventMs
-      FROM object WHERE number > ${after} AND ${isMeant(span)} ORDER BY number LIMIT ${limit}`;
+    const source = columns(
+      ...["number", "key", "day", "part", "bytes", "rawBytes", "records", "sha256", "md5", "contentType"],
+      ...["firstEventMs", "lastEventMs"],
+    );
+    const found = this.sql.all<Omit<ReplaySource, "name">>`
+      SELECT ${source} FROM object WHERE number > ${after} AND ${isMeant(span)} ORDER BY number LIMIT ${limit}`;
     const names = this.state.names(found);
     const sources = found.map((source, i) => ({ ...source, name: names[i] ?? "" }));
     const following = row.sealed_ms === null ? null : (row.node + 1) * NUMBERS_PER_NODE;
@@ -116,15 +112,16 @@ export class Replayed extends ReaderPart {
     const known = this.sql.all`
       SELECT 1 FROM object WHERE replay = ${object.replay} AND replay_of = ${object.number}`;
     if (known.length > 0) return "known";
-    const { day, part, name, key, bytes, records, sha256, md5, attempts, replay, elsewhere } = object;
+    const { day, part, name, key, bytes, rawBytes, records, sha256, md5, contentType, firstEventMs, lastEventMs } =
+      object;
     const number = this.state.countReplayed(records, bytes);
     const { deliveries } = this.state.requireRow();
     this.sql.insert("object", {
-      ...{ number, batch: 0, day, part, name, key, head: new ArrayBuffer(), tail: new ArrayBuffer(), bytes, records },
-      ...{ sha256, md5, raw_bytes: object.rawBytes, content_type: object.contentType, reason: "replay" },
-      ...{ first_event_ms: object.firstEventMs, last_event_ms: object.lastEventMs, oldest_taken_ms: nowMs },
-      ...{ cut_ms: nowMs, uploaded_ms: nowMs, state: "delivered", attempts, verified: object.verified ? 1 : 0 },
-      ...{ replay, replay_of: object.number, elsewhere },
+      ...{ number, batch: 0, day, part, name, key, head: new ArrayBuffer(), tail: new ArrayBuffer(), bytes, rawBytes },
+      ...{ records, sha256, md5, contentType, reason: "replay", firstEventMs, lastEventMs, oldestTakenMs: nowMs },
+      ...{ cutMs: nowMs, uploadedMs: nowMs, state: "delivered", attempts: object.attempts },
+      ...{ verified: object.verified ? 1 : 0, replay: object.replay, replayOf: object.number },
+      elsewhere: object.elsewhere,
       ...{ delivery: deliveries, place: this.state.requireJob().destinationVersion },
     });
     return "counted";

@@ -1,4 +1,4 @@
-import { Tables } from "../../base/storage/sql.ts";
+import { columns, Tables } from "../../base/storage/sql.ts";
 import type { Item, OpenMessage } from "../log/blocks.ts";
 
 /** What is stored of an entry that could not be made. */
@@ -76,7 +76,7 @@ export class Unmade extends Tables {
     const messages = open.map(({ parts, off }) => ({ parts, off }));
     const { n, received: records, takenMs } = entry;
     this.sql.replace("unmade", {
-      ...{ n, k: 0, state, why, records, taken_ms: takenMs, at_ms: nowMs },
+      ...{ n, k: 0, state, why, records, takenMs, atMs: nowMs },
       entry: JSON.stringify({ entry, messages }),
     });
     for (const [i, { body }] of open.entries()) this.sql.replace("unmade", { n, k: i + 1, body: body.slice().buffer });
@@ -112,28 +112,17 @@ export class Unmade extends Tables {
 
   /** In the order of the log. @param state absent: all. */
   list(state?: UnmadeState): UnmadeNote[] {
-    return this.sql.all<{
-      n: number;
-      state: UnmadeState;
-      why: string;
-      records: number;
-      taken_ms: number;
-      at_ms: number;
-    }>`
-      SELECT n, state, why, records, taken_ms, at_ms FROM unmade
-      WHERE k = 0 AND state IS NOT NULL AND (${state ?? null} IS NULL OR state = ${state ?? null}) ORDER BY n`.map(
-      ({ n, state: is, why, records, taken_ms, at_ms }) => ({
-        ...{ n, state: is, why, records },
-        ...{ takenMs: taken_ms, atMs: at_ms },
-      }),
-    );
+    const note = columns("n", "state", "why", "records", "takenMs", "atMs");
+    return this.sql.all`
+      SELECT ${note} FROM unmade
+      WHERE k = 0 AND state IS NOT NULL AND (${state ?? null} IS NULL OR state = ${state ?? null}) ORDER BY n`;
   }
 
   sums(): UnmadeSums {
-    return this.sql.one<{ [name in keyof UnmadeSums]: number } & Record<string, SqlStorageValue>>`
+    return this.sql.one`
       SELECT coalesce(sum(records) FILTER (WHERE state = 'poison'), 0) AS poison,
         coalesce(sum(records) FILTER (WHERE state = 'newer'), 0) AS newer, count(*) AS entries,
-        min(taken_ms) AS oldestTakenMs, min(at_ms) AS oldestAtMs FROM unmade WHERE k = 0 AND state IS NOT NULL` as unknown as UnmadeSums;
+        min(taken_ms) AS oldestTakenMs, min(at_ms) AS oldestAtMs FROM unmade WHERE k = 0 AND state IS NOT NULL`;
   }
 
   /** Positions of those that are to be tried again now: what waits for newer code. */

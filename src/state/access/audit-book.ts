@@ -84,17 +84,17 @@ export class AuditBook extends Tables {
 
   /** Deletes what is too much, now that an entry was added. Refusals displace only each other. */
   #deleteMore(added: number, isRefusal: boolean): void {
-    const { of_access, actor, action } = this.sql.one`
+    const { of_access, actor, action } = this.sql.one<{ of_access: number; actor: string; action: string }>`
       SELECT of_access, actor, action FROM audit WHERE number = ${added}`;
     this.sql.run`
-      DELETE FROM audit WHERE number IN (SELECT number FROM audit WHERE of_access = ${of_access ?? null}
-        AND actor = ${actor ?? null} AND action = ${action ?? null}
+      DELETE FROM audit WHERE number IN (SELECT number FROM audit WHERE of_access = ${of_access}
+        AND actor = ${actor} AND action = ${action}
       ORDER BY number DESC LIMIT -1 OFFSET ${isRefusal ? AUDIT_REFUSED_MAX : AUDIT_OF_ONE_MAX})`;
     if (isRefusal) return;
-    const n = this.sql.only<number>`SELECT count(*) FROM audit WHERE of_access = ${of_access ?? null}`;
+    const n = this.sql.only<number>`SELECT count(*) FROM audit WHERE of_access = ${of_access}`;
     if (n <= AUDIT_MAX) return;
     this.sql.run`
-      DELETE FROM audit WHERE number = (SELECT min(number) FROM audit WHERE of_access = ${of_access ?? null}
+      DELETE FROM audit WHERE number = (SELECT min(number) FROM audit WHERE of_access = ${of_access}
       GROUP BY actor, action ORDER BY count(*) DESC, min(number) LIMIT 1)`;
   }
 }

@@ -1,5 +1,5 @@
 import { ACCESS_COPY_MS, MEMBERS_MAX, TOKENS_MAX } from "../../base/limits.ts";
-import { Tables, verbatim } from "../../base/storage/sql.ts";
+import { columns, Tables, verbatim } from "../../base/storage/sql.ts";
 import { emailKey, sameHash } from "../../formats/secrets/credentials.ts";
 import { type CopiedSecret, isOver, isUnproven, type Known, type Proof } from "./known.ts";
 import { type Permission, ROLES, type Role } from "./roles.ts";
@@ -34,19 +34,16 @@ type TokenRow = {
   expires_on: string | null;
   expires_ms: number | null;
   created_ms: number;
-  checked_by: string | null;
 };
 
-type MemberRow = {
-  id: string;
-  email: string;
-  email_key: string;
-  role: string;
+const MEMBER = columns("id", "email", "role", "createdMs", "modifiedMs");
+
+/** What is known of a secret beside its holder. */
+interface Secret {
   hash: ArrayBuffer;
-  created_ms: number;
-  modified_ms: number;
-  checked_by: string | null;
-};
+  checkedBy: string | null;
+}
+const SECRET = columns("hash", "checkedBy");
 
 /** The tables of tokens and members, and until when copies of them may be in use. */
 export class Holders extends Tables {
@@ -106,8 +103,7 @@ export class Holders extends Tables {
     const { id, name, permissions, expiresOn } = token;
     this.sql.insert("token", {
       ...{ id, name, permissions: JSON.stringify(permissions), locator: locatorOf(hash), hash: hash.slice().buffer },
-      ...{ expires_on: expiresOn, expires_ms: expiresOn === null ? null : Date.parse(expiresOn) },
-      ...{ created_ms: nowMs, checked_by: checkedBy },
+      ...{ expiresOn, expiresMs: expiresOn === null ? null : Date.parse(expiresOn), createdMs: nowMs, checkedBy },
     });
     return "added";
   }
@@ -119,13 +115,12 @@ export class Holders extends Tables {
 
   /** Ordered by address. */
   members(): Member[] {
-    return this.sql.all<MemberRow>`SELECT * FROM member ORDER BY email_key`.map(memberOf);
+    return this.sql.all`SELECT ${MEMBER} FROM member ORDER BY email_key`;
   }
 
   /** null: there is no such member. */
   member(id: string): Member | null {
-    const row = this.sql.first<MemberRow>`SELECT * FROM member WHERE id = ${id}`;
-    return row && memberOf(row);
+    return this.sql.first`SELECT ${MEMBER} FROM member WHERE id = ${id}`;
   }
 
   addMember(
@@ -139,8 +134,8 @@ export class Holders extends Tables {
     if (this.#count("member") >= MEMBERS_MAX) return "full";
     const { id, email, role } = member;
     this.sql.insert("member", {
-      ...{ id, email, email_key: key, role, hash: hash.slice().buffer },
-      ...{ created_ms: nowMs, modified_ms: nowMs, checked_by: checkedBy },
+      ...{ id, email, emailKey: key, role, hash: hash.slice().buffer },
+      ...{ createdMs: nowMs, modifiedMs: nowMs, checkedBy },
     });
     return "added";
   }
@@ -150,10 +145,9 @@ export class Holders extends Tables {
    * @returns the changed member; null: there is none, or it has another role.
    */
   setRole(id: string, role: Role, from: Role | null, nowMs: number): Member | null {
-    const row = this.sql.first<MemberRow>`
+    return this.sql.first`
       UPDATE member SET role = ${role}, modified_ms = ${nowMs}
-      WHERE id = ${id} AND role = coalesce(${from}, role) RETURNING *`;
-    return row && memberOf(row);
+      WHERE id = ${id} AND role = coalesce(${from}, role) RETURNING ${MEMBER}`;
   }
 
   /** @param from as of {@link setRole}. @returns false: as null there. */
@@ -163,11 +157,12 @@ export class Holders extends Tables {
   }
 
   #secrets(): CopiedSecret[] {
-    const tokens = this.sql.all<TokenRow>`SELECT * FROM token`;
-    const members = this.sql.all<MemberRow>`SELECT * FROM member`;
+    const tokens = this.sql.all<TokenRow & Secret>`SELECT *, ${SECRET} FROM token`;
+    const members = this.sql.all<Member & Secret & { emailKey: string }>`
+      SELECT ${MEMBER}, ${SECRET}, email_key AS emailKey FROM member`;
     return [
       ...tokens.map((row) => copied(row, null, knownToken(row))),
-      ...members.map((row) => copied(row, row.email_key, knownMember(memberOf(row)))),
+      ...members.map((row) => copied(row, row.emailKey, knownMember(row))),
     ];
   }
 
@@ -178,9 +173,9 @@ export class Holders extends Tables {
   }
 
   #memberOf(email: string, hash: Uint8Array): Known | null {
-    const row = this.sql.first<MemberRow>`SELECT * FROM member WHERE email_key = ${emailKey(email)}`;
-    if (row === null || !sameHash(new Uint8Array(row.hash), hash)) return null;
-    return knownMember(memberOf(row));
+    const row = this.sql.first<Member & Secret>`
+      SELECT ${MEMBER}, ${SECRET} FROM member WHERE email_key = ${emailKey(email)}`;
+    return row === null || !sameHash(new Uint8Array(row.hash), hash) ? null : knownMember(row);
   }
 
   #count(table: "token" | "member"): number {
@@ -188,8 +183,8 @@ export class Holders extends Tables {
   }
 }
 
-function copied(row: Pick<TokenRow, "hash" | "checked_by">, address: string | null, known: Known): CopiedSecret {
-  return { hash: new Uint8Array(row.hash), emailKey: address, known, checkedBy: row.checked_by };
+function copied({ hash, checkedBy }: Secret, address: string | null, known: Known): CopiedSecret {
+  return { hash: new Uint8Array(hash), emailKey: address, known, checkedBy };
 }
 
 function knownToken({ id, name, permissions, expires_ms }: TokenRow): Known {
@@ -204,8 +199,4 @@ function knownToken({ id, name, permissions, expires_ms }: TokenRow): Known {
 
 function knownMember({ id, email, role }: Member): Known {
   return { kind: "member", id, name: email, permissions: [...ROLES[role]], expiresMs: null };
-}
-
-function memberOf({ id, email, role, created_ms, modified_ms }: MemberRow): Member {
-  return { id, email, role: role as Role, createdMs: created_ms, modifiedMs: modified_ms };
 }

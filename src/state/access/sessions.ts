@@ -50,8 +50,8 @@ export class Sessions extends Tables {
     this.sql.run`DELETE FROM session WHERE expires_ms <= ${nowMs}`;
     this.sql.insert("session", {
       ...{ locator: locatorOf(hash), hash: hash.slice().buffer, kind: holder.kind, holder: nameOf(holder) },
-      ...{ admin_proof: holder.kind === "admin" ? holder.proof.slice().buffer : null },
-      ...{ created_ms: nowMs, expires_ms: expiresMs },
+      adminProof: holder.kind === "admin" ? holder.proof.slice().buffer : null,
+      ...{ createdMs: nowMs, expiresMs },
     });
     this.sql.run`
       DELETE FROM session WHERE kind = ${holder.kind} AND holder = ${nameOf(holder)} AND number <= (SELECT number

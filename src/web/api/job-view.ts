@@ -4,7 +4,7 @@ import type { Config } from "../../config.ts";
 import { destinationPurpose, unseal } from "../../formats/secrets/sealed.ts";
 import { termsOf } from "../../ship/destinations/kinds.ts";
 import { maskDestination, parsePlace } from "../../ship/destinations/parse.ts";
-import { answeredFields, datasetBelow, spareKeys } from "../../ship/job/schema.ts";
+import { datasetBelow } from "../../ship/job/schema.ts";
 import { readJobConfig } from "../../ship/job/snapshot.ts";
 import { jobStatus, type ShardsStatus, shardsStatus } from "../../ship/reader/job-status.ts";
 import type { JobStatus } from "../../ship/reader/types.ts";
@@ -29,6 +29,12 @@ export const UNREADABLE =
 const SEALED =
   "parked: neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS opens the stored destination; set the key again, or send destination_conf again";
 
+/** What an answer says of fields that were never sent; of the others it says nothing. */
+const NOT_SENT = {
+  ...{ name: null, filter: null, frequency: null, logpull_options: null },
+  ...{ max_upload_bytes: 0, max_upload_records: 0, max_upload_interval_seconds: 0 },
+};
+
 /**
  * A job as the API shows it: what was sent, defaults for the rest (but no `output_options` and no
  * sub-keys that were never sent), and the state of its delivery. Secrets are masked for callers who
@@ -43,14 +49,15 @@ export async function presentJob(
 ): Promise<Job> {
   const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
   const status = await logStatus(c.env, job.config.id, shards, true);
-  const { body } = job;
+  const { spelled: _, ...sent } = job.body;
   return {
     id: job.config.id,
-    dataset: datasetBelow(pathName(c), body),
+    ...NOT_SENT,
+    ...sent,
+    dataset: datasetBelow(pathName(c), job.body),
+    enabled: sent.enabled ?? false,
     kind: "",
     destination_conf: conf === null ? "" : seesSecrets(c.var.caller) ? conf : maskDestination(conf),
-    ...answeredFields(body),
-    ...Object.fromEntries(spareKeys(body)),
     last_complete: isoTime(status?.lastCompleteMs ?? null),
     last_error: isoTime(status?.lastErrorMs ?? null),
     error_message:

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { JOBS_MAX } from "../../../base/limits.ts";
 import { DATASETS } from "../../../formats/record/fields.ts";
-import { ANSWERED, CreateJob, UpdateJob } from "../../../ship/job/schema.ts";
+import { CreateJob, JOB_FIELDS, UpdateJob } from "../../../ship/job/schema.ts";
 import { tolerant } from "../../../ship/job/spare-keys.ts";
 import { flag, paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
@@ -16,17 +16,24 @@ const Guarantee = z
     "`once`, or `at least once, id: …`: by what the destination, or a reader, tells a record that was sent again after a lost answer. null: no key opens the destination.",
   );
 
+/** The fields that an answer has only where they were sent. */
+const AS_SENT = z
+  .object(JOB_FIELDS)
+  .pick({ output_options: true, canary: true, sketches: true, filter_attack_traffic: true })
+  .partial();
+
 export const Job = tolerant({
   id: OwnId,
   dataset: z.enum(DATASETS).describe("As last sent below this path, otherwise by the name that the path uses."),
+  ...JOB_FIELDS,
+  ...AS_SENT.shape,
+  enabled: z.boolean().describe("Whether the job takes new events. Events already taken are delivered either way."),
   kind: z.literal("").describe("Always empty."),
   destination_conf: z
     .string()
     .describe(
       "As sent; without the permissions `logs:read` and `logs:edit`, secrets are `****`. Empty if no key opens it.",
     ),
-  ...ANSWERED,
-  enabled: z.boolean().describe("Whether the job takes new events. Events already taken are delivered either way."),
   last_complete: Time.nullable().describe("No event accepted before this time waits or is set aside. Never goes back."),
   last_error: Time.nullable().describe("When delivery last failed; null: it does not fail now."),
   error_message: z.string().nullable().describe("Why delivery fails; null: it does not."),

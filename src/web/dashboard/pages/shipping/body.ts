@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ErrorEntry } from "../../../../base/errors.ts";
-import type { NumberName } from "../../../../ship/job/fields.ts";
 import { parseLogpullOptions } from "../../../../ship/job/output-rules.ts";
-import { FIELD_KEYS, type JobBody, type JobFields, type OutputOptions } from "../../../../ship/job/schema.ts";
+import { JOB_FIELDS, type JobBody, type OutputOptions } from "../../../../ship/job/schema.ts";
 import type { JobView } from "../../views/job.ts";
 
 /**
@@ -14,18 +13,18 @@ export type Typed<T> = T | string;
 /** `output_options` as a form holds them. */
 export type Options = Omit<OutputOptions, "sample_rate"> & { sample_rate?: Typed<number> | null | undefined };
 
-/** The fields of a job. */
-type Body = Pick<JobBody, keyof JobFields>;
+type Own = keyof typeof JOB_FIELDS;
+type Limit = "max_upload_bytes" | "max_upload_records" | "max_upload_interval_seconds";
 
 /**
  * The body of `POST /jobs` without its destination. An absent key was never sent, and an untouched
  * form adds none. The values may be invalid while a form is filled in: the API judges them.
  */
-export type ShippingBody = { [name in Exclude<keyof Body, NumberName | "output_options">]?: Body[name] | undefined } & {
-  [name in NumberName]?: Typed<number> | null | undefined;
+export type ShippingBody = { [name in Exclude<Own, Limit | "output_options">]?: JobBody[name] | undefined } & {
+  [name in Limit]?: Typed<number> | null;
 } & {
-  output_options?: Options | null | undefined;
   dataset?: string;
+  output_options?: Options | null | undefined;
   /** Of a new job. */
   since?: string;
 };
@@ -74,9 +73,12 @@ export function inShort(message: string): string {
   return message.replace(/^(?:creating a new job|updating job \d+) is not allowed: /, "");
 }
 
+/** Everything that can be changed, except the destination. */
+const KEYS = Object.keys(JOB_FIELDS) as Own[];
+
 /** A stored job as the forms hold it. */
 export function bodyOf(job: JobView): ShippingBody {
-  const there = (["dataset", ...FIELD_KEYS] as const).filter((key) => job[key] !== undefined);
+  const there = (["dataset", ...KEYS] as const).filter((key) => job[key] !== undefined);
   return Object.fromEntries(there.map((key) => [key, job[key]]));
 }
 
@@ -89,7 +91,7 @@ export function digestOf(job: JobView): string {
 }
 
 /** The body of the `PUT`: only what differs. A key that is gone becomes null. */
-export function changes(before: ShippingBody, after: ShippingBody): Partial<Record<keyof Body, unknown>> {
-  const changed = FIELD_KEYS.filter((key) => !isEqual(before[key], after[key]));
+export function changes(before: ShippingBody, after: ShippingBody): Partial<Record<(typeof KEYS)[number], unknown>> {
+  const changed = KEYS.filter((key) => !isEqual(before[key], after[key]));
   return Object.fromEntries(changed.map((key) => [key, after[key] ?? null]));
 }
