@@ -1,3 +1,7 @@
+import { errorText, log } from "../logger.ts";
+import { platform } from "../platform.ts";
+import { type Migration, migrate } from "./migrate.ts";
+
 /** An alarm that is overdue by this, in ms, is lost: the platform dropped it. */
 export const LOST_AFTER_MS = 60_000;
 
@@ -14,12 +18,34 @@ export class Alarm {
     this.#storage = storage;
   }
 
-  /** Reads the stored time. Call it at the start of the object, before anything else. */
-  async load(): Promise<void> {
-    this.#armedMs = await this.#storage.getAlarm();
+  /**
+   * Before the first call of its object: brings its tables up to date, and reads the stored time.
+   * Call it at the end of the constructor.
+   * @param steps null: it has no tables. @param then what else comes before all calls.
+   */
+  begin(ctx: DurableObjectState, steps: readonly Migration[] | null, then = () => {}): void {
+    ctx.blockConcurrencyWhile(async () => {
+      if (steps !== null) migrate(this.#storage, steps);
+      then();
+      this.#armedMs = await this.#storage.getAlarm();
+    });
   }
 
-  /** Call it when the alarm has fired or was deleted. */
+  /**
+   * It has fired. Never throws: an alarm that throws is tried six times within minutes and then
+   * dropped. @param againMs after a failure it is set to so many ms from now.
+   */
+  async fired(object: string, againMs: number, run: () => Promise<void>, facts = () => ({})): Promise<void> {
+    this.#armedMs = null;
+    try {
+      await run();
+    } catch (error) {
+      log.error("alarm failed", { durable_object: object, ...facts(), error: errorText(error) });
+      await this.#storage.setAlarm(platform.now() + againMs);
+    }
+  }
+
+  /** Call it when the alarm was deleted. */
   cleared(): void {
     this.#armedMs = null;
   }

@@ -1,6 +1,6 @@
 import { concat, fromHex, includesAligned } from "../bytes.ts";
 import { ID_MEMORY_MS, KEYED_MEMORY_MS, ROW_MAX_BYTES } from "../limits.ts";
-import { first, insert } from "./sql.ts";
+import { Tables } from "./sql.ts";
 import type { TakenId } from "./taken-id.ts";
 
 export type { TakenId } from "./taken-id.ts";
@@ -41,7 +41,7 @@ const minuteOf = (timeMs: number): number => Math.floor(timeMs / 60_000);
 interface Minute {
   /** Of its last row, and what is in there. */
   slot: number;
-  tail: Uint8Array;
+  tail: Uint8Array<ArrayBuffer>;
   /** Part of each id in all of its rows; null: too many. */
   prints: Set<number> | null;
 }
@@ -61,14 +61,9 @@ export interface KeyedId {
  * What is new is found to be new without reading rows again. The table decides: memory is compared
  * with its last row before each use, so that a transaction that failed leaves no trace.
  */
-export class IdMemory {
-  readonly #sql: SqlStorage;
+export class IdMemory extends Tables {
   /** The one that was used last is last. */
   readonly #minutes = new Map<number, Minute>();
-
-  constructor(sql: SqlStorage) {
-    this.#sql = sql;
-  }
 
   /** The remembered ids among these. */
   known(ids: readonly TakenId[]): Set<string> {
@@ -102,15 +97,14 @@ export class IdMemory {
       held.tail = concat([held.tail, ...added]);
       for (const id of added) held.prints?.add(printOf(id, 0));
       if (held.prints !== null && held.prints.size > IDS_HELD) held.prints = null;
-      this.#sql.exec("INSERT OR REPLACE INTO taken (slot, ids) VALUES (?, ?)", held.slot, held.tail.buffer);
+      this.sql.run`INSERT OR REPLACE INTO taken (slot, ids) VALUES (${held.slot}, ${held.tail.buffer})`;
     }
   }
 
   /** What is known of an id that is remembered by itself; null: nothing. */
   keyedOf(id: string): KeyedId | null {
-    const [row] = this.#sql
-      .exec<{ taken_ms: number; jobs: string }>("SELECT taken_ms, jobs FROM taken_keyed WHERE id = ?", bytes(id))
-      .toArray();
+    const [row] = this.sql.all<{ taken_ms: number; jobs: string }>`
+      SELECT taken_ms, jobs FROM taken_keyed WHERE id = ${bytes(id)}`;
     return row === undefined ? null : { takenMs: row.taken_ms, jobs: JSON.parse(row.jobs) as number[] };
   }
 
@@ -120,7 +114,7 @@ export class IdMemory {
    */
   rememberKeyed(id: string, { takenMs, jobs }: KeyedId): void {
     const row = { id: bytes(id), taken_ms: takenMs, jobs: JSON.stringify(jobs) };
-    insert(this.#sql, "INSERT OR REPLACE INTO taken_keyed", row);
+    this.sql.replace("taken_keyed", row);
   }
 
   /**
@@ -130,18 +124,16 @@ export class IdMemory {
    */
   sweep(nowMs: number): number {
     const minute = minuteOf(nowMs - ID_MEMORY_MS);
-    this.#sql.exec("DELETE FROM taken WHERE slot < ?", minute * PARTS);
-    this.#sql.exec("DELETE FROM taken_keyed WHERE taken_ms < ?", nowMs - KEYED_MEMORY_MS);
+    this.sql.run`DELETE FROM taken WHERE slot < ${minute * PARTS}`;
+    this.sql.run`DELETE FROM taken_keyed WHERE taken_ms < ${nowMs - KEYED_MEMORY_MS}`;
     return minute * 60_000;
   }
 
   /** A minute as its rows are. */
   #minute(minute: number): Minute {
-    const last = first<{ slot: number; bytes: number }>(
-      this.#sql,
-      "SELECT slot, length(ids) AS bytes FROM taken WHERE slot >= ? AND slot < ? ORDER BY slot DESC LIMIT 1",
-      ...[minute * PARTS, (minute + 1) * PARTS],
-    );
+    const last = this.sql.first<{ slot: number; bytes: number }>`
+      SELECT slot, length(ids) AS bytes FROM taken
+      WHERE slot >= ${minute * PARTS} AND slot < ${(minute + 1) * PARTS} ORDER BY slot DESC LIMIT 1`;
     const { slot, bytes: length } = last ?? { slot: minute * PARTS, bytes: 0 };
     const held = this.#minutes.get(minute);
     const isAsStored = held !== undefined && held.slot === slot && held.tail.length === length;
@@ -171,13 +163,9 @@ export class IdMemory {
   }
 
   #rows(minute: number): { slot: number; ids: ArrayBuffer }[] {
-    return this.#sql
-      .exec<{ slot: number; ids: ArrayBuffer }>(
-        "SELECT slot, ids FROM taken WHERE slot >= ? AND slot < ? ORDER BY slot",
-        minute * PARTS,
-        (minute + 1) * PARTS,
-      )
-      .toArray();
+    return this.sql.all<{ slot: number; ids: ArrayBuffer }>`
+      SELECT slot, ids FROM taken WHERE slot >= ${minute * PARTS} AND slot < ${(minute + 1) * PARTS}
+      ORDER BY slot`;
   }
 }
 

@@ -3,7 +3,7 @@ import { OBJECT_HISTORY_MS } from "../../base/limits.ts";
 import { platform } from "../../base/platform.ts";
 import { Alarm } from "../../base/storage/alarm.ts";
 import { isBegun, type Migration, migrate } from "../../base/storage/migrate.ts";
-import { first, insert, only } from "../../base/storage/sql.ts";
+import { Sql } from "../../base/storage/sql.ts";
 import { isHeld, type Wanted } from "./look.ts";
 import { SEGMENTS_MAX, type Sketch } from "./sketch.ts";
 
@@ -44,7 +44,7 @@ export interface Looked {
  * the list of objects has them. Losing any only makes a search read more.
  */
 export class SketchStore extends DurableObject<Env> {
-  readonly #sql: SqlStorage;
+  readonly #sql: Sql;
   readonly #alarm: Alarm;
   /** A store without sketches has no tables: asking it leaves nothing behind. */
   #isBegun: boolean;
@@ -53,13 +53,10 @@ export class SketchStore extends DurableObject<Env> {
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    this.#sql = ctx.storage.sql;
+    this.#sql = new Sql(ctx.storage.sql);
     this.#alarm = new Alarm(ctx.storage);
-    this.#isBegun = isBegun(this.#sql);
-    ctx.blockConcurrencyWhile(async () => {
-      if (this.#isBegun) migrate(ctx.storage, SKETCH_STEPS);
-      await this.#alarm.load();
-    });
+    this.#isBegun = isBegun(ctx.storage.sql);
+    this.#alarm.begin(ctx, this.#isBegun ? SKETCH_STEPS : null);
   }
 
   /**
@@ -74,7 +71,7 @@ export class SketchStore extends DurableObject<Env> {
     this.#alarm.transaction(() => {
       for (const [i, { buffer }] of sketch.entries()) {
         const row = { id: batch * SEGMENTS_MAX + i, segments: sketch.length, mark, body: buffer };
-        insert(this.#sql, "INSERT OR REPLACE INTO segment", row);
+        this.#sql.replace("segment", row);
       }
       this.#alarm.set(now + OBJECT_HISTORY_MS, now);
     });
@@ -87,8 +84,11 @@ export class SketchStore extends DurableObject<Env> {
     const looked: Looked = { out: [], bytes: 0 };
     if (!this.#isBegun) return looked;
     for (const { batch, mark } of objects) {
-      const query = "SELECT segments, mark FROM segment WHERE id = ?";
-      const row = first<{ segments: number; mark: string }>(this.#sql, query, batch * SEGMENTS_MAX);
+      const id = batch * SEGMENTS_MAX;
+      const row = this.#sql.first<{
+        segments: number;
+        mark: string;
+      }>`SELECT segments, mark FROM segment WHERE id = ${id}`;
       if (row?.mark !== mark) continue;
       // Several words may be of one segment.
       const known = new Map<number, Uint8Array>();
@@ -96,7 +96,7 @@ export class SketchStore extends DurableObject<Env> {
         const before = known.get(segment);
         if (before !== undefined) return before;
         const id = batch * SEGMENTS_MAX + segment;
-        const body = only<ArrayBuffer>(this.#sql, "SELECT body FROM segment WHERE id = ?", id);
+        const body = this.#sql.only<ArrayBuffer>`SELECT body FROM segment WHERE id = ${id}`;
         looked.bytes += body.byteLength;
         const bytes = new Uint8Array(body);
         known.set(segment, bytes);

@@ -1,53 +1,49 @@
 import { REPLAY_MEMORY_MS, REPLAYS_MAX, REPLAYS_UNDER_WAY_MAX } from "../../base/limits.ts";
-import { change, first, insert, only, select } from "../../base/storage/sql.ts";
+import { Tables, verbatim } from "../../base/storage/sql.ts";
 import { Pieces } from "./pieces.ts";
 import { left, type ReplayRow, viewOf } from "./rows.ts";
 import type { ReplayAsk, ReplayBegun, ReplayStatus, ReplayTrouble } from "./types.ts";
 
-const UNDER_WAY = "state IN ('running', 'waiting')";
+const UNDER_WAY = verbatim("state IN ('running', 'waiting')");
 
 /**
  * The replays: what was asked for, and how each is. What each has to ship, and what became of that,
  * is in its {@link Pieces}. Every method that changes anything belongs into a transaction of its
  * caller.
  */
-export class Plans {
-  readonly #sql: SqlStorage;
+export class Plans extends Tables {
   readonly pieces: Pieces;
 
   constructor(sql: SqlStorage) {
-    this.#sql = sql;
+    super(sql);
     this.pieces = new Pieces(sql);
   }
 
   begin(id: string, ask: ReplayAsk): ReplayBegun {
     const { job, sinceMs, untilMs, askedMs, source, target, path, planned, modified, after } = ask;
     const shown = target?.shown ?? null;
-    const same = first<{ id: string }>(
-      this.#sql,
-      `SELECT id FROM replay WHERE ${UNDER_WAY} AND job = ? AND since_ms = ? AND until_ms = ? AND shown IS ?`,
-      ...[job, sinceMs, untilMs, shown],
-    );
+    const same = this.sql.first<{ id: string }>`
+      SELECT id FROM replay WHERE ${UNDER_WAY} AND job = ${job} AND since_ms = ${sinceMs}
+        AND until_ms = ${untilMs} AND shown IS ${shown}`;
     if (same !== null) return { kind: "same", id: same.id };
     if (after !== undefined && (this.list(job)[0]?.id ?? null) !== after) return { kind: "others" };
     if (planned.objects > 0 && this.underWay().length >= REPLAYS_UNDER_WAY_MAX) return { kind: "full" };
     const nothing = planned.objects === 0;
     // The highest that is there may be gone in a moment, while its run goes on.
-    const seq = only<number>(this.#sql, "UPDATE counter SET last_seq = last_seq + 1 RETURNING last_seq");
-    insert(this.#sql, "INSERT INTO replay", {
-      ...{ seq, id, job, since_ms: sinceMs, until_ms: untilMs, asked_ms: askedMs, shown, path, modified },
-      ...{ elsewhere: target?.elsewhere ?? null, planned_objects: planned.objects },
-      ...{ planned_records: planned.records, planned_bytes: planned.bytes },
+    const seq = this.sql.only<number>`UPDATE counter SET last_seq = last_seq + 1 RETURNING last_seq`;
+    this.sql.insert("replay", {
+      ...{ seq, id, job, sinceMs, untilMs, askedMs, shown, path, modified, elsewhere: target?.elsewhere ?? null },
+      ...{ plannedObjects: planned.objects, plannedRecords: planned.records, plannedBytes: planned.bytes },
       ...(nothing
-        ? { state: "done", ended_ms: askedMs, source: null, target: null, plan_next: null }
-        : { state: "running", ended_ms: null, source, target: target?.sealed ?? null, plan_next: 0 }),
+        ? { state: "done", endedMs: askedMs, source: null, target: null, planNext: null }
+        : { state: "running", endedMs: null, source, target: target?.sealed ?? null, planNext: 0 }),
     });
     this.#forgetMore();
-    return { kind: "begun", replay: viewOf(this.#sql.exec<ReplayRow>("SELECT * FROM replay WHERE id = ?", id).one()) };
+    return { kind: "begun", replay: viewOf(this.sql.one<ReplayRow>`SELECT * FROM replay WHERE id = ${id}`) };
   }
 
   underWay(): ReplayRow[] {
-    return select<ReplayRow>(this.#sql, `SELECT * FROM replay WHERE ${UNDER_WAY} ORDER BY seq`);
+    return this.sql.all<ReplayRow>`SELECT * FROM replay WHERE ${UNDER_WAY} ORDER BY seq`;
   }
 
   /**
@@ -55,21 +51,21 @@ export class Plans {
    * objects may have been on their way.
    */
   unfinished(): ReplayRow[] {
-    return select<ReplayRow>(this.#sql, "SELECT * FROM replay WHERE source IS NOT NULL ORDER BY seq");
+    return this.sql.all<ReplayRow>`SELECT * FROM replay WHERE source IS NOT NULL ORDER BY seq`;
   }
 
   row(seq: number): ReplayRow | null {
-    return first(this.#sql, "SELECT * FROM replay WHERE seq = ?", seq);
+    return this.sql.first`SELECT * FROM replay WHERE seq = ${seq}`;
   }
 
   find(job: number, id: string): ReplayRow | null {
-    return first(this.#sql, "SELECT * FROM replay WHERE id = ? AND job = ?", id, job);
+    return this.sql.first`SELECT * FROM replay WHERE id = ${id} AND job = ${job}`;
   }
 
   /** Those of a job, newest first. */
   list(job: number): ReplayStatus[] {
-    const found = this.#sql.exec<ReplayRow>("SELECT * FROM replay WHERE job = ? ORDER BY seq DESC", job);
-    return found.toArray().map(viewOf);
+    const found = this.sql.all<ReplayRow>`SELECT * FROM replay WHERE job = ${job} ORDER BY seq DESC`;
+    return found.map(viewOf);
   }
 
   troubles(): ReplayTrouble[] {
@@ -83,41 +79,37 @@ export class Plans {
 
   /** Pieces above `tried` and up to `claimed` may be under way from here on; nothing else is. */
   claim(seq: number, tried: number, claimed: number): void {
-    this.#sql.exec("UPDATE replay SET cursor = ?, claimed = ? WHERE seq = ?", tried, claimed, seq);
+    this.sql.run`UPDATE replay SET cursor = ${tried}, claimed = ${claimed} WHERE seq = ${seq}`;
   }
 
   /** What requests to the target leave out. */
   setLeftOut(seq: number, leaveOut: number): void {
-    this.#sql.exec("UPDATE replay SET unconditional = ? WHERE seq = ?", leaveOut, seq);
+    this.sql.run`UPDATE replay SET unconditional = ${leaveOut} WHERE seq = ${seq}`;
   }
 
   /** A run in which nothing failed is over. */
   wentWell(seq: number): void {
-    this.#sql.exec(
-      `UPDATE replay SET state = 'running', failures = 0, failing_since_ms = NULL, error = NULL, resume_ms = 0
-       WHERE seq = ? AND ${UNDER_WAY} AND (failures > 0 OR state = 'waiting')`,
-      seq,
-    );
+    this.sql.run`
+      UPDATE replay SET state = 'running', failures = 0, failing_since_ms = NULL, error = NULL, resume_ms = 0
+      WHERE seq = ${seq} AND ${UNDER_WAY} AND (failures > 0 OR state = 'waiting')`;
   }
 
   /** Of one that is over: what is left of it is looked at no earlier. */
   postpone(seq: number, resumeMs: number): void {
-    this.#sql.exec("UPDATE replay SET resume_ms = ? WHERE seq = ?", resumeMs, seq);
+    this.sql.run`UPDATE replay SET resume_ms = ${resumeMs} WHERE seq = ${seq}`;
   }
 
   /** Nothing is tried before `resumeMs`. */
   wait(seq: number, error: string, resumeMs: number, nowMs: number): void {
-    change(
-      this.#sql,
-      `UPDATE replay SET state = 'waiting', failures = failures + 1, failing_since_ms = coalesce(failing_since_ms, ?), error = ?, resume_ms = ?
-       WHERE seq = ? AND ${UNDER_WAY}`,
-      [nowMs, error, resumeMs, seq],
-    );
+    this.sql.run`
+      UPDATE replay SET state = 'waiting', failures = failures + 1,
+        failing_since_ms = coalesce(failing_since_ms, ${nowMs}), error = ${error}, resume_ms = ${resumeMs}
+      WHERE seq = ${seq} AND ${UNDER_WAY}`;
   }
 
   /** What may have been the reason of an error was changed. */
   retryNow(seq: number, modified: number): void {
-    this.#sql.exec("UPDATE replay SET resume_ms = 0, modified = ? WHERE seq = ?", modified, seq);
+    this.sql.run`UPDATE replay SET resume_ms = 0, modified = ${modified} WHERE seq = ${seq}`;
   }
 
   /**
@@ -126,11 +118,9 @@ export class Plans {
    * @returns false if it is over already.
    */
   end(seq: number, state: "done" | "cancelled" | "failed", error: string | null, nowMs: number): boolean {
-    const changed = change(
-      this.#sql,
-      `UPDATE replay SET state = ?, ended_ms = ?, error = ?, failing_since_ms = NULL, resume_ms = 0 WHERE seq = ? AND ${UNDER_WAY}`,
-      [state, nowMs, error, seq],
-    );
+    const changed = this.sql.run`
+      UPDATE replay SET state = ${state}, ended_ms = ${nowMs}, error = ${error}, failing_since_ms = NULL,
+        resume_ms = 0 WHERE seq = ${seq} AND ${UNDER_WAY}`;
     if (changed === 0) return false;
     this.pieces.dropUnbegun(seq);
     this.close(seq);
@@ -139,22 +129,20 @@ export class Plans {
 
   /** Forgets the destinations of a replay that is over, if nothing is left to look at. */
   close(seq: number): void {
-    this.#sql.exec(
-      `UPDATE replay SET source = NULL, target = NULL WHERE seq = ? AND source IS NOT NULL AND NOT (${UNDER_WAY})
-         AND NOT EXISTS (SELECT 1 FROM piece WHERE replay = seq)`,
-      seq,
-    );
+    this.sql.run`
+      UPDATE replay SET source = NULL, target = NULL
+      WHERE seq = ${seq} AND source IS NOT NULL AND NOT (${UNDER_WAY}) AND NOT EXISTS (SELECT 1 FROM piece
+      WHERE replay = seq)`;
   }
 
   /** Forgets all that is known of a job's replays. */
   forgetJob(job: number): void {
-    for (const { seq } of select<{ seq: number }>(this.#sql, "SELECT seq FROM replay WHERE job = ?", [job]))
-      this.#forget(seq);
+    for (const { seq } of this.sql.all<{ seq: number }>`SELECT seq FROM replay WHERE job = ${job}`) this.#forget(seq);
   }
 
   /** Jobs that there are replays of. */
   jobs(): number[] {
-    return select<{ job: number }>(this.#sql, "SELECT DISTINCT job FROM replay").map(({ job }) => job);
+    return this.sql.all<{ job: number }>`SELECT DISTINCT job FROM replay`.map(({ job }) => job);
   }
 
   /**
@@ -168,22 +156,20 @@ export class Plans {
       const why = `not done within ${REPLAY_MEMORY_MS / 86_400_000} days; what is left was given up`;
       this.end(seq, "failed", error === null ? why : `${why}; at last: ${error}`, nowMs);
     }
-    const gone = select<{ seq: number }>(this.#sql, "SELECT seq FROM replay WHERE ended_ms < ?", [old]);
+    const gone = this.sql.all<{ seq: number }>`SELECT seq FROM replay WHERE ended_ms < ${old}`;
     for (const { seq } of gone) this.#forget(seq);
     return stale;
   }
 
   /** The oldest that are over go, if there are too many. */
   #forgetMore(): void {
-    const more = this.#sql.exec<{ seq: number }>(
-      `SELECT seq FROM replay WHERE source IS NULL ORDER BY seq DESC LIMIT -1 OFFSET ?`,
-      REPLAYS_MAX,
-    );
-    for (const { seq } of more.toArray()) this.#forget(seq);
+    const more = this.sql.all<{ seq: number }>`
+      SELECT seq FROM replay WHERE source IS NULL ORDER BY seq DESC LIMIT -1 OFFSET ${REPLAYS_MAX}`;
+    for (const { seq } of more) this.#forget(seq);
   }
 
   #forget(seq: number): void {
     this.pieces.forget(seq);
-    this.#sql.exec("DELETE FROM replay WHERE seq = ?", seq);
+    this.sql.run`DELETE FROM replay WHERE seq = ${seq}`;
   }
 }

@@ -1,9 +1,8 @@
 import { DurableObject } from "cloudflare:workers";
 import { toHex } from "../../base/bytes.ts";
-import { errorText, log } from "../../base/logger.ts";
+import { log } from "../../base/logger.ts";
 import { answered, platform, within } from "../../base/platform.ts";
 import { Alarm } from "../../base/storage/alarm.ts";
-import { migrate } from "../../base/storage/migrate.ts";
 import type { Failure } from "../../ship/destinations/failure.ts";
 import { openDestination, termsOf } from "../../ship/destinations/kinds.ts";
 import { controlPlane, type StoredJob } from "../../state/control/plane.ts";
@@ -60,10 +59,7 @@ export class Replays extends DurableObject<Env> {
     this.#alarm = new Alarm(ctx.storage);
     this.#ends = new Ends(this.#plans, this.#alarm, () => this.#arm(platform.now()));
     this.steps = new Steps(ctx, env, this.#plans, this.#ends);
-    ctx.blockConcurrencyWhile(async () => {
-      migrate(ctx.storage, REPLAY_STEPS);
-      await this.#alarm.load();
-    });
+    this.#alarm.begin(ctx, REPLAY_STEPS);
   }
 
   begin(ask: ReplayAsk): ReplayBegun {
@@ -128,19 +124,12 @@ export class Replays extends DurableObject<Env> {
     this.#alarm.transaction(() => this.#arm(platform.now()));
   }
 
-  /**
-   * Goes on with what is due, and sets the next alarm. It must not throw: such an alarm is dropped
-   * after six tries.
-   */
-  override async alarm(): Promise<void> {
-    this.#alarm.cleared();
-    try {
+  /** Goes on with what is due, and sets the next alarm. */
+  override alarm(): Promise<void> {
+    return this.#alarm.fired("Replays", LOOK_AGAIN_MS, async () => {
       await within(this.alarmWaitMs, this.#start(), undefined);
       this.#alarm.transaction(() => this.#arm(platform.now()));
-    } catch (error) {
-      log.error("alarm failed", { durable_object: "Replays", error: errorText(error) });
-      await this.ctx.storage.setAlarm(platform.now() + LOOK_AGAIN_MS);
-    }
+    });
   }
 
   /** Begins a run of each replay that is due and has none. */

@@ -1,4 +1,5 @@
 import type { JobConfig, Window } from "./config.ts";
+import { SWITCHES, type SwitchName } from "./fields.ts";
 import type { JobMeaning } from "./rules.ts";
 import type { JobBody } from "./schema.ts";
 import { enabledWindows } from "./windows.ts";
@@ -15,6 +16,9 @@ export interface JobDraft {
 
 /** The {@link JobConfig.floor} of a job that starts in the past: other code would not ship that. */
 const PAST_FLOOR = 2;
+
+/** A rerun has neither. */
+const SWITCHED_OFF = { canary: false, sketches: false };
 
 /** What the control plane gives to each change. */
 export type Given = Pick<JobConfig, "version" | "mark">;
@@ -67,7 +71,7 @@ export function rerunOf(
     ...job,
     ...(to && { destination: to.destination, path: to.path }),
     ...{ id, version, mark, modifiedVersion: version, outputVersion: version, destinationVersion: version },
-    ...{ windows: [{ fromMs: sinceMs, untilMs: untilMs - 1 }], canary: false, sketches: false },
+    ...{ windows: [{ fromMs: sinceMs, untilMs: untilMs - 1 }], ...SWITCHED_OFF },
     ...{ deletedMs: nowMs, discard: false, since: sinceMs, rerunOf: job.id, floor: PAST_FLOOR },
   };
 }
@@ -84,10 +88,10 @@ export function updated(
   nowMs: number,
 ): JobConfig {
   const outputChanged = JSON.stringify(before.output) !== JSON.stringify(draft.meaning.output);
-  // It follows from the settings that it has now.
-  const { sketches: _, ...rest } = before;
+  // Switches follow from the settings that it has now.
+  const rest = Object.entries(before).filter(([name]) => !(name in SWITCHES));
   return {
-    ...rest,
+    ...(Object.fromEntries(rest) as Omit<JobConfig, SwitchName>),
     ...draft.meaning,
     version,
     mark,

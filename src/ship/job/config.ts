@@ -1,4 +1,5 @@
 import type { OutputFormat } from "../../formats/output/format.ts";
+import type { SwitchSettings } from "./fields.ts";
 
 /**
  * A span of time in which a job was enabled, in ms since the epoch, widened by
@@ -14,7 +15,7 @@ export interface Window {
  * What shards of the log and a job's readers need to know. A reader keeps a copy, so that it
  * uploads without asking.
  */
-export interface JobConfig {
+export interface JobConfig extends SwitchSettings {
   id: number;
   /** Grows with every change of the job, and of any function's logging. */
   version: number;
@@ -37,13 +38,6 @@ export interface JobConfig {
   limits: UploadLimits;
   /** `destination_conf`, sealed. */
   destination: string;
-  /** An hourly synthetic event is written and read back. */
-  canary: boolean;
-  /**
-   * false: objects have no sketches, by the owner's wish or as nothing can be read back. Absent:
-   * they have, where the format is one that searches read.
-   */
-  sketches?: boolean;
   /** Path below the bucket, with its placeholders: naming keys needs no decryption. */
   path: string;
   deletedMs: number | null;

@@ -15,6 +15,7 @@ import {
   type OutputField,
   ROW_FIELD_NAMES,
 } from "../../formats/record/fields.ts";
+import { TEXT_NAMES, TEXTS } from "./fields.ts";
 import { type OutputOptions, TIMESTAMP_FORMATS } from "./schema.ts";
 
 /** The meaning of `output_options`, with all defaults. */
@@ -52,15 +53,12 @@ export function withDefaults(options: OutputOptions): OutputFormat {
   const whole = options.truncate === false && ({ truncate: false } as const);
   const rows = options.rows === "log" && ({ rows: "log" } as const);
   if (options.output_type === "parquet") return { ...NDJSON, type: "parquet", fieldNames, ...whole, ...rows };
+  const defaults: OutputFormat = csv ? { ...NDJSON, type: "csv", recordPrefix: "", recordSuffix: "\n" } : NDJSON;
+  const texts = TEXT_NAMES.map((name) => [TEXTS[name].of, options[name] ?? defaults[TEXTS[name].of]]);
   return {
+    ...defaults,
     fieldNames,
-    type: csv ? "csv" : "ndjson",
-    batchPrefix: options.batch_prefix ?? "",
-    batchSuffix: options.batch_suffix ?? "",
-    recordPrefix: options.record_prefix ?? (csv ? "" : NDJSON.recordPrefix),
-    recordSuffix: options.record_suffix ?? (csv ? "\n" : NDJSON.recordSuffix),
-    recordDelimiter: options.record_delimiter ?? "",
-    fieldDelimiter: options.field_delimiter ?? NDJSON.fieldDelimiter,
+    ...Object.fromEntries(texts),
     recordTemplate: options.record_template ?? "",
     escapeDollarBrace: options["CVE-2021-44228"] ?? false,
     ...whole,
@@ -87,23 +85,12 @@ function whyUnknown(name: string): string {
   return `unknown field ${quote(name)}`;
 }
 
-/** Options that say how text is written. */
-const TEXT_OPTIONS = [
-  "batch_prefix",
-  "batch_suffix",
-  "record_prefix",
-  "record_suffix",
-  "record_delimiter",
-  "field_delimiter",
-  "record_template",
-] as const satisfies readonly (keyof OutputOptions)[];
-
 /** What cannot be done to columns. The empty text and false ask for nothing. */
 function columnFaults(options: OutputOptions): Fault[] {
   const fault = (name: string, why: string): Fault => ({ pointer: `/${name}`, message: `${name}: Parquet has ${why}` });
-  const faults = TEXT_OPTIONS.filter((name) => options[name]).map((name) =>
-    fault(name, "columns, and no text around or between values; leave it out"),
-  );
+  const faults = ([...TEXT_NAMES, "record_template"] as const)
+    .filter((name) => options[name])
+    .map((name) => fault(name, "columns, and no text around or between values; leave it out"));
   if (options["CVE-2021-44228"]) faults.push(fault("CVE-2021-44228", "values as they are; leave it out"));
   return faults;
 }

@@ -5,19 +5,17 @@ import { type OutputFormat, unplain } from "../../formats/output/format.ts";
 import { EXTRA_FIELDS, type ExtraField } from "../../formats/record/fields.ts";
 import type { Terms } from "../destinations/destination.ts";
 import type { JobConfig, UploadLimits } from "./config.ts";
+import { optionOf, SWITCH_NAMES, SWITCHES, type SwitchName, type SwitchSettings, switchSettings } from "./fields.ts";
 import { type OutputMeaning, parseLogpullOptions, readOutputOptions } from "./output-rules.ts";
 import type { JobBody } from "./schema.ts";
 
 /** The meaning of a job's body in which every option is supported. */
-export interface JobMeaning {
+export interface JobMeaning extends SwitchSettings {
   /** As sent, validated; null: none. */
   filter: string | null;
   sampleRate: number;
   output: OutputFormat;
   limits: UploadLimits;
-  canary: boolean;
-  /** As in {@link JobConfig}. */
-  sketches?: boolean;
 }
 
 /** Part of a body; undefined means absent. */
@@ -39,28 +37,8 @@ export function readJob(body: JobBody, extra: readonly ExtraField[] = []): Read<
     records: body.max_upload_records || UPLOAD_RECORDS.fallback,
     intervalMs: (body.max_upload_interval_seconds || UPLOAD_INTERVAL_S.fallback) * 1_000,
   };
-  const sketches = body.sketches === false ? { sketches: false } : {};
-  return {
-    ok: true,
-    value: { ...shipping.value, limits, canary: body.canary === true, ...sketches },
-  };
+  return { ok: true, value: { ...shipping.value, limits, ...switchSettings(body) } };
 }
-
-/** The option that says each part of a format. */
-const OPTION_OF: { readonly [name in keyof Required<OutputFormat>]: string } = {
-  fieldNames: "field_names",
-  type: "output_type",
-  batchPrefix: "batch_prefix",
-  batchSuffix: "batch_suffix",
-  recordPrefix: "record_prefix",
-  recordSuffix: "record_suffix",
-  recordDelimiter: "record_delimiter",
-  fieldDelimiter: "field_delimiter",
-  recordTemplate: "record_template",
-  escapeDollarBrace: "CVE-2021-44228",
-  truncate: "truncate",
-  rows: "rows",
-};
 
 /**
  * What of a job its destination does not take, each with its place in the body; and what of its
@@ -68,15 +46,15 @@ const OPTION_OF: { readonly [name in keyof Required<OutputFormat>]: string } = {
  * searched which cannot be read back.
  */
 export function fitDestination(
-  { output, limits, canary }: Pick<JobMeaning, "output" | "limits" | "canary">,
-  body: { output_options?: JobBody["output_options"] | undefined; sketches?: JobBody["sketches"] },
+  { output, limits }: Pick<JobMeaning, "output" | "limits">,
+  body: { readonly [name in SwitchName | "output_options"]?: JobBody[name] | undefined },
   { plainRecords, fields, limits: most, isReadable }: Terms,
-): { faults: Fault[]; limits: UploadLimits; sketches?: boolean } {
+): { faults: Fault[]; limits: UploadLimits } & Partial<SwitchSettings> {
   const at = (name: keyof OutputFormat): string =>
-    body.output_options == null ? "/logpull_options" : `/output_options/${OPTION_OF[name]}`;
+    body.output_options == null ? "/logpull_options" : `/output_options/${optionOf(name)}`;
   const faults: Fault[] = (plainRecords ? unplain(output) : []).map((name) => ({
     pointer: at(name),
-    message: `${OPTION_OF[name]}: this destination takes only NDJSON records: no CSV, Parquet, template, prefix or delimiter`,
+    message: `${optionOf(name)}: this destination takes only NDJSON records: no CSV, Parquet, template, prefix or delimiter`,
   }));
   if (output.rows !== undefined && !isReadable) {
     const message = "rows: this destination takes one record for each invocation";
@@ -89,15 +67,16 @@ export function fitDestination(
     const message = `field_names: this destination needs the field ${name}: name it, or leave field_names out`;
     faults.push({ pointer: at("fieldNames"), message });
   }
-  if (canary && !isReadable)
-    faults.push({ pointer: "/canary", message: "canary: this destination cannot be read back" });
-  if (body.sketches === true && !isReadable)
-    faults.push({ pointer: "/sketches", message: "sketches: this destination cannot be read back or searched" });
+  const unreadable = isReadable ? [] : SWITCH_NAMES;
+  for (const name of unreadable) {
+    const message = `${name}: ${SWITCHES[name].unreadable}`;
+    if (body[name] === true) faults.push({ pointer: `/${name}`, message });
+  }
   const { records, bytes } = most ?? limits;
   return {
     faults,
     limits: { ...limits, records: Math.min(limits.records, records), bytes: Math.min(limits.bytes, bytes) },
-    ...(!isReadable && { sketches: false }),
+    ...Object.fromEntries(unreadable.map((name) => [name, false])),
   };
 }
 

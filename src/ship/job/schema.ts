@@ -1,24 +1,37 @@
 import * as z from "zod";
 import { utf8Length } from "../../base/bytes.ts";
 import type { Fault } from "../../base/errors.ts";
-import {
-  FILTER_MAX_BYTES,
-  PREVIEW_EVENTS_MAX,
-  TEXT_MAX_CHARACTERS,
-  UPLOAD_BYTES,
-  UPLOAD_INTERVAL_S,
-  UPLOAD_RECORDS,
-} from "../../base/limits.ts";
+import { FILTER_MAX_BYTES, PREVIEW_EVENTS_MAX, TEXT_MAX_CHARACTERS } from "../../base/limits.ts";
 import { DATASETS, type Dataset } from "../../formats/record/fields.ts";
 import { DESTINATION_CONF_MAX } from "../destinations/parse.ts";
+import {
+  NUMBER_NAMES,
+  NUMBERS,
+  type NumberName,
+  SWITCH_NAMES,
+  SWITCHES,
+  type SwitchName,
+  TEXT_NAMES,
+  TEXTS,
+} from "./fields.ts";
 import { readSpare, type Spare, tolerant, tooMany } from "./spare-keys.ts";
 
-const bounded = ({ min, max }: { min: number; max: number }) =>
-  z
+const numberOf = (name: NumberName) => {
+  const { bounds, description } = NUMBERS[name];
+  const { min, max, fallback } = bounds;
+  return z
     .int()
     .refine((value) => value === 0 || (value >= min && value <= max), { error: `must be 0 or from ${min} to ${max}` })
     .meta({ minimum: 0, maximum: max, anyOf: [{ const: 0 }, { minimum: min }] })
-    .nullable();
+    .nullable()
+    .describe(`${description} 0 and null: ${fallback}.`);
+};
+
+const switchOf = (name: SwitchName) => z.boolean().nullable().describe(SWITCHES[name].description);
+
+function eachOf<Name extends string, T>(names: readonly Name[], of: (name: Name) => T): { [name in Name]: T } {
+  return Object.fromEntries(names.map((name) => [name, of(name)])) as { [name in Name]: T };
+}
 
 /**
  * Keys that answers have and no request changes: accepted and ignored, so that an answer can be
@@ -61,14 +74,11 @@ export const OutputOptions = tolerant({
     .describe(
       "How records are written; `ndjson` by default. `parquet` has typed columns, and none of the texts below; stores alone take it.",
     ),
-  batch_prefix: written(4_096).optional().describe("Before the first record of an object; empty by default."),
-  batch_suffix: written(4_096).optional().describe("After the last record of an object; empty by default."),
-  record_prefix: written(4_096).optional().describe("Before each record; `{` by default, for CSV empty."),
-  record_suffix: written(4_096)
-    .optional()
-    .describe("After each record; `}` and a line feed by default, for CSV a line feed."),
-  record_delimiter: written(4_096).optional().describe("Between two records; empty by default."),
-  field_delimiter: written(4_096).optional().describe("Between two fields; `,` by default."),
+  ...eachOf(TEXT_NAMES, (name) =>
+    written(4_096)
+      .optional()
+      .describe(TEXTS[name].label + TEXTS[name].more),
+  ),
   record_template: written(16_384)
     .optional()
     .describe(
@@ -124,27 +134,8 @@ export const JOB_FIELDS = {
   logpull_options: text(4_096).describe(
     "`fields=…&sample=…&timestamps=…&CVE-2021-44228=…`; used if `output_options` are absent.",
   ),
-  max_upload_bytes: bounded(UPLOAD_BYTES).describe(
-    `Largest object, in bytes before compression. 0 and null: ${UPLOAD_BYTES.fallback}.`,
-  ),
-  max_upload_records: bounded(UPLOAD_RECORDS).describe(
-    `Most records of an object. 0 and null: ${UPLOAD_RECORDS.fallback}.`,
-  ),
-  max_upload_interval_seconds: bounded(UPLOAD_INTERVAL_S).describe(
-    `The longest time from a record's intake until its object is cut, in seconds. 0 and null: ${UPLOAD_INTERVAL_S.fallback}.`,
-  ),
-  canary: z
-    .boolean()
-    .nullable()
-    .describe(
-      "Writes a synthetic event to the destination every hour, as a separate object that no count includes, and reads it back; `false` by default.",
-    ),
-  sketches: z
-    .boolean()
-    .nullable()
-    .describe(
-      "Keeps a sketch of each object, so that searches read only those that may hold a match; `true` by default. docs/search.md says what it costs.",
-    ),
+  ...eachOf(NUMBER_NAMES, numberOf),
+  ...eachOf(SWITCH_NAMES, switchOf),
 };
 
 /** The same, each of which may be left out. */

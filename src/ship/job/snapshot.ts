@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { EXTRA_FIELDS, FIELD_NAMES, ROW_FIELDS } from "../../formats/record/fields.ts";
 import { JOB_FORMAT, type JobConfig, type JobsSnapshot, type UnreadableJob } from "./config.ts";
+import { SWITCH_SETTINGS } from "./fields.ts";
 
 /**
  * Job configurations from durable objects are validated before use: these may run an older version
@@ -51,8 +52,7 @@ const Job: z.ZodType<JobConfig> = z.looseObject({
   }),
   limits: z.looseObject({ bytes: z.int().min(1), records: z.int().min(1), intervalMs: z.int().min(1) }),
   destination: z.string(),
-  canary: z.boolean(),
-  sketches: z.boolean().exactOptional(),
+  ...SWITCH_SETTINGS,
   path: z.string(),
   deletedMs: z.int().min(0).nullable(),
   discard: z.boolean(),

@@ -1,6 +1,6 @@
 import { concat, decodeUtf8, encodeUtf8 } from "../../base/bytes.ts";
 import { ROW_MAX_BYTES } from "../../base/limits.ts";
-import { insert, only } from "../../base/storage/sql.ts";
+import { Tables, verbatim } from "../../base/storage/sql.ts";
 import type { Fragment } from "../../formats/object/encoder.ts";
 import { type Window, wasIn } from "../job/config.ts";
 import type { GroupFormat, JobShare, LoggedMessage } from "./append.ts";
@@ -161,8 +161,7 @@ export interface Keep {
  * that does not answer leaves a million of them: nothing about each is held in memory, and what is
  * done often reads those of a page.
  */
-export class Blocks {
-  readonly #sql: SqlStorage;
+export class Blocks extends Tables {
   readonly #pasts: () => ReadonlyMap<number, Past>;
   /** Blocks up to here go when they are read. In memory: what is not known is found out again. */
   #keptAfter = 0;
@@ -172,17 +171,16 @@ export class Blocks {
 
   /** @param pasts of jobs that have not read theirs yet. */
   constructor(sql: SqlStorage, pasts: () => ReadonlyMap<number, Past>) {
-    this.#sql = sql;
+    super(sql);
     this.#pasts = pasts;
   }
 
   /** Reads what is there, at the start, and after a transaction that failed. */
   load(): void {
     this.#keptAfter = 0;
-    this.#bytes = only(
-      this.#sql,
-      `SELECT coalesce((SELECT sum(length(body)) FROM block), 0) + coalesce((SELECT sum(length(body)) FROM piece), 0)`,
-    );
+    this.#bytes = this.sql.only`
+      SELECT coalesce((SELECT sum(length(body)) FROM block), 0) + coalesce((SELECT sum(length(body)) FROM piece),
+        0)`;
     this.#keptBytes = this.#bytes;
   }
 
@@ -236,14 +234,14 @@ export class Blocks {
   #insert({ n, takenMs, atMs, shares }: Stored, meta: Meta, bodies: readonly Uint8Array[]): void {
     const metaBytes = encodeUtf8(JSON.stringify(meta));
     const body = concat([metaBytes, ...bodies]);
-    insert(this.#sql, "INSERT INTO block", {
-      ...{ n, taken_ms: takenMs, at_ms: atMs, jobs: JSON.stringify(shares), meta: metaBytes.length },
+    this.sql.insert("block", {
+      ...{ n, takenMs, atMs, jobs: JSON.stringify(shares), meta: metaBytes.length },
       body: body.slice(0, ROW_MAX_BYTES).buffer,
     });
     this.#bytes += body.length;
     if (n > this.#keptAfter) this.#keptBytes += body.length;
     for (let from = ROW_MAX_BYTES, k = 1; from < body.length; from += ROW_MAX_BYTES, k++)
-      insert(this.#sql, "INSERT INTO piece", { n, k, body: body.slice(from, from + ROW_MAX_BYTES).buffer });
+      this.sql.insert("piece", { n, k, body: body.slice(from, from + ROW_MAX_BYTES).buffer });
   }
 
   /** What jobs have in the blocks after a position, and up to another, oldest first. */
@@ -252,11 +250,8 @@ export class Blocks {
   }
 
   *#rows(after: number, upTo = Number.MAX_SAFE_INTEGER): Generator<Row> {
-    const rows = this.#sql.exec<{ n: number; taken_ms: number; at_ms: number; jobs: string }>(
-      "SELECT n, taken_ms, at_ms, jobs FROM block WHERE n > ? AND n <= ? ORDER BY n",
-      after,
-      upTo,
-    );
+    const rows = this.sql.each<{ n: number; taken_ms: number; at_ms: number; jobs: string }>`
+      SELECT n, taken_ms, at_ms, jobs FROM block WHERE n > ${after} AND n <= ${upTo} ORDER BY n`;
     for (const { n, taken_ms: takenMs, at_ms: atMs, jobs } of rows) {
       const shares: Share[] = [];
       const ofPast: Share[] = [];
@@ -318,8 +313,8 @@ export class Blocks {
   records(after: number, maxBytes: number, newest = false): { messages: OpenMessage[]; end: number } {
     const messages: OpenMessage[][] = [];
     let [bytes, end] = [0, after];
-    const query = `SELECT n FROM block WHERE n > ? ORDER BY n ${newest ? "DESC" : ""}`;
-    for (const { n } of this.#sql.exec<{ n: number }>(query, after)) {
+    const order = verbatim(newest ? "DESC" : "ASC");
+    for (const { n } of this.sql.each<{ n: number }>`SELECT n FROM block WHERE n > ${after} ORDER BY n ${order}`) {
       const { meta, kept, body } = this.#block(n);
       if (kept.length > 0) {
         bytes += sumOf(meta.records, (each) => each.bytes);
@@ -382,21 +377,21 @@ export class Blocks {
   }
 
   #sizeOf(n: number): number {
-    const pieces = "(SELECT sum(length(body)) FROM piece WHERE piece.n = block.n)";
-    return only(this.#sql, `SELECT length(body) + coalesce(${pieces}, 0) FROM block WHERE n = ?`, n);
+    return this.sql.only`
+      SELECT length(body) + coalesce((SELECT sum(length(body)) FROM piece WHERE piece.n = block.n), 0)
+      FROM block WHERE n = ${n}`;
   }
 
   #delete(n: number): void {
     this.#bytes -= this.#sizeOf(n);
-    this.#sql.exec("DELETE FROM block WHERE n = ?", n);
-    this.#sql.exec("DELETE FROM piece WHERE n = ?", n);
+    this.sql.run`DELETE FROM block WHERE n = ${n}`;
+    this.sql.run`DELETE FROM piece WHERE n = ${n}`;
   }
 
   #block(n: number): Whole {
-    const query = "SELECT taken_ms, at_ms, jobs, meta, body FROM block WHERE n = ?";
     type Columns = { taken_ms: number; at_ms: number; jobs: string; meta: number; body: ArrayBuffer };
-    const block = this.#sql.exec<Columns>(query, n).one();
-    const pieces = this.#sql.exec<{ body: ArrayBuffer }>("SELECT body FROM piece WHERE n = ? ORDER BY k", n).toArray();
+    const block = this.sql.one<Columns>`SELECT taken_ms, at_ms, jobs, meta, body FROM block WHERE n = ${n}`;
+    const pieces = this.sql.all<{ body: ArrayBuffer }>`SELECT body FROM piece WHERE n = ${n} ORDER BY k`;
     const whole = concat([block, ...pieces].map(({ body }) => new Uint8Array(body)));
     const meta = JSON.parse(decodeUtf8(whole.subarray(0, block.meta))) as Meta;
     const shares = JSON.parse(block.jobs) as Shares;

@@ -1,4 +1,4 @@
-import { insert } from "../../base/storage/sql.ts";
+import { Tables } from "../../base/storage/sql.ts";
 import {
   countsText,
   type FunctionCount,
@@ -40,13 +40,7 @@ const GATHERED_MAX = 200_000;
  * there is no copy in memory to roll back. The hours of a past day are joined in its first one, so
  * that thirty days are some fifty rows.
  */
-export class FunctionHours {
-  readonly #sql: SqlStorage;
-
-  constructor(sql: SqlStorage) {
-    this.#sql = sql;
-  }
-
+export class FunctionHours extends Tables {
   /**
    * Adds counts at `nowMs`; later event times are capped to it. To be called in the transaction of
    * the messages.
@@ -94,11 +88,9 @@ export class FunctionHours {
    */
   of(scriptName: string, nowMs: number): FunctionCount | null {
     const tally = new FunctionTally();
-    const rows = this.#sql.exec<Row>(
-      "SELECT counts, sources FROM function_hour WHERE hour >= ? AND instr(counts, ?) > 0",
-      firstHour(nowMs),
-      nameInText(scriptName),
-    );
+    const rows = this.sql.each<Row>`
+      SELECT counts, sources FROM function_hour
+      WHERE hour >= ${firstHour(nowMs)} AND instr(counts, ${nameInText(scriptName)}) > 0`;
     const all = [...rows].flatMap(({ counts, sources }) => parseCounts(counts, sources));
     for (const count of [...all, ...this.#gatheredSince(firstHour(nowMs))])
       if (count.scriptName === scriptName) tally.add(count);
@@ -108,9 +100,8 @@ export class FunctionHours {
   /** Forgets a function's name. Its counts stay in the sum. */
   forget(scriptName: string): void {
     this.#flush();
-    const holding = this.#sql
-      .exec<{ hour: number }>("SELECT hour FROM function_hour WHERE instr(counts, ?) > 0", nameInText(scriptName))
-      .toArray();
+    const holding = this.sql.all<{ hour: number }>`
+      SELECT hour FROM function_hour WHERE instr(counts, ${nameInText(scriptName)}) > 0`;
     for (const { hour } of holding) {
       const tally = new FunctionTally();
       for (const count of this.#hour(hour))
@@ -122,32 +113,26 @@ export class FunctionHours {
   /** Joins the hours of past days, and deletes those older than thirty days. */
   sweep(nowMs: number): void {
     this.#flush();
-    this.#sql.exec("DELETE FROM function_hour WHERE hour < ?", firstHour(nowMs));
+    this.sql.run`DELETE FROM function_hour WHERE hour < ${firstHour(nowMs)}`;
     const today = firstOfDay(hourOf(nowMs));
-    const days = this.#sql
-      .exec<{ first: number }>(
-        `SELECT hour - hour % ${HOURS_PER_DAY} AS first FROM function_hour WHERE hour < ? GROUP BY first HAVING count(*) > 1`,
-        today,
-      )
-      .toArray();
+    const days = this.sql.all<{ first: number }>`
+      SELECT hour - hour % ${HOURS_PER_DAY} AS first FROM function_hour
+      WHERE hour < ${today} GROUP BY first HAVING count(*) > 1`;
     for (const { first } of days) {
       const joined = joinCounts(this.#since(first, first + HOURS_PER_DAY), TALLY_BOUNDS);
-      this.#sql.exec("DELETE FROM function_hour WHERE hour > ? AND hour < ?", first, first + HOURS_PER_DAY);
+      this.sql.run`DELETE FROM function_hour WHERE hour > ${first} AND hour < ${first + HOURS_PER_DAY}`;
       this.#write(first, joined);
     }
   }
 
   #hour(hour: number): FunctionCount[] {
-    const [row] = this.#sql.exec<Row>("SELECT counts, sources FROM function_hour WHERE hour = ?", hour).toArray();
+    const [row] = this.sql.all<Row>`SELECT counts, sources FROM function_hour WHERE hour = ${hour}`;
     return row === undefined ? [] : parseCounts(row.counts, row.sources);
   }
 
   *#since(from: number, before = Number.MAX_SAFE_INTEGER): Generator<FunctionCount> {
-    const rows = this.#sql.exec<Row>(
-      "SELECT counts, sources FROM function_hour WHERE hour >= ? AND hour < ? ORDER BY hour",
-      from,
-      before,
-    );
+    const rows = this.sql.each<Row>`
+      SELECT counts, sources FROM function_hour WHERE hour >= ${from} AND hour < ${before} ORDER BY hour`;
     for (const { counts, sources } of rows) yield* parseCounts(counts, sources);
     yield* this.#gatheredSince(from, before);
   }
@@ -159,8 +144,7 @@ export class FunctionHours {
   }
 
   #gathered(): HourRow {
-    const query = "SELECT hour, hour_counts AS counts, hour_sources AS sources FROM state";
-    return this.#sql.exec<HourRow>(query).one();
+    return this.sql.one`SELECT hour, hour_counts AS counts, hour_sources AS sources FROM state`;
   }
 
   /** Adds what is gathered of an hour to its row. */
@@ -174,11 +158,11 @@ export class FunctionHours {
 
   #flush(): void {
     this.#toRow(this.#gathered());
-    this.#sql.exec("UPDATE state SET hour = NULL, hour_counts = NULL, hour_sources = NULL WHERE hour IS NOT NULL");
+    this.sql.run`UPDATE state SET hour = NULL, hour_counts = NULL, hour_sources = NULL WHERE hour IS NOT NULL`;
   }
 
   #write(hour: number, counts: readonly FunctionCount[]): void {
-    insert(this.#sql, "INSERT OR REPLACE INTO function_hour", rowOf(hour, counts));
+    this.sql.replace("function_hour", rowOf(hour, counts));
   }
 }
 

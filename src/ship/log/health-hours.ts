@@ -1,5 +1,5 @@
 import { utf8Length } from "../../base/bytes.ts";
-import { insert, only } from "../../base/storage/sql.ts";
+import { clause, Tables } from "../../base/storage/sql.ts";
 import type { CountedPart } from "./counted.ts";
 import { SCRIPT_NAME_MAX } from "./function-counts.ts";
 import { addedHealth, type Health, invocations, NO_HEALTH } from "./health.ts";
@@ -72,13 +72,7 @@ type Stored = Omit<Gathered, "slots"> & {
  * gathered in a column of the shard's own row, which each append writes anyway, and becomes a row
  * for each function once an hour, or when it gets too large.
  */
-export class HealthHours {
-  readonly #sql: SqlStorage;
-
-  constructor(sql: SqlStorage) {
-    this.#sql = sql;
-  }
-
+export class HealthHours extends Tables {
   /**
    * Adds messages. To be called in the transaction in which they are counted.
    * @returns what to write into `state.health` in that transaction.
@@ -121,12 +115,9 @@ export class HealthHours {
     const to = Math.min(until, hourOf(nowMs) + 1);
     if (from >= to) return [];
     const key = JSON.stringify(scriptName);
-    const rows = this.#sql
-      .exec<{ hour: number; function: string; health: string }>(
-        `SELECT hour, function, health FROM function_health WHERE hour IN (${HOURS}) AND function IN (?, ?)`,
-        ...[from, to, key, SUMMED],
-      )
-      .toArray();
+    const rows = this.sql.all<{ hour: number; function: string; health: string }>`
+      SELECT hour, function, health FROM function_health
+      WHERE hour IN (${hours(from, to)}) AND function IN (${key}, ${SUMMED})`;
     const { each } = this.#gathered();
     const asked = each.filter(({ hour }) => hour >= from && hour < to);
     const summed = new Set([
@@ -149,23 +140,21 @@ export class HealthHours {
 
   /** Forgets a function. */
   forget(scriptName: string, nowMs: number): void {
-    this.#sql.exec(
-      `DELETE FROM function_health WHERE hour IN (${HOURS}) AND function = ?`,
-      ...[firstHour(nowMs), hourOf(nowMs) + 1, JSON.stringify(scriptName)],
-    );
+    const all = hours(firstHour(nowMs), hourOf(nowMs) + 1);
+    this.sql.run`DELETE FROM function_health WHERE hour IN (${all}) AND function = ${JSON.stringify(scriptName)}`;
     const gathered = this.#gathered();
     gathered.each = gathered.each.filter((one) => one.scriptName !== scriptName);
     gathered.slots = gathered.slots.filter((one) => one.scriptName !== scriptName);
-    this.#sql.exec("UPDATE state SET health = ? WHERE id = 1", textOf(gathered));
+    this.sql.run`UPDATE state SET health = ${textOf(gathered)} WHERE id = 1`;
   }
 
   /** Forgets the hours that are no longer kept. */
   sweep(nowMs: number): void {
-    this.#sql.exec("DELETE FROM function_health WHERE hour < ?", firstHour(nowMs));
+    this.sql.run`DELETE FROM function_health WHERE hour < ${firstHour(nowMs)}`;
   }
 
   #gathered(): Gathered {
-    const health = only<string | null>(this.#sql, "SELECT health FROM state");
+    const health = this.sql.only<string | null>`SELECT health FROM state`;
     if (health === null) return { from: 0, each: [], slots: [] };
     const { from, each, slots } = JSON.parse(health) as Stored;
     return {
@@ -181,9 +170,8 @@ export class HealthHours {
   /** Moves what is gathered of some hours into their rows; see {@link DETAILED_MAX}. */
   #toRows(gathered: Gathered, isWanted: (of: { hour: number }) => boolean): void {
     for (const [hour, of] of Map.groupBy(gathered.each.filter(isWanted), (one) => one.hour)) {
-      const rows = this.#sql
-        .exec<{ function: string; health: string }>("SELECT function, health FROM function_health WHERE hour = ?", hour)
-        .toArray();
+      const rows = this.sql.all<{ function: string; health: string }>`
+        SELECT function, health FROM function_health WHERE hour = ${hour}`;
       const before = new Map(rows.map((row) => [row.function, row.health]));
       let room = DETAILED_MAX - rows.filter((row) => row.function !== SUMMED).length;
       const changed = new Map<string, Health>();
@@ -197,7 +185,7 @@ export class HealthHours {
       }
       for (const [key, health] of changed) {
         const row = { hour, function: key, health: JSON.stringify(health) };
-        insert(this.#sql, "INSERT OR REPLACE INTO function_health", row);
+        this.sql.replace("function_health", row);
       }
     }
     gathered.each = gathered.each.filter((one) => !isWanted(one));
@@ -219,7 +207,8 @@ function textOf({ slots, ...rest }: Gathered): string {
 const SUMMED = "null";
 
 /** All hours from one up to but not including another: the key begins with the hour. */
-const HOURS = `WITH RECURSIVE asked (hour) AS (SELECT ? UNION ALL SELECT hour + 1 FROM asked WHERE hour + 1 < ?)
+const hours = (from: number, to: number) => clause`
+  WITH RECURSIVE asked (hour) AS (SELECT ${from} UNION ALL SELECT hour + 1 FROM asked WHERE hour + 1 < ${to})
   SELECT hour FROM asked`;
 
 /** The last hour by function. Of too many, those with the most events stay. */

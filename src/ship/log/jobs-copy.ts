@@ -1,5 +1,5 @@
 import { UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../../base/limits.ts";
-import { only } from "../../base/storage/sql.ts";
+import { Tables } from "../../base/storage/sql.ts";
 import {
   isOfSameMark,
   type JobConfig,
@@ -26,19 +26,14 @@ const LIMITS = { records: UPLOAD_RECORDS.fallback, intervalMs: UPLOAD_INTERVAL_S
  * A shard's copy of the configuration. To be changed only in a transaction of the caller. What was
  * read last is held in memory, by its state.
  */
-export class JobsCopy {
-  readonly #sql: SqlStorage;
+export class JobsCopy extends Tables {
   #held: Copy | null = null;
   /** By their stored text. */
   #known: ReadonlyMap<string, ShardJob> = new Map();
 
-  constructor(sql: SqlStorage) {
-    this.#sql = sql;
-  }
-
   /** "": there is none. */
   state(): JobsSnapshot["state"] {
-    return only(this.#sql, "SELECT config_state FROM state");
+    return this.sql.only`SELECT config_state FROM state`;
   }
 
   /**
@@ -58,29 +53,26 @@ export class JobsCopy {
   /** Takes a copy. */
   keep({ state, jobs, optOuts }: JobsSnapshot): void {
     const kept = new Map(
-      this.#sql
-        .exec<{ id: number; config: string }>("SELECT id, config FROM job")
-        .toArray()
-        .map(({ id, config }) => [id, config]),
+      this.sql.all<{ id: number; config: string }>`SELECT id, config FROM job`.map(({ id, config }) => [id, config]),
     );
     for (const job of jobs) {
       const config = JSON.stringify(job);
       if (kept.get(job.id) !== config)
-        this.#sql.exec("INSERT OR REPLACE INTO job (id, config) VALUES (?, ?)", job.id, config);
+        this.sql.run`INSERT OR REPLACE INTO job (id, config) VALUES (${job.id}, ${config})`;
       kept.delete(job.id);
     }
-    for (const id of kept.keys()) this.#sql.exec("DELETE FROM job WHERE id = ?", id);
+    for (const id of kept.keys()) this.sql.run`DELETE FROM job WHERE id = ${id}`;
     const functions = JSON.stringify(optOuts);
-    this.#sql.exec("UPDATE opt_outs SET functions = ? WHERE functions <> ?", functions, functions);
-    this.#sql.exec("UPDATE state SET config_state = ? WHERE id = 1", state);
+    this.sql.run`UPDATE opt_outs SET functions = ${functions} WHERE functions <> ${functions}`;
+    this.sql.run`UPDATE state SET config_state = ${state} WHERE id = 1`;
   }
 
   /** All jobs, readable or not, and the opt-outs. */
   all(): Copy {
     const state = this.state();
     if (this.#held?.state === state) return this.#held;
-    const rows = this.#sql.exec<{ config: string }>("SELECT config FROM job ORDER BY id").toArray();
-    const { functions } = this.#sql.exec<{ functions: string }>("SELECT functions FROM opt_outs").one();
+    const rows = this.sql.all<{ config: string }>`SELECT config FROM job ORDER BY id`;
+    const { functions } = this.sql.one<{ functions: string }>`SELECT functions FROM opt_outs`;
     this.#held = {
       state,
       jobs: rows.map(({ config }) => this.#known.get(config) ?? jobOf(config)),

@@ -1,5 +1,5 @@
 import type { TakenId } from "../../base/storage/id-memory.ts";
-import { first, insert, only } from "../../base/storage/sql.ts";
+import { clause, columns, Tables } from "../../base/storage/sql.ts";
 
 /** A message that is kept from the jobs until a person decides. */
 export interface HoldMessage {
@@ -54,75 +54,51 @@ interface HeldParts {
   parts: (TakenId & { records: number; term: number })[];
 }
 
-type Row = {
-  id: number;
-  at_ms: number;
-  taken_ms: number | null;
-  queue: string;
-  why: string;
-  events: number;
-  unreadable: string | null;
-  bytes: number;
-  parts: string;
-};
-
-const COLUMNS = "id, at_ms, taken_ms, queue, why, events, unreadable, bytes, parts";
+const ENTRY = clause`${columns("id", "atMs", "queue", "why", "events", "unreadable", "bytes")}, taken_ms AS takenInMs`;
 
 /**
  * The messages of a shard that are on hold. They are in no job. To be changed only in a transaction
  * of the caller, which counts their events.
  */
-export class OnHold {
-  readonly #sql: SqlStorage;
-
-  constructor(sql: SqlStorage) {
-    this.#sql = sql;
-  }
-
+export class OnHold extends Tables {
   /** Keeps a message. @param parts none: its head cannot be read, and it counts as one event. */
   add(
     { message, queue, why, unreadable }: Omit<HoldMessage, "parts" | "hash">,
     parts: readonly HeldPart[],
     nowMs: number,
   ): void {
-    const id = only<number>(this.#sql, "SELECT next_hold FROM state");
+    const id = this.sql.only<number>`SELECT next_hold FROM state`;
     const events = eventsOf(parts);
-    this.#sql.exec(
-      `UPDATE state SET next_hold = next_hold + 1, hold_messages = hold_messages + 1,
-         processed = processed + ?1, set_aside = set_aside + ?1 WHERE id = 1`,
-      events,
-    );
-    this.#sql.exec("INSERT INTO on_hold (id, message) VALUES (?, ?)", id, message);
-    insert(this.#sql, "INSERT INTO hold_note", {
-      ...{ id, at_ms: nowMs, queue, why, events, unreadable: unreadable ?? null, bytes: message.byteLength },
-      taken_ms: parts.length === 0 ? null : Math.min(...parts.map(({ takenInMs }) => takenInMs)),
+    this.sql.run`
+      UPDATE state SET next_hold = next_hold + 1, hold_messages = hold_messages + 1, processed = processed
+        + ${events}, set_aside = set_aside + ${events} WHERE id = 1`;
+    this.sql.run`INSERT INTO on_hold (id, message) VALUES (${id}, ${message})`;
+    this.sql.insert("hold_note", {
+      ...{ id, atMs: nowMs, queue, why, events, unreadable: unreadable ?? null, bytes: message.byteLength },
+      takenMs: parts.length === 0 ? null : Math.min(...parts.map(({ takenInMs }) => takenInMs)),
       parts: textOf(parts),
     });
   }
 
   count(): number {
-    return only(this.#sql, "SELECT hold_messages FROM state");
+    return this.sql.only`SELECT hold_messages FROM state`;
   }
 
   /** The oldest first. */
   list(offset: number, limit: number): HeldEntry[] {
-    return this.#sql
-      .exec<Row>(`SELECT ${COLUMNS} FROM hold_note ORDER BY id LIMIT ? OFFSET ?`, limit, offset)
-      .toArray()
-      .map(entryOf);
+    return this.sql.all`SELECT ${ENTRY} FROM hold_note ORDER BY id LIMIT ${limit} OFFSET ${offset}`;
   }
 
   /** null: it is not on hold (any more). */
   get(id: number): HeldMessage | null {
-    const query = `SELECT ${COLUMNS}, message FROM hold_note JOIN on_hold USING (id) WHERE id = ?`;
-    const row = first<Row & { message: ArrayBuffer }>(this.#sql, query, id);
-    if (row === null) return null;
-    return { ...entryOf(row), message: row.message, parts: partsOf(row.parts).map((part) => part.id) };
+    const row = this.sql.first<HeldEntry & { parts: string; message: ArrayBuffer }>`
+      SELECT ${ENTRY}, parts, message FROM hold_note JOIN on_hold USING (id) WHERE id = ${id}`;
+    return row && { ...row, parts: partsOf(row.parts).map((part) => part.id) };
   }
 
   /** The parts of a message; null: it is not on hold (any more). */
   partsOf(id: number): HeldPart[] | null {
-    const row = first<{ parts: string }>(this.#sql, "SELECT parts FROM hold_note WHERE id = ?", id);
+    const row = this.sql.first<{ parts: string }>`SELECT parts FROM hold_note WHERE id = ${id}`;
     return row && partsOf(row.parts);
   }
 
@@ -130,20 +106,18 @@ export class OnHold {
    * Deletes a message. @returns how many events it counts as; null: it is not on hold (any more).
    */
   remove(id: number): number | null {
-    const row = first<{ events: number }>(this.#sql, "SELECT events FROM hold_note WHERE id = ?", id);
+    const row = this.sql.first<{ events: number }>`SELECT events FROM hold_note WHERE id = ${id}`;
     if (row === null) return null;
-    this.#sql.exec("DELETE FROM on_hold WHERE id = ?", id);
-    this.#sql.exec("DELETE FROM hold_note WHERE id = ?", id);
-    this.#sql.exec(
-      "UPDATE state SET hold_messages = hold_messages - 1, set_aside = set_aside - ? WHERE id = 1",
-      row.events,
-    );
+    this.sql.run`DELETE FROM on_hold WHERE id = ${id}`;
+    this.sql.run`DELETE FROM hold_note WHERE id = ${id}`;
+    this.sql.run`
+      UPDATE state SET hold_messages = hold_messages - 1, set_aside = set_aside - ${row.events} WHERE id = 1`;
     return row.events;
   }
 
   /** When the oldest was set aside, in ms since the epoch; null: there is none. */
   oldestMs(): number | null {
-    return first<{ at_ms: number }>(this.#sql, "SELECT at_ms FROM hold_note ORDER BY id LIMIT 1")?.at_ms ?? null;
+    return this.sql.first<{ at_ms: number }>`SELECT at_ms FROM hold_note ORDER BY id LIMIT 1`?.at_ms ?? null;
   }
 
   /**
@@ -152,15 +126,14 @@ export class OnHold {
    */
   oldestTakenMs(): number | null {
     // NULL comes first.
-    const query = "SELECT taken_ms FROM hold_note ORDER BY taken_ms LIMIT 1";
-    const row = first<{ taken_ms: number | null }>(this.#sql, query);
+    const row = this.sql.first<{ taken_ms: number | null }>`SELECT taken_ms FROM hold_note ORDER BY taken_ms LIMIT 1`;
     return row && (row.taken_ms ?? 0);
   }
 
   /** Jobs that a message may be for; null: any, as nothing is known of one without a head. */
   jobs(): ReadonlySet<number> | null {
     const jobs = new Set<number>();
-    for (const { parts } of this.#sql.exec<{ parts: string }>("SELECT parts FROM hold_note")) {
+    for (const { parts } of this.sql.each<{ parts: string }>`SELECT parts FROM hold_note`) {
       const held = JSON.parse(parts) as HeldParts;
       if (held.parts.length === 0) return null;
       for (const term of held.terms) for (const job of term.jobs) jobs.add(job);
@@ -187,17 +160,4 @@ function textOf(parts: readonly HeldPart[]): string {
 function partsOf(text: string): HeldPart[] {
   const { terms, parts } = JSON.parse(text) as HeldParts;
   return parts.map(({ term, ...part }) => ({ ...part, ...(terms[term] as HeldParts["terms"][number]) }));
-}
-
-function entryOf(row: Row): HeldEntry {
-  return {
-    id: row.id,
-    atMs: row.at_ms,
-    takenInMs: row.taken_ms,
-    queue: row.queue,
-    why: row.why,
-    events: row.events,
-    bytes: row.bytes,
-    unreadable: row.unreadable,
-  };
 }

@@ -1,7 +1,7 @@
 import { fromHex } from "../../base/bytes.ts";
 import { ID_MEMORY_MS } from "../../base/limits.ts";
 import type { IdMemory, TakenId } from "../../base/storage/id-memory.ts";
-import { first, only } from "../../base/storage/sql.ts";
+import { Tables } from "../../base/storage/sql.ts";
 
 /**
  * Why messages are noted:
@@ -47,13 +47,12 @@ function next({ begun, deaths }: Row, how: Noted, attempts: number, isWell: bool
  * Messages that come again, or are late on their way. To be changed only in a transaction of the
  * caller.
  */
-export class Redeliveries {
-  readonly #sql: SqlStorage;
+export class Redeliveries extends Tables {
   readonly #ids: IdMemory;
 
   /** @param ids of counted messages. */
   constructor(sql: SqlStorage, ids: IdMemory) {
-    this.#sql = sql;
+    super(sql);
     this.#ids = ids;
   }
 
@@ -73,33 +72,29 @@ export class Redeliveries {
       const after = next(before ?? { begun: null, deaths: 0 }, how, message.attempts ?? 0, isWell);
       if (how === "begun" && after.deaths > 0) died.push({ id: message.id, deaths: after.deaths });
       if (before?.begun === after.begun && before.deaths === after.deaths) continue;
-      this.#sql.exec(
-        `INSERT INTO unfinished (id, taken_ms, begun, deaths) VALUES (?, ?, ?, ?)
-           ON CONFLICT (id) DO UPDATE SET begun = excluded.begun, deaths = excluded.deaths`,
-        fromHex(message.id).buffer,
-        message.takenInMs,
-        after.begun,
-        after.deaths,
-      );
+      this.sql.run`
+        INSERT INTO unfinished (id, taken_ms, begun, deaths)
+        VALUES (${fromHex(message.id).buffer}, ${message.takenInMs}, ${after.begun}, ${after.deaths})
+        ON CONFLICT (id) DO UPDATE SET begun = excluded.begun, deaths = excluded.deaths`;
     }
     return died;
   }
 
   #row(id: string): Row | null {
-    return first(this.#sql, "SELECT begun, deaths FROM unfinished WHERE id = ?", fromHex(id).buffer);
+    return this.sql.first`SELECT begun, deaths FROM unfinished WHERE id = ${fromHex(id).buffer}`;
   }
 
   finished(id: string): void {
-    this.#sql.exec("DELETE FROM unfinished WHERE id = ?", fromHex(id).buffer);
+    this.sql.run`DELETE FROM unfinished WHERE id = ${fromHex(id).buffer}`;
   }
 
   /** Time of intake of the oldest, in ms; null: there is none. */
   oldestMs(): number | null {
-    return only(this.#sql, "SELECT min(taken_ms) FROM unfinished");
+    return this.sql.only`SELECT min(taken_ms) FROM unfinished`;
   }
 
   /** Drops what no queue delivers any more. */
   sweep(nowMs: number): void {
-    this.#sql.exec("DELETE FROM unfinished WHERE taken_ms < ?", nowMs - ID_MEMORY_MS);
+    this.sql.run`DELETE FROM unfinished WHERE taken_ms < ${nowMs - ID_MEMORY_MS}`;
   }
 }

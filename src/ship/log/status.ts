@@ -1,3 +1,4 @@
+import { columns, type Sql } from "../../base/storage/sql.ts";
 import type { FunctionSlots } from "./health-hours.ts";
 
 export type AccountCounts = {
@@ -51,30 +52,27 @@ export interface ShardLoad {
   bytes: number;
 }
 
-type StateRow = AccountCounts & { hold_messages: number; intake_lost: number; restored: string | null } & {
-  [name in "queue_backlog" | "queue_bytes" | "queue_seen_ms"]: number | null;
+type StateRow = Pick<AccountStatus, "intakeLost" | "queueBacklog" | "queueBytes" | "queueSeenMs"> & {
+  messages: number;
+  restored: string | null;
 };
 
 export function accountStatus(
-  sql: SqlStorage,
+  sql: Sql,
   parts: Pick<AccountStatus, "oldestUnfinishedMs" | "load" | "failing" | "keptSinceMs"> &
     Pick<AccountStatus["setAsideMessages"], "oldestMs" | "stopsClaims">,
 ): AccountStatus {
-  const row = sql
-    .exec<StateRow>(`SELECT processed, routed, not_enabled, not_routed, set_aside, discarded, hold_messages, intake_lost,
-         queue_backlog, queue_bytes, queue_seen_ms, restored FROM state`)
-    .one();
+  const { messages, restored, intakeLost, queueBacklog, queueBytes, queueSeenMs, ...counts } = sql.one<
+    AccountCounts & StateRow
+  >`
+    SELECT processed, routed, not_enabled, not_routed, set_aside, discarded, hold_messages AS messages,
+      ${columns("intakeLost", "queueBacklog", "queueBytes", "queueSeenMs", "restored")} FROM state`;
   const { oldestMs, stopsClaims, ...others } = parts;
-  const { processed, routed, not_enabled, not_routed, set_aside, discarded } = row;
   return {
-    counts: { processed, routed, not_enabled, not_routed, set_aside, discarded },
-    intakeLost: row.intake_lost,
+    ...{ counts, intakeLost, queueBacklog, queueBytes, queueSeenMs },
     ...others,
-    queueBacklog: row.queue_backlog,
-    queueBytes: row.queue_bytes,
-    queueSeenMs: row.queue_seen_ms,
-    setAsideMessages: { messages: row.hold_messages, events: set_aside, oldestMs, stopsClaims },
+    setAsideMessages: { messages, events: counts.set_aside, oldestMs, stopsClaims },
     storedBytes: sql.databaseSize,
-    restored: row.restored === null ? null : (JSON.parse(row.restored) as Restored),
+    restored: restored === null ? null : (JSON.parse(restored) as Restored),
   };
 }

@@ -1,4 +1,4 @@
-import { only } from "../../base/storage/sql.ts";
+import { clause, Tables, verbatim } from "../../base/storage/sql.ts";
 import type { QueueState, Work } from "./append.ts";
 import { type CountedPart, sumOf } from "./counted.ts";
 import type { HourRow } from "./function-hours.ts";
@@ -23,13 +23,7 @@ export interface Changed {
 }
 
 /** The counts of a shard, in its one row. To be changed only in a transaction of the caller. */
-export class Totals {
-  readonly #sql: SqlStorage;
-
-  constructor(sql: SqlStorage) {
-    this.#sql = sql;
-  }
-
+export class Totals extends Tables {
   /** Counts parts that are new. All in one row, which each append writes once. */
   add(fresh: readonly CountedPart[], changed: Changed, nowMs: number): void {
     const { queue, work, health, readers, lastBlock, keptSinceMs, hour } = changed;
@@ -49,33 +43,24 @@ export class Totals {
     );
     const newest = fresh.reduce((most, { takenInMs }) => Math.max(most, takenInMs), 0);
     const doneMs = queue === null || queue.doneMs > nowMs ? 0 : queue.doneMs;
-    const seen = queue === null ? "" : ", queue_backlog = ?, queue_bytes = ?, queue_seen_ms = ?";
-    this.#sql.exec(
-      `UPDATE state SET processed = processed + ?, routed = routed + ?, not_enabled = not_enabled + ?, not_routed = not_routed + ?,
-         kept_events = routed + not_enabled + not_routed + ?, kept_since_ms = ?, hour = ?, hour_counts = ?, hour_sources = ?,
-         month_use = ?, health = ?, readers = ?, last_block = ?, newest_taken_ms = max(newest_taken_ms, ?),
-         queue_done_ms = max(iif(queue_done_ms > ?, 0, queue_done_ms), ?)${seen} WHERE id = 1`,
-      events,
-      sumOf(fresh, ({ routed }) => routed),
-      sumOf(fresh, ({ notEnabled }) => notEnabled),
-      sumOf(fresh, ({ notRouted }) => notRouted),
-      events,
-      keptSinceMs,
-      ...[hour.hour, hour.counts, hour.sources],
-      JSON.stringify(use),
-      health,
-      readers,
-      lastBlock,
-      newest,
-      nowMs,
-      doneMs,
-      ...(queue === null ? [] : [queue.backlog, queue.backlogBytes, nowMs]),
-    );
+    const seen =
+      queue === null
+        ? verbatim("")
+        : clause`, queue_backlog = ${queue.backlog}, queue_bytes = ${queue.backlogBytes}, queue_seen_ms = ${nowMs}`;
+    this.sql.run`
+      UPDATE state SET processed = processed + ${events}, routed = routed
+        + ${sumOf(fresh, (part) => part.routed)}, not_enabled = not_enabled
+        + ${sumOf(fresh, ({ notEnabled }) => notEnabled)}, not_routed = not_routed
+        + ${sumOf(fresh, ({ notRouted }) => notRouted)}, kept_events = routed + not_enabled + not_routed
+        + ${events}, kept_since_ms = ${keptSinceMs}, hour = ${hour.hour}, hour_counts = ${hour.counts},
+        hour_sources = ${hour.sources}, month_use = ${JSON.stringify(use)}, health = ${health},
+        readers = ${readers}, last_block = ${lastBlock}, newest_taken_ms = max(newest_taken_ms, ${newest}),
+        queue_done_ms = max(iif(queue_done_ms > ${nowMs}, 0, queue_done_ms), ${doneMs})${seen} WHERE id = 1`;
   }
 
   /** Whether a batch of the queue was counted then or later, in ms since the epoch. */
   hasCountedSince(ms: number): boolean {
-    const seen = only<number | null>(this.#sql, "SELECT queue_seen_ms FROM state");
+    const seen = this.sql.only<number | null>`SELECT queue_seen_ms FROM state`;
     return seen !== null && seen >= ms;
   }
 
@@ -85,6 +70,6 @@ export class Totals {
   }
 
   #use(): MonthUse | null {
-    return parseUse(only(this.#sql, "SELECT month_use FROM state"));
+    return parseUse(this.sql.only`SELECT month_use FROM state`);
   }
 }

@@ -11,8 +11,7 @@ import { errorText, log } from "../../base/logger.ts";
 import { answered, platform, within } from "../../base/platform.ts";
 import { Alarm } from "../../base/storage/alarm.ts";
 import { IdMemory, type TakenId } from "../../base/storage/id-memory.ts";
-import { migrate } from "../../base/storage/migrate.ts";
-import { only } from "../../base/storage/sql.ts";
+import { Sql, verbatim } from "../../base/storage/sql.ts";
 import { readKeepMs } from "../../config.ts";
 import { type JobConfig, type JobsSnapshot, offNow, stampOf, wasIn } from "../job/config.ts";
 import { isUnchanged, readSnapshot } from "../job/snapshot.ts";
@@ -141,7 +140,7 @@ export interface HoldResent {
  * account's events by function.
  */
 export class TraceLog extends DurableObject<Env> {
-  readonly #sql: SqlStorage;
+  readonly #sql: Sql;
   #shard = 0;
   readonly #ids: IdMemory;
   readonly #totals: Totals;
@@ -171,7 +170,7 @@ export class TraceLog extends DurableObject<Env> {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     const { sql } = ctx.storage;
-    this.#sql = sql;
+    this.#sql = new Sql(sql);
     this.#ids = new IdMemory(sql);
     this.#totals = new Totals(sql);
     this.#functions = new FunctionHours(sql);
@@ -191,12 +190,10 @@ export class TraceLog extends DurableObject<Env> {
       hasFailed: (job) => this.#readers.hasFailed(job),
       waitUntil: (promise) => ctx.waitUntil(promise),
     });
-    ctx.blockConcurrencyWhile(async () => {
-      migrate(ctx.storage, TRACE_LOG_STEPS);
-      this.#shard = shardOfObject(sql, ctx.id.name);
+    this.#alarm.begin(ctx, TRACE_LOG_STEPS, () => {
+      this.#shard = shardOfObject(this.#sql, ctx.id.name);
       this.#doubtKept(platform.now());
       this.#load();
-      await this.#alarm.load();
     });
   }
 
@@ -234,7 +231,7 @@ export class TraceLog extends DurableObject<Env> {
   #append({ records, ...rest }: Append): Appended & { n: number | null } {
     const append = { ...rest, records: eachOnce(records) };
     const nowMs = platform.now();
-    const forgotten_ms = only<number>(this.#sql, "SELECT forgotten_ms FROM state");
+    const forgotten_ms = this.#sql.only<number>`SELECT forgotten_ms FROM state`;
     const parts = eachFirst(append.parts);
     const first = new Set(parts);
     const known = this.#ids.known(parts);
@@ -320,7 +317,7 @@ export class TraceLog extends DurableObject<Env> {
 
   /** Pages are open. */
   #isWatched(): boolean {
-    return only<number>(this.#sql, "SELECT watched_until_ms FROM state") > platform.now();
+    return this.#sql.only<number>`SELECT watched_until_ms FROM state` > platform.now();
   }
 
   #remember(offers: ReadonlyMap<PartHead, Offer>): void {
@@ -398,8 +395,7 @@ export class TraceLog extends DurableObject<Env> {
   }
 
   #keptState(): { keptSinceMs: number; newestMs: number } {
-    const query = "SELECT kept_since_ms AS keptSinceMs, newest_taken_ms AS newestMs FROM state";
-    return this.#sql.exec<{ keptSinceMs: number; newestMs: number }>(query).one();
+    return this.#sql.one`SELECT kept_since_ms AS keptSinceMs, newest_taken_ms AS newestMs FROM state`;
   }
 
   /** Of the jobs whose past takes room alone, the one that has had it for longest loses it. */
@@ -472,7 +468,7 @@ export class TraceLog extends DurableObject<Env> {
   }
 
   #storeReaders(): void {
-    this.#sql.exec("UPDATE state SET readers = ? WHERE id = 1", this.#readers.text());
+    this.#sql.run`UPDATE state SET readers = ${this.#readers.text()} WHERE id = 1`;
   }
 
   /** A reader has committed up to this position; what all have read is dropped. */
@@ -482,7 +478,7 @@ export class TraceLog extends DurableObject<Env> {
       // What it lost is lost, and no position is given twice.
       this.#wasRestored("shard", job);
       this.#lastBlock = beyondLost(cursor, platform.now());
-      this.#sql.exec("UPDATE state SET last_block = ? WHERE id = 1", this.#lastBlock);
+      this.#sql.run`UPDATE state SET last_block = ${this.#lastBlock} WHERE id = 1`;
     }
     const { cursor: before } = this.#readers.of(job);
     if (cursor <= before) return;
@@ -498,11 +494,9 @@ export class TraceLog extends DurableObject<Env> {
     log.error("storage was restored to an earlier time", { durable_object: "TraceLog", shard: this.#shard, who, job });
     const restored: Restored = { who, job, atMs: platform.now() };
     const lostMs = who === "shard" ? restored.atMs : 0;
-    this.#sql.exec(
-      "UPDATE state SET restored = ?, kept_since_ms = max(kept_since_ms, ?) WHERE id = 1",
-      JSON.stringify(restored),
-      lostMs,
-    );
+    this.#sql.run`
+      UPDATE state SET restored = ${JSON.stringify(restored)}, kept_since_ms = max(kept_since_ms, ${lostMs})
+      WHERE id = 1`;
   }
 
   /** A job that the copy lacks has read everything. */
@@ -643,7 +637,7 @@ export class TraceLog extends DurableObject<Env> {
       if (unknown.length === 0) return;
       const held = isWhole ? unknown.map((part) => this.#heldPart(part)) : [];
       this.#hold.add(message, held, nowMs);
-      const forgotten = only<number>(this.#sql, "SELECT forgotten_ms FROM state");
+      const forgotten = this.#sql.only<number>`SELECT forgotten_ms FROM state`;
       const byMinute = ({ keyed, takenInMs }: TakenId): boolean => !keyed && takenInMs >= forgotten;
       this.#ids.remember(unknown.filter(byMinute));
       for (const each of unknown)
@@ -696,7 +690,7 @@ export class TraceLog extends DurableObject<Env> {
         countedPart({ ...head, bytes: 0 }, off, own.size > 0),
       );
       const removed = this.#hold.remove(id) ?? 0;
-      this.#sql.exec("UPDATE state SET processed = processed - ? WHERE id = 1", removed);
+      this.#sql.run`UPDATE state SET processed = processed - ${removed} WHERE id = 1`;
       if (block !== null) this.#add(block, nowMs);
       this.#count(counted, append, nowMs);
       this.#arm(nowMs);
@@ -721,7 +715,7 @@ export class TraceLog extends DurableObject<Env> {
   holdDiscard(id: number): number | null {
     return this.#transaction(() => {
       const events = this.#hold.remove(id);
-      if (events !== null) this.#sql.exec("UPDATE state SET discarded = discarded + ? WHERE id = 1", events);
+      if (events !== null) this.#sql.run`UPDATE state SET discarded = discarded + ${events} WHERE id = 1`;
       return events;
     });
   }
@@ -730,7 +724,7 @@ export class TraceLog extends DurableObject<Env> {
   holdSent(id: number): boolean {
     return this.#transaction(() => {
       const events = this.#hold.remove(id);
-      if (events !== null) this.#sql.exec("UPDATE state SET processed = processed - ? WHERE id = 1", events);
+      if (events !== null) this.#sql.run`UPDATE state SET processed = processed - ${events} WHERE id = 1`;
       return events !== null;
     });
   }
@@ -747,7 +741,7 @@ export class TraceLog extends DurableObject<Env> {
   /** What is not in the readers of these jobs. Ask it after them. */
   status(jobs: readonly number[]): ShardStatus {
     const held = this.#hold.jobs();
-    const doneMs = only<number>(this.#sql, "SELECT queue_done_ms FROM state");
+    const doneMs = this.#sql.only<number>`SELECT queue_done_ms FROM state`;
     return {
       jobs: Object.fromEntries(
         // Of a job that its copy lacks a shard can say nothing.
@@ -780,7 +774,7 @@ export class TraceLog extends DurableObject<Env> {
 
   /** Live viewers watch until then, in ms since the epoch; 0: none does. */
   watchedUntil(ms: number): void {
-    this.#sql.exec("UPDATE state SET watched_until_ms = ? WHERE id = 1", ms);
+    this.#sql.run`UPDATE state SET watched_until_ms = ${ms} WHERE id = 1`;
   }
 
   /** As {@link Blocks.records}; functions whose logging is off now are named in `off`, too. */
@@ -794,7 +788,7 @@ export class TraceLog extends DurableObject<Env> {
 
   /** Counts events that intake lost. */
   countLost(events: number): void {
-    this.#sql.exec("UPDATE state SET intake_lost = intake_lost + ? WHERE id = 1", events);
+    this.#sql.run`UPDATE state SET intake_lost = intake_lost + ${events} WHERE id = 1`;
   }
 
   /** Events by function, over the last thirty days. */
@@ -845,11 +839,11 @@ export class TraceLog extends DurableObject<Env> {
     const now = platform.now();
     this.#transaction(() => {
       const keptSinceMs = this.#expire(now);
-      this.#sql.exec("UPDATE state SET kept_since_ms = ?1 WHERE id = 1 AND kept_since_ms <> ?1", keptSinceMs);
+      this.#sql.run`
+        UPDATE state SET kept_since_ms = ${keptSinceMs} WHERE id = 1 AND kept_since_ms <> ${keptSinceMs}`;
     });
-    const { swept_ms, newest_taken_ms } = this.#sql
-      .exec<{ swept_ms: number; newest_taken_ms: number }>("SELECT swept_ms, newest_taken_ms FROM state")
-      .one();
+    const { swept_ms, newest_taken_ms } = this.#sql.one<{ swept_ms: number; newest_taken_ms: number }>`
+      SELECT swept_ms, newest_taken_ms FROM state`;
     if (Math.abs(now - swept_ms) < SWEEP_EVERY_MS) return;
     const idsMs = Math.min(now, newest_taken_ms + CLOCK_LEAP_MS);
     this.#transaction(() => {
@@ -857,7 +851,7 @@ export class TraceLog extends DurableObject<Env> {
       this.#redeliveries.sweep(idsMs);
       this.#functions.sweep(now);
       this.#health.sweep(now);
-      this.#sql.exec("UPDATE state SET swept_ms = ?, forgotten_ms = max(forgotten_ms, ?) WHERE id = 1", now, forgotten);
+      this.#sql.run`UPDATE state SET swept_ms = ${now}, forgotten_ms = max(forgotten_ms, ${forgotten}) WHERE id = 1`;
     });
   }
 
@@ -881,7 +875,7 @@ export class TraceLog extends DurableObject<Env> {
   /** null: nothing is kept. What is asked for now is still there when the shards are told of it. */
   #keptSinceMs(): number | null {
     const keepMs = readKeepMs(this.env);
-    const endedMs = only<number>(this.#sql, "SELECT kept_since_ms FROM state");
+    const endedMs = this.#sql.only<number>`SELECT kept_since_ms FROM state`;
     const now = platform.now();
     return keepMs === 0 ? null : Math.min(now, Math.max(endedMs === 0 ? 0 : endedMs + CONFIRM_MS, now - keepMs));
   }
@@ -892,20 +886,16 @@ export class TraceLog extends DurableObject<Env> {
     return parts === null || bytes === null ? null : { parts, bytes };
   }
 
-  /** Drives what is due, and sets the next alarm. It must not throw: such an alarm is dropped. */
-  override async alarm(): Promise<void> {
-    this.#alarm.cleared();
-    try {
+  /** Drives what is due, and sets the next alarm. */
+  override alarm(): Promise<void> {
+    return this.#alarm.fired("TraceLog", JOIN_MS, async () => {
       const driven = this.#driver.due();
       this.ctx.waitUntil(driven);
       // One alarm at a time: a reader that does not answer must not hold up those that are due
       // next.
       await within(ALARM_WAIT_MS, driven, undefined);
       this.#transaction(() => this.#arm(platform.now()));
-    } catch (error) {
-      log.error("alarm failed", { durable_object: "TraceLog", error: errorText(error) });
-      await this.ctx.storage.setAlarm(platform.now() + JOIN_MS);
-    }
+    });
   }
 
   /**
@@ -925,12 +915,11 @@ export class TraceLog extends DurableObject<Env> {
 
   /** The release before, which may have run again, keeps nothing, and drops what was kept. */
   #doubtKept(nowMs: number): void {
-    const counted = "routed + not_enabled + not_routed";
-    this.#sql.exec(
-      `UPDATE state SET kept_since_ms = max(kept_since_ms, ?), kept_events = ${counted} WHERE id = 1 AND (kept_events <> ${counted}
-         OR last_block > ? AND NOT EXISTS (SELECT 1 FROM block WHERE n = last_block))`,
-      ...[nowMs, positionAt(nowMs - readKeepMs(this.env))],
-    );
+    const counted = verbatim("routed + not_enabled + not_routed");
+    this.#sql.run`
+      UPDATE state SET kept_since_ms = max(kept_since_ms, ${nowMs}), kept_events = ${counted}
+      WHERE id = 1 AND (kept_events <> ${counted} OR last_block > ${positionAt(nowMs - readKeepMs(this.env))}
+        AND NOT EXISTS (SELECT 1 FROM block WHERE n = last_block))`;
   }
 
   /** A transaction; if it fails, what is held in memory is read again. */
@@ -944,9 +933,8 @@ export class TraceLog extends DurableObject<Env> {
   }
 
   #load(): void {
-    const { readers, last_block } = this.#sql
-      .exec<{ readers: string; last_block: number }>("SELECT readers, last_block FROM state")
-      .one();
+    const { readers, last_block } = this.#sql.one<{ readers: string; last_block: number }>`
+      SELECT readers, last_block FROM state`;
     this.#lastBlock = last_block;
     this.#blocks.load();
     this.#readers.load(readers, this.#blocks.between(0));
@@ -1026,12 +1014,12 @@ function sizeOf({ records, prepared }: Append): number {
 const NAME = "log ";
 
 /** The number of a shard. @param name of its object; undefined: it was woken by an alarm. */
-function shardOfObject(sql: SqlStorage, name: string | undefined): number {
-  const shard = only<number | null>(sql, "SELECT shard FROM state");
+function shardOfObject(sql: Sql, name: string | undefined): number {
+  const shard = sql.only<number | null>`SELECT shard FROM state`;
   if (shard !== null || name === undefined) return shard ?? 0;
   const own = Number(name.slice(NAME.length));
   if (!name.startsWith(NAME) || !Number.isInteger(own)) throw new Error("this object is no shard of the log");
-  sql.exec("UPDATE state SET shard = ? WHERE id = 1", own);
+  sql.run`UPDATE state SET shard = ${own} WHERE id = 1`;
   return own;
 }
 

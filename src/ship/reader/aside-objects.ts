@@ -1,34 +1,19 @@
-import { change, first, only, select } from "../../base/storage/sql.ts";
-import { Chunks } from "./chunks.ts";
 import { fieldsOf } from "./divide.ts";
-import type { LogState } from "./log-state.ts";
 import { entryOf } from "./object-entry.ts";
+import { ReaderPart } from "./reader-part.ts";
 import { DOUBT, FAR, type ObjectRow, type Target, templateElsewhere } from "./rows.ts";
 import type { AsideObject } from "./types.ts";
 
 /**
- * The objects of a reader that their store refuses themselves. Every method that changes anything
- * belongs into a transaction of its caller.
+ * The objects of a reader that their store refuses themselves.
  */
-export class AsideObjects {
-  readonly #sql: SqlStorage;
-  readonly #state: LogState;
-  readonly #chunks: Chunks;
-
-  constructor(sql: SqlStorage, state: LogState) {
-    this.#sql = sql;
-    this.#state = state;
-    this.#chunks = new Chunks(sql);
-  }
-
+export class AsideObjects extends ReaderPart {
   /** In the order in which they were set aside. */
   list(offset: number, limit: number): AsideObject[] {
     if (limit <= 0) return [];
-    return select<ObjectRow>(
-      this.#sql,
-      "SELECT * FROM object INDEXED BY object_aside WHERE state = 'set_aside' ORDER BY aside_ms, number LIMIT ? OFFSET ?",
-      [limit, offset],
-    ).map((row) => this.#present(row));
+    return this.sql.all<ObjectRow>`
+      SELECT * FROM object INDEXED BY object_aside WHERE state = 'set_aside'
+      ORDER BY aside_ms, number LIMIT ${limit} OFFSET ${offset}`.map((row) => this.#present(row));
   }
 
   get(number: number): AsideObject | null {
@@ -38,7 +23,7 @@ export class AsideObjects {
 
   /** When the first of them was set aside, in ms since the epoch; null: there is none. */
   oldestMs(): number | null {
-    return only(this.#sql, "SELECT min(aside_ms) FROM object INDEXED BY object_aside WHERE state = 'set_aside'");
+    return this.sql.only`SELECT min(aside_ms) FROM object INDEXED BY object_aside WHERE state = 'set_aside'`;
   }
 
   /**
@@ -51,15 +36,14 @@ export class AsideObjects {
     const row = this.#row(number);
     if (row === null) return null;
     const target = to && JSON.stringify(to.target);
-    const key = this.#state.keyOf(row, row.name, templateElsewhere({ target }));
-    change(
-      this.#sql,
-      `UPDATE object SET state = 'waiting', key = ?, attempts = 0, next_attempt_ms = ?, target = ?, elsewhere = ?,
-         far = iif(?, ${FAR.elsewhere}, far), doubtful = iif(doubtful = ${DOUBT.none}, ${DOUBT.resent}, doubtful),
-         error = NULL, aside_ms = NULL WHERE number = ?`,
-      [key, nowMs, target, to?.shown ?? null, to === null ? 0 : 1, number],
-    );
-    this.#state.countTakenUp(row.records, 0);
+    const key = this.state.keyOf(row, row.name, templateElsewhere({ target }));
+    this.sql.run`
+      UPDATE object SET state = 'waiting', key = ${key}, attempts = 0, next_attempt_ms = ${nowMs},
+        target = ${target}, elsewhere = ${to?.shown ?? null},
+        far = iif(${to === null ? 0 : 1}, ${FAR.elsewhere}, far),
+        doubtful = iif(doubtful = ${DOUBT.none}, ${DOUBT.resent}, doubtful), error = NULL, aside_ms = NULL
+      WHERE number = ${number}`;
+    this.state.countTakenUp(row.records, 0);
     const after = { ...row, key, state: "waiting", attempts: 0, error: null, elsewhere: to?.shown ?? null } as const;
     return this.#present(after);
   }
@@ -72,25 +56,25 @@ export class AsideObjects {
   lacks(number: number, fields: readonly string[]): { plain: boolean; missing: string[] } | null {
     const row = this.#row(number);
     if (row === null) return null;
-    const has = fieldsOf(row, this.#chunks);
+    const has = fieldsOf(row, this.chunks);
     return { plain: has !== null, missing: fields.filter((name) => !has?.has(name)) };
   }
 
   discard(number: number): AsideObject | null {
     const row = this.#row(number);
     if (row === null) return null;
-    this.#chunks.drop(row.batch);
-    this.#sql.exec("UPDATE object SET state = 'discarded', aside_ms = NULL WHERE number = ?", number);
-    this.#state.countTakenUp(row.records, row.records);
+    this.chunks.drop(row.batch);
+    this.sql.run`UPDATE object SET state = 'discarded', aside_ms = NULL WHERE number = ${number}`;
+    this.state.countTakenUp(row.records, row.records);
     return { ...this.#present(row), state: "discarded" };
   }
 
   #row(number: number): ObjectRow | null {
-    return first(this.#sql, "SELECT * FROM object WHERE number = ? AND state = 'set_aside'", number);
+    return this.sql.first`SELECT * FROM object WHERE number = ${number} AND state = 'set_aside'`;
   }
 
   #present(row: ObjectRow): AsideObject {
-    const job = this.#state.requireJob();
+    const job = this.state.requireJob();
     return { ...entryOf(row), job: job.id, asideMs: row.aside_ms ?? row.cut_ms, isDiscarded: job.discard };
   }
 }

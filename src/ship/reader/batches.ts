@@ -1,13 +1,13 @@
-import { first, insert, only } from "../../base/storage/sql.ts";
+import { clause, verbatim } from "../../base/storage/sql.ts";
 import type { Encoder, Fragment } from "../../formats/object/encoder.ts";
 import { encoderOf } from "../../formats/object/encoders.ts";
 import { isPartOf } from "../../formats/object/keys.ts";
 import type { JobConfig } from "../job/config.ts";
 import type { GroupFormat } from "../log/append.ts";
 import type { Group } from "../log/blocks.ts";
-import { Chunks } from "./chunks.ts";
 import { cut } from "./cut.ts";
 import type { LogState } from "./log-state.ts";
+import { ReaderPart } from "./reader-part.ts";
 import type { BatchRow } from "./rows.ts";
 import type { CutReason } from "./types.ts";
 
@@ -29,7 +29,8 @@ const COMPANY_MS = 5_000;
  * When a batch is due, as SQL over its row: counted from the intake of its oldest record. Takes the
  * job's interval in ms. A second chunk: several appends.
  */
-const DUE_MS = `max(oldest_taken_ms + ? + iif(next_chunk > 1, ${COMPANY_MS}, 0), opened_ms + ${LATE_GRACE_MS})`;
+const dueMs = (intervalMs: number) =>
+  clause`max(oldest_taken_ms + ${intervalMs} + iif(next_chunk > 1, ${COMPANY_MS}, 0), opened_ms + ${LATE_GRACE_MS})`;
 
 /**
  * Batches that one transaction cuts, near days first: a sender may have opened one for each of a
@@ -39,7 +40,7 @@ const DUE_MS = `max(oldest_taken_ms + ? + iif(next_chunk > 1, ${COMPANY_MS}, 0),
 const CUT_AT_ONCE = 1_000;
 
 /** Near days first, as cut.ts has it. */
-const NEAR_FIRST = "abs(day - oldest_taken_ms / 86400000) > 1, id";
+const NEAR_FIRST = verbatim("abs(day - oldest_taken_ms / 86400000) > 1, id");
 
 /**
  * Parts of days that the cron cuts before their time, as it does each day: each is an object, and a
@@ -52,18 +53,13 @@ const PARTS_AT_ONCE = 64;
  * (cut.ts). Every method is synchronous and belongs into a transaction of its caller, so that
  * records, counts and cuts are committed together.
  */
-export class Batches {
-  readonly #sql: SqlStorage;
-  readonly #state: LogState;
-  readonly #chunks: Chunks;
+export class Batches extends ReaderPart {
   readonly #storedMaxBytes: () => number;
 
   /** @param storedMaxBytes most bytes of an object as it is stored. */
   constructor(sql: SqlStorage, state: LogState, storedMaxBytes: () => number) {
-    this.#sql = sql;
-    this.#state = state;
+    super(sql, state);
     this.#storedMaxBytes = storedMaxBytes;
-    this.#chunks = new Chunks(sql);
   }
 
   /**
@@ -76,7 +72,7 @@ export class Batches {
    * @throws if they are of other parts than their format has.
    */
   put({ output, template, fragments }: Group, firstId: number, nowMs: number, closes = false): number {
-    const { limits } = this.#state.requireJob();
+    const { limits } = this.state.requireJob();
     this.#follow({ output, template }, nowMs);
     const encoder = encoderOf(output);
     const around = encoder.aroundBytes;
@@ -92,7 +88,7 @@ export class Batches {
         if (batch !== null) {
           const reason = this.#fullBefore(fragment, batch, run, { limits, encoder });
           if (reason !== null) {
-            this.#chunks.add(batch, run, encoder, true);
+            this.chunks.add(batch, run, encoder, true);
             this.#cut(batch, reason, nowMs);
             batch = null;
             run = [];
@@ -106,11 +102,11 @@ export class Batches {
       let reason: CutReason | null = closes && groups.size <= CUT_AT_ONCE ? "interval" : null;
       if (around + batch.raw_bytes >= limits.bytes) reason = "bytes";
       if (batch.records >= limits.records) reason = "records";
-      this.#chunks.add(batch, run, encoder, reason !== null);
+      this.chunks.add(batch, run, encoder, reason !== null);
       if (reason !== null) this.#cut(batch, reason, nowMs);
       else {
-        if (batch.small_bytes >= encoder.sizes.compactBytes) this.#chunks.compact(batch, encoder);
-        insert(this.#sql, "INSERT OR REPLACE INTO batch", batch);
+        if (batch.small_bytes >= encoder.sizes.compactBytes) this.chunks.compact(batch, encoder);
+        this.sql.replace("batch", batch);
       }
     }
     return nextId - firstId;
@@ -118,10 +114,10 @@ export class Batches {
 
   /** Batches of another format are cut. */
   #follow(format: GroupFormat, nowMs: number): void {
-    const before = this.#state.format();
+    const before = this.state.format();
     if (before !== null && JSON.stringify(before) === JSON.stringify(format)) return;
     if (before !== null) this.cutAll("config", nowMs);
-    this.#state.setFormat(format);
+    this.state.setFormat(format);
   }
 
   /**
@@ -129,13 +125,11 @@ export class Batches {
    * and stay due.
    */
   cutDue(nowMs: number): void {
-    const { limits } = this.#state.requireJob();
-    const due = this.#sql.exec<BatchRow>(
-      `SELECT * FROM batch WHERE ${DUE_MS} <= ? ORDER BY ${NEAR_FIRST} LIMIT ${CUT_AT_ONCE}`,
-      limits.intervalMs,
-      nowMs,
-    );
-    for (const batch of due.toArray()) this.#cut(batch, "interval", nowMs);
+    const { limits } = this.state.requireJob();
+    const due = this.sql.all<BatchRow>`
+      SELECT * FROM batch WHERE ${dueMs(limits.intervalMs)} <= ${nowMs}
+      ORDER BY ${NEAR_FIRST} LIMIT ${CUT_AT_ONCE}`;
+    for (const batch of due) this.#cut(batch, "interval", nowMs);
   }
 
   /**
@@ -143,12 +137,8 @@ export class Batches {
    * and stay due. @returns false: of too many batches, some are left.
    */
   cutSome(reason: CutReason, nowMs: number, partsBefore = Number.MAX_SAFE_INTEGER): boolean {
-    const some = this.#sql
-      .exec<BatchRow>(
-        `SELECT * FROM batch WHERE part = '' OR id < ? ORDER BY ${NEAR_FIRST} LIMIT ${CUT_AT_ONCE}`,
-        partsBefore,
-      )
-      .toArray();
+    const some = this.sql.all<BatchRow>`
+      SELECT * FROM batch WHERE part = '' OR id < ${partsBefore} ORDER BY ${NEAR_FIRST} LIMIT ${CUT_AT_ONCE}`;
     for (const batch of some) this.#cut(batch, reason, nowMs);
     return some.length < CUT_AT_ONCE;
   }
@@ -158,9 +148,8 @@ export class Batches {
    * for the job's interval. undefined: there are not so many.
    */
   partsBefore(): number | undefined {
-    return this.#sql
-      .exec<{ id: number }>(`SELECT id FROM batch WHERE part <> '' ORDER BY id LIMIT 1 OFFSET ${PARTS_AT_ONCE}`)
-      .toArray()[0]?.id;
+    return this.sql.first<{ id: number }>`
+      SELECT id FROM batch WHERE part <> '' ORDER BY id LIMIT 1 OFFSET ${PARTS_AT_ONCE}`?.id;
   }
 
   /** Cuts all that waits. */
@@ -170,16 +159,15 @@ export class Batches {
 
   /** When the next batch is to be cut, in ms since the epoch; Infinity: none is open. */
   nextCutMs(): number {
-    const { limits } = this.#state.requireJob();
-    const due = only<number | null>(this.#sql, `SELECT min(${DUE_MS}) FROM batch`, limits.intervalMs);
-    return due ?? Number.POSITIVE_INFINITY;
+    const { intervalMs } = this.state.requireJob().limits;
+    return this.sql.only<number | null>`SELECT min(${dueMs(intervalMs)}) FROM batch` ?? Number.POSITIVE_INFINITY;
   }
 
   /** Drops all of them. @returns the number of records dropped. */
   drop(): number {
     const batches = this.#batches();
-    for (const { id } of batches) this.#chunks.drop(id);
-    this.#sql.exec("DELETE FROM batch");
+    for (const { id } of batches) this.chunks.drop(id);
+    this.sql.run`DELETE FROM batch`;
     return batches.reduce((sum, { records }) => sum + records, 0);
   }
 
@@ -200,7 +188,7 @@ export class Batches {
     // Lengths are read only where the bytes before compression do not rule it out.
     const storedMaxBytes = this.#storedMaxBytes();
     if (encoder.storedAtMost(0, rawBytes) <= storedMaxBytes) return null;
-    const waiting = { finished: this.#chunks.storedBytes(batch.id) - batch.small_bytes, raw: batch.small_bytes };
+    const waiting = { finished: this.chunks.storedBytes(batch.id) - batch.small_bytes, raw: batch.small_bytes };
     for (const { body, deflated } of [...run, fragment]) {
       if (deflated) waiting.finished += body.length + seam.finished.length;
       else waiting.raw += body.length + seam.raw.length;
@@ -209,15 +197,15 @@ export class Batches {
   }
 
   #batches(): BatchRow[] {
-    return this.#sql.exec<BatchRow>("SELECT * FROM batch ORDER BY id").toArray();
+    return this.sql.all<BatchRow>`SELECT * FROM batch ORDER BY id`;
   }
 
   #openBatch(day: number, part: string): BatchRow | null {
-    return first(this.#sql, "SELECT * FROM batch WHERE day = ? AND part = ?", day, part);
+    return this.sql.first`SELECT * FROM batch WHERE day = ${day} AND part = ${part}`;
   }
 
   #cut(batch: BatchRow, reason: CutReason, nowMs: number): void {
-    cut(batch, reason, nowMs, { sql: this.#sql, state: this.#state, chunks: this.#chunks });
+    cut(batch, reason, nowMs, { sql: this.sql, state: this.state, chunks: this.chunks });
   }
 }
 

@@ -1,15 +1,14 @@
 import { errorText, log } from "../../base/logger.ts";
 import { platform } from "../../base/platform.ts";
-import { first, insert, update } from "../../base/storage/sql.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
 import { openDestination } from "../destinations/kinds.ts";
 import type { JobConfig } from "../job/config.ts";
 import { isOpen } from "../job/windows.ts";
 import { placeOf } from "../log/nodes.ts";
-import { notWritten, readCanary, type SentCanary, writeCanary } from "./canary-check.ts";
+import { type CanaryFinding, notWritten, readCanary, type SentCanary, writeCanary } from "./canary-check.ts";
 import { canaryAfter, canaryKey, canaryObject } from "./canary-object.ts";
-import { afterTry, type CanaryRow, type CanaryTry, canaryDueMs, canaryStatus } from "./canary-state.ts";
 import type { LogState } from "./log-state.ts";
+import { ReaderPart } from "./reader-part.ts";
 import type { CanaryStatus } from "./types.ts";
 
 /** The state of a job's canary, and its times. */
@@ -35,9 +34,7 @@ export interface CanaryHost {
  * It is no object of the reader: it changes no count, no hour of health, and no status of the
  * uploads. docs/canary.md
  */
-export class Canary {
-  readonly #sql: SqlStorage;
-  readonly #state: LogState;
+export class Canary extends ReaderPart {
   readonly #host: CanaryHost;
   /**
    * The try that is under way in this instance. After a crash it is made again. Public for the
@@ -46,8 +43,7 @@ export class Canary {
   running: Promise<void> | null = null;
 
   constructor(sql: SqlStorage, state: LogState, host: CanaryHost) {
-    this.#sql = sql;
-    this.#state = state;
+    super(sql, state);
     this.#host = host;
   }
 
@@ -56,21 +52,21 @@ export class Canary {
    * into the transaction of its caller.
    */
   follow(job: JobConfig, nowMs: number): void {
-    const { node, sealed_ms } = this.#state.requireRow();
+    const { node, sealed_ms } = this.state.requireRow();
     const sends = job.canary && isOpen(job.windows) && job.deletedMs === null;
     // One of the whole job.
     if (!sends || sealed_ms !== null || placeOf(node).shard !== 0) {
-      this.#sql.exec("DELETE FROM canary");
+      this.sql.run`DELETE FROM canary`;
     } else if (this.#row()?.destination_version !== job.destinationVersion) {
       const since = { since_ms: nowMs, next_ms: nowMs };
       const row = { id: 1, destination_version: job.destinationVersion, state: "waiting", ...since };
-      insert(this.#sql, "INSERT OR REPLACE INTO canary", row);
+      this.sql.replace("canary", row);
     }
   }
 
   /** After a manual flush: the next canary is sent at once, if the last one is not well. */
   retryNow(nowMs: number): void {
-    this.#sql.exec("UPDATE canary SET next_ms = ? WHERE next_ms > ? AND (state <> 'ok' OR tries > 0)", nowMs, nowMs);
+    this.sql.run`UPDATE canary SET next_ms = ${nowMs} WHERE next_ms > ${nowMs} AND (state <> 'ok' OR tries > 0)`;
   }
 
   /**
@@ -80,7 +76,7 @@ export class Canary {
   nextMs(nowMs: number): number {
     const row = this.#row();
     if (row === null) return Number.POSITIVE_INFINITY;
-    return this.running === null ? canaryDueMs(row, nowMs) : canaryAfter(this.#state.requireJob().id, nowMs);
+    return this.running === null ? canaryDueMs(row, nowMs) : canaryAfter(this.state.requireJob().id, nowMs);
   }
 
   /**
@@ -90,7 +86,7 @@ export class Canary {
   begin(nowMs: number): Promise<void> | null {
     const row = this.running === null ? this.#row() : null;
     if (row === null || canaryDueMs(row, nowMs) > nowMs) return null;
-    this.running = this.#run(this.#state.requireJob(), row, nowMs);
+    this.running = this.#run(this.state.requireJob(), row, nowMs);
     return this.running;
   }
 
@@ -98,7 +94,7 @@ export class Canary {
   report(nowMs: number): CanaryReport | null {
     const row = this.#row();
     if (row === null) return null;
-    const { id, path, output } = this.#state.requireJob();
+    const { id, path, output } = this.state.requireJob();
     const key = canaryKey(path, id, this.#host.identity(id), output);
     return { ...canaryStatus(row, nowMs), lastRunMs: row.last_run_ms, nextRunMs: row.next_ms, key };
   }
@@ -151,7 +147,7 @@ export class Canary {
     const row = this.#row();
     const counts = row !== null && row.destination_version === job.destinationVersion;
     const after = counts ? afterTry(row, tried, job.id, nowMs) : null;
-    if (after !== null) update(this.#sql, "canary", after, "id = 1");
+    if (after !== null) this.sql.update("canary", 1, after);
     const { finding } = tried;
     const again = after !== null && after.tries > 0;
     log[finding.state === "ok" || after === null ? "info" : "warn"]("canary", {
@@ -164,12 +160,102 @@ export class Canary {
   }
 
   #row(): CanaryRow | null {
-    if (this.#state.retired) return null;
-    return first(this.#sql, "SELECT canary.* FROM canary JOIN reader USING (id) WHERE sealed_ms IS NULL");
+    if (this.state.retired) return null;
+    return this.sql.first`SELECT canary.* FROM canary JOIN reader USING (id) WHERE sealed_ms IS NULL`;
   }
 }
 
 function unwritten(why: string, startedMs: number): CanaryTry {
   const finding = { state: "failed", why: notWritten(why), passing: false, retryAfterMs: 0 } as const;
   return { finding, wroteMs: startedMs, sent: null };
+}
+
+/** The row of a job's canary, as schema.ts declares it. */
+type CanaryRow = {
+  destination_version: number;
+  state: CanaryStatus["state"];
+  since_ms: number;
+  why: string | null;
+  last_ok_ms: number | null;
+  last_run_ms: number | null;
+  next_ms: number;
+  tries: number;
+  unread: number;
+  sha256: string | null;
+  bytes: number | null;
+  before_sha256: string | null;
+};
+
+/** What a try did, and found. */
+interface CanaryTry {
+  finding: CanaryFinding;
+  /** When it began to write one, in ms; null: it only read. */
+  wroteMs: number | null;
+  /** The canary that was written, as the store says; null: it could not be written. */
+  sent: SentCanary | null;
+}
+
+/** Delays before a failed try is repeated, in ms: a momentary fault is not reported. */
+const AGAIN_MS: readonly number[] = [15_000, 60_000, 180_000];
+
+/** A store that asks for more patience than this, in ms, counts as failing. */
+const PATIENCE_MS = 300_000;
+
+const HOUR_MS = 3_600_000;
+
+/**
+ * A canary is overdue after this long, in ms: three intervals of the cron, which stands in for the
+ * alarm.
+ */
+const OVERDUE_MS = 900_000;
+
+/**
+ * When there is something to do, in ms since the epoch. A time more than an hour ahead was set by a
+ * wrong clock.
+ */
+function canaryDueMs({ next_ms }: Pick<CanaryRow, "next_ms">, nowMs: number): number {
+  return next_ms > nowMs + HOUR_MS ? nowMs : next_ms;
+}
+
+/**
+ * What follows from a try. A run is decided when a canary was read back, when the fault will not
+ * pass by itself, or after enough tries.
+ */
+function afterTry(row: CanaryRow, { finding, wroteMs, sent }: CanaryTry, jobId: number, nowMs: number): CanaryRow {
+  const tried: CanaryRow = {
+    ...row,
+    last_run_ms: wroteMs ?? row.last_run_ms,
+    ...(sent !== null && { sha256: sent.sha256, bytes: sent.bytes, before_sha256: sent.beforeSha256 }),
+  };
+  if (finding.state !== "ok" && finding.passing) {
+    const again = AGAIN_MS[row.tries];
+    const waitMs = Math.max(again ?? 0, finding.retryAfterMs);
+    if (again !== undefined && waitMs <= PATIENCE_MS)
+      return { ...tried, tries: row.tries + 1, unread: sent === null ? 0 : 1, next_ms: nowMs + waitMs };
+  }
+  return {
+    ...tried,
+    state: finding.state,
+    since_ms: finding.state === row.state ? row.since_ms : nowMs,
+    why: finding.state === "ok" ? null : finding.why,
+    last_ok_ms: finding.state === "ok" ? nowMs : row.last_ok_ms,
+    tries: 0,
+    unread: 0,
+    next_ms: canaryAfter(jobId, nowMs),
+  };
+}
+
+/**
+ * The status of a canary. A canary that is not sent is noticed here alone: if alarm and cron fail,
+ * nothing else says so.
+ */
+function canaryStatus(row: CanaryRow, nowMs: number): CanaryStatus {
+  const overdueMs = row.next_ms + OVERDUE_MS;
+  if (nowMs > overdueMs) {
+    const due = new Date(row.next_ms).toISOString();
+    const why = `no canary was sent, or read again, that was due at ${due}: neither the log's alarm nor the cron has come`;
+    const sinceMs = row.state === "failed" ? row.since_ms : overdueMs;
+    return { state: "failed", sinceMs, lastOkMs: row.last_ok_ms, why };
+  }
+  return { state: row.state, sinceMs: row.since_ms, lastOkMs: row.last_ok_ms, why: row.why };
 }

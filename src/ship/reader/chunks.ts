@@ -1,6 +1,6 @@
 import { concat, free } from "../../base/bytes.ts";
 import { ROW_MAX_BYTES, TAIL_MAX_BYTES } from "../../base/limits.ts";
-import { first as firstRow, insert, only, update } from "../../base/storage/sql.ts";
+import { clause, Tables } from "../../base/storage/sql.ts";
 import type { Content, Encoder, Fragment } from "../../formats/object/encoder.ts";
 import { joinContents } from "../../formats/object/gzip.ts";
 import { joinWords } from "../../formats/sketch/sketch.ts";
@@ -11,13 +11,7 @@ import { type BatchRow, type ChunkRow, chunkId, chunkRange } from "./rows.ts";
  * of a batch are its fragments with seams between them: every chunk but the first begins with a
  * seam. Every method is synchronous; what writes belongs into a transaction of its caller.
  */
-export class Chunks {
-  readonly #sql: SqlStorage;
-
-  constructor(sql: SqlStorage) {
-    this.#sql = sql;
-  }
-
+export class Chunks extends Tables {
   /**
    * Appends fragments to a batch; those of one form share a row up to its size. Changes the batch's
    * `next_chunk` and `small_bytes`, which the caller saves.
@@ -46,23 +40,20 @@ export class Chunks {
    */
   compact(batch: BatchRow, encoder: Encoder): void {
     if (batch.small_bytes === 0) return;
-    const small = this.#sql.exec<ChunkRow>(
-      "SELECT * FROM chunk WHERE id >= ? AND id < ? AND deflated = 0 ORDER BY id",
-      ...chunkRange(batch.id),
-    );
+    const small = this.sql.all<ChunkRow>`SELECT * FROM chunk WHERE ${isOf(batch.id)} AND deflated = 0 ORDER BY id`;
     // One append may bring megabytes of small fragments; the result must fit a row.
-    for (const group of grouped(small.toArray(), ({ raw_bytes }) => raw_bytes, encoder.sizes.bytes)) {
+    for (const group of grouped(small, ({ raw_bytes }) => raw_bytes, encoder.sizes.bytes)) {
       const [first, ...others] = group;
       const { rawBytes, crc } = joinContents(group.map(({ raw_bytes, crc }) => ({ rawBytes: raw_bytes, crc })));
       const body = encoder.finish(concat(group.map(({ body }) => new Uint8Array(body))));
       const words = joinedWords(group.map(wordsOf), body);
-      for (const { id } of others) this.#sql.exec("DELETE FROM chunk WHERE id = ?", id);
+      for (const { id } of others) this.sql.run`DELETE FROM chunk WHERE id = ${id}`;
       if (body.length > ROW_MAX_BYTES) {
-        this.#sql.exec("DELETE FROM chunk WHERE id = ?", first.id);
+        this.sql.run`DELETE FROM chunk WHERE id = ${first.id}`;
         this.#insert(batch, true, { rawBytes, crc }, body, words);
       } else {
         const row = { deflated: 1, raw_bytes: rawBytes, crc, body: body.buffer, words: words?.buffer ?? null };
-        update(this.#sql, "chunk", row, "id = ?", first.id);
+        this.sql.update("chunk", first.id, row);
       }
     }
     batch.small_bytes = 0;
@@ -86,8 +77,8 @@ export class Chunks {
   *of(batchId: number): Generator<ChunkRow> {
     const [first, end] = chunkRange(batchId);
     for (let next = first; ; ) {
-      const query = "SELECT * FROM chunk WHERE id >= ? AND id < ? ORDER BY id LIMIT 1";
-      const chunk = firstRow<ChunkRow>(this.#sql, query, next, end);
+      const chunk = this.sql.first<ChunkRow>`
+        SELECT * FROM chunk WHERE id >= ${next} AND id < ${end} ORDER BY id LIMIT 1`;
       if (chunk === null) return;
       next = chunk.id + 1;
       yield chunk;
@@ -96,23 +87,21 @@ export class Chunks {
 
   /** What the chunks of a batch are, and the bytes of those that wait raw. */
   *outline(batchId: number): Generator<Pick<ChunkRow, "id" | "raw_bytes" | "crc"> & { raw: Uint8Array | null }> {
-    const rows = this.#sql.exec<Pick<ChunkRow, "id" | "raw_bytes" | "crc"> & { body: ArrayBuffer | null }>(
-      "SELECT id, raw_bytes, crc, iif(deflated = 1, NULL, body) AS body FROM chunk WHERE id >= ? AND id < ? ORDER BY id",
-      ...chunkRange(batchId),
-    );
+    const rows = this.sql.each<Pick<ChunkRow, "id" | "raw_bytes" | "crc"> & { body: ArrayBuffer | null }>`
+      SELECT id, raw_bytes, crc, iif(deflated = 1, NULL, body) AS body FROM chunk
+      WHERE ${isOf(batchId)} ORDER BY id`;
     for (const { body, ...row } of rows) yield { ...row, raw: body === null ? null : new Uint8Array(body) };
   }
 
   /** null: there is no such chunk any more. */
   body(id: number): Uint8Array | null {
-    const row = firstRow<Pick<ChunkRow, "body">>(this.#sql, "SELECT body FROM chunk WHERE id = ?", id);
+    const row = this.sql.first<Pick<ChunkRow, "body">>`SELECT body FROM chunk WHERE id = ${id}`;
     return row && new Uint8Array(row.body);
   }
 
   /** How many bytes the chunks of a batch take. Reads their lengths alone. */
   storedBytes(batchId: number): number {
-    const query = "SELECT coalesce(sum(length(body)), 0) FROM chunk WHERE id >= ? AND id < ?";
-    return only(this.#sql, query, ...chunkRange(batchId));
+    return this.sql.only`SELECT coalesce(sum(length(body)), 0) FROM chunk WHERE ${isOf(batchId)}`;
   }
 
   /**
@@ -122,8 +111,8 @@ export class Chunks {
   *words(batchId: number): Generator<Uint32Array | null> {
     const [first, end] = chunkRange(batchId);
     for (let next = first; ; ) {
-      const query = "SELECT id, words FROM chunk WHERE id >= ? AND id < ? AND raw_bytes > 0 ORDER BY id LIMIT 1";
-      const row = firstRow<Pick<ChunkRow, "id" | "words">>(this.#sql, query, next, end);
+      const row = this.sql.first<Pick<ChunkRow, "id" | "words">>`
+        SELECT id, words FROM chunk WHERE id >= ${next} AND id < ${end} AND raw_bytes > 0 ORDER BY id LIMIT 1`;
       if (row === null) return;
       next = row.id + 1;
       yield wordsOf(row);
@@ -131,7 +120,7 @@ export class Chunks {
   }
 
   drop(batchId: number): void {
-    this.#sql.exec("DELETE FROM chunk WHERE id >= ? AND id < ?", ...chunkRange(batchId));
+    this.sql.run`DELETE FROM chunk WHERE ${isOf(batchId)}`;
   }
 
   /**
@@ -152,13 +141,19 @@ export class Chunks {
       const row = body.length <= ROW_MAX_BYTES ? body.buffer : body.slice(from, from + ROW_MAX_BYTES).buffer;
       const facts = from === 0 ? { raw_bytes: rawBytes, crc } : { raw_bytes: 0, crc: 0 };
       const hashes = words?.buffer ?? null;
-      insert(this.#sql, "INSERT INTO chunk", { id, deflated: deflated ? 1 : 0, ...facts, body: row, words: hashes });
+      this.sql.insert("chunk", { id, deflated: deflated ? 1 : 0, ...facts, body: row, words: hashes });
       // The database has its copy. Left to the garbage collector, the rows of many appends would
       // pile up.
       row.transfer(0);
     }
     if (!deflated) batch.small_bytes += rawBytes;
   }
+}
+
+/** Chunks of a batch. */
+function isOf(batchId: number) {
+  const [first, end] = chunkRange(batchId);
+  return clause`id >= ${first} AND id < ${end}`;
 }
 
 /** What a chunk takes of a fragment. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { insert } from "../../base/storage/sql.ts";
+import { type Sql, verbatim } from "../../base/storage/sql.ts";
 import type { Encoder } from "../../formats/object/encoder.ts";
 import { encoderOf } from "../../formats/object/encoders.ts";
 import type { Chunks } from "./chunks.ts";
@@ -9,7 +9,7 @@ import type { CutReason } from "./types.ts";
 
 /** What a cut reads and changes. */
 export interface CutInto {
-  sql: SqlStorage;
+  sql: Sql;
   state: LogState;
   chunks: Chunks;
 }
@@ -22,7 +22,7 @@ export interface CutInto {
 export function cut(batch: BatchRow, reason: CutReason, nowMs: number, into: CutInto): void {
   into.state.readableJob();
   fixObject(batch, encoderOf(into.state.output()), reason, nowMs, into);
-  into.sql.exec("DELETE FROM batch WHERE day = ? AND part = ?", batch.day, batch.part);
+  into.sql.run`DELETE FROM batch WHERE day = ${batch.day} AND part = ${batch.part}`;
 }
 
 /**
@@ -61,7 +61,7 @@ export function fixObject(
   take(tail.bytes);
   const end = chunks.addTail(batch, tail.bytes);
   const { id, day, part, records, first_event_ms, last_event_ms, oldest_taken_ms } = batch;
-  insert(sql, "INSERT INTO object", {
+  sql.insert("object", {
     ...{ number, batch: id, day, part, name, key: state.keyOf(batch, name), content_type: encoder.contentType },
     ...{ head: head.bytes.buffer, tail: end.buffer, bytes, raw_bytes: tail.content.rawBytes, records },
     ...{ sha256: sha256.digest("hex"), md5: md5.digest("hex"), first_event_ms, last_event_ms, oldest_taken_ms },
@@ -79,4 +79,4 @@ function isFar({ day, oldest_taken_ms }: BatchRow): boolean {
 }
 
 /** The same of an object's row. */
-export const FAR_SQL = "(abs(day - oldest_taken_ms / 86400000) > 1)";
+export const FAR_SQL = verbatim("(abs(day - oldest_taken_ms / 86400000) > 1)");

@@ -1,7 +1,7 @@
 import { OBJECT_HISTORY_MS, UNLISTED_HISTORY_MS } from "../../base/limits.ts";
-import { change, only, select } from "../../base/storage/sql.ts";
-import type { LogState } from "./log-state.ts";
+import { clause } from "../../base/storage/sql.ts";
 import { countsOf } from "./log-status.ts";
+import { ReaderPart } from "./reader-part.ts";
 import type { LogCounts } from "./types.ts";
 
 /**
@@ -56,53 +56,42 @@ export type Delivered = {
 /** Objects of one answer: half a megabyte. */
 const PAGE = 1_000;
 
-const IS_WANTED = `delivery <= ? AND (day < ? OR day > ?) AND NOT (delivery <= ? AND (day < ? OR day > ?))
-  AND (day > ? OR (day = ? AND delivery > ?))`;
-
-function valuesOf({ now, before, after }: Wanted): number[] {
-  const listing = ({ upTo, openDay }: Listing): number[] => [upTo, openDay, openDay + 1];
-  return [...listing(now), ...listing(before), after.day, after.day, after.delivery];
+function isWanted({ now, before, after }: Wanted) {
+  const isIn = ({ upTo, openDay }: Listing) =>
+    clause`delivery <= ${upTo} AND (day < ${openDay} OR day > ${openDay + 1})`;
+  return clause`${isIn(now)} AND NOT (${isIn(before)})
+    AND (day > ${after.day} OR (day = ${after.day} AND delivery > ${after.delivery}))`;
 }
 
 /**
  * The part of a reader that manifests read: each node numbers what it delivers, in the rows that a
  * delivery writes anyway.
  */
-export class Deliveries {
-  readonly #sql: SqlStorage;
-  readonly #state: LogState;
-
-  constructor(sql: SqlStorage, state: LogState) {
-    this.#sql = sql;
-    this.#state = state;
-  }
-
+export class Deliveries extends ReaderPart {
   /**
    * Notes what is listed, which may be forgotten. Belongs into a transaction of its caller.
    * @param wanted without an end: what is delivered now counts.
    */
   look({ now, before, after }: Wanted): NodeDeliveries {
-    const row = this.#state.requireRow();
+    const row = this.state.requireRow();
     if (before.upTo > row.listed || before.openDay > row.listed_open_day)
-      this.#state.set({ listed: before.upTo, listed_open_day: before.openDay });
+      this.state.set({ listed: before.upTo, listed_open_day: before.openDay });
     const { deliveries: delivered } = row;
     const wanted = { now: { ...now, upTo: Math.min(now.upTo, delivered) }, before, after };
-    return { delivered, counts: countsOf(this.#sql, row), firstDay: this.firstDay(wanted) };
+    return { delivered, counts: countsOf(this.sql, row), firstDay: this.firstDay(wanted) };
   }
 
   firstDay(wanted: Wanted): number | null {
-    return only(this.#sql, `SELECT min(day) FROM object WHERE ${IS_WANTED}`, ...valuesOf(wanted));
+    return this.sql.only`SELECT min(day) FROM object WHERE ${isWanted(wanted)}`;
   }
 
   /** A part of what is wanted of one day, in the order of deliveries. */
   page(wanted: Wanted, day: number): Delivered[] {
-    return select<Delivered>(
-      this.#sql,
-      `SELECT number, delivery, place, key, bytes, sha256, records, first_event_ms AS firstMs, last_event_ms AS lastMs,
-           uploaded_ms AS deliveredMs, replay_of AS copyOf, elsewhere IS NOT NULL AS elsewhere
-         FROM object WHERE ${IS_WANTED} AND day = ? ORDER BY delivery LIMIT ?`,
-      [...valuesOf(wanted), day, PAGE],
-    );
+    return this.sql.all<Delivered>`
+      SELECT number, delivery, place, key, bytes, sha256, records, first_event_ms AS firstMs,
+        last_event_ms AS lastMs, uploaded_ms AS deliveredMs, replay_of AS copyOf,
+        elsewhere IS NOT NULL AS elsewhere FROM object
+      WHERE ${isWanted(wanted)} AND day = ${day} ORDER BY delivery LIMIT ${PAGE}`;
   }
 
   /**
@@ -110,12 +99,10 @@ export class Deliveries {
    * @param isListed whether manifests are written: what none lists yet stays longer.
    */
   sweep(nowMs: number, isListed: boolean): void {
-    const { listed, listed_open_day: openDay } = this.#state.requireRow();
-    change(
-      this.#sql,
-      `DELETE FROM object WHERE state IN ('delivered', 'discarded') AND cut_ms < ? AND NOT (
-         ? AND state = 'delivered' AND uploaded_ms >= ? AND (delivery > ? OR day BETWEEN ? AND ?))`,
-      [nowMs - OBJECT_HISTORY_MS, isListed ? 1 : 0, nowMs - UNLISTED_HISTORY_MS, listed, openDay, openDay + 1],
-    );
+    const { listed, listed_open_day: openDay } = this.state.requireRow();
+    this.sql.run`
+      DELETE FROM object WHERE state IN ('delivered', 'discarded') AND cut_ms < ${nowMs - OBJECT_HISTORY_MS}
+        AND NOT ( ${isListed ? 1 : 0} AND state = 'delivered' AND uploaded_ms >= ${nowMs - UNLISTED_HISTORY_MS}
+        AND (delivery > ${listed} OR day BETWEEN ${openDay} AND ${openDay + 1}))`;
   }
 }

@@ -1,7 +1,6 @@
 import { constants, inflateRawSync } from "node:zlib";
 import { concat, parsedJson } from "../../base/bytes.ts";
 import { FRAGMENT_MAX_RAW_BYTES } from "../../base/limits.ts";
-import { only, update } from "../../base/storage/sql.ts";
 import type { Encoder } from "../../formats/object/encoder.ts";
 import { encoderOf } from "../../formats/object/encoders.ts";
 import { deflateFragment } from "../../formats/object/fragment.ts";
@@ -130,11 +129,11 @@ export function takeApart(object: ObjectRow, left: Leftover, nowMs: number, into
     const { records: lines } = part;
     const number = inherit(object, part, nowMs, into);
     if (records < lines)
-      into.sql.exec("UPDATE object SET records = ?, doubtful = ? WHERE number = ?", records, DOUBT.partly, number);
+      into.sql.run`UPDATE object SET records = ${records}, doubtful = ${DOUBT.partly} WHERE number = ${number}`;
     taken.aside.push({ number, records, words });
   }
   if (taken.delivered <= 0) drop(object, into);
-  else into.sql.exec("UPDATE object SET records = ? WHERE number = ?", taken.delivered, object.number);
+  else into.sql.run`UPDATE object SET records = ${taken.delivered} WHERE number = ${object.number}`;
   return taken;
 }
 
@@ -146,11 +145,13 @@ function inherit(object: ObjectRow, part: Part, nowMs: number, into: CutInto): n
   const { far, attempts, doubtful, target, elsewhere } = object;
   const number = part.fix(nowMs);
   const origin = JSON.stringify(part.origin);
-  update(into.sql, "object", { far, attempts, doubtful, origin, target, elsewhere }, "number = ?", number);
+  into.sql.run`
+    UPDATE object SET far = ${far}, attempts = ${attempts}, doubtful = ${doubtful}, origin = ${origin},
+      target = ${target}, elsewhere = ${elsewhere} WHERE number = ${number}`;
   const template = templateElsewhere(object);
   if (template !== undefined) {
-    const name = only<string>(into.sql, "SELECT name FROM object WHERE number = ?", number);
-    into.sql.exec("UPDATE object SET key = ? WHERE number = ?", into.state.keyOf(object, name, template), number);
+    const name = into.sql.only<string>`SELECT name FROM object WHERE number = ${number}`;
+    into.sql.run`UPDATE object SET key = ${into.state.keyOf(object, name, template)} WHERE number = ${number}`;
   }
   return number;
 }
@@ -171,7 +172,7 @@ function next(places: Generator<FirstPlace, never>): FirstPlace {
 
 function drop(object: ObjectRow, { sql, chunks }: CutInto): void {
   chunks.drop(object.batch);
-  sql.exec("DELETE FROM object WHERE number = ?", object.number);
+  sql.run`DELETE FROM object WHERE number = ${object.number}`;
 }
 
 /** The records of an object, in UTF-8, each with its line's end. One row of chunks is in memory. */

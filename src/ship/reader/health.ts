@@ -1,6 +1,6 @@
-import { insert } from "../../base/storage/sql.ts";
+import { columns } from "../../base/storage/sql.ts";
 import type { FailureCause } from "../destinations/failure.ts";
-import type { LogState } from "./log-state.ts";
+import { ReaderPart } from "./reader-part.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -108,7 +108,7 @@ export function seriesOf(found: readonly HealthHour[], since: number, until: num
   return series;
 }
 
-type HealthRow = Omit<HealthHour, "causes"> & { causes: string };
+const HOUR = columns(...Object.keys(emptyHour(0)));
 
 /**
  * How the uploads of a reader went, by the hour. What changes anything belongs into a transaction
@@ -116,35 +116,25 @@ type HealthRow = Omit<HealthHour, "causes"> & { causes: string };
  * of the log cannot differ. The newest hour is gathered in the reader's row, which that writes
  * anyway, and becomes a row of its own with the first attempt of another hour.
  */
-export class Health {
-  readonly #sql: SqlStorage;
-  readonly #state: LogState;
-
-  constructor(sql: SqlStorage, state: LogState) {
-    this.#sql = sql;
-    this.#state = state;
-  }
-
+export class Health extends ReaderPart {
   note(attempt: CountedAttempt, nowMs: number): void {
     const hour = hourOf(nowMs);
     const gathered = this.#gathered();
     const isOver = gathered !== null && gathered.hour !== hour;
     if (isOver) this.#store(gathered.hour);
     const before = gathered === null || isOver ? emptyHour(hour) : gathered;
-    this.#state.set({ health: JSON.stringify(withAttempt(before, attempt)) });
+    this.state.set({ health: JSON.stringify(withAttempt(before, attempt)) });
   }
 
   #gathered(): HealthHour | null {
-    const { health = null } = this.#state.row() ?? {};
+    const { health = null } = this.state.row() ?? {};
     return health === null ? null : (JSON.parse(health) as HealthHour);
   }
 
   /** The hour that is gathered may have a row: a clock went back, or release 1 ran meanwhile. */
   #store(hour: number): void {
-    const { causes, rawBytes, totalMs, longestMs, ...rest } = this.between(hour, hour + 1).reduce(sumOf);
-    insert(this.#sql, "INSERT OR REPLACE INTO health_hour", {
-      ...{ ...rest, causes: JSON.stringify(causes), raw_bytes: rawBytes, total_ms: totalMs, longest_ms: longestMs },
-    });
+    const { causes, ...rest } = this.between(hour, hour + 1).reduce(sumOf);
+    this.sql.replace("health_hour", { ...rest, causes: JSON.stringify(causes) });
   }
 
   /**
@@ -152,14 +142,9 @@ export class Health {
    * may be there twice, to be summed.
    */
   between(since: number, until: number): HealthHour[] {
-    const rows = this.#sql
-      .exec<HealthRow>(
-        `SELECT hour, ok, retried, failed, causes, records, bytes, raw_bytes AS rawBytes, total_ms AS totalMs, longest_ms AS longestMs
-           FROM health_hour WHERE hour >= ? AND hour < ? ORDER BY hour`,
-        ...[since, until],
-      )
-      .toArray()
-      .map((row) => ({ ...row, causes: JSON.parse(row.causes) as Record<string, number> }));
+    const stored = this.sql.all<Omit<HealthHour, "causes"> & { causes: string }>`
+      SELECT ${HOUR} FROM health_hour WHERE hour >= ${since} AND hour < ${until} ORDER BY hour`;
+    const rows = stored.map((row) => ({ ...row, causes: JSON.parse(row.causes) as Record<string, number> }));
     const gathered = this.#gathered();
     const isAsked = gathered !== null && gathered.hour >= since && gathered.hour < until;
     return isAsked ? [...rows, gathered] : rows;
@@ -175,7 +160,7 @@ export class Health {
   /** Forgets the hours that are no longer kept. */
   sweep(nowMs: number): void {
     const last = hourOf(nowMs) - HEALTH_HOURS;
-    this.#sql.exec("DELETE FROM health_hour WHERE hour <= ?", last);
-    if ((this.#gathered()?.hour ?? last + 1) <= last) this.#state.set({ health: null });
+    this.sql.run`DELETE FROM health_hour WHERE hour <= ${last}`;
+    if ((this.#gathered()?.hour ?? last + 1) <= last) this.state.set({ health: null });
   }
 }

@@ -4,6 +4,7 @@ import { errorText, log } from "../../base/logger.ts";
 import { platform, within } from "../../base/platform.ts";
 import { Alarm } from "../../base/storage/alarm.ts";
 import { migrate } from "../../base/storage/migrate.ts";
+import { Sql } from "../../base/storage/sql.ts";
 import { readSealKeys, readSigning, readStoredMaxBytes } from "../../config.ts";
 import type { Signer } from "../../formats/manifest/signing.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
@@ -51,6 +52,7 @@ const SWEEP_EVERY_MS = 86_400_000;
  * reads.
  */
 export class JobReader extends DurableObject<Env> {
+  readonly #sql: Sql;
   readonly #state: LogState;
   readonly #batches: Batches;
   readonly #objects: Objects;
@@ -75,6 +77,7 @@ export class JobReader extends DurableObject<Env> {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     const { sql } = ctx.storage;
+    this.#sql = new Sql(sql);
     // Reads the settings at the time of use, not of construction.
     const open = (job: JobConfig): Parsed<Destination> => destinationOf(job, this.env);
     this.#state = new LogState(sql, ctx.id.toString());
@@ -109,7 +112,7 @@ export class JobReader extends DurableObject<Env> {
     });
     this.#aside = new AsideObjects(sql, this.#state);
     const chunks = new Chunks(sql);
-    this.#searchable = new SearchableObjects(sql, this.#state, this.#objects, chunks);
+    this.#searchable = new SearchableObjects(sql, this.#state, this.#objects);
     this.#unmade = new Unmade(sql);
     this.#reading = new Reading(ctx, env, {
       state: this.#state,
@@ -145,10 +148,7 @@ export class JobReader extends DurableObject<Env> {
     });
     this.#uploads = new Uploads(this.#state, this.#objects, (object) => this.attempts.uploadOne(object));
     this.#alarm = new Alarm(ctx.storage);
-    ctx.blockConcurrencyWhile(async () => {
-      migrate(ctx.storage, READER_STEPS);
-      await this.#alarm.load();
-    });
+    this.#alarm.begin(ctx, READER_STEPS);
   }
 
   /**
@@ -185,14 +185,14 @@ export class JobReader extends DurableObject<Env> {
     }
     // Not with every new version: a switch of a function's logging does not concern a store that
     // asked for patience.
-    if (job.modifiedVersion !== earlier.modifiedVersion) tryNow(this.ctx.storage.sql, this.#state);
+    if (job.modifiedVersion !== earlier.modifiedVersion) tryNow(this.#sql, this.#state);
   }
 
   /** Whether anything of it is not delivered yet, or can be sent again. */
   #holds(): boolean {
     const row = this.#state.row();
     if (row === null) return false;
-    return countsOf(this.ctx.storage.sql, row).pending > 0 || row.aside_objects > 0 || this.#unmade.sums().entries > 0;
+    return countsOf(this.#sql, row).pending > 0 || row.aside_objects > 0 || this.#unmade.sums().entries > 0;
   }
 
   /**
@@ -210,7 +210,7 @@ export class JobReader extends DurableObject<Env> {
     this.#transaction(() => {
       if (this.#state.requireJob().discard) this.#discard();
       if (this.#canCut()) isCut = this.#batches.cutSome(reason, now, partsBefore);
-      tryNow(this.ctx.storage.sql, this.#state, reason === "manual" ? 0 : now + WAIT_MAX_MS);
+      tryNow(this.#sql, this.#state, reason === "manual" ? 0 : now + WAIT_MAX_MS);
       if (reason === "manual") this.canary.retryNow(now);
       if (Math.abs(now - row.swept_ms) >= SWEEP_EVERY_MS) {
         this.#deliveries.sweep(now, this.isSigned());
@@ -243,7 +243,7 @@ export class JobReader extends DurableObject<Env> {
       lastDay: this.#health.lastDay(now),
       ...this.#following(),
     };
-    return statusOf(this.ctx.storage.sql, this.#state, parts, now);
+    return statusOf(this.#sql, this.#state, parts, now);
   }
 
   /**
@@ -468,13 +468,9 @@ export class JobReader extends DurableObject<Env> {
     return true;
   }
 
-  /**
-   * Cuts and uploads what is due, and sets the next alarm. It must not throw: an alarm that throws
-   * is tried six times within minutes and then dropped.
-   */
-  override async alarm(): Promise<void> {
-    this.#alarm.cleared();
-    try {
+  /** Cuts and uploads what is due, and sets the next alarm. */
+  override alarm(): Promise<void> {
+    const act = async (): Promise<void> => {
       if (!this.#state.hasJob()) return;
       this.#transaction(() => {
         // An upload may have been under way when the job was discarded and the instance died.
@@ -486,10 +482,8 @@ export class JobReader extends DurableObject<Env> {
       const nextCutMs = this.#batches.nextCutMs() - platform.now();
       await this.#uploadFor(Math.max(0, Math.min(this.alarmWaitMs, nextCutMs)));
       this.#transaction(() => this.#arm(platform.now()));
-    } catch (error) {
-      log.error("alarm failed", { durable_object: "JobReader", job: this.#state.job()?.id, error: errorText(error) });
-      await this.ctx.storage.setAlarm(platform.now() + LOOK_AGAIN_MS);
-    }
+    };
+    return this.#alarm.fired("JobReader", LOOK_AGAIN_MS, act, () => ({ job: this.#state.job()?.id }));
   }
 
   /**

@@ -1,4 +1,4 @@
-import { first, update } from "../../base/storage/sql.ts";
+import { Tables } from "../../base/storage/sql.ts";
 import { decoderOf } from "../../formats/object/encoders.ts";
 import { fillOf, keyBelow, objectName, objectTag, readTemplate, type Template } from "../../formats/object/keys.ts";
 import type { OutputFormat } from "../../formats/output/format.ts";
@@ -17,8 +17,7 @@ const NO_JOB = "the reader has no job yet";
  * The one row of a reader: its job, its counts, and how its uploads go. Nothing else writes it, or
  * reads it from its table.
  */
-export class LogState {
-  readonly #sql: SqlStorage;
+export class LogState extends Tables {
   /** What {@link LogState.atOnce} is to write; null: outside of it. */
   #changed: Partial<ReaderRow> | null = null;
   /** Makes this reader's object names unique. */
@@ -29,14 +28,14 @@ export class LogState {
   retired = false;
 
   constructor(sql: SqlStorage, identity: string) {
-    this.#sql = sql;
+    super(sql);
     this.#identity = identity;
   }
 
   /** null: it has no job yet. */
   row(): ReaderRow | null {
     if (this.retired) return null;
-    const row = first<ReaderRow>(this.#sql, "SELECT * FROM reader WHERE id = 1");
+    const row = this.sql.first<ReaderRow>`SELECT * FROM reader WHERE id = 1`;
     return row && { ...row, ...this.#changed };
   }
 
@@ -50,16 +49,24 @@ export class LogState {
     this.#changed = changed;
     try {
       const result = change();
-      if (Object.keys(changed).length > 0) update(this.#sql, "reader", changed, "id = 1");
+      if (Object.keys(changed).length > 0) this.sql.update("reader", 1, changed);
       return result;
     } finally {
       this.#changed = null;
     }
   }
 
+  /** Adds to counts of the row. @returns the row before. */
+  #add(more: { [name in keyof ReaderRow]?: number }): ReaderRow {
+    const row = this.requireRow();
+    const names = Object.keys(more) as (keyof ReaderRow)[];
+    this.set(Object.fromEntries(names.map((name) => [name, Number(row[name]) + (more[name] ?? 0)])));
+    return row;
+  }
+
   /** Sets columns of the row. */
   set(columns: Partial<ReaderRow>): void {
-    if (this.#changed === null) update(this.#sql, "reader", columns, "id = 1");
+    if (this.#changed === null) this.sql.update("reader", 1, columns);
     else Object.assign(this.#changed, columns);
   }
 
@@ -71,7 +78,7 @@ export class LogState {
   /** The column alone: the row is wide, and most of what is done asks for the job several times. */
   #jobText(): string | null {
     if (this.retired) return null;
-    return this.#changed?.job ?? first<{ job: string }>(this.#sql, "SELECT job FROM reader WHERE id = 1")?.job ?? null;
+    return this.#changed?.job ?? this.sql.first<{ job: string }>`SELECT job FROM reader WHERE id = 1`?.job ?? null;
   }
 
   /** @throws if it has no job yet. */
@@ -123,7 +130,7 @@ export class LogState {
 
   /** Gives a new reader its job. @param cursor position in the log from which on it reads. */
   begin(job: JobConfig, node: number, cursor: number): void {
-    this.#sql.exec("INSERT INTO reader (id, node, job, cursor) VALUES (1, ?, ?, ?)", node, JSON.stringify(job), cursor);
+    this.sql.run`INSERT INTO reader (id, node, job, cursor) VALUES (1, ${node}, ${JSON.stringify(job)}, ${cursor})`;
   }
 
   /** It reads no more. */
@@ -136,18 +143,14 @@ export class LogState {
    * @param batches how many batches it opened. @param cameMs when the last of it came to the log.
    */
   read(shares: readonly Omit<JobShare, "id" | "stamp">[], cursor: number, batches: number, cameMs: number): void {
-    const row = this.requireRow();
-    const { received } = row;
+    const more = { received: 0, filtered: 0, sampled_out: 0, next_batch: batches };
     for (const share of shares) {
-      row.received += share.received;
-      row.filtered += share.filtered;
-      row.sampled_out += share.sampledOut;
+      more.received += share.received;
+      more.filtered += share.filtered;
+      more.sampled_out += share.sampledOut;
     }
-    this.set({
-      ...{ received: row.received, filtered: row.filtered, sampled_out: row.sampled_out },
-      ...{ cursor: Math.max(row.cursor, cursor), next_batch: row.next_batch + batches },
-      ...(row.received > received && { last_received_ms: cameMs }),
-    });
+    const row = this.#add(more);
+    this.set({ cursor: Math.max(row.cursor, cursor), ...(more.received > 0 && { last_received_ms: cameMs }) });
   }
 
   /** The format of the open batches; null: there was none yet. */
@@ -176,15 +179,12 @@ export class LogState {
 
   /** The id of a batch that no append opened: its object comes of another one. */
   nextBatch(): number {
-    const { next_batch } = this.requireRow();
-    this.set({ next_batch: next_batch + 1 });
-    return next_batch;
+    return this.#add({ next_batch: 1 }).next_batch;
   }
 
   /** The next object's number and name. */
   nextName(firstEventMs: number, lastEventMs: number, suffix: string): { number: number; name: string } {
-    const { node, next_object } = this.requireRow();
-    this.set({ next_object: next_object + 1 });
+    const { node, next_object } = this.#add({ next_object: 1 });
     const { id, rerunOf } = this.requireJob();
     const mark = rerunOf === undefined ? "" : `_${rerunName(id)}`;
     const name = objectName(firstEventMs, lastEventMs, objectTag(this.#identity, next_object) + mark, suffix);
@@ -197,8 +197,7 @@ export class LogState {
    */
   names(objects: readonly { firstEventMs: number; lastEventMs: number; key: string }[]): string[] {
     if (objects.length === 0) return [];
-    const { next_object } = this.requireRow();
-    this.set({ next_object: next_object + objects.length });
+    const { next_object } = this.#add({ next_object: objects.length });
     return objects.map(({ firstEventMs, lastEventMs, key }, i) =>
       objectName(firstEventMs, lastEventMs, objectTag(this.#identity, next_object + i), decoderOf(key).suffix),
     );
@@ -209,12 +208,8 @@ export class LogState {
    * that it is listed with.
    */
   countReplayed(records: number, bytes: number): number {
-    const row = this.requireRow();
-    this.set({
-      ...{ next_object: row.next_object + 1, replayed_objects: row.replayed_objects + 1 },
-      ...{ replayed_records: row.replayed_records + records, replayed_bytes: row.replayed_bytes + bytes },
-      deliveries: row.deliveries + 1,
-    });
+    const copy = { replayed_objects: 1, replayed_records: records, replayed_bytes: bytes };
+    const row = this.#add({ next_object: 1, ...copy, deliveries: 1 });
     return row.node * NUMBERS_PER_NODE + row.next_object;
   }
 
@@ -226,16 +221,12 @@ export class LogState {
 
   /** The same of one that was sent elsewhere, which says nothing of the job's own destination. */
   countDeliveredElsewhere(records: number, rawBytes: number, bytes: number): void {
-    const row = this.requireRow();
-    this.set({
-      ...{ delivered: row.delivered + records, delivered_raw: row.delivered_raw + rawBytes },
-      ...{ delivered_bytes: row.delivered_bytes + bytes, deliveries: row.deliveries + 1 },
-    });
+    this.#add({ delivered: records, delivered_raw: rawBytes, delivered_bytes: bytes, deliveries: 1 });
   }
 
   /** Records were sent again to a destination that may have taken them before. */
   countResent(records: number): void {
-    this.set({ resent_in_doubt: this.requireRow().resent_in_doubt + records });
+    this.#add({ resent_in_doubt: records });
   }
 
   /** Nothing of the job that was taken in before this time, in ms, waits. It never goes back. */
@@ -261,11 +252,8 @@ export class LogState {
   }
 
   countSetAside(records: number, error: string, nowMs: number): void {
-    const { set_aside, aside_objects, unconditional } = this.requireRow();
-    this.set({
-      ...{ set_aside: set_aside + records, aside_objects: aside_objects + 1 },
-      ...{ last_error_ms: nowMs, error_message: error, unconditional: unconditional | SET_ASIDE_LAST },
-    });
+    const { unconditional } = this.#add({ set_aside: records, aside_objects: 1 });
+    this.set({ last_error_ms: nowMs, error_message: error, unconditional: unconditional | SET_ASIDE_LAST });
   }
 
   /**
@@ -273,17 +261,13 @@ export class LogState {
    * longer. @param discarded of these.
    */
   countUnmade(records: number, discarded = 0): void {
-    const row = this.requireRow();
-    this.set({ set_aside: row.set_aside + records, discarded: row.discarded + discarded });
+    this.#add({ set_aside: records, discarded });
   }
 
   /** The same after it was sent elsewhere. What the job's own uploads fail on goes before. */
   countReturned(records: number, error: string, nowMs: number): void {
-    const { set_aside, aside_objects, failures } = this.requireRow();
-    this.set({
-      ...{ set_aside: set_aside + records, aside_objects: aside_objects + 1 },
-      ...(failures === 0 && { last_error_ms: nowMs, error_message: error }),
-    });
+    const { failures } = this.#add({ set_aside: records, aside_objects: 1 });
+    if (failures === 0) this.set({ last_error_ms: nowMs, error_message: error });
   }
 
   /**
@@ -292,19 +276,15 @@ export class LogState {
    * @param discarded of its records; the others wait again.
    */
   countTakenUp(records: number, discarded: number): void {
-    const row = this.requireRow();
-    const isLast = row.aside_objects === 1;
-    this.set({
-      ...{ set_aside: row.set_aside - records, aside_objects: row.aside_objects - 1 },
-      discarded: row.discarded + discarded,
-      ...(isLast && { unconditional: this.leftOut() }),
-      ...(isLast && row.failures === 0 && { last_error_ms: null, error_message: null }),
-    });
+    const { aside_objects, failures } = this.#add({ set_aside: -records, aside_objects: -1, discarded });
+    if (aside_objects > 1) return;
+    this.set({ unconditional: this.leftOut() });
+    if (failures === 0) this.set({ last_error_ms: null, error_message: null });
   }
 
   countDiscarded(records: number): void {
-    const discarded = this.requireRow().discarded + records;
-    this.set({ discarded, last_error_ms: null, error_message: null, failing_since_ms: null, parked: 0 });
+    this.#add({ discarded: records });
+    this.set({ last_error_ms: null, error_message: null, failing_since_ms: null, parked: 0 });
   }
 
   /** What requests to the store leave out, as its kind has found out; 0: nothing. */

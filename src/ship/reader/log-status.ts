@@ -1,5 +1,5 @@
 import { UPLOAD_INTERVAL_S } from "../../base/limits.ts";
-import { only } from "../../base/storage/sql.ts";
+import type { Sql } from "../../base/storage/sql.ts";
 import { readTemplate } from "../../formats/object/keys.ts";
 import type { Following } from "../log/nodes.ts";
 import type { LogState } from "./log-state.ts";
@@ -7,14 +7,11 @@ import type { ReaderRow } from "./rows.ts";
 import type { LogCounts, ReaderStatus } from "./types.ts";
 
 /** Pending is counted from the rows, so that an error in the other counts shows. */
-export function countsOf(sql: SqlStorage, row: ReaderRow): LogCounts {
+export function countsOf(sql: Sql, row: ReaderRow): LogCounts {
   const { received, filtered, sampled_out, delivered, set_aside, discarded } = row;
-  const pending = only<number>(
-    sql,
-    `SELECT (SELECT coalesce(sum(records), 0) FROM batch)
-          + (SELECT coalesce(sum(records), 0) FROM object WHERE state = 'waiting')
-          + (SELECT coalesce(sum(records), 0) FROM unmade WHERE state = 'newer')`,
-  );
+  const pending = sql.only<number>`
+    SELECT (SELECT coalesce(sum(records), 0) FROM batch) + (SELECT coalesce(sum(records), 0) FROM object
+    WHERE state = 'waiting') + (SELECT coalesce(sum(records), 0) FROM unmade WHERE state = 'newer')`;
   return { received, filtered, sampled_out, delivered, pending, set_aside, discarded };
 }
 
@@ -25,7 +22,7 @@ type PartsStatus = Pick<ReaderStatus, "pendingObjects" | "canary" | "lastDay" | 
 
 /** The status of a reader. */
 export function statusOf(
-  sql: SqlStorage,
+  sql: Sql,
   state: LogState,
   { oldestAsideMs, pendingObjects, canary, unmade, ...following }: PartsStatus,
   nowMs: number,
@@ -67,32 +64,27 @@ const LATELY_MS = 2 * UPLOAD_INTERVAL_S.max * 1_000;
 /** The newest objects that are looked at: as many scripts, and more, are enough to speak up. */
 const LOOKED_AT = 2_000;
 
-function scriptsOf(sql: SqlStorage, state: LogState, nowMs: number): Pick<ReaderStatus, "scripts"> {
+function scriptsOf(sql: Sql, state: LogState, nowMs: number): Pick<ReaderStatus, "scripts"> {
   if (!readTemplate(state.requireJob().path).script) return {};
-  const scripts = only<number>(
-    sql,
-    `SELECT count(DISTINCT substr(part, instr(part, '/'))) FROM (
-       SELECT part FROM batch UNION ALL
-       SELECT part FROM (SELECT part, cut_ms FROM object ORDER BY number DESC LIMIT ${LOOKED_AT}) WHERE cut_ms > ?)
-     WHERE part LIKE '%/%'`,
-    nowMs - LATELY_MS,
-  );
+  const scripts = sql.only<number>`
+    SELECT count(DISTINCT substr(part, instr(part, '/')))
+    FROM (SELECT part FROM batch UNION ALL SELECT part FROM (SELECT part, cut_ms FROM object ORDER BY number DESC
+      LIMIT ${LOOKED_AT}) WHERE cut_ms > ${nowMs - LATELY_MS}) WHERE part LIKE '%/%'`;
   return { scripts };
 }
 
 /** Time of intake, in ms since the epoch, of the oldest record that waits; null: none does. */
-function oldestPendingTakenMs(sql: SqlStorage): number | null {
-  return only(
-    sql,
-    `SELECT min(oldest_taken_ms) FROM (
-       SELECT oldest_taken_ms FROM batch UNION ALL SELECT oldest_taken_ms FROM object WHERE state = 'waiting')`,
-  );
+function oldestPendingTakenMs(sql: Sql): number | null {
+  return sql.only`
+    SELECT min(oldest_taken_ms) FROM (SELECT oldest_taken_ms FROM batch UNION ALL SELECT oldest_taken_ms
+    FROM object WHERE state = 'waiting')`;
 }
 
 /**
  * Time of intake, in ms since the epoch, of the oldest record that is set aside; Infinity: none is.
  */
-function oldestAsideTakenMs(sql: SqlStorage): number {
-  const query = "SELECT min(oldest_taken_ms) FROM object INDEXED BY object_aside WHERE state = 'set_aside'";
-  return only<number | null>(sql, query) ?? Number.POSITIVE_INFINITY;
+function oldestAsideTakenMs(sql: Sql): number {
+  const oldest = sql.only<number | null>`
+    SELECT min(oldest_taken_ms) FROM object INDEXED BY object_aside WHERE state = 'set_aside'`;
+  return oldest ?? Number.POSITIVE_INFINITY;
 }

@@ -1,5 +1,5 @@
 import { MANIFEST_EMPTY_DAYS_MAX } from "../../base/limits.ts";
-import { first, insert } from "../../base/storage/sql.ts";
+import { Tables } from "../../base/storage/sql.ts";
 import type { Listing, Wanted } from "./deliveries.ts";
 import type { ManifestStatus } from "./types.ts";
 
@@ -58,34 +58,28 @@ const NOTHING: Listing = { upTo: 0, openDay: 0 };
  * How far the deliveries of a job are listed, in its first node. Every method that
  * changes anything belongs into a transaction of its caller.
  */
-export class ManifestRows {
-  readonly #sql: SqlStorage;
-
-  constructor(sql: SqlStorage) {
-    this.#sql = sql;
-  }
-
+export class ManifestRows extends Tables {
   chain(): ChainRow | null {
-    return first(this.#sql, "SELECT * FROM manifest_chain");
+    return this.sql.first`SELECT * FROM manifest_chain`;
   }
 
   /** null: none waits. */
   waiting(): ManifestRow | null {
-    return first(this.#sql, "SELECT * FROM manifest");
+    return this.sql.first`SELECT * FROM manifest`;
   }
 
   isWaiting(): boolean {
-    return this.#sql.exec("SELECT 1 FROM manifest").toArray().length > 0;
+    return this.sql.all`SELECT 1 FROM manifest`.length > 0;
   }
 
   begin(sinceVersion: number, place: string, day: number): void {
-    insert(this.#sql, "INSERT INTO manifest_chain", { id: 1, since_version: sinceVersion, place, begun_day: day });
+    this.sql.insert("manifest_chain", { id: 1, sinceVersion, place, begunDay: day });
   }
 
   /** The job has another destination from this version on: a manifest that waits is not for it. */
   moved(version: number): void {
-    this.#sql.exec("UPDATE manifest_chain SET since_version = ?, next_ms = 0", version);
-    this.#sql.exec("DELETE FROM manifest");
+    this.sql.run`UPDATE manifest_chain SET since_version = ${version}, next_ms = 0`;
+    this.sql.run`DELETE FROM manifest`;
   }
 
   /**
@@ -108,25 +102,19 @@ export class ManifestRows {
   /** Begins to list what these nodes have delivered so far. */
   beginListing(openDay: number, nodes: readonly { node: number; delivered: number }[], nowMs: number): void {
     for (const { node, delivered } of nodes) {
-      this.#sql.exec(
-        `INSERT INTO manifest_node (node, listed, delivered, count) VALUES (?, 0, ?, 0)
-           ON CONFLICT (node) DO UPDATE SET delivered = excluded.delivered`,
-        node,
-        delivered,
-      );
+      this.sql.run`
+        INSERT INTO manifest_node (node, listed, delivered, count)
+        VALUES (${node}, 0, ${delivered}, 0) ON CONFLICT (node) DO UPDATE SET delivered = excluded.delivered`;
     }
-    this.#sql.exec(
-      `UPDATE manifest_chain SET open_day = ?, begun_ms = ?, at_day = ?, at_node = 0, at_delivery = 0`,
-      openDay,
-      nowMs,
-      BEFORE_ALL,
-    );
+    this.sql.run`
+      UPDATE manifest_chain SET open_day = ${openDay}, begun_ms = ${nowMs}, at_day = ${BEFORE_ALL}, at_node = 0,
+        at_delivery = 0`;
   }
 
   /** All of it is listed. */
   endListing(): void {
-    this.#sql.exec("UPDATE manifest_node SET listed = delivered");
-    this.#sql.exec("UPDATE manifest_chain SET listed_open_day = open_day, open_day = NULL");
+    this.sql.run`UPDATE manifest_node SET listed = delivered`;
+    this.sql.run`UPDATE manifest_chain SET listed_open_day = open_day, open_day = NULL`;
   }
 
   /** How many of a node's deliveries are in manifests. */
@@ -150,7 +138,7 @@ export class ManifestRows {
 
   /** Keeps a manifest, whose bytes no later step makes again. */
   keep(manifest: Omit<ManifestRow, "body">, body: Uint8Array<ArrayBuffer>): void {
-    insert(this.#sql, "INSERT INTO manifest", { id: 1, ...manifest, body: body.buffer });
+    this.sql.insert("manifest", { id: 1, ...manifest, body: body.buffer });
   }
 
   /** The manifest that waited is written: the chain ends with it. @returns false: none waited. */
@@ -158,34 +146,32 @@ export class ManifestRows {
     const row = this.waiting();
     if (row?.sha256 !== sha256) return false;
     this.#setNumber(row);
-    this.#sql.exec(
-      `UPDATE manifest_chain SET place = ?, position = ?, last_name = ?, last_sha256 = ?, last_ms = ?, at_day = ?, at_node = ?,
-         at_delivery = ?, tries = 0, next_ms = 0, failing_ms = NULL, why = NULL`,
-      ...[row.place, position, name, sha256, nowMs, row.day, row.at_node, row.at_delivery],
-    );
+    this.sql.run`
+      UPDATE manifest_chain SET place = ${row.place}, position = ${position}, last_name = ${name},
+        last_sha256 = ${sha256}, last_ms = ${nowMs}, at_day = ${row.day}, at_node = ${row.at_node},
+        at_delivery = ${row.at_delivery}, tries = 0, next_ms = 0, failing_ms = NULL, why = NULL`;
     for (const [node, count] of Object.entries(JSON.parse(row.counts) as Record<string, number>))
-      this.#sql.exec("UPDATE manifest_node SET count = count + ? WHERE node = ?", count, Number(node));
-    this.#sql.exec("DELETE FROM manifest");
+      this.sql.run`UPDATE manifest_node SET count = count + ${count} WHERE node = ${Number(node)}`;
+    this.sql.run`DELETE FROM manifest`;
     return true;
   }
 
   /** Another object stands under its key: it is made anew, with the next number. */
   taken(row: ManifestRow, why: string, nextMs: number, nowMs: number): void {
     this.#setNumber(row);
-    this.#sql.exec("DELETE FROM manifest");
+    this.sql.run`DELETE FROM manifest`;
     this.failed(why, nextMs, nowMs);
   }
 
   /** Nothing is wrong, and nothing is to be done before this time, in ms. */
   rest(nextMs: number): void {
-    this.#sql.exec("UPDATE manifest_chain SET tries = 0, next_ms = ?, failing_ms = NULL, why = NULL", nextMs);
+    this.sql.run`UPDATE manifest_chain SET tries = 0, next_ms = ${nextMs}, failing_ms = NULL, why = NULL`;
   }
 
   failed(why: string, nextMs: number, nowMs: number): void {
-    this.#sql.exec(
-      "UPDATE manifest_chain SET tries = tries + 1, next_ms = ?, failing_ms = coalesce(failing_ms, ?), why = ?",
-      ...[nextMs, nowMs, why],
-    );
+    this.sql.run`
+      UPDATE manifest_chain SET tries = tries + 1, next_ms = ${nextMs},
+        failing_ms = coalesce(failing_ms, ${nowMs}), why = ${why}`;
   }
 
   status(): ManifestStatus | null {
@@ -203,14 +189,14 @@ export class ManifestRows {
   }
 
   #node(node: number): NodeRow | null {
-    return first(this.#sql, "SELECT listed, delivered, count FROM manifest_node WHERE node = ?", node);
+    return this.sql.first`SELECT listed, delivered, count FROM manifest_node WHERE node = ${node}`;
   }
 
   #numberOf(day: number): number {
-    return first<{ number: number }>(this.#sql, "SELECT number FROM manifest_day WHERE day = ?", day)?.number ?? 0;
+    return this.sql.first<{ number: number }>`SELECT number FROM manifest_day WHERE day = ${day}`?.number ?? 0;
   }
 
   #setNumber({ day, number }: ManifestRow): void {
-    this.#sql.exec("INSERT OR REPLACE INTO manifest_day (day, number) VALUES (?, ?)", day, number);
+    this.sql.run`INSERT OR REPLACE INTO manifest_day (day, number) VALUES (${day}, ${number})`;
   }
 }

@@ -1,11 +1,11 @@
-import { change, first, only, select } from "../../base/storage/sql.ts";
+import { clause, verbatim } from "../../base/storage/sql.ts";
 import { decoderOf } from "../../formats/object/encoders.ts";
 import { readTemplate } from "../../formats/object/keys.ts";
 import type { Leftover } from "../destinations/destination.ts";
-import { Chunks } from "./chunks.ts";
 import { type CutInto, FAR_SQL } from "./cut.ts";
 import { countLines, divide, isDivisible, takeApart } from "./divide.ts";
 import type { LogState } from "./log-state.ts";
+import { ReaderPart } from "./reader-part.ts";
 import { DOUBT, FAR, type ObjectRow, type Target, templateElsewhere } from "./rows.ts";
 
 /**
@@ -32,27 +32,16 @@ function doubtAfter({ doubtful }: ObjectRow, mayBeThere: boolean): number {
  * The objects of a reader: key and bytes are fixed, only their state changes. Every method that
  * changes anything belongs into a transaction of its caller.
  */
-export class Objects {
-  readonly #sql: SqlStorage;
-  readonly #state: LogState;
-  readonly #chunks: Chunks;
-
-  constructor(sql: SqlStorage, state: LogState) {
-    this.#sql = sql;
-    this.#state = state;
-    this.#chunks = new Chunks(sql);
-  }
-
+export class Objects extends ReaderPart {
   /**
    * The first objects of a lane whose next attempt is due, those with the fewest attempts first:
    * one that always fails does not hold up the rest.
    */
   due(nowMs: number, limit: number, lane: Lane): ObjectRow[] {
-    return select<ObjectRow>(
-      this.#sql,
-      "SELECT * FROM object INDEXED BY object_by_turn WHERE state = 'waiting' AND far = ? AND next_attempt_ms <= ? ORDER BY attempts, number LIMIT ?",
-      [FAR[lane], nowMs, limit],
-    );
+    return this.sql.all<ObjectRow>`
+      SELECT * FROM object INDEXED BY object_by_turn
+      WHERE state = 'waiting' AND far = ${FAR[lane]} AND next_attempt_ms <= ${nowMs}
+      ORDER BY attempts, number LIMIT ${limit}`;
   }
 
   /**
@@ -60,29 +49,26 @@ export class Objects {
    * waits.
    */
   nextAttemptMs(except: ReadonlySet<number>, lanes: readonly Lane[] = ["near", "far"]): number {
-    const earliest = (query: string, ...values: number[]): number =>
-      select<{ number: number; next_attempt_ms: number }>(this.#sql, query, [...values, except.size + 1]).find(
-        ({ number }) => !except.has(number),
-      )?.next_attempt_ms ?? Number.POSITIVE_INFINITY;
+    const most = except.size + 1;
+    const earliest = (rows: Pick<ObjectRow, "number" | "next_attempt_ms">[]): number =>
+      rows.find(({ number }) => !except.has(number))?.next_attempt_ms ?? Number.POSITIVE_INFINITY;
+    const places = lanes.map((lane) => FAR[lane]);
     // An object that was never tried is due, and is first in the order of turn of its lane; those
     // that were tried are ordered by time.
-    return Math.min(
-      ...lanes.map((lane) =>
-        earliest(
-          "SELECT number, next_attempt_ms FROM object INDEXED BY object_by_turn WHERE state = 'waiting' AND far = ? AND attempts = 0 LIMIT ?",
-          FAR[lane],
-        ),
-      ),
-      earliest(
-        "SELECT number, next_attempt_ms FROM object INDEXED BY object_by_time WHERE state = 'waiting' AND attempts > 0 AND far BETWEEN ? AND ? ORDER BY next_attempt_ms LIMIT ?",
-        Math.min(...lanes.map((lane) => FAR[lane])),
-        Math.max(...lanes.map((lane) => FAR[lane])),
-      ),
+    const untried = places.map(
+      (far) => this.sql.all<Pick<ObjectRow, "number" | "next_attempt_ms">>`
+        SELECT number, next_attempt_ms FROM object INDEXED BY object_by_turn
+        WHERE state = 'waiting' AND far = ${far} AND attempts = 0 LIMIT ${most}`,
     );
+    const tried = this.sql.all<Pick<ObjectRow, "number" | "next_attempt_ms">>`
+      SELECT number, next_attempt_ms FROM object INDEXED BY object_by_time
+      WHERE state = 'waiting' AND attempts > 0 AND far BETWEEN ${Math.min(...places)} AND ${Math.max(...places)}
+      ORDER BY next_attempt_ms LIMIT ${most}`;
+    return Math.min(...untried.map(earliest), earliest(tried));
   }
 
   object(number: number): ObjectRow | null {
-    return first(this.#sql, "SELECT * FROM object WHERE number = ?", number);
+    return this.sql.first`SELECT * FROM object WHERE number = ${number}`;
   }
 
   /**
@@ -92,7 +78,7 @@ export class Objects {
   *pieces(object: ObjectRow): Generator<Uint8Array> {
     // Copies: the row may be read again.
     yield new Uint8Array(object.head.slice(0));
-    for (const { body } of this.#chunks.of(object.batch)) yield new Uint8Array(body);
+    for (const { body } of this.chunks.of(object.batch)) yield new Uint8Array(body);
     yield new Uint8Array(object.tail.slice(0));
   }
 
@@ -102,29 +88,25 @@ export class Objects {
    * @returns false if it was not waiting: it is not counted twice.
    */
   markDelivered(object: ObjectRow, verified: boolean, place: number, nowMs: number): boolean {
-    const { failures, relieved_ms, deliveries } = this.#state.requireRow();
-    const changed = change(
-      this.#sql,
-      `UPDATE object SET state = 'delivered', key = ?, verified = ?, error = NULL, uploaded_ms = ?, attempts = attempts + 1, target = NULL,
-         delivery = ?, place = ? WHERE number = ? AND state = 'waiting'`,
-      [object.key, verified ? 1 : 0, nowMs, deliveries + 1, place, object.number],
-    );
+    const { failures, relieved_ms, deliveries } = this.state.requireRow();
+    const changed = this.sql.run`
+      UPDATE object SET state = 'delivered', key = ${object.key}, verified = ${verified ? 1 : 0}, error = NULL,
+        uploaded_ms = ${nowMs}, attempts = attempts + 1, target = NULL, delivery = ${deliveries + 1},
+        place = ${place} WHERE number = ${object.number} AND state = 'waiting'`;
     if (changed === 0) return false;
-    this.#chunks.drop(object.batch);
+    this.chunks.drop(object.batch);
     if (object.target !== null) {
-      this.#state.countDeliveredElsewhere(object.records, object.raw_bytes, object.bytes);
+      this.state.countDeliveredElsewhere(object.records, object.raw_bytes, object.bytes);
       return true;
     }
-    this.#state.countDelivered(object.records, object.raw_bytes, object.bytes);
+    this.state.countDelivered(object.records, object.raw_bytes, object.bytes);
     // The outage is over, and what waits for that is due. One object that fails alone is no outage;
     // some that always fail look like one after each success, so this is done once in a while only.
     if (failures > 1 && nowMs - relieved_ms >= RELIEVE_AGAIN_MS) {
-      this.#state.relieved(nowMs);
-      change(
-        this.#sql,
-        "UPDATE object SET next_attempt_ms = ? WHERE state = 'waiting' AND attempts > 0 AND next_attempt_ms > ?",
-        [nowMs, nowMs],
-      );
+      this.state.relieved(nowMs);
+      this.sql.run`
+        UPDATE object SET next_attempt_ms = ${nowMs}
+        WHERE state = 'waiting' AND attempts > 0 AND next_attempt_ms > ${nowMs}`;
     }
     return true;
   }
@@ -137,7 +119,7 @@ export class Objects {
     const { number, doubtful, records } = object;
     if (doubtful === DOUBT.partly) state.countResent(countLines(object, this.#cutInto()));
     else if (doubtful === DOUBT.unanswered) state.countResent(records);
-    else this.#sql.exec("UPDATE object SET doubtful = 1 WHERE number = ? AND state = 'waiting'", number);
+    else this.sql.run`UPDATE object SET doubtful = 1 WHERE number = ${number} AND state = 'waiting'`;
   }
 
   /**
@@ -145,20 +127,17 @@ export class Objects {
    *   open. @returns false if the object was not waiting.
    */
   markFailed(object: ObjectRow, error: string, nextAttemptMs: number, mayBeThere: boolean): boolean {
-    const changed = change(
-      this.#sql,
-      "UPDATE object SET attempts = attempts + 1, next_attempt_ms = ?, doubtful = ?, error = ? WHERE number = ? AND state = 'waiting'",
-      [nextAttemptMs, doubtAfter(object, mayBeThere), error, object.number],
-    );
+    const changed = this.sql.run`
+      UPDATE object SET attempts = attempts + 1, next_attempt_ms = ${nextAttemptMs},
+        doubtful = ${doubtAfter(object, mayBeThere)}, error = ${error}
+      WHERE number = ${object.number} AND state = 'waiting'`;
     return changed > 0;
   }
 
   /** What has been found out about where an object goes. */
   setTarget({ number }: ObjectRow, target: Target): void {
-    change(this.#sql, "UPDATE object SET target = ? WHERE number = ? AND state = 'waiting'", [
-      JSON.stringify(target),
-      number,
-    ]);
+    this.sql.run`
+      UPDATE object SET target = ${JSON.stringify(target)} WHERE number = ${number} AND state = 'waiting'`;
   }
 
   /**
@@ -167,16 +146,14 @@ export class Objects {
    * @param mayBeThere as of {@link markFailed}. @returns false if it was not waiting.
    */
   markSetAside(object: ObjectRow, error: string, nowMs: number, mayBeThere = false): boolean {
-    const changed = change(
-      this.#sql,
-      `UPDATE object SET state = 'set_aside', attempts = attempts + 1, doubtful = ?, error = ?, aside_ms = ?,
-         far = iif(target IS NULL, far, ${FAR_SQL}), elsewhere = iif(target IS NULL, elsewhere, NULL), target = NULL
-         WHERE number = ? AND state = 'waiting'`,
-      [doubtAfter(object, mayBeThere), error, nowMs, object.number],
-    );
+    const changed = this.sql.run`
+      UPDATE object SET state = 'set_aside', attempts = attempts + 1,
+        doubtful = ${doubtAfter(object, mayBeThere)}, error = ${error}, aside_ms = ${nowMs},
+        far = iif(target IS NULL, far, ${FAR_SQL}), elsewhere = iif(target IS NULL, elsewhere, NULL),
+        target = NULL WHERE number = ${object.number} AND state = 'waiting'`;
     if (changed === 0) return false;
-    if (object.target !== null) this.#state.countReturned(object.records, error, nowMs);
-    else this.#state.countSetAside(object.records, error, nowMs);
+    if (object.target !== null) this.state.countReturned(object.records, error, nowMs);
+    else this.state.countSetAside(object.records, error, nowMs);
     return true;
   }
 
@@ -226,7 +203,7 @@ export class Objects {
   }
 
   #cutInto(): CutInto {
-    return { sql: this.#sql, state: this.#state, chunks: this.#chunks };
+    return { sql: this.sql, state: this.state, chunks: this.chunks };
   }
 
   /**
@@ -236,17 +213,17 @@ export class Objects {
    * @returns false if it was not waiting.
    */
   renumber(object: ObjectRow, nowMs: number): boolean {
-    const { number, name } = this.#state.nextName(
+    const { number, name } = this.state.nextName(
       object.first_event_ms,
       object.last_event_ms,
       decoderOf(object.name).suffix,
     );
-    const key = this.#state.keyOf(object, name, templateElsewhere(object));
-    const changed = change(
-      this.#sql,
-      `UPDATE object SET number = ?, name = ?, key = ?, cut_ms = ?, doubtful = iif(doubtful = ${DOUBT.partly}, doubtful, 0), attempts = attempts + 1, next_attempt_ms = ? WHERE number = ? AND state = 'waiting'`,
-      [number, name, key, nowMs, object.attempts === 0 ? nowMs : nowMs + RENUMBER_AGAIN_MS, object.number],
-    );
+    const key = this.state.keyOf(object, name, templateElsewhere(object));
+    const changed = this.sql.run`
+      UPDATE object SET number = ${number}, name = ${name}, key = ${key}, cut_ms = ${nowMs},
+        doubtful = iif(doubtful = ${DOUBT.partly}, doubtful, 0), attempts = attempts + 1,
+        next_attempt_ms = ${object.attempts === 0 ? nowMs : nowMs + RENUMBER_AGAIN_MS}
+      WHERE number = ${object.number} AND state = 'waiting'`;
     return changed > 0;
   }
 
@@ -256,31 +233,27 @@ export class Objects {
    * @param isSame it has other secrets or parameters alone: what may be there, still may.
    */
   readdress(isSame: boolean): void {
-    const template = readTemplate(this.#state.requireJob().path);
-    const waiting = this.#sql.exec<Pick<ObjectRow, "number" | "day" | "part" | "name" | "first_event_ms">>(
-      "SELECT number, day, part, name, first_event_ms FROM object WHERE state = 'waiting' AND target IS NULL",
-    );
-    for (const object of waiting.toArray()) {
-      change(
-        this.#sql,
-        `UPDATE object SET key = ?, doubtful = iif(? OR doubtful = ${DOUBT.partly}, doubtful, 0), attempts = 0, next_attempt_ms = 0 WHERE number = ?`,
-        [this.#state.keyOf(object, object.name, template), isSame ? 1 : 0, object.number],
-      );
+    const template = readTemplate(this.state.requireJob().path);
+    const waiting = this.sql.all<Pick<ObjectRow, "number" | "day" | "part" | "name" | "first_event_ms">>`
+      SELECT number, day, part, name, first_event_ms FROM object WHERE state = 'waiting' AND target IS NULL`;
+    for (const object of waiting) {
+      this.sql.run`
+        UPDATE object SET key = ${this.state.keyOf(object, object.name, template)},
+          doubtful = iif(${isSame ? 1 : 0} OR doubtful = ${DOUBT.partly}, doubtful, 0), attempts = 0,
+          next_attempt_ms = 0 WHERE number = ${object.number}`;
     }
-    this.#state.forgetStore();
+    this.state.forgetStore();
   }
 
   /**
    * Drops what waits, except objects that are under way. @returns the number of records dropped.
    */
   drop(underWay: ReadonlySet<number>): number {
-    const waiting = select<{ number: number; batch: number; records: number }>(
-      this.#sql,
-      "SELECT number, batch, records FROM object WHERE state = 'waiting'",
-    ).filter(({ number }) => !underWay.has(number));
+    const waiting = this.sql.all<{ number: number; batch: number; records: number }>`
+      SELECT number, batch, records FROM object WHERE state = 'waiting'`.filter(({ number }) => !underWay.has(number));
     for (const { number, batch } of waiting) {
-      this.#chunks.drop(batch);
-      this.#sql.exec("UPDATE object SET state = 'discarded', target = NULL WHERE number = ?", number);
+      this.chunks.drop(batch);
+      this.sql.run`UPDATE object SET state = 'discarded', target = NULL WHERE number = ${number}`;
     }
     return waiting.reduce((sum, { records }) => sum + records, 0);
   }
@@ -290,39 +263,35 @@ export class Objects {
    * `limit`.
    */
   countFailing(limit: number): number {
-    return only(
-      this.#sql,
-      "SELECT count(*) FROM (SELECT 1 FROM object INDEXED BY object_by_time WHERE state = 'waiting' AND attempts > 0 AND target IS NULL LIMIT ?)",
-      limit,
-    );
+    return this.sql.only`
+      SELECT count(*) FROM (SELECT 1 FROM object INDEXED BY object_by_time WHERE state = 'waiting'
+        AND attempts > 0 AND target IS NULL LIMIT ${limit})`;
   }
 
   countWaiting(): number {
-    return only(this.#sql, "SELECT count(*) FROM object WHERE state = 'waiting'");
+    return this.sql.only`SELECT count(*) FROM object WHERE state = 'waiting'`;
   }
 
-  /** Objects with a number above `after`, in that order. @param cutMs as in {@link beyond}. */
+  /** Objects with a number above `after`, in that order. @param cutMs as in {@link isBeyond}. */
   list(after: number, limit: number, cutMs?: number, span?: EventSpan): ObjectRow[] {
     return this.#beside(">", after, limit, cutMs, span);
   }
 
-  /** Objects with a number below `before`, the newest first. @param cutMs as in {@link beyond}. */
+  /** Objects with a number below `before`, the newest first. @param cutMs as of {@link list}. */
   listBefore(before: number, limit: number, cutMs?: number, span?: EventSpan): ObjectRow[] {
     return this.#beside("<", before, limit, cutMs, span);
   }
 
   #beside(side: "<" | ">", number: number, limit: number, cutMs?: number, span?: EventSpan): ObjectRow[] {
-    const { where, values, by } = beyond(side, number, cutMs, span);
-    return select<ObjectRow>(this.#sql, `SELECT * FROM object WHERE ${where} ORDER BY ${by} LIMIT ?`, [
-      ...values,
-      limit,
-    ]);
+    const by = verbatim(side === ">" ? "ASC" : "DESC");
+    const order = cutMs === undefined ? clause`number ${by}` : clause`cut_ms ${by}, number ${by}`;
+    return this.sql.all<ObjectRow>`
+      SELECT * FROM object WHERE ${isBeyond(side, number, cutMs, span)} ORDER BY ${order} LIMIT ${limit}`;
   }
 
-  /** How many objects have a number above `after`. @param cutMs as in {@link beyond}. */
+  /** How many objects have a number above `after`. @param cutMs as in {@link isBeyond}. */
   count(after: number, cutMs?: number, span?: EventSpan): number {
-    const { where, values } = beyond(">", after, cutMs, span);
-    return only(this.#sql, `SELECT count(*) FROM object WHERE ${where}`, ...values);
+    return this.sql.only`SELECT count(*) FROM object WHERE ${isBeyond(">", after, cutMs, span)}`;
   }
 }
 
@@ -337,20 +306,12 @@ export interface EventSpan {
  * number. The order is the same.
  * @param span only those that have events of this time.
  */
-function beyond(
-  side: "<" | ">",
-  number: number,
-  cutMs?: number,
-  span?: EventSpan,
-): { where: string; values: number[]; by: string } {
-  const order = side === ">" ? "ASC" : "DESC";
-  const overlaps = span === undefined ? "" : " AND first_event_ms < ? AND last_event_ms >= ?";
-  const of = span === undefined ? [] : [span.untilMs, span.sinceMs];
-  return cutMs === undefined
-    ? { where: `number ${side} ?${overlaps}`, values: [number, ...of], by: `number ${order}` }
-    : {
-        where: `(cut_ms ${side} ? OR (cut_ms = ? AND number ${side} ?))${overlaps}`,
-        values: [cutMs, cutMs, number, ...of],
-        by: `cut_ms ${order}, number ${order}`,
-      };
+function isBeyond(side: "<" | ">", number: number, cutMs?: number, span?: EventSpan) {
+  const beside = verbatim(side);
+  const beyond =
+    cutMs === undefined
+      ? clause`number ${beside} ${number}`
+      : clause`(cut_ms ${beside} ${cutMs} OR (cut_ms = ${cutMs} AND number ${beside} ${number}))`;
+  if (span === undefined) return beyond;
+  return clause`${beyond} AND first_event_ms < ${span.untilMs} AND last_event_ms >= ${span.sinceMs}`;
 }

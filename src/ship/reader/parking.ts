@@ -1,5 +1,6 @@
 import { backoffMs } from "../../base/backoff.ts";
 import { RETRY_AFTER_MAX_S } from "../../base/limits.ts";
+import type { Sql } from "../../base/storage/sql.ts";
 import type { FailureKind } from "../destinations/failure.ts";
 import type { LogState } from "./log-state.ts";
 
@@ -44,11 +45,10 @@ export function jittered(range: { first: number; last: number }, attempt: number
  * What failed is due now. Belongs into a transaction of its caller.
  * @param afterMs only what was to wait beyond this time.
  */
-export function tryNow(sql: SqlStorage, state: LogState, afterMs = 0): void {
-  sql.exec(
-    "UPDATE object SET next_attempt_ms = 0 WHERE state = 'waiting' AND attempts > 0 AND next_attempt_ms > ?",
-    afterMs,
-  );
+export function tryNow(sql: Sql, state: LogState, afterMs = 0): void {
+  sql.run`
+    UPDATE object SET next_attempt_ms = 0
+    WHERE state = 'waiting' AND attempts > 0 AND next_attempt_ms > ${afterMs}`;
   if (state.requireRow().resume_ms > afterMs) state.set({ resume_ms: 0 });
 }
 

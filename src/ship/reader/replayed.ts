@@ -1,6 +1,6 @@
-import { insert, select } from "../../base/storage/sql.ts";
+import { clause, columns } from "../../base/storage/sql.ts";
 import { NUMBERS_PER_NODE } from "../log/nodes.ts";
-import type { LogState } from "./log-state.ts";
+import { ReaderPart } from "./reader-part.ts";
 
 /** What a replay is to ship again: delivered objects with events in it. */
 export interface ReplaySpan {
@@ -63,38 +63,24 @@ export interface ReplayedObject extends ReplaySource {
  * An event's range is closed at both ends; a span is open at its end. Copies are not copied again,
  * and what was sent elsewhere is not at the job's destination.
  */
-const MEANT = `state = 'delivered' AND replay IS NULL AND elsewhere IS NULL AND last_event_ms >= ? AND first_event_ms < ? AND uploaded_ms <= ?`;
+const isMeant = ({ sinceMs, untilMs, askedMs }: ReplaySpan) =>
+  clause`state = 'delivered' AND replay IS NULL AND elsewhere IS NULL
+    AND last_event_ms >= ${sinceMs} AND first_event_ms < ${untilMs} AND uploaded_ms <= ${askedMs}`;
 
 /**
  * The part of a reader that replays read and write. Every method that changes anything belongs into
  * a transaction of its caller.
  */
-export class Replayed {
-  readonly #sql: SqlStorage;
-  readonly #state: LogState;
-
-  constructor(sql: SqlStorage, state: LogState) {
-    this.#sql = sql;
-    this.#state = state;
-  }
-
+export class Replayed extends ReaderPart {
   /** How much there is. It scans every object that the reader knows. */
-  measure({ sinceMs, untilMs, askedMs }: ReplaySpan): Replayable {
-    const row = this.#state.row();
+  measure(span: ReplaySpan): Replayable {
+    const row = this.state.row();
     if (row === null) return { objects: 0, records: 0, bytes: 0, keys: [] };
-    const { first, last, ...sum } = this.#sql
-      .exec<{ objects: number; records: number; bytes: number; first: number | null; last: number | null }>(
-        `SELECT count(*) AS objects, coalesce(sum(records), 0) AS records, coalesce(sum(bytes), 0) AS bytes,
-           min(number) AS first, max(number) AS last FROM object WHERE ${MEANT}`,
-        sinceMs,
-        untilMs,
-        askedMs,
-      )
-      .one();
-    const keys = select<{ key: string }>(this.#sql, "SELECT key FROM object WHERE number IN (?, ?) ORDER BY number", [
-      first,
-      last,
-    ]).map(({ key }) => key);
+    const { first, last, ...sum } = this.sql.one<Omit<Replayable, "keys"> & { first: number; last: number }>`
+      SELECT count(*) AS objects, coalesce(sum(records), 0) AS records, coalesce(sum(bytes), 0) AS bytes,
+        min(number) AS first, max(number) AS last FROM object WHERE ${isMeant(span)}`;
+    const keys = this.sql.all<{ key: string }>`
+      SELECT key FROM object WHERE number IN (${first}, ${last}) ORDER BY number`.map(({ key }) => key);
     return { ...sum, keys };
   }
 
@@ -102,17 +88,16 @@ export class Replayed {
    * Objects with a number above `after`, in order, each with a name for its copy. A page that is
    * asked for again gives other names: those of the first time are never used.
    */
-  page({ sinceMs, untilMs, askedMs }: ReplaySpan, after: number, limit: number): ReplayPage {
-    const row = this.#state.row();
+  page(span: ReplaySpan, after: number, limit: number): ReplayPage {
+    const row = this.state.row();
     if (row === null) return { sources: [], next: null };
-    const found = select<Omit<ReplaySource, "name"> & Record<string, SqlStorageValue>>(
-      this.#sql,
-      `SELECT number, key, day, part, bytes, raw_bytes AS rawBytes, records, sha256, md5, content_type AS contentType,
-           first_event_ms AS firstEventMs, last_event_ms AS lastEventMs
-         FROM object WHERE number > ? AND ${MEANT} ORDER BY number LIMIT ?`,
-      [after, sinceMs, untilMs, askedMs, limit],
+    const source = columns(
+      ...["number", "key", "day", "part", "bytes", "rawBytes", "records", "sha256", "md5", "contentType"],
+      ...["firstEventMs", "lastEventMs"],
     );
-    const names = this.#state.names(found);
+    const found = this.sql.all<Omit<ReplaySource, "name">>`
+      SELECT ${source} FROM object WHERE number > ${after} AND ${isMeant(span)} ORDER BY number LIMIT ${limit}`;
+    const names = this.state.names(found);
     const sources = found.map((source, i) => ({ ...source, name: names[i] ?? "" }));
     const following = row.sealed_ms === null ? null : (row.node + 1) * NUMBERS_PER_NODE;
     return { sources, next: found.length < limit ? following : (found.at(-1)?.number ?? following) };
@@ -123,22 +108,21 @@ export class Replayed {
    * reads the list by number does not miss it.
    */
   note(object: ReplayedObject, nowMs: number): "counted" | "known" | "gone" {
-    if (!this.#state.hasJob()) return "gone";
-    const known = select(this.#sql, "SELECT 1 FROM object WHERE replay = ? AND replay_of = ?", [
-      object.replay,
-      object.number,
-    ]);
+    if (!this.state.hasJob()) return "gone";
+    const known = this.sql.all`
+      SELECT 1 FROM object WHERE replay = ${object.replay} AND replay_of = ${object.number}`;
     if (known.length > 0) return "known";
-    const { day, part, name, key, bytes, records, sha256, md5, attempts, replay, elsewhere } = object;
-    const number = this.#state.countReplayed(records, bytes);
-    const { deliveries } = this.#state.requireRow();
-    insert(this.#sql, "INSERT INTO object", {
-      ...{ number, batch: 0, day, part, name, key, head: new ArrayBuffer(), tail: new ArrayBuffer(), bytes, records },
-      ...{ sha256, md5, raw_bytes: object.rawBytes, content_type: object.contentType, reason: "replay" },
-      ...{ first_event_ms: object.firstEventMs, last_event_ms: object.lastEventMs, oldest_taken_ms: nowMs },
-      ...{ cut_ms: nowMs, uploaded_ms: nowMs, state: "delivered", attempts, verified: object.verified ? 1 : 0 },
-      ...{ replay, replay_of: object.number, elsewhere },
-      ...{ delivery: deliveries, place: this.#state.requireJob().destinationVersion },
+    const { day, part, name, key, bytes, rawBytes, records, sha256, md5, contentType, firstEventMs, lastEventMs } =
+      object;
+    const number = this.state.countReplayed(records, bytes);
+    const { deliveries } = this.state.requireRow();
+    this.sql.insert("object", {
+      ...{ number, batch: 0, day, part, name, key, head: new ArrayBuffer(), tail: new ArrayBuffer(), bytes, rawBytes },
+      ...{ records, sha256, md5, contentType, reason: "replay", firstEventMs, lastEventMs, oldestTakenMs: nowMs },
+      ...{ cutMs: nowMs, uploadedMs: nowMs, state: "delivered", attempts: object.attempts },
+      ...{ verified: object.verified ? 1 : 0, replay: object.replay, replayOf: object.number },
+      elsewhere: object.elsewhere,
+      ...{ delivery: deliveries, place: this.state.requireJob().destinationVersion },
     });
     return "counted";
   }

@@ -1,9 +1,9 @@
-import { first, only } from "../../base/storage/sql.ts";
+import { clause, verbatim } from "../../base/storage/sql.ts";
 import { encoderOf } from "../../formats/object/encoders.ts";
-import type { Chunks } from "./chunks.ts";
 import type { LogState } from "./log-state.ts";
 import { markOf } from "./object-sketch.ts";
 import type { Objects } from "./objects.ts";
+import { ReaderPart } from "./reader-part.ts";
 import type { BatchRow, ObjectRow } from "./rows.ts";
 
 /** An object, or what will become one, with records of a time that a search asks for. */
@@ -39,65 +39,63 @@ export interface SearchSpan {
   without: readonly number[];
 }
 
-const OVERLAPS = "first_event_ms < ? AND last_event_ms >= ?";
-const IS_SEARCHED = `state <> 'discarded' AND replay IS NULL AND ${OVERLAPS} AND batch NOT IN (SELECT value FROM json_each(?))`;
-const IS_OPEN = `${OVERLAPS} AND id NOT IN (SELECT value FROM json_each(?))`;
+type Asked = Pick<SearchSpan, "sinceMs" | "untilMs" | "without">;
 
-const COLUMNS = [
+const isAsked = (id: string, { sinceMs, untilMs, without }: Asked) => clause`
+  first_event_ms < ${untilMs} AND last_event_ms >= ${sinceMs}
+  AND ${verbatim(id)} NOT IN (SELECT value FROM json_each(${JSON.stringify(without)}))`;
+
+const IS_SEARCHED = verbatim("state <> 'discarded' AND replay IS NULL");
+
+const NAMES = [
   ...(["batch", "number", "state", "key", "sha256", "content_type", "bytes", "raw_bytes", "records"] as const),
   ...(["day", "first_event_ms", "last_event_ms", "elsewhere"] as const),
 ] as const;
 
-type Row = Pick<ObjectRow, (typeof COLUMNS)[number]>;
+const COLUMNS = verbatim(NAMES.join());
+
+type Row = Pick<ObjectRow, (typeof NAMES)[number]>;
 
 /**
  * What of a reader has records of some time: by the time of events, those that wait for their cut
  * included. Copies that replays wrote are left out: their records are those of other objects. An
  * index by time would cost a row with each object; one look at all of them costs less.
  */
-export class SearchableObjects {
-  readonly #sql: SqlStorage;
-  readonly #state: LogState;
+export class SearchableObjects extends ReaderPart {
   readonly #objects: Objects;
-  readonly #chunks: Chunks;
 
-  constructor(sql: SqlStorage, state: LogState, objects: Objects, chunks: Chunks) {
-    this.#sql = sql;
-    this.#state = state;
+  constructor(sql: SqlStorage, state: LogState, objects: Objects) {
+    super(sql, state);
     this.#objects = objects;
-    this.#chunks = chunks;
   }
 
   /** @returns at most `limit`, by their last event (`oldest`: first); and whether that is all. */
-  list({ sinceMs, untilMs, order, limit, without }: SearchSpan): { objects: Searchable[]; isAll: boolean } {
-    const by = order === "newest" ? "last_event_ms DESC" : "first_event_ms";
-    const asked = [untilMs, sinceMs, JSON.stringify(without), limit + 1];
-    const cut = this.#sql.exec<Row>(
-      `SELECT ${COLUMNS.join()} FROM object WHERE ${IS_SEARCHED} ORDER BY ${by}, batch LIMIT ?`,
-      ...asked,
-    );
-    const open = this.#sql.exec<BatchRow>(`SELECT * FROM batch WHERE ${IS_OPEN} ORDER BY ${by}, id LIMIT ?`, ...asked);
+  list(span: SearchSpan): { objects: Searchable[]; isAll: boolean } {
+    const { order, limit } = span;
+    const by = verbatim(order === "newest" ? "last_event_ms DESC" : "first_event_ms");
+    const cut = this.sql.all<Row>`
+      SELECT ${COLUMNS} FROM object WHERE ${IS_SEARCHED} AND ${isAsked("batch", span)}
+      ORDER BY ${by}, batch LIMIT ${limit + 1}`;
+    const open = this.sql.all<BatchRow>`
+      SELECT * FROM batch WHERE ${isAsked("id", span)} ORDER BY ${by}, id LIMIT ${limit + 1}`;
     const sign = order === "newest" ? -1 : 1;
     const time = order === "newest" ? "lastMs" : "firstMs";
-    const objects = [...cut.toArray().map(ofRow), ...this.#ofOpen(open.toArray())].sort(
+    const objects = [...cut.map(ofRow), ...this.#ofOpen(open)].sort(
       (a, b) => sign * (a[time] - b[time]) || a.batch - b.batch,
     );
     return { objects: objects.slice(0, limit), isAll: objects.length <= limit };
   }
 
   /** How many {@link list} has without a limit. */
-  count({ sinceMs, untilMs, without }: SearchSpan): number {
-    return only(
-      this.#sql,
-      `SELECT (SELECT count(*) FROM object WHERE ${IS_SEARCHED}) + (SELECT count(*) FROM batch WHERE ${IS_OPEN})`,
-      ...[untilMs, sinceMs, JSON.stringify(without), untilMs, sinceMs, JSON.stringify(without)],
-    );
+  count(span: Asked): number {
+    return this.sql.only`
+      SELECT (SELECT count(*) FROM object WHERE ${IS_SEARCHED} AND ${isAsked("batch", span)}) + (SELECT count(*)
+      FROM batch WHERE ${isAsked("id", span)})`;
   }
 
   /** What has become of a batch; null: it is gone, or holds nothing that is searched. */
   find(batch: number): Searchable | null {
-    const query = `SELECT ${COLUMNS.join()} FROM object WHERE batch = ? AND state <> 'discarded' AND replay IS NULL`;
-    const row = first<Row>(this.#sql, query, batch);
+    const row = this.sql.first<Row>`SELECT ${COLUMNS} FROM object WHERE batch = ${batch} AND ${IS_SEARCHED}`;
     if (row !== null) return ofRow(row);
     return this.#ofOpen(this.#openBatch(batch))[0] ?? null;
   }
@@ -109,19 +107,18 @@ export class SearchableObjects {
   pieces(batch: number): Iterable<Uint8Array> | null {
     const [open] = this.#openBatch(batch);
     if (open !== undefined) return this.#openPieces(open);
-    const [cut] = this.#sql
-      .exec<ObjectRow>("SELECT * FROM object WHERE batch = ? AND state IN ('waiting', 'set_aside')", batch)
-      .toArray();
+    const [cut] = this.sql.all<ObjectRow>`
+      SELECT * FROM object WHERE batch = ${batch} AND state IN ('waiting', 'set_aside')`;
     return cut === undefined ? null : this.#objects.pieces(cut);
   }
 
   #openBatch(id: number): BatchRow[] {
-    return this.#sql.exec<BatchRow>("SELECT * FROM batch WHERE id = ?", id).toArray();
+    return this.sql.all<BatchRow>`SELECT * FROM batch WHERE id = ${id}`;
   }
 
   #ofOpen(batches: readonly BatchRow[]): Searchable[] {
     if (batches.length === 0) return [];
-    const { contentType } = encoderOf(this.#state.readableJob().output);
+    const { contentType } = encoderOf(this.state.readableJob().output);
     return batches.map((batch) => ({
       batch: batch.id,
       number: null,
@@ -129,7 +126,7 @@ export class SearchableObjects {
       key: "",
       mark: "",
       contentType,
-      bytes: this.#chunks.storedBytes(batch.id),
+      bytes: this.chunks.storedBytes(batch.id),
       rawBytes: batch.raw_bytes,
       records: batch.records,
       day: batch.day,
@@ -143,9 +140,9 @@ export class SearchableObjects {
    * finished together with its neighbours. What is finished stays as it is.
    */
   #openPieces({ id }: BatchRow): Iterable<Uint8Array> {
-    const encoder = encoderOf(this.#state.readableJob().output);
-    const parts = [...this.#chunks.outline(id)];
-    const chunks = this.#chunks;
+    const encoder = encoderOf(this.state.readableJob().output);
+    const parts = [...this.chunks.outline(id)];
+    const chunks = this.chunks;
     return (function* () {
       const assembly = encoder.assemble();
       yield assembly.head.bytes;

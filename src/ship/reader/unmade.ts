@@ -1,4 +1,4 @@
-import { first, insert } from "../../base/storage/sql.ts";
+import { columns, Tables } from "../../base/storage/sql.ts";
 import type { Item, OpenMessage } from "../log/blocks.ts";
 
 /** What is stored of an entry that could not be made. */
@@ -40,111 +40,89 @@ const NEWER_EVERY_MS = 3_600_000;
  * Entries of the log that a reader has to make, and could not: one record stops no other. What
  * changes anything belongs into a transaction of the caller.
  */
-export class Unmade {
-  readonly #sql: SqlStorage;
+export class Unmade extends Tables {
   /**
    * When those that wait for newer code are tried next, in ms since the epoch: at once at first.
    */
   #nextMs = 0;
 
-  constructor(sql: SqlStorage) {
-    this.#sql = sql;
-  }
-
   /** Notes that an entry is being made. @returns how often that has killed the reader before. */
   begin(n: number): number {
-    const [row] = this.#sql.exec<{ tries: number }>("SELECT tries FROM unmade WHERE n = ? AND k = 0", n).toArray();
-    this.#sql.exec(
-      "INSERT INTO unmade (n, k, tries) VALUES (?, 0, 1) ON CONFLICT (n, k) DO UPDATE SET tries = tries + 1",
-      n,
-    );
+    const [row] = this.sql.all<{ tries: number }>`SELECT tries FROM unmade WHERE n = ${n} AND k = 0`;
+    this.sql.run`
+      INSERT INTO unmade (n, k, tries) VALUES (${n}, 0, 1) ON CONFLICT (n, k) DO UPDATE SET tries = tries + 1`;
     return row?.tries ?? 0;
   }
 
   /** Positions of those that were begun, and of which no page was committed. */
   begun(): ReadonlySet<number> {
-    const rows = this.#sql.exec<{ n: number }>("SELECT n FROM unmade WHERE k = 0 AND state IS NULL").toArray();
+    const rows = this.sql.all<{ n: number }>`SELECT n FROM unmade WHERE k = 0 AND state IS NULL`;
     return new Set(rows.map(({ n }) => n));
   }
 
   /** What waited for newer code is set aside. */
   giveUp(n: number, why: string): void {
-    this.#sql.exec("UPDATE unmade SET state = 'poison', why = ?, tries = 0 WHERE n = ? AND k = 0", why, n);
+    this.sql.run`UPDATE unmade SET state = 'poison', why = ${why}, tries = 0 WHERE n = ${n} AND k = 0`;
   }
 
   /** It was made, or is stored: nothing died with it. */
   ended(n: number): void {
-    this.#sql.exec("DELETE FROM unmade WHERE n = ? AND k = 0 AND state IS NULL", n);
-    this.#sql.exec("UPDATE unmade SET tries = 0 WHERE n = ? AND k = 0", n);
+    this.sql.run`DELETE FROM unmade WHERE n = ${n} AND k = 0 AND state IS NULL`;
+    this.sql.run`UPDATE unmade SET tries = 0 WHERE n = ${n} AND k = 0`;
   }
 
   /** Stores an entry as it is. */
   store({ open, ...entry }: UnmadeEntry, state: UnmadeState, why: string, nowMs: number): void {
     const messages = open.map(({ parts, off }) => ({ parts, off }));
     const { n, received: records, takenMs } = entry;
-    insert(this.#sql, "INSERT OR REPLACE INTO unmade", {
-      ...{ n, k: 0, state, why, records, taken_ms: takenMs, at_ms: nowMs },
+    this.sql.replace("unmade", {
+      ...{ n, k: 0, state, why, records, takenMs, atMs: nowMs },
       entry: JSON.stringify({ entry, messages }),
     });
-    for (const [i, { body }] of open.entries())
-      insert(this.#sql, "INSERT OR REPLACE INTO unmade", { n, k: i + 1, body: body.slice().buffer });
+    for (const [i, { body }] of open.entries()) this.sql.replace("unmade", { n, k: i + 1, body: body.slice().buffer });
   }
 
   /** null: there is none (any more). */
   get(n: number): UnmadeEntry | null {
-    const row = first<{ entry: string | null }>(this.#sql, "SELECT entry FROM unmade WHERE n = ? AND k = 0", n);
+    const row = this.sql.first<{ entry: string | null }>`SELECT entry FROM unmade WHERE n = ${n} AND k = 0`;
     if (row?.entry == null) return null;
     const { entry, messages } = JSON.parse(row.entry) as {
       entry: Omit<UnmadeEntry, "open">;
       messages: Omit<OpenMessage, "body">[];
     };
-    const bodies = this.#sql
-      .exec<{ body: ArrayBuffer }>("SELECT body FROM unmade WHERE n = ? AND k > 0 ORDER BY k", n)
-      .toArray();
+    const bodies = this.sql.all<{ body: ArrayBuffer }>`SELECT body FROM unmade WHERE n = ${n} AND k > 0 ORDER BY k`;
     const open = messages.map((message, i) => ({ ...message, body: new Uint8Array(bodies[i]?.body ?? []) }));
     return { ...entry, open };
   }
 
   /** Deletes an entry. @returns its records; 0: there is none (any more). */
   remove(n: number): number {
-    const query = "SELECT records FROM unmade WHERE n = ? AND k = 0 AND state IS NOT NULL";
-    const row = first<{ records: number }>(this.#sql, query, n);
-    this.#sql.exec("DELETE FROM unmade WHERE n = ?", n);
+    const row = this.sql.first<{ records: number }>`
+      SELECT records FROM unmade WHERE n = ${n} AND k = 0 AND state IS NOT NULL`;
+    this.sql.run`DELETE FROM unmade WHERE n = ${n}`;
     return row?.records ?? 0;
   }
 
   /** Deletes all of them. @returns their records. */
   drop(): number {
     const { poison, newer } = this.sums();
-    this.#sql.exec("DELETE FROM unmade WHERE n IN (SELECT n FROM unmade WHERE k = 0 AND state IS NOT NULL)");
+    this.sql.run`DELETE FROM unmade WHERE n IN (SELECT n FROM unmade WHERE k = 0 AND state IS NOT NULL)`;
     return poison + newer;
   }
 
   /** In the order of the log. @param state absent: all. */
   list(state?: UnmadeState): UnmadeNote[] {
-    return this.#sql
-      .exec<{ n: number; state: UnmadeState; why: string; records: number; taken_ms: number; at_ms: number }>(
-        `SELECT n, state, why, records, taken_ms, at_ms FROM unmade
-           WHERE k = 0 AND state IS NOT NULL AND (? IS NULL OR state = ?) ORDER BY n`,
-        state ?? null,
-        state ?? null,
-      )
-      .toArray()
-      .map(({ n, state: is, why, records, taken_ms, at_ms }) => ({
-        ...{ n, state: is, why, records },
-        ...{ takenMs: taken_ms, atMs: at_ms },
-      }));
+    const note = columns("n", "state", "why", "records", "takenMs", "atMs");
+    return this.sql.all`
+      SELECT ${note} FROM unmade
+      WHERE k = 0 AND state IS NOT NULL AND (${state ?? null} IS NULL OR state = ${state ?? null}) ORDER BY n`;
   }
 
   sums(): UnmadeSums {
-    return this.#sql
-      .exec<{ [name in keyof UnmadeSums]: number } & Record<string, SqlStorageValue>>(
-        `SELECT coalesce(sum(records) FILTER (WHERE state = 'poison'), 0) AS poison,
-                coalesce(sum(records) FILTER (WHERE state = 'newer'), 0) AS newer, count(*) AS entries,
-                min(taken_ms) AS oldestTakenMs, min(at_ms) AS oldestAtMs
-           FROM unmade WHERE k = 0 AND state IS NOT NULL`,
-      )
-      .one() as unknown as UnmadeSums;
+    return this.sql.one`
+      SELECT coalesce(sum(records) FILTER (WHERE state = 'poison'), 0) AS poison,
+        coalesce(sum(records) FILTER (WHERE state = 'newer'), 0) AS newer, count(*) AS entries,
+        min(taken_ms) AS oldestTakenMs, min(at_ms) AS oldestAtMs FROM unmade WHERE k = 0 AND state IS NOT NULL`;
   }
 
   /** Positions of those that are to be tried again now: what waits for newer code. */

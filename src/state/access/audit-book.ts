@@ -1,5 +1,5 @@
 import { AUDIT_MAX, AUDIT_MERGE_MS, AUDIT_MS, AUDIT_OF_ONE_MAX, AUDIT_REFUSED_MAX } from "../../base/limits.ts";
-import { first, only, select } from "../../base/storage/sql.ts";
+import { Tables } from "../../base/storage/sql.ts";
 
 /** One change made over the API. */
 export interface AuditEntry {
@@ -43,35 +43,26 @@ type Row = {
  * has so many entries of one kind, and where there are too many in all, the kind with the most
  * entries loses its oldest. Changes of access are counted apart from all others.
  */
-export class AuditBook {
-  readonly #sql: SqlStorage;
-
-  constructor(sql: SqlStorage) {
-    this.#sql = sql;
-  }
-
+export class AuditBook extends Tables {
   /** Notes a change, and deletes notes that are too old or too many. */
   note(entry: AuditEntry, nowMs: number): void {
     const noted: AuditEntry & Repeats = { ...entry, ...this.#mergedRepeats(entry, nowMs) };
-    const query = "INSERT INTO audit (at_ms, entry) VALUES (?, ?) RETURNING number";
-    const number = only<number>(this.#sql, query, nowMs, JSON.stringify(noted));
+    const number = this.sql.only<number>`
+      INSERT INTO audit (at_ms, entry) VALUES (${nowMs}, ${JSON.stringify(noted)}) RETURNING number`;
     this.#deleteMore(number, entry.outcome === "refused");
     // Numbers are in the order of times: the search ends at the first row that stays.
-    this.#sql.exec(
-      "DELETE FROM audit WHERE number < (SELECT number FROM audit WHERE at_ms >= ? ORDER BY number LIMIT 1)",
-      nowMs - AUDIT_MS,
-    );
+    this.sql.run`
+      DELETE FROM audit WHERE number < (SELECT number FROM audit WHERE at_ms >= ${nowMs - AUDIT_MS}
+      ORDER BY number LIMIT 1)`;
   }
 
   /** Changes, newest first. */
   page(offset: number, limit: number, nowMs: number): { entries: Audited[]; total: number } {
     const since = nowMs - AUDIT_MS;
-    const total = only<number>(this.#sql, "SELECT count(*) FROM audit WHERE at_ms >= ?", since);
-    const entries = select<Row>(
-      this.#sql,
-      "SELECT number, at_ms, entry FROM audit WHERE at_ms >= ? ORDER BY number DESC LIMIT ? OFFSET ?",
-      [since, limit, offset],
-    ).map(({ number, at_ms, entry }) => {
+    const total = this.sql.only<number>`SELECT count(*) FROM audit WHERE at_ms >= ${since}`;
+    const entries = this.sql.all<Row>`
+      SELECT number, at_ms, entry FROM audit WHERE at_ms >= ${since}
+      ORDER BY number DESC LIMIT ${limit} OFFSET ${offset}`.map(({ number, at_ms, entry }) => {
       const { times = 1, sinceMs = at_ms, ...change } = JSON.parse(entry) as AuditEntry & Repeats;
       return { ...change, times, sinceMs, number, atMs: at_ms };
     });
@@ -80,34 +71,31 @@ export class AuditBook {
 
   /** Deletes the entry that a change repeats, if there is one. @returns both counts. */
   #mergedRepeats({ actor, action, resource, outcome, body, times = 1 }: AuditEntry, nowMs: number): Repeats {
-    const before = first<Row>(
-      this.#sql,
-      "SELECT number, at_ms, entry FROM audit WHERE of_access = (?2 GLOB 'token.*' OR ?2 GLOB 'member.*') AND actor = ?1 AND action = ?2 AND resource IS ?3 ORDER BY number DESC LIMIT 1",
-      ...[actorOf(actor), action, resource],
-    );
+    const before = this.sql.first<Row>`
+      SELECT number, at_ms, entry FROM audit
+      WHERE of_access = (${action} GLOB 'token.*' OR ${action} GLOB 'member.*') AND actor = ${actorOf(actor)}
+        AND action = ${action} AND resource IS ${resource} ORDER BY number DESC LIMIT 1`;
     if (before === null || Math.abs(nowMs - before.at_ms) > AUDIT_MERGE_MS) return {};
     const entry = JSON.parse(before.entry) as AuditEntry & Repeats;
     if (entry.outcome !== outcome || JSON.stringify(entry.body) !== JSON.stringify(body)) return {};
-    this.#sql.exec("DELETE FROM audit WHERE number = ?", before.number);
+    this.sql.run`DELETE FROM audit WHERE number = ${before.number}`;
     return { times: (entry.times ?? 1) + times, sinceMs: entry.sinceMs ?? before.at_ms };
   }
 
   /** Deletes what is too much, now that an entry was added. Refusals displace only each other. */
   #deleteMore(added: number, isRefusal: boolean): void {
-    const { of_access, actor, action } = this.#sql
-      .exec("SELECT of_access, actor, action FROM audit WHERE number = ?", added)
-      .one();
-    this.#sql.exec(
-      "DELETE FROM audit WHERE number IN (SELECT number FROM audit WHERE of_access = ? AND actor = ? AND action = ? ORDER BY number DESC LIMIT -1 OFFSET ?)",
-      ...[of_access ?? null, actor ?? null, action ?? null, isRefusal ? AUDIT_REFUSED_MAX : AUDIT_OF_ONE_MAX],
-    );
+    const { of_access, actor, action } = this.sql.one<{ of_access: number; actor: string; action: string }>`
+      SELECT of_access, actor, action FROM audit WHERE number = ${added}`;
+    this.sql.run`
+      DELETE FROM audit WHERE number IN (SELECT number FROM audit WHERE of_access = ${of_access}
+        AND actor = ${actor} AND action = ${action}
+      ORDER BY number DESC LIMIT -1 OFFSET ${isRefusal ? AUDIT_REFUSED_MAX : AUDIT_OF_ONE_MAX})`;
     if (isRefusal) return;
-    const n = only<number>(this.#sql, "SELECT count(*) FROM audit WHERE of_access = ?", of_access ?? null);
+    const n = this.sql.only<number>`SELECT count(*) FROM audit WHERE of_access = ${of_access}`;
     if (n <= AUDIT_MAX) return;
-    this.#sql.exec(
-      "DELETE FROM audit WHERE number = (SELECT min(number) FROM audit WHERE of_access = ? GROUP BY actor, action ORDER BY count(*) DESC, min(number) LIMIT 1)",
-      of_access ?? null,
-    );
+    this.sql.run`
+      DELETE FROM audit WHERE number = (SELECT min(number) FROM audit WHERE of_access = ${of_access}
+      GROUP BY actor, action ORDER BY count(*) DESC, min(number) LIMIT 1)`;
   }
 }
 

@@ -1,5 +1,5 @@
 import { ACCESS_COPY_MS, MEMBERS_MAX, TOKENS_MAX } from "../../base/limits.ts";
-import { first, insert, only, select } from "../../base/storage/sql.ts";
+import { columns, Tables, verbatim } from "../../base/storage/sql.ts";
 import { emailKey, sameHash } from "../../formats/secrets/credentials.ts";
 import { type CopiedSecret, isOver, isUnproven, type Known, type Proof } from "./known.ts";
 import { type Permission, ROLES, type Role } from "./roles.ts";
@@ -34,28 +34,19 @@ type TokenRow = {
   expires_on: string | null;
   expires_ms: number | null;
   created_ms: number;
-  checked_by: string | null;
 };
 
-type MemberRow = {
-  id: string;
-  email: string;
-  email_key: string;
-  role: string;
+const MEMBER = columns("id", "email", "role", "createdMs", "modifiedMs");
+
+/** What is known of a secret beside its holder. */
+interface Secret {
   hash: ArrayBuffer;
-  created_ms: number;
-  modified_ms: number;
-  checked_by: string | null;
-};
+  checkedBy: string | null;
+}
+const SECRET = columns("hash", "checkedBy");
 
 /** The tables of tokens and members, and until when copies of them may be in use. */
-export class Holders {
-  readonly #sql: SqlStorage;
-
-  constructor(sql: SqlStorage) {
-    this.#sql = sql;
-  }
-
+export class Holders extends Tables {
   /** null: unknown, or of an expired token. */
   of(proof: Proof, nowMs: number): Known | null {
     return proof.kind === "token" ? this.#tokenOf(proof.hash, nowMs) : this.#memberOf(proof.email, proof.hash);
@@ -64,7 +55,7 @@ export class Holders {
   /** null: gone, or expired. */
   byId(kind: "token" | "member", id: string, nowMs: number): Known | null {
     if (kind === "token") {
-      const row = first<TokenRow>(this.#sql, "SELECT * FROM token WHERE id = ?", id);
+      const row = this.sql.first<TokenRow>`SELECT * FROM token WHERE id = ${id}`;
       return row === null || isOver(row.expires_ms, nowMs) ? null : knownToken(row);
     }
     const member = this.member(id);
@@ -73,28 +64,26 @@ export class Holders {
 
   /** Whether a secret is good whose check part is of none of these keys. */
   hasDoubtful(keys: readonly string[], nowMs: number): boolean {
-    return select<{ checked_by: string | null }>(
-      this.#sql,
-      "SELECT checked_by FROM token WHERE expires_ms IS NULL OR expires_ms > ? UNION SELECT checked_by FROM member",
-      [nowMs],
-    ).some(({ checked_by }) => isUnproven(checked_by, keys));
+    return this.sql.all<{ checked_by: string | null }>`
+      SELECT checked_by FROM token WHERE expires_ms IS NULL OR expires_ms > ${nowMs}
+      UNION SELECT checked_by FROM member`.some(({ checked_by }) => isUnproven(checked_by, keys));
   }
 
   /** All secrets, for a shard. They are noted to be out, one row in eight minutes. */
   copy(nowMs: number): CopiedSecret[] {
     if (this.copiedUntilMs() < nowMs + 2 * ACCESS_COPY_MS)
-      this.#sql.exec("INSERT OR REPLACE INTO copied (id, until_ms) VALUES (1, ?)", nowMs + 10 * ACCESS_COPY_MS);
+      this.sql.run`INSERT OR REPLACE INTO copied (id, until_ms) VALUES (1, ${nowMs + 10 * ACCESS_COPY_MS})`;
     return this.#secrets();
   }
 
   /** After it no shard uses a copy that it has now; in ms since the epoch. */
   copiedUntilMs(): number {
-    return first<{ until_ms: number }>(this.#sql, "SELECT until_ms FROM copied")?.until_ms ?? 0;
+    return this.sql.first<{ until_ms: number }>`SELECT until_ms FROM copied`?.until_ms ?? 0;
   }
 
   /** Ordered by creation. */
   tokens(nowMs: number): Token[] {
-    return select<TokenRow>(this.#sql, "SELECT * FROM token ORDER BY created_ms, id").map((row) => ({
+    return this.sql.all<TokenRow>`SELECT * FROM token ORDER BY created_ms, id`.map((row) => ({
       id: row.id,
       name: row.name,
       permissions: JSON.parse(row.permissions) as Permission[],
@@ -112,28 +101,26 @@ export class Holders {
   ): Added {
     if (this.#count("token") >= TOKENS_MAX) return "full";
     const { id, name, permissions, expiresOn } = token;
-    insert(this.#sql, "INSERT INTO token", {
+    this.sql.insert("token", {
       ...{ id, name, permissions: JSON.stringify(permissions), locator: locatorOf(hash), hash: hash.slice().buffer },
-      ...{ expires_on: expiresOn, expires_ms: expiresOn === null ? null : Date.parse(expiresOn) },
-      ...{ created_ms: nowMs, checked_by: checkedBy },
+      ...{ expiresOn, expiresMs: expiresOn === null ? null : Date.parse(expiresOn), createdMs: nowMs, checkedBy },
     });
     return "added";
   }
 
   /** @returns false: there is no such token. */
   removeToken(id: string): boolean {
-    return select(this.#sql, "DELETE FROM token WHERE id = ? RETURNING id", [id]).length > 0;
+    return this.sql.all`DELETE FROM token WHERE id = ${id} RETURNING id`.length > 0;
   }
 
   /** Ordered by address. */
   members(): Member[] {
-    return select<MemberRow>(this.#sql, "SELECT * FROM member ORDER BY email_key").map(memberOf);
+    return this.sql.all`SELECT ${MEMBER} FROM member ORDER BY email_key`;
   }
 
   /** null: there is no such member. */
   member(id: string): Member | null {
-    const row = first<MemberRow>(this.#sql, "SELECT * FROM member WHERE id = ?", id);
-    return row && memberOf(row);
+    return this.sql.first`SELECT ${MEMBER} FROM member WHERE id = ${id}`;
   }
 
   addMember(
@@ -143,12 +130,12 @@ export class Holders {
     nowMs: number,
   ): Added {
     const key = emailKey(member.email);
-    if (select(this.#sql, "SELECT id FROM member WHERE email_key = ?", [key]).length > 0) return "taken";
+    if (this.sql.all`SELECT id FROM member WHERE email_key = ${key}`.length > 0) return "taken";
     if (this.#count("member") >= MEMBERS_MAX) return "full";
     const { id, email, role } = member;
-    insert(this.#sql, "INSERT INTO member", {
-      ...{ id, email, email_key: key, role, hash: hash.slice().buffer },
-      ...{ created_ms: nowMs, modified_ms: nowMs, checked_by: checkedBy },
+    this.sql.insert("member", {
+      ...{ id, email, emailKey: key, role, hash: hash.slice().buffer },
+      ...{ createdMs: nowMs, modifiedMs: nowMs, checkedBy },
     });
     return "added";
   }
@@ -158,51 +145,46 @@ export class Holders {
    * @returns the changed member; null: there is none, or it has another role.
    */
   setRole(id: string, role: Role, from: Role | null, nowMs: number): Member | null {
-    const row = first<MemberRow>(
-      this.#sql,
-      "UPDATE member SET role = ?, modified_ms = ? WHERE id = ? AND role = coalesce(?, role) RETURNING *",
-      ...[role, nowMs, id, from],
-    );
-    return row && memberOf(row);
+    return this.sql.first`
+      UPDATE member SET role = ${role}, modified_ms = ${nowMs}
+      WHERE id = ${id} AND role = coalesce(${from}, role) RETURNING ${MEMBER}`;
   }
 
   /** @param from as of {@link setRole}. @returns false: as null there. */
   removeMember(id: string, from: Role | null): boolean {
-    const gone = this.#sql.exec(
-      "DELETE FROM member WHERE id = ? AND role = coalesce(?, role) RETURNING id",
-      ...[id, from],
-    );
-    return gone.toArray().length > 0;
+    const gone = this.sql.all`DELETE FROM member WHERE id = ${id} AND role = coalesce(${from}, role) RETURNING id`;
+    return gone.length > 0;
   }
 
   #secrets(): CopiedSecret[] {
-    const tokens = select<TokenRow>(this.#sql, "SELECT * FROM token");
-    const members = select<MemberRow>(this.#sql, "SELECT * FROM member");
+    const tokens = this.sql.all<TokenRow & Secret>`SELECT *, ${SECRET} FROM token`;
+    const members = this.sql.all<Member & Secret & { emailKey: string }>`
+      SELECT ${MEMBER}, ${SECRET}, email_key AS emailKey FROM member`;
     return [
       ...tokens.map((row) => copied(row, null, knownToken(row))),
-      ...members.map((row) => copied(row, row.email_key, knownMember(memberOf(row)))),
+      ...members.map((row) => copied(row, row.emailKey, knownMember(row))),
     ];
   }
 
   #tokenOf(hash: Uint8Array, nowMs: number): Known | null {
-    const rows = select<TokenRow>(this.#sql, "SELECT * FROM token WHERE locator = ?", [locatorOf(hash)]);
+    const rows = this.sql.all<TokenRow>`SELECT * FROM token WHERE locator = ${locatorOf(hash)}`;
     const row = rows.find((each) => sameHash(new Uint8Array(each.hash), hash));
     return row === undefined || isOver(row.expires_ms, nowMs) ? null : knownToken(row);
   }
 
   #memberOf(email: string, hash: Uint8Array): Known | null {
-    const row = first<MemberRow>(this.#sql, "SELECT * FROM member WHERE email_key = ?", emailKey(email));
-    if (row === null || !sameHash(new Uint8Array(row.hash), hash)) return null;
-    return knownMember(memberOf(row));
+    const row = this.sql.first<Member & Secret>`
+      SELECT ${MEMBER}, ${SECRET} FROM member WHERE email_key = ${emailKey(email)}`;
+    return row === null || !sameHash(new Uint8Array(row.hash), hash) ? null : knownMember(row);
   }
 
   #count(table: "token" | "member"): number {
-    return only(this.#sql, `SELECT count(*) FROM ${table}`);
+    return this.sql.only`SELECT count(*) FROM ${verbatim(table)}`;
   }
 }
 
-function copied(row: Pick<TokenRow, "hash" | "checked_by">, address: string | null, known: Known): CopiedSecret {
-  return { hash: new Uint8Array(row.hash), emailKey: address, known, checkedBy: row.checked_by };
+function copied({ hash, checkedBy }: Secret, address: string | null, known: Known): CopiedSecret {
+  return { hash: new Uint8Array(hash), emailKey: address, known, checkedBy };
 }
 
 function knownToken({ id, name, permissions, expires_ms }: TokenRow): Known {
@@ -217,8 +199,4 @@ function knownToken({ id, name, permissions, expires_ms }: TokenRow): Known {
 
 function knownMember({ id, email, role }: Member): Known {
   return { kind: "member", id, name: email, permissions: [...ROLES[role]], expiresMs: null };
-}
-
-function memberOf({ id, email, role, created_ms, modified_ms }: MemberRow): Member {
-  return { id, email, role: role as Role, createdMs: created_ms, modifiedMs: modified_ms };
 }

@@ -1,5 +1,5 @@
 import { SESSION_MS, SESSIONS_MAX, SESSIONS_OF_ONE_MAX } from "../../base/limits.ts";
-import { change, insert, select } from "../../base/storage/sql.ts";
+import { Tables } from "../../base/storage/sql.ts";
 import { sameHash } from "../../formats/secrets/credentials.ts";
 import { SIGN_IN_LINK_MS } from "../../formats/secrets/sign-in-link.ts";
 
@@ -39,13 +39,7 @@ type SessionRow = {
  * Sessions of the dashboard. A session is known by the hash of its id, which only the browser has.
  * The permissions of its holder are looked up for each request.
  */
-export class Sessions {
-  readonly #sql: SqlStorage;
-
-  constructor(sql: SqlStorage) {
-    this.#sql = sql;
-  }
-
+export class Sessions extends Tables {
   /**
    * Opens a session, and deletes those that are over. Beyond the maximum the oldest go, first those
    * of the same holder: signing in often does not sign out others.
@@ -53,21 +47,19 @@ export class Sessions {
    */
   open(hash: Uint8Array, holder: Holder, nowMs: number): number {
     const expiresMs = nowMs + SESSION_MS;
-    this.#sql.exec("DELETE FROM session WHERE expires_ms <= ?", nowMs);
-    insert(this.#sql, "INSERT INTO session", {
+    this.sql.run`DELETE FROM session WHERE expires_ms <= ${nowMs}`;
+    this.sql.insert("session", {
       ...{ locator: locatorOf(hash), hash: hash.slice().buffer, kind: holder.kind, holder: nameOf(holder) },
-      ...{ admin_proof: holder.kind === "admin" ? holder.proof.slice().buffer : null },
-      ...{ created_ms: nowMs, expires_ms: expiresMs },
+      adminProof: holder.kind === "admin" ? holder.proof.slice().buffer : null,
+      ...{ createdMs: nowMs, expiresMs },
     });
-    change(
-      this.#sql,
-      "DELETE FROM session WHERE kind = ?1 AND holder = ?2 AND number <= (SELECT number FROM session WHERE kind = ?1 AND holder = ?2 ORDER BY number DESC LIMIT 1 OFFSET ?3)",
-      [holder.kind, nameOf(holder), SESSIONS_OF_ONE_MAX],
-    );
-    this.#sql.exec(
-      "DELETE FROM session WHERE number <= (SELECT number FROM session ORDER BY number DESC LIMIT 1 OFFSET ?)",
-      SESSIONS_MAX,
-    );
+    this.sql.run`
+      DELETE FROM session WHERE kind = ${holder.kind} AND holder = ${nameOf(holder)} AND number <= (SELECT number
+      FROM session WHERE kind = ${holder.kind} AND holder = ${nameOf(holder)}
+      ORDER BY number DESC LIMIT 1 OFFSET ${SESSIONS_OF_ONE_MAX})`;
+    this.sql.run`
+      DELETE FROM session WHERE number <= (SELECT number FROM session ORDER BY number DESC
+        LIMIT 1 OFFSET ${SESSIONS_MAX})`;
     return expiresMs;
   }
 
@@ -80,35 +72,33 @@ export class Sessions {
 
   /** Closes the session, if there is one. */
   close(hash: Uint8Array): void {
-    this.#sql.exec("DELETE FROM session WHERE locator = ? AND hash = ?", locatorOf(hash), hash.slice().buffer);
+    this.sql.run`DELETE FROM session WHERE locator = ${locatorOf(hash)} AND hash = ${hash.slice().buffer}`;
   }
 
   /** Closes all sessions of the holder of this one, except this one. @returns their number. */
   closeOthers(hash: Uint8Array): number {
     const row = this.#row(hash);
     if (row === undefined) return 0;
-    return select(this.#sql, "DELETE FROM session WHERE kind = ? AND holder = ? AND number <> ? RETURNING number", [
-      row.kind,
-      row.holder,
-      row.number,
-    ]).length;
+    return this.sql.all`
+      DELETE FROM session WHERE kind = ${row.kind} AND holder = ${row.holder} AND number <> ${row.number}
+      RETURNING number`.length;
   }
 
   /** Uses a sign-in link up. @returns false: it was used before, or has expired. */
   useLink({ hash, expiresMs }: UsedLink, nowMs: number): boolean {
     // Kept for longer than a link works, in case the clock is set back.
-    this.#sql.exec("DELETE FROM used_link WHERE expires_ms < ?", nowMs - SIGN_IN_LINK_MS);
+    this.sql.run`DELETE FROM used_link WHERE expires_ms < ${nowMs - SIGN_IN_LINK_MS}`;
     if (expiresMs <= nowMs || this.isLinkUsed(hash)) return false;
-    this.#sql.exec("INSERT INTO used_link (hash, expires_ms) VALUES (?, ?)", hash.slice().buffer, expiresMs);
+    this.sql.run`INSERT INTO used_link (hash, expires_ms) VALUES (${hash.slice().buffer}, ${expiresMs})`;
     return true;
   }
 
   isLinkUsed(hash: Uint8Array): boolean {
-    return select(this.#sql, "SELECT 1 FROM used_link WHERE hash = ?", [hash.slice().buffer]).length > 0;
+    return this.sql.all`SELECT 1 FROM used_link WHERE hash = ${hash.slice().buffer}`.length > 0;
   }
 
   #row(hash: Uint8Array): SessionRow | undefined {
-    const rows = select<SessionRow>(this.#sql, "SELECT * FROM session WHERE locator = ?", [locatorOf(hash)]);
+    const rows = this.sql.all<SessionRow>`SELECT * FROM session WHERE locator = ${locatorOf(hash)}`;
     return rows.find((each) => sameHash(new Uint8Array(each.hash), hash));
   }
 }

@@ -1,5 +1,5 @@
 import { ID_MEMORY_MS, JOBS_MAX, JOBS_REMEMBERED_MAX } from "../../base/limits.ts";
-import { first, only } from "../../base/storage/sql.ts";
+import { Tables } from "../../base/storage/sql.ts";
 import type { Given } from "../../ship/job/change.ts";
 import { type JobConfig, type JobsSnapshot, versionIn } from "../../ship/job/config.ts";
 import type { FunctionSettings } from "./function-settings.ts";
@@ -30,25 +30,24 @@ type ControlRow = {
 const idsAfter = (nowMs: number): number => Math.floor(nowMs / 1_000);
 
 /** Part of the control plane: its jobs, their versions, and which of these are confirmed. */
-export class ControlState {
-  readonly #sql: SqlStorage;
+export class ControlState extends Tables {
   readonly #functions: FunctionSettings;
   /** Of this instance. */
   readonly #mark = crypto.randomUUID().slice(0, 8);
 
   constructor(sql: SqlStorage, functions: FunctionSettings) {
-    this.#sql = sql;
+    super(sql);
     this.#functions = functions;
   }
 
   control(): ControlRow {
-    return this.#sql.exec<ControlRow>("SELECT * FROM control").one();
+    return this.sql.one<ControlRow>`SELECT * FROM control`;
   }
 
   /** Gives a change its version. */
   next(): Given {
     const version = this.control().version + 1;
-    this.#sql.exec("UPDATE control SET version = ?, mark = ? WHERE id = 1", version, this.#mark);
+    this.sql.run`UPDATE control SET version = ${version}, mark = ${this.#mark} WHERE id = 1`;
     return { version, mark: this.#mark };
   }
 
@@ -60,7 +59,7 @@ export class ControlState {
   /** @param set the setting; kept if there was none. @returns what is kept. */
   keyShards(set: number | null): number | null {
     const { key_shards } = this.control();
-    if (key_shards === null && set !== null) this.#sql.exec("UPDATE control SET key_shards = ? WHERE id = 1", set);
+    if (key_shards === null && set !== null) this.sql.run`UPDATE control SET key_shards = ${set} WHERE id = 1`;
     return key_shards ?? set;
   }
 
@@ -69,7 +68,7 @@ export class ControlState {
     const shards = new Set(this.shards());
     if (shards.has(shard)) return;
     const all = [...shards, shard].sort((a, b) => a - b);
-    this.#sql.exec("UPDATE control SET shards = ? WHERE id = 1", JSON.stringify(all));
+    this.sql.run`UPDATE control SET shards = ${JSON.stringify(all)} WHERE id = 1`;
     this.next();
   }
 
@@ -80,7 +79,7 @@ export class ControlState {
   nextId(mayBeLost: boolean, nowMs: number): number {
     const { next_id } = this.control();
     const id = mayBeLost ? Math.max(next_id, idsAfter(nowMs)) : next_id;
-    this.#sql.exec("UPDATE control SET next_id = ? WHERE id = 1", id + 1);
+    this.sql.run`UPDATE control SET next_id = ${id + 1} WHERE id = 1`;
     return id;
   }
 
@@ -95,11 +94,11 @@ export class ControlState {
   }
 
   rows(): JobRow[] {
-    return this.#sql.exec<JobRow>("SELECT * FROM job ORDER BY id").toArray();
+    return this.sql.all<JobRow>`SELECT * FROM job ORDER BY id`;
   }
 
   row(id: number): JobRow | null {
-    return first(this.#sql, "SELECT * FROM job WHERE id = ?", id);
+    return this.sql.first`SELECT * FROM job WHERE id = ${id}`;
   }
 
   /** null: no such job, or it is deleted. */
@@ -110,18 +109,18 @@ export class ControlState {
 
   /** Why no job can be created; null: one can. */
   creationRefusal(): string | null {
-    const live = only<number>(this.#sql, "SELECT count(*) FROM job WHERE deleted_ms IS NULL");
+    const live = this.sql.only<number>`SELECT count(*) FROM job WHERE deleted_ms IS NULL`;
     return live >= JOBS_MAX ? "exceeded max jobs allowed" : this.memoryRefusal();
   }
 
   /** Why no job, and no rerun, can be remembered; null: one can. */
   memoryRefusal(): string | null {
-    if (only<number>(this.#sql, "SELECT count(*) FROM job") < JOBS_REMEMBERED_MAX) return null;
+    if (this.sql.only<number>`SELECT count(*) FROM job` < JOBS_REMEMBERED_MAX) return null;
     return `exceeded max jobs allowed: ${JOBS_REMEMBERED_MAX} are remembered, with reruns, and with deleted ones for 15 days or while they hold something`;
   }
 
   setConfig(id: number, config: JobConfig): void {
-    this.#sql.exec("UPDATE job SET config = ? WHERE id = ?", JSON.stringify(config), id);
+    this.sql.run`UPDATE job SET config = ${JSON.stringify(config)} WHERE id = ${id}`;
   }
 
   /**
@@ -140,11 +139,9 @@ export class ControlState {
    * all of it had changed, but not by its owners; and no id that it may have given since.
    */
   overtake(version: number, nowMs: number): void {
-    this.#sql.exec(
-      "UPDATE control SET version = max(version, ?), next_id = max(next_id, ?) WHERE id = 1",
-      version,
-      idsAfter(nowMs),
-    );
+    this.sql.run`
+      UPDATE control SET version = max(version, ${version}), next_id = max(next_id, ${idsAfter(nowMs)})
+      WHERE id = 1`;
     const given = this.next();
     const next = given.version;
     this.#functions.overtake(next);
@@ -154,7 +151,7 @@ export class ControlState {
 
   /** All shards have this state. */
   confirm(state: JobsSnapshot["state"]): void {
-    this.#sql.exec("UPDATE control SET confirmed_version = max(confirmed_version, ?) WHERE id = 1", versionIn(state));
+    this.sql.run`UPDATE control SET confirmed_version = max(confirmed_version, ${versionIn(state)}) WHERE id = 1`;
   }
 
   /** Whether all shards have what was changed at this version; absent: everything. */

@@ -1,6 +1,6 @@
 import { utf8Length } from "../../base/bytes.ts";
 import { FUNCTIONS_MAX, SWITCHES_MAX } from "../../base/limits.ts";
-import { first, insert, select } from "../../base/storage/sql.ts";
+import { Tables } from "../../base/storage/sql.ts";
 import type { OptOut, Window } from "../../ship/job/config.ts";
 import { isOpen, optOutWindows, remembered } from "../../ship/job/windows.ts";
 import type { KeptSettings, TailConsumer } from "./function-schema.ts";
@@ -58,19 +58,13 @@ type SettingRow = {
  * Part of the control plane: settings of functions, and when their logging was off. A function
  * without settings has no row, unless it was off recently.
  */
-export class FunctionSettings {
-  readonly #sql: SqlStorage;
-
-  constructor(sql: SqlStorage) {
-    this.#sql = sql;
-  }
-
+export class FunctionSettings extends Tables {
   /** By name. */
   list(): FunctionSetting[] {
-    return select<SettingRow>(
-      this.#sql,
-      "SELECT * FROM function_setting WHERE coalesce(logging, tail_consumers, kept) IS NOT NULL ORDER BY name",
-    ).map(settingOf);
+    return this.sql.all<SettingRow>`
+      SELECT * FROM function_setting WHERE coalesce(logging, tail_consumers, kept) IS NOT NULL ORDER BY name`.map(
+      settingOf,
+    );
   }
 
   /** null: nothing is set. */
@@ -80,7 +74,7 @@ export class FunctionSettings {
   }
 
   optOuts(): OptOut[] {
-    return select<SettingRow>(this.#sql, "SELECT * FROM function_setting WHERE windows <> '[]' ORDER BY name").map(
+    return this.sql.all<SettingRow>`SELECT * FROM function_setting WHERE windows <> '[]' ORDER BY name`.map(
       ({ name, windows }) => ({ scriptName: name, windows: JSON.parse(windows) as Window[] }),
     );
   }
@@ -109,12 +103,12 @@ export class FunctionSettings {
     if (why !== null) return { kind: "refused", why };
     const version = switched ? nextVersion() : (row?.switched_version ?? 0);
     if (keeps || windows.length > 0) {
-      insert(this.#sql, "INSERT OR REPLACE INTO function_setting", {
+      this.sql.replace("function_setting", {
         ...{ name, logging: logging === "unset" ? null : logging, tail_consumers: tailConsumers, kept },
         ...{ windows: JSON.stringify(windows), switched_version: version, modified_ms: nowMs },
       });
     } else {
-      this.#sql.exec("DELETE FROM function_setting WHERE name = ?", name);
+      this.sql.run`DELETE FROM function_setting WHERE name = ${name}`;
     }
     return { kind: "set", switch: { now: switched, version, windows } };
   }
@@ -126,25 +120,25 @@ export class FunctionSettings {
 
   /** Marks every function with windows as switched at this version. */
   overtake(version: number): void {
-    this.#sql.exec("UPDATE function_setting SET switched_version = ? WHERE windows <> '[]'", version);
+    this.sql.run`UPDATE function_setting SET switched_version = ${version} WHERE windows <> '[]'`;
   }
 
   /** Deletes windows too old for any event in the queue, and rows kept only for them. */
   #forgetOld(nowMs: number): void {
-    const rows = select<SettingRow>(this.#sql, "SELECT * FROM function_setting WHERE windows <> '[]'");
+    const rows = this.sql.all<SettingRow>`SELECT * FROM function_setting WHERE windows <> '[]'`;
     for (const row of rows) {
       const { name, windows } = row;
       const all = JSON.parse(windows) as Window[];
       const kept = remembered(all, nowMs);
-      if (kept.length === 0 && !isSet(row)) this.#sql.exec("DELETE FROM function_setting WHERE name = ?", name);
+      if (kept.length === 0 && !isSet(row)) this.sql.run`DELETE FROM function_setting WHERE name = ${name}`;
       else if (kept.length < all.length)
-        this.#sql.exec("UPDATE function_setting SET windows = ? WHERE name = ?", JSON.stringify(kept), name);
+        this.sql.run`UPDATE function_setting SET windows = ${JSON.stringify(kept)} WHERE name = ${name}`;
     }
   }
 
   /** @returns why a function cannot be set; null: it can. Ending an opt-out is never refused. */
   #refusal(name: string, windows: readonly Window[], added: boolean, opens: boolean): string | null {
-    const { n } = this.#sql.exec<{ n: number }>("SELECT count(*) AS n FROM function_setting").one();
+    const { n } = this.sql.one<{ n: number }>`SELECT count(*) AS n FROM function_setting`;
     if (added && n >= FUNCTIONS_MAX) return `exceeded max functions with settings allowed (${FUNCTIONS_MAX})`;
     if (!opens) return null;
     if (windows.length > SWITCHES_MAX)
@@ -155,7 +149,7 @@ export class FunctionSettings {
   }
 
   #row(name: string): SettingRow | null {
-    return first(this.#sql, "SELECT * FROM function_setting WHERE name = ?", name);
+    return this.sql.first`SELECT * FROM function_setting WHERE name = ${name}`;
   }
 }
 

@@ -1,6 +1,6 @@
 import { concat } from "../../base/bytes.ts";
 import { LOCAL_FUNCTIONS_MAX, ROW_MAX_BYTES } from "../../base/limits.ts";
-import { first, insert, only } from "../../base/storage/sql.ts";
+import { Tables } from "../../base/storage/sql.ts";
 import type { LocalCode, ModuleKind, StoredCode } from "../functions/local-types.ts";
 
 /**
@@ -20,27 +20,21 @@ type FunctionRow = {
  * Part of the control plane: code of functions in local development. Call methods that write in a
  * transaction.
  */
-export class LocalStore {
-  readonly #sql: SqlStorage;
-
-  constructor(sql: SqlStorage) {
-    this.#sql = sql;
-  }
-
+export class LocalStore extends Tables {
   /** Replaces the code of a function. @returns why it is not stored; null: it is. */
   put(name: string, version: string, { modules, ...rest }: LocalCode): string | null {
-    const others = only<number>(this.#sql, "SELECT count(*) FROM local_function WHERE name <> ?", name);
+    const others = this.sql.only<number>`SELECT count(*) FROM local_function WHERE name <> ${name}`;
     if (others >= LOCAL_FUNCTIONS_MAX) return `there are ${LOCAL_FUNCTIONS_MAX} functions; delete one of them`;
     this.remove(name);
     const manifest: Manifest = {
       ...rest,
       modules: modules.map(({ name, kind, bytes }) => ({ name, kind, length: bytes.length })),
     };
-    insert(this.#sql, "INSERT INTO local_function", { name, version, manifest: JSON.stringify(manifest) });
+    this.sql.insert("local_function", { name, version, manifest: JSON.stringify(manifest) });
     const all = concat(modules.map(({ bytes }) => bytes));
     for (let n = 0; n * ROW_MAX_BYTES < all.length; n++) {
       const chunk = all.slice(n * ROW_MAX_BYTES, (n + 1) * ROW_MAX_BYTES);
-      insert(this.#sql, "INSERT INTO local_chunk", { name, n, bytes: chunk.buffer });
+      this.sql.insert("local_chunk", { name, n, bytes: chunk.buffer });
     }
     return null;
   }
@@ -54,9 +48,8 @@ export class LocalStore {
   get(name: string): StoredCode | null {
     const row = this.#row(name);
     if (row === null) return null;
-    const chunks = this.#sql
-      .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM local_chunk WHERE name = ? ORDER BY n", name)
-      .toArray();
+    const chunks = this.sql.all<{ bytes: ArrayBuffer }>`
+      SELECT bytes FROM local_chunk WHERE name = ${name} ORDER BY n`;
     const all = concat(chunks.map(({ bytes }) => new Uint8Array(bytes)));
     const { modules, ...rest } = JSON.parse(row.manifest) as Manifest;
     let at = 0;
@@ -74,11 +67,11 @@ export class LocalStore {
 
   /** @returns whether there was one. */
   remove(name: string): boolean {
-    this.#sql.exec("DELETE FROM local_chunk WHERE name = ?", name);
-    return this.#sql.exec("DELETE FROM local_function WHERE name = ?", name).rowsWritten > 0;
+    this.sql.run`DELETE FROM local_chunk WHERE name = ${name}`;
+    return this.sql.run`DELETE FROM local_function WHERE name = ${name}` > 0;
   }
 
   #row(name: string): FunctionRow | null {
-    return first(this.#sql, "SELECT * FROM local_function WHERE name = ?", name);
+    return this.sql.first`SELECT * FROM local_function WHERE name = ${name}`;
   }
 }

@@ -8,8 +8,8 @@ import {
 } from "../../base/limits.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { settled as allSettled, answered, platform } from "../../base/platform.ts";
-import { migrate } from "../../base/storage/migrate.ts";
-import { insert, update } from "../../base/storage/sql.ts";
+import { Alarm } from "../../base/storage/alarm.ts";
+import { Sql } from "../../base/storage/sql.ts";
 import { readKeyShards } from "../../config.ts";
 import { created, deleted, type JobDraft, type RerunSpan, rerunOf, updated } from "../../ship/job/change.ts";
 import {
@@ -110,7 +110,7 @@ const ASK_MS = 1_000;
  * of the queue that cannot reach this object misses no change.
  */
 export class ControlPlane extends DurableObject<Env> {
-  readonly #sql: SqlStorage;
+  readonly #sql: Sql;
   readonly #functions: FunctionSettings;
   readonly #attachments: Attachments;
   readonly #local: LocalStore;
@@ -126,17 +126,15 @@ export class ControlPlane extends DurableObject<Env> {
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    this.#sql = ctx.storage.sql;
-    this.#functions = new FunctionSettings(this.#sql);
-    this.#attachments = new Attachments(this.#sql);
-    this.#local = new LocalStore(this.#sql);
-    this.#state = new ControlState(this.#sql, this.#functions);
-    this.#rollout = new Rollout(ctx, env, this.#state, this.patience);
-    ctx.blockConcurrencyWhile(async () => {
-      migrate(ctx.storage, CONTROL_STEPS);
-      this.keyShards();
-      await this.#rollout.begin();
-    });
+    const { sql } = ctx.storage;
+    this.#sql = new Sql(sql);
+    this.#functions = new FunctionSettings(sql);
+    this.#attachments = new Attachments(sql);
+    this.#local = new LocalStore(sql);
+    this.#state = new ControlState(sql, this.#functions);
+    const alarm = new Alarm(ctx.storage);
+    this.#rollout = new Rollout(ctx, env, { state: this.#state, alarm, patience: this.patience });
+    alarm.begin(ctx, CONTROL_STEPS, () => this.keyShards());
   }
 
   /** All configurations, if anything has changed since that state; "" means no state. */
@@ -169,17 +167,15 @@ export class ControlPlane extends DurableObject<Env> {
   unnoted(takenInMs: number): void {
     const now = platform.now();
     const { unnotedMs } = this.standing();
-    this.#sql.exec(
-      "UPDATE control SET unnoted_ms = ?, unnoted_at_ms = ?",
-      ...[Math.min(unnotedMs ?? takenInMs, takenInMs), now],
-    );
+    this.#sql.run`
+      UPDATE control SET unnoted_ms = ${Math.min(unnotedMs ?? takenInMs, takenInMs)}, unnoted_at_ms = ${now}`;
   }
 
   /** The shards of the log, and the oldest intake of what none of them knows of; null: nothing. */
   standing(): { shards: number[]; unnotedMs: number | null } {
     // What a clock that was ahead has noted holds nothing back.
-    const query = "SELECT unnoted_ms FROM control WHERE abs(unnoted_at_ms - ?) < ?";
-    const [row] = this.#sql.exec<{ unnoted_ms: number }>(query, platform.now(), UNNOTED_MS).toArray();
+    const row = this.#sql.first<{ unnoted_ms: number }>`
+      SELECT unnoted_ms FROM control WHERE abs(unnoted_at_ms - ${platform.now()}) < ${UNNOTED_MS}`;
     return { shards: this.#state.shards(), unnotedMs: row?.unnoted_ms ?? null };
   }
 
@@ -219,7 +215,7 @@ export class ControlPlane extends DurableObject<Env> {
       id = this.#state.nextId(!isSure, now);
       const config = created(id, draft, this.#state.next(), now);
       const texts = { body: JSON.stringify(draft.body), config: JSON.stringify(config) };
-      insert(this.#sql, "INSERT INTO job", { id, ...texts, created_ms: now, modified_ms: now });
+      this.#sql.insert("job", { id, ...texts, created_ms: now, modified_ms: now });
       return null;
     });
     return refusal === null ? this.#confirmed(id, []) : { kind: "refused", why: refusal };
@@ -242,7 +238,7 @@ export class ControlPlane extends DurableObject<Env> {
       const config = updated(before, draft, destinationChanged, this.#state.next(), now);
       windows = config.windows;
       const set = { body: JSON.stringify(draft.body), config: JSON.stringify(config), modified_ms: now };
-      update(this.#sql, "job", set, "id = ?", id);
+      this.#sql.update("job", id, set);
       return "changed";
     });
     return change === "changed" ? this.#confirmed(id, windows) : { kind: change };
@@ -270,7 +266,7 @@ export class ControlPlane extends DurableObject<Env> {
       const remove = (each: JobRow, drops: boolean, closed: Window[]): void => {
         const config = deleted(configOf(each), drops, closed, given, now);
         const set = { config: JSON.stringify(config), deleted_ms: config.deletedMs, modified_ms: now };
-        update(this.#sql, "job", set, "id = ?", each.id);
+        this.#sql.update("job", each.id, set);
       };
       remove(row, discard, windows);
       const open = new Set(this.#openReruns(id).map((rerun) => rerun.id));
@@ -310,7 +306,7 @@ export class ControlPlane extends DurableObject<Env> {
       const config = rerunOf(configOf(row), id, span, to, this.#state.next(), now);
       const note: RerunNote = { ...span, shown, end: null };
       const texts = { body: JSON.stringify(note), config: JSON.stringify(config) };
-      insert(this.#sql, "INSERT INTO job", { id, ...texts, created_ms: now, modified_ms: now, deleted_ms: now });
+      this.#sql.insert("job", { id, ...texts, created_ms: now, modified_ms: now, deleted_ms: now });
       return null;
     });
     if (refusal !== null) return refusal;
@@ -339,7 +335,7 @@ export class ControlPlane extends DurableObject<Env> {
     if (row === null || configOf(row).rerunOf === undefined) return;
     const note = JSON.parse(row.body) as RerunNote;
     const body = JSON.stringify({ ...note, end: note.end ?? end });
-    update(this.#sql, "job", { body }, "id = ?", id);
+    this.#sql.update("job", id, { body });
   }
 
   /** Why no job can be created; null: one can. */
@@ -359,8 +355,8 @@ export class ControlPlane extends DurableObject<Env> {
   forget(id: number): void {
     const old = platform.now() - ID_MEMORY_MS;
     this.#rollout.change(() => {
-      const { rowsWritten } = this.#sql.exec("DELETE FROM job WHERE id = ? AND deleted_ms < ?", id, old);
-      if (rowsWritten > 0) this.#state.next();
+      const deleted = this.#sql.run`DELETE FROM job WHERE id = ${id} AND deleted_ms < ${old}`;
+      if (deleted > 0) this.#state.next();
     });
   }
 

@@ -1,6 +1,6 @@
 import { errorText, log } from "../../base/logger.ts";
 import { answered, platform, settled, within } from "../../base/platform.ts";
-import { Alarm } from "../../base/storage/alarm.ts";
+import type { Alarm } from "../../base/storage/alarm.ts";
 import { isOfSameMark, type JobsSnapshot, versionIn } from "../../ship/job/config.ts";
 import { isState } from "../../ship/job/snapshot.ts";
 import { traceLog } from "../../ship/log/trace-log.ts";
@@ -49,19 +49,13 @@ export class Rollout {
   constructor(
     ctx: DurableObjectState,
     env: Pick<Env, "TRACE_LOG">,
-    state: ControlState,
-    patience: Readonly<typeof PATIENCE>,
+    { state, alarm, patience }: { state: ControlState; alarm: Alarm; patience: Readonly<typeof PATIENCE> },
   ) {
     this.#ctx = ctx;
-    this.#alarm = new Alarm(ctx.storage);
+    this.#alarm = alarm;
     this.#env = env;
     this.#state = state;
     this.#patience = patience;
-  }
-
-  /** Loads the time of the alarm. Call it first. */
-  async begin(): Promise<void> {
-    await this.#alarm.load();
   }
 
   /**

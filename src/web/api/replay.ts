@@ -185,7 +185,7 @@ export function requireFit(config: StoredJob["config"], target: Destination, not
   // A receiver gets the lines that objects of Parquet are decoded to.
   const isDecoded = output.type === "parquet" && !terms.isReadable;
   const shown = isDecoded ? { ...output, type: NDJSON.type } : output;
-  const { faults } = fitDestination({ ...config, output: shown, canary: false }, {}, terms);
+  const { faults } = fitDestination({ ...config, output: shown }, {}, terms);
   if (faults.length > 0)
     throw faultsError(
       400,

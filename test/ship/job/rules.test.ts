@@ -277,7 +277,7 @@ describe("a job of Parquet", () => {
     const { output, limits } = meaning(parquet({}));
     const terms = { repeats: { once: false, id: "x" }, fields: [], limits: null, isReadable: false } as const;
     const at = (plainRecords: boolean, isReadable: boolean) =>
-      fitDestination({ output, limits, canary: false }, parquet({}), { ...terms, plainRecords, isReadable }).faults;
+      fitDestination({ output, limits }, parquet({}), { ...terms, plainRecords, isReadable }).faults;
     expect(at(false, true)).toEqual([]);
     const pointer = "/output_options/output_type";
     expect(at(false, false)).toEqual([

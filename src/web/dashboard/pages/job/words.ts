@@ -2,6 +2,7 @@
 
 import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../../../../base/limits.ts";
 import type { Terms } from "../../../../ship/destinations/destination.ts";
+import { isOn, SWITCH_NAMES, SWITCHES, TEXT_NAMES } from "../../../../ship/job/fields.ts";
 import type { PageContext } from "../../page.ts";
 import type { Kind } from "../../parts/panel.tsx";
 import { bytes, count, duration, plural } from "../../parts/values.tsx";
@@ -51,8 +52,10 @@ export function shippingFacts(
     ["Records", recordsWords(body)],
     ["Output", outputWords(body)],
     ["Object limits", limitsWords(body, terms?.limits)],
-    ["Canary", body.canary === true ? "hourly" : "off"],
-    ["Sketches", body.sketches === false ? "off" : "on"],
+    ...SWITCH_NAMES.map((name) => {
+      const [title, on] = SWITCHES[name].fact;
+      return [title, isOn(body, name) ? on : "off"] as const;
+    }),
   ];
 }
 
@@ -67,9 +70,7 @@ export function recordsWords(body: ShippingBody): string {
 
 export function outputWords(body: ShippingBody): string {
   const options = optionsOf(body);
-  const own = (
-    ["batch_prefix", "batch_suffix", "record_prefix", "record_suffix", "record_delimiter", "field_delimiter"] as const
-  ).some((name) => options[name] != null);
+  const own = TEXT_NAMES.some((name) => options[name] != null);
   const what = [
     ...(options.rows === "log" ? ["a row for each log line"] : []),
     ...(options.truncate === false ? ["whole texts"] : []),

@@ -1,6 +1,7 @@
 import type { FC, PropsWithChildren } from "hono/jsx";
 import type { ErrorEntry } from "../../../../base/errors.ts";
 import type { Terms } from "../../../../ship/destinations/destination.ts";
+import { isOn, NUMBER_NAMES, SWITCH_NAMES, SWITCHES } from "../../../../ship/job/fields.ts";
 import { Check, Field } from "../../parts/form.tsx";
 import { plural } from "../../parts/values.tsx";
 import { limitsWords, outputWords } from "../job/words.ts";
@@ -9,7 +10,7 @@ import type { Fields } from "./fields.ts";
 import { FieldsForm, readFields } from "./fields-form.tsx";
 import { FilterForm } from "./filter-form.tsx";
 import { FILTER_WAS, readFilter } from "./filter-read.ts";
-import { FormatFields, hasFormat, LIMITS, LimitFields, LogpullNotice, readFormat, readLimits } from "./output-form.tsx";
+import { FormatFields, hasFormat, LimitFields, LogpullNotice, readFormat, readLimits } from "./output-form.tsx";
 
 const RATE = "sample-rate";
 
@@ -44,7 +45,10 @@ export const JobOptions: FC<{
 }> = ({ body, fields, faults, terms, isBuilding = false }) => {
   const options = optionsOf(body);
   const rate = options.sample_rate;
-  const isReadable = terms?.isReadable !== false;
+  // What the job has is shown, so that it can be taken away.
+  const boxes = SWITCH_NAMES.filter(
+    (name) => terms?.isReadable !== false || (isOn(body, name) && !SWITCHES[name].fallback),
+  );
   const has = (...pointers: string[]): boolean => pointers.some((pointer) => faultAt(faults, pointer) !== undefined);
   const ofFormat = faults.some(
     ({ source }) =>
@@ -105,38 +109,28 @@ export const JobOptions: FC<{
         id="limits"
         title="Objects"
         said={`After ${limitsWords(body, terms?.limits)}`}
-        open={LIMITS.some(({ key }) => Boolean(body[key]) || has(`/${key}`))}
+        open={NUMBER_NAMES.some((key) => Boolean(body[key]) || has(`/${key}`))}
       >
         <LimitFields body={body} faults={faults} terms={terms} />
       </Group>
-      {(isReadable || body.canary === true) && (
+      {boxes.length > 0 && (
         <Group
           id="checks"
           title="Search and canary"
-          said={`${body.sketches === false ? "No sketches" : "Sketches"}, ${body.canary === true ? "an hourly canary" : "no canary"}`}
-          open={body.sketches === false || body.canary === true || has("/sketches", "/canary")}
+          said={sentence(SWITCH_NAMES.map((name) => SWITCHES[name].words[isOn(body, name) ? 0 : 1]).join(", "))}
+          open={boxes.some((name) => isOn(body, name) !== SWITCHES[name].fallback || has(`/${name}`))}
         >
-          {isReadable && <input type="hidden" name="sketches-was" value="1" />}
-          {isReadable && (
-            <Check
-              name="sketches"
-              label="Sketches for searches"
-              checked={body.sketches !== false}
-              hint={
-                faultAt(faults, "/sketches") ??
-                "Searches skip the objects that cannot hold a match. Sketches are kept for 30 days and take a few per cent of the objects' size."
-              }
-            />
-          )}
-          <Check
-            name="canary"
-            label="Hourly canary"
-            checked={body.canary === true}
-            hint={
-              faultAt(faults, "/canary") ??
-              "Writes a small synthetic event to the destination every hour and reads it back. Not counted."
-            }
-          />
+          {boxes.map((name) => (
+            <>
+              {SWITCHES[name].fallback && <input type="hidden" name={`${name}-was`} value="1" />}
+              <Check
+                name={name}
+                label={SWITCHES[name].label}
+                checked={isOn(body, name)}
+                hint={faultAt(faults, `/${name}`) ?? SWITCHES[name].hint}
+              />
+            </>
+          ))}
         </Group>
       )}
       <Group id="state" title="State" said={body.enabled === true ? "Enabled" : "Paused"} open={body.enabled !== true}>
@@ -176,11 +170,11 @@ export function readOptions(form: URLSearchParams, before: ShippingBody): FormRe
   const options = readFormat(form, readRate(form, readFields(form, optionsOf(before))));
   const body = { ...withOptions(before, options) };
   if (filter !== (before.filter ?? "")) body.filter = filter;
-  for (const key of ["enabled", "canary"] as const) {
-    if (form.has(key) !== (before[key] === true)) body[key] = form.has(key);
+  if (form.has("enabled") !== (before.enabled === true)) body.enabled = form.has("enabled");
+  for (const name of SWITCH_NAMES) {
+    const wasShown = !SWITCHES[name].fallback || form.has(`${name}-was`);
+    if (wasShown && form.has(name) !== isOn(before, name)) body[name] = form.has(name);
   }
-  if (form.has("sketches-was") && form.has("sketches") !== (before.sketches !== false))
-    body.sketches = form.has("sketches");
   return { body: readLimits(form, body), again };
 }
 

@@ -1,7 +1,15 @@
 import type { FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../../base/errors.ts";
-import { TEXT_MAX_CHARACTERS, UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../../../../base/limits.ts";
+import { TEXT_MAX_CHARACTERS } from "../../../../base/limits.ts";
 import type { Terms } from "../../../../ship/destinations/destination.ts";
+import {
+  NUMBER_NAMES,
+  NUMBERS,
+  type NumberName,
+  TEXT_NAMES,
+  TEXTS,
+  type TextName,
+} from "../../../../ship/job/fields.ts";
 import { withDefaults } from "../../../../ship/job/output-rules.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Check, Field, Select } from "../../parts/form.tsx";
@@ -10,29 +18,8 @@ import { count } from "../../parts/values.tsx";
 import { faultAt, type Options, optionsOf, type ShippingBody } from "./body.ts";
 import { escaped, lines, mayBe, unescaped } from "./text.ts";
 
-/** The options that are short texts, in the order in which they appear in an object. */
-const TEXTS = [
-  { option: "batch_prefix", label: "Before the first record", of: "batchPrefix" },
-  { option: "record_prefix", label: "Before each record", of: "recordPrefix" },
-  { option: "field_delimiter", label: "Between fields", of: "fieldDelimiter" },
-  { option: "record_suffix", label: "After each record", of: "recordSuffix" },
-  { option: "record_delimiter", label: "Between records", of: "recordDelimiter" },
-  { option: "batch_suffix", label: "After the last record", of: "batchSuffix" },
-] as const;
-
 /** The box of `truncate`, which it turns around. */
 const WHOLE = "whole-texts";
-
-export const LIMITS = [
-  {
-    key: "max_upload_interval_seconds",
-    label: "Max wait (seconds)",
-    bounds: UPLOAD_INTERVAL_S,
-    what: "From intake to upload. Longer means fewer, larger objects.",
-  },
-  { key: "max_upload_records", label: "Max records per object", bounds: UPLOAD_RECORDS, what: "" },
-  { key: "max_upload_bytes", label: "Max bytes per object", bounds: UPLOAD_BYTES, what: "Before compression." },
-] as const;
 
 interface Props {
   body: ShippingBody;
@@ -108,36 +95,36 @@ export const FormatFields: FC<Props> = ({ body, faults, terms }) => {
 /** What cuts an object: the controls only. */
 export const LimitFields: FC<Props> = ({ body, faults, terms }) => (
   <>
-    {LIMITS.map(({ key, label, bounds: { min, max, fallback }, what }) => (
-      <Field
-        name={key}
-        label={label}
-        type="number"
-        min={0}
-        max={max}
-        value={body[key] ? `${body[key]}` : ""}
-        placeholder={String(Math.min(fallback, mostOf(key, terms)))}
-        error={faultAt(faults, `/${key}`)}
-        hint={`${what} ${count(min)} to ${count(max)}; default ${count(Math.min(fallback, mostOf(key, terms)))}.${cutTo(key, terms)}`.trim()}
-      />
-    ))}
+    {NUMBER_NAMES.map((key) => {
+      const { label, bounds, hint } = NUMBERS[key];
+      const most = mostOf(key, terms);
+      const fallback = Math.min(bounds.fallback, most);
+      // The destination may take less in one request than a job may ask for.
+      const taken = most === Infinity ? "" : ` The destination takes ${count(most)} at most.`;
+      return (
+        <Field
+          name={key}
+          label={label}
+          type="number"
+          min={0}
+          max={bounds.max}
+          value={body[key] ? `${body[key]}` : ""}
+          placeholder={String(fallback)}
+          error={faultAt(faults, `/${key}`)}
+          hint={`${hint}${count(bounds.min)} to ${count(bounds.max)}; default ${count(fallback)}.${taken}`}
+        />
+      );
+    })}
   </>
 );
 
-/** That the destination takes less in one request than a job may ask for. */
-function cutTo(key: (typeof LIMITS)[number]["key"], terms: Terms | null): string {
-  const most = mostOf(key, terms);
-  return most === Infinity ? "" : ` The destination takes ${count(most)} at most.`;
-}
-
-function mostOf(key: (typeof LIMITS)[number]["key"], terms: Terms | null): number {
-  const limits = terms?.limits ?? null;
-  if (limits === null || key === "max_upload_interval_seconds") return Infinity;
-  return key === "max_upload_records" ? limits.records : limits.bytes;
+function mostOf(key: NumberName, terms: Terms | null): number {
+  const { most } = NUMBERS[key];
+  return most === null ? Infinity : (terms?.limits?.[most] ?? Infinity);
 }
 
 function hasTexts(options: Options): boolean {
-  return [...TEXTS.map(({ option }) => option), "record_template" as const].some((option) => options[option] != null);
+  return [...TEXT_NAMES, "record_template" as const].some((option) => options[option] != null);
 }
 
 /** Whether the format differs from the default. */
@@ -164,7 +151,7 @@ const More: FC<{ options: Options; faults: readonly ErrorEntry[] }> = ({ options
   const type = options.output_type ?? "ndjson";
   const told = (option: string) => faultAt(faults, `/output_options/${option}`);
   const whole = faults.some(({ source }) => source?.pointer === "/output_options");
-  const names = [...TEXTS.map(({ option }) => option), "record_template"] as const;
+  const names = [...TEXT_NAMES, "record_template"] as const;
   const isOpen = whole || hasTexts(options) || names.some((option) => told(option) !== undefined);
   return (
     <details open={isOpen}>
@@ -173,13 +160,13 @@ const More: FC<{ options: Options; faults: readonly ErrorEntry[] }> = ({ options
         Escapes: <code>\n</code>, <code>\t</code>, <code>\r</code>, <code>\u0000</code>, <code>\\</code>. An untouched
         field keeps the default of its output type.
       </p>
-      {TEXTS.map((text) => (
+      {TEXT_NAMES.map((name) => (
         <Field
-          name={text.option}
-          label={text.label}
-          value={shownText(options, text, type)}
-          error={told(text.option)}
-          hint={<code>{text.option}</code>}
+          name={name}
+          label={TEXTS[name].label}
+          value={shownText(options, name, type)}
+          error={told(name)}
+          hint={<code>{name}</code>}
           spellcheck={false}
         />
       ))}
@@ -227,15 +214,15 @@ const Kept: FC<{ body: ShippingBody; options: Options }> = ({ body, options }) =
 };
 
 /** A text as its field shows it; an unset one shows the default of the output type. */
-function shownText(options: Options, { option, of }: (typeof TEXTS)[number], type: string): string {
+function shownText(options: Options, name: TextName, type: string): string {
   const defaults = withDefaults({ output_type: type === "csv" ? "csv" : "ndjson" });
-  return escaped(options[option] ?? (type === "parquet" ? "" : defaults[of]));
+  return escaped(options[name] ?? (type === "parquet" ? "" : defaults[TEXTS[name].of]));
 }
 
 /** The body with the limits of the form. */
 export function readLimits(form: URLSearchParams, before: ShippingBody): ShippingBody {
   const body = { ...before };
-  for (const { key } of LIMITS) {
+  for (const key of NUMBER_NAMES) {
     const sent = form.get(key)?.trim() ?? "";
     const limit = sent === "" ? 0 : Number.isNaN(Number(sent)) ? sent : Number(sent);
     if (limit !== (before[key] || 0)) body[key] = limit;
@@ -256,12 +243,12 @@ export function readFormat(form: URLSearchParams, before: Options): Options {
   if (isWhole !== (before.truncate === false)) options.truncate = !isWhole;
   const escapes = form.has("CVE-2021-44228");
   if (escapes !== (before["CVE-2021-44228"] === true)) options["CVE-2021-44228"] = escapes;
-  for (const text of TEXTS) {
+  for (const name of TEXT_NAMES) {
     // The form showed the defaults of the type it was made with, whichever type is chosen now.
-    const sent = form.get(text.option);
-    const was = before[text.option];
-    const shown = was == null ? shownText({}, text, form.get("output-was") ?? "ndjson") : escaped(was);
-    if (sent !== null && sent !== shown) options[text.option] = unescaped(sent);
+    const sent = form.get(name);
+    const was = before[name];
+    const shown = was == null ? shownText({}, name, form.get("output-was") ?? "ndjson") : escaped(was);
+    if (sent !== null && sent !== shown) options[name] = unescaped(sent);
   }
   const template = form.get("record_template");
   if (template !== null && !mayBe(template, before.record_template ?? "", true))
