@@ -11,12 +11,12 @@ import {
   type Signer,
   signerOf,
 } from "./formats/manifest/signing.ts";
-import { type SealKey, sealKeyOf } from "./formats/queue/seal.ts";
+import { type MacKey, macKeyOf } from "./formats/queue/mac.ts";
 import { isShards, SHARDS_MAX } from "./formats/queue/shard.ts";
 import { EXTRA_FIELDS, type ExtraField, isExtraField, TAKEN_FIELDS, type TakenField } from "./formats/record/fields.ts";
 import { type CheckKey, checkKeyOf } from "./formats/secrets/check-part.ts";
 import { holdsOurs } from "./formats/secrets/credentials.ts";
-import type { SealingKeys } from "./formats/secrets/sealed.ts";
+import type { EncryptionKeys } from "./formats/secrets/encrypted.ts";
 import type { LinkSecrets } from "./formats/secrets/sign-in-link.ts";
 
 /** Settings of the environment, beside bindings. Each is checked; any may be missing. */
@@ -62,7 +62,7 @@ export interface DestinationContext {
 }
 
 export interface Config extends Access {
-  keys: SealingKeys;
+  keys: EncryptionKeys;
   destinations: DestinationContext;
   /** Bindings of R2 buckets that any job may ship to. */
   bindings: readonly string[];
@@ -103,7 +103,7 @@ export interface IntakeConfig {
   selfName: string | null;
   defaultScriptName: string;
   /** Absent: messages are not sealed. */
-  seal?: SealKey;
+  seal?: MacKey;
   /** Extra fields that are taken from events; absent: none. */
   extraFields?: readonly TakenField[];
   /** Shards of the log that parts without a key are spread over. */
@@ -112,7 +112,7 @@ export interface IntakeConfig {
 
 export function readIntakeConfig(env: object): IntakeConfig {
   const settings = env as Settings;
-  const [seal] = readSealKeys(env);
+  const [seal] = readMacKeys(env);
   const on = settings.EXTRA_FIELDS ? (readExtraFields(env) ?? []) : [];
   const extraFields = TAKEN_FIELDS.filter((name) => on.includes(name));
   return {
@@ -310,7 +310,7 @@ export function readAccess(env: object): AccessResult {
  * The keys for what is stored, even if other settings are malformed. null: nothing can be
  * decrypted.
  */
-export function readSealing(env: object): { accountId: string; keys: SealingKeys } | null {
+export function readEncryption(env: object): { accountId: string; keys: EncryptionKeys } | null {
   const { ACCOUNT_ID: accountId = "", SECRETS_KEY, SECRETS_KEY_PREVIOUS } = env as Settings;
   const current = keyOf(SECRETS_KEY);
   if (!ACCOUNT_ID.test(accountId) || current === null) return null;
@@ -318,7 +318,7 @@ export function readSealing(env: object): { accountId: string; keys: SealingKeys
 }
 
 /** The keys that were derived last, and from what. */
-let derived: { from: string; keys: readonly CheckKey[]; seals: readonly SealKey[] } | null = null;
+let derived: { from: string; keys: readonly CheckKey[]; seals: readonly MacKey[] } | null = null;
 
 /**
  * What proves the check parts of our secrets, current first, even if other settings are malformed.
@@ -329,7 +329,7 @@ export function readCheckKeys(env: object): readonly CheckKey[] {
 }
 
 /** What proves the seals of messages, current first. Without a well-formed SECRETS_KEY: none. */
-export function readSealKeys(env: object): readonly SealKey[] {
+export function readMacKeys(env: object): readonly MacKey[] {
   return derivedKeys(env).seals;
 }
 
@@ -338,7 +338,7 @@ function derivedKeys(env: object): NonNullable<typeof derived> {
   const from = `${SECRETS_KEY} ${SECRETS_KEY_PREVIOUS}`;
   if (derived?.from !== from) {
     const keys = [keyOf(SECRETS_KEY), keyOf(SECRETS_KEY_PREVIOUS)].filter((key) => key !== null);
-    derived = { from, keys: keys.map(checkKeyOf), seals: keys.map(sealKeyOf) };
+    derived = { from, keys: keys.map(checkKeyOf), seals: keys.map(macKeyOf) };
   }
   return derived;
 }

@@ -1,5 +1,5 @@
 import { isolateMemory } from "./base/memory.ts";
-import { isolateAudience } from "./ship/intake/audience.ts";
+import { isolateViewers } from "./ship/intake/viewers.ts";
 import { createWorker } from "./worker.ts";
 
 export { SketchStore } from "./formats/sketch/sketch-store.ts";
@@ -14,4 +14,4 @@ export { AccessRegister } from "./state/access/register.ts";
 export { ControlPlane } from "./state/control/plane.ts";
 export { LocalFunctions } from "./state/local/local-functions.ts";
 
-export default createWorker(isolateMemory, isolateAudience);
+export default createWorker(isolateMemory, isolateViewers);

@@ -1,20 +1,20 @@
 import { EVENTS_MAX_COUNT } from "./base/limits.ts";
 import { Memory } from "./base/memory.ts";
 import { platform } from "./base/platform.ts";
-import { readConfig, readIsLocal, readSealKeys, readSubrequests } from "./config.ts";
+import { readConfig, readIsLocal, readMacKeys, readSubrequests } from "./config.ts";
 import { replays } from "./operate/replay/replays.ts";
 import { followReruns } from "./operate/replay/reruns.ts";
 import { watch } from "./operate/status/watch.ts";
-import { Audience } from "./ship/intake/audience.ts";
+import { consumeDead, consumeEvents } from "./ship/consumer/consume.ts";
+import type { ConsumerContext } from "./ship/consumer/context.ts";
+import { JobsCache } from "./ship/consumer/jobs-cache.ts";
 import { Gatherer } from "./ship/intake/gather.ts";
 import { handleTail } from "./ship/intake/tail.ts";
 import { tailContext } from "./ship/intake/tail-context.ts";
+import { Viewers } from "./ship/intake/viewers.ts";
 import { everyJob } from "./ship/job/config.ts";
 import { LogShards } from "./ship/log/log-shards.ts";
 import { traceLog } from "./ship/log/trace-log.ts";
-import { consumeDead, consumeEvents } from "./ship/pipeline/consume.ts";
-import type { ConsumerContext } from "./ship/pipeline/context.ts";
-import { JobsCache } from "./ship/pipeline/jobs-cache.ts";
 import { isOver } from "./ship/reader/job-status.ts";
 import { handleScheduled } from "./ship/scheduled.ts";
 import { controlPlane } from "./state/control/plane.ts";
@@ -28,8 +28,8 @@ const DEAD_QUEUE = "logship-events-dead";
  * The handlers of one isolate, with what it remembers between events: the configuration it read
  * last, and what it gathers. A second worker shares none of that, as another isolate would.
  */
-export function createWorker(memory: Memory = new Memory(platform), audience: Audience = new Audience()) {
-  const app = createApp(platform, memory, audience);
+export function createWorker(memory: Memory = new Memory(platform), viewers: Viewers = new Viewers()) {
+  const app = createApp(platform, memory, viewers);
   const jobsCache = new JobsCache();
   const [traced, handed] = [new Gatherer("tail"), new Gatherer("rpc")];
 
@@ -45,7 +45,7 @@ export function createWorker(memory: Memory = new Memory(platform), audience: Au
       // `send` would detach the buffer, also when it fails.
       sendAnew: (message) => env.EVENTS.sendBatch([{ body: new Uint8Array(message), contentType: "bytes" }]),
       memory,
-      sealKeys: readSealKeys(env),
+      macKeys: readMacKeys(env),
       callsMax: readSubrequests(env),
       platform,
     };
@@ -57,7 +57,7 @@ export function createWorker(memory: Memory = new Memory(platform), audience: Au
     async tail(items, env, ctx) {
       requireItems(items, EVENTS_MAX_COUNT);
       const isTraced = items.every(isTraceItem) || readIsLocal(env);
-      await handleTail(items, tailContext(env, ctx, isTraced ? traced : handed, audience));
+      await handleTail(items, tailContext(env, ctx, isTraced ? traced : handed, viewers));
     },
 
     async queue(batch, env) {

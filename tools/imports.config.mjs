@@ -17,7 +17,7 @@ const ROWS = [
   ["state/control"],
   ["state/access", "state/functions"],
   ["ship/scheduled"],
-  ["ship/pipeline"],
+  ["ship/consumer"],
   ["ship/set-aside"],
   ["ship/reader"],
   ["ship/intake"],

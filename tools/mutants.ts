@@ -38,8 +38,8 @@ const ROOMS: Readonly<Record<string, Room>> = {
     slow: [],
   },
   pipeline: {
-    src: ["ship/pipeline", "ship/set-aside"],
-    tests: ["test/ship/pipeline", "test/ship/set-aside", "test/web/api/set-aside.test.ts"],
+    src: ["ship/consumer", "ship/set-aside"],
+    tests: ["test/ship/consumer", "test/ship/set-aside", "test/web/api/set-aside.test.ts"],
     slow: ["test/faults/set-aside.test.ts"],
   },
   reader: {
@@ -48,7 +48,7 @@ const ROOMS: Readonly<Record<string, Room>> = {
       "test/formats/object",
       "test/ship/reader",
       "test/formats/object/keys.property.test.ts",
-      "test/ship/pipeline/consume.test.ts",
+      "test/ship/consumer/consume.test.ts",
     ],
     slow: ["test/ship/set-aside/objects.test.ts", "test/operate/replay/replay.test.ts", "test/faults/segments.test.ts"],
   },

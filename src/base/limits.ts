@@ -294,7 +294,7 @@ export const SEGMENT_MAX_BYTES = 8_000_000_000;
 /** Size, in bytes, at which a shard of the log takes no more: a durable object holds 10 GB. */
 export const SHARD_MAX_BYTES = 8_000_000_000;
 
-/** Hours for which the log keeps what it has taken in: below {@link ID_MEMORY_MS}. */
+/** Hours for which the log keeps what it has taken in: below {@link DEDUP_MS}. */
 export const LOG_KEEP_HOURS = { max: 336, fallback: 24 } as const;
 
 /** What a shard keeps of it at most, in bytes: beyond that the oldest goes first. */
@@ -328,7 +328,7 @@ export const CLOCK_LEAP_MS = 86_400_000;
  * How long ids of taken messages are remembered, in ms: 15 days, one more than the queue's
  * retention.
  */
-export const ID_MEMORY_MS = 15 * 86_400_000;
+export const DEDUP_MS = 15 * 86_400_000;
 
 /**
  * Ids of requests with a key are remembered for so long after the copy that was stored, in ms: a

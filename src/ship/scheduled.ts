@@ -1,8 +1,8 @@
-import { ID_MEMORY_MS } from "../base/limits.ts";
+import { DEDUP_MS } from "../base/limits.ts";
 import { errorText, log } from "../base/logger.ts";
 import { answered, type Platform } from "../base/platform.ts";
 import type { UnreadableJob } from "./job/config.ts";
-import { driveNodes, retireNodes } from "./reader/job.ts";
+import { driveNodes, retireNodes } from "./reader/all-readers.ts";
 import type { ReaderBindings } from "./reader/job-nodes.ts";
 
 /** How long the handler waits for uploads, in ms. The alarms take care of the rest. */
@@ -59,7 +59,7 @@ export async function handleScheduled(context: ScheduledContext): Promise<void> 
       async run() {
         await driveNodes(env, job.id, "scheduled", WAIT_MS, known?.shards);
         const { deletedMs } = job;
-        if (deletedMs === null || platform.now() - deletedMs <= ID_MEMORY_MS) return;
+        if (deletedMs === null || platform.now() - deletedMs <= DEDUP_MS) return;
         if (!(await context.isOver(job.id, deletedMs))) return;
         if (await retireNodes(env, job.id, deletedMs)) await forget(job.id);
       },

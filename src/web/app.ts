@@ -5,8 +5,8 @@ import { errorText, log } from "../base/logger.ts";
 import { Memory } from "../base/memory.ts";
 import { type Platform, within } from "../base/platform.ts";
 import { type ConfigResult, hasUpstream, publishedKeys, readAccess, readAdminToken, readConfig } from "../config.ts";
-import { Audience } from "../ship/intake/audience.ts";
 import { discardRest } from "../ship/intake/body.ts";
+import { Viewers } from "../ship/intake/viewers.ts";
 import { type Caller, PLATFORM_BEARER, requirePermission } from "../state/access/roles.ts";
 import { memberRoutes, tokenRoutes } from "./api/access.ts";
 import { alertRoutes } from "./api/alerts.ts";
@@ -92,10 +92,10 @@ export const IDENTITY: Resources = identityRoutes;
 export function createApp(
   platform: Platform,
   memory: Memory = new Memory(platform),
-  audience: Audience = new Audience(),
+  viewers: Viewers = new Viewers(),
 ): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
-  const world: World = { platform, budget: memory, audience, memory: new AccessMemory(), insiders: new WeakMap() };
+  const world: World = { platform, budget: memory, viewers, memory: new AccessMemory(), insiders: new WeakMap() };
   app.use(EVERYWHERE, numbered(platform, world.insiders));
   app.use(EVERYWHERE, async (c, next) => {
     await next();
@@ -139,7 +139,7 @@ interface World {
   /** What bodies of events are counted in. */
   budget: Memory;
   /** What is known of live viewers. */
-  audience: Audience;
+  viewers: Viewers;
   memory: AccessMemory;
   /** The dashboard's own requests. */
   insiders: Insiders;
@@ -168,7 +168,7 @@ function guarded(route: Route, action: string | null, world: World): Handler<App
     const { foreign } = route;
     const isForeign = caller.kind === "platform" && foreign !== undefined;
     if (!isForeign && route.permission !== null) requirePermission(caller, route.permission);
-    if ("take" in route) return route.take(c, world.platform, world.budget, world.audience);
+    if ("take" in route) return route.take(c, world.platform, world.budget, world.viewers);
     const run = () => answer(c, isForeign ? foreign : route.handle, world, route.answerMs);
     const runOnce = () => (isForeign ? watched(c, world, run) : run());
     return action === null ? runOnce() : noted(c, action, runOnce);

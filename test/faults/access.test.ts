@@ -8,7 +8,7 @@ import { describe, expect, vi } from "vitest";
 import { ACCESS_COPY_MS, ACCESS_SHARDS, ACCESS_SPREAD_AT, SENDER_MEMORY_MS } from "../../src/base/limits.ts";
 import { hashOf } from "../../src/formats/secrets/credentials.ts";
 import { AccessRegister } from "../../src/index.ts";
-import type { Proof } from "../../src/state/access/known.ts";
+import type { Proof } from "../../src/state/access/proofs.ts";
 import { accessRegister, accessShard } from "../../src/state/access/register.ts";
 import { cells } from "../support/matrix.ts";
 import { BREAKAGES, type Breakage, breakable, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";

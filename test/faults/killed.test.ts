@@ -1,7 +1,7 @@
 /** The platform kills the handler in the middle of a batch: for memory, CPU time, or a bug. */
 import { describe, expect } from "vitest";
 import { decodeEnvelope } from "../../src/formats/queue/message.ts";
-import type { Append } from "../../src/ship/log/append.ts";
+import type { Append } from "../../src/ship/log/append-types.ts";
 import { variants } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
 import { api } from "../support/runtime/api.ts";

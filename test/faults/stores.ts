@@ -4,7 +4,7 @@ import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { nodeAt } from "../../src/ship/reader/job-nodes.ts";
 import { jobStatus } from "../../src/ship/reader/job-status.ts";
-import type { LogCounts } from "../../src/ship/reader/types.ts";
+import type { DeliveryCounts } from "../../src/ship/reader/statuses.ts";
 import { api } from "../support/runtime/api.ts";
 import type { World } from "../support/runtime/world.ts";
 import type { JobOptions, WorldJob } from "../support/runtime/world-jobs.ts";
@@ -58,7 +58,7 @@ export async function said(job: WorldJob): Promise<string | null> {
   return (await viewOf(job)).error_message;
 }
 
-export async function countsOf(job: WorldJob): Promise<LogCounts> {
+export async function countsOf(job: WorldJob): Promise<DeliveryCounts> {
   const status = await jobStatus(env, job.id);
   if (status === null) throw new Error(`job ${job.id} has no log`);
   return status.counts;

@@ -1,6 +1,6 @@
 /** As much of the runtime's modules as tests of storage use: objects of the stand-in. */
 import { migrate } from "../../src/base/storage/migrate.ts";
-import { TRACE_LOG_STEPS } from "../../src/ship/log/schema.ts";
+import { TRACE_LOG_STEPS } from "../../src/ship/log/log-migrations.ts";
 import { Disk, type Instance, storageOf } from "./storage.ts";
 
 export { DurableObject } from "./cloudflare-workers.ts";

@@ -26,9 +26,9 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   },
   acksFirst: {
     rule: "a message is acknowledged after its append",
-    file: "ship/pipeline/consume.ts",
-    from: "    try {\n      const done = await commitGroup(",
-    to: "    for (const { delivery } of members) delivery.ack();\n    try {\n      const done = await commitGroup(",
+    file: "ship/consumer/consume.ts",
+    from: "    try {\n      const done = await appendGroup(",
+    to: "    for (const { delivery } of members) delivery.ack();\n    try {\n      const done = await appendGroup(",
     force: "losses",
   },
   answersBeforeDisk: {

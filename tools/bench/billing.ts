@@ -1,7 +1,7 @@
 /** From counts to money: pure. */
 
 import { PRICE_NAMES, PRICES, type PriceName, VENDOR } from "../../src/base/prices.ts";
-import { ASSUMED_SECONDS, beyondPlan, OBJECT_GB } from "../../src/ship/log/usage.ts";
+import { ASSUMED_SECONDS, beyondPlan, OBJECT_GB } from "../../src/ship/log/bill.ts";
 import type { Measured, MeasuredObject } from "./measure.ts";
 import { settings } from "./settings.ts";
 

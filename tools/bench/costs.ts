@@ -1,6 +1,6 @@
 /** Billed operations by rate, jobs and isolates, and what they cost. */
 import { PRICE_NAMES, type PriceName } from "../../src/base/prices.ts";
-import { ASSUMED_SECONDS } from "../../src/ship/log/usage.ts";
+import { ASSUMED_SECONDS } from "../../src/ship/log/bill.ts";
 import { type Bill, bill } from "./billing.ts";
 import { type Effort, type Measured, measure } from "./measure.ts";
 import { settings } from "./settings.ts";

@@ -6,18 +6,18 @@
 import { constants, gzipSync, inflateRawSync } from "node:zlib";
 import { APPEND_MAX_RAW_BYTES } from "../../src/base/limits.ts";
 import { deflateFragment, OBJECT_DEFLATE_LEVEL } from "../../src/formats/object/fragment.ts";
-import { type Loaded, load } from "../../src/formats/object/load.ts";
 import { NDJSON } from "../../src/formats/output/format.ts";
-import { Delivery } from "../../src/formats/queue/delivery.ts";
+import { type Loaded, load } from "../../src/formats/queue/load-records.ts";
+import { macKeyOf } from "../../src/formats/queue/mac.ts";
 import { decodeMessage } from "../../src/formats/queue/message.ts";
-import { sealKeyOf } from "../../src/formats/queue/seal.ts";
+import { Delivery } from "../../src/formats/queue/retries.ts";
 import type { FieldName } from "../../src/formats/record/fields.ts";
+import { consumeEvents } from "../../src/ship/consumer/consume.ts";
+import type { ConsumerContext } from "../../src/ship/consumer/context.ts";
 import { Gatherer } from "../../src/ship/intake/gather.ts";
 import { handleTail } from "../../src/ship/intake/tail.ts";
 import { prepare } from "../../src/ship/job/build.ts";
 import type { JobConfig } from "../../src/ship/job/config.ts";
-import { consumeEvents } from "../../src/ship/pipeline/consume.ts";
-import type { ConsumerContext } from "../../src/ship/pipeline/context.ts";
 import { EVERYTHING, FILTERED, type JobShape } from "./job-shapes.ts";
 import { threadCpuMs } from "./meter.ts";
 import { batchOf } from "./queue-batch.ts";
@@ -32,7 +32,7 @@ const NOON = 1_795_176_000_000;
 const ALIKE = 5;
 
 /** As each service has its own. */
-const SEAL = sealKeyOf(new Uint8Array(32));
+const SEAL = macKeyOf(new Uint8Array(32));
 
 export interface CpuEffort {
   /** Measured rounds, after those that warm up. */
@@ -182,7 +182,7 @@ async function consumed(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Prom
     },
     known: async () => [],
     ...{ expectAgain: unexpected, sendAnew: unexpected, hold: unexpected, unnoted: unexpected },
-    sealKeys: [SEAL],
+    macKeys: [SEAL],
     callsMax: 10_000,
     platform: { now: () => NOON, sleep: unexpected },
   };

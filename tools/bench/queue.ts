@@ -1,5 +1,5 @@
 /** The queue, by its documented rules: in batches, and again what is not acknowledged. */
-import { queueUnits } from "../../src/ship/log/usage.ts";
+import { queueUnits } from "../../src/ship/log/bill.ts";
 import type { Scheduler } from "../../test/schedule/scheduler.ts";
 import { DeliveredBatch, type Queued } from "./queue-batch.ts";
 import { settings } from "./settings.ts";

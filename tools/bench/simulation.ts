@@ -186,7 +186,7 @@ export class Simulation {
   #isolate(number: number): Isolate {
     const life = this.#lifeOf(`isolate ${number}`, "tail");
     const gatherer = new Gatherer();
-    if (!this.#load.packer) gatherer.company.asksPacker = () => false;
+    if (!this.#load.packer) gatherer.policy.asksPacker = () => false;
     // What open pages cost is left out.
     const { early, ...context } = tailContext(this.#envOf(life), CONTEXT, gatherer);
     const wayMs = WAY_MS.min + Math.floor(this.#random() * (WAY_MS.max - WAY_MS.min));

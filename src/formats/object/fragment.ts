@@ -8,7 +8,7 @@ import {
 } from "../../base/limits.ts";
 import { HashSet } from "../sketch/hash-set.ts";
 import { FRAGMENT_MAX_WORDS } from "../sketch/sketch.ts";
-import { hashJson } from "../sketch/words.ts";
+import { hashJson } from "../sketch/terms.ts";
 import type { Fragment, FragmentSizes } from "./encoder.ts";
 import { contentOf } from "./gzip.ts";
 

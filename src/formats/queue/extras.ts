@@ -1,7 +1,7 @@
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { concat, encodeUtf8, free } from "../../base/bytes.ts";
 import { EXTRAS_MAX_BYTES } from "../../base/limits.ts";
-import type { Block } from "./blocks.ts";
+import type { Block } from "./sections.ts";
 
 /** Type of the block, in the body. */
 const EXTRAS = 2;

@@ -1,12 +1,12 @@
 import { crc32, deflateRawSync, inflateRawSync } from "node:zlib";
 import { concat, free, fromHex, toHex } from "../../base/bytes.ts";
 import { MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES } from "../../base/limits.ts";
-import type { TakenId } from "../../base/storage/taken-id.ts";
+import type { DedupId } from "../../base/storage/dedup-id.ts";
 import { vettedExtras } from "../record/extras.ts";
 import type { Source } from "../record/source.ts";
-import { type Block, decodeBlocks, encodeBlocks } from "./blocks.ts";
 import { decodeExtras } from "./extras.ts";
-import { encodeSeal, isSealed, type SealKey } from "./seal.ts";
+import { encodeMac, isAuthentic, type MacKey } from "./mac.ts";
+import { type Block, decodeBlocks, encodeBlocks } from "./sections.ts";
 import { isShards, shardOf } from "./shard.ts";
 import { decodeSources, encodeSources } from "./sources.ts";
 
@@ -90,7 +90,7 @@ export interface Message extends Envelope {
   /** Each character of the lines is one byte of UTF-8. */
   ascii: boolean;
   /** Intake wrote it, so that its lines are canonical records; absent: any writer's. */
-  isSealed?: true;
+  isAuthentic?: true;
 }
 
 /**
@@ -105,7 +105,7 @@ export function encodeParts(
   parts: readonly [Part, ...Part[]],
   raw: Uint8Array,
   more: { head?: readonly Block[]; body?: readonly Block[] } = {},
-  seal?: SealKey,
+  seal?: MacKey,
 ): Uint8Array<ArrayBuffer> {
   const { body: lines, isDeflated } = packLines(raw, parts.length);
   const body = encodeBlocks([[LINES, lines], ...(more.body ?? [])]);
@@ -113,7 +113,7 @@ export function encodeParts(
     [PARTS, concat(parts.map(encodePart))],
     [BODY, uint32s(raw.length, crc32(raw), crc32(body))],
     ...encodeSources(parts),
-    ...(seal ? [encodeSeal(body, formOf(isDeflated), seal)] : []),
+    ...(seal ? [encodeMac(body, formOf(isDeflated), seal)] : []),
     ...(more.head ?? []),
   ]);
   if (isDeflated) free(lines);
@@ -248,7 +248,7 @@ function decodeParts(blocks: ReadonlyMap<number, Uint8Array>): Part[] | null {
  * The whole message, checked: lengths, checksums and numbers of records must be what the head says.
  * @param keys of seals. @throws never.
  */
-export function decodeMessage(body: unknown, keys: readonly SealKey[] = []): Decoded<Message> {
+export function decodeMessage(body: unknown, keys: readonly MacKey[] = []): Decoded<Message> {
   const head = decodeHead(body);
   if (!head.ok) return head;
   const { envelope, blocks } = head.value;
@@ -260,9 +260,9 @@ export function decodeMessage(body: unknown, keys: readonly SealKey[] = []): Dec
   return { ok: true, value: { ...envelope, ...lines.value } };
 }
 
-type Lines = Pick<Message, "lines" | "extras" | "ascii" | "isSealed">;
+type Lines = Pick<Message, "lines" | "extras" | "ascii" | "isAuthentic">;
 
-function linesOf(message: Uint8Array, head: ReadonlyMap<number, Uint8Array>, keys: readonly SealKey[]): Decoded<Lines> {
+function linesOf(message: Uint8Array, head: ReadonlyMap<number, Uint8Array>, keys: readonly MacKey[]): Decoded<Lines> {
   const says = head.get(BODY);
   const body = message.subarray(new DataView(message.buffer).getUint32(28));
   if (says === undefined || says.length < 12) return { ok: false, why: "does not say what its records are" };
@@ -276,9 +276,9 @@ function linesOf(message: Uint8Array, head: ReadonlyMap<number, Uint8Array>, key
   if (!read.ok) return read;
   const { lines, ascii } = read.value;
   const extras = decodeExtras(blocks, lines.length);
-  if (!isSealed(head, body, formOf(form.isDeflated), keys))
+  if (!isAuthentic(head, body, formOf(form.isDeflated), keys))
     return { ok: true, value: { lines, ascii, ...(extras && { extras: extras.map(vettedExtras) }) } };
-  return { ok: true, value: { lines, ascii, isSealed: true, ...(extras && { extras }) } };
+  return { ok: true, value: { lines, ascii, isAuthentic: true, ...(extras && { extras }) } };
 }
 
 function isDeflated(message: Uint8Array): boolean {
@@ -286,7 +286,7 @@ function isDeflated(message: Uint8Array): boolean {
 }
 
 /** What a part is remembered by. */
-export function idOf({ id, takenInMs, keyed }: Pick<Part, "id" | "takenInMs" | "keyed">): TakenId {
+export function idOf({ id, takenInMs, keyed }: Pick<Part, "id" | "takenInMs" | "keyed">): DedupId {
   return { id, takenInMs, keyed };
 }
 

@@ -1,6 +1,6 @@
 import { concat, encodeUtf8 } from "../../base/bytes.ts";
 import { isSource, type Source } from "../record/source.ts";
-import type { Block } from "./blocks.ts";
+import type { Block } from "./sections.ts";
 
 /** Type of the block. */
 const SOURCES = 3;

@@ -4,8 +4,8 @@ import { platform } from "../../base/platform.ts";
 import { Alarm } from "../../base/storage/alarm.ts";
 import { isBegun, type Migration, migrate } from "../../base/storage/migrate.ts";
 import { Sql } from "../../base/storage/sql.ts";
-import { isHeld, type Wanted } from "./look.ts";
 import { SEGMENTS_MAX, type Sketch } from "./sketch.ts";
+import { isHeld, type Wanted } from "./wanted.ts";
 
 const SKETCH_STEPS = [
   {

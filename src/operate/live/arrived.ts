@@ -1,6 +1,6 @@
 import { utf8Length } from "../../base/bytes.ts";
 import { LIVE_PUSH_MAX_BYTES, LIVE_PUSH_MAX_RECORDS } from "../../base/limits.ts";
-import type { Loaded, LoadedRecord } from "../../formats/object/load.ts";
+import type { Loaded, LoadedRecord } from "../../formats/queue/load-records.ts";
 import type { RecordLine } from "../../formats/record/line.ts";
 
 /** New records of the log, for live viewers. */

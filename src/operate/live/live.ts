@@ -9,15 +9,15 @@ import {
 } from "../../base/limits.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { answered, platform, settled } from "../../base/platform.ts";
-import { readExtraFields, readSealKeys } from "../../config.ts";
-import { loadOffered } from "../../formats/object/load.ts";
+import { readExtraFields, readMacKeys } from "../../config.ts";
+import { loadOffered } from "../../formats/queue/load-records.ts";
 import type { RecordLine } from "../../formats/record/line.ts";
-import type { EarlyPart } from "../../ship/intake/audience.ts";
 import { packer } from "../../ship/intake/packer.ts";
+import type { EarlyPart } from "../../ship/intake/viewers.ts";
 import type { OpenMessage } from "../../ship/log/blocks.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
+import type { AddedBlock } from "../../ship/log/show-live.ts";
 import { traceLog } from "../../ship/log/trace-log.ts";
-import type { AddedBlock } from "../../ship/log/viewers.ts";
 import { accessRegister } from "../../state/access/register.ts";
 import { controlPlane } from "../../state/control/plane.ts";
 import { arrivedOf } from "./arrived.ts";
@@ -118,7 +118,7 @@ export class Live extends DurableObject<Env> {
     if (!this.#open().some(lacks)) return;
     const asked = traceLog(this.env.TRACE_LOG, shard).records(n - 1, 1) as Promise<{ messages: OpenMessage[] }>;
     const { messages } = await answered("the log", ANSWER_MS, asked);
-    const keys = readSealKeys(this.env);
+    const keys = readMacKeys(this.env);
     const loaded = messages.map((message) => loadOffered(message, keys));
     const parts = loaded.flatMap((each) => (typeof each === "string" ? [] : each));
     // Where the block is gone, the log answers with a later one, which is shown by itself.

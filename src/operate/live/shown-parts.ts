@@ -2,7 +2,7 @@ import { fromHex, toHex } from "../../base/bytes.ts";
 import { SESSION_MS } from "../../base/limits.ts";
 import { errorText, log } from "../../base/logger.ts";
 import type { Platform } from "../../base/platform.ts";
-import type { EarlyPart } from "../../ship/intake/audience.ts";
+import type { EarlyPart } from "../../ship/intake/viewers.ts";
 
 /**
  * Parts that are remembered: those of 1,000 isolates for half a minute. Beyond that nothing is

@@ -11,7 +11,7 @@ import { compileFilter, type RecordPredicate } from "../../formats/filter/compil
 import { parseFilter } from "../../formats/filter/parse.ts";
 import { EXTRA_FIELDS, type ExtraField } from "../../formats/record/fields.ts";
 import type { RecordLine } from "../../formats/record/line.ts";
-import { fold } from "../../formats/sketch/words.ts";
+import { fold } from "../../formats/sketch/terms.ts";
 import { type CompiledQuery, compileQuery } from "../search/query.ts";
 import { type Counts, recordJson, recordsMessage } from "./protocol.ts";
 

@@ -1,8 +1,8 @@
 import type { OpenDestination } from "../../ship/destinations/destination.ts";
 import type { Failure } from "../../ship/destinations/failure.ts";
+import type { SourceFault } from "./replay-text.ts";
 import type { Piece } from "./rows.ts";
 import { letGo, openSource, passedOn, readWhole } from "./source.ts";
-import type { SourceFault } from "./words.ts";
 
 /**
  * Objects up to this size are read whole before they are sent, larger ones are passed on as they

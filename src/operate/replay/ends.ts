@@ -4,8 +4,8 @@ import type { Alarm } from "../../base/storage/alarm.ts";
 import type { Failure } from "../../ship/destinations/failure.ts";
 import { disposition } from "../../ship/reader/disposition.ts";
 import type { Plans } from "./plans.ts";
+import { waitingWords } from "./replay-text.ts";
 import { type ReplayRow, viewOf } from "./rows.ts";
-import { waitingWords } from "./words.ts";
 
 /** When something that is under way, or that broke, is looked at again, in ms. */
 export const LOOK_AGAIN_MS = 15_000;

@@ -1,8 +1,8 @@
 import { REPLAY_PROBLEMS_MAX } from "../../base/limits.ts";
 import { clause, columns, Tables, verbatim } from "../../base/storage/sql.ts";
 import type { ReplaySource } from "../../ship/reader/replayed.ts";
+import type { Problem, ProblemKind } from "./replay-status.ts";
 import type { Piece } from "./rows.ts";
-import type { Problem, ProblemKind } from "./types.ts";
 
 const PIECE = columns(
   ...["number", "key", "day", "part", "name", "bytes", "rawBytes", "records", "sha256", "md5", "contentType"],

@@ -1,5 +1,5 @@
 import { type Config, readConfig } from "../../config.ts";
-import { destinationPurpose, replayPurpose, unseal } from "../../formats/secrets/sealed.ts";
+import { decrypt, destinationPurpose, replayPurpose } from "../../formats/secrets/encrypted.ts";
 import type { Destination, Parsed } from "../../ship/destinations/destination.ts";
 import { parseDestination, parsePlace, sameStore } from "../../ship/destinations/parse.ts";
 import type { ReplayRow } from "./rows.ts";
@@ -30,7 +30,7 @@ export function placesOf(
   const readFrom = parseDestination(from, config.destinations);
   if (!readFrom.ok) return readFrom;
   if (target === null) return { ok: true, value: { source: readFrom.value, target: readFrom.value } };
-  const to = unseal(target, replayPurpose(config.accountId), config.keys);
+  const to = decrypt(target, replayPurpose(config.accountId), config.keys);
   if (to === null) return { ok: false, why: SEALED };
   const writtenTo = parseDestination(to, config.destinations);
   return writtenTo.ok ? { ok: true, value: { source: readFrom.value, target: writtenTo.value } } : writtenTo;
@@ -38,7 +38,7 @@ export function placesOf(
 
 /** null: no key opens it. */
 function sourceConf(began: string, current: string, { accountId, keys, destinations }: Config): string | null {
-  const [then, now] = [began, current].map((sealed) => unseal(sealed, destinationPurpose(accountId), keys)) as [
+  const [then, now] = [began, current].map((sealed) => decrypt(sealed, destinationPurpose(accountId), keys)) as [
     string | null,
     string | null,
   ];

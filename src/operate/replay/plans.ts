@@ -1,8 +1,8 @@
 import { REPLAY_MEMORY_MS, REPLAYS_MAX, REPLAYS_UNDER_WAY_MAX } from "../../base/limits.ts";
 import { Tables, verbatim } from "../../base/storage/sql.ts";
 import { Pieces } from "./pieces.ts";
+import type { ReplayAsk, ReplayBegun, ReplayStatus, ReplayTrouble } from "./replay-status.ts";
 import { left, type ReplayRow, viewOf } from "./rows.ts";
-import type { ReplayAsk, ReplayBegun, ReplayStatus, ReplayTrouble } from "./types.ts";
 
 const UNDER_WAY = verbatim("state IN ('running', 'waiting')");
 

@@ -9,11 +9,11 @@ import { controlPlane, type StoredJob } from "../../state/control/plane.ts";
 import { Ends, LOG_IS_GONE, LOOK_AGAIN_MS, UNSURE } from "./ends.ts";
 import { placesOf } from "./places.ts";
 import { Plans } from "./plans.ts";
+import { REPLAY_STEPS } from "./replay-migrations.ts";
+import type { Problem, ReplayAsk, ReplayBegun, ReplayStatus, ReplayTrouble } from "./replay-status.ts";
 import { keyOf, type Piece, type ReplayRow, viewOf } from "./rows.ts";
 import { Run } from "./run.ts";
-import { REPLAY_STEPS } from "./schema.ts";
 import { PART_MS, Steps } from "./steps.ts";
-import type { Problem, ReplayAsk, ReplayBegun, ReplayStatus, ReplayTrouble } from "./types.ts";
 
 /** Copies under way at once, of all replays together; at least one for each. */
 const COPIES_AT_ONCE = 4;

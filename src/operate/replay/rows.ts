@@ -1,6 +1,6 @@
 import { fillOf, keyBelow } from "../../formats/object/keys.ts";
 import type { ReplaySource } from "../../ship/reader/replayed.ts";
-import type { Amount, ReplayState, ReplayStatus } from "./types.ts";
+import type { Amount, ReplayState, ReplayStatus } from "./replay-status.ts";
 
 /** The rows of replays, as schema.ts declares them, and how they are shown. */
 

@@ -4,7 +4,7 @@ import { platform, within } from "../../base/platform.ts";
 import { type Pieces, piecesOf, StreamFault } from "../../base/streams.ts";
 import type { Body, OpenDestination } from "../../ship/destinations/destination.ts";
 import type { ReplaySource } from "../../ship/reader/replayed.ts";
-import { type SourceFault, sourceFault } from "./words.ts";
+import { type SourceFault, sourceFault } from "./replay-text.ts";
 
 /** What identifies a delivered object. */
 type Delivered = Pick<ReplaySource, "key" | "bytes" | "sha256">;

@@ -1,6 +1,6 @@
 import { errorText, log } from "../../base/logger.ts";
 import { answered } from "../../base/platform.ts";
-import { jobReplayPage, nodeWith } from "../../ship/reader/job.ts";
+import { jobReplayPage, nodeWith } from "../../ship/reader/all-readers.ts";
 import type { ReaderBindings } from "../../ship/reader/job-nodes.ts";
 import type { ReplayPage } from "../../ship/reader/replayed.ts";
 import { type CopyOutcome, copyObject } from "./copy.ts";

@@ -1,7 +1,7 @@
 import { errorText, log } from "../../base/logger.ts";
 import { answered, settled, TimeoutError } from "../../base/platform.ts";
 import { type Looked, sketchesOf } from "../../formats/sketch/sketch-store.ts";
-import type { Needed } from "./needed-words.ts";
+import type { Needed } from "./needed-terms.ts";
 import { wantedIn } from "./query.ts";
 import type { Source } from "./source.ts";
 

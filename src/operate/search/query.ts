@@ -3,9 +3,9 @@ import { canonicalNumber, type Test } from "../../formats/filter/operators.ts";
 import type { Filter } from "../../formats/filter/parse.ts";
 import { finder } from "../../formats/filter/text-search.ts";
 import type { ExtraValues, TraceRecord } from "../../formats/record/fields.ts";
-import type { Wanted } from "../../formats/sketch/look.ts";
-import { fold, wordHash } from "../../formats/sketch/words.ts";
-import { allOf, type Needed, wordsWithin } from "./needed-words.ts";
+import { fold, termHash } from "../../formats/sketch/terms.ts";
+import type { Wanted } from "../../formats/sketch/wanted.ts";
+import { allOf, type Needed, wordsWithin } from "./needed-terms.ts";
 
 /** What is searched for. All that is given has to match. */
 export interface Query {
@@ -87,7 +87,7 @@ function holder(folded: string): (value: unknown) => boolean {
 /** The hashes of words in sketches; null: no sketch excludes any object. */
 export function wantedIn(needed: Needed): Wanted | null {
   if (needed === null) return null;
-  if (typeof needed === "string") return wordHash(needed);
+  if (typeof needed === "string") return termHash(needed);
   if ("any" in needed) {
     const any = needed.any.map((each) => wantedIn(each));
     return any.includes(null) ? null : { any: any as Wanted[] };

@@ -1,7 +1,7 @@
 import { parsedJson } from "../../base/bytes.ts";
 import { RECORD_MAX_BYTES } from "../../base/limits.ts";
 import type { Pieces } from "../../base/streams.ts";
-import { fold } from "../../formats/sketch/words.ts";
+import { fold } from "../../formats/sketch/terms.ts";
 import { ReadFault } from "../../ship/destinations/read-object.ts";
 import type { CompiledQuery } from "./query.ts";
 

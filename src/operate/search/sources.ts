@@ -10,7 +10,7 @@ import type { Searchable } from "../../ship/reader/searchable.ts";
 import type { Rerun } from "../../state/control/plane.ts";
 import { type ListedSpan, listObjects } from "./listing.ts";
 import { type Sketched, sketchLookUp } from "./look-up.ts";
-import type { Needed } from "./needed-words.ts";
+import type { Needed } from "./needed-terms.ts";
 import type { NotSearched, Sources } from "./search.ts";
 import type { Known, Source } from "./source.ts";
 import { records } from "./waiting.ts";

@@ -1,7 +1,8 @@
+import { counted } from "../../base/counted.ts";
 import { QUEUE_MAX_BYTES, SHARD_LOAD, SHARD_MAX_BYTES } from "../../base/limits.ts";
-import { counted } from "../../base/words.ts";
 import type { AccountFacts, Facts } from "./facts.ts";
 import { SILENT } from "./facts.ts";
+import { type Found, head, type Rest, shownGB } from "./finding-text.ts";
 import {
   AFTER,
   BACKLOG_MIN,
@@ -12,7 +13,6 @@ import {
   QUEUE_FULL_BYTES,
   QUEUE_LARGE_BYTES,
 } from "./thresholds.ts";
-import { type Found, head, type Rest, shownGB } from "./words.ts";
 
 /** What is wrong with the account as a whole. */
 export function accountFindings(facts: Facts): Found[] {

@@ -1,5 +1,5 @@
 /** What looks wrong with the address of a receiver, though it may be used. Pure. */
-import { FORMAT, type FormatName } from "./formats.ts";
+import { FORMAT, type FormatName } from "./alert-formats.ts";
 
 /**
  * `other`: the host is that of another kind of receiver; `path`: the host is right, but nothing

@@ -1,20 +1,20 @@
 import { log } from "../../base/logger.ts";
 import type { Platform } from "../../base/platform.ts";
 import { first, insert, only, update } from "../../base/storage/sql.ts";
-import { readSealing } from "../../config.ts";
+import { readEncryption } from "../../config.ts";
 import { alert } from "./alert.ts";
 import { type CallType, callBody, callId } from "./call-body.ts";
+import type { Finding } from "./finding.ts";
 import type { Incident, OverIncident } from "./incidents.ts";
 import { WEBHOOK, WEBHOOK_FAILING } from "./kinds.ts";
 import { type Chosen, OF_WEBHOOK, type ReceiverDraft, type ReceiverRow, type ReceiverState } from "./receiver-state.ts";
-import type { Finding } from "./types.ts";
 import {
   answerWords,
   type CallAnswer,
+  decryptSecrets,
   GIVE_UP_MS,
   isGone,
   isTaken,
-  openSecrets,
   REST_MAX_MS,
   restMs,
   type Secrets,
@@ -226,11 +226,11 @@ export class AlertCalls {
 
   #secrets(sealed: string): Secrets | NotCalled {
     // A malformed configuration must not throw here: it is one of the findings.
-    const sealing = readSealing(this.#env);
+    const sealing = readEncryption(this.#env);
     if (sealing === null) return { kind: "not called", why: "the configuration is malformed" };
     const { accountId, keys } = sealing;
     return (
-      openSecrets(sealed, accountId, keys) ?? { kind: "not called", why: "the stored webhook cannot be decrypted" }
+      decryptSecrets(sealed, accountId, keys) ?? { kind: "not called", why: "the stored webhook cannot be decrypted" }
     );
   }
 

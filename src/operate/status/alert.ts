@@ -2,8 +2,8 @@
 
 import type { Platform } from "../../base/platform.ts";
 import type { Parsed } from "../../ship/destinations/destination.ts";
-import { answerCode } from "./answer-words.ts";
-import { FORMAT, type Mail, type ReceiverFormat, readCall } from "./formats.ts";
+import { answerCode } from "./alert-answers.ts";
+import { FORMAT, type Mail, type ReceiverFormat, readCall } from "./alert-formats.ts";
 import { type CallAnswer, callUrl, callWebhook, inTime, isTaken, parseWebhookUrl, type Secrets } from "./webhook.ts";
 
 /**

@@ -1,7 +1,8 @@
 /** The body of a webhook call. */
+
+import type { Finding, Subject } from "./finding.ts";
 import type { Incident, OverIncident } from "./incidents.ts";
 import { linkTo, statusLink } from "./link.ts";
-import type { Finding, Subject } from "./types.ts";
 
 /**
  * Longest text of a finding in a call, and longest name of a function, in UTF-16 units. JSON makes

@@ -1,9 +1,9 @@
 /** Findings about what a job writes beside its objects: its canary and its manifests. */
 
 import { answerIn } from "../../ship/destinations/remedies.ts";
-import type { CanaryStatus, ManifestStatus } from "../../ship/reader/types.ts";
+import type { CanaryStatus, ManifestStatus } from "../../ship/reader/statuses.ts";
+import { head, parkedAdvice, type Rest } from "./finding-text.ts";
 import { AFTER } from "./thresholds.ts";
-import { head, parkedAdvice, type Rest } from "./words.ts";
 
 /** The store's answer, for the middle of a sentence; "": it is not known. */
 function answerWords(why: string | null): string {

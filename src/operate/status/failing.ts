@@ -1,7 +1,7 @@
+import { counted } from "../../base/counted.ts";
 import type { FailingRules } from "../../base/failing-setting.ts";
-import { counted } from "../../base/words.ts";
-import { type FunctionSlots, SLOT_MS, SLOTS_KEPT, type Slot } from "../../ship/log/health-hours.ts";
-import { type Found, head, shown } from "./words.ts";
+import { type FunctionSlots, SLOT_MS, SLOTS_KEPT, type Slot } from "../../ship/log/function-health-hours.ts";
+import { type Found, head, shown } from "./finding-text.ts";
 
 /** A function of whose invocations too many fail. */
 export interface FailingFunction {

@@ -1,9 +1,9 @@
-import { counted } from "../../base/words.ts";
+import { counted } from "../../base/counted.ts";
 import { type Facts, type FunctionFacts, type KnownAttachment, SILENT, type Usual } from "./facts.ts";
 import { failingFindings } from "./failing.ts";
+import type { Subject } from "./finding.ts";
+import { type Found, head, shown, span } from "./finding-text.ts";
 import { AFTER, isQuiet, NAMED_MAX } from "./thresholds.ts";
-import type { Subject } from "./types.ts";
-import { type Found, head, shown, span } from "./words.ts";
 
 /**
  * Findings about functions, those known for longest first; at most {@link NAMED_MAX} of each kind.

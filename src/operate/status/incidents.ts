@@ -1,9 +1,10 @@
 /**
  * From looks to incidents: when a finding opens an incident, and when the incident is over. Pure.
  */
+
+import type { Finding } from "./finding.ts";
+import { head } from "./finding-text.ts";
 import { WEBHOOK } from "./kinds.ts";
-import type { Finding } from "./types.ts";
-import { head } from "./words.ts";
 
 /** A finding opens an incident when two looks at least this far apart, in ms, have it. */
 export const CONFIRM_MS = 60_000;

@@ -1,10 +1,12 @@
+import { counted } from "../../base/counted.ts";
 import { SEGMENT_MAX_BYTES } from "../../base/limits.ts";
-import { counted } from "../../base/words.ts";
 import { remedyFor } from "../../ship/destinations/remedies.ts";
 import { rerunName } from "../../ship/job/config.ts";
-import type { JobStatus } from "../../ship/reader/types.ts";
+import type { JobStatus } from "../../ship/reader/statuses.ts";
 import { canaryFindings, manifestFindings } from "./canary-rules.ts";
 import { type Facts, type JobFacts, SILENT } from "./facts.ts";
+import type { Subject } from "./finding.ts";
+import { causeIn, type Found, head, parkedAdvice, type Rest, shownGB } from "./finding-text.ts";
 import {
   AFTER,
   DAY_MS,
@@ -14,8 +16,6 @@ import {
   REFUSED_MIN,
   SCRIPTS_MANY,
 } from "./thresholds.ts";
-import type { Subject } from "./types.ts";
-import { causeIn, type Found, head, parkedAdvice, type Rest, shownGB } from "./words.ts";
 
 /** By its number, or as what follows "job". */
 type Called = { id: number | string };

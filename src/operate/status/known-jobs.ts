@@ -1,6 +1,6 @@
 import type { ConfigResult } from "../../config.ts";
 import { EXTRA_FIELDS } from "../../formats/record/fields.ts";
-import { destinationPurpose, unseal } from "../../formats/secrets/sealed.ts";
+import { decrypt, destinationPurpose } from "../../formats/secrets/encrypted.ts";
 import { expiryOf } from "../../ship/destinations/kinds.ts";
 import { parseDestination } from "../../ship/destinations/parse.ts";
 import { CLOCK_SKEW_MS, type JobConfig, type UnreadableJob } from "../../ship/job/config.ts";
@@ -45,7 +45,7 @@ export function knownUnreadable({ id, windows, deletedMs }: UnreadableJob): Know
 function destinationFact(sealed: string, config: ConfigResult): DestinationFact {
   if (!config.ok) return { kind: "unknown" };
   const { accountId, keys, destinations } = config.config;
-  const conf = unseal(sealed, destinationPurpose(accountId), keys);
+  const conf = decrypt(sealed, destinationPurpose(accountId), keys);
   if (conf === null) return { kind: "lost" };
   const parsed = parseDestination(conf, destinations);
   if (!parsed.ok) return { kind: "unusable", why: parsed.why };

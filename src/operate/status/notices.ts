@@ -1,8 +1,8 @@
-import { counted } from "../../base/words.ts";
+import { counted } from "../../base/counted.ts";
 import { intervalAdvice } from "../../ship/job/interval.ts";
 import { type Facts, type JobFacts, SILENT } from "./facts.ts";
-import type { Notice } from "./types.ts";
-import { shownSize } from "./words.ts";
+import type { Notice } from "./finding.ts";
+import { shownSize } from "./finding-text.ts";
 
 /** What could be better, by job. Pure, as the findings are. */
 export function noticesOf({ jobs }: Facts): Notice[] {

@@ -1,6 +1,6 @@
 /** What is stored of a receiver of alerts: of the webhook, and of the targets beside it. */
-import type { ReceiverFormat } from "./formats.ts";
-import type { Finding } from "./types.ts";
+import type { ReceiverFormat } from "./alert-formats.ts";
+import type { Finding } from "./finding.ts";
 
 /** As in the storage of the watch. */
 export type ReceiverRow = {

@@ -1,14 +1,14 @@
-import { counted } from "../../base/words.ts";
+import { counted } from "../../base/counted.ts";
 import { rerunName } from "../../ship/job/config.ts";
 import { accountFindings } from "./account-rules.ts";
 import { type Facts, type JobFacts, SILENT } from "./facts.ts";
+import type { Finding, Subject } from "./finding.ts";
+import { type Found, head } from "./finding-text.ts";
 import { everyFunctionFinding, functionFindings, mayBeUnnamed } from "./function-rules.ts";
 import { keyOf } from "./incidents.ts";
 import { jobFindings } from "./job-rules.ts";
 import { KINDS, type Kind } from "./kinds.ts";
 import { isQuiet } from "./thresholds.ts";
-import type { Finding, Subject } from "./types.ts";
-import { type Found, head } from "./words.ts";
 
 export { KINDS, type Kind } from "./kinds.ts";
 

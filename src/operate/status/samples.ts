@@ -1,5 +1,5 @@
-import type { AccountStatus } from "../../ship/log/status.ts";
-import type { JobStatus } from "../../ship/reader/types.ts";
+import type { AccountStatus } from "../../ship/log/account-status.ts";
+import type { JobStatus } from "../../ship/reader/statuses.ts";
 import type { AccountFacts, JobPast, KnownJob } from "./facts.ts";
 import { keptNothing, type Mark, marked } from "./marks.ts";
 import { BACKLOG_MIN } from "./thresholds.ts";

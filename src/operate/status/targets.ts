@@ -1,9 +1,9 @@
 import type { Platform } from "../../base/platform.ts";
 import { only } from "../../base/storage/sql.ts";
 import { AlertCalls } from "./alert-calls.ts";
+import type { Finding } from "./finding.ts";
 import { WEBHOOK } from "./kinds.ts";
 import type { ReceiverState } from "./receiver-state.ts";
-import type { Finding } from "./types.ts";
 import { webhookFinding } from "./watch-findings.ts";
 
 /** Targets at most, beside the webhook. Each has a bit of `incident.told`. */

@@ -1,11 +1,11 @@
 /** Findings of the watch about itself and about the webhook. */
 
-import { isBusy, remedyFor } from "./answer-words.ts";
+import { isBusy, remedyFor } from "./alert-answers.ts";
+import type { Finding } from "./finding.ts";
+import { head } from "./finding-text.ts";
 import { WEBHOOK_FAILING } from "./kinds.ts";
 import type { ReceiverState } from "./receiver-state.ts";
-import type { Finding } from "./types.ts";
 import { GIVE_UP_MS } from "./webhook.ts";
-import { head } from "./words.ts";
 
 /** A webhook counts as failing after this many failures in a row, or after this long, in ms. */
 const FAILURES = 3;

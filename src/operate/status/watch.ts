@@ -6,6 +6,7 @@ import { migrate } from "../../base/storage/migrate.ts";
 import { controlPlane } from "../../state/control/plane.ts";
 import type { TestAnswer } from "./alert-calls.ts";
 import { type Facts, SILENT } from "./facts.ts";
+import type { Finding, Notice } from "./finding.ts";
 import { gather, type WatchMemory } from "./gather.ts";
 import { IncidentRows, type PastIncident } from "./incident-rows.ts";
 import {
@@ -26,9 +27,8 @@ import { Rhythm } from "./rhythm.ts";
 import { findingsOf, isUntold } from "./rules.ts";
 import { Samples } from "./samples.ts";
 import { Targets } from "./targets.ts";
-import type { Finding, Notice } from "./types.ts";
 import { LOOK_FAILED, lookFailed } from "./watch-findings.ts";
-import { WATCH_STEPS } from "./watch-schema.ts";
+import { WATCH_STEPS } from "./watch-migrations.ts";
 
 /** Deadline of a look, in ms: more than gathering takes at most, less than the cron allows. */
 const LOOK_MS = 22_000;

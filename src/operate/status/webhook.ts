@@ -7,11 +7,11 @@ import { backoffMs } from "../../base/backoff.ts";
 import { parseEndpoint } from "../../base/hosts.ts";
 import { RETRY_AFTER_MAX_S, WEBHOOK_URL_MAX } from "../../base/limits.ts";
 import { type Platform, within } from "../../base/platform.ts";
-import { type SealingKeys, seal, unseal } from "../../formats/secrets/sealed.ts";
+import { decrypt, type EncryptionKeys, encrypt } from "../../formats/secrets/encrypted.ts";
 import type { Parsed } from "../../ship/destinations/destination.ts";
 import { MASK } from "../../ship/destinations/parse.ts";
 import { retryAfter } from "../../ship/destinations/retry-after.ts";
-import type { Address, Post } from "./formats.ts";
+import type { Address, Post } from "./alert-formats.ts";
 import { newWebhookSecret, signatureHeaders } from "./signature.ts";
 
 /** How long the previous secret also signs, in ms: a day to deploy the new one at the receiver. */
@@ -71,13 +71,13 @@ export function withNewSecret(url: string, before: Secrets | null, nowMs: number
   return { url, secret: newWebhookSecret(), previous };
 }
 
-export function sealSecrets(secrets: Secrets, accountId: string, keys: SealingKeys): string {
-  return seal(JSON.stringify(secrets), purpose(accountId), keys);
+export function encryptSecrets(secrets: Secrets, accountId: string, keys: EncryptionKeys): string {
+  return encrypt(JSON.stringify(secrets), purpose(accountId), keys);
 }
 
 /** null: no key decrypts it. */
-export function openSecrets(sealed: string, accountId: string, keys: SealingKeys): Secrets | null {
-  const text = unseal(sealed, purpose(accountId), keys);
+export function decryptSecrets(sealed: string, accountId: string, keys: EncryptionKeys): Secrets | null {
+  const text = decrypt(sealed, purpose(accountId), keys);
   return text === null ? null : Secrets.parse(JSON.parse(text));
 }
 

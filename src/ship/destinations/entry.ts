@@ -1,7 +1,7 @@
 import type { DestinationContext } from "../../config.ts";
 import { joinConf, splitConf } from "./conf.ts";
 import type { Parsed, Place } from "./destination.ts";
-import type { DestinationForm, FormChoice, FormDefaults, FormField, FormPart, Values } from "./form.ts";
+import type { DestinationForm, FormChoice, FormDefaults, FormField, FormPart, Values } from "./destination-form.ts";
 import { FORMS } from "./kinds.ts";
 import { MASK } from "./masks.ts";
 import { parsePlace, sameStore } from "./parse.ts";

@@ -1,26 +1,26 @@
-import { azureForm } from "./azure/form.ts";
+import { azureForm } from "./azure/azure-form.ts";
 import { azure } from "./azure/kind.ts";
-import { bindingForm } from "./binding/form.ts";
+import { bindingForm } from "./binding/binding-form.ts";
 import { binding } from "./binding/kind.ts";
 import type { Destination, DestinationKind, NetworkPlatform, OpenDestination, Place, Terms } from "./destination.ts";
-import type { DestinationForm } from "./form.ts";
-import { gsForm } from "./gs/form.ts";
+import type { DestinationForm } from "./destination-form.ts";
+import { gsForm } from "./gs/gs-form.ts";
 import { gs } from "./gs/kind.ts";
 import { axiom } from "./receiver/axiom.ts";
 import { clickhouse } from "./receiver/clickhouse.ts";
 import { datadog } from "./receiver/datadog.ts";
 import { elastic } from "./receiver/elastic.ts";
-import { receiverForm } from "./receiver/form.ts";
 import { https } from "./receiver/https.ts";
 import { receiverKind } from "./receiver/kind.ts";
 import { loki } from "./receiver/loki.ts";
 import { newrelic } from "./receiver/newrelic.ts";
 import { otlp } from "./receiver/otlp.ts";
 import type { Receiver } from "./receiver/receiver.ts";
+import { receiverForm } from "./receiver/receiver-form.ts";
 import { splunkEvent, splunkRaw } from "./receiver/splunk.ts";
 import { sumo } from "./receiver/sumo.ts";
-import { S3_FORMS } from "./s3/form.ts";
 import { s3 } from "./s3/kind.ts";
+import { S3_FORMS } from "./s3/s3-form.ts";
 
 /** Each takes the records of an object in one request; of one scheme, the first one that fits. */
 const RECEIVERS: readonly Receiver[] = [

@@ -1,9 +1,9 @@
 import { QUEUE_MESSAGE_MAX_BYTES } from "../../base/limits.ts";
 import { Patience, type Platform, settled, TimeoutError } from "../../base/platform.ts";
-import { load } from "../../formats/object/load.ts";
+import { load } from "../../formats/queue/load-records.ts";
+import type { MacKey } from "../../formats/queue/mac.ts";
 import { decodeEnvelope } from "../../formats/queue/message.ts";
-import type { SealKey } from "../../formats/queue/seal.ts";
-import { type Append, bareAppend, freshIn, type PartHead, SHARD_FULL } from "../log/append.ts";
+import { type Append, bareAppend, freshIn, type PartHead, SHARD_FULL } from "../log/append-types.ts";
 import { headOf } from "../log/heads.ts";
 import { traceLog } from "../log/trace-log.ts";
 import type { PackedMessage } from "./packing.ts";
@@ -16,7 +16,7 @@ export interface DirectWay {
   append(shard: number, append: Append): Promise<unknown>;
   platform: Pick<Platform, "sleep">;
   /** The messages are sealed with it; absent: they are not. */
-  seal?: SealKey;
+  seal?: MacKey;
 }
 
 /**
@@ -129,7 +129,7 @@ function isFull(error: unknown): boolean {
 }
 
 /** Without anything made for jobs: their readers make it from the records. */
-function appendOf(group: readonly PackedMessage[], seal: SealKey | undefined): Append {
+function appendOf(group: readonly PackedMessage[], seal: MacKey | undefined): Append {
   const heads = group.map(({ body }) => headsOf(body, seal));
   return bareAppend(
     heads.flat(),
@@ -138,7 +138,7 @@ function appendOf(group: readonly PackedMessage[], seal: SealKey | undefined): A
 }
 
 /** @throws if it is no message: intake made it. */
-function headsOf({ buffer }: Uint8Array<ArrayBuffer>, seal: SealKey | undefined): PartHead[] {
+function headsOf({ buffer }: Uint8Array<ArrayBuffer>, seal: MacKey | undefined): PartHead[] {
   const loading = load({ body: buffer, envelope: decodeEnvelope(buffer) }, seal ? [seal] : []);
   if (loading.kind !== "loaded") throw new Error(`a message that ${loading.why}`);
   // Nothing of it came by the queue.

@@ -2,8 +2,8 @@ import { utf8Length } from "../../base/bytes.ts";
 import { MESSAGE_RAW_MAX_BYTES } from "../../base/limits.ts";
 import type { Entry } from "../../formats/record/extras.ts";
 import type { Source } from "../../formats/record/source.ts";
-import { Company, GATHER_MS } from "./company.ts";
-import { HOLD_MS, Refusals } from "./refusals.ts";
+import { GATHER_MS, PackingPolicy } from "./packing-policy.ts";
+import { HOLD_MS, QueueBackoff } from "./queue-backoff.ts";
 
 /**
  * This long after it should have sent, in ms, an invocation is taken for dead, and the next one
@@ -35,8 +35,8 @@ export interface Gathered {
 export class Gatherer {
   /** Of all its records. */
   readonly source: Source;
-  readonly company = new Company();
-  readonly refusals = new Refusals();
+  readonly policy = new PackingPolicy();
+  readonly backoff = new QueueBackoff();
   /** Events that are lost, and not counted by the log yet. */
   uncounted = 0;
   #lines: Entry[] = [];
@@ -51,7 +51,7 @@ export class Gatherer {
   /** @param lines one a record. They are lost where there is no room for them. */
   add(lines: readonly Entry[], nowMs: number): Gathered {
     // By way of the packer, which holds them itself.
-    const heldMs = this.company.asksPacker(nowMs + GATHER_MS) ? 0 : this.refusals.holdMs(nowMs);
+    const heldMs = this.policy.asksPacker(nowMs + GATHER_MS) ? 0 : this.backoff.holdMs(nowMs);
     const isHeld = heldMs > 0;
     const bytes = lines.reduce((sum, line) => sum + utf8Length(line) + 1, 0);
     const isOver = this.#bytes + bytes > (isHeld ? HELD_MAX_BYTES : MESSAGE_RAW_MAX_BYTES);
@@ -62,7 +62,7 @@ export class Gatherer {
       this.#lines.push(...lines);
       this.#bytes += bytes;
     }
-    const waitMs = isHeld ? heldMs : this.company.gatherMs(nowMs);
+    const waitMs = isHeld ? heldMs : this.policy.gatherMs(nowMs);
     const waits = this.#lines.length > 0 && !this.#isWaitedFor(nowMs);
     if (waits) this.#sendsMs = nowMs + waitMs;
     return { full, waitMs: waits ? waitMs : null, isHeld };

@@ -2,17 +2,17 @@ import { DurableObject } from "cloudflare:workers";
 import { isValidUtf8 } from "../../base/bytes.ts";
 import { PACKER_HELD_MAX_BYTES, PACKER_PART_MAX_BYTES } from "../../base/limits.ts";
 import { platform } from "../../base/platform.ts";
-import { readSealKeys } from "../../config.ts";
+import { readMacKeys } from "../../config.ts";
+import { areAuthentic, type MacKey } from "../../formats/queue/mac.ts";
 import type { Part } from "../../formats/queue/message.ts";
-import { areSealed, type SealKey } from "../../formats/queue/seal.ts";
 import { isShards, shardOf } from "../../formats/queue/shard.ts";
 import { entryOf } from "../../formats/record/extras.ts";
 import { isSource, type Source } from "../../formats/record/source.ts";
-import { Audience, type Early, type EarlyPart, earlyCall } from "./audience.ts";
-import { Basket, type BasketPart, type Group, messagesOf, sizeOf } from "./basket.ts";
+import { type BatchedPart, Batcher, type Group, messagesOf, sizeOf } from "./batcher.ts";
 import { appendCall } from "./direct.ts";
-import { Refusals } from "./refusals.ts";
+import { QueueBackoff } from "./queue-backoff.ts";
 import { type Deadlines, reasonOf, sendMessages } from "./send.ts";
+import { type Early, type EarlyPart, earlyCall, Viewers } from "./viewers.ts";
 
 /**
  * How long parts gather in the packer, from the first, in ms. Isolates hand over at the same moment
@@ -63,27 +63,27 @@ export type PackAnswer = { shared: number } | { refused: "full" | "malformed" };
  */
 export class Packer extends DurableObject<Env> {
   /** One for each shard of the log that parts came for. */
-  readonly #baskets = new Map<number, Basket>();
+  readonly #batchers = new Map<number, Batcher>();
   /** Parts in each message that a group became, by id of the part. */
   readonly #sending = new WeakMap<Group, Promise<ReadonlyMap<string, number>>>();
   /** NDJSON of all parts that wait here, in bytes. */
   #heldBytes = 0;
   /** It asks once, when it is new; later it is told. */
-  readonly #audience = new Audience(Number.POSITIVE_INFINITY);
+  readonly #viewers = new Viewers(Number.POSITIVE_INFINITY);
   readonly #early: Early;
-  readonly #refusals = new Refusals();
+  readonly #backoff = new QueueBackoff();
   /** Overridden by tests. */
   maxBytes = PACKER_HELD_MAX_BYTES;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     const waitUntil = (promise: Promise<void>): void => ctx.waitUntil(promise);
-    this.#early = this.#audience.by({ call: (parts) => earlyCall(this.env)(parts), waitUntil, platform });
+    this.#early = this.#viewers.by({ call: (parts) => earlyCall(this.env)(parts), waitUntil, platform });
   }
 
   /** There are live viewers. */
   watched(): void {
-    this.#audience.told();
+    this.#viewers.told();
   }
 
   /**
@@ -91,15 +91,15 @@ export class Packer extends DurableObject<Env> {
    * @throws if it is not known to have it: it may arrive all the same.
    */
   async pack(handed: HandedPart): Promise<PackAnswer> {
-    const part = readPart(handed, readSealKeys(this.env));
+    const part = readPart(handed, readMacKeys(this.env));
     if (part === null) return { refused: "malformed" };
     const bytes = sizeOf(part);
     if (this.#heldBytes + bytes > this.maxBytes) return { refused: "full" };
     this.#heldBytes += bytes;
     try {
-      const basket = this.#basketOf(part.part);
-      const { group, isNew } = basket.add(part, platform.now());
-      if (isNew) this.#sending.set(group, this.#send(group, basket));
+      const batcher = this.#basketOf(part.part);
+      const { group, isNew } = batcher.add(part, platform.now());
+      if (isNew) this.#sending.set(group, this.#send(group, batcher));
       const shared = (await this.#sending.get(group))?.get(part.part.id);
       if (shared === undefined) throw new Error("the part is in no message");
       return { shared };
@@ -108,24 +108,24 @@ export class Packer extends DurableObject<Env> {
     }
   }
 
-  #basketOf(part: Part): Basket {
+  #basketOf(part: Part): Batcher {
     const shard = shardOf(part);
-    const basket = this.#baskets.get(shard) ?? new Basket();
-    this.#baskets.set(shard, basket);
-    return basket;
+    const batcher = this.#batchers.get(shard) ?? new Batcher();
+    this.#batchers.set(shard, batcher);
+    return batcher;
   }
 
   /** Sends a group when it has waited, or is full. */
-  async #send(group: Group, basket: Basket): Promise<ReadonlyMap<string, number>> {
+  async #send(group: Group, batcher: Batcher): Promise<ReadonlyMap<string, number>> {
     await platform.sleep(PACK_MS, group.closed);
-    basket.close(group);
+    batcher.close(group);
     // Its callers have gone to the queue themselves.
     if (platform.now() - group.openedMs >= PACKER_MS) throw new Error("the packer was held up");
-    const [seal] = readSealKeys(this.env);
+    const [seal] = readMacKeys(this.env);
     const packed = messagesOf(group.parts, seal);
     const sizes = packed.map(({ message }) => message.body.length);
     const rawBytes = group.parts.reduce((sum, part) => sum + sizeOf(part), 0);
-    basket.learn(
+    batcher.learn(
       rawBytes,
       sizes.reduce((sum, size) => sum + size, 0),
     );
@@ -135,7 +135,7 @@ export class Packer extends DurableObject<Env> {
         queue: this.env.EVENTS,
         append: appendCall(this.env),
         platform,
-        refusals: this.#refusals,
+        backoff: this.#backoff,
         ...(seal && { seal }),
       };
       await sendMessages(messages, way, DEADLINES);
@@ -149,7 +149,7 @@ export class Packer extends DurableObject<Env> {
 }
 
 /** Read as it was, so that it is what the consumer shows. */
-function earlyPart({ part, raw, extras }: BasketPart): EarlyPart {
+function earlyPart({ part, raw, extras }: BatchedPart): EarlyPart {
   const entries = linesIn(raw).map((line, i) => entryOf(line, extras?.[i] ?? ""));
   return { id: part.id, takenInMs: part.takenInMs, source: part.source ?? "", entries };
 }
@@ -164,7 +164,7 @@ export function packer(namespace: DurableObjectNamespace<Packer>): DurableObject
  * @param keys of seals; with none, nothing is sealed, and the consumer parses every record.
  * @returns null: it is none, or with keys, not of this service.
  */
-export function readPart(handed: unknown, keys: readonly SealKey[]): BasketPart | null {
+export function readPart(handed: unknown, keys: readonly MacKey[]): BatchedPart | null {
   const { id, takenInMs, source, shards, records, raw, extras, seal } = (handed ?? {}) as {
     readonly [N in keyof Required<HandedPart>]: unknown;
   };
@@ -176,7 +176,7 @@ export function readPart(handed: unknown, keys: readonly SealKey[]): BasketPart 
   if (!areLines(raw, records) || (beside !== null && !(beside instanceof Uint8Array && areLines(beside, records))))
     return null;
   if (raw.length + (beside?.length ?? 0) > PACKER_PART_MAX_BYTES) return null;
-  if (keys.length > 0 && !(seal instanceof Uint8Array && areSealed(raw, seal, keys, beside))) return null;
+  if (keys.length > 0 && !(seal instanceof Uint8Array && areAuthentic(raw, seal, keys, beside))) return null;
   const part: Part = { id, takenInMs, keyed: false, shards, records, ...(source !== "" && { source }) };
   return { part, raw, ...(beside !== null && { extras: linesIn(beside) }) };
 }

@@ -8,8 +8,8 @@ import {
   ROW_MAX_BYTES,
 } from "../../base/limits.ts";
 import { encodeExtras } from "../../formats/queue/extras.ts";
+import type { MacKey } from "../../formats/queue/mac.ts";
 import { encodeParts } from "../../formats/queue/message.ts";
-import type { SealKey } from "../../formats/queue/seal.ts";
 import { shardOf } from "../../formats/queue/shard.ts";
 import { type Entry, splitEntry } from "../../formats/record/extras.ts";
 import type { Source } from "../../formats/record/source.ts";
@@ -37,7 +37,7 @@ export interface PackingContext {
   /** Shards that the log has for such parts. */
   shards: number;
   /** Absent: messages are not sealed. */
-  seal?: SealKey;
+  seal?: MacKey;
 }
 
 /** Of the buffer for lines at first, in bytes. */

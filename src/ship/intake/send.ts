@@ -2,7 +2,7 @@ import { errorText, log } from "../../base/logger.ts";
 import { Patience, type Platform, TimeoutError } from "../../base/platform.ts";
 import { appendMessages, type DirectWay, fitsQueue } from "./direct.ts";
 import { type PackedMessage, sendGroups } from "./packing.ts";
-import type { Refusals } from "./refusals.ts";
+import type { QueueBackoff } from "./queue-backoff.ts";
 
 /** A queue binding, as intake uses it. */
 export interface EventQueue {
@@ -13,7 +13,7 @@ export interface Sending extends DirectWay {
   queue: EventQueue;
   platform: Pick<Platform, "now" | "sleep">;
   /** What this isolate knows of the queue; absent: each caller finds out by itself. */
-  refusals?: Refusals;
+  backoff?: QueueBackoff;
 }
 
 /** Deadlines of sending, in ms, for all calls together. */
@@ -61,9 +61,9 @@ export async function sendMessages(
   { queueMs, logMs }: Deadlines,
   taken: (group: readonly PackedMessage[]) => void = () => {},
 ): Promise<ReadonlySet<string>> {
-  const { refusals, platform } = sending;
+  const { backoff, platform } = sending;
   const small = messages.filter(fitsQueue);
-  const isHeld = (refusals?.holdMs(platform.now()) ?? 0) > 0;
+  const isHeld = (backoff?.holdMs(platform.now()) ?? 0) > 0;
   const refused = isHeld ? small : await queueMessages(small, sending, queueMs, taken);
   const left = [...refused, ...messages.filter((message) => !fitsQueue(message))];
   if (left.length === 0) return new Set();
@@ -78,7 +78,7 @@ export async function sendMessages(
  */
 async function queueMessages(
   messages: readonly PackedMessage[],
-  { queue, platform, refusals }: Sending,
+  { queue, platform, backoff }: Sending,
   allMs: number,
   taken: (group: readonly PackedMessage[]) => void,
 ): Promise<PackedMessage[]> {
@@ -92,14 +92,14 @@ async function queueMessages(
           // nothing. `sendBatch` copies.
           const bodies = group.map(({ body }) => ({ body, contentType: "bytes" as const }));
           await patience.answer("the queue", CALL_MS, () => queue.sendBatch(bodies));
-          refusals?.took();
+          backoff?.took();
           taken(group);
           break;
         } catch (error) {
           const delay = SEND_RETRY_MS[attempt];
           if (delay === undefined || error instanceof TimeoutError) {
             log.warn("the queue did not take events; they go to the log", { error: errorText(error) });
-            refusals?.refused(platform.now());
+            backoff?.refused(platform.now());
             return groups.slice(i).flat();
           }
           await platform.sleep(delay, patience.over);

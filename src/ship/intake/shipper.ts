@@ -4,10 +4,10 @@ import { EVENTS_BODY_MAX_BYTES, IDEMPOTENCY_KEY_MAX } from "../../base/limits.ts
 import { isolateMemory } from "../../base/memory.ts";
 import { platform } from "../../base/platform.ts";
 import { readIntakeConfig } from "../../config.ts";
-import { earlyCall, isolateAudience } from "./audience.ts";
 import { appendCall } from "./direct.ts";
 import { isolateKeyShards } from "./key-shards.ts";
 import { takeEvents } from "./take.ts";
+import { earlyCall, isolateViewers } from "./viewers.ts";
 
 export interface ShipOptions {
   /** 1 to 255 characters. Repeating a call with the same key changes nothing. */
@@ -49,7 +49,7 @@ export class Shipper extends WorkerEntrypoint<Env> {
         ...readIntakeConfig(this.env),
         keyShards: () => isolateKeyShards.of(this.env),
         source: "rpc",
-        early: isolateAudience.by({
+        early: isolateViewers.by({
           call: earlyCall(this.env),
           waitUntil: (promise) => this.ctx.waitUntil(promise),
           platform,

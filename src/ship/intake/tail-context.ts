@@ -1,18 +1,18 @@
 import { platform } from "../../base/platform.ts";
 import { readIntakeConfig } from "../../config.ts";
 import { traceLog } from "../log/trace-log.ts";
-import { type Audience, earlyCall, isolateAudience } from "./audience.ts";
 import { appendCall } from "./direct.ts";
 import type { Gatherer } from "./gather.ts";
 import { packer } from "./packer.ts";
 import type { TailContext } from "./tail.ts";
+import { earlyCall, isolateViewers, type Viewers } from "./viewers.ts";
 
-/** @param gatherer shared by all invocations of the isolate. @param audience likewise. */
+/** @param gatherer shared by all invocations of the isolate. @param viewers likewise. */
 export function tailContext(
   env: Env,
   ctx: Pick<ExecutionContext, "waitUntil">,
   gatherer: Gatherer,
-  audience: Audience = isolateAudience,
+  viewers: Viewers = isolateViewers,
 ): TailContext {
   const waitUntil = (promise: Promise<void>): void => ctx.waitUntil(promise);
   return {
@@ -22,7 +22,7 @@ export function tailContext(
     platform,
     gatherer,
     waitUntil,
-    early: audience.by({ call: earlyCall(env), waitUntil, platform }),
+    early: viewers.by({ call: earlyCall(env), waitUntil, platform }),
     pack: (part) => packer(env.PACKER).pack(part),
     countLost: (events) => traceLog(env.TRACE_LOG, 0).countLost(events),
   };

@@ -4,17 +4,17 @@ import type { IntakeConfig } from "../../config.ts";
 import { recordLine } from "../../formats/record/encode.ts";
 import { type Entry, entryOf, extrasOf } from "../../formats/record/extras.ts";
 import { type Findings, toRecord } from "../../formats/record/record.ts";
-import { type Early, earlyParts } from "./audience.ts";
 import type { Gatherer } from "./gather.ts";
-import { handOver, type Packing, partOf } from "./hand-over.ts";
 import { randomIds } from "./ids.ts";
 import { type PackedMessage, type PackingContext, packRecords } from "./packing.ts";
 import { type Deadlines, reasonOf, SendError, type Sending, sendMessages } from "./send.ts";
+import { type Packing, partOf, submit } from "./submit.ts";
+import { type Early, earlyParts } from "./viewers.ts";
 
 /**
  * The platform ends `waitUntil` 30 s after the invocation. What is not sent, appended or counted by
- * then is lost unnoticed. So each step has a deadline, in ms: gather (company.ts) 2,000 and packer
- * (packer.ts) 6,000, or without the packer gather (refusals.ts) 10,000; then the queue 4,000, the
+ * then is lost unnoticed. So each step has a deadline, in ms: gather (packing-policy.ts) 2,000 and
+ * packer (packer.ts) 6,000, or without the packer gather (queue-backoff.ts) 10,000; then the queue 4,000, the
  * log 10,000, count 3,000; in all 27,000. The rest is for packing, and for timers that fire late.
  */
 const DEADLINES: Deadlines = { queueMs: 4_000, logMs: 10_000 };
@@ -89,20 +89,20 @@ async function send(lines: readonly Entry[], isHeld: boolean, context: TailConte
 /** @returns how many records are lost. */
 async function sendLines(lines: readonly Entry[], isHeld: boolean, context: TailContext): Promise<number> {
   const { gatherer, early } = context;
-  const { source, company, refusals } = gatherer;
+  const { source, policy, backoff } = gatherer;
   const { seal, shards } = context.config;
   const nowMs = context.platform.now();
   const idOf = randomIds(shards);
-  const asks = !isHeld && company.asksPacker(nowMs);
+  const asks = !isHeld && policy.asksPacker(nowMs);
   const part = asks ? partOf(lines, { takenInMs: nowMs, source, id: idOf(0), shards }, seal) : null;
-  if (part !== null && (await handOver(part, company, context))) return 0;
+  if (part !== null && (await submit(part, policy, context))) return 0;
   // The same part: if the packer's message arrives as well, the log takes its id once.
   const { messages, packed, tooLarge } = pack(lines, {
     ...{ takenInMs: nowMs, source, idOf: (n) => (n === 0 && part?.id) || idOf(n), keyed: false, shards },
     ...(seal && { seal }),
   });
   try {
-    await sendMessages(messages, { ...context, refusals, ...(seal && { seal }) }, DEADLINES);
+    await sendMessages(messages, { ...context, backoff, ...(seal && { seal }) }, DEADLINES);
     if (early?.mayWatch()) early.show(earlyParts(messages, packed, source));
     return tooLarge;
   } catch (error) {

@@ -6,13 +6,13 @@ import type { Platform } from "../../base/platform.ts";
 import type { IntakeConfig } from "../../config.ts";
 import { whyNotJson } from "../../formats/filter/json-fault.ts";
 import type { Source } from "../../formats/record/source.ts";
-import { type Early, earlyParts, KeptEntries } from "./audience.ts";
 import { decodeUtf8, markLength, NO_UTF8 } from "./body.ts";
 import { type FoundEvents, findEvents, type Located, mapEvents } from "./events.ts";
 import { cutsOf, keyedIds, randomIds } from "./ids.ts";
 import type { KeyShards } from "./key-shards.ts";
 import { type PackedMessage, type PackingContext, RecordPacker } from "./packing.ts";
 import { REQUEST_DEADLINES, type Sending, sendMessages } from "./send.ts";
+import { type Early, earlyParts, KeptEntries } from "./viewers.ts";
 
 export interface TakeRequest {
   /** What the body takes at most, in bytes. */

@@ -3,7 +3,7 @@ import { parseFilter } from "../../formats/filter/parse.ts";
 import type { Encoder, Fragment } from "../../formats/object/encoder.ts";
 import { encoderOf } from "../../formats/object/encoders.ts";
 import { hasParts, partOf, readTemplate } from "../../formats/object/keys.ts";
-import type { LoadedRecord } from "../../formats/object/load.ts";
+import type { LoadedRecord } from "../../formats/queue/load-records.ts";
 import type { Part } from "../../formats/queue/message.ts";
 import { EXTRA_FIELDS } from "../../formats/record/fields.ts";
 import type { RecordLine } from "../../formats/record/line.ts";

@@ -1,7 +1,7 @@
 import type { JobConfig, Window } from "./config.ts";
 import { SWITCHES, type SwitchName } from "./fields.ts";
+import type { JobBody } from "./job-schema.ts";
 import type { JobMeaning } from "./rules.ts";
-import type { JobBody } from "./schema.ts";
 import { enabledWindows } from "./windows.ts";
 
 /** What the API writes: the body, its meaning, and the sealed destination. */
@@ -78,7 +78,7 @@ export function rerunOf(
 
 /**
  * The configuration of a changed job. @param destinationChanged the destination differs, not only
- * its seal.
+ * it.
  */
 export function updated(
   before: JobConfig,

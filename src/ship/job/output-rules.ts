@@ -16,7 +16,7 @@ import {
   ROW_FIELD_NAMES,
 } from "../../formats/record/fields.ts";
 import { TEXT_NAMES, TEXTS } from "./fields.ts";
-import { type OutputOptions, TIMESTAMP_FORMATS } from "./schema.ts";
+import { type OutputOptions, TIMESTAMP_FORMATS } from "./job-schema.ts";
 
 /** The meaning of `output_options`, with all defaults. */
 export interface OutputMeaning {

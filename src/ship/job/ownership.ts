@@ -2,7 +2,7 @@ import { createHash, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import { encodeUtf8, toBase64Url } from "../../base/bytes.ts";
 import { OWNERSHIP_CHALLENGE_S } from "../../base/limits.ts";
 import { keyBelow, PROBE_DAY } from "../../formats/object/keys.ts";
-import type { SealingKeys } from "../../formats/secrets/sealed.ts";
+import type { EncryptionKeys } from "../../formats/secrets/encrypted.ts";
 import type { Place } from "../destinations/destination.ts";
 
 /** A proof that a user can read a destination: it is written there, and must be sent back. */
@@ -23,7 +23,7 @@ const NO_SALT = new Uint8Array();
  * base64url>`. Nothing is stored. Challenges of one second are the same, so requests in quick
  * succession write one object.
  */
-export function issueChallenge(accountId: string, place: Place, keys: SealingKeys, nowMs: number): Challenge {
+export function issueChallenge(accountId: string, place: Place, keys: EncryptionKeys, nowMs: number): Challenge {
   const token = tokenOf(Math.floor(nowMs / 1_000) + OWNERSHIP_CHALLENGE_S, accountId, place, keys.current);
   const tag = createHash("sha256").update(token).digest("hex").slice(0, 8);
   return { token, key: keyBelow(place.path, PROBE_DAY, `ownership-challenge-${tag}.txt`) };
@@ -37,7 +37,7 @@ export function answersChallenge(
   token: string,
   accountId: string,
   place: Place,
-  keys: SealingKeys,
+  keys: EncryptionKeys,
   nowMs: number,
 ): boolean {
   const expiryS = Number(TOKEN.exec(token)?.[1] ?? Number.NaN);

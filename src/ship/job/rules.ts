@@ -6,8 +6,8 @@ import { EXTRA_FIELDS, type ExtraField } from "../../formats/record/fields.ts";
 import type { Terms } from "../destinations/destination.ts";
 import type { JobConfig, UploadLimits } from "./config.ts";
 import { optionOf, SWITCH_NAMES, SWITCHES, type SwitchName, type SwitchSettings, switchSettings } from "./fields.ts";
+import type { JobBody } from "./job-schema.ts";
 import { type OutputMeaning, parseLogpullOptions, readOutputOptions } from "./output-rules.ts";
-import type { JobBody } from "./schema.ts";
 
 /** The meaning of a job's body in which every option is supported. */
 export interface JobMeaning extends SwitchSettings {

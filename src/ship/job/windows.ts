@@ -1,4 +1,4 @@
-import { ID_MEMORY_MS } from "../../base/limits.ts";
+import { DEDUP_MS } from "../../base/limits.ts";
 import { CLOCK_SKEW_MS, type Window } from "./config.ts";
 
 /** Most windows of one job. A job switched more often within 15 days keeps the newest. */
@@ -53,5 +53,5 @@ export function isSettling(windows: readonly Window[], nowMs: number): boolean {
 
 /** Windows that an event in the queue can still fall into. */
 export function remembered(windows: readonly Window[], nowMs: number): Window[] {
-  return windows.filter(({ untilMs }) => untilMs === null || untilMs > nowMs - ID_MEMORY_MS);
+  return windows.filter(({ untilMs }) => untilMs === null || untilMs > nowMs - DEDUP_MS);
 }

@@ -3,7 +3,7 @@ import { ROW_MAX_BYTES } from "../../base/limits.ts";
 import { Tables, verbatim } from "../../base/storage/sql.ts";
 import type { Fragment } from "../../formats/object/encoder.ts";
 import { type Window, wasIn } from "../job/config.ts";
-import type { GroupFormat, JobShare, LoggedMessage } from "./append.ts";
+import type { GroupFormat, JobShare, LoggedMessage } from "./append-types.ts";
 
 /** The share of one job in a block. */
 export interface Entry extends JobShare {

@@ -1,4 +1,4 @@
-import type { PartHead } from "./append.ts";
+import type { PartHead } from "./append-types.ts";
 import type { CountedFunction, FunctionCount } from "./function-counts.ts";
 
 /** What became of the events of a part, from the account's point of view. */

@@ -1,5 +1,5 @@
 import type { Source } from "../../formats/record/source.ts";
-import type { Health } from "./health.ts";
+import type { Health } from "./function-health.ts";
 
 /** Events of one function. */
 export interface FunctionCount {

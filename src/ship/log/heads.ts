@@ -1,7 +1,7 @@
-import type { Loaded } from "../../formats/object/load.ts";
+import type { Loaded } from "../../formats/queue/load-records.ts";
 import { idOf } from "../../formats/queue/message.ts";
 import type { RecordLine } from "../../formats/record/line.ts";
-import type { PartFunction, PartHead } from "./append.ts";
+import type { PartFunction, PartHead } from "./append-types.ts";
 import {
   addedErrors,
   BUCKETS,
@@ -16,7 +16,7 @@ import {
   OUTCOMES_KEPT,
   sketchOfBuckets,
   TEXT_MAX,
-} from "./health.ts";
+} from "./function-health.ts";
 
 interface Tallied {
   count: Omit<PartFunction, "health">;

@@ -1,11 +1,11 @@
 import { TimeoutError } from "../../base/platform.ts";
+import type { AccountStatus } from "./account-status.ts";
 import type { OpenMessage } from "./blocks.ts";
 import { type FunctionCount, joinCounts, TALLY_BOUNDS, type TallyBounds } from "./function-counts.ts";
+import type { HourHealth } from "./function-health-hours.ts";
 import { LISTED_BOUNDS } from "./function-hours.ts";
-import type { HourHealth } from "./health-hours.ts";
 import type { MonthUse } from "./month-use.ts";
 import type { HeldEntry, HeldMessage } from "./on-hold.ts";
-import type { AccountStatus } from "./status.ts";
 import { sumOfStatus, sumOfUse } from "./sums.ts";
 import { type TraceLog, traceLog } from "./trace-log.ts";
 

@@ -1,4 +1,4 @@
-import type { TakenId } from "../../base/storage/id-memory.ts";
+import type { DedupId } from "../../base/storage/dedup-index.ts";
 import { clause, columns, Tables } from "../../base/storage/sql.ts";
 
 /** A message that is kept from the jobs until a person decides. */
@@ -8,9 +8,9 @@ export interface HoldMessage {
   /**
    * Its parts, as its head says; none: its head cannot be read. Those that are known are not kept.
    */
-  parts: (TakenId & { records: number })[];
+  parts: (DedupId & { records: number })[];
   /** The id that it is remembered by where its head cannot be read: a hash of its bytes. */
-  hash: TakenId;
+  hash: DedupId;
   queue: string;
   why: string;
   /** Why its records cannot be read; absent: they can, or it was not tried. */
@@ -40,7 +40,7 @@ export interface HeldMessage extends HeldEntry {
 }
 
 /** A part that is on hold, and what was in force when it was taken in. */
-export interface HeldPart extends TakenId {
+export interface HeldPart extends DedupId {
   records: number;
   /** Jobs that were enabled. */
   jobs: number[];
@@ -51,7 +51,7 @@ export interface HeldPart extends TakenId {
 /** The JSON of held parts: most of a message have the same terms. */
 interface HeldParts {
   terms: Pick<HeldPart, "jobs" | "off">[];
-  parts: (TakenId & { records: number; term: number })[];
+  parts: (DedupId & { records: number; term: number })[];
 }
 
 const ENTRY = clause`${columns("id", "atMs", "queue", "why", "events", "unreadable", "bytes")}, taken_ms AS takenInMs`;

@@ -2,7 +2,7 @@ import { stampOf } from "../job/config.ts";
 import type { Past, Unread } from "./blocks.ts";
 
 /** How far a job has read, as its shard knows. */
-export interface ReaderState {
+export interface ConsumerState {
   /** Position up to which its reader has committed. */
   cursor: number;
   /** The segment that reads. */
@@ -71,14 +71,14 @@ const RECOUNTED_BLOCKS = 1_000;
 /** Wait after the first failure, in ms; it doubles with each. */
 const RETRY_MS = { first: 5_000, most: 300_000 } as const;
 
-const NONE: ReaderState = { cursor: 0, segment: 0, stamps: {}, received: 0 };
+const NONE: ConsumerState = { cursor: 0, segment: 0, stamps: {}, received: 0 };
 
 /**
  * How far the jobs of a shard have read, and when each is due. The stored part is one column of the
  * shard's row, which each append writes anyway; what is unread follows from the blocks.
  */
 export class Readers {
-  readonly #states = new Map<number, ReaderState>();
+  readonly #states = new Map<number, ConsumerState>();
   /** Of these. */
   readonly #pasts = new Map<number, Past>();
   #backlogs = new Map<number, Backlog & { last: number }>();
@@ -91,7 +91,7 @@ export class Readers {
   load(text: string, blocks: Iterable<[number, Unread]>): void {
     this.#states.clear();
     this.#pasts.clear();
-    for (const [id, state] of Object.entries(JSON.parse(text) as Record<string, ReaderState>))
+    for (const [id, state] of Object.entries(JSON.parse(text) as Record<string, ConsumerState>))
       this.#set(Number(id), state);
     this.#backlogs = new Map();
     const ofPast = new Map<number, number>();
@@ -138,7 +138,7 @@ export class Readers {
     if (past === undefined) return;
     let fromMs = past.atMs;
     for (const [id, { takenMs }] of between(upTo, past.upTo)) if (id === job) fromMs = Math.min(fromMs, takenMs);
-    const lost: ReaderState["lost"] = [state.lost?.[0] ?? fromMs, past.atMs];
+    const lost: ConsumerState["lost"] = [state.lost?.[0] ?? fromMs, past.atMs];
     const unread = recordsOf(job, between(state.cursor, upTo));
     this.#set(job, { ...state, lost, past: { ...past, upTo, unread } });
     this.#recount(job, between);
@@ -154,7 +154,7 @@ export class Readers {
     this.#set(job, { ...state, received: state.received + after - before });
   }
 
-  #set(job: number, state: ReaderState): void {
+  #set(job: number, state: ConsumerState): void {
     this.#states.set(job, state);
     const { past, cursor } = state;
     if (past === undefined || past.upTo <= cursor) this.#pasts.delete(job);
@@ -166,7 +166,7 @@ export class Readers {
     return JSON.stringify(Object.fromEntries(this.#states));
   }
 
-  of(job: number): ReaderState {
+  of(job: number): ConsumerState {
     return this.#states.get(job) ?? NONE;
   }
 

@@ -1,6 +1,6 @@
 import { fromHex } from "../../base/bytes.ts";
-import { ID_MEMORY_MS } from "../../base/limits.ts";
-import type { IdMemory, TakenId } from "../../base/storage/id-memory.ts";
+import { DEDUP_MS } from "../../base/limits.ts";
+import type { DedupId, DedupIndex } from "../../base/storage/dedup-index.ts";
 import { Tables } from "../../base/storage/sql.ts";
 
 /**
@@ -13,7 +13,7 @@ import { Tables } from "../../base/storage/sql.ts";
 export type Noted = "begun" | "returned" | "untried" | "alone";
 
 /** @property attempts deliveries so far, this one included, where they are known. */
-export type NotedMessage = TakenId & { attempts?: number };
+export type NotedMessage = DedupId & { attempts?: number };
 
 /** Deliveries of a message that were killed in a row: they began, and nothing ended them. */
 export interface Deaths {
@@ -48,10 +48,10 @@ function next({ begun, deaths }: Row, how: Noted, attempts: number, isWell: bool
  * caller.
  */
 export class Redeliveries extends Tables {
-  readonly #ids: IdMemory;
+  readonly #ids: DedupIndex;
 
   /** @param ids of counted messages. */
-  constructor(sql: SqlStorage, ids: IdMemory) {
+  constructor(sql: SqlStorage, ids: DedupIndex) {
     super(sql);
     this.#ids = ids;
   }
@@ -95,6 +95,6 @@ export class Redeliveries extends Tables {
 
   /** Drops what no queue delivers any more. */
   sweep(nowMs: number): void {
-    this.sql.run`DELETE FROM unfinished WHERE taken_ms < ${nowMs - ID_MEMORY_MS}`;
+    this.sql.run`DELETE FROM unfinished WHERE taken_ms < ${nowMs - DEDUP_MS}`;
   }
 }

@@ -1,6 +1,6 @@
-import { joinedSlots } from "./health-hours.ts";
+import type { AccountStatus, ShardLoad } from "./account-status.ts";
+import { joinedSlots } from "./function-health-hours.ts";
 import { type MonthUse, withUse } from "./month-use.ts";
-import type { AccountStatus, ShardLoad } from "./status.ts";
 
 /** The status of all shards together. */
 export function sumOfStatus(all: readonly AccountStatus[]): AccountStatus {

@@ -1,9 +1,9 @@
 import { clause, Tables, verbatim } from "../../base/storage/sql.ts";
-import type { QueueState, Work } from "./append.ts";
+import type { QueueState, Work } from "./append-types.ts";
+import { queueUnits } from "./bill.ts";
 import { type CountedPart, sumOf } from "./counted.ts";
 import type { HourRow } from "./function-hours.ts";
 import { type MonthUse, parseUse, useAt, withUse } from "./month-use.ts";
-import { queueUnits } from "./usage.ts";
 
 /** What an append changes in the one row of a shard, beside its counts. */
 export interface Changed {

@@ -10,11 +10,12 @@ import {
 import { errorText, log } from "../../base/logger.ts";
 import { answered, platform, within } from "../../base/platform.ts";
 import { Alarm } from "../../base/storage/alarm.ts";
-import { IdMemory, type TakenId } from "../../base/storage/id-memory.ts";
+import { type DedupId, DedupIndex } from "../../base/storage/dedup-index.ts";
 import { Sql, verbatim } from "../../base/storage/sql.ts";
 import { readKeepMs } from "../../config.ts";
 import { type JobConfig, type JobsSnapshot, offNow, stampOf, wasIn } from "../job/config.ts";
 import { isUnchanged, readSnapshot } from "../job/snapshot.ts";
+import { type AccountStatus, accountStatus, type Restored, type ShardLoad } from "./account-status.ts";
 import {
   APPEND_FORMAT,
   type Append,
@@ -25,7 +26,7 @@ import {
   SHARD_BUSY,
   SHARD_FULL,
   SHARD_NOT_READY,
-} from "./append.ts";
+} from "./append-types.ts";
 import {
   Blocks,
   beyondLost,
@@ -39,20 +40,19 @@ import {
 import { type CountedPart, countedPart, functionCounts, offeredOf } from "./counted.ts";
 import { Driver, type Pulled } from "./driver.ts";
 import type { FunctionCount } from "./function-counts.ts";
+import { HealthHours, type HourHealth } from "./function-health-hours.ts";
 import { FunctionHours } from "./function-hours.ts";
-import { HealthHours, type HourHealth } from "./health-hours.ts";
 import { JobsCopy, type ShardJob } from "./jobs-copy.ts";
+import { TRACE_LOG_STEPS } from "./log-migrations.ts";
 import { MeanRate } from "./mean-rate.ts";
 import type { MonthUse } from "./month-use.ts";
 import { nodeName, nodeOf } from "./nodes.ts";
 import { type HeldEntry, type HeldMessage, type HeldPart, type HoldMessage, OnHold } from "./on-hold.ts";
 import { type Due, Readers } from "./readers.ts";
 import { type Deaths, type Noted, type NotedMessage, Redeliveries } from "./redeliveries.ts";
-import { TRACE_LOG_STEPS } from "./schema.ts";
-import { type AccountStatus, accountStatus, type Restored, type ShardLoad } from "./status.ts";
+import { showLive } from "./show-live.ts";
 import { earlier } from "./sums.ts";
 import { Totals } from "./totals.ts";
-import { showLive } from "./viewers.ts";
 
 const SWEEP_EVERY_MS = 86_400_000;
 
@@ -142,7 +142,7 @@ export interface HoldResent {
 export class TraceLog extends DurableObject<Env> {
   readonly #sql: Sql;
   #shard = 0;
-  readonly #ids: IdMemory;
+  readonly #ids: DedupIndex;
   readonly #totals: Totals;
   readonly #functions: FunctionHours;
   readonly #health: HealthHours;
@@ -171,7 +171,7 @@ export class TraceLog extends DurableObject<Env> {
     super(ctx, env);
     const { sql } = ctx.storage;
     this.#sql = new Sql(sql);
-    this.#ids = new IdMemory(sql);
+    this.#ids = new DedupIndex(sql);
     this.#totals = new Totals(sql);
     this.#functions = new FunctionHours(sql);
     this.#health = new HealthHours(sql);
@@ -432,13 +432,13 @@ export class TraceLog extends DurableObject<Env> {
     }
   }
 
-  #heldPart({ id, takenInMs, keyed, records }: TakenId & { records: number }): HeldPart {
+  #heldPart({ id, takenInMs, keyed, records }: DedupId & { records: number }): HeldPart {
     const { off, jobs } = this.#offerOf({ takenInMs });
     return { id, takenInMs, keyed, records, jobs: [...jobs], off: [...off] };
   }
 
   /** Which of these parts, without a key, were taken or are on hold. */
-  known(parts: readonly TakenId[]): string[] {
+  known(parts: readonly DedupId[]): string[] {
     return [...this.#ids.known(parts)];
   }
 
@@ -638,7 +638,7 @@ export class TraceLog extends DurableObject<Env> {
       const held = isWhole ? unknown.map((part) => this.#heldPart(part)) : [];
       this.#hold.add(message, held, nowMs);
       const forgotten = this.#sql.only<number>`SELECT forgotten_ms FROM state`;
-      const byMinute = ({ keyed, takenInMs }: TakenId): boolean => !keyed && takenInMs >= forgotten;
+      const byMinute = ({ keyed, takenInMs }: DedupId): boolean => !keyed && takenInMs >= forgotten;
       this.#ids.remember(unknown.filter(byMinute));
       for (const each of unknown)
         if (!byMinute(each))

@@ -1,8 +1,8 @@
 import { fieldsOf } from "./divide.ts";
 import { entryOf } from "./object-entry.ts";
 import { ReaderPart } from "./reader-part.ts";
-import { DOUBT, FAR, type ObjectRow, type Target, templateElsewhere } from "./rows.ts";
-import type { AsideObject } from "./types.ts";
+import { DOUBT, FAR, type ObjectRow, type Target, templateElsewhere } from "./reader-rows.ts";
+import type { AsideObject } from "./statuses.ts";
 
 /**
  * The objects of a reader that their store refuses themselves.

@@ -6,11 +6,11 @@ import type { Failure, FailureCause } from "../destinations/failure.ts";
 import { openDestination, termsOf } from "../destinations/kinds.ts";
 import type { JobConfig } from "../job/config.ts";
 import { afterAnother, type Disposition, disposition, failureWords } from "./disposition.ts";
-import type { CountedAttempt, Health } from "./health.ts";
-import type { LogState } from "./log-state.ts";
 import type { Objects } from "./objects.ts";
-import { ELSEWHERE_TRIES, type ObjectRow, type Target, targetOf } from "./rows.ts";
+import { ELSEWHERE_TRIES, type ObjectRow, type Target, targetOf } from "./reader-rows.ts";
+import type { ReaderState } from "./reader-state.ts";
 import { streamed } from "./stream.ts";
+import type { CountedAttempt, Health } from "./upload-health.ts";
 
 /** Objects up to this size are sent from memory, larger ones streamed row by row, in bytes. */
 const BUFFERED_MAX_BYTES = 2_000_000;
@@ -21,7 +21,7 @@ export interface AttemptHost {
   open(job: JobConfig): Parsed<Destination>;
   /** The same of an object that goes elsewhere. */
   openElsewhere(job: JobConfig, target: Target): Parsed<Destination>;
-  readonly state: LogState;
+  readonly state: ReaderState;
   readonly objects: Objects;
   readonly health: Health;
   transaction<T>(change: () => T): T;

@@ -3,13 +3,13 @@ import type { Encoder, Fragment } from "../../formats/object/encoder.ts";
 import { encoderOf } from "../../formats/object/encoders.ts";
 import { isPartOf } from "../../formats/object/keys.ts";
 import type { JobConfig } from "../job/config.ts";
-import type { GroupFormat } from "../log/append.ts";
+import type { GroupFormat } from "../log/append-types.ts";
 import type { Group } from "../log/blocks.ts";
 import { cut } from "./cut.ts";
-import type { LogState } from "./log-state.ts";
 import { ReaderPart } from "./reader-part.ts";
-import type { BatchRow } from "./rows.ts";
-import type { CutReason } from "./types.ts";
+import type { BatchRow } from "./reader-rows.ts";
+import type { ReaderState } from "./reader-state.ts";
+import type { CutReason } from "./statuses.ts";
 
 /**
  * A batch whose first records come late (a backlog) stays open this long after it was opened, so
@@ -57,7 +57,7 @@ export class Batches extends ReaderPart {
   readonly #storedMaxBytes: () => number;
 
   /** @param storedMaxBytes most bytes of an object as it is stored. */
-  constructor(sql: SqlStorage, state: LogState, storedMaxBytes: () => number) {
+  constructor(sql: SqlStorage, state: ReaderState, storedMaxBytes: () => number) {
     super(sql, state);
     this.#storedMaxBytes = storedMaxBytes;
   }

@@ -5,7 +5,7 @@ import type { OutputFormat } from "../../formats/output/format.ts";
 import { recordLine } from "../../formats/record/encode.ts";
 import type { TraceRecord } from "../../formats/record/fields.ts";
 import { RecordLine } from "../../formats/record/line.ts";
-import { hourOf, hourStartMs } from "./health.ts";
+import { hourOf, hourStartMs } from "./upload-health.ts";
 
 /** Readers that find a canary can leave it out by this name. */
 export const CANARY_SCRIPT_NAME = "logship-canary";

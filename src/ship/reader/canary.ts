@@ -7,9 +7,9 @@ import { isOpen } from "../job/windows.ts";
 import { placeOf } from "../log/nodes.ts";
 import { type CanaryFinding, notWritten, readCanary, type SentCanary, writeCanary } from "./canary-check.ts";
 import { canaryAfter, canaryKey, canaryObject } from "./canary-object.ts";
-import type { LogState } from "./log-state.ts";
 import { ReaderPart } from "./reader-part.ts";
-import type { CanaryStatus } from "./types.ts";
+import type { ReaderState } from "./reader-state.ts";
+import type { CanaryStatus } from "./statuses.ts";
 
 /** The state of a job's canary, and its times. */
 export interface CanaryReport extends CanaryStatus {
@@ -42,7 +42,7 @@ export class Canary extends ReaderPart {
    */
   running: Promise<void> | null = null;
 
-  constructor(sql: SqlStorage, state: LogState, host: CanaryHost) {
+  constructor(sql: SqlStorage, state: ReaderState, host: CanaryHost) {
     super(sql, state);
     this.#host = host;
   }

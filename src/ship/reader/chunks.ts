@@ -4,7 +4,7 @@ import { clause, Tables } from "../../base/storage/sql.ts";
 import type { Content, Encoder, Fragment } from "../../formats/object/encoder.ts";
 import { joinContents } from "../../formats/object/gzip.ts";
 import { joinWords } from "../../formats/sketch/sketch.ts";
-import { type BatchRow, type ChunkRow, chunkId, chunkRange } from "./rows.ts";
+import { type BatchRow, type ChunkRow, chunkId, chunkRange } from "./reader-rows.ts";
 
 /**
  * The bytes of batches, and of the objects they become. Read in the order of their ids, the chunks

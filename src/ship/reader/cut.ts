@@ -3,14 +3,14 @@ import { type Sql, verbatim } from "../../base/storage/sql.ts";
 import type { Encoder } from "../../formats/object/encoder.ts";
 import { encoderOf } from "../../formats/object/encoders.ts";
 import type { Chunks } from "./chunks.ts";
-import type { LogState } from "./log-state.ts";
-import type { BatchRow } from "./rows.ts";
-import type { CutReason } from "./types.ts";
+import type { BatchRow } from "./reader-rows.ts";
+import type { ReaderState } from "./reader-state.ts";
+import type { CutReason } from "./statuses.ts";
 
 /** What a cut reads and changes. */
 export interface CutInto {
   sql: Sql;
-  state: LogState;
+  state: ReaderState;
   chunks: Chunks;
 }
 

@@ -1,8 +1,8 @@
 import { OBJECT_HISTORY_MS, UNLISTED_HISTORY_MS } from "../../base/limits.ts";
 import { clause } from "../../base/storage/sql.ts";
-import { countsOf } from "./log-status.ts";
 import { ReaderPart } from "./reader-part.ts";
-import type { LogCounts } from "./types.ts";
+import { countsOf } from "./reader-status.ts";
+import type { DeliveryCounts } from "./statuses.ts";
 
 /**
  * Deliveries of one node: those up to `upTo`, of all days but two, which are not over. Events of
@@ -31,7 +31,7 @@ export interface Wanted {
 /** What a node says of its deliveries. */
 export interface NodeDeliveries {
   delivered: number;
-  counts: LogCounts;
+  counts: DeliveryCounts;
   /** The first day that has anything to be listed; null: none has. */
   firstDay: number | null;
 }

@@ -9,7 +9,7 @@ import { NDJSON } from "../../formats/output/format.ts";
 import type { Leftover, Origin } from "../destinations/destination.ts";
 import type { Chunks } from "./chunks.ts";
 import { type CutInto, fixObject } from "./cut.ts";
-import { type BatchRow, DOUBT, type ObjectRow, templateElsewhere } from "./rows.ts";
+import { type BatchRow, DOUBT, type ObjectRow, templateElsewhere } from "./reader-rows.ts";
 
 /**
  * An object that goes on as several: a receiver takes less in one request than a store in one

@@ -1,11 +1,11 @@
 import { DurableObject } from "cloudflare:workers";
-import { ID_MEMORY_MS, OBJECT_STORED_BYTES, SEGMENT_MAX_BYTES } from "../../base/limits.ts";
+import { DEDUP_MS, OBJECT_STORED_BYTES, SEGMENT_MAX_BYTES } from "../../base/limits.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { platform, within } from "../../base/platform.ts";
 import { Alarm } from "../../base/storage/alarm.ts";
 import { migrate } from "../../base/storage/migrate.ts";
 import { Sql } from "../../base/storage/sql.ts";
-import { readSealKeys, readSigning, readStoredMaxBytes } from "../../config.ts";
+import { readMacKeys, readSigning, readStoredMaxBytes } from "../../config.ts";
 import type { Signer } from "../../formats/manifest/signing.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
 import type { JobConfig } from "../job/config.ts";
@@ -17,24 +17,24 @@ import { Batches } from "./batches.ts";
 import { Canary, type CanaryReport } from "./canary.ts";
 import { Chunks } from "./chunks.ts";
 import { type Delivered, Deliveries, type NodeDeliveries, type Wanted } from "./deliveries.ts";
-import { Health, type HealthHour } from "./health.ts";
+import { destinationOf, elsewhereOf, stays, staysBelow } from "./job-destination.ts";
 import { eachNode } from "./job-nodes.ts";
-import { LogState } from "./log-state.ts";
-import { countsOf, statusOf } from "./log-status.ts";
 import { Manifests } from "./manifests.ts";
 import { entryOf } from "./object-entry.ts";
 import { keepSketch } from "./object-sketch.ts";
 import { type EventSpan, Objects } from "./objects.ts";
-import { destinationOf, elsewhereOf, stays, staysBelow } from "./open.ts";
 import { tryNow, WAIT_MAX_MS } from "./parking.ts";
+import { READER_STEPS } from "./reader-migrations.ts";
+import type { Target } from "./reader-rows.ts";
+import { ReaderState } from "./reader-state.ts";
+import { countsOf, statusOf } from "./reader-status.ts";
 import { Reading } from "./reading.ts";
 import { type Replayable, Replayed, type ReplayedObject, type ReplayPage, type ReplaySpan } from "./replayed.ts";
-import type { Target } from "./rows.ts";
-import { READER_STEPS } from "./schema.ts";
 import { type Searchable, SearchableObjects, type SearchSpan } from "./searchable.ts";
+import type { AsideObject, ObjectEntry, ReaderStatus } from "./statuses.ts";
 import { piecewise, streamed } from "./stream.ts";
-import type { AsideObject, ObjectEntry, ReaderStatus } from "./types.ts";
 import { Unmade, type UnmadeNote } from "./unmade.ts";
+import { Health, type HealthHour } from "./upload-health.ts";
 import { LOOK_AGAIN_MS, Uploads } from "./uploads.ts";
 
 /**
@@ -53,7 +53,7 @@ const SWEEP_EVERY_MS = 86_400_000;
  */
 export class JobReader extends DurableObject<Env> {
   readonly #sql: Sql;
-  readonly #state: LogState;
+  readonly #state: ReaderState;
   readonly #batches: Batches;
   readonly #objects: Objects;
   readonly #health: Health;
@@ -80,7 +80,7 @@ export class JobReader extends DurableObject<Env> {
     this.#sql = new Sql(sql);
     // Reads the settings at the time of use, not of construction.
     const open = (job: JobConfig): Parsed<Destination> => destinationOf(job, this.env);
-    this.#state = new LogState(sql, ctx.id.toString());
+    this.#state = new ReaderState(sql, ctx.id.toString());
     this.#batches = new Batches(sql, this.#state, () => this.storedMaxBytes());
     this.#objects = new Objects(sql, this.#state);
     this.#health = new Health(sql, this.#state);
@@ -118,7 +118,7 @@ export class JobReader extends DurableObject<Env> {
       state: this.#state,
       batches: this.#batches,
       unmade: this.#unmade,
-      sealKeys: () => readSealKeys(this.env),
+      macKeys: () => readMacKeys(this.env),
       follow: (job, nowMs) => this.#follow(job, nowMs),
       hasRoom: () => sql.databaseSize < this.segmentMaxBytes,
       transaction: (change) => this.#transaction(change),
@@ -458,7 +458,7 @@ export class JobReader extends DurableObject<Env> {
     const job = this.#state.job();
     if (job !== null) {
       const sinceMs = job.deletedMs ?? deletedMs;
-      const done = sinceMs !== null && platform.now() - sinceMs > ID_MEMORY_MS && !this.#holds();
+      const done = sinceMs !== null && platform.now() - sinceMs > DEDUP_MS && !this.#holds();
       if (!done) return false;
     }
     await this.ctx.storage.deleteAlarm();

@@ -3,7 +3,7 @@ import { placeOf } from "../log/nodes.ts";
 import { added, earlier } from "../log/sums.ts";
 import type { ShardStatus } from "../log/trace-log.ts";
 import { type Answered, eachNode, nodeAt, type Reader } from "./job-nodes.ts";
-import type { JobStatus, ReaderStatus } from "./types.ts";
+import type { JobStatus, ReaderStatus } from "./statuses.ts";
 
 type Bindings = Pick<Env, "READERS" | "TRACE_LOG" | "CONTROL">;
 

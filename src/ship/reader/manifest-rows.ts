@@ -1,7 +1,7 @@
 import { MANIFEST_EMPTY_DAYS_MAX } from "../../base/limits.ts";
 import { Tables } from "../../base/storage/sql.ts";
 import type { Listing, Wanted } from "./deliveries.ts";
-import type { ManifestStatus } from "./types.ts";
+import type { ManifestStatus } from "./statuses.ts";
 
 /** The rows of a job's manifests, as schema.ts declares them. */
 

@@ -14,9 +14,9 @@ import { placeOf } from "../log/nodes.ts";
 import { added } from "../log/sums.ts";
 import type { Delivered, NodeDeliveries, Wanted } from "./deliveries.ts";
 import { disposition } from "./disposition.ts";
-import type { LogState } from "./log-state.ts";
 import { type ChainRow, type ManifestRow, ManifestRows } from "./manifest-rows.ts";
-import type { ManifestStatus } from "./types.ts";
+import type { ReaderState } from "./reader-state.ts";
+import type { ManifestStatus } from "./statuses.ts";
 
 /** A node, and what it says. */
 export interface LookedNode extends NodeDeliveries {
@@ -59,14 +59,14 @@ const AGAIN_MS = 60_000;
 export class Manifests {
   readonly ctx: DurableObjectState;
   readonly #rows: ManifestRows;
-  readonly #state: LogState;
+  readonly #state: ReaderState;
   readonly #host: ManifestHost;
   /** When this instance last found nothing to do, in ms. */
   #idleMs = Number.NEGATIVE_INFINITY;
   /** What is under way in this instance. Public for the tests, which wait for it. */
   running: Promise<void> | null = null;
 
-  constructor(ctx: DurableObjectState, state: LogState, host: ManifestHost) {
+  constructor(ctx: DurableObjectState, state: ReaderState, host: ManifestHost) {
     this.ctx = ctx;
     this.#rows = new ManifestRows(ctx.storage.sql);
     this.#state = state;

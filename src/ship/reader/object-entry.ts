@@ -1,5 +1,5 @@
-import type { ObjectRow } from "./rows.ts";
-import type { ObjectEntry } from "./types.ts";
+import type { ObjectRow } from "./reader-rows.ts";
+import type { ObjectEntry } from "./statuses.ts";
 
 /** An object as the API lists it. */
 export function entryOf(row: ObjectRow): ObjectEntry {

@@ -1,8 +1,8 @@
 import { type Following, nodeOfNumber, placeOf } from "../log/nodes.ts";
-import { findNode, nodeWith } from "./job.ts";
+import { findNode, nodeWith } from "./all-readers.ts";
 import { eachNode, nodeAt, type Reader, type ReaderBindings } from "./job-nodes.ts";
 import type { EventSpan } from "./objects.ts";
-import type { AsideObject, ObjectEntry } from "./types.ts";
+import type { AsideObject, ObjectEntry } from "./statuses.ts";
 import type { UnmadeNote } from "./unmade.ts";
 
 interface Page<E> {

@@ -4,7 +4,7 @@ import { HashSet } from "../../formats/sketch/hash-set.ts";
 import { SKETCH_MAX_WORDS, sketchOf } from "../../formats/sketch/sketch.ts";
 import { type SketchStore, sketchesOf } from "../../formats/sketch/sketch-store.ts";
 import type { Chunks } from "./chunks.ts";
-import type { ObjectRow } from "./rows.ts";
+import type { ObjectRow } from "./reader-rows.ts";
 
 /** Deadline of handing over a sketch, in ms: an upload is not settled before. */
 const KEEP_MS = 5_000;

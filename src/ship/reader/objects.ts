@@ -4,9 +4,9 @@ import { readTemplate } from "../../formats/object/keys.ts";
 import type { Leftover } from "../destinations/destination.ts";
 import { type CutInto, FAR_SQL } from "./cut.ts";
 import { countLines, divide, isDivisible, takeApart } from "./divide.ts";
-import type { LogState } from "./log-state.ts";
 import { ReaderPart } from "./reader-part.ts";
-import { DOUBT, FAR, type ObjectRow, type Target, templateElsewhere } from "./rows.ts";
+import { DOUBT, FAR, type ObjectRow, type Target, templateElsewhere } from "./reader-rows.ts";
+import type { ReaderState } from "./reader-state.ts";
 
 /**
  * After all that had failed was made due at once, it is not done again for this long, in ms: the
@@ -115,7 +115,7 @@ export class Objects extends ReaderPart {
    * An object is about to be sent to what cannot tell a repeat. If the last time ended without an
    * answer, this is one, and is counted.
    */
-  markSending(object: ObjectRow, state: LogState): void {
+  markSending(object: ObjectRow, state: ReaderState): void {
     const { number, doubtful, records } = object;
     if (doubtful === DOUBT.partly) state.countResent(countLines(object, this.#cutInto()));
     else if (doubtful === DOUBT.unanswered) state.countResent(records);

@@ -2,7 +2,7 @@ import { backoffMs } from "../../base/backoff.ts";
 import { RETRY_AFTER_MAX_S } from "../../base/limits.ts";
 import type { Sql } from "../../base/storage/sql.ts";
 import type { FailureKind } from "../destinations/failure.ts";
-import type { LogState } from "./log-state.ts";
+import type { ReaderState } from "./reader-state.ts";
 
 /**
  * Parked: uploads fail on something that only a person can change. The reader keeps everything,
@@ -45,7 +45,7 @@ export function jittered(range: { first: number; last: number }, attempt: number
  * What failed is due now. Belongs into a transaction of its caller.
  * @param afterMs only what was to wait beyond this time.
  */
-export function tryNow(sql: Sql, state: LogState, afterMs = 0): void {
+export function tryNow(sql: Sql, state: ReaderState, afterMs = 0): void {
   sql.run`
     UPDATE object SET next_attempt_ms = 0
     WHERE state = 'waiting' AND attempts > 0 AND next_attempt_ms > ${afterMs}`;

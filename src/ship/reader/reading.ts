@@ -2,18 +2,18 @@ import { PAGE_MAX_BYTES } from "../../base/limits.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { answered, platform } from "../../base/platform.ts";
 import { readTemplate } from "../../formats/object/keys.ts";
-import { loadOffered } from "../../formats/object/load.ts";
-import type { SealKey } from "../../formats/queue/seal.ts";
+import { loadOffered } from "../../formats/queue/load-records.ts";
+import type { MacKey } from "../../formats/queue/mac.ts";
 import { prepare } from "../job/build.ts";
 import { type JobConfig, stampOf } from "../job/config.ts";
 import { readJobConfig } from "../job/snapshot.ts";
-import type { JobShare } from "../log/append.ts";
+import type { JobShare } from "../log/append-types.ts";
 import { addedMs, type Group, type Item } from "../log/blocks.ts";
 import type { Pull, Pulled } from "../log/driver.ts";
 import { nodeOf, placeOf } from "../log/nodes.ts";
 import { type Page, traceLog } from "../log/trace-log.ts";
 import type { Batches } from "./batches.ts";
-import type { LogState } from "./log-state.ts";
+import type { ReaderState } from "./reader-state.ts";
 import { DEATHS_MAX, type Unmade, type UnmadeEntry, type UnmadeState } from "./unmade.ts";
 
 /** Deadline of one page, in ms. */
@@ -24,10 +24,10 @@ const PULL_MS = 8_000;
 
 /** What it needs of the reader that it is part of. */
 export interface ReadingHost {
-  state: LogState;
+  state: ReaderState;
   batches: Batches;
   unmade: Unmade;
-  sealKeys(): readonly SealKey[];
+  macKeys(): readonly MacKey[];
   /** Takes a configuration. To be called in a transaction. */
   follow(job: JobConfig, nowMs: number): void;
   /** false: this segment has reached its size. */
@@ -170,7 +170,7 @@ export class Reading {
       return { entry, state: "newer", why: "a newer version wrote the job, and this one cannot read it" };
     const offered = [];
     for (const message of entry.open) {
-      const loading = loadOffered(message, this.#host.sealKeys());
+      const loading = loadOffered(message, this.#host.macKeys());
       if (typeof loading === "string") return { entry, state: "newer", why: loading };
       offered.push(...loading);
     }

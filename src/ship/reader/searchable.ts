@@ -1,10 +1,10 @@
 import { clause, verbatim } from "../../base/storage/sql.ts";
 import { encoderOf } from "../../formats/object/encoders.ts";
-import type { LogState } from "./log-state.ts";
 import { markOf } from "./object-sketch.ts";
 import type { Objects } from "./objects.ts";
 import { ReaderPart } from "./reader-part.ts";
-import type { BatchRow, ObjectRow } from "./rows.ts";
+import type { BatchRow, ObjectRow } from "./reader-rows.ts";
+import type { ReaderState } from "./reader-state.ts";
 
 /** An object, or what will become one, with records of a time that a search asks for. */
 export interface Searchable {
@@ -64,7 +64,7 @@ type Row = Pick<ObjectRow, (typeof NAMES)[number]>;
 export class SearchableObjects extends ReaderPart {
   readonly #objects: Objects;
 
-  constructor(sql: SqlStorage, state: LogState, objects: Objects) {
+  constructor(sql: SqlStorage, state: ReaderState, objects: Objects) {
     super(sql, state);
     this.#objects = objects;
   }

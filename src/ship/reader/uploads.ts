@@ -1,7 +1,7 @@
 import { platform } from "../../base/platform.ts";
-import type { LogState } from "./log-state.ts";
 import type { Lane, Objects } from "./objects.ts";
-import type { ObjectRow, ReaderRow } from "./rows.ts";
+import type { ObjectRow, ReaderRow } from "./reader-rows.ts";
+import type { ReaderState } from "./reader-state.ts";
 
 /** Uploads of one reader that run side by side; each holds one row of its object in memory. */
 const UPLOADS_AT_ONCE = 4;
@@ -30,7 +30,7 @@ const FAR_AT_ONCE = UPLOADS_AT_ONCE - 1;
  * after a failure, until one succeeds; and beside them, one at a time, those that go elsewhere.
  */
 export class Uploads {
-  readonly #state: LogState;
+  readonly #state: ReaderState;
   readonly #objects: Objects;
   readonly #attempt: (object: ObjectRow) => Promise<void>;
   /**
@@ -49,7 +49,7 @@ export class Uploads {
   readonly #runs = new Set<Promise<unknown>>();
 
   /** @param attempt one attempt for one object, and what follows from it. */
-  constructor(state: LogState, objects: Objects, attempt: (object: ObjectRow) => Promise<void>) {
+  constructor(state: ReaderState, objects: Objects, attempt: (object: ObjectRow) => Promise<void>) {
     this.#state = state;
     this.#objects = objects;
     this.#attempt = attempt;

@@ -1,6 +1,6 @@
 import { encodeUtf8, toBase64 } from "../../base/bytes.ts";
 import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../../base/limits.ts";
-import { readStrictly } from "../../formats/object/load.ts";
+import { readStrictly } from "../../formats/queue/load-records.ts";
 import { decodeMessage, type Part } from "../../formats/queue/message.ts";
 import type { Source } from "../../formats/record/source.ts";
 import type { HeldMessage } from "../log/on-hold.ts";

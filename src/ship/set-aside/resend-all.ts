@@ -1,7 +1,7 @@
 import { type Platform, settled } from "../../base/platform.ts";
 import type { HeldEntry } from "../log/on-hold.ts";
-import type { AsideObject } from "../reader/types.ts";
-import { type AsideEntry, type AsideId, type AsideStores, listAside } from "./aside.ts";
+import type { AsideObject } from "../reader/statuses.ts";
+import { type AsideEntry, type AsideId, type AsideStores, listAside } from "./list-aside.ts";
 import type { Resent } from "./resend.ts";
 
 /** Entries of one request, and how many of them are sent at once. */

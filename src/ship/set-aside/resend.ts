@@ -1,13 +1,13 @@
 import { Patience, type Platform } from "../../base/platform.ts";
-import { type Loaded, load, storedMessage } from "../../formats/object/load.ts";
-import { FROM_FUTURE, isFromFuture } from "../../formats/queue/delivery.ts";
+import { type Loaded, load, storedMessage } from "../../formats/queue/load-records.ts";
+import { FROM_FUTURE, isFromFuture } from "../../formats/queue/retries.ts";
 import { shardOf } from "../../formats/queue/shard.ts";
-import { bareAppend } from "../log/append.ts";
+import { bareAppend } from "../log/append-types.ts";
 import { headOf } from "../log/heads.ts";
 import type { HeldMessage } from "../log/on-hold.ts";
 import { type HoldResent, traceLog } from "../log/trace-log.ts";
-import type { AsideObject } from "../reader/types.ts";
-import { type AsideId, type AsideStores, findEntry, findObject } from "./aside.ts";
+import type { AsideObject } from "../reader/statuses.ts";
+import { type AsideId, type AsideStores, findEntry, findObject } from "./list-aside.ts";
 
 export type Resent =
   | ({ kind: "message" } & HoldResent)

@@ -1,5 +1,5 @@
 import { DOUBTS_NONE_MS, DOUBTS_PER_S, SENDERS_MAX } from "../../base/limits.ts";
-import { dropOldest } from "./known.ts";
+import { dropOldest } from "./proofs.ts";
 
 /**
  * `refuse`: no such secret was issued. `later`: too many such secrets came in this second; whether

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { ACCESS_SHARDS, ACCESS_SPREAD_MS } from "../../base/limits.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { answered, type Platform } from "../../base/platform.ts";
-import type { Identified, Proof } from "./known.ts";
+import type { Identified, Proof } from "./proofs.ts";
 import { type AccessRegister, accessRegister, accessShard } from "./register.ts";
 import { PERMISSIONS } from "./roles.ts";
 

@@ -3,13 +3,13 @@ import { ACCESS_SHARDS, ACCESS_SPREAD_AT, ACCESS_SPREAD_MS } from "../../base/li
 import { answered, platform } from "../../base/platform.ts";
 import { migrate } from "../../base/storage/migrate.ts";
 import { sameHash } from "../../formats/secrets/credentials.ts";
+import { ACCESS_STEPS } from "./access-migrations.ts";
 import { AuditBook, type AuditEntry, type Audited } from "./audit-book.ts";
-import { Copied } from "./copy.ts";
-import { type Added, Holders, type Member, type Token } from "./holders.ts";
-import type { CopiedSecret, Identified, Known, Proof } from "./known.ts";
+import type { CopiedSecret, Identified, Known, Proof } from "./proofs.ts";
+import { Copied } from "./replica.ts";
 import type { Role } from "./roles.ts";
-import { ACCESS_STEPS } from "./schema.ts";
 import { type Holder, Sessions, type UsedLink } from "./sessions.ts";
+import { type Added, Holders, type Member, type Token } from "./tokens-and-members.ts";
 
 /** The owner of a session. */
 export interface SignedIn {

@@ -1,5 +1,5 @@
 import { SENDER_MEMORY_MS, SENDERS_MAX } from "../../base/limits.ts";
-import { dropOldest, isOver, type Known, type Proof, proofKey } from "./known.ts";
+import { dropOldest, isOver, type Known, type Proof, proofKey } from "./proofs.ts";
 
 /**
  * Proofs that this isolate has seen to be allowed to send events. They are believed for a few

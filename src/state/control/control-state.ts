@@ -1,4 +1,4 @@
-import { ID_MEMORY_MS, JOBS_MAX, JOBS_REMEMBERED_MAX } from "../../base/limits.ts";
+import { DEDUP_MS, JOBS_MAX, JOBS_REMEMBERED_MAX } from "../../base/limits.ts";
 import { Tables } from "../../base/storage/sql.ts";
 import type { Given } from "../../ship/job/change.ts";
 import { type JobConfig, type JobsSnapshot, versionIn } from "../../ship/job/config.ts";
@@ -169,5 +169,5 @@ export function configOf({ config }: Pick<JobRow, "config">): JobConfig {
  * a call would create it again.
  */
 function mayGetEvents({ deleted_ms }: JobRow, nowMs: number): boolean {
-  return deleted_ms === null || nowMs - deleted_ms <= ID_MEMORY_MS;
+  return deleted_ms === null || nowMs - deleted_ms <= DEDUP_MS;
 }

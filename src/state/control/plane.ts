@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import {
-  ID_MEMORY_MS,
+  DEDUP_MS,
   RERUNS_REMEMBERED_MAX,
   SEARCH_LEASE_MS,
   SEARCHES_AT_ONCE,
@@ -20,20 +20,20 @@ import {
   versionIn,
   type Window,
 } from "../../ship/job/config.ts";
-import type { JobBody } from "../../ship/job/schema.ts";
+import type { JobBody } from "../../ship/job/job-schema.ts";
 import { enabledWindows, isSettling } from "../../ship/job/windows.ts";
 import { traceLog } from "../../ship/log/trace-log.ts";
 import type { AttachmentFact, Seen } from "../functions/attachments.ts";
 import type { LocalCode, StoredCode } from "../functions/local-types.ts";
 import { Attachments } from "./attachments.ts";
-import { CONTROL_STEPS } from "./control-schema.ts";
+import { CONTROL_STEPS } from "./control-migrations.ts";
 import { ControlState, configOf, type JobRow } from "./control-state.ts";
 import { type FunctionPatch, type FunctionSetting, FunctionSettings } from "./function-settings.ts";
 import { LocalStore } from "./local-store.ts";
 import { PATIENCE, Rollout } from "./rollout.ts";
 
 export type { JobDraft } from "../../ship/job/change.ts";
-export { CONTROL_STEPS } from "./control-schema.ts";
+export { CONTROL_STEPS } from "./control-migrations.ts";
 
 export interface StoredJob {
   body: Omit<JobBody, "destination_conf">;
@@ -353,7 +353,7 @@ export class ControlPlane extends DurableObject<Env> {
 
   /** Deletes the row of a job that was deleted long ago and whose log has gone. */
   forget(id: number): void {
-    const old = platform.now() - ID_MEMORY_MS;
+    const old = platform.now() - DEDUP_MS;
     this.#rollout.change(() => {
       const deleted = this.#sql.run`DELETE FROM job WHERE id = ${id} AND deleted_ms < ${old}`;
       if (deleted > 0) this.#state.next();

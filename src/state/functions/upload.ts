@@ -14,7 +14,7 @@ import {
 import { whyNotJson } from "../../formats/filter/json-fault.ts";
 import { isDeeperThan } from "../../formats/record/record.ts";
 import { type Body, type BodyFault, decodeUtf8, readBody } from "../../ship/intake/body.ts";
-import type { Module, Upload } from "./types.ts";
+import type { Module, Upload } from "./module.ts";
 
 /** What is wrong with an upload: one status, and all faults found. */
 export interface UploadFault {

@@ -6,7 +6,7 @@ import {
   LOCAL_UPLOAD_MAX_BYTES,
 } from "../../base/limits.ts";
 import type { LocalCode, LocalModule, ModuleKind } from "../functions/local-types.ts";
-import type { Module, Upload } from "../functions/types.ts";
+import type { Module, Upload } from "../functions/module.ts";
 
 export type LocalCodeResult = { ok: true; code: LocalCode } | { ok: false; why: string };
 

@@ -1,7 +1,7 @@
 import type { Config } from "../../config.ts";
 import { controlPlane } from "../control/plane.ts";
 import type { LocalCode } from "../functions/local-types.ts";
-import type { Upload } from "../functions/types.ts";
+import type { Upload } from "../functions/module.ts";
 import { localCodeOf } from "./code.ts";
 
 /** A function that can run here, and its URL. */

@@ -5,9 +5,9 @@ import type { Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
 import { checkKeyOf } from "../../formats/secrets/check-part.ts";
 import { emailKey, hashOf, newSecret } from "../../formats/secrets/credentials.ts";
-import type { Added, Member, Token } from "../../state/access/holders.ts";
 import { type AccessRegister, accessRegister } from "../../state/access/register.ts";
 import { notHeld, type Permission, ROLES } from "../../state/access/roles.ts";
+import type { Added, Member, Token } from "../../state/access/tokens-and-members.ts";
 import { bodyOf } from "./body.ts";
 import {
   CREATE_MEMBER,

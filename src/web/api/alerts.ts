@@ -3,7 +3,7 @@ import { type ApiError, CODE, faultsError, oneError } from "../../base/errors.ts
 import type { Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
 import { noteOn, noteWords } from "../../operate/status/address-notes.ts";
-import { FORMAT, type FormatName } from "../../operate/status/formats.ts";
+import { FORMAT, type FormatName } from "../../operate/status/alert-formats.ts";
 import { WEBHOOK } from "../../operate/status/kinds.ts";
 import type { ReceiverState } from "../../operate/status/receiver-state.ts";
 import { TARGETS_MAX } from "../../operate/status/targets.ts";

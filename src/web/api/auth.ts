@@ -14,9 +14,9 @@ import {
   sameHash,
 } from "../../formats/secrets/credentials.ts";
 import { Doubts } from "../../state/access/doubts.ts";
-import { addressOf, Guesses } from "../../state/access/guesses.ts";
-import { type Identified, type Known, type Proof, proofKey } from "../../state/access/known.ts";
+import { addressOf, Guesses } from "../../state/access/guess-limit.ts";
 import { Lookup } from "../../state/access/lookup.ts";
+import { type Identified, type Known, type Proof, proofKey } from "../../state/access/proofs.ts";
 import { type Refusal, Refusals } from "../../state/access/refusals.ts";
 import type { AccessRegister } from "../../state/access/register.ts";
 import { ADMIN, type Caller } from "../../state/access/roles.ts";

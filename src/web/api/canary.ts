@@ -1,8 +1,8 @@
 import { unavailable } from "../../base/errors.ts";
 import { within } from "../../base/platform.ts";
 import { isOpen } from "../../ship/job/windows.ts";
+import { jobCanary } from "../../ship/reader/all-readers.ts";
 import type { CanaryReport } from "../../ship/reader/canary.ts";
-import { jobCanary } from "../../ship/reader/job.ts";
 import { type CanaryView, READ_CANARY } from "./docs/canary.ts";
 import { isoTime, success } from "./envelope.ts";
 import { SILENT, UNCONFIRMED } from "./job-view.ts";

@@ -6,12 +6,12 @@ import type { Memory } from "../../base/memory.ts";
 import type { Platform } from "../../base/platform.ts";
 import { readIntakeConfig } from "../../config.ts";
 import { httpSource } from "../../formats/record/source.ts";
-import { type Audience, earlyCall } from "../../ship/intake/audience.ts";
 import { bodyRoom, readBody } from "../../ship/intake/body.ts";
 import { appendCall } from "../../ship/intake/direct.ts";
 import { isolateKeyShards } from "../../ship/intake/key-shards.ts";
 import { SendError } from "../../ship/intake/send.ts";
 import { takeEvents } from "../../ship/intake/take.ts";
+import { earlyCall, type Viewers } from "../../ship/intake/viewers.ts";
 import { BODY_CODE, bodyBytes, isJsonType, mediaType } from "./body.ts";
 import { SEND_EVENTS } from "./docs/events.ts";
 import { type Message, success } from "./envelope.ts";
@@ -21,7 +21,7 @@ export const eventRoutes: Resources = {
   "/datasets/:dataset/events": { POST: { permission: "events:write", doc: SEND_EVENTS, take: sendEvents } },
 };
 
-async function sendEvents(c: AppContext, platform: Platform, memory: Memory, audience: Audience): Promise<Response> {
+async function sendEvents(c: AppContext, platform: Platform, memory: Memory, viewers: Viewers): Promise<Response> {
   requireDataset(c);
   const request = c.req.raw;
   const idempotencyKey = keyOf(request);
@@ -36,7 +36,7 @@ async function sendEvents(c: AppContext, platform: Platform, memory: Memory, aud
     ...readIntakeConfig(c.env),
     keyShards: () => isolateKeyShards.of(c.env),
     source: httpSource(c.get("caller").name),
-    early: audience.by({ call: earlyCall(c.env), waitUntil, platform }),
+    early: viewers.by({ call: earlyCall(c.env), waitUntil, platform }),
   };
   const taken = await takeEvents({ room, read, ndjson, idempotencyKey }, to).catch(notTaken);
   if (!taken.ok && taken.status === 503) throw unavailable(taken.message);

@@ -9,10 +9,10 @@ import {
   invocations,
   NO_HEALTH,
   quantile,
-} from "../../ship/log/health.ts";
-import { FUNCTION_HEALTH_HOURS, type HourHealth } from "../../ship/log/health-hours.ts";
+} from "../../ship/log/function-health.ts";
+import { FUNCTION_HEALTH_HOURS, type HourHealth } from "../../ship/log/function-health-hours.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
-import { hourOf, hourStartMs } from "../../ship/reader/health.ts";
+import { hourOf, hourStartMs } from "../../ship/reader/upload-health.ts";
 import { ERRORS_SHOWN, type FunctionHealth, type FunctionSum, READ_FUNCTION_HEALTH } from "./docs/function-health.ts";
 import { isoTime, success } from "./envelope.ts";
 import { requireFunction, scriptName } from "./functions.ts";

@@ -1,13 +1,13 @@
 import { errorText, log } from "../../base/logger.ts";
 import { within } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
-import { destinationPurpose, unseal } from "../../formats/secrets/sealed.ts";
+import { decrypt, destinationPurpose } from "../../formats/secrets/encrypted.ts";
 import { termsOf } from "../../ship/destinations/kinds.ts";
 import { maskDestination, parsePlace } from "../../ship/destinations/parse.ts";
-import { datasetBelow } from "../../ship/job/schema.ts";
+import { datasetBelow } from "../../ship/job/job-schema.ts";
 import { readJobConfig } from "../../ship/job/snapshot.ts";
 import { jobStatus, type ShardsStatus, shardsStatus } from "../../ship/reader/job-status.ts";
-import type { JobStatus } from "../../ship/reader/types.ts";
+import type { JobStatus } from "../../ship/reader/statuses.ts";
 import { seesSecrets } from "../../state/access/roles.ts";
 import type { StoredJob } from "../../state/control/plane.ts";
 import type { Job } from "./docs/jobs.ts";
@@ -47,7 +47,7 @@ export async function presentJob(
   config: Config,
   shards: ShardsStatus | undefined,
 ): Promise<Job> {
-  const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
+  const conf = decrypt(job.config.destination, destinationPurpose(config.accountId), config.keys);
   const status = await logStatus(c.env, job.config.id, shards, true);
   const { spelled: _, ...sent } = job.body;
   return {
@@ -85,7 +85,7 @@ function guaranteeOf(conf: string | null, { destinations }: Config): string | nu
 
 /** The same of a stored job. */
 export function guaranteeOfJob({ config: { destination } }: StoredJob, config: Config): string | null {
-  return guaranteeOf(unseal(destination, destinationPurpose(config.accountId), config.keys), config);
+  return guaranteeOf(decrypt(destination, destinationPurpose(config.accountId), config.keys), config);
 }
 
 /** @returns undefined if the log did not answer: then no job's part of it is known. */

@@ -4,7 +4,7 @@ import { CODE, faultsError, notInForce, oneError, requireStored, unavailable } f
 import type { Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
 import { DATASETS, type ExtraField, VENDORS_DATASETS } from "../../formats/record/fields.ts";
-import { destinationPurpose, seal, unseal } from "../../formats/secrets/sealed.ts";
+import { decrypt, destinationPurpose, encrypt } from "../../formats/secrets/encrypted.ts";
 import { rerunAmount } from "../../operate/replay/reruns.ts";
 import type { Destination } from "../../ship/destinations/destination.ts";
 import { openDestination, termsOf } from "../../ship/destinations/kinds.ts";
@@ -15,13 +15,20 @@ import {
   sameStore,
   unmaskDestination,
 } from "../../ship/destinations/parse.ts";
+import {
+  type JobBody,
+  READ_ONLY_KEYS,
+  respelled,
+  spareAfter,
+  spareIn,
+  type UpdateJob,
+} from "../../ship/job/job-schema.ts";
 import { parseLogpullOptions } from "../../ship/job/output-rules.ts";
 import { extraFieldsOf, fitDestination, readJob } from "../../ship/job/rules.ts";
-import { type JobBody, READ_ONLY_KEYS, respelled, spareAfter, spareIn, type UpdateJob } from "../../ship/job/schema.ts";
 import { readJobConfig } from "../../ship/job/snapshot.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
 import { added } from "../../ship/log/sums.ts";
-import { driveNodes } from "../../ship/reader/job.ts";
+import { driveNodes } from "../../ship/reader/all-readers.ts";
 import { controlPlane, type JobChange, type JobDraft, type StoredJob } from "../../state/control/plane.ts";
 import { bodyOf } from "./body.ts";
 import {
@@ -186,7 +193,7 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
     // Written back, it would lose what only the newer version knows of it.
     if (readJobConfig(job.config) === null) throw oneError(409, CODE.conflict, not + UNREADABLE);
     requireUnchanged(sent);
-    const stored = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
+    const stored = decrypt(job.config.destination, destinationPurpose(config.accountId), config.keys);
     const conf =
       sent.destination_conf === undefined ? stored : withStoredSecrets(sent.destination_conf, stored, config, not);
     if (conf === null) throw badDestination(not, "no key opens the stored destination; send destination_conf again");
@@ -280,7 +287,7 @@ function readDraft(
     draft: {
       body: rest,
       meaning: { ...meaning.value, ...fitted },
-      destination: seal(destination_conf, destinationPurpose(config.accountId), config.keys),
+      destination: encrypt(destination_conf, destinationPurpose(config.accountId), config.keys),
       path: destination.value.path,
     },
   };

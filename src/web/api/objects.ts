@@ -4,13 +4,13 @@ import type { Platform } from "../../base/platform.ts";
 import { streamOf } from "../../base/streams.ts";
 import type { Config } from "../../config.ts";
 import { decoderOf } from "../../formats/object/encoders.ts";
-import { destinationPurpose, unseal } from "../../formats/secrets/sealed.ts";
+import { decrypt, destinationPurpose } from "../../formats/secrets/encrypted.ts";
 import type { OpenDestination } from "../../ship/destinations/destination.ts";
 import { openDestination } from "../../ship/destinations/kinds.ts";
 import { parseDestination } from "../../ship/destinations/parse.ts";
 import { type Known, openObject, ReadFault, readLines } from "../../ship/destinations/read-object.ts";
 import { jobObject, jobObjects, jobObjectsBefore } from "../../ship/reader/object-pages.ts";
-import type { ObjectEntry } from "../../ship/reader/types.ts";
+import type { ObjectEntry } from "../../ship/reader/statuses.ts";
 import { JOB_OBJECTS, OBJECT_LINES, READ_OBJECT } from "./docs/objects.ts";
 import { listed, success } from "./envelope.ts";
 import { fileOf } from "./file.ts";
@@ -86,7 +86,7 @@ async function deliveredObject(
       `a replay wrote it to another destination, ${entry.replay.destination}, for which the job has no keys`,
     );
   if (entry.sent_to !== null) throw conflict(`it was sent to another destination, ${entry.sent_to}`);
-  const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
+  const conf = decrypt(job.config.destination, destinationPurpose(config.accountId), config.keys);
   if (conf === null) throw conflict("no key opens the job's stored destination");
   const destination = parseDestination(conf, config.destinations);
   if (!destination.ok) throw conflict(`the job's destination: ${destination.why}`);

@@ -13,7 +13,6 @@ import { LogShards } from "../../ship/log/log-shards.ts";
 import type { FunctionPatch, Logging } from "../../state/control/function-settings.ts";
 import { controlPlane, type FunctionChange } from "../../state/control/plane.ts";
 import { Consumers, SettingsAnswer, type Sighting, sightingIn } from "../../state/functions/attachments.ts";
-import { uploadForm } from "../../state/functions/form.ts";
 import {
   attached,
   type Consumer,
@@ -21,6 +20,7 @@ import {
   platformMetadata,
   withoutLogship,
 } from "../../state/functions/tail-consumers.ts";
+import { uploadForm } from "../../state/functions/upload-form.ts";
 import {
   askPlatform,
   isDone,

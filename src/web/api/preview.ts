@@ -8,18 +8,18 @@ import {
   RECENT_MAX_EVENTS,
 } from "../../base/limits.ts";
 import type { Platform } from "../../base/platform.ts";
-import { type Config, readIntakeConfig, readSealKeys } from "../../config.ts";
+import { type Config, readIntakeConfig, readMacKeys } from "../../config.ts";
 import { dayStamp } from "../../formats/object/keys.ts";
-import { loadOffered } from "../../formats/object/load.ts";
+import { loadOffered } from "../../formats/queue/load-records.ts";
 import { httpSource, type Source } from "../../formats/record/source.ts";
+import { type Preview, preview } from "../../ship/consumer/preview.ts";
 import { termsOf } from "../../ship/destinations/kinds.ts";
 import { parsePlace, planFor } from "../../ship/destinations/parse.ts";
 import { acceptEvents } from "../../ship/intake/events.ts";
 import { named } from "../../ship/intake/take.ts";
+import { AskPreview } from "../../ship/job/job-schema.ts";
 import { fitDestination, readShipping } from "../../ship/job/rules.ts";
-import { AskPreview } from "../../ship/job/schema.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
-import { type Preview, preview } from "../../ship/pipeline/preview.ts";
 import { BODY_CODE, bodyOf } from "./body.ts";
 import { Count, RecordSource } from "./docs/common.ts";
 import { type Message, success } from "./envelope.ts";
@@ -213,7 +213,7 @@ async function recentLines(
   let tooLarge = 0;
   const recent = shards.flatMap((messages) => {
     const offered = messages.flatMap((message) => {
-      const loaded = loadOffered(message, readSealKeys(env));
+      const loaded = loadOffered(message, readMacKeys(env));
       // Newer code has written it.
       return typeof loaded === "string" ? [] : loaded.flatMap(({ records }) => records.map(({ whole }) => whole));
     });

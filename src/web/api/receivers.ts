@@ -8,15 +8,15 @@ import { errorText, log } from "../../base/logger.ts";
 import type { Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
 import { alert, type MailEnv, parseAddress } from "../../operate/status/alert.ts";
-import { remedyFor } from "../../operate/status/answer-words.ts";
+import { remedyFor } from "../../operate/status/alert-answers.ts";
+import { FORMAT, type ReceiverFormat } from "../../operate/status/alert-formats.ts";
 import { testBody } from "../../operate/status/call-body.ts";
-import { FORMAT, type ReceiverFormat } from "../../operate/status/formats.ts";
 import { WEBHOOK } from "../../operate/status/kinds.ts";
 import { dashboardOrigin } from "../../operate/status/link.ts";
 import type { ReceiverDraft, ReceiverState } from "../../operate/status/receiver-state.ts";
 import { TARGETS_MAX } from "../../operate/status/targets.ts";
 import { type Watch, watch } from "../../operate/status/watch.ts";
-import { answerWords, isTaken, openSecrets, type Secrets, sealSecrets } from "../../operate/status/webhook.ts";
+import { answerWords, decryptSecrets, encryptSecrets, isTaken, type Secrets } from "../../operate/status/webhook.ts";
 import type { Parsed } from "../../ship/destinations/destination.ts";
 import { maskUrl } from "../../ship/destinations/parse.ts";
 import type { Webhook } from "./docs/webhook.ts";
@@ -64,12 +64,12 @@ export async function putReceiver<T extends Asked>(
   const { accountId, keys } = config;
   for (let tries = 0; tries < PUT_TRIES; tries++) {
     const before = await beforePut(c, id);
-    const known = before && openSecrets(before.sealed, accountId, keys);
+    const known = before && decryptSecrets(before.sealed, accountId, keys);
     const asked = askedOf(before, known);
     const { secrets, enabled, staysGone, chosen } = asked;
     const draft: ReceiverDraft = {
       ...{ enabled, staysGone, origin: originOf(c, config), ...(chosen && { chosen }) },
-      sealed: sealSecrets(secrets, accountId, keys),
+      sealed: encryptSecrets(secrets, accountId, keys),
       shown: chosen?.format === "email" ? secrets.url : maskUrl(secrets.url),
     };
     const isMoved = secrets.url !== known?.url;
@@ -117,7 +117,7 @@ export function addressFor(
 export async function testReceiver(c: AppContext, id: number, config: Config, platform: Platform) {
   const state = await requireReceiver(c, id);
   const { sealed, mark, origin, format } = state;
-  const secrets = openSecrets(sealed, config.accountId, config.keys);
+  const secrets = decryptSecrets(sealed, config.accountId, config.keys);
   const lost = id === WEBHOOK ? "webhook; send its URL" : "receiver; send its address";
   if (secrets === null) throw unavailable(`no key opens the stored ${lost} again`, 60);
   if (!(await watch(c.env.WATCH).testTurn(id)))

@@ -1,18 +1,18 @@
 /** Where a replay writes, and what would be there twice. */
 import type * as z from "zod";
+import { counted } from "../../base/counted.ts";
 import { type ApiError, CODE, faultsError, oneError } from "../../base/errors.ts";
 import type { Platform } from "../../base/platform.ts";
-import { counted } from "../../base/words.ts";
 import type { Config } from "../../config.ts";
 import { fillOf, leadsTo, stampedMs } from "../../formats/object/keys.ts";
-import { destinationPurpose, unseal } from "../../formats/secrets/sealed.ts";
+import { decrypt, destinationPurpose } from "../../formats/secrets/encrypted.ts";
+import type { Amount, ReplayStatus } from "../../operate/replay/replay-status.ts";
 import { replays } from "../../operate/replay/replays.ts";
-import type { Amount, ReplayStatus } from "../../operate/replay/types.ts";
 import type { Destination } from "../../ship/destinations/destination.ts";
 import { openDestination } from "../../ship/destinations/kinds.ts";
 import { maskDestination, parseDestination, parsePlace, sameFolderOn } from "../../ship/destinations/parse.ts";
 import { readWithin } from "../../ship/destinations/read-small.ts";
-import { jobReplayable } from "../../ship/reader/job.ts";
+import { jobReplayable } from "../../ship/reader/all-readers.ts";
 import type { Replayable, ReplaySpan } from "../../ship/reader/replayed.ts";
 import { controlPlane, type StoredJob } from "../../state/control/plane.ts";
 import type { AskReplay } from "./docs/replay.ts";
@@ -36,7 +36,7 @@ export interface Opened {
 
 /** Where the job ships. @throws ApiError 400 if no key opens it, or it is not allowed any more. */
 export function ownDestination({ config: job }: StoredJob, config: Config, not: string): Opened {
-  const conf = unseal(job.destination, destinationPurpose(config.accountId), config.keys);
+  const conf = decrypt(job.destination, destinationPurpose(config.accountId), config.keys);
   if (conf === null) throw oneError(400, CODE.notAllowed, `${not}no key opens the job's stored destination`);
   const read = parseDestination(conf, config.destinations);
   if (!read.ok) throw oneError(400, CODE.notAllowed, `${not}the job's destination: ${read.why}`);
@@ -72,7 +72,7 @@ export async function targetOf(
 async function ofJob(c: AppContext, id: number, config: Config, not: string): Promise<Opened> {
   const job: StoredJob | null = await controlPlane(c.env.CONTROL).get(id);
   if (job === null) throw badJob(not, "there is no such job");
-  const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
+  const conf = decrypt(job.config.destination, destinationPurpose(config.accountId), config.keys);
   const read = conf === null ? null : parseDestination(conf, config.destinations);
   if (conf === null || read?.ok !== true) throw badJob(not, "the destination of that job cannot be used now");
   return { conf, destination: read.value };

@@ -5,18 +5,18 @@ import type { Platform } from "../../base/platform.ts";
 import { PRICES, type PriceName } from "../../base/prices.ts";
 import type { Config } from "../../config.ts";
 import { NDJSON } from "../../formats/output/format.ts";
-import { replayPurpose, seal } from "../../formats/secrets/sealed.ts";
+import { encrypt, replayPurpose } from "../../formats/secrets/encrypted.ts";
 import { placeName } from "../../operate/replay/places.ts";
+import type { Amount, Problem, ReplayAsk, ReplayBegun, ReplayStatus } from "../../operate/replay/replay-status.ts";
 import { replays } from "../../operate/replay/replays.ts";
 import { rerunNumber, rerunProblems, rerunStates } from "../../operate/replay/reruns.ts";
 import { left } from "../../operate/replay/rows.ts";
-import type { Amount, Problem, ReplayAsk, ReplayBegun, ReplayStatus } from "../../operate/replay/types.ts";
 import type { Destination } from "../../ship/destinations/destination.ts";
 import { openDestination, termsOf } from "../../ship/destinations/kinds.ts";
 import { maskDestination } from "../../ship/destinations/parse.ts";
 import { readWithin } from "../../ship/destinations/read-small.ts";
 import { fitDestination } from "../../ship/job/rules.ts";
-import { jobReplayable } from "../../ship/reader/job.ts";
+import { jobReplayable } from "../../ship/reader/all-readers.ts";
 import { controlPlane, type JobChange, type Rerun, type StoredJob } from "../../state/control/plane.ts";
 import { bodyOf } from "./body.ts";
 import {
@@ -148,7 +148,7 @@ async function beginReplay(c: AppContext, config: Config, platform: Platform): P
     ...span,
     source: job.config.destination,
     target: target && {
-      sealed: seal(target.conf, replayPurpose(config.accountId), config.keys),
+      sealed: encrypt(target.conf, replayPurpose(config.accountId), config.keys),
       shown: maskDestination(target.conf),
       elsewhere: placeName(target.destination),
     },

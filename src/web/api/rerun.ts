@@ -1,9 +1,9 @@
 import { CODE, notInForce, oneError, unavailable } from "../../base/errors.ts";
 import type { Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
-import { destinationPurpose, seal } from "../../formats/secrets/sealed.ts";
+import { destinationPurpose, encrypt } from "../../formats/secrets/encrypted.ts";
+import type { ReplayStatus } from "../../operate/replay/replay-status.ts";
 import { rerunStates } from "../../operate/replay/reruns.ts";
-import type { ReplayStatus } from "../../operate/replay/types.ts";
 import { maskDestination } from "../../ship/destinations/parse.ts";
 import { rerunName } from "../../ship/job/config.ts";
 import { readJobConfig } from "../../ship/job/snapshot.ts";
@@ -50,7 +50,7 @@ async function beginRerun(c: AppContext, config: Config, platform: Platform): Pr
   const begun: RerunBegun = await control.rerun({
     ...{ job: id, ...span },
     target: target && {
-      sealed: seal(target.conf, destinationPurpose(config.accountId), config.keys),
+      sealed: encrypt(target.conf, destinationPurpose(config.accountId), config.keys),
       path: target.destination.path,
       shown: maskDestination(target.conf),
     },

@@ -5,8 +5,8 @@ import type { Memory } from "../../base/memory.ts";
 import type { Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
 import { DATASETS, type Dataset } from "../../formats/record/fields.ts";
-import type { Audience } from "../../ship/intake/audience.ts";
-import type { PathName } from "../../ship/job/schema.ts";
+import type { Viewers } from "../../ship/intake/viewers.ts";
+import type { PathName } from "../../ship/job/job-schema.ts";
 import type { Caller, Permission } from "../../state/access/roles.ts";
 
 export interface AppEnv {
@@ -98,7 +98,7 @@ export type Route = {
 } & (
   | { handle: Handler }
   /** Intake: needs only the queue, and works even if the configuration is malformed. */
-  | { take(c: AppContext, platform: Platform, memory: Memory, audience: Audience): Promise<Response> }
+  | { take(c: AppContext, platform: Platform, memory: Memory, viewers: Viewers): Promise<Response> }
 );
 
 /** The methods of each path, which is relative to its group. */

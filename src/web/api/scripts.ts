@@ -6,7 +6,7 @@ import type { Config } from "../../config.ts";
 import { type KeptSettings, keptOf, ScriptSettings, type TailConsumer } from "../../state/control/function-schema.ts";
 import type { FunctionPatch, FunctionSetting } from "../../state/control/function-settings.ts";
 import { controlPlane, type FunctionChange } from "../../state/control/plane.ts";
-import type { Upload } from "../../state/functions/types.ts";
+import type { Upload } from "../../state/functions/module.ts";
 import { runLocally, runnableOf } from "../../state/local/runnable.ts";
 import { UPLOAD_SCRIPT } from "./docs/scripts.ts";
 import { isoTime, success } from "./envelope.ts";

@@ -17,7 +17,7 @@ import { answered, type Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
 import { type Filter, parseFilter } from "../../formats/filter/parse.ts";
 import { EXTRA_FIELDS } from "../../formats/record/fields.ts";
-import { destinationPurpose, unseal } from "../../formats/secrets/sealed.ts";
+import { decrypt, destinationPurpose } from "../../formats/secrets/encrypted.ts";
 import { answerLines, inWords } from "../../operate/search/answer.ts";
 import { type BatchPlace, leftOf, readCursor, type Span, whollyDone } from "../../operate/search/cursor.ts";
 import { type Estimate, estimate } from "../../operate/search/estimate.ts";
@@ -164,7 +164,7 @@ async function searchedJobs(
   const notSearched: NotSearched[] = [];
   for (const { config: job } of stored) {
     const leave = (why: string): void => void notSearched.push({ job: job.id, object: null, why });
-    const conf = unseal(job.destination, destinationPurpose(config.accountId), config.keys);
+    const conf = decrypt(job.destination, destinationPurpose(config.accountId), config.keys);
     if (conf === null) {
       leave("no key opens its stored destination");
       continue;

@@ -2,14 +2,15 @@ import { type ApiError, CODE, oneError } from "../../base/errors.ts";
 import { answered, type Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
 import { decoderOf } from "../../formats/object/encoders.ts";
-import { elsewherePurpose, seal } from "../../formats/secrets/sealed.ts";
+import { elsewherePurpose, encrypt } from "../../formats/secrets/encrypted.ts";
 import { termsOf } from "../../ship/destinations/kinds.ts";
 import { maskDestination } from "../../ship/destinations/parse.ts";
 import { type JobsSnapshot, rerunName } from "../../ship/job/config.ts";
 import { readSnapshot } from "../../ship/job/snapshot.ts";
 import { LogShards } from "../../ship/log/log-shards.ts";
 import type { HeldEntry } from "../../ship/log/on-hold.ts";
-import type { AsideObject } from "../../ship/reader/types.ts";
+import type { AsideObject } from "../../ship/reader/statuses.ts";
+import { contentOf } from "../../ship/set-aside/content.ts";
 import {
   type AsideEntry,
   type AsideId,
@@ -19,8 +20,7 @@ import {
   findObject,
   listAside,
   sorted,
-} from "../../ship/set-aside/aside.ts";
-import { contentOf } from "../../ship/set-aside/content.ts";
+} from "../../ship/set-aside/list-aside.ts";
 import { type NotResent, type Resent, resendAside } from "../../ship/set-aside/resend.ts";
 import { resendAll } from "../../ship/set-aside/resend-all.ts";
 import { controlPlane } from "../../state/control/plane.ts";
@@ -207,7 +207,7 @@ async function sendTo(
     throw badDestination(not, `it needs the field ${missing}, which the records of this object do not have`);
   await requireWritable(destination, platform, not);
   const target = {
-    sealed: seal(conf, elsewherePurpose(config.accountId, id.job), config.keys),
+    sealed: encrypt(conf, elsewherePurpose(config.accountId, id.job), config.keys),
     path: destination.path,
     host: destination.endpoint.host,
     leaveOut: 0,

@@ -1,9 +1,9 @@
 import { unavailable } from "../../base/errors.ts";
 import { errorText, log } from "../../base/logger.ts";
 import { answered } from "../../base/platform.ts";
+import type { Finding } from "../../operate/status/finding.ts";
 import type { PastIncident } from "../../operate/status/incident-rows.ts";
 import { overAtMs, stateOf } from "../../operate/status/incidents.ts";
-import type { Finding } from "../../operate/status/types.ts";
 import { type Shown, type Sight, watch } from "../../operate/status/watch.ts";
 import { type Finding as FindingView, type Incident, LIST_INCIDENTS, READ_STATUS } from "./docs/status.ts";
 import { isoTime, listed, success } from "./envelope.ts";

@@ -2,7 +2,7 @@ import { ApiError, CODE, oneError, unavailable } from "../../base/errors.ts";
 import { UPLOAD_MAX_BYTES, UPLOAD_SLOT_MS, UPLOAD_SMALL_MAX_BYTES, UPLOADS_AT_ONCE } from "../../base/limits.ts";
 import { isolateMemory } from "../../base/memory.ts";
 import { bodyRoom } from "../../ship/intake/body.ts";
-import type { Upload } from "../../state/functions/types.ts";
+import type { Upload } from "../../state/functions/module.ts";
 import { readUpload } from "../../state/functions/upload.ts";
 import { BODY_CODE, noteBody } from "./body.ts";
 import type { AppContext, Handler } from "./route.ts";

@@ -2,7 +2,7 @@ import { CODE, unavailable } from "../../base/errors.ts";
 import type { Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
 import { DATASETS } from "../../formats/record/fields.ts";
-import { destinationPurpose, unseal } from "../../formats/secrets/sealed.ts";
+import { decrypt, destinationPurpose } from "../../formats/secrets/encrypted.ts";
 import type { Destination, Parsed } from "../../ship/destinations/destination.ts";
 import { openDestination, remarkOn } from "../../ship/destinations/kinds.ts";
 import { isMasked, parseNewDestination, parsePlace, sameFolder } from "../../ship/destinations/parse.ts";
@@ -77,7 +77,7 @@ async function isInUse(env: Env, conf: string, config: Config): Promise<boolean>
   if (!wanted.ok) return false;
   const jobs: StoredJob[] = await controlPlane(env.CONTROL).list();
   const alike = jobs.filter((job) => job.config.path === wanted.value.path);
-  const confs = alike.map((job) => unseal(job.config.destination, destinationPurpose(config.accountId), config.keys));
+  const confs = alike.map((job) => decrypt(job.config.destination, destinationPurpose(config.accountId), config.keys));
   const isThere = confs.some((stored) => {
     const place = stored === null ? null : parsePlace(stored, config.destinations);
     return place?.ok === true && sameFolder(place.value, wanted.value);

@@ -1,6 +1,6 @@
 import type { RouteExample } from "../api/route.ts";
+import type { CodeSample } from "./openapi-types.ts";
 import { pathParameter } from "./parameters.ts";
-import type { CodeSample } from "./types.ts";
 
 /**
  * An example as a command line for a shell that has BASE_URL, ACCOUNT_ID and TOKEN.

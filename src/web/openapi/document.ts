@@ -5,11 +5,11 @@
 import { ACCOUNT_PATH, API_PATH, type ResourceGroup, type Resources } from "../api/route.ts";
 import { ENVELOPES } from "./envelopes.ts";
 import { FAILURES, type FailureStatus } from "./failures.ts";
+import { type Answer, isRef, type OpenApi, type Ref } from "./openapi-types.ts";
 import { operationOf } from "./operation.ts";
 import { templated } from "./parameters.ts";
 import { COMPONENTS, Schemas } from "./schemas.ts";
 import { tagsAmong } from "./tags.ts";
-import { type Answer, isRef, type OpenApi, type Ref } from "./types.ts";
 
 /** As in package.json. */
 const VERSION = "0.1.0";

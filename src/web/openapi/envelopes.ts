@@ -1,6 +1,6 @@
 import { ERRORS_MAX_ENTRIES } from "../../base/limits.ts";
+import type { JsonSchema } from "./openapi-types.ts";
 import { COMPONENTS } from "./schemas.ts";
-import type { JsonSchema } from "./types.ts";
 
 const ref = (name: string): JsonSchema => ({ $ref: COMPONENTS + name });
 const none: JsonSchema = { type: "array", maxItems: 0 };

@@ -2,10 +2,10 @@ import * as z from "zod";
 import type { Route, RouteDoc, RouteExample } from "../api/route.ts";
 import { curlSample } from "./curl.ts";
 import { FAILURES, failuresOf } from "./failures.ts";
+import type { Answer, JsonSchema, MediaType, Operation, Parameter, Ref } from "./openapi-types.ts";
 import { parameterNames, pathParameter, templated } from "./parameters.ts";
 import { COMPONENTS, type Schemas } from "./schemas.ts";
 import { tagOf } from "./tags.ts";
-import type { Answer, JsonSchema, MediaType, Operation, Parameter, Ref } from "./types.ts";
 
 const JSON_TYPE = "application/json";
 const FORM_TYPE = "multipart/form-data";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { JsonSchema } from "./types.ts";
+import type { JsonSchema } from "./openapi-types.ts";
 
 const DEFS = "#/$defs/";
 export const COMPONENTS = "#/components/schemas/";

@@ -1,4 +1,4 @@
-import type { Tag } from "./types.ts";
+import type { Tag } from "./openapi-types.ts";
 
 /**
  * Groups of routes in display order. The first that matches a path, under its primary name, is its

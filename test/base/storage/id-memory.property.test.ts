@@ -2,7 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { IdMemory, type TakenId } from "../../../src/base/storage/id-memory.ts";
+import { type DedupId, DedupIndex } from "../../../src/base/storage/dedup-index.ts";
 import { traceLog } from "../../../src/ship/log/trace-log.ts";
 
 const NOON = Date.UTC(2026, 10, 20, 12);
@@ -18,10 +18,10 @@ const id = fc
 const takenInMs = fc
   .tuple(fc.nat({ max: 2 }), fc.nat({ max: 40 }), fc.constantFrom(0, 1, 30_000, MINUTE_MS - 1))
   .map(([minute, day, ms]) => NOON + day * DAY_MS + minute * MINUTE_MS + ms);
-const taken: fc.Arbitrary<TakenId> = fc.record({ id, takenInMs, keyed: fc.boolean() });
+const taken: fc.Arbitrary<DedupId> = fc.record({ id, takenInMs, keyed: fc.boolean() });
 
 type Step =
-  | { what: "messages" | "failed"; messages: TakenId[] }
+  | { what: "messages" | "failed"; messages: DedupId[] }
   | { what: "sweep"; nowMs: number }
   | { what: "restart" };
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -38,14 +38,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 /** The same memory as a list with linear search. */
 class SlowMemory {
-  #kept: TakenId[] = [];
+  #kept: DedupId[] = [];
 
-  has({ id, takenInMs, keyed }: TakenId): boolean {
-    const isOf = (each: TakenId): boolean => each.keyed || (!keyed && minuteOf(each.takenInMs) === minuteOf(takenInMs));
+  has({ id, takenInMs, keyed }: DedupId): boolean {
+    const isOf = (each: DedupId): boolean => each.keyed || (!keyed && minuteOf(each.takenInMs) === minuteOf(takenInMs));
     return this.#kept.some((each) => each.id === id && isOf(each));
   }
 
-  add(messages: readonly TakenId[]): void {
+  add(messages: readonly DedupId[]): void {
     this.#kept.push(...messages);
   }
 
@@ -59,7 +59,7 @@ class SlowMemory {
 
 const minuteOf = (timeMs: number): number => Math.floor(timeMs / MINUTE_MS);
 
-function remember(memory: IdMemory, messages: readonly TakenId[]): void {
+function remember(memory: DedupIndex, messages: readonly DedupId[]): void {
   memory.remember(messages.filter(({ keyed }) => !keyed));
   for (const { id, takenInMs, keyed } of messages)
     if (keyed) memory.rememberKeyed(id, { takenMs: takenInMs, jobs: [] });
@@ -74,9 +74,9 @@ describe("the memory of ids", () => {
         for (const table of ["taken", "taken_keyed"]) sql.exec(`DELETE FROM ${table}`);
         const slow = new SlowMemory();
         const everything = steps.flatMap((each) => ("messages" in each ? each.messages : []));
-        let memory = new IdMemory(sql);
+        let memory = new DedupIndex(sql);
         for (const each of steps) {
-          if (each.what === "restart") memory = new IdMemory(sql);
+          if (each.what === "restart") memory = new DedupIndex(sql);
           else if (each.what === "sweep") {
             memory.sweep(each.nowMs);
             slow.sweep(each.nowMs);
@@ -117,7 +117,7 @@ describe("the memory of ids", () => {
       fc.assert(
         fc.property(own, fc.integer({ min: 1, max: 20 }), (messages, size) => {
           sql.exec("DELETE FROM taken");
-          const memory = new IdMemory(sql);
+          const memory = new DedupIndex(sql);
           for (let from = 0; from < messages.length; from += size) memory.remember(messages.slice(from, from + size));
           const rows = sql.exec<{ ids: ArrayBuffer }>("SELECT ids FROM taken").toArray();
           expect(rows.length).toBe(new Set(messages.map((message) => minuteOf(message.takenInMs))).size);

@@ -1,15 +1,15 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
-import { IdMemory } from "../../../src/base/storage/id-memory.ts";
+import { DedupIndex } from "../../../src/base/storage/dedup-index.ts";
 import { type Migration, migrate } from "../../../src/base/storage/migrate.ts";
-import { REPLAY_STEPS } from "../../../src/operate/replay/schema.ts";
-import { WATCH_STEPS } from "../../../src/operate/status/watch-schema.ts";
-import { TRACE_LOG_STEPS } from "../../../src/ship/log/schema.ts";
+import { REPLAY_STEPS } from "../../../src/operate/replay/replay-migrations.ts";
+import { WATCH_STEPS } from "../../../src/operate/status/watch-migrations.ts";
+import { TRACE_LOG_STEPS } from "../../../src/ship/log/log-migrations.ts";
 import { traceLog } from "../../../src/ship/log/trace-log.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
-import { READER_STEPS } from "../../../src/ship/reader/schema.ts";
-import { ACCESS_STEPS } from "../../../src/state/access/schema.ts";
+import { READER_STEPS } from "../../../src/ship/reader/reader-migrations.ts";
+import { ACCESS_STEPS } from "../../../src/state/access/access-migrations.ts";
 import { CONTROL_STEPS } from "../../../src/state/control/plane.ts";
 import { Oracle } from "../../support/oracle.ts";
 import { api, createJob } from "../../support/runtime/api.ts";
@@ -60,8 +60,8 @@ describe.each(Object.entries(SCHEMAS))("the schema of %s", (name, steps) => {
 
 describe("the memory of ids", () => {
   const id = (n: number): string => n.toString(16).padStart(32, "0");
-  const use = <T>(run: (ids: IdMemory, storage: DurableObjectStorage) => T): Promise<T> =>
-    runInDurableObject(traceLog(env.TRACE_LOG, 9), (_object, { storage }) => run(new IdMemory(storage.sql), storage));
+  const use = <T>(run: (ids: DedupIndex, storage: DurableObjectStorage) => T): Promise<T> =>
+    runInDurableObject(traceLog(env.TRACE_LOG, 9), (_object, { storage }) => run(new DedupIndex(storage.sql), storage));
 
   it("knows exactly what it was told, by id and minute, in one row a minute", async ({ expect }) => {
     await use((ids, { sql }) => {
@@ -103,7 +103,7 @@ describe("the memory of ids", () => {
       const large = sizes().map(({ bytes }) => bytes);
       expect(large.length).toBeLessThan(60);
       expect(Math.max(...large)).toBeLessThan(2_000_000);
-      for (const memory of [ids, new IdMemory(sql)]) {
+      for (const memory of [ids, new DedupIndex(sql)]) {
         expect(memory.known([0, 99, 9_999, 199_999, 399_999].flatMap((n) => taken[n] ?? [])).size).toBe(5);
         expect(memory.known([{ id: id(400_000), takenInMs: NOON, keyed: false }]).size).toBe(0);
       }

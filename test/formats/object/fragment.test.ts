@@ -14,7 +14,7 @@ import {
   STORED_BLOCK_MAX_BYTES,
   storedBlocks,
 } from "../../../src/formats/object/gzip.ts";
-import { textOf } from "../../ship/pipeline/scripted.ts";
+import { textOf } from "../../ship/consumer/scripted.ts";
 import { readSingleMember } from "../../support/gzip-member.ts";
 import { noise } from "../record/samples.ts";
 

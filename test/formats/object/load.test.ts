@@ -1,20 +1,20 @@
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
 import { TEXT_MAX_CHARACTERS } from "../../../src/base/limits.ts";
-import { load } from "../../../src/formats/object/load.ts";
+import { load } from "../../../src/formats/queue/load-records.ts";
+import { type MacKey, macKeyOf } from "../../../src/formats/queue/mac.ts";
 import { decodeEnvelope, encodeParts } from "../../../src/formats/queue/message.ts";
-import { type SealKey, sealKeyOf } from "../../../src/formats/queue/seal.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import type { TraceRecord } from "../../../src/formats/record/fields.ts";
 import { truncate } from "../../../src/formats/record/truncate.ts";
 import { NOON, traceRecord } from "../record/samples.ts";
 
-const OURS = sealKeyOf(new Uint8Array(32));
+const OURS = macKeyOf(new Uint8Array(32));
 
 const ID = "0".repeat(32);
 
 /** A message of lines, as the queue delivers it. */
-function delivered(lines: readonly string[], key?: SealKey) {
+function delivered(lines: readonly string[], key?: MacKey) {
   const part = { id: ID, takenInMs: NOON, keyed: false, shards: 1, records: lines.length };
   const raw = encodeUtf8(lines.map((line) => `${line}\n`).join(""));
   const { buffer: body } = encodeParts([part], raw, {}, key);
@@ -64,9 +64,9 @@ describe("a record in the queue handler", () => {
 
   it("is parsed in a message without a seal of ours, as a function that is bound to the queue may have written it", () => {
     const whole = recordLine(traceRecord());
-    const kindOf = (line: string, key: SealKey | undefined) => load(delivered([line], key), [OURS]).kind;
+    const kindOf = (line: string, key: MacKey | undefined) => load(delivered([line], key), [OURS]).kind;
     for (const bad of [whole.replace('"shop"', "shop"), whole.replace('"Logs":[]', '"Logs":[{"Message":[1]}]')]) {
-      for (const key of [undefined, sealKeyOf(new Uint8Array(32).fill(2))])
+      for (const key of [undefined, macKeyOf(new Uint8Array(32).fill(2))])
         expect([kindOf(bad, key), kindOf(whole, key)]).toEqual(["unreadable", "loaded"]);
       // Nothing else has the key.
       expect(kindOf(bad, OURS)).toBe("loaded");

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { sampler } from "../../../src/ship/job/build.ts";
-import { id } from "../../ship/pipeline/scripted.ts";
+import { id } from "../../ship/consumer/scripted.ts";
 
 /** Ids as they are in earnest: nothing in one says anything of another. The same in every run. */
 const scattered = (i: number): string => createHash("sha256").update(`${i}`).digest("hex").slice(0, 32);

@@ -2,8 +2,8 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import { FIELD_NAMES, type TraceRecord } from "../../../src/formats/record/fields.ts";
+import { OutputOptions } from "../../../src/ship/job/job-schema.ts";
 import { readOutputOptions } from "../../../src/ship/job/output-rules.ts";
-import { OutputOptions } from "../../../src/ship/job/schema.ts";
 import { anyRecord } from "../record/samples.ts";
 import { encoderOf, objectText } from "./object.ts";
 

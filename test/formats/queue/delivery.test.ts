@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { settled } from "../../../src/base/platform.ts";
-import { isOverdue, retryDelayS } from "../../../src/formats/queue/delivery.ts";
+import { isOverdue, retryDelayS } from "../../../src/formats/queue/retries.ts";
 import { type Window, wasIn } from "../../../src/ship/job/config.ts";
 
 const DAY_S = 86_400;

@@ -4,9 +4,9 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { concat, encodeUtf8 } from "../../../src/base/bytes.ts";
 import { EXTRAS_MAX_BYTES } from "../../../src/base/limits.ts";
-import { linesOfParts, load } from "../../../src/formats/object/load.ts";
-import { decodeBlocks, encodeBlocks } from "../../../src/formats/queue/blocks.ts";
 import { decodeExtras, encodeExtras } from "../../../src/formats/queue/extras.ts";
+import { linesOfParts, load } from "../../../src/formats/queue/load-records.ts";
+import { macKeyOf } from "../../../src/formats/queue/mac.ts";
 import {
   decodeEnvelope,
   decodeMessage,
@@ -14,11 +14,11 @@ import {
   type Message,
   type Part,
 } from "../../../src/formats/queue/message.ts";
-import { sealKeyOf } from "../../../src/formats/queue/seal.ts";
+import { decodeBlocks, encodeBlocks } from "../../../src/formats/queue/sections.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import { noise, TAKEN, traceRecord } from "../record/samples.ts";
 
-const KEY = sealKeyOf(new Uint8Array(32).fill(1));
+const KEY = macKeyOf(new Uint8Array(32).fill(1));
 const part = (n: number, records: number): Part => ({
   ...{ id: `${n}`.repeat(32), takenInMs: TAKEN, keyed: false, shards: 1 },
   records,
@@ -41,7 +41,7 @@ function read(body: Uint8Array<ArrayBuffer>, keys = [KEY]): Message {
 describe("the extra fields of a message", () => {
   it("come with its records, part by part", () => {
     const message = read(messageOf(EXTRAS));
-    expect(message).toMatchObject({ lines: LINES, extras: EXTRAS, isSealed: true });
+    expect(message).toMatchObject({ lines: LINES, extras: EXTRAS, isAuthentic: true });
     expect(linesOfParts(message).map(({ extras }) => extras)).toEqual([EXTRAS.slice(0, 1), EXTRAS.slice(1)]);
   });
 

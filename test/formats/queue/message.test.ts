@@ -2,8 +2,8 @@ import { constants, crc32, deflateRawSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { concat, encodeUtf8 } from "../../../src/base/bytes.ts";
 import { EVENT_MAX_BYTES } from "../../../src/base/limits.ts";
-import { encodeBlocks } from "../../../src/formats/queue/blocks.ts";
 import { decodeMessage, headOf, isNewer, type Part } from "../../../src/formats/queue/message.ts";
+import { encodeBlocks } from "../../../src/formats/queue/sections.ts";
 import { encodeMessage } from "../../support/message.ts";
 import { noise, TAKEN } from "../record/samples.ts";
 

@@ -2,8 +2,7 @@ import { crc32 } from "node:zlib";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8, isAscii } from "../../../src/base/bytes.ts";
-import { linesOfParts } from "../../../src/formats/object/load.ts";
-import { decodeBlocks, encodeBlocks } from "../../../src/formats/queue/blocks.ts";
+import { linesOfParts } from "../../../src/formats/queue/load-records.ts";
 import {
   decodeEnvelope,
   decodeMessage,
@@ -12,6 +11,7 @@ import {
   type Message,
   type Part,
 } from "../../../src/formats/queue/message.ts";
+import { decodeBlocks, encodeBlocks } from "../../../src/formats/queue/sections.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import { httpSource } from "../../../src/formats/record/source.ts";
 import { anyRecord, NOON } from "../record/samples.ts";

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { TIME_MAX_MS } from "../../../src/base/limits.ts";
-import { readStrictly } from "../../../src/formats/object/load.ts";
+import { readStrictly } from "../../../src/formats/queue/load-records.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import { FIELD_DESCRIPTIONS, FIELD_NAMES } from "../../../src/formats/record/fields.ts";
 import records from "../../fixtures/records.json";

@@ -1,10 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fromBase64, toBase64Url } from "../../../src/base/bytes.ts";
-import { type SealingKeys, seal, unseal } from "../../../src/formats/secrets/sealed.ts";
+import { decrypt, type EncryptionKeys, encrypt } from "../../../src/formats/secrets/encrypted.ts";
 
 const key = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => new Uint8Array(bytes));
-const keys: fc.Arbitrary<SealingKeys> = fc.record({ current: key, previous: fc.option(key) });
+const keys: fc.Arbitrary<EncryptionKeys> = fc.record({ current: key, previous: fc.option(key) });
 
 /** Empty texts, and characters that decoders drop, as often as any other. */
 const text = fc.oneof(
@@ -23,10 +23,10 @@ describe("what is sealed", () => {
   it("opens to exactly the same text, with the key at any place in a rotation", () => {
     fc.assert(
       fc.property(text, purpose, key, key, (wanted, what, old, fresh) => {
-        const before = seal(wanted, what, { current: old, previous: null });
-        expect(unseal(before, what, { current: old, previous: null })).toBe(wanted);
-        expect(unseal(before, what, { current: fresh, previous: old })).toBe(wanted);
-        expect(unseal(before, what, { current: old, previous: fresh })).toBe(wanted);
+        const before = encrypt(wanted, what, { current: old, previous: null });
+        expect(decrypt(before, what, { current: old, previous: null })).toBe(wanted);
+        expect(decrypt(before, what, { current: fresh, previous: old })).toBe(wanted);
+        expect(decrypt(before, what, { current: old, previous: fresh })).toBe(wanted);
       }),
       { numRuns: 300 },
     );
@@ -35,10 +35,10 @@ describe("what is sealed", () => {
   it("opens neither with another key nor for another purpose", () => {
     fc.assert(
       fc.property(text, purpose, purpose, keys, key, (wanted, what, other, mine, foreign) => {
-        const sealed = seal(wanted, what, mine);
+        const sealed = encrypt(wanted, what, mine);
         fc.pre(what !== other && toBase64Url(foreign) !== toBase64Url(mine.current));
-        expect(unseal(sealed, other, mine)).toBeNull();
-        expect(unseal(sealed, what, { current: foreign, previous: null })).toBeNull();
+        expect(decrypt(sealed, other, mine)).toBeNull();
+        expect(decrypt(sealed, what, { current: foreign, previous: null })).toBeNull();
       }),
       { numRuns: 300 },
     );
@@ -47,7 +47,7 @@ describe("what is sealed", () => {
   it("does not open when any bit was flipped, or when it was cut anywhere, not even to a shorter tag", () => {
     fc.assert(
       fc.property(text, purpose, keys, fc.nat(), (wanted, what, mine, pick) => {
-        const [version, iv, body] = partsOf(seal(wanted, what, mine));
+        const [version, iv, body] = partsOf(encrypt(wanted, what, mine));
         const flipped = (bytes: Uint8Array): Uint8Array => {
           const changed = bytes.slice();
           const bit = pick % (8 * bytes.length);
@@ -55,12 +55,13 @@ describe("what is sealed", () => {
           return changed;
         };
         const put = (a: Uint8Array, b: Uint8Array): string => [version, toBase64Url(a), toBase64Url(b)].join(".");
-        expect(unseal(put(iv, body), what, mine)).toBe(wanted);
-        expect(unseal(put(flipped(iv), body), what, mine)).toBeNull();
-        expect(unseal(put(iv, flipped(body)), what, mine)).toBeNull();
+        expect(decrypt(put(iv, body), what, mine)).toBe(wanted);
+        expect(decrypt(put(flipped(iv), body), what, mine)).toBeNull();
+        expect(decrypt(put(iv, flipped(body)), what, mine)).toBeNull();
         for (let end = 0; end < body.length; end++)
-          expect(unseal(put(iv, body.subarray(0, end)), what, mine), `cut to ${end} bytes`).toBeNull();
-        for (let end = 0; end < iv.length; end++) expect(unseal(put(iv.subarray(0, end), body), what, mine)).toBeNull();
+          expect(decrypt(put(iv, body.subarray(0, end)), what, mine), `cut to ${end} bytes`).toBeNull();
+        for (let end = 0; end < iv.length; end++)
+          expect(decrypt(put(iv.subarray(0, end), body), what, mine)).toBeNull();
       }),
       { numRuns: 100 },
     );
@@ -78,7 +79,7 @@ describe("what is sealed", () => {
         ),
         keys,
         (stored, mine) => {
-          expect(unseal(stored, "p", mine)).toBeNull();
+          expect(decrypt(stored, "p", mine)).toBeNull();
         },
       ),
       { numRuns: 500 },

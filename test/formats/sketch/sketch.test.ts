@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isHeld, type Wanted } from "../../../src/formats/sketch/look.ts";
 import { joinWords, mayHold, nodeAt, sketchOf } from "../../../src/formats/sketch/sketch.ts";
+import { isHeld, type Wanted } from "../../../src/formats/sketch/wanted.ts";
 
 /** So many distinct hashes, ascending, from a seed of their own (xorshift). */
 function hashes(count: number, seed: number): Uint32Array {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
 import { HashSet } from "../../../src/formats/sketch/hash-set.ts";
-import { fold, hashJson, wordHash, wordsIn } from "../../../src/formats/sketch/words.ts";
+import { fold, hashJson, termHash, termsIn } from "../../../src/formats/sketch/terms.ts";
 
 /** Texts with escapes, letters whose case changes their length, and words at every edge. */
 const text = fc.oneof(
@@ -52,8 +52,8 @@ function hashesOf(lines: string): number[] {
 }
 
 function expectedOf(values: readonly unknown[]): number[] {
-  const words = values.flatMap(stringsOf).flatMap((each) => [...wordsIn(fold(each))].map(({ word }) => word));
-  return [...new Set(words.map((word) => wordHash(word) || 1))].sort((a, b) => a - b);
+  const words = values.flatMap(stringsOf).flatMap((each) => [...termsIn(fold(each))].map(({ word }) => word));
+  return [...new Set(words.map((word) => termHash(word) || 1))].sort((a, b) => a - b);
 }
 
 describe("words of records", () => {
@@ -85,7 +85,7 @@ describe("words of records", () => {
     ['{"id":"8f14e45f-ceea-167a-9e8b 0123456789ab"}', ["8f14e45f", "ceea", "167a", "9e8b", "0123456789ab"]],
     ['{"id":"é 8f14e45f-ceea-167a-9e8b-0123456789ab"}', ["é", "8f14e45f-ceea-167a-9e8b-0123456789ab"]],
   ])("of %s are %j", (line, words) => {
-    expect(hashesOf(line)).toEqual(words.map((word) => wordHash(word)).sort((a, b) => a - b));
+    expect(hashesOf(line)).toEqual(words.map((word) => termHash(word)).sort((a, b) => a - b));
   });
 });
 
@@ -94,7 +94,7 @@ describe("the hash of a word", () => {
     const words = new HashSet();
     hashJson(encodeUtf8('{"text":"djeuhts"}'), words);
     expect([...words.all()]).toEqual([1]);
-    expect(wordHash("djeuhts")).toBe(1);
+    expect(termHash("djeuhts")).toBe(1);
   });
 });
 

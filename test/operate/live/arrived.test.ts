@@ -3,7 +3,7 @@ import { recordLine } from "../../../src/formats/record/encode.ts";
 import { RecordLine } from "../../../src/formats/record/line.ts";
 import { type Arrived, arrivedOf } from "../../../src/operate/live/arrived.ts";
 import { NOON, noise, traceRecord } from "../../formats/record/samples.ts";
-import { id } from "../../ship/pipeline/scripted.ts";
+import { id } from "../../ship/consumer/scripted.ts";
 
 /** A record with this outcome, and so many more bytes. */
 const sized = (outcome: string, bytes = 0) => {

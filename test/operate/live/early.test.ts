@@ -9,11 +9,11 @@ import { recordLine } from "../../../src/formats/record/encode.ts";
 import { ControlPlane, Packer } from "../../../src/index.ts";
 import { Live, live } from "../../../src/operate/live/live.ts";
 import { ShownParts } from "../../../src/operate/live/shown-parts.ts";
-import { type EarlyPart, isolateAudience } from "../../../src/ship/intake/audience.ts";
+import { type EarlyPart, isolateViewers } from "../../../src/ship/intake/viewers.ts";
 import { TraceLog, traceLog } from "../../../src/ship/log/trace-log.ts";
 import { traceRecord } from "../../formats/record/samples.ts";
+import { damaged } from "../../ship/consumer/scripted.ts";
 import { open, passing, stateOf } from "../../ship/log/shard.ts";
-import { damaged } from "../../ship/pipeline/scripted.ts";
 import { encodeMessage } from "../../support/message.ts";
 import { api } from "../../support/runtime/api.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
@@ -304,7 +304,7 @@ describe("on the whole way, a record", () => {
     const world = new World(NOON);
     const viewing = await watch();
     // This isolate's own, which other tests may have left quiet at a time near this one.
-    isolateAudience.told();
+    isolateViewers.told();
     if (way === "tail") await world.tail(world.mint(2, { form: "trace" }));
     else await world[way](world.mint(2));
     const { counts } = await viewing.next("records");

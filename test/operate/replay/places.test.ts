@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { readConfig } from "../../../src/config.ts";
-import { destinationPurpose, replayPurpose, seal } from "../../../src/formats/secrets/sealed.ts";
+import { destinationPurpose, encrypt, replayPurpose } from "../../../src/formats/secrets/encrypted.ts";
 import { placesOf } from "../../../src/operate/replay/places.ts";
 import { ACCOUNT } from "../../support/constants.ts";
 
@@ -11,8 +11,8 @@ const { keys } = config.config;
 
 const conf = (bucket: string, path: string, key: string): string =>
   `s3://bucket-${bucket}/${path}?region=auto&endpoint=store.example&access-key-id=${key}&secret-access-key=secret-of-${key}`;
-const ofJob = (text: string): string => seal(text, destinationPurpose(ACCOUNT), keys);
-const ofReplay = (text: string): string => seal(text, replayPurpose(ACCOUNT), keys);
+const ofJob = (text: string): string => encrypt(text, destinationPurpose(ACCOUNT), keys);
+const ofReplay = (text: string): string => encrypt(text, replayPurpose(ACCOUNT), keys);
 
 /** Bucket, path and key of the source, and of the target. */
 function placed(began: string, target: string | null, now: string): unknown {

@@ -3,9 +3,9 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, it, vi } from "vitest";
 import { platform } from "../../../src/base/platform.ts";
+import type { SourceFault } from "../../../src/operate/replay/replay-text.ts";
+import { sourceFault, waitingWords } from "../../../src/operate/replay/replay-text.ts";
 import { openSource, passedOn, readWhole } from "../../../src/operate/replay/source.ts";
-import type { SourceFault } from "../../../src/operate/replay/words.ts";
-import { sourceFault, waitingWords } from "../../../src/operate/replay/words.ts";
 import { readAnswer } from "../../../src/ship/destinations/store/answers.ts";
 import type { StoreAnswer } from "../../../src/ship/destinations/store/client.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fold, wordsIn } from "../../../src/formats/sketch/words.ts";
-import { type Needed, wordsWithin } from "../../../src/operate/search/needed-words.ts";
+import { fold, termsIn } from "../../../src/formats/sketch/terms.ts";
+import { type Needed, wordsWithin } from "../../../src/operate/search/needed-terms.ts";
 
 const UUID = "8f14e45f-ceea-167a-9e8b-0123456789ab";
 
@@ -25,7 +25,7 @@ describe("the words within a part of a value", () => {
       fc.property(value, fc.nat(), fc.nat(), (whole, a, b) => {
         const from = a % (whole.length + 1);
         const to = from + (b % (whole.length - from + 1));
-        const words = new Set(wordsIn(fold(whole)).map(({ word }) => word));
+        const words = new Set(termsIn(fold(whole)).map(({ word }) => word));
         const needed = wordsWithin(whole.slice(from, to), from === 0, to === whole.length);
         expect(isIn(words, needed)).toBe(true);
         expect(isIn(words, wordsWithin(whole.slice(from, to), false, false))).toBe(true);

@@ -4,9 +4,9 @@ import { encodeUtf8 } from "../../../src/base/bytes.ts";
 import { compileFilter } from "../../../src/formats/filter/compile.ts";
 import { parseFilter } from "../../../src/formats/filter/parse.ts";
 import { HashSet } from "../../../src/formats/sketch/hash-set.ts";
-import { isHeld } from "../../../src/formats/sketch/look.ts";
 import { sketchOf } from "../../../src/formats/sketch/sketch.ts";
-import { fold, hashJson } from "../../../src/formats/sketch/words.ts";
+import { fold, hashJson } from "../../../src/formats/sketch/terms.ts";
+import { isHeld } from "../../../src/formats/sketch/wanted.ts";
 import { compileQuery, type Query, wantedIn } from "../../../src/operate/search/query.ts";
 import { filters, parts, rays, record } from "./records.ts";
 

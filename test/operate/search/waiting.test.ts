@@ -1,7 +1,7 @@
 /** A search names what waits before the objects: in the log, and set aside. */
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { JobReader, TraceLog } from "../../../src/index.ts";
-import { one, record } from "../../ship/pipeline/scripted.ts";
+import { one, record } from "../../ship/consumer/scripted.ts";
 import { Oracle } from "../../support/oracle.ts";
 import { api, createJob } from "../../support/runtime/api.ts";
 import { poison, putOnHold } from "../../support/runtime/hold.ts";

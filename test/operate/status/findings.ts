@@ -1,5 +1,5 @@
 /** Findings for tests. */
-import type { Finding } from "../../../src/operate/status/types.ts";
+import type { Finding } from "../../../src/operate/status/finding.ts";
 
 /** A finding of job 1; the argument overrides the defaults. */
 export function finding(fields: Partial<Finding> = {}): Finding {

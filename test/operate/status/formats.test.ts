@@ -1,6 +1,5 @@
 /** What each receiver of alerts gets, of a function whose name is all that a chat could obey. */
 import { describe, expect, it } from "vitest";
-import { type CallBody, callBody, testBody } from "../../../src/operate/status/call-body.ts";
 import {
   type Address,
   FORMAT,
@@ -9,7 +8,8 @@ import {
   type Mail,
   type Post,
   readCall,
-} from "../../../src/operate/status/formats.ts";
+} from "../../../src/operate/status/alert-formats.ts";
+import { type CallBody, callBody, testBody } from "../../../src/operate/status/call-body.ts";
 import { NOON } from "../../support/runtime/pipeline.ts";
 import { finding } from "./findings.ts";
 

@@ -4,6 +4,7 @@
  */
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
+import type { Finding } from "../../../src/operate/status/finding.ts";
 import {
   advance,
   CONFIRM_MS,
@@ -12,7 +13,6 @@ import {
   SETTLE_MS,
   type Tracked,
 } from "../../../src/operate/status/incidents.ts";
-import type { Finding } from "../../../src/operate/status/types.ts";
 import { NOON } from "../../support/runtime/pipeline.ts";
 import { finding } from "./findings.ts";
 

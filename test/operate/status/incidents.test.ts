@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Finding } from "../../../src/operate/status/finding.ts";
 import {
   advance,
   CONFIRM_MS,
@@ -9,7 +10,6 @@ import {
   MORE,
   type Tracked,
 } from "../../../src/operate/status/incidents.ts";
-import type { Finding } from "../../../src/operate/status/types.ts";
 import { NOON } from "../../support/runtime/pipeline.ts";
 import { finding } from "./findings.ts";
 

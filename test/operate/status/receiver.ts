@@ -3,7 +3,7 @@ import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, vi } from "vitest";
 import { platform } from "../../../src/base/platform.ts";
-import type { Finding } from "../../../src/operate/status/types.ts";
+import type { Finding } from "../../../src/operate/status/finding.ts";
 import { Watch, watch } from "../../../src/operate/status/watch.ts";
 import { call } from "../../web/api/harness.ts";
 import { verify } from "./verify.ts";

@@ -5,14 +5,14 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readConfig } from "../../../src/config.ts";
-import { destinationPurpose, seal } from "../../../src/formats/secrets/sealed.ts";
+import { destinationPurpose, encrypt } from "../../../src/formats/secrets/encrypted.ts";
 import type { Facts, JobFacts } from "../../../src/operate/status/facts.ts";
 import { knownJob } from "../../../src/operate/status/known-jobs.ts";
 import { findingsOf, isUntold, KINDS } from "../../../src/operate/status/rules.ts";
 import type { JobConfig } from "../../../src/ship/job/config.ts";
-import type { CanaryStatus } from "../../../src/ship/reader/types.ts";
+import type { CanaryStatus } from "../../../src/ship/reader/statuses.ts";
 import { NOON } from "../../formats/record/samples.ts";
-import { job as plainJob } from "../../ship/pipeline/scripted.ts";
+import { job as plainJob } from "../../ship/consumer/scripted.ts";
 import { account, facts, fn, job, log, mark } from "./samples.ts";
 
 /** Stands for the text of a record, wherever a log or a store may repeat it. */
@@ -230,7 +230,7 @@ describe("what is known of a job", () => {
         const good = readConfig(settings);
         if (!good.ok) throw new Error(good.faults.join());
         const keys = fits ? good.config.keys : { current: new Uint8Array(32), previous: null };
-        const sealed = seal(text, destinationPurpose("account"), keys);
+        const sealed = encrypt(text, destinationPurpose("account"), keys);
         const stored: JobConfig = { ...plainJob(1), destination: sealed };
         const known = knownJob(stored, config);
         const said = JSON.stringify([known, findingsOf(facts({ jobs: [{ ...job(), ...known }] }))]);

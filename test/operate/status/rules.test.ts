@@ -7,14 +7,14 @@ import type {
   JobFacts,
   KnownAttachment,
 } from "../../../src/operate/status/facts.ts";
+import type { Finding } from "../../../src/operate/status/finding.ts";
+import { causeIn, parkedAdvice, shown, span } from "../../../src/operate/status/finding-text.ts";
 import { keyOf } from "../../../src/operate/status/incidents.ts";
 import { linkTo } from "../../../src/operate/status/link.ts";
 import { findingsOf, isUntold, KINDS } from "../../../src/operate/status/rules.ts";
 import { NAMED_MAX } from "../../../src/operate/status/thresholds.ts";
-import type { Finding } from "../../../src/operate/status/types.ts";
-import { causeIn, parkedAdvice, shown, span } from "../../../src/operate/status/words.ts";
 import { remedyFor } from "../../../src/ship/destinations/remedies.ts";
-import type { CanaryStatus, JobStatus } from "../../../src/ship/reader/types.ts";
+import type { CanaryStatus, JobStatus } from "../../../src/ship/reader/statuses.ts";
 import { NOON } from "../../formats/record/samples.ts";
 import { account, facts, fn, job, log, mark } from "./samples.ts";
 

@@ -2,7 +2,7 @@
 
 import type { AccountFacts, Facts, FunctionFacts, JobFacts } from "../../../src/operate/status/facts.ts";
 import type { Mark } from "../../../src/operate/status/marks.ts";
-import type { JobStatus } from "../../../src/ship/reader/types.ts";
+import type { JobStatus } from "../../../src/ship/reader/statuses.ts";
 import { NOON } from "../../formats/record/samples.ts";
 
 const DAY_MS = 86_400_000;

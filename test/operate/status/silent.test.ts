@@ -9,7 +9,7 @@ import { GATHER_PATIENCE } from "../../../src/operate/status/gather.ts";
 import { Watch, watch } from "../../../src/operate/status/watch.ts";
 import { TraceLog } from "../../../src/ship/log/trace-log.ts";
 import { JobReader } from "../../../src/ship/reader/job-reader.ts";
-import type { JobStatus } from "../../../src/ship/reader/types.ts";
+import type { JobStatus } from "../../../src/ship/reader/statuses.ts";
 import { ControlPlane } from "../../../src/state/control/plane.ts";
 import { LOOK_PATIENCE } from "../../../src/web/api/status.ts";
 import { waitingJob } from "../../ship/reader/waiting.ts";

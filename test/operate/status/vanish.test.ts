@@ -8,7 +8,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { readConfig } from "../../../src/config.ts";
-import { destinationPurpose, seal } from "../../../src/formats/secrets/sealed.ts";
+import { destinationPurpose, encrypt } from "../../../src/formats/secrets/encrypted.ts";
 import { gather, SOURCES, type Sources } from "../../../src/operate/status/gather.ts";
 import { RHYTHM_SQL, Rhythm } from "../../../src/operate/status/rhythm.ts";
 import { findingsOf } from "../../../src/operate/status/rules.ts";
@@ -17,7 +17,7 @@ import type { JobsSnapshot } from "../../../src/ship/job/config.ts";
 import { traceLog } from "../../../src/ship/log/trace-log.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
 import { JobReader } from "../../../src/ship/reader/job-reader.ts";
-import type { CanaryStatus } from "../../../src/ship/reader/types.ts";
+import type { CanaryStatus } from "../../../src/ship/reader/statuses.ts";
 import { controlPlane } from "../../../src/state/control/plane.ts";
 import { waitingJob } from "../../ship/reader/waiting.ts";
 import { ACCOUNT } from "../../support/constants.ts";
@@ -200,7 +200,7 @@ describe("a destination that cannot be opened", () => {
   it("a lost key is said at once, before any upload fails on it", async () => {
     const { job } = await waitingJob();
     const other = { current: new Uint8Array(32).fill(7), previous: null };
-    await reseal(job, seal(destinationConf("x"), destinationPurpose(ACCOUNT), other));
+    await reseal(job, encrypt(destinationConf("x"), destinationPurpose(ACCOUNT), other));
     const { findings } = await status();
     expect(findings).toMatchObject([
       {
@@ -218,7 +218,7 @@ describe("a destination that cannot be opened", () => {
     const config = readConfig(env);
     if (!config.ok) throw new Error("malformed");
     const conf = "s3://bucket/logs?region=auto&endpoint=store.example&credentials=env:DEST_GONE";
-    await reseal(job, seal(conf, destinationPurpose(ACCOUNT), config.config.keys));
+    await reseal(job, encrypt(conf, destinationPurpose(ACCOUNT), config.config.keys));
     expect((await status()).findings).toMatchObject([
       { kind: "destination_unusable", summary: expect.stringContaining("there is no secret DEST_GONE") },
     ]);
@@ -230,7 +230,7 @@ describe("a destination that cannot be opened", () => {
     if (!config.ok) throw new Error("malformed");
     const se = new Date(NOON + 7 * 86_400_000).toISOString();
     const conf = `azure://account.blob.core.windows.net/traces/logs?sv=2021-12-02&sr=c&sp=rcw&se=${se}&sig=SECRET-SIG`;
-    await reseal(job, seal(conf, destinationPurpose(ACCOUNT), config.config.keys));
+    await reseal(job, encrypt(conf, destinationPurpose(ACCOUNT), config.config.keys));
     const { findings } = await status();
     expect(findings).toMatchObject([
       { kind: "credentials_expire", severity: "warning", summary: expect.stringContaining(`expire at ${se}`) },

@@ -4,7 +4,7 @@
  */
 import { runInDurableObject } from "cloudflare:test";
 import { beforeEach, type MockInstance, vi } from "vitest";
-import type { Finding } from "../../../src/operate/status/types.ts";
+import type { Finding } from "../../../src/operate/status/finding.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { finding } from "./findings.ts";
 import { type Receiver, receiver, runWatchAlarm, sees, theWatch } from "./receiver.ts";

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { joinConf } from "../../../src/ship/destinations/conf.ts";
+import type { FormField } from "../../../src/ship/destinations/destination-form.ts";
 import {
   blamedOf,
   buildDestination,
@@ -16,7 +17,6 @@ import {
   withoutSecrets,
   withSecretsOf,
 } from "../../../src/ship/destinations/entry.ts";
-import type { FormField } from "../../../src/ship/destinations/form.ts";
 import { FORMS, KINDS } from "../../../src/ship/destinations/kinds.ts";
 import { isMasked, MASK, maskDestination, parseDestination, parsePlace } from "../../../src/ship/destinations/parse.ts";
 import { PRODUCTION } from "./context.ts";

@@ -2,10 +2,10 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { LIVE_PUSH_MAX_BYTES, LIVE_PUSH_MAX_RECORDS } from "../../../src/base/limits.ts";
 import { Memory } from "../../../src/base/memory.ts";
-import { ASK_MS, Audience, type EarlyPart } from "../../../src/ship/intake/audience.ts";
 import { Gatherer } from "../../../src/ship/intake/gather.ts";
 import { handleTail } from "../../../src/ship/intake/tail.ts";
 import { type TakeContext, takeEvents } from "../../../src/ship/intake/take.ts";
+import { ASK_MS, type EarlyPart, Viewers } from "../../../src/ship/intake/viewers.ts";
 import { noise, TAKEN } from "../../formats/record/samples.ts";
 import { untilPasses } from "../../support/until.ts";
 import { noLog, type ScriptedLog, scriptedLog, scriptedPlatform, scriptedQueue } from "./scripted.ts";
@@ -24,11 +24,11 @@ const part = (n: number, entries = [`record ${n}`]): EarlyPart => ({
 });
 
 /** A sender, and what it calls. @param answer of each call. */
-function sender(answer: (parts: readonly EarlyPart[]) => unknown, audience = new Audience()) {
+function sender(answer: (parts: readonly EarlyPart[]) => unknown, viewers = new Viewers()) {
   const calls: EarlyPart[][] = [];
   const living: Promise<void>[] = [];
   const clock = { nowMs: TAKEN };
-  const early = audience.by({
+  const early = viewers.by({
     call: async (parts) => {
       calls.push([...parts]);
       return answer(parts);
@@ -77,15 +77,15 @@ describe("a sender", () => {
   });
 
   it("that is told asks once in its life, and nothing else while no page is open", async () => {
-    const audience = new Audience(Number.POSITIVE_INFINITY);
+    const viewers = new Viewers(Number.POSITIVE_INFINITY);
     let watched = false;
-    const { calls, early, show, clock } = sender(() => watched, audience);
+    const { calls, early, show, clock } = sender(() => watched, viewers);
     await show(part(1));
     clock.nowMs += 365 * 86_400_000;
     await show(part(2));
     expect([calls, early.mayWatch()]).toEqual([[[]], false]);
     watched = true;
-    audience.told();
+    viewers.told();
     await show(part(3));
     expect(calls).toEqual([[], [part(3)]]);
   });

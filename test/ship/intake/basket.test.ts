@@ -2,27 +2,27 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
 import { PACKED_MAX_PARTS, PACKER_PART_MAX_BYTES, QUEUE_MESSAGE_MAX_BYTES } from "../../../src/base/limits.ts";
-import { linesOfParts } from "../../../src/formats/object/load.ts";
+import { linesOfParts } from "../../../src/formats/queue/load-records.ts";
+import { macKeyOf } from "../../../src/formats/queue/mac.ts";
 import { decodeMessage } from "../../../src/formats/queue/message.ts";
-import { sealKeyOf } from "../../../src/formats/queue/seal.ts";
-import { Basket, type BasketPart, type Group, messagesOf } from "../../../src/ship/intake/basket.ts";
+import { type BatchedPart, Batcher, type Group, messagesOf } from "../../../src/ship/intake/batcher.ts";
 import { noisyLine, TAKEN } from "../../formats/record/samples.ts";
 
 const id = (n: number): string => n.toString(16).padStart(32, "0");
 
-function partOf(n: number, lines: readonly string[], takenInMs = TAKEN): BasketPart {
+function partOf(n: number, lines: readonly string[], takenInMs = TAKEN): BatchedPart {
   const part = { id: id(n), takenInMs, keyed: false, shards: 1, records: lines.length, source: "tail" };
   return { part, raw: encodeUtf8(lines.map((line) => `${line}\n`).join("")) };
 }
 
 /** One of so many bytes. */
-const ofBytes = (n: number, bytes: number): BasketPart => partOf(n, ["x".repeat(bytes - 1)]);
+const ofBytes = (n: number, bytes: number): BatchedPart => partOf(n, ["x".repeat(bytes - 1)]);
 
 /** Adds parts. @returns their groups, in order. */
-function groupsOf(basket: Basket, parts: readonly BasketPart[]): Group[] {
+function groupsOf(batcher: Batcher, parts: readonly BatchedPart[]): Group[] {
   const groups: Group[] = [];
   for (const part of parts) {
-    const { group, isNew } = basket.add(part, TAKEN);
+    const { group, isNew } = batcher.add(part, TAKEN);
     expect(isNew).toBe(groups.at(-1) !== group);
     if (isNew) groups.push(group);
   }
@@ -33,19 +33,19 @@ const sizesOf = (groups: readonly Group[]): number[] => groups.map(({ parts }) =
 
 describe("gathering parts", () => {
   it("puts them into one group, until that is closed", () => {
-    const basket = new Basket();
-    const [group] = groupsOf(basket, [ofBytes(1, 100), ofBytes(2, 100)]);
-    basket.close(group as Group);
-    basket.close(group as Group);
-    const { isNew } = basket.add(ofBytes(3, 100), TAKEN);
+    const batcher = new Batcher();
+    const [group] = groupsOf(batcher, [ofBytes(1, 100), ofBytes(2, 100)]);
+    batcher.close(group as Group);
+    batcher.close(group as Group);
+    const { isNew } = batcher.add(ofBytes(3, 100), TAKEN);
     expect([isNew, group?.parts.length, group?.openedMs]).toEqual([true, 2, TAKEN]);
   });
 
   it("closes one to which a part would add more than a billed unit, and says so", async () => {
-    const basket = new Basket();
+    const batcher = new Batcher();
     // By the ratio of the beginning, 20 kB each.
     const groups = groupsOf(
-      basket,
+      batcher,
       [1, 2, 3, 4].map((n) => ofBytes(n, 100_000)),
     );
     expect(sizesOf(groups)).toEqual([3, 1]);
@@ -54,19 +54,19 @@ describe("gathering parts", () => {
   });
 
   it("learns how well records compress, and never takes more than a message may hold", () => {
-    const basket = new Basket();
-    for (let n = 0; n < 100; n++) basket.learn(100_000, 1_000);
+    const batcher = new Batcher();
+    for (let n = 0; n < 100; n++) batcher.learn(100_000, 1_000);
     const parts = Array.from({ length: 5 }, (_, n) => ofBytes(n, 110_000));
-    expect(sizesOf(groupsOf(basket, parts))).toEqual([4, 1]);
-    const noise = new Basket();
+    expect(sizesOf(groupsOf(batcher, parts))).toEqual([4, 1]);
+    const noise = new Batcher();
     for (let n = 0; n < 100; n++) noise.learn(100_000, 80_000);
     expect(sizesOf(groupsOf(noise, parts))).toEqual([1, 1, 1, 1, 1]);
   });
 
   it("counts the heads of small parts, and ends at their largest number", () => {
-    const basket = new Basket();
+    const batcher = new Batcher();
     const parts = Array.from({ length: PACKED_MAX_PARTS + 1 }, (_, n) => ofBytes(n, 10));
-    expect(sizesOf(groupsOf(basket, parts))).toEqual([PACKED_MAX_PARTS, 1]);
+    expect(sizesOf(groupsOf(batcher, parts))).toEqual([PACKED_MAX_PARTS, 1]);
   });
 });
 
@@ -94,9 +94,9 @@ describe("messages of a group", () => {
   });
 
   it("are sealed with the key, all parts in one", () => {
-    const seal = sealKeyOf(new Uint8Array(32));
+    const seal = macKeyOf(new Uint8Array(32));
     const [one] = messagesOf([partOf(1, ["1"]), partOf(2, ["2"])], seal);
-    expect(decodeMessage(one?.message.body.buffer, [seal])).toMatchObject({ ok: true, value: { isSealed: true } });
+    expect(decodeMessage(one?.message.body.buffer, [seal])).toMatchObject({ ok: true, value: { isAuthentic: true } });
   });
 
   it("are several where one would be larger than the queue takes, each part whole in one of them", () => {

@@ -3,20 +3,20 @@ import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
 import { MESSAGE_RAW_MAX_BYTES, PACKER_PART_MAX_BYTES, QUEUE_MESSAGE_MAX_BYTES } from "../../../src/base/limits.ts";
 import { readIntakeConfig } from "../../../src/config.ts";
+import { macKeyOf, macOfLines } from "../../../src/formats/queue/mac.ts";
 import { decodeMessage } from "../../../src/formats/queue/message.ts";
-import { sealKeyOf, sealLines } from "../../../src/formats/queue/seal.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import { entryOf, splitEntry } from "../../../src/formats/record/extras.ts";
-import { type BasketPart, messagesOf, sizeOf } from "../../../src/ship/intake/basket.ts";
+import { type BatchedPart, messagesOf, sizeOf } from "../../../src/ship/intake/batcher.ts";
 import { acceptEvents } from "../../../src/ship/intake/events.ts";
-import { partOf } from "../../../src/ship/intake/hand-over.ts";
 import { keyedIds, randomIds } from "../../../src/ship/intake/ids.ts";
 import { type HandedPart, readPart } from "../../../src/ship/intake/packer.ts";
 import { type PackedMessage, type PackingContext, packRecords } from "../../../src/ship/intake/packing.ts";
+import { partOf } from "../../../src/ship/intake/submit.ts";
 import { noise, TAKEN, traceRecord } from "../../formats/record/samples.ts";
 import { unpacked } from "./scripted.ts";
 
-const KEY = sealKeyOf(new Uint8Array(32).fill(1));
+const KEY = macKeyOf(new Uint8Array(32).fill(1));
 const random = (): PackingContext => ({
   ...{ takenInMs: TAKEN, idOf: randomIds(1), keyed: false, shards: 1 },
   seal: KEY,
@@ -92,13 +92,13 @@ describe("a part with extra fields for the packer", () => {
   const HEAD = { takenInMs: TAKEN, source: "tail", shards: 1 };
   const handed = (those: readonly string[], seal = KEY) => partOf(those, { ...HEAD, id: "a".repeat(32) }, seal);
   const good = handed(entries(6)) as HandedPart;
-  const read = (part: unknown, keys = [KEY]) => readPart(part, keys) as BasketPart | null;
+  const read = (part: unknown, keys = [KEY]) => readPart(part, keys) as BatchedPart | null;
 
   it("is read as it was made, and shares a message with parts that have none", () => {
-    const part = read(good) as BasketPart;
+    const part = read(good) as BatchedPart;
     expect(part.extras).toEqual(entries(6).map((each) => splitEntry(each).extra));
     expect(sizeOf(part)).toBeGreaterThan(part.raw.length);
-    const plain = read(partOf([line(9)], { ...HEAD, id: "b".repeat(32) }, KEY)) as BasketPart;
+    const plain = read(partOf([line(9)], { ...HEAD, id: "b".repeat(32) }, KEY)) as BatchedPart;
     expect(plain).not.toHaveProperty("extras");
     for (const group of [
       [part, plain],
@@ -119,7 +119,7 @@ describe("a part with extra fields for the packer", () => {
       { ...good, extras: raw },
     ])
       expect(read(each)).toBeNull();
-    expect(sealLines(raw, KEY)).not.toEqual(seal);
+    expect(macOfLines(raw, KEY)).not.toEqual(seal);
     expect(read({ ...good, extras: "text" })).toBeNull();
     expect(read({ ...good, extras: encodeUtf8("\n") }, [])).toBeNull();
     expect(read({ ...good, extras: encodeUtf8("\n".repeat(6)) }, [])?.extras).toEqual(Array(6).fill(""));
@@ -131,7 +131,7 @@ describe("a part with extra fields for the packer", () => {
     expect(wide(PACKER_PART_MAX_BYTES)).toBeNull();
     const large = wide(PACKER_PART_MAX_BYTES - 1_000) as HandedPart;
     const raw = encodeUtf8(`${"x".repeat(2_000)}\n`);
-    const tooLarge = { ...large, raw, seal: sealLines(raw, KEY, large.extras ?? null) };
+    const tooLarge = { ...large, raw, seal: macOfLines(raw, KEY, large.extras ?? null) };
     expect(read(tooLarge)).toBeNull();
   });
 });

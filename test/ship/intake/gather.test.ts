@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { MESSAGE_RAW_MAX_BYTES } from "../../../src/base/limits.ts";
-import { GATHER_MS } from "../../../src/ship/intake/company.ts";
 import { Gatherer, HELD_MAX_BYTES } from "../../../src/ship/intake/gather.ts";
-import { HOLD_MS } from "../../../src/ship/intake/refusals.ts";
+import { GATHER_MS } from "../../../src/ship/intake/packing-policy.ts";
+import { HOLD_MS } from "../../../src/ship/intake/queue-backoff.ts";
 
 describe("gathering", () => {
   const NOTHING = { full: [], waitMs: null, isHeld: false };
@@ -74,8 +74,8 @@ describe("gathering while the queue refuses", () => {
   /** An isolate that the packer has left. */
   function held(): Gatherer {
     const gatherer = new Gatherer();
-    gatherer.company.failed(0);
-    gatherer.refusals.refused(0);
+    gatherer.policy.failed(0);
+    gatherer.backoff.refused(0);
     return gatherer;
   }
 
@@ -96,13 +96,13 @@ describe("gathering while the queue refuses", () => {
 
   it("is left to the packer where that is asked", () => {
     const gatherer = new Gatherer();
-    gatherer.refusals.refused(0);
+    gatherer.backoff.refused(0);
     expect(gatherer.add(["a"], 0)).toEqual({ full: [], waitMs: GATHER_MS, isHeld: false });
   });
 
   it("ends when the queue takes", () => {
     const gatherer = held();
-    gatherer.refusals.took();
+    gatherer.backoff.took();
     expect(gatherer.add(["a"], 1)).toMatchObject({ waitMs: GATHER_MS, isHeld: false });
   });
 });

@@ -1,13 +1,13 @@
 /** The two ways from `tail()` to the queue. */
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { sealKeyOf, sealLines } from "../../../src/formats/queue/seal.ts";
+import { macKeyOf, macOfLines } from "../../../src/formats/queue/mac.ts";
 import { Gatherer } from "../../../src/ship/intake/gather.ts";
 import type { HandedPart } from "../../../src/ship/intake/packer.ts";
 import { handleTail, type TailContext } from "../../../src/ship/intake/tail.ts";
 import { noise, TAKEN } from "../../formats/record/samples.ts";
 import { noLog, scriptedPlatform, scriptedQueue } from "./scripted.ts";
 
-const SEAL = sealKeyOf(new Uint8Array(32));
+const SEAL = macKeyOf(new Uint8Array(32));
 const ITEM = { event: null, scriptName: "shop" };
 
 let warned: ReturnType<typeof vi.spyOn>;
@@ -52,7 +52,7 @@ describe("what an isolate gathered", () => {
       { takenInMs: TAKEN, source: "tail", records: 1 },
     ]);
     expect(new Set(handed.map(({ id }) => id)).size).toBe(2);
-    expect(handed[0]?.seal).toEqual(sealLines(handed[0]?.raw as Uint8Array, SEAL));
+    expect(handed[0]?.seal).toEqual(macOfLines(handed[0]?.raw as Uint8Array, SEAL));
   });
 
   it("goes to the queue directly once it was alone", async () => {

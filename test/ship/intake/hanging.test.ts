@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Memory } from "../../../src/base/memory.ts";
 import { platform, TimeoutError } from "../../../src/base/platform.ts";
-import { GATHER_MS } from "../../../src/ship/intake/company.ts";
+import { IN_FLIGHT_MS } from "../../../src/ship/consumer/in-flight.ts";
 import { Gatherer } from "../../../src/ship/intake/gather.ts";
 import { randomIds } from "../../../src/ship/intake/ids.ts";
 import { type HandedPart, PACKER_MS } from "../../../src/ship/intake/packer.ts";
 import { type PackedMessage, packRecords } from "../../../src/ship/intake/packing.ts";
-import { HOLD_MS } from "../../../src/ship/intake/refusals.ts";
+import { GATHER_MS } from "../../../src/ship/intake/packing-policy.ts";
+import { HOLD_MS } from "../../../src/ship/intake/queue-backoff.ts";
 import { type EventQueue, REQUEST_DEADLINES, SendError, sendMessages } from "../../../src/ship/intake/send.ts";
 import { handleTail, type TailContext } from "../../../src/ship/intake/tail.ts";
 import { takeEvents } from "../../../src/ship/intake/take.ts";
-import { IN_FLIGHT_MS } from "../../../src/ship/pipeline/in-flight.ts";
 import { noise, noisyLine, TAKEN } from "../../formats/record/samples.ts";
 import {
   noLog,
@@ -282,8 +282,8 @@ describe("tail(), which the platform ends thirty seconds after the invocation", 
       hangingLog(),
       { countLost: never },
     );
-    scripted.gatherer.company.failed(TAKEN);
-    scripted.gatherer.refusals.refused(TAKEN);
+    scripted.gatherer.policy.failed(TAKEN);
+    scripted.gatherer.backoff.refused(TAKEN);
     const began = Date.now();
     scripted.platform.now = () => TAKEN + Date.now() - began;
     expect(await toTheEnd([{ event: null }], scripted)).toBe(HOLD_MS + 4_000 + 10_000 + 3_000);

@@ -4,13 +4,11 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
 import { PACKER_PART_MAX_BYTES } from "../../../src/base/limits.ts";
 import { platform } from "../../../src/base/platform.ts";
-import { readSealKeys } from "../../../src/config.ts";
+import { readMacKeys } from "../../../src/config.ts";
+import { encodeMac, macOfLines } from "../../../src/formats/queue/mac.ts";
 import { decodeMessage, type Message } from "../../../src/formats/queue/message.ts";
-import { encodeSeal, sealLines } from "../../../src/formats/queue/seal.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import { entryOf } from "../../../src/formats/record/extras.ts";
-import type { EarlyPart } from "../../../src/ship/intake/audience.ts";
-import { partOf } from "../../../src/ship/intake/hand-over.ts";
 import {
   type HandedPart,
   PACK_MS,
@@ -20,13 +18,15 @@ import {
   packer,
   readPart,
 } from "../../../src/ship/intake/packer.ts";
-import { HOLD_MS } from "../../../src/ship/intake/refusals.ts";
+import { HOLD_MS } from "../../../src/ship/intake/queue-backoff.ts";
+import { partOf } from "../../../src/ship/intake/submit.ts";
+import type { EarlyPart } from "../../../src/ship/intake/viewers.ts";
 import { traceRecord } from "../../formats/record/samples.ts";
 import { NOON } from "../../support/runtime/pipeline.ts";
 import { untilPasses } from "../../support/until.ts";
 import { logBinding, noLog, type ScriptedLog, scriptedLog } from "./scripted.ts";
 
-const KEYS = readSealKeys(env);
+const KEYS = readMacKeys(env);
 const [KEY] = KEYS;
 
 const id = (n: number): string => n.toString(16).padStart(32, "0");
@@ -105,12 +105,12 @@ describe("the packer", () => {
   it("sends what came in a moment as one message, sealed, and says to each how many shared it", async () => {
     expect(values(await packAll([part(1), part(2), part(3)]))).toEqual([{ shared: 3 }, { shared: 3 }, { shared: 3 }]);
     expect(sent.length).toBe(1);
-    const { parts, lines, isSealed } = decoded(sent[0] as Uint8Array);
+    const { parts, lines, isAuthentic } = decoded(sent[0] as Uint8Array);
     expect(parts).toEqual(
       [1, 2, 3].map((n) => ({ id: id(n), takenInMs: NOON + n, keyed: false, shards: 1, records: 1, source: "tail" })),
     );
     expect(lines.map((line) => JSON.parse(line).Outcome)).toEqual(["1", "2", "3"]);
-    expect([isSealed, slept]).toEqual([true, [PACK_MS]]);
+    expect([isAuthentic, slept]).toEqual([true, [PACK_MS]]);
   });
 
   it("answers a part that came alone, and begins anew with the next one", async () => {
@@ -128,7 +128,7 @@ describe("the packer", () => {
         configurable: true,
       });
       const first = [1, 2, 3].map((n) => object.pack(part(n, words.slice(0, 65))));
-      // The fourth one does not fit with them, and waits for company.
+      // The fourth one does not fit with them, and waits for policy.
       void object.pack(part(4, words.slice(0, 65)));
       return Promise.all(first);
     });
@@ -286,7 +286,7 @@ describe("a part that is handed over", () => {
   const good = part(1);
   const raw = (text: string): Partial<HandedPart> => {
     const bytes = encodeUtf8(text);
-    return { raw: bytes, ...(KEY && { seal: sealLines(bytes, KEY) }) };
+    return { raw: bytes, ...(KEY && { seal: macOfLines(bytes, KEY) }) };
   };
 
   it("is read as it was made", () => {
@@ -313,13 +313,13 @@ describe("a part that is handed over", () => {
     ["more than fits a message", { ...good, ...raw(`${"x".repeat(PACKER_PART_MAX_BYTES)}\n`) }],
     ["no seal", { ...good, seal: null }],
     ["the seal of other lines", { ...good, seal: part(2).seal }],
-    ["a seal of another key", { ...good, seal: sealLines(good.raw, { key: new Uint8Array(32) }) }],
+    ["a seal of another key", { ...good, seal: macOfLines(good.raw, { key: new Uint8Array(32) }) }],
   ])("is none with %s", (_what, handed) => {
     expect(readPart(handed, KEYS)).toBeNull();
   });
 
   it("has a seal that is none of a message with these bytes, however it is read", () => {
-    const seal = (form: number) => KEY && new Uint8Array(encodeSeal(good.raw, form, KEY)[1]);
+    const seal = (form: number) => KEY && new Uint8Array(encodeMac(good.raw, form, KEY)[1]);
     for (let form = 2; form < 20; form++) expect(seal(form)).not.toEqual(good.seal);
     expect(seal(0)).toEqual(good.seal);
   });

@@ -9,7 +9,7 @@ import { decodeMessage, type Message, type Part } from "../../../src/formats/que
 import type { DirectWay } from "../../../src/ship/intake/direct.ts";
 import type { PackedMessage } from "../../../src/ship/intake/packing.ts";
 import type { EventQueue } from "../../../src/ship/intake/send.ts";
-import type { Append, Appended } from "../../../src/ship/log/append.ts";
+import type { Append, Appended } from "../../../src/ship/log/append-types.ts";
 
 /** A message of one part, as intake makes them. */
 export type Sent = Message & Part;

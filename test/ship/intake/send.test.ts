@@ -2,9 +2,9 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { QUEUE_MESSAGE_MAX_BYTES } from "../../../src/base/limits.ts";
 import { randomIds } from "../../../src/ship/intake/ids.ts";
 import { type PackedMessage, type PackingContext, packRecords } from "../../../src/ship/intake/packing.ts";
-import { Refusals } from "../../../src/ship/intake/refusals.ts";
+import { QueueBackoff } from "../../../src/ship/intake/queue-backoff.ts";
 import { REQUEST_DEADLINES, SendError, type Sending, sendMessages } from "../../../src/ship/intake/send.ts";
-import { SHARD_BUSY, SHARD_FULL, SHARD_NOT_READY } from "../../../src/ship/log/append.ts";
+import { SHARD_BUSY, SHARD_FULL, SHARD_NOT_READY } from "../../../src/ship/log/append-types.ts";
 import { noisyLine, TAKEN } from "../../formats/record/samples.ts";
 import {
   noLog,
@@ -252,7 +252,7 @@ describe("an isolate that knows that the queue refuses", () => {
     const log = scriptedLog();
     const sending = {
       ...to(queue, log),
-      refusals: new Refusals(),
+      backoff: new QueueBackoff(),
       platform: { now: () => nowMs, sleep: async () => {} },
     };
     const tries = async () => {
@@ -272,8 +272,8 @@ describe("an isolate that knows that the queue refuses", () => {
   });
 
   it("tries it at once where its clock was set back", () => {
-    const refusals = new Refusals();
-    refusals.refused(TAKEN);
-    expect([refusals.holdMs(TAKEN + 1), refusals.holdMs(TAKEN - 1)]).toEqual([9_999, 0]);
+    const backoff = new QueueBackoff();
+    backoff.refused(TAKEN);
+    expect([backoff.holdMs(TAKEN + 1), backoff.holdMs(TAKEN - 1)]).toEqual([9_999, 0]);
   });
 });

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { TraceRecord } from "../../../src/formats/record/fields.ts";
-import { GATHER_MS } from "../../../src/ship/intake/company.ts";
 import { Gatherer } from "../../../src/ship/intake/gather.ts";
-import { HOLD_MS } from "../../../src/ship/intake/refusals.ts";
+import { GATHER_MS } from "../../../src/ship/intake/packing-policy.ts";
+import { HOLD_MS } from "../../../src/ship/intake/queue-backoff.ts";
 import { handleTail as handle, type TailContext } from "../../../src/ship/intake/tail.ts";
 import vectors from "../../fixtures/tail-vectors.json";
 import { noise, TAKEN } from "../../formats/record/samples.ts";
@@ -224,7 +224,7 @@ describe("tail()", () => {
         return new Promise((resolve) => ends.push(resolve));
       },
     };
-    scripted.gatherer.company.failed(nowMs);
+    scripted.gatherer.policy.failed(nowMs);
     const wake = async (ms: number): Promise<void> => {
       nowMs += ms;
       for (const end of ends.splice(0)) end();

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import type { LoadedRecord } from "../../../src/formats/object/load.ts";
 import { NDJSON } from "../../../src/formats/output/format.ts";
 import { recordRenderer } from "../../../src/formats/output/render.ts";
+import type { LoadedRecord } from "../../../src/formats/queue/load-records.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import type { TraceRecord } from "../../../src/formats/record/fields.ts";
 import { utcDay } from "../../../src/formats/record/record.ts";
 import { prepare, sampler, writtenAtMost } from "../../../src/ship/job/build.ts";
 import { DAY_MS, NOON, traceRecord } from "../../formats/record/samples.ts";
-import { id, job, linesOf, loadedRecord, outcomes, record, textOf } from "../pipeline/scripted.ts";
+import { id, job, linesOf, loadedRecord, outcomes, record, textOf } from "../consumer/scripted.ts";
 
 describe("what a job ships of some parts", () => {
   const message = (n: number, records: TraceRecord[], takenInMs = NOON) => ({

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ID_MEMORY_MS } from "../../../src/base/limits.ts";
+import { DEDUP_MS } from "../../../src/base/limits.ts";
 import { CLOCK_SKEW_MS, isLost, type Window, wasIn } from "../../../src/ship/job/config.ts";
 import { enabledWindows, isOpen } from "../../../src/ship/job/windows.ts";
 
@@ -50,7 +50,7 @@ describe("the windows of a job", () => {
         const nowMs = made.at(-1)?.atMs ?? NOON;
         for (const { fromMs, untilMs, enabled } of spans(made)) {
           const stamped = fromMs + Math.floor(at * (untilMs - fromMs)) + off;
-          if (!enabled || stamped <= nowMs - ID_MEMORY_MS) continue;
+          if (!enabled || stamped <= nowMs - DEDUP_MS) continue;
           expect(wasIn({ windows }, stamped)).toBe(true);
         }
       }),

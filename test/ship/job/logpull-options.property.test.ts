@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FIELD_NAMES } from "../../../src/formats/record/fields.ts";
+import { CreateJob, type JobBody, type OutputOptions, TIMESTAMP_FORMATS } from "../../../src/ship/job/job-schema.ts";
 import { parseLogpullOptions } from "../../../src/ship/job/output-rules.ts";
 import { readJob } from "../../../src/ship/job/rules.ts";
-import { CreateJob, type JobBody, type OutputOptions, TIMESTAMP_FORMATS } from "../../../src/ship/job/schema.ts";
 
 /** A percent-encoded text; the generator chooses whether to encode what need not be. */
 const encoded = (text: string): fc.Arbitrary<string> =>

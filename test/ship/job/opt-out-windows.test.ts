@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ID_MEMORY_MS } from "../../../src/base/limits.ts";
+import { DEDUP_MS } from "../../../src/base/limits.ts";
 import { CLOCK_SKEW_MS, optedOut, type Window, wasIn } from "../../../src/ship/job/config.ts";
 import { isOpen, isSettling, optOutWindows, remembered } from "../../../src/ship/job/windows.ts";
 
@@ -86,9 +86,9 @@ describe("the windows in which logging of a function is off", () => {
   it("are remembered as long as a queue can hold an event of theirs, and open ones for ever", () => {
     const closed = { fromMs: NOON, untilMs: NOON + 1_000 };
     const open = { fromMs: NOON + 5_000, untilMs: null };
-    expect(remembered([closed, open], NOON + 1_000 + ID_MEMORY_MS - 1)).toEqual([closed, open]);
-    expect(remembered([closed, open], NOON + 1_000 + ID_MEMORY_MS)).toEqual([open]);
-    expect(optOutWindows([closed], true, NOON + 2 * ID_MEMORY_MS)).toHaveLength(1);
+    expect(remembered([closed, open], NOON + 1_000 + DEDUP_MS - 1)).toEqual([closed, open]);
+    expect(remembered([closed, open], NOON + 1_000 + DEDUP_MS)).toEqual([open]);
+    expect(optOutWindows([closed], true, NOON + 2 * DEDUP_MS)).toHaveLength(1);
   });
 
   it("settle exactly twice the clocks' difference after either edge was set", () => {

@@ -1,14 +1,14 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fromBase64, toBase64Url } from "../../../src/base/bytes.ts";
-import type { SealingKeys } from "../../../src/formats/secrets/sealed.ts";
+import type { EncryptionKeys } from "../../../src/formats/secrets/encrypted.ts";
 import type { S3Place as Place } from "../../../src/ship/destinations/s3/object-store.ts";
 import { answersChallenge, issueChallenge } from "../../../src/ship/job/ownership.ts";
 
 const DAYS_7_MS = 7 * 86_400_000;
 
 const key = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => new Uint8Array(bytes));
-const keys: fc.Arbitrary<SealingKeys> = fc.record({ current: key, previous: fc.option(key) });
+const keys: fc.Arbitrary<EncryptionKeys> = fc.record({ current: key, previous: fc.option(key) });
 const nowMs = fc.nat({ max: 253_402_300_799_999 - DAYS_7_MS });
 /**
  * Few values, so that two places often differ in one part only, or have the same parts in another

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { NDJSON, type OutputFormat } from "../../../src/formats/output/format.ts";
 import { FIELD_NAMES } from "../../../src/formats/record/fields.ts";
+import { type JobBody, OutputOptions } from "../../../src/ship/job/job-schema.ts";
 import { parseLogpullOptions } from "../../../src/ship/job/output-rules.ts";
 import { fitDestination, readJob } from "../../../src/ship/job/rules.ts";
-import { type JobBody, OutputOptions } from "../../../src/ship/job/schema.ts";
 import docs from "../../fixtures/output-options/docs-vectors.json";
 
 const body = (fields: Partial<JobBody> = {}): JobBody => ({

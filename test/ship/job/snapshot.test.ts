@@ -5,7 +5,7 @@ import { isState, readJobConfig, readSnapshot } from "../../../src/ship/job/snap
 import { controlPlane } from "../../../src/state/control/plane.ts";
 import { api, createJob } from "../../support/runtime/api.ts";
 import { freshBucket, NOON, setClock } from "../../support/runtime/pipeline.ts";
-import { job, snapshot } from "../pipeline/scripted.ts";
+import { job, snapshot } from "../consumer/scripted.ts";
 
 type Path = readonly (string | number)[];
 

@@ -3,13 +3,13 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { ROW_MAX_BYTES, SHARD_UNDER_WAY_BYTES } from "../../../src/base/limits.ts";
 import type { JobsSnapshot } from "../../../src/ship/job/config.ts";
-import type { Append } from "../../../src/ship/log/append.ts";
-import { APPEND_FORMAT, SHARD_BUSY, SHARD_FULL, SHARD_NOT_READY } from "../../../src/ship/log/append.ts";
+import type { Append } from "../../../src/ship/log/append-types.ts";
+import { APPEND_FORMAT, SHARD_BUSY, SHARD_FULL, SHARD_NOT_READY } from "../../../src/ship/log/append-types.ts";
 import type { TraceLog } from "../../../src/ship/log/trace-log.ts";
 import { keepHours } from "../../support/runtime/keeping.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { until } from "../../support/until.ts";
-import { body, id, job, record } from "../pipeline/scripted.ts";
+import { body, id, job, record } from "../consumer/scripted.ts";
 import {
   alarmAt,
   type Control,

@@ -7,7 +7,7 @@ import { type TraceLog, traceLog } from "../../../src/ship/log/trace-log.ts";
 import { keepHours } from "../../support/runtime/keeping.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { until } from "../../support/until.ts";
-import { job, snapshot } from "../pipeline/scripted.ts";
+import { job, snapshot } from "../consumer/scripted.ts";
 import {
   alarmAt,
   type Control,

@@ -4,10 +4,10 @@ import { describe, expect, it, vi } from "vitest";
 import { platform } from "../../../src/base/platform.ts";
 import { functionCounts } from "../../../src/ship/log/counted.ts";
 import { type FunctionCount, parseCounts } from "../../../src/ship/log/function-counts.ts";
+import { NO_HEALTH } from "../../../src/ship/log/function-health.ts";
 import { FunctionHours } from "../../../src/ship/log/function-hours.ts";
-import { NO_HEALTH } from "../../../src/ship/log/health.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
-import { id, job } from "../pipeline/scripted.ts";
+import { id, job } from "../consumer/scripted.ts";
 import { control, headsOf, message, open, shard } from "./shard.ts";
 
 const HOUR_MS = 3_600_000;

@@ -3,18 +3,18 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import * as fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { PartHead } from "../../../src/ship/log/append.ts";
-import { addedHealth, type Health, invocations, NO_HEALTH } from "../../../src/ship/log/health.ts";
+import type { PartHead } from "../../../src/ship/log/append-types.ts";
+import { addedHealth, type Health, invocations, NO_HEALTH } from "../../../src/ship/log/function-health.ts";
 import {
   DETAILED_MAX,
   type FunctionSlots,
   HealthHours,
   type HourHealth,
   SLOT_MS,
-} from "../../../src/ship/log/health-hours.ts";
+} from "../../../src/ship/log/function-health-hours.ts";
 import { LogShards } from "../../../src/ship/log/log-shards.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
-import { id } from "../pipeline/scripted.ts";
+import { id } from "../consumer/scripted.ts";
 import { control, open, shard } from "./shard.ts";
 
 const HOUR_MS = 3_600_000;

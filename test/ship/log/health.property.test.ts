@@ -17,7 +17,7 @@ import {
   quantile,
   type Sketch,
   sketchOf,
-} from "../../../src/ship/log/health.ts";
+} from "../../../src/ship/log/function-health.ts";
 
 function sketched(times: readonly number[]): Sketch {
   const counts = new Map<number, number>();

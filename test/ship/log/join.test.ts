@@ -6,7 +6,7 @@ import type { TraceLog } from "../../../src/ship/log/trace-log.ts";
 import { keepHours } from "../../support/runtime/keeping.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { until } from "../../support/until.ts";
-import { id, job, snapshot } from "../pipeline/scripted.ts";
+import { id, job, snapshot } from "../consumer/scripted.ts";
 import {
   alarmAt,
   type Control,

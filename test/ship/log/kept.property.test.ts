@@ -6,7 +6,7 @@ import type { JobConfig } from "../../../src/ship/job/config.ts";
 import { CONFIRM_MS, type ShardJobStatus } from "../../../src/ship/log/trace-log.ts";
 import { keepHours } from "../../support/runtime/keeping.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
-import { job, record, snapshot } from "../pipeline/scripted.ts";
+import { job, record, snapshot } from "../consumer/scripted.ts";
 import { type Control, control, gotOf, kept, message, open, page, readers, rowsOf, shard, stateOf } from "./shard.ts";
 
 const MINUTE_MS = 60_000;

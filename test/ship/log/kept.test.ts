@@ -6,12 +6,12 @@ import { migrate } from "../../../src/base/storage/migrate.ts";
 import { encodeParts } from "../../../src/formats/queue/message.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import { Live } from "../../../src/operate/live/live.ts";
-import { TRACE_LOG_STEPS } from "../../../src/ship/log/schema.ts";
+import { TRACE_LOG_STEPS } from "../../../src/ship/log/log-migrations.ts";
 import { CONFIRM_MS, type TraceLog } from "../../../src/ship/log/trace-log.ts";
 import { KEPT_MS, keepHours } from "../../support/runtime/keeping.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { until } from "../../support/until.ts";
-import { id, job, snapshot } from "../pipeline/scripted.ts";
+import { id, job, snapshot } from "../consumer/scripted.ts";
 import {
   type Control,
   control,

@@ -8,7 +8,7 @@ import { LogShards } from "../../../src/ship/log/log-shards.ts";
 import type { HoldMessage } from "../../../src/ship/log/on-hold.ts";
 import type { TraceLog } from "../../../src/ship/log/trace-log.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
-import { id, job, snapshot } from "../pipeline/scripted.ts";
+import { id, job, snapshot } from "../consumer/scripted.ts";
 import {
   alarmAt,
   type Control,

@@ -6,7 +6,7 @@ import { CONFIRM_MS, type ShardJobStatus, type TraceLog } from "../../../src/shi
 import { noise } from "../../formats/record/samples.ts";
 import { KEPT_MS, keepHours } from "../../support/runtime/keeping.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
-import { job, record, snapshot } from "../pipeline/scripted.ts";
+import { job, record, snapshot } from "../consumer/scripted.ts";
 import { control, eventOf, gotOf, message, open, page, readers, rowsOf, shard, stateOf } from "./shard.ts";
 
 const DAY_MS = 86_400_000;

@@ -1,13 +1,13 @@
 import { runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import type { TakenId } from "../../../src/base/storage/id-memory.ts";
+import type { DedupId } from "../../../src/base/storage/dedup-index.ts";
 import { TraceLog } from "../../../src/ship/log/trace-log.ts";
 import { createJob } from "../../support/runtime/api.ts";
 import { freshBucket, NOON, redeliver, setClock } from "../../support/runtime/pipeline.ts";
-import { damaged, id } from "../pipeline/scripted.ts";
+import { damaged, id } from "../consumer/scripted.ts";
 import { control, message, open, shard } from "./shard.ts";
 
-const taken = (n: number): TakenId => ({ id: id(n), takenInMs: NOON + n, keyed: false });
+const taken = (n: number): DedupId => ({ id: id(n), takenInMs: NOON + n, keyed: false });
 const queue = { backlog: 0, backlogBytes: 0, doneMs: 0 };
 const append = (n: number) => shard().append(open([message(n, { takenInMs: NOON + n })], { queue }));
 const note = (...notes: number[]) => shard().expectAgain(notes.map(taken), "returned");

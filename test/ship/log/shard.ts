@@ -2,17 +2,17 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
-import { type Loaded, load, loadOffered, storedMessage } from "../../../src/formats/object/load.ts";
+import { type Loaded, load, loadOffered, storedMessage } from "../../../src/formats/queue/load-records.ts";
 import { ControlPlane, JobReader } from "../../../src/index.ts";
+import { prepareAll } from "../../../src/ship/consumer/prepare-all.ts";
 import type { JobConfig, JobsSnapshot, OptOut } from "../../../src/ship/job/config.ts";
-import type { Append, PartHead } from "../../../src/ship/log/append.ts";
+import type { Append, PartHead } from "../../../src/ship/log/append-types.ts";
 import type { Item, OpenMessage } from "../../../src/ship/log/blocks.ts";
 import type { Pull, Pulled } from "../../../src/ship/log/driver.ts";
 import { headOf } from "../../../src/ship/log/heads.ts";
 import { type Page, type TraceLog, traceLog } from "../../../src/ship/log/trace-log.ts";
-import { prepareAll } from "../../../src/ship/pipeline/prepare-all.ts";
 import { NOON } from "../../support/runtime/pipeline.ts";
-import { job, linesOf, one, outcomes, record, type Sent, snapshot } from "../pipeline/scripted.ts";
+import { job, linesOf, one, outcomes, record, type Sent, snapshot } from "../consumer/scripted.ts";
 
 /** By default not the first one, which drives readers of jobs without records, too. */
 export const shard = (n = 1): DurableObjectStub<TraceLog> => traceLog(env.TRACE_LOG, n);

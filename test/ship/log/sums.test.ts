@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { AccountStatus } from "../../../src/ship/log/account-status.ts";
 import type { MonthUse } from "../../../src/ship/log/month-use.ts";
-import type { AccountStatus } from "../../../src/ship/log/status.ts";
 import { sumOfStatus, sumOfUse } from "../../../src/ship/log/sums.ts";
 import { NOON } from "../../formats/record/samples.ts";
 

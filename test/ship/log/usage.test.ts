@@ -3,8 +3,8 @@
  * events.
  */
 import { describe, expect, it } from "vitest";
+import { billOf, type OperationName, queueUnits } from "../../../src/ship/log/bill.ts";
 import type { MonthUse } from "../../../src/ship/log/month-use.ts";
-import { billOf, type OperationName, queueUnits } from "../../../src/ship/log/usage.ts";
 
 const SINCE = Date.parse("2026-11-01T00:00:00Z");
 

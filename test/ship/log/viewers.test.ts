@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { type AddedBlock, showLive } from "../../../src/ship/log/viewers.ts";
-import { id } from "../pipeline/scripted.ts";
+import { type AddedBlock, showLive } from "../../../src/ship/log/show-live.ts";
+import { id } from "../consumer/scripted.ts";
 
 let warned: ReturnType<typeof vi.spyOn>;
 beforeEach(() => {

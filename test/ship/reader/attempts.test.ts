@@ -1,7 +1,7 @@
 import { expect, it, vi } from "vitest";
 import { platform } from "../../../src/base/platform.ts";
 import { NDJSON } from "../../../src/formats/output/format.ts";
-import { LogState } from "../../../src/ship/reader/log-state.ts";
+import { ReaderState } from "../../../src/ship/reader/reader-state.ts";
 import { freshBucket, NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
 import { append, configure, fragmentsOf, inLog, jobInto } from "./direct.ts";
@@ -52,7 +52,7 @@ it("uploads that begin together find out once what the store does with a conditi
   setClock(NOON);
   const { name, control } = freshBucket();
   const job = jobInto(name);
-  const stored = vi.spyOn(LogState.prototype, "setLeftOut");
+  const stored = vi.spyOn(ReaderState.prototype, "setLeftOut");
   await inLog(job, async (log) => {
     await configure(job);
     for (const days of [0, 1, 2]) {

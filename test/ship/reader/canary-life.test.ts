@@ -2,11 +2,11 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { ID_MEMORY_MS } from "../../../src/base/limits.ts";
+import { DEDUP_MS } from "../../../src/base/limits.ts";
 import { platform } from "../../../src/base/platform.ts";
 import { NDJSON } from "../../../src/formats/output/format.ts";
 import { CLOCK_SKEW_MS, type JobConfig } from "../../../src/ship/job/config.ts";
-import { jobCanary } from "../../../src/ship/reader/job.ts";
+import { jobCanary } from "../../../src/ship/reader/all-readers.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
 import { jobStatus } from "../../../src/ship/reader/job-status.ts";
 import { freshBucket, logStatus, NOON } from "../../support/runtime/pipeline.ts";
@@ -251,7 +251,7 @@ it("a log that is retired while a canary is under way stays so", async () => {
   await inLog(job, (log) => log.alarm());
   await control.whenHeld(1);
   await configure({ deletedMs: NOON, windows: [] });
-  clock.advance(ID_MEMORY_MS + 1);
+  clock.advance(DEDUP_MS + 1);
   const retired = await inLog(job, async (log, storage) => {
     const gone = await log.retire();
     await control.release();

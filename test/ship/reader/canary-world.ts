@@ -2,13 +2,13 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { readConfig } from "../../../src/config.ts";
-import { destinationPurpose, seal } from "../../../src/formats/secrets/sealed.ts";
+import { destinationPurpose, encrypt } from "../../../src/formats/secrets/encrypted.ts";
 import type { JobConfig } from "../../../src/ship/job/config.ts";
+import { jobCanary } from "../../../src/ship/reader/all-readers.ts";
 import type { CanaryReport } from "../../../src/ship/reader/canary.ts";
 import { canaryAfter } from "../../../src/ship/reader/canary-object.ts";
-import { jobCanary } from "../../../src/ship/reader/job.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
-import type { CanaryStatus } from "../../../src/ship/reader/types.ts";
+import type { CanaryStatus } from "../../../src/ship/reader/statuses.ts";
 import { ACCOUNT } from "../../support/constants.ts";
 import { destinationConf } from "../../support/runtime/api.ts";
 import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../../support/runtime/pipeline.ts";
@@ -36,7 +36,7 @@ export async function tick(jobId: number, segment = 0): Promise<boolean> {
 export function sealed(bucket: string, path: string, conf = destinationConf): string {
   const config = readConfig(env);
   if (!config.ok) throw new Error(config.faults.join("; "));
-  return seal(conf(bucket, path), destinationPurpose(ACCOUNT), config.config.keys);
+  return encrypt(conf(bucket, path), destinationPurpose(ACCOUNT), config.config.keys);
 }
 
 /** @param fields of the job. @param path and @param conf of its destination. */

@@ -1,7 +1,7 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
-import { ID_MEMORY_MS } from "../../../src/base/limits.ts";
+import { DEDUP_MS } from "../../../src/base/limits.ts";
 import { type JobReader, TraceLog } from "../../../src/index.ts";
 import { api, destinationConf } from "../../support/runtime/api.ts";
 import { freshBucket, logStatus, NOON, readAll, setClock } from "../../support/runtime/pipeline.ts";
@@ -32,7 +32,7 @@ it.for([
   [
     "is retired",
     async (log: JobReader) => {
-      await configure(jobInto("x", { windows: [], deletedMs: NOON - ID_MEMORY_MS - 1 }));
+      await configure(jobInto("x", { windows: [], deletedMs: NOON - DEDUP_MS - 1 }));
       expect(log.status()).not.toBeNull();
       expect(await log.retire()).toBe(true);
     },

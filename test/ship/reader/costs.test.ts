@@ -1,8 +1,8 @@
 import { describe, it, vi } from "vitest";
 import { NDJSON } from "../../../src/formats/output/format.ts";
 import { Chunks } from "../../../src/ship/reader/chunks.ts";
-import { LogState } from "../../../src/ship/reader/log-state.ts";
 import { Objects } from "../../../src/ship/reader/objects.ts";
+import { ReaderState } from "../../../src/ship/reader/reader-state.ts";
 import { noise } from "../../formats/record/samples.ts";
 import { keepHours } from "../../support/runtime/keeping.ts";
 import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../../support/runtime/pipeline.ts";
@@ -216,7 +216,7 @@ it("a transaction writes the reader's row once, and another one within it is ref
   const job = jobInto("nowhere");
   await configure(job);
   await inLog(job, (_log, storage) => {
-    const state = new LogState(storage.sql, "");
+    const state = new ReaderState(storage.sql, "");
     const bill = meter(storage);
     const resent = (): number => state.requireRow().resent_in_doubt;
     const count = (): void => state.atOnce(() => [1, 2].forEach((n) => void state.countResent(n)));
@@ -243,7 +243,7 @@ it("what is due next is found by reading a few rows, however many objects wait",
       "UPDATE object SET attempts = 1 + number % 7, next_attempt_ms = ? + number, far = number % 2 WHERE number > 3",
       NOON,
     );
-    const objects = new Objects(sql, new LogState(sql, ""));
+    const objects = new Objects(sql, new ReaderState(sql, ""));
     const run = statements(storage);
     // Three were never tried: they come first, and are due at once.
     expect(objects.due(NOON, 3, "near").map(({ number }) => number)).toEqual([1, 2, 3]);

@@ -6,7 +6,7 @@ import { NDJSON } from "../../../src/formats/output/format.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
 import { JobReader } from "../../../src/ship/reader/job-reader.ts";
 import { jobStatus } from "../../../src/ship/reader/job-status.ts";
-import type { ObjectEntry } from "../../../src/ship/reader/types.ts";
+import type { ObjectEntry } from "../../../src/ship/reader/statuses.ts";
 import { noise } from "../../formats/record/samples.ts";
 import { assertClean, Oracle } from "../../support/oracle.ts";
 import { api, createJob, destinationConf } from "../../support/runtime/api.ts";

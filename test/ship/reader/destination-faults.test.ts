@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { describe, it } from "vitest";
 import { platform } from "../../../src/base/platform.ts";
 import { readConfig } from "../../../src/config.ts";
-import { destinationPurpose, seal } from "../../../src/formats/secrets/sealed.ts";
+import { destinationPurpose, encrypt } from "../../../src/formats/secrets/encrypted.ts";
 import { openDestination } from "../../../src/ship/destinations/kinds.ts";
 import { parseDestination } from "../../../src/ship/destinations/parse.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
@@ -143,7 +143,7 @@ it("parks a job whose destination no key opens, and says so", async ({ expect })
   const { clock, job, view, audit } = await waitingJob();
   const log = nodeAt(env.READERS, job, 0);
   const other = { current: new Uint8Array(32).fill(7), previous: null };
-  const resealed = seal(destinationConf("x"), destinationPurpose("test-account"), other);
+  const resealed = encrypt(destinationConf("x"), destinationPurpose("test-account"), other);
   const swap = (to: string) =>
     runInDurableObject(log, (_log, { storage }) => {
       const before = JSON.parse(String(storage.sql.exec("SELECT job FROM reader").one().job)) as {

@@ -11,26 +11,26 @@ import type { Fragment } from "../../../src/formats/object/encoder.ts";
 import { FragmentBuilder } from "../../../src/formats/object/fragment.ts";
 import { readTemplate } from "../../../src/formats/object/keys.ts";
 import { batchTexts, NDJSON, type OutputFormat } from "../../../src/formats/output/format.ts";
-import { destinationPurpose, seal } from "../../../src/formats/secrets/sealed.ts";
+import { destinationPurpose, encrypt } from "../../../src/formats/secrets/encrypted.ts";
 import { ControlPlane } from "../../../src/index.ts";
 import { type JobConfig, type JobsSnapshot, stampOf } from "../../../src/ship/job/config.ts";
-import type { Append, PartHead } from "../../../src/ship/log/append.ts";
-import { NO_HEALTH } from "../../../src/ship/log/health.ts";
+import type { Append, PartHead } from "../../../src/ship/log/append-types.ts";
+import { NO_HEALTH } from "../../../src/ship/log/function-health.ts";
 import { traceLog } from "../../../src/ship/log/trace-log.ts";
 import { Canary } from "../../../src/ship/reader/canary.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
 import type { JobReader } from "../../../src/ship/reader/job-reader.ts";
-import { LogState } from "../../../src/ship/reader/log-state.ts";
 import { Manifests } from "../../../src/ship/reader/manifests.ts";
 import { Objects } from "../../../src/ship/reader/objects.ts";
-import type { ObjectRow } from "../../../src/ship/reader/rows.ts";
+import type { ObjectRow } from "../../../src/ship/reader/reader-rows.ts";
+import { ReaderState } from "../../../src/ship/reader/reader-state.ts";
 import { Uploads } from "../../../src/ship/reader/uploads.ts";
 import { ACCOUNT } from "../../support/constants.ts";
 import { readSingleMember } from "../../support/gzip-member.ts";
 import { destinationConf } from "../../support/runtime/api.ts";
 import { forgetting } from "../../support/runtime/forgetting.ts";
 import { NOON } from "../../support/runtime/pipeline.ts";
-import { id, job as plainJob } from "../pipeline/scripted.ts";
+import { id, job as plainJob } from "../consumer/scripted.ts";
 
 export const DAY = Math.floor(NOON / 86_400_000);
 
@@ -38,7 +38,7 @@ export const DAY = Math.floor(NOON / 86_400_000);
 export function jobInto(bucket: string, fields: Partial<JobConfig> = {}): JobConfig {
   const config = readConfig(env);
   if (!config.ok) throw new Error(config.faults.join("; "));
-  const destination = seal(destinationConf(bucket), destinationPurpose(ACCOUNT), config.config.keys);
+  const destination = encrypt(destinationConf(bucket), destinationPurpose(ACCOUNT), config.config.keys);
   return plainJob(1, { destination, ...fields });
 }
 
@@ -195,7 +195,7 @@ export interface CutObject {
 
 /** The objects of a log as an upload reads them. Of those that are delivered the bytes are gone. */
 export function cutObjects({ sql }: DurableObjectStorage): CutObject[] {
-  const objects = new Objects(sql, new LogState(sql, ""));
+  const objects = new Objects(sql, new ReaderState(sql, ""));
   return objects.list(0, 1_000).map((row) => ({ row, bytes: concat([...objects.pieces(row)]) }));
 }
 

@@ -11,7 +11,7 @@ import {
   seriesOf,
   sumOf,
   withAttempt,
-} from "../../../src/ship/reader/health.ts";
+} from "../../../src/ship/reader/upload-health.ts";
 import { NOON } from "../../formats/record/samples.ts";
 
 const NOW = hourOf(NOON);

@@ -5,9 +5,9 @@ import { FragmentBuilder } from "../../../src/formats/object/fragment.ts";
 import { dayStamp } from "../../../src/formats/object/keys.ts";
 import { batchTexts, NDJSON } from "../../../src/formats/output/format.ts";
 import type { JobConfig } from "../../../src/ship/job/config.ts";
-import { LogState } from "../../../src/ship/reader/log-state.ts";
 import { Objects } from "../../../src/ship/reader/objects.ts";
-import type { ObjectRow } from "../../../src/ship/reader/rows.ts";
+import type { ObjectRow } from "../../../src/ship/reader/reader-rows.ts";
+import { ReaderState } from "../../../src/ship/reader/reader-state.ts";
 import { Uploads } from "../../../src/ship/reader/uploads.ts";
 import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
@@ -40,7 +40,7 @@ function order(failing: boolean): Promise<number[]> {
     await cutDays(job, 1, FAR);
     await cutDays(job, 2, NEAR);
     if (failing) sql.exec("UPDATE reader SET failures = 1");
-    const state = new LogState(sql, "");
+    const state = new ReaderState(sql, "");
     const days: number[] = [];
     const uploads = new Uploads(state, new Objects(sql, state), async ({ number, day }: ObjectRow) => {
       days.push(day);
@@ -68,7 +68,7 @@ describe("the order of uploads", () => {
       await configure(job);
       await cutDays(job, 1, FAR.slice(0, 5));
       await cutDays(job, 2, NEAR);
-      const state = new LogState(sql, "");
+      const state = new ReaderState(sql, "");
       const days: number[] = [];
       const uploads = new Uploads(state, new Objects(sql, state), async ({ number, day }: ObjectRow) => {
         days.push(day);
@@ -132,7 +132,7 @@ describe("far days that take every place they get", () => {
       await configure(job);
       await cutDays(job, 1, FAR);
       sql.exec("UPDATE object SET attempts = 1");
-      const state = new LogState(sql, "");
+      const state = new ReaderState(sql, "");
       const end = Promise.withResolvers<void>();
       let begun = 0;
       const uploads = new Uploads(state, new Objects(sql, state), async ({ number }: ObjectRow) => {

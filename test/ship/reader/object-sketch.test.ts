@@ -3,7 +3,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { sketchesOf } from "../../../src/formats/sketch/sketch-store.ts";
-import { fold, wordHash, wordsIn } from "../../../src/formats/sketch/words.ts";
+import { fold, termHash, termsIn } from "../../../src/formats/sketch/terms.ts";
 import { SketchStore, TraceLog } from "../../../src/index.ts";
 import type { Chunks } from "../../../src/ship/reader/chunks.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
@@ -78,12 +78,12 @@ describe("a sketch", () => {
     const words = new Set(
       minted
         .flatMap(({ record }) => strings(record))
-        .flatMap((text) => [...wordsIn(fold(text))].map(({ word }) => word)),
+        .flatMap((text) => [...termsIn(fold(text))].map(({ word }) => word)),
     );
     expect(words.size).toBeGreaterThan(20);
-    const all = [...words].map((word) => wordHash(word));
+    const all = [...words].map((word) => termHash(word));
     expect((await store.look(await marked(job), { all })).out).toEqual([]);
-    expect((await store.look(await marked(job), wordHash("nowhere"))).out).toEqual([1]);
+    expect((await store.look(await marked(job), termHash("nowhere"))).out).toEqual([1]);
   });
 
   it.each([

@@ -8,7 +8,7 @@ import { encoderOf } from "../../../src/formats/object/encoders.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import { RecordLine } from "../../../src/formats/record/line.ts";
 import { Chunks } from "../../../src/ship/reader/chunks.ts";
-import type { BatchRow } from "../../../src/ship/reader/rows.ts";
+import type { BatchRow } from "../../../src/ship/reader/reader-rows.ts";
 import { noise, traceRecord } from "../../formats/record/samples.ts";
 import { linesIn, metadataOf, PARQUET } from "../../support/parquet-files.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";

@@ -8,7 +8,7 @@ import type { JobConfig } from "../../../src/ship/job/config.ts";
 import { Attempts } from "../../../src/ship/reader/attempts.ts";
 import { traceRecord } from "../../formats/record/samples.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
-import { id, loadedRecord } from "../pipeline/scripted.ts";
+import { id, loadedRecord } from "../consumer/scripted.ts";
 import { append, configure, cutObjects, forgetJobs, inLog, jobInto, textOfMember } from "./direct.ts";
 
 const HOUR_MS = 3_600_000;

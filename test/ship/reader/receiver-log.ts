@@ -3,10 +3,10 @@ import { env } from "cloudflare:workers";
 import { expect, vi } from "vitest";
 import { platform } from "../../../src/base/platform.ts";
 import { readConfig } from "../../../src/config.ts";
-import { destinationPurpose, seal } from "../../../src/formats/secrets/sealed.ts";
+import { destinationPurpose, encrypt } from "../../../src/formats/secrets/encrypted.ts";
 import type { JobConfig } from "../../../src/ship/job/config.ts";
 import type { JobReader } from "../../../src/ship/reader/job-reader.ts";
-import type { ObjectRow } from "../../../src/ship/reader/rows.ts";
+import type { ObjectRow } from "../../../src/ship/reader/reader-rows.ts";
 import { ACCOUNT } from "../../support/constants.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 import type { RECEIVERS, ReceiverService } from "../destinations/receivers.ts";
@@ -15,7 +15,7 @@ import { cutObjects, jobInto } from "./direct.ts";
 function sealed(conf: string): string {
   const config = readConfig(env);
   if (!config.ok) throw new Error(config.faults.join("; "));
-  return seal(conf, destinationPurpose(ACCOUNT), config.config.keys);
+  return encrypt(conf, destinationPurpose(ACCOUNT), config.config.keys);
 }
 
 /** Job 1, into a receiver. */

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { UPLOAD_RECORDS } from "../../../src/base/limits.ts";
-import { chunkId, chunkRange } from "../../../src/ship/reader/rows.ts";
+import { chunkId, chunkRange } from "../../../src/ship/reader/reader-rows.ts";
 
 /** As many batches as a log can number: its chunks' ids stay safe integers. */
 const batch = fc.oneof(fc.nat({ max: 1_000 }), fc.integer({ min: 0, max: 2 ** 33 - 2 }));

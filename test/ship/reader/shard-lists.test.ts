@@ -6,7 +6,7 @@ import { NDJSON } from "../../../src/formats/output/format.ts";
 import type { JobConfig } from "../../../src/ship/job/config.ts";
 import { NUMBERS_PER_NODE, nodeOf } from "../../../src/ship/log/nodes.ts";
 import type { TraceLog } from "../../../src/ship/log/trace-log.ts";
-import { driveNodes, findNode, jobCanary, jobHealth, retireNodes } from "../../../src/ship/reader/job.ts";
+import { driveNodes, findNode, jobCanary, jobHealth, retireNodes } from "../../../src/ship/reader/all-readers.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
 import { JobReader } from "../../../src/ship/reader/job-reader.ts";
 import { jobStatus } from "../../../src/ship/reader/job-status.ts";

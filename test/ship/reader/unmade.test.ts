@@ -3,8 +3,8 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { Reading } from "../../../src/ship/reader/reading.ts";
 import { Unmade } from "../../../src/ship/reader/unmade.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
+import { job } from "../consumer/scripted.ts";
 import { message, open } from "../log/shard.ts";
-import { job } from "../pipeline/scripted.ts";
 import { append, change, configure, fill, fragmentsOf, inLog, partOf, read, shard } from "./direct.ts";
 
 beforeEach(() => {

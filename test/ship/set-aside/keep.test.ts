@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { retryDelayS } from "../../../src/formats/queue/delivery.ts";
+import { retryDelayS } from "../../../src/formats/queue/retries.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
-import { consumeDead, consumeEvents } from "../../../src/ship/pipeline/consume.ts";
+import { consumeDead, consumeEvents } from "../../../src/ship/consumer/consume.ts";
 import { DAY_MS, NOON } from "../../formats/record/samples.ts";
-import { bodyOfLines, damaged, deliver, id, job, one, record, shipped, world } from "../pipeline/scripted.ts";
+import { bodyOfLines, damaged, deliver, id, job, one, record, shipped, world } from "../consumer/scripted.ts";
 
 const TEN_DAYS_MS = 10 * DAY_MS;
 

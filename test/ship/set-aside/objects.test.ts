@@ -1,8 +1,8 @@
 /** The objects of a reader that their store refuses. */
 import { expect, it, vi } from "vitest";
 import { NDJSON } from "../../../src/formats/output/format.ts";
-import { LogState } from "../../../src/ship/reader/log-state.ts";
 import { Objects } from "../../../src/ship/reader/objects.ts";
+import { ReaderState } from "../../../src/ship/reader/reader-state.ts";
 import { freshBucket, NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
 import { append, configure, fragmentsOf, inLog, jobInto } from "../reader/direct.ts";
@@ -114,7 +114,7 @@ it("an object that is set aside, and one that is sent again, cost as many rows a
       cursors.push(cursor);
       return cursor;
     });
-    const object = new Objects(sql, new LogState(sql, "")).object(1);
+    const object = new Objects(sql, new ReaderState(sql, "")).object(1);
     if (object === null) throw new Error("nothing was cut");
     cursors.length = 0;
     const written = (): number => cursors.splice(0).reduce((sum, { rowsWritten }) => sum + rowsWritten, 0);

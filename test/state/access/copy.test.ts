@@ -1,8 +1,8 @@
 /** The copy of a shard, and what may happen while one is on its way. */
 import { describe, expect, it } from "vitest";
 import { ACCESS_COPY_MS } from "../../../src/base/limits.ts";
-import { Copied, type Source } from "../../../src/state/access/copy.ts";
-import type { CopiedSecret, Identified, Known, Proof } from "../../../src/state/access/known.ts";
+import type { CopiedSecret, Identified, Known, Proof } from "../../../src/state/access/proofs.ts";
+import { Copied, type Source } from "../../../src/state/access/replica.ts";
 import { NOON } from "../../formats/record/samples.ts";
 
 const HASH = new Uint8Array(32).fill(1);

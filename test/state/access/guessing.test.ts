@@ -10,7 +10,7 @@ import {
 } from "../../../src/base/limits.ts";
 import { type Platform, platform } from "../../../src/base/platform.ts";
 import type { Audited } from "../../../src/state/access/audit-book.ts";
-import { addressOf } from "../../../src/state/access/guesses.ts";
+import { addressOf } from "../../../src/state/access/guess-limit.ts";
 import { accessRegister } from "../../../src/state/access/register.ts";
 import { createApp } from "../../../src/web/app.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../../support/constants.ts";

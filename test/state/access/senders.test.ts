@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { SENDER_MEMORY_MS, SENDERS_MAX } from "../../../src/base/limits.ts";
-import type { Known, Proof } from "../../../src/state/access/known.ts";
+import type { Known, Proof } from "../../../src/state/access/proofs.ts";
 import type { Permission } from "../../../src/state/access/roles.ts";
 import { Senders } from "../../../src/state/access/senders.ts";
 import { NOON } from "../../formats/record/samples.ts";

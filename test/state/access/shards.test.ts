@@ -13,7 +13,7 @@ import {
 import { platform } from "../../../src/base/platform.ts";
 import { checkKeyOf } from "../../../src/formats/secrets/check-part.ts";
 import { hashOf, newSecret } from "../../../src/formats/secrets/credentials.ts";
-import type { Proof } from "../../../src/state/access/known.ts";
+import type { Proof } from "../../../src/state/access/proofs.ts";
 import { AccessRegister, accessRegister, accessShard } from "../../../src/state/access/register.ts";
 import { createApp } from "../../../src/web/app.ts";
 import { NOON } from "../../formats/record/samples.ts";

@@ -4,7 +4,7 @@ import { describe, it } from "vitest";
 import { LOCAL_FUNCTIONS_MAX, LOCAL_UPLOAD_MAX_BYTES, ROW_MAX_BYTES } from "../../../src/base/limits.ts";
 import { type Config, readConfig } from "../../../src/config.ts";
 import { controlPlane } from "../../../src/state/control/plane.ts";
-import type { Upload } from "../../../src/state/functions/types.ts";
+import type { Upload } from "../../../src/state/functions/module.ts";
 import { LocalFunctions } from "../../../src/state/local/local-functions.ts";
 import { runLocally, runnableOf } from "../../../src/state/local/runnable.ts";
 import { api } from "../../support/runtime/api.ts";

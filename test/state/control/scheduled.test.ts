@@ -5,7 +5,7 @@ import worker from "../../../src/index.ts";
 import type { JobConfig } from "../../../src/ship/job/config.ts";
 import { handleScheduled, type ScheduledContext } from "../../../src/ship/scheduled.ts";
 import { DAY_MS, NOON } from "../../formats/record/samples.ts";
-import { job, snapshot } from "../../ship/pipeline/scripted.ts";
+import { job, snapshot } from "../../ship/consumer/scripted.ts";
 
 const never = <T>(): Promise<T> => new Promise<T>(() => {});
 

@@ -1,5 +1,5 @@
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
-import type { Module, Upload } from "../../../src/state/functions/types.ts";
+import type { Module, Upload } from "../../../src/state/functions/module.ts";
 
 /** An ES module by default. */
 export function module(name: string, text: string, type = "application/javascript+module"): Module {

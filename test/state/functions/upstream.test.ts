@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
-import { uploadForm } from "../../../src/state/functions/form.ts";
 import { attached, type Consumer, detached } from "../../../src/state/functions/tail-consumers.ts";
 import { readUpload } from "../../../src/state/functions/upload.ts";
+import { uploadForm } from "../../../src/state/functions/upload-form.ts";
 import { scriptUrl } from "../../../src/state/functions/upstream.ts";
 
 const UPSTREAM = { base: "https://api.platform.test/client/v4", selfName: "logship" };

@@ -1,11 +1,11 @@
 /** What is set aside: messages, and entries of the log. */
 import { createMessageBatch, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { Delivery } from "../../../src/formats/queue/delivery.ts";
+import { Delivery } from "../../../src/formats/queue/retries.ts";
 import type { HoldMessage } from "../../../src/ship/log/on-hold.ts";
 import { traceLog } from "../../../src/ship/log/trace-log.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
-import { putAside } from "../../../src/ship/set-aside/keep.ts";
+import { putAside } from "../../../src/ship/set-aside/put-aside.ts";
 import { api } from "./api.ts";
 import { NOON, readAll } from "./pipeline.ts";
 

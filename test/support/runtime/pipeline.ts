@@ -16,7 +16,7 @@ import { type PackedMessage, packRecords } from "../../../src/ship/intake/packin
 import { shardsOf } from "../../../src/ship/log/log-shards.ts";
 import { traceLog } from "../../../src/ship/log/trace-log.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
-import type { ObjectEntry, ReaderStatus } from "../../../src/ship/reader/types.ts";
+import type { ObjectEntry, ReaderStatus } from "../../../src/ship/reader/statuses.ts";
 import type { Minted } from "../oracle.ts";
 import { type BucketControl, bucketControl } from "../s3-control.ts";
 import { api } from "./api.ts";

@@ -3,11 +3,11 @@
  * its ledger agree with that.
  */
 import { env } from "cloudflare:workers";
-import { emptyHour, sumOf } from "../../../src/ship/reader/health.ts";
-import { jobHealth } from "../../../src/ship/reader/job.ts";
+import { jobHealth } from "../../../src/ship/reader/all-readers.ts";
 import { jobStatus } from "../../../src/ship/reader/job-status.ts";
 import { jobObjects } from "../../../src/ship/reader/object-pages.ts";
-import type { JobStatus } from "../../../src/ship/reader/types.ts";
+import type { JobStatus } from "../../../src/ship/reader/statuses.ts";
+import { emptyHour, sumOf } from "../../../src/ship/reader/upload-health.ts";
 import { assertClean, type Expectation } from "../audit.ts";
 import { readSingleMember } from "../gzip-member.ts";
 import { type AccountCounts, type Count, jobLedgerFaults, type LeftOut, objectListFaults } from "../ledger-audit.ts";

@@ -13,8 +13,8 @@ import {
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { type JobReader, Packer, Shipper } from "../../../src/index.ts";
+import type { AccountCounts } from "../../../src/ship/log/account-status.ts";
 import { LogShards, shardsOf } from "../../../src/ship/log/log-shards.ts";
-import type { AccountCounts } from "../../../src/ship/log/status.ts";
 import { traceLog } from "../../../src/ship/log/trace-log.ts";
 import { eachNode, nodeAt } from "../../../src/ship/reader/job-nodes.ts";
 import { jobStatus, shardsStatus } from "../../../src/ship/reader/job-status.ts";

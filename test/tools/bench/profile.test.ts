@@ -15,7 +15,7 @@ const node = ([id, functionName, url, children]: Node) => ({
 const TREE: Node[] = [
   [1, "(root)", "", [2, 8, 9, 10, 11]],
   [2, "run", `${ROOT}tools/bench/cpu.ts`, [3]],
-  [3, "handle", `${ROOT}src/ship/pipeline/consume.ts`, [4, 5, 7]],
+  [3, "handle", `${ROOT}src/ship/consumer/consume.ts`, [4, 5, 7]],
   [4, "", `${ROOT}src/base/bytes.ts`],
   [5, "deflateRawSync", "node:zlib", [6]],
   [6, "writeSync", ""],
@@ -46,7 +46,7 @@ describe("a profile", () => {
     expect(functions.reduce((sum, each) => sum + each.microseconds, 0)).toBeCloseTo(20);
     expect(of(functions)).toEqual({
       "writeSync (native)": 8,
-      "handle src/ship/pipeline/consume.ts:10": 2,
+      "handle src/ship/consumer/consume.ts:10": 2,
       "(anonymous) src/base/bytes.ts:10": 2,
       "encodeInto (native)": 2,
       "(garbage collector)": 2,
@@ -59,7 +59,7 @@ describe("a profile", () => {
   it("adds Node's own functions to the folder that calls them, and sets zlib apart", () => {
     expect(of(places)).toEqual({
       zlib: 8,
-      "src/ship/pipeline": 4,
+      "src/ship/consumer": 4,
       "src/base/bytes.ts": 2,
       "garbage collector": 2,
       "the benchmark itself": 2,

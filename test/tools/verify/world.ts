@@ -15,10 +15,10 @@ import { NDJSON } from "../../../src/formats/output/format.ts";
 import type { Destination } from "../../../src/ship/destinations/destination.ts";
 import type { JobConfig } from "../../../src/ship/job/config.ts";
 import { Deliveries } from "../../../src/ship/reader/deliveries.ts";
-import { LogState } from "../../../src/ship/reader/log-state.ts";
 import { Manifests } from "../../../src/ship/reader/manifests.ts";
 import { Objects } from "../../../src/ship/reader/objects.ts";
-import { READER_STEPS } from "../../../src/ship/reader/schema.ts";
+import { READER_STEPS } from "../../../src/ship/reader/reader-migrations.ts";
+import { ReaderState } from "../../../src/ship/reader/reader-state.ts";
 
 export const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -86,7 +86,7 @@ export class ArchivedJob {
   readonly folder: string;
   readonly #id: number;
   readonly #sql: SqlStorage;
-  readonly #state: LogState;
+  readonly #state: ReaderState;
   readonly #objects: Objects;
   readonly #manifests: Manifests;
   #nowMs = START;
@@ -98,7 +98,7 @@ export class ArchivedJob {
     const database = new DatabaseSync(":memory:");
     this.#sql = sqlOver(database);
     for (const step of READER_STEPS) database.exec(step.sql);
-    this.#state = new LogState(this.#sql, `job ${id}`);
+    this.#state = new ReaderState(this.#sql, `job ${id}`);
     this.#objects = new Objects(this.#sql, this.#state);
     this.#state.begin(jobWith(id, path), 0, 0);
     const deliveries = new Deliveries(this.#sql, this.#state);

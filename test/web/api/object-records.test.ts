@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { platform } from "../../../src/base/platform.ts";
 import { READ_PATIENCE } from "../../../src/ship/destinations/read-object.ts";
-import type { ObjectEntry } from "../../../src/ship/reader/types.ts";
+import type { ObjectEntry } from "../../../src/ship/reader/statuses.ts";
 import { createApp } from "../../../src/web/app.ts";
 import { shippedJob } from "../../operate/replay/shipped.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../../support/constants.ts";

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import type { Module } from "../../../src/state/functions/types.ts";
+import type { Module } from "../../../src/state/functions/module.ts";
 import { curlForm, FORM_TYPE, field, form, module, WORKER } from "../../state/functions/forms.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { call, errorsOf, type Settings } from "./harness.ts";

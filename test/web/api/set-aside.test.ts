@@ -12,7 +12,7 @@ import { JobReader, TraceLog } from "../../../src/index.ts";
 import { maskDestination } from "../../../src/ship/destinations/parse.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
 import { traceRecord } from "../../formats/record/samples.ts";
-import { id } from "../../ship/pipeline/scripted.ts";
+import { id } from "../../ship/consumer/scripted.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../../support/constants.ts";
 import { encodeMessage } from "../../support/message.ts";
 import { type Minted, Oracle } from "../../support/oracle.ts";

@@ -1,7 +1,6 @@
 /** Hours as bars, bars as drawings, and a job in words: pure functions. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { bucketed, RANGES, type Range, rangeOf, startOf, whole } from "../../../src/web/dashboard/pages/job/series.ts";
 import {
   addsUp,
   guaranteeWords,
@@ -12,7 +11,8 @@ import {
   pendingWords,
   recordsWords,
   stateOf,
-} from "../../../src/web/dashboard/pages/job/words.ts";
+} from "../../../src/web/dashboard/pages/job/job-text.ts";
+import { bucketed, RANGES, type Range, rangeOf, startOf, whole } from "../../../src/web/dashboard/pages/job/series.ts";
 import { percent, stack } from "../../../src/web/dashboard/parts/chart.tsx";
 import { timeEntered } from "../../../src/web/dashboard/parts/entered-time.ts";
 import type { HourView, JobView, LedgerView, ObjectView } from "../../../src/web/dashboard/views/job.ts";

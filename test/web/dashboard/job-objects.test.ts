@@ -1,6 +1,6 @@
 /** The pages of objects and their records. */
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { ObjectEntry } from "../../../src/ship/reader/types.ts";
+import type { ObjectEntry } from "../../../src/ship/reader/statuses.ts";
 import { shippedJob } from "../../operate/replay/shipped.ts";
 import { RECEIVERS, type ReceiverFixture } from "../../ship/destinations/receivers.ts";
 import { deliver, pack } from "../../support/runtime/pipeline.ts";

@@ -1,6 +1,6 @@
 /** The pages of replays: the preview, where the copies go, and how far each is. */
 import { describe, expect, it } from "vitest";
-import type { ObjectEntry } from "../../../src/ship/reader/types.ts";
+import type { ObjectEntry } from "../../../src/ship/reader/statuses.ts";
 import { at, shippedJob } from "../../operate/replay/shipped.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../../support/constants.ts";
 import { createJob, destinationConf } from "../../support/runtime/api.ts";

@@ -8,7 +8,7 @@ import { recordLine } from "../../../src/formats/record/encode.ts";
 import { JobReader } from "../../../src/index.ts";
 import { createApp } from "../../../src/web/app.ts";
 import { traceRecord } from "../../formats/record/samples.ts";
-import { id } from "../../ship/pipeline/scripted.ts";
+import { id } from "../../ship/consumer/scripted.ts";
 import { SECRET_KEY } from "../../support/constants.ts";
 import { encodeMessage } from "../../support/message.ts";
 import { Oracle } from "../../support/oracle.ts";

@@ -7,7 +7,7 @@ import { type Platform, platform } from "../../../src/base/platform.ts";
 import { watch } from "../../../src/operate/status/watch.ts";
 import { EXAMPLE_DESTINATION } from "../../../src/web/api/docs/common.ts";
 import { NOON } from "../../formats/record/samples.ts";
-import { one } from "../../ship/pipeline/scripted.ts";
+import { one } from "../../ship/consumer/scripted.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../../support/constants.ts";
 import { Oracle } from "../../support/oracle.ts";
 import { putOnHold } from "../../support/runtime/hold.ts";

@@ -5,7 +5,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type * as z from "zod";
-import { AskDestination, AskOrigin, AskOwnership, CreateJob, UpdateJob } from "../../../src/ship/job/schema.ts";
+import { AskDestination, AskOrigin, AskOwnership, CreateJob, UpdateJob } from "../../../src/ship/job/job-schema.ts";
 import { ScriptSettings } from "../../../src/state/control/function-schema.ts";
 import { CreateMember, CreateToken, UpdateMember } from "../../../src/web/api/docs/access.ts";
 import { Schemas } from "../../../src/web/openapi/schemas.ts";

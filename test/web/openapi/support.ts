@@ -3,7 +3,7 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { GROUPS, IDENTITY } from "../../../src/web/app.ts";
 import { openApiDocument } from "../../../src/web/openapi/document.ts";
-import type { OpenApi, Operation } from "../../../src/web/openapi/types.ts";
+import type { OpenApi, Operation } from "../../../src/web/openapi/openapi-types.ts";
 
 /** Parsed from its text, as clients read it. */
 export const DOCUMENT = JSON.parse(JSON.stringify(openApiDocument(GROUPS, IDENTITY))) as OpenApi;

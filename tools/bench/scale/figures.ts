@@ -1,6 +1,6 @@
 /** How much of each limit a load takes. */
-import { ID_MEMORY_MS } from "../../../src/base/limits.ts";
-import { ASSUMED_SECONDS } from "../../../src/ship/log/usage.ts";
+import { DEDUP_MS } from "../../../src/base/limits.ts";
+import { ASSUMED_SECONDS } from "../../../src/ship/log/bill.ts";
 import { type Effort, type Measured, type MeasuredObject, measure } from "../measure.ts";
 import { settings } from "../settings.ts";
 import type { Load } from "../simulation.ts";
@@ -9,7 +9,7 @@ import { BOUNDS, type BoundName } from "./bounds.ts";
 /** Jobs that are simulated at most: further ones add as much as these. */
 const SIMULATED_JOBS = 10;
 
-const DAYS_15_S = ID_MEMORY_MS / 1_000;
+const DAYS_15_S = DEDUP_MS / 1_000;
 const DAY_S = 86_400;
 
 /** A figure, and the limit that it is held against. */

@@ -1,9 +1,9 @@
 import { parsedJson } from "../../../base/bytes.ts";
-import { pathBelow } from "../form.ts";
+import { pathBelow } from "../destination-form.ts";
 import { retryAfter } from "../retry-after.ts";
 import { judgeByStatus, unclear, words } from "./answers.ts";
-import { host, path, secretHeader } from "./form.ts";
 import type { Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
+import { host, path, secretHeader } from "./receiver-form.ts";
 import { objectOf, withFirst } from "./records.ts";
 
 /** https://axiom.co/docs/reference/limits#ingest */

@@ -1,7 +1,7 @@
 import { parsedJson } from "../../../base/bytes.ts";
 import { failureOf, judgeByStatus, unclear, words } from "./answers.ts";
-import { host, secretHeader, text } from "./form.ts";
 import type { Options, Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
+import { host, secretHeader, text } from "./receiver-form.ts";
 import { withFirst } from "./records.ts";
 
 /** One block of a server's defaults holds 1,048,449 rows and 256 MiB: a body is inserted whole. */

@@ -1,6 +1,6 @@
 import { judgeByStatus } from "./answers.ts";
-import { host, secretHeader, text } from "./form.ts";
 import type { Receiver } from "./receiver.ts";
+import { host, secretHeader, text } from "./receiver-form.ts";
 import { messageOf, severityOf, withFirst } from "./records.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { parsedJson } from "../../../base/bytes.ts";
 import { failureOf, judgeByStatus, unclear, words } from "./answers.ts";
-import { host, path, secretHeader, text } from "./form.ts";
 import type { Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
+import { host, path, secretHeader, text } from "./receiver-form.ts";
 import { objectOf, withTime } from "./records.ts";
 
 /** Elasticsearch's `http.max_content_length` is 100 MB by default; small bodies answer sooner. */

@@ -1,6 +1,6 @@
 import { judgeByStatus } from "./answers.ts";
-import { url } from "./form.ts";
 import type { Receiver } from "./receiver.ts";
+import { url } from "./receiver-form.ts";
 
 /**
  * An address of its own: gzip of what the job writes, one POST an object; every 2xx is a success.

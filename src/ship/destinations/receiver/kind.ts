@@ -4,9 +4,9 @@ import type { DestinationContext } from "../../../config.ts";
 import { parsePairs } from "../conf.ts";
 import type { ConfParts, DestinationKind, Parsed, Place, Plan, PlannedObject } from "../destination.ts";
 import { MASK } from "../masks.ts";
-import { hostOf, receiverTerms, SECRET_NAME } from "./form.ts";
 import { openReceiver } from "./open.ts";
 import type { Options, Receiver, ReceiverDestination } from "./receiver.ts";
+import { hostOf, receiverTerms, SECRET_NAME } from "./receiver-form.ts";
 import { bodyOf, headOf, type SentBody, tooMuch } from "./request.ts";
 
 /**

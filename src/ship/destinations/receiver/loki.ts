@@ -1,7 +1,7 @@
 import { utf8Length } from "../../../base/bytes.ts";
 import { failureOf, judgeByStatus } from "./answers.ts";
-import { host, secretHeader, text } from "./form.ts";
 import type { Receiver, ReceiverAnswer, SentRecord, Verdict } from "./receiver.ts";
+import { host, secretHeader, text } from "./receiver-form.ts";
 import { withFirst } from "./records.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { utf8Length } from "../../../base/bytes.ts";
 import { judgeByStatus } from "./answers.ts";
-import { host, text } from "./form.ts";
 import type { Receiver, SentRecord } from "./receiver.ts";
+import { host, text } from "./receiver-form.ts";
 import { messageOf, severityOf } from "./records.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { parsedJson } from "../../../base/bytes.ts";
 import { judgeByStatus, unclear, words } from "./answers.ts";
-import { secretHeader, url } from "./form.ts";
 import type { Receiver, ReceiverAnswer, SentRecord, Verdict } from "./receiver.ts";
+import { secretHeader, url } from "./receiver-form.ts";
 import { listOf, messageOf, objectOf, type Severity, severityOf } from "./records.ts";
 
 /** A collector takes 20 MiB of a body, after decompression. */

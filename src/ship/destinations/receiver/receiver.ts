@@ -1,6 +1,6 @@
 import type { Destination, Terms } from "../destination.ts";
+import type { FormField } from "../destination-form.ts";
 import type { Failure } from "../failure.ts";
-import type { FormField } from "../form.ts";
 
 /**
  * A receiver takes the records of an object in one HTTP request, and cannot be read back. A kind of

@@ -1,7 +1,7 @@
 import { parsedJson } from "../../../base/bytes.ts";
 import { failureOf, judgeByStatus, words } from "./answers.ts";
-import { host, secretHeader, text } from "./form.ts";
 import type { Options, Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
+import { host, secretHeader, text } from "./receiver-form.ts";
 import { objectOf } from "./records.ts";
 
 /**

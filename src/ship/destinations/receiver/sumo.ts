@@ -1,6 +1,6 @@
 import { judgeByStatus } from "./answers.ts";
-import { url } from "./form.ts";
 import type { Receiver } from "./receiver.ts";
+import { url } from "./receiver-form.ts";
 
 /** Its name of what a record comes from: `_sourceName` of a search. */
 const NAME = "x-sumo-name";

@@ -1,4 +1,4 @@
-import { authority, type FormField, type FormPart, PATH, parameter } from "../form.ts";
+import { authority, type FormField, type FormPart, PATH, parameter } from "../destination-form.ts";
 
 /** What the forms of stores share. */
 

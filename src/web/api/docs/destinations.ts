@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { AskDestination, AskOrigin, AskOwnership } from "../../../ship/job/schema.ts";
+import { AskDestination, AskOrigin, AskOwnership } from "../../../ship/job/job-schema.ts";
 import type { RouteDoc } from "../route.ts";
 import { EXAMPLE_DESTINATION } from "./common.ts";
 

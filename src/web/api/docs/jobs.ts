@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { JOBS_MAX } from "../../../base/limits.ts";
 import { DATASETS } from "../../../formats/record/fields.ts";
-import { CreateJob, JOB_FIELDS, UpdateJob } from "../../../ship/job/schema.ts";
-import { tolerant } from "../../../ship/job/spare-keys.ts";
+import { CreateJob, JOB_FIELDS, UpdateJob } from "../../../ship/job/job-schema.ts";
+import { tolerant } from "../../../ship/job/unknown-keys.ts";
 import { flag, paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
 import { Count, EXAMPLE_DESTINATION, JobId, Time } from "./common.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { REPLAY_OBJECTS_MAX, REPLAY_PROBLEMS_MAX, REPLAYS_MAX, REPLAYS_UNDER_WAY_MAX } from "../../../base/limits.ts";
-import { CreateJob, DestinationConf } from "../../../ship/job/schema.ts";
+import { CreateJob, DestinationConf } from "../../../ship/job/job-schema.ts";
 import { paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
 import { AskedTime, Count, EXAMPLE_DESTINATION, HexId, JobId, Time } from "./common.ts";

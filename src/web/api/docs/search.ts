@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { SEARCH_CURSOR_MAX, SEARCH_HITS_MAX, SEARCH_TEXT_MAX } from "../../../base/limits.ts";
-import { JOB_FIELDS } from "../../../ship/job/schema.ts";
+import { JOB_FIELDS } from "../../../ship/job/job-schema.ts";
 import type { RouteDoc } from "../route.ts";
 import { AskedTime, Count, JobId } from "./common.ts";
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../../../base/limits.ts";
-import { CreateJob, DestinationConf } from "../../../ship/job/schema.ts";
+import { CreateJob, DestinationConf } from "../../../ship/job/job-schema.ts";
 import { flag, paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
 import { Count, JobId, RecordSource, RerunId, Time } from "./common.ts";

@@ -9,7 +9,7 @@ import { Ago, count, duration, plural } from "../parts/values.tsx";
 import type { Viewer } from "../session.ts";
 import type { AccountLedgerView } from "../views/account.ts";
 import type { JobView, LedgerView } from "../views/job.ts";
-import { nameOf, stateOf } from "./job/words.ts";
+import { nameOf, stateOf } from "./job/job-text.ts";
 
 export const jobsPages: readonly Page[] = [{ path: "/jobs", get: { permission: "logs:read", show: jobsView } }];
 

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { CODE, type ErrorEntry } from "../../../base/errors.ts";
 import type { Config, DestinationContext } from "../../../config.ts";
 import type { Terms } from "../../../ship/destinations/destination.ts";
+import type { DestinationForm, FormDefaults } from "../../../ship/destinations/destination-form.ts";
 import {
   blamedOf,
   choicesOf,
@@ -18,7 +19,6 @@ import {
   withoutMasks,
   withSecretsOf,
 } from "../../../ship/destinations/entry.ts";
-import type { DestinationForm, FormDefaults } from "../../../ship/destinations/form.ts";
 import { FORMS, termsOf } from "../../../ship/destinations/kinds.ts";
 import { parsePlace, samePlace } from "../../../ship/destinations/parse.ts";
 import { EXAMPLE_DESTINATION } from "../../api/docs/common.ts";

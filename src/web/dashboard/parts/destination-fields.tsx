@@ -1,8 +1,8 @@
 import type { Child, FC } from "hono/jsx";
 import type { Config } from "../../../config.ts";
 import type { Terms } from "../../../ship/destinations/destination.ts";
+import type { DestinationForm, FormField, FormPart } from "../../../ship/destinations/destination-form.ts";
 import { type DestinationEntry, isChoice, requireForm, shownOf } from "../../../ship/destinations/entry.ts";
-import type { DestinationForm, FormField, FormPart } from "../../../ship/destinations/form.ts";
 import { FORMS } from "../../../ship/destinations/kinds.ts";
 import { type EntryFaults, isLocalEntry, localEntry, PREFIX } from "./destination-entry.ts";
 import { visible } from "./foreign.tsx";

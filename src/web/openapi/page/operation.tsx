@@ -1,6 +1,6 @@
 import type { FC } from "hono/jsx";
+import { type Answer, isRef, type JsonSchema, type OpenApi, type Operation } from "../openapi-types.ts";
 import { COMPONENTS } from "../schemas.ts";
-import { type Answer, isRef, type JsonSchema, type OpenApi, type Operation } from "../types.ts";
 import { Fields, fieldsOf, Type } from "./schema.tsx";
 import { Paragraphs, Words } from "./words.tsx";
 

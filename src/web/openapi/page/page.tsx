@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { raw } from "hono/html";
 import type { FC } from "hono/jsx";
 import { minified } from "../../css/minified.ts";
-import type { JsonSchema, OpenApi } from "../types.ts";
+import type { JsonSchema, OpenApi } from "../openapi-types.ts";
 import { type Entry, entriesOf, OperationSection } from "./operation.tsx";
 import { Fields, fieldsOf, Type } from "./schema.tsx";
 import SHEET from "./style.css";

@@ -1,6 +1,6 @@
 import type { Child, FC } from "hono/jsx";
+import type { JsonSchema } from "../openapi-types.ts";
 import { COMPONENTS } from "../schemas.ts";
-import type { JsonSchema } from "../types.ts";
 import { Words } from "./words.tsx";
 
 /** A row of a table: a field by its path. */

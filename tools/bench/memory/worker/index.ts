@@ -6,15 +6,15 @@
 
 import { APPEND_MAX_RAW_BYTES } from "../../../../src/base/limits.ts";
 import { platform } from "../../../../src/base/platform.ts";
-import { load } from "../../../../src/formats/object/load.ts";
-import { Delivery } from "../../../../src/formats/queue/delivery.ts";
+import { load } from "../../../../src/formats/queue/load-records.ts";
+import { Delivery } from "../../../../src/formats/queue/retries.ts";
 import worker, * as shipper from "../../../../src/index.ts";
+import { JobsCache } from "../../../../src/ship/consumer/jobs-cache.ts";
 import { randomIds } from "../../../../src/ship/intake/ids.ts";
 import { prepare } from "../../../../src/ship/job/build.ts";
 import { type JobConfig, stampOf } from "../../../../src/ship/job/config.ts";
 import { headOf } from "../../../../src/ship/log/heads.ts";
 import { traceLog } from "../../../../src/ship/log/trace-log.ts";
-import { JobsCache } from "../../../../src/ship/pipeline/jobs-cache.ts";
 import { nodeAt } from "../../../../src/ship/reader/job-nodes.ts";
 import { controlPlane } from "../../../../src/state/control/plane.ts";
 import { DeliveredBatch } from "../../queue-batch.ts";

@@ -4,7 +4,7 @@
  */
 import { crc32 } from "node:zlib";
 import { fromHex } from "../../../../src/base/bytes.ts";
-import { decodeBlocks } from "../../../../src/formats/queue/blocks.ts";
+import { decodeBlocks } from "../../../../src/formats/queue/sections.ts";
 import { randomIds } from "../../../../src/ship/intake/ids.ts";
 
 /** Where a message has what; src/formats/queue/message.ts has the layout. */

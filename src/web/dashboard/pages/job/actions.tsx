@@ -3,7 +3,7 @@ import { Action } from "../../parts/form.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import { plural } from "../../parts/values.tsx";
 import type { JobView, LedgerView } from "../../views/job.ts";
-import { jobPath, jobTrail, nameOf } from "./words.ts";
+import { jobPath, jobTrail, nameOf } from "./job-text.ts";
 
 const needs = { permission: "logs:edit" } as const;
 

@@ -8,7 +8,7 @@ import { type Kind, Notice, Panel, Snippet, State } from "../../parts/panel.tsx"
 import { bytes, count, plural, Time } from "../../parts/values.tsx";
 import type { JobView, LedgerView, ObjectView } from "../../views/job.ts";
 import { attachJsonc, eventsCurl, LOCAL_TOKEN } from "../functions/snippets.ts";
-import { STARTS_WITHIN_S } from "./words.ts";
+import { STARTS_WITHIN_S } from "./job-text.ts";
 
 const REFRESH_S = 3;
 

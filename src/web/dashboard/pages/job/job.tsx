@@ -15,11 +15,11 @@ import { actionPages } from "./actions.tsx";
 import { Destination, FilterText } from "./facts.tsx";
 import { FirstObject, loadFirstObject } from "./first-object.tsx";
 import { HealthPanel, IntervalNotice, loadHealth } from "./health.tsx";
+import { jobPath, nameOf, shippingFacts, stateOf } from "./job-text.ts";
 import { LedgerPanel, PendingPanel } from "./ledger.tsx";
 import { LastObjects, objectPages } from "./objects.tsx";
 import { LastReplays, replayPages } from "./replay.tsx";
 import { rangeOf } from "./series.ts";
-import { jobPath, nameOf, shippingFacts, stateOf } from "./words.ts";
 
 /** How many are shown on the page of a job. */
 const LAST_OBJECTS = 10;

@@ -3,7 +3,7 @@ import { percent, type Series, Share } from "../../parts/chart.tsx";
 import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
 import { bytes, count, plural } from "../../parts/values.tsx";
 import type { JobView, LedgerView } from "../../views/job.ts";
-import { addsUp, guaranteeWords, pendingWords } from "./words.ts";
+import { addsUp, guaranteeWords, pendingWords } from "./job-text.ts";
 
 export const PendingPanel: FC<{ job: JobView; ledger: LedgerView }> = ({ job, ledger }) => (
   <Panel id="pending" title="Waiting" refresh={5}>

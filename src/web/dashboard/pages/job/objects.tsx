@@ -6,7 +6,7 @@ import { Empty, Facts, figures, Notice, Panel, State, Table } from "../../parts/
 import { Records, recordOfLine } from "../../parts/record.tsx";
 import { Ago, bytes, count, duration, plural, Time } from "../../parts/values.tsx";
 import type { JobView, LinesView, ObjectView } from "../../views/job.ts";
-import { jobPath, jobTrail, objectState, reasonWords } from "./words.ts";
+import { jobPath, jobTrail, objectState, reasonWords } from "./job-text.ts";
 
 const OBJECTS_PER_PAGE = 50;
 const LINES_PER_PAGE = 50;

@@ -12,7 +12,7 @@ import { Check, Field, Form, may, Radio, Select, Submit } from "../../parts/form
 import { Facts, Panel } from "../../parts/panel.tsx";
 import { bytes, count, dollars, plural } from "../../parts/values.tsx";
 import type { EstimateView, JobView, ReplayView } from "../../views/job.ts";
-import { jobPath } from "./words.ts";
+import { jobPath } from "./job-text.ts";
 
 const HOUR_MS = 3_600_000;
 

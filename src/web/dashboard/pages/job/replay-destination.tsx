@@ -3,6 +3,7 @@ import { Panel } from "../../parts/panel.tsx";
 import type { JobView } from "../../views/job.ts";
 import { originOf } from "../shipping/destination.tsx";
 import { enteredPage } from "../shipping/entered-page.tsx";
+import { jobPath, jobTrail } from "./job-text.ts";
 import {
   AllowDuplicates,
   Count,
@@ -14,7 +15,6 @@ import {
   spanIn,
   spanQuery,
 } from "./replay-begin.tsx";
-import { jobPath, jobTrail } from "./words.ts";
 
 /** The folder of copies in a new form. */
 const FOLDER = "replay";

@@ -7,11 +7,11 @@ import { Empty, Panel, Table } from "../../parts/panel.tsx";
 import { count } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { JobView, ReplayDetailView, ReplayView } from "../../views/job.ts";
+import { jobPath, jobTrail } from "./job-text.ts";
 import { begin, beginParts, type Refused } from "./replay-begin.tsx";
 import { replayDestinationPage } from "./replay-destination.tsx";
 import { isUnderWay, ReplayEntry } from "./replay-entry.tsx";
 import { rerunPage } from "./rerun.tsx";
-import { jobPath, jobTrail } from "./words.ts";
 
 const PER_PAGE = 20;
 const REFRESH_S = 3;

@@ -10,8 +10,8 @@ import { Field, Form, Radio, Submit } from "../../parts/form.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import type { AccountLedgerView } from "../../views/account.ts";
 import type { JobView, ReplayView } from "../../views/job.ts";
+import { jobPath, jobTrail } from "./job-text.ts";
 import { type Span, spanIn, targetEntered } from "./replay-begin.tsx";
-import { jobPath, jobTrail } from "./words.ts";
 
 const HOUR_MS = 3_600_000;
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ErrorEntry } from "../../../../base/errors.ts";
+import { JOB_FIELDS, type JobBody, type OutputOptions } from "../../../../ship/job/job-schema.ts";
 import { parseLogpullOptions } from "../../../../ship/job/output-rules.ts";
-import { JOB_FIELDS, type JobBody, type OutputOptions } from "../../../../ship/job/schema.ts";
 import type { JobView } from "../../views/job.ts";
 
 /**

@@ -22,7 +22,7 @@ export const createPages: readonly Page[] = [{ path: "/jobs/new", get: { ...need
 /** Defaults of a new job. */
 const NEW_BODY: ShippingBody = { dataset: DATASETS[0], enabled: true };
 
-/** Longest name of a job, in UTF-16 units: see src/ship/job/schema.ts. */
+/** Longest name of a job, in UTF-16 units: see src/ship/job/job-schema.ts. */
 const NAME_MAX = 512;
 const COPY = " (copy)";
 

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { toBase64Url } from "../../../../base/bytes.ts";
 import { ENTERED_MS } from "../../../../base/limits.ts";
 import type { DestinationContext } from "../../../../config.ts";
-import { destinationPurpose, enteredPurpose, seal, unseal } from "../../../../formats/secrets/sealed.ts";
+import { decrypt, destinationPurpose, encrypt, enteredPurpose } from "../../../../formats/secrets/encrypted.ts";
 import {
   buildDestination,
   type DestinationEntry,
@@ -82,7 +82,7 @@ export function originOfJob(
   { config }: PageContext,
   { config: { destination } }: StoredJob,
 ): Pick<Origin, "fresh" | "stored"> {
-  const conf = unseal(destination, destinationPurpose(config.accountId), config.keys) ?? "";
+  const conf = decrypt(destination, destinationPurpose(config.accountId), config.keys) ?? "";
   const shown = storedEntry(maskDestination(conf), config);
   return {
     fresh: shown === null ? firstEntry(config) : withoutSecrets(shown),
@@ -175,7 +175,7 @@ const purposeOf = ({ config, viewer }: PageContext, { what }: Origin): string =>
 
 /** null: nothing was entered before, or too long ago, or elsewhere. */
 function carriedIn(page: PageContext, form: URLSearchParams, origin: Origin): z.output<typeof Carried> | null {
-  const text = unseal(form.get("entered") ?? "", purposeOf(page, origin), page.config.keys);
+  const text = decrypt(form.get("entered") ?? "", purposeOf(page, origin), page.config.keys);
   const read = text === null ? null : Carried.safeParse(JSON.parse(text));
   return read?.success === true && read.data.untilMs > page.nowMs ? read.data : null;
 }
@@ -207,7 +207,7 @@ export const DestinationPart: FC<{
         <input
           type="hidden"
           name="entered"
-          value={seal(JSON.stringify(carried), purposeOf(page, origin), config.keys)}
+          value={encrypt(JSON.stringify(carried), purposeOf(page, origin), config.keys)}
         />
       )}
       <input type="hidden" name="scheme" value={entry.form} />

@@ -6,7 +6,7 @@ import { formPage, type Page, type PageAnswer, type PageContext, seeOther, type 
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Notice, Panel, Table } from "../../parts/panel.tsx";
 import type { JobView } from "../../views/job.ts";
-import { jobPath, jobTrail } from "../job/words.ts";
+import { jobPath, jobTrail } from "../job/job-text.ts";
 import { bodyOf, changes, digestOf, isEqual, type ShippingBody } from "./body.ts";
 import { begun, type Entered, originOfJob } from "./destination.tsx";
 import { loadFields } from "./fields.ts";

@@ -4,7 +4,7 @@ import type { Terms } from "../../../../ship/destinations/destination.ts";
 import { isOn, NUMBER_NAMES, SWITCH_NAMES, SWITCHES } from "../../../../ship/job/fields.ts";
 import { Check, Field } from "../../parts/form.tsx";
 import { plural } from "../../parts/values.tsx";
-import { limitsWords, outputWords } from "../job/words.ts";
+import { limitsWords, outputWords } from "../job/job-text.ts";
 import { type FormRead, faultAt, type Options, optionsOf, type ShippingBody, withOptions } from "./body.ts";
 import type { Fields } from "./fields.ts";
 import { FieldsForm, readFields } from "./fields-form.tsx";

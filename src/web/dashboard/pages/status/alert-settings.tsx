@@ -1,7 +1,7 @@
 /** The form of a receiver of alerts. */
 import type { FC } from "hono/jsx";
 import { type AddressNote, noteOn, noteWords } from "../../../../operate/status/address-notes.ts";
-import { FORMAT, FORMATS, type ReceiverFormat } from "../../../../operate/status/formats.ts";
+import { FORMAT, FORMATS, type ReceiverFormat } from "../../../../operate/status/alert-formats.ts";
 import { type Faults, unnamed } from "../../parts/faults.tsx";
 import { Check, Field } from "../../parts/form.tsx";
 import { Notice } from "../../parts/panel.tsx";

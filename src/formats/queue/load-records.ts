@@ -1,0 +1,175 @@
+import { TEXT_MAX_CHARACTERS } from "../../base/limits.ts";
+import { recordLine } from "../record/encode.ts";
+import type { FieldName, TraceRecord } from "../record/fields.ts";
+import { RecordLine } from "../record/line.ts";
+import type { Source } from "../record/source.ts";
+import { truncate } from "../record/truncate.ts";
+import type { MacKey } from "./mac.ts";
+import { decodeEnvelope, decodeMessage, isNewer, type Message, type Part } from "./message.ts";
+import type { Delivery } from "./retries.ts";
+
+/** A record as jobs get it. */
+export interface LoadedRecord {
+  /** Its place in its part. */
+  index: number;
+  /** What filters see. */
+  whole: RecordLine;
+  /** What is shipped: truncated, or `whole` itself if it fits. */
+  shipped: RecordLine;
+}
+
+/** A part of a delivered message, whose records are in memory. */
+export interface Loaded {
+  message: Part;
+  /** Size of what the queue delivered, in bytes; 0: it is counted with the message's first part. */
+  bytes: number;
+  records: LoadedRecord[];
+  /** Size of the records' JSON, with their extra fields, in UTF-16 units. */
+  size: number;
+  /** All characters of its records are ASCII, as shipped too. */
+  ascii: boolean;
+}
+
+export type Loading =
+  /** One for each part. */
+  | { kind: "loaded"; loaded: Loaded[] }
+  | { kind: "unreadable"; why: string }
+  /** Newer code can read it. */
+  | { kind: "newer"; why: string };
+
+/**
+ * Loads the records of a delivered message.
+ * @param keys of seals: what is sealed need not be parsed.
+ */
+export function load({ body, envelope }: Pick<Delivery, "body" | "envelope">, keys: readonly MacKey[] = []): Loading {
+  if (!envelope.ok) return { kind: isNewer(body) ? "newer" : "unreadable", why: envelope.why };
+  const content = decodeMessage(body, keys);
+  if (!content.ok) return { kind: "unreadable", why: content.why };
+  const { isAuthentic = false, ascii } = content.value;
+  let { byteLength: bytes } = body as ArrayBuffer;
+  const loaded: Loaded[] = [];
+  for (const { part, lines, extras } of linesOfParts(content.value)) {
+    const records: LoadedRecord[] = [];
+    let size = 0;
+    for (let index = 0; index < lines.length; index++) {
+      const line = lines[index] as string;
+      const extra = extras?.[index] ?? "";
+      const whole = isAuthentic ? RecordLine.read(line, part.source, extra) : readStrictly(line, part.source, extra);
+      if (whole === null) return { kind: "unreadable", why: "holds a line that is no record" };
+      records.push(loadedRecord(index, whole));
+      size += line.length + extra.length;
+    }
+    loaded.push({ message: part, bytes, records, size, ascii });
+    bytes = 0;
+  }
+  return { kind: "loaded", loaded };
+}
+
+/**
+ * The lines of each part, with their extra fields. @param lines as many as the parts have records.
+ */
+export function linesOfParts({
+  parts,
+  lines,
+  extras,
+}: Pick<Message, "parts" | "lines" | "extras">): { part: Part; lines: string[]; extras?: string[] }[] {
+  let at = 0;
+  return parts.map((part) => {
+    const from = at;
+    at += part.records;
+    const own = (of: string[]): string[] => (parts.length === 1 ? of : of.slice(from, at));
+    return { part, lines: own(lines), ...(extras && { extras: own(extras) }) };
+  });
+}
+
+/** A message of which some parts are offered. */
+interface OfferedMessage {
+  body: Uint8Array<ArrayBuffer>;
+  /** Their ids. */
+  parts: readonly string[];
+  /** Functions whose logging was off, by id of the part. */
+  off: Readonly<Record<string, readonly string[]>>;
+}
+
+/**
+ * What of a stored message is offered, without records of functions whose logging was off; or why
+ * this code cannot read it.
+ */
+export function loadOffered(
+  { body, parts, off }: OfferedMessage,
+  keys: readonly MacKey[],
+): Pick<Loaded, "message" | "records" | "ascii">[] | string {
+  const loading = load(storedMessage(body), keys);
+  if (loading.kind !== "loaded") return loading.why;
+  return loading.loaded
+    .filter(({ message }) => parts.includes(message.id))
+    .map(({ message, records, ascii }) => {
+      const names = off[message.id];
+      if (names === undefined) return { message, records, ascii };
+      return { message, records: records.filter(({ whole }) => !names.includes(whole.ScriptName)), ascii };
+    });
+}
+
+/** A message that was stored, as {@link load} takes it. */
+export function storedMessage(message: Uint8Array<ArrayBuffer>): Pick<Delivery, "body" | "envelope"> {
+  const body = message.byteLength === message.buffer.byteLength ? message.buffer : message.slice().buffer;
+  return { body, envelope: decodeEnvelope(body) };
+}
+
+/** @param index its place in its part. */
+export function loadedRecord(index: number, whole: RecordLine): LoadedRecord {
+  return { index, whole, shipped: truncated(whole) };
+}
+
+/**
+ * As it is shipped. JSON is never shorter than the text in it, so most records need not be parsed.
+ */
+function truncated(record: RecordLine): RecordLine {
+  if (record.exceptionsAndLogsLength <= TEXT_MAX_CHARACTERS) return record;
+  const whole = JSON.parse(record.line) as TraceRecord;
+  const cut = truncate(whole);
+  return cut === whole ? record : (RecordLine.read(recordLine(cut), record.Source, record.extra) ?? record);
+}
+
+/**
+ * A line that is a record in every part: one JSON object with the fields of a record, in their
+ * order, each of its type. Intake writes no others, but a function bound to the queue can. Its text
+ * is shipped as it stands.
+ * @param source as of {@link RecordLine.read}. @param extra likewise, and vetted.
+ */
+export function readStrictly(line: string, source?: Source, extra?: string): RecordLine | null {
+  const record = RecordLine.read(line, source, extra);
+  return record?.isCanonical(isValueOf) ? record : null;
+}
+
+function isValueOf(name: FieldName, value: unknown): boolean {
+  switch (name) {
+    case "CPUTimeMs":
+    case "EventTimestampMs":
+    case "WallTimeMs":
+      return typeof value === "number";
+    case "Event":
+    case "ScriptVersion":
+      return isObject(value);
+    case "Exceptions":
+      return isListOf(value, (entry) => isObject(entry) && isText(entry.name) && isText(entry.message));
+    case "Logs":
+      return isListOf(value, (entry) => isObject(entry) && isListOf(entry.Message, isText));
+    case "ScriptTags":
+      return isListOf(value, isText);
+    default:
+      return isText(value);
+  }
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string";
+}
+
+function isObject(value: unknown): value is { readonly [key: string]: unknown } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isListOf(value: unknown, isEntry: (entry: unknown) => boolean): boolean {
+  return Array.isArray(value) && value.every(isEntry);
+}

@@ -1,0 +1,84 @@
+import { fold, runsIn, UUID_GROUPS, UUID_LENGTH, type Word } from "../../formats/sketch/terms.ts";
+
+/** Words that a record with a match has. null: any record may match. */
+export type Needed = string | { readonly all: readonly Needed[] } | { readonly any: readonly Needed[] } | null;
+
+export function allOf(parts: readonly Needed[]): Needed {
+  const all = parts.filter((part) => part !== null);
+  return all.length === 0 ? null : { all };
+}
+
+/**
+ * The words that every value has of which this text is a part: those that are whole within it.
+ * Before and after it may stand more of a word, and more of a UUID.
+ * @param begins the value begins with the text. @param ends likewise.
+ */
+export function wordsWithin(text: string, begins: boolean, ends: boolean): Needed {
+  const part = new Part(fold(text), begins, ends);
+  const needed: Needed[] = [];
+  const left = new Set(part.runs.keys());
+  for (let first = 1 - UUID_GROUPS.length; first < part.runs.length; first++) {
+    if (!part.mayBeUuid(first)) continue;
+    const uuid = UUID_GROUPS.map((_digits, i) => first + i);
+    for (const run of uuid) left.delete(run);
+    const word = uuid.map((run) => part.runs[run]?.word).join("-");
+    if (word.length < UUID_LENGTH) continue;
+    const whole = uuid.filter((run) => !part.isCut(run));
+    // Where more of a word stands before or after, it is no UUID: no other one has these groups.
+    if (whole.length === uuid.length) needed.push(word);
+    else needed.push({ any: [word, part.wordsOf(whole)] });
+  }
+  const others = part.wordsOf([...left].filter((run) => !part.isCut(run)));
+  return allOf([...needed, others]);
+}
+
+/** A part of a value, whose runs at its edges may go on. */
+class Part {
+  readonly runs: readonly Word[];
+  readonly #text: string;
+  readonly #begins: boolean;
+  readonly #ends: boolean;
+
+  constructor(folded: string, begins: boolean, ends: boolean) {
+    this.runs = runsIn(folded);
+    this.#text = folded;
+    this.#begins = begins;
+    this.#ends = ends;
+  }
+
+  wordsOf(runs: readonly number[]): Needed {
+    return allOf([...new Set(runs.map((run) => (this.runs[run] as Word).word))]);
+  }
+
+  isCut(run: number): boolean {
+    const { at, word } = this.runs[run] as Word;
+    return (!this.#begins && at === 0) || (!this.#ends && at + word.length === this.#text.length);
+  }
+
+  /**
+   * Whether the value may have a UUID whose first group is this run.
+   * @param first below 0: before the text.
+   */
+  mayBeUuid(first: number): boolean {
+    return UUID_GROUPS.every((digits, i) => {
+      const run = this.runs[first + i];
+      if (run === undefined) return first + i < 0 ? this.#goesOn("before") : this.#goesOn("after");
+      const fits = this.isCut(first + i) ? run.word.length <= digits : run.word.length === digits;
+      const isJoined = i === 0 || first + i === 0 || this.#between(first + i) === "-";
+      return fits && isJoined && /^[0-9a-f]+$/.test(run.word);
+    });
+  }
+
+  /** Whether a run beyond the text may be joined to the first or last one by a hyphen. */
+  #goesOn(where: "before" | "after"): boolean {
+    if (where === "before" ? this.#begins : this.#ends) return false;
+    const between = this.#between(where === "before" ? 0 : this.runs.length);
+    return between === "" || between === "-";
+  }
+
+  /** What stands before a run, after the one before. */
+  #between(run: number): string {
+    const before = this.runs[run - 1];
+    return this.#text.slice(before === undefined ? 0 : before.at + before.word.length, this.runs[run]?.at);
+  }
+}

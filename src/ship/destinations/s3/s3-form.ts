@@ -1,0 +1,71 @@
+import { STORE_TERMS } from "../conf.ts";
+import { type DestinationForm, flag, parameter } from "../destination-form.ts";
+import { BUCKET, KEYS, STORE_PATH } from "../store/fields.ts";
+
+const objstore: DestinationForm = {
+  id: "objstore",
+  group: "store",
+  name: "Cloudflare R2",
+  about: "`objstore://`, with an account ID and an access key.",
+  start: "objstore://",
+  terms: STORE_TERMS,
+  owns: ({ scheme }) => scheme === "objstore" || scheme === "r2",
+  parts: [
+    BUCKET,
+    STORE_PATH,
+    {
+      name: "account_id",
+      label: "Account ID",
+      hint: "The account of the bucket; by default this deployment's.",
+      at: parameter("account-id"),
+      missing: "Enter the account ID of the bucket.",
+      initial: ({ accountId }) => accountId,
+    },
+    KEYS,
+  ],
+};
+
+const anyS3: DestinationForm = {
+  id: "s3",
+  group: "store",
+  name: "Amazon S3 or compatible",
+  about: "`s3://`, with a region, an endpoint and an access key.",
+  start: "s3://",
+  terms: STORE_TERMS,
+  owns: ({ scheme }) => scheme === "s3",
+  parts: [
+    BUCKET,
+    STORE_PATH,
+    {
+      name: "region",
+      label: "Region",
+      hint: "On AWS, such as `eu-central-1`. Other stores: often `auto` or `us-east-1`.",
+      at: parameter("region"),
+      missing: "Enter the region, or auto.",
+      blamed: /\b(?:AuthorizationHeaderMalformed|InvalidRegion(?:Name)?)\b/,
+    },
+    {
+      name: "endpoint",
+      label: "Endpoint",
+      hint: "Empty for AWS. Otherwise a host or an https URL, such as `https://storage.example`, without the bucket.",
+      at: parameter("endpoint"),
+      blamed: /\b(?:connection failed|host name|certificate|HTTP 307)\b/,
+    },
+    {
+      name: "sse",
+      label: "Request encryption of each object (`sse=AES256`)",
+      hint: "AWS always encrypts. Some stores refuse requests with this header.",
+      at: flag("sse", "AES256"),
+      kind: "check",
+    },
+    KEYS,
+  ],
+  // Behind another endpoint, a change of the region alone does not lead to the bucket, unless the
+  // endpoint itself names the region that it signs for.
+  mend: (values, { code, region }) =>
+    region === null || (values.endpoint !== "" && code !== "AuthorizationHeaderMalformed")
+      ? null
+      : { values: { ...values, region }, words: `Use region ${region} and test` },
+};
+
+export const S3_FORMS: readonly DestinationForm[] = [objstore, anyS3];

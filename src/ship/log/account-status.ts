@@ -1,0 +1,78 @@
+import { columns, type Sql } from "../../base/storage/sql.ts";
+import type { FunctionSlots } from "./function-health-hours.ts";
+
+export type AccountCounts = {
+  processed: number;
+  routed: number;
+  not_enabled: number;
+  not_routed: number;
+  set_aside: number;
+  /** Set aside, then discarded by a user. */
+  discarded: number;
+};
+
+export interface AccountStatus {
+  counts: AccountCounts;
+  /** Events that intake could neither send nor store. */
+  intakeLost: number;
+  /** Time of intake of the oldest message that comes again, in ms. */
+  oldestUnfinishedMs: number | null;
+  queueBacklog: number | null;
+  /** Size of the backlog, in bytes. */
+  queueBytes: number | null;
+  queueSeenMs: number | null;
+  /**
+   * Messages that are set aside, and their events; when the oldest of them was set aside, in ms;
+   * and whether one has an unknown time of intake, so that nothing is claimed complete any more.
+   */
+  setAsideMessages: { messages: number; events: number; oldestMs: number | null; stopsClaims: boolean };
+  /** Size of the fullest shard, in bytes. */
+  storedBytes: number;
+  /** What the busiest shard takes a second; null: it is not measured yet. */
+  load: ShardLoad | null;
+  /** The last hour of the functions that failed in it. */
+  failing: readonly FunctionSlots[];
+  /** The latest; null: none, as far as is known. */
+  restored: Restored | null;
+  /** All that was taken in later is kept, in ms since the epoch; null: nothing is. */
+  keptSinceMs: number | null;
+}
+
+/** A shard, or the reader of a job, was seen to be at an earlier time than it was before. */
+export interface Restored {
+  who: "shard" | "reader";
+  job: number;
+  /** When that was noticed, in ms since the epoch. */
+  atMs: number;
+}
+
+/** What a shard takes, a second. */
+export interface ShardLoad {
+  parts: number;
+  bytes: number;
+}
+
+type StateRow = Pick<AccountStatus, "intakeLost" | "queueBacklog" | "queueBytes" | "queueSeenMs"> & {
+  messages: number;
+  restored: string | null;
+};
+
+export function accountStatus(
+  sql: Sql,
+  parts: Pick<AccountStatus, "oldestUnfinishedMs" | "load" | "failing" | "keptSinceMs"> &
+    Pick<AccountStatus["setAsideMessages"], "oldestMs" | "stopsClaims">,
+): AccountStatus {
+  const { messages, restored, intakeLost, queueBacklog, queueBytes, queueSeenMs, ...counts } = sql.one<
+    AccountCounts & StateRow
+  >`
+    SELECT processed, routed, not_enabled, not_routed, set_aside, discarded, hold_messages AS messages,
+      ${columns("intakeLost", "queueBacklog", "queueBytes", "queueSeenMs", "restored")} FROM state`;
+  const { oldestMs, stopsClaims, ...others } = parts;
+  return {
+    ...{ counts, intakeLost, queueBacklog, queueBytes, queueSeenMs },
+    ...others,
+    setAsideMessages: { messages, events: counts.set_aside, oldestMs, stopsClaims },
+    storedBytes: sql.databaseSize,
+    restored: restored === null ? null : (JSON.parse(restored) as Restored),
+  };
+}

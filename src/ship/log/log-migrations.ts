@@ -1,0 +1,109 @@
+import { DEDUP_INDEX_SQL } from "../../base/storage/dedup-index.ts";
+import type { Migration } from "../../base/storage/migrate.ts";
+
+/** The schema of a shard of the log. docs/storage.md has the lifetime of each table's rows. */
+export const TRACE_LOG_STEPS = [
+  {
+    id: 1,
+    why: "release 1",
+    sql: `
+      CREATE TABLE state (
+        id               INTEGER PRIMARY KEY CHECK (id = 1),
+        shard            INTEGER,                    -- this one: an alarm does not say the name
+        processed        INTEGER NOT NULL DEFAULT 0, -- events, counted separately: must equal the sum of the next five
+        routed           INTEGER NOT NULL DEFAULT 0,
+        not_enabled      INTEGER NOT NULL DEFAULT 0,
+        not_routed       INTEGER NOT NULL DEFAULT 0,
+        set_aside        INTEGER NOT NULL DEFAULT 0,
+        discarded        INTEGER NOT NULL DEFAULT 0, -- that were on hold
+        intake_lost      INTEGER NOT NULL DEFAULT 0,
+        last_block       INTEGER NOT NULL DEFAULT 0, -- position of the newest block there ever was
+        readers          TEXT NOT NULL DEFAULT '{}', -- JSON: of each job how far it has read, see readers.ts
+        newest_taken_ms  INTEGER NOT NULL DEFAULT 0, -- time of intake of the newest part
+        swept_ms         INTEGER NOT NULL DEFAULT 0, -- when old ids were last deleted
+        forgotten_ms     INTEGER NOT NULL DEFAULT 0, -- ids of parts that were taken in before are forgotten
+        config_state     TEXT NOT NULL DEFAULT '',   -- of the copy of the configuration; '': there is none
+        queue_backlog    INTEGER,                    -- messages, as the queue last said
+        queue_bytes      INTEGER,                    -- their size
+        queue_seen_ms    INTEGER,
+        queue_done_ms    INTEGER NOT NULL DEFAULT 0, -- nothing taken in before waits in the queue
+        next_hold        INTEGER NOT NULL DEFAULT 1, -- ids are not reused
+        hold_messages    INTEGER NOT NULL DEFAULT 0, -- rows of on_hold
+        watched_until_ms INTEGER NOT NULL DEFAULT 0, -- live viewers watch
+        restored         TEXT,                       -- JSON of Restored, see status.ts; NULL: nothing was, as far as is known
+        month_use        TEXT,                       -- JSON of MonthUse, see month-use.ts; NULL: nothing was counted
+        health           TEXT                        -- JSON of what is not in function_health yet, see health-hours.ts
+      ) STRICT;
+      ${DEDUP_INDEX_SQL}
+      CREATE TABLE block (                           -- what one append has added; it never changes
+        n        INTEGER PRIMARY KEY,                -- its position
+        taken_ms INTEGER NOT NULL,                   -- time of intake of its oldest part
+        at_ms    INTEGER NOT NULL,                   -- when it was added
+        jobs     TEXT NOT NULL,                      -- JSON: for each job its id, and records and bytes for it
+        meta     INTEGER NOT NULL,                   -- so many bytes of it are JSON, see blocks.ts
+        body     BLOB NOT NULL
+      ) STRICT;
+      CREATE TABLE piece (                           -- what of a block's body does not fit its row
+        n    INTEGER NOT NULL,
+        k    INTEGER NOT NULL,                       -- from 1
+        body BLOB NOT NULL,
+        PRIMARY KEY (n, k)
+      ) STRICT, WITHOUT ROWID;
+      CREATE TABLE unfinished (                      -- parts that come again
+        id       BLOB PRIMARY KEY,
+        taken_ms INTEGER NOT NULL,
+        begun    INTEGER,                            -- the delivery that has it in hand, from 1; NULL: none
+        deaths   INTEGER NOT NULL DEFAULT 0          -- deliveries in a row that ended without a word
+      ) STRICT, WITHOUT ROWID;
+      CREATE TABLE job (
+        id     INTEGER PRIMARY KEY,
+        config TEXT NOT NULL                         -- JSON of JobConfig
+      ) STRICT;
+      CREATE TABLE opt_outs (
+        id        INTEGER PRIMARY KEY CHECK (id = 1),
+        functions TEXT NOT NULL                      -- JSON of OptOut[]
+      ) STRICT;
+      CREATE TABLE on_hold (                         -- messages that are set aside
+        id      INTEGER PRIMARY KEY,
+        message BLOB NOT NULL
+      ) STRICT;
+      CREATE TABLE hold_note (                       -- of on_hold: what is read without the messages, which are large
+        id         INTEGER PRIMARY KEY,
+        at_ms      INTEGER NOT NULL,
+        taken_ms   INTEGER,                          -- time of intake of its oldest part; NULL: unknown
+        queue      TEXT NOT NULL,
+        why        TEXT NOT NULL,
+        unreadable TEXT,                             -- why its records could not be read then; NULL: they could
+        events     INTEGER NOT NULL,
+        bytes      INTEGER NOT NULL,
+        parts      TEXT NOT NULL                     -- JSON of HeldParts, see on-hold.ts
+      ) STRICT;
+      CREATE INDEX hold_by_intake ON hold_note (taken_ms);
+      CREATE TABLE function_hour (
+        hour    INTEGER PRIMARY KEY,                 -- since the epoch; the first of a past day: all of that day
+        counts  TEXT NOT NULL,                       -- by function, see function-counts.ts
+        sources TEXT                                 -- of counts; NULL: unknown
+      ) STRICT;
+      CREATE TABLE function_health (
+        hour     INTEGER NOT NULL,                   -- since the epoch, by time of intake
+        function TEXT NOT NULL,                      -- JSON of its name; null: those that are summed
+        health   TEXT NOT NULL,                      -- JSON of Health, see health.ts
+        PRIMARY KEY (hour, function)
+      ) STRICT, WITHOUT ROWID;
+      INSERT INTO state (id) VALUES (1);
+      INSERT INTO opt_outs (id, functions) VALUES (1, '[]');`,
+  },
+  {
+    id: 2,
+    why: "what is read is kept for a while; the hour's counts are in the row that each append writes",
+    floor: 1,
+    sql: `
+      ALTER TABLE state ADD COLUMN kept_since_ms INTEGER NOT NULL DEFAULT 0; -- all that was added later is kept
+      ALTER TABLE state ADD COLUMN kept_events INTEGER NOT NULL DEFAULT 0;   -- counted by code that keeps them
+      ALTER TABLE state ADD COLUMN hour INTEGER;                             -- not in function_hour yet; NULL: none
+      ALTER TABLE state ADD COLUMN hour_counts TEXT;                         -- as in function_hour, as is the next
+      ALTER TABLE state ADD COLUMN hour_sources TEXT;
+      -- Until now, what was read went.
+      UPDATE state SET kept_since_ms = newest_taken_ms, kept_events = routed + not_enabled + not_routed;`,
+  },
+] as const satisfies readonly Migration[];

@@ -1,0 +1,164 @@
+import type { Following } from "../log/nodes.ts";
+import type { UnmadeSums } from "./unmade.ts";
+
+/** Why a batch became an object. */
+export type CutReason = "bytes" | "records" | "interval" | "scheduled" | "manual" | "config" | "deleted" | "replay";
+
+/** `waiting`: cut and not delivered; the others are ends. */
+export type ObjectState = "waiting" | "delivered" | "set_aside" | "discarded";
+
+/**
+ * The counts of one job; `pending` is counted from the rows, so that an error in the others shows.
+ */
+export interface DeliveryCounts {
+  received: number;
+  filtered: number;
+  sampled_out: number;
+  delivered: number;
+  pending: number;
+  set_aside: number;
+  discarded: number;
+}
+
+/** Of one reader. */
+export interface ReaderStatus extends Following {
+  counts: DeliveryCounts;
+  /** Objects cut and not yet delivered. */
+  pendingObjects: number;
+  deliveredObjects: number;
+  oldestPendingTakenMs: number | null;
+  /** The same of all that waits, is set aside, or could not be made. */
+  oldestHeldTakenMs: number | null;
+  deliveredRawBytes: number;
+  deliveredBytes: number;
+  /**
+   * Of the first node, of the whole job: everything taken in before is delivered, filtered out or
+   * discarded. It never goes back.
+   */
+  lastCompleteMs: number | null;
+  lastErrorMs: number | null;
+  errorMessage: string | null;
+  /** When records last came, in ms. */
+  lastReceivedMs: number | null;
+  /** Since when uploads fail, in ms; null: they do not. */
+  failingSinceMs: number | null;
+  /** They fail on something that only a person can change; parking.ts. */
+  parked: boolean;
+  /** What it holds on disk, in bytes. */
+  storedBytes: number;
+  /**
+   * Objects that the store refuses themselves, with their records; and when the first of them was
+   * set aside, in ms.
+   */
+  setAside: { objects: number; records: number; oldestMs: number | null };
+  /** Entries of the log that could not be made. */
+  unmade: UnmadeSums;
+  /** null: the job has no canary. */
+  canary: CanaryStatus | null;
+  /** Delivered in the last 24 hours, as stored. */
+  lastDay: { objects: number; bytes: number };
+  /** Scripts with objects of their own in the last minutes; absent: the path tells none apart. */
+  scripts?: number;
+  /** Of the first node; null: the job has no manifests. */
+  manifests: ManifestStatus | null;
+  /** What was shipped again; not part of the other counts. */
+  replayed: ReplayedCounts;
+  /**
+   * Records that were sent again after an answer was lost, where the destination cannot tell a
+   * repeat.
+   */
+  resentInDoubt: number;
+}
+
+/** Of all readers of a job together, with what they have not read yet. */
+export interface JobStatus extends ReaderStatus {
+  /**
+   * In `received` and `pending` of the counts; the time of intake of the oldest, and since when it
+   * is in the log, in ms.
+   */
+  unread: { records: number; bytes: number; oldestMs: number | null; sinceMs: number | null };
+  /** It has not read all of the time before it was. */
+  hasPast: boolean;
+  /** What it does not get of that time: between two times of intake, in ms; null: nothing. */
+  lost: [fromMs: number, untilMs: number] | null;
+  /** Segments of the longest chain. */
+  segments: number;
+  /** What the fullest of those readers holds on disk that read, in bytes. */
+  openBytes: number;
+}
+
+/** The state of a job's newest canary. */
+export interface CanaryStatus {
+  /**
+   * `waiting`: none has been read back yet, and none is overdue. `failed`: it could not be written.
+   */
+  state: "ok" | "waiting" | "failed" | "missing" | "damaged" | "unreadable";
+  /** When this state began, in ms. */
+  sinceMs: number;
+  /** When the last one was read back as it was written, in ms. */
+  lastOkMs: number | null;
+  /** What is wrong, in words: status and code of the store. */
+  why: string | null;
+}
+
+/** The state of a job's manifests. */
+export interface ManifestStatus {
+  /** Of the newest one; null: there is none yet. */
+  lastName: string | null;
+  lastSha256: string | null;
+  lastMs: number | null;
+  /** In its chain. */
+  position: number;
+  /** Another one is signed, and not written yet. */
+  isWaiting: boolean;
+  /** In ms; null: it does not fail. */
+  failingSinceMs: number | null;
+  /** What it fails on, in words: status and code of the store. */
+  why: string | null;
+}
+
+export interface ReplayedCounts {
+  objects: number;
+  records: number;
+  /** Compressed. */
+  bytes: number;
+}
+
+/** One line of a job's list of objects. */
+export interface ObjectEntry {
+  number: number;
+  key: string;
+  state: ObjectState;
+  records: number;
+  bytes: number;
+  raw_bytes: number;
+  first_event: string;
+  last_event: string;
+  reason: CutReason;
+  attempts: number;
+  cut_at: string;
+  uploaded_at: string | null;
+  /** false: the store says that it has the object, and does not show it. */
+  verified: boolean | null;
+  error: string | null;
+  /** Of an object that a replay wrote; null: the job's own. */
+  replay: ReplayMark | null;
+  /** The masked destination that it is or was sent to instead of its job's; null: none. */
+  sent_to: string | null;
+}
+
+export interface ReplayMark {
+  id: string;
+  /** The number of the object that it is a copy of. */
+  of: number;
+  /** Bucket and endpoint, if it was not written to the job's own destination. */
+  destination: string | null;
+}
+
+/** An object that its store refuses itself. */
+export interface AsideObject extends ObjectEntry {
+  job: number;
+  asideMs: number;
+  /** Its job was deleted with all that it had. */
+  isDiscarded: boolean;
+}
