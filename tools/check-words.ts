@@ -35,6 +35,14 @@ const COMMENTS_ONLY = /^test\//;
 /** Cannot be wrapped: a directive for a tool, a row of a table, one code span, one word. */
 const UNBREAKABLE = /biome-ignore|@ts-expect-error|^\s*\* \||^[\s*/]*`[^`]*`\W*$|^\W*\S+$/;
 
+const [, GLOSSARY = ""] = readFileSync(join(ROOT, "docs/architecture.md"), "utf8").split("\n## Words\n");
+
+/** Names that the glossary replaced: what its table has in the last column. */
+const REPLACED = [...GLOSSARY.matchAll(/^\| .*\| (`.*`) \|$/gm)].flatMap(([, names = ""]) =>
+  [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name),
+);
+const REPLACED_NAME = new RegExp(`\\b(?:${REPLACED.join("|")})\\b`, "g");
+
 /** @returns what is wrong with the lines of one file, as `line: what`. */
 export function violations(file: string, text: string): string[] {
   const isPage = file.endsWith(".md");
@@ -44,6 +52,8 @@ export function violations(file: string, text: string): string[] {
     const isAllowed = ALLOWED.some(({ part }) => line.includes(part));
     const words = !COMMENTS_ONLY.test(file) || COMMENT.test(line) ? line : (line.split(/\s\/\/\s/)[1] ?? "");
     const found = isAllowed ? [] : [...words.matchAll(WORDS)].map(([word]) => `"${word}"`);
+    if (file.startsWith("src/"))
+      for (const [name] of line.matchAll(REPLACED_NAME)) found.push(`${name}: docs/architecture.md has another word`);
     const names = !file.startsWith("examples/") && (isPage || COMMENT.test(line)) ? line.matchAll(NAMED) : [];
     for (const [name] of names) if (!existsSync(join(ROOT, name))) found.push(`there is no ${name}`);
     const isText = isPage ? !isFenced && !/^\s*(?:\||<|```|~~~|!\[)/.test(line) : COMMENT.test(line);

@@ -191,7 +191,7 @@ class Consumption {
   }
 
   /**
-   * Leaves out messages that earlier batches died with, or that are to be spared their company.
+   * Leaves out messages that earlier batches died with, or that are to be tried alone.
    * @returns those to be tried now. It is noted before that what becomes of the others.
    */
   async #withoutSuspects(deliveries: readonly Delivery[]): Promise<readonly Delivery[]> {

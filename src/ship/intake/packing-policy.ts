@@ -12,8 +12,9 @@ export const GATHER_MS = 2_000;
 const FAILED_MS = 60_000;
 
 /**
- * An isolate that no other shares messages with goes to the queue directly until
- * the next multiple of this, in ms since the epoch. All isolates ask again at the same moment, so they find each other.
+ * An isolate that no other shares messages with goes to the queue directly until the next multiple
+ * of this, in ms since the epoch. All isolates ask again at the same moment, so they find each
+ * other.
  */
 const ALONE_MS = 300_000;
 

@@ -14,8 +14,9 @@ import { type Early, earlyParts } from "./viewers.ts";
 /**
  * The platform ends `waitUntil` 30 s after the invocation. What is not sent, appended or counted by
  * then is lost unnoticed. So each step has a deadline, in ms: gather (packing-policy.ts) 2,000 and
- * packer (packer.ts) 6,000, or without the packer gather (queue-backoff.ts) 10,000; then the queue 4,000, the
- * log 10,000, count 3,000; in all 27,000. The rest is for packing, and for timers that fire late.
+ * packer (packer.ts) 6,000, or without the packer gather (queue-backoff.ts) 10,000; then the queue
+ * 4,000, the log 10,000, count 3,000; in all 27,000. The rest is for packing, and for timers that
+ * fire late.
  */
 const DEADLINES: Deadlines = { queueMs: 4_000, logMs: 10_000 };
 const COUNT_MS = 3_000;

@@ -55,8 +55,8 @@ const PULL_AT_BYTES = 8_000_000;
 
 /**
  * What comes within this of the interval's end, in ms, joins the object: the next batch of the
- * queue is already on its way. A single block does not wait, unless the ones before had company:
- * then the alarm would be set twice.
+ * queue is already on its way. A single block does not wait, unless those before came
+ * together with others: then the alarm would be set twice.
  */
 const COMPANY_MS = 5_000;
 
