@@ -25,8 +25,8 @@ export const OBJECT_GB = 0.128;
 export const ASSUMED_SECONDS = { reading: 0.005, writing: 0.03, upload: 0.5 } as const;
 
 /**
- * The packer: how often it works at most, once for each interval of isolates (packing-policy.ts), and how
- * long, in s: it waits for half a second, and for isolates far away and the queue.
+ * The packer: how often it works at most, once for each interval of isolates (packing-policy.ts),
+ * and how long, in s: it waits for half a second, and for isolates far away and the queue.
  */
 const PACKER = { everySeconds: 2, workSeconds: 0.7 } as const;
 
