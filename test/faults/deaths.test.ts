@@ -53,7 +53,7 @@ describe("everything dies while a change is brought", () => {
       await change(world, job);
       // A reader is told by the alarm.
       const alarms = world.runAlarms();
-      await until(() => stuck() > 0);
+      await until(() => stuck() > 0, 2);
       await everythingDies(world);
       await alarms;
       // A change that is confirmed, even at the second try, takes effect at once.
@@ -163,7 +163,7 @@ describe("a consumer that dies", () => {
     await world.take(world.mint(40, { days: 2 }), 10);
     const { stuck } = breakable(TraceLog.prototype, "append", firstCalls("late").decide);
     const batch = world.queue.deliver(world.queue.due(), world.isolate.queue, world.env, () => true);
-    await until(() => stuck() > 0);
+    await until(() => stuck() > 0, 2);
     await everythingDies(world);
     await batch;
     for (const job of [first, second]) expect((await countsOf(job)).received).toBe(40);

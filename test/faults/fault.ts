@@ -72,6 +72,6 @@ export async function overOrStuck(promise: Promise<unknown>, stuck: () => number
     isOver = true;
   };
   promise.then(end, end);
-  await until(() => isOver || stuck() > before);
+  await until(() => isOver || stuck() > before, 2);
   return isOver ? "over" : "stuck";
 }

@@ -28,7 +28,7 @@ export async function impatiently<T>(stuck: () => number, run: () => Promise<T>)
     // Errors are thrown by the `await` below.
     running.catch(() => {});
     while (!ended) {
-      await until(() => ended || stuck() > known);
+      await until(() => ended || stuck() > known, 2);
       known = stuck();
       if (!ended) await vi.advanceTimersToNextTimerAsync();
     }

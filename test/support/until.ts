@@ -6,12 +6,16 @@ import { vi } from "vitest";
  */
 const TEST_MS = 30_000;
 
-/** Waits until a condition holds. @returns what it returned. */
-export function until<T>(condition: () => T | Promise<T>): Promise<T> {
-  return vi.waitUntil(condition, { timeout: TEST_MS, interval: 5 }) as Promise<T>;
+/**
+ * Waits until a condition holds. Each look lets the interval pass for timers that are fake.
+ * @param intervalMs between two looks.
+ * @returns what it returned.
+ */
+export function until<T>(condition: () => T | Promise<T>, intervalMs = 50): Promise<T> {
+  return vi.waitUntil(condition, { timeout: TEST_MS, interval: intervalMs }) as Promise<T>;
 }
 
-/** Waits until a check no longer throws. */
-export function untilPasses<T>(check: () => T | Promise<T>): Promise<T> {
-  return vi.waitFor(check, { timeout: TEST_MS, interval: 5 }) as Promise<T>;
+/** Waits until a check no longer throws. As {@link until}. */
+export function untilPasses<T>(check: () => T | Promise<T>, intervalMs = 50): Promise<T> {
+  return vi.waitFor(check, { timeout: TEST_MS, interval: intervalMs }) as Promise<T>;
 }

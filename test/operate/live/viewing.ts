@@ -95,7 +95,7 @@ export async function taken(...messages: ArrayBuffer[]): Promise<void> {
   const ended = (): number => added.mock.settledResults.filter(({ type }) => type !== "incomplete").length;
   const before = ended();
   await traceLog(env.TRACE_LOG, 0).append(open(messages));
-  await untilPasses(() => expect(ended()).toBeGreaterThan(before));
+  await untilPasses(() => expect(ended()).toBeGreaterThan(before), 1);
 }
 
 export const outcomes = ({ records = [] }: Said): (string | undefined)[] => records.map(({ record }) => record.Outcome);

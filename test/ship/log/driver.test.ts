@@ -29,7 +29,7 @@ function scripted(jobs: number[]) {
       else pull?.resolve({ ...PULLED, ...pulled });
     },
     /** Until so many are read at the moment. */
-    reach: (count: number) => until(() => waiting.size === count),
+    reach: (count: number) => until(() => waiting.size === count, 1),
   };
   it.driver = new Driver({
     pull({ job }) {

@@ -131,7 +131,7 @@ function rowsOf(lines: readonly string[], first: string): string[][] {
 
 describe("npm run scale", () => {
   it("ships every event to each job once, and says what that took", async () => {
-    const lines = await scale("--cell=20x1,10x3", "--seconds=30");
+    const lines = await scale("--cell=20x1,10x3", "--seconds=15");
     const [load, ...cells] = rowsOf(lines, "20");
     // Three isolates send every two seconds, and a batch waits for ten.
     expect(Number(load?.[2])).toBeCloseTo(1.5, 0);

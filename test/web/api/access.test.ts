@@ -399,7 +399,7 @@ describe("a part of the platform that fails", () => {
     const world = { ...platform, fetch: vi.fn(silent) };
     const body = { destination_conf: destinationConf(freshBucket().name) };
     const answering = call("POST", "/logship/jobs", body, { platform: world });
-    await until(() => world.fetch.mock.calls.length > 0);
+    await until(() => world.fetch.mock.calls.length > 0, 5);
     await vi.advanceTimersByTimeAsync(20_000);
     vi.useRealTimers();
     const answer = await answering;

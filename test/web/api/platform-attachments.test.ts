@@ -253,7 +253,7 @@ describe("what cannot be noted", () => {
     };
     const settings = { CONTROL: { getByName: () => ({ noteAttachments: hang }) } };
     const reading = readSettings(shown([self]), "shop", { settings });
-    await until(() => asked > 0);
+    await until(() => asked > 0, 5);
     await vi.advanceTimersByTimeAsync(2_000);
     vi.useRealTimers();
     expect((await reading).status).toBe(200);

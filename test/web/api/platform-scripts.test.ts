@@ -271,7 +271,7 @@ describe("what the platform says", () => {
       return new Promise(() => {});
     });
     const answering = put(world);
-    await until(() => signals.length > 0);
+    await until(() => signals.length > 0, 5);
     await vi.advanceTimersByTimeAsync(39_000);
     expect(signals[0]?.aborted).toBe(false);
     await vi.advanceTimersByTimeAsync(1_000);

@@ -70,7 +70,7 @@ describe("what follows here from what the platform has done", () => {
       headers: { "content-type": FORM_TYPE },
       settings,
     });
-    await until(() => stuck > 0);
+    await until(() => stuck > 0, 5);
     await vi.advanceTimersByTimeAsync(17_000);
     vi.useRealTimers();
     const answer = await answering;
