@@ -56,9 +56,10 @@ export interface KeyedId {
 /**
  * Remembers which parts were taken, in the tables of {@link DEDUP_INDEX_SQL}. A row holds ids of
  * one minute of intake: a row per id would cost more than all other writes. A redelivered message
- * names the same minute. Keyed ids have no fixed minute and get a row each. What is new is found to
- * be new without reading rows again. The table decides: memory is compared with its last row before
- * each use, so that a transaction that failed leaves no trace.
+ * names the same minute. Keyed ids have no fixed minute and get a row each.
+ *
+ * What is new is found to be new without reading rows again. The table decides: memory is compared
+ * with its last row before each use, so that a transaction that failed leaves no trace.
  */
 export class DedupIndex extends Tables {
   /** The one that was used last is last. */

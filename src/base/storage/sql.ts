@@ -66,6 +66,11 @@ export class Sql {
     this.#insert(`INSERT OR REPLACE INTO ${table}`, row);
   }
 
+  /** A row with the same key stays, and this one is dropped. */
+  add<T extends Written<T>>(table: string, row: T): void {
+    this.#insert(`INSERT OR IGNORE INTO ${table}`, row);
+  }
+
   /** Sets columns of the row with this id. */
   update(table: string, id: number, columns: Row): void {
     const set = Object.keys(columns).map((name) => `${columnOf(name)} = ?`);
@@ -120,27 +125,4 @@ export abstract class Tables {
   constructor(sql: SqlStorage) {
     this.sql = new Sql(sql);
   }
-}
-
-/** Inserts a row. @param into the statement up to its table. @param row its values by column. */
-export function insert(sql: SqlStorage, into: string, row: Row): void {
-  const columns = Object.keys(row);
-  const values = columns.map(() => "?").join(", ");
-  sql.exec(`${into} (${columns.join(", ")}) VALUES (${values})`, ...Object.values(row));
-}
-
-/** Sets columns of rows. @param where with its values, after those of the columns. */
-export function update(sql: SqlStorage, table: string, set: Row, where: string, ...values: SqlStorageValue[]): void {
-  const columns = Object.keys(set).map((column) => `${column} = ?`);
-  sql.exec(`UPDATE ${table} SET ${columns.join(", ")} WHERE ${where}`, ...Object.values(set), ...values);
-}
-
-/** The first row; null: there is none. */
-export function first<T extends Row>(sql: SqlStorage, query: string, ...values: SqlStorageValue[]): T | null {
-  return sql.exec<T>(query, ...values).toArray()[0] ?? null;
-}
-
-/** The one value of a query that has one row of one column. */
-export function only<T extends SqlStorageValue>(sql: SqlStorage, query: string, ...values: SqlStorageValue[]): T {
-  return Object.values(sql.exec<Record<string, T>>(query, ...values).one())[0] as T;
 }

@@ -1,6 +1,6 @@
 import { log } from "../../base/logger.ts";
 import type { Platform } from "../../base/platform.ts";
-import { first, insert, only, update } from "../../base/storage/sql.ts";
+import { clause, Sql, verbatim } from "../../base/storage/sql.ts";
 import { readEncryption } from "../../config.ts";
 import { alert } from "./alert.ts";
 import { type CallType, callBody, callId } from "./call-body.ts";
@@ -62,11 +62,11 @@ export class AlertCalls {
   /** Where its row is; that of a target is free again after its deletion. The webhook's is 1. */
   readonly place: number;
   readonly #storage: DurableObjectStorage;
-  readonly #sql: SqlStorage;
+  readonly #sql: Sql;
   readonly #env: object;
   readonly #platform: Pick<Platform, "now" | "random" | "fetch">;
   /** Its row, and its calls. */
-  readonly #tables: { own: "webhook" | "target"; calls: "webhook_call" | "target_call"; where: string };
+  readonly #tables: { own: "webhook" | "target"; calls: "webhook_call" | "target_call" };
   /** A pass is running in this instance. */
   #sending = false;
 
@@ -79,13 +79,19 @@ export class AlertCalls {
     this.id = id;
     this.place = place;
     this.#storage = storage;
-    this.#sql = storage.sql;
+    this.#sql = new Sql(storage.sql);
     this.#env = env;
     this.#platform = platform;
-    this.#tables =
-      id === WEBHOOK
-        ? { own: "webhook", calls: "webhook_call", where: "TRUE" }
-        : { own: "target", calls: "target_call", where: `target = ${place}` };
+    this.#tables = id === WEBHOOK ? { own: "webhook", calls: "webhook_call" } : { own: "target", calls: "target_call" };
+  }
+
+  get #calls() {
+    return verbatim(this.#tables.calls);
+  }
+
+  /** Which calls are its own. */
+  get #ours() {
+    return this.id === WEBHOOK ? verbatim("TRUE") : clause`target = ${this.place}`;
   }
 
   state(): ReceiverState | null {
@@ -96,7 +102,7 @@ export class AlertCalls {
 
   /** Stores a change; waiting calls are made at once. Call in a transaction. */
   put({ sealed, shown, enabled, origin, staysGone, chosen }: ReceiverDraft): void {
-    const { own, calls, where } = this.#tables;
+    const { own } = this.#tables;
     const row = {
       ...{ mark: crypto.randomUUID(), sealed, shown, enabled: enabled ? 1 : 0, modified_ms: this.#platform.now() },
       ...{ ...WELL, ...chosen },
@@ -106,9 +112,9 @@ export class AlertCalls {
     if (this.#row() !== null) this.#set(row);
     else {
       const number = this.id === WEBHOOK ? {} : { number: this.id };
-      insert(this.#sql, `INSERT INTO ${own}`, { ...row, ...number, id: this.place, created_ms: row.modified_ms });
+      this.#sql.insert(own, { ...row, ...number, id: this.place, created_ms: row.modified_ms });
     }
-    if (!enabled) this.#sql.exec(`DELETE FROM ${calls} WHERE ${where}`);
+    if (!enabled) this.#dropCalls();
   }
 
   /**
@@ -116,9 +122,13 @@ export class AlertCalls {
    * one.
    */
   remove(): boolean {
-    const { own, calls, where } = this.#tables;
-    this.#sql.exec(`DELETE FROM ${calls} WHERE ${where}`);
-    return this.#sql.exec(`DELETE FROM ${own} WHERE id = ?`, this.place).rowsWritten > 0;
+    this.#dropCalls();
+    return this.#sql.run`DELETE FROM ${verbatim(this.#tables.own)} WHERE id = ${this.place}` > 0;
+  }
+
+  /** @returns how many waited. */
+  #dropCalls(): number {
+    return this.#sql.run`DELETE FROM ${this.#calls} WHERE ${this.#ours}`;
   }
 
   /**
@@ -161,7 +171,7 @@ export class AlertCalls {
   /** Adds a call, once while it waits. Call in a transaction. */
   add(type: CallType, incident: Incident, over: Pick<OverIncident, "overMs"> | null, nowMs: number): void {
     const body = callBody(incident, over, nowMs, this.#row()?.origin ?? null);
-    insert(this.#sql, `INSERT OR IGNORE INTO ${this.#tables.calls}`, {
+    this.#sql.add(this.#tables.calls, {
       ...{ id: callId(incident.id, type), incident: incident.id, body, made_ms: nowMs },
       ...(this.id !== WEBHOOK && { target: this.place }),
     });
@@ -209,13 +219,10 @@ export class AlertCalls {
 
   /** Of the first waiting call of each incident, the one tried least. */
   #next(): CallRow | null {
-    const { calls, where } = this.#tables;
-    return first(
-      this.#sql,
-      `SELECT number, id, body, tries FROM ${calls}
-         WHERE number IN (SELECT min(number) FROM ${calls} WHERE ${where} GROUP BY incident)
-         ORDER BY tries, number LIMIT 1`,
-    );
+    return this.#sql.first`
+      SELECT number, id, body, tries FROM ${this.#calls}
+        WHERE number IN (SELECT min(number) FROM ${this.#calls} WHERE ${this.#ours} GROUP BY incident)
+        ORDER BY tries, number LIMIT 1`;
   }
 
   async #make({ sealed, format }: ReceiverRow, call: CallRow): Promise<CallAnswer | NotCalled> {
@@ -236,7 +243,6 @@ export class AlertCalls {
 
   /** @param mark of the webhook that was called. @returns whether to continue. */
   #note(call: CallRow, mark: string, answer: CallAnswer | NotCalled): boolean {
-    const { calls, where } = this.#tables;
     const now = this.#platform.now();
     const taken = answer.kind !== "not called" && isTaken(answer);
     const webhook = this.#row();
@@ -246,13 +252,13 @@ export class AlertCalls {
     }
     const told = { last_answer: answer.kind === "not called" ? answer.why : answerWords(answer), last_try_ms: now };
     if (taken) {
-      this.#sql.exec(`DELETE FROM ${calls} WHERE number = ?`, call.number);
+      this.#sql.run`DELETE FROM ${this.#calls} WHERE number = ${call.number}`;
       this.#set({ ...told, ...WELL, last_ok_ms: now, delivered: webhook.delivered + 1 });
       return true;
     }
     if (answer.kind !== "not called" && isGone(answer)) {
       this.#set({ ...told, enabled: 0, gone_ms: now });
-      const { rowsWritten: dropped } = this.#sql.exec(`DELETE FROM ${calls} WHERE ${where}`);
+      const dropped = this.#dropCalls();
       log.warn("the webhook was switched off by its receiver", { durable_object: "Watch", target: this.id, dropped });
       return false;
     }
@@ -266,13 +272,12 @@ export class AlertCalls {
     told: { last_answer: string; last_try_ms: number },
     retryAfterS: number | null,
   ): void {
-    const { calls, where } = this.#tables;
     const { last_answer: why, last_try_ms: now } = told;
     const failures = before.failures + 1;
-    this.#sql.exec(`UPDATE ${calls} SET tries = tries + 1 WHERE number = ?`, call.number);
-    const old = now - GIVE_UP_MS;
-    const givenUp = only<number>(this.#sql, `SELECT count(*) FROM ${calls} WHERE ${where} AND made_ms <= ?`, old);
-    this.#sql.exec(`DELETE FROM ${calls} WHERE ${where} AND made_ms <= ?`, old);
+    this.#sql.run`UPDATE ${this.#calls} SET tries = tries + 1 WHERE number = ${call.number}`;
+    const old = clause`${this.#ours} AND made_ms <= ${now - GIVE_UP_MS}`;
+    const givenUp = this.#sql.only<number>`SELECT count(*) FROM ${this.#calls} WHERE ${old}`;
+    this.#sql.run`DELETE FROM ${this.#calls} WHERE ${old}`;
     this.#set({
       ...{ ...told, failures, failing_since_ms: before.failing_since_ms ?? now },
       rest_until_ms: now + restMs(failures, retryAfterS, this.#platform.random()),
@@ -284,21 +289,17 @@ export class AlertCalls {
   }
 
   #row(): ReceiverRow | null {
-    const row = first<Omit<ReceiverRow, keyof Chosen> & Partial<Chosen>>(
-      this.#sql,
-      `SELECT * FROM ${this.#tables.own} WHERE id = ?`,
-      this.place,
-    );
+    const row = this.#sql.first<Omit<ReceiverRow, keyof Chosen> & Partial<Chosen>>`
+      SELECT * FROM ${verbatim(this.#tables.own)} WHERE id = ${this.place}`;
     return row && { ...OF_WEBHOOK, ...row };
   }
 
   #set(columns: Partial<ReceiverRow>): void {
-    update(this.#sql, this.#tables.own, columns, "id = ?", this.place);
+    this.#sql.update(this.#tables.own, this.place, columns);
   }
 
   #waiting(): number {
-    const { calls, where } = this.#tables;
-    return only(this.#sql, `SELECT count(*) FROM ${calls} WHERE ${where}`);
+    return this.#sql.only`SELECT count(*) FROM ${this.#calls} WHERE ${this.#ours}`;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Platform } from "../../base/platform.ts";
-import { only } from "../../base/storage/sql.ts";
+import { Sql } from "../../base/storage/sql.ts";
 import { AlertCalls } from "./alert-calls.ts";
 import type { Finding } from "./finding.ts";
 import { WEBHOOK } from "./kinds.ts";
@@ -14,21 +14,22 @@ export const TARGETS_MAX = 10;
  * own rest: one that hangs or fails holds up no other.
  */
 export class Targets {
-  readonly #sql: SqlStorage;
+  readonly #sql: Sql;
   readonly #open: (at: { id: number; place: number }) => AlertCalls;
   /** By id: the webhook first, then the targets in the order of their ids. */
   readonly #receivers = new Map<number, AlertCalls>();
 
   constructor(storage: DurableObjectStorage, env: object, platform: Pick<Platform, "now" | "random" | "fetch">) {
-    this.#sql = storage.sql;
+    this.#sql = new Sql(storage.sql);
     this.#open = (at) => {
       const calls = new AlertCalls(at, storage, env, platform);
       this.#receivers.set(at.id, calls);
       return calls;
     };
     this.#open({ id: WEBHOOK, place: WEBHOOK });
-    const stored = "SELECT number AS id, id AS place FROM target ORDER BY number";
-    for (const at of this.#sql.exec<{ id: number; place: number }>(stored)) this.#open(at);
+    type At = { id: number; place: number };
+    const stored = this.#sql.all<At>`SELECT number AS id, id AS place FROM target ORDER BY number`;
+    for (const at of stored) this.#open(at);
   }
 
   all(): AlertCalls[] {
@@ -50,7 +51,7 @@ export class Targets {
 
   /** An id that no target has had. */
   #nextId(): number {
-    return only(this.#sql, "UPDATE target_number SET highest = highest + 1 RETURNING highest");
+    return this.#sql.only`UPDATE target_number SET highest = highest + 1 RETURNING highest`;
   }
 
   /** Call in a transaction. @returns whether there was one. */
