@@ -41,7 +41,9 @@ export class Alarm {
       await run();
     } catch (error) {
       log.error("alarm failed", { durable_object: object, ...facts(), error: errorText(error) });
-      await this.#storage.setAlarm(platform.now() + againMs);
+      const due = platform.now() + againMs;
+      await this.#storage.setAlarm(due);
+      this.#armedMs = due;
     }
   }
 
