@@ -1,13 +1,13 @@
 import { log } from "../../base/logger.ts";
 import type { Platform } from "../../base/platform.ts";
-import { clause, Sql, verbatim } from "../../base/storage/sql.ts";
+import { clause, Sql } from "../../base/storage/sql.ts";
 import { readEncryption } from "../../config.ts";
 import { alert } from "./alert.ts";
 import { type CallType, callBody, callId } from "./call-body.ts";
 import type { Finding } from "./finding.ts";
 import type { Incident, OverIncident } from "./incidents.ts";
-import { WEBHOOK, WEBHOOK_FAILING } from "./kinds.ts";
-import { type Chosen, OF_WEBHOOK, type ReceiverDraft, type ReceiverRow, type ReceiverState } from "./receiver-state.ts";
+import { WEBHOOK_FAILING } from "./kinds.ts";
+import type { ReceiverDraft, ReceiverRow, ReceiverState } from "./receiver-state.ts";
 import {
   answerWords,
   type CallAnswer,
@@ -57,63 +57,41 @@ type NotCalled = { readonly kind: "not called"; readonly why: string };
  * made again, with the same id.
  */
 export class AlertCalls {
-  /** {@link WEBHOOK}, or that of a target, which is never used again. */
   readonly id: number;
-  /** Where its row is; that of a target is free again after its deletion. The webhook's is 1. */
-  readonly place: number;
   readonly #storage: DurableObjectStorage;
   readonly #sql: Sql;
   readonly #env: object;
   readonly #platform: Pick<Platform, "now" | "random" | "fetch">;
-  /** Its row, and its calls. */
-  readonly #tables: { own: "webhook" | "target"; calls: "webhook_call" | "target_call" };
   /** A pass is running in this instance. */
   #sending = false;
 
   constructor(
-    { id, place }: { id: number; place: number },
+    id: number,
     storage: DurableObjectStorage,
     env: object,
     platform: Pick<Platform, "now" | "random" | "fetch">,
   ) {
     this.id = id;
-    this.place = place;
     this.#storage = storage;
     this.#sql = new Sql(storage.sql);
     this.#env = env;
     this.#platform = platform;
-    this.#tables = id === WEBHOOK ? { own: "webhook", calls: "webhook_call" } : { own: "target", calls: "target_call" };
-  }
-
-  get #calls() {
-    return verbatim(this.#tables.calls);
   }
 
   /** Which calls are its own. */
   get #ours() {
-    return this.id === WEBHOOK ? verbatim("TRUE") : clause`target = ${this.place}`;
+    return clause`receiver = ${this.id}`;
   }
 
   state(): ReceiverState | null {
     const row = this.#row();
     if (row === null) return null;
-    return { ...row, id: this.id, enabled: row.enabled === 1, waiting: this.#waiting() };
+    return { ...row, enabled: row.enabled === 1, waiting: this.#waiting() };
   }
 
   /** Stores a change; waiting calls are made at once. Call in a transaction. */
-  put({ sealed, shown, enabled, origin, staysGone, chosen }: ReceiverDraft): void {
-    const { own } = this.#tables;
-    const row = {
-      ...{ mark: crypto.randomUUID(), sealed, shown, enabled: enabled ? 1 : 0, modified_ms: this.#platform.now() },
-      ...{ ...WELL, ...chosen },
-      ...(origin !== null && { origin }),
-      ...(!staysGone && { gone_ms: null }),
-    };
-    if (this.#row() !== null) this.#set(row);
-    else {
-      const number = this.id === WEBHOOK ? {} : { number: this.id };
-      this.#sql.insert(own, { ...row, ...number, id: this.place, created_ms: row.modified_ms });
-    }
+  put({ enabled, staysGone, ...draft }: ReceiverDraft): void {
+    this.#set({ ...columnsOf({ ...draft, enabled }, this.#platform.now()), ...(!staysGone && { gone_ms: null }) });
     if (!enabled) this.#dropCalls();
   }
 
@@ -123,12 +101,12 @@ export class AlertCalls {
    */
   remove(): boolean {
     this.#dropCalls();
-    return this.#sql.run`DELETE FROM ${verbatim(this.#tables.own)} WHERE id = ${this.place}` > 0;
+    return this.#sql.run`DELETE FROM receiver WHERE id = ${this.id}` > 0;
   }
 
   /** @returns how many waited. */
   #dropCalls(): number {
-    return this.#sql.run`DELETE FROM ${this.#calls} WHERE ${this.#ours}`;
+    return this.#sql.run`DELETE FROM call WHERE ${this.#ours}`;
   }
 
   /**
@@ -171,9 +149,9 @@ export class AlertCalls {
   /** Adds a call, once while it waits. Call in a transaction. */
   add(type: CallType, incident: Incident, over: Pick<OverIncident, "overMs"> | null, nowMs: number): void {
     const body = callBody(incident, over, nowMs, this.#row()?.origin ?? null);
-    this.#sql.add(this.#tables.calls, {
+    this.#sql.add("call", {
       ...{ id: callId(incident.id, type), incident: incident.id, body, made_ms: nowMs },
-      ...(this.id !== WEBHOOK && { target: this.place }),
+      receiver: this.id,
     });
   }
 
@@ -220,8 +198,8 @@ export class AlertCalls {
   /** Of the first waiting call of each incident, the one tried least. */
   #next(): CallRow | null {
     return this.#sql.first`
-      SELECT number, id, body, tries FROM ${this.#calls}
-        WHERE number IN (SELECT min(number) FROM ${this.#calls} WHERE ${this.#ours} GROUP BY incident)
+      SELECT number, id, body, tries FROM call
+        WHERE number IN (SELECT min(number) FROM call WHERE ${this.#ours} GROUP BY incident)
         ORDER BY tries, number LIMIT 1`;
   }
 
@@ -252,14 +230,14 @@ export class AlertCalls {
     }
     const told = { last_answer: answer.kind === "not called" ? answer.why : answerWords(answer), last_try_ms: now };
     if (taken) {
-      this.#sql.run`DELETE FROM ${this.#calls} WHERE number = ${call.number}`;
+      this.#sql.run`DELETE FROM call WHERE number = ${call.number}`;
       this.#set({ ...told, ...WELL, last_ok_ms: now, delivered: webhook.delivered + 1 });
       return true;
     }
     if (answer.kind !== "not called" && isGone(answer)) {
       this.#set({ ...told, enabled: 0, gone_ms: now });
       const dropped = this.#dropCalls();
-      log.warn("the webhook was switched off by its receiver", { durable_object: "Watch", target: this.id, dropped });
+      log.warn("a receiver of alerts has switched itself off", { durable_object: "Watch", receiver: this.id, dropped });
       return false;
     }
     this.#failed(call, webhook, told, answer.kind === "answer" ? answer.retryAfterS : null);
@@ -274,33 +252,46 @@ export class AlertCalls {
   ): void {
     const { last_answer: why, last_try_ms: now } = told;
     const failures = before.failures + 1;
-    this.#sql.run`UPDATE ${this.#calls} SET tries = tries + 1 WHERE number = ${call.number}`;
+    this.#sql.run`UPDATE call SET tries = tries + 1 WHERE number = ${call.number}`;
     const old = clause`${this.#ours} AND made_ms <= ${now - GIVE_UP_MS}`;
-    const givenUp = this.#sql.only<number>`SELECT count(*) FROM ${this.#calls} WHERE ${old}`;
-    this.#sql.run`DELETE FROM ${this.#calls} WHERE ${old}`;
+    const givenUp = this.#sql.only<number>`SELECT count(*) FROM call WHERE ${old}`;
+    this.#sql.run`DELETE FROM call WHERE ${old}`;
     this.#set({
       ...{ ...told, failures, failing_since_ms: before.failing_since_ms ?? now },
       rest_until_ms: now + restMs(failures, retryAfterS, this.#platform.random()),
       given_up: before.given_up + givenUp,
     });
-    const fields = { durable_object: "Watch", target: this.id, why, failures, waiting: this.#waiting() };
-    log.warn("a call of the webhook failed", fields);
-    if (givenUp > 0) log.error("calls of the webhook were given up", { durable_object: "Watch", calls: givenUp });
+    const fields = { durable_object: "Watch", receiver: this.id, why, failures, waiting: this.#waiting() };
+    log.warn("a call of an alert failed", fields);
+    if (givenUp > 0) log.error("calls of an alert were given up", { durable_object: "Watch", calls: givenUp });
   }
 
   #row(): ReceiverRow | null {
-    const row = this.#sql.first<Omit<ReceiverRow, keyof Chosen> & Partial<Chosen>>`
-      SELECT * FROM ${verbatim(this.#tables.own)} WHERE id = ${this.place}`;
-    return row && { ...OF_WEBHOOK, ...row };
+    return this.#sql.first`SELECT * FROM receiver WHERE id = ${this.id}`;
   }
 
   #set(columns: Partial<ReceiverRow>): void {
-    this.#sql.update(this.#tables.own, this.place, columns);
+    this.#sql.update("receiver", this.id, columns);
   }
 
   #waiting(): number {
-    return this.#sql.only`SELECT count(*) FROM ${this.#calls} WHERE ${this.#ours}`;
+    return this.#sql.only`SELECT count(*) FROM call WHERE ${this.#ours}`;
   }
+}
+
+/** Stores a new receiver. @param id null: one that no receiver has had. @returns its id. */
+export function insertReceiver(sql: Sql, id: number | null, draft: ReceiverDraft, nowMs: number): number {
+  sql.insert("receiver", { id, ...columnsOf(draft, nowMs), created_ms: nowMs });
+  return sql.only`SELECT last_insert_rowid()`;
+}
+
+/** What a change by its owner sets; it ends earlier failures. */
+function columnsOf({ sealed, shown, enabled, origin, chosen }: Omit<ReceiverDraft, "staysGone">, nowMs: number) {
+  return {
+    ...{ mark: crypto.randomUUID(), sealed, shown, enabled: enabled ? 1 : 0, modified_ms: nowMs },
+    ...{ ...WELL, ...chosen },
+    ...(origin !== null && { origin }),
+  };
 }
 
 /** Ignores a rest that a wrong clock set too far ahead. */

@@ -1,6 +1,5 @@
-import type { AlertCalls } from "./alert-calls.ts";
 import { type Incident, isIncident, keyOf, type OverIncident, type Step, type Tracked } from "./incidents.ts";
-import type { Targets } from "./targets.ts";
+import type { Receivers } from "./receivers.ts";
 
 /** How long a past incident is kept, in ms: 30 days, like the history of objects… */
 export const ENDED_MS = 30 * 86_400_000;
@@ -13,7 +12,8 @@ type Row = {
   opened_ms: number | null;
   over_ms: number | null;
   ended_ms: number | null;
-  told: number;
+  /** JSON: ids of receivers. */
+  told: string;
 };
 
 /** An incident as listed. `overMs` null: open. `mutedUntilMs` absent: it is not muted. */
@@ -25,11 +25,11 @@ export type PastIncident = Incident & { overMs: number | null; mutedUntilMs?: nu
  */
 export class IncidentRows {
   readonly #sql: SqlStorage;
-  readonly #targets: Targets;
+  readonly #receivers: Receivers;
 
-  constructor(sql: SqlStorage, targets: Targets) {
+  constructor(sql: SqlStorage, receivers: Receivers) {
     this.#sql = sql;
-    this.#targets = targets;
+    this.#receivers = receivers;
   }
 
   /** Incidents that are not over, oldest first. */
@@ -87,27 +87,35 @@ export class IncidentRows {
    * Call in a transaction.
    */
   tell(nowMs: number): void {
-    if (!this.#targets.wanted()) return;
-    const receivers = this.#targets.all();
-    const everyBit = receivers.reduce((bits, calls) => bits | bitOf(calls), 0);
+    if (!this.#receivers.wanted()) return;
     const mutes = this.#mutes(nowMs);
-    for (const row of this.#rows(`ended_ms IS NULL AND opened_ms IS NOT NULL AND told & ${everyBit} <> ${everyBit}`)) {
+    for (const row of this.#rows("ended_ms IS NULL AND opened_ms IS NOT NULL")) {
       const incident = trackedOf(row);
       if (!isIncident(incident) || mutes.has(keyOf(incident.finding))) continue;
-      let told = row.told;
-      for (const calls of receivers) {
-        // Without room, it is told later, if still open.
-        if ((told & bitOf(calls)) !== 0 || !calls.wants(incident, nowMs) || !calls.hasRoom()) continue;
-        calls.add("incident.opened", incident, null, nowMs);
-        told |= bitOf(calls);
-      }
-      if (told !== row.told) this.#sql.exec("UPDATE incident SET told = ? WHERE id = ?", told, row.id);
+      const told = toldOf(row);
+      // Without room, it is told later, if still open.
+      const untold = this.#receivers
+        .all()
+        .filter((calls) => !told.includes(calls.id) && calls.wants(incident, nowMs) && calls.hasRoom());
+      for (const calls of untold) calls.add("incident.opened", incident, null, nowMs);
+      if (untold.length > 0) this.#tell(row, [...told, ...untold.map(({ id }) => id)]);
     }
   }
 
   /** After a change of receiver: the new one was told nothing yet. */
-  untold(calls: AlertCalls): void {
-    this.#sql.exec("UPDATE incident SET told = told & ~?1 WHERE told & ?1 <> 0", bitOf(calls));
+  untold(receiver: number): void {
+    for (const row of this.#rows("TRUE")) {
+      const told = toldOf(row);
+      if (told.includes(receiver))
+        this.#tell(
+          row,
+          told.filter((id) => id !== receiver),
+        );
+    }
+  }
+
+  #tell({ id }: Row, told: readonly number[]): void {
+    this.#sql.exec("UPDATE incident SET told = ? WHERE id = ?", JSON.stringify(told), id);
   }
 
   /**
@@ -133,7 +141,7 @@ export class IncidentRows {
 
   #end(each: OverIncident, nowMs: number): void {
     const { overMs, ...state } = each;
-    const { told } = this.#sql.exec<{ told: number }>("SELECT told FROM incident WHERE id = ?", each.id).one();
+    const told = toldOf(this.#sql.exec<Row>("SELECT * FROM incident WHERE id = ?", each.id).one());
     this.#sql.exec(
       "UPDATE incident SET state = ?, over_ms = ?, ended_ms = ? WHERE id = ?",
       JSON.stringify(state),
@@ -142,8 +150,8 @@ export class IncidentRows {
       each.id,
     );
     // Muted ones too: a pager that was called is to know that it is over.
-    for (const calls of this.#targets.all())
-      if ((told & bitOf(calls)) !== 0 && calls.wanted()) calls.add("incident.over", each, { overMs }, nowMs);
+    for (const calls of this.#receivers.all())
+      if (told.includes(calls.id) && calls.wanted()) calls.add("incident.over", each, { overMs }, nowMs);
   }
 
   #sweep(nowMs: number): void {
@@ -164,9 +172,8 @@ function trackedOf({ state }: Row): Tracked {
   return JSON.parse(state) as Tracked;
 }
 
-/** Of `incident.told`: the webhook's is 1, as in releases that knew no other. */
-function bitOf({ place }: AlertCalls): number {
-  return 2 ** (place - 1);
+function toldOf({ told }: Row): number[] {
+  return JSON.parse(told) as number[];
 }
 
 function mutedOf({ finding }: Incident, mutes: ReadonlyMap<string, number>): { mutedUntilMs?: number } {

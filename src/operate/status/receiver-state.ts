@@ -1,9 +1,10 @@
-/** What is stored of a receiver of alerts: of the webhook, and of the targets beside it. */
+/** What is stored of a receiver of alerts. The webhook is one whose choices are fixed. */
 import type { ReceiverFormat } from "./alert-formats.ts";
 import type { Finding } from "./finding.ts";
 
 /** As in the storage of the watch. */
 export type ReceiverRow = {
+  id: number;
   /** New with each change by its owner. */
   mark: string;
   sealed: string;
@@ -27,7 +28,7 @@ export type ReceiverRow = {
   tested_ms: number | null;
 } & Chosen;
 
-/** What the owner of a target chooses; the row of the webhook has none of these. */
+/** What the owner of a receiver chooses. */
 export type Chosen = {
   name: string;
   format: ReceiverFormat;
@@ -35,16 +36,20 @@ export type Chosen = {
   muted_until_ms: number | null;
 };
 
-/** What the webhook is as if its owner had chosen it. */
-export const OF_WEBHOOK: Chosen = { name: "webhook", format: "generic", min_severity: "warning", muted_until_ms: null };
+/** Of the webhook. */
+export const WEBHOOK_CHOICES: Chosen = {
+  name: "webhook",
+  format: "generic",
+  min_severity: "warning",
+  muted_until_ms: null,
+};
 
 /** A receiver, and how many calls of it wait. */
-export type ReceiverState = Omit<ReceiverRow, "enabled"> & { id: number; enabled: boolean; waiting: number };
+export type ReceiverState = Omit<ReceiverRow, "enabled"> & { enabled: boolean; waiting: number };
 
 /** A change by its owner. Its `origin` null: as it was. */
 export interface ReceiverDraft extends Pick<ReceiverState, "sealed" | "shown" | "enabled" | "origin"> {
   /** Whether it stays off, and reported as such, after it answered 410. */
   staysGone: boolean;
-  /** Of a target. */
-  chosen?: Chosen;
+  chosen: Chosen;
 }

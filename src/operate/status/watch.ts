@@ -23,10 +23,10 @@ import {
 import { WEBHOOK, WEBHOOK_FAILING } from "./kinds.ts";
 import { noticesOf } from "./notices.ts";
 import type { ReceiverDraft, ReceiverState } from "./receiver-state.ts";
+import { Receivers } from "./receivers.ts";
 import { Rhythm } from "./rhythm.ts";
 import { findingsOf, isUntold } from "./rules.ts";
 import { Samples } from "./samples.ts";
-import { Targets } from "./targets.ts";
 import { LOOK_FAILED, lookFailed } from "./watch-findings.ts";
 import { WATCH_STEPS } from "./watch-migrations.ts";
 
@@ -94,7 +94,7 @@ export interface Sight {
 export class Watch extends DurableObject<Env> {
   readonly #alarm: Alarm;
   readonly #memory: WatchMemory;
-  readonly #targets: Targets;
+  readonly #receivers: Receivers;
   readonly #incidents: IncidentRows;
   #latest: Sight | null = null;
   #looking: Promise<Sight | null> | null = null;
@@ -111,8 +111,8 @@ export class Watch extends DurableObject<Env> {
     const { sql } = ctx.storage;
     this.#alarm = new Alarm(ctx.storage);
     this.#memory = { samples: new Samples(sql), rhythm: new Rhythm(sql) };
-    this.#targets = new Targets(ctx.storage, env, platform);
-    this.#incidents = new IncidentRows(sql, this.#targets);
+    this.#receivers = new Receivers(ctx.storage, env, platform);
+    this.#incidents = new IncidentRows(sql, this.#receivers);
   }
 
   /** Looks now. Tests replace it. */
@@ -144,23 +144,18 @@ export class Watch extends DurableObject<Env> {
     return this.#incidents.list(limit, platform.now());
   }
 
-  /** null: none. */
-  webhook(): ReceiverState | null {
-    return this.#targets.of(WEBHOOK)?.state() ?? null;
-  }
-
-  /** Beside the webhook, by id. */
-  targets(): ReceiverState[] {
-    return this.#targets.list();
+  /** All receivers of alerts, the webhook first, then by id. */
+  receivers(): ReceiverState[] {
+    return this.#receivers.list();
   }
 
   /**
    * Stores a receiver. One that is new, moved or switched on again is told every open incident.
-   * @param id {@link WEBHOOK}, that of a target, or null: a new target.
+   * @param id {@link WEBHOOK}, which need not be there, that of another one, or null: a new one.
    * @param basedOn the mark of the one it replaces; null: none.
    * @param moved it has another address than that one.
    * @returns its id; `changed`: another change came first, and nothing is stored; `none`: there is
-   *   no such target; `full`: there are too many.
+   *   no such receiver; `full`: there are too many.
    */
   put(
     id: number | null,
@@ -169,14 +164,14 @@ export class Watch extends DurableObject<Env> {
     moved: boolean,
   ): number | "changed" | "none" | "full" {
     return this.#alarm.transaction(() => {
-      const known = id === null ? null : this.#targets.of(id);
+      const known = id === null ? null : this.#receivers.of(id);
       const before = known?.state() ?? null;
       if (before === null && id !== null && id !== WEBHOOK) return "none";
       if ((before?.mark ?? null) !== basedOn) return "changed";
-      const calls = known ?? this.#targets.add();
+      known?.put(draft);
+      const calls = known ?? this.#receivers.add(id === null ? null : WEBHOOK, draft);
       if (calls === null) return "full";
-      calls.put(draft);
-      if (moved || before === null || !before.enabled) this.#incidents.untold(calls);
+      if (moved || before === null || !before.enabled) this.#incidents.untold(calls.id);
       this.#incidents.tell(platform.now());
       this.#arm();
       return calls.id;
@@ -186,20 +181,18 @@ export class Watch extends DurableObject<Env> {
   /** @param id as of {@link put}. @returns whether there was one. */
   remove(id: number): boolean {
     return this.ctx.storage.transactionSync(() => {
-      const calls = this.#targets.of(id);
-      if (calls !== null) this.#incidents.untold(calls);
-      return this.#targets.remove(id);
+      this.#incidents.untold(id);
+      return this.#receivers.remove(id);
     });
   }
 
   /**
    * Notes a test. If it was accepted, the receiver is back, and waiting calls follow at once.
-   * @param id {@link WEBHOOK}, or that of a target.
    * @param mark of the receiver that was called.
    */
   noteTest(id: number, mark: string, answer: TestAnswer): void {
     this.#alarm.transaction(() => {
-      this.#targets.of(id)?.noteTest(mark, answer);
+      this.#receivers.of(id)?.noteTest(mark, answer);
       this.#arm();
     });
   }
@@ -271,12 +264,12 @@ export class Watch extends DurableObject<Env> {
 
   /** Whether the latest look still says what is so of receivers, whose calls come in between. */
   #isAsBefore(): boolean {
-    return JSON.stringify(this.#targets.findings(platform.now())) === JSON.stringify(this.#latestOwn);
+    return JSON.stringify(this.#receivers.findings(platform.now())) === JSON.stringify(this.#latestOwn);
   }
 
   #take(seen: Seen): Sight {
     const now = platform.now();
-    const own = this.#targets.findings(now);
+    const own = this.#receivers.findings(now);
     const findings = [...seen.findings, ...own];
     // Its own state and that of the receivers are always known.
     const isBlind = (finding: Finding): boolean => !OWN_KINDS.has(finding.kind) && seen.isBlind(finding);
@@ -313,7 +306,7 @@ export class Watch extends DurableObject<Env> {
   }
 
   async #sendDue(): Promise<void> {
-    await this.#targets.send().catch(failed);
+    await this.#receivers.send().catch(failed);
     try {
       this.#arm();
     } catch (error) {
@@ -327,13 +320,13 @@ export class Watch extends DurableObject<Env> {
    * the next alarm.
    */
   #lookDueMs(nowMs: number): number | null {
-    return this.#targets.wanted() ? Math.min(this.#lookedMs, nowMs) + NO_CRON_MS : null;
+    return this.#receivers.wanted() ? Math.min(this.#lookedMs, nowMs) + NO_CRON_MS : null;
   }
 
   /** Sets the alarm for the next thing to do. */
   #arm(tracked: readonly Tracked[] = this.#incidents.tracked()): void {
     const now = platform.now();
-    const due = this.#targets.isSending() ? now + SENDING_MS : this.#targets.dueMs();
+    const due = this.#receivers.isSending() ? now + SENDING_MS : this.#receivers.dueMs();
     const look = this.#lookDueMs(now);
     // An overdue look has just failed.
     const again = look !== null && look <= now ? now + NO_CRON_MS : look;

@@ -118,8 +118,6 @@ export interface Appended {
   fresh: string[];
   /** Ids of parts that are too old to tell, and are on hold. */
   tooOld: string[];
-  /** For handlers of the release before, which would show records to live viewers. */
-  watched: false;
 }
 
 /** @returns ids that are new. @throws unless it is the answer of a shard. */

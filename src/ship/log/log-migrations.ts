@@ -32,7 +32,11 @@ export const TRACE_LOG_STEPS = [
         watched_until_ms INTEGER NOT NULL DEFAULT 0, -- live viewers watch
         restored         TEXT,                       -- JSON of Restored, see status.ts; NULL: nothing was, as far as is known
         month_use        TEXT,                       -- JSON of MonthUse, see month-use.ts; NULL: nothing was counted
-        health           TEXT                        -- JSON of what is not in function_health yet, see health-hours.ts
+        health           TEXT,                       -- JSON of what is not in function_health yet, see health-hours.ts
+        kept_since_ms    INTEGER NOT NULL DEFAULT 0, -- all that was added later is kept
+        hour             INTEGER,                    -- not in function_hour yet; NULL: none
+        hour_counts      TEXT,                       -- as in function_hour, as is the next
+        hour_sources     TEXT
       ) STRICT;
       ${DEDUP_INDEX_SQL}
       CREATE TABLE block (                           -- what one append has added; it never changes
@@ -92,18 +96,5 @@ export const TRACE_LOG_STEPS = [
       ) STRICT, WITHOUT ROWID;
       INSERT INTO state (id) VALUES (1);
       INSERT INTO opt_outs (id, functions) VALUES (1, '[]');`,
-  },
-  {
-    id: 2,
-    why: "what is read is kept for a while; the hour's counts are in the row that each append writes",
-    floor: 1,
-    sql: `
-      ALTER TABLE state ADD COLUMN kept_since_ms INTEGER NOT NULL DEFAULT 0; -- all that was added later is kept
-      ALTER TABLE state ADD COLUMN kept_events INTEGER NOT NULL DEFAULT 0;   -- counted by code that keeps them
-      ALTER TABLE state ADD COLUMN hour INTEGER;                             -- not in function_hour yet; NULL: none
-      ALTER TABLE state ADD COLUMN hour_counts TEXT;                         -- as in function_hour, as is the next
-      ALTER TABLE state ADD COLUMN hour_sources TEXT;
-      -- Until now, what was read went.
-      UPDATE state SET kept_since_ms = newest_taken_ms, kept_events = routed + not_enabled + not_routed;`,
   },
 ] as const satisfies readonly Migration[];

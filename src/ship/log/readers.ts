@@ -13,7 +13,7 @@ export interface ConsumerState {
   received: number;
   /** The time before it was, read or not: further copies of a request go by it. Absent: none. */
   past?: Past & {
-    /** Records of it that are unread: a release before drops what all others have read. */
+    /** Records of it that are unread. */
     unread: number;
   };
   /** What of that time it does not get: from one time of intake to another, in ms. */

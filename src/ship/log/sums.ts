@@ -47,7 +47,7 @@ function mostOf(a: ShardLoad, b: ShardLoad): ShardLoad {
   return { parts: Math.max(a.parts, b.parts), bytes: Math.max(a.bytes, b.bytes) };
 }
 
-/** null: one is unknown, or of the release before. */
+/** null: one is unknown. */
 function laterOf(a: number | null | undefined, b: number | null | undefined): number | null {
   return a == null || b == null ? null : Math.max(a, b);
 }

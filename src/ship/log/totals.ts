@@ -51,8 +51,7 @@ export class Totals extends Tables {
       UPDATE state SET processed = processed + ${events}, routed = routed
         + ${sumOf(fresh, (part) => part.routed)}, not_enabled = not_enabled
         + ${sumOf(fresh, ({ notEnabled }) => notEnabled)}, not_routed = not_routed
-        + ${sumOf(fresh, ({ notRouted }) => notRouted)}, kept_events = routed + not_enabled + not_routed
-        + ${events}, kept_since_ms = ${keptSinceMs}, hour = ${hour.hour}, hour_counts = ${hour.counts},
+        + ${sumOf(fresh, ({ notRouted }) => notRouted)}, kept_since_ms = ${keptSinceMs}, hour = ${hour.hour}, hour_counts = ${hour.counts},
         hour_sources = ${hour.sources}, month_use = ${JSON.stringify(use)}, health = ${health},
         readers = ${readers}, last_block = ${lastBlock}, newest_taken_ms = max(newest_taken_ms, ${newest}),
         queue_done_ms = max(iif(queue_done_ms > ${nowMs}, 0, queue_done_ms), ${doneMs})${seen} WHERE id = 1`;

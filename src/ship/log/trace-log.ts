@@ -11,7 +11,7 @@ import { errorText, log } from "../../base/logger.ts";
 import { answered, platform, within } from "../../base/platform.ts";
 import { Alarm } from "../../base/storage/alarm.ts";
 import { type DedupId, DedupIndex } from "../../base/storage/dedup-index.ts";
-import { Sql, verbatim } from "../../base/storage/sql.ts";
+import { Sql } from "../../base/storage/sql.ts";
 import { readKeepMs } from "../../config.ts";
 import { type JobConfig, type JobsSnapshot, offNow, stampOf, wasIn } from "../job/config.ts";
 import { isUnchanged, readSnapshot } from "../job/snapshot.ts";
@@ -35,7 +35,6 @@ import {
   type Keep,
   type NewBlock,
   type OpenMessage,
-  positionAt,
 } from "./blocks.ts";
 import { type CountedPart, countedPart, functionCounts, offeredOf } from "./counted.ts";
 import { Driver, type Pulled } from "./driver.ts";
@@ -192,7 +191,6 @@ export class TraceLog extends DurableObject<Env> {
     });
     this.#alarm.begin(ctx, TRACE_LOG_STEPS, () => {
       this.#shard = shardOfObject(this.#sql, ctx.id.name);
-      this.#doubtKept(platform.now());
       this.#load();
     });
   }
@@ -250,7 +248,7 @@ export class TraceLog extends DurableObject<Env> {
     for (const part of again) this.#addAgain(part, append, nowMs);
     this.#count(counted, append, nowMs);
     this.#arm(nowMs);
-    return { fresh: fresh.map(({ id }) => id), tooOld: old.map(({ id }) => id), watched: false, n };
+    return { fresh: fresh.map(({ id }) => id), tooOld: old.map(({ id }) => id), n };
   }
 
   /** What was in force when a part was taken in. */
@@ -911,15 +909,6 @@ export class TraceLog extends DurableObject<Env> {
       return dueMs > nowMs ? dueMs : nowMs + READING_MS;
     });
     this.#alarm.set(Math.min(Number.POSITIVE_INFINITY, ...next), nowMs);
-  }
-
-  /** The release before, which may have run again, keeps nothing, and drops what was kept. */
-  #doubtKept(nowMs: number): void {
-    const counted = verbatim("routed + not_enabled + not_routed");
-    this.#sql.run`
-      UPDATE state SET kept_since_ms = max(kept_since_ms, ${nowMs}), kept_events = ${counted}
-      WHERE id = 1 AND (kept_events <> ${counted} OR last_block > ${positionAt(nowMs - readKeepMs(this.env))}
-        AND NOT EXISTS (SELECT 1 FROM block WHERE n = last_block))`;
   }
 
   /** A transaction; if it fails, what is held in memory is read again. */

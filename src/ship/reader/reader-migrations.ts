@@ -44,7 +44,8 @@ export const READER_STEPS = [
         last_error_ms     INTEGER,
         error_message     TEXT,
         unconditional     INTEGER NOT NULL DEFAULT 0, -- what is known of the store, see rows.ts
-        swept_ms          INTEGER NOT NULL DEFAULT 0
+        swept_ms          INTEGER NOT NULL DEFAULT 0,
+        health            TEXT                        -- JSON of HealthHour: not in health_hour yet
       ) STRICT;
       CREATE TABLE unmade (                           -- entries of the log that could not be made
         n        INTEGER NOT NULL,                    -- position
@@ -195,11 +196,5 @@ export const READER_STEPS = [
         counts      TEXT NOT NULL,                    -- JSON: how many it lists of each node
         body        BLOB NOT NULL
       ) STRICT;`,
-  },
-  {
-    id: 2,
-    why: "an attempt writes no row of health_hour: the hour is gathered in the row that it writes anyway",
-    sql: "ALTER TABLE reader ADD COLUMN health TEXT", // JSON of HealthHour
-    floor: 1,
   },
 ] as const satisfies readonly Migration[];

@@ -6,7 +6,7 @@ import { noteOn, noteWords } from "../../operate/status/address-notes.ts";
 import { FORMAT, type FormatName } from "../../operate/status/alert-formats.ts";
 import { WEBHOOK } from "../../operate/status/kinds.ts";
 import type { ReceiverState } from "../../operate/status/receiver-state.ts";
-import { TARGETS_MAX } from "../../operate/status/targets.ts";
+import { RECEIVERS_MAX } from "../../operate/status/receivers.ts";
 import { watch } from "../../operate/status/watch.ts";
 import type { Secrets } from "../../operate/status/webhook.ts";
 import { bodyOf } from "./body.ts";
@@ -44,8 +44,9 @@ export const alertRoutes: Resources = {
 };
 
 async function listAlerts(c: AppContext): Promise<Response> {
-  const all: ReceiverState[] = await watch(c.env.WATCH).targets();
-  return listed(c, all.map(present), { page: 1, perPage: TARGETS_MAX, total: all.length });
+  const all: ReceiverState[] = await watch(c.env.WATCH).receivers();
+  const alerts = all.filter(({ id }) => id !== WEBHOOK).map(present);
+  return listed(c, alerts, { page: 1, perPage: RECEIVERS_MAX, total: alerts.length });
 }
 
 async function readAlert(c: AppContext): Promise<Response> {

@@ -14,7 +14,7 @@ import { testBody } from "../../operate/status/call-body.ts";
 import { WEBHOOK } from "../../operate/status/kinds.ts";
 import { dashboardOrigin } from "../../operate/status/link.ts";
 import type { ReceiverDraft, ReceiverState } from "../../operate/status/receiver-state.ts";
-import { TARGETS_MAX } from "../../operate/status/targets.ts";
+import { RECEIVERS_MAX } from "../../operate/status/receivers.ts";
 import { type Watch, watch } from "../../operate/status/watch.ts";
 import { answerWords, decryptSecrets, encryptSecrets, isTaken, type Secrets } from "../../operate/status/webhook.ts";
 import type { Parsed } from "../../ship/destinations/destination.ts";
@@ -31,9 +31,8 @@ const PUT_TRIES = 3;
 
 /** null: there is none. */
 export async function readReceiver(c: AppContext, id: number): Promise<ReceiverState | null> {
-  if (id === WEBHOOK) return watch(c.env.WATCH).webhook();
-  const targets: ReceiverState[] = await watch(c.env.WATCH).targets();
-  return targets.find((each) => each.id === id) ?? null;
+  const all: ReceiverState[] = await watch(c.env.WATCH).receivers();
+  return all.find((each) => each.id === id) ?? null;
 }
 
 /** @throws ApiError 404 if there is none. */
@@ -68,15 +67,15 @@ export async function putReceiver<T extends Asked>(
     const asked = askedOf(before, known);
     const { secrets, enabled, staysGone, chosen } = asked;
     const draft: ReceiverDraft = {
-      ...{ enabled, staysGone, origin: originOf(c, config), ...(chosen && { chosen }) },
+      ...{ enabled, staysGone, origin: originOf(c, config), chosen },
       sealed: encryptSecrets(secrets, accountId, keys),
-      shown: chosen?.format === "email" ? secrets.url : maskUrl(secrets.url),
+      shown: chosen.format === "email" ? secrets.url : maskUrl(secrets.url),
     };
     const isMoved = secrets.url !== known?.url;
     const stored: Put = await watch(c.env.WATCH).put(id, before?.mark ?? null, draft, isMoved);
     if (typeof stored === "number") return { asked, after: await requireReceiver(c, stored) };
     if (stored === "full")
-      throw oneError(409, CODE.conflict, `there are ${TARGETS_MAX} receivers of alerts already; delete one first`);
+      throw oneError(409, CODE.conflict, `there are ${RECEIVERS_MAX} receivers of alerts already; delete one first`);
   }
   const which = id === WEBHOOK ? "webhook" : "receiver";
   throw oneError(409, CODE.conflict, `the ${which} is being changed concurrently; try again`);

@@ -2,7 +2,7 @@ import { CODE, faultsError } from "../../base/errors.ts";
 import type { Platform } from "../../base/platform.ts";
 import type { Config } from "../../config.ts";
 import { WEBHOOK } from "../../operate/status/kinds.ts";
-import type { ReceiverState } from "../../operate/status/receiver-state.ts";
+import { type ReceiverState, WEBHOOK_CHOICES } from "../../operate/status/receiver-state.ts";
 import { watch } from "../../operate/status/watch.ts";
 import { withNewSecret } from "../../operate/status/webhook.ts";
 import { bodyOf } from "./body.ts";
@@ -50,6 +50,7 @@ async function putWebhook(c: AppContext, config: Config, platform: Platform): Pr
       enabled: sent.enabled ?? wasEnabled,
       staysGone: sent.enabled === undefined && !wasEnabled,
       isNew,
+      chosen: WEBHOOK_CHOICES,
     };
   });
   return success(c, { ...present(after), ...(asked.isNew && { secret: asked.secrets.secret }) });

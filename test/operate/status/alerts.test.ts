@@ -336,7 +336,7 @@ describe("a receiver of alerts", () => {
   it("keeps address and key sealed", async () => {
     await add({ format: "opsgenie", address: undefined, secret: "key-of-opsgenie-1" });
     const rows = await runInDurableObject(theWatch(), (_watch, { storage }) =>
-      JSON.stringify(storage.sql.exec("SELECT * FROM target").toArray()),
+      JSON.stringify(storage.sql.exec("SELECT * FROM receiver").toArray()),
     );
     expect(rows).not.toContain("key-of-opsgenie-1");
     expect(rows).toContain("https://api.opsgenie.com/****");

@@ -19,7 +19,7 @@ async function meter(): Promise<() => Record<string, number>> {
     const exec = prototype.exec;
     vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
       const cursor = exec.call(this, query, ...values);
-      const table = /\b(?:sample|rhythm|incident|webhook|webhook_call)\b/.exec(query)?.[0];
+      const table = /\b(?:sample|rhythm|incident|receiver|call)\b/.exec(query)?.[0];
       if (table !== undefined) run.push({ what: `${/\w+/.exec(query)?.[0]} ${table}`, cursor });
       return cursor;
     });

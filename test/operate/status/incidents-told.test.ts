@@ -167,9 +167,9 @@ describe("an incident", () => {
       runInDurableObject(theWatch(), (_watch, { storage }) => {
         storage.sql.exec(sql);
       });
-    await fill(`INSERT INTO webhook_call (id, incident, body, made_ms)
+    await fill(`INSERT INTO call (receiver, id, incident, body, made_ms)
       WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${WAITING_MAX})
-      SELECT 'x' || i, 'x' || i, '{}', ${NOON} FROM n`);
+      SELECT 1, 'x' || i, 'x' || i, '{}', ${NOON} FROM n`);
     await begin(1, 2);
     for (let i = 0; i < 4; i++) {
       clock.advance(6 * MINUTE_MS);
@@ -180,7 +180,7 @@ describe("an incident", () => {
     const listed = await theWatch().incidents(10);
     const isOver = listed.filter(({ finding: { kind } }) => kind === "failing").map(({ overMs }) => overMs !== null);
     expect(isOver).toEqual([false, true]);
-    await fill("DELETE FROM webhook_call");
+    await fill("DELETE FROM call");
     post.answers(204);
     post.calls.splice(0);
     await pass(2 * HOUR_MS, [of(2)]);

@@ -125,7 +125,7 @@ describe("a receiver that is down", () => {
     await runWatchAlarm();
     expect(await readWebhook()).toMatchObject({ waiting: 0, given_up: 1 });
     expect(errors).toHaveBeenCalledWith(
-      expect.objectContaining({ message: "calls of the webhook were given up", calls: 1 }),
+      expect.objectContaining({ message: "calls of an alert were given up", calls: 1 }),
     );
     post.answers(204);
     post.calls.splice(0);

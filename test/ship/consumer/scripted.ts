@@ -166,7 +166,7 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
       it.appends.push({ shard, append });
       it.log.push(`append ${shard}`);
       if (step === "lost") throw new Error("the answer is lost");
-      return { fresh, tooOld: [], watched: false };
+      return { fresh, tooOld: [] };
     },
     known: async (_shard, parts) => parts.map((part) => part.id).filter((part) => it.done.has(part)),
     async hold(_shard, message) {

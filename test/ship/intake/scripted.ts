@@ -49,7 +49,7 @@ export function scriptedLog(fails: Fails = () => null): ScriptedLog {
       if (error !== null) throw error;
       const fresh = copy.parts.map(({ id }) => id).filter((id) => !known.has(id));
       for (const id of fresh) known.add(id);
-      return { fresh, tooOld: [], watched: false };
+      return { fresh, tooOld: [] };
     },
   };
 }

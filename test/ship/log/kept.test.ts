@@ -2,11 +2,9 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
-import { migrate } from "../../../src/base/storage/migrate.ts";
 import { encodeParts } from "../../../src/formats/queue/message.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import { Live } from "../../../src/operate/live/live.ts";
-import { TRACE_LOG_STEPS } from "../../../src/ship/log/log-migrations.ts";
 import { CONFIRM_MS, type TraceLog } from "../../../src/ship/log/trace-log.ts";
 import { KEPT_MS, keepHours } from "../../support/runtime/keeping.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
@@ -304,13 +302,18 @@ describe("live viewers", () => {
 });
 
 describe("since when all is kept", () => {
-  const run = (sql: string) => runInDurableObject(shard(), (_log, { storage }) => void storage.sql.exec(sql));
-  const NEWEST = "(SELECT last_block FROM state)";
-
   it.each<[what: string, change: () => unknown, since: number | null]>([
     ["as before where nothing was between", () => {}, null],
-    ["now where the release before has counted", () => run("UPDATE state SET routed = routed + 1"), 2_000],
-    ["now where it has dropped the newest block", () => run(`DELETE FROM block WHERE n = ${NEWEST}`), 2_000],
+    [
+      "when it was read, where nothing was to be kept then",
+      async () => {
+        keepHours(0);
+        await read();
+        await sweep();
+        keepHours(KEPT_MS / 3_600_000);
+      },
+      2_000,
+    ],
     [
       "as before where it was too old",
       async () => {
@@ -339,27 +342,6 @@ describe("since when all is kept", () => {
     await append(3);
     await evicted();
     expect(await since()).toBe(ms);
-  });
-
-  it("is when the newest part came, for a shard of the release before, whose blocks have less", async () => {
-    const block = "INSERT INTO block VALUES (7, ?, ?, '[[1,2,10]]', ?, ?)";
-    const meta = new TextEncoder().encode('{"parts":[],"entries":[],"groups":[],"off":{},"records":[]}');
-    await runInDurableObject(shard(), async (_log, { storage }) => {
-      await storage.deleteAll();
-      migrate(storage, TRACE_LOG_STEPS.slice(0, 1));
-      storage.sql.exec(
-        "UPDATE state SET last_block = 7, newest_taken_ms = ?, routed = 2, not_routed = 3",
-        NOON + 4_000,
-      );
-      storage.sql.exec(block, NOON, NOON, meta.length, meta.buffer);
-    });
-    await evicted();
-    await append(1);
-    expect([await since(), await kept(), await rowsOf("block")]).toEqual([4_000, events(1), 2]);
-    expect(await stateOf("kept_events")).toEqual({ kept_events: 6 });
-    await evicted();
-    expect(await since()).toBe(4_000);
-    expect((await shard().status([1])).jobs[1]).toMatchObject({ unread: { records: 3 } });
   });
 
   it("is by the newest intake of what ended, whenever that was added, and at most now", async () => {

@@ -210,19 +210,6 @@ describe("what a job does not get of the past", () => {
     await append([3, 5_000]);
     expect(await got(2)).toEqual(events(3));
   });
-
-  it.each([
-    ["counted", "UPDATE state SET routed = routed + 1"],
-    ["dropped the newest block", "DELETE FROM block WHERE n = (SELECT last_block FROM state)"],
-  ])("is what the release before may not have kept, which has %s", async (_what, change) => {
-    await append([1, 0]);
-    await append([2, 0]);
-    await runInDurableObject(shard(), (_log, { storage }) => void storage.sql.exec(change));
-    clock.advance(7_000);
-    await evicted();
-    await configure(from(2, 0));
-    expect([await lostOf(), (await got(2))[0]]).toEqual([[0, 7_000], "event 1"]);
-  });
 });
 
 describe("a past that is given up", () => {

@@ -262,10 +262,10 @@ describe("what is secret of it", () => {
     for (const body of [{ url: `${URL_OF_RECEIVER}#` }, { url: `x${URL_OF_RECEIVER}` }, `{"url":"${URL_OF_RECEIVER}`])
       texts.push((await put(body, { headers })).body);
     const disk = await runInDurableObject(theWatch(), (_watch, { storage: { sql } }) =>
-      ["webhook", "webhook_call", "incident"].map((table) => sql.exec(`SELECT * FROM ${table}`).toArray()),
+      ["receiver", "call", "incident"].map((table) => sql.exec(`SELECT * FROM ${table}`).toArray()),
     );
     const written = JSON.stringify(spies.map(({ mock }) => mock.calls));
-    expect(written).toContain("a call of the webhook failed");
+    expect(written).toContain("a call of an alert failed");
     const audit = JSON.stringify(texts);
     expect(audit).toContain('"action":"webhook.update"');
     expect(audit).toContain('{"url":"https://hooks.example.com/****"}');
