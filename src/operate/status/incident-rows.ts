@@ -1,3 +1,4 @@
+import { Tables, verbatim } from "../../base/storage/sql.ts";
 import { type Incident, isIncident, keyOf, type OverIncident, type Step, type Tracked } from "./incidents.ts";
 import type { Receivers } from "./receivers.ts";
 
@@ -23,12 +24,11 @@ export type PastIncident = Incident & { overMs: number | null; mutedUntilMs?: nu
  * The incidents in the storage of the watch: tracked ones, past ones, which were told to whom, and
  * which are muted.
  */
-export class IncidentRows {
-  readonly #sql: SqlStorage;
+export class IncidentRows extends Tables {
   readonly #receivers: Receivers;
 
   constructor(sql: SqlStorage, receivers: Receivers) {
-    this.#sql = sql;
+    super(sql);
     this.#receivers = receivers;
   }
 
@@ -64,20 +64,16 @@ export class IncidentRows {
       const known = states.get(each.id);
       states.delete(each.id);
       if (known === state) continue;
-      this.#sql.exec(
-        `INSERT INTO incident (id, state, opened_ms) VALUES (?1, ?2, ?3)
-         ON CONFLICT (id) DO UPDATE SET state = ?2, opened_ms = ?3`,
-        each.id,
-        state,
-        each.openedMs,
-      );
+      this.sql.run`
+        INSERT INTO incident (id, state, opened_ms) VALUES (${each.id}, ${state}, ${each.openedMs})
+        ON CONFLICT (id) DO UPDATE SET state = excluded.state, opened_ms = excluded.opened_ms`;
     }
     for (const each of over) {
       states.delete(each.id);
       this.#end(each, nowMs);
     }
     // Suspected and not seen again: forgotten.
-    for (const id of states.keys()) this.#sql.exec("DELETE FROM incident WHERE id = ?", id);
+    for (const id of states.keys()) this.sql.run`DELETE FROM incident WHERE id = ${id}`;
     this.tell(nowMs);
     this.#sweep(nowMs);
   }
@@ -115,7 +111,7 @@ export class IncidentRows {
   }
 
   #tell({ id }: Row, told: readonly number[]): void {
-    this.#sql.exec("UPDATE incident SET told = ? WHERE id = ?", JSON.stringify(told), id);
+    this.sql.run`UPDATE incident SET told = ${JSON.stringify(told)} WHERE id = ${id}`;
   }
 
   /**
@@ -128,43 +124,38 @@ export class IncidentRows {
     const row = this.#rows("ended_ms IS NULL AND opened_ms IS NOT NULL").find((each) => each.id === id);
     if (row === undefined) return false;
     const key = keyOf(trackedOf(row).finding);
-    if (untilMs === null) this.#sql.exec("DELETE FROM mute WHERE finding = ?", key);
-    else this.#sql.exec("INSERT OR REPLACE INTO mute (finding, until_ms) VALUES (?, ?)", key, untilMs);
+    if (untilMs === null) this.sql.run`DELETE FROM mute WHERE finding = ${key}`;
+    else this.sql.replace("mute", { finding: key, untilMs });
     return true;
   }
 
   /** By the key of their finding, until when. */
   #mutes(nowMs: number): ReadonlyMap<string, number> {
-    const rows = this.#sql.exec<{ finding: string; until_ms: number }>("SELECT * FROM mute WHERE until_ms > ?", nowMs);
-    return new Map(rows.toArray().map(({ finding, until_ms }) => [finding, until_ms]));
+    const rows = this.sql.all<{ finding: string; until_ms: number }>`SELECT * FROM mute WHERE until_ms > ${nowMs}`;
+    return new Map(rows.map(({ finding, until_ms }) => [finding, until_ms]));
   }
 
   #end(each: OverIncident, nowMs: number): void {
     const { overMs, ...state } = each;
-    const told = toldOf(this.#sql.exec<Row>("SELECT * FROM incident WHERE id = ?", each.id).one());
-    this.#sql.exec(
-      "UPDATE incident SET state = ?, over_ms = ?, ended_ms = ? WHERE id = ?",
-      JSON.stringify(state),
-      overMs,
-      nowMs,
-      each.id,
-    );
+    const told = toldOf(this.sql.one<Row>`SELECT * FROM incident WHERE id = ${each.id}`);
+    this.sql.run`
+      UPDATE incident SET state = ${JSON.stringify(state)}, over_ms = ${overMs}, ended_ms = ${nowMs}
+        WHERE id = ${each.id}`;
     // Muted ones too: a pager that was called is to know that it is over.
     for (const calls of this.#receivers.all())
       if (told.includes(calls.id) && calls.wanted()) calls.add("incident.over", each, { overMs }, nowMs);
   }
 
   #sweep(nowMs: number): void {
-    this.#sql.exec("DELETE FROM mute WHERE until_ms <= ?", nowMs);
-    this.#sql.exec("DELETE FROM incident WHERE ended_ms < ?", nowMs - ENDED_MS);
-    this.#sql.exec(
-      "DELETE FROM incident WHERE id IN (SELECT id FROM incident WHERE ended_ms IS NOT NULL ORDER BY ended_ms DESC, id LIMIT -1 OFFSET ?)",
-      ENDED_MAX,
-    );
+    this.sql.run`DELETE FROM mute WHERE until_ms <= ${nowMs}`;
+    this.sql.run`DELETE FROM incident WHERE ended_ms < ${nowMs - ENDED_MS}`;
+    this.sql.run`
+      DELETE FROM incident WHERE id IN (SELECT id FROM incident WHERE ended_ms IS NOT NULL
+        ORDER BY ended_ms DESC, id LIMIT -1 OFFSET ${ENDED_MAX})`;
   }
 
   #rows(where: string): Row[] {
-    return this.#sql.exec<Row>(`SELECT * FROM incident WHERE ${where} ORDER BY opened_ms, id`).toArray();
+    return this.sql.all`SELECT * FROM incident WHERE ${verbatim(where)} ORDER BY opened_ms, id`;
   }
 }
 

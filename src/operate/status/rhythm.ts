@@ -1,3 +1,4 @@
+import { Tables } from "../../base/storage/sql.ts";
 import { SCRIPT_NAME_MAX, type TallyBounds } from "../../ship/log/function-counts.ts";
 import type { Usual } from "./facts.ts";
 import { AFTER, RHYTHM_BOUNDS } from "./thresholds.ts";
@@ -123,13 +124,7 @@ function byEvents(a: Heard, b: Heard): number {
 }
 
 /** Keeps a {@link RhythmState}; one row is written where anything has changed. */
-export class Rhythm {
-  readonly #sql: SqlStorage;
-
-  constructor(sql: SqlStorage) {
-    this.#sql = sql;
-  }
-
+export class Rhythm extends Tables {
   /**
    * Applies a look.
    * @param countedMs when events were last counted; null: never.
@@ -173,11 +168,11 @@ export class Rhythm {
   }
 
   #state(): RhythmState {
-    const [row] = this.#sql.exec<{ state: string }>("SELECT state FROM rhythm").toArray();
-    return row === undefined ? { untilMs: 0, functions: [], account: null } : (JSON.parse(row.state) as RhythmState);
+    const row = this.sql.first<{ state: string }>`SELECT state FROM rhythm`;
+    return row === null ? { untilMs: 0, functions: [], account: null } : (JSON.parse(row.state) as RhythmState);
   }
 
   #keep(state: RhythmState): void {
-    this.#sql.exec("INSERT OR REPLACE INTO rhythm (id, state) VALUES (1, ?)", JSON.stringify(state));
+    this.sql.replace("rhythm", { id: 1, state: JSON.stringify(state) });
   }
 }

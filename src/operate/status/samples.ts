@@ -1,3 +1,4 @@
+import { Tables } from "../../base/storage/sql.ts";
 import type { AccountStatus } from "../../ship/log/account-status.ts";
 import type { JobStatus } from "../../ship/reader/statuses.ts";
 import type { AccountFacts, JobPast, KnownJob } from "./facts.ts";
@@ -82,13 +83,7 @@ function backlogSince(before: number | null, { queueBacklog }: AccountStatus, no
 }
 
 /** Keeps a {@link SampleState}; one row is written where anything has changed. */
-export class Samples {
-  readonly #sql: SqlStorage;
-
-  constructor(sql: SqlStorage) {
-    this.#sql = sql;
-  }
-
+export class Samples extends Tables {
   state(): SampleState {
     const text = this.#text();
     return text === null ? NOTHING : (JSON.parse(text) as SampleState);
@@ -96,10 +91,10 @@ export class Samples {
 
   keep(state: SampleState): void {
     const text = JSON.stringify(state);
-    if (text !== this.#text()) this.#sql.exec("INSERT OR REPLACE INTO sample (id, state) VALUES (1, ?)", text);
+    if (text !== this.#text()) this.sql.replace("sample", { id: 1, state: text });
   }
 
   #text(): string | null {
-    return this.#sql.exec<{ state: string }>("SELECT state FROM sample").toArray()[0]?.state ?? null;
+    return this.sql.first<{ state: string }>`SELECT state FROM sample`?.state ?? null;
   }
 }

@@ -27,15 +27,7 @@ import {
   SHARD_FULL,
   SHARD_NOT_READY,
 } from "./append-types.ts";
-import {
-  Blocks,
-  beyondLost,
-  type Entry,
-  type Item,
-  type Keep,
-  type NewBlock,
-  type OpenMessage,
-} from "./blocks.ts";
+import { Blocks, beyondLost, type Entry, type Item, type Keep, type NewBlock, type OpenMessage } from "./blocks.ts";
 import { type CountedPart, countedPart, functionCounts, offeredOf } from "./counted.ts";
 import { Driver, type Pulled } from "./driver.ts";
 import type { FunctionCount } from "./function-counts.ts";
