@@ -14,9 +14,6 @@ export interface JobDraft {
   since?: number;
 }
 
-/** The {@link JobConfig.floor} of a job that starts in the past: other code would not ship that. */
-const PAST_FLOOR = 2;
-
 /** A rerun has neither. */
 const SWITCHED_OFF = { canary: false, sketches: false };
 
@@ -41,7 +38,6 @@ export function created(id: number, draft: JobDraft, { version, mark }: Given, n
     ...(draft.since !== undefined && {
       windows: [{ fromMs: draft.since, untilMs: null }],
       since: draft.since,
-      floor: PAST_FLOOR,
     }),
   };
 }
@@ -72,7 +68,7 @@ export function rerunOf(
     ...(to && { destination: to.destination, path: to.path }),
     ...{ id, version, mark, modifiedVersion: version, outputVersion: version, destinationVersion: version },
     ...{ windows: [{ fromMs: sinceMs, untilMs: untilMs - 1 }], ...SWITCHED_OFF },
-    ...{ deletedMs: nowMs, discard: false, since: sinceMs, rerunOf: job.id, floor: PAST_FLOOR },
+    ...{ deletedMs: nowMs, discard: false, since: sinceMs, rerunOf: job.id },
   };
 }
 

@@ -60,7 +60,7 @@ export interface JobConfig extends SwitchSettings {
 /**
  * What this code knows of a {@link JobConfig}: raised with each setting that needs a floor.
  */
-export const JOB_FORMAT = 2;
+export const JOB_FORMAT = 1;
 
 /**
  * A job that this code cannot read, as newer code stored it: what is known of it all the same. It
