@@ -13,7 +13,7 @@ import { Alarm } from "../../base/storage/alarm.ts";
 import { type DedupId, DedupIndex } from "../../base/storage/dedup-index.ts";
 import { Sql } from "../../base/storage/sql.ts";
 import { readKeepMs } from "../../config.ts";
-import { type JobConfig, type JobsSnapshot, offNow, stampOf, wasIn } from "../job/config.ts";
+import { type JobsSnapshot, offNow, stampOf, wasIn } from "../job/config.ts";
 import { isUnchanged, readSnapshot } from "../job/snapshot.ts";
 import { type AccountStatus, accountStatus, type Restored, type ShardLoad } from "./account-status.ts";
 import {
@@ -21,13 +21,12 @@ import {
   type Append,
   type Appended,
   bareAppend,
-  type LoggedMessage,
   type PartHead,
   SHARD_BUSY,
   SHARD_FULL,
   SHARD_NOT_READY,
 } from "./append-types.ts";
-import { Blocks, beyondLost, type Entry, type Item, type Keep, type NewBlock, type OpenMessage } from "./blocks.ts";
+import { Blocks, beyondLost, type Keep, type NewBlock, type OpenMessage } from "./blocks.ts";
 import { type CountedPart, countedPart, functionCounts, offeredOf } from "./counted.ts";
 import { Driver, type Pulled } from "./driver.ts";
 import type { FunctionCount } from "./function-counts.ts";
@@ -38,9 +37,22 @@ import { TRACE_LOG_STEPS } from "./log-migrations.ts";
 import { MeanRate } from "./mean-rate.ts";
 import type { MonthUse } from "./month-use.ts";
 import { nodeName, nodeOf } from "./nodes.ts";
+import {
+  blockOf,
+  eachFirst,
+  eachOnce,
+  isOfPast,
+  type Offer,
+  type Offers,
+  offerOf,
+  offOf,
+  openEntry,
+  recordsOf,
+} from "./offers.ts";
 import { type HeldEntry, type HeldMessage, type HeldPart, type HoldMessage, OnHold } from "./on-hold.ts";
 import { type Due, Readers } from "./readers.ts";
 import { type Deaths, type Noted, type NotedMessage, Redeliveries } from "./redeliveries.ts";
+import type { HoldResent, Page, ShardJobStatus, ShardStatus } from "./shard-answers.ts";
 import { showLive } from "./show-live.ts";
 import { earlier } from "./sums.ts";
 import { Totals } from "./totals.ts";
@@ -74,55 +86,6 @@ const READING_MS = 15_000;
 
 /** How long an alarm waits for the readers that it drives, in ms. They go on afterwards. */
 const ALARM_WAIT_MS = 2_000;
-
-/** What a reader gets. */
-export interface Page {
-  items: Item[];
-  /** Position up to which this is all. */
-  end: number;
-  isAll: boolean;
-  /** The job's configuration, if the reader has another; unchecked. */
-  job?: unknown;
-}
-
-/** What a shard knows of a job that its readers do not. */
-export interface ShardJobStatus {
-  /** Records offered to the job in all blocks there ever were. */
-  received: number;
-  /**
-   * Unread by the reader: `oldestMs` is the time of intake of the oldest, `sinceMs` when it was
-   * added. null: all is read.
-   */
-  unread: { records: number; bytes: number; oldestMs: number; sinceMs: number } | null;
-  /** What its readers have not counted is discarded. */
-  isDiscarded: boolean;
-  /** A message on hold may be for it. */
-  isOnHold: boolean;
-  /** It has not read all of the time before it was. */
-  hasPast: boolean;
-  /** What it does not get of that time: between two times of intake, in ms; null: nothing. */
-  lost: [fromMs: number, untilMs: number] | null;
-}
-
-/** A shard, as completeness depends on it. */
-export interface ShardStatus {
-  jobs: Record<number, ShardJobStatus>;
-  /**
-   * Nothing taken in before waits in the queue for this shard, in ms since the epoch; 0: unknown.
-   */
-  queueDoneMs: number;
-  /** Time of intake of the oldest part that comes again, or is on hold; 0: it is unknown. */
-  oldestUnfinishedMs: number | null;
-}
-
-/** What sending a message on hold again has done; null: it is not on hold (any more). */
-export interface HoldResent {
-  /** Jobs that it was added for. */
-  jobs: number[];
-  /** Jobs that were enabled when it was taken in, and are gone. */
-  gone: number[];
-  count: { events: number; routed: number; notEnabled: number; notRouted: number };
-}
 
 /**
  * One shard of the log. An append is one transaction: it decides whether a part is new, counts it,
@@ -231,7 +194,7 @@ export class TraceLog extends DurableObject<Env> {
     const old = parts.filter((part) => !known.has(part.id) && isOld(part));
     for (const { id } of append.parts) this.#redeliveries.finished(id);
     if (old.length > 0) this.#holdOld(old, append, nowMs);
-    const offers = new Map(fresh.map((part) => [part, this.#offerOf(part)]));
+    const offers = new Map(fresh.map((part) => [part, offerOf(part, this.#jobs.all())]));
     const block = this.#blockOf(offers, append, parts.length === fresh.length && again.length === 0);
     const counted = [...offers].map(([part, { off, jobs }]) => countedPart(part, off, jobs.size > 0));
     this.#remember(offers);
@@ -243,60 +206,8 @@ export class TraceLog extends DurableObject<Env> {
     return { fresh: fresh.map(({ id }) => id), tooOld: old.map(({ id }) => id), n };
   }
 
-  /** What was in force when a part was taken in. */
-  #offerOf({ takenInMs }: Pick<PartHead, "takenInMs">): Offer {
-    const { jobs, optOuts } = this.#jobs.all();
-    const off = optOuts.filter((optOut) => wasIn(optOut, takenInMs)).map(({ scriptName }) => scriptName);
-    return { off: new Set(off), jobs: new Set(jobs.filter((job) => wasIn(job, takenInMs)).map(({ id }) => id)) };
-  }
-
-  /**
-   * @param isWhole all parts of the append are new: what was prepared for them can be taken.
-   * @returns null: no job is offered anything, and nothing is kept.
-   */
-  #blockOf(offers: ReadonlyMap<PartHead, Offer>, append: Append, isWhole: boolean): NewBlock | null {
-    const isKept = this.#keep().ms > 0;
-    const heads = [...offers]
-      .filter(([part, { off, jobs }]) => (isKept || jobs.size > 0) && offeredOf(part, off) > 0)
-      .map(([part]) => part);
-    const parts = heads.map(({ id }) => id);
-    const groups: NewBlock["groups"] = [];
-    const entries: Entry[] = [];
-    for (const job of this.#jobs.all().jobs) {
-      const offered = heads.flatMap((part, place) => (offers.get(part)?.jobs.has(job.id) ? [{ part, place }] : []));
-      if (offered.length === 0) continue;
-      const ids = offered.map(({ part }) => part.id);
-      const stamp = stampOf(job);
-      const prepared = isWhole ? preparedFor(append, job.id, stamp, ids) : null;
-      if (prepared !== null) {
-        const { share, group } = prepared;
-        if (!groups.includes(group)) groups.push(group);
-        entries.push({ ...share, group: groups.indexOf(group) });
-        continue;
-      }
-      const received = offered.reduce((sum, { part }) => sum + offeredOf(part, offers.get(part)?.off ?? NONE), 0);
-      const places = ids.length === parts.length ? {} : { parts: offered.map(({ place }) => place) };
-      entries.push({ ...openEntry(job, received), ...places });
-    }
-    if (heads.length === 0 || (entries.length === 0 && !isKept)) return null;
-    const stored = new Set(
-      entries.flatMap(({ group, parts: places }) =>
-        group !== null ? [] : (places?.map((place) => parts[place] as string) ?? parts),
-      ),
-    );
-    const kept = heads.map((part): [number, number] => [
-      part.takenInMs,
-      offeredOf(part, offers.get(part)?.off ?? NONE),
-    ]);
-    return {
-      takenMs: Math.min(...heads.map(({ takenInMs }) => takenInMs)),
-      ...{ parts, entries, groups },
-      off: offOf(heads, offers),
-      records: append.records.filter(({ parts: ids }) =>
-        ids.some((id) => (isKept ? parts.includes(id) : stored.has(id))),
-      ),
-      ...(isKept && { kept }),
-    };
+  #blockOf(offers: Offers, append: Append, isWhole: boolean): NewBlock | null {
+    return blockOf(offers, append, this.#jobs.all().jobs, { isWhole, isKept: this.#keep().ms > 0 });
   }
 
   /** How much of what is read stays. While pages are open, they read what is new. */
@@ -310,7 +221,7 @@ export class TraceLog extends DurableObject<Env> {
     return this.#sql.only<number>`SELECT watched_until_ms FROM state` > platform.now();
   }
 
-  #remember(offers: ReadonlyMap<PartHead, Offer>): void {
+  #remember(offers: Offers): void {
     this.#ids.remember([...offers.keys()].filter(({ keyed }) => !keyed));
     for (const [part, { jobs }] of offers)
       if (part.keyed) this.#ids.rememberKeyed(part.id, { takenMs: part.takenInMs, jobs: [...jobs] });
@@ -322,7 +233,7 @@ export class TraceLog extends DurableObject<Env> {
    */
   #addAgain(part: PartHead, { records }: Append, nowMs: number): void {
     const known = this.#ids.keyedOf(part.id);
-    const offer = this.#offerOf(part);
+    const offer = offerOf(part, this.#jobs.all());
     const received = offeredOf(part, offer.off);
     // One that starts in the past finds the copy that is in a block; a rerun ships no other.
     const finds = ({ id, config }: ShardJob): boolean => {
@@ -423,7 +334,7 @@ export class TraceLog extends DurableObject<Env> {
   }
 
   #heldPart({ id, takenInMs, keyed, records }: DedupId & { records: number }): HeldPart {
-    const { off, jobs } = this.#offerOf({ takenInMs });
+    const { off, jobs } = offerOf({ takenInMs }, this.#jobs.all());
     return { id, takenInMs, keyed, records, jobs: [...jobs], off: [...off] };
   }
 
@@ -920,71 +831,6 @@ export class TraceLog extends DurableObject<Env> {
     this.#blocks.load();
     this.#readers.load(readers, this.#blocks.between(0));
   }
-}
-
-const NONE: ReadonlySet<string> = new Set();
-
-/** What was in force when a part was taken in. */
-interface Offer {
-  /** Functions whose logging was off. */
-  off: ReadonlySet<string>;
-  /** Jobs that were enabled. */
-  jobs: ReadonlySet<number>;
-}
-
-/** null: nothing was prepared for this job as it is, and for just these parts. */
-function preparedFor(
-  { prepared }: Append,
-  job: number,
-  stamp: string,
-  parts: readonly string[],
-): { share: Append["prepared"][number]["jobs"][number]; group: Append["prepared"][number] } | null {
-  for (const group of prepared) {
-    const share = group.jobs.find((each) => each.id === job && each.stamp === stamp);
-    if (share === undefined) continue;
-    const own = new Set(group.parts);
-    return own.size === parts.length && parts.every((id) => own.has(id)) ? { share, group } : null;
-  }
-  return null;
-}
-
-/** A job, and no rerun, starts in the past. */
-function isOfPast({ since, rerunOf }: JobConfig): boolean {
-  return rerunOf === undefined && since !== undefined;
-}
-
-function openEntry(job: ShardJob, received: number): Entry {
-  return { id: job.id, stamp: stampOf(job), received, filtered: 0, sampledOut: 0, group: null };
-}
-
-/** Of the functions in each part, those whose logging was off. */
-function offOf(heads: readonly PartHead[], offers: ReadonlyMap<PartHead, Offer>): Record<string, string[]> {
-  return Object.fromEntries(
-    heads.flatMap((part): [string, string[]][] => {
-      const off = part.functions.map(({ scriptName }) => scriptName).filter((name) => offers.get(part)?.off.has(name));
-      return off.length === 0 ? [] : [[part.id, off]];
-    }),
-  );
-}
-
-/** Of a part that comes twice, the copy that was taken in first: it is what the account counts. */
-function eachFirst(parts: readonly PartHead[]): PartHead[] {
-  const first = new Map<string, PartHead>();
-  for (const part of parts) {
-    const other = first.get(part.id);
-    if (other === undefined || part.takenInMs < other.takenInMs) first.set(part.id, part);
-  }
-  return parts.filter((part) => first.get(part.id) === part);
-}
-
-/** Of a part that comes twice, the first message that has it. */
-function eachOnce(records: readonly LoggedMessage[]): LoggedMessage[] {
-  const seen = new Set<string>();
-  return records.map(({ body, parts }) => ({ body, parts: parts.filter((id) => !seen.has(id) && seen.add(id)) }));
-}
-
-function recordsOf({ functions }: PartHead): number {
-  return functions.reduce((sum, { records }) => sum + records, 0);
 }
 
 function sizeOf({ records, prepared }: Append): number {

@@ -1,7 +1,7 @@
 import { LogShards } from "../log/log-shards.ts";
 import { placeOf } from "../log/nodes.ts";
+import type { ShardStatus } from "../log/shard-answers.ts";
 import { added, earlier } from "../log/sums.ts";
-import type { ShardStatus } from "../log/trace-log.ts";
 import { type Answered, eachNode, nodeAt, type Reader } from "./job-nodes.ts";
 import type { JobStatus, ReaderStatus } from "./statuses.ts";
 

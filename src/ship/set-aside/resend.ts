@@ -5,7 +5,8 @@ import { shardOf } from "../../formats/queue/shard.ts";
 import { bareAppend } from "../log/append-types.ts";
 import { headOf } from "../log/heads.ts";
 import type { HeldMessage } from "../log/on-hold.ts";
-import { type HoldResent, traceLog } from "../log/trace-log.ts";
+import type { HoldResent } from "../log/shard-answers.ts";
+import { traceLog } from "../log/trace-log.ts";
 import type { AsideObject } from "../reader/statuses.ts";
 import { type AsideId, type AsideStores, findEntry, findObject } from "./list-aside.ts";
 

@@ -2,7 +2,8 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { JobConfig } from "../../../src/ship/job/config.ts";
-import { CONFIRM_MS, type ShardJobStatus, type TraceLog } from "../../../src/ship/log/trace-log.ts";
+import type { ShardJobStatus } from "../../../src/ship/log/shard-answers.ts";
+import { CONFIRM_MS, type TraceLog } from "../../../src/ship/log/trace-log.ts";
 import { noise } from "../../formats/record/samples.ts";
 import { KEPT_MS, keepHours } from "../../support/runtime/keeping.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";

@@ -10,7 +10,8 @@ import type { Append, PartHead } from "../../../src/ship/log/append-types.ts";
 import type { Item, OpenMessage } from "../../../src/ship/log/blocks.ts";
 import type { Pull, Pulled } from "../../../src/ship/log/driver.ts";
 import { headOf } from "../../../src/ship/log/heads.ts";
-import { type Page, type TraceLog, traceLog } from "../../../src/ship/log/trace-log.ts";
+import type { Page } from "../../../src/ship/log/shard-answers.ts";
+import { type TraceLog, traceLog } from "../../../src/ship/log/trace-log.ts";
 import { NOON } from "../../support/runtime/pipeline.ts";
 import { job, linesOf, one, outcomes, record, type Sent, snapshot } from "../consumer/scripted.ts";
 

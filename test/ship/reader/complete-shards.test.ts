@@ -1,6 +1,6 @@
 /** `last_complete` of a log of several shards, which answer one after another. */
 import { describe, expect, it } from "vitest";
-import type { ShardStatus } from "../../../src/ship/log/trace-log.ts";
+import type { ShardStatus } from "../../../src/ship/log/shard-answers.ts";
 import { jobStatus } from "../../../src/ship/reader/job-status.ts";
 
 const JOB = 1;
