@@ -46,7 +46,7 @@ type Rows = (breakage: Breakage) => void;
 
 describe("a register that does not say who calls", () => {
   const seen: Rows = (breakage) =>
-    row(`the access register: ${breakage}; a sender that was seen goes on sending`, async (world, { expect }) => {
+    row(`the access register: ${breakage}; a sender that was seen goes on sending`, async (world) => {
       const job = await world.createJob();
       const { secret } = await token(["events:write"]);
       await world.take(world.mint(5), 5, { token: secret });
@@ -63,7 +63,7 @@ describe("a register that does not say who calls", () => {
     });
 
   const guessed: Rows = (breakage) =>
-    row(`the access register: ${breakage}; nobody is let by on a guess`, async (world, { expect }) => {
+    row(`the access register: ${breakage}; nobody is let by on a guess`, async (world) => {
       await world.createJob();
       const unseen = (await token(["events:write"])).secret;
       const everything = (await token(["events:write", "logs:read"])).secret;
@@ -84,7 +84,7 @@ describe("a register that does not say who calls", () => {
 
   for (const [rows, breakage] of cells([seen, guessed], BREAKAGES)) rows(breakage);
 
-  row("the access register is out of reach: refused; a token that was revoked before", async (world, { expect }) => {
+  row("the access register is out of reach: refused; a token that was revoked before", async (world) => {
     await world.createJob();
     const { id, secret } = await token(["events:write"]);
     await world.take(world.mint(5), 5, { token: secret });
@@ -112,7 +112,7 @@ describe("a register whose shards are asked", () => {
   }
 
   const asking: Rows = (breakage) =>
-    row(`a shard of the access register: ${breakage}; the register decides`, async (world, { expect }) => {
+    row(`a shard of the access register: ${breakage}; the register decides`, async (world) => {
       await world.createJob();
       const { id, secret, headers } = await spread(world);
       const stuck = breaks(world, "identifyHere", breakage);
@@ -124,7 +124,7 @@ describe("a register whose shards are asked", () => {
     });
 
   const dropping: Rows = (breakage) =>
-    row(`a shard that must drop its copy: ${breakage}; nothing is revoked, or all of it`, async (world, { expect }) => {
+    row(`a shard that must drop its copy: ${breakage}; nothing is revoked, or all of it`, async (world) => {
       vi.spyOn(console, "error").mockImplementation(() => {});
       await world.createJob();
       const { id, secret, headers } = await spread(world);
@@ -152,7 +152,7 @@ describe("a register whose shards are asked", () => {
   // The deadline of a shard that hangs is the register's own, which no test can fire from outside.
   for (const breakage of PROMPT_BREAKAGES) dropping(breakage);
 
-  row("the access register: out of reach; its shards go on for a minute", async (world, { expect }) => {
+  row("the access register: out of reach; its shards go on for a minute", async (world) => {
     await world.createJob();
     const { headers } = await spread(world);
     const stuck = breaks(world, "identify", "refused");
@@ -168,28 +168,25 @@ describe("a register whose shards are asked", () => {
 
 describe("a register that breaks in the middle of a change", () => {
   const creating: Rows = (breakage) =>
-    row(
-      `creating a token: ${breakage}; it is repeated, and no secret is out that opens anything`,
-      async (world, { expect }) => {
-        vi.spyOn(console, "error").mockImplementation(() => {});
-        const stuck = breaksOnce(world, "addToken", breakage);
-        const create = () =>
-          call<{ id: string; value: string } | null>("POST", "/tokens", { name: "ci", permissions: ["events:write"] });
-        const first = await impatiently(stuck, create);
-        expect([first.status, first.body.result]).toEqual([503, null]);
-        const again = await create();
-        expect(again.status).toBe(201);
-        // A token created without an answer is listed and can be deleted.
-        for (const { id } of (await tokens()).filter((each) => each.id !== again.body.result?.id))
-          expect((await call("DELETE", `/tokens/${id}`)).status).toBe(200);
-        expect((await tokens()).map(({ id }) => id)).toEqual([again.body.result?.id]);
-        await world.createJob();
-        await world.take(world.mint(5), 5, { token: again.body.result?.value ?? "" });
-      },
-    );
+    row(`creating a token: ${breakage}; it is repeated, and no secret is out that opens anything`, async (world) => {
+      vi.spyOn(console, "error").mockImplementation(() => {});
+      const stuck = breaksOnce(world, "addToken", breakage);
+      const create = () =>
+        call<{ id: string; value: string } | null>("POST", "/tokens", { name: "ci", permissions: ["events:write"] });
+      const first = await impatiently(stuck, create);
+      expect([first.status, first.body.result]).toEqual([503, null]);
+      const again = await create();
+      expect(again.status).toBe(201);
+      // A token created without an answer is listed and can be deleted.
+      for (const { id } of (await tokens()).filter((each) => each.id !== again.body.result?.id))
+        expect((await call("DELETE", `/tokens/${id}`)).status).toBe(200);
+      expect((await tokens()).map(({ id }) => id)).toEqual([again.body.result?.id]);
+      await world.createJob();
+      await world.take(world.mint(5), 5, { token: again.body.result?.value ?? "" });
+    });
 
   const revoking: Rows = (breakage) =>
-    row(`revoking a token: ${breakage}; it is repeated until it is gone`, async (world, { expect }) => {
+    row(`revoking a token: ${breakage}; it is repeated until it is gone`, async (world) => {
       vi.spyOn(console, "error").mockImplementation(() => {});
       const { id, secret } = await token(["events:write"]);
       const stuck = breaksOnce(world, "removeToken", breakage);
@@ -199,7 +196,7 @@ describe("a register that breaks in the middle of a change", () => {
     });
 
   const noting: Rows = (breakage) =>
-    row(`noting a change in the audit: ${breakage}; the change stands`, async (world, { expect }) => {
+    row(`noting a change in the audit: ${breakage}; the change stands`, async (world) => {
       const logged = vi.spyOn(console, "error").mockImplementation(() => {});
       const stuck = breaks(world, "note", breakage);
       await impatiently(stuck, async () => expect((await call("DELETE", "/members/1")).status).toBe(404));

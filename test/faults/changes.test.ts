@@ -6,7 +6,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
-import { describe, type TestContext, vi } from "vitest";
+import { describe, expect, type TestContext, vi } from "vitest";
 import { ControlPlane } from "../../src/index.ts";
 import { nodeAt } from "../../src/ship/reader/job-nodes.ts";
 import { cells } from "../support/matrix.ts";
@@ -201,7 +201,7 @@ const PLACES = STAGES.flatMap((stage) =>
 for (const [{ name, options = () => ({}), make, after }, [stage, isolate]] of cells(CHANGES, PLACES)) {
   describe(`a job that ${name}`, () => {
     const stale = isolate === "stale" ? ", and a consumer does not learn of it" : "";
-    row(`a job ${name} with events ${stage}${stale}`, async (world, { expect }) => {
+    row(`a job ${name} with events ${stage}${stale}`, async (world) => {
       const job = await world.createJob(options(stage));
       world.coldIsolate();
       // Reads the configuration.

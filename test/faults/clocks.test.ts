@@ -13,7 +13,7 @@ import type { World } from "../support/runtime/world.ts";
 import type { WorldJob } from "../support/runtime/world-jobs.ts";
 import { rule } from "../support/s3-script.ts";
 import { row } from "./row.ts";
-import { attempts, controlOf, countsOf, PUTS, said } from "./stores.ts";
+import { arrive, attempts, controlOf, countsOf, deliver, PUTS, pass, said } from "./stores.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -70,8 +70,7 @@ describe("one of the two clocks", () => {
   row("both clocks come six hours late", async (world) => {
     const job = await world.createJob();
     for (const late of ["alarms", "cron"]) {
-      await world.take(world.mint(20, { days: 3 }), 5);
-      await world.deliverDue();
+      await arrive(world, world.mint(20, { days: 3 }), 5);
       world.clock.advance(6 * HOUR_MS);
       world.injected();
       if (late === "alarms") await world.runAlarms();
@@ -83,13 +82,10 @@ describe("one of the two clocks", () => {
 
   row("an event comes alone, and nothing but the alarm follows, not before its time", async (world) => {
     const job = await world.createJob();
-    await world.take(world.mint(1));
-    await world.deliverDue();
-    world.clock.advance(29_999);
-    await world.runAlarms();
+    await arrive(world, world.mint(1));
+    await pass(world, 29_999);
     expect((await countsOf(job)).pending).toBe(1);
-    world.clock.advance(1);
-    await world.runAlarms();
+    await pass(world, 1);
     expect((await countsOf(job)).delivered).toBe(1);
     world.injected();
     await world.audit();
@@ -97,8 +93,7 @@ describe("one of the two clocks", () => {
 
   row("an event comes alone, and nothing but the cron follows", async (world) => {
     const job = await world.createJob();
-    await world.take(world.mint(1));
-    await world.deliverDue();
+    await arrive(world, world.mint(1));
     world.clock.advance(5 * MINUTE_MS);
     world.injected();
     expect((await countsOf(job)).pending).toBe(1);
@@ -117,8 +112,7 @@ describe("an alarm that the platform has forgotten", () => {
     row(`the ${who}'s alarm throws until the platform forgets it, and the next event brings it back`, async (world) => {
       const job = await world.createJob();
       await world.runAlarms();
-      await world.take(world.mint(10));
-      await world.deliverDue();
+      await arrive(world, world.mint(10));
       await reach(world);
       world.clock.advance(MINUTE_MS);
       // The first run and the platform's six retries.
@@ -130,10 +124,8 @@ describe("an alarm that the platform has forgotten", () => {
       await world.runAlarms();
       expect((await countsOf(job)).pending).toBe(10);
       world.clock.advance(MINUTE_MS);
-      await world.take(world.mint(1));
-      await world.deliverDue();
-      world.clock.advance(MINUTE_MS);
-      await world.runAlarms();
+      await arrive(world, world.mint(1));
+      await pass(world, MINUTE_MS);
       expect((await countsOf(job)).delivered).toBe(11);
     });
   }
@@ -141,15 +133,13 @@ describe("an alarm that the platform has forgotten", () => {
   row("a reader's alarm is forgotten, and the cron brings it back", async (world) => {
     const job = await world.createJob();
     await controlOf(job).script([rule({ do: "answer", status: 503 }, PUTS, 1)]);
-    await world.take(world.mint(10));
-    await world.deliverDue();
+    await arrive(world, world.mint(10));
     await forgetAlarm(world, nodeAt(env.READERS, job.id, 0));
     world.clock.advance(5 * MINUTE_MS);
     await world.runCron();
     expect(await countsOf(job)).toMatchObject({ pending: 10 });
     // From here on, only the alarm fires.
-    world.clock.advance(5 * MINUTE_MS);
-    await world.runAlarms();
+    await pass(world, 5 * MINUTE_MS);
     expect(await countsOf(job)).toMatchObject({ delivered: 10 });
   });
 });
@@ -158,8 +148,7 @@ describe("the control plane's alarm never fires after a change that was not conf
   /** A job with a change that its log did not receive, so the change is not confirmed. */
   async function unheard(world: World, change: (job: WorldJob) => Promise<unknown>): Promise<WorldJob> {
     const job = await world.createJob();
-    await world.take(world.mint(10));
-    await world.deliverDue();
+    await arrive(world, world.mint(10));
     world.clock.advance(1_000);
     vi.spyOn(ControlPlane.prototype, "alarm").mockImplementation(async () => world.injected());
     breakable(TraceLog.prototype, "configure", firstCalls("refused").decide);
@@ -191,8 +180,7 @@ describe("the control plane's alarm never fires after a change that was not conf
     const elsewhere = freshBucket();
     const job = await unheard(world, async (job) => {
       await controlOf(job).script([rule({ do: "answer", status: 403 }, PUTS)]);
-      world.clock.advance(MINUTE_MS);
-      await world.runAlarms();
+      await pass(world, MINUTE_MS);
       job.buckets.push(elsewhere);
       await world.jobs.change(job, { destination_conf: destinationConf(elsewhere.name, job.path) });
     });
@@ -262,8 +250,7 @@ describe("a clock that jumps", () => {
     await world.jobs.change(job, { enabled: false });
     world.clock.advance(MINUTE_MS);
     world.coldIsolate();
-    await world.take(world.mint(3));
-    await world.deliverDue();
+    await arrive(world, world.mint(3));
     // An invalid enabled window of one job does not affect the other jobs.
     expect((await countsOf(other)).received).toBe(3);
   });
@@ -273,8 +260,7 @@ describe("a clock that jumps", () => {
     async (world) => {
       const job = await world.createJob();
       await controlOf(job).script([rule({ do: "answer", status: 503 }, PUTS, 2)]);
-      await world.take(world.mint(10));
-      await world.deliverDue();
+      await arrive(world, world.mint(10));
       world.clock.advance(30 * 24 * HOUR_MS);
       await world.runCron();
       expect(await said(job)).toContain("HTTP 503");
@@ -319,7 +305,7 @@ describe("a clock that jumps", () => {
       const messages = [...world.queue.held];
       for (const [i, half] of [messages.slice(0, 2), messages.slice(2)].entries()) {
         jumpBefore(i === 0 ? "the first append" : "the second append");
-        await world.queue.deliver(half, world.isolate.queue, world.env);
+        await deliver(world, half);
       }
       world.clock.advance(MINUTE_MS);
       jumpBefore("the cut");
@@ -331,12 +317,11 @@ describe("a clock that jumps", () => {
       await control.release();
       await alarms;
       jumpBefore("the redelivery");
-      await world.queue.deliver(messages, world.isolate.queue, world.env);
+      await deliver(world, messages);
       // Ages are counted from the intake. If the intake is in the future, alarms wait; the cron
       // does not.
       for (let minute = 0; minute < 5; minute++) {
-        world.clock.advance(MINUTE_MS);
-        await world.runAlarms();
+        await pass(world, MINUTE_MS);
       }
       await world.runCron();
       expect(await countsOf(job)).toMatchObject({ delivered: 20, pending: 0 });

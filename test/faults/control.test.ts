@@ -4,7 +4,7 @@
  */
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { ControlPlane, TraceLog } from "../../src/index.ts";
 import { controlPlane } from "../../src/state/control/plane.ts";
 import { cells, variants } from "../support/matrix.ts";
@@ -12,7 +12,7 @@ import { type Breakage, breakable } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";
 import { impatiently } from "./impatience.ts";
 import { row } from "./row.ts";
-import { countsOf } from "./stores.ts";
+import { arrive, countsOf, expectSettled } from "./stores.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -81,8 +81,7 @@ for (const isolate of ISOLATES) {
     await world.read();
     world.coldIsolate();
     if (isolate === "warm") {
-      await world.take(world.mint(5));
-      await world.deliverDue();
+      await arrive(world, world.mint(5));
     }
   }
   async function more(world: World): Promise<void> {
@@ -91,7 +90,7 @@ for (const isolate of ISOLATES) {
 
   describe(`an isolate that is ${isolate}`, () => {
     for (const breakage of met(LASTING)) {
-      row(`the control plane: ${breakage}, for a day; the isolate is ${isolate}`, async (world, { expect }) => {
+      row(`the control plane: ${breakage}, for a day; the isolate is ${isolate}`, async (world) => {
         await begin(world);
         const stuck = breaks(world, ControlPlane.prototype, "configSince", breakage);
         await more(world);
@@ -108,7 +107,7 @@ for (const isolate of ISOLATES) {
     }
 
     for (const [name, garbage] of met(variants(GARBAGE, 3))) {
-      row(`the control plane answers ${name}; the isolate is ${isolate}`, async (world, { expect }) => {
+      row(`the control plane answers ${name}; the isolate is ${isolate}`, async (world) => {
         await begin(world);
         answers(world, ControlPlane.prototype, "configSince", garbage);
         await more(world);
@@ -118,7 +117,7 @@ for (const isolate of ISOLATES) {
     }
 
     for (const breakage of met(LASTING)) {
-      row(`the log's append(): ${breakage}, for hours; the isolate is ${isolate}`, async (world, { expect }) => {
+      row(`the log's append(): ${breakage}, for hours; the isolate is ${isolate}`, async (world) => {
         await begin(world);
         const stuck = breaks(world, TraceLog.prototype, "append", breakage);
         await more(world);
@@ -135,7 +134,7 @@ for (const isolate of ISOLATES) {
     }
 
     for (const [name, garbage] of met(variants(GARBAGE, 3))) {
-      row(`the log answers ${name} to an append; the isolate is ${isolate}`, async (world, { expect }) => {
+      row(`the log answers ${name} to an append; the isolate is ${isolate}`, async (world) => {
         await begin(world);
         answers(world, TraceLog.prototype, "append", garbage);
         await more(world);
@@ -144,7 +143,7 @@ for (const isolate of ISOLATES) {
       });
     }
 
-    row(`control plane and log are both out of reach; the isolate is ${isolate}`, async (world, { expect }) => {
+    row(`control plane and log are both out of reach; the isolate is ${isolate}`, async (world) => {
       await begin(world);
       breaks(world, ControlPlane.prototype, "configSince", "refused");
       breaks(world, TraceLog.prototype, "append", "refused");
@@ -156,7 +155,7 @@ for (const isolate of ISOLATES) {
       expect(world.queue.held).toHaveLength(5);
     });
 
-    row(`control plane and log both hang; the isolate is ${isolate}`, async (world, { expect }) => {
+    row(`control plane and log both hang; the isolate is ${isolate}`, async (world) => {
       await begin(world);
       const plane = breaks(world, ControlPlane.prototype, "configSince", "hangs");
       const log = breaks(world, TraceLog.prototype, "append", "hangs");
@@ -169,10 +168,9 @@ for (const isolate of ISOLATES) {
 
 describe("a cron that meets a control plane that does not answer", () => {
   for (const breakage of ["refused", "hangs"] as const) {
-    row(`the control plane, when the cron asks: ${breakage}; the isolate is warm`, async (world, { expect }) => {
+    row(`the control plane, when the cron asks: ${breakage}; the isolate is warm`, async (world) => {
       const job = await world.createJob();
-      await world.take(world.mint(5));
-      await world.deliverDue();
+      await arrive(world, world.mint(5));
       const stuck = breaks(world, ControlPlane.prototype, "configSince", breakage);
       world.clock.advance(300_000);
       await impatiently(stuck, () => world.runCron());
@@ -182,10 +180,9 @@ describe("a cron that meets a control plane that does not answer", () => {
 
   row(
     "the control plane, when the cron asks: refused; the isolate is cold: the run fails, the alarms deliver",
-    async (world, { expect }) => {
+    async (world) => {
       const job = await world.createJob();
-      await world.take(world.mint(5));
-      await world.deliverDue();
+      await arrive(world, world.mint(5));
       world.coldIsolate();
       breaks(world, ControlPlane.prototype, "configSince", "refused");
       world.clock.advance(300_000);
@@ -221,57 +218,47 @@ describe("a control plane that is restored to an earlier time", () => {
   };
 
   for (const isolate of ["cold", "warm"] as const) {
-    row(`it forgets some changes, with events on their way; the isolate is ${isolate}`, async (world, { expect }) => {
+    row(`it forgets some changes, with events on their way; the isolate is ${isolate}`, async (world) => {
       const job = await world.createJob();
-      await world.take(world.mint(5));
-      await world.deliverDue();
+      await arrive(world, world.mint(5));
       const saved = await save();
       for (let i = 0; i < 4; i++) await world.jobs.change(job, { name: `name ${i}` });
-      await world.take(world.mint(5));
-      await world.deliverDue();
+      await arrive(world, world.mint(5));
       await world.take(world.mint(5));
       await restore(saved);
       world.injected();
       if (isolate === "cold") world.coldIsolate();
       world.clock.advance(60_000);
       await world.deliverDue();
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ received: 15, delivered: 15 });
+      await expectSettled(world, job, { received: 15, delivered: 15 });
       // Later changes take effect: another filter, and another bucket.
       await world.jobs.move(job);
       await world.take(world.mint(5));
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ received: 20, delivered: 20 });
+      await expectSettled(world, job, { received: 20, delivered: 20 });
     });
 
-    row(
-      `it forgets a disabling: its owner disables the job again; the isolate is ${isolate}`,
-      async (world, { expect }) => {
-        const job = await world.createJob();
-        await world.take(world.mint(5));
-        await world.deliverDue();
-        const saved = await save();
-        world.clock.advance(1_000);
-        await world.jobs.change(job, { enabled: false });
-        await restore(saved);
-        world.injected();
-        if (isolate === "cold") world.coldIsolate();
-        world.clock.advance(60_000);
-        await world.jobs.change(job, { enabled: false });
-        world.clock.advance(1_000);
-        await world.take(world.mint(5));
-        await world.settle();
-        expect(await countsOf(job)).toMatchObject({ received: 5, delivered: 5 });
-      },
-    );
+    row(`it forgets a disabling: its owner disables the job again; the isolate is ${isolate}`, async (world) => {
+      const job = await world.createJob();
+      await arrive(world, world.mint(5));
+      const saved = await save();
+      world.clock.advance(1_000);
+      await world.jobs.change(job, { enabled: false });
+      await restore(saved);
+      world.injected();
+      if (isolate === "cold") world.coldIsolate();
+      world.clock.advance(60_000);
+      await world.jobs.change(job, { enabled: false });
+      world.clock.advance(1_000);
+      await world.take(world.mint(5));
+      await expectSettled(world, job, { received: 5, delivered: 5 });
+    });
   }
 
-  row("it forgets a job: its log delivers what it holds, and the next job is another", async (world, { expect }) => {
+  row("it forgets a job: its log delivers what it holds, and the next job is another", async (world) => {
     await world.createJob();
     const saved = await save();
     const forgotten = await world.createJob();
-    await world.take(world.mint(5));
-    await world.deliverDue();
+    await arrive(world, world.mint(5));
     await restore(saved);
     world.injected();
     forgotten.enabled = false;
@@ -281,8 +268,7 @@ describe("a control plane that is restored to an earlier time", () => {
     expect(fresh.id).toBeGreaterThan(forgotten.id);
     world.clock.advance(1_000);
     await world.take(world.mint(5));
-    await world.settle();
-    expect(await countsOf(forgotten)).toMatchObject({ received: 5, delivered: 5 });
+    await expectSettled(world, forgotten, { received: 5, delivered: 5 });
     expect(await countsOf(fresh)).toMatchObject({ received: 5, delivered: 5 });
   });
 });

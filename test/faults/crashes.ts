@@ -15,6 +15,7 @@ import type { JobOptions } from "../support/runtime/world-jobs.ts";
 import { Fault, type Patience } from "./fault.ts";
 import { largeEvent } from "./large-event.ts";
 import { row } from "./row.ts";
+import { arrive, deliver } from "./stores.ts";
 
 /** Runs a world in which a step breaks. `fault.begin()` sets the start of the fault. */
 type Scene = (world: World, fault: Fault) => Promise<void>;
@@ -83,9 +84,9 @@ export const resharded: Scene = async (world, fault) => {
     world.coldIsolate();
     await world.take(world.mint(40, { days: 2 }), 5);
     const messages = [...world.queue.held];
-    await fault.meet(() => world.queue.deliver(messages.slice(0, 6), world.isolate.queue, world.env, () => true));
+    await fault.meet(() => deliver(world, messages.slice(0, 6), () => true));
     world.clock.advance(60_000);
-    await fault.meet(() => world.queue.deliver(messages, world.isolate.queue, world.env));
+    await fault.meet(() => deliver(world, messages));
     await fault.meet(() => world.runAlarms(), "the platform");
   }
 };
@@ -99,7 +100,7 @@ export const late: Scene = async (world, fault) => {
   fault.begin();
   await fault.meet(() => world.deliverDue());
   world.clock.advance(300_000);
-  await fault.meet(() => world.queue.deliver(messages, world.isolate.queue, world.env));
+  await fault.meet(() => deliver(world, messages));
 };
 
 /** Events are taken in, appended, cut and uploaded; the queue delivers them a second time. */
@@ -108,13 +109,12 @@ export const shipped =
   async (world, fault) => {
     world.coldIsolate();
     await world.createJob(options);
-    await world.take(world.mint(10));
-    await world.deliverDue();
+    await arrive(world, world.mint(10));
     await world.take([...world.mint(40, { days: 3 }), largeEvent(world)], 10);
     const messages = [...world.queue.held];
     fault.begin();
     await fault.meet(() => world.deliverDue(), ends);
-    await fault.meet(() => world.queue.deliver(messages, world.isolate.queue, world.env), ends);
+    await fault.meet(() => deliver(world, messages), ends);
     world.clock.advance(60_000);
     await fault.meet(() => world.runAlarms(), ends);
     await world.take(world.mint(20, { days: 2 }), 10);
@@ -124,8 +124,7 @@ export const shipped =
 /** Records are waiting when the cron runs. */
 export const swept: Scene = async (world, fault) => {
   await world.createJob();
-  await world.take(world.mint(40, { days: 3 }), 10);
-  await world.deliverDue();
+  await arrive(world, world.mint(40, { days: 3 }), 10);
   world.clock.advance(300_000);
   fault.begin();
   await fault.meet(() => world.runCron());
@@ -196,7 +195,7 @@ export const large: Scene = async (world, fault) => {
   await fault.meet(() => world.deliverDue());
   world.clock.advance(600_000);
   await fault.meet(() => world.deliverDue());
-  await fault.meet(() => world.queue.deliver(messages, world.isolate.queue, world.env));
+  await fault.meet(() => deliver(world, messages));
 };
 
 /** An unreadable message among good ones. */

@@ -14,7 +14,7 @@ import { until } from "../support/until.ts";
 import { Fault, overOrStuck } from "./fault.ts";
 import { largeEvent } from "./large-event.ts";
 import { row } from "./row.ts";
-import { controlOf, countsOf, PUTS } from "./stores.ts";
+import { arrive, controlOf, countsOf, deliver, PUTS } from "./stores.ts";
 
 async function everythingDies(world: World): Promise<void> {
   world.injected();
@@ -40,8 +40,7 @@ describe("everything dies while a change is brought", () => {
     row(`everything dies while ${place} ${what}`, async (world) => {
       const job = await world.createJob();
       await world.createJob();
-      await world.take(world.mint(20, { days: 2 }), 10);
-      await world.deliverDue();
+      await arrive(world, world.mint(20, { days: 2 }), 10);
       await world.take(world.mint(10));
       world.clock.advance(1_000);
       const { stuck } = breakable(prototype, method as never, firstCalls("hangs").decide);
@@ -70,8 +69,7 @@ describe("everything dies while the store has an object in hand", () => {
   for (const [[when, action], how] of cells(moments, ["the log is evicted", "everything dies"])) {
     row(`${how} while the store has an object in hand, ${when}`, async (world) => {
       const job = await world.createJob();
-      await world.take(world.mint(30, { days: 3 }), 10);
-      await world.deliverDue();
+      await arrive(world, world.mint(30, { days: 3 }), 10);
       const control = controlOf(job);
       await control.script([rule({ do: action }, PUTS, 2)]);
       world.clock.advance(60_000);
@@ -98,8 +96,7 @@ describe("everything dies while the store has an object in hand", () => {
   row("everything dies again and again during the cut and the upload of thirty days", async (world) => {
     const job = await world.createJob();
     const control = controlOf(job);
-    await world.take(world.mint(300, { days: 30 }), 100);
-    await world.deliverDue();
+    await arrive(world, world.mint(300, { days: 30 }), 100);
     world.clock.advance(60_000);
     for (let times = 0; times < 4; times++) {
       await control.script([rule({ do: "hold" }, PUTS)]);
@@ -118,8 +115,7 @@ describe("everything dies while the store has an object in hand", () => {
 
   row("everything dies before the cut of thirty days is on disk", async (world) => {
     const job = await world.createJob();
-    await world.take(world.mint(300, { days: 30 }), 100);
-    await world.deliverDue();
+    await arrive(world, world.mint(300, { days: 30 }), 100);
     world.clock.advance(60_000);
     const fault = new Fault(world, Attempts.prototype, "uploadOne", "dies before");
     fault.begin();
@@ -162,7 +158,7 @@ describe("a consumer that dies", () => {
     const [first, second] = [await world.createJob(), await world.createJob()];
     await world.take(world.mint(40, { days: 2 }), 10);
     const { stuck } = breakable(TraceLog.prototype, "append", firstCalls("late").decide);
-    const batch = world.queue.deliver(world.queue.due(), world.isolate.queue, world.env, () => true);
+    const batch = deliver(world, world.queue.due(), () => true);
     await until(() => stuck() > 0, 2);
     await everythingDies(world);
     await batch;
@@ -177,8 +173,8 @@ describe("a consumer that dies", () => {
       await world.take(world.mint(40, { days: 2 }), 10);
       fault.begin(nth);
       const messages = world.queue.due();
-      await world.queue.deliver(messages.slice(0, 2), world.isolate.queue, world.env);
-      await world.queue.deliver(messages.slice(2), world.isolate.queue, world.env);
+      await deliver(world, messages.slice(0, 2));
+      await deliver(world, messages.slice(2));
       expect(fault.took()).toBe(true);
     });
   }

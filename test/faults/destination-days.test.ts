@@ -1,5 +1,5 @@
 /** Stores that are down for days, or fail in every way for a day, beside healthy ones. */
-import { describe, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { platform } from "../../src/base/platform.ts";
 import { JobReader } from "../../src/index.ts";
 import { Random } from "../soak/random.ts";
@@ -11,10 +11,12 @@ import { until } from "../support/until.ts";
 import { dense } from "./large-event.ts";
 import { OVER_HTTP, row, STORES, storeRow, TELLS } from "./row.ts";
 import {
+  arrive,
   attempts,
   controlOf,
   countsOf,
   decided,
+  endFaults,
   HEADS,
   outlast,
   PUTS,
@@ -32,8 +34,7 @@ const HOUR_MS = 3_600_000;
  * open.
  */
 async function interval(world: World, events = 3): Promise<void> {
-  await world.take(world.mint(events));
-  await world.deliverDue();
+  await arrive(world, world.mint(events));
   await pass(world, 38_000);
 }
 
@@ -48,7 +49,7 @@ describe("one of two jobs' store is down for three days, and the other job deliv
   ];
   // A status for which a job is parked, and one for which it is not.
   for (const [name, action, match, words] of variants(down)) {
-    row(`one job's store ${name} for three days`, async (world, { expect }) => {
+    row(`one job's store ${name} for three days`, async (world) => {
       const failing = await world.createJob();
       const healthy = await world.createJob();
       await controlOf(failing).script([rule(action, match)]);
@@ -72,10 +73,9 @@ describe("one of two jobs' store is down for three days, and the other job deliv
 });
 
 describe("one of many objects", () => {
-  storeRow("one object of three fails for a day: the others pass it", STORES, async (world, { expect }) => {
+  storeRow("one object of three fails for a day: the others pass it", STORES, async (world) => {
     const job = await world.createJob();
-    await world.take(world.mint(30, { days: 3 }));
-    await world.deliverDue();
+    await arrive(world, world.mint(30, { days: 3 }));
     const control = controlOf(job);
     await control.script([rule({ do: "answer", status: 500 }, { ...PUTS, keyIncludes: "/21001122/" })]);
     for (let minutes = 0; minutes < 5; minutes++) await pass(world, MINUTE_MS);
@@ -90,11 +90,10 @@ describe("one of many objects", () => {
     world.injected(await decided(control));
   });
 
-  row("four objects always fail: the success of others does not make them due each time", async (world, { expect }) => {
+  row("four objects always fail: the success of others does not make them due each time", async (world) => {
     const job = await world.createJob();
     const control = controlOf(job);
-    await world.take(world.mint(40, { days: 6 }), 10);
-    await world.deliverDue();
+    await arrive(world, world.mint(40, { days: 6 }), 10);
     await control.script([rule({ do: "answer", status: 503 }, PUTS)]);
     await pass(world, MINUTE_MS);
     const bad = (await jobObjects(job.id)).slice(0, 4).map(({ key }) => key.split("/").at(-1) ?? "");
@@ -108,19 +107,18 @@ describe("one of many objects", () => {
     expect((await tried()).length - before).toBeLessThan(4 * 16);
   });
 
-  storeRow("an outage ends: it is over for all objects at once", STORES, async (world, { expect }) => {
+  storeRow("an outage ends: it is over for all objects at once", STORES, async (world) => {
     const { job, control } = await waitingJob(world);
     await control.script([rule({ do: "answer", status: 503 }, PUTS)]);
     for (let i = 0; i < 6; i++) await interval(world);
     for (let i = 0; i < 20; i++) await pass(world, 300_000);
     expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 28 });
-    world.injected(await decided(control));
-    await control.script([]);
+    await endFaults(world, control);
     await pass(world, 900_000);
     expect(await countsOf(job)).toMatchObject({ delivered: 28, pending: 0 });
   });
 
-  storeRow("the store is down, and only the cron runs", OVER_HTTP, async (world, { expect }) => {
+  storeRow("the store is down, and only the cron runs", OVER_HTTP, async (world) => {
     const { job, control } = await waitingJob(world);
     vi.spyOn(JobReader.prototype, "alarm").mockResolvedValue();
     await control.script([rule({ do: "answer", status: 503 }, PUTS)]);
@@ -129,8 +127,7 @@ describe("one of many objects", () => {
       await world.runCron();
     }
     expect(await said(job)).toMatch(/HTTP 503; it is being tried again/);
-    world.injected(await decided(control));
-    await control.script([]);
+    await endFaults(world, control);
     for (let i = 0; i < 3; i++) {
       world.clock.advance(300_000);
       await world.runCron();
@@ -144,7 +141,7 @@ describe("a store that takes its time", () => {
     ["takes an object, and its answer never comes", { do: "withhold" }, 1],
     ["does not come to reading an object", { do: "hold" }, 0],
   ] as const satisfies readonly (readonly [string, Action, number])[]) {
-    row(`the store ${name}`, async (world, { expect }) => {
+    row(`the store ${name}`, async (world) => {
       const { job, control } = await waitingJob(world);
       await control.script([rule(action, PUTS, 1)]);
       await outlast(world, job.id, () => control.whenHeld(1), [60_000]);
@@ -160,7 +157,7 @@ describe("a store that takes its time", () => {
     });
   }
 
-  row("the store answers an error, one byte a second: the status decides", async (world, { expect }) => {
+  row("the store answers an error, one byte a second: the status decides", async (world) => {
     const { job, control } = await waitingJob(world);
     await control.script([rule({ do: "trickle", status: 503, code: "SlowDown" }, PUTS, 1)]);
     await outlast(world, job.id, () => control.whenHeld(1), []);
@@ -169,7 +166,7 @@ describe("a store that takes its time", () => {
     world.injected(await decided(control));
   });
 
-  row("the store answers 200, one byte a second: HEAD decides", async (world, { expect }) => {
+  row("the store answers 200, one byte a second: HEAD decides", async (world) => {
     const { job, control } = await waitingJob(world);
     await control.script([rule({ do: "trickle", status: 200, store: true }, PUTS, 1)]);
     await pass(world);
@@ -178,7 +175,7 @@ describe("a store that takes its time", () => {
     world.injected(await decided(control));
   });
 
-  storeRow("HEAD is never answered after an answer was lost", STORES, async (world, { expect }) => {
+  storeRow("HEAD is never answered after an answer was lost", STORES, async (world) => {
     const { job, control } = await waitingJob(world);
     await control.script([rule({ do: "reset", when: "after" }, PUTS, 1), rule({ do: "withhold" }, HEADS, 1)]);
     await pass(world);
@@ -191,32 +188,26 @@ describe("a store that takes its time", () => {
 });
 
 describe("a large object", () => {
-  row(
-    "the store refuses a large object before it has read it, and the connection breaks",
-    async (world, { expect }) => {
-      const job = await world.createJob();
-      await world.take(dense(world.mint(10)));
-      await world.deliverDue();
-      const control = controlOf(job);
-      await control.script([
-        rule({ do: "reset", when: "before" }, PUTS),
-        rule({ do: "answer", status: 403, code: "AccessDenied" }),
-      ]);
-      for (let i = 0; i < 6; i++) await pass(world, 300_000);
-      // The probe finds the error that the broken connection hid.
-      expect(await said(job)).toMatch(/^parked: HTTP 403 AccessDenied/);
-      expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
-      world.injected(await decided(control));
-      await control.script([]);
-      await pass(world, 300_000);
-      expect(await countsOf(job)).toMatchObject({ delivered: 10, pending: 0 });
-    },
-  );
-
-  storeRow("a large object breaks off in its middle, over and over", TELLS, async (world, { expect }) => {
+  row("the store refuses a large object before it has read it, and the connection breaks", async (world) => {
     const job = await world.createJob();
-    await world.take(dense(world.mint(10)));
-    await world.deliverDue();
+    await arrive(world, dense(world.mint(10)));
+    const control = controlOf(job);
+    await control.script([
+      rule({ do: "reset", when: "before" }, PUTS),
+      rule({ do: "answer", status: 403, code: "AccessDenied" }),
+    ]);
+    for (let i = 0; i < 6; i++) await pass(world, 300_000);
+    // The probe finds the error that the broken connection hid.
+    expect(await said(job)).toMatch(/^parked: HTTP 403 AccessDenied/);
+    expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
+    await endFaults(world, control);
+    await pass(world, 300_000);
+    expect(await countsOf(job)).toMatchObject({ delivered: 10, pending: 0 });
+  });
+
+  storeRow("a large object breaks off in its middle, over and over", TELLS, async (world) => {
+    const job = await world.createJob();
+    await arrive(world, dense(world.mint(10)));
     const control = controlOf(job);
     await control.script([rule({ do: "reset", when: "during" }, PUTS, 5)]);
     await pass(world);

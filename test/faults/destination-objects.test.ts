@@ -1,7 +1,7 @@
 /** A store keeps half of an object, discards it, holds a different one, or does not tell. */
 import { createHash } from "node:crypto";
 import { AwsClient } from "aws4fetch";
-import { describe, type ExpectStatic, inject } from "vitest";
+import { describe, type ExpectStatic, expect, inject } from "vitest";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
 import { cells, variants } from "../support/matrix.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";
@@ -9,10 +9,12 @@ import type { World } from "../support/runtime/world.ts";
 import { type Action, type Match, type Rule, rule } from "../support/s3-script.ts";
 import { OVER_HTTP, row, STORES, storeRow, TELLS } from "./row.ts";
 import {
+  arrive,
   attempts,
   controlOf,
   countsOf,
   decided,
+  endFaults,
   HEADS,
   PUTS,
   pass,
@@ -37,7 +39,7 @@ async function endsWell(
 
 describe("a store that does not keep what it was sent", () => {
   const half: Action = { do: "truncate" };
-  storeRow("the store keeps half of an object, once: it is written over", TELLS, async (world, { expect }) => {
+  storeRow("the store keeps half of an object, once: it is written over", TELLS, async (world) => {
     const waiting = await waitingJob(world);
     await waiting.control.script([rule(half, PUTS, 1)]);
     await pass(world);
@@ -46,7 +48,7 @@ describe("a store that does not keep what it was sent", () => {
     await endsWell(world, waiting, { expect });
   });
 
-  storeRow("the store keeps half of every object, for a day", STORES, async (world, { expect }) => {
+  storeRow("the store keeps half of every object, for a day", STORES, async (world) => {
     const waiting = await waitingJob(world);
     await waiting.control.script([rule(half, PUTS)]);
     for (let hours = 0; hours < 24; hours++) {
@@ -56,12 +58,11 @@ describe("a store that does not keep what it was sent", () => {
     }
     // At most two PUTs per attempt.
     expect(await attempts(waiting.control)).toBeLessThanOrEqual(2 * 25);
-    world.injected(await decided(waiting.control));
-    await waiting.control.script([]);
+    await endFaults(world, waiting.control);
     await endsWell(world, waiting, { expect });
   });
 
-  storeRow("the store keeps half of an object, and its answer is lost", TELLS, async (world, { expect }) => {
+  storeRow("the store keeps half of an object, and its answer is lost", TELLS, async (world) => {
     const waiting = await waitingJob(world);
     // Half is kept, HEAD fails, so the result is unknown; then the connection breaks.
     await waiting.control.script([
@@ -75,18 +76,14 @@ describe("a store that does not keep what it was sent", () => {
     world.injected(await decided(waiting.control));
   });
 
-  storeRow(
-    "the store says 200 and keeps nothing, and will not be asked for a while",
-    STORES,
-    async (world, { expect }) => {
-      const waiting = await waitingJob(world);
-      await waiting.control.script([rule({ do: "discard" }, PUTS, 6), rule({ do: "answer", status: 503 }, HEADS, 3)]);
-      await pass(world);
-      expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
-      await endsWell(world, waiting, { expect });
-      world.injected(await decided(waiting.control));
-    },
-  );
+  storeRow("the store says 200 and keeps nothing, and will not be asked for a while", STORES, async (world) => {
+    const waiting = await waitingJob(world);
+    await waiting.control.script([rule({ do: "discard" }, PUTS, 6), rule({ do: "answer", status: 503 }, HEADS, 3)]);
+    await pass(world);
+    expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
+    await endsWell(world, waiting, { expect });
+    world.injected(await decided(waiting.control));
+  });
 
   const untold = [
     ["a wrong ETag", [rule({ do: "wrong-etag" }, PUTS)]],
@@ -97,7 +94,7 @@ describe("a store that does not keep what it was sent", () => {
     ["no metadata", [rule({ do: "drop-meta" })]],
   ] as const satisfies readonly (readonly [string, readonly Rule[]])[];
   for (const [name, rules] of variants(untold, 3)) {
-    storeRow(`the store answers with ${name}: HEAD tells what is there`, STORES, async (world, { expect }) => {
+    storeRow(`the store answers with ${name}: HEAD tells what is there`, STORES, async (world) => {
       const waiting = await waitingJob(world);
       await waiting.control.script(rules);
       await pass(world);
@@ -108,27 +105,23 @@ describe("a store that does not keep what it was sent", () => {
     });
   }
 
-  storeRow(
-    "the store has ETags of its own that look like MD5, and keeps no metadata",
-    STORES,
-    async (world, { expect }) => {
-      const waiting = await waitingJob(world);
-      await waiting.control.script([rule({ do: "own-etag" })]);
-      await pass(world);
-      expect(await countsOf(waiting.job)).toMatchObject({ delivered: 10, pending: 0 });
-      // It is read back, and compared.
-      expect(await jobObjects(waiting.job.id)).toMatchObject([{ number: 1, verified: true }]);
-      expect(await written(waiting.control)).toBe(1);
-      world.injected(await decided(waiting.control));
-    },
-  );
+  storeRow("the store has ETags of its own that look like MD5, and keeps no metadata", STORES, async (world) => {
+    const waiting = await waitingJob(world);
+    await waiting.control.script([rule({ do: "own-etag" })]);
+    await pass(world);
+    expect(await countsOf(waiting.job)).toMatchObject({ delivered: 10, pending: 0 });
+    // It is read back, and compared.
+    expect(await jobObjects(waiting.job.id)).toMatchObject([{ number: 1, verified: true }]);
+    expect(await written(waiting.control)).toBe(1);
+    world.injected(await decided(waiting.control));
+  });
 
   const pages = [
     ["of any length", { "content-length": "1256" }],
     ["with an ETag of its own", { "content-length": "1256", etag: '"5d8c72a5-4e8"' }],
   ] as const;
   for (const [name, page] of variants(pages)) {
-    storeRow(`a proxy answers HEAD with a page ${name}, for a day`, OVER_HTTP, async (world, { expect }) => {
+    storeRow(`a proxy answers HEAD with a page ${name}, for a day`, OVER_HTTP, async (world) => {
       const waiting = await waitingJob(world);
       await waiting.control.script([
         rule({ do: "no-etag" }, PUTS),
@@ -136,8 +129,7 @@ describe("a store that does not keep what it was sent", () => {
       ]);
       for (let hours = 0; hours < 24; hours++) await pass(world, HOUR_MS);
       expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
-      world.injected(await decided(waiting.control));
-      await waiting.control.script([]);
+      await endFaults(world, waiting.control);
       await world.settle();
       expect(await said(waiting.job)).toBeNull();
     });
@@ -145,7 +137,7 @@ describe("a store that does not keep what it was sent", () => {
     storeRow(
       `an answer is lost, and for an hour a proxy answers everything with a page ${name}`,
       OVER_HTTP,
-      async (world, { expect }) => {
+      async (world) => {
         const waiting = await waitingJob(world);
         const { "content-length": _length, ...headers } = page;
         await waiting.control.script([
@@ -156,8 +148,7 @@ describe("a store that does not keep what it was sent", () => {
         await pass(world);
         for (let i = 0; i < 12; i++) await pass(world, 300_000);
         expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
-        world.injected(await decided(waiting.control));
-        await waiting.control.script([]);
+        await endFaults(world, waiting.control);
         await endsWell(world, waiting, { expect });
         expect(await written(waiting.control)).toBe(1);
       },
@@ -191,7 +182,7 @@ describe("an answer that is lost", () => {
     storeRow(
       `the answer to a PUT is lost ${how}, and ${name}`,
       head === null && action.do === "reset" ? TELLS : OVER_HTTP,
-      async (world, { expect }) => {
+      async (world) => {
         const waiting = await waitingJob(world);
         await waiting.control.script([rule(action, PUTS, 1), ...(head === null ? [] : [rule(head, HEADS)])]);
         await pass(world);
@@ -213,13 +204,12 @@ describe("a store that does not know If-None-Match", () => {
   const refuses: Rule = rule({ do: "answer", status: 501, code: "NotImplemented" }, conditional);
   const ignores: Rule = rule({ do: "ignore-conditional" }, PUTS);
 
-  row("the store answers 501 to the condition: asked without it, and remembered", async (world, { expect }) => {
+  row("the store answers 501 to the condition: asked without it, and remembered", async (world) => {
     const waiting = await waitingJob(world);
     await waiting.control.script([refuses]);
     await pass(world);
     expect(await countsOf(waiting.job)).toMatchObject({ delivered: 10, pending: 0 });
-    await world.take(world.mint(10));
-    await world.deliverDue();
+    await arrive(world, world.mint(10));
     await pass(world);
     expect(await countsOf(waiting.job)).toMatchObject({ delivered: 20, pending: 0 });
     expect((await waiting.control.requests()).filter(({ status }) => status === 501)).toHaveLength(1);
@@ -239,7 +229,7 @@ describe("a store that does not know If-None-Match", () => {
     ["is refused", [rule({ do: "answer", status: 403 }, HEADS)]],
   ] as const;
   for (const [[name, rules], [[how, action], [what, head]]] of cells(conditions, cells(losses, heads))) {
-    storeRow(`the store ${name}, loses two answers ${how}, and HEAD ${what}`, OVER_HTTP, async (world, { expect }) => {
+    storeRow(`the store ${name}, loses two answers ${how}, and HEAD ${what}`, OVER_HTTP, async (world) => {
       const waiting = await waitingJob(world);
       const unconditional = rules[0] === refuses ? { ...PUTS, conditional: false } : PUTS;
       await waiting.control.script([...head, rule(action, unconditional, 2), ...rules]);
@@ -263,7 +253,7 @@ function otherClient(bucket: string, key: string): (method: string, body?: strin
 }
 
 describe("another object under the key", () => {
-  storeRow("another writer's object has the key: it stays, ours gets a new key", TELLS, async (world, { expect }) => {
+  storeRow("another writer's object has the key: it stays, ours gets a new key", TELLS, async (world) => {
     const waiting = await waitingJob(world);
     const { job, control } = waiting;
     await control.script([rule({ do: "reset", when: "before" }, PUTS, 1)]);
@@ -278,32 +268,28 @@ describe("another object under the key", () => {
     expect((await theirs("DELETE")).status).toBe(204);
   });
 
-  storeRow(
-    "the store ignores the condition, and another object stands there: it stays",
-    TELLS,
-    async (world, { expect }) => {
-      const waiting = await waitingJob(world);
-      const { job, control } = waiting;
-      // Neither the trial of the condition nor the first object gets through.
-      await control.script([rule({ do: "reset", when: "before" }, { method: "PUT" })]);
-      await pass(world);
-      world.injected(await decided(control));
-      const key = (await jobObjects(job.id))[0]?.key ?? "";
-      const theirs = otherClient(job.buckets[0]?.name ?? "", key);
-      await control.script([]);
-      expect((await theirs("PUT", "theirs")).status).toBe(200);
-      await control.script([rule({ do: "ignore-conditional" }, { method: "PUT" })]);
-      await endsWell(world, waiting, { expect, number: 2 });
-      expect(new TextDecoder().decode(await control.object(key))).toBe("theirs");
-      // It is noticed once: the probe is created twice.
-      const before = (await control.requests()).length;
-      await world.take(world.mint(10));
-      await world.settle();
-      const asked = (await control.requests()).slice(before).filter(({ state }) => state === "answered");
-      expect(asked.map(({ method }) => method)).toEqual(["HEAD", "PUT"]);
-      expect((await theirs("DELETE")).status).toBe(204);
-    },
-  );
+  storeRow("the store ignores the condition, and another object stands there: it stays", TELLS, async (world) => {
+    const waiting = await waitingJob(world);
+    const { job, control } = waiting;
+    // Neither the trial of the condition nor the first object gets through.
+    await control.script([rule({ do: "reset", when: "before" }, { method: "PUT" })]);
+    await pass(world);
+    world.injected(await decided(control));
+    const key = (await jobObjects(job.id))[0]?.key ?? "";
+    const theirs = otherClient(job.buckets[0]?.name ?? "", key);
+    await control.script([]);
+    expect((await theirs("PUT", "theirs")).status).toBe(200);
+    await control.script([rule({ do: "ignore-conditional" }, { method: "PUT" })]);
+    await endsWell(world, waiting, { expect, number: 2 });
+    expect(new TextDecoder().decode(await control.object(key))).toBe("theirs");
+    // It is noticed once: the probe is created twice.
+    const before = (await control.requests()).length;
+    await world.take(world.mint(10));
+    await world.settle();
+    const asked = (await control.requests()).slice(before).filter(({ state }) => state === "answered");
+    expect(asked.map(({ method }) => method)).toEqual(["HEAD", "PUT"]);
+    expect((await theirs("DELETE")).status).toBe(204);
+  });
 
   const taken = rule({ do: "answer", status: 412, code: "PreconditionFailed" }, PUTS);
   const shown = [
@@ -312,15 +298,14 @@ describe("another object under the key", () => {
     ["is not answered", { do: "reset", when: "before" }, /HTTP 412 PreconditionFailed, then connection failed to HEAD/],
   ] as const satisfies readonly (readonly [string, Action, RegExp])[];
   for (const [name, head, words] of variants(shown)) {
-    storeRow(`the store answers 412 for a day, and HEAD ${name}`, STORES, async (world, { expect }) => {
+    storeRow(`the store answers 412 for a day, and HEAD ${name}`, STORES, async (world) => {
       const waiting = await waitingJob(world);
       await waiting.control.script([taken, rule(head, HEADS)]);
       for (let halfHours = 0; halfHours < 48; halfHours++) await pass(world, HOUR_MS / 2);
       expect(await said(waiting.job)).toMatch(words);
       expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
       expect(await attempts(waiting.control)).toBeLessThan(60);
-      world.injected(await decided(waiting.control));
-      await waiting.control.script([]);
+      await endFaults(world, waiting.control);
       await world.settle();
       expect([await said(waiting.job), await written(waiting.control)]).toEqual([null, 1]);
     });
@@ -336,11 +321,10 @@ describe("an object that the store refuses for itself", () => {
     storeRow(
       `the store answers ${status} ${code} to one object of three: it is set aside`,
       OVER_HTTP,
-      async (world, { expect }) => {
+      async (world) => {
         const job = await world.createJob();
         const events = world.mint(30, { days: 3 });
-        await world.take(events);
-        await world.deliverDue();
+        await arrive(world, events);
         const control = controlOf(job);
         await control.script([rule({ do: "answer", status, code }, { ...PUTS, keyIncludes: "/21001121/" })]);
         await pass(world);
@@ -355,8 +339,7 @@ describe("an object that the store refuses for itself", () => {
         );
         // The store takes the object by now, but set-aside objects are only sent again on request.
         await control.script([]);
-        await world.take(world.mint(7));
-        await world.deliverDue();
+        await arrive(world, world.mint(7));
         for (let i = 0; i < 5; i++) await pass(world, HOUR_MS);
         expect(await countsOf(job)).toMatchObject({ received: 37, delivered: 27, set_aside: 10, pending: 0 });
       },
@@ -365,7 +348,7 @@ describe("an object that the store refuses for itself", () => {
     storeRow(
       `the store answers ${status} ${code} to everything: parked, nothing set aside`,
       OVER_HTTP,
-      async (world, { expect }) => {
+      async (world) => {
         const waiting = await waitingJob(world);
         await waiting.control.script([rule({ do: "answer", status, code })]);
         for (let i = 0; i < 12; i++) {
@@ -373,27 +356,22 @@ describe("an object that the store refuses for itself", () => {
           expect(await said(waiting.job)).toMatch(new RegExp(`^parked: HTTP ${status} ${code}`));
           expect(await countsOf(waiting.job)).toMatchObject({ pending: 10, set_aside: 0 });
         }
-        world.injected(await decided(waiting.control));
-        await waiting.control.script([]);
+        await endFaults(world, waiting.control);
         await endsWell(world, waiting, { expect });
       },
     );
   }
 
-  storeRow(
-    "the store answers 413 to an object, and cannot be asked what it means",
-    OVER_HTTP,
-    async (world, { expect }) => {
-      const waiting = await waitingJob(world);
-      await waiting.control.script([
-        rule({ do: "answer", status: 413, code: "EntityTooLarge" }, PUTS, 3),
-        // Nor does it say what it does with a condition.
-        rule({ do: "answer", status: 503 }, { method: "PUT" }, 6),
-      ]);
-      await pass(world);
-      expect(await countsOf(waiting.job)).toMatchObject({ pending: 10, set_aside: 0 });
-      await endsWell(world, waiting, { expect });
-      world.injected(await decided(waiting.control));
-    },
-  );
+  storeRow("the store answers 413 to an object, and cannot be asked what it means", OVER_HTTP, async (world) => {
+    const waiting = await waitingJob(world);
+    await waiting.control.script([
+      rule({ do: "answer", status: 413, code: "EntityTooLarge" }, PUTS, 3),
+      // Nor does it say what it does with a condition.
+      rule({ do: "answer", status: 503 }, { method: "PUT" }, 6),
+    ]);
+    await pass(world);
+    expect(await countsOf(waiting.job)).toMatchObject({ pending: 10, set_aside: 0 });
+    await endsWell(world, waiting, { expect });
+    world.injected(await decided(waiting.control));
+  });
 });

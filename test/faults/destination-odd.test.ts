@@ -1,5 +1,5 @@
 /** Stores that refuse a header, forbid overwriting, or refuse one object after another. */
-import { describe, type ExpectStatic } from "vitest";
+import { describe, type ExpectStatic, expect } from "vitest";
 import { cells, variants } from "../support/matrix.ts";
 import { destinationConf } from "../support/runtime/api.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";
@@ -7,15 +7,26 @@ import type { World } from "../support/runtime/world.ts";
 import type { BucketControl } from "../support/s3-control.ts";
 import { type Action, type Match, type Rule, rule } from "../support/s3-script.ts";
 import { OVER_HTTP, row, storeRow } from "./row.ts";
-import { controlOf, countsOf, decided, HEADS, PUTS, pass, said, viewOf, waitingJob } from "./stores.ts";
+import {
+  arrive,
+  controlOf,
+  countsOf,
+  decided,
+  endFaults,
+  HEADS,
+  PUTS,
+  pass,
+  said,
+  viewOf,
+  waitingJob,
+} from "./stores.ts";
 
 const MINUTE_MS = 60_000;
 
 /** Takes ten events more, three times, each delivered at its interval. */
 async function threeMore(world: World): Promise<void> {
   for (let n = 0; n < 3; n++) {
-    await world.take(world.mint(10));
-    await world.deliverDue();
+    await arrive(world, world.mint(10));
     await pass(world, MINUTE_MS);
   }
 }
@@ -42,7 +53,7 @@ describe("a store that refuses a header", () => {
   ];
   for (const [[header, refused], [status, code]] of cells(headers, refusals)) {
     const words = code === undefined ? `${status}` : `${status} ${code}`;
-    row(`the store answers ${words} to ${header}: sent without, once, and remembered`, async (world, { expect }) => {
+    row(`the store answers ${words} to ${header}: sent without, once, and remembered`, async (world) => {
       const { job, control } = await waitingJob(world);
       await control.script([rule({ do: "answer", status, ...(code !== undefined && { code }) }, refused)]);
       await pass(world);
@@ -62,7 +73,7 @@ describe("a store that refuses a header", () => {
     rule({ do: "answer", status: 400, code: "InvalidRequest" }, { method: "PUT", conditional: true }),
     rule({ do: "answer", status: 501, code: "NotImplemented" }, { method: "PUT", digest: true }),
   ];
-  row("the store refuses both headers", async (world, { expect }) => {
+  row("the store refuses both headers", async (world) => {
     const { job, control } = await waitingJob(world);
     await control.script(both);
     await pass(world);
@@ -77,7 +88,7 @@ describe("a store that refuses a header", () => {
     ["behind a proxy", { do: "answer", status: 503, store: true }],
   ] as const satisfies readonly (readonly [string, Action])[];
   for (const [how, lost] of variants(losses)) {
-    row(`the store answers 400 to the condition, and loses two answers ${how}`, async (world, { expect }) => {
+    row(`the store answers 400 to the condition, and loses two answers ${how}`, async (world) => {
       const { job, control } = await waitingJob(world);
       await control.script([
         rule(lost, { ...PUTS, conditional: false }, 2),
@@ -90,7 +101,7 @@ describe("a store that refuses a header", () => {
     });
   }
 
-  row("a bucket under retention wants Content-MD5", async (world, { expect }) => {
+  row("a bucket under retention wants Content-MD5", async (world) => {
     const { job, control } = await waitingJob(world);
     await control.script([
       rule({ do: "answer", status: 400, code: "InvalidRequest" }, { method: "PUT", digest: false }),
@@ -103,7 +114,7 @@ describe("a store that refuses a header", () => {
     world.injected(await decided(control));
   });
 
-  row("a store that refused Content-MD5 comes to want it", async (world, { expect }) => {
+  row("a store that refused Content-MD5 comes to want it", async (world) => {
     const { job, control } = await waitingJob(world);
     const refuses = (digest: boolean) => rule({ do: "answer", status: 400 }, { method: "PUT", digest });
     await control.script([refuses(true)]);
@@ -115,19 +126,16 @@ describe("a store that refuses a header", () => {
     await expectOnce(control, 4, expect);
   });
 
-  row(
-    "a store that does not know the condition becomes another job's: nothing is remembered",
-    async (world, { expect }) => {
-      const { job, control } = await waitingJob(world);
-      await control.script([rule({ do: "answer", status: 400 }, { method: "PUT", conditional: true })]);
-      await pass(world);
-      world.injected(await decided(control));
-      await world.jobs.move(job);
-      await threeMore(world);
-      const sent = (await controlOf(job).requests()).filter(({ key }) => key.endsWith(".log.gz"));
-      expect(sent.map(({ headers: { "if-none-match": condition } }) => condition)).toEqual(["*", "*", "*"]);
-    },
-  );
+  row("a store that does not know the condition becomes another job's: nothing is remembered", async (world) => {
+    const { job, control } = await waitingJob(world);
+    await control.script([rule({ do: "answer", status: 400 }, { method: "PUT", conditional: true })]);
+    await pass(world);
+    world.injected(await decided(control));
+    await world.jobs.move(job);
+    await threeMore(world);
+    const sent = (await controlOf(job).requests()).filter(({ key }) => key.endsWith(".log.gz"));
+    expect(sent.map(({ headers: { "if-none-match": condition } }) => condition)).toEqual(["*", "*", "*"]);
+  });
 });
 
 describe("a store with ETags of its own that look like MD5, and without metadata", () => {
@@ -137,7 +145,7 @@ describe("a store with ETags of its own that look like MD5, and without metadata
     ["an answer is lost behind a proxy", { do: "answer", status: 503, store: true }],
   ] as const satisfies readonly (readonly [string, Action])[];
   for (const [how, lost] of variants(losses)) {
-    storeRow(`${how}: the object is read back, and is there once`, OVER_HTTP, async (world, { expect }) => {
+    storeRow(`${how}: the object is read back, and is there once`, OVER_HTTP, async (world) => {
       const { job, control } = await waitingJob(world);
       await control.script([ownEtagsOnHead(), rule(lost, PUTS, 1), ownEtags]);
       for (let n = 0; n < 6; n++) await pass(world, 2 * MINUTE_MS);
@@ -148,7 +156,7 @@ describe("a store with ETags of its own that look like MD5, and without metadata
       world.injected(await decided(control));
     });
 
-    row(`${how}, and it may not be read: it is there once, unverified`, async (world, { expect }) => {
+    row(`${how}, and it may not be read: it is there once, unverified`, async (world) => {
       const { job, control } = await waitingJob(world);
       const forbidden = rule({ do: "answer", status: 403, code: "AccessDenied" }, { method: "GET" });
       await control.script([forbidden, ownEtagsOnHead(), rule(lost, PUTS, 1), ownEtags]);
@@ -156,11 +164,10 @@ describe("a store with ETags of its own that look like MD5, and without metadata
       expect(await countsOf(job)).toMatchObject({ delivered: 10, pending: 0 });
       expect(await jobObjects(job.id)).toMatchObject([{ number: 1, verified: false }]);
       await expectOnce(control, 1, expect);
-      world.injected(await decided(control));
-      await control.script([]);
+      await endFaults(world, control);
     });
 
-    row(`${how}, and reading back breaks off for an hour`, async (world, { expect }) => {
+    row(`${how}, and reading back breaks off for an hour`, async (world) => {
       const { job, control } = await waitingJob(world);
       const broken = rule({ do: "reset", when: "before" }, { method: "GET" });
       await control.script([broken, ownEtagsOnHead(), rule(lost, PUTS, 1), ownEtags]);
@@ -178,7 +185,7 @@ describe("a store with ETags of its own that look like MD5, and without metadata
 
 describe("keys that may only be created", () => {
   for (const status of variants([403, 409, 412])) {
-    storeRow(`a second PUT is answered ${status}, and an answer is lost`, OVER_HTTP, async (world, { expect }) => {
+    storeRow(`a second PUT is answered ${status}, and an answer is lost`, OVER_HTTP, async (world) => {
       const { job, control } = await waitingJob(world);
       await control.script([
         rule({ do: "reset", when: "after" }, PUTS, 1),
@@ -201,12 +208,11 @@ describe("a store that refuses one object after another, and takes the probe", (
     [413, "EntityTooLarge"],
   ] as const;
   for (const [status, code] of variants(refusals)) {
-    row(`with ${status} ${code}: one is set aside, the others are parked`, async (world, { expect }) => {
+    row(`with ${status} ${code}: one is set aside, the others are parked`, async (world) => {
       const job = await world.createJob();
       const control = controlOf(job);
       const events = world.mint(30, { days: 3 });
-      await world.take(events);
-      await world.deliverDue();
+      await arrive(world, events);
       await control.script([rule({ do: "answer", status, code }, PUTS)]);
       for (let hours = 0; hours < 24; hours++) {
         await pass(world, 60 * MINUTE_MS);
@@ -227,20 +233,18 @@ describe("a store that refuses one object after another, and takes the probe", (
     });
   }
 
-  row("two objects are wrong themselves: each is set aside, and the others pass them", async (world, { expect }) => {
+  row("two objects are wrong themselves: each is set aside, and the others pass them", async (world) => {
     const job = await world.createJob();
     const control = controlOf(job);
     const events = world.mint(40, { days: 4 });
-    await world.take(events);
-    await world.deliverDue();
+    await arrive(world, events);
     const wrong = ["21001121", "21001122"];
     const refused = wrong.map((day) =>
       rule({ do: "answer", status: 413, code: "EntityTooLarge" }, { ...PUTS, keyIncludes: `/${day}/` }),
     );
     await control.script(refused);
     for (let n = 0; n < 6; n++) await pass(world, 5 * MINUTE_MS);
-    await world.take(world.mint(5));
-    await world.deliverDue();
+    await arrive(world, world.mint(5));
     for (let n = 0; n < 6; n++) await pass(world, 5 * MINUTE_MS);
     expect(await countsOf(job)).toMatchObject({ delivered: 25, set_aside: 20, pending: 0 });
     world.injected(await decided(control));

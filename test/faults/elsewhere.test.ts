@@ -20,7 +20,7 @@ import { type Action, type Rule, rule } from "../support/s3-script.ts";
 import { Fault } from "./fault.ts";
 import { asideOf, POSTS, posts, resent } from "./receivers.ts";
 import { row } from "./row.ts";
-import { controlOf, countsOf, decided, PUTS, pass, said } from "./stores.ts";
+import { arrive, controlOf, countsOf, decided, endFaults, expectSettled, PUTS, pass, said } from "./stores.ts";
 
 interface Refused {
   job: WorldJob;
@@ -32,8 +32,7 @@ interface Refused {
 async function refused(world: World): Promise<Refused> {
   const job = await world.createJob();
   const minted = world.mint(30, { days: 3 });
-  await world.take(minted);
-  await world.deliverDue();
+  await arrive(world, minted);
   await controlOf(job).script([
     rule({ do: "answer", status: 413, code: "EntityTooLarge" }, { ...PUTS, keyIncludes: "/21001121/" }),
   ]);
@@ -72,14 +71,11 @@ describe("what is set aside goes to another destination", () => {
     row(`datadog is down for a day, and ${named(place)} gets what is too old for it`, async (world) => {
       const job = await world.createJob({ receiver: "datadog" });
       const control = controlOf(job);
-      await world.take(world.mint(10));
-      await world.deliverDue();
+      await arrive(world, world.mint(10));
       await control.script([rule({ do: "answer", status: 503 }, POSTS)]);
       await pass(world);
-      world.clock.advance(86_400_000);
-      await world.runAlarms();
-      world.injected(await decided(control));
-      await control.script([]);
+      await pass(world, 86_400_000);
+      await endFaults(world, control);
       expect(await countsOf(job)).toMatchObject({ set_aside: 10, pending: 0 });
       const [aside] = await asideOf(job);
       const before = await posts(control);
@@ -90,8 +86,7 @@ describe("what is set aside goes to another destination", () => {
       expect(await posts(control)).toBe(before);
       const [listed] = (await api<object[]>("GET", `/logship/jobs/${job.id}/objects`)).body.result.slice(-1);
       expect(listed).toMatchObject({ state: "delivered", sent_to: expect.stringMatching(/\*\*\*\*/) });
-      await world.take(world.mint(5));
-      await world.deliverDue();
+      await arrive(world, world.mint(5));
       await through(world);
       expect([await said(job), await countsOf(job)]).toMatchObject([null, { delivered: 15, pending: 0 }]);
     });
@@ -101,8 +96,7 @@ describe("what is set aside goes to another destination", () => {
     const { job, id } = await refused(world);
     const own = controlOf(job);
     await own.script([rule({ do: "answer", status: 403, code: "AccessDenied" })]);
-    await world.take(world.mint(10));
-    await world.deliverDue();
+    await arrive(world, world.mint(10));
     await pass(world);
     const parked = await said(job);
     expect(parked).toMatch(/^parked: HTTP 403/);
@@ -113,8 +107,7 @@ describe("what is set aside goes to another destination", () => {
       parked,
       { delivered: 30, pending: 10, set_aside: 0 },
     ]);
-    world.injected(await decided(own));
-    await own.script([]);
+    await endFaults(world, own);
   });
 
   row("while its job gets another destination: it goes where it was sent", async (world) => {
@@ -177,15 +170,13 @@ describe("the other destination fails", () => {
       expect(aside?.why).toMatch(/^an object was set aside: 127\.0\.0\.1:\d+: /);
       // Nothing of it says that the job's own destination refuses one after another.
       await own.script([rule({ do: "answer", status: 413 }, PUTS, 1)]);
-      await world.take(world.mint(10));
-      await world.deliverDue();
+      await arrive(world, world.mint(10));
       await pass(world);
       expect(await said(job)).toMatch(/^an object was set aside: HTTP 413/);
       world.injected();
       await own.script([]);
       for (const each of await asideOf(job)) await api("POST", `/logship/set-aside/${each.id}/resend`);
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ delivered: 40, set_aside: 0 });
+      await expectSettled(world, job, { delivered: 40, set_aside: 0 });
       const entries = await jobObjects(job.id);
       expect(entries.map((entry) => (entry as { sent_to?: string | null }).sent_to)).toEqual([null, null, null, null]);
     });
@@ -196,8 +187,7 @@ describe("the other destination fails", () => {
       const { job, id } = await refused(world);
       const control = await sent(world, { job, id }, place);
       await control.script([rule({ do: "answer", status: 503 }, place === null ? PUTS : POSTS)]);
-      await world.take(world.mint(10));
-      await world.deliverDue();
+      await arrive(world, world.mint(10));
       await pass(world);
       // The job's own objects are not held up.
       expect([await countsOf(job), await said(job)]).toMatchObject([{ delivered: 30, pending: 10 }, null]);
@@ -207,8 +197,7 @@ describe("the other destination fails", () => {
       await control.script([]);
       const [aside] = await asideOf(job);
       await sent(world, { job, id: aside?.id ?? "" });
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ delivered: 40, set_aside: 0 });
+      await expectSettled(world, job, { delivered: 40, set_aside: 0 });
     });
   }
 
@@ -260,8 +249,7 @@ describe("the other destination fails", () => {
       ]);
       await control.script([]);
       for (const each of await asideOf(job)) await sent(world, { job, id: each.id });
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ delivered: 30, set_aside: 0 });
+      await expectSettled(world, job, { delivered: 30, set_aside: 0 });
     });
   }
 
@@ -280,12 +268,10 @@ describe("the other destination fails", () => {
       ),
     ]);
     await through(world);
-    world.injected(await decided(control));
-    await control.script([]);
+    await endFaults(world, control);
     expect(await countsOf(job)).toMatchObject({ delivered: 20, set_aside: 10, pending: 0 });
     for (const each of await asideOf(job)) await sent(world, { job, id: each.id });
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ delivered: 30, set_aside: 0 });
+    await expectSettled(world, job, { delivered: 30, set_aside: 0 });
   });
 });
 
@@ -314,8 +300,7 @@ describe("over any course", () => {
         const one = aside[which % Math.max(1, aside.length)]?.id;
         const place = places[which % Math.max(1, places.length)];
         if (what === "take") {
-          await world.take(world.mint(6, { days: 1 + (which % 3) }));
-          await world.deliverDue();
+          await arrive(world, world.mint(6, { days: 1 + (which % 3) }));
         } else if (what === "own") await controlOf(job).script([rule({ do: "answer", status: 413 }, PUTS, 1)]);
         else if (what === "mend") await place?.control.script([]);
         else if (what === "move") await world.jobs.move(job);
@@ -340,8 +325,7 @@ describe("over any course", () => {
         expect((await asideOf(job)).reduce((sum, { records }) => sum + records, 0)).toBe(ended.set_aside);
       }
       for (const { control } of [...places, ...job.buckets]) {
-        world.injected(await decided(control));
-        await control.script([]);
+        await endFaults(world, control);
       }
       await world.settle();
       for (let left = await asideOf(job); left.length > 0; left = await asideOf(job)) {
@@ -374,8 +358,7 @@ describe("the log dies", () => {
         await world.mend();
         await world.settle();
         for (const each of await asideOf(job)) await send(each.id, conf);
-        await world.settle();
-        expect(await countsOf(job)).toMatchObject({ delivered: 30, set_aside: 0, pending: 0 });
+        await expectSettled(world, job, { delivered: 30, set_aside: 0, pending: 0 });
         const kept = (await control.puts()).filter(({ key }) => place !== null || key.endsWith(".log.gz"));
         const twice = (await resent(job)) / 10;
         if (place === null) expect(kept).toHaveLength(1);

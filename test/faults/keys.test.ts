@@ -10,7 +10,7 @@ import type { HeldMessage } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
 import { largeEvent } from "./large-event.ts";
 import { row } from "./row.ts";
-import { countsOf } from "./stores.ts";
+import { countsOf, deliver, expectSettled } from "./stores.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -70,9 +70,8 @@ for (const order of variants(ORDERS)) {
       [ORDERS[1]]: [second, first],
       [ORDERS[2]]: [[...first, ...second]],
     };
-    for (const batch of batches[order] ?? []) await world.queue.deliver(batch, world.isolate.queue, world.env);
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ received: MANY, delivered: MANY });
+    for (const batch of batches[order] ?? []) await deliver(world, batch);
+    await expectSettled(world, job, { received: MANY, delivered: MANY });
   });
 }
 
@@ -85,12 +84,10 @@ row("the log has the first copy, and the queue as well; its repeat is delivered 
   world.clock.advance(3 * MINUTE_MS);
   await world.take(events, events.length, KEY);
   const repeats = world.queue.held.filter((message) => !firsts.includes(message));
-  const { queue } = world;
-  await queue.deliver(repeats, world.isolate.queue, world.env, () => true);
-  await queue.deliver(firsts, world.isolate.queue, world.env, () => true);
-  await queue.deliver([...firsts, ...repeats].slice(0, 90), world.isolate.queue, world.env);
-  await world.settle();
-  expect(await countsOf(job)).toMatchObject({ received: MANY, delivered: MANY });
+  await deliver(world, repeats, () => true);
+  await deliver(world, firsts, () => true);
+  await deliver(world, [...firsts, ...repeats].slice(0, 90));
+  await expectSettled(world, job, { received: MANY, delivered: MANY });
 });
 
 row("the first copy was taken by half; its repeat comes four days later, and again after that", async (world) => {
@@ -105,11 +102,10 @@ row("the first copy was taken by half; its repeat comes four days later, and aga
   await world.take(events, events.length, KEY);
   const repeats = [...world.queue.held];
   // Its acknowledgement is lost.
-  await world.queue.deliver(repeats, world.isolate.queue, world.env, () => true);
+  await deliver(world, repeats, () => true);
   await pass(world, 3 * DAY_MS);
-  await world.queue.deliver(repeats, world.isolate.queue, world.env);
-  await world.settle();
-  expect(await countsOf(job)).toMatchObject({ received: MANY, delivered: MANY });
+  await deliver(world, repeats);
+  await expectSettled(world, job, { received: MANY, delivered: MANY });
 });
 
 row("nothing of the first copy was taken; what its repeat brings is taken in then, once", async (world) => {
@@ -120,8 +116,7 @@ row("nothing of the first copy was taken; what its repeat brings is taken in the
   await world.take(events, 20, KEY);
   await pass(world, 4 * DAY_MS);
   await world.take(events, 20, KEY);
-  await world.settle();
-  expect(await countsOf(job)).toMatchObject({ received: 20, delivered: 20 });
+  await expectSettled(world, job, { received: 20, delivered: 20 });
 });
 
 row("a job is created after the first copy, which nobody took: it gets what the repeat brings", async (world) => {
@@ -130,8 +125,7 @@ row("a job is created after the first copy, which nobody took: it gets what the 
   const job = await world.createJob();
   world.clock.advance(MINUTE_MS);
   await world.take(events, 20, KEY);
-  await world.settle();
-  expect(await countsOf(job)).toMatchObject({ received: 20, delivered: 20 });
+  await expectSettled(world, job, { received: 20, delivered: 20 });
 });
 
 row("a job is created after the first copy, which another one has: each gets it once", async (world) => {
@@ -145,8 +139,7 @@ row("a job is created after the first copy, which another one has: each gets it 
     await world.take(events, MANY, KEY);
     world.injected();
   }
-  await world.settle();
-  expect(await countsOf(before)).toMatchObject({ received: MANY, delivered: MANY });
+  await expectSettled(world, before, { received: MANY, delivered: MANY });
   expect(await countsOf(after)).toMatchObject({ received: MANY, delivered: MANY });
 });
 
@@ -172,8 +165,7 @@ row("logging was off at the first copy, which nobody took, and is on again: the 
   await world.jobs.setLogging("shop", true);
   world.clock.advance(MINUTE_MS);
   await world.take(events, 20, KEY);
-  await world.settle();
-  expect(await countsOf(job)).toMatchObject({ received: 20, delivered: 20 });
+  await expectSettled(world, job, { received: 20, delivered: 20 });
 });
 
 row("a job is disabled after the first copy was acknowledged, and both copies come in one batch", async (world) => {
@@ -184,10 +176,9 @@ row("a job is disabled after the first copy was acknowledged, and both copies co
   await world.jobs.change(job, { enabled: false });
   world.clock.advance(MINUTE_MS);
   await world.take(events, 20, KEY);
-  await world.queue.deliver([...world.queue.held].reverse(), world.isolate.queue, world.env);
+  await deliver(world, [...world.queue.held].reverse());
   world.injected();
-  await world.settle();
-  expect(await countsOf(job)).toMatchObject({ received: 20, delivered: 20 });
+  await expectSettled(world, job, { received: 20, delivered: 20 });
 });
 
 row("the key is used for other events by mistake: these are another request", async (world) => {
@@ -197,8 +188,7 @@ row("the key is used for other events by mistake: these are another request", as
   await world.take(other, 20, KEY);
   await world.take(one, 20, KEY);
   await world.take(other, 20, KEY);
-  await world.settle();
-  expect(await countsOf(job)).toMatchObject({ received: 40, delivered: 40 });
+  await expectSettled(world, job, { received: 40, delivered: 40 });
 });
 
 row("a large event is repeated, which the queue cannot carry, while its neighbours wait there", async (world) => {
@@ -209,9 +199,8 @@ row("a large event is repeated, which the queue cannot carry, while its neighbou
   world.clock.advance(2 * MINUTE_MS);
   await world.take(events, events.length, KEY);
   const repeats = world.queue.held.filter((message) => !firsts.includes(message));
-  await world.queue.deliver(repeats, world.isolate.queue, world.env);
-  await world.settle();
-  expect(await countsOf(job)).toMatchObject({ received: 7, delivered: 7 });
+  await deliver(world, repeats);
+  await expectSettled(world, job, { received: 7, delivered: 7 });
 });
 
 describe("the settings change between two copies", () => {
@@ -222,7 +211,6 @@ describe("the settings change between two copies", () => {
     Object.assign(world.env, { LOG_SHARDS: "8", DEFAULT_SCRIPT_NAME: "x".repeat(2_000), EXTRA_FIELDS: "Truncated" });
     await world.take(events, 250, KEY);
     world.injected();
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ received: 250, delivered: 250 });
+    await expectSettled(world, job, { received: 250, delivered: 250 });
   });
 });

@@ -9,7 +9,7 @@ import { mortal } from "../support/runtime/mortal.ts";
 import type { HeldMessage } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
 import { row } from "./row.ts";
-import { countsOf } from "./stores.ts";
+import { arrive, countsOf, expectSettled } from "./stores.ts";
 
 /** What the platform waits after a handler died, in ms, and some. */
 const RETRY_MS = 301_000;
@@ -114,8 +114,7 @@ describe("a message that kills the handler", () => {
       expect(await deliver(world, (ids) => ids.includes(id))).toBeLessThanOrEqual(1);
       world.clock.advance(RETRY_MS);
     }
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ received: 11, delivered: 11 });
+    await expectSettled(world, job, { received: 11, delivered: 11 });
   });
 });
 
@@ -131,8 +130,7 @@ describe("a batch that is killed though none of its messages is to blame", () =>
     }
     expect(world.queue.held).toEqual([]);
     expect(kills).toBeLessThanOrEqual(8);
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ received: 100, delivered: 100 });
+    await expectSettled(world, job, { received: 100, delivered: 100 });
     expect(await world.accountCounts()).toMatchObject({ set_aside: 0 });
   });
 });
@@ -140,8 +138,7 @@ describe("a batch that is killed though none of its messages is to blame", () =>
 describe("a deployment that dies of every message", () => {
   row("sets none aside, and all is delivered after the next one", async (world) => {
     const job = await world.createJob();
-    await world.take(world.mint(1));
-    await world.deliverDue();
+    await arrive(world, world.mint(1));
     await world.take(world.mint(30), 1);
     await world.take(world.mint(1), 1);
     let kills = 0;
@@ -150,8 +147,7 @@ describe("a deployment that dies of every message", () => {
       world.clock.advance(RETRY_MS);
     }
     expect([kills, world.queue.held.length]).toEqual([40, 31]);
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ received: 32, delivered: 32 });
+    await expectSettled(world, job, { received: 32, delivered: 32 });
     expect(await world.accountCounts()).toMatchObject({ set_aside: 0 });
   });
 });

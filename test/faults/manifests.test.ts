@@ -9,7 +9,7 @@ import type { World } from "../support/runtime/world.ts";
 import { type Action, rule } from "../support/s3-script.ts";
 import { Fault } from "./fault.ts";
 import { row } from "./row.ts";
-import { controlOf } from "./stores.ts";
+import { arrive, controlOf, pass } from "./stores.ts";
 
 const DAY_MS = 86_400_000;
 const PUT = { method: "PUT", keyIncludes: "_logship" };
@@ -24,17 +24,14 @@ async function cron(world: World): Promise<void> {
 async function archived(world: World, begin: () => void): Promise<void> {
   signWith(1);
   await world.createJob();
-  await world.take(world.mint(30, { days: 3 }), 10);
-  await world.deliverDue();
-  world.clock.advance(60_000);
-  await world.runAlarms();
+  await arrive(world, world.mint(30, { days: 3 }), 10);
+  await pass(world, 60_000);
   world.clock.advance(DAY_MS);
   begin();
   for (let turn = 0; turn < 3; turn++) {
     await cron(world);
     world.clock.advance(3_600_000);
-    await world.take(world.mint(6, { days: 2, at: world.clock.nowMs() - DAY_MS }), 3);
-    await world.deliverDue();
+    await arrive(world, world.mint(6, { days: 2, at: world.clock.nowMs() - DAY_MS }), 3);
     await world.runAlarms().catch(() => {});
   }
 }

@@ -4,7 +4,7 @@
  */
 import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { platform } from "../../src/base/platform.ts";
 import { decodeEnvelope } from "../../src/formats/queue/message.ts";
 import { JobReader, Packer } from "../../src/index.ts";
@@ -18,7 +18,7 @@ import type { SendFault } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
 import { impatiently } from "./impatience.ts";
 import { row } from "./row.ts";
-import { countsOf } from "./stores.ts";
+import { countsOf, deliver, expectSettled } from "./stores.ts";
 
 const ISOLATES = 3;
 const EVENTS = 4;
@@ -76,7 +76,7 @@ const ORDERS = ["one batch", "packed first", "packed last"] as const;
 
 describe("the packer fails", () => {
   for (const [breakage, order] of cells(BREAKAGES, ORDERS)) {
-    row(`every call: ${breakage}; ${order}`, async (world, { expect }) => {
+    row(`every call: ${breakage}; ${order}`, async (world) => {
       const job = await world.createJob();
       const stuck = together(world, breakage);
       await impatiently(stuck, () => tailInAll(world));
@@ -89,13 +89,12 @@ describe("the packer fails", () => {
       const packed = held.filter(isPacked);
       const single = held.filter((message) => !packed.includes(message));
       const batches = order === "one batch" ? [held] : order === "packed first" ? [packed, single] : [single, packed];
-      for (const batch of batches) await world.queue.deliver(batch, world.isolate.queue, world.env);
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ received: ALL, delivered: ALL });
+      for (const batch of batches) await deliver(world, batch);
+      await expectSettled(world, job, { received: ALL, delivered: ALL });
     });
   }
 
-  row("once, and is well again: it is left alone for a minute, and then asked again", async (world, { expect }) => {
+  row("once, and is well again: it is left alone for a minute, and then asked again", async (world) => {
     const job = await world.createJob();
     let calls = 0;
     breakable(Packer.prototype, "pack", () => {
@@ -110,11 +109,10 @@ describe("the packer fails", () => {
       if (n === 1) world.clock.advance(60_000);
     }
     expect(calls).toBe(2);
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ received: 6, delivered: 6 });
+    await expectSettled(world, job, { received: 6, delivered: 6 });
   });
 
-  row("it is full: isolates go to the queue at once", async (world, { expect }) => {
+  row("it is full: isolates go to the queue at once", async (world) => {
     const job = await world.createJob();
     await runInDurableObject(packer(env.PACKER), (object: Packer) => {
       object.maxBytes = 1;
@@ -122,8 +120,7 @@ describe("the packer fails", () => {
     world.injected();
     await tailInAll(world);
     expect(partsHeld(world)).toEqual([1, 1, 1]);
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ received: ALL, delivered: ALL });
+    await expectSettled(world, job, { received: ALL, delivered: ALL });
   });
 });
 
@@ -135,7 +132,7 @@ describe("the queue fails under the packer", () => {
     ["those of the isolates as well: the log has the parts", 100],
   ] as const;
   for (const [fault, [howLong, times]] of cells(faults, lengths)) {
-    row(`sending: ${fault}, for ${howLong}`, async (world, { expect }) => {
+    row(`sending: ${fault}, for ${howLong}`, async (world) => {
       const job = await world.createJob();
       const packing = together(world, null);
       let left: number = times;
@@ -147,34 +144,30 @@ describe("the queue fails under the packer", () => {
       };
       await impatiently(packing, () => tailInAll(world));
       world.queue.sendFault = () => null;
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ received: ALL, delivered: ALL });
+      await expectSettled(world, job, { received: ALL, delivered: ALL });
     });
   }
 });
 
-row(
-  "one isolate's answer is lost, and a job's reader fails: each part reaches both jobs once",
-  async (world, { expect }) => {
-    const jobs = [await world.createJob(), await world.createJob()];
-    together(world, null);
-    breakable(Packer.prototype, "pack", firstCalls("lost").decide);
-    breakable(JobReader.prototype, "pull", (object) => {
-      const { ctx } = object as unknown as { ctx: DurableObjectState };
-      return ctx.id.name === `job ${jobs[1]?.id} log 0` ? "refused" : null;
-    });
-    await tailInAll(world);
-    world.injected();
-    expect(partsHeld(world).sort()).toEqual([1, ISOLATES]);
-    // Its own message comes first.
-    await world.queue.deliver(world.queue.held.toReversed(), world.isolate.queue, world.env);
-    await world.mend();
-    await world.settle();
-    for (const job of jobs) expect(await countsOf(job)).toMatchObject({ received: ALL, delivered: ALL });
-  },
-);
+row("one isolate's answer is lost, and a job's reader fails: each part reaches both jobs once", async (world) => {
+  const jobs = [await world.createJob(), await world.createJob()];
+  together(world, null);
+  breakable(Packer.prototype, "pack", firstCalls("lost").decide);
+  breakable(JobReader.prototype, "pull", (object) => {
+    const { ctx } = object as unknown as { ctx: DurableObjectState };
+    return ctx.id.name === `job ${jobs[1]?.id} log 0` ? "refused" : null;
+  });
+  await tailInAll(world);
+  world.injected();
+  expect(partsHeld(world).sort()).toEqual([1, ISOLATES]);
+  // Its own message comes first.
+  await deliver(world, world.queue.held.toReversed());
+  await world.mend();
+  await world.settle();
+  for (const job of jobs) expect(await countsOf(job)).toMatchObject({ received: ALL, delivered: ALL });
+});
 
-row("packer and queue hang, one after the other: the log has the parts", async (world, { expect }) => {
+row("packer and queue hang, one after the other: the log has the parts", async (world) => {
   const job = await world.createJob();
   const packing = together(world, "hangs");
   let hanging = 0;
@@ -188,20 +181,19 @@ row("packer and queue hang, one after the other: the log has the parts", async (
   );
   expect([hanging, world.queue.held.length]).toEqual([ISOLATES, 0]);
   world.queue.sendFault = () => null;
-  await world.settle();
-  expect(await countsOf(job)).toMatchObject({ received: ALL, delivered: ALL });
+  await expectSettled(world, job, { received: ALL, delivered: ALL });
 });
 
 describe("messages of several isolates", () => {
   for (const times of variants([2, 5])) {
-    row(`come ${times} times, in any grouping, and each part is taken once`, async (world, { expect }) => {
+    row(`come ${times} times, in any grouping, and each part is taken once`, async (world) => {
       const job = await world.createJob();
       together(world, null);
       await tailInAll(world);
       expect(partsHeld(world)).toEqual([ISOLATES]);
       const copies = Array.from({ length: times }, () => world.queue.held.map((message) => ({ ...message }))).flat();
       world.injected();
-      await world.queue.deliver(copies, world.isolate.queue, world.env);
+      await deliver(world, copies);
       await world.settle();
       // The month's use knows one message, in which two isolates joined a third one.
       const use = await new LogShards(env).monthUse();
@@ -210,18 +202,14 @@ describe("messages of several isolates", () => {
     });
   }
 
-  row(
-    "are begun before a job is disabled, and arrive after it: the time of each part decides",
-    async (world, { expect }) => {
-      const job = await world.createJob();
-      together(world, null);
-      await tailInAll(world);
-      world.injected();
-      world.clock.advance(1_000);
-      await world.jobs.change(job, { enabled: false });
-      world.clock.advance(20_000);
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ received: ALL, delivered: ALL });
-    },
-  );
+  row("are begun before a job is disabled, and arrive after it: the time of each part decides", async (world) => {
+    const job = await world.createJob();
+    together(world, null);
+    await tailInAll(world);
+    world.injected();
+    world.clock.advance(1_000);
+    await world.jobs.change(job, { enabled: false });
+    world.clock.advance(20_000);
+    await expectSettled(world, job, { received: ALL, delivered: ALL });
+  });
 });

@@ -19,7 +19,7 @@ import { rule } from "../support/s3-script.ts";
 import { rows, steps } from "./crashes.ts";
 import type { Fault } from "./fault.ts";
 import { row } from "./row.ts";
-import { controlOf, countsOf } from "./stores.ts";
+import { arrive, controlOf, expectSettled, pass } from "./stores.ts";
 
 const MINUTE_MS = 60_000;
 const FILTER = JSON.stringify({ where: { key: "Outcome", operator: "eq", value: "exception" } });
@@ -37,16 +37,14 @@ async function patient(world: World): Promise<void> {
 /** Events that no job is offered, in several shards and some of them of a function that is off. */
 async function before(world: World, shards: string): Promise<{ sinceMs: number; events: Minted[] }> {
   Object.assign(world.env, { LOG_SHARDS: shards });
-  await world.take(world.mint(20), 4);
-  await world.deliverDue();
+  await arrive(world, world.mint(20), 4);
   world.clock.advance(15 * MINUTE_MS);
   const sinceMs = world.clock.nowMs();
   const events = [...world.mint(30, { days: 2 }), ...world.mint(10, { outcome: "exception" })];
   await world.take(events, 4);
   await world.jobs.setLogging("quiet", false);
   world.clock.advance(MINUTE_MS);
-  await world.take(world.mint(8, { scriptName: "quiet" }), 4);
-  await world.deliverDue();
+  await arrive(world, world.mint(8, { scriptName: "quiet" }), 4);
   world.clock.advance(45 * MINUTE_MS);
   return { sinceMs, events };
 }
@@ -97,16 +95,14 @@ describe("a rerun", () => {
 
 row("a copy of a request is shipped once by a job that starts before the first one", async (world) => {
   const events = world.mint(10);
-  await world.take(events, 10, { key: "once" });
-  await world.deliverDue();
+  await arrive(world, events, 10, { key: "once" });
   world.clock.advance(MINUTE_MS);
   const sinceMs = world.clock.nowMs() - 2 * MINUTE_MS;
   const job = await world.createJob({ fields: { enabled: true, since: isoOf(sinceMs) } });
   world.jobs.owes(job, events);
   await world.take([...events], 10, { key: "once" });
   world.injected();
-  await world.settle();
-  expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 10 });
+  await expectSettled(world, job, { received: 10, delivered: 10 });
 });
 
 row("a rerun that is cancelled while its store refuses all of it leaves nothing behind", async (world) => {
@@ -117,8 +113,7 @@ row("a rerun that is cancelled while its store refuses all of it leaves nothing 
   await controlOf(job).script([rule({ do: "answer", status: 503 }, { method: "PUT" })]);
   const { id } = await world.jobs.rerun(job, sinceMs, world.clock.nowMs(), []);
   world.injected();
-  world.clock.advance(MINUTE_MS);
-  await world.runAlarms();
+  await pass(world, MINUTE_MS);
   const read = async () => (await api<Replay>("GET", `/logship/jobs/${job.id}/replay/r${id}`)).body.result;
   expect(await read()).toMatchObject({ state: "waiting", left: { records: 40 } });
   const cancelled = await api<Replay>("DELETE", `/logship/jobs/${job.id}/replay/r${id}`);
@@ -143,6 +138,5 @@ row("a message that was on hold when a job began in the past is shipped once by 
   world.injected();
   const { result } = (await api<{ id: string }[]>("GET", "/logship/set-aside")).body;
   for (const { id } of result) await api("POST", `/logship/set-aside/${id}/resend`);
-  await world.settle();
-  expect(await countsOf(job)).toMatchObject({ received: 5, delivered: 5 });
+  await expectSettled(world, job, { received: 5, delivered: 5 });
 });

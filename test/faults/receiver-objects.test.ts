@@ -2,7 +2,7 @@
  * Objects of which a receiver takes a part, or less than one holds: divided, with a part set aside,
  * and what became of each record counted once. And what happens around such an answer.
  */
-import { describe } from "vitest";
+import { describe, expect } from "vitest";
 import { Attempts } from "../../src/ship/reader/attempts.ts";
 import { cells, isWhole, variants } from "../support/matrix.ts";
 import type { DialectName } from "../support/receiver.ts";
@@ -14,17 +14,16 @@ import { type Action, rule } from "../support/s3-script.ts";
 import { Fault } from "./fault.ts";
 import { asideOf, POSTS, posts, RECEIVERS, resent, SOME, sendAgain } from "./receivers.ts";
 import { row } from "./row.ts";
-import { controlOf, countsOf, decided, pass, said, waitingJob } from "./stores.ts";
+import { arrive, controlOf, countsOf, decided, endFaults, expectSettled, pass, said, waitingJob } from "./stores.ts";
 
 describe("a record that is refused", () => {
   for (const kind of isWhole ? RECEIVERS : ([...SOME, "splunkevent", "loki", "axiom"] as const)) {
-    row(`${kind} refuses one record among a hundred: it alone is set aside`, async (world, { expect }) => {
+    row(`${kind} refuses one record among a hundred: it alone is set aside`, async (world) => {
       const job = await world.createJob({ receiver: kind });
       // Axiom says how many, and not which.
       const why = kind === "axiom" ? /HTTP 200, but events failed/ : /HTTP 400/;
       const [poison, ...good] = [...world.mint(1, { scriptName: "poison" }), ...world.mint(99)];
-      await world.take([...good.slice(0, 37), ...(poison === undefined ? [] : [poison]), ...good.slice(37)]);
-      await world.deliverDue();
+      await arrive(world, [...good.slice(0, 37), ...(poison === undefined ? [] : [poison]), ...good.slice(37)]);
       for (let n = 0; n < 4; n++) await pass(world, 60_000);
       world.injected();
       world.jobs.setAside(job, poison === undefined ? [] : [poison]);
@@ -40,30 +39,27 @@ describe("a record that is refused", () => {
   }
 
   for (const kind of SOME) {
-    row(`${kind} refuses one record, and takes it when it is sent again`, async (world, { expect }) => {
+    row(`${kind} refuses one record, and takes it when it is sent again`, async (world) => {
       const job = await world.createJob({ receiver: kind });
       const control = controlOf(job);
       const [large] = world.mint(1, { padding: 15_000 });
-      await world.take([...world.mint(9), ...(large === undefined ? [] : [large])]);
-      await world.deliverDue();
+      await arrive(world, [...world.mint(9), ...(large === undefined ? [] : [large])]);
       await control.script([rule({ do: "limit", bytes: 10_000 })]);
       for (let n = 0; n < 4; n++) await pass(world, 60_000);
       expect(await countsOf(job)).toMatchObject({ delivered: 9, set_aside: 1, pending: 0 });
       expect(await asideOf(job)).toMatchObject([{ records: 1, why: expect.stringMatching(/HTTP 413/) }]);
-      world.injected(await decided(control));
-      await control.script([]);
+      await endFaults(world, control);
       await sendAgain(world, job);
       // It was never taken: nothing is in doubt.
       expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 10, set_aside: 0 }, 0]);
     });
   }
 
-  row("elastic refuses each third record for good", async (world, { expect }) => {
+  row("elastic refuses each third record for good", async (world) => {
     const job = await world.createJob({ receiver: "elastic" });
     const control = controlOf(job);
     const events = world.mint(10);
-    await world.take(events);
-    await world.deliverDue();
+    await arrive(world, events);
     await control.script([rule({ do: "refuse", each: 3, status: 400 }, POSTS, 1)]);
     await pass(world, 60_000);
     expect(await countsOf(job)).toMatchObject({ delivered: 7, set_aside: 3, pending: 0 });
@@ -85,12 +81,11 @@ describe("a record that is refused", () => {
   });
 
   for (const kind of ["otlp", "axiom"] as const) {
-    row(`${kind} refuses each third record, and does not say which`, async (world, { expect }) => {
+    row(`${kind} refuses each third record, and does not say which`, async (world) => {
       const job = await world.createJob({ receiver: kind });
       const control = controlOf(job);
       const events = world.mint(10);
-      await world.take(events);
-      await world.deliverDue();
+      await arrive(world, events);
       await control.script([rule({ do: "refuse", each: 3, status: 400 }, POSTS, 1)]);
       await pass(world, 60_000);
       expect(await countsOf(job)).toMatchObject({ delivered: 7, set_aside: 3, pending: 0 });
@@ -104,11 +99,10 @@ describe("a record that is refused", () => {
     });
   }
 
-  row("loki refuses three lines for good, and stores the rest", async (world, { expect }) => {
+  row("loki refuses three lines for good, and stores the rest", async (world) => {
     const { job, control } = await waitingJob(world, 7, { receiver: "loki" });
     const poison = world.mint(3, { scriptName: "poison" });
-    await world.take(poison);
-    await world.deliverDue();
+    await arrive(world, poison);
     for (let n = 0; n < 4; n++) await pass(world, 60_000);
     world.injected();
     world.jobs.setAside(job, poison);
@@ -120,15 +114,14 @@ describe("a record that is refused", () => {
     job.leftOut = { discarded: 3 };
   });
 
-  row("loki limits a stream, and stores the rest: in doubt, and there once", async (world, { expect }) => {
+  row("loki limits a stream, and stores the rest: in doubt, and there once", async (world) => {
     const { job, control } = await waitingJob(world, 10, { receiver: "loki" });
     await control.script([rule({ do: "refuse", each: 2, status: 429 }, POSTS)]);
     for (let n = 0; n < 3; n++) await pass(world, 300_000);
     expect(await said(job)).toMatch(/HTTP 429 per_stream_rate_limit; it is being tried again/);
     expect(await countsOf(job)).toMatchObject({ delivered: 0, set_aside: 0, pending: 10 });
     const failed = await posts(control);
-    world.injected(await decided(control));
-    await control.script([]);
+    await endFaults(world, control);
     await world.settle();
     expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 10, pending: 0 }, 10 * failed]);
   });
@@ -140,7 +133,7 @@ describe("a record that is refused", () => {
     [1, 429],
   ];
   for (const [each, status] of variants(some, 2)) {
-    row(`elastic answers ${status} to one record of ${each}, for an hour`, async (world, { expect }) => {
+    row(`elastic answers ${status} to one record of ${each}, for an hour`, async (world) => {
       const { job, control } = await waitingJob(world, 10, { receiver: "elastic" });
       await control.script([rule({ do: "refuse", each, status }, POSTS)]);
       for (let n = 0; n < 12; n++) {
@@ -149,8 +142,7 @@ describe("a record that is refused", () => {
       }
       expect((await countsOf(job)).set_aside).toBe(0);
       expect(await posts(control)).toBeLessThan(16);
-      world.injected(await decided(control));
-      await control.script([]);
+      await endFaults(world, control);
       await world.settle();
       expect([await countsOf(job), await said(job)]).toMatchObject([{ delivered: 10, pending: 0 }, null]);
       expect(await resent(job)).toBe(0);
@@ -165,7 +157,7 @@ describe("an object that is more than a receiver takes", () => {
     ["2,000 bytes", { do: "limit", bytes: 2_000 }],
   ];
   for (const [kind, [name, action]] of cells(SOME, variants(limits, 2))) {
-    row(`${kind} takes ${name} at once: divided, and each part is there once`, async (world, { expect }) => {
+    row(`${kind} takes ${name} at once: divided, and each part is there once`, async (world) => {
       const { job, control } = await waitingJob(world, 10, { receiver: kind });
       await control.script([rule(action)]);
       for (let n = 0; n < 6; n++) await pass(world, 60_000);
@@ -176,22 +168,20 @@ describe("an object that is more than a receiver takes", () => {
   }
 
   for (const kind of variants(RECEIVERS)) {
-    row(`${kind} gets ten million bytes, and takes a megabyte at once`, async (world, { expect }) => {
+    row(`${kind} gets ten million bytes, and takes a megabyte at once`, async (world) => {
       const job = await world.createJob({ receiver: kind });
       const control = controlOf(job);
-      await world.take(world.mint(650, { padding: 15_500 }), 65);
-      await world.deliverDue();
+      await arrive(world, world.mint(650, { padding: 15_500 }), 65);
       await control.script([rule({ do: "limit", bytes: 1_000_000 })]);
       for (let n = 0; n < 3; n++) await pass(world, 60_000);
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ delivered: 650, set_aside: 0, pending: 0 });
+      await expectSettled(world, job, { delivered: 650, set_aside: 0, pending: 0 });
       expect(await resent(job)).toBe(0);
       world.injected(await decided(control));
     });
   }
 
   for (const kind of SOME) {
-    row(`${kind} loses an answer, then takes less at once: in doubt, and counted`, async (world, { expect }) => {
+    row(`${kind} loses an answer, then takes less at once: in doubt, and counted`, async (world) => {
       const { job, control } = await waitingJob(world, 8, { receiver: kind });
       // The halves are inserts of their own.
       job.cannotTell = true;
@@ -210,7 +200,7 @@ describe("a receiver that tells a repeat for a while", () => {
     [3, 10],
     [100, 0],
   ] as const) {
-    row(`clickhouse knows its last ${inserts} inserts, and one is repeated after six`, async (world, { expect }) => {
+    row(`clickhouse knows its last ${inserts} inserts, and one is repeated after six`, async (world) => {
       const { job, control } = await waitingJob(world, 10, { receiver: "clickhouse" });
       await control.script([rule({ do: "reset", when: "after" }, POSTS, 1)]);
       await pass(world);
@@ -219,8 +209,7 @@ describe("a receiver that tells a repeat for a while", () => {
       // Until others have been taken, its repeats get nowhere.
       await control.script([rule({ do: "answer", status: 429 }, { ...POSTS, keyIncludes: key })]);
       for (let n = 0; n < 6; n++) {
-        await world.take(world.mint(2));
-        await world.deliverDue();
+        await arrive(world, world.mint(2));
         for (let turns = 0; turns < 3; turns++) await pass(world, 60_000);
       }
       expect(await countsOf(job)).toMatchObject({ delivered: 12, pending: 10 });
@@ -252,7 +241,7 @@ describe("the log dies around an answer", () => {
   for (const [method, breakages] of broken) {
     for (const [kind, [[name, action], breakage]] of cells(SOME, cells(scenes, breakages))) {
       if (TAKES_NO_PART.has(kind) && action?.do === "refuse") continue;
-      row(`before ${kind}, at an answer ${name}: ${breakage} at ${method}()`, async (world, { expect }) => {
+      row(`before ${kind}, at an answer ${name}: ${breakage} at ${method}()`, async (world) => {
         const { job, control } = await waitingJob(world, 10, { receiver: kind });
         if (action !== null) await control.script([rule(action, POSTS, 1)]);
         const fault = new Fault(world, Attempts.prototype, method, breakage);
@@ -260,8 +249,7 @@ describe("the log dies around an answer", () => {
         world.clock.advance(30_000);
         await fault.meet(() => world.runAlarms(), "the platform");
         expect(fault.took()).toBe(true);
-        await world.settle();
-        expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 10, pending: 0 });
+        await expectSettled(world, job, { received: 10, delivered: 10, pending: 0 });
         // Whatever may have been taken is counted when it is sent again.
         const requests = await posts(control);
         if (requests > 1 && action === null) expect(await resent(job)).toBeGreaterThanOrEqual(10);
@@ -281,23 +269,20 @@ describe("a job that changes while its receiver fails", () => {
 
   const rows: readonly ((kind: DialectName) => void)[] = [
     (kind) =>
-      row(
-        `${kind} is parked, and the job gets another: all goes there, nothing in doubt`,
-        async (world, { expect }) => {
-          const { job, control } = await waitingJob(world, 10, { receiver: kind });
-          await control.script([refuses]);
-          await failing(world);
-          world.injected(await decided(control));
-          await world.jobs.move(job);
-          await world.runAlarms();
-          expect([await said(job), await countsOf(job), await resent(job)]).toMatchObject([null, { delivered: 10 }, 0]);
-          expect(await controlOf(job).puts()).toHaveLength(1);
-        },
-      ),
+      row(`${kind} is parked, and the job gets another: all goes there, nothing in doubt`, async (world) => {
+        const { job, control } = await waitingJob(world, 10, { receiver: kind });
+        await control.script([refuses]);
+        await failing(world);
+        world.injected(await decided(control));
+        await world.jobs.move(job);
+        await world.runAlarms();
+        expect([await said(job), await countsOf(job), await resent(job)]).toMatchObject([null, { delivered: 10 }, 0]);
+        expect(await controlOf(job).puts()).toHaveLength(1);
+      }),
     (kind) =>
       row(
         `${kind} loses answers, and the job gets another at its address: what the first has, it keeps`,
-        async (world, { expect }) => {
+        async (world) => {
           const { job, control } = await waitingJob(world, 10, { receiver: kind });
           await control.script([fails]);
           await failing(world);
@@ -311,7 +296,7 @@ describe("a job that changes while its receiver fails", () => {
         },
       ),
     (kind) =>
-      row(`${kind} loses answers while the job is disabled, enabled and deleted`, async (world, { expect }) => {
+      row(`${kind} loses answers while the job is disabled, enabled and deleted`, async (world) => {
         const { job, control } = await waitingJob(world, 10, { receiver: kind });
         await control.script([fails]);
         await failing(world);
@@ -321,19 +306,16 @@ describe("a job that changes while its receiver fails", () => {
         world.clock.advance(1_000);
         await world.jobs.change(job, { enabled: true });
         world.clock.advance(1_000);
-        await world.take(world.mint(5));
-        await world.deliverDue();
+        await arrive(world, world.mint(5));
         await failing(world);
         expect(await countsOf(job)).toMatchObject({ received: 15, delivered: 0, pending: 15 });
         await world.jobs.remove(job);
         await failing(world);
-        world.injected(await decided(control));
-        await control.script([]);
-        await world.settle();
-        expect(await countsOf(job)).toMatchObject({ received: 15, delivered: 15, pending: 0 });
+        await endFaults(world, control);
+        await expectSettled(world, job, { received: 15, delivered: 15, pending: 0 });
       }),
     (kind) =>
-      row(`${kind} is down, and the job is deleted with what waits`, async (world, { expect }) => {
+      row(`${kind} is down, and the job is deleted with what waits`, async (world) => {
         const { job, control } = await waitingJob(world, 10, { receiver: kind });
         await control.script([rule({ do: "answer", status: 503 }, POSTS)]);
         await failing(world);
@@ -343,14 +325,13 @@ describe("a job that changes while its receiver fails", () => {
         world.injected(await decided(control));
       }),
     (kind) =>
-      row(`${kind} and another job's store get the same records, and one is down`, async (world, { expect }) => {
+      row(`${kind} and another job's store get the same records, and one is down`, async (world) => {
         const store = await world.createJob();
         const { job, control } = await waitingJob(world, 10, { receiver: kind });
         await control.script([rule({ do: "answer", status: 503, store: true }, POSTS)]);
         await failing(world);
         expect([await countsOf(store), await countsOf(job)]).toMatchObject([{ delivered: 10 }, { pending: 10 }]);
-        world.injected(await decided(control));
-        await control.script([]);
+        await endFaults(world, control);
         await world.settle();
         expect(await resent(store)).toBe(0);
       }),

@@ -1,8 +1,9 @@
 /** The queue may deliver messages again, in any grouping and order, at any time within 15 days. */
-import { describe } from "vitest";
+import { describe, expect } from "vitest";
 import { cells } from "../support/matrix.ts";
 import type { HeldMessage } from "../support/runtime/queue.ts";
 import { row } from "./row.ts";
+import { deliver } from "./stores.ts";
 
 type Redelivery = (messages: readonly HeldMessage[]) => HeldMessage[][];
 
@@ -29,7 +30,7 @@ for (const [[how, again], [[when, waitMs], key]] of cells(
   cells(TIMES, [undefined, "a-key"]),
 )) {
   describe(`messages delivered again ${how}`, () => {
-    row(`redelivered ${how}, ${when}${key === undefined ? "" : ", keyed"}`, async (world, { expect }) => {
+    row(`redelivered ${how}, ${when}${key === undefined ? "" : ", keyed"}`, async (world) => {
       await world.createJob();
       const errors = { fields: { filter: '{"where":{"key":"Outcome","operator":"eq","value":"exception"}}' } };
       await world.createJob({ ...errors, keeps: ({ record }) => record.Outcome === "exception" });
@@ -40,15 +41,14 @@ for (const [[how, again], [[when, waitMs], key]] of cells(
       // The first half alone, so that the redelivery mixes known records with new ones.
       const messages = [...world.queue.held];
       expect(messages).toHaveLength(12);
-      const { queue } = world;
-      await queue.deliver(messages.slice(0, 6), world.isolate.queue, world.env, () => true);
+      await deliver(world, messages.slice(0, 6), () => true);
       world.clock.advance(waitMs);
       if (waitMs > 0) {
         await world.runAlarms();
         await world.runCron();
       }
       for (const batch of again(messages)) {
-        await queue.deliver(batch, world.isolate.queue, world.env, () => true);
+        await deliver(world, batch, () => true);
         world.injected(batch.length);
       }
     });

@@ -10,7 +10,7 @@ import { keepHours } from "../support/runtime/keeping.ts";
 import type { World } from "../support/runtime/world.ts";
 import { restorable } from "./restoring.ts";
 import { row } from "./row.ts";
-import { countsOf } from "./stores.ts";
+import { arrive, countsOf, pass } from "./stores.ts";
 
 const log = () => traceLog(env.TRACE_LOG, 0);
 
@@ -18,8 +18,7 @@ const log = () => traceLog(env.TRACE_LOG, 0);
 async function ten(world: World): Promise<Minted[]> {
   const events = world.mint(10, { days: 2 });
   world.clock.advance(1_000);
-  await world.take(events, 5);
-  await world.deliverDue();
+  await arrive(world, events, 5);
   return events;
 }
 
@@ -102,8 +101,7 @@ describe("a reader that is restored", () => {
     await ten(world);
     await world.read();
     expect(await countsOf(job)).toMatchObject({ received: 30, pending: 30 });
-    world.clock.advance(60_000);
-    await world.runAlarms();
+    await pass(world, 60_000);
     expect(await countsOf(job)).toMatchObject({ received: 30, delivered: 20, pending: 10 });
     await world.jobs.remove(job, { discard: true });
     world.jobs.withdraw(lost);
@@ -121,8 +119,7 @@ describe("a reader that is restored", () => {
     world.injected();
     await ten(world);
     await world.read();
-    world.clock.advance(60_000);
-    await world.runAlarms();
+    await pass(world, 60_000);
     expect(await countsOf(job)).toMatchObject({ received: 30, delivered: 30, pending: 0 });
   });
 });

@@ -11,7 +11,7 @@ import { giveUp, resendAll } from "./aside.ts";
 import { shipped } from "./crashes.ts";
 import { Fault } from "./fault.ts";
 import { row } from "./row.ts";
-import { controlOf, decided, pass } from "./stores.ts";
+import { arrive, controlOf, endFaults, pass } from "./stores.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -77,8 +77,7 @@ describe("a search", () => {
       `a log ${breakage} at ${method}() of a search`,
       async (world) => {
         await world.createJob();
-        await world.take(world.mint(20, { days: 2 }));
-        await world.deliverDue();
+        await arrive(world, world.mint(20, { days: 2 }));
         const { decide, broke } = firstCalls(breakage);
         breakable(JobReader.prototype, method, decide);
         const { records, left, complete } = await searched();
@@ -98,11 +97,9 @@ describe("a search", () => {
       const job = await world.createJob();
       await world.take(world.mint(3));
       await giveUp(world);
-      await world.take(world.mint(4));
-      await world.deliverDue();
+      await arrive(world, world.mint(4));
       breakable(JobReader.prototype, "pull", () => "refused");
-      await world.take(world.mint(5));
-      await world.deliverDue();
+      await arrive(world, world.mint(5));
       const { records, left, complete } = await searched();
       expect([records, complete]).toEqual([4, false]);
       expect(left).toBe(
@@ -120,8 +117,7 @@ describe("a search", () => {
       `the store of sketches ${breakage} at the question of a search: its objects are read`,
       async (world) => {
         await world.createJob();
-        await world.take(world.mint(20, { days: 2 }));
-        await world.deliverDue();
+        await arrive(world, world.mint(20, { days: 2 }));
         await pass(world);
         const { decide, broke } = firstCalls(breakage);
         breakable(SketchStore.prototype, "look", decide);
@@ -143,16 +139,14 @@ describe("a search", () => {
       `the store ${words} while a search reads: the object is named, and the others' records found`,
       async (world) => {
         const job = await world.createJob();
-        await world.take(world.mint(20, { days: 2 }));
-        await world.deliverDue();
+        await arrive(world, world.mint(20, { days: 2 }));
         await pass(world);
         const [first] = (await jobObjects(job.id)).filter(({ records }) => records === 10);
         await controlOf(job).script([rule(action, { method: "GET", keyIncludes: first?.key ?? "none" })]);
         const found = await searched();
         expect(found).toMatchObject({ records: 10, complete: false });
         expect(found.left).toContain(`object ${first?.number} of job ${job.id}`);
-        world.injected(await decided(controlOf(job)));
-        await controlOf(job).script([]);
+        await endFaults(world, controlOf(job));
         expect(await searched()).toEqual({ records: 20, left: "", complete: true });
       },
       findsAll,

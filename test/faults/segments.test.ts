@@ -15,7 +15,7 @@ import { rule } from "../support/s3-script.ts";
 import { Fault } from "./fault.ts";
 import { dense } from "./large-event.ts";
 import { row } from "./row.ts";
-import { controlOf, countsOf, PUTS, said } from "./stores.ts";
+import { arrive, controlOf, countsOf, deliver, PUTS, pass, said } from "./stores.ts";
 
 /** The maximum size of a segment in bytes, by the name of its object and what it has received. */
 type Room = (name: string, received: number) => number;
@@ -52,10 +52,6 @@ async function received(world: World, job: WorldJob): Promise<number[]> {
 async function deliverAndRead(world: World): Promise<void> {
   await world.deliverDue();
   await world.read();
-}
-
-function deliver(world: World, messages: readonly HeldMessage[]) {
-  return world.queue.deliver(messages, world.isolate.queue, world.env);
 }
 
 /** A job with three segments of ten records each, and the messages they came in, for redelivery. */
@@ -163,8 +159,7 @@ describe("three segments", () => {
     const control = controlOf(job);
     await control.script([rule({ do: "answer", status: 403, code: "AccessDenied" })]);
     for (let hours = 0; hours < 24; hours++) {
-      world.clock.advance(3_600_000);
-      await world.runAlarms();
+      await pass(world, 3_600_000);
       await world.runCron();
       expect(await said(job)).toContain("HTTP 403 AccessDenied");
       expect(await countsOf(job)).toMatchObject({ received: 30, pending: 30 });
@@ -192,12 +187,10 @@ describe("three segments", () => {
     const { job } = await threeSegments(world);
     const old = controlOf(job);
     await old.script([rule({ do: "answer", status: 503 }, PUTS)]);
-    world.clock.advance(60_000);
-    await world.runAlarms();
+    await pass(world, 60_000);
     await world.runCron();
     await world.jobs.move(job);
-    world.clock.advance(60_000);
-    await world.runAlarms();
+    await pass(world, 60_000);
     expect(await countsOf(job)).toMatchObject({ delivered: 30, pending: 0 });
     expect((await old.objects()).filter(({ key }) => key.endsWith(".log.gz"))).toEqual([]);
   });
@@ -241,8 +234,7 @@ describe("three segments", () => {
         world.clock.advance(16 * 86_400_000);
         // The queue says that nothing waits from before.
         await world.createJob();
-        await world.take(world.mint(1));
-        await world.deliverDue();
+        await arrive(world, world.mint(1));
         const fault = new Fault(world, JobReader.prototype, "retire", breakage);
         fault.begin(nth);
         await world.runCron();

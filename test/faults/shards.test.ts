@@ -12,7 +12,7 @@ import type { World } from "../support/runtime/world.ts";
 import type { WorldJob } from "../support/runtime/world-jobs.ts";
 import { rule } from "../support/s3-script.ts";
 import { row } from "./row.ts";
-import { controlOf, countsOf } from "./stores.ts";
+import { arrive, controlOf, countsOf, deliver } from "./stores.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -20,9 +20,6 @@ function setShards(world: World, shards: number): void {
   Object.assign(world.env, { LOG_SHARDS: String(shards) });
   world.injected();
 }
-
-const deliver = (world: World, messages: readonly HeldMessage[], losesAck = () => false) =>
-  world.queue.deliver(messages, world.isolate.queue, world.env, losesAck);
 
 /** Forty events are in the log, in four shards; their messages. */
 async function spread(world: World): Promise<HeldMessage[]> {
@@ -80,8 +77,7 @@ describe("the log", () => {
     const events = world.mint(10);
     for (const shards of [1, 8, 2]) {
       setShards(world, shards);
-      await world.take([...events], 10, { key: "once" });
-      await world.deliverDue();
+      await arrive(world, [...events], 10, { key: "once" });
       world.clock.advance(HOUR_MS);
     }
     expect((await countsOf(job)).received).toBe(10);
@@ -115,8 +111,7 @@ describe("the log", () => {
     world.clock.advance(1_000);
     await Promise.all([world.deliverDue(), world.jobs.change(job, { enabled: false })]);
     world.clock.advance(1_000);
-    await world.take(world.mint(40), 1);
-    await world.deliverDue();
+    await arrive(world, world.mint(40), 1);
     expect((await countsOf(job)).received).toBe(40);
   });
 });
@@ -157,8 +152,7 @@ describe("a job that reads four shards", () => {
     world.clock.advance(16 * 24 * HOUR_MS);
     await world.createJob();
     setShards(world, 1);
-    await world.take(world.mint(1));
-    await world.deliverDue();
+    await arrive(world, world.mint(1));
     await world.runCron();
     await world.runCron();
     expect(await world.nodes(job.id)).toEqual([0, 1_000, 2_000, 3_000]);

@@ -4,7 +4,7 @@
  */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import type { Settings } from "../../src/config.ts";
 import { ControlPlane, TraceLog } from "../../src/index.ts";
 import { nodeAt } from "../../src/ship/reader/job-nodes.ts";
@@ -14,7 +14,7 @@ import type { World } from "../support/runtime/world.ts";
 import type { WorldJob } from "../support/runtime/world-jobs.ts";
 import { rule } from "../support/s3-script.ts";
 import { row } from "./row.ts";
-import { controlOf, countsOf, PUTS, pass, said } from "./stores.ts";
+import { arrive, controlOf, countsOf, expectSettled, PUTS, pass, said } from "./stores.ts";
 
 /** No event is taken in this close to a switch, in ms. */
 const CLOCKS_MS = 1_000;
@@ -57,7 +57,7 @@ for (const consumer of ["current", "stale"] as const) {
   const words = consumer === "stale" ? "; the consumer does not learn of it from the control plane" : "";
 
   describe(`a consumer whose configuration is ${consumer}`, () => {
-    row(`logging of a function is switched off with events in the queue${words}`, async (world, { expect }) => {
+    row(`logging of a function is switched off with events in the queue${words}`, async (world) => {
       const jobs = [await world.createJob(), await world.createJob()];
       await warmIsolate(world);
       if (consumer === "stale") isolateFromControl(world);
@@ -74,27 +74,23 @@ for (const consumer of ["current", "stale"] as const) {
       expect(await world.accountCounts()).toMatchObject({ processed: 20, routed: 15, not_enabled: 5 });
     });
 
-    row(
-      `logging of a function is switched off, and on again, with events in the queue${words}`,
-      async (world, { expect }) => {
-        const job = await world.createJob();
-        await warmIsolate(world);
-        if (consumer === "stale") isolateFromControl(world);
-        for (const on of [false, true, false, true]) {
-          await take(world);
-          world.clock.advance(CLOCKS_MS);
-          await world.jobs.setLogging("till", on);
-          world.injected();
-          world.clock.advance(CLOCKS_MS);
-        }
+    row(`logging of a function is switched off, and on again, with events in the queue${words}`, async (world) => {
+      const job = await world.createJob();
+      await warmIsolate(world);
+      if (consumer === "stale") isolateFromControl(world);
+      for (const on of [false, true, false, true]) {
         await take(world);
-        await world.settle();
-        expect(await countsOf(job)).toMatchObject({ received: 40, delivered: 40 });
-        expect(await world.accountCounts()).toMatchObject({ processed: 50, routed: 40, not_enabled: 10 });
-      },
-    );
+        world.clock.advance(CLOCKS_MS);
+        await world.jobs.setLogging("till", on);
+        world.injected();
+        world.clock.advance(CLOCKS_MS);
+      }
+      await take(world);
+      await expectSettled(world, job, { received: 40, delivered: 40 });
+      expect(await world.accountCounts()).toMatchObject({ processed: 50, routed: 40, not_enabled: 10 });
+    });
 
-    row(`logging of a function is switched off while its events are in a log${words}`, async (world, { expect }) => {
+    row(`logging of a function is switched off while its events are in a log${words}`, async (world) => {
       const job = await world.createJob();
       await warmIsolate(world);
       await take(world);
@@ -104,28 +100,24 @@ for (const consumer of ["current", "stale"] as const) {
       world.injected();
       world.clock.advance(CLOCKS_MS);
       await take(world);
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ received: 15, delivered: 15 });
+      await expectSettled(world, job, { received: 15, delivered: 15 });
     });
 
-    row(
-      `a job is created with events in the queue${words}: it gets those that came after`,
-      async (world, { expect }) => {
-        const first = await world.createJob();
-        await warmIsolate(world);
-        if (consumer === "stale") isolateFromControl(world);
-        await take(world);
-        world.clock.advance(CLOCKS_MS);
-        const second = await world.createJob();
-        world.injected();
-        world.clock.advance(CLOCKS_MS);
-        await take(world);
-        await world.deliverDue();
-        expect([(await countsOf(first)).received, (await countsOf(second)).received]).toEqual([20, 10]);
-      },
-    );
+    row(`a job is created with events in the queue${words}: it gets those that came after`, async (world) => {
+      const first = await world.createJob();
+      await warmIsolate(world);
+      if (consumer === "stale") isolateFromControl(world);
+      await take(world);
+      world.clock.advance(CLOCKS_MS);
+      const second = await world.createJob();
+      world.injected();
+      world.clock.advance(CLOCKS_MS);
+      await take(world);
+      await world.deliverDue();
+      expect([(await countsOf(first)).received, (await countsOf(second)).received]).toEqual([20, 10]);
+    });
 
-    row(`the only job is created after an isolate saw that there is none${words}`, async (world, { expect }) => {
+    row(`the only job is created after an isolate saw that there is none${words}`, async (world) => {
       await warmIsolate(world);
       if (consumer === "stale") isolateFromControl(world);
       await take(world);
@@ -142,7 +134,7 @@ for (const consumer of ["current", "stale"] as const) {
 }
 
 describe("a change that the log does not learn of", () => {
-  row("a job is disabled and the log does not confirm it: said, and brought there later", async (world, { expect }) => {
+  row("a job is disabled and the log does not confirm it: said, and brought there later", async (world) => {
     const job = await world.createJob();
     await world.take(world.mint(5));
     const spy = vi.spyOn(TraceLog.prototype, "configure").mockImplementation(() => {
@@ -157,8 +149,7 @@ describe("a change that the log does not learn of", () => {
     await pass(world, 10_000);
     world.clock.advance(CLOCKS_MS);
     await world.take(world.mint(5));
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ received: 5, delivered: 5 });
+    await expectSettled(world, job, { received: 5, delivered: 5 });
   });
 });
 
@@ -177,12 +168,11 @@ describe("keys", () => {
   async function waiting(world: World, conf?: string): Promise<WorldJob> {
     const job = await world.createJob();
     if (conf !== undefined) await world.jobs.change(job, { destination_conf: conf });
-    await world.take(world.mint(10));
-    await world.deliverDue();
+    await arrive(world, world.mint(10));
     return job;
   }
 
-  row("the key is rotated: the previous one still opens", async (world, { expect }) => {
+  row("the key is rotated: the previous one still opens", async (world) => {
     const job = await waiting(world);
     await redeploy(job, { SECRETS_KEY: base64(9), SECRETS_KEY_PREVIOUS: settings.SECRETS_KEY ?? "" });
     world.injected();
@@ -197,7 +187,7 @@ describe("keys", () => {
     ["is well, but its neighbour is not", { OBJSTORE_ENDPOINT: "ftp://x" }, /configuration: OBJSTORE_ENDPOINT/],
   ] as const;
   for (const [name, secrets, words] of variants(losses, 2)) {
-    row(`the key ${name} for a day: the job is parked, and goes on with the key`, async (world, { expect }) => {
+    row(`the key ${name} for a day: the job is parked, and goes on with the key`, async (world) => {
       const job = await waiting(world);
       await redeploy(job, secrets);
       for (let hours = 0; hours < 24; hours++) {
@@ -214,14 +204,13 @@ describe("keys", () => {
     });
   }
 
-  row("the secret that a destination names is gone for a day", async (world, { expect }) => {
+  row("the secret that a destination names is gone for a day", async (world) => {
     const job = await world.createJob();
     const bucket = job.buckets[0]?.name ?? "";
     const endpoint = encodeURIComponent(settings.OBJSTORE_ENDPOINT ?? "");
     const conf = `s3://${bucket}/logs/{DATE}?region=auto&endpoint=${endpoint}&credentials=env:DEST_TEST`;
     await world.jobs.change(job, { destination_conf: conf });
-    await world.take(world.mint(10));
-    await world.deliverDue();
+    await arrive(world, world.mint(10));
     await redeploy(job, { DEST_TEST: "" });
     for (let hours = 0; hours < 24; hours++) {
       await pass(world, 3_600_000);
@@ -234,10 +223,9 @@ describe("keys", () => {
     expect([await said(job), (await countsOf(job)).delivered]).toEqual([null, 10]);
   });
 
-  row("the key is lost, and its owner sends the destination again", async (world, { expect }) => {
+  row("the key is lost, and its owner sends the destination again", async (world) => {
     const job = await world.createJob();
-    await world.take(world.mint(10));
-    await world.deliverDue();
+    await arrive(world, world.mint(10));
     await controlOf(job).script([rule({ do: "answer", status: 503 }, PUTS, 1)]);
     await pass(world);
     const log = nodeAt(env.READERS, job.id, 0);

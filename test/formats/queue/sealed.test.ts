@@ -60,9 +60,4 @@ describe("a sealed message", () => {
       expect(decodeMessage(flipped.buffer, [OURS]).ok, `bit ${bit}`).toBe(false);
     }
   });
-
-  it("that was cut, or goes on, is refused", () => {
-    for (const bytes of [sealed.slice(0, -1), sealed.slice(0, -5), concat([sealed, Uint8Array.of(0)])])
-      expect(decodeMessage(bytes.buffer, [OURS]).ok).toBe(false);
-  });
 });

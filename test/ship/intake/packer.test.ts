@@ -135,18 +135,6 @@ describe("the packer", () => {
     expect(answers).toEqual([{ shared: 3 }, { shared: 3 }, { shared: 3 }]);
   });
 
-  it("tries again where the queue refuses, and fails every call where it goes on to", async () => {
-    let calls = 0;
-    queue = async () => {
-      calls += 1;
-      if (calls < 3) throw new Error("refused");
-    };
-    expect(values(await packAll([part(1), part(2)]))).toEqual([{ shared: 2 }, { shared: 2 }]);
-    queue = () => Promise.reject(new Error("refused"));
-    const failed = values(await packAll([part(3), part(4)]));
-    expect(failed).toEqual(Array(2).fill("Error: neither the queue nor the log took a message"));
-  });
-
   it("appends to the log what the queue refuses, and leaves the queue alone for a while", async () => {
     log = scriptedLog();
     queue = () => Promise.reject(new Error("refused"));

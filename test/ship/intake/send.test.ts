@@ -142,14 +142,6 @@ describe("sending messages", () => {
     expect(ids(error.unsent)).toEqual(ids(messages.slice(2)));
     expect(error.cause).toEqual(new Error("the log does not answer"));
   });
-
-  it("can be repeated whole after a failure: the same messages carry the same ids", async () => {
-    const messages = fiveMessages();
-    await failure(send(messages, to(scriptedQueue(() => true))));
-    const queue = scriptedQueue();
-    await send(messages, to(queue));
-    expect(ids(queue.taken())).toEqual(ids(messages));
-  });
 });
 
 describe("what goes to the log directly", () => {

@@ -15,6 +15,7 @@ import {
   type Control,
   control,
   eventOf,
+  failingAt,
   message,
   open,
   page,
@@ -71,14 +72,6 @@ describe("a part", () => {
     await evictDurableObject(shard());
     expect(await fresh(message(1), message(2))).toEqual([id(2)]);
     expect(await unread(1)).toMatchObject([{ outcomes: ["event 1"] }, { outcomes: ["event 2"] }]);
-  });
-
-  it("that was noted as coming again is not any more", async () => {
-    await fresh(message(9));
-    await shard().expectAgain([{ id: id(1), takenInMs: NOON, keyed: false }], "returned");
-    expect(await shard().oldestUnfinishedMs()).toBe(NOON);
-    await fresh(message(1));
-    expect(await shard().oldestUnfinishedMs()).toBeNull();
   });
 
   it.each([
@@ -299,18 +292,10 @@ describe("an append is one transaction", () => {
   it("of which nothing is left if it fails, on disk or in memory", async () => {
     await fresh(message(9));
     const before = await stateOf("*");
-    await runInDurableObject(shard(), (log: TraceLog, { storage }) => {
-      const prototype = Object.getPrototypeOf(storage.sql) as SqlStorage;
-      const { exec } = prototype;
-      // The last statement of the append, after block and ids.
-      const broken = vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
-        if (query.startsWith("UPDATE state SET processed = processed + ")) throw new Error("disk full");
-        return exec.call(this, query, ...values);
-      });
-      return expect(log.append(prepared([message(1), message(2, { keyed: true })], plane.now)))
-        .rejects.toThrow("disk full")
-        .finally(() => broken.mockRestore());
-    });
+    // The last statement of the append, after block and ids.
+    await failingAt("UPDATE state SET processed = processed + ", (log) =>
+      log.append(prepared([message(1), message(2, { keyed: true })], plane.now)),
+    );
     expect(await stateOf("*")).toEqual(before);
     expect((await unread(1)).map(({ outcomes }) => outcomes)).toEqual([["event 9"]]);
     expect(await shard().status([1])).toMatchObject({ jobs: { 1: { received: 1, unread: { records: 1 } } } });
@@ -389,14 +374,6 @@ describe("a shard that takes nothing now", () => {
     answer.resolve();
     expect([await first, await small]).toMatchObject([{ fresh: [id(1)] }, { fresh: [id(3)] }]);
     expect((await append(large(2))).fresh).toEqual([id(2)]);
-  });
-
-  it("has no configuration yet: nothing is decided", async () => {
-    plane.answer = () => Promise.reject(new Error("out of reach"));
-    await expect(fresh(message(1))).rejects.toThrow(SHARD_NOT_READY);
-    expect(await counts()).toEqual(NOTHING);
-    plane.answer = async () => {};
-    expect(await fresh(message(1))).toEqual([id(1)]);
   });
 });
 

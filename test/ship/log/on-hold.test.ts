@@ -1,12 +1,10 @@
 /** Messages that are kept from the jobs until a person decides. */
-import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { encodeParts } from "../../../src/formats/queue/message.ts";
 import { recordLine } from "../../../src/formats/record/encode.ts";
 import { LogShards } from "../../../src/ship/log/log-shards.ts";
 import type { HoldMessage } from "../../../src/ship/log/on-hold.ts";
-import type { TraceLog } from "../../../src/ship/log/trace-log.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { id, job, snapshot } from "../consumer/scripted.ts";
 import {
@@ -14,11 +12,13 @@ import {
   type Control,
   control,
   eventOf,
+  failingAt,
   headsOf,
   loaded,
   message,
   open,
   rowsOf,
+  rowsWritten,
   shard,
   stateOf,
   unread,
@@ -114,26 +114,11 @@ describe("a message on hold", () => {
 
   it("costs as many rows as docs/storage.md says", async () => {
     await append(message(9));
-    const written = await runInDurableObject(shard(), async (log: TraceLog, { storage }) => {
-      const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
-      const prototype = Object.getPrototypeOf(storage.sql) as SqlStorage;
-      const { exec } = prototype;
-      vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
-        const cursor = exec.call(this, query, ...values);
-        cursors.push(cursor);
-        return cursor;
-      });
-      const rows = async (run: () => unknown) => {
-        cursors.length = 0;
-        await run();
-        return cursors.reduce((sum, { rowsWritten }) => sum + rowsWritten, 0);
-      };
-      return {
-        held: await rows(() => log.hold(holding(message(1)))),
-        sent: await rows(() => log.holdResend(1, headsOf(message(1)))),
-      };
-    });
-    expect(written).toEqual({ held: 5, sent: 6 });
+    const written = await rowsWritten(
+      (log) => log.hold(holding(message(1))),
+      (log) => log.holdResend(1, headsOf(message(1))),
+    );
+    expect(written).toEqual([5, 6]);
   });
 });
 
@@ -187,17 +172,7 @@ describe("a message on hold that is sent again", () => {
     await hold(three(1));
     const before = await stateOf("*");
     await expect((async () => shard().holdResend(1, headsOf(three(2))))()).rejects.toThrow("missing");
-    await runInDurableObject(shard(), (log: TraceLog, { storage }) => {
-      const prototype = Object.getPrototypeOf(storage.sql) as SqlStorage;
-      const { exec } = prototype;
-      const broken = vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
-        if (query.startsWith("UPDATE state SET processed = processed + ")) throw new Error("disk full");
-        return exec.call(this, query, ...values);
-      });
-      return expect(log.holdResend(1, headsOf(three(1))))
-        .rejects.toThrow("disk full")
-        .finally(() => broken.mockRestore());
-    });
+    await failingAt("UPDATE state SET processed = processed + ", (log) => log.holdResend(1, headsOf(three(1))));
     expect([await stateOf("*"), await unread(1), await listed()]).toEqual([before, [], [[1, 3]]]);
     expect((await shard().status([1])).jobs[1]).toMatchObject({ received: 0, unread: null });
     expect(await resend(1, three(1))).toMatchObject({ jobs: [1] });
