@@ -7,19 +7,19 @@ import { traceLog } from "../../src/ship/log/trace-log.ts";
 import { nodeAt } from "../../src/ship/reader/job-nodes.ts";
 import { cells, variants } from "../support/matrix.ts";
 import { destinationConf } from "../support/runtime/api.ts";
-import { breakable, firstCalls } from "../support/runtime/breakage.ts";
 import { freshBucket } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
 import type { WorldJob } from "../support/runtime/world-jobs.ts";
 import { rule } from "../support/s3-script.ts";
-import { row } from "./row.ts";
+import { breaks } from "./fault.ts";
+import { jobRow, row } from "./row.ts";
 import { arrive, attempts, controlOf, countsOf, deliver, PUTS, pass, said } from "./stores.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Every minute for the first five, then at ticks of the cron: some of them fail to come. */
-const MINUTES = [1, 2, 3, 4, 5, 10, 25, 40, 60];
+/** Some in the first five, then at ticks of the cron: some of them fail to come. */
+const MINUTES = [1, 2, 5, 10, 40, 60];
 
 /** One hour: the queue delivers, and only the named clocks fire. */
 async function hour(world: World, clocks: { alarms?: boolean; cron?: boolean }): Promise<void> {
@@ -44,8 +44,7 @@ describe("one of the two clocks", () => {
     ["no alarm ever fires", { cron: true }],
     ["no cron ever ticks", { alarms: true }],
   ] as const) {
-    row(`${what}, for a day, through an outage of the store`, async (world) => {
-      const job = await world.createJob();
+    jobRow(`${what}, for a day, through an outage of the store`, async (world, job) => {
       for (let hours = 0; hours < 24; hours++) {
         if (hours === 6) await controlOf(job).script([rule({ do: "answer", status: 503 }, PUTS)]);
         if (hours === 9) await controlOf(job).script([]);
@@ -67,8 +66,7 @@ describe("one of the two clocks", () => {
     });
   }
 
-  row("both clocks come six hours late", async (world) => {
-    const job = await world.createJob();
+  jobRow("both clocks come six hours late", async (world, job) => {
     for (const late of ["alarms", "cron"]) {
       await arrive(world, world.mint(20, { days: 3 }), 5);
       world.clock.advance(6 * HOUR_MS);
@@ -80,8 +78,7 @@ describe("one of the two clocks", () => {
     await world.audit();
   });
 
-  row("an event comes alone, and nothing but the alarm follows, not before its time", async (world) => {
-    const job = await world.createJob();
+  jobRow("an event comes alone, and nothing but the alarm follows, not before its time", async (world, job) => {
     await arrive(world, world.mint(1));
     await pass(world, 29_999);
     expect((await countsOf(job)).pending).toBe(1);
@@ -91,8 +88,7 @@ describe("one of the two clocks", () => {
     await world.audit();
   });
 
-  row("an event comes alone, and nothing but the cron follows", async (world) => {
-    const job = await world.createJob();
+  jobRow("an event comes alone, and nothing but the cron follows", async (world, job) => {
     await arrive(world, world.mint(1));
     world.clock.advance(5 * MINUTE_MS);
     world.injected();
@@ -105,10 +101,10 @@ describe("one of the two clocks", () => {
 
 describe("an alarm that the platform has forgotten", () => {
   const WAITING = {
-    log: [TraceLog.prototype, async () => {}],
-    reader: [JobReader.prototype, (world: World) => world.read()],
+    log: [TraceLog, async () => {}],
+    reader: [JobReader, (world: World) => world.read()],
   } as const;
-  for (const [who, [prototype, reach]] of Object.entries(WAITING)) {
+  for (const [who, [of, reach]] of Object.entries(WAITING)) {
     row(`the ${who}'s alarm throws until the platform forgets it, and the next event brings it back`, async (world) => {
       const job = await world.createJob();
       await world.runAlarms();
@@ -116,10 +112,8 @@ describe("an alarm that the platform has forgotten", () => {
       await reach(world);
       world.clock.advance(MINUTE_MS);
       // The first run and the platform's six retries.
-      const { decide, broke } = firstCalls("refused", 7);
-      breakable(prototype, "alarm", decide);
+      breaks(world, of, "alarm", (n) => (n <= 7 ? "refused" : null));
       for (let times = 0; times < 7; times++) await world.runAlarms();
-      world.injected(broke());
       await forgetAlarm(world, who === "log" ? traceLog(env.TRACE_LOG, 0) : nodeAt(env.READERS, job.id, 0));
       await world.runAlarms();
       expect((await countsOf(job)).pending).toBe(10);
@@ -130,8 +124,7 @@ describe("an alarm that the platform has forgotten", () => {
     });
   }
 
-  row("a reader's alarm is forgotten, and the cron brings it back", async (world) => {
-    const job = await world.createJob();
+  jobRow("a reader's alarm is forgotten, and the cron brings it back", async (world, job) => {
     await controlOf(job).script([rule({ do: "answer", status: 503 }, PUTS, 1)]);
     await arrive(world, world.mint(10));
     await forgetAlarm(world, nodeAt(env.READERS, job.id, 0));
@@ -151,9 +144,8 @@ describe("the control plane's alarm never fires after a change that was not conf
     await arrive(world, world.mint(10));
     world.clock.advance(1_000);
     vi.spyOn(ControlPlane.prototype, "alarm").mockImplementation(async () => world.injected());
-    breakable(TraceLog.prototype, "configure", firstCalls("refused").decide);
+    breaks(world, TraceLog, "configure", (n) => (n === 1 ? "refused" : null));
     await expect(change(job)).rejects.toThrow("503");
-    world.injected();
     return job;
   }
 
@@ -210,8 +202,7 @@ describe("clocks that are apart", () => {
       world.injected();
     };
 
-    row(`${who} when a job is created, disabled and enabled again`, async (world) => {
-      const job = await world.createJob();
+    jobRow(`${who} when a job is created, disabled and enabled again`, async (world, job) => {
       await takeElsewhere(world);
       world.clock.advance(MINUTE_MS);
       await takeElsewhere(world);

@@ -36,6 +36,8 @@ interface Step {
   readonly method: string;
   readonly scene: Scene;
   readonly breakages: readonly Breakage[];
+  /** What tells its rows from those of the same method in another scene. */
+  readonly words: string;
 }
 
 /** Steps that break in the same scene. */
@@ -44,16 +46,17 @@ export function steps<T extends object>(
   methods: readonly (keyof T & string)[],
   scene: Scene,
   breakages: readonly Breakage[] = BREAKAGES,
+  words = "",
 ): Step[] {
-  return methods.map((method) => ({ prototype, method, scene, breakages }));
+  return methods.map((method) => ({ prototype, method, scene, breakages, words }));
 }
 
 /** One row for each breakage of each step of a part of the service. */
 export function rows(name: string, all: readonly Step[]): void {
-  for (const [{ prototype, method, scene, breakages }, breakage] of cells(all, BREAKAGES)) {
+  for (const [{ prototype, method, scene, breakages, words }, breakage] of cells(all, BREAKAGES)) {
     if (!breakages.includes(breakage)) continue;
     row(
-      `the ${name} ${WORDS[breakage]} ${method}()`,
+      `the ${name} ${WORDS[breakage]} ${method}()${words}`,
       async (world) => {
         const fault = new Fault(world, prototype, method, breakage);
         await scene(world, fault);

@@ -11,7 +11,7 @@ import { jobObjects } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
 import { type Action, rule } from "../support/s3-script.ts";
 import { row } from "./row.ts";
-import { attempts, countsOf, decided, endFaults, HEADS, PUTS, pass, said, waitingJob, written } from "./stores.ts";
+import { attempts, countsOf, HEADS, PUTS, pass, said, waitingJob, written } from "./stores.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -23,7 +23,7 @@ const PERMISSIONS = ["rcw", "rc", "w", "c"] as const;
 type Permissions = (typeof PERMISSIONS)[number];
 
 const container = (world: World, permissions: Permissions = "rcw") =>
-  waitingJob(world, 10, { conf: (name, path) => azureConf(name, path, permissions) });
+  waitingJob(world, { conf: (name, path) => azureConf(name, path, permissions) });
 
 const isVerified = (permissions: Permissions): boolean => permissions.includes("r");
 
@@ -43,7 +43,6 @@ describe("a blob whose answer is lost", () => {
       await control.script([lost]);
       await pass(world);
       expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
-      world.injected(await decided(control));
       await world.settle();
       expect([await said(job), await written(control)]).toEqual([null, 1]);
       expect(await jobObjects(job.id)).toMatchObject([{ number: 1, state: "delivered", records: 10 }]);
@@ -87,7 +86,6 @@ describe("a blob whose answer is lost", () => {
       await world.settle();
       expect(await jobObjects(job.id)).toMatchObject([{ number: 2, state: "delivered", verified: true }]);
       expect(new TextDecoder().decode(await control.object(key))).toBe("theirs");
-      world.injected(await decided(control));
       // The audit does not expect this blob.
       expect((await fetch(url, { method: "DELETE", headers })).status).toBe(204);
     });
@@ -113,7 +111,7 @@ describe("an answer of Azure's", () => {
         expect(await said(job)).toMatch(new RegExp(`HTTP ${status} ${code}.*; it is being tried again$`));
         expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
       }
-      await endFaults(world, control);
+      await control.script([]);
       await world.settle();
       expect([await said(job), await written(control)]).toEqual([null, 1]);
     });
@@ -134,7 +132,7 @@ describe("an answer of Azure's", () => {
       for (let n = 0; n < 12; n++) await pass(world, 300_000);
       expect(await said(job)).toMatch(new RegExp(`^parked: HTTP ${status} ${code}; nothing is lost`));
       expect(await attempts(control)).toBeGreaterThan(3);
-      await endFaults(world, control);
+      await control.script([]);
       world.clock.advance(1);
       const renewed = azureConf(job.buckets[0]?.name ?? "", job.path, "cw");
       await world.jobs.change(job, { destination_conf: renewed });
@@ -153,7 +151,7 @@ describe("an answer of Azure's", () => {
       await control.script([rule(action, PUTS)]);
       for (let n = 0; n < 4; n++) await pass(world, HOUR_MS / 4);
       expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
-      await endFaults(world, control);
+      await control.script([]);
       await world.settle();
       expect(await jobObjects(job.id)).toMatchObject([{ number: 1, state: "delivered", verified: true }]);
     });
@@ -166,7 +164,7 @@ describe("an answer of Azure's", () => {
       rule({ do: "answer", status: 503, code: "ServerBusy" }, HEADS),
     ]);
     for (let n = 0; n < 4; n++) await pass(world, HOUR_MS / 4);
-    await endFaults(world, control);
+    await control.script([]);
     await world.settle();
     expect([await said(job), await written(control)]).toEqual([null, 1]);
     expect(await jobObjects(job.id)).toMatchObject([{ number: 1, state: "delivered", verified: true }]);

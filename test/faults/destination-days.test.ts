@@ -9,14 +9,13 @@ import type { World } from "../support/runtime/world.ts";
 import { type Action, type Match, type Rule, rule } from "../support/s3-script.ts";
 import { until } from "../support/until.ts";
 import { dense } from "./large-event.ts";
-import { OVER_HTTP, row, STORES, storeRow, TELLS } from "./row.ts";
+import { jobRow, OVER_HTTP, row, STORES, storeRow, TELLS } from "./row.ts";
 import {
   arrive,
   attempts,
   controlOf,
   countsOf,
-  decided,
-  endFaults,
+  failingJob,
   HEADS,
   outlast,
   PUTS,
@@ -62,7 +61,6 @@ describe("one of two jobs' store is down for three days, and the other job deliv
       }
       // The rate of attempts does not grow with the backlog.
       expect(await attempts(controlOf(failing))).toBeLessThan(2 * 24 + 10);
-      world.injected(await decided(controlOf(failing)));
       // A change of the job retries everything at once.
       await controlOf(failing).script([]);
       await world.jobs.change(failing, { name: "mended" });
@@ -87,11 +85,9 @@ describe("one of many objects", () => {
       expect(await countsOf(job)).toMatchObject({ delivered: 20 + 3 * i, pending: 10 });
       await pass(world, 60 * MINUTE_MS - 53_000);
     }
-    world.injected(await decided(control));
   });
 
-  row("four objects always fail: the success of others does not make them due each time", async (world) => {
-    const job = await world.createJob();
+  jobRow("four objects always fail: the success of others does not make them due each time", async (world, job) => {
     const control = controlOf(job);
     await arrive(world, world.mint(40, { days: 6 }), 10);
     await control.script([rule({ do: "answer", status: 503 }, PUTS)]);
@@ -108,12 +104,11 @@ describe("one of many objects", () => {
   });
 
   storeRow("an outage ends: it is over for all objects at once", STORES, async (world) => {
-    const { job, control } = await waitingJob(world);
-    await control.script([rule({ do: "answer", status: 503 }, PUTS)]);
+    const { job, control } = await failingJob(world, rule({ do: "answer", status: 503 }, PUTS));
     for (let i = 0; i < 6; i++) await interval(world);
     for (let i = 0; i < 20; i++) await pass(world, 300_000);
     expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 28 });
-    await endFaults(world, control);
+    await control.script([]);
     await pass(world, 900_000);
     expect(await countsOf(job)).toMatchObject({ delivered: 28, pending: 0 });
   });
@@ -127,7 +122,7 @@ describe("one of many objects", () => {
       await world.runCron();
     }
     expect(await said(job)).toMatch(/HTTP 503; it is being tried again/);
-    await endFaults(world, control);
+    await control.script([]);
     for (let i = 0; i < 3; i++) {
       world.clock.advance(300_000);
       await world.runCron();
@@ -142,13 +137,11 @@ describe("a store that takes its time", () => {
     ["does not come to reading an object", { do: "hold" }, 0],
   ] as const satisfies readonly (readonly [string, Action, number])[]) {
     row(`the store ${name}`, async (world) => {
-      const { job, control } = await waitingJob(world);
-      await control.script([rule(action, PUTS, 1)]);
+      const { job, control } = await failingJob(world, rule(action, PUTS, 1));
       await outlast(world, job.id, () => control.whenHeld(1), [60_000]);
       await until(async () => (await said(job)) !== null);
       expect(await said(job)).toMatch(/no answer in time; it is being tried again/);
       expect([await written(control), (await countsOf(job)).pending]).toEqual([stored, 10]);
-      world.injected(await decided(control));
       // The late upload has the same bytes, so its arrival changes nothing.
       await control.release();
       await world.settle();
@@ -158,38 +151,34 @@ describe("a store that takes its time", () => {
   }
 
   row("the store answers an error, one byte a second: the status decides", async (world) => {
-    const { job, control } = await waitingJob(world);
-    await control.script([rule({ do: "trickle", status: 503, code: "SlowDown" }, PUTS, 1)]);
+    const { job, control } = await failingJob(world, rule({ do: "trickle", status: 503, code: "SlowDown" }, PUTS, 1));
     await outlast(world, job.id, () => control.whenHeld(1), []);
     await until(async () => (await said(job)) !== null);
     expect(await said(job)).toMatch(/HTTP 503 SlowDown; it is being tried again/);
-    world.injected(await decided(control));
   });
 
   row("the store answers 200, one byte a second: HEAD decides", async (world) => {
-    const { job, control } = await waitingJob(world);
-    await control.script([rule({ do: "trickle", status: 200, store: true }, PUTS, 1)]);
+    const { job } = await failingJob(world, rule({ do: "trickle", status: 200, store: true }, PUTS, 1));
     await pass(world);
     expect(await countsOf(job)).toMatchObject({ delivered: 10, pending: 0 });
     expect(await jobObjects(job.id)).toMatchObject([{ number: 1, verified: true }]);
-    world.injected(await decided(control));
   });
 
   storeRow("HEAD is never answered after an answer was lost", STORES, async (world) => {
-    const { job, control } = await waitingJob(world);
-    await control.script([rule({ do: "reset", when: "after" }, PUTS, 1), rule({ do: "withhold" }, HEADS, 1)]);
+    const { job, control } = await failingJob(world, [
+      rule({ do: "reset", when: "after" }, PUTS, 1),
+      rule({ do: "withhold" }, HEADS, 1),
+    ]);
     await pass(world);
     expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
     await outlast(world, job.id, () => control.whenHeld(1), [60_000]);
     await world.settle();
-    world.injected(await decided(control));
     expect([await written(control), (await countsOf(job)).delivered]).toEqual([1, 10]);
   });
 });
 
 describe("a large object", () => {
-  row("the store refuses a large object before it has read it, and the connection breaks", async (world) => {
-    const job = await world.createJob();
+  jobRow("the store refuses a large object before it has read it, and the connection breaks", async (world, job) => {
     await arrive(world, dense(world.mint(10)));
     const control = controlOf(job);
     await control.script([
@@ -200,7 +189,7 @@ describe("a large object", () => {
     // The probe finds the error that the broken connection hid.
     expect(await said(job)).toMatch(/^parked: HTTP 403 AccessDenied/);
     expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
-    await endFaults(world, control);
+    await control.script([]);
     await pass(world, 300_000);
     expect(await countsOf(job)).toMatchObject({ delivered: 10, pending: 0 });
   });
@@ -214,7 +203,6 @@ describe("a large object", () => {
     expect(await said(job)).toMatch(/connection failed; it is being tried again/);
     await world.settle();
     expect(await written(control)).toBe(1);
-    world.injected(await decided(control));
   });
 });
 
@@ -267,7 +255,6 @@ describe("a store that does everything wrong for a day", () => {
         for (const ms of [40_000, random.int(60, 1_700) * 1_000]) await pass(world, ms);
         if (random.chance(0.3)) await world.runCron();
       }
-      for (const job of jobs) world.injected(await decided(controlOf(job)));
     });
   }
 });

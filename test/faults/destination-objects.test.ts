@@ -1,7 +1,7 @@
 /** A store keeps half of an object, discards it, holds a different one, or does not tell. */
 import { createHash } from "node:crypto";
 import { AwsClient } from "aws4fetch";
-import { describe, type ExpectStatic, expect, inject } from "vitest";
+import { describe, expect, inject } from "vitest";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
 import { cells, variants } from "../support/matrix.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";
@@ -13,8 +13,7 @@ import {
   attempts,
   controlOf,
   countsOf,
-  decided,
-  endFaults,
+  failingJob,
   HEADS,
   PUTS,
   pass,
@@ -27,11 +26,7 @@ import {
 const HOUR_MS = 3_600_000;
 
 /** Settles; expects one delivered object of ten records with this number, and no error. */
-async function endsWell(
-  world: World,
-  { job }: Waiting,
-  { expect, number = 1, verified = true }: { expect: ExpectStatic; number?: number; verified?: boolean },
-): Promise<void> {
+async function endsWell(world: World, { job }: Waiting, { number = 1, verified = true } = {}): Promise<void> {
   await world.settle();
   expect(await said(job)).toBeNull();
   expect(await jobObjects(job.id)).toMatchObject([{ number, state: "delivered", verified, records: 10 }]);
@@ -40,17 +35,14 @@ async function endsWell(
 describe("a store that does not keep what it was sent", () => {
   const half: Action = { do: "truncate" };
   storeRow("the store keeps half of an object, once: it is written over", TELLS, async (world) => {
-    const waiting = await waitingJob(world);
-    await waiting.control.script([rule(half, PUTS, 1)]);
+    const waiting = await failingJob(world, rule(half, PUTS, 1));
     await pass(world);
     expect(await countsOf(waiting.job)).toMatchObject({ delivered: 10, pending: 0 });
-    world.injected(await decided(waiting.control));
-    await endsWell(world, waiting, { expect });
+    await endsWell(world, waiting);
   });
 
   storeRow("the store keeps half of every object, for a day", STORES, async (world) => {
-    const waiting = await waitingJob(world);
-    await waiting.control.script([rule(half, PUTS)]);
+    const waiting = await failingJob(world, rule(half, PUTS));
     for (let hours = 0; hours < 24; hours++) {
       await pass(world, HOUR_MS);
       expect(await said(waiting.job)).toMatch(/the store keeps \d+ of \d+ bytes; it is being tried again/);
@@ -58,8 +50,8 @@ describe("a store that does not keep what it was sent", () => {
     }
     // At most two PUTs per attempt.
     expect(await attempts(waiting.control)).toBeLessThanOrEqual(2 * 25);
-    await endFaults(world, waiting.control);
-    await endsWell(world, waiting, { expect });
+    await waiting.control.script([]);
+    await endsWell(world, waiting);
   });
 
   storeRow("the store keeps half of an object, and its answer is lost", TELLS, async (world) => {
@@ -72,17 +64,17 @@ describe("a store that does not keep what it was sent", () => {
     ]);
     await pass(world);
     expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
-    await endsWell(world, waiting, { expect });
-    world.injected(await decided(waiting.control));
+    await endsWell(world, waiting);
   });
 
   storeRow("the store says 200 and keeps nothing, and will not be asked for a while", STORES, async (world) => {
-    const waiting = await waitingJob(world);
-    await waiting.control.script([rule({ do: "discard" }, PUTS, 6), rule({ do: "answer", status: 503 }, HEADS, 3)]);
+    const waiting = await failingJob(world, [
+      rule({ do: "discard" }, PUTS, 6),
+      rule({ do: "answer", status: 503 }, HEADS, 3),
+    ]);
     await pass(world);
     expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
-    await endsWell(world, waiting, { expect });
-    world.injected(await decided(waiting.control));
+    await endsWell(world, waiting);
   });
 
   const untold = [
@@ -99,21 +91,18 @@ describe("a store that does not keep what it was sent", () => {
       await waiting.control.script(rules);
       await pass(world);
       expect(await countsOf(waiting.job)).toMatchObject({ delivered: 10, pending: 0 });
-      world.injected(await decided(waiting.control));
-      await endsWell(world, waiting, { expect });
+      await endsWell(world, waiting);
       expect(await written(waiting.control)).toBe(1);
     });
   }
 
   storeRow("the store has ETags of its own that look like MD5, and keeps no metadata", STORES, async (world) => {
-    const waiting = await waitingJob(world);
-    await waiting.control.script([rule({ do: "own-etag" })]);
+    const waiting = await failingJob(world, rule({ do: "own-etag" }));
     await pass(world);
     expect(await countsOf(waiting.job)).toMatchObject({ delivered: 10, pending: 0 });
     // It is read back, and compared.
     expect(await jobObjects(waiting.job.id)).toMatchObject([{ number: 1, verified: true }]);
     expect(await written(waiting.control)).toBe(1);
-    world.injected(await decided(waiting.control));
   });
 
   const pages = [
@@ -122,14 +111,13 @@ describe("a store that does not keep what it was sent", () => {
   ] as const;
   for (const [name, page] of variants(pages)) {
     storeRow(`a proxy answers HEAD with a page ${name}, for a day`, OVER_HTTP, async (world) => {
-      const waiting = await waitingJob(world);
-      await waiting.control.script([
+      const waiting = await failingJob(world, [
         rule({ do: "no-etag" }, PUTS),
         rule({ do: "answer", status: 200, headers: page }, HEADS),
       ]);
       for (let hours = 0; hours < 24; hours++) await pass(world, HOUR_MS);
       expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
-      await endFaults(world, waiting.control);
+      await waiting.control.script([]);
       await world.settle();
       expect(await said(waiting.job)).toBeNull();
     });
@@ -148,8 +136,8 @@ describe("a store that does not keep what it was sent", () => {
         await pass(world);
         for (let i = 0; i < 12; i++) await pass(world, 300_000);
         expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
-        await endFaults(world, waiting.control);
-        await endsWell(world, waiting, { expect });
+        await waiting.control.script([]);
+        await endsWell(world, waiting);
         expect(await written(waiting.control)).toBe(1);
       },
     );
@@ -183,16 +171,14 @@ describe("an answer that is lost", () => {
       `the answer to a PUT is lost ${how}, and ${name}`,
       head === null && action.do === "reset" ? TELLS : OVER_HTTP,
       async (world) => {
-        const waiting = await waitingJob(world);
-        await waiting.control.script([rule(action, PUTS, 1), ...(head === null ? [] : [rule(head, HEADS)])]);
+        const waiting = await failingJob(world, [rule(action, PUTS, 1), ...(head === null ? [] : [rule(head, HEADS)])]);
         await pass(world);
         expect(await said(waiting.job)).toContain(words);
         expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
         for (let i = 0; i < 6; i++) await pass(world, 300_000);
         expect(await countsOf(waiting.job)).toMatchObject(verified === null ? { pending: 10 } : { delivered: 10 });
-        world.injected(await decided(waiting.control));
         if (verified === null) await waiting.control.script([]);
-        await endsWell(world, waiting, { expect, verified: verified ?? true });
+        await endsWell(world, waiting, { verified: verified ?? true });
         expect(await written(waiting.control)).toBe(1);
       },
     );
@@ -205,15 +191,13 @@ describe("a store that does not know If-None-Match", () => {
   const ignores: Rule = rule({ do: "ignore-conditional" }, PUTS);
 
   row("the store answers 501 to the condition: asked without it, and remembered", async (world) => {
-    const waiting = await waitingJob(world);
-    await waiting.control.script([refuses]);
+    const waiting = await failingJob(world, [refuses]);
     await pass(world);
     expect(await countsOf(waiting.job)).toMatchObject({ delivered: 10, pending: 0 });
     await arrive(world, world.mint(10));
     await pass(world);
     expect(await countsOf(waiting.job)).toMatchObject({ delivered: 20, pending: 0 });
     expect((await waiting.control.requests()).filter(({ status }) => status === 501)).toHaveLength(1);
-    world.injected(await decided(waiting.control));
   });
 
   const conditions = [
@@ -234,10 +218,9 @@ describe("a store that does not know If-None-Match", () => {
       const unconditional = rules[0] === refuses ? { ...PUTS, conditional: false } : PUTS;
       await waiting.control.script([...head, rule(action, unconditional, 2), ...rules]);
       await world.settle();
-      world.injected(await decided(waiting.control));
       const objects = (await waiting.control.objects()).filter(({ key }) => key.endsWith(".log.gz"));
       expect(objects).toHaveLength(1);
-      await endsWell(world, waiting, { expect });
+      await endsWell(world, waiting);
     });
   }
 });
@@ -261,9 +244,8 @@ describe("another object under the key", () => {
     const key = (await jobObjects(job.id))[0]?.key ?? "";
     const theirs = otherClient(job.buckets[0]?.name ?? "", key);
     expect((await theirs("PUT", "theirs")).status).toBe(200);
-    await endsWell(world, waiting, { expect, number: 2 });
+    await endsWell(world, waiting, { number: 2 });
     expect(new TextDecoder().decode(await control.object(key))).toBe("theirs");
-    world.injected(await decided(control));
     // The audit does not expect this object.
     expect((await theirs("DELETE")).status).toBe(204);
   });
@@ -274,13 +256,12 @@ describe("another object under the key", () => {
     // Neither the trial of the condition nor the first object gets through.
     await control.script([rule({ do: "reset", when: "before" }, { method: "PUT" })]);
     await pass(world);
-    world.injected(await decided(control));
     const key = (await jobObjects(job.id))[0]?.key ?? "";
     const theirs = otherClient(job.buckets[0]?.name ?? "", key);
     await control.script([]);
     expect((await theirs("PUT", "theirs")).status).toBe(200);
     await control.script([rule({ do: "ignore-conditional" }, { method: "PUT" })]);
-    await endsWell(world, waiting, { expect, number: 2 });
+    await endsWell(world, waiting, { number: 2 });
     expect(new TextDecoder().decode(await control.object(key))).toBe("theirs");
     // It is noticed once: the probe is created twice.
     const before = (await control.requests()).length;
@@ -299,13 +280,12 @@ describe("another object under the key", () => {
   ] as const satisfies readonly (readonly [string, Action, RegExp])[];
   for (const [name, head, words] of variants(shown)) {
     storeRow(`the store answers 412 for a day, and HEAD ${name}`, STORES, async (world) => {
-      const waiting = await waitingJob(world);
-      await waiting.control.script([taken, rule(head, HEADS)]);
+      const waiting = await failingJob(world, [taken, rule(head, HEADS)]);
       for (let halfHours = 0; halfHours < 48; halfHours++) await pass(world, HOUR_MS / 2);
       expect(await said(waiting.job)).toMatch(words);
       expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
       expect(await attempts(waiting.control)).toBeLessThan(60);
-      await endFaults(world, waiting.control);
+      await waiting.control.script([]);
       await world.settle();
       expect([await said(waiting.job), await written(waiting.control)]).toEqual([null, 1]);
     });
@@ -329,7 +309,6 @@ describe("an object that the store refuses for itself", () => {
         await control.script([rule({ do: "answer", status, code }, { ...PUTS, keyIncludes: "/21001121/" })]);
         await pass(world);
         expect(await countsOf(job)).toMatchObject({ received: 30, delivered: 20, set_aside: 10, pending: 0 });
-        world.injected(await decided(control));
         const aside = (await jobObjects(job.id)).filter(({ state }) => state === "set_aside");
         expect(aside).toMatchObject([{ records: 10, error: `an object was set aside: HTTP ${status} ${code}` }]);
         expect(await said(job)).toBe(`an object was set aside: HTTP ${status} ${code}`);
@@ -349,29 +328,26 @@ describe("an object that the store refuses for itself", () => {
       `the store answers ${status} ${code} to everything: parked, nothing set aside`,
       OVER_HTTP,
       async (world) => {
-        const waiting = await waitingJob(world);
-        await waiting.control.script([rule({ do: "answer", status, code })]);
+        const waiting = await failingJob(world, rule({ do: "answer", status, code }));
         for (let i = 0; i < 12; i++) {
           await pass(world, 300_000);
           expect(await said(waiting.job)).toMatch(new RegExp(`^parked: HTTP ${status} ${code}`));
           expect(await countsOf(waiting.job)).toMatchObject({ pending: 10, set_aside: 0 });
         }
-        await endFaults(world, waiting.control);
-        await endsWell(world, waiting, { expect });
+        await waiting.control.script([]);
+        await endsWell(world, waiting);
       },
     );
   }
 
   storeRow("the store answers 413 to an object, and cannot be asked what it means", OVER_HTTP, async (world) => {
-    const waiting = await waitingJob(world);
-    await waiting.control.script([
+    const waiting = await failingJob(world, [
       rule({ do: "answer", status: 413, code: "EntityTooLarge" }, PUTS, 3),
       // Nor does it say what it does with a condition.
       rule({ do: "answer", status: 503 }, { method: "PUT" }, 6),
     ]);
     await pass(world);
     expect(await countsOf(waiting.job)).toMatchObject({ pending: 10, set_aside: 0 });
-    await endsWell(world, waiting, { expect });
-    world.injected(await decided(waiting.control));
+    await endsWell(world, waiting);
   });
 });

@@ -1,18 +1,18 @@
 /** Stores that refuse a header, forbid overwriting, or refuse one object after another. */
-import { describe, type ExpectStatic, expect } from "vitest";
+import { describe, expect } from "vitest";
 import { cells, variants } from "../support/matrix.ts";
 import { destinationConf } from "../support/runtime/api.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
 import type { BucketControl } from "../support/s3-control.ts";
 import { type Action, type Match, type Rule, rule } from "../support/s3-script.ts";
-import { OVER_HTTP, row, storeRow } from "./row.ts";
+import { jobRow, OVER_HTTP, row, storeRow } from "./row.ts";
 import {
   arrive,
   controlOf,
   countsOf,
   decided,
-  endFaults,
+  failingJob,
   HEADS,
   PUTS,
   pass,
@@ -32,7 +32,7 @@ async function threeMore(world: World): Promise<void> {
 }
 
 /** Every object was written once, under its first key. */
-async function expectOnce(control: BucketControl, objects: number, expect: ExpectStatic): Promise<void> {
+async function expectOnce(control: BucketControl, objects: number): Promise<void> {
   const puts = (await control.puts()).filter(({ key }) => key.endsWith(".log.gz"));
   expect(new Set(puts.map(({ key }) => key)).size).toBe(objects);
   expect(puts).toHaveLength(objects);
@@ -54,8 +54,9 @@ describe("a store that refuses a header", () => {
   for (const [[header, refused], [status, code]] of cells(headers, refusals)) {
     const words = code === undefined ? `${status}` : `${status} ${code}`;
     row(`the store answers ${words} to ${header}: sent without, once, and remembered`, async (world) => {
-      const { job, control } = await waitingJob(world);
-      await control.script([rule({ do: "answer", status, ...(code !== undefined && { code }) }, refused)]);
+      const { job, control } = await failingJob(world, [
+        rule({ do: "answer", status, ...(code !== undefined && { code }) }, refused),
+      ]);
       await pass(world);
       expect(await countsOf(job)).toMatchObject({ delivered: 10, set_aside: 0, pending: 0 });
       const found = await decided(control);
@@ -64,7 +65,7 @@ describe("a store that refuses a header", () => {
       // Of the later objects, nothing was refused.
       expect(await decided(control)).toBe(found);
       expect(await said(job)).toBeNull();
-      await expectOnce(control, 4, expect);
+      await expectOnce(control, 4);
       world.injected(found);
     });
   }
@@ -79,8 +80,7 @@ describe("a store that refuses a header", () => {
     await pass(world);
     await threeMore(world);
     expect(await countsOf(job)).toMatchObject({ delivered: 40, set_aside: 0, pending: 0 });
-    await expectOnce(control, 4, expect);
-    world.injected(await decided(control));
+    await expectOnce(control, 4);
   });
 
   const losses = [
@@ -89,29 +89,25 @@ describe("a store that refuses a header", () => {
   ] as const satisfies readonly (readonly [string, Action])[];
   for (const [how, lost] of variants(losses)) {
     row(`the store answers 400 to the condition, and loses two answers ${how}`, async (world) => {
-      const { job, control } = await waitingJob(world);
-      await control.script([
+      const { job, control } = await failingJob(world, [
         rule(lost, { ...PUTS, conditional: false }, 2),
         rule({ do: "answer", status: 400 }, { method: "PUT", conditional: true }),
       ]);
       for (let n = 0; n < 4; n++) await pass(world, 5 * MINUTE_MS);
       expect(await countsOf(job)).toMatchObject({ delivered: 10, set_aside: 0, pending: 0 });
-      await expectOnce(control, 1, expect);
-      world.injected(await decided(control));
+      await expectOnce(control, 1);
     });
   }
 
   row("a bucket under retention wants Content-MD5", async (world) => {
-    const { job, control } = await waitingJob(world);
-    await control.script([
+    const { job, control } = await failingJob(world, [
       rule({ do: "answer", status: 400, code: "InvalidRequest" }, { method: "PUT", digest: false }),
       rule({ do: "create-only" }, { method: "PUT" }),
     ]);
     await pass(world);
     await threeMore(world);
     expect(await countsOf(job)).toMatchObject({ delivered: 40, set_aside: 0, pending: 0 });
-    await expectOnce(control, 4, expect);
-    world.injected(await decided(control));
+    await expectOnce(control, 4);
   });
 
   row("a store that refused Content-MD5 comes to want it", async (world) => {
@@ -119,18 +115,17 @@ describe("a store that refuses a header", () => {
     const refuses = (digest: boolean) => rule({ do: "answer", status: 400 }, { method: "PUT", digest });
     await control.script([refuses(true)]);
     await pass(world);
-    world.injected(await decided(control));
     await control.script([refuses(false)]);
     await threeMore(world);
     expect(await countsOf(job)).toMatchObject({ delivered: 40, set_aside: 0, pending: 0 });
-    await expectOnce(control, 4, expect);
+    await expectOnce(control, 4);
   });
 
   row("a store that does not know the condition becomes another job's: nothing is remembered", async (world) => {
-    const { job, control } = await waitingJob(world);
-    await control.script([rule({ do: "answer", status: 400 }, { method: "PUT", conditional: true })]);
+    const { job } = await failingJob(world, [
+      rule({ do: "answer", status: 400 }, { method: "PUT", conditional: true }),
+    ]);
     await pass(world);
-    world.injected(await decided(control));
     await world.jobs.move(job);
     await threeMore(world);
     const sent = (await controlOf(job).requests()).filter(({ key }) => key.endsWith(".log.gz"));
@@ -146,14 +141,12 @@ describe("a store with ETags of its own that look like MD5, and without metadata
   ] as const satisfies readonly (readonly [string, Action])[];
   for (const [how, lost] of variants(losses)) {
     storeRow(`${how}: the object is read back, and is there once`, OVER_HTTP, async (world) => {
-      const { job, control } = await waitingJob(world);
-      await control.script([ownEtagsOnHead(), rule(lost, PUTS, 1), ownEtags]);
+      const { job, control } = await failingJob(world, [ownEtagsOnHead(), rule(lost, PUTS, 1), ownEtags]);
       for (let n = 0; n < 6; n++) await pass(world, 2 * MINUTE_MS);
       await threeMore(world);
       expect(await countsOf(job)).toMatchObject({ delivered: 40, pending: 0 });
-      await expectOnce(control, 4, expect);
+      await expectOnce(control, 4);
       expect(await jobObjects(job.id)).toMatchObject([{ number: 1, verified: true }, {}, {}, {}]);
-      world.injected(await decided(control));
     });
 
     row(`${how}, and it may not be read: it is there once, unverified`, async (world) => {
@@ -163,8 +156,8 @@ describe("a store with ETags of its own that look like MD5, and without metadata
       for (let n = 0; n < 6; n++) await pass(world, 2 * MINUTE_MS);
       expect(await countsOf(job)).toMatchObject({ delivered: 10, pending: 0 });
       expect(await jobObjects(job.id)).toMatchObject([{ number: 1, verified: false }]);
-      await expectOnce(control, 1, expect);
-      await endFaults(world, control);
+      await expectOnce(control, 1);
+      await control.script([]);
     });
 
     row(`${how}, and reading back breaks off for an hour`, async (world) => {
@@ -174,11 +167,10 @@ describe("a store with ETags of its own that look like MD5, and without metadata
       for (let n = 0; n < 6; n++) await pass(world, 10 * MINUTE_MS);
       expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
       expect(await said(job)).toMatch(/connection failed to GET; it is being tried again/);
-      world.injected(await decided(control));
       await control.script([ownEtags]);
       for (let n = 0; n < 6; n++) await pass(world, 10 * MINUTE_MS);
       expect(await countsOf(job)).toMatchObject({ delivered: 10, pending: 0 });
-      await expectOnce(control, 1, expect);
+      await expectOnce(control, 1);
     });
   }
 });
@@ -186,8 +178,7 @@ describe("a store with ETags of its own that look like MD5, and without metadata
 describe("keys that may only be created", () => {
   for (const status of variants([403, 409, 412])) {
     storeRow(`a second PUT is answered ${status}, and an answer is lost`, OVER_HTTP, async (world) => {
-      const { job, control } = await waitingJob(world);
-      await control.script([
+      const { job, control } = await failingJob(world, [
         rule({ do: "reset", when: "after" }, PUTS, 1),
         rule({ do: "create-only", status }, { method: "PUT" }),
       ]);
@@ -196,8 +187,7 @@ describe("keys that may only be created", () => {
       await world.jobs.change(job, { destination_conf: destinationConf(job.buckets[0]?.name ?? "", job.path) });
       await threeMore(world);
       expect(await countsOf(job)).toMatchObject({ delivered: 40, set_aside: 0, pending: 0 });
-      await expectOnce(control, 4, expect);
-      world.injected(await decided(control));
+      await expectOnce(control, 4);
     });
   }
 });
@@ -208,8 +198,7 @@ describe("a store that refuses one object after another, and takes the probe", (
     [413, "EntityTooLarge"],
   ] as const;
   for (const [status, code] of variants(refusals)) {
-    row(`with ${status} ${code}: one is set aside, the others are parked`, async (world) => {
-      const job = await world.createJob();
+    jobRow(`with ${status} ${code}: one is set aside, the others are parked`, async (world, job) => {
       const control = controlOf(job);
       const events = world.mint(30, { days: 3 });
       await arrive(world, events);
@@ -219,7 +208,6 @@ describe("a store that refuses one object after another, and takes the probe", (
         expect(await countsOf(job)).toMatchObject({ delivered: 0, set_aside: 10, pending: 20 });
         expect(await said(job)).toMatch(new RegExp(`^parked: HTTP ${status} ${code} to one object after another;`));
       }
-      world.injected(await decided(control));
       const aside = (await jobObjects(job.id)).find(({ state }) => state === "set_aside");
       const key = aside?.key ?? "";
       world.jobs.setAside(
@@ -233,8 +221,7 @@ describe("a store that refuses one object after another, and takes the probe", (
     });
   }
 
-  row("two objects are wrong themselves: each is set aside, and the others pass them", async (world) => {
-    const job = await world.createJob();
+  jobRow("two objects are wrong themselves: each is set aside, and the others pass them", async (world, job) => {
     const control = controlOf(job);
     const events = world.mint(40, { days: 4 });
     await arrive(world, events);
@@ -247,7 +234,6 @@ describe("a store that refuses one object after another, and takes the probe", (
     await arrive(world, world.mint(5));
     for (let n = 0; n < 6; n++) await pass(world, 5 * MINUTE_MS);
     expect(await countsOf(job)).toMatchObject({ delivered: 25, set_aside: 20, pending: 0 });
-    world.injected(await decided(control));
     world.jobs.setAside(
       job,
       events.filter(({ day }) => wrong.includes(day)),

@@ -7,19 +7,7 @@ import { variants } from "../support/matrix.ts";
 import { freshBucket, jobObjects } from "../support/runtime/pipeline.ts";
 import { type Action, rule } from "../support/s3-script.ts";
 import { OVER_HTTP, row, storeRow, WITH_CODES } from "./row.ts";
-import {
-  attempts,
-  controlOf,
-  countsOf,
-  decided,
-  endFaults,
-  PUTS,
-  pass,
-  said,
-  viewOf,
-  waitingJob,
-  written,
-} from "./stores.ts";
+import { attempts, controlOf, countsOf, failingJob, PUTS, pass, said, viewOf, waitingJob, written } from "./stores.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -56,8 +44,7 @@ describe("a store that cannot now", () => {
       `the store answers ${name}, for two hours`,
       name.startsWith("400") ? WITH_CODES : OVER_HTTP,
       async (world) => {
-        const { job, control } = await waitingJob(world);
-        await control.script([rule(action, PUTS)]);
+        const { job, control } = await failingJob(world, rule(action, PUTS));
         await pass(world);
         const passes = long === undefined ? 2 : 12;
         for (let n = 0; n < passes; n++) {
@@ -72,7 +59,7 @@ describe("a store that cannot now", () => {
         }
         expect(await attempts(control)).toBeGreaterThan(passes / 2);
         expect(await attempts(control)).toBeLessThan(passes + 3);
-        await endFaults(world, control);
+        await control.script([]);
         await world.settle();
         // An object that was stored in spite of the error is found, and not stored again.
         expect(await viewOf(job)).toMatchObject({
@@ -105,7 +92,6 @@ describe("a store that asks for patience", () => {
       expect([await attempts(control), (await countsOf(job)).pending]).toEqual([1, 10]);
       await pass(world, 1_000);
       expect([await attempts(control), (await countsOf(job)).pending]).toEqual([2, 0]);
-      world.injected(await decided(control));
     });
   }
 
@@ -113,13 +99,13 @@ describe("a store that asks for patience", () => {
   for (const header of variants(nonsense)) {
     const shown = header.length > 40 ? "400 digits" : JSON.stringify(header);
     storeRow(`the store asks for patience in nonsense: Retry-After: ${shown}`, OVER_HTTP, async (world) => {
-      const { job, control } = await waitingJob(world);
-      await control.script([rule({ do: "answer", status: 503, headers: { "retry-after": header } }, PUTS, 1)]);
+      const { job } = await failingJob(world, [
+        rule({ do: "answer", status: 503, headers: { "retry-after": header } }, PUTS, 1),
+      ]);
       await pass(world);
       expect(await said(job)).toMatch(/HTTP 503; it is being tried again/);
       await pass(world, 5_000);
       expect((await countsOf(job)).delivered).toBe(10);
-      world.injected(await decided(control));
     });
   }
 });
@@ -143,8 +129,7 @@ describe("a destination that is misconfigured", () => {
   ];
   for (const [status, code, long] of variants(answers, 4)) {
     storeRow(`the store answers ${status} ${code} for two hours: the job is parked`, OVER_HTTP, async (world) => {
-      const { job, control } = await waitingJob(world);
-      await control.script([rule({ do: "answer", status, code })]);
+      const { job, control } = await failingJob(world, rule({ do: "answer", status, code }));
       await pass(world);
       const passes = long === undefined ? 3 : 24;
       for (let n = 0; n < passes; n++) {
@@ -157,7 +142,7 @@ describe("a destination that is misconfigured", () => {
       // One attempt every one to five minutes, however often the alarm fires.
       expect(await attempts(control)).toBeGreaterThanOrEqual(Math.min(passes + 1, 21));
       expect(await attempts(control)).toBeLessThan(passes + 6);
-      await endFaults(world, control);
+      await control.script([]);
       await pass(world, 300_000);
       expect([await viewOf(job), (await countsOf(job)).pending]).toMatchObject([
         { error_message: null, last_error: null },
@@ -173,10 +158,9 @@ describe("a destination that is misconfigured", () => {
   ] as const;
   for (const [what, change] of variants(changes)) {
     row(`a parked job is tried at once when it is changed ${what}`, async (world) => {
-      const { job, control } = await waitingJob(world);
-      await control.script([rule({ do: "answer", status: 403, code: "AccessDenied" })]);
+      const { job, control } = await failingJob(world, rule({ do: "answer", status: 403, code: "AccessDenied" }));
       for (let i = 0; i < 12; i++) await pass(world, 300_000);
-      await endFaults(world, control);
+      await control.script([]);
       world.clock.advance(1);
       await world.jobs.change(job, change);
       await world.runAlarms();
@@ -185,10 +169,8 @@ describe("a destination that is misconfigured", () => {
   }
 
   storeRow("a parked job gets another bucket: all goes there, at once", OVER_HTTP, async (world) => {
-    const { job, control } = await waitingJob(world);
-    await control.script([rule({ do: "answer", status: 404, code: "NoSuchBucket" })]);
+    const { job, control } = await failingJob(world, rule({ do: "answer", status: 404, code: "NoSuchBucket" }));
     for (let i = 0; i < 12; i++) await pass(world, 300_000);
-    world.injected(await decided(control));
     await world.jobs.move(job);
     await world.runAlarms();
     expect([await said(job), (await countsOf(job)).pending]).toEqual([null, 0]);
@@ -208,7 +190,6 @@ describe("a destination that is misconfigured", () => {
         true,
       );
       expect(await elsewhere.control.requests()).toEqual([]);
-      world.injected(await decided(control));
     });
   }
 });

@@ -8,40 +8,18 @@ import { describe, expect } from "vitest";
 import { JobReader } from "../../src/index.ts";
 import { Attempts } from "../../src/ship/reader/attempts.ts";
 import { cells, variants } from "../support/matrix.ts";
-import type { Minted } from "../support/oracle.ts";
 import type { DialectName } from "../support/receiver.ts";
 import { api } from "../support/runtime/api.ts";
 import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
-import type { WorldJob } from "../support/runtime/world-jobs.ts";
 import type { BucketControl } from "../support/s3-control.ts";
 import { type Action, type Rule, rule } from "../support/s3-script.ts";
+import { type Refused, refused } from "./aside.ts";
 import { Fault } from "./fault.ts";
 import { asideOf, POSTS, posts, resent } from "./receivers.ts";
 import { row } from "./row.ts";
-import { arrive, controlOf, countsOf, decided, endFaults, expectSettled, PUTS, pass, said } from "./stores.ts";
-
-interface Refused {
-  job: WorldJob;
-  id: string;
-  events: Minted[];
-}
-
-/** A job with two objects at its store, and one that the store refuses. */
-async function refused(world: World): Promise<Refused> {
-  const job = await world.createJob();
-  const minted = world.mint(30, { days: 3 });
-  await arrive(world, minted);
-  await controlOf(job).script([
-    rule({ do: "answer", status: 413, code: "EntityTooLarge" }, { ...PUTS, keyIncludes: "/21001121/" }),
-  ]);
-  await pass(world);
-  world.injected();
-  expect(await countsOf(job)).toMatchObject({ delivered: 20, set_aside: 10 });
-  const [aside] = await asideOf(job);
-  return { job, id: aside?.id ?? "", events: minted.filter(({ day }) => day === "21001121") };
-}
+import { arrive, controlOf, countsOf, decided, expectSettled, PUTS, pass, said } from "./stores.ts";
 
 const send = (id: string, conf: string) =>
   api<{ sent_to: string }>("POST", `/logship/set-aside/${id}/resend`, { destination_conf: conf });
@@ -75,7 +53,7 @@ describe("what is set aside goes to another destination", () => {
       await control.script([rule({ do: "answer", status: 503 }, POSTS)]);
       await pass(world);
       await pass(world, 86_400_000);
-      await endFaults(world, control);
+      await control.script([]);
       expect(await countsOf(job)).toMatchObject({ set_aside: 10, pending: 0 });
       const [aside] = await asideOf(job);
       const before = await posts(control);
@@ -107,7 +85,7 @@ describe("what is set aside goes to another destination", () => {
       parked,
       { delivered: 30, pending: 10, set_aside: 0 },
     ]);
-    await endFaults(world, own);
+    await own.script([]);
   });
 
   row("while its job gets another destination: it goes where it was sent", async (world) => {
@@ -117,7 +95,6 @@ describe("what is set aside goes to another destination", () => {
     await pass(world, 0);
     await world.jobs.move(job);
     await through(world);
-    world.injected(2);
     expect((await control.objects()).filter(({ key }) => key.endsWith(".log.gz"))).toHaveLength(1);
     expect(await controlOf(job).objects()).not.toContainEqual(
       expect.objectContaining({ key: expect.stringMatching(/log\.gz$/) }),
@@ -131,7 +108,6 @@ describe("what is set aside goes to another destination", () => {
     const answers = [...places, ...places].map(({ conf }) => send(id, conf).catch(() => null));
     await abortAllDurableObjects();
     await Promise.all(answers);
-    world.injected();
     await world.settle();
     for (const aside of await asideOf(job)) await send(aside.id, places[0]?.conf ?? "");
     await world.settle();
@@ -143,7 +119,6 @@ describe("what is set aside goes to another destination", () => {
     const control = await sent(world, { job, id });
     await control.script([rule({ do: "answer", status: 503 }, PUTS)]);
     await pass(world, 0);
-    world.injected(await decided(control));
     await world.jobs.remove(job, { discard: true });
     world.jobs.setAside(job, events, "discarded");
     await through(world);
@@ -164,7 +139,6 @@ describe("the other destination fails", () => {
       const control = await sent(world, { job, id }, place);
       await control.script([rule({ do: "answer", status, code })]);
       await through(world);
-      world.injected(await decided(control));
       const [aside, ...others] = await asideOf(job);
       expect([aside, others]).toMatchObject([{ records: 10, why: expect.stringContaining(`HTTP ${status}`) }, []]);
       expect(aside?.why).toMatch(/^an object was set aside: 127\.0\.0\.1:\d+: /);
@@ -173,7 +147,6 @@ describe("the other destination fails", () => {
       await arrive(world, world.mint(10));
       await pass(world);
       expect(await said(job)).toMatch(/^an object was set aside: HTTP 413/);
-      world.injected();
       await own.script([]);
       for (const each of await asideOf(job)) await api("POST", `/logship/set-aside/${each.id}/resend`);
       await expectSettled(world, job, { delivered: 40, set_aside: 0 });
@@ -193,7 +166,6 @@ describe("the other destination fails", () => {
       expect([await countsOf(job), await said(job)]).toMatchObject([{ delivered: 30, pending: 10 }, null]);
       await through(world);
       expect([await decided(control), await countsOf(job)]).toMatchObject([8, { set_aside: 10, pending: 0 }]);
-      world.injected(8);
       await control.script([]);
       const [aside] = await asideOf(job);
       await sent(world, { job, id: aside?.id ?? "" });
@@ -206,7 +178,6 @@ describe("the other destination fails", () => {
     const control = await sent(world, { job, id });
     await control.script([rule({ do: "reset", when: "after" }, PUTS, 1)]);
     await through(world);
-    world.injected();
     expect((await control.puts()).filter(({ key }) => key.endsWith(".log.gz"))).toHaveLength(1);
     expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 30 }, 0]);
   });
@@ -216,7 +187,6 @@ describe("the other destination fails", () => {
     const control = await sent(world, { job, id }, "https");
     await control.script([rule({ do: "reset", when: "after" }, POSTS, 1)]);
     await through(world);
-    world.injected();
     expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 30 }, 10]);
   });
 
@@ -225,7 +195,6 @@ describe("the other destination fails", () => {
     const control = await sent(world, { job, id }, "https");
     await control.script([rule({ do: "reset", when: "after" }, POSTS, 1)]);
     await pass(world, 0);
-    world.injected();
     await world.jobs.move(job);
     await through(world);
     expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 30 }, 10]);
@@ -242,7 +211,6 @@ describe("the other destination fails", () => {
       const control = await sent(world, { job, id }, "elastic");
       await control.script([rule(action, POSTS, action.do === "limit" ? undefined : 1)]);
       await through(world);
-      world.injected(await decided(control));
       expect([await countsOf(job), await resent(job)]).toMatchObject([
         { delivered: 30 - aside, set_aside: aside, pending: 0 },
         0,
@@ -268,7 +236,7 @@ describe("the other destination fails", () => {
       ),
     ]);
     await through(world);
-    await endFaults(world, control);
+    await control.script([]);
     expect(await countsOf(job)).toMatchObject({ delivered: 20, set_aside: 10, pending: 0 });
     for (const each of await asideOf(job)) await sent(world, { job, id: each.id });
     await expectSettled(world, job, { delivered: 30, set_aside: 0 });
@@ -325,7 +293,7 @@ describe("over any course", () => {
         expect((await asideOf(job)).reduce((sum, { records }) => sum + records, 0)).toBe(ended.set_aside);
       }
       for (const { control } of [...places, ...job.buckets]) {
-        await endFaults(world, control);
+        await control.script([]);
       }
       await world.settle();
       for (let left = await asideOf(job); left.length > 0; left = await asideOf(job)) {

@@ -5,11 +5,11 @@ import { describe, expect } from "vitest";
 import { decodeEnvelope, type Part } from "../../src/formats/queue/message.ts";
 import { TraceLog } from "../../src/index.ts";
 import { variants } from "../support/matrix.ts";
-import { breakable } from "../support/runtime/breakage.ts";
 import type { HeldMessage } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
+import { breaks } from "./fault.ts";
 import { largeEvent } from "./large-event.ts";
-import { row } from "./row.ts";
+import { jobRow, row } from "./row.ts";
 import { countsOf, deliver, expectSettled } from "./stores.ts";
 
 const MINUTE_MS = 60_000;
@@ -31,12 +31,11 @@ const many = (world: World) => world.mint(MANY, { padding: 2_000 });
  */
 async function refused(world: World, events: ReturnType<typeof many>, fault: "refused" | "half" = "refused") {
   let isBroken = true;
-  breakable(TraceLog.prototype, "append", () => (isBroken ? "refused" : null));
+  breaks(world, TraceLog, "append", () => (isBroken ? "refused" : null));
   world.queue.sendFault = () => fault;
   expect(await world.post(events, KEY)).toBe(503);
   world.queue.sendFault = () => null;
   isBroken = false;
-  world.injected();
 }
 
 /** The queue takes all of the next request, and its answer is lost, so the log takes it as well. */
@@ -57,8 +56,7 @@ async function pass(world: World, ms: number): Promise<void> {
 const ORDERS = ["the first copy before", "the first copy after", "both at once, the first copy before"] as const;
 
 for (const order of variants(ORDERS)) {
-  row(`two copies come in one moment, and the queue delivers ${order}`, async (world) => {
-    const job = await world.createJob();
+  jobRow(`two copies come in one moment, and the queue delivers ${order}`, async (world, job) => {
     const events = many(world);
     for (let times = 0; times < 2; times++) await world.take(events, MANY, KEY);
     world.injected();
@@ -75,8 +73,7 @@ for (const order of variants(ORDERS)) {
   });
 }
 
-row("the log has the first copy, and the queue as well; its repeat is delivered between", async (world) => {
-  const job = await world.createJob();
+jobRow("the log has the first copy, and the queue as well; its repeat is delivered between", async (world, job) => {
   const events = many(world);
   await twice(world, events);
   const firsts = [...world.queue.held];
@@ -108,8 +105,7 @@ row("the first copy was taken by half; its repeat comes four days later, and aga
   await expectSettled(world, job, { received: MANY, delivered: MANY });
 });
 
-row("nothing of the first copy was taken; what its repeat brings is taken in then, once", async (world) => {
-  const job = await world.createJob();
+jobRow("nothing of the first copy was taken; what its repeat brings is taken in then, once", async (world, job) => {
   const events = world.mint(20);
   await refused(world, events);
   await pass(world, 14 * DAY_MS);
@@ -181,8 +177,7 @@ row("a job is disabled after the first copy was acknowledged, and both copies co
   await expectSettled(world, job, { received: 20, delivered: 20 });
 });
 
-row("the key is used for other events by mistake: these are another request", async (world) => {
-  const job = await world.createJob();
+jobRow("the key is used for other events by mistake: these are another request", async (world, job) => {
   const [one, other] = [world.mint(20), world.mint(20)];
   await refused(world, one);
   await world.take(other, 20, KEY);
@@ -204,8 +199,7 @@ row("a large event is repeated, which the queue cannot carry, while its neighbou
 });
 
 describe("the settings change between two copies", () => {
-  row("the first copy that the log takes decides: each event is there once", async (world) => {
-    const job = await world.createJob();
+  jobRow("the first copy that the log takes decides: each event is there once", async (world, job) => {
     const events = world.mint(250);
     await world.take(events, 250, KEY);
     Object.assign(world.env, { LOG_SHARDS: "8", DEFAULT_SCRIPT_NAME: "x".repeat(2_000), EXTRA_FIELDS: "Truncated" });

@@ -8,7 +8,7 @@ import { api } from "../support/runtime/api.ts";
 import { mortal } from "../support/runtime/mortal.ts";
 import type { HeldMessage } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
-import { row } from "./row.ts";
+import { jobRow, row } from "./row.ts";
 import { arrive, countsOf, expectSettled } from "./stores.ts";
 
 /** What the platform waits after a handler died, in ms, and some. */
@@ -105,8 +105,7 @@ describe("a message that kills the handler", () => {
     );
   }
 
-  row("and is well again after a new deployment: it is delivered when it comes next", async (world) => {
-    const job = await world.createJob();
+  jobRow("and is well again after a new deployment: it is delivered when it comes next", async (world, job) => {
     await world.take(world.mint(10), 1);
     await world.take(world.mint(1));
     const id = lastId(world);
@@ -119,8 +118,7 @@ describe("a message that kills the handler", () => {
 });
 
 describe("a batch that is killed though none of its messages is to blame", () => {
-  row("comes back smaller, and all of it is delivered", async (world) => {
-    const job = await world.createJob();
+  jobRow("comes back smaller, and all of it is delivered", async (world, job) => {
     await world.take(world.mint(100), 1);
     let kills = 0;
     // The handler has room for 30 messages.
@@ -136,17 +134,16 @@ describe("a batch that is killed though none of its messages is to blame", () =>
 });
 
 describe("a deployment that dies of every message", () => {
-  row("sets none aside, and all is delivered after the next one", async (world) => {
-    const job = await world.createJob();
+  jobRow("sets none aside, and all is delivered after the next one", async (world, job) => {
     await arrive(world, world.mint(1));
     await world.take(world.mint(30), 1);
     await world.take(world.mint(1), 1);
     let kills = 0;
-    for (let round = 0; round < 40; round++) {
+    for (let round = 0; round < 20; round++) {
       kills += await deliver(world, () => true);
       world.clock.advance(RETRY_MS);
     }
-    expect([kills, world.queue.held.length]).toEqual([40, 31]);
+    expect([kills, world.queue.held.length]).toEqual([20, 31]);
     await expectSettled(world, job, { received: 32, delivered: 32 });
     expect(await world.accountCounts()).toMatchObject({ set_aside: 0 });
   });

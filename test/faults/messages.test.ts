@@ -10,12 +10,13 @@ import { traceLog } from "../../src/ship/log/trace-log.ts";
 import { variants } from "../support/matrix.ts";
 import { encodeMessage } from "../support/message.ts";
 import type { Minted } from "../support/oracle.ts";
-import { BREAKAGES, breakable, firstCalls, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
+import { BREAKAGES, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import { pack } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
+import { breaks } from "./fault.ts";
 import { impatiently } from "./impatience.ts";
 import { largeEvent } from "./large-event.ts";
-import { row } from "./row.ts";
+import { jobRow, row } from "./row.ts";
 import { countsOf, deliver, expectSettled } from "./stores.ts";
 
 const DAY_MS = 86_400_000;
@@ -91,8 +92,7 @@ describe("a message that cannot be read", () => {
     ["has no record in it", (world) => bodyOf("no record\n", world, 1), 1],
   ];
   for (const [name, poison, events] of variants(poisons, 5)) {
-    row(`a message among good ones ${name}: set aside, and its neighbours go on`, async (world) => {
-      const job = await world.createJob();
+    jobRow(`a message among good ones ${name}: set aside, and its neighbours go on`, async (world, job) => {
       await world.take(world.mint(20), 5);
       world.queue.put(poison(world));
       world.injected();
@@ -142,8 +142,7 @@ const whyAside = (): Promise<string[]> =>
   );
 
 describe("a message of a newer version", () => {
-  row("waits until code comes that can read it, beside others, and is not claimed complete", async (world) => {
-    const job = await world.createJob();
+  jobRow("waits until code comes that can read it, beside others, and is not claimed complete", async (world, job) => {
     await world.take(world.mint(5));
     const held = world.queue.held.length;
     await world.take(world.mint(3));
@@ -214,14 +213,10 @@ describe("a message that fails again and again", () => {
     world.setAside(events);
   });
 
-  row("the log takes nothing for ten days: set aside before the queue deletes it", async (world) => {
-    const job = await world.createJob();
+  jobRow("the log takes nothing for ten days: set aside before the queue deletes it", async (world, job) => {
     const events = world.mint(5);
     await world.take(events);
-    breakable(TraceLog.prototype, "append", () => {
-      world.injected();
-      return "refused";
-    });
+    breaks(world, TraceLog, "append", "refused");
     const begunMs = world.clock.nowMs();
     await queueFor(world, 15);
     const days = (world.clock.nowMs() - begunMs) / DAY_MS;
@@ -232,13 +227,9 @@ describe("a message that fails again and again", () => {
     expect((await countsOf(job)).received).toBe(0);
   });
 
-  row("the log takes nothing for nine days: delivered on the tenth", async (world) => {
-    const job = await world.createJob();
+  jobRow("the log takes nothing for nine days: delivered on the tenth", async (world, job) => {
     await world.take(world.mint(5));
-    breakable(TraceLog.prototype, "append", () => {
-      world.injected();
-      return "refused";
-    });
+    breaks(world, TraceLog, "append", "refused");
     await queueFor(world, 9);
     await world.mend();
     await expectSettled(world, job, { received: 5, delivered: 5 });
@@ -249,28 +240,22 @@ describe("an event that no message can carry, among small ones", () => {
   const events = (world: World): Minted[] => [...world.mint(5), largeEvent(world, 1_000_000), ...world.mint(5)];
 
   for (const breakage of variants(BREAKAGES)) {
-    row(`append() ${breakage}, 4 times; the client repeats over HTTP`, async (world) => {
-      const job = await world.createJob();
+    jobRow(`append() ${breakage}, 4 times; the client repeats over HTTP`, async (world, job) => {
       const large = events(world);
-      const first = firstCalls(breakage, 4);
-      const { stuck } = breakable(TraceLog.prototype, "append", first.decide);
+      const stuck = breaks(world, TraceLog, "append", (n) => (n <= 4 ? breakage : null));
       let status: number | null = null;
       for (let tries = 0; status !== 202 && tries < 10; tries++) {
         status = await impatiently(stuck, () => world.post(large, { key: "large" }));
       }
-      world.injected(first.broke());
       await world.take(large, large.length, { key: "large" });
       await expectSettled(world, job, { received: 11, delivered: 11 });
     });
   }
 
   for (const breakage of variants(PROMPT_BREAKAGES)) {
-    row(`append() ${breakage}, twice, when it comes by tail()`, async (world) => {
-      const job = await world.createJob();
-      const first = firstCalls(breakage, 2);
-      breakable(TraceLog.prototype, "append", first.decide);
+    jobRow(`append() ${breakage}, twice, when it comes by tail()`, async (world, job) => {
+      breaks(world, TraceLog, "append", (n) => (n <= 2 ? breakage : null));
       await world.tail(events(world));
-      world.injected(first.broke());
       await expectSettled(world, job, { received: 11, delivered: 11 });
     });
   }

@@ -13,11 +13,12 @@ import { LogShards } from "../../src/ship/log/log-shards.ts";
 import { createWorker } from "../../src/worker.ts";
 import { cells, variants } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
-import { BREAKAGES, type Breakage, breakable, firstCalls } from "../support/runtime/breakage.ts";
+import { BREAKAGES, type Breakage } from "../support/runtime/breakage.ts";
 import type { SendFault } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
+import { breaks } from "./fault.ts";
 import { impatiently } from "./impatience.ts";
-import { row } from "./row.ts";
+import { jobRow, row } from "./row.ts";
 import { countsOf, deliver, expectSettled } from "./stores.ts";
 
 const ISOLATES = 3;
@@ -30,9 +31,8 @@ const EVENTS = 4;
  */
 function together(world: World, breakage: Breakage | null): () => number {
   let came = 0;
-  const { stuck } = breakable(Packer.prototype, "pack", () => {
-    came += 1;
-    if (breakage !== null) world.injected();
+  const stuck = breaks(world, Packer, "pack", (n) => {
+    came = n;
     return breakage;
   });
   const before = vi.mocked(platform.sleep).getMockImplementation();
@@ -76,8 +76,7 @@ const ORDERS = ["one batch", "packed first", "packed last"] as const;
 
 describe("the packer fails", () => {
   for (const [breakage, order] of cells(BREAKAGES, ORDERS)) {
-    row(`every call: ${breakage}; ${order}`, async (world) => {
-      const job = await world.createJob();
+    jobRow(`every call: ${breakage}; ${order}`, async (world, job) => {
       const stuck = together(world, breakage);
       await impatiently(stuck, () => tailInAll(world));
       const parts = partsHeld(world);
@@ -94,14 +93,11 @@ describe("the packer fails", () => {
     });
   }
 
-  row("once, and is well again: it is left alone for a minute, and then asked again", async (world) => {
-    const job = await world.createJob();
+  jobRow("once, and is well again: it is left alone for a minute, and then asked again", async (world, job) => {
     let calls = 0;
-    breakable(Packer.prototype, "pack", () => {
-      calls += 1;
-      if (calls > 1) return null;
-      world.injected();
-      return "refused";
+    breaks(world, Packer, "pack", (n) => {
+      calls = n;
+      return n === 1 ? "refused" : null;
     });
     world.coldIsolate();
     for (let n = 0; n < 3; n++) {
@@ -112,8 +108,7 @@ describe("the packer fails", () => {
     await expectSettled(world, job, { received: 6, delivered: 6 });
   });
 
-  row("it is full: isolates go to the queue at once", async (world) => {
-    const job = await world.createJob();
+  jobRow("it is full: isolates go to the queue at once", async (world, job) => {
     await runInDurableObject(packer(env.PACKER), (object: Packer) => {
       object.maxBytes = 1;
     });
@@ -132,8 +127,7 @@ describe("the queue fails under the packer", () => {
     ["those of the isolates as well: the log has the parts", 100],
   ] as const;
   for (const [fault, [howLong, times]] of cells(faults, lengths)) {
-    row(`sending: ${fault}, for ${howLong}`, async (world) => {
-      const job = await world.createJob();
+    jobRow(`sending: ${fault}, for ${howLong}`, async (world, job) => {
       const packing = together(world, null);
       let left: number = times;
       world.queue.sendFault = () => {
@@ -152,13 +146,9 @@ describe("the queue fails under the packer", () => {
 row("one isolate's answer is lost, and a job's reader fails: each part reaches both jobs once", async (world) => {
   const jobs = [await world.createJob(), await world.createJob()];
   together(world, null);
-  breakable(Packer.prototype, "pack", firstCalls("lost").decide);
-  breakable(JobReader.prototype, "pull", (object) => {
-    const { ctx } = object as unknown as { ctx: DurableObjectState };
-    return ctx.id.name === `job ${jobs[1]?.id} log 0` ? "refused" : null;
-  });
+  breaks(world, Packer, "pack", (n) => (n === 1 ? "lost" : null));
+  breaks(world, JobReader, "pull", (_n, name) => (name === `job ${jobs[1]?.id} log 0` ? "refused" : null));
   await tailInAll(world);
-  world.injected();
   expect(partsHeld(world).sort()).toEqual([1, ISOLATES]);
   // Its own message comes first.
   await deliver(world, world.queue.held.toReversed());
@@ -167,8 +157,7 @@ row("one isolate's answer is lost, and a job's reader fails: each part reaches b
   for (const job of jobs) expect(await countsOf(job)).toMatchObject({ received: ALL, delivered: ALL });
 });
 
-row("packer and queue hang, one after the other: the log has the parts", async (world) => {
-  const job = await world.createJob();
+jobRow("packer and queue hang, one after the other: the log has the parts", async (world, job) => {
   const packing = together(world, "hangs");
   let hanging = 0;
   world.queue.sendFault = () => {
@@ -186,8 +175,7 @@ row("packer and queue hang, one after the other: the log has the parts", async (
 
 describe("messages of several isolates", () => {
   for (const times of variants([2, 5])) {
-    row(`come ${times} times, in any grouping, and each part is taken once`, async (world) => {
-      const job = await world.createJob();
+    jobRow(`come ${times} times, in any grouping, and each part is taken once`, async (world, job) => {
       together(world, null);
       await tailInAll(world);
       expect(partsHeld(world)).toEqual([ISOLATES]);

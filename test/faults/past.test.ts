@@ -12,7 +12,7 @@ import { controlPlane } from "../../src/state/control/plane.ts";
 import type { Replay } from "../../src/web/api/docs/replay.ts";
 import type { Minted } from "../support/oracle.ts";
 import { api } from "../support/runtime/api.ts";
-import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
+import { type Breakage, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import { putOnHold } from "../support/runtime/hold.ts";
 import type { World } from "../support/runtime/world.ts";
 import { rule } from "../support/s3-script.ts";
@@ -81,16 +81,18 @@ const rerun = async (world: World, fault: Fault): Promise<void> => {
   await fault.meet(() => world.runAlarms(), "the platform");
 };
 
-describe("a job that starts in the past", () => {
-  rows("log", steps(TraceLog, ["read", "configure"], begun));
-  rows("reader", [...steps(JobReader, ["pull"], begun), ...steps(Attempts, ["settle"], begun, PROMPT_BREAKAGES)]);
-  rows("control plane", steps(ControlPlane, ["create"], begun, ["dies after, on disk", "lost"]));
-});
-
-describe("a rerun", () => {
-  rows("log", steps(TraceLog, ["read", "configure"], rerun));
-  rows("reader", [...steps(JobReader, ["pull"], rerun), ...steps(Attempts, ["settle"], rerun, PROMPT_BREAKAGES)]);
-  rows("control plane", steps(ControlPlane, ["rerun"], rerun, ["dies after, on disk", "lost"]));
+describe("a job that starts in the past, or runs again", () => {
+  const both = (of: { prototype: object }, methods: readonly string[], breakages?: readonly Breakage[]) => [
+    ...steps(of, methods as never, begun, breakages, ", as a job begins in the past"),
+    ...steps(of, methods as never, rerun, breakages, ", of a rerun"),
+  ];
+  rows("log", both(TraceLog, ["read", "configure"]));
+  rows("reader", [...both(JobReader, ["pull"]), ...both(Attempts, ["settle"], PROMPT_BREAKAGES)]);
+  const UNTOLD = ["dies after, on disk", "lost"] as const;
+  rows("control plane", [
+    ...steps(ControlPlane, ["create"], begun, UNTOLD, ", as a job begins in the past"),
+    ...steps(ControlPlane, ["rerun"], rerun, UNTOLD, ", of a rerun"),
+  ]);
 });
 
 row("a copy of a request is shipped once by a job that starts before the first one", async (world) => {

@@ -14,7 +14,7 @@ import { type Action, rule } from "../support/s3-script.ts";
 import { Fault } from "./fault.ts";
 import { asideOf, POSTS, posts, RECEIVERS, resent, SOME, sendAgain } from "./receivers.ts";
 import { row } from "./row.ts";
-import { arrive, controlOf, countsOf, decided, endFaults, expectSettled, pass, said, waitingJob } from "./stores.ts";
+import { arrive, controlOf, countsOf, expectSettled, failingJob, pass, said, waitingJob } from "./stores.ts";
 
 describe("a record that is refused", () => {
   for (const kind of isWhole ? RECEIVERS : ([...SOME, "splunkevent", "loki", "axiom"] as const)) {
@@ -48,7 +48,7 @@ describe("a record that is refused", () => {
       for (let n = 0; n < 4; n++) await pass(world, 60_000);
       expect(await countsOf(job)).toMatchObject({ delivered: 9, set_aside: 1, pending: 0 });
       expect(await asideOf(job)).toMatchObject([{ records: 1, why: expect.stringMatching(/HTTP 413/) }]);
-      await endFaults(world, control);
+      await control.script([]);
       await sendAgain(world, job);
       // It was never taken: nothing is in doubt.
       expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 10, set_aside: 0 }, 0]);
@@ -67,7 +67,6 @@ describe("a record that is refused", () => {
       job,
       events.filter((_, n) => n % 3 === 2),
     );
-    world.injected(await decided(control));
     await world.audit();
     // Its list names both: what was taken, and what was not.
     expect(await jobObjects(job.id)).toMatchObject([
@@ -91,7 +90,6 @@ describe("a record that is refused", () => {
       expect(await countsOf(job)).toMatchObject({ delivered: 7, set_aside: 3, pending: 0 });
       const why = expect.stringMatching(/HTTP 200, but (?:events failed|records were rejected)/);
       expect(await asideOf(job)).toMatchObject([{ records: 3, why }]);
-      world.injected(await decided(control));
       await sendAgain(world, job);
       // All of it is: what it took before is there again, and any of it may be.
       expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 10, set_aside: 0 }, 10]);
@@ -100,7 +98,7 @@ describe("a record that is refused", () => {
   }
 
   row("loki refuses three lines for good, and stores the rest", async (world) => {
-    const { job, control } = await waitingJob(world, 7, { receiver: "loki" });
+    const { job, control } = await waitingJob(world, { records: 7, receiver: "loki" });
     const poison = world.mint(3, { scriptName: "poison" });
     await arrive(world, poison);
     for (let n = 0; n < 4; n++) await pass(world, 60_000);
@@ -115,13 +113,14 @@ describe("a record that is refused", () => {
   });
 
   row("loki limits a stream, and stores the rest: in doubt, and there once", async (world) => {
-    const { job, control } = await waitingJob(world, 10, { receiver: "loki" });
-    await control.script([rule({ do: "refuse", each: 2, status: 429 }, POSTS)]);
+    const { job, control } = await failingJob(world, rule({ do: "refuse", each: 2, status: 429 }, POSTS), {
+      receiver: "loki",
+    });
     for (let n = 0; n < 3; n++) await pass(world, 300_000);
     expect(await said(job)).toMatch(/HTTP 429 per_stream_rate_limit; it is being tried again/);
     expect(await countsOf(job)).toMatchObject({ delivered: 0, set_aside: 0, pending: 10 });
     const failed = await posts(control);
-    await endFaults(world, control);
+    await control.script([]);
     await world.settle();
     expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 10, pending: 0 }, 10 * failed]);
   });
@@ -134,15 +133,16 @@ describe("a record that is refused", () => {
   ];
   for (const [each, status] of variants(some, 2)) {
     row(`elastic answers ${status} to one record of ${each}, for an hour`, async (world) => {
-      const { job, control } = await waitingJob(world, 10, { receiver: "elastic" });
-      await control.script([rule({ do: "refuse", each, status }, POSTS)]);
+      const { job, control } = await failingJob(world, rule({ do: "refuse", each, status }, POSTS), {
+        receiver: "elastic",
+      });
       for (let n = 0; n < 12; n++) {
         await pass(world, 300_000);
         await world.checkBalances();
       }
       expect((await countsOf(job)).set_aside).toBe(0);
       expect(await posts(control)).toBeLessThan(16);
-      await endFaults(world, control);
+      await control.script([]);
       await world.settle();
       expect([await countsOf(job), await said(job)]).toMatchObject([{ delivered: 10, pending: 0 }, null]);
       expect(await resent(job)).toBe(0);
@@ -158,12 +158,10 @@ describe("an object that is more than a receiver takes", () => {
   ];
   for (const [kind, [name, action]] of cells(SOME, variants(limits, 2))) {
     row(`${kind} takes ${name} at once: divided, and each part is there once`, async (world) => {
-      const { job, control } = await waitingJob(world, 10, { receiver: kind });
-      await control.script([rule(action)]);
+      const { job } = await failingJob(world, rule(action), { receiver: kind });
       for (let n = 0; n < 6; n++) await pass(world, 60_000);
       expect(await countsOf(job)).toMatchObject({ delivered: 10, set_aside: 0, pending: 0 });
       expect([await said(job), await resent(job)]).toEqual([null, 0]);
-      world.injected(await decided(control));
     });
   }
 
@@ -176,13 +174,12 @@ describe("an object that is more than a receiver takes", () => {
       for (let n = 0; n < 3; n++) await pass(world, 60_000);
       await expectSettled(world, job, { delivered: 650, set_aside: 0, pending: 0 });
       expect(await resent(job)).toBe(0);
-      world.injected(await decided(control));
     });
   }
 
   for (const kind of SOME) {
     row(`${kind} loses an answer, then takes less at once: in doubt, and counted`, async (world) => {
-      const { job, control } = await waitingJob(world, 8, { receiver: kind });
+      const { job, control } = await waitingJob(world, { records: 8, receiver: kind });
       // The halves are inserts of their own.
       job.cannotTell = true;
       await control.script([rule({ do: "reset", when: "after" }, POSTS, 1), rule({ do: "limit", records: 4 })]);
@@ -190,7 +187,6 @@ describe("an object that is more than a receiver takes", () => {
       expect(await countsOf(job)).toMatchObject({ delivered: 8, pending: 0 });
       // Once whole, and once more in halves.
       expect(await resent(job)).toBe(16);
-      world.injected(await decided(control));
     });
   }
 });
@@ -201,10 +197,10 @@ describe("a receiver that tells a repeat for a while", () => {
     [100, 0],
   ] as const) {
     row(`clickhouse knows its last ${inserts} inserts, and one is repeated after six`, async (world) => {
-      const { job, control } = await waitingJob(world, 10, { receiver: "clickhouse" });
-      await control.script([rule({ do: "reset", when: "after" }, POSTS, 1)]);
+      const { job, control } = await failingJob(world, rule({ do: "reset", when: "after" }, POSTS, 1), {
+        receiver: "clickhouse",
+      });
       await pass(world);
-      world.injected(await decided(control));
       const [{ key = "" } = {}] = (await control.requests()).filter(({ key }) => !key.includes("/test-"));
       // Until others have been taken, its repeats get nowhere.
       await control.script([rule({ do: "answer", status: 429 }, { ...POSTS, keyIncludes: key })]);
@@ -242,7 +238,7 @@ describe("the log dies around an answer", () => {
     for (const [kind, [[name, action], breakage]] of cells(SOME, cells(scenes, breakages))) {
       if (TAKES_NO_PART.has(kind) && action?.do === "refuse") continue;
       row(`before ${kind}, at an answer ${name}: ${breakage} at ${method}()`, async (world) => {
-        const { job, control } = await waitingJob(world, 10, { receiver: kind });
+        const { job, control } = await waitingJob(world, { receiver: kind });
         if (action !== null) await control.script([rule(action, POSTS, 1)]);
         const fault = new Fault(world, Attempts.prototype, method, breakage);
         fault.begin();
@@ -270,10 +266,8 @@ describe("a job that changes while its receiver fails", () => {
   const rows: readonly ((kind: DialectName) => void)[] = [
     (kind) =>
       row(`${kind} is parked, and the job gets another: all goes there, nothing in doubt`, async (world) => {
-        const { job, control } = await waitingJob(world, 10, { receiver: kind });
-        await control.script([refuses]);
+        const { job } = await failingJob(world, [refuses], { receiver: kind });
         await failing(world);
-        world.injected(await decided(control));
         await world.jobs.move(job);
         await world.runAlarms();
         expect([await said(job), await countsOf(job), await resent(job)]).toMatchObject([null, { delivered: 10 }, 0]);
@@ -283,11 +277,9 @@ describe("a job that changes while its receiver fails", () => {
       row(
         `${kind} loses answers, and the job gets another at its address: what the first has, it keeps`,
         async (world) => {
-          const { job, control } = await waitingJob(world, 10, { receiver: kind });
-          await control.script([fails]);
+          const { job } = await failingJob(world, [fails], { receiver: kind });
           await failing(world);
           const before = await resent(job);
-          world.injected(await decided(control));
           job.mayBeInBoth = true;
           await world.jobs.move(job);
           await world.runAlarms();
@@ -297,8 +289,7 @@ describe("a job that changes while its receiver fails", () => {
       ),
     (kind) =>
       row(`${kind} loses answers while the job is disabled, enabled and deleted`, async (world) => {
-        const { job, control } = await waitingJob(world, 10, { receiver: kind });
-        await control.script([fails]);
+        const { job, control } = await failingJob(world, [fails], { receiver: kind });
         await failing(world);
         await world.jobs.change(job, { enabled: false });
         world.clock.advance(1_000);
@@ -311,27 +302,28 @@ describe("a job that changes while its receiver fails", () => {
         expect(await countsOf(job)).toMatchObject({ received: 15, delivered: 0, pending: 15 });
         await world.jobs.remove(job);
         await failing(world);
-        await endFaults(world, control);
+        await control.script([]);
         await expectSettled(world, job, { received: 15, delivered: 15, pending: 0 });
       }),
     (kind) =>
       row(`${kind} is down, and the job is deleted with what waits`, async (world) => {
-        const { job, control } = await waitingJob(world, 10, { receiver: kind });
-        await control.script([rule({ do: "answer", status: 503 }, POSTS)]);
+        const { job } = await failingJob(world, rule({ do: "answer", status: 503 }, POSTS), {
+          receiver: kind,
+        });
         await failing(world);
         await world.jobs.remove(job, { discard: true });
         await world.runAlarms();
         expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 0, pending: 0, discarded: 10 });
-        world.injected(await decided(control));
       }),
     (kind) =>
       row(`${kind} and another job's store get the same records, and one is down`, async (world) => {
         const store = await world.createJob();
-        const { job, control } = await waitingJob(world, 10, { receiver: kind });
-        await control.script([rule({ do: "answer", status: 503, store: true }, POSTS)]);
+        const { job, control } = await failingJob(world, rule({ do: "answer", status: 503, store: true }, POSTS), {
+          receiver: kind,
+        });
         await failing(world);
         expect([await countsOf(store), await countsOf(job)]).toMatchObject([{ delivered: 10 }, { pending: 10 }]);
-        await endFaults(world, control);
+        await control.script([]);
         await world.settle();
         expect(await resent(store)).toBe(0);
       }),

@@ -29,9 +29,8 @@ import {
   arrive,
   controlOf,
   countsOf,
-  decided,
-  endFaults,
   expectSettled,
+  failingJob,
   outlast,
   pass,
   said,
@@ -59,8 +58,7 @@ describe("a receiver that cannot now", () => {
   ];
   for (const [kind, [name, action, words, mayBe]] of cells(RECEIVERS, variants(answers, 6))) {
     row(`${kind} answers ${name}, for two hours`, async (world) => {
-      const { job, control } = await waitingJob(world, 10, { receiver: kind });
-      await control.script([rule(action, POSTS)]);
+      const { job, control } = await failingJob(world, rule(action, POSTS), { receiver: kind });
       await pass(world);
       for (let n = 0; n < 3; n++) {
         await pass(world, (2 * HOUR_MS) / 3);
@@ -69,7 +67,7 @@ describe("a receiver that cannot now", () => {
         expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 0, pending: 10 });
       }
       const failed = await posts(control);
-      await endFaults(world, control);
+      await control.script([]);
       await world.settle();
       expect(await viewOf(job)).toMatchObject({ error_message: null, last_error: null });
       expect(await resent(job)).toBe(mayBe ? 10 * failed : 0);
@@ -79,12 +77,10 @@ describe("a receiver that cannot now", () => {
 
   for (const [kind, action] of cells(SOME, [{ do: "withhold" }, { do: "hold" }] as const)) {
     row(`${kind} never answers, with "${action.do}": given up after a minute, in doubt`, async (world) => {
-      const { job, control } = await waitingJob(world, 10, { receiver: kind });
-      await control.script([rule(action, POSTS, 1)]);
+      const { job, control } = await failingJob(world, rule(action, POSTS, 1), { receiver: kind });
       await outlast(world, job.id, () => control.whenHeld(1), [60_000]);
       await until(async () => (await said(job)) !== null);
       expect(await said(job)).toMatch(/no answer in time; it is being tried again/);
-      world.injected(await decided(control));
       await control.release();
       await world.settle();
       expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 10, pending: 0 }, 10]);
@@ -108,14 +104,17 @@ describe("a receiver that cannot now", () => {
   ];
   for (const [kind, name, body, words] of variants(pages, 6)) {
     row(`${kind} answers 200 with ${name}, after taking it: no success`, async (world) => {
-      const { job, control } = await waitingJob(world, 10, { receiver: kind });
-      await control.script([rule({ do: "answer", status: 200, body, store: true }, POSTS)]);
+      const { job, control } = await failingJob(
+        world,
+        [rule({ do: "answer", status: 200, body, store: true }, POSTS)],
+        { receiver: kind },
+      );
       for (let n = 0; n < 4; n++) await pass(world, 900_000);
       expect(await said(job)).toMatch(words);
       expect(await said(job)).toMatch(/; it is being tried again$/);
       expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
       const failed = await posts(control);
-      await endFaults(world, control);
+      await control.script([]);
       await world.settle();
       expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 10 }, 10 * failed]);
     });
@@ -123,34 +122,35 @@ describe("a receiver that cannot now", () => {
 
   const blocked = "ingestion blocked for user fake until '2026-12-01T00:00:00Z' with status code '260'";
   row("loki answers 260 for hours, and drops it: parked, and all is sent again", async (world) => {
-    const { job, control } = await waitingJob(world, 10, { receiver: "loki" });
-    await control.script([rule({ do: "answer", status: 260, body: blocked })]);
+    const { job, control } = await failingJob(world, rule({ do: "answer", status: 260, body: blocked }), {
+      receiver: "loki",
+    });
     for (let n = 0; n < 4; n++) await pass(world, HOUR_MS);
     expect(await said(job)).toMatch(/^parked: HTTP 260 blocked_ingestion; nothing is lost/);
     expect(await countsOf(job)).toMatchObject({ delivered: 0, set_aside: 0, pending: 10 });
-    await endFaults(world, control);
+    await control.script([]);
     await world.jobs.change(job, { name: "mended" });
     await expectSettled(world, job, { delivered: 10, pending: 0 });
   });
 
   for (const kind of variants(RECEIVERS)) {
     row(`${kind} answers 429 with Retry-After for an hour`, async (world) => {
-      const { job, control } = await waitingJob(world, 10, { receiver: kind });
+      const { job, control } = await waitingJob(world, { receiver: kind });
       const other = await world.createJob();
       const endMs = world.clock.nowMs() + HOUR_MS;
-      for (let leftS = 3_600; leftS > 0; leftS -= 60) {
+      for (let leftS = 3_600; leftS > 0; leftS -= 120) {
         const headers = { "retry-after": `${Math.ceil((endMs - world.clock.nowMs()) / 1_000)}` };
         await control.script([rule({ do: "answer", status: 429, headers, body: RATE_LIMITED }, POSTS)]);
         await arrive(world, world.mint(5));
-        await pass(world, 60_000);
-        if (leftS % 300 === 0) await world.runCron();
+        await pass(world, 120_000);
+        if (leftS % 600 === 0) await world.runCron();
       }
-      expect(await countsOf(job)).toMatchObject({ received: 310, delivered: 0, pending: 310 });
-      expect((await countsOf(other)).delivered).toBeGreaterThan(280);
+      expect(await countsOf(job)).toMatchObject({ received: 160, delivered: 0, pending: 160 });
+      expect((await countsOf(other)).delivered).toBeGreaterThan(140);
       expect(await posts(control)).toBeLessThan(6);
-      await endFaults(world, control);
+      await control.script([]);
       for (let n = 0; n < 4; n++) await pass(world, 60_000);
-      expect(await countsOf(job)).toMatchObject({ delivered: 310, pending: 0 });
+      expect(await countsOf(job)).toMatchObject({ delivered: 160, pending: 0 });
       expect(await resent(job)).toBe(0);
     });
   }
@@ -168,8 +168,7 @@ describe("a receiver that is misconfigured", () => {
   ];
   for (const [kind, [name, action]] of cells(SOME, variants(answers, 6))) {
     row(`${kind} answers ${name} for hours: the job is parked, and nothing is set aside`, async (world) => {
-      const { job, control } = await waitingJob(world, 10, { receiver: kind });
-      await control.script([rule(action)]);
+      const { job, control } = await failingJob(world, rule(action), { receiver: kind });
       await pass(world);
       for (let n = 0; n < 4; n++) {
         await arrive(world, world.mint(5));
@@ -178,7 +177,7 @@ describe("a receiver that is misconfigured", () => {
         expect(await said(job)).toMatch(/^parked: HTTP \d{3}(?: [A-Za-z]+)?; nothing is lost/);
         expect(await countsOf(job)).toMatchObject({ delivered: 0, set_aside: 0, pending: 15 + 5 * n });
       }
-      await endFaults(world, control);
+      await control.script([]);
       await world.jobs.change(job, { name: "mended" });
       await world.runAlarms();
       expect(await said(job)).toBeNull();
@@ -192,20 +191,24 @@ describe("a receiver that is misconfigured", () => {
 
   const strict = { errors: true, items: [{ create: { status: 400, error: { type: "strict_dynamic_mapping" } } }] };
   row("elastic refuses every record, and a test record as well: parked", async (world) => {
-    const { job, control } = await waitingJob(world, 10, { receiver: "elastic" });
-    await control.script([
-      rule({ do: "refuse", each: 1, status: 400 }, POSTS),
-      rule({ do: "answer", status: 200, body: JSON.stringify(strict) }, TESTS),
-    ]);
+    const { job } = await failingJob(
+      world,
+      [
+        rule({ do: "refuse", each: 1, status: 400 }, POSTS),
+        rule({ do: "answer", status: 200, body: JSON.stringify(strict) }, TESTS),
+      ],
+      { receiver: "elastic" },
+    );
     for (let n = 0; n < 3; n++) await pass(world, 300_000);
     expect(await said(job)).toMatch(/^parked: HTTP 400 strict_dynamic_mapping; nothing is lost/);
     expect(await countsOf(job)).toMatchObject({ delivered: 0, set_aside: 0, pending: 10 });
-    world.injected(await decided(control));
   });
 
   row("elastic refuses every record of one object after another, and takes tests", async (world) => {
-    const { job, control } = await waitingJob(world, 1, { receiver: "elastic" });
-    await control.script([rule({ do: "refuse", each: 1, status: 400 }, POSTS)]);
+    const { job, control } = await failingJob(world, rule({ do: "refuse", each: 1, status: 400 }, POSTS), {
+      records: 1,
+      receiver: "elastic",
+    });
     await pass(world);
     const counts = { delivered: 0, set_aside: 1, pending: 0 };
     expect([await said(job), await countsOf(job)]).toMatchObject([/^an object was set aside: HTTP 400/, counts]);
@@ -215,7 +218,7 @@ describe("a receiver that is misconfigured", () => {
     }
     expect(await said(job)).toMatch(/^parked: HTTP 400 document_parsing_exception to one object after another/);
     expect(await countsOf(job)).toMatchObject({ delivered: 0, set_aside: 1, pending: 12 });
-    await endFaults(world, control);
+    await control.script([]);
     const [aside] = (await asideOf(job)).map(({ id }) => id);
     expect((await api("POST", `/logship/set-aside/${aside}/resend`)).status).toBe(200);
     await world.settle();
@@ -231,7 +234,7 @@ describe("a receiver that is down for days", () => {
   ];
   for (const [kind, [name, action, words]] of cells(variants(LASTING, 2), down)) {
     row(`${kind} ${name} for three days, and another job delivers all the while`, async (world) => {
-      const { job, control } = await waitingJob(world, 3, { receiver: kind });
+      const { job, control } = await waitingJob(world, { records: 3, receiver: kind });
       const healthy = await world.createJob({ receiver: "elastic" });
       await control.script([rule(action, POSTS)]);
       for (let hours = 6; hours <= 72; hours += 6) {
@@ -244,7 +247,7 @@ describe("a receiver that is down for days", () => {
       }
       // The rate of attempts does not grow with the backlog.
       expect(await posts(control)).toBeLessThan(40);
-      await endFaults(world, control);
+      await control.script([]);
       await world.jobs.change(job, { name: "mended" });
       await world.settle();
       expect([await said(job), (await countsOf(job)).pending]).toEqual([null, 0]);
@@ -263,7 +266,6 @@ describe("a receiver that takes no record that is old", () => {
       for (let n = 0; n < 12; n++) await pass(world, (hours / 10) * HOUR_MS);
       await arrive(world, world.mint(5));
       expect(await countsOf(job)).toMatchObject({ received: 15, pending: 5, set_aside: 10 });
-      world.injected(await decided(control));
       await control.script([rule({ do: "past", beforeMs: world.clock.nowMs() - hours * HOUR_MS })]);
       for (let n = 0; n < 4; n++) await pass(world, 300_000);
       expect(await countsOf(job)).toMatchObject({ delivered: 5, set_aside: 10, pending: 0 });
@@ -326,7 +328,7 @@ describe("a receiver that does everything wrong for a day", () => {
         for (const ms of [40_000, random.int(60, 1_700) * 1_000]) await pass(world, ms);
         await world.checkBalances();
       }
-      await endFaults(world, controlOf(job));
+      await controlOf(job).script([]);
       await sendAgain(world, job);
     });
   }

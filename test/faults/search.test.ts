@@ -3,15 +3,15 @@ import { describe, expect } from "vitest";
 import { JobReader, SketchStore } from "../../src/index.ts";
 import { searchAll } from "../operate/search/searched.ts";
 import { cells } from "../support/matrix.ts";
-import { BREAKAGES, breakable, firstCalls, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
+import { BREAKAGES, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import { jobObjects, NOON } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
 import { type Action, rule } from "../support/s3-script.ts";
 import { giveUp, resendAll } from "./aside.ts";
 import { shipped } from "./crashes.ts";
-import { Fault } from "./fault.ts";
+import { breaks, Fault } from "./fault.ts";
 import { row } from "./row.ts";
-import { arrive, controlOf, endFaults, pass } from "./stores.ts";
+import { arrive, controlOf, pass } from "./stores.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -78,13 +78,11 @@ describe("a search", () => {
       async (world) => {
         await world.createJob();
         await arrive(world, world.mint(20, { days: 2 }));
-        const { decide, broke } = firstCalls(breakage);
-        breakable(JobReader.prototype, method, decide);
+        breaks(world, JobReader, method, (n) => (n === 1 ? breakage : null));
         const { records, left, complete } = await searched();
         // What waits is asked for again.
         if (method === "batchBytes") expect([records, left, complete]).toEqual([20, "", true]);
         else expect([records, left, complete]).toEqual([0, expect.stringMatching(/^job \d+: its log/), false]);
-        world.injected(broke());
         expect((await searched()).records).toBe(20);
       },
       findsAll,
@@ -98,7 +96,7 @@ describe("a search", () => {
       await world.take(world.mint(3));
       await giveUp(world);
       await arrive(world, world.mint(4));
-      breakable(JobReader.prototype, "pull", () => "refused");
+      breaks(world, JobReader, "pull", "refused");
       await arrive(world, world.mint(5));
       const { records, left, complete } = await searched();
       expect([records, complete]).toEqual([4, false]);
@@ -119,10 +117,8 @@ describe("a search", () => {
         await world.createJob();
         await arrive(world, world.mint(20, { days: 2 }));
         await pass(world);
-        const { decide, broke } = firstCalls(breakage);
-        breakable(SketchStore.prototype, "look", decide);
+        breaks(world, SketchStore, "look", (n) => (n === 1 ? breakage : null));
         expect(await searched()).toEqual({ records: 20, left: "", complete: true });
-        world.injected(broke());
       },
       findsAll,
     );
@@ -146,7 +142,7 @@ describe("a search", () => {
         const found = await searched();
         expect(found).toMatchObject({ records: 10, complete: false });
         expect(found.left).toContain(`object ${first?.number} of job ${job.id}`);
-        await endFaults(world, controlOf(job));
+        await controlOf(job).script([]);
         expect(await searched()).toEqual({ records: 20, left: "", complete: true });
       },
       findsAll,

@@ -11,7 +11,7 @@ import type { HeldMessage } from "../support/runtime/queue.ts";
 import type { PostOptions, World } from "../support/runtime/world.ts";
 import type { JobOptions, WorldJob } from "../support/runtime/world-jobs.ts";
 import type { BucketControl } from "../support/s3-control.ts";
-import type { Match } from "../support/s3-script.ts";
+import type { Match, Rule } from "../support/s3-script.ts";
 
 /** PUTs of objects, without the probe. */
 export const PUTS: Match = { method: "PUT", keyIncludes: ".log.gz" };
@@ -24,10 +24,24 @@ export interface Waiting {
 }
 
 /** A job with this many records in its log, not yet cut, and the bucket to script. */
-export async function waitingJob(world: World, records = 10, options: JobOptions = {}): Promise<Waiting> {
+export async function waitingJob(
+  world: World,
+  { records = 10, ...options }: JobOptions & { records?: number } = {},
+): Promise<Waiting> {
   const job = await world.createJob(options);
   await arrive(world, world.mint(records));
   return { job, control: controlOf(job) };
+}
+
+/** The same, with a bucket that does this from now on. */
+export async function failingJob(
+  world: World,
+  rules: Rule | readonly Rule[],
+  options?: Parameters<typeof waitingJob>[1],
+): Promise<Waiting> {
+  const waiting = await waitingJob(world, options);
+  await waiting.control.script([rules].flat());
+  return waiting;
 }
 
 /** Posts events, this many per request, and has the queue deliver them to the log. */
@@ -88,12 +102,6 @@ export async function decided(control: BucketControl): Promise<number> {
 /** How many PUTs of objects a bucket has received, including failed ones. */
 export async function attempts(control: BucketControl): Promise<number> {
   return (await control.requests()).filter(({ method, key }) => method === "PUT" && key.endsWith(".log.gz")).length;
-}
-
-/** Counts what the script of a bucket has broken, and ends it. */
-export async function endFaults(world: World, control: BucketControl): Promise<void> {
-  world.injected(await decided(control));
-  await control.script([]);
 }
 
 /** Settles, and then expects these counts of a job. */

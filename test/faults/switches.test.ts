@@ -13,7 +13,7 @@ import { api } from "../support/runtime/api.ts";
 import type { World } from "../support/runtime/world.ts";
 import type { WorldJob } from "../support/runtime/world-jobs.ts";
 import { rule } from "../support/s3-script.ts";
-import { row } from "./row.ts";
+import { jobRow, row } from "./row.ts";
 import { arrive, controlOf, countsOf, expectSettled, PUTS, pass, said } from "./stores.ts";
 
 /** No event is taken in this close to a switch, in ms. */
@@ -90,8 +90,7 @@ for (const consumer of ["current", "stale"] as const) {
       expect(await world.accountCounts()).toMatchObject({ processed: 50, routed: 40, not_enabled: 10 });
     });
 
-    row(`logging of a function is switched off while its events are in a log${words}`, async (world) => {
-      const job = await world.createJob();
+    jobRow(`logging of a function is switched off while its events are in a log${words}`, async (world, job) => {
       await warmIsolate(world);
       await take(world);
       await world.deliverDue();
@@ -134,8 +133,7 @@ for (const consumer of ["current", "stale"] as const) {
 }
 
 describe("a change that the log does not learn of", () => {
-  row("a job is disabled and the log does not confirm it: said, and brought there later", async (world) => {
-    const job = await world.createJob();
+  jobRow("a job is disabled and the log does not confirm it: said, and brought there later", async (world, job) => {
     await world.take(world.mint(5));
     const spy = vi.spyOn(TraceLog.prototype, "configure").mockImplementation(() => {
       world.injected();
@@ -204,8 +202,7 @@ describe("keys", () => {
     });
   }
 
-  row("the secret that a destination names is gone for a day", async (world) => {
-    const job = await world.createJob();
+  jobRow("the secret that a destination names is gone for a day", async (world, job) => {
     const bucket = job.buckets[0]?.name ?? "";
     const endpoint = encodeURIComponent(settings.OBJSTORE_ENDPOINT ?? "");
     const conf = `s3://${bucket}/logs/{DATE}?region=auto&endpoint=${endpoint}&credentials=env:DEST_TEST`;
@@ -223,8 +220,7 @@ describe("keys", () => {
     expect([await said(job), (await countsOf(job)).delivered]).toEqual([null, 10]);
   });
 
-  row("the key is lost, and its owner sends the destination again", async (world) => {
-    const job = await world.createJob();
+  jobRow("the key is lost, and its owner sends the destination again", async (world, job) => {
     await arrive(world, world.mint(10));
     await controlOf(job).script([rule({ do: "answer", status: 503 }, PUTS, 1)]);
     await pass(world);

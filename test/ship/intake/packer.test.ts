@@ -113,12 +113,6 @@ describe("the packer", () => {
     expect([isAuthentic, slept]).toEqual([true, [PACK_MS]]);
   });
 
-  it("answers a part that came alone, and begins anew with the next one", async () => {
-    expect(values(await packAll([part(1)]))).toEqual([{ shared: 1 }]);
-    expect(values(await packAll([part(2), part(3)]))).toEqual([{ shared: 2 }, { shared: 2 }]);
-    expect(sent.map((body) => decoded(body).parts.length)).toEqual([1, 2]);
-  });
-
   it("does not wait where a message is full", async () => {
     const words = Array.from({ length: 100 }, (_, n) => recordLine(traceRecord({ Outcome: "x".repeat(1_000 + n) })));
     vi.mocked(platform.sleep).mockImplementation(async (_ms, end) => void (await end));

@@ -59,14 +59,6 @@ describe("tail()", () => {
     expect(scripted.lost).toEqual([]);
   });
 
-  it("asks nothing of the queue when all events are its own, or there are none", async () => {
-    const scripted = context();
-    await tailed([{ event: null, scriptName: "logship" }], scripted);
-    await tailed([], scripted);
-    expect(scripted.queue.calls).toEqual([]);
-    expect(scripted.lost).toEqual([]);
-  });
-
   it("takes every name for another's when it does not know its own", async () => {
     const scripted = context(undefined, { selfName: null });
     await tailed([{ event: null, scriptName: "logship" }], scripted);

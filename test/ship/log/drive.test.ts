@@ -46,23 +46,6 @@ const backlog = async (jobId: number) => (await shard().status([jobId])).jobs[jo
 const readersOf = async () => JSON.parse((await stateOf<{ readers: string }>("readers")).readers);
 
 describe("a block", () => {
-  it("is dropped when all jobs of its entries have read it, and not before", async () => {
-    await append(1, 2);
-    await page(1, POSITION + 1);
-    expect([await rowsOf("block"), await outcomes(2)]).toEqual([2, ["event 1", "event 2"]]);
-    await page(2, POSITION);
-    expect([await rowsOf("block"), await outcomes(2)]).toEqual([1, ["event 2"]]);
-    await page(2, POSITION + 1);
-    expect(await rowsOf("block")).toBe(0);
-  });
-
-  it("does not wait for a job that is in none of its entries", async () => {
-    plane.now = snapshot("epoch.1.mark", [job(1), job(2, { windows: [{ fromMs: NOON + 1, untilMs: null }] })]);
-    await append(1);
-    await page(1, POSITION);
-    expect(await rowsOf("block")).toBe(0);
-  });
-
   it("is not read twice after a restart, though it is still there for another job", async () => {
     await append(1);
     const pulls = reading();

@@ -194,20 +194,6 @@ describe("events by function", () => {
       { numRuns: 20 },
     );
   });
-
-  it("have their names summed up beyond 2,000 in an hour, and have them again in the next", async () => {
-    const clock = setClock(NOON);
-    await count(Array.from({ length: 2_000 }, (_, i) => ({ name: `flood-${i}`, routed: 1 })));
-    await count([{ name: "shop", routed: 1 }]);
-    clock.advance(HOUR_MS);
-    await count([{ name: "shop", routed: 1 }]);
-    const all = await totals();
-    expect(all).toHaveLength(2_002);
-    expect(all.filter(({ scriptName }) => scriptName === null || scriptName === "shop")).toEqual([
-      shareOf({ name: "shop", routed: 1 }),
-      { ...shareOf({ name: "", routed: 1 }), scriptName: null },
-    ]);
-  });
 });
 
 describe("the sweep of events by function", () => {
@@ -225,18 +211,7 @@ describe("the sweep of events by function", () => {
   });
 });
 
-describe("a function that is forgotten", () => {
-  it("touches no row that does not hold it", async () => {
-    setClock(NOON);
-    await count([{ name: "shop", routed: 1 }]);
-    await sweep();
-    const before = await rows();
-    await ledger().forgetFunction("sho");
-    expect(await rows()).toEqual(before);
-  });
-});
-
-describe("the counts of one function", () => {});
+describe("a function that is forgotten", () => {});
 
 describe("what the watch asks of the counts", () => {
   it("is today and yesterday, whether the sweep has been or not", async () => {

@@ -301,23 +301,6 @@ describe("since when all is kept", () => {
     expect((await shard().status([1])).jobs[1]).toMatchObject({ unread: { records: 3 } });
   });
 
-  it("is by the newest intake of what ended, whenever that was added, and at most now", async () => {
-    const parts = [-3_000, -5_000].map((ms, i) => message(i, { takenInMs: NOON + ms }));
-    await shard().append(open(parts));
-    clock.advance(1_000);
-    await append(2);
-    await read();
-    clock.advance(KEPT_MS - 1_999);
-    await sweep();
-    expect([await since(), await kept()]).toEqual([-3_000, events(2)]);
-    // By a clock that is far ahead.
-    await shard().append(open([message(3, { takenInMs: clock.nowMs() + 2 * KEPT_MS })]));
-    await read();
-    clock.advance(KEPT_MS + 1);
-    await sweep();
-    expect(await since()).toBe(clock.nowMs() - NOON);
-  });
-
   it("is told as so much later that it is kept until all shards know of it", async () => {
     const told = async () => (await shard().accountStatus()).keptSinceMs;
     await append(1, 2);

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { JobConfig } from "../../../src/ship/job/config.ts";
 import { CONFIRM_MS, type ShardJobStatus, type TraceLog } from "../../../src/ship/log/trace-log.ts";
 import { noise } from "../../formats/record/samples.ts";
-import { KEPT_MS, keepHours } from "../../support/runtime/keeping.ts";
+import { KEPT_MS } from "../../support/runtime/keeping.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { job, record, snapshot } from "../consumer/scripted.ts";
 import { control, gotOf, message, open, page, readers, rowsOf, shard, stateOf } from "./shard.ts";
@@ -112,28 +112,15 @@ describe("a job that starts in the past", () => {
     expect(await statusOf(2)).toMatchObject({ received: 3, unread: null, hasPast: false });
   });
 
-  it.each<[what: string, end: () => Promise<void>]>([
-    ["is deleted, and forgotten", () => configure()],
-    ["is discarded", () => configure(from(2, 0, { discard: true, windows: [] }))],
-  ])("holds up nothing more when it %s", async (_what, end) => {
+  it("holds up nothing more when it is discarded", async () => {
     await configure(from(2, 0));
     await read(1);
     clock.advance(KEPT_MS);
     await shard().sweep();
     expect(await rowsOf("block")).toBe(3);
-    await end();
+    await configure(from(2, 0, { discard: true, windows: [] }));
     expect(await rowsOf("block")).toBe(0);
-    const status = await statusOf(2);
-    if (status !== undefined) expect(status).toMatchObject({ received: 5, unread: null, hasPast: false });
-  });
-
-  it("that was there before has none, nor has one that starts now, or in an empty shard", async () => {
-    await configure(job(2));
-    await configure({ ...from(2, 0), version: 2 }, job(3));
-    expect(await Promise.all([2, 3].map(statusOf))).toMatchObject([0, 1].map(() => ({ received: 0, hasPast: false })));
-    const empty = shard(2);
-    await empty.configure(snapshot("epoch.2.mark", [from(2, 0)]));
-    expect((await empty.status([2])).jobs[2]).toMatchObject({ received: 0, hasPast: false, lost: null });
+    expect(await statusOf(2)).toMatchObject({ received: 5, unread: null, hasPast: false });
   });
 });
 
@@ -170,17 +157,6 @@ describe("what a job does not get of the past", () => {
     await shard().sweep();
     await configure(from(2, 0));
     expect([keptSinceMs, await lostOf(), await got(2)]).toEqual([NOON, null, events(1)]);
-  });
-
-  it("is all of it where nothing is kept, and what is not yet read is no job's but those it was for", async () => {
-    keepHours(0);
-    await append([1, 0]);
-    clock.advance(5_000);
-    await append([2, 5_000]);
-    await configure(from(2, 0));
-    expect([await lostOf(), await got(2), (await statusOf(2))?.hasPast]).toEqual([[0, 5_000], [], false]);
-    await append([3, 5_000]);
-    expect(await got(2)).toEqual(events(3));
   });
 
   it.each([
