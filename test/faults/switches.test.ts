@@ -47,26 +47,32 @@ function isolateFromControl(world: World): void {
   });
 }
 
-/** Starts an isolate that has read the current configuration. */
-async function warmIsolate(world: World): Promise<void> {
-  world.coldIsolate();
-  await world.runCron();
+/** Events come before a change and after it. */
+async function around<T>(world: World, change: () => Promise<T>): Promise<T> {
+  await take(world);
+  world.clock.advance(CLOCKS_MS);
+  const done = await change();
+  world.injected();
+  world.clock.advance(CLOCKS_MS);
+  await take(world);
+  return done;
 }
 
 for (const consumer of ["current", "stale"] as const) {
   const words = consumer === "stale" ? "; the consumer does not learn of it from the control plane" : "";
 
+  /** Starts an isolate that has read the current configuration. */
+  const warm = async (world: World): Promise<void> => {
+    world.coldIsolate();
+    await world.runCron();
+    if (consumer === "stale") isolateFromControl(world);
+  };
+
   describe(`a consumer whose configuration is ${consumer}`, () => {
     row(`logging of a function is switched off with events in the queue${words}`, async (world) => {
       const jobs = [await world.createJob(), await world.createJob()];
-      await warmIsolate(world);
-      if (consumer === "stale") isolateFromControl(world);
-      await take(world);
-      world.clock.advance(CLOCKS_MS);
-      await world.jobs.setLogging("till", false);
-      world.injected();
-      world.clock.advance(CLOCKS_MS);
-      await take(world);
+      await warm(world);
+      await around(world, () => world.jobs.setLogging("till", false));
       await world.deliverDue();
       await world.settle();
       // All ten events from before the switch are delivered, and five from after it.
@@ -76,8 +82,7 @@ for (const consumer of ["current", "stale"] as const) {
 
     row(`logging of a function is switched off, and on again, with events in the queue${words}`, async (world) => {
       const job = await world.createJob();
-      await warmIsolate(world);
-      if (consumer === "stale") isolateFromControl(world);
+      await warm(world);
       for (const on of [false, true, false, true]) {
         await take(world);
         world.clock.advance(CLOCKS_MS);
@@ -91,7 +96,8 @@ for (const consumer of ["current", "stale"] as const) {
     });
 
     jobRow(`logging of a function is switched off while its events are in a log${words}`, async (world, job) => {
-      await warmIsolate(world);
+      world.coldIsolate();
+      await world.runCron();
       await take(world);
       await world.deliverDue();
       if (consumer === "stale") isolateFromControl(world);
@@ -104,27 +110,15 @@ for (const consumer of ["current", "stale"] as const) {
 
     row(`a job is created with events in the queue${words}: it gets those that came after`, async (world) => {
       const first = await world.createJob();
-      await warmIsolate(world);
-      if (consumer === "stale") isolateFromControl(world);
-      await take(world);
-      world.clock.advance(CLOCKS_MS);
-      const second = await world.createJob();
-      world.injected();
-      world.clock.advance(CLOCKS_MS);
-      await take(world);
+      await warm(world);
+      const second = await around(world, () => world.createJob());
       await world.deliverDue();
       expect([(await countsOf(first)).received, (await countsOf(second)).received]).toEqual([20, 10]);
     });
 
     row(`the only job is created after an isolate saw that there is none${words}`, async (world) => {
-      await warmIsolate(world);
-      if (consumer === "stale") isolateFromControl(world);
-      await take(world);
-      world.clock.advance(CLOCKS_MS);
-      const job = await world.createJob();
-      world.injected();
-      world.clock.advance(CLOCKS_MS);
-      await take(world);
+      await warm(world);
+      const job = await around(world, () => world.createJob());
       await world.deliverDue();
       expect((await countsOf(job)).received).toBe(10);
       expect(await world.accountCounts()).toMatchObject({ processed: 20, routed: 10, not_routed: 10 });
