@@ -41,15 +41,6 @@ describe("what an isolate gathered", () => {
     expect(handed[0]?.seal).toEqual(macOfLines(handed[0]?.raw as Uint8Array, SEAL));
   });
 
-  it("goes to the queue directly once it was alone", async () => {
-    const { handed, queue, tail } = isolate(() => ({ shared: 1 }));
-    await tail([ITEM]);
-    await tail([ITEM]);
-    await tail([ITEM]);
-    expect([handed.length, queue.taken().length]).toEqual([1, 2]);
-    expect(warned).not.toHaveBeenCalled();
-  });
-
   it.each<[string, () => unknown]>([
     ["fails", () => Promise.reject(new Error("no"))],
     ["is full", () => ({ refused: "full" })],

@@ -105,14 +105,6 @@ describe("tail()", () => {
     expect(scripted.lost).toEqual([1]);
   });
 
-  it("appends to the log what the queue refuses for good, as it was to be sent", async () => {
-    const scripted = context(() => true);
-    await tailed([{ event: null, outcome: "a" }, { event: null, outcome: "b" }, null], scripted);
-    expect(records(scripted.log).map(({ Outcome }) => Outcome)).toEqual(["a", "b"]);
-    expect(scripted.log.taken()[0]?.id).toBe(scripted.queue.calls[0]?.messages[0]?.id);
-    expect(scripted.lost).toEqual([1]);
-  });
-
   it("gathers the good events of a call before it waits for anything, the count of the bad ones included", async () => {
     const scripted = context();
     scripted.countLost = () => new Promise(() => {});
@@ -229,17 +221,5 @@ describe("tail()", () => {
     expect(scripted.living.length).toBe(3);
     expect(scripted.queue.taken().map(({ records }) => records)).toEqual([46, 46]);
     expect(scripted.gatherer.take().length).toBe(8);
-  });
-
-  it("sends what a caller left behind that never came back", async () => {
-    const scripted = context();
-    const never = new Promise<void>(() => {});
-    const sleep = scripted.platform.sleep;
-    scripted.platform = { now: () => TAKEN, sleep: () => never };
-    await handleTail([{ event: null, outcome: "left behind" }], scripted);
-    scripted.platform = { now: () => TAKEN + 60_000, sleep };
-    await handleTail([{ event: null, outcome: "later" }], scripted);
-    await scripted.living[1];
-    expect(records(scripted.queue).map(({ Outcome }) => Outcome)).toEqual(["left behind", "later"]);
   });
 });

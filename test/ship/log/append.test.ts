@@ -90,27 +90,6 @@ describe("a part", () => {
 describe("a part with a key", () => {
   const keyed = (n: number, takenInMs = NOON) => message(n, { takenInMs, keyed: true });
 
-  it("is taken once, whenever a further copy comes, and so are two copies in one append", async () => {
-    expect(await fresh(keyed(1), keyed(1, NOON + 5_000))).toEqual([id(1)]);
-    expect(await fresh(keyed(1, NOON + DAY_MS), message(2))).toEqual([id(2)]);
-    expect(await unread(1)).toMatchObject([
-      { received: 1, outcomes: ["event 1"] },
-      { received: 1, outcomes: ["event 2"] },
-    ]);
-    expect(await counts()).toEqual({ ...NOTHING, processed: 2, routed: 2 });
-  });
-
-  it("goes with each further copy to jobs that were not offered any, and only to them", async () => {
-    plane.now = { ...plane.now, jobs: [job(1), job(2, from(NOON + 1_000)), job(3, from(NOON + 2_000))] };
-    await fresh(keyed(1));
-    clock.advance(3_000);
-    for (const at of [NOON + 500, NOON + 1_500, NOON + 1_600, NOON + 2_500, NOON + 2_600])
-      expect(await fresh(keyed(1, at))).toEqual([]);
-    const once = [{ made: "open", received: 1, outcomes: ["event 1"] }];
-    expect(await Promise.all([unread(1), unread(2), unread(3)])).toEqual([once, once, once]);
-    expect(await counts()).toEqual({ ...NOTHING, processed: 1, routed: 1 });
-  });
-
   it("goes to no job by a copy whose function was off", async () => {
     plane.now = {
       ...plane.now,
@@ -137,20 +116,6 @@ describe("what becomes of events", () => {
     expect(await unread(1)).toEqual([{ made: "open", received: 2, outcomes: ["shop", "shop"] }]);
     expect(await shard().functionCount("off")).toMatchObject({ routed: 0, notEnabled: 2, notRouted: 0 });
     expect(await shard().functionCount("shop")).toMatchObject({ routed: 2, notEnabled: 0, notRouted: 2 });
-  });
-
-  it("is decided by the shard, whatever the handler knew", async () => {
-    const known = plane.now;
-    plane.now = {
-      // A switch of any function gives each job another version.
-      ...{ state: "epoch.2.mark", jobs: [job(1, { version: 2 }), job(2, { version: 2 })], shards: [0] },
-      optOuts: [{ scriptName: "off", ...from(NOON) }],
-    };
-    await append(prepared([message(1), message(2, { records: [eventOf("off"), eventOf("shop")] })], known));
-    // The first job's records are no longer those that were prepared.
-    for (const each of [1, 2])
-      expect(await unread(each)).toEqual([{ made: "open", received: 2, outcomes: ["event 1", "shop"] }]);
-    expect(await counts()).toMatchObject({ routed: 2, not_enabled: 1 });
   });
 });
 

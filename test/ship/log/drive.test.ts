@@ -1,5 +1,5 @@
 /** How a shard has its jobs read: when, how far it drops blocks, and what it gives to whom. */
-import { abortAllDurableObjects, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { JobReader } from "../../../src/index.ts";
@@ -110,18 +110,6 @@ describe("a page", () => {
     expect((await readersOf())[3]).toMatchObject({ cursor: 0, stamps: {}, received: 2 });
     expect((await page(3)).items.map(({ n }) => n)).toEqual([POSITION, POSITION + 1]);
     expect(errors).not.toHaveBeenCalled();
-  });
-
-  it("has nothing for a segment that reads no more", async () => {
-    await append(1);
-    readers(async () => ({ cursor: POSITION - 1, sealed: true, holds: true }));
-    clock.advance(60_000);
-    await shard().drive([1]);
-    expect((await page(1, POSITION - 1, { segment: 0 })).items).toEqual([]);
-    expect((await page(1, POSITION - 1, { segment: 1 })).items.length).toBe(1);
-    // The cursor of one that is sealed says nothing.
-    await page(1, POSITION, { segment: 0 });
-    expect((await page(1, POSITION - 1, { segment: 1 })).items.length).toBe(1);
   });
 
   async function alarmAfterDrive(): Promise<string[]> {
@@ -257,18 +245,6 @@ describe("a shard has a job read", () => {
     clock.advance(5_000);
     await runDurableObjectAlarm(shard());
     expect([await backlog(1), await backlog(2), await alarmAt()]).toEqual([0, 0, null]);
-  });
-
-  it("after its death between append and alarm", async () => {
-    await append(1);
-    await abortAllDurableObjects();
-    const pulls = reading();
-    clock.advance(60_000);
-    await runDurableObjectAlarm(shard());
-    expect([pulls.length, await backlog(1)]).toEqual([2, 0]);
-    // How much it keeps it finds out with the next append, or sweep.
-    await shard().sweep();
-    expect(await rowsOf("block")).toBe(0);
   });
 });
 

@@ -211,7 +211,6 @@ describe("the sweep of events by function", () => {
   });
 });
 
-describe("a function that is forgotten", () => {});
 
 describe("what the watch asks of the counts", () => {
   it("is today and yesterday, whether the sweep has been or not", async () => {
