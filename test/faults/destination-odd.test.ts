@@ -66,7 +66,6 @@ describe("a store that refuses a header", () => {
       expect(await decided(control)).toBe(found);
       expect(await said(job)).toBeNull();
       await expectOnce(control, 4);
-      world.injected(found);
     });
   }
 
@@ -157,7 +156,6 @@ describe("a store with ETags of its own that look like MD5, and without metadata
       expect(await countsOf(job)).toMatchObject({ delivered: 10, pending: 0 });
       expect(await jobObjects(job.id)).toMatchObject([{ number: 1, verified: false }]);
       await expectOnce(control, 1);
-      await control.script([]);
     });
 
     row(`${how}, and reading back breaks off for an hour`, async (world) => {
@@ -238,7 +236,6 @@ describe("a store that refuses one object after another, and takes the probe", (
       job,
       events.filter(({ day }) => wrong.includes(day)),
     );
-    await control.script([]);
   });
 });
 

@@ -58,7 +58,6 @@ describe("an object of Parquet", () => {
       await pass(world, 60_000);
       await arrive(world, world.mint(3, { at: at - DAY_MS }));
       await abortAllDurableObjects();
-      world.injected();
       await control.script([]);
       await world.settle();
       const objects = (await control.objects()).filter(({ key }) => key.endsWith(".parquet"));
@@ -71,7 +70,6 @@ describe("an object of Parquet", () => {
     await control.script([rule({ do: "answer", status: 503 }, PUTS)]);
     await arrive(world, world.mint(3));
     await pass(world, 60_000);
-    world.injected();
     await world.jobs.change(job, { output_options: null });
     await arrive(world, world.mint(3));
     await control.script([]);
@@ -95,7 +93,6 @@ describe("an object of Parquet", () => {
       await arrive(world, talking(world.mint(400)));
       await arrive(world, talking(world.mint(5, { at: world.clock.nowMs() - DAY_MS })));
       await abortAllDurableObjects();
-      world.injected();
       await control.script([]);
       await world.settle();
       const objects = (await control.contents()).filter(({ key }) => key.endsWith(".parquet"));

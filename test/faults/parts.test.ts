@@ -25,7 +25,6 @@ describe("the parts of a day", () => {
       await arrive(world, turns, 5);
       await pass(world, 60_000);
       await abortAllDurableObjects();
-      world.injected();
       await control.script([]);
       await world.settle();
       const objects = (await control.objects()).filter(({ key }) => key.endsWith(".log.gz"));

@@ -114,7 +114,6 @@ row("a rerun that is cancelled while its store refuses all of it leaves nothing 
   await world.settle();
   await controlOf(job).script([rule({ do: "answer", status: 503 }, { method: "PUT" })]);
   const { id } = await world.jobs.rerun(job, sinceMs, world.clock.nowMs(), []);
-  world.injected();
   await pass(world, MINUTE_MS);
   const read = async () => (await api<Replay>("GET", `/logship/jobs/${job.id}/replay/r${id}`)).body.result;
   expect(await read()).toMatchObject({ state: "waiting", left: { records: 40 } });

@@ -77,7 +77,6 @@ describe("a reader that is restored", () => {
     await world.read();
     expect((await reader().status())?.counts.received).toBe(20);
     await restore();
-    world.injected();
     await ten(world);
     await world.read();
     expect((await reader().status())?.counts.received).toBe(30);

@@ -161,7 +161,6 @@ describe("three segments", () => {
       await world.runCron();
       expect(await said(job)).toContain("HTTP 403 AccessDenied");
       expect(await countsOf(job)).toMatchObject({ received: 30, pending: 30 });
-      world.injected();
     }
     await control.script([]);
     world.clock.advance(600_000);

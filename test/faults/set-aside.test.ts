@@ -264,7 +264,6 @@ describe("an object that the store refuses for itself", () => {
       rule({ do: "answer", status: 413, code: "EntityTooLarge", store: true }, PUTS),
     ]);
     await pass(world);
-    world.injected();
     expect(await countsOf(job)).toMatchObject({ set_aside: 10 });
     await control.script([]);
     await resendAll();

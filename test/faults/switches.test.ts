@@ -223,7 +223,6 @@ describe("keys", () => {
       const config = JSON.parse(String(sql.exec("SELECT job FROM reader").one().job)) as object;
       sql.exec("UPDATE reader SET job = ?", JSON.stringify({ ...config, destination: "1.AAAA.AAAA" }));
     });
-    world.injected();
     await pass(world, 300_000);
     expect(await said(job)).toMatch(/^parked: neither SECRETS_KEY/);
     await world.jobs.move(job);

@@ -35,6 +35,9 @@ function hangingQueue(hangs: (call: number) => boolean): ScriptedQueue {
   return { ...queue, sendBatch };
 }
 
+/** It answers nothing. */
+const silentQueue = (): ScriptedQueue => hangingQueue(() => true);
+
 /** A slow queue. */
 function slowQueue(ms: number): ScriptedQueue {
   const queue = scriptedQueue();
@@ -146,10 +149,7 @@ describe("tail(), which the platform ends thirty seconds after the invocation", 
 
   it("appends what the queue does not answer for, under the ids it had, and counts nothing as lost", async () => {
     const log = scriptedLog();
-    const scripted = context(
-      hangingQueue(() => true),
-      log,
-    );
+    const scripted = context(silentQueue(), log);
     expect(await toTheEnd([{ event: null }, { event: null }], scripted)).toBe(TO_INTERVAL_MS + 4_000);
     expect(ids(log.taken())).toEqual(ids(scripted.queue.calls[0]?.messages ?? []));
     expect(scripted.lost).toEqual([]);
@@ -195,11 +195,7 @@ describe("tail(), which the platform ends thirty seconds after the invocation", 
   );
 
   it("is done by then where its records were held before", async () => {
-    const scripted = context(
-      hangingQueue(() => true),
-      hangingLog(),
-      { countLost: never },
-    );
+    const scripted = context(silentQueue(), hangingLog(), { countLost: never });
     scripted.gatherer.policy.failed(TAKEN);
     scripted.gatherer.backoff.refused(TAKEN);
     const began = Date.now();

@@ -99,6 +99,9 @@ export function scriptedQueue(
   };
 }
 
+/** A queue that takes nothing. */
+export const noQueue = (): ScriptedQueue => scriptedQueue(() => true);
+
 /** Decodes a body as a consumer does. @throws if it cannot be decoded. */
 export function decoded(body: Uint8Array): Sent {
   const result = decodeMessage(body.slice().buffer);

@@ -8,6 +8,7 @@ import { SHARD_BUSY, SHARD_FULL, SHARD_NOT_READY } from "../../../src/ship/log/a
 import { noisyLine, TAKEN } from "../../formats/record/samples.ts";
 import {
   noLog,
+  noQueue,
   type ScriptedLog,
   type ScriptedQueue,
   scriptedLog,
@@ -73,7 +74,7 @@ describe("sending messages", () => {
   });
 
   it("asks nothing of queue or log when there is nothing", async () => {
-    const queue = scriptedQueue(() => true);
+    const queue = noQueue();
     await send([], to(queue));
     expect(queue.calls).toEqual([]);
   });
@@ -125,13 +126,7 @@ describe("sending messages", () => {
   it("appends ten at once, however small: a reader has the records of one append in memory", async () => {
     const messages = Array.from({ length: 25 }, (_, n) => packed([noisyLine(500, n)])).flat();
     const log = scriptedLog();
-    await send(
-      messages,
-      to(
-        scriptedQueue(() => true),
-        log,
-      ),
-    );
+    await send(messages, to(noQueue(), log));
     expect(log.calls.map(({ append }) => append.parts.length)).toEqual([10, 10, 5]);
   });
 
@@ -175,13 +170,7 @@ describe("what goes to the log directly", () => {
     const many = Array.from({ length: 4 }, () => one).flat();
     const other = packed([noisyLine(500, 1)], a);
     const log = scriptedLog();
-    await send(
-      [...many, ...other],
-      to(
-        scriptedQueue(() => true),
-        log,
-      ),
-    );
+    await send([...many, ...other], to(noQueue(), log));
     const calls = log.calls.map(({ shard, append }) => ({
       shard,
       bytes: append.records.reduce((sum, { body }) => sum + body.length, 0),
@@ -208,15 +197,7 @@ describe("what goes to the log directly", () => {
     const small = packed([noisyLine(500, 1)]);
     const messages = [...small, ...packed([noisyLine(500, 2)]).map((message) => ({ ...message, shard: 1 }))];
     const log = scriptedLog((_call, shard) => (shard === 0 ? new Error(`${SHARD_FULL}: 8 GB`) : null));
-    const error = await failure(
-      send(
-        messages,
-        to(
-          scriptedQueue(() => true),
-          log,
-        ),
-      ),
-    );
+    const error = await failure(send(messages, to(noQueue(), log)));
     expect([log.calls.length, ids(error.unsent), ids(log.taken())]).toEqual([2, ids(small), [messages[1]?.id]]);
   });
 
