@@ -196,21 +196,6 @@ describe("events by function", () => {
   });
 });
 
-describe("the sweep of events by function", () => {
-  it("keeps the names with the most events where a day has too many", async () => {
-    const clock = setClock(NOON);
-    await count(Array.from({ length: 2_000 }, (_, i) => ({ name: `flood-${i}`, routed: 1 })));
-    clock.advance(HOUR_MS);
-    await count([{ name: "shop", routed: 9 }]);
-    clock.advance(DAY_MS);
-    await sweep();
-    const [day] = await rows();
-    expect(day?.counts).toHaveLength(2_001);
-    expect(day?.counts[0]).toMatchObject({ scriptName: "shop", routed: 9 });
-    expect(day?.counts.at(-1)).toMatchObject({ scriptName: null, routed: 1 });
-  });
-});
-
 
 describe("what the watch asks of the counts", () => {
   it("is today and yesterday, whether the sweep has been or not", async () => {
