@@ -18,6 +18,7 @@ import {
   pass,
   said,
   viewOf,
+  type Waiting,
   waitingJob,
 } from "./stores.ts";
 
@@ -36,6 +37,13 @@ async function expectOnce(control: BucketControl, objects: number): Promise<void
   const puts = (await control.puts()).filter(({ key }) => key.endsWith(".log.gz"));
   expect(new Set(puts.map(({ key }) => key)).size).toBe(objects);
   expect(puts).toHaveLength(objects);
+}
+
+/** What comes later is delivered at its interval as well. */
+async function goesOn(world: World, { job, control }: Waiting): Promise<void> {
+  await threeMore(world);
+  expect(await countsOf(job)).toMatchObject({ delivered: 40, set_aside: 0, pending: 0 });
+  await expectOnce(control, 4);
 }
 
 describe("a store that refuses a header", () => {
@@ -60,27 +68,32 @@ describe("a store that refuses a header", () => {
       await pass(world);
       expect(await countsOf(job)).toMatchObject({ delivered: 10, set_aside: 0, pending: 0 });
       const found = await decided(control);
-      await threeMore(world);
-      expect(await countsOf(job)).toMatchObject({ delivered: 40, set_aside: 0, pending: 0 });
+      await goesOn(world, { job, control });
       // Of the later objects, nothing was refused.
       expect(await decided(control)).toBe(found);
       expect(await said(job)).toBeNull();
-      await expectOnce(control, 4);
     });
   }
 
-  const both: readonly Rule[] = [
-    rule({ do: "answer", status: 400, code: "InvalidRequest" }, { method: "PUT", conditional: true }),
-    rule({ do: "answer", status: 501, code: "NotImplemented" }, { method: "PUT", digest: true }),
+  const puts = (status: number, code: string, match: Match): Rule =>
+    rule({ do: "answer", status, code }, { method: "PUT", ...match });
+  const wanting: readonly (readonly [fault: string, rules: readonly Rule[]])[] = [
+    [
+      "the store refuses both headers",
+      [puts(400, "InvalidRequest", { conditional: true }), puts(501, "NotImplemented", { digest: true })],
+    ],
+    [
+      "a bucket under retention wants Content-MD5",
+      [puts(400, "InvalidRequest", { digest: false }), rule({ do: "create-only" }, { method: "PUT" })],
+    ],
   ];
-  row("the store refuses both headers", async (world) => {
-    const { job, control } = await waitingJob(world);
-    await control.script(both);
-    await pass(world);
-    await threeMore(world);
-    expect(await countsOf(job)).toMatchObject({ delivered: 40, set_aside: 0, pending: 0 });
-    await expectOnce(control, 4);
-  });
+  for (const [fault, rules] of wanting) {
+    row(fault, async (world) => {
+      const waiting = await failingJob(world, rules);
+      await pass(world);
+      await goesOn(world, waiting);
+    });
+  }
 
   const losses = [
     ["with the connection", { do: "reset", when: "after" }],
@@ -98,26 +111,13 @@ describe("a store that refuses a header", () => {
     });
   }
 
-  row("a bucket under retention wants Content-MD5", async (world) => {
-    const { job, control } = await failingJob(world, [
-      rule({ do: "answer", status: 400, code: "InvalidRequest" }, { method: "PUT", digest: false }),
-      rule({ do: "create-only" }, { method: "PUT" }),
-    ]);
-    await pass(world);
-    await threeMore(world);
-    expect(await countsOf(job)).toMatchObject({ delivered: 40, set_aside: 0, pending: 0 });
-    await expectOnce(control, 4);
-  });
-
   row("a store that refused Content-MD5 comes to want it", async (world) => {
     const { job, control } = await waitingJob(world);
     const refuses = (digest: boolean) => rule({ do: "answer", status: 400 }, { method: "PUT", digest });
     await control.script([refuses(true)]);
     await pass(world);
     await control.script([refuses(false)]);
-    await threeMore(world);
-    expect(await countsOf(job)).toMatchObject({ delivered: 40, set_aside: 0, pending: 0 });
-    await expectOnce(control, 4);
+    await goesOn(world, { job, control });
   });
 
   row("a store that does not know the condition becomes another job's: nothing is remembered", async (world) => {
@@ -142,9 +142,7 @@ describe("a store with ETags of its own that look like MD5, and without metadata
     storeRow(`${how}: the object is read back, and is there once`, OVER_HTTP, async (world) => {
       const { job, control } = await failingJob(world, [ownEtagsOnHead(), rule(lost, PUTS, 1), ownEtags]);
       for (let n = 0; n < 6; n++) await pass(world, 2 * MINUTE_MS);
-      await threeMore(world);
-      expect(await countsOf(job)).toMatchObject({ delivered: 40, pending: 0 });
-      await expectOnce(control, 4);
+      await goesOn(world, { job, control });
       expect(await jobObjects(job.id)).toMatchObject([{ number: 1, verified: true }, {}, {}, {}]);
     });
 
@@ -183,9 +181,7 @@ describe("keys that may only be created", () => {
       for (let n = 0; n < 3; n++) await pass(world, 5 * MINUTE_MS);
       // The probe stands there, too: a change of the job does not overwrite it.
       await world.jobs.change(job, { destination_conf: destinationConf(job.buckets[0]?.name ?? "", job.path) });
-      await threeMore(world);
-      expect(await countsOf(job)).toMatchObject({ delivered: 40, set_aside: 0, pending: 0 });
-      await expectOnce(control, 4);
+      await goesOn(world, { job, control });
     });
   }
 });

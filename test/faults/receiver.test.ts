@@ -138,19 +138,19 @@ describe("a receiver that cannot now", () => {
       const { job, control } = await waitingJob(world, { receiver: kind });
       const other = await world.createJob();
       const endMs = world.clock.nowMs() + HOUR_MS;
-      for (let leftS = 3_600; leftS > 0; leftS -= 120) {
+      for (let leftS = 3_600; leftS > 0; leftS -= 180) {
         const headers = { "retry-after": `${Math.ceil((endMs - world.clock.nowMs()) / 1_000)}` };
         await control.script([rule({ do: "answer", status: 429, headers, body: RATE_LIMITED }, POSTS)]);
         await arrive(world, world.mint(5));
-        await pass(world, 120_000);
-        if (leftS % 600 === 0) await world.runCron();
+        await pass(world, 180_000);
+        if (leftS % 900 === 0) await world.runCron();
       }
-      expect(await countsOf(job)).toMatchObject({ received: 160, delivered: 0, pending: 160 });
-      expect((await countsOf(other)).delivered).toBeGreaterThan(140);
+      expect(await countsOf(job)).toMatchObject({ received: 110, delivered: 0, pending: 110 });
+      expect((await countsOf(other)).delivered).toBeGreaterThan(90);
       expect(await posts(control)).toBeLessThan(6);
       await control.script([]);
       for (let n = 0; n < 4; n++) await pass(world, 60_000);
-      expect(await countsOf(job)).toMatchObject({ delivered: 160, pending: 0 });
+      expect(await countsOf(job)).toMatchObject({ delivered: 110, pending: 0 });
       expect(await resent(job)).toBe(0);
     });
   }

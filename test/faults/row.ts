@@ -26,7 +26,7 @@ type ConfOf = (name: string, path?: string) => string;
  * For which kinds of store a row runs. In `npm test` it is S3 alone, but for rows that tell whether
  * the other kinds' own conditions and checksums hold.
  */
-interface Kinds {
+export interface Kinds {
   readonly tells: boolean;
   /** Kinds that do not have what it is about. */
   readonly without: readonly ConfOf[];
