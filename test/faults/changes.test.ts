@@ -6,7 +6,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
-import { describe, expect, vi } from "vitest";
+import { expect } from "vitest";
 import { ControlPlane } from "../../src/index.ts";
 import { nodeAt } from "../../src/ship/reader/job-nodes.ts";
 import { cells } from "../support/matrix.ts";
@@ -15,6 +15,7 @@ import type { World } from "../support/runtime/world.ts";
 import type { JobOptions, WorldJob } from "../support/runtime/world-jobs.ts";
 import { rule } from "../support/s3-script.ts";
 import { until } from "../support/until.ts";
+import { breaks } from "./fault.ts";
 import { row } from "./row.ts";
 import { controlOf, countsOf, PUTS, pass, written } from "./stores.ts";
 
@@ -194,30 +195,23 @@ const PLACES = STAGES.flatMap((stage) =>
 );
 
 for (const [{ name, options = () => ({}), make, after }, [stage, isolate]] of cells(CHANGES, PLACES)) {
-  describe(`a job that ${name}`, () => {
-    const stale = isolate === "stale" ? ", and a consumer does not learn of it" : "";
-    row(`a job ${name} with events ${stage}${stale}`, async (world) => {
-      const job = await world.createJob(options(stage));
-      world.coldIsolate();
-      // Reads the configuration.
-      await world.runCron();
-      if (isolate === "stale") {
-        vi.spyOn(ControlPlane.prototype, "configSince").mockImplementation(() => {
-          world.injected();
-          throw new Error("out of reach");
-        });
-      }
-      await take(world);
-      const goOn = await reach(world, job, stage);
-      world.clock.advance(CLOCKS_MS);
-      await make(world, job);
-      world.injected();
-      world.clock.advance(CLOCKS_MS);
-      await take(world);
-      await world.deliverDue();
-      await goOn();
-      await world.settle();
-      await after?.(job, stage, world);
-    });
+  const stale = isolate === "stale" ? ", and a consumer does not learn of it" : "";
+  row(`a job ${name} with events ${stage}${stale}`, async (world) => {
+    const job = await world.createJob(options(stage));
+    world.coldIsolate();
+    // Reads the configuration.
+    await world.runCron();
+    if (isolate === "stale") breaks(world, ControlPlane, "configSince", "refused");
+    await take(world);
+    const goOn = await reach(world, job, stage);
+    world.clock.advance(CLOCKS_MS);
+    await make(world, job);
+    world.injected();
+    world.clock.advance(CLOCKS_MS);
+    await take(world);
+    await world.deliverDue();
+    await goOn();
+    await world.settle();
+    await after?.(job, stage, world);
   });
 }
