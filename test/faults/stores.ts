@@ -55,7 +55,10 @@ export async function arrive(
   await world.deliverDue();
 }
 
-/** The queue delivers these messages in one batch. @param losesAck whether its acknowledgement is lost. */
+/**
+ * The queue delivers these messages in one batch. @param losesAck whether it misses that one was
+ * acknowledged.
+ */
 export const deliver = (world: World, messages: readonly HeldMessage[], losesAck?: (message: HeldMessage) => boolean) =>
   world.queue.deliver(messages, world.isolate.queue, world.env, losesAck);
 
