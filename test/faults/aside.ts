@@ -10,9 +10,13 @@ import { arrive, controlOf, countsOf, PUTS, pass } from "./stores.ts";
 
 const DAY_MS = 86_400_000;
 
-export interface Aside {
+/** A message, or an object, of which `job` and `records` are. */
+interface Aside {
   id: string;
   kind: string;
+  job: number;
+  records: number;
+  why: string;
   why_not: string | null;
 }
 
@@ -26,6 +30,9 @@ interface Sent {
 }
 
 export const listed = async (): Promise<Aside[]> => (await api<Aside[]>("GET", "/logship/set-aside")).body.result;
+
+/** The objects of a job that are set aside. */
+export const asideOf = async ({ id }: WorldJob) => (await listed()).filter(({ job }) => job === id);
 
 export const resend = (id: string) => api<Sent>("POST", `/logship/set-aside/${id}/resend`);
 

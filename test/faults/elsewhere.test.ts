@@ -16,9 +16,9 @@ import type { World } from "../support/runtime/world.ts";
 import type { WorldJob } from "../support/runtime/world-jobs.ts";
 import type { BucketControl } from "../support/s3-control.ts";
 import { type Action, type Rule, rule } from "../support/s3-script.ts";
-import { type Refused, refused } from "./aside.ts";
+import { asideOf, type Refused, refused, resend } from "./aside.ts";
 import { Fault } from "./fault.ts";
-import { asideOf, POSTS, posts, resent } from "./receivers.ts";
+import { POSTS, posts, resent } from "./receivers.ts";
 import { row } from "./row.ts";
 import { arrive, controlOf, countsOf, decided, expectSettled, PUTS, pass, said, written } from "./stores.ts";
 
@@ -155,7 +155,7 @@ describe("the other destination fails", () => {
       await pass(world);
       expect(await said(job)).toMatch(/^an object was set aside: HTTP 413/);
       await own.script([]);
-      for (const each of await asideOf(job)) await api("POST", `/logship/set-aside/${each.id}/resend`);
+      for (const each of await asideOf(job)) await resend(each.id);
       await expectSettled(world, job, { delivered: 40, set_aside: 0 });
       const entries = await jobObjects(job.id);
       expect(entries.map((entry) => (entry as { sent_to?: string | null }).sent_to)).toEqual([null, null, null, null]);
@@ -292,7 +292,7 @@ describe("over any course", () => {
       }
       await world.settle();
       for (let left = await asideOf(job); left.length > 0; left = await asideOf(job)) {
-        for (const { id } of left) await api("POST", `/logship/set-aside/${id}/resend`);
+        for (const { id } of left) await resend(id);
         await world.settle();
       }
       expect(await countsOf(job)).toMatchObject({ pending: 0, set_aside: 0 });

@@ -4,10 +4,10 @@ import { decodeEnvelope } from "../../src/formats/queue/message.ts";
 import type { Append } from "../../src/ship/log/append-types.ts";
 import { variants } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
-import { api } from "../support/runtime/api.ts";
 import { mortal } from "../support/runtime/mortal.ts";
 import type { HeldMessage } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
+import { listed } from "./aside.ts";
 import { jobRow, row } from "./row.ts";
 import { arrive, countsOf, expectSettled } from "./stores.ts";
 
@@ -51,12 +51,6 @@ function lastId(world: World): string {
 const attemptsOf = (messages: readonly HeldMessage[]): number =>
   Math.max(0, ...messages.map(({ attempts }) => attempts));
 
-interface Aside {
-  why: string;
-  events: number;
-  unreadable?: string;
-}
-
 describe("a message that kills the handler", () => {
   const cases = [
     [2, 10],
@@ -97,7 +91,7 @@ describe("a message that kills the handler", () => {
         // Far from the hundred after which they would be dead letters.
         expect(attemptsOf(neighbours)).toBeLessThan(60);
         expect(await countsOf(job)).toMatchObject({ received: taken });
-        const { result } = (await api<Aside[]>("GET", "/logship/set-aside")).body;
+        const result = await listed();
         const aside = { why: "batches died with it, and so it did alone", events: 1 };
         expect(result).toMatchObject(Array(count).fill(aside));
         expect(result[0]).not.toHaveProperty("unreadable");

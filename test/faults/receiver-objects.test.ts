@@ -11,8 +11,9 @@ import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
 import { type Action, rule } from "../support/s3-script.ts";
+import { asideOf } from "./aside.ts";
 import { Fault } from "./fault.ts";
-import { asideOf, POSTS, posts, RECEIVERS, resent, SOME, sendAgain } from "./receivers.ts";
+import { POSTS, posts, RECEIVERS, resent, SOME, sendAgain } from "./receivers.ts";
 import { row } from "./row.ts";
 import { arrive, controlOf, countsOf, expectSettled, failingJob, pass, said, waitingJob } from "./stores.ts";
 

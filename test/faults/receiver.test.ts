@@ -7,23 +7,11 @@ import { platform } from "../../src/base/platform.ts";
 import { Random } from "../soak/random.ts";
 import { cells, variants } from "../support/matrix.ts";
 import type { DialectName } from "../support/receiver.ts";
-import { api } from "../support/runtime/api.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";
 import { type Action, type Rule, rule } from "../support/s3-script.ts";
 import { until } from "../support/until.ts";
-import {
-  AGES,
-  asideOf,
-  LASTING,
-  POSTS,
-  posts,
-  RECEIVERS,
-  resent,
-  SOME,
-  sendAgain,
-  TESTS,
-  TIMELESS,
-} from "./receivers.ts";
+import { asideOf, resend } from "./aside.ts";
+import { AGES, LASTING, POSTS, posts, RECEIVERS, resent, SOME, sendAgain, TESTS, TIMELESS } from "./receivers.ts";
 import { row } from "./row.ts";
 import {
   arrive,
@@ -220,7 +208,7 @@ describe("a receiver that is misconfigured", () => {
     expect(await countsOf(job)).toMatchObject({ delivered: 0, set_aside: 1, pending: 12 });
     await control.script([]);
     const [aside] = (await asideOf(job)).map(({ id }) => id);
-    expect((await api("POST", `/logship/set-aside/${aside}/resend`)).status).toBe(200);
+    expect((await resend(aside ?? "")).status).toBe(200);
     await world.settle();
     expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 13, set_aside: 0 }, 0]);
   });
