@@ -85,6 +85,13 @@ describe("a message on hold", () => {
     expect((await shard().accountStatus()).oldestUnfinishedMs).toBeNull();
   });
 
+  it("is discarded once, and its number is not used again", async () => {
+    await hold(three(1));
+    expect([await shard().holdDiscard(1), await shard().holdDiscard(1)]).toEqual([3, null]);
+    await hold(message(2));
+    expect(await listed()).toEqual([[2, 1]]);
+  });
+
   it("costs as many rows as docs/storage.md says", async () => {
     await append(message(9));
     const written = await rowsWritten(
