@@ -196,7 +196,6 @@ describe("events by function", () => {
   });
 });
 
-
 describe("what the watch asks of the counts", () => {
   it("is today and yesterday, whether the sweep has been or not", async () => {
     const clock = setClock(NOON);
