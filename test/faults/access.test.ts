@@ -11,32 +11,17 @@ import { AccessRegister } from "../../src/index.ts";
 import type { Proof } from "../../src/state/access/proofs.ts";
 import { accessRegister, accessShard } from "../../src/state/access/register.ts";
 import { cells } from "../support/matrix.ts";
-import { BREAKAGES, type Breakage, breakable, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
+import { BREAKAGES, type Breakage, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";
 import { call } from "../web/api/harness.ts";
 import { bearer, type Headers, token } from "../web/api/principals.ts";
+import { breaks } from "./fault.ts";
 import { impatiently } from "./impatience.ts";
-import { row } from "./row.ts";
+import { jobRow, row } from "./row.ts";
 import { countsOf } from "./stores.ts";
 
-/** Breaks every call of a method until `world.mend()`, and counts them. */
-function breaks(world: World, method: "identify" | "identifyHere" | "copy" | "note", breakage: Breakage): () => number {
-  return breakable(AccessRegister.prototype, method, () => {
-    world.injected();
-    return breakage;
-  }).stuck;
-}
-
-/** Breaks the first call of a method; later calls succeed. */
-function breaksOnce(world: World, method: "addToken" | "removeToken" | "setRole", breakage: Breakage): () => number {
-  let broke = false;
-  return breakable(AccessRegister.prototype, method, () => {
-    if (broke) return null;
-    broke = true;
-    world.injected();
-    return breakage;
-  }).stuck;
-}
+/** The first call; later ones succeed. */
+const once = (breakage: Breakage) => (n: number) => (n === 1 ? breakage : null);
 
 const tokens = async (): Promise<{ id: string; name: string }[]> =>
   (await call<{ id: string; name: string }[]>("GET", "/tokens")).body.result;
@@ -46,11 +31,10 @@ type Rows = (breakage: Breakage) => void;
 
 describe("a register that does not say who calls", () => {
   const seen: Rows = (breakage) =>
-    row(`the access register: ${breakage}; a sender that was seen goes on sending`, async (world, { expect }) => {
-      const job = await world.createJob();
+    jobRow(`the access register: ${breakage}; a sender that was seen goes on sending`, async (world, job) => {
       const { secret } = await token(["events:write"]);
       await world.take(world.mint(5), 5, { token: secret });
-      const stuck = breaks(world, "identify", breakage);
+      const stuck = breaks(world, AccessRegister, "identify", breakage);
       world.clock.advance(SENDER_MEMORY_MS);
       expect(await impatiently(stuck, () => world.post(world.mint(5), { token: secret }))).toBe(202);
       // The sender memory has expired.
@@ -63,7 +47,7 @@ describe("a register that does not say who calls", () => {
     });
 
   const guessed: Rows = (breakage) =>
-    row(`the access register: ${breakage}; nobody is let by on a guess`, async (world, { expect }) => {
+    row(`the access register: ${breakage}; nobody is let by on a guess`, async (world) => {
       await world.createJob();
       const unseen = (await token(["events:write"])).secret;
       const everything = (await token(["events:write", "logs:read"])).secret;
@@ -71,7 +55,7 @@ describe("a register that does not say who calls", () => {
       // The isolate that serves the API has seen this token as well.
       const headers = bearer(everything);
       expect((await call("GET", "/logship/jobs", undefined, { headers })).status).toBe(200);
-      const stuck = breaks(world, "identify", breakage);
+      const stuck = breaks(world, AccessRegister, "identify", breakage);
       expect(await impatiently(stuck, () => world.post(world.mint(1), { token: unseen }))).toBe(503);
       const guess = `logship_token_${"A".repeat(43)}`;
       expect(await impatiently(stuck, () => world.post(world.mint(1), { token: guess }))).toBe(503);
@@ -84,14 +68,14 @@ describe("a register that does not say who calls", () => {
 
   for (const [rows, breakage] of cells([seen, guessed], BREAKAGES)) rows(breakage);
 
-  row("the access register is out of reach: refused; a token that was revoked before", async (world, { expect }) => {
+  row("the access register is out of reach: refused; a token that was revoked before", async (world) => {
     await world.createJob();
     const { id, secret } = await token(["events:write"]);
     await world.take(world.mint(5), 5, { token: secret });
     await call("DELETE", `/tokens/${id}`);
     // This isolate learns of the revocation with its next request.
     expect(await world.post(world.mint(5), { token: secret })).toBe(401);
-    const stuck = breaks(world, "identify", "refused");
+    const stuck = breaks(world, AccessRegister, "identify", "refused");
     expect(await impatiently(stuck, () => world.post(world.mint(5), { token: secret }))).toBe(503);
   });
 });
@@ -112,10 +96,10 @@ describe("a register whose shards are asked", () => {
   }
 
   const asking: Rows = (breakage) =>
-    row(`a shard of the access register: ${breakage}; the register decides`, async (world, { expect }) => {
+    row(`a shard of the access register: ${breakage}; the register decides`, async (world) => {
       await world.createJob();
       const { id, secret, headers } = await spread(world);
-      const stuck = breaks(world, "identifyHere", breakage);
+      const stuck = breaks(world, AccessRegister, "identifyHere", breakage);
       const reading = () => call("GET", "/logship/jobs", undefined, { headers });
       expect((await impatiently(stuck, reading)).status).toBe(200);
       expect(await impatiently(stuck, () => world.post(world.mint(1), { token: secret }))).toBe(202);
@@ -124,17 +108,11 @@ describe("a register whose shards are asked", () => {
     });
 
   const dropping: Rows = (breakage) =>
-    row(`a shard that must drop its copy: ${breakage}; nothing is revoked, or all of it`, async (world, { expect }) => {
+    row(`a shard that must drop its copy: ${breakage}; nothing is revoked, or all of it`, async (world) => {
       vi.spyOn(console, "error").mockImplementation(() => {});
       await world.createJob();
       const { id, secret, headers } = await spread(world);
-      let calls = 0;
-      const { stuck } = breakable(AccessRegister.prototype, "dropCopy", () => {
-        calls += 1;
-        if (calls !== 5) return null;
-        world.injected();
-        return breakage;
-      });
+      const stuck = breaks(world, AccessRegister, "dropCopy", (n) => (n === 5 ? breakage : null));
       const first = await impatiently(stuck, () => call("DELETE", `/tokens/${id}`));
       expect(first.status).toBe(503);
       for (let n = 0; n < ACCESS_SHARDS; n++) {
@@ -152,11 +130,11 @@ describe("a register whose shards are asked", () => {
   // The deadline of a shard that hangs is the register's own, which no test can fire from outside.
   for (const breakage of PROMPT_BREAKAGES) dropping(breakage);
 
-  row("the access register: out of reach; its shards go on for a minute", async (world, { expect }) => {
+  row("the access register: out of reach; its shards go on for a minute", async (world) => {
     await world.createJob();
     const { headers } = await spread(world);
-    const stuck = breaks(world, "identify", "refused");
-    breaks(world, "copy", "refused");
+    const stuck = breaks(world, AccessRegister, "identify", "refused");
+    breaks(world, AccessRegister, "copy", "refused");
     const reading = async () => (await call("GET", "/logship/jobs", undefined, { headers })).status;
     expect(await reading()).toBe(200);
     world.clock.advance(ACCESS_COPY_MS);
@@ -168,40 +146,37 @@ describe("a register whose shards are asked", () => {
 
 describe("a register that breaks in the middle of a change", () => {
   const creating: Rows = (breakage) =>
-    row(
-      `creating a token: ${breakage}; it is repeated, and no secret is out that opens anything`,
-      async (world, { expect }) => {
-        vi.spyOn(console, "error").mockImplementation(() => {});
-        const stuck = breaksOnce(world, "addToken", breakage);
-        const create = () =>
-          call<{ id: string; value: string } | null>("POST", "/tokens", { name: "ci", permissions: ["events:write"] });
-        const first = await impatiently(stuck, create);
-        expect([first.status, first.body.result]).toEqual([503, null]);
-        const again = await create();
-        expect(again.status).toBe(201);
-        // A token created without an answer is listed and can be deleted.
-        for (const { id } of (await tokens()).filter((each) => each.id !== again.body.result?.id))
-          expect((await call("DELETE", `/tokens/${id}`)).status).toBe(200);
-        expect((await tokens()).map(({ id }) => id)).toEqual([again.body.result?.id]);
-        await world.createJob();
-        await world.take(world.mint(5), 5, { token: again.body.result?.value ?? "" });
-      },
-    );
+    row(`creating a token: ${breakage}; it is repeated, and no secret is out that opens anything`, async (world) => {
+      vi.spyOn(console, "error").mockImplementation(() => {});
+      const stuck = breaks(world, AccessRegister, "addToken", once(breakage));
+      const create = () =>
+        call<{ id: string; value: string } | null>("POST", "/tokens", { name: "ci", permissions: ["events:write"] });
+      const first = await impatiently(stuck, create);
+      expect([first.status, first.body.result]).toEqual([503, null]);
+      const again = await create();
+      expect(again.status).toBe(201);
+      // A token created without an answer is listed and can be deleted.
+      for (const { id } of (await tokens()).filter((each) => each.id !== again.body.result?.id))
+        expect((await call("DELETE", `/tokens/${id}`)).status).toBe(200);
+      expect((await tokens()).map(({ id }) => id)).toEqual([again.body.result?.id]);
+      await world.createJob();
+      await world.take(world.mint(5), 5, { token: again.body.result?.value ?? "" });
+    });
 
   const revoking: Rows = (breakage) =>
-    row(`revoking a token: ${breakage}; it is repeated until it is gone`, async (world, { expect }) => {
+    row(`revoking a token: ${breakage}; it is repeated until it is gone`, async (world) => {
       vi.spyOn(console, "error").mockImplementation(() => {});
       const { id, secret } = await token(["events:write"]);
-      const stuck = breaksOnce(world, "removeToken", breakage);
+      const stuck = breaks(world, AccessRegister, "removeToken", once(breakage));
       expect((await impatiently(stuck, () => call("DELETE", `/tokens/${id}`))).status).toBe(503);
       expect([200, 404]).toContain((await call("DELETE", `/tokens/${id}`)).status);
       expect(await world.post(world.mint(1), { token: secret })).toBe(401);
     });
 
   const noting: Rows = (breakage) =>
-    row(`noting a change in the audit: ${breakage}; the change stands`, async (world, { expect }) => {
+    row(`noting a change in the audit: ${breakage}; the change stands`, async (world) => {
       const logged = vi.spyOn(console, "error").mockImplementation(() => {});
-      const stuck = breaks(world, "note", breakage);
+      const stuck = breaks(world, AccessRegister, "note", breakage);
       await impatiently(stuck, async () => expect((await call("DELETE", "/members/1")).status).toBe(404));
       const body = { logship: true };
       const answer = await impatiently(stuck, () => call("PATCH", "/functions/scripts/shop/script-settings", body));

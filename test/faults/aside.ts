@@ -1,14 +1,22 @@
 /** What is set aside, and how it is sent again. */
 import { expect } from "vitest";
+import type { Minted } from "../support/oracle.ts";
 import { api } from "../support/runtime/api.ts";
 import type { HeldMessage } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
+import type { WorldJob } from "../support/runtime/world-jobs.ts";
+import { rule } from "../support/s3-script.ts";
+import { arrive, controlOf, countsOf, PUTS, pass } from "./stores.ts";
 
 const DAY_MS = 86_400_000;
 
-export interface Aside {
+/** A message, or an object, of which `job` and `records` are. */
+interface Aside {
   id: string;
   kind: string;
+  job: number;
+  records: number;
+  why: string;
   why_not: string | null;
 }
 
@@ -22,6 +30,9 @@ interface Sent {
 }
 
 export const listed = async (): Promise<Aside[]> => (await api<Aside[]>("GET", "/logship/set-aside")).body.result;
+
+/** The objects of a job that are set aside. */
+export const asideOf = async ({ id }: WorldJob) => (await listed()).filter(({ job }) => job === id);
 
 export const resend = (id: string) => api<Sent>("POST", `/logship/set-aside/${id}/resend`);
 
@@ -60,4 +71,23 @@ export async function days(world: World, count: number): Promise<void> {
     await world.runAlarms();
     await world.runCron();
   }
+}
+
+/** An object that its store has refused for itself. */
+export interface Refused {
+  job: WorldJob;
+  id: string;
+  events: Minted[];
+}
+
+/** A job with two objects at its store, and one that the store refuses. */
+export async function refused(world: World): Promise<Refused> {
+  const job = await world.createJob();
+  const minted = world.mint(30, { days: 3 });
+  await arrive(world, minted);
+  const tooLarge = { ...PUTS, keyIncludes: "/21001121/" };
+  await controlOf(job).script([rule({ do: "answer", status: 413, code: "EntityTooLarge" }, tooLarge)]);
+  await pass(world);
+  expect(await countsOf(job)).toMatchObject({ delivered: 20, set_aside: 10 });
+  return { job, id: await only(), events: minted.filter(({ day }) => day === "21001121") };
 }

@@ -6,7 +6,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
-import { describe, type TestContext, vi } from "vitest";
+import { expect } from "vitest";
 import { ControlPlane } from "../../src/index.ts";
 import { nodeAt } from "../../src/ship/reader/job-nodes.ts";
 import { cells } from "../support/matrix.ts";
@@ -15,6 +15,7 @@ import type { World } from "../support/runtime/world.ts";
 import type { JobOptions, WorldJob } from "../support/runtime/world-jobs.ts";
 import { rule } from "../support/s3-script.ts";
 import { until } from "../support/until.ts";
+import { breaks } from "./fault.ts";
 import { row } from "./row.ts";
 import { controlOf, countsOf, PUTS, pass, written } from "./stores.ts";
 
@@ -68,7 +69,7 @@ interface Change {
   readonly options?: (stage: Stage) => JobOptions;
   readonly make: (world: World, job: WorldJob) => Promise<unknown>;
   /** Checks made at the end, in addition to the audit of every job. */
-  readonly after?: (world: World, job: WorldJob, stage: Stage, expect: TestContext["expect"]) => Promise<void>;
+  readonly after?: (job: WorldJob, stage: Stage, world: World) => Promise<void>;
 }
 
 /** The field names of the records in each object, and the number of records that have them. */
@@ -100,7 +101,7 @@ const CHANGES: readonly Change[] = [
       await world.jobs.change(job, { filter: filterOf("exception") });
       job.keeps = outcomeIs("exception");
     },
-    async after(_world, job, _stage, expect) {
+    async after(job) {
       expect(await countsOf(job)).toMatchObject({ received: 20, filtered: 10, delivered: 10 });
     },
   },
@@ -108,7 +109,7 @@ const CHANGES: readonly Change[] = [
     name: "gets another format",
     options: () => ({ fields: { output_options: { field_names: ["Logs", "Outcome"] } } }),
     make: (world, job) => world.jobs.change(job, { output_options: { field_names: ["Logs", "EventTimestampMs"] } }),
-    async after(_world, job, stage, expect) {
+    async after(job, stage) {
       const formats = await formatsOf(job);
       const sum = (fields: string): number => formats.reduce((n, [f, records]) => n + (f === fields ? records : 0), 0);
       expect(sum("Logs,EventTimestampMs")).toBe(byNewRules(stage));
@@ -118,7 +119,7 @@ const CHANGES: readonly Change[] = [
   {
     name: "gets another bucket",
     make: (world, job) => world.jobs.move(job),
-    async after(_world, job, stage, expect) {
+    async after(job, stage) {
       const [before = 0, now = 0] = await Promise.all(job.buckets.map(({ control }) => written(control)));
       expect([before, now > 0]).toEqual([stage === "under way" ? 1 : 0, true]);
     },
@@ -135,7 +136,7 @@ const CHANGES: readonly Change[] = [
     name: "gets a sample rate",
     options: () => ({ samples: true, fields: { output_options: { field_names: ["Logs"] } } }),
     make: (world, job) => world.jobs.change(job, { output_options: { field_names: ["Logs"], sample_rate: 0.5 } }),
-    async after(_world, job, stage, expect) {
+    async after(job, stage) {
       const { sampled_out, delivered } = await countsOf(job);
       expect(sampled_out + delivered).toBe(20);
       expect(sampled_out).toBeLessThanOrEqual(byNewRules(stage));
@@ -151,7 +152,7 @@ const CHANGES: readonly Change[] = [
       world.clock.advance(CLOCKS_MS);
       await world.jobs.change(job, { enabled: true });
     },
-    async after(_world, job, _stage, expect) {
+    async after(job) {
       expect(await countsOf(job)).toMatchObject({ received: 20, delivered: 20 });
     },
   },
@@ -159,7 +160,7 @@ const CHANGES: readonly Change[] = [
   {
     name: "is deleted with what it holds",
     make: (world, job) => world.jobs.remove(job, { discard: true }),
-    async after(_world, job, stage, expect) {
+    async after(job, stage) {
       const all = { "in the queue": 0, "in a batch": 10, cut: 10, "under way": 10 }[stage];
       const { received, delivered, discarded } = await countsOf(job);
       expect({ received, delivered, discarded }).toEqual({
@@ -176,19 +177,14 @@ const CHANGES: readonly Change[] = [
       world.clock.advance(CLOCKS_MS);
       await world.createJob();
     },
-    async after(world, job, stage, expect) {
-      await hasTheFirstTen(world, job, stage, expect);
+    async after(job, _stage, world) {
+      await hasTheFirstTen(job);
       expect(await countsOf(world.jobs.all[1] as WorldJob)).toMatchObject({ received: 10, delivered: 10 });
     },
   },
 ];
 
-async function hasTheFirstTen(
-  _world: World,
-  job: WorldJob,
-  _stage: Stage,
-  expect: TestContext["expect"],
-): Promise<void> {
+async function hasTheFirstTen(job: WorldJob): Promise<void> {
   expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 10 });
 }
 
@@ -199,30 +195,23 @@ const PLACES = STAGES.flatMap((stage) =>
 );
 
 for (const [{ name, options = () => ({}), make, after }, [stage, isolate]] of cells(CHANGES, PLACES)) {
-  describe(`a job that ${name}`, () => {
-    const stale = isolate === "stale" ? ", and a consumer does not learn of it" : "";
-    row(`a job ${name} with events ${stage}${stale}`, async (world, { expect }) => {
-      const job = await world.createJob(options(stage));
-      world.coldIsolate();
-      // Reads the configuration.
-      await world.runCron();
-      if (isolate === "stale") {
-        vi.spyOn(ControlPlane.prototype, "configSince").mockImplementation(() => {
-          world.injected();
-          throw new Error("out of reach");
-        });
-      }
-      await take(world);
-      const goOn = await reach(world, job, stage);
-      world.clock.advance(CLOCKS_MS);
-      await make(world, job);
-      world.injected();
-      world.clock.advance(CLOCKS_MS);
-      await take(world);
-      await world.deliverDue();
-      await goOn();
-      await world.settle();
-      await after?.(world, job, stage, expect);
-    });
+  const stale = isolate === "stale" ? ", and a consumer does not learn of it" : "";
+  row(`a job ${name} with events ${stage}${stale}`, async (world) => {
+    const job = await world.createJob(options(stage));
+    world.coldIsolate();
+    // Reads the configuration.
+    await world.runCron();
+    if (isolate === "stale") breaks(world, ControlPlane, "configSince", "refused");
+    await take(world);
+    const goOn = await reach(world, job, stage);
+    world.clock.advance(CLOCKS_MS);
+    await make(world, job);
+    world.injected();
+    world.clock.advance(CLOCKS_MS);
+    await take(world);
+    await world.deliverDue();
+    await goOn();
+    await world.settle();
+    await after?.(job, stage, world);
   });
 }

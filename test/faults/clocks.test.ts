@@ -7,19 +7,19 @@ import { traceLog } from "../../src/ship/log/trace-log.ts";
 import { nodeAt } from "../../src/ship/reader/job-nodes.ts";
 import { cells, variants } from "../support/matrix.ts";
 import { destinationConf } from "../support/runtime/api.ts";
-import { breakable, firstCalls } from "../support/runtime/breakage.ts";
 import { freshBucket } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
 import type { WorldJob } from "../support/runtime/world-jobs.ts";
 import { rule } from "../support/s3-script.ts";
-import { row } from "./row.ts";
-import { attempts, controlOf, countsOf, PUTS, said } from "./stores.ts";
+import { breaks } from "./fault.ts";
+import { jobRow, row } from "./row.ts";
+import { arrive, attempts, controlOf, countsOf, deliver, PUTS, pass, said } from "./stores.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Every minute for the first five, then at ticks of the cron: some of them fail to come. */
-const MINUTES = [1, 2, 3, 4, 5, 10, 25, 40, 60];
+/** Some in the first five, then at ticks of the cron: some of them fail to come. */
+const MINUTES = [1, 2, 5, 10, 40, 60];
 
 /** One hour: the queue delivers, and only the named clocks fire. */
 async function hour(world: World, clocks: { alarms?: boolean; cron?: boolean }): Promise<void> {
@@ -44,8 +44,7 @@ describe("one of the two clocks", () => {
     ["no alarm ever fires", { cron: true }],
     ["no cron ever ticks", { alarms: true }],
   ] as const) {
-    row(`${what}, for a day, through an outage of the store`, async (world) => {
-      const job = await world.createJob();
+    jobRow(`${what}, for a day, through an outage of the store`, async (world, job) => {
       for (let hours = 0; hours < 24; hours++) {
         if (hours === 6) await controlOf(job).script([rule({ do: "answer", status: 503 }, PUTS)]);
         if (hours === 9) await controlOf(job).script([]);
@@ -61,95 +60,74 @@ describe("one of the two clocks", () => {
         // The remaining clock does the work of the other within the hour.
         if (hours < 6 || hours > 9) expect([received > 0, pending]).toEqual([true, 0]);
         else if (hours < 9) expect(await said(job)).toContain("HTTP 503");
-        world.injected();
       }
-      await world.audit();
     });
   }
 
-  row("both clocks come six hours late", async (world) => {
-    const job = await world.createJob();
+  jobRow("both clocks come six hours late", async (world, job) => {
     for (const late of ["alarms", "cron"]) {
-      await world.take(world.mint(20, { days: 3 }), 5);
-      await world.deliverDue();
+      await arrive(world, world.mint(20, { days: 3 }), 5);
       world.clock.advance(6 * HOUR_MS);
       world.injected();
       if (late === "alarms") await world.runAlarms();
       else await world.runCron();
       expect((await countsOf(job)).pending).toBe(0);
     }
-    await world.audit();
   });
 
-  row("an event comes alone, and nothing but the alarm follows, not before its time", async (world) => {
-    const job = await world.createJob();
-    await world.take(world.mint(1));
-    await world.deliverDue();
-    world.clock.advance(29_999);
-    await world.runAlarms();
+  jobRow("an event comes alone, and nothing but the alarm follows, not before its time", async (world, job) => {
+    await arrive(world, world.mint(1));
+    await pass(world, 29_999);
     expect((await countsOf(job)).pending).toBe(1);
-    world.clock.advance(1);
-    await world.runAlarms();
+    await pass(world, 1);
     expect((await countsOf(job)).delivered).toBe(1);
     world.injected();
-    await world.audit();
   });
 
-  row("an event comes alone, and nothing but the cron follows", async (world) => {
-    const job = await world.createJob();
-    await world.take(world.mint(1));
-    await world.deliverDue();
+  jobRow("an event comes alone, and nothing but the cron follows", async (world, job) => {
+    await arrive(world, world.mint(1));
     world.clock.advance(5 * MINUTE_MS);
     world.injected();
     expect((await countsOf(job)).pending).toBe(1);
     await world.runCron();
     expect((await countsOf(job)).delivered).toBe(1);
-    await world.audit();
   });
 });
 
 describe("an alarm that the platform has forgotten", () => {
   const WAITING = {
-    log: [TraceLog.prototype, async () => {}],
-    reader: [JobReader.prototype, (world: World) => world.read()],
+    log: [TraceLog, async () => {}],
+    reader: [JobReader, (world: World) => world.read()],
   } as const;
-  for (const [who, [prototype, reach]] of Object.entries(WAITING)) {
+  for (const [who, [of, reach]] of Object.entries(WAITING)) {
     row(`the ${who}'s alarm throws until the platform forgets it, and the next event brings it back`, async (world) => {
       const job = await world.createJob();
       await world.runAlarms();
-      await world.take(world.mint(10));
-      await world.deliverDue();
+      await arrive(world, world.mint(10));
       await reach(world);
       world.clock.advance(MINUTE_MS);
       // The first run and the platform's six retries.
-      const { decide, broke } = firstCalls("refused", 7);
-      breakable(prototype, "alarm", decide);
+      breaks(world, of, "alarm", (n) => (n <= 7 ? "refused" : null));
       for (let times = 0; times < 7; times++) await world.runAlarms();
-      world.injected(broke());
       await forgetAlarm(world, who === "log" ? traceLog(env.TRACE_LOG, 0) : nodeAt(env.READERS, job.id, 0));
       await world.runAlarms();
       expect((await countsOf(job)).pending).toBe(10);
       world.clock.advance(MINUTE_MS);
-      await world.take(world.mint(1));
-      await world.deliverDue();
-      world.clock.advance(MINUTE_MS);
-      await world.runAlarms();
+      await arrive(world, world.mint(1));
+      await pass(world, MINUTE_MS);
       expect((await countsOf(job)).delivered).toBe(11);
     });
   }
 
-  row("a reader's alarm is forgotten, and the cron brings it back", async (world) => {
-    const job = await world.createJob();
+  jobRow("a reader's alarm is forgotten, and the cron brings it back", async (world, job) => {
     await controlOf(job).script([rule({ do: "answer", status: 503 }, PUTS, 1)]);
-    await world.take(world.mint(10));
-    await world.deliverDue();
+    await arrive(world, world.mint(10));
     await forgetAlarm(world, nodeAt(env.READERS, job.id, 0));
     world.clock.advance(5 * MINUTE_MS);
     await world.runCron();
     expect(await countsOf(job)).toMatchObject({ pending: 10 });
     // From here on, only the alarm fires.
-    world.clock.advance(5 * MINUTE_MS);
-    await world.runAlarms();
+    await pass(world, 5 * MINUTE_MS);
     expect(await countsOf(job)).toMatchObject({ delivered: 10 });
   });
 });
@@ -158,13 +136,11 @@ describe("the control plane's alarm never fires after a change that was not conf
   /** A job with a change that its log did not receive, so the change is not confirmed. */
   async function unheard(world: World, change: (job: WorldJob) => Promise<unknown>): Promise<WorldJob> {
     const job = await world.createJob();
-    await world.take(world.mint(10));
-    await world.deliverDue();
+    await arrive(world, world.mint(10));
     world.clock.advance(1_000);
     vi.spyOn(ControlPlane.prototype, "alarm").mockImplementation(async () => world.injected());
-    breakable(TraceLog.prototype, "configure", firstCalls("refused").decide);
+    breaks(world, TraceLog, "configure", (n) => (n === 1 ? "refused" : null));
     await expect(change(job)).rejects.toThrow("503");
-    world.injected();
     return job;
   }
 
@@ -191,8 +167,7 @@ describe("the control plane's alarm never fires after a change that was not conf
     const elsewhere = freshBucket();
     const job = await unheard(world, async (job) => {
       await controlOf(job).script([rule({ do: "answer", status: 403 }, PUTS)]);
-      world.clock.advance(MINUTE_MS);
-      await world.runAlarms();
+      await pass(world, MINUTE_MS);
       job.buckets.push(elsewhere);
       await world.jobs.change(job, { destination_conf: destinationConf(elsewhere.name, job.path) });
     });
@@ -222,8 +197,7 @@ describe("clocks that are apart", () => {
       world.injected();
     };
 
-    row(`${who} when a job is created, disabled and enabled again`, async (world) => {
-      const job = await world.createJob();
+    jobRow(`${who} when a job is created, disabled and enabled again`, async (world, job) => {
       await takeElsewhere(world);
       world.clock.advance(MINUTE_MS);
       await takeElsewhere(world);
@@ -262,8 +236,7 @@ describe("a clock that jumps", () => {
     await world.jobs.change(job, { enabled: false });
     world.clock.advance(MINUTE_MS);
     world.coldIsolate();
-    await world.take(world.mint(3));
-    await world.deliverDue();
+    await arrive(world, world.mint(3));
     // An invalid enabled window of one job does not affect the other jobs.
     expect((await countsOf(other)).received).toBe(3);
   });
@@ -273,8 +246,7 @@ describe("a clock that jumps", () => {
     async (world) => {
       const job = await world.createJob();
       await controlOf(job).script([rule({ do: "answer", status: 503 }, PUTS, 2)]);
-      await world.take(world.mint(10));
-      await world.deliverDue();
+      await arrive(world, world.mint(10));
       world.clock.advance(30 * 24 * HOUR_MS);
       await world.runCron();
       expect(await said(job)).toContain("HTTP 503");
@@ -319,7 +291,7 @@ describe("a clock that jumps", () => {
       const messages = [...world.queue.held];
       for (const [i, half] of [messages.slice(0, 2), messages.slice(2)].entries()) {
         jumpBefore(i === 0 ? "the first append" : "the second append");
-        await world.queue.deliver(half, world.isolate.queue, world.env);
+        await deliver(world, half);
       }
       world.clock.advance(MINUTE_MS);
       jumpBefore("the cut");
@@ -331,12 +303,11 @@ describe("a clock that jumps", () => {
       await control.release();
       await alarms;
       jumpBefore("the redelivery");
-      await world.queue.deliver(messages, world.isolate.queue, world.env);
+      await deliver(world, messages);
       // Ages are counted from the intake. If the intake is in the future, alarms wait; the cron
       // does not.
       for (let minute = 0; minute < 5; minute++) {
-        world.clock.advance(MINUTE_MS);
-        await world.runAlarms();
+        await pass(world, MINUTE_MS);
       }
       await world.runCron();
       expect(await countsOf(job)).toMatchObject({ delivered: 20, pending: 0 });

@@ -2,31 +2,19 @@
  * The control plane or the log does not answer, or answers nonsense. The log decides by its copy of
  * the configuration, whatever the consumer knows. No job is skipped.
  */
-import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { ControlPlane, TraceLog } from "../../src/index.ts";
 import { controlPlane } from "../../src/state/control/plane.ts";
 import { cells, variants } from "../support/matrix.ts";
-import { type Breakage, breakable } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";
+import { breaks } from "./fault.ts";
 import { impatiently } from "./impatience.ts";
-import { row } from "./row.ts";
-import { countsOf } from "./stores.ts";
+import { restorable } from "./restoring.ts";
+import { jobRow, row } from "./row.ts";
+import { arrive, countsOf, expectSettled } from "./stores.ts";
 
 const HOUR_MS = 3_600_000;
-
-/**
- * Breaks every call of a method until `world.mend()`, and counts them.
- * @returns the number of calls that will never be answered.
- */
-function breaks(world: World, prototype: object, method: string, breakage: Breakage): () => number {
-  const { stuck } = breakable(prototype as Record<string, unknown>, method, () => {
-    world.injected();
-    return breakage;
-  });
-  return stuck;
-}
 
 /** Delivers the messages that are due, even if calls hang. */
 async function deliverImpatiently(world: World, ...stuck: readonly (() => number)[]): Promise<void> {
@@ -81,8 +69,7 @@ for (const isolate of ISOLATES) {
     await world.read();
     world.coldIsolate();
     if (isolate === "warm") {
-      await world.take(world.mint(5));
-      await world.deliverDue();
+      await arrive(world, world.mint(5));
     }
   }
   async function more(world: World): Promise<void> {
@@ -91,9 +78,9 @@ for (const isolate of ISOLATES) {
 
   describe(`an isolate that is ${isolate}`, () => {
     for (const breakage of met(LASTING)) {
-      row(`the control plane: ${breakage}, for a day; the isolate is ${isolate}`, async (world, { expect }) => {
+      row(`the control plane: ${breakage}, for a day; the isolate is ${isolate}`, async (world) => {
         await begin(world);
-        const stuck = breaks(world, ControlPlane.prototype, "configSince", breakage);
+        const stuck = breaks(world, ControlPlane, "configSince", breakage);
         await more(world);
         await deliverImpatiently(world, stuck);
         expect(world.queue.held).toEqual([]);
@@ -108,7 +95,7 @@ for (const isolate of ISOLATES) {
     }
 
     for (const [name, garbage] of met(variants(GARBAGE, 3))) {
-      row(`the control plane answers ${name}; the isolate is ${isolate}`, async (world, { expect }) => {
+      row(`the control plane answers ${name}; the isolate is ${isolate}`, async (world) => {
         await begin(world);
         answers(world, ControlPlane.prototype, "configSince", garbage);
         await more(world);
@@ -118,9 +105,9 @@ for (const isolate of ISOLATES) {
     }
 
     for (const breakage of met(LASTING)) {
-      row(`the log's append(): ${breakage}, for hours; the isolate is ${isolate}`, async (world, { expect }) => {
+      row(`the log's append(): ${breakage}, for hours; the isolate is ${isolate}`, async (world) => {
         await begin(world);
-        const stuck = breaks(world, TraceLog.prototype, "append", breakage);
+        const stuck = breaks(world, TraceLog, "append", breakage);
         await more(world);
         for (let hours = 0; hours < 4; hours++) {
           await deliverImpatiently(world, stuck);
@@ -135,7 +122,7 @@ for (const isolate of ISOLATES) {
     }
 
     for (const [name, garbage] of met(variants(GARBAGE, 3))) {
-      row(`the log answers ${name} to an append; the isolate is ${isolate}`, async (world, { expect }) => {
+      row(`the log answers ${name} to an append; the isolate is ${isolate}`, async (world) => {
         await begin(world);
         answers(world, TraceLog.prototype, "append", garbage);
         await more(world);
@@ -144,10 +131,10 @@ for (const isolate of ISOLATES) {
       });
     }
 
-    row(`control plane and log are both out of reach; the isolate is ${isolate}`, async (world, { expect }) => {
+    row(`control plane and log are both out of reach; the isolate is ${isolate}`, async (world) => {
       await begin(world);
-      breaks(world, ControlPlane.prototype, "configSince", "refused");
-      breaks(world, TraceLog.prototype, "append", "refused");
+      breaks(world, ControlPlane, "configSince", "refused");
+      breaks(world, TraceLog, "append", "refused");
       await more(world);
       for (let hours = 0; hours < 4; hours++) {
         await world.deliverDue();
@@ -156,10 +143,10 @@ for (const isolate of ISOLATES) {
       expect(world.queue.held).toHaveLength(5);
     });
 
-    row(`control plane and log both hang; the isolate is ${isolate}`, async (world, { expect }) => {
+    row(`control plane and log both hang; the isolate is ${isolate}`, async (world) => {
       await begin(world);
-      const plane = breaks(world, ControlPlane.prototype, "configSince", "hangs");
-      const log = breaks(world, TraceLog.prototype, "append", "hangs");
+      const plane = breaks(world, ControlPlane, "configSince", "hangs");
+      const log = breaks(world, TraceLog, "append", "hangs");
       await more(world);
       await deliverImpatiently(world, plane, log);
       expect(world.queue.held).toHaveLength(5);
@@ -169,11 +156,9 @@ for (const isolate of ISOLATES) {
 
 describe("a cron that meets a control plane that does not answer", () => {
   for (const breakage of ["refused", "hangs"] as const) {
-    row(`the control plane, when the cron asks: ${breakage}; the isolate is warm`, async (world, { expect }) => {
-      const job = await world.createJob();
-      await world.take(world.mint(5));
-      await world.deliverDue();
-      const stuck = breaks(world, ControlPlane.prototype, "configSince", breakage);
+    jobRow(`the control plane, when the cron asks: ${breakage}; the isolate is warm`, async (world, job) => {
+      await arrive(world, world.mint(5));
+      const stuck = breaks(world, ControlPlane, "configSince", breakage);
       world.clock.advance(300_000);
       await impatiently(stuck, () => world.runCron());
       expect(await countsOf(job)).toMatchObject({ delivered: 5, pending: 0 });
@@ -182,12 +167,11 @@ describe("a cron that meets a control plane that does not answer", () => {
 
   row(
     "the control plane, when the cron asks: refused; the isolate is cold: the run fails, the alarms deliver",
-    async (world, { expect }) => {
+    async (world) => {
       const job = await world.createJob();
-      await world.take(world.mint(5));
-      await world.deliverDue();
+      await arrive(world, world.mint(5));
       world.coldIsolate();
-      breaks(world, ControlPlane.prototype, "configSince", "refused");
+      breaks(world, ControlPlane, "configSince", "refused");
       world.clock.advance(300_000);
       await expect(world.runCron()).rejects.toThrow("the control plane does not answer");
       await world.runAlarms();
@@ -197,82 +181,50 @@ describe("a cron that meets a control plane that does not answer", () => {
 });
 
 describe("a control plane that is restored to an earlier time", () => {
-  type Rows = Record<string, Record<string, SqlStorageValue>[]>;
-
-  const save = (): Promise<Rows> =>
-    runInDurableObject(controlPlane(env.CONTROL), (_control, { storage: { sql } }) =>
-      Object.fromEntries(
-        ["control", "job", "function_setting"].map((table) => [table, sql.exec(`SELECT * FROM ${table}`).toArray()]),
-      ),
-    );
-
-  const restore = async (saved: Rows): Promise<void> => {
-    await runInDurableObject(controlPlane(env.CONTROL), (_control, { storage: { sql } }) => {
-      for (const [table, rows] of Object.entries(saved)) {
-        sql.exec(`DELETE FROM ${table}`);
-        for (const fields of rows) {
-          const columns = Object.keys(fields);
-          const marks = columns.map(() => "?").join(", ");
-          sql.exec(`INSERT INTO ${table} (${columns.join(", ")}) VALUES (${marks})`, ...Object.values(fields));
-        }
-      }
-    });
-    await evictDurableObject(controlPlane(env.CONTROL));
-  };
+  const save = () => restorable(() => controlPlane(env.CONTROL));
 
   for (const isolate of ["cold", "warm"] as const) {
-    row(`it forgets some changes, with events on their way; the isolate is ${isolate}`, async (world, { expect }) => {
-      const job = await world.createJob();
-      await world.take(world.mint(5));
-      await world.deliverDue();
-      const saved = await save();
+    jobRow(`it forgets some changes, with events on their way; the isolate is ${isolate}`, async (world, job) => {
+      await arrive(world, world.mint(5));
+      const restore = await save();
       for (let i = 0; i < 4; i++) await world.jobs.change(job, { name: `name ${i}` });
+      await arrive(world, world.mint(5));
       await world.take(world.mint(5));
-      await world.deliverDue();
-      await world.take(world.mint(5));
-      await restore(saved);
+      await restore();
       world.injected();
       if (isolate === "cold") world.coldIsolate();
       world.clock.advance(60_000);
       await world.deliverDue();
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ received: 15, delivered: 15 });
+      await expectSettled(world, job, { received: 15, delivered: 15 });
       // Later changes take effect: another filter, and another bucket.
       await world.jobs.move(job);
       await world.take(world.mint(5));
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ received: 20, delivered: 20 });
+      await expectSettled(world, job, { received: 20, delivered: 20 });
     });
 
-    row(
-      `it forgets a disabling: its owner disables the job again; the isolate is ${isolate}`,
-      async (world, { expect }) => {
-        const job = await world.createJob();
-        await world.take(world.mint(5));
-        await world.deliverDue();
-        const saved = await save();
-        world.clock.advance(1_000);
-        await world.jobs.change(job, { enabled: false });
-        await restore(saved);
-        world.injected();
-        if (isolate === "cold") world.coldIsolate();
-        world.clock.advance(60_000);
-        await world.jobs.change(job, { enabled: false });
-        world.clock.advance(1_000);
-        await world.take(world.mint(5));
-        await world.settle();
-        expect(await countsOf(job)).toMatchObject({ received: 5, delivered: 5 });
-      },
-    );
+    row(`it forgets a disabling: its owner disables the job again; the isolate is ${isolate}`, async (world) => {
+      const job = await world.createJob();
+      await arrive(world, world.mint(5));
+      const restore = await save();
+      world.clock.advance(1_000);
+      await world.jobs.change(job, { enabled: false });
+      await restore();
+      world.injected();
+      if (isolate === "cold") world.coldIsolate();
+      world.clock.advance(60_000);
+      await world.jobs.change(job, { enabled: false });
+      world.clock.advance(1_000);
+      await world.take(world.mint(5));
+      await expectSettled(world, job, { received: 5, delivered: 5 });
+    });
   }
 
-  row("it forgets a job: its log delivers what it holds, and the next job is another", async (world, { expect }) => {
+  row("it forgets a job: its log delivers what it holds, and the next job is another", async (world) => {
     await world.createJob();
-    const saved = await save();
+    const restore = await save();
     const forgotten = await world.createJob();
-    await world.take(world.mint(5));
-    await world.deliverDue();
-    await restore(saved);
+    await arrive(world, world.mint(5));
+    await restore();
     world.injected();
     forgotten.enabled = false;
     world.coldIsolate();
@@ -281,8 +233,7 @@ describe("a control plane that is restored to an earlier time", () => {
     expect(fresh.id).toBeGreaterThan(forgotten.id);
     world.clock.advance(1_000);
     await world.take(world.mint(5));
-    await world.settle();
-    expect(await countsOf(forgotten)).toMatchObject({ received: 5, delivered: 5 });
+    await expectSettled(world, forgotten, { received: 5, delivered: 5 });
     expect(await countsOf(fresh)).toMatchObject({ received: 5, delivered: 5 });
   });
 });

@@ -1,13 +1,10 @@
 /** The control plane dies, refuses, loses its answer or hangs. */
-import { describe } from "vitest";
 import { ControlPlane } from "../../src/index.ts";
 import { changed, resharded, rows, shipped, steps, unconfirmed } from "./crashes.ts";
 
-describe("the control plane", () => {
-  rows("control plane", [
-    ...steps(ControlPlane, ["configSince"], shipped("the caller")),
-    ...steps(ControlPlane, ["join"], resharded),
-    ...steps(ControlPlane, ["create", "update", "setFunction", "remove"], changed),
-    ...steps(ControlPlane, ["alarm"], unconfirmed),
-  ]);
-});
+rows("control plane", [
+  ...steps(ControlPlane, ["configSince"], shipped("the caller")),
+  ...steps(ControlPlane, ["join"], resharded),
+  ...steps(ControlPlane, ["create", "update", "setFunction", "remove"], changed),
+  ...steps(ControlPlane, ["alarm"], unconfirmed),
+]);

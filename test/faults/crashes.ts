@@ -15,6 +15,7 @@ import type { JobOptions } from "../support/runtime/world-jobs.ts";
 import { Fault, type Patience } from "./fault.ts";
 import { largeEvent } from "./large-event.ts";
 import { row } from "./row.ts";
+import { arrive, deliver } from "./stores.ts";
 
 /** Runs a world in which a step breaks. `fault.begin()` sets the start of the fault. */
 type Scene = (world: World, fault: Fault) => Promise<void>;
@@ -35,6 +36,8 @@ interface Step {
   readonly method: string;
   readonly scene: Scene;
   readonly breakages: readonly Breakage[];
+  /** What tells its rows from those of the same method in another scene. */
+  readonly words: string;
 }
 
 /** Steps that break in the same scene. */
@@ -43,16 +46,17 @@ export function steps<T extends object>(
   methods: readonly (keyof T & string)[],
   scene: Scene,
   breakages: readonly Breakage[] = BREAKAGES,
+  words = "",
 ): Step[] {
-  return methods.map((method) => ({ prototype, method, scene, breakages }));
+  return methods.map((method) => ({ prototype, method, scene, breakages, words }));
 }
 
 /** One row for each breakage of each step of a part of the service. */
 export function rows(name: string, all: readonly Step[]): void {
-  for (const [{ prototype, method, scene, breakages }, breakage] of cells(all, BREAKAGES)) {
+  for (const [{ prototype, method, scene, breakages, words }, breakage] of cells(all, BREAKAGES)) {
     if (!breakages.includes(breakage)) continue;
     row(
-      `the ${name} ${WORDS[breakage]} ${method}()`,
+      `the ${name} ${WORDS[breakage]} ${method}()${words}`,
       async (world) => {
         const fault = new Fault(world, prototype, method, breakage);
         await scene(world, fault);
@@ -83,9 +87,9 @@ export const resharded: Scene = async (world, fault) => {
     world.coldIsolate();
     await world.take(world.mint(40, { days: 2 }), 5);
     const messages = [...world.queue.held];
-    await fault.meet(() => world.queue.deliver(messages.slice(0, 6), world.isolate.queue, world.env, () => true));
+    await fault.meet(() => deliver(world, messages.slice(0, 6), () => true));
     world.clock.advance(60_000);
-    await fault.meet(() => world.queue.deliver(messages, world.isolate.queue, world.env));
+    await fault.meet(() => deliver(world, messages));
     await fault.meet(() => world.runAlarms(), "the platform");
   }
 };
@@ -99,7 +103,7 @@ export const late: Scene = async (world, fault) => {
   fault.begin();
   await fault.meet(() => world.deliverDue());
   world.clock.advance(300_000);
-  await fault.meet(() => world.queue.deliver(messages, world.isolate.queue, world.env));
+  await fault.meet(() => deliver(world, messages));
 };
 
 /** Events are taken in, appended, cut and uploaded; the queue delivers them a second time. */
@@ -108,13 +112,12 @@ export const shipped =
   async (world, fault) => {
     world.coldIsolate();
     await world.createJob(options);
-    await world.take(world.mint(10));
-    await world.deliverDue();
+    await arrive(world, world.mint(10));
     await world.take([...world.mint(40, { days: 3 }), largeEvent(world)], 10);
     const messages = [...world.queue.held];
     fault.begin();
     await fault.meet(() => world.deliverDue(), ends);
-    await fault.meet(() => world.queue.deliver(messages, world.isolate.queue, world.env), ends);
+    await fault.meet(() => deliver(world, messages), ends);
     world.clock.advance(60_000);
     await fault.meet(() => world.runAlarms(), ends);
     await world.take(world.mint(20, { days: 2 }), 10);
@@ -124,8 +127,7 @@ export const shipped =
 /** Records are waiting when the cron runs. */
 export const swept: Scene = async (world, fault) => {
   await world.createJob();
-  await world.take(world.mint(40, { days: 3 }), 10);
-  await world.deliverDue();
+  await arrive(world, world.mint(40, { days: 3 }), 10);
   world.clock.advance(300_000);
   fault.begin();
   await fault.meet(() => world.runCron());
@@ -196,7 +198,7 @@ export const large: Scene = async (world, fault) => {
   await fault.meet(() => world.deliverDue());
   world.clock.advance(600_000);
   await fault.meet(() => world.deliverDue());
-  await fault.meet(() => world.queue.deliver(messages, world.isolate.queue, world.env));
+  await fault.meet(() => deliver(world, messages));
 };
 
 /** An unreadable message among good ones. */

@@ -6,15 +6,14 @@ import { JobReader, TraceLog } from "../../src/index.ts";
 import { Attempts } from "../../src/ship/reader/attempts.ts";
 import { nodeAt } from "../../src/ship/reader/job-nodes.ts";
 import { cells } from "../support/matrix.ts";
-import { breakable, firstCalls } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";
 import type { WorldJob } from "../support/runtime/world-jobs.ts";
 import { rule } from "../support/s3-script.ts";
 import { until } from "../support/until.ts";
-import { Fault, overOrStuck } from "./fault.ts";
+import { breaks, Fault, overOrStuck } from "./fault.ts";
 import { largeEvent } from "./large-event.ts";
-import { row } from "./row.ts";
-import { controlOf, countsOf, PUTS } from "./stores.ts";
+import { jobRow, row } from "./row.ts";
+import { arrive, controlOf, countsOf, deliver, PUTS } from "./stores.ts";
 
 async function everythingDies(world: World): Promise<void> {
   world.injected();
@@ -33,18 +32,16 @@ describe("everything dies while a change is brought", () => {
     "a function whose logging is off": (world) => world.jobs.setLogging("shop", false),
   };
   const PLACES = {
-    "the log is told of": [TraceLog.prototype, "configure"],
-    "a reader is told of": [JobReader.prototype, "pull"],
+    "the log is told of": [TraceLog, "configure"],
+    "a reader is told of": [JobReader, "pull"],
   } as const;
-  for (const [[place, [prototype, method]], [what, change]] of cells(Object.entries(PLACES), Object.entries(CHANGES))) {
-    row(`everything dies while ${place} ${what}`, async (world) => {
-      const job = await world.createJob();
+  for (const [[place, [of, method]], [what, change]] of cells(Object.entries(PLACES), Object.entries(CHANGES))) {
+    jobRow(`everything dies while ${place} ${what}`, async (world, job) => {
       await world.createJob();
-      await world.take(world.mint(20, { days: 2 }), 10);
-      await world.deliverDue();
+      await arrive(world, world.mint(20, { days: 2 }), 10);
       await world.take(world.mint(10));
       world.clock.advance(1_000);
-      const { stuck } = breakable(prototype, method as never, firstCalls("hangs").decide);
+      const stuck = breaks(world, of, method, (n) => (n === 1 ? "hangs" : null));
       world.jobs.tries = 5;
       world.jobs.patience = async (answer) => {
         if ((await overOrStuck(answer, stuck)) === "stuck") await everythingDies(world);
@@ -68,10 +65,8 @@ describe("everything dies while the store has an object in hand", () => {
     ["after it was stored", "withhold"],
   ] as const;
   for (const [[when, action], how] of cells(moments, ["the log is evicted", "everything dies"])) {
-    row(`${how} while the store has an object in hand, ${when}`, async (world) => {
-      const job = await world.createJob();
-      await world.take(world.mint(30, { days: 3 }), 10);
-      await world.deliverDue();
+    jobRow(`${how} while the store has an object in hand, ${when}`, async (world, job) => {
+      await arrive(world, world.mint(30, { days: 3 }), 10);
       const control = controlOf(job);
       await control.script([rule({ do: action }, PUTS, 2)]);
       world.clock.advance(60_000);
@@ -95,11 +90,9 @@ describe("everything dies while the store has an object in hand", () => {
     });
   }
 
-  row("everything dies again and again during the cut and the upload of thirty days", async (world) => {
-    const job = await world.createJob();
+  jobRow("everything dies again and again during the cut and the upload of thirty days", async (world, job) => {
     const control = controlOf(job);
-    await world.take(world.mint(300, { days: 30 }), 100);
-    await world.deliverDue();
+    await arrive(world, world.mint(300, { days: 30 }), 100);
     world.clock.advance(60_000);
     for (let times = 0; times < 4; times++) {
       await control.script([rule({ do: "hold" }, PUTS)]);
@@ -116,10 +109,8 @@ describe("everything dies while the store has an object in hand", () => {
     }
   });
 
-  row("everything dies before the cut of thirty days is on disk", async (world) => {
-    const job = await world.createJob();
-    await world.take(world.mint(300, { days: 30 }), 100);
-    await world.deliverDue();
+  jobRow("everything dies before the cut of thirty days is on disk", async (world, job) => {
+    await arrive(world, world.mint(300, { days: 30 }), 100);
     world.clock.advance(60_000);
     const fault = new Fault(world, Attempts.prototype, "uploadOne", "dies before");
     fault.begin();
@@ -161,8 +152,8 @@ describe("a consumer that dies", () => {
   row("the consumer dies in an append, with everything else", async (world) => {
     const [first, second] = [await world.createJob(), await world.createJob()];
     await world.take(world.mint(40, { days: 2 }), 10);
-    const { stuck } = breakable(TraceLog.prototype, "append", firstCalls("late").decide);
-    const batch = world.queue.deliver(world.queue.due(), world.isolate.queue, world.env, () => true);
+    const stuck = breaks(world, TraceLog, "append", (n) => (n === 1 ? "late" : null));
+    const batch = deliver(world, world.queue.due(), () => true);
     await until(() => stuck() > 0, 2);
     await everythingDies(world);
     await batch;
@@ -177,17 +168,16 @@ describe("a consumer that dies", () => {
       await world.take(world.mint(40, { days: 2 }), 10);
       fault.begin(nth);
       const messages = world.queue.due();
-      await world.queue.deliver(messages.slice(0, 2), world.isolate.queue, world.env);
-      await world.queue.deliver(messages.slice(2), world.isolate.queue, world.env);
+      await deliver(world, messages.slice(0, 2));
+      await deliver(world, messages.slice(2));
       expect(fault.took()).toBe(true);
     });
   }
 });
 
 describe("everything dies all the time", () => {
-  row("everything dies every minute for two hours, with events coming in", async (world) => {
-    const job = await world.createJob();
-    for (let minute = 0; minute < 120; minute++) {
+  jobRow("everything dies every minute for an hour, with events coming in", async (world, job) => {
+    for (let minute = 0; minute < 60; minute++) {
       if (minute % 4 === 0) await world.take(world.mint(10, { days: 2 }), 5);
       world.clock.advance(60_000);
       // Alternates between death after a step and death during one.

@@ -3,7 +3,7 @@
  * for all stores is in the other files.
  */
 import { abortAllDurableObjects } from "cloudflare:test";
-import { describe, inject } from "vitest";
+import { describe, expect, inject } from "vitest";
 import { AZURE_ACCOUNT, accountSas } from "../support/azure-sas.ts";
 import { cells, variants } from "../support/matrix.ts";
 import { azureConf } from "../support/runtime/api.ts";
@@ -11,7 +11,7 @@ import { jobObjects } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
 import { type Action, rule } from "../support/s3-script.ts";
 import { row } from "./row.ts";
-import { attempts, countsOf, decided, HEADS, PUTS, pass, said, waitingJob, written } from "./stores.ts";
+import { attempts, countsOf, HEADS, PUTS, pass, said, waitingJob, written } from "./stores.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -23,7 +23,7 @@ const PERMISSIONS = ["rcw", "rc", "w", "c"] as const;
 type Permissions = (typeof PERMISSIONS)[number];
 
 const container = (world: World, permissions: Permissions = "rcw") =>
-  waitingJob(world, 10, { conf: (name, path) => azureConf(name, path, permissions) });
+  waitingJob(world, { conf: (name, path) => azureConf(name, path, permissions) });
 
 const isVerified = (permissions: Permissions): boolean => permissions.includes("r");
 
@@ -38,12 +38,11 @@ describe("a blob whose answer is lost", () => {
     ["the connection breaks before it, thrice", rule({ do: "reset", when: "before" }, PUTS, 3)],
   ] as const;
   for (const [permissions, [name, lost]] of cells(PERMISSIONS, losses)) {
-    row(`a blob is sent by a SAS of sp=${permissions}, and ${name}`, async (world, { expect }) => {
+    row(`a blob is sent by a SAS of sp=${permissions}, and ${name}`, async (world) => {
       const { job, control } = await container(world, permissions);
       await control.script([lost]);
       await pass(world);
       expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
-      world.injected(await decided(control));
       await world.settle();
       expect([await said(job), await written(control)]).toEqual([null, 1]);
       expect(await jobObjects(job.id)).toMatchObject([{ number: 1, state: "delivered", records: 10 }]);
@@ -55,7 +54,7 @@ describe("a blob whose answer is lost", () => {
     ["after it was stored", "withhold"],
   ] as const;
   for (const [permissions, [when, action]] of cells(PERMISSIONS, moments)) {
-    row(`everything dies while a blob is sent by a SAS of sp=${permissions}, ${when}`, async (world, { expect }) => {
+    row(`everything dies while a blob is sent by a SAS of sp=${permissions}, ${when}`, async (world) => {
       const { job, control } = await container(world, permissions);
       await control.script([rule({ do: action }, PUTS, 1)]);
       world.clock.advance(60_000);
@@ -76,7 +75,7 @@ describe("a blob whose answer is lost", () => {
   }
 
   for (const permissions of variants(["rcw", "rc"] as const)) {
-    row(`another blob stands under the key, for a SAS of sp=${permissions}: it stays`, async (world, { expect }) => {
+    row(`another blob stands under the key, for a SAS of sp=${permissions}: it stays`, async (world) => {
       const { job, control } = await container(world, permissions);
       await control.script([rule({ do: "reset", when: "before" }, PUTS, 1)]);
       await pass(world);
@@ -87,7 +86,6 @@ describe("a blob whose answer is lost", () => {
       await world.settle();
       expect(await jobObjects(job.id)).toMatchObject([{ number: 2, state: "delivered", verified: true }]);
       expect(new TextDecoder().decode(await control.object(key))).toBe("theirs");
-      world.injected(await decided(control));
       // The audit does not expect this blob.
       expect((await fetch(url, { method: "DELETE", headers })).status).toBe(204);
     });
@@ -105,7 +103,7 @@ describe("an answer of Azure's", () => {
     [412, "LeaseIdMissing"],
   ];
   for (const [status, code] of variants(busy, 2)) {
-    row(`the container answers ${status} ${code} for two hours`, async (world, { expect }) => {
+    row(`the container answers ${status} ${code} for two hours`, async (world) => {
       const { job, control } = await container(world);
       await control.script([rule({ do: "answer", status, code }, PUTS)]);
       for (let n = 0; n < 4; n++) {
@@ -113,7 +111,6 @@ describe("an answer of Azure's", () => {
         expect(await said(job)).toMatch(new RegExp(`HTTP ${status} ${code}.*; it is being tried again$`));
         expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
       }
-      world.injected(await decided(control));
       await control.script([]);
       await world.settle();
       expect([await said(job), await written(control)]).toEqual([null, 1]);
@@ -129,13 +126,12 @@ describe("an answer of Azure's", () => {
     [400, "InvalidResourceName"],
   ];
   for (const [status, code] of variants(parked, 2)) {
-    row(`the container answers ${status} ${code}: parked, until there is a new SAS`, async (world, { expect }) => {
+    row(`the container answers ${status} ${code}: parked, until there is a new SAS`, async (world) => {
       const { job, control } = await container(world);
       await control.script([rule({ do: "answer", status, code })]);
       for (let n = 0; n < 12; n++) await pass(world, 300_000);
       expect(await said(job)).toMatch(new RegExp(`^parked: HTTP ${status} ${code}; nothing is lost`));
       expect(await attempts(control)).toBeGreaterThan(3);
-      world.injected(await decided(control));
       await control.script([]);
       world.clock.advance(1);
       const renewed = azureConf(job.buckets[0]?.name ?? "", job.path, "cw");
@@ -150,26 +146,24 @@ describe("an answer of Azure's", () => {
     ["201, and keeps half", { do: "truncate" }],
   ];
   for (const [name, action] of variants(kept)) {
-    row(`the container answers ${name}, for an hour`, async (world, { expect }) => {
+    row(`the container answers ${name}, for an hour`, async (world) => {
       const { job, control } = await container(world);
       await control.script([rule(action, PUTS)]);
       for (let n = 0; n < 4; n++) await pass(world, HOUR_MS / 4);
       expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
-      world.injected(await decided(control));
       await control.script([]);
       await world.settle();
       expect(await jobObjects(job.id)).toMatchObject([{ number: 1, state: "delivered", verified: true }]);
     });
   }
 
-  row("the container shows no MD5, and HEAD is refused for an hour", async (world, { expect }) => {
+  row("the container shows no MD5, and HEAD is refused for an hour", async (world) => {
     const { job, control } = await container(world);
     await control.script([
       rule({ do: "no-etag" }, PUTS),
       rule({ do: "answer", status: 503, code: "ServerBusy" }, HEADS),
     ]);
     for (let n = 0; n < 4; n++) await pass(world, HOUR_MS / 4);
-    world.injected(await decided(control));
     await control.script([]);
     await world.settle();
     expect([await said(job), await written(control)]).toEqual([null, 1]);

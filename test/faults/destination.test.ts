@@ -2,12 +2,12 @@
  * Errors a store may answer with, for a while or permanently. Nothing is lost or duplicated, and
  * the job reports the error.
  */
-import { describe, inject } from "vitest";
+import { describe, expect, inject } from "vitest";
 import { variants } from "../support/matrix.ts";
 import { freshBucket, jobObjects } from "../support/runtime/pipeline.ts";
 import { type Action, rule } from "../support/s3-script.ts";
 import { OVER_HTTP, row, storeRow, WITH_CODES } from "./row.ts";
-import { attempts, controlOf, countsOf, decided, PUTS, pass, said, viewOf, waitingJob, written } from "./stores.ts";
+import { attempts, controlOf, countsOf, failingJob, PUTS, pass, said, viewOf, waitingJob, written } from "./stores.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -43,9 +43,8 @@ describe("a store that cannot now", () => {
     storeRow(
       `the store answers ${name}, for two hours`,
       name.startsWith("400") ? WITH_CODES : OVER_HTTP,
-      async (world, { expect }) => {
-        const { job, control } = await waitingJob(world);
-        await control.script([rule(action, PUTS)]);
+      async (world) => {
+        const { job, control } = await failingJob(world, rule(action, PUTS));
         await pass(world);
         const passes = long === undefined ? 2 : 12;
         for (let n = 0; n < passes; n++) {
@@ -60,7 +59,6 @@ describe("a store that cannot now", () => {
         }
         expect(await attempts(control)).toBeGreaterThan(passes / 2);
         expect(await attempts(control)).toBeLessThan(passes + 3);
-        world.injected(await decided(control));
         await control.script([]);
         await world.settle();
         // An object that was stored in spite of the error is found, and not stored again.
@@ -84,35 +82,30 @@ describe("a store that asks for patience", () => {
     ["a date in ten years", () => "Wed, 20 Nov 2110 12:00:00 GMT", 3_600_000],
   ];
   for (const [name, header, waitsMs] of variants(patience)) {
-    storeRow(
-      `the store asks for ${name} of patience, and gets an hour at most`,
-      OVER_HTTP,
-      async (world, { expect }) => {
-        const { job, control } = await waitingJob(world);
-        const headers = { "retry-after": header(world.clock.nowMs() + 30_000) };
-        await control.script([rule({ do: "answer", status: 503, headers }, PUTS, 1)]);
-        await pass(world);
-        await pass(world, waitsMs - 1_000);
-        await world.runCron();
-        expect([await attempts(control), (await countsOf(job)).pending]).toEqual([1, 10]);
-        await pass(world, 1_000);
-        expect([await attempts(control), (await countsOf(job)).pending]).toEqual([2, 0]);
-        world.injected(await decided(control));
-      },
-    );
+    storeRow(`the store asks for ${name} of patience, and gets an hour at most`, OVER_HTTP, async (world) => {
+      const { job, control } = await waitingJob(world);
+      const headers = { "retry-after": header(world.clock.nowMs() + 30_000) };
+      await control.script([rule({ do: "answer", status: 503, headers }, PUTS, 1)]);
+      await pass(world);
+      await pass(world, waitsMs - 1_000);
+      await world.runCron();
+      expect([await attempts(control), (await countsOf(job)).pending]).toEqual([1, 10]);
+      await pass(world, 1_000);
+      expect([await attempts(control), (await countsOf(job)).pending]).toEqual([2, 0]);
+    });
   }
 
   const nonsense = ["soon", "-1", "0", "1e9", "", "Thu, 01 Jan 1970 00:00:00 GMT", "9".repeat(400)];
   for (const header of variants(nonsense)) {
     const shown = header.length > 40 ? "400 digits" : JSON.stringify(header);
-    storeRow(`the store asks for patience in nonsense: Retry-After: ${shown}`, OVER_HTTP, async (world, { expect }) => {
-      const { job, control } = await waitingJob(world);
-      await control.script([rule({ do: "answer", status: 503, headers: { "retry-after": header } }, PUTS, 1)]);
+    storeRow(`the store asks for patience in nonsense: Retry-After: ${shown}`, OVER_HTTP, async (world) => {
+      const { job } = await failingJob(world, [
+        rule({ do: "answer", status: 503, headers: { "retry-after": header } }, PUTS, 1),
+      ]);
       await pass(world);
       expect(await said(job)).toMatch(/HTTP 503; it is being tried again/);
       await pass(world, 5_000);
       expect((await countsOf(job)).delivered).toBe(10);
-      world.injected(await decided(control));
     });
   }
 });
@@ -135,33 +128,27 @@ describe("a destination that is misconfigured", () => {
     [400, "AuthorizationHeaderMalformed", "long"],
   ];
   for (const [status, code, long] of variants(answers, 4)) {
-    storeRow(
-      `the store answers ${status} ${code} for two hours: the job is parked`,
-      OVER_HTTP,
-      async (world, { expect }) => {
-        const { job, control } = await waitingJob(world);
-        await control.script([rule({ do: "answer", status, code })]);
-        await pass(world);
-        const passes = long === undefined ? 3 : 24;
-        for (let n = 0; n < passes; n++) {
-          await pass(world, (2 * HOUR_MS) / passes);
-          await world.checkBalances();
-          if (n % 8 > 2) continue;
-          expect(await said(job)).toMatch(new RegExp(`^parked: HTTP ${status} ${code}; nothing is lost`));
-          expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 0, pending: 10 });
-        }
-        // One attempt every one to five minutes, however often the alarm fires.
-        expect(await attempts(control)).toBeGreaterThanOrEqual(Math.min(passes + 1, 21));
-        expect(await attempts(control)).toBeLessThan(passes + 6);
-        world.injected(await decided(control));
-        await control.script([]);
-        await pass(world, 300_000);
-        expect([await viewOf(job), (await countsOf(job)).pending]).toMatchObject([
-          { error_message: null, last_error: null },
-          0,
-        ]);
-      },
-    );
+    storeRow(`the store answers ${status} ${code} for two hours: the job is parked`, OVER_HTTP, async (world) => {
+      const { job, control } = await failingJob(world, rule({ do: "answer", status, code }));
+      await pass(world);
+      const passes = long === undefined ? 3 : 24;
+      for (let n = 0; n < passes; n++) {
+        await pass(world, (2 * HOUR_MS) / passes);
+        await world.checkBalances();
+        if (n % 8 > 2) continue;
+        expect(await said(job)).toMatch(new RegExp(`^parked: HTTP ${status} ${code}; nothing is lost`));
+        expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 0, pending: 10 });
+      }
+      // One attempt every one to five minutes, however often the alarm fires.
+      expect(await attempts(control)).toBeGreaterThanOrEqual(Math.min(passes + 1, 21));
+      expect(await attempts(control)).toBeLessThan(passes + 6);
+      await control.script([]);
+      await pass(world, 300_000);
+      expect([await viewOf(job), (await countsOf(job)).pending]).toMatchObject([
+        { error_message: null, last_error: null },
+        0,
+      ]);
+    });
   }
 
   const changes = [
@@ -170,11 +157,9 @@ describe("a destination that is misconfigured", () => {
     ["by its filter", { filter: '{"where":{"key":"Outcome","operator":"eq","value":"ok"}}' }],
   ] as const;
   for (const [what, change] of variants(changes)) {
-    row(`a parked job is tried at once when it is changed ${what}`, async (world, { expect }) => {
-      const { job, control } = await waitingJob(world);
-      await control.script([rule({ do: "answer", status: 403, code: "AccessDenied" })]);
+    row(`a parked job is tried at once when it is changed ${what}`, async (world) => {
+      const { job, control } = await failingJob(world, rule({ do: "answer", status: 403, code: "AccessDenied" }));
       for (let i = 0; i < 12; i++) await pass(world, 300_000);
-      world.injected(await decided(control));
       await control.script([]);
       world.clock.advance(1);
       await world.jobs.change(job, change);
@@ -183,11 +168,9 @@ describe("a destination that is misconfigured", () => {
     });
   }
 
-  storeRow("a parked job gets another bucket: all goes there, at once", OVER_HTTP, async (world, { expect }) => {
-    const { job, control } = await waitingJob(world);
-    await control.script([rule({ do: "answer", status: 404, code: "NoSuchBucket" })]);
+  storeRow("a parked job gets another bucket: all goes there, at once", OVER_HTTP, async (world) => {
+    const { job, control } = await failingJob(world, rule({ do: "answer", status: 404, code: "NoSuchBucket" }));
     for (let i = 0; i < 12; i++) await pass(world, 300_000);
-    world.injected(await decided(control));
     await world.jobs.move(job);
     await world.runAlarms();
     expect([await said(job), (await countsOf(job)).pending]).toEqual([null, 0]);
@@ -195,7 +178,7 @@ describe("a destination that is misconfigured", () => {
   });
 
   for (const status of variants([301, 302, 303, 307, 308])) {
-    storeRow(`the store redirects with ${status}, which is not followed`, OVER_HTTP, async (world, { expect }) => {
+    storeRow(`the store redirects with ${status}, which is not followed`, OVER_HTTP, async (world) => {
       const { job, control } = await waitingJob(world);
       const elsewhere = freshBucket();
       const redirect: Action = { do: "redirect", location: `${inject("s3Url")}/${elsewhere.name}/x`, status };
@@ -207,7 +190,6 @@ describe("a destination that is misconfigured", () => {
         true,
       );
       expect(await elsewhere.control.requests()).toEqual([]);
-      world.injected(await decided(control));
     });
   }
 });

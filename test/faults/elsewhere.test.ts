@@ -8,7 +8,6 @@ import { describe, expect } from "vitest";
 import { JobReader } from "../../src/index.ts";
 import { Attempts } from "../../src/ship/reader/attempts.ts";
 import { cells, variants } from "../support/matrix.ts";
-import type { Minted } from "../support/oracle.ts";
 import type { DialectName } from "../support/receiver.ts";
 import { api } from "../support/runtime/api.ts";
 import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
@@ -17,32 +16,11 @@ import type { World } from "../support/runtime/world.ts";
 import type { WorldJob } from "../support/runtime/world-jobs.ts";
 import type { BucketControl } from "../support/s3-control.ts";
 import { type Action, type Rule, rule } from "../support/s3-script.ts";
+import { asideOf, type Refused, refused, resend } from "./aside.ts";
 import { Fault } from "./fault.ts";
-import { asideOf, POSTS, posts, resent } from "./receivers.ts";
+import { POSTS, posts, resent } from "./receivers.ts";
 import { row } from "./row.ts";
-import { controlOf, countsOf, decided, PUTS, pass, said } from "./stores.ts";
-
-interface Refused {
-  job: WorldJob;
-  id: string;
-  events: Minted[];
-}
-
-/** A job with two objects at its store, and one that the store refuses. */
-async function refused(world: World): Promise<Refused> {
-  const job = await world.createJob();
-  const minted = world.mint(30, { days: 3 });
-  await world.take(minted);
-  await world.deliverDue();
-  await controlOf(job).script([
-    rule({ do: "answer", status: 413, code: "EntityTooLarge" }, { ...PUTS, keyIncludes: "/21001121/" }),
-  ]);
-  await pass(world);
-  world.injected();
-  expect(await countsOf(job)).toMatchObject({ delivered: 20, set_aside: 10 });
-  const [aside] = await asideOf(job);
-  return { job, id: aside?.id ?? "", events: minted.filter(({ day }) => day === "21001121") };
-}
+import { arrive, controlOf, countsOf, decided, expectSettled, PUTS, pass, said, written } from "./stores.ts";
 
 const send = (id: string, conf: string) =>
   api<{ sent_to: string }>("POST", `/logship/set-aside/${id}/resend`, { destination_conf: conf });
@@ -64,6 +42,12 @@ async function through(world: World): Promise<void> {
   for (let n = 0; n < 12; n++) await pass(world, 10 * 60_000);
 }
 
+/** What is set aside again goes to a bucket, and then all is delivered. */
+async function expectSentOn(world: World, job: WorldJob): Promise<void> {
+  for (const { id } of await asideOf(job)) await sent(world, { job, id });
+  await expectSettled(world, job, { delivered: 30, set_aside: 0 });
+}
+
 const PLACES = [null, "https"] as const;
 const named = (place: DialectName | null): string => place ?? "a bucket";
 
@@ -72,13 +56,10 @@ describe("what is set aside goes to another destination", () => {
     row(`datadog is down for a day, and ${named(place)} gets what is too old for it`, async (world) => {
       const job = await world.createJob({ receiver: "datadog" });
       const control = controlOf(job);
-      await world.take(world.mint(10));
-      await world.deliverDue();
+      await arrive(world, world.mint(10));
       await control.script([rule({ do: "answer", status: 503 }, POSTS)]);
       await pass(world);
-      world.clock.advance(86_400_000);
-      await world.runAlarms();
-      world.injected(await decided(control));
+      await pass(world, 86_400_000);
       await control.script([]);
       expect(await countsOf(job)).toMatchObject({ set_aside: 10, pending: 0 });
       const [aside] = await asideOf(job);
@@ -90,8 +71,7 @@ describe("what is set aside goes to another destination", () => {
       expect(await posts(control)).toBe(before);
       const [listed] = (await api<object[]>("GET", `/logship/jobs/${job.id}/objects`)).body.result.slice(-1);
       expect(listed).toMatchObject({ state: "delivered", sent_to: expect.stringMatching(/\*\*\*\*/) });
-      await world.take(world.mint(5));
-      await world.deliverDue();
+      await arrive(world, world.mint(5));
       await through(world);
       expect([await said(job), await countsOf(job)]).toMatchObject([null, { delivered: 15, pending: 0 }]);
     });
@@ -101,8 +81,7 @@ describe("what is set aside goes to another destination", () => {
     const { job, id } = await refused(world);
     const own = controlOf(job);
     await own.script([rule({ do: "answer", status: 403, code: "AccessDenied" })]);
-    await world.take(world.mint(10));
-    await world.deliverDue();
+    await arrive(world, world.mint(10));
     await pass(world);
     const parked = await said(job);
     expect(parked).toMatch(/^parked: HTTP 403/);
@@ -113,7 +92,6 @@ describe("what is set aside goes to another destination", () => {
       parked,
       { delivered: 30, pending: 10, set_aside: 0 },
     ]);
-    world.injected(await decided(own));
     await own.script([]);
   });
 
@@ -124,7 +102,6 @@ describe("what is set aside goes to another destination", () => {
     await pass(world, 0);
     await world.jobs.move(job);
     await through(world);
-    world.injected(2);
     expect((await control.objects()).filter(({ key }) => key.endsWith(".log.gz"))).toHaveLength(1);
     expect(await controlOf(job).objects()).not.toContainEqual(
       expect.objectContaining({ key: expect.stringMatching(/log\.gz$/) }),
@@ -138,7 +115,6 @@ describe("what is set aside goes to another destination", () => {
     const answers = [...places, ...places].map(({ conf }) => send(id, conf).catch(() => null));
     await abortAllDurableObjects();
     await Promise.all(answers);
-    world.injected();
     await world.settle();
     for (const aside of await asideOf(job)) await send(aside.id, places[0]?.conf ?? "");
     await world.settle();
@@ -150,7 +126,6 @@ describe("what is set aside goes to another destination", () => {
     const control = await sent(world, { job, id });
     await control.script([rule({ do: "answer", status: 503 }, PUTS)]);
     await pass(world, 0);
-    world.injected(await decided(control));
     await world.jobs.remove(job, { discard: true });
     world.jobs.setAside(job, events, "discarded");
     await through(world);
@@ -171,21 +146,17 @@ describe("the other destination fails", () => {
       const control = await sent(world, { job, id }, place);
       await control.script([rule({ do: "answer", status, code })]);
       await through(world);
-      world.injected(await decided(control));
       const [aside, ...others] = await asideOf(job);
       expect([aside, others]).toMatchObject([{ records: 10, why: expect.stringContaining(`HTTP ${status}`) }, []]);
       expect(aside?.why).toMatch(/^an object was set aside: 127\.0\.0\.1:\d+: /);
       // Nothing of it says that the job's own destination refuses one after another.
       await own.script([rule({ do: "answer", status: 413 }, PUTS, 1)]);
-      await world.take(world.mint(10));
-      await world.deliverDue();
+      await arrive(world, world.mint(10));
       await pass(world);
       expect(await said(job)).toMatch(/^an object was set aside: HTTP 413/);
-      world.injected();
       await own.script([]);
-      for (const each of await asideOf(job)) await api("POST", `/logship/set-aside/${each.id}/resend`);
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ delivered: 40, set_aside: 0 });
+      for (const each of await asideOf(job)) await resend(each.id);
+      await expectSettled(world, job, { delivered: 40, set_aside: 0 });
       const entries = await jobObjects(job.id);
       expect(entries.map((entry) => (entry as { sent_to?: string | null }).sent_to)).toEqual([null, null, null, null]);
     });
@@ -196,51 +167,36 @@ describe("the other destination fails", () => {
       const { job, id } = await refused(world);
       const control = await sent(world, { job, id }, place);
       await control.script([rule({ do: "answer", status: 503 }, place === null ? PUTS : POSTS)]);
-      await world.take(world.mint(10));
-      await world.deliverDue();
+      await arrive(world, world.mint(10));
       await pass(world);
       // The job's own objects are not held up.
       expect([await countsOf(job), await said(job)]).toMatchObject([{ delivered: 30, pending: 10 }, null]);
       await through(world);
       expect([await decided(control), await countsOf(job)]).toMatchObject([8, { set_aside: 10, pending: 0 }]);
-      world.injected(8);
       await control.script([]);
       const [aside] = await asideOf(job);
       await sent(world, { job, id: aside?.id ?? "" });
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ delivered: 40, set_aside: 0 });
+      await expectSettled(world, job, { delivered: 40, set_aside: 0 });
     });
   }
 
-  row("a bucket loses the answer: it is asked, and has it once", async (world) => {
-    const { job, id } = await refused(world);
-    const control = await sent(world, { job, id });
-    await control.script([rule({ do: "reset", when: "after" }, PUTS, 1)]);
-    await through(world);
-    world.injected();
-    expect((await control.puts()).filter(({ key }) => key.endsWith(".log.gz"))).toHaveLength(1);
-    expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 30 }, 0]);
-  });
-
-  row("https loses the answer: in doubt, and counted", async (world) => {
-    const { job, id } = await refused(world);
-    const control = await sent(world, { job, id }, "https");
-    await control.script([rule({ do: "reset", when: "after" }, POSTS, 1)]);
-    await through(world);
-    world.injected();
-    expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 30 }, 10]);
-  });
-
-  row("https loses the answer, and the job gets another destination: still in doubt", async (world) => {
-    const { job, id } = await refused(world);
-    const control = await sent(world, { job, id }, "https");
-    await control.script([rule({ do: "reset", when: "after" }, POSTS, 1)]);
-    await pass(world, 0);
-    world.injected();
-    await world.jobs.move(job);
-    await through(world);
-    expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 30 }, 10]);
-  });
+  const losses: readonly (readonly [place: DialectName | null, words: string, moves: boolean, inDoubt: number])[] = [
+    [null, "it is asked, and has it once", false, 0],
+    ["https", "in doubt, and counted", false, 10],
+    ["https", "the job gets another destination, and it is still in doubt", true, 10],
+  ];
+  for (const [place, words, moves, inDoubt] of losses) {
+    row(`${named(place)} loses the answer: ${words}`, async (world) => {
+      const { job, id } = await refused(world);
+      const control = await sent(world, { job, id }, place);
+      await control.script([rule({ do: "reset", when: "after" }, place === null ? PUTS : POSTS, 1)]);
+      await pass(world, 0);
+      if (moves) await world.jobs.move(job);
+      await through(world);
+      if (place === null) expect(await written(control)).toBe(1);
+      expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 30 }, inDoubt]);
+    });
+  }
 
   const parts: readonly (readonly [name: string, Action, aside: number])[] = [
     ["takes three at once", { do: "limit", records: 3 }, 0],
@@ -253,22 +209,18 @@ describe("the other destination fails", () => {
       const control = await sent(world, { job, id }, "elastic");
       await control.script([rule(action, POSTS, action.do === "limit" ? undefined : 1)]);
       await through(world);
-      world.injected(await decided(control));
       expect([await countsOf(job), await resent(job)]).toMatchObject([
         { delivered: 30 - aside, set_aside: aside, pending: 0 },
         0,
       ]);
       await control.script([]);
-      for (const each of await asideOf(job)) await sent(world, { job, id: each.id });
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ delivered: 30, set_aside: 0 });
+      await expectSentOn(world, job);
     });
   }
 
   row("a bucket says of every key that another object stands there: set aside again", async (world) => {
     const { job, id } = await refused(world);
     const control = await sent(world, { job, id });
-    await control.script([rule({ do: "answer", status: 412, code: "PreconditionFailed" }, PUTS)]);
     await control.script([
       rule({ do: "answer", status: 412, code: "PreconditionFailed" }, PUTS),
       rule(
@@ -280,12 +232,9 @@ describe("the other destination fails", () => {
       ),
     ]);
     await through(world);
-    world.injected(await decided(control));
     await control.script([]);
     expect(await countsOf(job)).toMatchObject({ delivered: 20, set_aside: 10, pending: 0 });
-    for (const each of await asideOf(job)) await sent(world, { job, id: each.id });
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ delivered: 30, set_aside: 0 });
+    await expectSentOn(world, job);
   });
 });
 
@@ -314,8 +263,7 @@ describe("over any course", () => {
         const one = aside[which % Math.max(1, aside.length)]?.id;
         const place = places[which % Math.max(1, places.length)];
         if (what === "take") {
-          await world.take(world.mint(6, { days: 1 + (which % 3) }));
-          await world.deliverDue();
+          await arrive(world, world.mint(6, { days: 1 + (which % 3) }));
         } else if (what === "own") await controlOf(job).script([rule({ do: "answer", status: 413 }, PUTS, 1)]);
         else if (what === "mend") await place?.control.script([]);
         else if (what === "move") await world.jobs.move(job);
@@ -340,12 +288,11 @@ describe("over any course", () => {
         expect((await asideOf(job)).reduce((sum, { records }) => sum + records, 0)).toBe(ended.set_aside);
       }
       for (const { control } of [...places, ...job.buckets]) {
-        world.injected(await decided(control));
         await control.script([]);
       }
       await world.settle();
       for (let left = await asideOf(job); left.length > 0; left = await asideOf(job)) {
-        for (const { id } of left) await api("POST", `/logship/set-aside/${id}/resend`);
+        for (const { id } of left) await resend(id);
         await world.settle();
       }
       expect(await countsOf(job)).toMatchObject({ pending: 0, set_aside: 0 });
@@ -374,8 +321,7 @@ describe("the log dies", () => {
         await world.mend();
         await world.settle();
         for (const each of await asideOf(job)) await send(each.id, conf);
-        await world.settle();
-        expect(await countsOf(job)).toMatchObject({ delivered: 30, set_aside: 0, pending: 0 });
+        await expectSettled(world, job, { delivered: 30, set_aside: 0, pending: 0 });
         const kept = (await control.puts()).filter(({ key }) => place !== null || key.endsWith(".log.gz"));
         const twice = (await resent(job)) / 10;
         if (place === null) expect(kept).toHaveLength(1);

@@ -11,6 +11,27 @@ import { impatiently } from "./impatience.ts";
  */
 export type Patience = "the caller" | "the platform";
 
+/**
+ * Breaks calls of a method until the faults end, and counts them.
+ * @param how every call, or what is decided for the n-th one, from 1, and the name of its object.
+ * @returns the number of calls that will never be answered.
+ */
+export function breaks(
+  world: World,
+  { prototype }: { prototype: object },
+  method: string,
+  how: Breakage | ((n: number, name: string | undefined) => Breakage | null),
+): () => number {
+  let calls = 0;
+  const { stuck } = breakable(prototype, method as never, (object: unknown) => {
+    calls += 1;
+    const breakage = typeof how === "string" ? how : how(calls, (object as { ctx: DurableObjectState }).ctx.id.name);
+    if (breakage !== null) world.injected();
+    return breakage;
+  });
+  return stuck;
+}
+
 /** One breakage of one call of a durable object's method, and the helpers to survive it. */
 export class Fault {
   readonly #world: World;

@@ -5,12 +5,12 @@ import { describe, expect } from "vitest";
 import { decodeEnvelope, type Part } from "../../src/formats/queue/message.ts";
 import { TraceLog } from "../../src/index.ts";
 import { variants } from "../support/matrix.ts";
-import { breakable } from "../support/runtime/breakage.ts";
 import type { HeldMessage } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
+import { breaks } from "./fault.ts";
 import { largeEvent } from "./large-event.ts";
-import { row } from "./row.ts";
-import { countsOf } from "./stores.ts";
+import { jobRow, row } from "./row.ts";
+import { countsOf, deliver, expectSettled } from "./stores.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -31,12 +31,11 @@ const many = (world: World) => world.mint(MANY, { padding: 2_000 });
  */
 async function refused(world: World, events: ReturnType<typeof many>, fault: "refused" | "half" = "refused") {
   let isBroken = true;
-  breakable(TraceLog.prototype, "append", () => (isBroken ? "refused" : null));
+  breaks(world, TraceLog, "append", () => (isBroken ? "refused" : null));
   world.queue.sendFault = () => fault;
   expect(await world.post(events, KEY)).toBe(503);
   world.queue.sendFault = () => null;
   isBroken = false;
-  world.injected();
 }
 
 /** The queue takes all of the next request, and its answer is lost, so the log takes it as well. */
@@ -57,8 +56,7 @@ async function pass(world: World, ms: number): Promise<void> {
 const ORDERS = ["the first copy before", "the first copy after", "both at once, the first copy before"] as const;
 
 for (const order of variants(ORDERS)) {
-  row(`two copies come in one moment, and the queue delivers ${order}`, async (world) => {
-    const job = await world.createJob();
+  jobRow(`two copies come in one moment, and the queue delivers ${order}`, async (world, job) => {
     const events = many(world);
     for (let times = 0; times < 2; times++) await world.take(events, MANY, KEY);
     world.injected();
@@ -70,14 +68,12 @@ for (const order of variants(ORDERS)) {
       [ORDERS[1]]: [second, first],
       [ORDERS[2]]: [[...first, ...second]],
     };
-    for (const batch of batches[order] ?? []) await world.queue.deliver(batch, world.isolate.queue, world.env);
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ received: MANY, delivered: MANY });
+    for (const batch of batches[order] ?? []) await deliver(world, batch);
+    await expectSettled(world, job, { received: MANY, delivered: MANY });
   });
 }
 
-row("the log has the first copy, and the queue as well; its repeat is delivered between", async (world) => {
-  const job = await world.createJob();
+jobRow("the log has the first copy, and the queue as well; its repeat is delivered between", async (world, job) => {
   const events = many(world);
   await twice(world, events);
   const firsts = [...world.queue.held];
@@ -85,12 +81,10 @@ row("the log has the first copy, and the queue as well; its repeat is delivered 
   world.clock.advance(3 * MINUTE_MS);
   await world.take(events, events.length, KEY);
   const repeats = world.queue.held.filter((message) => !firsts.includes(message));
-  const { queue } = world;
-  await queue.deliver(repeats, world.isolate.queue, world.env, () => true);
-  await queue.deliver(firsts, world.isolate.queue, world.env, () => true);
-  await queue.deliver([...firsts, ...repeats].slice(0, 90), world.isolate.queue, world.env);
-  await world.settle();
-  expect(await countsOf(job)).toMatchObject({ received: MANY, delivered: MANY });
+  await deliver(world, repeats, () => true);
+  await deliver(world, firsts, () => true);
+  await deliver(world, [...firsts, ...repeats].slice(0, 90));
+  await expectSettled(world, job, { received: MANY, delivered: MANY });
 });
 
 row("the first copy was taken by half; its repeat comes four days later, and again after that", async (world) => {
@@ -105,23 +99,20 @@ row("the first copy was taken by half; its repeat comes four days later, and aga
   await world.take(events, events.length, KEY);
   const repeats = [...world.queue.held];
   // Its acknowledgement is lost.
-  await world.queue.deliver(repeats, world.isolate.queue, world.env, () => true);
+  await deliver(world, repeats, () => true);
   await pass(world, 3 * DAY_MS);
-  await world.queue.deliver(repeats, world.isolate.queue, world.env);
-  await world.settle();
-  expect(await countsOf(job)).toMatchObject({ received: MANY, delivered: MANY });
+  await deliver(world, repeats);
+  await expectSettled(world, job, { received: MANY, delivered: MANY });
 });
 
-row("nothing of the first copy was taken; what its repeat brings is taken in then, once", async (world) => {
-  const job = await world.createJob();
+jobRow("nothing of the first copy was taken; what its repeat brings is taken in then, once", async (world, job) => {
   const events = world.mint(20);
   await refused(world, events);
   await pass(world, 14 * DAY_MS);
   await world.take(events, 20, KEY);
   await pass(world, 4 * DAY_MS);
   await world.take(events, 20, KEY);
-  await world.settle();
-  expect(await countsOf(job)).toMatchObject({ received: 20, delivered: 20 });
+  await expectSettled(world, job, { received: 20, delivered: 20 });
 });
 
 row("a job is created after the first copy, which nobody took: it gets what the repeat brings", async (world) => {
@@ -130,8 +121,7 @@ row("a job is created after the first copy, which nobody took: it gets what the 
   const job = await world.createJob();
   world.clock.advance(MINUTE_MS);
   await world.take(events, 20, KEY);
-  await world.settle();
-  expect(await countsOf(job)).toMatchObject({ received: 20, delivered: 20 });
+  await expectSettled(world, job, { received: 20, delivered: 20 });
 });
 
 row("a job is created after the first copy, which another one has: each gets it once", async (world) => {
@@ -145,8 +135,7 @@ row("a job is created after the first copy, which another one has: each gets it 
     await world.take(events, MANY, KEY);
     world.injected();
   }
-  await world.settle();
-  expect(await countsOf(before)).toMatchObject({ received: MANY, delivered: MANY });
+  await expectSettled(world, before, { received: MANY, delivered: MANY });
   expect(await countsOf(after)).toMatchObject({ received: MANY, delivered: MANY });
 });
 
@@ -172,8 +161,7 @@ row("logging was off at the first copy, which nobody took, and is on again: the 
   await world.jobs.setLogging("shop", true);
   world.clock.advance(MINUTE_MS);
   await world.take(events, 20, KEY);
-  await world.settle();
-  expect(await countsOf(job)).toMatchObject({ received: 20, delivered: 20 });
+  await expectSettled(world, job, { received: 20, delivered: 20 });
 });
 
 row("a job is disabled after the first copy was acknowledged, and both copies come in one batch", async (world) => {
@@ -184,21 +172,18 @@ row("a job is disabled after the first copy was acknowledged, and both copies co
   await world.jobs.change(job, { enabled: false });
   world.clock.advance(MINUTE_MS);
   await world.take(events, 20, KEY);
-  await world.queue.deliver([...world.queue.held].reverse(), world.isolate.queue, world.env);
+  await deliver(world, [...world.queue.held].reverse());
   world.injected();
-  await world.settle();
-  expect(await countsOf(job)).toMatchObject({ received: 20, delivered: 20 });
+  await expectSettled(world, job, { received: 20, delivered: 20 });
 });
 
-row("the key is used for other events by mistake: these are another request", async (world) => {
-  const job = await world.createJob();
+jobRow("the key is used for other events by mistake: these are another request", async (world, job) => {
   const [one, other] = [world.mint(20), world.mint(20)];
   await refused(world, one);
   await world.take(other, 20, KEY);
   await world.take(one, 20, KEY);
   await world.take(other, 20, KEY);
-  await world.settle();
-  expect(await countsOf(job)).toMatchObject({ received: 40, delivered: 40 });
+  await expectSettled(world, job, { received: 40, delivered: 40 });
 });
 
 row("a large event is repeated, which the queue cannot carry, while its neighbours wait there", async (world) => {
@@ -209,20 +194,17 @@ row("a large event is repeated, which the queue cannot carry, while its neighbou
   world.clock.advance(2 * MINUTE_MS);
   await world.take(events, events.length, KEY);
   const repeats = world.queue.held.filter((message) => !firsts.includes(message));
-  await world.queue.deliver(repeats, world.isolate.queue, world.env);
-  await world.settle();
-  expect(await countsOf(job)).toMatchObject({ received: 7, delivered: 7 });
+  await deliver(world, repeats);
+  await expectSettled(world, job, { received: 7, delivered: 7 });
 });
 
 describe("the settings change between two copies", () => {
-  row("the first copy that the log takes decides: each event is there once", async (world) => {
-    const job = await world.createJob();
+  jobRow("the first copy that the log takes decides: each event is there once", async (world, job) => {
     const events = world.mint(250);
     await world.take(events, 250, KEY);
     Object.assign(world.env, { LOG_SHARDS: "8", DEFAULT_SCRIPT_NAME: "x".repeat(2_000), EXTRA_FIELDS: "Truncated" });
     await world.take(events, 250, KEY);
     world.injected();
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ received: 250, delivered: 250 });
+    await expectSettled(world, job, { received: 250, delivered: 250 });
   });
 });

@@ -4,12 +4,12 @@ import { decodeEnvelope } from "../../src/formats/queue/message.ts";
 import type { Append } from "../../src/ship/log/append-types.ts";
 import { variants } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
-import { api } from "../support/runtime/api.ts";
 import { mortal } from "../support/runtime/mortal.ts";
 import type { HeldMessage } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
-import { row } from "./row.ts";
-import { countsOf } from "./stores.ts";
+import { listed } from "./aside.ts";
+import { jobRow, row } from "./row.ts";
+import { arrive, countsOf, expectSettled } from "./stores.ts";
 
 /** What the platform waits after a handler died, in ms, and some. */
 const RETRY_MS = 301_000;
@@ -51,12 +51,6 @@ function lastId(world: World): string {
 const attemptsOf = (messages: readonly HeldMessage[]): number =>
   Math.max(0, ...messages.map(({ attempts }) => attempts));
 
-interface Aside {
-  why: string;
-  events: number;
-  unreadable?: string;
-}
-
 describe("a message that kills the handler", () => {
   const cases = [
     [2, 10],
@@ -97,7 +91,7 @@ describe("a message that kills the handler", () => {
         // Far from the hundred after which they would be dead letters.
         expect(attemptsOf(neighbours)).toBeLessThan(60);
         expect(await countsOf(job)).toMatchObject({ received: taken });
-        const { result } = (await api<Aside[]>("GET", "/logship/set-aside")).body;
+        const result = await listed();
         const aside = { why: "batches died with it, and so it did alone", events: 1 };
         expect(result).toMatchObject(Array(count).fill(aside));
         expect(result[0]).not.toHaveProperty("unreadable");
@@ -105,8 +99,7 @@ describe("a message that kills the handler", () => {
     );
   }
 
-  row("and is well again after a new deployment: it is delivered when it comes next", async (world) => {
-    const job = await world.createJob();
+  jobRow("and is well again after a new deployment: it is delivered when it comes next", async (world, job) => {
     await world.take(world.mint(10), 1);
     await world.take(world.mint(1));
     const id = lastId(world);
@@ -114,14 +107,12 @@ describe("a message that kills the handler", () => {
       expect(await deliver(world, (ids) => ids.includes(id))).toBeLessThanOrEqual(1);
       world.clock.advance(RETRY_MS);
     }
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ received: 11, delivered: 11 });
+    await expectSettled(world, job, { received: 11, delivered: 11 });
   });
 });
 
 describe("a batch that is killed though none of its messages is to blame", () => {
-  row("comes back smaller, and all of it is delivered", async (world) => {
-    const job = await world.createJob();
+  jobRow("comes back smaller, and all of it is delivered", async (world, job) => {
     await world.take(world.mint(100), 1);
     let kills = 0;
     // The handler has room for 30 messages.
@@ -131,27 +122,23 @@ describe("a batch that is killed though none of its messages is to blame", () =>
     }
     expect(world.queue.held).toEqual([]);
     expect(kills).toBeLessThanOrEqual(8);
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ received: 100, delivered: 100 });
+    await expectSettled(world, job, { received: 100, delivered: 100 });
     expect(await world.accountCounts()).toMatchObject({ set_aside: 0 });
   });
 });
 
 describe("a deployment that dies of every message", () => {
-  row("sets none aside, and all is delivered after the next one", async (world) => {
-    const job = await world.createJob();
-    await world.take(world.mint(1));
-    await world.deliverDue();
+  jobRow("sets none aside, and all is delivered after the next one", async (world, job) => {
+    await arrive(world, world.mint(1));
     await world.take(world.mint(30), 1);
     await world.take(world.mint(1), 1);
     let kills = 0;
-    for (let round = 0; round < 40; round++) {
+    for (let round = 0; round < 20; round++) {
       kills += await deliver(world, () => true);
       world.clock.advance(RETRY_MS);
     }
-    expect([kills, world.queue.held.length]).toEqual([40, 31]);
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ received: 32, delivered: 32 });
+    expect([kills, world.queue.held.length]).toEqual([20, 31]);
+    await expectSettled(world, job, { received: 32, delivered: 32 });
     expect(await world.accountCounts()).toMatchObject({ set_aside: 0 });
   });
 });

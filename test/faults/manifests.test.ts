@@ -3,13 +3,13 @@ import { describe, expect } from "vitest";
 import { JobReader } from "../../src/index.ts";
 import { Manifests } from "../../src/ship/reader/manifests.ts";
 import { listed, listedIn, manifestsIn, signWith, verified } from "../ship/reader/manifest-world.ts";
-import { cells } from "../support/matrix.ts";
+import { cells, variants } from "../support/matrix.ts";
 import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";
 import { type Action, rule } from "../support/s3-script.ts";
 import { Fault } from "./fault.ts";
 import { row } from "./row.ts";
-import { controlOf } from "./stores.ts";
+import { arrive, controlOf, pass } from "./stores.ts";
 
 const DAY_MS = 86_400_000;
 const PUT = { method: "PUT", keyIncludes: "_logship" };
@@ -24,17 +24,14 @@ async function cron(world: World): Promise<void> {
 async function archived(world: World, begin: () => void): Promise<void> {
   signWith(1);
   await world.createJob();
-  await world.take(world.mint(30, { days: 3 }), 10);
-  await world.deliverDue();
-  world.clock.advance(60_000);
-  await world.runAlarms();
+  await arrive(world, world.mint(30, { days: 3 }), 10);
+  await pass(world, 60_000);
   world.clock.advance(DAY_MS);
   begin();
   for (let turn = 0; turn < 3; turn++) {
     await cron(world);
     world.clock.advance(3_600_000);
-    await world.take(world.mint(6, { days: 2, at: world.clock.nowMs() - DAY_MS }), 3);
-    await world.deliverDue();
+    await arrive(world, world.mint(6, { days: 2, at: world.clock.nowMs() - DAY_MS }), 3);
     await world.runAlarms().catch(() => {});
   }
 }
@@ -82,16 +79,17 @@ describe("the log", () => {
 });
 
 describe("the store", () => {
+  /** The most telling first. */
   const ACTIONS: readonly (readonly [words: string, action: Action])[] = [
     ["loses the answer to a manifest", { do: "reset", when: "after" }],
-    ["breaks off within a manifest", { do: "reset", when: "during" }],
-    ["refuses a manifest for now", { do: "answer", status: 503 }],
     ["refuses a manifest for good", { do: "answer", status: 403, code: "AccessDenied" }],
-    ["refuses a manifest itself", { do: "answer", status: 400, code: "InvalidRequest" }],
     ["keeps half of a manifest", { do: "truncate" }],
     ["takes a manifest and has none", { do: "discard" }],
+    ["refuses a manifest itself", { do: "answer", status: 400, code: "InvalidRequest" }],
+    ["refuses a manifest for now", { do: "answer", status: 503 }],
+    ["breaks off within a manifest", { do: "reset", when: "during" }],
   ];
-  for (const [words, action] of ACTIONS) {
+  for (const [words, action] of variants(ACTIONS, 5)) {
     const run = async (world: World): Promise<void> => {
       await archived(world, () => {});
       const [job] = world.jobs.all;

@@ -4,19 +4,20 @@
  */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe } from "vitest";
+import { describe, expect } from "vitest";
 import { TraceLog } from "../../src/index.ts";
 import { traceLog } from "../../src/ship/log/trace-log.ts";
 import { variants } from "../support/matrix.ts";
 import { encodeMessage } from "../support/message.ts";
 import type { Minted } from "../support/oracle.ts";
-import { BREAKAGES, breakable, firstCalls, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
+import { BREAKAGES, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import { pack } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
+import { breaks } from "./fault.ts";
 import { impatiently } from "./impatience.ts";
 import { largeEvent } from "./large-event.ts";
-import { row } from "./row.ts";
-import { countsOf } from "./stores.ts";
+import { jobRow, row } from "./row.ts";
+import { countsOf, deliver, expectSettled } from "./stores.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -91,15 +92,14 @@ describe("a message that cannot be read", () => {
     ["has no record in it", (world) => bodyOf("no record\n", world, 1), 1],
   ];
   for (const [name, poison, events] of variants(poisons, 5)) {
-    row(`a message among good ones ${name}: set aside, and its neighbours go on`, async (world, { expect }) => {
-      const job = await world.createJob();
+    jobRow(`a message among good ones ${name}: set aside, and its neighbours go on`, async (world, job) => {
       await world.take(world.mint(20), 5);
       world.queue.put(poison(world));
       world.injected();
       await world.take(world.mint(20), 5);
       const { queue } = world;
       // In one batch; the poison's acknowledgement is lost, so it is delivered again.
-      await queue.deliver([...queue.held], world.isolate.queue, world.env, ({ body }) => body === queue.held[4]?.body);
+      await deliver(world, [...queue.held], ({ body }) => body === queue.held[4]?.body);
       expect(await countsOf(job)).toMatchObject({ received: 40 });
       await world.deliverDue();
       await world.settle();
@@ -117,22 +117,19 @@ describe("a message that cannot be read", () => {
     expectAside(world, 100, 5);
   });
 
-  row(
-    "an item of tail() breaks whoever reads it: its neighbours go on, and it is counted as lost",
-    async (world, { expect }) => {
-      const job = await world.createJob();
-      const [first, poison, last] = world.mint(3, { form: "trace" }) as [Minted, Minted, Minted];
-      Object.defineProperty(poison.event, "logs", {
-        get: () => {
-          throw new Error("poison");
-        },
-      });
-      world.injected();
-      await world.tail([first, poison, last]);
-      await world.settle();
-      expect((await countsOf(job)).delivered).toBe(2);
-    },
-  );
+  row("an item of tail() breaks whoever reads it: its neighbours go on, and it is counted as lost", async (world) => {
+    const job = await world.createJob();
+    const [first, poison, last] = world.mint(3, { form: "trace" }) as [Minted, Minted, Minted];
+    Object.defineProperty(poison.event, "logs", {
+      get: () => {
+        throw new Error("poison");
+      },
+    });
+    world.injected();
+    await world.tail([first, poison, last]);
+    await world.settle();
+    expect((await countsOf(job)).delivered).toBe(2);
+  });
 });
 
 /** The reasons recorded in the account's ledger for the messages set aside. */
@@ -145,35 +142,30 @@ const whyAside = (): Promise<string[]> =>
   );
 
 describe("a message of a newer version", () => {
-  row(
-    "waits until code comes that can read it, beside others, and is not claimed complete",
-    async (world, { expect }) => {
-      const job = await world.createJob();
-      await world.take(world.mint(5));
-      const held = world.queue.held.length;
-      await world.take(world.mint(3));
-      const later = world.queue.held[held];
-      if (later === undefined) throw new Error("no message is held");
-      const version = later.body[2] ?? 0;
-      later.body[2] = 200;
-      world.injected();
-      for (let days = 0; days < 9; days++) {
-        await world.deliverDue();
-        world.clock.advance(DAY_MS);
-      }
-      expect(world.queue.held).toHaveLength(1);
-      expect(await countsOf(job)).toMatchObject({ received: 5 });
-      expect(await world.accountCounts()).toMatchObject({ processed: 5, set_aside: 0 });
-      const noted = await traceLog(env.TRACE_LOG, 0).oldestUnfinishedMs();
-      expect(noted).toBe(later.sentMs);
-      later.body[2] = version;
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ received: 8, delivered: 8 });
-      expect(await traceLog(env.TRACE_LOG, 0).oldestUnfinishedMs()).toBeNull();
-    },
-  );
+  jobRow("waits until code comes that can read it, beside others, and is not claimed complete", async (world, job) => {
+    await world.take(world.mint(5));
+    const held = world.queue.held.length;
+    await world.take(world.mint(3));
+    const later = world.queue.held[held];
+    if (later === undefined) throw new Error("no message is held");
+    const version = later.body[2] ?? 0;
+    later.body[2] = 200;
+    world.injected();
+    for (let days = 0; days < 9; days++) {
+      await world.deliverDue();
+      world.clock.advance(DAY_MS);
+    }
+    expect(world.queue.held).toHaveLength(1);
+    expect(await countsOf(job)).toMatchObject({ received: 5 });
+    expect(await world.accountCounts()).toMatchObject({ processed: 5, set_aside: 0 });
+    const noted = await traceLog(env.TRACE_LOG, 0).oldestUnfinishedMs();
+    expect(noted).toBe(later.sentMs);
+    later.body[2] = version;
+    await expectSettled(world, job, { received: 8, delivered: 8 });
+    expect(await traceLog(env.TRACE_LOG, 0).oldestUnfinishedMs()).toBeNull();
+  });
 
-  row("that no code came for is set aside after ten days, before the queue deletes it", async (world, { expect }) => {
+  row("that no code came for is set aside after ten days, before the queue deletes it", async (world) => {
     await world.createJob();
     world.queue.put(withVersion(goodBody(world), 200));
     world.injected();
@@ -189,25 +181,22 @@ describe("a message of a newer version", () => {
 });
 
 describe("a message that fails again and again", () => {
-  row(
-    "the handler dies a hundred times: dead letter, set aside, and the next one goes its way",
-    async (world, { expect }) => {
-      const job = await world.createJob();
-      const events = world.mint(5);
-      await world.take(events);
-      for (let times = 0; times <= 100; times++) {
-        await world.queue.deliver(world.queue.due(), () => Promise.reject(new Error("killed")), world.env);
-        world.clock.advance(300_000);
-        world.injected();
-      }
-      expect(world.queue.due({ dead: true })).toHaveLength(1);
-      await world.deliverDue();
-      expect(world.queue.held).toEqual([]);
-      world.setAside(events);
-      expect(await world.accountCounts()).toMatchObject({ processed: 5, set_aside: 5 });
-      expect((await countsOf(job)).received).toBe(0);
-    },
-  );
+  row("the handler dies a hundred times: dead letter, set aside, and the next one goes its way", async (world) => {
+    const job = await world.createJob();
+    const events = world.mint(5);
+    await world.take(events);
+    for (let times = 0; times <= 100; times++) {
+      await world.queue.deliver(world.queue.due(), () => Promise.reject(new Error("killed")), world.env);
+      world.clock.advance(300_000);
+      world.injected();
+    }
+    expect(world.queue.due({ dead: true })).toHaveLength(1);
+    await world.deliverDue();
+    expect(world.queue.held).toEqual([]);
+    world.setAside(events);
+    expect(await world.accountCounts()).toMatchObject({ processed: 5, set_aside: 5 });
+    expect((await countsOf(job)).received).toBe(0);
+  });
 
   row("a dead letter cannot be set aside for a while either", async (world) => {
     await world.createJob();
@@ -224,14 +213,10 @@ describe("a message that fails again and again", () => {
     world.setAside(events);
   });
 
-  row("the log takes nothing for ten days: set aside before the queue deletes it", async (world, { expect }) => {
-    const job = await world.createJob();
+  jobRow("the log takes nothing for ten days: set aside before the queue deletes it", async (world, job) => {
     const events = world.mint(5);
     await world.take(events);
-    breakable(TraceLog.prototype, "append", () => {
-      world.injected();
-      return "refused";
-    });
+    breaks(world, TraceLog, "append", "refused");
     const begunMs = world.clock.nowMs();
     await queueFor(world, 15);
     const days = (world.clock.nowMs() - begunMs) / DAY_MS;
@@ -242,17 +227,12 @@ describe("a message that fails again and again", () => {
     expect((await countsOf(job)).received).toBe(0);
   });
 
-  row("the log takes nothing for nine days: delivered on the tenth", async (world, { expect }) => {
-    const job = await world.createJob();
+  jobRow("the log takes nothing for nine days: delivered on the tenth", async (world, job) => {
     await world.take(world.mint(5));
-    breakable(TraceLog.prototype, "append", () => {
-      world.injected();
-      return "refused";
-    });
+    breaks(world, TraceLog, "append", "refused");
     await queueFor(world, 9);
     await world.mend();
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ received: 5, delivered: 5 });
+    await expectSettled(world, job, { received: 5, delivered: 5 });
   });
 });
 
@@ -260,31 +240,23 @@ describe("an event that no message can carry, among small ones", () => {
   const events = (world: World): Minted[] => [...world.mint(5), largeEvent(world, 1_000_000), ...world.mint(5)];
 
   for (const breakage of variants(BREAKAGES)) {
-    row(`append() ${breakage}, 4 times; the client repeats over HTTP`, async (world, { expect }) => {
-      const job = await world.createJob();
+    jobRow(`append() ${breakage}, 4 times; the client repeats over HTTP`, async (world, job) => {
       const large = events(world);
-      const first = firstCalls(breakage, 4);
-      const { stuck } = breakable(TraceLog.prototype, "append", first.decide);
+      const stuck = breaks(world, TraceLog, "append", (n) => (n <= 4 ? breakage : null));
       let status: number | null = null;
       for (let tries = 0; status !== 202 && tries < 10; tries++) {
         status = await impatiently(stuck, () => world.post(large, { key: "large" }));
       }
-      world.injected(first.broke());
       await world.take(large, large.length, { key: "large" });
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ received: 11, delivered: 11 });
+      await expectSettled(world, job, { received: 11, delivered: 11 });
     });
   }
 
   for (const breakage of variants(PROMPT_BREAKAGES)) {
-    row(`append() ${breakage}, twice, when it comes by tail()`, async (world, { expect }) => {
-      const job = await world.createJob();
-      const first = firstCalls(breakage, 2);
-      breakable(TraceLog.prototype, "append", first.decide);
+    jobRow(`append() ${breakage}, twice, when it comes by tail()`, async (world, job) => {
+      breaks(world, TraceLog, "append", (n) => (n <= 2 ? breakage : null));
       await world.tail(events(world));
-      world.injected(first.broke());
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ received: 11, delivered: 11 });
+      await expectSettled(world, job, { received: 11, delivered: 11 });
     });
   }
 });

@@ -4,7 +4,7 @@
  */
 import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { platform } from "../../src/base/platform.ts";
 import { decodeEnvelope } from "../../src/formats/queue/message.ts";
 import { JobReader, Packer } from "../../src/index.ts";
@@ -13,12 +13,13 @@ import { LogShards } from "../../src/ship/log/log-shards.ts";
 import { createWorker } from "../../src/worker.ts";
 import { cells, variants } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
-import { BREAKAGES, type Breakage, breakable, firstCalls } from "../support/runtime/breakage.ts";
+import { BREAKAGES, type Breakage } from "../support/runtime/breakage.ts";
 import type { SendFault } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
+import { breaks } from "./fault.ts";
 import { impatiently } from "./impatience.ts";
-import { row } from "./row.ts";
-import { countsOf } from "./stores.ts";
+import { jobRow, row } from "./row.ts";
+import { countsOf, deliver, expectSettled } from "./stores.ts";
 
 const ISOLATES = 3;
 const EVENTS = 4;
@@ -30,9 +31,8 @@ const EVENTS = 4;
  */
 function together(world: World, breakage: Breakage | null): () => number {
   let came = 0;
-  const { stuck } = breakable(Packer.prototype, "pack", () => {
-    came += 1;
-    if (breakage !== null) world.injected();
+  const stuck = breaks(world, Packer, "pack", (n) => {
+    came = n;
     return breakage;
   });
   const before = vi.mocked(platform.sleep).getMockImplementation();
@@ -76,8 +76,7 @@ const ORDERS = ["one batch", "packed first", "packed last"] as const;
 
 describe("the packer fails", () => {
   for (const [breakage, order] of cells(BREAKAGES, ORDERS)) {
-    row(`every call: ${breakage}; ${order}`, async (world, { expect }) => {
-      const job = await world.createJob();
+    jobRow(`every call: ${breakage}; ${order}`, async (world, job) => {
       const stuck = together(world, breakage);
       await impatiently(stuck, () => tailInAll(world));
       const parts = partsHeld(world);
@@ -89,20 +88,16 @@ describe("the packer fails", () => {
       const packed = held.filter(isPacked);
       const single = held.filter((message) => !packed.includes(message));
       const batches = order === "one batch" ? [held] : order === "packed first" ? [packed, single] : [single, packed];
-      for (const batch of batches) await world.queue.deliver(batch, world.isolate.queue, world.env);
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ received: ALL, delivered: ALL });
+      for (const batch of batches) await deliver(world, batch);
+      await expectSettled(world, job, { received: ALL, delivered: ALL });
     });
   }
 
-  row("once, and is well again: it is left alone for a minute, and then asked again", async (world, { expect }) => {
-    const job = await world.createJob();
+  jobRow("once, and is well again: it is left alone for a minute, and then asked again", async (world, job) => {
     let calls = 0;
-    breakable(Packer.prototype, "pack", () => {
-      calls += 1;
-      if (calls > 1) return null;
-      world.injected();
-      return "refused";
+    breaks(world, Packer, "pack", (n) => {
+      calls = n;
+      return n === 1 ? "refused" : null;
     });
     world.coldIsolate();
     for (let n = 0; n < 3; n++) {
@@ -110,20 +105,17 @@ describe("the packer fails", () => {
       if (n === 1) world.clock.advance(60_000);
     }
     expect(calls).toBe(2);
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ received: 6, delivered: 6 });
+    await expectSettled(world, job, { received: 6, delivered: 6 });
   });
 
-  row("it is full: isolates go to the queue at once", async (world, { expect }) => {
-    const job = await world.createJob();
+  jobRow("it is full: isolates go to the queue at once", async (world, job) => {
     await runInDurableObject(packer(env.PACKER), (object: Packer) => {
       object.maxBytes = 1;
     });
     world.injected();
     await tailInAll(world);
     expect(partsHeld(world)).toEqual([1, 1, 1]);
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ received: ALL, delivered: ALL });
+    await expectSettled(world, job, { received: ALL, delivered: ALL });
   });
 });
 
@@ -135,8 +127,7 @@ describe("the queue fails under the packer", () => {
     ["those of the isolates as well: the log has the parts", 100],
   ] as const;
   for (const [fault, [howLong, times]] of cells(faults, lengths)) {
-    row(`sending: ${fault}, for ${howLong}`, async (world, { expect }) => {
-      const job = await world.createJob();
+    jobRow(`sending: ${fault}, for ${howLong}`, async (world, job) => {
       const packing = together(world, null);
       let left: number = times;
       world.queue.sendFault = () => {
@@ -147,35 +138,26 @@ describe("the queue fails under the packer", () => {
       };
       await impatiently(packing, () => tailInAll(world));
       world.queue.sendFault = () => null;
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ received: ALL, delivered: ALL });
+      await expectSettled(world, job, { received: ALL, delivered: ALL });
     });
   }
 });
 
-row(
-  "one isolate's answer is lost, and a job's reader fails: each part reaches both jobs once",
-  async (world, { expect }) => {
-    const jobs = [await world.createJob(), await world.createJob()];
-    together(world, null);
-    breakable(Packer.prototype, "pack", firstCalls("lost").decide);
-    breakable(JobReader.prototype, "pull", (object) => {
-      const { ctx } = object as unknown as { ctx: DurableObjectState };
-      return ctx.id.name === `job ${jobs[1]?.id} log 0` ? "refused" : null;
-    });
-    await tailInAll(world);
-    world.injected();
-    expect(partsHeld(world).sort()).toEqual([1, ISOLATES]);
-    // Its own message comes first.
-    await world.queue.deliver(world.queue.held.toReversed(), world.isolate.queue, world.env);
-    await world.mend();
-    await world.settle();
-    for (const job of jobs) expect(await countsOf(job)).toMatchObject({ received: ALL, delivered: ALL });
-  },
-);
+row("one isolate's answer is lost, and a job's reader fails: each part reaches both jobs once", async (world) => {
+  const jobs = [await world.createJob(), await world.createJob()];
+  together(world, null);
+  breaks(world, Packer, "pack", (n) => (n === 1 ? "lost" : null));
+  breaks(world, JobReader, "pull", (_n, name) => (name === `job ${jobs[1]?.id} log 0` ? "refused" : null));
+  await tailInAll(world);
+  expect(partsHeld(world).sort()).toEqual([1, ISOLATES]);
+  // Its own message comes first.
+  await deliver(world, world.queue.held.toReversed());
+  await world.mend();
+  await world.settle();
+  for (const job of jobs) expect(await countsOf(job)).toMatchObject({ received: ALL, delivered: ALL });
+});
 
-row("packer and queue hang, one after the other: the log has the parts", async (world, { expect }) => {
-  const job = await world.createJob();
+jobRow("packer and queue hang, one after the other: the log has the parts", async (world, job) => {
   const packing = together(world, "hangs");
   let hanging = 0;
   world.queue.sendFault = () => {
@@ -188,20 +170,18 @@ row("packer and queue hang, one after the other: the log has the parts", async (
   );
   expect([hanging, world.queue.held.length]).toEqual([ISOLATES, 0]);
   world.queue.sendFault = () => null;
-  await world.settle();
-  expect(await countsOf(job)).toMatchObject({ received: ALL, delivered: ALL });
+  await expectSettled(world, job, { received: ALL, delivered: ALL });
 });
 
 describe("messages of several isolates", () => {
   for (const times of variants([2, 5])) {
-    row(`come ${times} times, in any grouping, and each part is taken once`, async (world, { expect }) => {
-      const job = await world.createJob();
+    jobRow(`come ${times} times, in any grouping, and each part is taken once`, async (world, job) => {
       together(world, null);
       await tailInAll(world);
       expect(partsHeld(world)).toEqual([ISOLATES]);
       const copies = Array.from({ length: times }, () => world.queue.held.map((message) => ({ ...message }))).flat();
       world.injected();
-      await world.queue.deliver(copies, world.isolate.queue, world.env);
+      await deliver(world, copies);
       await world.settle();
       // The month's use knows one message, in which two isolates joined a third one.
       const use = await new LogShards(env).monthUse();
@@ -210,18 +190,14 @@ describe("messages of several isolates", () => {
     });
   }
 
-  row(
-    "are begun before a job is disabled, and arrive after it: the time of each part decides",
-    async (world, { expect }) => {
-      const job = await world.createJob();
-      together(world, null);
-      await tailInAll(world);
-      world.injected();
-      world.clock.advance(1_000);
-      await world.jobs.change(job, { enabled: false });
-      world.clock.advance(20_000);
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ received: ALL, delivered: ALL });
-    },
-  );
+  row("are begun before a job is disabled, and arrive after it: the time of each part decides", async (world) => {
+    const job = await world.createJob();
+    together(world, null);
+    await tailInAll(world);
+    world.injected();
+    world.clock.advance(1_000);
+    await world.jobs.change(job, { enabled: false });
+    world.clock.advance(20_000);
+    await expectSettled(world, job, { received: ALL, delivered: ALL });
+  });
 });

@@ -3,7 +3,7 @@ import { abortAllDurableObjects } from "cloudflare:test";
 import { describe, expect } from "vitest";
 import { rule } from "../support/s3-script.ts";
 import { row } from "./row.ts";
-import { controlOf, PUTS, pass } from "./stores.ts";
+import { arrive, controlOf, PUTS, pass } from "./stores.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -22,11 +22,9 @@ describe("the parts of a day", () => {
       );
       // Each request has several parts.
       const turns = [0, 1, 2].flatMap((n) => mixed.filter((_, i) => i % 3 === n));
-      await world.take(turns, 5);
-      await world.deliverDue();
+      await arrive(world, turns, 5);
       await pass(world, 60_000);
       await abortAllDurableObjects();
-      world.injected();
       await control.script([]);
       await world.settle();
       const objects = (await control.objects()).filter(({ key }) => key.endsWith(".log.gz"));

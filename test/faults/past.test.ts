@@ -12,14 +12,14 @@ import { controlPlane } from "../../src/state/control/plane.ts";
 import type { Replay } from "../../src/web/api/docs/replay.ts";
 import type { Minted } from "../support/oracle.ts";
 import { api } from "../support/runtime/api.ts";
-import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
+import { type Breakage, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import { putOnHold } from "../support/runtime/hold.ts";
 import type { World } from "../support/runtime/world.ts";
 import { rule } from "../support/s3-script.ts";
 import { rows, steps } from "./crashes.ts";
 import type { Fault } from "./fault.ts";
 import { row } from "./row.ts";
-import { controlOf, countsOf } from "./stores.ts";
+import { arrive, controlOf, expectSettled, pass } from "./stores.ts";
 
 const MINUTE_MS = 60_000;
 const FILTER = JSON.stringify({ where: { key: "Outcome", operator: "eq", value: "exception" } });
@@ -37,16 +37,14 @@ async function patient(world: World): Promise<void> {
 /** Events that no job is offered, in several shards and some of them of a function that is off. */
 async function before(world: World, shards: string): Promise<{ sinceMs: number; events: Minted[] }> {
   Object.assign(world.env, { LOG_SHARDS: shards });
-  await world.take(world.mint(20), 4);
-  await world.deliverDue();
+  await arrive(world, world.mint(20), 4);
   world.clock.advance(15 * MINUTE_MS);
   const sinceMs = world.clock.nowMs();
   const events = [...world.mint(30, { days: 2 }), ...world.mint(10, { outcome: "exception" })];
   await world.take(events, 4);
   await world.jobs.setLogging("quiet", false);
   world.clock.advance(MINUTE_MS);
-  await world.take(world.mint(8, { scriptName: "quiet" }), 4);
-  await world.deliverDue();
+  await arrive(world, world.mint(8, { scriptName: "quiet" }), 4);
   world.clock.advance(45 * MINUTE_MS);
   return { sinceMs, events };
 }
@@ -83,30 +81,30 @@ const rerun = async (world: World, fault: Fault): Promise<void> => {
   await fault.meet(() => world.runAlarms(), "the platform");
 };
 
-describe("a job that starts in the past", () => {
-  rows("log", steps(TraceLog, ["read", "configure"], begun));
-  rows("reader", [...steps(JobReader, ["pull"], begun), ...steps(Attempts, ["settle"], begun, PROMPT_BREAKAGES)]);
-  rows("control plane", steps(ControlPlane, ["create"], begun, ["dies after, on disk", "lost"]));
-});
-
-describe("a rerun", () => {
-  rows("log", steps(TraceLog, ["read", "configure"], rerun));
-  rows("reader", [...steps(JobReader, ["pull"], rerun), ...steps(Attempts, ["settle"], rerun, PROMPT_BREAKAGES)]);
-  rows("control plane", steps(ControlPlane, ["rerun"], rerun, ["dies after, on disk", "lost"]));
+describe("a job that starts in the past, or runs again", () => {
+  const both = (of: { prototype: object }, methods: readonly string[], breakages?: readonly Breakage[]) => [
+    ...steps(of, methods as never, begun, breakages, ", as a job begins in the past"),
+    ...steps(of, methods as never, rerun, breakages, ", of a rerun"),
+  ];
+  rows("log", both(TraceLog, ["read", "configure"]));
+  rows("reader", [...both(JobReader, ["pull"]), ...both(Attempts, ["settle"], PROMPT_BREAKAGES)]);
+  const UNTOLD = ["dies after, on disk", "lost"] as const;
+  rows("control plane", [
+    ...steps(ControlPlane, ["create"], begun, UNTOLD, ", as a job begins in the past"),
+    ...steps(ControlPlane, ["rerun"], rerun, UNTOLD, ", of a rerun"),
+  ]);
 });
 
 row("a copy of a request is shipped once by a job that starts before the first one", async (world) => {
   const events = world.mint(10);
-  await world.take(events, 10, { key: "once" });
-  await world.deliverDue();
+  await arrive(world, events, 10, { key: "once" });
   world.clock.advance(MINUTE_MS);
   const sinceMs = world.clock.nowMs() - 2 * MINUTE_MS;
   const job = await world.createJob({ fields: { enabled: true, since: isoOf(sinceMs) } });
   world.jobs.owes(job, events);
   await world.take([...events], 10, { key: "once" });
   world.injected();
-  await world.settle();
-  expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 10 });
+  await expectSettled(world, job, { received: 10, delivered: 10 });
 });
 
 row("a rerun that is cancelled while its store refuses all of it leaves nothing behind", async (world) => {
@@ -116,9 +114,7 @@ row("a rerun that is cancelled while its store refuses all of it leaves nothing 
   await world.settle();
   await controlOf(job).script([rule({ do: "answer", status: 503 }, { method: "PUT" })]);
   const { id } = await world.jobs.rerun(job, sinceMs, world.clock.nowMs(), []);
-  world.injected();
-  world.clock.advance(MINUTE_MS);
-  await world.runAlarms();
+  await pass(world, MINUTE_MS);
   const read = async () => (await api<Replay>("GET", `/logship/jobs/${job.id}/replay/r${id}`)).body.result;
   expect(await read()).toMatchObject({ state: "waiting", left: { records: 40 } });
   const cancelled = await api<Replay>("DELETE", `/logship/jobs/${job.id}/replay/r${id}`);
@@ -143,6 +139,5 @@ row("a message that was on hold when a job began in the past is shipped once by 
   world.injected();
   const { result } = (await api<{ id: string }[]>("GET", "/logship/set-aside")).body;
   for (const { id } of result) await api("POST", `/logship/set-aside/${id}/resend`);
-  await world.settle();
-  expect(await countsOf(job)).toMatchObject({ received: 5, delivered: 5 });
+  await expectSettled(world, job, { received: 5, delivered: 5 });
 });

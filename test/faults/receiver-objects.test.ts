@@ -2,7 +2,7 @@
  * Objects of which a receiver takes a part, or less than one holds: divided, with a part set aside,
  * and what became of each record counted once. And what happens around such an answer.
  */
-import { describe } from "vitest";
+import { describe, expect } from "vitest";
 import { Attempts } from "../../src/ship/reader/attempts.ts";
 import { cells, isWhole, variants } from "../support/matrix.ts";
 import type { DialectName } from "../support/receiver.ts";
@@ -11,20 +11,20 @@ import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
 import { type Action, rule } from "../support/s3-script.ts";
+import { asideOf } from "./aside.ts";
 import { Fault } from "./fault.ts";
-import { asideOf, POSTS, posts, RECEIVERS, resent, SOME, sendAgain } from "./receivers.ts";
+import { POSTS, posts, RECEIVERS, resent, SOME, sendAgain } from "./receivers.ts";
 import { row } from "./row.ts";
-import { controlOf, countsOf, decided, pass, said, waitingJob } from "./stores.ts";
+import { arrive, controlOf, countsOf, expectSettled, failingJob, pass, said, waitingJob } from "./stores.ts";
 
 describe("a record that is refused", () => {
   for (const kind of isWhole ? RECEIVERS : ([...SOME, "splunkevent", "loki", "axiom"] as const)) {
-    row(`${kind} refuses one record among a hundred: it alone is set aside`, async (world, { expect }) => {
+    row(`${kind} refuses one record among a hundred: it alone is set aside`, async (world) => {
       const job = await world.createJob({ receiver: kind });
       // Axiom says how many, and not which.
       const why = kind === "axiom" ? /HTTP 200, but events failed/ : /HTTP 400/;
       const [poison, ...good] = [...world.mint(1, { scriptName: "poison" }), ...world.mint(99)];
-      await world.take([...good.slice(0, 37), ...(poison === undefined ? [] : [poison]), ...good.slice(37)]);
-      await world.deliverDue();
+      await arrive(world, [...good.slice(0, 37), ...(poison === undefined ? [] : [poison]), ...good.slice(37)]);
       for (let n = 0; n < 4; n++) await pass(world, 60_000);
       world.injected();
       world.jobs.setAside(job, poison === undefined ? [] : [poison]);
@@ -40,17 +40,15 @@ describe("a record that is refused", () => {
   }
 
   for (const kind of SOME) {
-    row(`${kind} refuses one record, and takes it when it is sent again`, async (world, { expect }) => {
+    row(`${kind} refuses one record, and takes it when it is sent again`, async (world) => {
       const job = await world.createJob({ receiver: kind });
       const control = controlOf(job);
       const [large] = world.mint(1, { padding: 15_000 });
-      await world.take([...world.mint(9), ...(large === undefined ? [] : [large])]);
-      await world.deliverDue();
+      await arrive(world, [...world.mint(9), ...(large === undefined ? [] : [large])]);
       await control.script([rule({ do: "limit", bytes: 10_000 })]);
       for (let n = 0; n < 4; n++) await pass(world, 60_000);
       expect(await countsOf(job)).toMatchObject({ delivered: 9, set_aside: 1, pending: 0 });
       expect(await asideOf(job)).toMatchObject([{ records: 1, why: expect.stringMatching(/HTTP 413/) }]);
-      world.injected(await decided(control));
       await control.script([]);
       await sendAgain(world, job);
       // It was never taken: nothing is in doubt.
@@ -58,12 +56,11 @@ describe("a record that is refused", () => {
     });
   }
 
-  row("elastic refuses each third record for good", async (world, { expect }) => {
+  row("elastic refuses each third record for good", async (world) => {
     const job = await world.createJob({ receiver: "elastic" });
     const control = controlOf(job);
     const events = world.mint(10);
-    await world.take(events);
-    await world.deliverDue();
+    await arrive(world, events);
     await control.script([rule({ do: "refuse", each: 3, status: 400 }, POSTS, 1)]);
     await pass(world, 60_000);
     expect(await countsOf(job)).toMatchObject({ delivered: 7, set_aside: 3, pending: 0 });
@@ -71,7 +68,6 @@ describe("a record that is refused", () => {
       job,
       events.filter((_, n) => n % 3 === 2),
     );
-    world.injected(await decided(control));
     await world.audit();
     // Its list names both: what was taken, and what was not.
     expect(await jobObjects(job.id)).toMatchObject([
@@ -85,18 +81,16 @@ describe("a record that is refused", () => {
   });
 
   for (const kind of ["otlp", "axiom"] as const) {
-    row(`${kind} refuses each third record, and does not say which`, async (world, { expect }) => {
+    row(`${kind} refuses each third record, and does not say which`, async (world) => {
       const job = await world.createJob({ receiver: kind });
       const control = controlOf(job);
       const events = world.mint(10);
-      await world.take(events);
-      await world.deliverDue();
+      await arrive(world, events);
       await control.script([rule({ do: "refuse", each: 3, status: 400 }, POSTS, 1)]);
       await pass(world, 60_000);
       expect(await countsOf(job)).toMatchObject({ delivered: 7, set_aside: 3, pending: 0 });
       const why = expect.stringMatching(/HTTP 200, but (?:events failed|records were rejected)/);
       expect(await asideOf(job)).toMatchObject([{ records: 3, why }]);
-      world.injected(await decided(control));
       await sendAgain(world, job);
       // All of it is: what it took before is there again, and any of it may be.
       expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 10, set_aside: 0 }, 10]);
@@ -104,11 +98,10 @@ describe("a record that is refused", () => {
     });
   }
 
-  row("loki refuses three lines for good, and stores the rest", async (world, { expect }) => {
-    const { job, control } = await waitingJob(world, 7, { receiver: "loki" });
+  row("loki refuses three lines for good, and stores the rest", async (world) => {
+    const { job, control } = await waitingJob(world, { records: 7, receiver: "loki" });
     const poison = world.mint(3, { scriptName: "poison" });
-    await world.take(poison);
-    await world.deliverDue();
+    await arrive(world, poison);
     for (let n = 0; n < 4; n++) await pass(world, 60_000);
     world.injected();
     world.jobs.setAside(job, poison);
@@ -120,14 +113,14 @@ describe("a record that is refused", () => {
     job.leftOut = { discarded: 3 };
   });
 
-  row("loki limits a stream, and stores the rest: in doubt, and there once", async (world, { expect }) => {
-    const { job, control } = await waitingJob(world, 10, { receiver: "loki" });
-    await control.script([rule({ do: "refuse", each: 2, status: 429 }, POSTS)]);
+  row("loki limits a stream, and stores the rest: in doubt, and there once", async (world) => {
+    const { job, control } = await failingJob(world, rule({ do: "refuse", each: 2, status: 429 }, POSTS), {
+      receiver: "loki",
+    });
     for (let n = 0; n < 3; n++) await pass(world, 300_000);
     expect(await said(job)).toMatch(/HTTP 429 per_stream_rate_limit; it is being tried again/);
     expect(await countsOf(job)).toMatchObject({ delivered: 0, set_aside: 0, pending: 10 });
     const failed = await posts(control);
-    world.injected(await decided(control));
     await control.script([]);
     await world.settle();
     expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 10, pending: 0 }, 10 * failed]);
@@ -140,16 +133,16 @@ describe("a record that is refused", () => {
     [1, 429],
   ];
   for (const [each, status] of variants(some, 2)) {
-    row(`elastic answers ${status} to one record of ${each}, for an hour`, async (world, { expect }) => {
-      const { job, control } = await waitingJob(world, 10, { receiver: "elastic" });
-      await control.script([rule({ do: "refuse", each, status }, POSTS)]);
+    row(`elastic answers ${status} to one record of ${each}, for an hour`, async (world) => {
+      const { job, control } = await failingJob(world, rule({ do: "refuse", each, status }, POSTS), {
+        receiver: "elastic",
+      });
       for (let n = 0; n < 12; n++) {
         await pass(world, 300_000);
         await world.checkBalances();
       }
       expect((await countsOf(job)).set_aside).toBe(0);
       expect(await posts(control)).toBeLessThan(16);
-      world.injected(await decided(control));
       await control.script([]);
       await world.settle();
       expect([await countsOf(job), await said(job)]).toMatchObject([{ delivered: 10, pending: 0 }, null]);
@@ -165,34 +158,29 @@ describe("an object that is more than a receiver takes", () => {
     ["2,000 bytes", { do: "limit", bytes: 2_000 }],
   ];
   for (const [kind, [name, action]] of cells(SOME, variants(limits, 2))) {
-    row(`${kind} takes ${name} at once: divided, and each part is there once`, async (world, { expect }) => {
-      const { job, control } = await waitingJob(world, 10, { receiver: kind });
-      await control.script([rule(action)]);
+    row(`${kind} takes ${name} at once: divided, and each part is there once`, async (world) => {
+      const { job } = await failingJob(world, rule(action), { receiver: kind });
       for (let n = 0; n < 6; n++) await pass(world, 60_000);
       expect(await countsOf(job)).toMatchObject({ delivered: 10, set_aside: 0, pending: 0 });
       expect([await said(job), await resent(job)]).toEqual([null, 0]);
-      world.injected(await decided(control));
     });
   }
 
   for (const kind of variants(RECEIVERS)) {
-    row(`${kind} gets ten million bytes, and takes a megabyte at once`, async (world, { expect }) => {
+    row(`${kind} gets ten million bytes, and takes a megabyte at once`, async (world) => {
       const job = await world.createJob({ receiver: kind });
       const control = controlOf(job);
-      await world.take(world.mint(650, { padding: 15_500 }), 65);
-      await world.deliverDue();
+      await arrive(world, world.mint(650, { padding: 15_500 }), 65);
       await control.script([rule({ do: "limit", bytes: 1_000_000 })]);
       for (let n = 0; n < 3; n++) await pass(world, 60_000);
-      await world.settle();
-      expect(await countsOf(job)).toMatchObject({ delivered: 650, set_aside: 0, pending: 0 });
+      await expectSettled(world, job, { delivered: 650, set_aside: 0, pending: 0 });
       expect(await resent(job)).toBe(0);
-      world.injected(await decided(control));
     });
   }
 
   for (const kind of SOME) {
-    row(`${kind} loses an answer, then takes less at once: in doubt, and counted`, async (world, { expect }) => {
-      const { job, control } = await waitingJob(world, 8, { receiver: kind });
+    row(`${kind} loses an answer, then takes less at once: in doubt, and counted`, async (world) => {
+      const { job, control } = await waitingJob(world, { records: 8, receiver: kind });
       // The halves are inserts of their own.
       job.cannotTell = true;
       await control.script([rule({ do: "reset", when: "after" }, POSTS, 1), rule({ do: "limit", records: 4 })]);
@@ -200,7 +188,6 @@ describe("an object that is more than a receiver takes", () => {
       expect(await countsOf(job)).toMatchObject({ delivered: 8, pending: 0 });
       // Once whole, and once more in halves.
       expect(await resent(job)).toBe(16);
-      world.injected(await decided(control));
     });
   }
 });
@@ -210,17 +197,16 @@ describe("a receiver that tells a repeat for a while", () => {
     [3, 10],
     [100, 0],
   ] as const) {
-    row(`clickhouse knows its last ${inserts} inserts, and one is repeated after six`, async (world, { expect }) => {
-      const { job, control } = await waitingJob(world, 10, { receiver: "clickhouse" });
-      await control.script([rule({ do: "reset", when: "after" }, POSTS, 1)]);
+    row(`clickhouse knows its last ${inserts} inserts, and one is repeated after six`, async (world) => {
+      const { job, control } = await failingJob(world, rule({ do: "reset", when: "after" }, POSTS, 1), {
+        receiver: "clickhouse",
+      });
       await pass(world);
-      world.injected(await decided(control));
       const [{ key = "" } = {}] = (await control.requests()).filter(({ key }) => !key.includes("/test-"));
       // Until others have been taken, its repeats get nowhere.
       await control.script([rule({ do: "answer", status: 429 }, { ...POSTS, keyIncludes: key })]);
       for (let n = 0; n < 6; n++) {
-        await world.take(world.mint(2));
-        await world.deliverDue();
+        await arrive(world, world.mint(2));
         for (let turns = 0; turns < 3; turns++) await pass(world, 60_000);
       }
       expect(await countsOf(job)).toMatchObject({ delivered: 12, pending: 10 });
@@ -252,16 +238,15 @@ describe("the log dies around an answer", () => {
   for (const [method, breakages] of broken) {
     for (const [kind, [[name, action], breakage]] of cells(SOME, cells(scenes, breakages))) {
       if (TAKES_NO_PART.has(kind) && action?.do === "refuse") continue;
-      row(`before ${kind}, at an answer ${name}: ${breakage} at ${method}()`, async (world, { expect }) => {
-        const { job, control } = await waitingJob(world, 10, { receiver: kind });
+      row(`before ${kind}, at an answer ${name}: ${breakage} at ${method}()`, async (world) => {
+        const { job, control } = await waitingJob(world, { receiver: kind });
         if (action !== null) await control.script([rule(action, POSTS, 1)]);
         const fault = new Fault(world, Attempts.prototype, method, breakage);
         fault.begin();
         world.clock.advance(30_000);
         await fault.meet(() => world.runAlarms(), "the platform");
         expect(fault.took()).toBe(true);
-        await world.settle();
-        expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 10, pending: 0 });
+        await expectSettled(world, job, { received: 10, delivered: 10, pending: 0 });
         // Whatever may have been taken is counted when it is sent again.
         const requests = await posts(control);
         if (requests > 1 && action === null) expect(await resent(job)).toBeGreaterThanOrEqual(10);
@@ -281,28 +266,21 @@ describe("a job that changes while its receiver fails", () => {
 
   const rows: readonly ((kind: DialectName) => void)[] = [
     (kind) =>
-      row(
-        `${kind} is parked, and the job gets another: all goes there, nothing in doubt`,
-        async (world, { expect }) => {
-          const { job, control } = await waitingJob(world, 10, { receiver: kind });
-          await control.script([refuses]);
-          await failing(world);
-          world.injected(await decided(control));
-          await world.jobs.move(job);
-          await world.runAlarms();
-          expect([await said(job), await countsOf(job), await resent(job)]).toMatchObject([null, { delivered: 10 }, 0]);
-          expect(await controlOf(job).puts()).toHaveLength(1);
-        },
-      ),
+      row(`${kind} is parked, and the job gets another: all goes there, nothing in doubt`, async (world) => {
+        const { job } = await failingJob(world, [refuses], { receiver: kind });
+        await failing(world);
+        await world.jobs.move(job);
+        await world.runAlarms();
+        expect([await said(job), await countsOf(job), await resent(job)]).toMatchObject([null, { delivered: 10 }, 0]);
+        expect(await controlOf(job).puts()).toHaveLength(1);
+      }),
     (kind) =>
       row(
         `${kind} loses answers, and the job gets another at its address: what the first has, it keeps`,
-        async (world, { expect }) => {
-          const { job, control } = await waitingJob(world, 10, { receiver: kind });
-          await control.script([fails]);
+        async (world) => {
+          const { job } = await failingJob(world, [fails], { receiver: kind });
           await failing(world);
           const before = await resent(job);
-          world.injected(await decided(control));
           job.mayBeInBoth = true;
           await world.jobs.move(job);
           await world.runAlarms();
@@ -311,9 +289,8 @@ describe("a job that changes while its receiver fails", () => {
         },
       ),
     (kind) =>
-      row(`${kind} loses answers while the job is disabled, enabled and deleted`, async (world, { expect }) => {
-        const { job, control } = await waitingJob(world, 10, { receiver: kind });
-        await control.script([fails]);
+      row(`${kind} loses answers while the job is disabled, enabled and deleted`, async (world) => {
+        const { job, control } = await failingJob(world, [fails], { receiver: kind });
         await failing(world);
         await world.jobs.change(job, { enabled: false });
         world.clock.advance(1_000);
@@ -321,35 +298,32 @@ describe("a job that changes while its receiver fails", () => {
         world.clock.advance(1_000);
         await world.jobs.change(job, { enabled: true });
         world.clock.advance(1_000);
-        await world.take(world.mint(5));
-        await world.deliverDue();
+        await arrive(world, world.mint(5));
         await failing(world);
         expect(await countsOf(job)).toMatchObject({ received: 15, delivered: 0, pending: 15 });
         await world.jobs.remove(job);
         await failing(world);
-        world.injected(await decided(control));
         await control.script([]);
-        await world.settle();
-        expect(await countsOf(job)).toMatchObject({ received: 15, delivered: 15, pending: 0 });
+        await expectSettled(world, job, { received: 15, delivered: 15, pending: 0 });
       }),
     (kind) =>
-      row(`${kind} is down, and the job is deleted with what waits`, async (world, { expect }) => {
-        const { job, control } = await waitingJob(world, 10, { receiver: kind });
-        await control.script([rule({ do: "answer", status: 503 }, POSTS)]);
+      row(`${kind} is down, and the job is deleted with what waits`, async (world) => {
+        const { job } = await failingJob(world, rule({ do: "answer", status: 503 }, POSTS), {
+          receiver: kind,
+        });
         await failing(world);
         await world.jobs.remove(job, { discard: true });
         await world.runAlarms();
         expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 0, pending: 0, discarded: 10 });
-        world.injected(await decided(control));
       }),
     (kind) =>
-      row(`${kind} and another job's store get the same records, and one is down`, async (world, { expect }) => {
+      row(`${kind} and another job's store get the same records, and one is down`, async (world) => {
         const store = await world.createJob();
-        const { job, control } = await waitingJob(world, 10, { receiver: kind });
-        await control.script([rule({ do: "answer", status: 503, store: true }, POSTS)]);
+        const { job, control } = await failingJob(world, rule({ do: "answer", status: 503, store: true }, POSTS), {
+          receiver: kind,
+        });
         await failing(world);
         expect([await countsOf(store), await countsOf(job)]).toMatchObject([{ delivered: 10 }, { pending: 10 }]);
-        world.injected(await decided(control));
         await control.script([]);
         await world.settle();
         expect(await resent(store)).toBe(0);

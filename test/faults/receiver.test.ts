@@ -2,30 +2,29 @@
  * What receivers answer: nothing is lost, and a record is there twice only where the ledger counts
  * it as sent again in doubt, or never where the receiver tells repeats.
  */
-import { describe, inject, vi } from "vitest";
+import { describe, expect, inject, vi } from "vitest";
 import { platform } from "../../src/base/platform.ts";
 import { Random } from "../soak/random.ts";
 import { cells, variants } from "../support/matrix.ts";
 import type { DialectName } from "../support/receiver.ts";
-import { api } from "../support/runtime/api.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";
 import { type Action, type Rule, rule } from "../support/s3-script.ts";
 import { until } from "../support/until.ts";
-import {
-  AGES,
-  asideOf,
-  LASTING,
-  POSTS,
-  posts,
-  RECEIVERS,
-  resent,
-  SOME,
-  sendAgain,
-  TESTS,
-  TIMELESS,
-} from "./receivers.ts";
+import { asideOf, resend } from "./aside.ts";
+import { AGES, LASTING, POSTS, posts, RECEIVERS, resent, SOME, sendAgain, TESTS, TIMELESS } from "./receivers.ts";
 import { row } from "./row.ts";
-import { controlOf, countsOf, decided, outlast, pass, said, viewOf, waitingJob } from "./stores.ts";
+import {
+  arrive,
+  controlOf,
+  countsOf,
+  expectSettled,
+  failingJob,
+  outlast,
+  pass,
+  said,
+  viewOf,
+  waitingJob,
+} from "./stores.ts";
 
 const HOUR_MS = 3_600_000;
 const PAGE = "<html></html>";
@@ -46,9 +45,8 @@ describe("a receiver that cannot now", () => {
     ["409", { do: "answer", status: 409 }, /HTTP 409/, false],
   ];
   for (const [kind, [name, action, words, mayBe]] of cells(RECEIVERS, variants(answers, 6))) {
-    row(`${kind} answers ${name}, for two hours`, async (world, { expect }) => {
-      const { job, control } = await waitingJob(world, 10, { receiver: kind });
-      await control.script([rule(action, POSTS)]);
+    row(`${kind} answers ${name}, for two hours`, async (world) => {
+      const { job, control } = await failingJob(world, rule(action, POSTS), { receiver: kind });
       await pass(world);
       for (let n = 0; n < 3; n++) {
         await pass(world, (2 * HOUR_MS) / 3);
@@ -57,7 +55,6 @@ describe("a receiver that cannot now", () => {
         expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 0, pending: 10 });
       }
       const failed = await posts(control);
-      world.injected(await decided(control));
       await control.script([]);
       await world.settle();
       expect(await viewOf(job)).toMatchObject({ error_message: null, last_error: null });
@@ -67,13 +64,11 @@ describe("a receiver that cannot now", () => {
   }
 
   for (const [kind, action] of cells(SOME, [{ do: "withhold" }, { do: "hold" }] as const)) {
-    row(`${kind} never answers, with "${action.do}": given up after a minute, in doubt`, async (world, { expect }) => {
-      const { job, control } = await waitingJob(world, 10, { receiver: kind });
-      await control.script([rule(action, POSTS, 1)]);
+    row(`${kind} never answers, with "${action.do}": given up after a minute, in doubt`, async (world) => {
+      const { job, control } = await failingJob(world, rule(action, POSTS, 1), { receiver: kind });
       await outlast(world, job.id, () => control.whenHeld(1), [60_000]);
       await until(async () => (await said(job)) !== null);
       expect(await said(job)).toMatch(/no answer in time; it is being tried again/);
-      world.injected(await decided(control));
       await control.release();
       await world.settle();
       expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 10, pending: 0 }, 10]);
@@ -96,15 +91,17 @@ describe("a receiver that cannot now", () => {
     ["axiom", "a page of a proxy", PAGE, /HTTP 200, but not how many events were taken/],
   ];
   for (const [kind, name, body, words] of variants(pages, 6)) {
-    row(`${kind} answers 200 with ${name}, after taking it: no success`, async (world, { expect }) => {
-      const { job, control } = await waitingJob(world, 10, { receiver: kind });
-      await control.script([rule({ do: "answer", status: 200, body, store: true }, POSTS)]);
+    row(`${kind} answers 200 with ${name}, after taking it: no success`, async (world) => {
+      const { job, control } = await failingJob(
+        world,
+        [rule({ do: "answer", status: 200, body, store: true }, POSTS)],
+        { receiver: kind },
+      );
       for (let n = 0; n < 4; n++) await pass(world, 900_000);
       expect(await said(job)).toMatch(words);
       expect(await said(job)).toMatch(/; it is being tried again$/);
       expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
       const failed = await posts(control);
-      world.injected(await decided(control));
       await control.script([]);
       await world.settle();
       expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 10 }, 10 * failed]);
@@ -112,39 +109,36 @@ describe("a receiver that cannot now", () => {
   }
 
   const blocked = "ingestion blocked for user fake until '2026-12-01T00:00:00Z' with status code '260'";
-  row("loki answers 260 for hours, and drops it: parked, and all is sent again", async (world, { expect }) => {
-    const { job, control } = await waitingJob(world, 10, { receiver: "loki" });
-    await control.script([rule({ do: "answer", status: 260, body: blocked })]);
+  row("loki answers 260 for hours, and drops it: parked, and all is sent again", async (world) => {
+    const { job, control } = await failingJob(world, rule({ do: "answer", status: 260, body: blocked }), {
+      receiver: "loki",
+    });
     for (let n = 0; n < 4; n++) await pass(world, HOUR_MS);
     expect(await said(job)).toMatch(/^parked: HTTP 260 blocked_ingestion; nothing is lost/);
     expect(await countsOf(job)).toMatchObject({ delivered: 0, set_aside: 0, pending: 10 });
-    world.injected(await decided(control));
     await control.script([]);
     await world.jobs.change(job, { name: "mended" });
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ delivered: 10, pending: 0 });
+    await expectSettled(world, job, { delivered: 10, pending: 0 });
   });
 
   for (const kind of variants(RECEIVERS)) {
-    row(`${kind} answers 429 with Retry-After for an hour`, async (world, { expect }) => {
-      const { job, control } = await waitingJob(world, 10, { receiver: kind });
+    row(`${kind} answers 429 with Retry-After for an hour`, async (world) => {
+      const { job, control } = await waitingJob(world, { receiver: kind });
       const other = await world.createJob();
       const endMs = world.clock.nowMs() + HOUR_MS;
-      for (let leftS = 3_600; leftS > 0; leftS -= 60) {
+      for (let leftS = 3_600; leftS > 0; leftS -= 180) {
         const headers = { "retry-after": `${Math.ceil((endMs - world.clock.nowMs()) / 1_000)}` };
         await control.script([rule({ do: "answer", status: 429, headers, body: RATE_LIMITED }, POSTS)]);
-        await world.take(world.mint(5));
-        await world.deliverDue();
-        await pass(world, 60_000);
-        if (leftS % 300 === 0) await world.runCron();
+        await arrive(world, world.mint(5));
+        await pass(world, 180_000);
+        if (leftS % 900 === 0) await world.runCron();
       }
-      expect(await countsOf(job)).toMatchObject({ received: 310, delivered: 0, pending: 310 });
-      expect((await countsOf(other)).delivered).toBeGreaterThan(280);
+      expect(await countsOf(job)).toMatchObject({ received: 110, delivered: 0, pending: 110 });
+      expect((await countsOf(other)).delivered).toBeGreaterThan(90);
       expect(await posts(control)).toBeLessThan(6);
-      world.injected(await decided(control));
       await control.script([]);
       for (let n = 0; n < 4; n++) await pass(world, 60_000);
-      expect(await countsOf(job)).toMatchObject({ delivered: 310, pending: 0 });
+      expect(await countsOf(job)).toMatchObject({ delivered: 110, pending: 0 });
       expect(await resent(job)).toBe(0);
     });
   }
@@ -161,19 +155,16 @@ describe("a receiver that is misconfigured", () => {
     ["410", { do: "answer", status: 410 }],
   ];
   for (const [kind, [name, action]] of cells(SOME, variants(answers, 6))) {
-    row(`${kind} answers ${name} for hours: the job is parked, and nothing is set aside`, async (world, { expect }) => {
-      const { job, control } = await waitingJob(world, 10, { receiver: kind });
-      await control.script([rule(action)]);
+    row(`${kind} answers ${name} for hours: the job is parked, and nothing is set aside`, async (world) => {
+      const { job, control } = await failingJob(world, rule(action), { receiver: kind });
       await pass(world);
       for (let n = 0; n < 4; n++) {
-        await world.take(world.mint(5));
-        await world.deliverDue();
+        await arrive(world, world.mint(5));
         await pass(world, HOUR_MS);
         await world.checkBalances();
         expect(await said(job)).toMatch(/^parked: HTTP \d{3}(?: [A-Za-z]+)?; nothing is lost/);
         expect(await countsOf(job)).toMatchObject({ delivered: 0, set_aside: 0, pending: 15 + 5 * n });
       }
-      world.injected(await decided(control));
       await control.script([]);
       await world.jobs.change(job, { name: "mended" });
       await world.runAlarms();
@@ -187,35 +178,37 @@ describe("a receiver that is misconfigured", () => {
   }
 
   const strict = { errors: true, items: [{ create: { status: 400, error: { type: "strict_dynamic_mapping" } } }] };
-  row("elastic refuses every record, and a test record as well: parked", async (world, { expect }) => {
-    const { job, control } = await waitingJob(world, 10, { receiver: "elastic" });
-    await control.script([
-      rule({ do: "refuse", each: 1, status: 400 }, POSTS),
-      rule({ do: "answer", status: 200, body: JSON.stringify(strict) }, TESTS),
-    ]);
+  row("elastic refuses every record, and a test record as well: parked", async (world) => {
+    const { job } = await failingJob(
+      world,
+      [
+        rule({ do: "refuse", each: 1, status: 400 }, POSTS),
+        rule({ do: "answer", status: 200, body: JSON.stringify(strict) }, TESTS),
+      ],
+      { receiver: "elastic" },
+    );
     for (let n = 0; n < 3; n++) await pass(world, 300_000);
     expect(await said(job)).toMatch(/^parked: HTTP 400 strict_dynamic_mapping; nothing is lost/);
     expect(await countsOf(job)).toMatchObject({ delivered: 0, set_aside: 0, pending: 10 });
-    world.injected(await decided(control));
   });
 
-  row("elastic refuses every record of one object after another, and takes tests", async (world, { expect }) => {
-    const { job, control } = await waitingJob(world, 1, { receiver: "elastic" });
-    await control.script([rule({ do: "refuse", each: 1, status: 400 }, POSTS)]);
+  row("elastic refuses every record of one object after another, and takes tests", async (world) => {
+    const { job, control } = await failingJob(world, rule({ do: "refuse", each: 1, status: 400 }, POSTS), {
+      records: 1,
+      receiver: "elastic",
+    });
     await pass(world);
     const counts = { delivered: 0, set_aside: 1, pending: 0 };
     expect([await said(job), await countsOf(job)]).toMatchObject([/^an object was set aside: HTTP 400/, counts]);
     for (let n = 0; n < 3; n++) {
-      await world.take(world.mint(4));
-      await world.deliverDue();
+      await arrive(world, world.mint(4));
       await pass(world, 60_000);
     }
     expect(await said(job)).toMatch(/^parked: HTTP 400 document_parsing_exception to one object after another/);
     expect(await countsOf(job)).toMatchObject({ delivered: 0, set_aside: 1, pending: 12 });
-    world.injected(await decided(control));
     await control.script([]);
     const [aside] = (await asideOf(job)).map(({ id }) => id);
-    expect((await api("POST", `/logship/set-aside/${aside}/resend`)).status).toBe(200);
+    expect((await resend(aside ?? "")).status).toBe(200);
     await world.settle();
     expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 13, set_aside: 0 }, 0]);
   });
@@ -228,13 +221,12 @@ describe("a receiver that is down for days", () => {
     ["takes all and answers nothing", { do: "reset", when: "after" }, /connection failed; it is being tried again/],
   ];
   for (const [kind, [name, action, words]] of cells(variants(LASTING, 2), down)) {
-    row(`${kind} ${name} for three days, and another job delivers all the while`, async (world, { expect }) => {
-      const { job, control } = await waitingJob(world, 3, { receiver: kind });
+    row(`${kind} ${name} for three days, and another job delivers all the while`, async (world) => {
+      const { job, control } = await waitingJob(world, { records: 3, receiver: kind });
       const healthy = await world.createJob({ receiver: "elastic" });
       await control.script([rule(action, POSTS)]);
       for (let hours = 6; hours <= 72; hours += 6) {
-        await world.take(world.mint(3));
-        await world.deliverDue();
+        await arrive(world, world.mint(3));
         await pass(world, 38_000);
         expect(await countsOf(healthy)).toMatchObject({ delivered: hours / 2, pending: 0 });
         expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 3 + hours / 2 });
@@ -243,7 +235,6 @@ describe("a receiver that is down for days", () => {
       }
       // The rate of attempts does not grow with the backlog.
       expect(await posts(control)).toBeLessThan(40);
-      world.injected(await decided(control));
       await control.script([]);
       await world.jobs.change(job, { name: "mended" });
       await world.settle();
@@ -254,18 +245,15 @@ describe("a receiver that is down for days", () => {
 
 describe("a receiver that takes no record that is old", () => {
   for (const [kind, hours] of Object.entries(AGES) as [DialectName, number][]) {
-    row(`${kind} is down for too long: what is too old by then is set aside, and said`, async (world, { expect }) => {
+    row(`${kind} is down for too long: what is too old by then is set aside, and said`, async (world) => {
       const job = await world.createJob({ receiver: kind });
       const control = controlOf(job);
       await control.script([rule({ do: "answer", status: 503 }, POSTS)]);
       const old = world.mint(10);
-      await world.take(old);
-      await world.deliverDue();
+      await arrive(world, old);
       for (let n = 0; n < 12; n++) await pass(world, (hours / 10) * HOUR_MS);
-      await world.take(world.mint(5));
-      await world.deliverDue();
+      await arrive(world, world.mint(5));
       expect(await countsOf(job)).toMatchObject({ received: 15, pending: 5, set_aside: 10 });
-      world.injected(await decided(control));
       await control.script([rule({ do: "past", beforeMs: world.clock.nowMs() - hours * HOUR_MS })]);
       for (let n = 0; n < 4; n++) await pass(world, 300_000);
       expect(await countsOf(job)).toMatchObject({ delivered: 5, set_aside: 10, pending: 0 });
@@ -273,7 +261,6 @@ describe("a receiver that takes no record that is old", () => {
       expect(await asideOf(job)).toMatchObject([{ records: 10, why }]);
       // None was dropped in silence, nor lost by a request that it answers with a success.
       world.jobs.setAside(job, old);
-      await world.audit();
     });
   }
 });
@@ -328,7 +315,6 @@ describe("a receiver that does everything wrong for a day", () => {
         for (const ms of [40_000, random.int(60, 1_700) * 1_000]) await pass(world, ms);
         await world.checkBalances();
       }
-      world.injected(await decided(controlOf(job)));
       await controlOf(job).script([]);
       await sendAgain(world, job);
     });

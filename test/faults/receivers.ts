@@ -6,6 +6,7 @@ import type { World } from "../support/runtime/world.ts";
 import type { WorldJob } from "../support/runtime/world-jobs.ts";
 import type { BucketControl } from "../support/s3-control.ts";
 import type { Match } from "../support/s3-script.ts";
+import { asideOf, resend } from "./aside.ts";
 
 /** Hours after which a record is too old for it. */
 export const AGES = { datadog: 18, newrelic: 48, loki: 168 } as const satisfies Partial<Record<DialectName, number>>;
@@ -41,24 +42,11 @@ export async function posts(control: BucketControl): Promise<number> {
   return (await control.requests()).filter(({ key }) => !key.includes("/test-")).length;
 }
 
-export interface Aside {
-  id: string;
-  job: number;
-  records: number;
-  why: string;
-}
-
-/** The objects of a job that are set aside. */
-export async function asideOf(job: WorldJob): Promise<Aside[]> {
-  const { result } = (await api<Aside[]>("GET", "/logship/set-aside")).body;
-  return result.filter((aside) => aside.job === job.id);
-}
-
 /** Sends all that is set aside again, and lets it settle. @throws if it is refused. */
 export async function sendAgain(world: World, job: WorldJob): Promise<void> {
   await world.settle();
   for (const { id } of await asideOf(job)) {
-    const { status } = await api("POST", `/logship/set-aside/${id}/resend`);
+    const { status } = await resend(id);
     if (status !== 200) throw new Error(`${id} was not sent again: ${status}`);
   }
   await world.settle();

@@ -1,8 +1,9 @@
 /** The queue may deliver messages again, in any grouping and order, at any time within 15 days. */
-import { describe } from "vitest";
+import { expect } from "vitest";
 import { cells } from "../support/matrix.ts";
 import type { HeldMessage } from "../support/runtime/queue.ts";
 import { row } from "./row.ts";
+import { deliver } from "./stores.ts";
 
 type Redelivery = (messages: readonly HeldMessage[]) => HeldMessage[][];
 
@@ -28,29 +29,26 @@ for (const [[how, again], [[when, waitMs], key]] of cells(
   Object.entries(REDELIVERIES),
   cells(TIMES, [undefined, "a-key"]),
 )) {
-  describe(`messages delivered again ${how}`, () => {
-    row(`redelivered ${how}, ${when}${key === undefined ? "" : ", keyed"}`, async (world, { expect }) => {
-      await world.createJob();
-      const errors = { fields: { filter: '{"where":{"key":"Outcome","operator":"eq","value":"exception"}}' } };
-      await world.createJob({ ...errors, keeps: ({ record }) => record.Outcome === "exception" });
-      for (let i = 0; i < 12; i++) {
-        const events = world.mint(5, { days: 3, outcome: i % 3 === 0 ? "exception" : "ok" });
-        await world.take(events, 5, key === undefined ? {} : { key: `${key}-${i}` });
-      }
-      // The first half alone, so that the redelivery mixes known records with new ones.
-      const messages = [...world.queue.held];
-      expect(messages).toHaveLength(12);
-      const { queue } = world;
-      await queue.deliver(messages.slice(0, 6), world.isolate.queue, world.env, () => true);
-      world.clock.advance(waitMs);
-      if (waitMs > 0) {
-        await world.runAlarms();
-        await world.runCron();
-      }
-      for (const batch of again(messages)) {
-        await queue.deliver(batch, world.isolate.queue, world.env, () => true);
-        world.injected(batch.length);
-      }
-    });
+  row(`redelivered ${how}, ${when}${key === undefined ? "" : ", keyed"}`, async (world) => {
+    await world.createJob();
+    const errors = { fields: { filter: '{"where":{"key":"Outcome","operator":"eq","value":"exception"}}' } };
+    await world.createJob({ ...errors, keeps: ({ record }) => record.Outcome === "exception" });
+    for (let i = 0; i < 12; i++) {
+      const events = world.mint(5, { days: 3, outcome: i % 3 === 0 ? "exception" : "ok" });
+      await world.take(events, 5, key === undefined ? {} : { key: `${key}-${i}` });
+    }
+    // The first half alone, so that the redelivery mixes known records with new ones.
+    const messages = [...world.queue.held];
+    expect(messages).toHaveLength(12);
+    await deliver(world, messages.slice(0, 6), () => true);
+    world.clock.advance(waitMs);
+    if (waitMs > 0) {
+      await world.runAlarms();
+      await world.runCron();
+    }
+    for (const batch of again(messages)) {
+      await deliver(world, batch, () => true);
+      world.injected(batch.length);
+    }
   });
 }

@@ -5,12 +5,12 @@ import { JobReader } from "../../src/index.ts";
 import { traceLog } from "../../src/ship/log/trace-log.ts";
 import { nodeAt } from "../../src/ship/reader/job-nodes.ts";
 import type { Minted } from "../support/oracle.ts";
-import { breakable } from "../support/runtime/breakage.ts";
 import { keepHours } from "../support/runtime/keeping.ts";
 import type { World } from "../support/runtime/world.ts";
+import { breaks } from "./fault.ts";
 import { restorable } from "./restoring.ts";
-import { row } from "./row.ts";
-import { countsOf } from "./stores.ts";
+import { jobRow, row } from "./row.ts";
+import { arrive, countsOf, pass } from "./stores.ts";
 
 const log = () => traceLog(env.TRACE_LOG, 0);
 
@@ -18,8 +18,7 @@ const log = () => traceLog(env.TRACE_LOG, 0);
 async function ten(world: World): Promise<Minted[]> {
   const events = world.mint(10, { days: 2 });
   world.clock.advance(1_000);
-  await world.take(events, 5);
-  await world.deliverDue();
+  await arrive(world, events, 5);
   return events;
 }
 
@@ -41,8 +40,7 @@ describe("a shard that is restored", () => {
     for (const job of jobs) expect((await countsOf(job)).received).toBe(30);
   });
 
-  row("has lost what no job had read, and nothing else", async (world) => {
-    const job = await world.createJob();
+  jobRow("has lost what no job had read, and nothing else", async (world, job) => {
     await world.read();
     await ten(world);
     const restore = await restorable(log);
@@ -56,8 +54,7 @@ describe("a shard that is restored", () => {
     expect((await countsOf(job)).received).toBe(20);
   });
 
-  row("offers again what a job has read: its reader goes by its own cursor", async (world) => {
-    const job = await world.createJob();
+  jobRow("offers again what a job has read: its reader goes by its own cursor", async (world, job) => {
     await ten(world);
     const restore = await restorable(log);
     await world.read();
@@ -75,15 +72,11 @@ describe("a reader that is restored", () => {
     await world.read();
     const reader = () => nodeAt(env.READERS, job.id, 0);
     const restore = await restorable(reader);
-    breakable(JobReader.prototype, "pull", (object) => {
-      const { ctx } = object as unknown as { ctx: DurableObjectState };
-      return ctx.id.name === `job ${other.id} log 0` ? "refused" : null;
-    });
+    breaks(world, JobReader, "pull", (_n, name) => (name === `job ${other.id} log 0` ? "refused" : null));
     await ten(world);
     await world.read();
     expect((await reader().status())?.counts.received).toBe(20);
     await restore();
-    world.injected();
     await ten(world);
     await world.read();
     expect((await reader().status())?.counts.received).toBe(30);
@@ -102,16 +95,14 @@ describe("a reader that is restored", () => {
     await ten(world);
     await world.read();
     expect(await countsOf(job)).toMatchObject({ received: 30, pending: 30 });
-    world.clock.advance(60_000);
-    await world.runAlarms();
+    await pass(world, 60_000);
     expect(await countsOf(job)).toMatchObject({ received: 30, delivered: 20, pending: 10 });
     await world.jobs.remove(job, { discard: true });
     world.jobs.withdraw(lost);
     world.accountLeftOut.routed = 31;
   });
 
-  row("gets again what the log keeps, and delivers it once, with what comes later", async (world) => {
-    const job = await world.createJob();
+  jobRow("gets again what the log keeps, and delivers it once, with what comes later", async (world, job) => {
     await ten(world);
     await world.read();
     const restore = await restorable(() => nodeAt(env.READERS, job.id, 0));
@@ -121,8 +112,7 @@ describe("a reader that is restored", () => {
     world.injected();
     await ten(world);
     await world.read();
-    world.clock.advance(60_000);
-    await world.runAlarms();
+    await pass(world, 60_000);
     expect(await countsOf(job)).toMatchObject({ received: 30, delivered: 30, pending: 0 });
   });
 });

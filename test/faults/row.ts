@@ -5,6 +5,8 @@ import { azureConf, boundConf, googleConf } from "../support/runtime/api.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 import { bindToEndpoint } from "../support/runtime/r2-over-fetch.ts";
 import { World } from "../support/runtime/world.ts";
+import type { WorldJob } from "../support/runtime/world-jobs.ts";
+import { decided } from "./stores.ts";
 
 /** Kinds of store beside S3, by the scripted endpoint. Azure has rows of its own as well. */
 const OTHER_STORES: readonly (readonly [kind: string, conf: ConfOf])[] = [
@@ -24,7 +26,7 @@ type ConfOf = (name: string, path?: string) => string;
  * For which kinds of store a row runs. In `npm test` it is S3 alone, but for rows that tell whether
  * the other kinds' own conditions and checksums hold.
  */
-interface Kinds {
+export interface Kinds {
   readonly tells: boolean;
   /** Kinds that do not have what it is about. */
   readonly without: readonly ConfOf[];
@@ -56,7 +58,8 @@ export function storeRow(
 /**
  * A row of the fault matrix: a test that breaks something in a world of its own. The world then
  * checks that nothing is lost or duplicated, that every count adds up, and that a fresh event is
- * delivered. The row fails if its fault never took place.
+ * delivered. The row fails if its fault never took place: none that it counts, and none that a
+ * script of a store or receiver had in store.
  * @param after checks the world once more after it has settled.
  */
 export function row(
@@ -69,8 +72,23 @@ export function row(
     await run(world, context);
     const summary = await world.finish();
     await after(world);
-    if (summary.faults === 0) throw new Error("no fault took place");
-    const meta: FaultMeta = { row: context.task.name, ...summary };
+    const faults = summary.faults + (await brokenByScripts(world));
+    if (faults === 0) throw new Error("no fault took place");
+    const meta: FaultMeta = { row: context.task.name, ...summary, faults };
     context.task.meta.fault = meta;
   });
+}
+
+/** A row with a job, which is there before anything else. */
+export function jobRow(fault: string, run: (world: World, job: WorldJob) => Promise<void>): void {
+  row(fault, async (world) => run(world, await world.createJob()));
+}
+
+/** How many requests the scripts of all buckets and receivers have decided. */
+async function brokenByScripts({ jobs }: World): Promise<number> {
+  const controls = jobs.all.flatMap(({ buckets, elsewhere }) => [
+    ...buckets.map(({ control }) => control),
+    ...elsewhere.map(({ bucket }) => bucket.control),
+  ]);
+  return (await Promise.all(controls.map(decided))).reduce((sum, count) => sum + count, 0);
 }

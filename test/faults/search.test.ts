@@ -3,15 +3,15 @@ import { describe, expect } from "vitest";
 import { JobReader, SketchStore } from "../../src/index.ts";
 import { searchAll } from "../operate/search/searched.ts";
 import { cells } from "../support/matrix.ts";
-import { BREAKAGES, breakable, firstCalls, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
+import { BREAKAGES, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import { jobObjects, NOON } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
 import { type Action, rule } from "../support/s3-script.ts";
 import { giveUp, resendAll } from "./aside.ts";
 import { shipped } from "./crashes.ts";
-import { Fault } from "./fault.ts";
+import { breaks, Fault } from "./fault.ts";
 import { row } from "./row.ts";
-import { controlOf, decided, pass } from "./stores.ts";
+import { arrive, controlOf, pass } from "./stores.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -77,15 +77,12 @@ describe("a search", () => {
       `a log ${breakage} at ${method}() of a search`,
       async (world) => {
         await world.createJob();
-        await world.take(world.mint(20, { days: 2 }));
-        await world.deliverDue();
-        const { decide, broke } = firstCalls(breakage);
-        breakable(JobReader.prototype, method, decide);
+        await arrive(world, world.mint(20, { days: 2 }));
+        breaks(world, JobReader, method, (n) => (n === 1 ? breakage : null));
         const { records, left, complete } = await searched();
         // What waits is asked for again.
         if (method === "batchBytes") expect([records, left, complete]).toEqual([20, "", true]);
         else expect([records, left, complete]).toEqual([0, expect.stringMatching(/^job \d+: its log/), false]);
-        world.injected(broke());
         expect((await searched()).records).toBe(20);
       },
       findsAll,
@@ -98,11 +95,9 @@ describe("a search", () => {
       const job = await world.createJob();
       await world.take(world.mint(3));
       await giveUp(world);
-      await world.take(world.mint(4));
-      await world.deliverDue();
-      breakable(JobReader.prototype, "pull", () => "refused");
-      await world.take(world.mint(5));
-      await world.deliverDue();
+      await arrive(world, world.mint(4));
+      breaks(world, JobReader, "pull", "refused");
+      await arrive(world, world.mint(5));
       const { records, left, complete } = await searched();
       expect([records, complete]).toEqual([4, false]);
       expect(left).toBe(
@@ -120,13 +115,10 @@ describe("a search", () => {
       `the store of sketches ${breakage} at the question of a search: its objects are read`,
       async (world) => {
         await world.createJob();
-        await world.take(world.mint(20, { days: 2 }));
-        await world.deliverDue();
+        await arrive(world, world.mint(20, { days: 2 }));
         await pass(world);
-        const { decide, broke } = firstCalls(breakage);
-        breakable(SketchStore.prototype, "look", decide);
+        breaks(world, SketchStore, "look", (n) => (n === 1 ? breakage : null));
         expect(await searched()).toEqual({ records: 20, left: "", complete: true });
-        world.injected(broke());
       },
       findsAll,
     );
@@ -143,15 +135,13 @@ describe("a search", () => {
       `the store ${words} while a search reads: the object is named, and the others' records found`,
       async (world) => {
         const job = await world.createJob();
-        await world.take(world.mint(20, { days: 2 }));
-        await world.deliverDue();
+        await arrive(world, world.mint(20, { days: 2 }));
         await pass(world);
         const [first] = (await jobObjects(job.id)).filter(({ records }) => records === 10);
         await controlOf(job).script([rule(action, { method: "GET", keyIncludes: first?.key ?? "none" })]);
         const found = await searched();
         expect(found).toMatchObject({ records: 10, complete: false });
         expect(found.left).toContain(`object ${first?.number} of job ${job.id}`);
-        world.injected(await decided(controlOf(job)));
         await controlOf(job).script([]);
         expect(await searched()).toEqual({ records: 20, left: "", complete: true });
       },

@@ -14,8 +14,8 @@ import type { WorldJob } from "../support/runtime/world-jobs.ts";
 import { rule } from "../support/s3-script.ts";
 import { Fault } from "./fault.ts";
 import { dense } from "./large-event.ts";
-import { row } from "./row.ts";
-import { controlOf, countsOf, PUTS, said } from "./stores.ts";
+import { jobRow, row } from "./row.ts";
+import { arrive, controlOf, countsOf, deliver, PUTS, pass, said } from "./stores.ts";
 
 /** The maximum size of a segment in bytes, by the name of its object and what it has received. */
 type Room = (name: string, received: number) => number;
@@ -54,10 +54,6 @@ async function deliverAndRead(world: World): Promise<void> {
   await world.read();
 }
 
-function deliver(world: World, messages: readonly HeldMessage[]) {
-  return world.queue.deliver(messages, world.isolate.queue, world.env);
-}
-
 /** A job with three segments of ten records each, and the messages they came in, for redelivery. */
 async function threeSegments(world: World): Promise<{ job: WorldJob; messages: HeldMessage[] }> {
   const job = await world.createJob();
@@ -73,8 +69,7 @@ async function threeSegments(world: World): Promise<{ job: WorldJob; messages: H
 }
 
 describe("a segment", () => {
-  row("segments grow full by themselves, one after another", async (world) => {
-    const job = await world.createJob();
+  jobRow("segments grow full by themselves, one after another", async (world, job) => {
     await world.runAlarms();
     const small = await runInDurableObject(
       nodeAt(env.READERS, job.id, 0),
@@ -129,8 +124,7 @@ describe("at the seam of two segments", () => {
     [TraceLog.prototype, "read", 1, "the log, for the next one"],
   ] as const;
   for (const [[prototype, method, nth, who], breakage] of cells(calls, PROMPT_BREAKAGES)) {
-    row(`${who} breaks in ${method}() as a segment hands on: ${breakage}`, async (world) => {
-      const job = await world.createJob();
+    jobRow(`${who} breaks in ${method}() as a segment hands on: ${breakage}`, async (world, job) => {
       await world.runAlarms();
       fillUp(world, job, 0);
       const fault = new Fault(world, prototype, method, breakage);
@@ -162,13 +156,11 @@ describe("three segments", () => {
     const { job } = await threeSegments(world);
     const control = controlOf(job);
     await control.script([rule({ do: "answer", status: 403, code: "AccessDenied" })]);
-    for (let hours = 0; hours < 24; hours++) {
-      world.clock.advance(3_600_000);
-      await world.runAlarms();
+    for (let hours = 0; hours < 24; hours += 3) {
+      await pass(world, 3 * 3_600_000);
       await world.runCron();
       expect(await said(job)).toContain("HTTP 403 AccessDenied");
       expect(await countsOf(job)).toMatchObject({ received: 30, pending: 30 });
-      world.injected();
     }
     await control.script([]);
     world.clock.advance(600_000);
@@ -192,12 +184,10 @@ describe("three segments", () => {
     const { job } = await threeSegments(world);
     const old = controlOf(job);
     await old.script([rule({ do: "answer", status: 503 }, PUTS)]);
-    world.clock.advance(60_000);
-    await world.runAlarms();
+    await pass(world, 60_000);
     await world.runCron();
     await world.jobs.move(job);
-    world.clock.advance(60_000);
-    await world.runAlarms();
+    await pass(world, 60_000);
     expect(await countsOf(job)).toMatchObject({ delivered: 30, pending: 0 });
     expect((await old.objects()).filter(({ key }) => key.endsWith(".log.gz"))).toEqual([]);
   });
@@ -241,8 +231,7 @@ describe("three segments", () => {
         world.clock.advance(16 * 86_400_000);
         // The queue says that nothing waits from before.
         await world.createJob();
-        await world.take(world.mint(1));
-        await world.deliverDue();
+        await arrive(world, world.mint(1));
         const fault = new Fault(world, JobReader.prototype, "retire", breakage);
         fault.begin(nth);
         await world.runCron();

@@ -12,18 +12,16 @@ import { nodeName } from "../../src/ship/log/nodes.ts";
 import { Attempts } from "../../src/ship/reader/attempts.ts";
 import { Unmade } from "../../src/ship/reader/unmade.ts";
 import { cells, variants } from "../support/matrix.ts";
-import type { Minted } from "../support/oracle.ts";
 import { api } from "../support/runtime/api.ts";
 import { BREAKAGES, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import { pack } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
-import type { WorldJob } from "../support/runtime/world-jobs.ts";
 import { rule } from "../support/s3-script.ts";
 import { until } from "../support/until.ts";
-import { days, giveUp, listed, only, resend, resendAll } from "./aside.ts";
+import { days, giveUp, listed, only, refused, resend, resendAll } from "./aside.ts";
 import { Fault } from "./fault.ts";
 import { row } from "./row.ts";
-import { attempts, controlOf, countsOf, PUTS, pass, said, waitingJob } from "./stores.ts";
+import { arrive, attempts, controlOf, countsOf, deliver, failingJob, PUTS, pass, said } from "./stores.ts";
 
 /** Two jobs, and a message of ten events for both, which is set aside. */
 async function held(world: World, take = () => world.take(world.mint(10))) {
@@ -76,7 +74,7 @@ describe("a message", () => {
   row("is delivered again by the queue, before, while and after it is sent again", async (world) => {
     const { message } = await held(world);
     const copy = { ...message, dead: false };
-    const again = () => world.queue.deliver([copy], world.isolate.queue, world.env);
+    const again = () => deliver(world, [copy]);
     await again();
     await Promise.all([only().then(resend), again()]);
     await again();
@@ -115,8 +113,7 @@ describe("a message", () => {
     const events = world.mint(10);
     await held(world, () => world.take(events, 10, { key: "once" }));
     world.clock.advance(86_400_000);
-    await world.take(events, 10, { key: "once" });
-    await world.deliverDue();
+    await arrive(world, events, 10, { key: "once" });
     await days(world, 16);
     await resendAll();
   });
@@ -143,8 +140,7 @@ describe("a message", () => {
     await world.take(world.mint(5));
     for (let seconds = 0; seconds < 60; seconds += 5) {
       await world.deliverDue();
-      world.clock.advance(5_000);
-      await world.runAlarms();
+      await pass(world, 5_000);
     }
     // What it read beside it is under way.
     await until(async () => (await countsOf(jobs[0])).pending === 0);
@@ -158,8 +154,7 @@ describe("a message", () => {
     const { jobs, ids } = await held(world);
     await world.jobs.remove(jobs[0]);
     await days(world, 16);
-    await world.take(world.mint(1));
-    await world.deliverDue();
+    await arrive(world, world.mint(1));
     await world.runCron();
     expect((await resend(await only())).body.result).toMatchObject({ jobs: ids, gone_jobs: [] });
   });
@@ -234,20 +229,6 @@ describe("a message", () => {
 });
 
 describe("an object that the store refuses for itself", () => {
-  /** A job with three objects, one of which the store refuses. */
-  async function refused(world: World): Promise<{ job: WorldJob; id: string; events: Minted[] }> {
-    const job = await world.createJob();
-    const minted = world.mint(30, { days: 3 });
-    await world.take(minted);
-    await world.deliverDue();
-    const tooLarge = { ...PUTS, keyIncludes: "/21001121/" };
-    await controlOf(job).script([rule({ do: "answer", status: 413, code: "EntityTooLarge" }, tooLarge)]);
-    await pass(world);
-    world.injected();
-    expect(await countsOf(job)).toMatchObject({ delivered: 20, set_aside: 10 });
-    return { job, id: await only(), events: minted.filter(({ day }) => day === "21001121") };
-  }
-
   row("is sent again when the store takes it, and nothing is said to be wrong", async (world) => {
     const { job, id } = await refused(world);
     await controlOf(job).script([]);
@@ -279,10 +260,10 @@ describe("an object that the store refuses for itself", () => {
   });
 
   row("was kept by the store that refused it: it is not written again", async (world) => {
-    const { job, control } = await waitingJob(world);
-    await control.script([rule({ do: "answer", status: 413, code: "EntityTooLarge", store: true }, PUTS)]);
+    const { job, control } = await failingJob(world, [
+      rule({ do: "answer", status: 413, code: "EntityTooLarge", store: true }, PUTS),
+    ]);
     await pass(world);
-    world.injected();
     expect(await countsOf(job)).toMatchObject({ set_aside: 10 });
     await control.script([]);
     await resendAll();

@@ -6,13 +6,13 @@ import { describe, expect } from "vitest";
 import { TraceLog } from "../../src/index.ts";
 import { shardsOf } from "../../src/ship/log/log-shards.ts";
 import { cells, variants } from "../support/matrix.ts";
-import { type Breakage, breakable } from "../support/runtime/breakage.ts";
 import type { HeldMessage } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
 import type { WorldJob } from "../support/runtime/world-jobs.ts";
 import { rule } from "../support/s3-script.ts";
-import { row } from "./row.ts";
-import { controlOf, countsOf } from "./stores.ts";
+import { breaks } from "./fault.ts";
+import { jobRow, row } from "./row.ts";
+import { arrive, controlOf, countsOf, deliver } from "./stores.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -20,9 +20,6 @@ function setShards(world: World, shards: number): void {
   Object.assign(world.env, { LOG_SHARDS: String(shards) });
   world.injected();
 }
-
-const deliver = (world: World, messages: readonly HeldMessage[], losesAck = () => false) =>
-  world.queue.deliver(messages, world.isolate.queue, world.env, losesAck);
 
 /** Forty events are in the log, in four shards; their messages. */
 async function spread(world: World): Promise<HeldMessage[]> {
@@ -37,24 +34,13 @@ async function spread(world: World): Promise<HeldMessage[]> {
   return messages;
 }
 
-/** A shard breaks until the faults end. */
-function breakShard(world: World, shard: number, method: keyof TraceLog & string, breakage: Breakage): void {
-  breakable(TraceLog.prototype, method, (object) => {
-    const { ctx } = object as unknown as { ctx: DurableObjectState };
-    if (ctx.id.name !== `log ${shard}`) return null;
-    world.injected();
-    return breakage;
-  });
-}
-
 describe("the log", () => {
   for (const steps of variants([
     [4, 1],
     [64, 2, 8],
     [2, 4, 8, 1],
   ])) {
-    row(`has ${steps.join(", then ")} shards, while each message comes twice, and late`, async (world) => {
-      const job = await world.createJob();
+    jobRow(`has ${steps.join(", then ")} shards, while each message comes twice, and late`, async (world, job) => {
       const earlier: HeldMessage[] = [];
       let taken = 0;
       for (const shards of [1, ...steps]) {
@@ -75,13 +61,11 @@ describe("the log", () => {
     });
   }
 
-  row("knows a request that is repeated after LOG_SHARDS has changed", async (world) => {
-    const job = await world.createJob();
+  jobRow("knows a request that is repeated after LOG_SHARDS has changed", async (world, job) => {
     const events = world.mint(10);
     for (const shards of [1, 8, 2]) {
       setShards(world, shards);
-      await world.take([...events], 10, { key: "once" });
-      await world.deliverDue();
+      await arrive(world, [...events], 10, { key: "once" });
       world.clock.advance(HOUR_MS);
     }
     expect((await countsOf(job)).received).toBe(10);
@@ -94,7 +78,8 @@ describe("the log", () => {
         const job = await world.createJob();
         await spread(world);
         const { received } = await countsOf(job);
-        breakShard(world, shard, "append", breakage === "hangs" ? "refused" : breakage);
+        const how = breakage === "hangs" ? "refused" : breakage;
+        breaks(world, TraceLog, "append", (_n, name) => (name === `log ${shard}` ? how : null));
         await world.take(world.mint(40), 1);
         const all = world.queue.held.length;
         for (let times = 0; times < 3; times++) {
@@ -107,31 +92,29 @@ describe("the log", () => {
     );
   }
 
-  row("comes to four shards while a change is on its way: each shard has it, or is told", async (world) => {
-    const job = await world.createJob();
+  jobRow("comes to four shards while a change is on its way: each shard has it, or is told", async (world, job) => {
     setShards(world, 4);
     world.jobs.tries = 5;
     await world.take(world.mint(40), 1);
     world.clock.advance(1_000);
     await Promise.all([world.deliverDue(), world.jobs.change(job, { enabled: false })]);
     world.clock.advance(1_000);
-    await world.take(world.mint(40), 1);
-    await world.deliverDue();
+    await arrive(world, world.mint(40), 1);
     expect((await countsOf(job)).received).toBe(40);
   });
 });
 
 describe("a job that reads four shards", () => {
-  const ACTS: Record<string, (world: World, job: WorldJob) => Promise<unknown>> = {
-    "gets another format": (world, job) => world.jobs.change(job, { output_options: { field_names: ["Logs"] } }),
-    "gets another destination": (world, job) => world.jobs.move(job),
-    "is disabled": (world, job) => world.jobs.change(job, { enabled: false }),
-    "is deleted": (world, job) => world.jobs.remove(job),
-    "is deleted with what it holds": (world, job) => world.jobs.remove(job, { discard: true }),
-  };
-  for (const [what, act] of Object.entries(ACTS)) {
-    row(`${what}, its store being down, and messages come again`, async (world) => {
-      const job = await world.createJob();
+  /** The most telling first. */
+  const acts: readonly (readonly [what: string, act: (world: World, job: WorldJob) => Promise<unknown>])[] = [
+    ["is deleted with what it holds", (world, job) => world.jobs.remove(job, { discard: true })],
+    ["gets another destination", (world, job) => world.jobs.move(job)],
+    ["is disabled", (world, job) => world.jobs.change(job, { enabled: false })],
+    ["gets another format", (world, job) => world.jobs.change(job, { output_options: { field_names: ["Logs"] } })],
+    ["is deleted", (world, job) => world.jobs.remove(job)],
+  ];
+  for (const [what, act] of variants(acts, 3)) {
+    jobRow(`${what}, its store being down, and messages come again`, async (world, job) => {
       await controlOf(job).script([rule({ do: "answer", status: 503 })]);
       const messages = await spread(world);
       const { received } = await countsOf(job);
@@ -148,8 +131,7 @@ describe("a job that reads four shards", () => {
     });
   }
 
-  row("is forgotten after fifteen days, with all of its readers", async (world) => {
-    const job = await world.createJob();
+  jobRow("is forgotten after fifteen days, with all of its readers", async (world, job) => {
     await spread(world);
     await world.jobs.remove(job);
     await world.settle();
@@ -157,8 +139,7 @@ describe("a job that reads four shards", () => {
     world.clock.advance(16 * 24 * HOUR_MS);
     await world.createJob();
     setShards(world, 1);
-    await world.take(world.mint(1));
-    await world.deliverDue();
+    await arrive(world, world.mint(1));
     await world.runCron();
     await world.runCron();
     expect(await world.nodes(job.id)).toEqual([0, 1_000, 2_000, 3_000]);

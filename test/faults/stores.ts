@@ -1,15 +1,17 @@
-/** A job with a failing store, for the rows about destinations. */
+/** What most rows do: take events in, let time pass, fail a store or a receiver, and look. */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { vi } from "vitest";
+import { expect, vi } from "vitest";
 import { nodeAt } from "../../src/ship/reader/job-nodes.ts";
 import { jobStatus } from "../../src/ship/reader/job-status.ts";
 import type { DeliveryCounts } from "../../src/ship/reader/statuses.ts";
+import type { Minted } from "../support/oracle.ts";
 import { api } from "../support/runtime/api.ts";
-import type { World } from "../support/runtime/world.ts";
+import type { HeldMessage } from "../support/runtime/queue.ts";
+import type { PostOptions, World } from "../support/runtime/world.ts";
 import type { JobOptions, WorldJob } from "../support/runtime/world-jobs.ts";
 import type { BucketControl } from "../support/s3-control.ts";
-import type { Match } from "../support/s3-script.ts";
+import type { Match, Rule } from "../support/s3-script.ts";
 
 /** PUTs of objects, without the probe. */
 export const PUTS: Match = { method: "PUT", keyIncludes: ".log.gz" };
@@ -22,12 +24,43 @@ export interface Waiting {
 }
 
 /** A job with this many records in its log, not yet cut, and the bucket to script. */
-export async function waitingJob(world: World, records = 10, options: JobOptions = {}): Promise<Waiting> {
+export async function waitingJob(
+  world: World,
+  { records = 10, ...options }: JobOptions & { records?: number } = {},
+): Promise<Waiting> {
   const job = await world.createJob(options);
-  await world.take(world.mint(records));
-  await world.deliverDue();
+  await arrive(world, world.mint(records));
   return { job, control: controlOf(job) };
 }
+
+/** The same, with a bucket that does this from now on. */
+export async function failingJob(
+  world: World,
+  rules: Rule | readonly Rule[],
+  options?: Parameters<typeof waitingJob>[1],
+): Promise<Waiting> {
+  const waiting = await waitingJob(world, options);
+  await waiting.control.script([rules].flat());
+  return waiting;
+}
+
+/** Posts events, this many per request, and has the queue deliver them to the log. */
+export async function arrive(
+  world: World,
+  events: readonly Minted[],
+  perRequest?: number,
+  options?: PostOptions,
+): Promise<void> {
+  await world.take(events, perRequest, options);
+  await world.deliverDue();
+}
+
+/**
+ * The queue delivers these messages in one batch. @param losesAck whether it misses that one was
+ * acknowledged.
+ */
+export const deliver = (world: World, messages: readonly HeldMessage[], losesAck?: (message: HeldMessage) => boolean) =>
+  world.queue.deliver(messages, world.isolate.queue, world.env, losesAck);
 
 /** The bucket that is currently the job's destination. */
 export function controlOf(job: WorldJob): BucketControl {
@@ -72,6 +105,12 @@ export async function decided(control: BucketControl): Promise<number> {
 /** How many PUTs of objects a bucket has received, including failed ones. */
 export async function attempts(control: BucketControl): Promise<number> {
   return (await control.requests()).filter(({ method, key }) => method === "PUT" && key.endsWith(".log.gz")).length;
+}
+
+/** Settles, and then expects these counts of a job. */
+export async function expectSettled(world: World, job: WorldJob, counts: Partial<DeliveryCounts>): Promise<void> {
+  await world.settle();
+  expect(await countsOf(job)).toMatchObject(counts);
 }
 
 /** How many times a bucket has written an object. */

@@ -11,7 +11,7 @@ import { controlPlane } from "../../src/state/control/plane.ts";
 import { api } from "../support/runtime/api.ts";
 import type { World } from "../support/runtime/world.ts";
 import { row } from "./row.ts";
-import { countsOf } from "./stores.ts";
+import { arrive, countsOf } from "./stores.ts";
 
 /** Changes a job's output type wherever its configuration is stored, as if written that way. */
 async function write(id: number, type: string, world: World): Promise<void> {
@@ -48,12 +48,10 @@ async function findings(id: number): Promise<string[]> {
 describe("a job of a newer version", () => {
   row("holds up what was taken in for it, and no other job, until that version is back", async (world) => {
     const [healthy, newer] = [await world.createJob(), await world.createJob()];
-    await world.take(world.mint(3));
-    await world.deliverDue();
+    await arrive(world, world.mint(3));
     await write(newer.id, "avro", world);
     world.injected();
-    await world.take(world.mint(5));
-    await world.deliverDue();
+    await arrive(world, world.mint(5));
     expect((await countsOf(healthy)).received).toBe(8);
     expect(await countsOf(newer)).toMatchObject({ received: 8, pending: 8 });
     expect(world.queue.held).toEqual([]);
@@ -81,8 +79,7 @@ describe("a job of a newer version", () => {
 
   row("can be deleted with all that it holds, which is counted", async (world) => {
     const newer = await world.createJob();
-    await world.take(world.mint(3));
-    await world.deliverDue();
+    await arrive(world, world.mint(3));
     await write(newer.id, "avro", world);
     world.injected();
     await world.jobs.remove(newer, { discard: true });

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { settled } from "../../../src/base/platform.ts";
 import { isOverdue, retryDelayS } from "../../../src/formats/queue/retries.ts";
-import { type Window, wasIn } from "../../../src/ship/job/config.ts";
 
 const DAY_S = 86_400;
 
@@ -34,28 +33,6 @@ describe("a message that failed again", () => {
   ])("is overdue or not: %s", (_what, ageMs, overdue) => {
     const now = Date.UTC(2026, 10, 20);
     expect(isOverdue(now - ageMs, now)).toBe(overdue);
-  });
-});
-
-describe("whether a job was enabled when an event was taken in", () => {
-  const open = (fromMs: number): Window => ({ fromMs, untilMs: null });
-  const closed = (fromMs: number, untilMs: number): Window => ({ fromMs, untilMs });
-
-  const cases: [what: string, windows: Window[], takenInMs: number, enabled: boolean][] = [
-    ["never enabled", [], 10_000, false],
-    ["at the beginning of its window", [open(10_000)], 10_000, true],
-    ["just before", [open(10_000)], 9_999, false],
-    ["long after", [open(10_000)], 10_000_000, true],
-    ["at the end of its window", [closed(10_000, 20_000)], 20_000, true],
-    ["just after", [closed(10_000, 20_000)], 20_001, false],
-    ["between two windows", [closed(10_000, 20_000), open(30_000)], 25_000, false],
-    ["in the first of two windows", [closed(10_000, 20_000), open(30_000)], 15_000, true],
-    ["in the second of two windows", [closed(10_000, 20_000), open(30_000)], 30_001, true],
-    ["in a window of one moment", [closed(10_000, 10_000)], 10_000, true],
-  ];
-
-  it.each(cases)("is known: %s", (_what, windows, takenInMs, enabled) => {
-    expect(wasIn({ windows }, takenInMs)).toBe(enabled);
   });
 });
 
@@ -92,9 +69,5 @@ describe("running things side by side", () => {
     expect(done.map((result) => (result.status === "fulfilled" ? result.value : null))).toEqual(
       Array.from({ length: 20 }, (_, i) => i),
     );
-  });
-
-  it("does nothing with nothing", async () => {
-    expect(await settled([], 3, () => Promise.reject(new Error("never called")))).toEqual([]);
   });
 });

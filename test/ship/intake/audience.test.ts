@@ -2,13 +2,19 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { LIVE_PUSH_MAX_BYTES, LIVE_PUSH_MAX_RECORDS } from "../../../src/base/limits.ts";
 import { Memory } from "../../../src/base/memory.ts";
-import { Gatherer } from "../../../src/ship/intake/gather.ts";
-import { handleTail } from "../../../src/ship/intake/tail.ts";
 import { type TakeContext, takeEvents } from "../../../src/ship/intake/take.ts";
 import { ASK_MS, type EarlyPart, Viewers } from "../../../src/ship/intake/viewers.ts";
 import { noise, TAKEN } from "../../formats/record/samples.ts";
 import { untilPasses } from "../../support/until.ts";
-import { noLog, type ScriptedLog, scriptedLog, scriptedPlatform, scriptedQueue } from "./scripted.ts";
+import {
+  noLog,
+  type ScriptedLog,
+  scriptedLog,
+  scriptedPlatform,
+  scriptedQueue,
+  scriptedTail,
+  tailed,
+} from "./scripted.ts";
 
 let warned: ReturnType<typeof vi.spyOn>;
 beforeEach(() => {
@@ -74,20 +80,6 @@ describe("a sender", () => {
     await show(part(4));
     await show(part(5));
     expect(calls).toEqual([[], [part(1)], [part(2), part(3)], [part(4)]]);
-  });
-
-  it("that is told asks once in its life, and nothing else while no page is open", async () => {
-    const viewers = new Viewers(Number.POSITIVE_INFINITY);
-    let watched = false;
-    const { calls, early, show, clock } = sender(() => watched, viewers);
-    await show(part(1));
-    clock.nowMs += 365 * 86_400_000;
-    await show(part(2));
-    expect([calls, early.mayWatch()]).toEqual([[[]], false]);
-    watched = true;
-    viewers.told();
-    await show(part(3));
-    expect(calls).toEqual([[], [part(3)]]);
   });
 
   it.each<[string, () => unknown]>([
@@ -188,20 +180,8 @@ describe("what tail() sends itself", () => {
   /** @param pack the packer's answer. @param fails whether the queue does. */
   function isolate(pack: () => unknown, fails: () => boolean = () => false, log: ScriptedLog = noLog()) {
     const { calls, early } = sender(() => true);
-    const queue = scriptedQueue(fails);
-    const living: Promise<void>[] = [];
-    const tail = async (items: readonly unknown[]): Promise<void> => {
-      await handleTail(items, {
-        ...{ queue, append: log.append, platform: scriptedPlatform(TAKEN), gatherer: new Gatherer() },
-        config: { selfName: null, defaultScriptName: "unnamed", shards: 1 },
-        waitUntil: (promise) => void living.push(promise),
-        pack: async () => pack(),
-        countLost: async () => {},
-        early,
-      });
-      await Promise.all(living);
-    };
-    return { calls, queue, tail };
+    const context = scriptedTail({ queue: scriptedQueue(fails), log, pack: async () => pack(), early });
+    return { calls, queue: context.queue, tail: (items: readonly unknown[]) => tailed(items, context) };
   }
 
   it("is shown as the consumer would have it, under the same ids", async () => {

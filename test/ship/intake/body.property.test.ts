@@ -4,7 +4,6 @@ import { describe, expect, it } from "vitest";
 import { concat, encodeUtf8 } from "../../../src/base/bytes.ts";
 import { EVENTS_PACE as PACE } from "../../../src/base/limits.ts";
 import { decodeUtf8, readBody } from "../../../src/ship/intake/body.ts";
-import { parsedFrom } from "./found.ts";
 
 /** A request whose body arrives in pieces of these sizes, cyclically. */
 function inPieces(bytes: Uint8Array, sizes: readonly number[], gzip: boolean): Request {
@@ -102,77 +101,5 @@ describe("the text of a body", () => {
       { numRuns: 2_000 },
     );
     expect(Math.min(answers.text, answers.none)).toBeGreaterThan(100);
-  });
-});
-
-describe("the events of a body", () => {
-  const jsonText = fc.oneof(
-    fc.jsonValue().map((value) => JSON.stringify(value)),
-    fc.jsonValue().map((value) => JSON.stringify(value, null, "\t").replaceAll("\n", "\r")),
-    fc.constantFrom("{", '{"a":}', "nul", '"\u0001"', "{}{}", '{"__proto__":{"a":1}}', "-0", "1e400", '"\u2028"'),
-  );
-  const around = fc.constantFrom("", "", " ", "\t", "\r", " \r");
-  const line = fc.oneof(
-    { weight: 6, arbitrary: fc.tuple(around, jsonText, around).map((parts) => parts.join("")) },
-    { weight: 1, arbitrary: around },
-  );
-
-  /** A simple reference implementation. */
-  function slowly(text: string): unknown[] {
-    const found: unknown[] = [];
-    let rest = text;
-    while (rest !== "") {
-      const cut = rest.search("\n");
-      const own = cut < 0 ? rest : rest.slice(0, cut);
-      rest = cut < 0 ? "" : rest.slice(cut + 1);
-      if (/^[ \t\r]*$/.test(own)) continue;
-      const pointer = `/${found.length}`;
-      try {
-        found.push({ pointer, value: JSON.parse(own) });
-      } catch {
-        found.push({ pointer, fault: "this line is not JSON" });
-      }
-    }
-    return found;
-  }
-
-  it("by the line are what JSON.parse makes of each that is not blank, in order, the last newline there or not", () => {
-    const answers = { value: 0, fault: 0 };
-    fc.assert(
-      fc.property(fc.array(line, { maxLength: 8 }), fc.constantFrom("", "\n", "\r\n", "\n\n"), (all, end) => {
-        const parsed = parsedFrom(all.join("\n") + end, true);
-        const events = slowly(all.join("\n") + end);
-        expect(parsed).toEqual({ ok: true, events });
-        for (const event of events) answers["fault" in (event as object) ? "fault" : "value"] += 1;
-      }),
-      { numRuns: 1_000 },
-    );
-    expect(Math.min(answers.value, answers.fault)).toBeGreaterThan(200);
-  });
-
-  it("as JSON are what JSON.parse makes of it, one or as many as the array has, or none at all", () => {
-    fc.assert(
-      fc.property(
-        fc.oneof(
-          line,
-          fc.array(line, { maxLength: 4 }).map((all) => `[${all.join(",")}]`),
-        ),
-        (text) => {
-          const parsed = parsedFrom(text, false);
-          let value: unknown;
-          try {
-            value = JSON.parse(text);
-          } catch {
-            expect(parsed).toEqual({ ok: false, kind: "not_json" });
-            return;
-          }
-          const events = Array.isArray(value)
-            ? value.map((each: unknown, i) => ({ pointer: `/${i}`, value: each }))
-            : [{ pointer: "", value }];
-          expect(parsed).toEqual({ ok: true, events });
-        },
-      ),
-      { numRuns: 1_000 },
-    );
   });
 });

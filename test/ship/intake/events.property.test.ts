@@ -95,18 +95,6 @@ describe("events of one request", () => {
     expect(Math.min(answers.taken, answers.refused)).toBeGreaterThan(20);
   });
 
-  it("make the same lines as an array and by the line", () => {
-    fc.assert(
-      fc.property(fc.array(good, { maxLength: 8 }), (all) => {
-        const texts = all.map(({ value }) => JSON.stringify(value));
-        const [array, byLine] = [foundIn(`[${texts.join(",")}]`, false), foundIn(texts.join("\n"), true)];
-        const lines = (parsed: typeof array) => (parsed.ok ? acceptEvents(parsed.events, CONTEXT) : parsed.kind);
-        expect(lines(byLine)).toEqual(lines(array));
-      }),
-      { numRuns: 300 },
-    );
-  });
-
   it("that are records already come out as the lines they were", () => {
     fc.assert(
       fc.property(fc.array(anyRecord, { maxLength: 6 }), (records) => {

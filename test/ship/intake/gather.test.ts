@@ -9,23 +9,6 @@ describe("gathering", () => {
   const wait = (nowMs: number) => ({ ...NOTHING, waitMs: GATHER_MS - (nowMs % GATHER_MS) });
   const WAIT = wait(1_000);
 
-  it("has the first caller wait, and the others go", () => {
-    const gatherer = new Gatherer();
-    expect(gatherer.add(["a"], 1_000)).toEqual(WAIT);
-    expect(gatherer.add(["b"], 1_010)).toEqual(NOTHING);
-    expect(gatherer.add(["c", "d"], 1_900)).toEqual(NOTHING);
-    expect(gatherer.take()).toEqual(["a", "b", "c", "d"]);
-    expect(gatherer.take()).toEqual([]);
-  });
-
-  it("begins anew once what was gathered is taken", () => {
-    const gatherer = new Gatherer();
-    gatherer.add(["a"], 1_000);
-    gatherer.take();
-    expect(gatherer.add(["b"], 2_001)).toEqual(wait(2_001));
-    expect(gatherer.take()).toEqual(["b"]);
-  });
-
   it("has nobody wait for nothing", () => {
     const gatherer = new Gatherer();
     expect(gatherer.add([], 1_000)).toEqual(NOTHING);

@@ -1,11 +1,9 @@
 /** The two ways from `tail()` to the queue. */
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { macKeyOf, macOfLines } from "../../../src/formats/queue/mac.ts";
-import { Gatherer } from "../../../src/ship/intake/gather.ts";
 import type { HandedPart } from "../../../src/ship/intake/packer.ts";
-import { handleTail, type TailContext } from "../../../src/ship/intake/tail.ts";
 import { noise, TAKEN } from "../../formats/record/samples.ts";
-import { noLog, scriptedPlatform, scriptedQueue } from "./scripted.ts";
+import { noLog, scriptedTail, tailed } from "./scripted.ts";
 
 const SEAL = macKeyOf(new Uint8Array(32));
 const ITEM = { event: null, scriptName: "shop" };
@@ -18,27 +16,15 @@ beforeEach(() => {
 /** An isolate whose packer answers so, or fails. */
 function isolate(answer: () => unknown) {
   const handed: HandedPart[] = [];
-  const living: Promise<void>[] = [];
-  const queue = scriptedQueue();
-  const context: TailContext = {
-    queue,
-    append: noLog().append,
-    config: { selfName: null, defaultScriptName: "unnamed", seal: SEAL, shards: 1 },
-    platform: scriptedPlatform(TAKEN),
-    gatherer: new Gatherer(),
-    waitUntil: (promise) => void living.push(promise),
+  const context = scriptedTail({
+    log: noLog(),
+    config: { seal: SEAL },
     pack: async (part) => {
       handed.push(part);
       return answer();
     },
-    countLost: () => Promise.reject(new Error("nothing is lost")),
-  };
-  /** Passes items in one invocation, to its end. */
-  const tail = async (items: readonly unknown[]): Promise<void> => {
-    await handleTail(items, context);
-    await Promise.all(living);
-  };
-  return { handed, queue, tail, context };
+  });
+  return { handed, queue: context.queue, tail: (items: readonly unknown[]) => tailed(items, context) };
 }
 
 describe("what an isolate gathered", () => {
@@ -53,15 +39,6 @@ describe("what an isolate gathered", () => {
     ]);
     expect(new Set(handed.map(({ id }) => id)).size).toBe(2);
     expect(handed[0]?.seal).toEqual(macOfLines(handed[0]?.raw as Uint8Array, SEAL));
-  });
-
-  it("goes to the queue directly once it was alone", async () => {
-    const { handed, queue, tail } = isolate(() => ({ shared: 1 }));
-    await tail([ITEM]);
-    await tail([ITEM]);
-    await tail([ITEM]);
-    expect([handed.length, queue.taken().length]).toEqual([1, 2]);
-    expect(warned).not.toHaveBeenCalled();
   });
 
   it.each<[string, () => unknown]>([

@@ -1,24 +1,23 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Memory } from "../../../src/base/memory.ts";
 import { platform, TimeoutError } from "../../../src/base/platform.ts";
 import { IN_FLIGHT_MS } from "../../../src/ship/consumer/in-flight.ts";
-import { Gatherer } from "../../../src/ship/intake/gather.ts";
 import { randomIds } from "../../../src/ship/intake/ids.ts";
 import { type HandedPart, PACKER_MS } from "../../../src/ship/intake/packer.ts";
 import { type PackedMessage, packRecords } from "../../../src/ship/intake/packing.ts";
 import { GATHER_MS } from "../../../src/ship/intake/packing-policy.ts";
 import { HOLD_MS } from "../../../src/ship/intake/queue-backoff.ts";
 import { type EventQueue, REQUEST_DEADLINES, SendError, sendMessages } from "../../../src/ship/intake/send.ts";
-import { handleTail, type TailContext } from "../../../src/ship/intake/tail.ts";
-import { takeEvents } from "../../../src/ship/intake/take.ts";
-import { noise, noisyLine, TAKEN } from "../../formats/record/samples.ts";
+import { handleTail } from "../../../src/ship/intake/tail.ts";
+import { noisyLine, TAKEN } from "../../formats/record/samples.ts";
 import {
   noLog,
   type ScriptedLog,
   type ScriptedQueue,
+  type ScriptedTail,
   scriptedLog,
   scriptedPlatform,
   scriptedQueue,
+  scriptedTail,
 } from "./scripted.ts";
 
 const never = <T>(): Promise<T> => new Promise<T>(() => {});
@@ -35,6 +34,9 @@ function hangingQueue(hangs: (call: number) => boolean): ScriptedQueue {
   };
   return { ...queue, sendBatch };
 }
+
+/** It answers nothing. */
+const silentQueue = (): ScriptedQueue => hangingQueue(() => true);
 
 /** A slow queue. */
 function slowQueue(ms: number): ScriptedQueue {
@@ -130,97 +132,24 @@ describe("sending to a queue that does not answer", () => {
     // The call under way.
     await vi.advanceTimersByTimeAsync(60_000);
   });
-
-  it("goes on as before where the queue answers in time", async () => {
-    const queue = slowQueue(9_000);
-    const all = messages(4);
-    expect(await lasts(send(all, queue))).toBe(18_000);
-    expect(ids(queue.taken())).toEqual(ids(all));
-  });
-});
-
-describe("a request of events", () => {
-  const memory = new Memory(platform);
-  const request = {
-    room: 14,
-    read: async () => new TextEncoder().encode('{"event":null}'),
-    ndjson: false,
-    idempotencyKey: "k",
-  };
-  const context = (queue: ScriptedQueue, log: ScriptedLog, takenInMs = TAKEN) => ({
-    ...{ queue, append: log.append, platform: scriptedPlatform(takenInMs), memory },
-    ...{
-      defaultScriptName: "unnamed",
-      shards: 1,
-      source: "rpc" as const,
-      keyShards: async () => ({ ok: true, shards: 1 }) as const,
-    },
-  });
-
-  it("is taken where the queue does not answer and the log does", async () => {
-    const queue = hangingQueue(() => true);
-    const log = scriptedLog();
-    const taken = takeEvents(request, context(queue, log));
-    expect(await lasts(taken)).toBe(10_000);
-    expect([await taken, ids(log.taken())]).toMatchObject([{ ok: true }, ids(queue.taken())]);
-  });
-
-  it("fails where neither answers, and is the same messages when it is repeated", async () => {
-    const queue = hangingQueue((call) => call === 1);
-    const first = takeEvents(request, context(queue, noLog())).catch((error: unknown) => error);
-    expect(await lasts(first)).toBe(10_000);
-    expect(await first).toBeInstanceOf(SendError);
-    expect(await takeEvents(request, context(queue, noLog(), TAKEN + 10_000))).toMatchObject({ ok: true, accepted: 1 });
-    // The first try was taken after all. The log knows its id.
-    expect(new Set(ids(queue.taken())).size).toBe(1);
-    expect(queue.taken().length).toBe(2);
-  });
 });
 
 /** To the next whole interval of the clock, when isolates hand over to the packer. */
 const TO_INTERVAL_MS = GATHER_MS - (TAKEN % GATHER_MS);
 
-interface Scripted extends TailContext {
-  queue: ScriptedQueue;
-  lost: number[];
-  living: Promise<void>[];
-}
-
-function context(queue: ScriptedQueue, log: ScriptedLog, fields: Partial<TailContext> = {}): Scripted {
-  const [lost, living]: [number[], Promise<void>[]] = [[], []];
-  return {
-    append: log.append,
-    config: { selfName: "logship", defaultScriptName: "unnamed", shards: 1 },
-    // Delays as the real one.
-    platform: { now: () => TAKEN, sleep: platform.sleep },
-    gatherer: new Gatherer(),
-    waitUntil: (promise) => void living.push(promise),
-    pack: async () => ({ refused: "full" }),
-    countLost: async (events) => void lost.push(events),
-    ...fields,
-    ...{ queue, lost, living },
-  };
-}
-
-/** An item that fills a message. */
-const large = (n: number, characters = 150_000) => ({
-  event: null,
-  scriptName: `large-${n}`,
-  logs: [{ level: "log", message: [noise(characters, n)], timestamp: 1 }],
-});
+/** Delays are as the real ones. */
+const context = (queue: ScriptedQueue, log: ScriptedLog, fields: Partial<ScriptedTail> = {}): ScriptedTail =>
+  scriptedTail({ queue, log, platform: { now: () => TAKEN, sleep: platform.sleep }, ...fields });
 
 describe("tail(), which the platform ends thirty seconds after the invocation", () => {
-  const toTheEnd = async (items: readonly unknown[], scripted: Scripted): Promise<number> => {
+  const toTheEnd = async (items: readonly unknown[], scripted: ScriptedTail): Promise<number> => {
     await handleTail(items, scripted);
     return lasts(Promise.all(scripted.living));
   };
 
   it("appends what the queue does not answer for, under the ids it had, and counts nothing as lost", async () => {
     const log = scriptedLog();
-    const scripted = context(
-      hangingQueue(() => true),
-      log,
-    );
+    const scripted = context(silentQueue(), log);
     expect(await toTheEnd([{ event: null }, { event: null }], scripted)).toBe(TO_INTERVAL_MS + 4_000);
     expect(ids(log.taken())).toEqual(ids(scripted.queue.calls[0]?.messages ?? []));
     expect(scripted.lost).toEqual([]);
@@ -238,17 +167,6 @@ describe("tail(), which the platform ends thirty seconds after the invocation", 
     expect(ids(scripted.queue.taken())).toEqual(ids(handed));
     await toTheEnd([{ event: null }], scripted);
     expect([handed.length, scripted.queue.taken().length, scripted.lost]).toEqual([1, 2, []]);
-  });
-
-  it("appends only the rest where a part was taken", async () => {
-    const log = scriptedLog();
-    const scripted = context(
-      hangingQueue((call) => call === 2),
-      log,
-    );
-    await toTheEnd([large(1), large(2), large(3)], scripted);
-    expect(ids(log.taken())).toEqual(ids(scripted.queue.calls[1]?.messages ?? []));
-    expect([log.taken().length, scripted.lost]).toEqual([1, []]);
   });
 
   const late = (ms: number) => async (): Promise<never> => {
@@ -277,11 +195,7 @@ describe("tail(), which the platform ends thirty seconds after the invocation", 
   );
 
   it("is done by then where its records were held before", async () => {
-    const scripted = context(
-      hangingQueue(() => true),
-      hangingLog(),
-      { countLost: never },
-    );
+    const scripted = context(silentQueue(), hangingLog(), { countLost: never });
     scripted.gatherer.policy.failed(TAKEN);
     scripted.gatherer.backoff.refused(TAKEN);
     const began = Date.now();

@@ -26,20 +26,6 @@ describe("the ids of a request that may be repeated", () => {
     );
   });
 
-  it("do not move from one field into the next", () => {
-    fc.assert(
-      fc.property(text, (whole) => {
-        const cuts: Request[] = Array.from({ length: whole.length + 1 }, (_, at) => ({
-          key: whole.slice(0, at),
-          body: encodeUtf8(whole.slice(at)),
-          part: 0,
-        }));
-        expect(new Set(cuts.map(idOf)).size).toBe(new Set(cuts.map(nameOf)).size);
-      }),
-      { numRuns: 500 },
-    );
-  });
-
   it("are not changed by the order in which they are asked for, nor by what becomes of the body's buffer", () => {
     fc.assert(
       fc.property(request, fc.array(fc.nat({ max: 50 }), { minLength: 1 }), ({ key, body }, parts) => {

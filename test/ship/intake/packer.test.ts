@@ -113,12 +113,6 @@ describe("the packer", () => {
     expect([isAuthentic, slept]).toEqual([true, [PACK_MS]]);
   });
 
-  it("answers a part that came alone, and begins anew with the next one", async () => {
-    expect(values(await packAll([part(1)]))).toEqual([{ shared: 1 }]);
-    expect(values(await packAll([part(2), part(3)]))).toEqual([{ shared: 2 }, { shared: 2 }]);
-    expect(sent.map((body) => decoded(body).parts.length)).toEqual([1, 2]);
-  });
-
   it("does not wait where a message is full", async () => {
     const words = Array.from({ length: 100 }, (_, n) => recordLine(traceRecord({ Outcome: "x".repeat(1_000 + n) })));
     vi.mocked(platform.sleep).mockImplementation(async (_ms, end) => void (await end));
@@ -133,18 +127,6 @@ describe("the packer", () => {
       return Promise.all(first);
     });
     expect(answers).toEqual([{ shared: 3 }, { shared: 3 }, { shared: 3 }]);
-  });
-
-  it("tries again where the queue refuses, and fails every call where it goes on to", async () => {
-    let calls = 0;
-    queue = async () => {
-      calls += 1;
-      if (calls < 3) throw new Error("refused");
-    };
-    expect(values(await packAll([part(1), part(2)]))).toEqual([{ shared: 2 }, { shared: 2 }]);
-    queue = () => Promise.reject(new Error("refused"));
-    const failed = values(await packAll([part(3), part(4)]));
-    expect(failed).toEqual(Array(2).fill("Error: neither the queue nor the log took a message"));
   });
 
   it("appends to the log what the queue refuses, and leaves the queue alone for a while", async () => {

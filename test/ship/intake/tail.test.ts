@@ -1,60 +1,20 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { TraceRecord } from "../../../src/formats/record/fields.ts";
-import { Gatherer } from "../../../src/ship/intake/gather.ts";
 import { GATHER_MS } from "../../../src/ship/intake/packing-policy.ts";
 import { HOLD_MS } from "../../../src/ship/intake/queue-backoff.ts";
-import { handleTail as handle, type TailContext } from "../../../src/ship/intake/tail.ts";
+import { handleTail } from "../../../src/ship/intake/tail.ts";
 import vectors from "../../fixtures/tail-vectors.json";
 import { noise, TAKEN } from "../../formats/record/samples.ts";
-import {
-  noLog,
-  type ScriptedLog,
-  type ScriptedQueue,
-  type Sent,
-  scriptedLog,
-  scriptedPlatform,
-  scriptedQueue,
-} from "./scripted.ts";
+import { noLog, type ScriptedTail, type Sent, scriptedLog, scriptedQueue, scriptedTail, tailed } from "./scripted.ts";
 
 /** To the next whole interval of the clock, when isolates hand over to the packer. */
 const TO_INTERVAL_MS = GATHER_MS - (TAKEN % GATHER_MS);
 
-interface Scripted extends TailContext {
-  queue: ScriptedQueue;
-  log: ScriptedLog;
-  lost: number[];
-  /** Promises given to `waitUntil`. */
-  living: Promise<void>[];
-}
-
-function context(
+const context = (
   fails?: (call: number) => boolean,
-  config: Partial<TailContext["config"]> = {},
+  config: Partial<ScriptedTail["config"]> = {},
   log = scriptedLog(),
-): Scripted {
-  const scripted: Omit<Scripted, "countLost" | "pack" | "waitUntil"> = {
-    queue: scriptedQueue(fails),
-    log,
-    append: log.append,
-    config: { selfName: "logship", defaultScriptName: "unnamed", shards: 1, ...config },
-    platform: scriptedPlatform(TAKEN),
-    gatherer: new Gatherer(),
-    lost: [],
-    living: [],
-  };
-  return {
-    ...scripted,
-    waitUntil: (promise) => void scripted.living.push(promise),
-    pack: async () => ({ refused: "full" }),
-    countLost: async (events) => void scripted.lost.push(events),
-  };
-}
-
-/** One invocation, to the end of its promises. */
-async function handleTail(items: readonly unknown[], scripted: Scripted): Promise<void> {
-  await handle(items, scripted);
-  await Promise.all(scripted.living);
-}
+): ScriptedTail => scriptedTail({ queue: scriptedQueue(fails), config, log });
 
 const records = (way: { taken(): Sent[] }): TraceRecord[] =>
   way.taken().flatMap(({ lines }) => lines.map((line) => JSON.parse(line) as TraceRecord));
@@ -81,7 +41,7 @@ beforeEach(() => {
 describe("tail()", () => {
   it("sends the events of an invocation, stamped with the time of intake", async () => {
     const scripted = context();
-    await handleTail(
+    await tailed(
       vectors.map(({ item }) => item),
       scripted,
     );
@@ -94,34 +54,26 @@ describe("tail()", () => {
   it("leaves its own events out, or it would feed itself for ever", async () => {
     const scripted = context();
     const items = ["shop", "logship", null, "logship-2"].map((scriptName) => ({ event: null, scriptName }));
-    await handleTail(items, scripted);
+    await tailed(items, scripted);
     expect(records(scripted.queue).map(({ ScriptName }) => ScriptName)).toEqual(["shop", "unnamed", "logship-2"]);
-    expect(scripted.lost).toEqual([]);
-  });
-
-  it("asks nothing of the queue when all events are its own, or there are none", async () => {
-    const scripted = context();
-    await handleTail([{ event: null, scriptName: "logship" }], scripted);
-    await handleTail([], scripted);
-    expect(scripted.queue.calls).toEqual([]);
     expect(scripted.lost).toEqual([]);
   });
 
   it("takes every name for another's when it does not know its own", async () => {
     const scripted = context(undefined, { selfName: null });
-    await handleTail([{ event: null, scriptName: "logship" }], scripted);
+    await tailed([{ event: null, scriptName: "logship" }], scripted);
     expect(records(scripted.queue).length).toBe(1);
   });
 
   it("names what has no name as it is told to", async () => {
     const scripted = context(undefined, { defaultScriptName: "lab" });
-    await handleTail([{ event: null, scriptName: null }], scripted);
+    await tailed([{ event: null, scriptName: null }], scripted);
     expect(records(scripted.queue)[0]?.ScriptName).toBe("lab");
   });
 
   it("makes the best of an odd event, and counts what is no event at all", async () => {
     const scripted = context();
-    await handleTail([{ event: null, outcome: 5, logs: "none" }, null, "text", {}, { event: null }], scripted);
+    await tailed([{ event: null, outcome: 5, logs: "none" }, null, "text", {}, { event: null }], scripted);
     expect(records(scripted.queue).map(({ Outcome }) => Outcome)).toEqual(["5", ""]);
     expect(scripted.lost).toEqual([3]);
   });
@@ -133,14 +85,14 @@ describe("tail()", () => {
         throw new Error("no");
       },
     };
-    await handleTail([{ event: null }, hostile, { event: null }], scripted);
+    await tailed([{ event: null }, hostile, { event: null }], scripted);
     expect(records(scripted.queue).length).toBe(2);
     expect(scripted.lost).toEqual([1]);
   });
 
   it("appends an event that the queue cannot carry to the log, and sends its neighbours", async () => {
     const scripted = context();
-    await handleTail([{ event: null, outcome: "before" }, huge(), { event: null, outcome: "after" }], scripted);
+    await tailed([{ event: null, outcome: "before" }, huge(), { event: null, outcome: "after" }], scripted);
     expect(records(scripted.queue).map(({ Outcome }) => Outcome)).toEqual(["before", "after"]);
     expect(records(scripted.log).map(({ Outcome }) => Outcome)).toEqual(["huge"]);
     expect(scripted.lost).toEqual([]);
@@ -148,48 +100,22 @@ describe("tail()", () => {
 
   it("counts an event that is too large altogether, and sends its neighbours", async () => {
     const scripted = context();
-    await handleTail(
-      [{ event: null, outcome: "before" }, huge(5_000_000), { event: null, outcome: "after" }],
-      scripted,
-    );
+    await tailed([{ event: null, outcome: "before" }, huge(5_000_000), { event: null, outcome: "after" }], scripted);
     expect(records(scripted.queue).map(({ Outcome }) => Outcome)).toEqual(["before", "after"]);
-    expect(scripted.lost).toEqual([1]);
-  });
-
-  it("tries again when the queue refuses, and loses nothing", async () => {
-    const scripted = context((call) => call <= 2);
-    await handleTail([{ event: null }], scripted);
-    expect(records(scripted.queue).length).toBe(1);
-    expect(scripted.lost).toEqual([]);
-  });
-
-  it("appends to the log what the queue refuses for good, as it was to be sent", async () => {
-    const scripted = context(() => true);
-    await handleTail([{ event: null, outcome: "a" }, { event: null, outcome: "b" }, null], scripted);
-    expect(records(scripted.log).map(({ Outcome }) => Outcome)).toEqual(["a", "b"]);
-    expect(scripted.log.taken()[0]?.id).toBe(scripted.queue.calls[0]?.messages[0]?.id);
     expect(scripted.lost).toEqual([1]);
   });
 
   it("gathers the good events of a call before it waits for anything, the count of the bad ones included", async () => {
     const scripted = context();
     scripted.countLost = () => new Promise(() => {});
-    await handle([null, { event: null, outcome: "good" }], scripted);
+    await handleTail([null, { event: null, outcome: "good" }], scripted);
     await scripted.living[1];
     expect(records(scripted.queue).map(({ Outcome }) => Outcome)).toEqual(["good"]);
   });
 
-  it("appends only what the queue has not taken", async () => {
-    const scripted = context((call) => call > 1);
-    await handleTail([large(1), large(2), large(3)], scripted);
-    expect(records(scripted.queue).map(({ ScriptName }) => ScriptName)).toEqual(["large-1", "large-2"]);
-    expect(records(scripted.log).map(({ ScriptName }) => ScriptName)).toEqual(["large-3"]);
-    expect(scripted.lost).toEqual([]);
-  });
-
   it("counts as lost what the log does not take either, and does not throw", async () => {
     const scripted = context((call) => call > 1, {}, noLog());
-    await handleTail([large(1), large(2), large(3), huge(5_000_000)], scripted);
+    await tailed([large(1), large(2), large(3), huge(5_000_000)], scripted);
     expect(scripted.lost).toEqual([2]);
     expect(errors).toHaveBeenCalled();
   });
@@ -201,13 +127,13 @@ describe("tail()", () => {
       if (!answers) throw new Error("the log does not answer");
       scripted.lost.push(events);
     };
-    await expect(handleTail([{ event: null }, null], scripted)).resolves.toBeUndefined();
+    await expect(tailed([{ event: null }, null], scripted)).resolves.toBeUndefined();
     expect([scripted.lost, scripted.gatherer.uncounted]).toEqual([[], 2]);
     answers = true;
     scripted.append = scriptedLog().append;
-    await handleTail([{ event: null }], scripted);
+    await tailed([{ event: null }], scripted);
     expect([scripted.lost, scripted.gatherer.uncounted]).toEqual([[2], 0]);
-    await handleTail([{ event: null }], scripted);
+    await tailed([{ event: null }], scripted);
     expect(scripted.lost).toEqual([2]);
   });
 
@@ -230,12 +156,12 @@ describe("tail()", () => {
       for (const end of ends.splice(0)) end();
       await Promise.all(scripted.living);
     };
-    await handle([{ event: null }], scripted);
+    await handleTail([{ event: null }], scripted);
     await wake(GATHER_MS);
     expect([scripted.queue.calls.length, scripted.log.calls.length]).toEqual([3, 1]);
     for (let n = 0; n < 50; n++) {
       nowMs += 100;
-      await handle([{ event: null }, large(n)], scripted);
+      await handleTail([{ event: null }, large(n)], scripted);
     }
     expect(slept.at(-1)).toBe(HOLD_MS - 100);
     expect([scripted.queue.calls.length, scripted.log.calls.length]).toEqual([3, 1]);
@@ -249,7 +175,7 @@ describe("tail()", () => {
 
   it("writes no text of an event into its own log", async () => {
     const scripted = context(() => true);
-    await handleTail(
+    await tailed(
       [{ event: null, logs: [{ level: "log", message: ["secret-of-a-customer"] }] }, "secret-of-a-customer"],
       scripted,
     );
@@ -268,7 +194,7 @@ describe("tail()", () => {
         return moment.promise;
       },
     };
-    for (let n = 0; n < 600; n++) await handle([{ event: null, outcome: `${n}` }], scripted);
+    for (let n = 0; n < 600; n++) await handleTail([{ event: null, outcome: `${n}` }], scripted);
     expect([slept, scripted.living.length, scripted.queue.calls.length]).toEqual([[TO_INTERVAL_MS], 1, 0]);
     nowMs += GATHER_MS;
     moment.resolve();
@@ -290,22 +216,10 @@ describe("tail()", () => {
       scriptName: `s${n}`,
       logs: [{ level: "log", message: ["x".repeat(10_000)] }],
     });
-    for (let n = 0; n < 100; n++) await handle([item(n)], scripted);
+    for (let n = 0; n < 100; n++) await handleTail([item(n)], scripted);
     await Promise.all(scripted.living.slice(1));
     expect(scripted.living.length).toBe(3);
     expect(scripted.queue.taken().map(({ records }) => records)).toEqual([46, 46]);
     expect(scripted.gatherer.take().length).toBe(8);
-  });
-
-  it("sends what a caller left behind that never came back", async () => {
-    const scripted = context();
-    const never = new Promise<void>(() => {});
-    const sleep = scripted.platform.sleep;
-    scripted.platform = { now: () => TAKEN, sleep: () => never };
-    await handle([{ event: null, outcome: "left behind" }], scripted);
-    scripted.platform = { now: () => TAKEN + 60_000, sleep };
-    await handle([{ event: null, outcome: "later" }], scripted);
-    await scripted.living[1];
-    expect(records(scripted.queue).map(({ Outcome }) => Outcome)).toEqual(["left behind", "later"]);
   });
 });

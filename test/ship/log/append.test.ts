@@ -15,6 +15,7 @@ import {
   type Control,
   control,
   eventOf,
+  failingAt,
   message,
   open,
   page,
@@ -73,14 +74,6 @@ describe("a part", () => {
     expect(await unread(1)).toMatchObject([{ outcomes: ["event 1"] }, { outcomes: ["event 2"] }]);
   });
 
-  it("that was noted as coming again is not any more", async () => {
-    await fresh(message(9));
-    await shard().expectAgain([{ id: id(1), takenInMs: NOON, keyed: false }], "returned");
-    expect(await shard().oldestUnfinishedMs()).toBe(NOON);
-    await fresh(message(1));
-    expect(await shard().oldestUnfinishedMs()).toBeNull();
-  });
-
   it.each([
     ["is kept", 24, 1],
     ["is not kept", 0, 0],
@@ -96,27 +89,6 @@ describe("a part", () => {
 
 describe("a part with a key", () => {
   const keyed = (n: number, takenInMs = NOON) => message(n, { takenInMs, keyed: true });
-
-  it("is taken once, whenever a further copy comes, and so are two copies in one append", async () => {
-    expect(await fresh(keyed(1), keyed(1, NOON + 5_000))).toEqual([id(1)]);
-    expect(await fresh(keyed(1, NOON + DAY_MS), message(2))).toEqual([id(2)]);
-    expect(await unread(1)).toMatchObject([
-      { received: 1, outcomes: ["event 1"] },
-      { received: 1, outcomes: ["event 2"] },
-    ]);
-    expect(await counts()).toEqual({ ...NOTHING, processed: 2, routed: 2 });
-  });
-
-  it("goes with each further copy to jobs that were not offered any, and only to them", async () => {
-    plane.now = { ...plane.now, jobs: [job(1), job(2, from(NOON + 1_000)), job(3, from(NOON + 2_000))] };
-    await fresh(keyed(1));
-    clock.advance(3_000);
-    for (const at of [NOON + 500, NOON + 1_500, NOON + 1_600, NOON + 2_500, NOON + 2_600])
-      expect(await fresh(keyed(1, at))).toEqual([]);
-    const once = [{ made: "open", received: 1, outcomes: ["event 1"] }];
-    expect(await Promise.all([unread(1), unread(2), unread(3)])).toEqual([once, once, once]);
-    expect(await counts()).toEqual({ ...NOTHING, processed: 1, routed: 1 });
-  });
 
   it("goes to no job by a copy whose function was off", async () => {
     plane.now = {
@@ -144,20 +116,6 @@ describe("what becomes of events", () => {
     expect(await unread(1)).toEqual([{ made: "open", received: 2, outcomes: ["shop", "shop"] }]);
     expect(await shard().functionCount("off")).toMatchObject({ routed: 0, notEnabled: 2, notRouted: 0 });
     expect(await shard().functionCount("shop")).toMatchObject({ routed: 2, notEnabled: 0, notRouted: 2 });
-  });
-
-  it("is decided by the shard, whatever the handler knew", async () => {
-    const known = plane.now;
-    plane.now = {
-      // A switch of any function gives each job another version.
-      ...{ state: "epoch.2.mark", jobs: [job(1, { version: 2 }), job(2, { version: 2 })], shards: [0] },
-      optOuts: [{ scriptName: "off", ...from(NOON) }],
-    };
-    await append(prepared([message(1), message(2, { records: [eventOf("off"), eventOf("shop")] })], known));
-    // The first job's records are no longer those that were prepared.
-    for (const each of [1, 2])
-      expect(await unread(each)).toEqual([{ made: "open", received: 2, outcomes: ["event 1", "shop"] }]);
-    expect(await counts()).toMatchObject({ routed: 2, not_enabled: 1 });
   });
 });
 
@@ -299,18 +257,10 @@ describe("an append is one transaction", () => {
   it("of which nothing is left if it fails, on disk or in memory", async () => {
     await fresh(message(9));
     const before = await stateOf("*");
-    await runInDurableObject(shard(), (log: TraceLog, { storage }) => {
-      const prototype = Object.getPrototypeOf(storage.sql) as SqlStorage;
-      const { exec } = prototype;
-      // The last statement of the append, after block and ids.
-      const broken = vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
-        if (query.startsWith("UPDATE state SET processed = processed + ")) throw new Error("disk full");
-        return exec.call(this, query, ...values);
-      });
-      return expect(log.append(prepared([message(1), message(2, { keyed: true })], plane.now)))
-        .rejects.toThrow("disk full")
-        .finally(() => broken.mockRestore());
-    });
+    // The last statement of the append, after block and ids.
+    await failingAt("UPDATE state SET processed = processed + ", (log) =>
+      log.append(prepared([message(1), message(2, { keyed: true })], plane.now)),
+    );
     expect(await stateOf("*")).toEqual(before);
     expect((await unread(1)).map(({ outcomes }) => outcomes)).toEqual([["event 9"]]);
     expect(await shard().status([1])).toMatchObject({ jobs: { 1: { received: 1, unread: { records: 1 } } } });
@@ -389,14 +339,6 @@ describe("a shard that takes nothing now", () => {
     answer.resolve();
     expect([await first, await small]).toMatchObject([{ fresh: [id(1)] }, { fresh: [id(3)] }]);
     expect((await append(large(2))).fresh).toEqual([id(2)]);
-  });
-
-  it("has no configuration yet: nothing is decided", async () => {
-    plane.answer = () => Promise.reject(new Error("out of reach"));
-    await expect(fresh(message(1))).rejects.toThrow(SHARD_NOT_READY);
-    expect(await counts()).toEqual(NOTHING);
-    plane.answer = async () => {};
-    expect(await fresh(message(1))).toEqual([id(1)]);
   });
 });
 

@@ -1,5 +1,5 @@
 /** How a shard has its jobs read: when, how far it drops blocks, and what it gives to whom. */
-import { abortAllDurableObjects, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { JobReader } from "../../../src/index.ts";
@@ -46,23 +46,6 @@ const backlog = async (jobId: number) => (await shard().status([jobId])).jobs[jo
 const readersOf = async () => JSON.parse((await stateOf<{ readers: string }>("readers")).readers);
 
 describe("a block", () => {
-  it("is dropped when all jobs of its entries have read it, and not before", async () => {
-    await append(1, 2);
-    await page(1, POSITION + 1);
-    expect([await rowsOf("block"), await outcomes(2)]).toEqual([2, ["event 1", "event 2"]]);
-    await page(2, POSITION);
-    expect([await rowsOf("block"), await outcomes(2)]).toEqual([1, ["event 2"]]);
-    await page(2, POSITION + 1);
-    expect(await rowsOf("block")).toBe(0);
-  });
-
-  it("does not wait for a job that is in none of its entries", async () => {
-    plane.now = snapshot("epoch.1.mark", [job(1), job(2, { windows: [{ fromMs: NOON + 1, untilMs: null }] })]);
-    await append(1);
-    await page(1, POSITION);
-    expect(await rowsOf("block")).toBe(0);
-  });
-
   it("is not read twice after a restart, though it is still there for another job", async () => {
     await append(1);
     const pulls = reading();
@@ -127,18 +110,6 @@ describe("a page", () => {
     expect((await readersOf())[3]).toMatchObject({ cursor: 0, stamps: {}, received: 2 });
     expect((await page(3)).items.map(({ n }) => n)).toEqual([POSITION, POSITION + 1]);
     expect(errors).not.toHaveBeenCalled();
-  });
-
-  it("has nothing for a segment that reads no more", async () => {
-    await append(1);
-    readers(async () => ({ cursor: POSITION - 1, sealed: true, holds: true }));
-    clock.advance(60_000);
-    await shard().drive([1]);
-    expect((await page(1, POSITION - 1, { segment: 0 })).items).toEqual([]);
-    expect((await page(1, POSITION - 1, { segment: 1 })).items.length).toBe(1);
-    // The cursor of one that is sealed says nothing.
-    await page(1, POSITION, { segment: 0 });
-    expect((await page(1, POSITION - 1, { segment: 1 })).items.length).toBe(1);
   });
 
   async function alarmAfterDrive(): Promise<string[]> {
@@ -274,18 +245,6 @@ describe("a shard has a job read", () => {
     clock.advance(5_000);
     await runDurableObjectAlarm(shard());
     expect([await backlog(1), await backlog(2), await alarmAt()]).toEqual([0, 0, null]);
-  });
-
-  it("after its death between append and alarm", async () => {
-    await append(1);
-    await abortAllDurableObjects();
-    const pulls = reading();
-    clock.advance(60_000);
-    await runDurableObjectAlarm(shard());
-    expect([pulls.length, await backlog(1)]).toEqual([2, 0]);
-    // How much it keeps it finds out with the next append, or sweep.
-    await shard().sweep();
-    expect(await rowsOf("block")).toBe(0);
   });
 });
 

@@ -51,18 +51,6 @@ const tallied = (counts: readonly FunctionCount[], bounds = TALLY_BOUNDS): Funct
 const namesOf = (counts: readonly FunctionCount[]): (string | null)[] => counts.map(({ scriptName }) => scriptName);
 
 describe("counts by function", () => {
-  it("add up by name, and the latest event is the latest", () => {
-    const counts = tallied([
-      count("shop", { routed: 2, lastEventMs: 20 }),
-      count("billing", { notRouted: 1, lastEventMs: 5 }),
-      count("shop", { notEnabled: 3, lastEventMs: 10 }),
-    ]);
-    expect(counts).toEqual([
-      count("shop", { routed: 2, notEnabled: 3, lastEventMs: 20 }),
-      count("billing", { notRouted: 1, lastEventMs: 5 }),
-    ]);
-  });
-
   it("lose nothing of the sum, within any bounds, joined or not, written and read", () => {
     fc.assert(
       fc.property(anyCounts, fc.nat({ max: 60 }), fc.nat({ max: 600 }), (counts, names, chars) => {
@@ -77,13 +65,6 @@ describe("counts by function", () => {
         }
       }),
     );
-  });
-
-  it("take names that are members of every object as what they are: names", () => {
-    const names = ["__proto__", "constructor", "toString", "hasOwnProperty"];
-    const counts = tallied([...names, ...names].map((name) => count(name, { routed: 1 })));
-    expect(parseCounts(countsText(counts))).toEqual(names.map((name) => count(name, { routed: 2 })));
-    expect(({} as { routed?: number }).routed).toBeUndefined();
   });
 
   it("keep a name of 255 characters, and sum up what has a longer one", () => {

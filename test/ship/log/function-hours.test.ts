@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import * as fc from "fast-check";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { platform } from "../../../src/base/platform.ts";
 import { functionCounts } from "../../../src/ship/log/counted.ts";
 import { type FunctionCount, parseCounts } from "../../../src/ship/log/function-counts.ts";
@@ -8,7 +8,7 @@ import { NO_HEALTH } from "../../../src/ship/log/function-health.ts";
 import { FunctionHours } from "../../../src/ship/log/function-hours.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { id, job } from "../consumer/scripted.ts";
-import { control, headsOf, message, open, shard } from "./shard.ts";
+import { control, headsOf, message, open, rowsWritten, shard } from "./shard.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -140,17 +140,13 @@ describe("events by function", () => {
   it.each([
     ["no written row in an append", 0, 0],
     ["one in the first append of an hour", HOUR_MS, 1],
-  ])("cost %s", async (_what, ms, rowsWritten) => {
+  ])("cost %s", async (_what, ms, rows) => {
     const clock = setClock(NOON);
     await count([{ name: "shop", routed: 1 }]);
     clock.advance(ms);
-    const written = await runInDurableObject(ledger(), (_ledger, { storage: { sql } }) => {
-      const exec = vi.spyOn(Object.getPrototypeOf(sql) as SqlStorage, "exec");
-      const counts = Array.from({ length: 500 }, (_, i) => shareOf({ name: `function-${i}`, routed: 1 }));
-      new FunctionHours(sql).add([...counts, ...counts], clock.nowMs());
-      return exec.mock.results.reduce((sum, { value }) => sum + (value as SqlStorageCursor<never>).rowsWritten, 0);
-    });
-    expect(written).toBe(rowsWritten);
+    const counts = Array.from({ length: 500 }, (_, i) => shareOf({ name: `function-${i}`, routed: 1 }));
+    const add = (_log: unknown, sql: SqlStorage) => new FunctionHours(sql).add([...counts, ...counts], clock.nowMs());
+    expect(await rowsWritten(add)).toEqual([rows]);
   });
 
   it("have their sources also while their hour is not over", async () => {
@@ -197,143 +193,6 @@ describe("events by function", () => {
       }),
       { numRuns: 20 },
     );
-  });
-
-  it("are never later than now, whatever they say of themselves", async () => {
-    setClock(NOON);
-    await count([
-      { name: "shop", routed: 1, at: 253_402_300_799_999 },
-      { name: "late", routed: 1, at: 5 },
-    ]);
-    expect(await totals()).toEqual([
-      shareOf({ name: "late", routed: 1, at: 5 }),
-      shareOf({ name: "shop", routed: 1, at: NOON }),
-    ]);
-  });
-
-  it("have their names summed up beyond 2,000 in an hour, and have them again in the next", async () => {
-    const clock = setClock(NOON);
-    await count(Array.from({ length: 2_000 }, (_, i) => ({ name: `flood-${i}`, routed: 1 })));
-    await count([{ name: "shop", routed: 1 }]);
-    clock.advance(HOUR_MS);
-    await count([{ name: "shop", routed: 1 }]);
-    const all = await totals();
-    expect(all).toHaveLength(2_002);
-    expect(all.filter(({ scriptName }) => scriptName === null || scriptName === "shop")).toEqual([
-      shareOf({ name: "shop", routed: 1 }),
-      { ...shareOf({ name: "", routed: 1 }), scriptName: null },
-    ]);
-  });
-});
-
-describe("the sweep of events by function", () => {
-  it("joins the hours of a day that is over in its first one, and changes no total", async () => {
-    const clock = setClock(NOON);
-    for (let hour = 0; hour < 30; hour++) {
-      await count([
-        { name: "shop", routed: 1, at: clock.nowMs() },
-        { name: `at-${hour}`, notRouted: 1 },
-      ]);
-      clock.advance(HOUR_MS);
-    }
-    const before = await totals();
-    expect([(await rows()).length, (await gathered()).length]).toEqual([29, 1]);
-    await sweep();
-    const today = Math.floor(clock.nowMs() / DAY_MS) * 24;
-    const hours = (await rows()).map(({ hour }) => hour);
-    expect(hours).toEqual([today - 24, ...Array.from({ length: 18 }, (_, i) => today + i)]);
-    expect(await totals()).toEqual(before);
-    expect(before.find(({ scriptName }) => scriptName === "shop")).toMatchObject({ routed: 30 });
-  });
-
-  it("keeps the names with the most events where a day has too many", async () => {
-    const clock = setClock(NOON);
-    await count(Array.from({ length: 2_000 }, (_, i) => ({ name: `flood-${i}`, routed: 1 })));
-    clock.advance(HOUR_MS);
-    await count([{ name: "shop", routed: 9 }]);
-    clock.advance(DAY_MS);
-    await sweep();
-    const [day] = await rows();
-    expect(day?.counts).toHaveLength(2_001);
-    expect(day?.counts[0]).toMatchObject({ scriptName: "shop", routed: 9 });
-    expect(day?.counts.at(-1)).toMatchObject({ scriptName: null, routed: 1 });
-  });
-
-  it("forgets after thirty days, not before", async () => {
-    const clock = setClock(NOON);
-    await count([{ name: "old", routed: 1 }]);
-    clock.advance(30 * DAY_MS);
-    await count([{ name: "new", routed: 1 }]);
-    await sweep();
-    expect((await totals()).map(({ scriptName }) => scriptName)).toEqual(["new", "old"]);
-    clock.advance(DAY_MS);
-    // Not read either, though it is not swept yet.
-    expect((await totals()).map(({ scriptName }) => scriptName)).toEqual(["new"]);
-    expect(await ledger().functionCount("old")).toBeNull();
-    await sweep();
-    expect((await rows()).length).toBe(1);
-  });
-
-  it("forgets what is in the shard's row, too, and does not read it before either", async () => {
-    const clock = setClock(NOON);
-    await count([{ name: "old", routed: 1 }]);
-    clock.advance(31 * DAY_MS);
-    expect([await totals(), await ledger().functionCount("old")]).toEqual([[], null]);
-    await sweep();
-    expect([await rows(), await gathered()]).toEqual([[], []]);
-  });
-});
-
-describe("a function that is forgotten", () => {
-  it("leaves its events in the sum, under no name, whatever its name is", async () => {
-    const clock = setClock(NOON);
-    const odd = '["shop",1]\\';
-    await count([
-      { name: odd, routed: 1 },
-      { name: "shop", routed: 10 },
-    ]);
-    clock.advance(HOUR_MS);
-    await count([{ name: odd, notEnabled: 2 }]);
-    await ledger().forgetFunction(odd);
-    expect(await totals()).toEqual([
-      shareOf({ name: "shop", routed: 10 }),
-      { ...shareOf({ name: "", routed: 1, notEnabled: 2 }), scriptName: null },
-    ]);
-    await count([{ name: odd, routed: 5 }]);
-    expect(await totals()).toContainEqual(shareOf({ name: odd, routed: 5 }));
-  });
-
-  it("touches no row that does not hold it", async () => {
-    setClock(NOON);
-    await count([{ name: "shop", routed: 1 }]);
-    await sweep();
-    const before = await rows();
-    await ledger().forgetFunction("sho");
-    expect(await rows()).toEqual(before);
-  });
-});
-
-describe("the counts of one function", () => {
-  it("are what the list has of it, and nothing of a function whose name begins or ends the same", async () => {
-    setClock(NOON);
-    const names = ["shop", "shop-2", "my-shop", 'a"b', "a\\", "é", "null", '["shop",'];
-    for (const day of [31, 3, 1, 0]) {
-      setClock(NOON - day * DAY_MS);
-      const shares = names.map((name, i) => ({ name, routed: i + 1, notEnabled: 2, notRouted: day, at: NOON - day }));
-      await count(shares);
-    }
-    const listed = await totals();
-    expect(listed).toHaveLength(names.length);
-    for (const each of listed) expect(await ledger().functionCount(each.scriptName ?? "")).toEqual(each);
-    for (const name of ["sho", "op", "", 'shop"', "other"]) expect(await ledger().functionCount(name)).toBeNull();
-  });
-
-  it("are none where only the nameless rest has any", async () => {
-    setClock(NOON);
-    await count([{ name: "shop", routed: 3 }]);
-    await ledger().forgetFunction("shop");
-    expect(await ledger().functionCount("shop")).toBeNull();
-    expect(await ledger().functionCount("null")).toBeNull();
   });
 });
 

@@ -14,6 +14,7 @@ import {
   type Control,
   control,
   eventOf,
+  failingAt,
   kept,
   message,
   open,
@@ -74,22 +75,14 @@ describe("what is kept", () => {
     expect([await kept(), (await unread(1)).at(-1)?.made]).toEqual([events(1, 2, 3, 4), "prepared"]);
   });
 
-  it("is nothing of functions that were off, part by part", async () => {
+  it("is nothing of functions that were off, though they came in one message with others", async () => {
     plane.now = snapshot("epoch.1.mark", [], [{ scriptName: "off", ...from(NOON, NOON + 500) }]);
-    const mixed = message(1, { records: [eventOf("shop"), eventOf("off")] });
-    const off = message(2, { records: [eventOf("off")] });
-    const later = message(3, { records: [eventOf("off"), eventOf("shop")], takenInMs: NOON + 501 });
-    await shard().append(open([off]));
-    expect(await rowsOf("block")).toBe(0);
-    await shard().append(open([mixed, off, later]));
-    expect(await kept()).toEqual(["shop", "off", "shop"]);
-    const { messages } = await shard().records(0, 1e9);
-    expect(messages.map(({ parts }) => parts)).toEqual([[id(1)], [id(3)]]);
-    // Both parts of one message.
     const part = (n: number) => ({ id: id(n), takenInMs: NOON, keyed: false, shards: 1, records: 1 });
     const lines = ["off", "till"].map((name) => `${recordLine(eventOf(name))}\n`).join("");
-    await shard().append(open([encodeParts([part(4), part(5)], encodeUtf8(lines)).buffer]));
-    expect(await kept()).toEqual(["shop", "off", "shop", "till"]);
+    await shard().append(open([encodeParts([part(1), part(2)], encodeUtf8(lines)).buffer]));
+    await shard().append(open([message(3, { records: [eventOf("off")], takenInMs: NOON + 501 })]));
+    expect(await kept()).toEqual(["till", "off"]);
+    expect((await shard().records(0, 1e9)).messages.map(({ parts }) => parts)).toEqual([[id(2)], [id(3)]]);
   });
 
   it("is shown without functions that are off now, or were, though it has them", async () => {
@@ -136,38 +129,6 @@ describe("what is kept", () => {
 });
 
 describe("what is read is kept", () => {
-  it.each([
-    ["an append", () => shard().append(open([message(9, { takenInMs: clock.nowMs() })])), events(9)],
-    ["a sweep", sweep, []],
-  ])("for a day, until %s", async (_what, run, added) => {
-    await append(1, 2);
-    await read();
-    clock.advance(KEPT_MS - 2_000);
-    await sweep();
-    expect([await kept(), await since()]).toEqual([events(1, 2), null]);
-    clock.advance(1);
-    await run();
-    expect([await kept(), await since()]).toEqual([[...events(2), ...added], 0]);
-    clock.advance(1_000);
-    await sweep();
-    expect([await kept(), await since()]).toEqual([added, 1_000]);
-  });
-
-  it("for as many hours as are set, from the next append on, also when that changes", async () => {
-    keepHours(2);
-    await append(1);
-    clock.advance(3_600_000 + CONFIRM_MS);
-    await append(2);
-    await read();
-    keepHours(1);
-    await append(3);
-    expect(await kept()).toEqual(events(2, 3));
-    keepHours(336);
-    clock.advance(13 * DAY_MS);
-    await sweep();
-    expect([await kept(), await since()]).toEqual([events(2, 3), 0]);
-  });
-
   it.each([false, true])("as far as it fits, the newest; after a death: %s", async (dies) => {
     await append(1, 2, 3);
     if (dies) await evicted();
@@ -233,28 +194,10 @@ describe("what is unread", () => {
     await sweep();
     expect(await rowsOf("block")).toBe(0);
   });
-
-  it("goes with its job, once its time is over", async () => {
-    const gone = (version: number) => shard().configure(snapshot(`epoch.${version}.mark`, [job(1)]));
-    clock.advance(KEPT_MS);
-    await sweep();
-    await gone(2);
-    expect(await rowsOf("block")).toBe(0);
-  });
 });
 
 describe("a shard that keeps nothing", () => {
   beforeEach(() => keepHours(0));
-
-  it("has what is unread, of which nothing can be told beside its jobs", async () => {
-    plane.now = { ...plane.now, jobs: [job(1, from(NOON + 1_000))] };
-    await append(1, 2);
-    expect([await rowsOf("block"), await kept(), await since()]).toEqual([1, [], 1_000]);
-    await read();
-    expect(await rowsOf("block")).toBe(0);
-    await sweep();
-    expect(await since()).toBe(2_000);
-  });
 
   it("keeps what comes for a minute while pages are open, and no longer than they are", async () => {
     await append(1);
@@ -270,18 +213,6 @@ describe("a shard that keeps nothing", () => {
     await shard().watchedUntil(0);
     await append(5);
     expect([await kept(), await since()]).toEqual([[], 63_000]);
-  });
-
-  it("keeps all from the moment on that it is to", async () => {
-    await append(1, 2);
-    keepHours(24);
-    await evicted();
-    await append(3);
-    expect([await kept(), await rowsOf("block"), await since()]).toEqual([events(3), 3, 1_000]);
-    await read();
-    keepHours(0);
-    await append(4);
-    expect([await kept(), await rowsOf("block"), await since()]).toEqual([[], 1, 3_000]);
   });
 });
 
@@ -344,33 +275,6 @@ describe("since when all is kept", () => {
     expect(await since()).toBe(ms);
   });
 
-  it("is by the newest intake of what ended, whenever that was added, and at most now", async () => {
-    const parts = [-3_000, -5_000].map((ms, i) => message(i, { takenInMs: NOON + ms }));
-    await shard().append(open(parts));
-    clock.advance(1_000);
-    await append(2);
-    await read();
-    clock.advance(KEPT_MS - 1_999);
-    await sweep();
-    expect([await since(), await kept()]).toEqual([-3_000, events(2)]);
-    // By a clock that is far ahead.
-    await shard().append(open([message(3, { takenInMs: clock.nowMs() + 2 * KEPT_MS })]));
-    await read();
-    clock.advance(KEPT_MS + 1);
-    await sweep();
-    expect(await since()).toBe(clock.nowMs() - NOON);
-  });
-
-  it("is by the newest intake there ever was where nothing is kept", async () => {
-    keepHours(0);
-    await shard().append(open([message(1, { takenInMs: NOON + 7_000 })]));
-    await sweep();
-    expect(await since()).toBe(7_000);
-    clock.advance(7_001);
-    await sweep();
-    expect(await since()).toBe(7_001);
-  });
-
   it("is told as so much later that it is kept until all shards know of it", async () => {
     const told = async () => (await shard().accountStatus()).keptSinceMs;
     await append(1, 2);
@@ -401,18 +305,8 @@ describe("an append that fails", () => {
     await append(1, 2);
     await read();
     await room(2);
-    const failing = (log: TraceLog, { storage: { sql } }: DurableObjectState) => {
-      const prototype = Object.getPrototypeOf(sql) as SqlStorage;
-      const { exec } = prototype;
-      const broken = vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
-        if (query.startsWith("UPDATE state SET processed")) throw new Error("disk full");
-        return exec.call(this, query, ...values);
-      });
-      return expect(log.append(open([message(3)])))
-        .rejects.toThrow("disk full")
-        .finally(() => broken.mockRestore());
-    };
-    for (let times = 0; times < 3; times++) await runInDurableObject(shard(), failing);
+    for (let times = 0; times < 3; times++)
+      await failingAt("UPDATE state SET processed", (log) => log.append(open([message(3)])));
     await sweep();
     expect([await kept(), await since()]).toEqual([events(1, 2), null]);
     // As how far it had read was in memory.

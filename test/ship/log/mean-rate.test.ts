@@ -22,22 +22,6 @@ describe("the load", () => {
     expect(new MeanRate(1).perSecond(NOON)).toBeNull();
   });
 
-  it("does not count a minute that has begun before, or is not over", () => {
-    const load = new MeanRate(1);
-    load.add(60, NOON + 1);
-    load.add(120, NOON + MINUTE_MS);
-    load.add(180, NOON + 2 * MINUTE_MS);
-    expect(load.perSecond(NOON + MINUTE_MS)).toBeNull();
-    expect(load.perSecond(NOON + 2 * MINUTE_MS)).toBe(2);
-  });
-
-  it("is an average: what comes in bursts counts, and so does a minute of rest", () => {
-    expect(loadOf([3_000, 0, 0, 0, 0]).perSecond(NOON + 5 * MINUTE_MS)).toBe(10);
-    expect(loadOf([3_000, 0, 0, 0, 0]).perSecond(NOON + 6 * MINUTE_MS)).toBe(0);
-    // Nothing came for an hour.
-    expect(loadOf([3_000]).perSecond(NOON + 65 * MINUTE_MS)).toBe(0);
-  });
-
   it("is that of a list of all that ever came", () => {
     const step = fc.record({ afterMs: fc.nat({ max: 4 * MINUTE_MS }), count: fc.nat({ max: 100 }) });
     fc.assert(

@@ -1,24 +1,20 @@
 /** Messages that are kept from the jobs until a person decides. */
-import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { encodeParts } from "../../../src/formats/queue/message.ts";
-import { recordLine } from "../../../src/formats/record/encode.ts";
 import { LogShards } from "../../../src/ship/log/log-shards.ts";
 import type { HoldMessage } from "../../../src/ship/log/on-hold.ts";
-import type { TraceLog } from "../../../src/ship/log/trace-log.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { id, job, snapshot } from "../consumer/scripted.ts";
 import {
-  alarmAt,
   type Control,
   control,
   eventOf,
+  failingAt,
   headsOf,
   loaded,
   message,
   open,
-  rowsOf,
+  rowsWritten,
   shard,
   stateOf,
   unread,
@@ -29,10 +25,9 @@ const counts = () => stateOf<Record<string, number>>(COUNTS);
 const NOTHING = { processed: 0, routed: 0, not_enabled: 0, not_routed: 0, set_aside: 0, discarded: 0 };
 const from = (fromMs: number, untilMs: number | null = null) => ({ windows: [{ fromMs, untilMs }] });
 
-let clock: ReturnType<typeof setClock>;
 let plane: Control;
 beforeEach(() => {
-  clock = setClock(NOON);
+  setClock(NOON);
   plane = control();
   vi.spyOn(console, "error").mockImplementation(() => {});
 });
@@ -64,18 +59,6 @@ const three = (n: number, fields = {}) =>
   message(n, { records: [eventOf("shop"), eventOf("till"), eventOf("shop")], ...fields });
 
 describe("a message on hold", () => {
-  it("is in no job, and counted; copies of its parts are known", async () => {
-    await hold(three(1));
-    await hold(three(1));
-    expect(await append(three(1))).toEqual([]);
-    expect([await unread(1), await listed()]).toEqual([[], [[1, 3]]]);
-    expect(await counts()).toEqual({ ...NOTHING, processed: 3, set_aside: 3 });
-    expect(await shard().holdMessage(1)).toMatchObject({
-      ...{ id: 1, atMs: NOON, takenInMs: NOON, queue: "q", why: "failed too often", unreadable: null },
-      ...{ message: three(1), bytes: three(1).byteLength, parts: [id(1)] },
-    });
-  });
-
   it("is without the parts that are known, and does not exist if all are", async () => {
     await append(three(1));
     await hold(three(1));
@@ -102,102 +85,29 @@ describe("a message on hold", () => {
     expect((await shard().accountStatus()).oldestUnfinishedMs).toBeNull();
   });
 
-  it("is discarded once", async () => {
+  it("is discarded once, and its number is not used again", async () => {
     await hold(three(1));
     expect([await shard().holdDiscard(1), await shard().holdDiscard(1)]).toEqual([3, null]);
-    expect(await counts()).toEqual({ ...NOTHING, processed: 3, discarded: 3 });
-    expect([await append(three(1)), await rowsOf("on_hold")]).toEqual([[], 0]);
-    // No number is used twice.
     await hold(message(2));
     expect(await listed()).toEqual([[2, 1]]);
   });
 
   it("costs as many rows as docs/storage.md says", async () => {
     await append(message(9));
-    const written = await runInDurableObject(shard(), async (log: TraceLog, { storage }) => {
-      const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
-      const prototype = Object.getPrototypeOf(storage.sql) as SqlStorage;
-      const { exec } = prototype;
-      vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
-        const cursor = exec.call(this, query, ...values);
-        cursors.push(cursor);
-        return cursor;
-      });
-      const rows = async (run: () => unknown) => {
-        cursors.length = 0;
-        await run();
-        return cursors.reduce((sum, { rowsWritten }) => sum + rowsWritten, 0);
-      };
-      return {
-        held: await rows(() => log.hold(holding(message(1)))),
-        sent: await rows(() => log.holdResend(1, headsOf(message(1)))),
-      };
-    });
-    expect(written).toEqual({ held: 5, sent: 6 });
+    const written = await rowsWritten(
+      (log) => log.hold(holding(message(1))),
+      (log) => log.holdResend(1, headsOf(message(1))),
+    );
+    expect(written).toEqual([5, 6]);
   });
 });
 
 describe("a message on hold that is sent again", () => {
-  it("goes to the jobs of its time as they are now, once, and moves its counts", async () => {
-    plane.now = snapshot("epoch.1.mark", [job(1, from(NOON, NOON)), job(2, from(NOON + 1)), job(3)]);
-    await hold(three(1));
-    // By now the first is disabled, the second would have been enabled, and the third is gone.
-    clock.advance(20 * 86_400_000);
-    const now = snapshot("epoch.2.mark", [job(1, { version: 2, windows: [] }), job(2, from(NOON - 5))]);
-    plane.now = now;
-    await shard().configure(now);
-    const count = { events: 3, routed: 3, notEnabled: 0, notRouted: 0 };
-    expect(await resend(1, three(1))).toEqual({ jobs: [1], gone: [3], count });
-    expect(await resend(1, three(1))).toBeNull();
-    expect(await unread(1)).toEqual([{ made: "open", received: 3, outcomes: ["shop", "till", "shop"] }]);
-    expect([await unread(2), await unread(3), await listed()]).toEqual([[], [], []]);
-    expect(await counts()).toEqual({ ...NOTHING, processed: 3, routed: 3 });
-    expect(await shard().functionCount("shop")).toMatchObject({ routed: 2 });
-    expect(await alarmAt()).not.toBeNull();
-  });
-
-  it("ships nothing of a function that was off at the intake of a part, part by part", async () => {
-    const off = { scriptName: "till", ...from(NOON + 1, NOON + 3) };
-    plane.now = snapshot("epoch.1.mark", [job(1, from(NOON + 2)), job(2)], [off]);
-    const parts = [0, 2, 4].map((later) => ({ id: id(1 + later), takenInMs: NOON + later, keyed: false, shards: 1 }));
-    const packed = packedOf(parts);
-    await hold(packed);
-    // Windows that long are not remembered.
-    plane.now = snapshot("epoch.2.mark", [job(1), job(2)]);
-    await shard().configure(plane.now);
-    expect(await resend(1, packed)).toMatchObject({
-      count: { events: 6, routed: 5, notEnabled: 1, notRouted: 0 },
-    });
-    expect(await unread(1)).toMatchObject([{ received: 3, outcomes: ["shop", "shop", "till"] }]);
-    expect(await unread(2)).toMatchObject([{ received: 5, outcomes: ["shop", "till", "shop", "shop", "till"] }]);
-    expect(await counts()).toEqual({ ...NOTHING, processed: 6, routed: 5, not_enabled: 1 });
-  });
-
-  it("is known afterwards; a keyed copy goes to further jobs only", async () => {
-    const keyed = (takenInMs: number) => message(1, { keyed: true, takenInMs });
-    plane.now = snapshot("epoch.1.mark", [job(1), job(2, from(NOON + 1_000))]);
-    await hold(keyed(NOON));
-    await resend(1, keyed(NOON));
-    clock.advance(2_000);
-    expect(await append(keyed(NOON + 1_500), keyed(NOON))).toEqual([]);
-    expect([(await unread(1)).length, (await unread(2)).length]).toEqual([1, 1]);
-  });
-
   it("stays as it is if something fails halfway, or a part is missing", async () => {
     await hold(three(1));
     const before = await stateOf("*");
     await expect((async () => shard().holdResend(1, headsOf(three(2))))()).rejects.toThrow("missing");
-    await runInDurableObject(shard(), (log: TraceLog, { storage }) => {
-      const prototype = Object.getPrototypeOf(storage.sql) as SqlStorage;
-      const { exec } = prototype;
-      const broken = vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
-        if (query.startsWith("UPDATE state SET processed = processed + ")) throw new Error("disk full");
-        return exec.call(this, query, ...values);
-      });
-      return expect(log.holdResend(1, headsOf(three(1))))
-        .rejects.toThrow("disk full")
-        .finally(() => broken.mockRestore());
-    });
+    await failingAt("UPDATE state SET processed = processed + ", (log) => log.holdResend(1, headsOf(three(1))));
     expect([await stateOf("*"), await unread(1), await listed()]).toEqual([before, [], [[1, 3]]]);
     expect((await shard().status([1])).jobs[1]).toMatchObject({ received: 0, unread: null });
     expect(await resend(1, three(1))).toMatchObject({ jobs: [1] });
@@ -267,13 +177,3 @@ describe("messages on hold in several shards", () => {
     expect(plane.joined).toEqual([]);
   });
 });
-
-/** One message of several parts, each of an event of two functions. */
-function packedOf(parts: { id: string; takenInMs: number; keyed: boolean; shards: number }[]): ArrayBuffer {
-  const [first, ...others] = parts.map((part) => ({ ...part, records: 2 }));
-  if (first === undefined) throw new Error("no part");
-  const raw = new TextEncoder().encode(
-    parts.flatMap(() => ["shop", "till"].map((name) => `${recordLine(eventOf(name))}\n`)).join(""),
-  );
-  return encodeParts([first, ...others], raw).buffer;
-}

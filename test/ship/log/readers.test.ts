@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Past, Unread } from "../../../src/ship/log/blocks.ts";
+import type { Unread } from "../../../src/ship/log/blocks.ts";
 import { type DueRules, Readers } from "../../../src/ship/log/readers.ts";
 
 const NOW = 1_000_000;
@@ -163,38 +163,5 @@ describe("what is unread", () => {
     });
     readers.committed(1, 4_000, counted);
     expect(readers.backlogOf(1)).toMatchObject({ blocks: 1_000, oldestMs: NOW - 1, openedMs: NOW + 4_000 });
-  });
-
-  it("is found again from the blocks, beside what is stored", () => {
-    const readers = withBlocks(...blocks);
-    readers.has(1, 0, "1.a");
-    readers.committed(1, 1, betweenOf(blocks));
-    const again = new Readers();
-    again.load(readers.text(), betweenOf(blocks)(0));
-    expect([again.of(1), again.backlogOf(1)]).toEqual([readers.of(1), readers.backlogOf(1)]);
-  });
-
-  it("of jobs that are not known any more is forgotten", () => {
-    const readers = withBlocks(...blocks);
-    readers.added(2, block(4), 1);
-    readers.keep(new Set([2]));
-    expect([readers.jobs(), readers.backlogOf(1), readers.of(1).received]).toEqual([[2], null, 0]);
-  });
-
-  it("of the past is forgotten with its job, and where it was never stored", () => {
-    const readers = withBlocks(...blocks);
-    const stored = readers.text();
-    const past: Past = { upTo: 3, atMs: NOW, windows: [{ fromMs: 0, untilMs: null }] };
-    const own = [block(2, { records: 4 })].map((each): [number, Unread] => [2, each]);
-    readers.begins(2, past, 0, () => own);
-    // Nothing of the last block is for it.
-    expect([...readers.pasts()]).toEqual([[2, { ...past, upTo: 2, unread: 4 }]]);
-    expect([readers.of(2).received, readers.backlogOf(2)?.records, readers.of(2).lost]).toEqual([4, 4, [0, 0]]);
-    const again = new Readers();
-    again.load(readers.text(), own);
-    expect([again.pasts(), again.backlogOf(2)]).toEqual([readers.pasts(), readers.backlogOf(2)]);
-    again.load(stored, []);
-    readers.keep(new Set([1]));
-    expect([again.pasts().size, readers.pasts().size]).toEqual([0, 0]);
   });
 });

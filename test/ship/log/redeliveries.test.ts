@@ -1,11 +1,10 @@
-import { runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { DedupId } from "../../../src/base/storage/dedup-index.ts";
 import { TraceLog } from "../../../src/ship/log/trace-log.ts";
 import { createJob } from "../../support/runtime/api.ts";
 import { freshBucket, NOON, redeliver, setClock } from "../../support/runtime/pipeline.ts";
 import { damaged, id } from "../consumer/scripted.ts";
-import { control, message, open, shard } from "./shard.ts";
+import { control, message, open, rowsWritten, shard } from "./shard.ts";
 
 const taken = (n: number): DedupId => ({ id: id(n), takenInMs: NOON + n, keyed: false });
 const queue = { backlog: 0, backlogBytes: 0, doneMs: 0 };
@@ -115,26 +114,9 @@ describe("what a shard knows of deliveries that died", () => {
 
   it("writes nothing that it knows already", async () => {
     await begun(1, 1);
-    const written = await runInDurableObject(shard(), (object: TraceLog, { storage }) => {
-      const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
-      const { exec } = storage.sql;
-      vi.spyOn(Object.getPrototypeOf(storage.sql) as SqlStorage, "exec").mockImplementation(function (
-        this: SqlStorage,
-        query,
-        ...values
-      ) {
-        const cursor = exec.call(this, query, ...values);
-        cursors.push(cursor);
-        return cursor;
-      });
-      const rows = (run: () => unknown): number => {
-        run();
-        return cursors.splice(0).reduce((sum, { rowsWritten }) => sum + rowsWritten, 0);
-      };
-      const note = (how: "begun" | "returned", attempts: number) => () =>
-        object.expectAgain([{ ...taken(1), attempts }], how);
-      return [note("begun", 1), note("returned", 1), note("returned", 1), note("begun", 2)].map(rows);
-    });
+    const note = (how: "begun" | "returned", attempts: number) => (log: TraceLog) =>
+      log.expectAgain([{ ...taken(1), attempts }], how);
+    const written = await rowsWritten(note("begun", 1), note("returned", 1), note("returned", 1), note("begun", 2));
     expect(written).toEqual([0, 1, 0, 1]);
   });
 });

@@ -1,7 +1,7 @@
 /** Shards of the log under a control plane that a test scripts, and what is appended to them. */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { vi } from "vitest";
+import { expect, vi } from "vitest";
 import { type Loaded, load, loadOffered, storedMessage } from "../../../src/formats/queue/load-records.ts";
 import { ControlPlane, JobReader } from "../../../src/index.ts";
 import { prepareAll } from "../../../src/ship/consumer/prepare-all.ts";
@@ -124,6 +124,34 @@ export const rowsOf = (table: string, n = 1): Promise<number> =>
 
 export const alarmAt = (n = 1): Promise<number | null> =>
   runInDurableObject(shard(n), (_shard, { storage }) => storage.getAlarm());
+
+/** Runs this in the shard, whose storage refuses each statement that begins so. */
+export const failingAt = (statement: string, run: (log: TraceLog) => Promise<unknown>): Promise<void> =>
+  runInDurableObject(shard(), (log: TraceLog, { storage }) => {
+    const prototype = Object.getPrototypeOf(storage.sql) as SqlStorage;
+    const { exec } = prototype;
+    const broken = vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
+      if (query.startsWith(statement)) throw new Error("disk full");
+      return exec.call(this, query, ...values);
+    });
+    return expect(run(log))
+      .rejects.toThrow("disk full")
+      .finally(() => broken.mockRestore());
+  });
+
+/** How many rows each of these writes, one after the other. */
+export const rowsWritten = (...runs: ((log: TraceLog, sql: SqlStorage) => unknown)[]): Promise<number[]> =>
+  runInDurableObject(shard(), async (log: TraceLog, { storage: { sql } }) => {
+    const exec = vi.spyOn(Object.getPrototypeOf(sql) as SqlStorage, "exec");
+    const written: number[] = [];
+    for (const run of runs) {
+      exec.mockClear();
+      await run(log, sql);
+      const cursors = exec.mock.results.map(({ value }) => value as SqlStorageCursor<Record<string, SqlStorageValue>>);
+      written.push(cursors.reduce((sum, cursor) => sum + cursor.rowsWritten, 0));
+    }
+    return written;
+  });
 
 /** Readers that answer as a test says. @returns the pulls there were. */
 export function readers(

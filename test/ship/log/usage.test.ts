@@ -12,16 +12,10 @@ const SINCE = Date.parse("2026-11-01T00:00:00Z");
  * Jobs and events a second; and, for a million events: batches, groups of 4 MB, message units of 64
  * KB, uploads, parts that the packer has added to messages.
  */
-interface Million {
+type Million = Record<"jobs" | "rate" | "batches" | "groups" | "units" | "uploads", number> & {
   name: string;
-  jobs: number;
-  rate: number;
-  batches: number;
-  groups: number;
-  units: number;
-  uploads: number;
   furtherParts?: number;
-}
+};
 
 const SCENARIOS: readonly Million[] = [
   { name: "1/s, 1 job", jobs: 1, rate: 1, batches: 82_000, groups: 82_000, units: 331_000, uploads: 31_500 },
@@ -57,13 +51,18 @@ const ONE = { all: 1, enabled: 1, rules: 1 };
 
 const DOLLARS = [1.5, 0.0201, 0.0072, 0.032, 0.0382, 0.0147, 0.0793] as const;
 
+/** A month in which nothing was done, but for this. */
+const useOf = (fields: Partial<MonthUse>): MonthUse => ({
+  ...{ month: 2026 * 12 + 10, sinceMs: SINCE, batches: 0, groups: 0, messages: 0, messageUnits: 0 },
+  ...{ furtherParts: 0, events: 0, entries: 0, offered: 0 },
+  ...fields,
+});
+const NO_UPLOADS = { ok: 0, retried: 0, failed: 0 };
+
 function millionOf({ jobs, rate, batches, groups, units, uploads, furtherParts = 0 }: Million) {
-  const use: MonthUse = {
-    ...{ month: 2026 * 12 + 10, sinceMs: SINCE, events: 1e6, messages: units, messageUnits: units },
-    furtherParts,
-    ...{ batches, groups, entries: groups * jobs, offered: 1e6 * jobs },
-  };
-  const delivered = { uploads: { ok: uploads, retried: 0, failed: 0 }, records: 1e6 * jobs };
+  const counts = { events: 1e6, messages: units, messageUnits: units, furtherParts, batches, groups };
+  const use = useOf({ ...counts, entries: groups * jobs, offered: 1e6 * jobs });
+  const delivered = { uploads: { ...NO_UPLOADS, ok: uploads }, records: 1e6 * jobs };
   return billOf(use, delivered, { all: jobs, enabled: jobs, rules: jobs }, SINCE + (1e6 / rate) * 1_000);
 }
 
@@ -86,32 +85,18 @@ describe.each(SCENARIOS.map((scenario, i) => ({ ...scenario, i })))("a million e
 });
 
 it("jobs of equal rules take the CPU time of one", () => {
-  const use = {
-    ...{ month: 2026 * 12 + 10, sinceMs: SINCE, events: 1e6, messages: 1, messageUnits: 1 },
-    ...{ furtherParts: 0, batches: 1, groups: 1, entries: 3, offered: 3e6 },
-  };
-  const delivered = { uploads: { ok: 1, retried: 0, failed: 0 }, records: 3e6 };
+  const use = useOf({ events: 1e6, messages: 1, messageUnits: 1, batches: 1, groups: 1, entries: 3, offered: 3e6 });
+  const delivered = { uploads: { ...NO_UPLOADS, ok: 1 }, records: 3e6 };
   const cpuMs = (rules: number) => billOf(use, delivered, { all: 4, enabled: 3, rules }, SINCE).operations.cpuMs.amount;
   expect([cpuMs(3) - cpuMs(2), cpuMs(2) - cpuMs(1)]).toEqual([13_200, 13_200]);
 });
 
 it("a month of nothing costs nothing but its cron", () => {
-  const none = {
-    batches: 0,
-    groups: 0,
-    messages: 0,
-    messageUnits: 0,
-    furtherParts: 0,
-    events: 0,
-    entries: 0,
-    offered: 0,
-  };
-  const delivered = { uploads: { ok: 0, retried: 0, failed: 0 }, records: 0 };
-  const use = { month: 2026 * 12 + 10, sinceMs: SINCE, ...none };
-  expect(billOf(use, delivered, NONE, SINCE).dollars).toBe(0);
+  const delivered = { uploads: NO_UPLOADS, records: 0 };
+  expect(billOf(useOf({}), delivered, NONE, SINCE).dollars).toBe(0);
   // A clock that was set back changes nothing.
-  expect(billOf(use, delivered, NONE, SINCE - 3_600_000).dollars).toBe(0);
-  const { operations, beyondPlanDollars, dollars } = billOf(use, delivered, ONE, SINCE + 30 * 86_400_000);
+  expect(billOf(useOf({}), delivered, NONE, SINCE - 3_600_000).dollars).toBe(0);
+  const { operations, beyondPlanDollars, dollars } = billOf(useOf({}), delivered, ONE, SINCE + 30 * 86_400_000);
   expect(operations.requests.amount).toBe(8_640);
   expect(operations.rowsWritten.amount).toBe(17_280);
   expect(dollars).toBeLessThan(0.1);
@@ -119,19 +104,8 @@ it("a month of nothing costs nothing but its cron", () => {
 });
 
 it("what the plan includes is taken off once for each price", () => {
-  const use = {
-    month: 1,
-    sinceMs: SINCE,
-    batches: 1,
-    groups: 1,
-    messages: 2e6,
-    messageUnits: 2e6,
-    furtherParts: 0,
-    events: 2e6,
-    entries: 0,
-    offered: 0,
-  };
-  const bill = billOf(use, { uploads: { ok: 0, retried: 0, failed: 0 }, records: 110e6 }, ONE, SINCE);
+  const use = useOf({ messages: 2e6, messageUnits: 2e6, events: 2e6 });
+  const bill = billOf(use, { uploads: NO_UPLOADS, records: 110e6 }, ONE, SINCE);
   // Six million operations, of which one is included.
   expect(bill.beyondPlanDollars).toBeCloseTo(5 * 0.4, 9);
   expect([bill.vendor.dollars, bill.vendor.beyondPlanDollars]).toEqual([5.5, 5]);
