@@ -1,8 +1,7 @@
-import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
+import { encodeUtf8 } from "../../../../src/base/bytes.ts";
 import { platform } from "../../../../src/base/platform.ts";
 import { objectStore } from "../../../../src/ship/destinations/s3/object-store.ts";
-import { answerWords } from "../../../../src/ship/destinations/store/answers.ts";
 import type { StoreAnswer, StoreClient } from "../../../../src/ship/destinations/store/client.ts";
 import { type Probed, writeProbe as write } from "../../../../src/ship/destinations/store/probe.ts";
 import { compare, confirms, damageWords, type SentObject } from "../../../../src/ship/destinations/store/stored.ts";
@@ -10,15 +9,11 @@ import { destinationConf } from "../../../support/runtime/api.ts";
 import { bucketControl } from "../../../support/s3-control.ts";
 import { type Action, rule } from "../../../support/s3-script.ts";
 import { destination, LOCAL } from "../context.ts";
+import { answer, fixed } from "../objects.ts";
 
-const md5 = createHash("md5").update("abc").digest("hex");
-const otherMd5 = createHash("md5").update("abd").digest("hex");
-const sha256 = createHash("sha256").update("abc").digest("hex");
+const [{ md5, sha256 }, { md5: otherMd5 }] = [fixed(encodeUtf8("abc")), fixed(encodeUtf8("abd"))];
 const sent: SentObject = { bytes: 3, sha256, md5 };
 
-function answer(status: number, fields: Partial<Extract<StoreAnswer, { kind: "answer" }>> = {}): StoreAnswer {
-  return { kind: "answer", status, code: null, retryAfterS: null, etag: null, bytes: null, sha256: null, ...fields };
-}
 const unreachable: StoreAnswer = { kind: "unreachable", cause: "timeout" };
 
 describe("the answer to a PUT", () => {
@@ -163,14 +158,5 @@ describe("the probe of a destination", () => {
   ])("is believed of a store %s", async (_what, put, head) => {
     await control.script([rule(put, { method: "PUT" }), ...(head === null ? [] : [rule(head, HEAD)])]);
     expect(await writeProbe(store, "x")).toEqual(written);
-  });
-
-  it.each([
-    [answer(403, { code: "AccessDenied" }), "HTTP 403 AccessDenied"],
-    [answer(500), "HTTP 500"],
-    [unreachable, "no answer in time"],
-    [{ kind: "unreachable", cause: "connection failed" } as const, "connection failed"],
-  ])("fails in words: %j", (given, words) => {
-    expect(answerWords(given)).toBe(words);
   });
 });

@@ -1,0 +1,19 @@
+/** What tests send to destinations, and what stores answer. */
+import { createHash } from "node:crypto";
+import type { FixedObject } from "../../../src/ship/destinations/destination.ts";
+import type { StoreAnswer } from "../../../src/ship/destinations/store/client.ts";
+
+export const KEY = "logs/20261120/a=b c+d.log.gz";
+
+/** An object of these bytes. */
+export function fixed(bytes: Uint8Array, fields: Partial<FixedObject> = {}): FixedObject {
+  const hash = (name: string): string => createHash(name).update(bytes).digest("hex");
+  const sums = { sha256: hash("sha256"), md5: hash("md5") };
+  const size = { bytes: bytes.length, records: 1, rawBytes: bytes.length };
+  return { key: KEY, contentType: "application/x-ndjson", ...sums, ...size, ...fields };
+}
+
+/** An answer of a store that shows nothing but what is named. */
+export function answer(status: number, fields: Partial<Extract<StoreAnswer, { kind: "answer" }>> = {}): StoreAnswer {
+  return { kind: "answer", status, code: null, retryAfterS: null, etag: null, bytes: null, sha256: null, ...fields };
+}
