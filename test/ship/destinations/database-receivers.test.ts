@@ -325,6 +325,7 @@ describe("otlp", () => {
 describe("clickhouse", () => {
   const [, windowed, ...defaults] = TABLE;
   const plain = "MergeTree ORDER BY timestamp SETTINGS index_granularity = 8192";
+  const UNREADABLE = /^the deduplication window of the table cannot be read/;
   it.each<[string, readonly unknown[], RegExp]>([
     ["of a table with a window", TABLE, /^the table deduplicates within its last 10000 inserts \(non_/],
     ["of one without", ["MergeTree", plain, ...defaults], /^the table does not deduplicate, as its non_.* is 0: /],
@@ -335,17 +336,9 @@ describe("clickhouse", () => {
       ["SharedReplacingMergeTree", windowed, "7", "0"],
       /^the table does not deduplicate, as its replicated_/,
     ],
-    [
-      "of another engine",
-      ["Distributed", windowed, ...defaults],
-      /^the deduplication window of the table cannot be read/,
-    ],
-    [
-      "of what is no window",
-      ["MergeTree", plain, null, "<b>"],
-      /^the deduplication window of the table cannot be read/,
-    ],
-    ["of no table", [], /^the deduplication window of the table cannot be read/],
+    ["of another engine", ["Distributed", windowed, ...defaults], UNREADABLE],
+    ["of what is no window", ["MergeTree", plain, null, "<b>"], UNREADABLE],
+    ["of no table", [], UNREADABLE],
   ])("says %s whether a repeat is told", async (_what, row, said) => {
     const { to, sent } = open(confOf("clickhouse"), async () => new Response(`${JSON.stringify(row)}\n`));
     expect(await to.remark?.()).toMatch(said);
@@ -361,9 +354,7 @@ describe("clickhouse", () => {
     ["answered with a page", async () => new Response("<html>")],
     ["lost", () => Promise.reject(new TypeError("connection reset"))],
   ])("calls it unknown where that is %s", async (_what, fetch) => {
-    expect(await open(confOf("clickhouse"), fetch).to.remark?.()).toMatch(
-      /^the deduplication window of the table cannot be read/,
-    );
+    expect(await open(confOf("clickhouse"), fetch).to.remark?.()).toMatch(UNREADABLE);
   });
 
   const raise = (code: number, status: number, name: string) => () =>
@@ -395,7 +386,14 @@ describe("clickhouse", () => {
   it("gives an insert the id of its object, and each row one", async () => {
     const { to, sent } = open(confOf("clickhouse"), fixture("clickhouse").service().fetch);
     await write(to, records(2));
-    expect(sent[0]?.url.searchParams.get("insert_deduplication_token")).toBe("a_b_0a1b2c3d");
+    expect(Object.fromEntries(sent[0]?.url.searchParams ?? [])).toEqual({
+      query: "INSERT INTO `logs`.`traces` FORMAT JSONEachRow",
+      insert_deduplication_token: "a_b_0a1b2c3d",
+      async_insert: "0",
+      wait_end_of_query: "1",
+      input_format_skip_unknown_fields: "1",
+      date_time_input_format: "best_effort",
+    });
     const rows = sent[0]?.text
       .trimEnd()
       .split("\n")

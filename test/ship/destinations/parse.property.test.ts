@@ -90,20 +90,8 @@ const anyText = fc.oneof(
   fc
     .array(
       fc.constantFrom(
-        ...[
-          "s3://b/a",
-          "?",
-          "?",
-          "&",
-          "&",
-          "=",
-          "=",
-          "access-key-id",
-          "secret-access-key",
-          "secret%2Daccess-key",
-          "%2A",
-        ],
-        ...["****", "%2A%2A%2A%2A", "%", "%zz", "x", "region", "credentials", "\ud800", "\u0000", "#"],
+        ...["s3://b/a", "?", "&", "=", "access-key-id", "secret-access-key", "secret%2Daccess-key", "%2A"],
+        ...["****", "%2A%2A%2A%2A", "%", "%zz", "x", "region", "credentials", "\ud800", "\u0000", "#", "?", "&", "="],
       ),
       { maxLength: 14 },
     )

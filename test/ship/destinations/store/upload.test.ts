@@ -356,7 +356,7 @@ describe.each(Object.entries(TABLES))("%s", (_title, rows) => {
   });
 });
 
-describe("to a store of which nothing is known", () => {
+describe("to a store whose manner is not known, or known to be another", () => {
   const IGNORED = CONDITION.ignored;
   const absent = answer(404);
   it.for<
@@ -431,40 +431,27 @@ describe("to a store of which nothing is known", () => {
       [`${PROBE}${PLAIN}`, `${PUT}${PLAIN}`],
       { ...delivered, leaveOut: 2 + HEEDED },
     ],
-    ["has lost an answer", 0, [exists, ours], [PROBE, HEAD], { ...delivered, leaveOut: HEEDED }, { doubtful: true }],
-  ])("that %s", async ([_what, leaveOut, answers, expectedAsked, expected, changes], { expect }) => {
-    const { asked, store } = scripted(answers);
-    const options = { ...optionsFor(store), leaveOut };
-    expect(await uploadObject({ ...object, ...changes }, () => BYTES, store, options)).toEqual(expected);
-    expect(asked).toEqual(expectedAsked);
-  });
-});
-
-describe("to a store that does not know the condition", () => {
-  it.for<readonly [what: string, answers: readonly StoreAnswer[], asked: readonly string[], outcome: object]>([
-    ["it is sent without", [whole], [OVER], delivered],
-    ["half of it is sent over", [taken, half, whole], [OVER, HEAD, OVER], delivered],
+    ["knows no condition: half of it is sent over", 1, [taken, half, whole], [OVER, HEAD, OVER], delivered],
+    ["knows none, and says 412", 1, [exists, absent], [OVER, HEAD], busy("HTTP 412 PreconditionFailed")],
     [
-      "412 is of the moment, where nothing is there",
-      [exists, answer(404)],
-      [OVER, HEAD],
-      busy("HTTP 412 PreconditionFailed"),
-    ],
-    [
-      "501 is of the destination, if the probe is not taken in any manner",
+      "knows none, and takes the probe in no manner",
+      1,
       Array.from({ length: 5 }, () => answer(501)),
       [OVER, PROBE_OVER, PROBE, `${PROBE}${PLAIN}`, `${PROBE_OVER}${PLAIN}`],
       misconfigured("HTTP 501"),
     ],
     [
-      "it is sent with the condition again, where the store has come to know it and wants a digest",
-      [answer(400), answer(400), whole, answer(403), answer(404), whole],
+      "has come to know the condition, and wants a digest",
+      1,
+      [answer(400), answer(400), whole, answer(403), absent, whole],
       [OVER, PROBE_OVER, PROBE, PROBE_HEAD, HEAD, PUT],
       { ...delivered, leaveOut: 0 },
     ],
-  ])("%s", async ([_what, answers, expectedAsked, expected], { expect }) => {
+    ["has lost an answer", 0, [exists, ours], [PROBE, HEAD], { ...delivered, leaveOut: HEEDED }, { doubtful: true }],
+  ])("that %s", async ([_what, leaveOut, answers, expectedAsked, expected, changes], { expect }) => {
     const { asked, store } = scripted(answers);
-    expect(await uploadObject(object, () => BYTES, store, { ...optionsFor(store), leaveOut: 1 })).toEqual(expected);
+    const options = { ...optionsFor(store), leaveOut };
+    expect(await uploadObject({ ...object, ...changes }, () => BYTES, store, options)).toEqual(expected);
     expect(asked).toEqual(expectedAsked);
   });
 });
