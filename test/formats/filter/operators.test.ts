@@ -11,60 +11,43 @@ const APPLIED: { readonly [test: string]: readonly [operand: unknown, type: Type
   eq: [
     ["30", "string", "30", "31"],
     ["30", "int", 30, 31],
-    [30, "int", 30, -30],
     [30, "string", "30", "30.0"],
     ["ok", "string", "ok", "OK"],
-    ["ok", "string", "ok", "ok "],
-    ["", "string", "", " "],
-    [0, "int", 0, 1],
     [0, "int", -0, 1],
-    [-7, "int", -7, 7],
     [true, "bool", true, false],
-    [false, "bool", false, true],
     ["true", "bool", true, false],
     [true, "string", "true", "false"],
   ],
   lt: [
     [30, "int", 29, 30],
-    ["30", "int", -31, 31],
-    [29.5, "int", 29, 30],
     ["-1.5e1", "int", -16, -15],
   ],
   leq: [
     [30, "int", 30, 31],
-    ["30", "int", 29, 31],
     ["3e1", "int", 30, 31],
   ],
   gt: [
     [30, "int", 31, 30],
-    ["30", "int", 200, 4],
     ["-0", "int", 1, 0],
   ],
-  geq: [
-    [30, "int", 30, 29],
-    ["30", "int", 31, 4],
-  ],
+  geq: [[30, "int", 30, 29]],
   startsWith: [
     ["/foo", "string", "/foo/bar", "/bar/foo"],
-    ["/foo", "string", "/foo", "/fo"],
     ["a", "string", "a", "A"],
   ],
   endsWith: [
     ["/foo", "string", "/bar/foo", "/foo/bar"],
-    ["/foo", "string", "/foo", "foo"],
     ["a", "string", "a", "A"],
   ],
   contains: [
     ["tat", "string", "/static", "/stotic"],
     ["", "string", "", undefined],
-    ["S", "string", "S", "s"],
     ["a", "array", ["b", "a"], ["ab", "A"]],
     ["", "array", [""], []],
     ["30", "array", [30], [31, [30], { 30: 30 }, null]],
   ],
   in: [
     [["a", "b"], "string", "b", "c"],
-    [["a", "b"], "string", "a", "B"],
     [[200, 201], "int", 201, 202],
     [["200", 201], "int", 200, 202],
     [[200], "string", "200", "201"],
@@ -190,45 +173,7 @@ describe.each(fields)("every operator on $name, of type $type", ({ name, type })
   });
 });
 
-describe("a dotted path into ScriptVersion", () => {
-  const ScriptVersion = { ID: "v-1", Message: "first one", Tag: "" };
-
-  it("leads to a string", () => {
-    expect(keeps(condition("ScriptVersion.ID", "eq", "v-1"), { ScriptVersion })).toBe(true);
-    expect(keeps(condition("ScriptVersion.ID", "eq", "v-2"), { ScriptVersion })).toBe(false);
-    expect(keeps(condition("ScriptVersion.Message", "startsWith", "first"), { ScriptVersion })).toBe(true);
-    expect(keeps(condition("ScriptVersion.Tag", "eq", ""), { ScriptVersion })).toBe(true);
-    expect(keeps(condition("ScriptVersion.Tag", "!in", ["", "x"]), { ScriptVersion })).toBe(false);
-  });
-});
-
 describe("contains", () => {
-  const log = (...Message: string[]) => ({ Level: "warn", Message, TimestampMs: 1 });
-  const thrown = (name: string, message: string) => ({ name, message, TimestampMs: 1 });
-  const Logs = [log("cache miss", "for /a"), log(), log("slow query")];
-  const Exceptions = [thrown("TypeError", "x is not a function"), thrown("AuthError", "")];
-
-  const cases: [what: string, key: "Logs" | "Exceptions", value: string, found: boolean][] = [
-    ["a text of a message", "Logs", "cache", true],
-    ["the second text of a message", "Logs", "/a", true],
-    ["a text of the last log", "Logs", "query", true],
-    ["what is in no single text", "Logs", "miss for", false],
-    ["a log's level", "Logs", "warn", false],
-    ["other letters", "Logs", "Cache", false],
-    ["anything, which every text has in it", "Logs", "", true],
-    ["an exception's name", "Exceptions", "TypeErr", true],
-    ["the second exception's name", "Exceptions", "AuthError", true],
-    ["an exception's message", "Exceptions", "not a function", true],
-    ["what is in no name and no message", "Exceptions", "RangeError", false],
-    ["what is in name and message only together", "Exceptions", "TypeErrorx is", false],
-    ["the text of a log", "Exceptions", "cache", false],
-  ];
-
-  it.each(cases)("finds %s or does not, in %s: %j", (_what, key, value, found) => {
-    expect(keeps(condition(key, "contains", value), { Logs, Exceptions })).toBe(found);
-    expect(keeps(condition(key, "!contains", value), { Logs, Exceptions })).toBe(!found);
-  });
-
   it.each(["Logs", "Exceptions", "ScriptTags"])("finds nothing in empty %s, not even nothing", (key) => {
     expect(keeps(condition(key, "contains", ""), {})).toBe(false);
     expect(keeps(condition(key, "!contains", ""), {})).toBe(true);
@@ -244,27 +189,4 @@ describe("contains", () => {
       }
     },
   );
-});
-
-describe("and, or", () => {
-  const yes = condition("Outcome", "eq", "ok");
-  const no = condition("Outcome", "eq", "exception");
-
-  it.each([
-    ["and of one", { and: [yes] }, true],
-    ["and of one that fails", { and: [no] }, false],
-    ["and of two", { and: [yes, yes] }, true],
-    ["and whose last fails", { and: [yes, yes, no] }, false],
-    ["and whose first fails", { and: [no, yes] }, false],
-    ["or of one", { or: [yes] }, true],
-    ["or of none that holds", { or: [no, no] }, false],
-    ["or whose last holds", { or: [no, no, yes] }, true],
-    ["or in and", { and: [yes, { or: [no, yes] }] }, true],
-    ["or in and, all of it failing", { and: [yes, { or: [no, no] }] }, false],
-    ["and in or", { or: [{ and: [yes, no] }, yes] }, true],
-    ["and in or, all of it failing", { or: [{ and: [yes, no] }, no] }, false],
-    ["alternating", { or: [{ and: [yes, { or: [{ and: [no] }, { and: [yes] }] }] }] }, true],
-  ])("mean what they say: %s", (_what, node, expected) => {
-    expect(keeps(node, { Outcome: "ok" })).toBe(expected);
-  });
 });

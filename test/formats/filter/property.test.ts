@@ -114,7 +114,7 @@ const eventPath = fc.array(fc.constantFrom("a", "b", "0", "length", "__proto__",
   maxLength: 3,
 });
 const keysOf = {
-  string: fc.constantFrom("Outcome", "ScriptVersion.ID", "ScriptVersion.Tag"),
+  string: fc.constantFrom("Outcome", "ScriptVersion.ID", "ScriptVersion.Message", "ScriptVersion.Tag"),
   int: fc.constant("CPUTimeMs"),
   array: fc.constantFrom("ScriptTags", "Logs", "Exceptions"),
 };

@@ -131,7 +131,7 @@ describe.each(FORMATS.map((output) => [JSON.stringify(output), output] as const)
         expect(parts.content).toEqual(whole.content);
         expect(whole.content.rawBytes).toBe(raw.length);
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
   });
 

@@ -7,11 +7,17 @@ import { id } from "../../ship/consumer/scripted.ts";
 /** Ids as they are in earnest: nothing in one says anything of another. The same in every run. */
 const scattered = (i: number): string => createHash("sha256").update(`${i}`).digest("hex").slice(0, 32);
 
-const MESSAGES_MAX = 200_000;
+const MESSAGES_MAX = 50_000;
 const SCATTERED = Array.from({ length: MESSAGES_MAX }, (_, i) => scattered(i));
 const COUNTED = Array.from({ length: MESSAGES_MAX }, (_, i) => id(i));
 
 const hex = fc.uint8Array({ minLength: 16, maxLength: 16 }).map((bytes) => Buffer.from(bytes).toString("hex"));
+
+const job = fc.oneof(fc.integer({ min: 1, max: 5 }), fc.maxSafeNat());
+const rate = fc.oneof(
+  fc.double({ min: 0, minExcluded: true, max: 1, noNaN: true }),
+  fc.constantFrom(Number.MIN_VALUE, 2 ** -53, 0.5, 1 - 2 ** -53, 1),
+);
 
 /** The indices of the first `n` records of some messages that are kept. */
 function kept(jobId: number, rate: number, messages: readonly string[], n: number): string[] {
@@ -87,5 +93,40 @@ describe("a sample", () => {
     const both = kept(2, 0.1, messages, 1_000).filter((record) => first.has(record)).length;
     // A hundredth of 100,000, to within five standard deviations.
     expect(Math.abs(both - 1_000)).toBeLessThan(5 * Math.sqrt(1_000));
+  });
+
+  it("is the same in whatever order, group or isolate the records are asked about", () => {
+    const answers = { true: 0, false: 0 };
+    const asked = fc.array(fc.tuple(hex, fc.nat({ max: 200 })), { minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(job, rate, asked, (jobId, share, records) => {
+        const one = sampler(jobId, share);
+        const inOrder = records.map(([message, index]) => one(message)(index));
+        const open = records.map(([message]) => one(message));
+        const reversed = records.map(([, index], i) => [index, i] as const).reverse();
+        const again: boolean[] = [];
+        for (const [index, i] of reversed) again[i] = open[i]?.(index) ?? false;
+        expect(again).toEqual(inOrder);
+        expect(records.map(([message, index]) => sampler(jobId, share)(message)(index))).toEqual(inOrder);
+        for (const kept of inOrder) answers[`${kept}`] += 1;
+      }),
+      { numRuns: 500 },
+    );
+    expect(Math.min(answers.true, answers.false)).toBeGreaterThan(200);
+  });
+
+  it("depends on the whole of a message's id: each of its digits moves about half of the answers", () => {
+    const place = fc.tuple(fc.nat({ max: 31 }), fc.integer({ min: 1, max: 15 }));
+    fc.assert(
+      fc.property(job, hex, place, (jobId, message, [at, change]) => {
+        const digit = (Number.parseInt(message.charAt(at), 16) ^ change).toString(16);
+        const other = message.slice(0, at) + digit + message.slice(at + 1);
+        const [a, b] = [sampler(jobId, 0.5)(message), sampler(jobId, 0.5)(other)];
+        const moved = Array.from({ length: 1_000 }, (_, i) => i).filter((i) => a(i) !== b(i)).length;
+        // Eight standard deviations of a thousand tosses of a coin.
+        expect(Math.abs(moved - 500)).toBeLessThan(8 * Math.sqrt(250));
+      }),
+      { numRuns: 300 },
+    );
   });
 });

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { batchTexts, type OutputFormat } from "../../../src/formats/output/format.ts";
+import { recordLine } from "../../../src/formats/record/encode.ts";
 import type { FieldName, TraceRecord } from "../../../src/formats/record/fields.ts";
 import { traceRecord } from "../record/samples.ts";
 import { encoderOf, format, objectText } from "./object.ts";
@@ -48,7 +49,7 @@ describe("CVE-2021-44228", () => {
       fc.property(formats, groups, (output, appends) => {
         expect(objectText(output, appends)).not.toContain("${");
       }),
-      { numRuns: 3_000 },
+      { numRuns: 1_500 },
     );
   });
 
@@ -57,6 +58,8 @@ describe("CVE-2021-44228", () => {
       fc.property(formats, groups, (output, appends) => {
         const plain = objectText({ ...output, escapeDollarBrace: false }, appends);
         const escaped = objectText(output, appends);
+        const encode = encoderOf(output);
+        for (const each of appends.flat()) expect(encode(each, recordLine(each))).toBe(encode(each));
         const seams = ends({ ...output, escapeDollarBrace: false }, appends.flat());
         expect(escaped.length).toBe(plain.length);
         for (let i = 0; i < plain.length; i++) {
@@ -65,7 +68,7 @@ describe("CVE-2021-44228", () => {
           expect(plain[i + 1] === "{" || seams.has(i + 1)).toBe(true);
         }
       }),
-      { numRuns: 3_000 },
+      { numRuns: 1_500 },
     );
   });
 
@@ -78,16 +81,6 @@ describe("CVE-2021-44228", () => {
     ["from delimiter to record", { recordDelimiter: "$" }, '{"Outcome":"a"}\nx{"Outcome":"bx{c"}\n'],
     ["from record to record", { recordSuffix: "}$" }, '{"Outcome":"a"}x{"Outcome":"bx{c"}x'],
     [
-      "from record to batch suffix",
-      { recordSuffix: "}$", recordDelimiter: "\n", batchSuffix: "{" },
-      '{"Outcome":"a"}x\n{"Outcome":"bx{c"}x{',
-    ],
-    [
-      "from batch prefix to batch suffix, with nothing between",
-      { batchPrefix: "$", recordPrefix: "", recordSuffix: "", recordTemplate: "{{/* nothing */}}", batchSuffix: "{" },
-      "x{",
-    ],
-    [
       "from batch prefix to delimiter, with nothing between",
       {
         batchPrefix: "$",
@@ -98,25 +91,10 @@ describe("CVE-2021-44228", () => {
       },
       "x{",
     ],
-    [
-      "from field delimiter to value",
-      {
-        type: "ndjson",
-        recordTemplate: `\${{.ScriptVersion}}`,
-        recordPrefix: "",
-        recordSuffix: "\n",
-        fieldNames: ["ScriptVersion"],
-      },
-      'x{"ID":"","Message":"","Tag":""}\nx{"ID":"","Message":"","Tag":""}\n',
-    ],
   ];
 
   it.each(whole)("finds a ${ %s", (_what, fields, object) => {
     expect(objectText(format({ fieldNames: ["Outcome"], escapeDollarBrace: true, ...fields }), [two])).toBe(object);
-    const separately = two.map((each) => [each]);
-    expect(objectText(format({ fieldNames: ["Outcome"], escapeDollarBrace: true, ...fields }), separately)).toBe(
-      object,
-    );
   });
 
   const harmless: [what: string, fields: Partial<OutputFormat>][] = [

@@ -76,6 +76,7 @@ const messagePair = fc.oneof(
     ),
   ),
   anyText.map((given) => pair(given, [given.toWellFormed()])),
+  fc.nat().map((given) => pair(given, [`${given}`])),
 );
 
 const logPair = fc
@@ -134,7 +135,10 @@ const kind: fc.Arbitrary<Kind> = fc.oneof(
     .record({
       url: textPair,
       method: textPair,
-      ray: fc.oneof(absent(""), fc.constantFrom(pair("9c0ffee-AMS", "9c0ffee"), pair("-", ""), pair("a-b-c", "a"))),
+      ray: fc.oneof(
+        absent(""),
+        fc.constantFrom(pair("9c0ffee-AMS", "9c0ffee"), pair("9c0ffee", "9c0ffee"), pair("-", ""), pair("a-b-c", "a")),
+      ),
       status: amountPair,
       answered: fc.boolean(),
     })

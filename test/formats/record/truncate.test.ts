@@ -45,24 +45,6 @@ describe("the limit", () => {
   it.each<[string, number, ExceptionEntry[], LogEntry[], string[], string[][]]>([
     ["is reached exactly by what fits", 6, [thrown("E", "ab")], [log("c", "de")], ["E: ab"], [["c", "de"]]],
     ["leaves a log its last character", 5, [thrown("E", "ab")], [log("cde")], ["E: ab"], [[`cd${LOGS_CUT}`]]],
-    ["drops the rest of a message that was cut", 2, [], [log("ab", "c", "d")], [], [["ab", LOGS_CUT]]],
-    ["keeps what fits before the string that is cut", 3, [], [log("ab", "cd", "e")], [], [["ab", `c${LOGS_CUT}`]]],
-    [
-      "makes a marker of the next log, and drops the others",
-      2,
-      [],
-      [log("ab"), log("c"), log("d")],
-      [],
-      [["ab"], [LOGS_CUT]],
-    ],
-    [
-      "lets empty texts pass when nothing is left",
-      1,
-      [],
-      [log("a"), log(""), log(), log("b"), log("")],
-      [],
-      [["a"], [""], [], [LOGS_CUT]],
-    ],
     [
       "lets no log pass after a cut, not even an empty one",
       1,
@@ -72,14 +54,6 @@ describe("the limit", () => {
       [[`a${LOGS_CUT}`], [LOGS_CUT]],
     ],
     [
-      "lets no log pass after a cut exception",
-      1,
-      [thrown("", "ab")],
-      [log(), log()],
-      [`: a${EXCEPTIONS_CUT}`],
-      [[LOGS_CUT]],
-    ],
-    [
       "is used up by names first, which stay",
       3,
       [thrown("Long", ""), thrown("Name", "m"), thrown("X", "")],
@@ -87,26 +61,8 @@ describe("the limit", () => {
       ["Long: ", `Name: ${EXCEPTIONS_CUT}`],
       [],
     ],
-    [
-      "counts the names of exceptions that are dropped",
-      6,
-      [thrown("A", "12"), thrown("BBB", "3")],
-      [],
-      ["A: 12", `BBB: ${EXCEPTIONS_CUT}`],
-      [],
-    ],
-    [
-      "counts empty messages as nothing",
-      1,
-      [thrown("A", ""), thrown("", "")],
-      [log("", "")],
-      ["A: ", ": "],
-      [["", ""]],
-    ],
-    ["counts a pair of surrogates as one", 2, [], [log("😀😀")], [], [["😀😀"]]],
     ["never splits a pair of surrogates", 2, [], [log("😀é😀")], [], [[`😀é${LOGS_CUT}`]]],
     ["of nothing leaves markers", 0, [thrown("A", "b")], [log("c")], [`A: ${EXCEPTIONS_CUT}`], [[LOGS_CUT]]],
-    ["of nothing leaves what is empty", 0, [thrown("", "")], [log("")], [": "], [[""]]],
   ])("%s", (_, limit, exceptions, logs, expectedExceptions, expectedLogs) => {
     expect(cut(limit, exceptions, logs)).toEqual([expectedExceptions, expectedLogs]);
   });

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fromBase64, toBase64Url } from "../../../src/base/bytes.ts";
-import { decrypt, type EncryptionKeys, encrypt } from "../../../src/formats/secrets/encrypted.ts";
+import { decrypt, destinationPurpose, type EncryptionKeys, encrypt } from "../../../src/formats/secrets/encrypted.ts";
 
 const key = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => new Uint8Array(bytes));
 const keys: fc.Arbitrary<EncryptionKeys> = fc.record({ current: key, previous: fc.option(key) });
@@ -83,6 +83,34 @@ describe("what is sealed", () => {
         },
       ),
       { numRuns: 500 },
+    );
+  });
+
+  it("shows nothing of the text, and is another each time", () => {
+    const mine = { current: new Uint8Array(32).fill(7), previous: null };
+    const sealed = Array.from({ length: 100 }, () => encrypt("the SECRET", "p", mine));
+    expect(new Set(sealed.map((each) => each.split(".")[1])).size).toBe(100);
+    for (const each of sealed) {
+      expect(each).toMatch(/^1\.[A-Za-z0-9_-]{16}\.[A-Za-z0-9_-]+$/);
+      expect(each + new TextDecoder().decode(partsOf(each)[2])).not.toContain("SECRET");
+    }
+  });
+
+  it("is sealed with the new key at once, for one account alone, and does not open with parts of two", () => {
+    fc.assert(
+      fc.property(text, key, key, (wanted, old, fresh) => {
+        fc.pre(toBase64Url(old) !== toBase64Url(fresh));
+        const during: EncryptionKeys = { current: fresh, previous: old };
+        const sealed = encrypt(wanted, destinationPurpose("account-1"), during);
+        expect(decrypt(sealed, destinationPurpose("account-1"), { current: fresh, previous: null })).toBe(wanted);
+        expect(decrypt(sealed, destinationPurpose("account-1"), { current: old, previous: null })).toBeNull();
+        expect(decrypt(sealed, destinationPurpose("account-2"), during)).toBeNull();
+        const [version, , body] = sealed.split(".");
+        const [, iv] = encrypt(wanted, destinationPurpose("account-1"), during).split(".");
+        expect(decrypt([version, iv, body].join("."), destinationPurpose("account-1"), during)).toBeNull();
+        for (const other of [`2.${iv}.${body}`, `1.${iv}`, `1..${body}`, `.${iv}.${body}`, `${sealed}AA`])
+          expect(decrypt(other, destinationPurpose("account-1"), during)).toBeNull();
+      }),
     );
   });
 });

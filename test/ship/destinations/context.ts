@@ -1,4 +1,3 @@
-import { parseEndpoint } from "../../../src/base/hosts.ts";
 import type { DestinationContext } from "../../../src/config.ts";
 import { KINDS } from "../../../src/ship/destinations/kinds.ts";
 import { parseDestination } from "../../../src/ship/destinations/parse.ts";
@@ -39,11 +38,6 @@ export function refusal(conf: string, context: DestinationContext = PRODUCTION):
   const parsed = parseDestination(conf, context);
   if (parsed.ok) throw new Error("this is taken for a destination");
   return parsed.why;
-}
-
-export function endpoint(text: string, allowLoopback = false): string {
-  const parsed = parseEndpoint(text, "endpoint", allowLoopback);
-  return parsed.ok ? parsed.value.href : `refused: ${parsed.why}`;
 }
 
 /** What is said of a scheme that no kind has. */

@@ -1,8 +1,7 @@
 /** What every kind of destination promises; src/ship/destinations/destination.ts. */
-import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
-import type { FixedObject, OpenDestination } from "../../../src/ship/destinations/destination.ts";
+import type { OpenDestination } from "../../../src/ship/destinations/destination.ts";
 import { KINDS, openDestination } from "../../../src/ship/destinations/kinds.ts";
 import {
   isMasked,
@@ -13,25 +12,14 @@ import {
 } from "../../../src/ship/destinations/parse.ts";
 import { PRODUCTION } from "./context.ts";
 import { FIXTURES, SECRETS, type Service } from "./kinds.ts";
+import { fixed, KEY } from "./objects.ts";
 import { RECEIVERS } from "./receivers.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12);
-const KEY = "logs/20261120/a=b c+d.log.gz";
 const BYTES = encodeUtf8("fixed bytes");
 const FIRST = { doubtful: false, leaveOut: 0 };
 
-function fixed(bytes: Uint8Array = BYTES, key = KEY): FixedObject {
-  const hash = (name: string): string => createHash(name).update(bytes).digest("hex");
-  return {
-    key,
-    bytes: bytes.length,
-    sha256: hash("sha256"),
-    md5: hash("md5"),
-    contentType: "application/x-ndjson",
-    records: 1,
-    rawBytes: 100,
-  };
-}
+const OBJECT = fixed(BYTES);
 
 type Fetch = Service["fetch"];
 
@@ -62,14 +50,14 @@ describe.each(Object.entries(FIXTURES))("a destination: %s", (_name, { conf, sec
     return { to: openDestination(parsed.value, { now: () => NOW, fetch: noted }), held, requests };
   }
 
-  const write = (to: OpenDestination, options = FIRST, bytes = BYTES) => to.write(fixed(bytes), () => bytes, options);
+  const write = (to: OpenDestination, options = FIRST) => to.write(OBJECT, () => BYTES, options);
 
   it("has written bytes there, and gives them back", async () => {
     const { to, held } = open();
-    expect(await to.stands(fixed())).not.toBe("there");
+    expect(await to.stands(OBJECT)).not.toBe("there");
     expect(await write(to)).toMatchObject({ kind: "delivered", verified: true });
     expect(held.get(KEY)).toEqual(BYTES);
-    expect(await to.stands(fixed())).toBe("there");
+    expect(await to.stands(OBJECT)).toBe("there");
     const read = await to.read(KEY);
     if (!read.ok) throw new Error(read.words);
     expect(read.bytes ?? BYTES.length).toBe(BYTES.length);
@@ -90,7 +78,7 @@ describe.each(Object.entries(FIXTURES))("a destination: %s", (_name, { conf, sec
     const { to, held } = open();
     const others = encodeUtf8("of another service");
     held.put(KEY, others);
-    expect(await to.stands(fixed())).not.toBe("there");
+    expect(await to.stands(OBJECT)).not.toBe("there");
     const outcome = await write(to);
     // Where the service shows neither a checksum nor an MD5, only the length tells.
     expect(["key_taken", "failed"]).toContain(outcome.kind);
@@ -153,7 +141,7 @@ describe.each(Object.entries(FIXTURES))("a destination: %s", (_name, { conf, sec
   it("calls a timeout unreachable", async () => {
     const { to } = open(() => () => Promise.reject(new DOMException("too slow", "TimeoutError")));
     expect(await write(to)).toMatchObject({ kind: "failed", error: { kind: "unreachable", cause: "timeout" } });
-    expect(await to.stands(fixed())).toBe("unknown");
+    expect(await to.stands(OBJECT)).toBe("unknown");
     expect(await to.read(KEY)).toMatchObject({ ok: false, why: "unreachable", cause: "timeout" });
   });
 
@@ -200,7 +188,7 @@ describe.each(Object.entries(FIXTURES))("a destination: %s", (_name, { conf, sec
   it("writes over what stands under a key where it is told to", async () => {
     const { to, held } = open();
     held.put(KEY, encodeUtf8("an older one"));
-    expect(await to.overwrite(fixed(), BYTES)).toBeNull();
+    expect(await to.overwrite(OBJECT, BYTES)).toBeNull();
     expect(held.get(KEY)).toEqual(BYTES);
   });
 
@@ -212,7 +200,7 @@ describe.each(Object.entries(FIXTURES))("a destination: %s", (_name, { conf, sec
         if (status === 0) throw new TypeError(echo);
         return new Response(echo, { status, headers: { location: `https://x.example/${echo.slice(0, 14)}` } });
       });
-      said.push(await write(to), await to.overwrite(fixed(), BYTES), await to.probe(), await to.challenge("k", "t"));
+      said.push(await write(to), await to.overwrite(OBJECT, BYTES), await to.probe(), await to.challenge("k", "t"));
       const read = await to.read(KEY);
       said.push(read.ok ? read.bytes : read);
       if (secretInAddress !== true) said.push(...requests.map(({ url }) => url));

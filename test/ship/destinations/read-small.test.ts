@@ -1,28 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { readSmall } from "../../../src/ship/destinations/read-small.ts";
+import { bodyOf } from "./objects.ts";
 
 const BOUNDS = { maxBytes: 10, ms: 1_000 };
 
 /** A store that sends these pieces; `then` says how it ends. */
-function store(pieces: readonly Uint8Array[], end: "ends" | "hangs" | "breaks" = "ends") {
-  const seen = { cancelled: 0, pulled: 0 };
-  const queue = [...pieces];
-  const body = new ReadableStream<Uint8Array>(
-    {
-      pull(controller) {
-        seen.pulled += 1;
-        const next = queue.shift();
-        if (next !== undefined) return controller.enqueue(next);
-        if (end === "ends") return controller.close();
-        if (end === "breaks") return controller.error(new Error("broken"));
-        return new Promise(() => {});
-      },
-      cancel() {
-        seen.cancelled += 1;
-      },
-    },
-    { highWaterMark: 0 },
-  );
+function store(pieces: readonly Uint8Array[], then: "end" | "hang" | "break" = "end") {
+  const { body, seen } = bodyOf(pieces, then);
   return { seen, read: async () => ({ ok: true as const, body, bytes: null, sha256: null }) };
 }
 
@@ -41,7 +25,7 @@ describe("a small object", () => {
   });
 
   it("is let go when it does not come in time: neither its answer nor its body is waited for any longer", async () => {
-    const hanging = store([new Uint8Array(1)], "hangs");
+    const hanging = store([new Uint8Array(1)], "hang");
     expect(await readSmall(hanging, "key", { maxBytes: 10, ms: 5 })).toEqual({ ok: false, why: "late" });
     expect(hanging.seen.cancelled).toBe(1);
     const silent = { read: () => new Promise<never>(() => {}) };
@@ -49,7 +33,7 @@ describe("a small object", () => {
   });
 
   it("that breaks off, or is refused, is none", async () => {
-    expect(await readSmall(store([new Uint8Array(1)], "breaks"), "key", BOUNDS)).toEqual({
+    expect(await readSmall(store([new Uint8Array(1)], "break"), "key", BOUNDS)).toEqual({
       ok: false,
       why: "broken off",
     });

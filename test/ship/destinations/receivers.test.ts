@@ -1,5 +1,4 @@
 /** What every kind of receiver promises; src/ship/destinations/receiver/receiver.ts. */
-import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import type { FixedObject, OpenDestination, WriteOutcome } from "../../../src/ship/destinations/destination.ts";
@@ -15,7 +14,8 @@ import {
 } from "../../../src/ship/destinations/parse.ts";
 import { PRODUCTION } from "./context.ts";
 import { SECRETS } from "./kinds.ts";
-import { asked, marksIn, POISON, RECEIVERS, type ReceiverService } from "./receivers.ts";
+import { fixed } from "./objects.ts";
+import { asked, POISON, RECEIVERS, type ReceiverService } from "./receivers.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12);
 const KEY = "20261120T115900Z_20261120T120000Z_0a1b2c3d.log.gz";
@@ -49,24 +49,11 @@ const marks = (count: number): string[] => Array.from({ length: count }, (_, i) 
 function objectOf(of: readonly string[], key = KEY): { object: FixedObject; body: Uint8Array } {
   const raw = of.map((text) => `${text}\n`).join("");
   const body = new Uint8Array(gzipSync(raw));
-  const hash = (name: string): string => createHash(name).update(body).digest("hex");
-  return {
-    body,
-    object: {
-      ...{
-        key,
-        bytes: body.length,
-        sha256: hash("sha256"),
-        md5: hash("md5"),
-        contentType: "application/x-ndjson",
-      },
-      ...{ records: of.length, rawBytes: new TextEncoder().encode(raw).length },
-    },
-  };
+  return { body, object: fixed(body, { key, records: of.length, rawBytes: new TextEncoder().encode(raw).length }) };
 }
 
 describe.each(Object.entries(RECEIVERS))("a receiver: %s", (_name, fixture) => {
-  const { conf, service, tellsRepeats, recordBytes, partialAt = [] } = fixture;
+  const { conf, service, tellsRepeats, recordBytes, partialAt = [], takesPrefix = false } = fixture;
 
   function open(between: (fetch: Fetch) => Fetch = (fetch) => fetch) {
     const parsed = parseDestination(conf, PRODUCTION);
@@ -129,13 +116,14 @@ describe.each(Object.entries(RECEIVERS))("a receiver: %s", (_name, fixture) => {
     }
   }
 
-  it("takes the records of an object in one request, with its id", async () => {
+  it("takes the records of an object in one request, with its id and the secret of its string", async () => {
     const { to, held, requests } = open();
     expect(await write(to, lines(3))).toEqual({ kind: "delivered", verified: false });
     expect(held.taken().toSorted()).toEqual(marks(3));
-    expect(requests.map(({ init }) => [init.method, new Headers(init.headers).get("idempotency-key")])).toEqual([
-      ["POST", ID],
-    ]);
+    expect(requests).toMatchObject([{ init: { method: "POST" } }]);
+    const headers = new Headers(requests[0]?.init.headers);
+    expect(headers.get("idempotency-key")).toBe(ID);
+    expect([requests[0]?.url, ...headers.values()].join("\n")).toContain(SECRETS[0]);
   });
 
   it("sends the same bytes again after a lost answer, which may be there", async () => {
@@ -194,7 +182,8 @@ describe.each(Object.entries(RECEIVERS))("a receiver: %s", (_name, fixture) => {
     const refused = await ship(to, of);
     expect(refused.map(({ line: bad }) => bad)).toEqual([poisoned]);
     expect(refused[0]?.words).toMatch(/HTTP 4\d\d/);
-    expect(held.taken().toSorted()).toEqual(marks(5));
+    const taken = takesPrefix ? [...new Set(held.taken())] : held.taken();
+    expect(taken.toSorted()).toEqual(marks(5));
   });
 
   it("divides what is more than it takes, and every part fits", async () => {
@@ -338,12 +327,5 @@ describe.each(Object.entries(RECEIVERS))("a receiver: %s", (_name, fixture) => {
     const parsed = parseDestination(conf, PRODUCTION);
     if (!parsed.ok) throw new Error(parsed.why);
     expect(termsOf(parsed.value).repeats).toMatchObject({ once: false, id: expect.stringMatching(/\w/) });
-  });
-
-  it("writes each record of an object into its body", async () => {
-    const { to, requests } = open();
-    await write(to, lines(7));
-    const { text } = await asked(requests[0]?.url as string, requests[0]?.init as RequestInit);
-    expect(marksIn(text).length).toBeGreaterThanOrEqual(7);
   });
 });

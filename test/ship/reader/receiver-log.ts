@@ -30,7 +30,7 @@ export function receiver(
   vi.spyOn(console, "warn").mockImplementation(() => {});
   vi.spyOn(platform, "random").mockReturnValue(0);
   const clock = setClock(NOON);
-  const held = service(NOON);
+  const held = service();
   const fetch = between(held.fetch);
   const ids: (string | null)[] = [];
   vi.spyOn(platform, "fetch").mockImplementation((url, init) => {

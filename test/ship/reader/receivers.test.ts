@@ -3,7 +3,6 @@ import { platform } from "../../../src/base/platform.ts";
 import { NDJSON } from "../../../src/formats/output/format.ts";
 import type { WriteOutcome } from "../../../src/ship/destinations/destination.ts";
 import { freshBucket, NOON } from "../../support/runtime/pipeline.ts";
-import { splunkCollector } from "../destinations/hosted-receivers.ts";
 import { asked, POISON, RECEIVERS } from "../destinations/receivers.ts";
 import { append, configure, cutObjects, format, fragmentsOf, inLog, jobInto, textOfMember } from "./direct.ts";
 import { countsOf, drain, jobTo, marks, receiver, record, records, rowsOf } from "./receiver-log.ts";
@@ -135,9 +134,9 @@ describe("a receiver that takes an object partly", () => {
   });
 
   it("and names the record that it refuses, behind others that it took: these are sent again, and counted", async () => {
-    const { conf } = RECEIVERS["splunk, events"] as typeof https;
-    const { held, clock } = receiver({ ...https, service: () => splunkCollector({ takesPrefix: true }) });
-    const job = jobTo(conf);
+    const splunk = RECEIVERS["splunk, events"] as Fixture;
+    const { held, clock } = receiver(splunk);
+    const job = jobTo(splunk.conf);
     await inLog(job, async (log, storage) => {
       await configure(job);
       await append(job, fragmentsOf(NDJSON, [...records(5), record("mark-x", POISON), record("mark-7")]));

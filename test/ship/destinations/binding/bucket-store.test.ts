@@ -1,21 +1,10 @@
 import { env } from "cloudflare:workers";
-import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { encodeUtf8 } from "../../../../src/base/bytes.ts";
-import { platform } from "../../../../src/base/platform.ts";
-import { readConfig } from "../../../../src/config.ts";
 import { BucketStore } from "../../../../src/ship/destinations/binding/bucket-store.ts";
-import type { OpenDestination } from "../../../../src/ship/destinations/destination.ts";
-import { openDestination } from "../../../../src/ship/destinations/kinds.ts";
-import { parseDestination } from "../../../../src/ship/destinations/parse.ts";
+import { fixed } from "../objects.ts";
 
 const BYTES = encodeUtf8("fixed bytes");
-const fixed = (bytes: Uint8Array, key = "logs/20261120/a=b c+d.log.gz") => {
-  const hash = (name: string): string => createHash(name).update(bytes).digest("hex");
-  const [sha256, md5] = [hash("sha256"), hash("md5")];
-  const contentType = "application/x-ndjson";
-  return { key, bytes: bytes.length, sha256, md5, contentType, records: 1, rawBytes: bytes.length };
-};
 const object = fixed(BYTES);
 const put = { ...object, body: BYTES, conditional: true };
 
@@ -23,23 +12,14 @@ const put = { ...object, body: BYTES, conditional: true };
 const bucket = env.TRACES;
 const store = new BucketStore(bucket);
 
-function open(): OpenDestination {
-  const config = readConfig(env);
-  if (!config.ok) throw new Error(config.faults.join("; "));
-  const parsed = parseDestination("binding://TRACES/logs/{DATE}", config.config.destinations);
-  if (!parsed.ok) throw new Error(parsed.why);
-  return openDestination(parsed.value, platform);
-}
-
 describe("a bound bucket", () => {
   it("takes an object once, and shows it", async () => {
     expect(await store.put(put)).toMatchObject({ status: 200, etag: object.md5, bytes: 11, sha256: object.sha256 });
-    expect(
-      await store.put({ ...put, ...fixed(encodeUtf8("other bytes"), put.key), body: encodeUtf8("other bytes") }),
-    ).toMatchObject({
-      status: 412,
-      code: "PreconditionFailed",
-    });
+    const other = encodeUtf8("other bytes");
+    const refused = { status: 412, code: "PreconditionFailed" };
+    expect(await store.put({ ...put, ...fixed(other), body: other })).toMatchObject(refused);
+    expect(await (await bucket.get(object.key))?.text()).toBe("fixed bytes");
+    expect(await store.put({ ...put, conditional: false })).toMatchObject({ status: 200 });
     expect(await store.head(object.key)).toMatchObject({
       status: 200,
       etag: object.md5,
@@ -70,24 +50,6 @@ describe("a bound bucket", () => {
     void writer.write(BYTES.subarray(0, 5)).then(() => writer.abort(new Error("died")));
     expect(await store.put({ ...put, key: "logs/half", body: readable })).toMatchObject({ kind: "unreachable" });
     expect(await bucket.head("logs/half")).toBeNull();
-  });
-
-  it("heeds the condition, keeps one object however often an answer is lost, and another's", async () => {
-    const to = open();
-    const write = (options: { doubtful: boolean; leaveOut: number }, of = object, bytes = BYTES) =>
-      to.write(of, () => bytes, options);
-    expect(await write({ doubtful: false, leaveOut: 0 })).toEqual({ kind: "delivered", verified: true, leaveOut: 4 });
-    const uploaded = (await bucket.head(object.key))?.uploaded;
-    for (const doubtful of [false, true])
-      expect(await write({ doubtful, leaveOut: 4 })).toEqual({ kind: "delivered", verified: true });
-    expect((await bucket.head(object.key))?.uploaded).toEqual(uploaded);
-    const others = encodeUtf8("other bytes");
-    expect(await write({ doubtful: false, leaveOut: 4 }, fixed(others), others)).toEqual({ kind: "key_taken" });
-    expect(await to.probe()).toBeNull();
-    expect(await to.challenge("logs/proof.txt", "1.2.three")).toBeNull();
-    expect(await (await bucket.get("logs/proof.txt"))?.text()).toBe("1.2.three");
-    expect(await to.overwrite(fixed(others), others)).toBeNull();
-    expect(await (await bucket.get(object.key))?.text()).toBe("other bytes");
   });
 });
 

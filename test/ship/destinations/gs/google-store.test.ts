@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { encodeUtf8 } from "../../../../src/base/bytes.ts";
 import { platform } from "../../../../src/base/platform.ts";
@@ -10,18 +9,10 @@ import { googleConf } from "../../../support/runtime/api.ts";
 import { bucketControl } from "../../../support/s3-control.ts";
 import { rule } from "../../../support/s3-script.ts";
 import { LOCAL } from "../context.ts";
+import { fixed } from "../objects.ts";
 
 const BYTES = encodeUtf8("fixed bytes");
-const hash = (name: string): string => createHash(name).update(BYTES).digest("hex");
-const object = {
-  key: "logs/20261120/a=b c+d'(1)*!.log.gz",
-  bytes: BYTES.length,
-  sha256: hash("sha256"),
-  md5: hash("md5"),
-  contentType: "application/x-ndjson",
-  records: 1,
-  rawBytes: BYTES.length,
-};
+const object = fixed(BYTES, { key: "logs/20261120/a=b c+d'(1)*!.log.gz" });
 const put = { ...object, body: BYTES, conditional: true };
 
 describe("a GOOG4 signature", () => {
@@ -98,24 +89,6 @@ describe("a bucket of Google", () => {
       "x-goog-if-generation-match",
       "x-goog-meta-logship-sha256",
     ]);
-  });
-
-  it("is known by its hash where the ETag says nothing, and by our checksum where there is none", async () => {
-    const { store } = open();
-    await control.script([rule({ do: "no-etag" })]);
-    expect(await store.put(put)).toMatchObject({ status: 200, etag: null });
-    expect(await store.head(object.key)).toMatchObject({ etag: null, sha256: object.sha256 });
-  });
-
-  it("shows that the condition is honoured, and is written to once however often an answer is lost", async () => {
-    const { to } = open();
-    const write = (doubtful: boolean, leaveOut: number) => to.write(object, () => BYTES, { doubtful, leaveOut });
-    await control.script([rule({ do: "reset", when: "after" }, { method: "PUT", keyIncludes: "a=b" }, 1)]);
-    const lost = await write(false, 0);
-    expect(lost).toMatchObject({ kind: "failed", error: { kind: "unreachable" }, leaveOut: 4 });
-    expect(await write(false, 4)).toEqual({ kind: "delivered", verified: true });
-    expect(await write(true, 4)).toEqual({ kind: "delivered", verified: true });
-    expect((await control.puts()).filter(({ key }) => key === object.key)).toHaveLength(1);
   });
 
   it.each([

@@ -1,15 +1,11 @@
-import { createHash } from "node:crypto";
 import { it } from "vitest";
 import type { PutRequest, StoreAnswer, StoreClient } from "../../../../src/ship/destinations/store/client.ts";
 import { openStore } from "../../../../src/ship/destinations/store/open.ts";
+import { fixed, answer as storeAnswer } from "../objects.ts";
 
 const BYTES = new TextEncoder().encode("an object\n");
-const [md5, sha256] = ["md5", "sha256"].map((name) => createHash(name).update(BYTES).digest("hex")) as [string, string];
-
-function answer(status: number): StoreAnswer {
-  const shown = { bytes: null, sha256: null, etag: `"${md5}"` };
-  return { kind: "answer", status, code: null, retryAfterS: null, ...shown };
-}
+const object = fixed(BYTES, { contentType: "text/plain" });
+const answer = (status: number): StoreAnswer => storeAnswer(status, { etag: `"${object.md5}"` });
 
 /**
  * A store that answers the PUTs of its probe with these, one after the other, and all others when
@@ -30,7 +26,6 @@ function opened(trials: readonly StoreAnswer[]) {
     get: async () => ({ answer: answer(404), body: null }),
   };
   const open = openStore(store, { path: "logs", now: () => 0, why: async () => null });
-  const object = { bytes: BYTES.length, sha256, md5, contentType: "text/plain", records: 1, rawBytes: BYTES.length };
   const write = (key: string) => open.write({ ...object, key }, () => BYTES, { doubtful: false, leaveOut: 0 });
   return { asked, write, letGo };
 }

@@ -1,5 +1,4 @@
 /** Probes and challenges at stores that forbid overwriting, or refuse a header. */
-import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { platform } from "../../../../src/base/platform.ts";
 import { openDestination } from "../../../../src/ship/destinations/kinds.ts";
@@ -7,6 +6,7 @@ import { destinationConf } from "../../../support/runtime/api.ts";
 import { bucketControl } from "../../../support/s3-control.ts";
 import { type Action, type Match, type Rule, rule } from "../../../support/s3-script.ts";
 import { destination, LOCAL } from "../context.ts";
+import { fixed } from "../objects.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12);
 const PUT: Match = { method: "PUT" };
@@ -112,12 +112,7 @@ describe("where a header is refused", () => {
   ])("a canary is written where a store %s", async (_what, rules, puts) => {
     await control.script(rules);
     const body = new TextEncoder().encode("canary");
-    const object = {
-      key: "c",
-      bytes: 6,
-      sha256: createHash("sha256").update(body).digest("hex"),
-      contentType: "text/plain",
-    };
+    const object = fixed(body, { key: "c", contentType: "text/plain" });
     expect(await opened.overwrite(object, body)).toBeNull();
     expect(await asked()).toHaveLength(puts);
     await control.script([refuses({}, 422)]);

@@ -8,16 +8,9 @@ import {
   writeFault,
   writeProbe,
 } from "../../../../src/ship/destinations/store/probe.ts";
+import { answer as storeAnswer } from "../objects.ts";
 
-const accepted: StoreAnswer = {
-  kind: "answer",
-  status: 200,
-  code: null,
-  retryAfterS: null,
-  etag: null,
-  bytes: null,
-  sha256: null,
-};
+const accepted = storeAnswer(200);
 const noBody = async () => ({ answer: accepted, body: null });
 const never = () => new Promise<StoreAnswer>(() => {});
 

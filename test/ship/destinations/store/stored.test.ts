@@ -1,8 +1,7 @@
-import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
+import { encodeUtf8 } from "../../../../src/base/bytes.ts";
 import { platform } from "../../../../src/base/platform.ts";
 import { objectStore } from "../../../../src/ship/destinations/s3/object-store.ts";
-import { answerWords } from "../../../../src/ship/destinations/store/answers.ts";
 import type { StoreAnswer, StoreClient } from "../../../../src/ship/destinations/store/client.ts";
 import { type Probed, writeProbe as write } from "../../../../src/ship/destinations/store/probe.ts";
 import { compare, confirms, damageWords, type SentObject } from "../../../../src/ship/destinations/store/stored.ts";
@@ -10,15 +9,11 @@ import { destinationConf } from "../../../support/runtime/api.ts";
 import { bucketControl } from "../../../support/s3-control.ts";
 import { type Action, rule } from "../../../support/s3-script.ts";
 import { destination, LOCAL } from "../context.ts";
+import { answer, fixed } from "../objects.ts";
 
-const md5 = createHash("md5").update("abc").digest("hex");
-const otherMd5 = createHash("md5").update("abd").digest("hex");
-const sha256 = createHash("sha256").update("abc").digest("hex");
+const [{ md5, sha256 }, { md5: otherMd5 }] = [fixed(encodeUtf8("abc")), fixed(encodeUtf8("abd"))];
 const sent: SentObject = { bytes: 3, sha256, md5 };
 
-function answer(status: number, fields: Partial<Extract<StoreAnswer, { kind: "answer" }>> = {}): StoreAnswer {
-  return { kind: "answer", status, code: null, retryAfterS: null, etag: null, bytes: null, sha256: null, ...fields };
-}
 const unreachable: StoreAnswer = { kind: "unreachable", cause: "timeout" };
 
 describe("the answer to a PUT", () => {
@@ -134,43 +129,25 @@ describe("the probe of a destination", () => {
     expect((await control.requests()).map(({ method }) => method)).toEqual(["PUT", "PUT", "PUT"]);
   });
 
-  const HEAD = { method: "HEAD" };
-  it.each<[what: string, put: Action, head: Action | null, words: RegExp]>([
-    ["keeps nothing", { do: "discard" }, null, /^HTTP 200, but the object is not there$/],
-    ["keeps half", { do: "truncate" }, null, /^the store keeps \d\d of \d\d bytes$/],
-    [
-      "is a page that answers everything",
-      { do: "answer", status: 200, body: "<html>Please log in</html>" },
-      { do: "answer", status: 200, body: "<html>Please log in</html>" },
-      /^the store keeps \d\d of \d\d bytes$/,
-    ],
-  ])("is refused to a store that says 200 and %s", async (_what, put, head, words) => {
-    await control.script([rule(put, { method: "PUT" }), ...(head === null ? [] : [rule(head, HEAD)])]);
-    const given = await writeProbe(store, "x");
-    expect(given).toMatchObject({
-      kind: "failed",
-      failure: { cause: "not_kept", words: expect.stringMatching(words) },
-    });
+  const PAGE: Action = { do: "answer", status: 200, body: "<html>Please log in</html>" };
+  const failed = (words: string) => ({
+    kind: "failed",
+    failure: { cause: "not_kept", words: expect.stringMatching(words) },
   });
-
-  it.each<[what: string, put: Action, head: Action | null]>([
-    ["whose ETags are no MD5", { do: "wrong-etag" }, { do: "wrong-etag" }],
-    ["that has no ETags", { do: "no-etag" }, { do: "no-etag" }],
-    ["that drops metadata", { do: "drop-meta" }, null],
-    ["that allows no HEAD", { do: "wrong-etag" }, { do: "answer", status: 403 }],
-    ["that cannot answer to HEAD now", { do: "wrong-etag" }, { do: "answer", status: 503 }],
-    ["that resets HEAD", { do: "wrong-etag" }, { do: "reset", when: "before" }],
-  ])("is believed of a store %s", async (_what, put, head) => {
-    await control.script([rule(put, { method: "PUT" }), ...(head === null ? [] : [rule(head, HEAD)])]);
-    expect(await writeProbe(store, "x")).toEqual(written);
-  });
-
-  it.each([
-    [answer(403, { code: "AccessDenied" }), "HTTP 403 AccessDenied"],
-    [answer(500), "HTTP 500"],
-    [unreachable, "no answer in time"],
-    [{ kind: "unreachable", cause: "connection failed" } as const, "connection failed"],
-  ])("fails in words: %j", (given, words) => {
-    expect(answerWords(given)).toBe(words);
+  const half = failed("^the store keeps \\d\\d of \\d\\d bytes$");
+  it.each<[what: string, put: Action, head: Action | null, outcome: object]>([
+    ["keeps nothing", { do: "discard" }, null, failed("^HTTP 200, but the object is not there$")],
+    ["keeps half", { do: "truncate" }, null, half],
+    ["is a page that answers everything", PAGE, PAGE, half],
+    ["has ETags that are no MD5", { do: "wrong-etag" }, { do: "wrong-etag" }, written],
+    ["has no ETags", { do: "no-etag" }, { do: "no-etag" }, written],
+    ["drops metadata", { do: "drop-meta" }, null, written],
+    ["allows no HEAD", { do: "wrong-etag" }, { do: "answer", status: 403 }, written],
+    ["cannot answer to HEAD now", { do: "wrong-etag" }, { do: "answer", status: 503 }, written],
+    ["resets HEAD", { do: "wrong-etag" }, { do: "reset", when: "before" }, written],
+  ])("at a store that says 200 and %s", async (_what, put, head, outcome) => {
+    const rules = [rule(put, { method: "PUT" }), ...(head === null ? [] : [rule(head, { method: "HEAD" })])];
+    await control.script(rules);
+    expect(await writeProbe(store, "x")).toMatchObject(outcome);
   });
 });
