@@ -5,7 +5,7 @@
  *     npm run model -- 1000 500               from seed 500
  *     npm run model -- 1000 1 noDedupe        without the rule that this mutant leaves out
  *     npm run model -- find 1000              the first seed that finds each mutant
- *     npm run model -- find 1000 noAlarm,noAnew
+ *     npm run model -- find 1000 noAlarm,noDedupe
  *
  * `FORCE=long,keyed` makes rare things common: the runs do this, and nothing else of `ODDS` in
  * test/model/world.ts. `TRACE=<word>` prints each line of a run that has the word; `TRACE=` all.

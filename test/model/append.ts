@@ -22,8 +22,8 @@ export function append(shard: Shard, a: Append): string[] {
   shard.ready();
   const { s, w, config } = shard;
   const isNewer = a.state.mark !== config.mark || a.state.version > config.version;
-  if (isNewer && !w.is("noJoinOnNewer")) shard.join();
-  if (isFull(shard) && !w.is("neverFull")) throw new Lost("full");
+  if (isNewer) shard.join();
+  if (isFull(shard)) throw new Lost("full");
   if (isBusy(shard)) throw new Lost("busy");
   if (sizeOf(a.parts) > APPEND_MAX) throw new Lost("too large");
   sweep(shard);
@@ -145,8 +145,7 @@ function usable(
     its === stamp ||
     w.is("preparedOfOldVersion") ||
     (w.is("versionWithoutMark") && its.split(".")[1] === stamp.split(".")[1]);
-  const areTheParts = (group: Group): boolean =>
-    group.parts.join() === parts.join() || w.is("preparedForOtherParts") || w.is("groupsUnchecked");
+  const areTheParts = (group: Group): boolean => group.parts.join() === parts.join() || w.is("groupsUnchecked");
   return a.groups.find(
     (group) =>
       group.jobs.some(({ id, stamp: its }) => id === job && isSame(its)) &&

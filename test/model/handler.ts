@@ -28,7 +28,7 @@ export function* handler(w: World, number: number): Task {
   const own = new Delivery(w, `handler ${number}`, isDead, now, queueDone(w, mine, unread, isDead, now), unread);
   if (w.is("acksFirst")) own.ack(mine);
   const config = yield* configOf(w);
-  for (const { batch, isAlone } of groupsOf(w, mine, unread)) {
+  for (const { batch, isAlone } of groupsOf(mine, unread)) {
     try {
       yield* unread.has(some(batch[0])) ? own.holdUnread(batch) : own.handle(config, batch, isAlone);
     } catch (error) {
@@ -45,18 +45,14 @@ const isUnreadable = (w: World, { message }: Queued): boolean => message.newHead
  * Groups messages by shard, each as large as an append at most. A message that comes for the second
  * time, which may kill its handler, is handled alone; so is one that is unreadable.
  */
-function groupsOf(
-  w: World,
-  mine: readonly Queued[],
-  unread: ReadonlySet<Queued>,
-): { batch: Queued[]; isAlone: boolean }[] {
+function groupsOf(mine: readonly Queued[], unread: ReadonlySet<Queued>): { batch: Queued[]; isAlone: boolean }[] {
   const groups: { batch: Queued[]; isAlone: boolean; shard: number; size: number }[] = [];
   for (const each of mine) {
     const isAlone = each.attempts > 1 || each.dead || unread.has(each);
     const { shard } = some(each.message.parts[0]);
     const size = sizeOf(each.message.parts);
     const group = groups.findLast((other) => other.shard === shard && !other.isAlone);
-    if (!isAlone && group && (group.size + size <= APPEND_MAX || w.is("groupsWithoutBound"))) {
+    if (!isAlone && group && group.size + size <= APPEND_MAX) {
       group.batch.push(each);
       group.size += size;
     } else groups.push({ batch: [each], isAlone, shard, size });
@@ -133,7 +129,7 @@ class Delivery {
         deaths > 4 ||
         (age > HOLD_AFTER && !w.is("noHoldAfterTenDays")) ||
         (w.faults && random.chance(w.does.holds ? 0.3 : 0.02)) ||
-        (this.isDead && (some(batch[0]).attempts > 2 || random.chance(0.5)) && !w.is("deadNotHeld"));
+        (this.isDead && (some(batch[0]).attempts > 2 || random.chance(0.5)));
       if (!isHeld && age > HOLD_AFTER)
         for (const { id } of first.parts) w.answered.set(id, (w.answered.get(id) ?? 0) + 1);
       if (isHeld) {
@@ -164,7 +160,7 @@ class Delivery {
         return;
       } catch (error) {
         expectLost(error);
-        if (error.what !== "busy" || w.now > until || w.is("busySpendsAttempts")) throw error;
+        if (error.what !== "busy" || w.now > until) throw error;
       }
       for (const each of batch) each.visibleAt = w.now + 30;
       for (let k = 0; k < 3; k++) yield;
@@ -200,13 +196,12 @@ class Delivery {
     for (const job of config.jobs) {
       // It does not fit: its entry is open.
       if (w.random.chance(0.15)) continue;
-      if (job.format % 2 === 0 && (w.release < 2 || !w.is("preparesNewFormats"))) continue;
+      if (job.format % 2 === 0) continue;
       const { format, mod } = job;
       const mine = parts.filter(({ takenMs }) => wasIn(job.windows, takenMs));
       const ids = mine.map(({ id }) => id);
       const member = { id: job.id, stamp: stampOf(config, job) };
-      const areEqual = (group: Group): boolean =>
-        group.parts.join() === ids.join() || w.is("groupsByRulesAlone") || w.is("groupsUnchecked");
+      const areEqual = (group: Group): boolean => group.parts.join() === ids.join() || w.is("groupsUnchecked");
       const same = groups.find((group) => group.format === format && group.mod === mod && areEqual(group));
       if (same) same.jobs.push(member);
       else groups.push({ jobs: [member], parts: ids, made: prepare(job, mine, off), format, mod });
@@ -232,7 +227,7 @@ class Delivery {
           const oldest = isUnread ? sentMs - IN_FLIGHT : Math.min(...message.parts.map(({ takenMs }) => takenMs));
           yield* w.ask(w.plane, () => w.plane.shardAway(shard.n, oldest));
         }
-        if (!isLate || this.isDead || isUnread || w.is("noAnew")) continue;
+        if (!isLate || this.isDead || isUnread) continue;
         if (!w.is("textAnewUnnoted")) yield* w.ask(shard, () => expectAgain(shard, message, false));
         send(w, message.parts);
         this.ack([each]);

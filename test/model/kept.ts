@@ -124,7 +124,7 @@ function giveUp(shard: Shard): boolean {
     w.is("givesUpAtCursor") ? 0 : pageOf(shard, id, some(s.jobs[id]).cursor, PAGE_MAX).end;
   const all = ids
     .map((id) => ({ id, state: some(s.jobs[id]), upTo: end(id), lost: unreadPast(shard, id, end(id)) }))
-    .filter(({ lost }) => lost.some(({ block }) => isReadOf(shard, block) || w.is("givesUpForNothing")));
+    .filter(({ lost }) => lost.some(({ block }) => isReadOf(shard, block)));
   const [last] = all.sort((a, b) => a.state.cursor - b.state.cursor);
   if (!last) return false;
   const { id, state, upTo, lost } = last;

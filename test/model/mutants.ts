@@ -48,14 +48,6 @@ export const MUTANTS = {
 
   // Configuration.
   noJoinAtStart: shown("a shard joins when it starts", 19),
-  noJoinAgain: notShown(
-    "a shard joins with an append or a drive once five minutes have passed",
-    "joins at the start and on a newer state, and the control plane's own alarm, bring the same: it shortens a delay",
-  ),
-  noJoinOnNewer: notShown(
-    "a shard joins when an append names a newer state",
-    "the control plane's alarm brings the change, and a shard joins every five minutes: it shortens a delay",
-  ),
   joinNotNoted: shown("a join adds the shard to the list", 13),
   takesOlderConfig: shown("an older snapshot is not taken", 1),
   takesForeignMark: notShown(
@@ -74,19 +66,7 @@ export const MUTANTS = {
   offByNow: shown("a function's logging was off by the part's time of intake", 7),
   preparedOfOldVersion: shown("a prepared entry of another version is dropped", 48),
   preparedWithKnown: shown("a prepared entry is used only if all parts of the append are fresh", 6),
-  preparedForOtherParts: notShown(
-    "the shard checks that the group has exactly the parts that the job is offered",
-    "the handler's own rule (groupsByRulesAlone) is enough as long as handler and shard agree; groupsUnchecked leaves out both",
-  ),
-  groupsByRulesAlone: notShown(
-    "the handler prepares together only for jobs that are offered the same parts",
-    "the shard's check (preparedForOtherParts) is enough; groupsUnchecked leaves out both",
-  ),
   groupsUnchecked: shown("handler or shard checks that the group has exactly those parts", 25),
-  preparesNewFormats: notShown(
-    "a handler prepares only formats that the release before can read",
-    "a reader of the release before keeps such an entry as newer, and ships it after the upgrade: it shortens a delay",
-  ),
   readersFormat: shown("a group is cut under its own format", 7),
   readerMakesAll: shown("a reader does not make what was prepared", 3),
   readersKeepTheirJob: shown("a page carries the job if the reader's version is older", 1),
@@ -111,13 +91,9 @@ export const MUTANTS = {
     "the position of a new block has to equal one that a reader has passed, of a record that the restore did not lose",
   ),
   dropsWhenOneHasRead: shown("a block is dropped when all jobs of its entries have passed it", 2),
-  commitsWithoutCompare: notShown(
-    "a commit compares the cursor with that of its read",
-    "one pull at a time (pullsAtOnce) is enough; pullsAtOnceNoCompare leaves out both",
-  ),
   pullsAtOnce: notShown(
     "one pull at a time for each reader",
-    "the comparison (commitsWithoutCompare) is enough, but for a seal between two pulls; pullsAtOnceNoCompare leaves out both",
+    "the comparison is enough, but for a seal between two pulls; pullsAtOnceNoCompare leaves out both",
   ),
   pullsAtOnceNoCompare: shown("one pull at a time, and a commit compares the cursor", 3),
   cursorAfterwards: shown("the cursor moves in the transaction of the commit", 1),
@@ -141,27 +117,11 @@ export const MUTANTS = {
   ),
 
   // Intake, queue, handler.
-  neverFull: notShown(
-    "a full shard takes no appends",
-    "the model's shards have no bound in bytes, so that nothing is lost in a full one; test/ship/log/append.test.ts has the bound",
-  ),
   acksFirst: shown("a message is acknowledged after its append", 2),
   asksForKeyed: shown("a handler asks only for parts without a key", 46),
   packsAcrossShards: shown("all parts of a message belong to one shard", 4),
   cutsBySettings: shown("cuts of a keyed request follow a rule that never changes", 3),
   noHoldAfterTenDays: shown("messages older than ten days are put on hold", 50),
-  noAnew: notShown(
-    "after many attempts a message is sent anew",
-    "a message that is not sent anew becomes a dead letter, and is put on hold: it costs a person's click",
-  ),
-  deadNotHeld: notShown(
-    "a dead letter is put on hold",
-    "a dead letter that is not put on hold is delivered like any other message; a hundred more attempts have to fail before it is lost",
-  ),
-  busySpendsAttempts: notShown(
-    "a handler waits for a shard that is busy",
-    "attempts that are spent make dead letters, which are put on hold: it costs a person's click",
-  ),
   keyShardsUnchecked: shown("an isolate asks the control plane whether its KEY_SHARDS is right", 2, "keyShards"),
   textKeyShardsByFirst: notShown(
     "KEY_SHARDS is set when the control plane comes into being, not by the first request",
@@ -171,10 +131,6 @@ export const MUTANTS = {
   unreadableDroppedFirst: shown("an unreadable message is deleted after its parts are appended", 27, "heads"),
   unreadableToShardZero: shown("parts of an unreadable message are appended to their own shard", 22),
   packsWithoutBound: shown("a message has no more than an append takes", 10, "heads"),
-  groupsWithoutBound: notShown(
-    "a group has no more than an append takes",
-    "an append that is too large is refused, and its messages come again, in other groups",
-  ),
   pageWithoutOneBlock: shown("a page has one block, however large", 31),
 
   // Kept records.
@@ -201,10 +157,6 @@ export const MUTANTS = {
   rerunGetsHolds: shown("what is on hold goes to no rerun", 72, "past"),
   dropsUnreadByBytes: shown("what is unread is kept, however much there is", 2),
   keptSinceByTimeAlone: shown("what is dropped for room is no longer said to be there", 14, "past"),
-  givesUpForNothing: notShown(
-    "a past is given up only if that frees a block",
-    "nothing is promised of a past that is given up: it costs one that could have been read, whenever another reader is far behind",
-  ),
   givesUpUncounted: shown("what is given up of a past is taken off what was appended", 70, "past"),
   givesUpUnsaid: shown("a shard says what it has given up", 70, "past"),
   keptSinceByDropsAlone: shown("what was never kept is not said to be there", 8, "past", "keeps"),
@@ -288,10 +240,6 @@ export const MUTANTS = {
     "a message of a deleted job has to wait longer than the days after which the job is forgotten; forgetsAtOnce shows it without the days",
   ),
   textNewerWithoutAlarm: shown("what needs a newer release is tried by the alarm", 33),
-  textReadDoesNotDrop: notShown(
-    "a read that moves the cursor drops blocks",
-    "the next drive or configuration drops them: it frees room sooner",
-  ),
   textIdsAgain: shown("a restored control plane's next job id grows", 5),
   textAnewUnnoted: notShown(
     "a message is sent anew once the shard has it as unfinished",

@@ -39,7 +39,7 @@ export function read(shard: Shard, how: Read): Page {
   s.last = Math.max(s.last, after);
   if (isCurrent && state.cursor < after) {
     state.cursor = after;
-    if (!w.is("textReadDoesNotDrop")) drop(shard);
+    drop(shard);
   }
   const from = job?.discard && state ? Math.max(state.cursor, after) : after;
   page.end = from;

@@ -240,7 +240,7 @@ export class Reader extends Thing {
     const made = job === null ? [] : yield* this.make(page.items, job);
     yield;
     const isMoved = (s.cursor ?? after) !== after;
-    if (isMoved && !w.is("commitsWithoutCompare") && !w.is("pullsAtOnceNoCompare")) return false;
+    if (isMoved && !w.is("pullsAtOnceNoCompare")) return false;
     this.take(page);
     if (s.job === null) return true;
     this.add(page.items, made);

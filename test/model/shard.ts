@@ -173,7 +173,7 @@ export class Shard extends Thing {
     }
   }
   joinAgain(): void {
-    if (this.w.now > this.joinedMs + JOIN_EVERY && !this.w.is("noJoinAgain")) this.join();
+    if (this.w.now > this.joinedMs + JOIN_EVERY) this.join();
   }
   /**
    * Waits for the control plane when it starts, and after 5 s goes on with its copy. A restored one

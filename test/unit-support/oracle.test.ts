@@ -1,6 +1,5 @@
 import { crc32, deflateRawSync, gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, it } from "vitest";
-import { readSingleMember } from "../support/gzip-member.ts";
 import { assertClean, keyTime, type Minted, Oracle, type Report } from "../support/oracle.ts";
 
 const PATH = "logs/date={DATE}/x";
@@ -65,34 +64,6 @@ describe("what is right", () => {
     );
     expect([byDay.size, report.records, report.objects]).toEqual([3, 15, 3]);
     expect(faultsIn(report)).toEqual([]);
-    assertClean(report);
-  });
-
-  it("tells an event by its time alone when a projection left nothing else", () => {
-    const projected = events.map(({ at, ...rest }) => ({
-      at,
-      ...rest,
-      event: { EventTimestampMs: at, Outcome: "ok" },
-    }));
-    const report = oracle.audit(1, [ship(projected)], { path: PATH, idOf: oracle.idByTime });
-    assertClean(report);
-    expect(report.records).toBe(6);
-  });
-
-  it("reads what is not NDJSON by the function it is given", () => {
-    const csv = `time,id\n${events.map(({ at, id }) => `${at},${id}\n`).join("")}`;
-    const report = oracle.audit(1, [{ key: ship(events).key, bytes: gzip(csv) }], {
-      path: PATH,
-      parse: (raw) =>
-        new TextDecoder()
-          .decode(raw)
-          .trimEnd()
-          .split("\n")
-          .slice(1)
-          .map((line) => line.split(",")),
-      idOf: (record) => (record as string[])[1],
-      timeOf: (record) => Number((record as string[])[0]),
-    });
     assertClean(report);
   });
 
@@ -178,12 +149,6 @@ describe("each kind of fault", () => {
     }
   });
 
-  it("without a path, a day in the folder has to be that of the events", () => {
-    expect(faultsIn(oracle.audit(1, [ship(events)]))).toEqual([]);
-    expect(faultsIn(oracle.audit(1, [ship(events, "flat")]))).toEqual([]);
-    expect(faultsIn(oracle.audit(1, [ship(events, "a/20261119")]))).toEqual(["misfiled"]);
-  });
-
   it("a probe in the folder of a real day is no probe", () => {
     const report = auditOf(ship(events), { key: "logs/date=20261120/x/test.txt.gz", bytes: gzip("probe") });
     expect(faultsIn(report)).toEqual(["corrupted"]);
@@ -220,14 +185,6 @@ describe("each kind of fault", () => {
     expect(report.corrupted[0]?.reason).toContain(first.key);
   });
 
-  it("counts every kind in its message and shows the first five of each", () => {
-    const lost = oracle.mint(8);
-    oracle.acknowledged(1, lost);
-    expect(() => assertClean(auditOf(ship([...events, ...events.slice(0, 1)])))).toThrow(
-      /^7 records in 1 objects\n8 missing:\n( {2}event-\d+ of 20261120\n){5} {2}… and 3 more\n1 duplicated:\n {2}event-000001 in /,
-    );
-  });
-
   function altered(change: (text: string) => string): Shipped {
     return { key: ship(events).key, bytes: gzip(change(textOf(events))) };
   }
@@ -237,61 +194,4 @@ describe("each kind of fault", () => {
     expect(key).toContain(from);
     return { key: key.replace(from, to), bytes };
   }
-});
-
-describe("minting", () => {
-  it("gives every event an id and a millisecond of its own, over calls, days and both forms", () => {
-    const all = [
-      ...events,
-      ...oracle.mint(50),
-      ...oracle.mint(50, { days: 4, at: Date.UTC(2026, 10, 19, 23, 59, 59, 990) }),
-      ...oracle.mint(5, { form: "trace" }),
-    ];
-    expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
-    expect(new Set(all.map(({ at }) => at)).size).toBe(all.length);
-    expect(new Set(all.slice(56, 106).map(({ day }) => day))).toEqual(
-      new Set(["20261119", "20261120", "20261121", "20261122"]),
-    );
-  });
-
-  it("makes records and trace items that say the same", () => {
-    const options = { scriptName: "shop-api", outcome: "exception", padding: 20_000 };
-    const [record] = oracle.mint(1, options);
-    const [item] = oracle.mint(1, { ...options, form: "trace" });
-    expect(record?.event).toMatchObject({
-      EventTimestampMs: record?.at,
-      Logs: [{ Message: [record?.id, "x".repeat(20_000)] }],
-      ScriptName: "shop-api",
-      Outcome: "exception",
-    });
-    expect(item?.event).toMatchObject({
-      eventTimestamp: item?.at,
-      logs: [{ message: [item?.id, "x".repeat(20_000)] }],
-      scriptName: "shop-api",
-      outcome: "exception",
-    });
-    for (const minted of [record, item]) {
-      const [text, padding] = (minted?.record.Logs as { Message: string[] }[] | undefined)?.[0]?.Message ?? [];
-      expect([text, padding]).toEqual([
-        minted?.id,
-        `${"x".repeat(16_384 - "event-000007".length)}<<<Logship: messages truncated>>>`,
-      ]);
-    }
-    expect({ ...item?.record, Logs: 0, Event: 0 }).toEqual({
-      ...record?.record,
-      Logs: 0,
-      Event: 0,
-      EventTimestampMs: item?.at,
-    });
-    expect([oracle.idByMessage(record?.event), oracle.idByTime(record?.event)]).toEqual([record?.id, record?.id]);
-    expect([oracle.idByMessage({}), oracle.idByMessage(null), oracle.idByTime({ EventTimestampMs: 5 })]).toEqual(
-      Array(3).fill(undefined),
-    );
-  });
-});
-
-it("reads a member that is a view into a larger buffer", () => {
-  const bytes = gzip("text\n");
-  const inside = Buffer.concat([Buffer.alloc(7), bytes, Buffer.alloc(9)]).subarray(7, 7 + bytes.length);
-  expect(readSingleMember(inside)).toMatchObject({ ok: true, header: "1f8b08000000000000ff" });
 });

@@ -154,7 +154,10 @@ describe("extra fields", () => {
     await world.tail(minted(world, item()));
     await world.mend();
     await world.settle();
-    expect(await shipped()).toMatchObject([TAKEN, TAKEN]);
+    expect((await shipped()).toSorted((a, b) => `${a.Source}`.localeCompare(`${b.Source}`))).toMatchObject([
+      { ...TAKEN, Source: "rpc" },
+      { ...TAKEN, Source: "tail" },
+    ]);
   });
 
   it("stay with what is put on hold, of any writer", async () => {
@@ -189,6 +192,7 @@ describe("extra fields", () => {
         { key: "ExecutionModel", operator: "!eq", value: "stateless" },
         { key: "Truncated", operator: "eq", value: true },
         { key: "RequestHeaders.accept", operator: "!eq", value: "x" },
+        { key: "Source", operator: "startsWith", value: "http:" },
       ],
     };
     const output_options = { output_type: "csv", field_names: ["ExceptionStacks", "Truncated", "RequestHeaders"] };

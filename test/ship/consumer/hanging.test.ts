@@ -2,18 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { retryDelayS } from "../../../src/formats/queue/retries.ts";
 import { consumeDead, consumeEvents } from "../../../src/ship/consumer/consume.ts";
 import { NOON } from "../../formats/record/samples.ts";
-import {
-  type Delivered,
-  damaged,
-  deliver,
-  id,
-  job,
-  one,
-  record,
-  shipped,
-  type World,
-  world as worldLater,
-} from "./scripted.ts";
+import { type Delivered, deliver, id, job, one, record, type World, world as worldLater } from "./scripted.ts";
 
 /** A world in which messages are delivered at their time of intake. */
 const world = (config: Parameters<typeof worldLater>[0]): World => Object.assign(worldLater(config), { nowMs: NOON });
@@ -99,16 +88,6 @@ describe("a shard that does not answer", () => {
     expect(await consumed(delivered, it_)).toBe(5_000);
     expect(delivered.fates()).toEqual([again(), again()]);
   });
-
-  it("holds up no other shard's messages", async () => {
-    const it_ = world([job(1)]);
-    const append = it_.append.bind(it_);
-    it_.append = (shard, ...rest) => (shard === 0 ? never() : append(shard, ...rest));
-    const delivered = deliver([one(1), one(2, { shards: 2, shard: 1 }), one(3)]);
-    expect(await consumed(delivered, it_)).toBe(10_000);
-    expect(delivered.fates()).toEqual([again(), "ack", again()]);
-    expect(shipped(it_)).toEqual([[1, ["event 2"]]]);
-  });
 });
 
 describe("a queue that does not answer", () => {
@@ -154,30 +133,5 @@ describe("a batch", () => {
     expect(returned(it_)).toEqual([96, 97, 98, 99].map((n) => id(n)));
     // The append under way.
     await vi.advanceTimersByTimeAsync(9_900);
-  });
-
-  it("that is in hand for long is noted, so that nothing is claimed complete beyond it; what is on hold is not", async () => {
-    const it_ = world([job(1)]);
-    const append = it_.append.bind(it_);
-    it_.append = async (...args) => {
-      await new Promise((resolve) => setTimeout(resolve, 9_900));
-      return append(...args);
-    };
-    const delivered = deliver([...many(20), damaged(one(21))]);
-    const done = consumeEvents(delivered.batch, it_);
-    await vi.advanceTimersByTimeAsync(39_999);
-    expect(it_.noted).toEqual([]);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(it_.noted.map((note) => note.id)).toEqual(Array.from({ length: 20 }, (_, n) => id(n)));
-    await vi.advanceTimersByTimeAsync(10_000);
-    await done;
-    expect(delivered.fates()).toEqual(Array(21).fill("ack"));
-  });
-
-  it("that nothing holds up notes nothing", async () => {
-    const it_ = world([job(1)]);
-    await consumed(deliver([one(1)]), it_);
-    await vi.advanceTimersByTimeAsync(60_000);
-    expect(it_.noted).toEqual([]);
   });
 });

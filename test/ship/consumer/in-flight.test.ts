@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { retryDelayS } from "../../../src/formats/queue/retries.ts";
 import { consumeDead, consumeEvents } from "../../../src/ship/consumer/consume.ts";
 import { NOON } from "../../formats/record/samples.ts";
-import { type Delivered, damaged, deliver, id, job, one, record, shipped, type World, world } from "./scripted.ts";
+import { damaged, deliver, id, job, one, record, type World, world } from "./scripted.ts";
 
 const never = <T>(): Promise<T> => new Promise<T>(() => {});
 const AGAIN = `retry after ${retryDelayS(1)} s`;
@@ -221,19 +221,5 @@ describe("what a batch may ask in all", () => {
     const delivered = deliver(Array.from({ length: 100 }, (_, n) => one(n)));
     await consumeDead(delivered.batch, it_);
     expect([delivered.fates(), it_.held.length]).toEqual([Array(100).fill("ack"), 100]);
-  });
-});
-
-describe("a queue that does not say what waits", () => {
-  it.each([
-    ["no metadata", undefined],
-    ["no figures", {}],
-  ])("is not taken to be empty: %s", async (_what, metadata) => {
-    const it_ = worldAfter(0);
-    const { batch }: Delivered = deliver([one(1)]);
-    const bare = { queue: batch.queue, messages: batch.messages, metadata, ackAll() {}, retryAll() {} };
-    await consumeEvents(bare as MessageBatch<unknown>, it_);
-    expect(shipped(it_)).toEqual([[1, ["event 1"]]]);
-    expect(it_.appends.map(({ append }) => append.queue?.doneMs)).toEqual([0]);
   });
 });

@@ -43,10 +43,6 @@ describe("the jobs that a consumer knows", () => {
     expect(warned).not.toHaveBeenCalled();
   });
 
-  it("may be none at all, which is an answer", async () => {
-    expect(await jobsOf(new JobsCache().refresh(control(snapshot("e.0.m", []))))).toEqual([]);
-  });
-
   it("are the last good ones while the control plane fails, and are asked for again each time", async () => {
     const cache = new JobsCache();
     const plane = control(
@@ -101,20 +97,6 @@ describe("the jobs that a consumer knows", () => {
     expect(plane.asked).toEqual([""]);
   });
 
-  it("are those of an answer that comes late, but in time, in a cold isolate and in a warm one", async () => {
-    vi.useFakeTimers();
-    const slow = (answer: unknown) => new Promise((resolve) => setTimeout(() => resolve(answer), 4_999));
-    const cache = new JobsCache();
-    const plane = control(slow(snapshot("e.1.m", [job(1)])));
-    const cold = cache.refresh(plane);
-    await vi.advanceTimersByTimeAsync(4_999);
-    expect(await jobsOf(cold)).toEqual([job(1)]);
-    const warm = cache.refresh(control(slow(snapshot("e.2.m", [job(2)]))));
-    await vi.advanceTimersByTimeAsync(4_999);
-    expect(await jobsOf(warm)).toEqual([job(2)]);
-    expect(warned).not.toHaveBeenCalled();
-  });
-
   const { filter: _filter, ...unfiltered } = job(1);
   it.each<[string, unknown, number[]?]>([
     ["nothing", undefined],
@@ -144,13 +126,6 @@ describe("the jobs that a consumer knows", () => {
     },
   );
 
-  it.each([undefined, null, {}, 5])("are the last good ones when it says %j, and the log says why", async (garbage) => {
-    const cache = new JobsCache();
-    await cache.refresh(control(snapshot("e.1.m", [job(1)])));
-    await cache.refresh(control(garbage));
-    expect(warned.mock.calls).toMatchObject([[{ error: "Error: its answer is not a configuration" }]]);
-  });
-
   it("are unknown to who knew none and is told that nothing has changed", async () => {
     expect(await jobsOf(new JobsCache().refresh(control({ state: "", jobs: null })))).toBeNull();
     expect(warned).toHaveBeenCalledOnce();
@@ -159,14 +134,6 @@ describe("the jobs that a consumer knows", () => {
   it("keep what a newer control plane says of them and this code does not know", async () => {
     const newer = { ...snapshot("e.1.m", [{ ...job(1), colour: "red" } as never]), region: "eu" };
     expect(await new JobsCache().refresh(control(newer))).toEqual(newer);
-  });
-
-  it("come with the state that they are of, which is what they were routed by", async () => {
-    const cache = new JobsCache();
-    const plane = control(snapshot("e.1.m", [job(1)]), new Error("down"), snapshot("e.2.m", []));
-    expect(await cache.refresh(plane)).toEqual(snapshot("e.1.m", [job(1)]));
-    expect(await cache.refresh(plane)).toEqual(snapshot("e.1.m", [job(1)]));
-    expect(await cache.refresh(plane)).toEqual(snapshot("e.2.m", []));
   });
 
   it("leave no timer behind", async () => {

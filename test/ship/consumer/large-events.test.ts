@@ -1,5 +1,5 @@
 /** Events too large for a queue message: by HTTP, into the log, and from there as any others. */
-import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { describe, it, vi } from "vitest";
@@ -8,7 +8,7 @@ import { type TraceLog, traceLog } from "../../../src/ship/log/trace-log.ts";
 import { noise } from "../../formats/record/samples.ts";
 import { assertClean, type Minted, Oracle } from "../../support/oracle.ts";
 import { api, createJob } from "../../support/runtime/api.ts";
-import { balance, freshBucket, logStatus, NOON, runCron, setClock, settle } from "../../support/runtime/pipeline.ts";
+import { balance, freshBucket, logStatus, NOON, setClock, settle } from "../../support/runtime/pipeline.ts";
 
 type Logs = { Level: string; Message: string[]; TimestampMs?: number }[];
 
@@ -61,18 +61,6 @@ describe("large events", () => {
     // Shipped records are bounded.
     for (const { bytes } of await control.contents())
       for (const line of gunzipSync(bytes).toString().trim().split("\n")) expect(line.length).toBeLessThan(20_000);
-  });
-
-  it("survive a crash between their arrival and their delivery", async ({ expect }) => {
-    const { clock, control, job, oracle } = await world();
-    const events = oracle.mint(1);
-    enlarge(events[0] as Minted, 900_000, 9);
-    oracle.acknowledged("job", events);
-    expect(await post(events)).toBe(202);
-    await abortAllDurableObjects();
-    await runCron();
-    await settle(job, clock);
-    assertClean(oracle.audit("job", await control.contents(), { path: "logs/{DATE}", idOf: oracle.idByMessage }));
   });
 
   it("of a repeated request are those of the copy that came first: what intake filled in differs", async ({

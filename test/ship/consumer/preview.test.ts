@@ -118,14 +118,6 @@ describe("a preview", () => {
     });
   });
 
-  it("shows a record that is cut as it is cut", () => {
-    const Logs = [{ Level: "log", Message: ["x".repeat(16_385)], TimestampMs: NOON }];
-    const [shown] = preview(EVERYTHING, [recordLine(traceRecord({ Logs }))]).records;
-    expect(shown?.truncated).toBe(true);
-    const message = [`${"x".repeat(16_384)}<<<Logship: messages truncated>>>`];
-    expect(JSON.parse(shown?.text ?? "").Logs).toEqual([{ ...Logs[0], Message: message }]);
-  });
-
   it("draws a sample of the share that is asked for, the same one each time", () => {
     const lines = Array.from({ length: 1_000 }, (_, i) => recordLine(record(`${i}`)));
     const draw = (sampleRate: number) => preview({ ...EVERYTHING, sampleRate }, lines, 1e9);
@@ -178,12 +170,6 @@ describe("a preview", () => {
       ],
       4,
     ]);
-  });
-
-  it("of no records is empty", () => {
-    const none = { events: 0, kept: 0, filtered: 0, sampledOut: 0, truncated: 0, leftOut: 0 };
-    const empty = { ...none, records: [], notKept: [], objects: [] };
-    expect(preview({ ...EVERYTHING, output: format({ batchPrefix: "[", batchSuffix: "]" }) }, [])).toEqual(empty);
   });
 
   it("refuses what was never a record", () => {

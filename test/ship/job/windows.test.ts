@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { platform } from "../../../src/base/platform.ts";
-import { CLOCK_SKEW_MS, type Window, wasIn } from "../../../src/ship/job/config.ts";
+import { CLOCK_SKEW_MS, type Window } from "../../../src/ship/job/config.ts";
 import { api, createJob } from "../../support/runtime/api.ts";
 import { freshBucket, NOON, setClock } from "../../support/runtime/pipeline.ts";
 
@@ -22,27 +22,6 @@ describe("the windows of a job", () => {
     expect(await windowsOf(id)).toEqual([{ fromMs: NOON - CLOCK_SKEW_MS, untilMs: NOON + 60_000 + CLOCK_SKEW_MS }]);
   });
 
-  it("are none for a job that was never enabled", async () => {
-    setClock(NOON);
-    const id = await createJob(freshBucket().name, { enabled: false });
-    expect(await windowsOf(id)).toEqual([]);
-  });
-
-  it("hold every event that any clock stamped while the job was enabled, and none that was taken in after it was said to be disabled", async () => {
-    const clock = setClock(NOON);
-    const id = await createJob(freshBucket().name);
-    clock.advance(60_000);
-    const before = clock.nowMs();
-    await enable(id, false);
-    const answered = clock.nowMs();
-    const windows = await windowsOf(id);
-    for (const skew of [-CLOCK_SKEW_MS, 0, CLOCK_SKEW_MS]) {
-      expect(wasIn({ windows }, NOON + skew), `at the beginning, ${skew} ms off`).toBe(true);
-      expect(wasIn({ windows }, before + skew), `at the end, ${skew} ms off`).toBe(true);
-      expect(wasIn({ windows }, answered + 1 + skew), `after the answer, ${skew} ms off`).toBe(false);
-    }
-  });
-
   it.each([
     ["is disabled", (id: number) => enable(id, false)],
     ["is deleted", (id: number) => api("DELETE", `/logship/jobs/${id}`)],
@@ -56,25 +35,6 @@ describe("the windows of a job", () => {
     expect((await end(id)).status).toBe(200);
     expect(clock.nowMs()).toBe(NOON + 2 * CLOCK_SKEW_MS);
     expect(vi.mocked(platform.sleep).mock.calls).toEqual([[2 * CLOCK_SKEW_MS]]);
-  });
-
-  it("are as many as the job was switched on, never meet, and never go back", async () => {
-    const clock = setClock(NOON);
-    const id = await createJob(freshBucket().name);
-    for (let i = 0; i < 3; i++) {
-      await enable(id, false);
-      await enable(id, true);
-      clock.advance(i * 100);
-    }
-    const windows = await windowsOf(id);
-    expect(windows.length).toBe(4);
-    windows.forEach(({ fromMs, untilMs }, i) => {
-      const next = windows[i + 1];
-      expect(untilMs === null).toBe(next === undefined);
-      if (untilMs === null) return;
-      expect(untilMs).toBeGreaterThanOrEqual(fromMs);
-      expect(next?.fromMs).toBeGreaterThan(untilMs);
-    });
   });
 
   it("are forgotten once no queue can hold an event of theirs", async () => {

@@ -12,6 +12,7 @@ import { bucketControl } from "../../support/s3-control.ts";
 import { rule } from "../../support/s3-script.ts";
 import { CANARY_GET, canaryWorld, ended, sealed, tick } from "./canary-world.ts";
 import { append, fragmentsOf, inLog } from "./direct.ts";
+import { meter } from "./meter.ts";
 
 /** Everything that is known of a job except the status of its canary. */
 async function booksOf(id: number) {
@@ -76,38 +77,6 @@ describe("counts", () => {
     expect(JSON.stringify(without.books)).toContain("HTTP 503");
   });
 });
-
-/**
- * Counts what is billed as a written row from now on: statements by their verb and table, and
- * alarms.
- */
-function meter(storage: DurableObjectStorage): { read(): Record<string, number> } {
-  const cursors: [what: string, cursor: SqlStorageCursor<Record<string, SqlStorageValue>>][] = [];
-  let alarms = 0;
-  const sql = Object.getPrototypeOf(storage.sql) as SqlStorage;
-  const exec = sql.exec;
-  vi.spyOn(sql, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
-    const cursor = exec.call(this, query, ...values);
-    cursors.push([query.trim().split(/\s+/).slice(0, 2).join(" "), cursor]);
-    return cursor;
-  });
-  const prototype = Object.getPrototypeOf(storage) as DurableObjectStorage;
-  const setAlarm = prototype.setAlarm;
-  vi.spyOn(prototype, "setAlarm").mockImplementation(function (this: DurableObjectStorage, ...args) {
-    alarms += 1;
-    return setAlarm.apply(this, args);
-  });
-  return {
-    read: () => {
-      const rows: Record<string, number> = {};
-      for (const [what, { rowsWritten }] of cursors.splice(0))
-        if (rowsWritten > 0) rows[what] = (rows[what] ?? 0) + rowsWritten;
-      if (alarms > 0) rows.alarm = alarms;
-      alarms = 0;
-      return rows;
-    },
-  };
-}
 
 describe("the rows that are written", () => {
   it("are two for an hour in which all is well, and three more for each further try", async () => {

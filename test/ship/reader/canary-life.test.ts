@@ -6,13 +6,12 @@ import { DEDUP_MS } from "../../../src/base/limits.ts";
 import { platform } from "../../../src/base/platform.ts";
 import { NDJSON } from "../../../src/formats/output/format.ts";
 import { CLOCK_SKEW_MS, type JobConfig } from "../../../src/ship/job/config.ts";
-import { jobCanary } from "../../../src/ship/reader/all-readers.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
 import { jobStatus } from "../../../src/ship/reader/job-status.ts";
-import { freshBucket, logStatus, NOON } from "../../support/runtime/pipeline.ts";
+import { freshBucket, NOON } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
 import { CANARY_GET, CANARY_PUT, canaryWorld, ended, sealed, tick } from "./canary-world.ts";
-import { append, configure, fill, fragmentsOf, inLog, jobInto, read } from "./direct.ts";
+import { append, configure, fill, fragmentsOf, inLog, read } from "./direct.ts";
 
 const HOUR_MS = 3_600_000;
 const disabled = [{ fromMs: NOON, untilMs: NOON + CLOCK_SKEW_MS }];
@@ -26,14 +25,6 @@ const WITHOUT: [what: string, fields: Partial<JobConfig>][] = [
 ];
 
 describe("a job without a canary", () => {
-  it.each(WITHOUT)("sends none, and wakes for nothing: one %s", async (_what, fields) => {
-    const other = { ...jobInto("nowhere"), id: 2, ...fields };
-    await configure(other);
-    expect(await tick(2)).toBe(false);
-    expect((await logStatus(2)).canary).toBeNull();
-    expect(await jobCanary(env, 2)).toBeNull();
-  });
-
   it.each(WITHOUT)("sends none any more: one %s from now on", async (_what, fields) => {
     const { state, report, configure, tick, control, clock } = await canaryWorld();
     await tick();

@@ -10,65 +10,40 @@ const HOUR_MS = 3_600_000;
 type Trouble = [what: string, on: typeof CANARY_PUT, action: Action, state: string, why: RegExp, tries: number];
 
 const refused = (status: number, code: string): Action => ({ do: "answer", status, code });
+const LONG: Action = { do: "answer", status: 200, body: "x".repeat(300_000) };
 const TROUBLES: Trouble[] = [
   [
     "a refused PUT",
     CANARY_PUT,
     refused(403, "AccessDenied"),
     "failed",
-    /^the canary could not be written: HTTP 403 AccessDenied$/,
-    1,
-  ],
-  ["a bucket that is gone", CANARY_PUT, refused(404, "NoSuchBucket"), "failed", /written: HTTP 404 NoSuchBucket$/, 1],
-  [
-    "a PUT that is redirected",
-    CANARY_PUT,
-    { do: "redirect", location: "http://127.0.0.1:1/x" },
-    "failed",
-    /HTTP 307/,
+    /^the canary could not be written: HTTP 403/,
     1,
   ],
   ["a store that cannot take it now", CANARY_PUT, refused(503, "SlowDown"), "failed", /written: HTTP 503 SlowDown$/, 4],
-  ["a PUT that is reset", CANARY_PUT, { do: "reset", when: "before" }, "failed", /written: connection failed$/, 4],
   [
     "a GET that is not allowed",
     CANARY_GET,
-    refused(403, "AccessDenied"),
+    refused(403, "No"),
     "unreadable",
-    /not read: HTTP 403 AccessDenied; .*write-only.*GetObject/,
-    1,
-  ],
-  [
-    "a GET without rights at all",
-    CANARY_GET,
-    refused(401, "Unauthorized"),
-    "unreadable",
-    /HTTP 401 Unauthorized; .*write-only/,
+    /not read: HTTP 403 No; .*write-only.*GetObject/,
     1,
   ],
   [
     "a GET that is redirected",
     CANARY_GET,
-    { do: "redirect", location: "http://127.0.0.1:1/x" },
+    { do: "redirect", location: "/x" },
     "unreadable",
     /cannot be read: HTTP 307/,
     1,
   ],
-  [
-    "a store that cannot give it now",
-    CANARY_GET,
-    refused(500, "InternalError"),
-    "unreadable",
-    /cannot be read: HTTP 500 InternalError$/,
-    4,
-  ],
-  ["a GET that is reset", CANARY_GET, { do: "reset", when: "before" }, "unreadable", /connection failed$/, 4],
+  ["a store that cannot give it now", CANARY_GET, refused(500, "InternalError"), "unreadable", /be read: HTTP 500/, 4],
   [
     "one that is gone",
     CANARY_GET,
     refused(404, "NoSuchKey"),
     "missing",
-    /^the canary was written, and is not there: HTTP 404 NoSuchKey$/,
+    /^the canary was written, and is not there: HTTP 404/,
     4,
   ],
   [
@@ -76,26 +51,11 @@ const TROUBLES: Trouble[] = [
     CANARY_PUT,
     { do: "truncate" },
     "damaged",
-    /^the canary was written with (\d+) bytes, and other bytes come back, \d+ of them$/,
-    4,
-  ],
-  [
-    "a page of somebody else",
-    CANARY_GET,
-    { do: "answer", status: 200, body: "<html>" },
-    "damaged",
-    /other bytes come back, 6 of them$/,
+    /^the canary was written with \d+ bytes, and other/,
     4,
   ],
   ["a success without bytes", CANARY_GET, { do: "answer", status: 204 }, "damaged", /no bytes come back|0 of them$/, 4],
-  [
-    "an endless page",
-    CANARY_GET,
-    { do: "answer", status: 200, body: "x".repeat(300_000) },
-    "damaged",
-    /far more come back$/,
-    4,
-  ],
+  ["an endless page", CANARY_GET, LONG, "damaged", /far more come back$/, 4],
 ];
 
 describe("what goes wrong", () => {
@@ -175,18 +135,6 @@ describe("what goes wrong", () => {
       state: "damaged",
       why: expect.stringMatching(/other bytes come back/),
     });
-  });
-
-  it("is told of a store that shows the same old one for days, if it keeps checksums", async () => {
-    const { tick, control, nextHour, untilDecided } = await canaryWorld();
-    await tick();
-    await control.script([rule({ do: "discard" }, CANARY_PUT)]);
-    const seen = new Set<string | null | undefined>();
-    for (let hour = 0; hour < 4; hour++) {
-      await nextHour();
-      seen.add((await untilDecided())?.why);
-    }
-    expect([...seen]).toEqual(["the canary was written, and an older one comes back"]);
   });
 
   it("leaves a store alone for as long as it asks, and says so if that is long", async () => {

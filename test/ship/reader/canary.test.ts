@@ -189,16 +189,3 @@ describe("a canary that hangs", () => {
     });
   });
 });
-
-describe("the folder of a canary", () => {
-  it.each([
-    ["logs", /^logs\/canary\/job-1-[0-9a-f]{8}\.canary\.gz$/],
-    ["a/{DATE}/b-{DATE}", /^a\/00010101\/b-00010101\/canary\/job-1-[0-9a-f]{8}\.canary\.gz$/],
-    ["", /^canary\/job-1-[0-9a-f]{8}\.canary\.gz$/],
-  ])("is below the path %j, beside the days", async (path, expected) => {
-    const { tick, report, control } = await canaryWorld({}, path);
-    await tick();
-    expect(await report()).toMatchObject({ state: "ok", key: expect.stringMatching(expected) });
-    expect((await control.objects()).map(({ key }) => key)).toEqual([(await report())?.key]);
-  });
-});

@@ -9,60 +9,15 @@ import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../../support/
 import { rule } from "../../support/s3-script.ts";
 import { untilPasses } from "../../support/until.ts";
 import { append, configure, format, fragmentsOf, inLog, jobInto, prepared, read, shard } from "./direct.ts";
+import { meter, statements } from "./meter.ts";
 
-type Statement = { what: string; cursor: SqlStorageCursor<Record<string, SqlStorageValue>> };
-
-/**
- * Every statement from now on, by its verb and its table: what it read and wrote is known once it
- * has run.
- */
-function statements({ sql }: DurableObjectStorage): Statement[] {
-  const run: Statement[] = [];
-  const prototype = Object.getPrototypeOf(sql) as SqlStorage;
-  const exec = prototype.exec;
-  vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
-    const cursor = exec.call(this, query, ...values);
-    const verb = /\w+/.exec(query)?.[0];
-    const table = /\b(?:reader|state|taken|block|function_hour|batch|chunk|object|health_hour)\b/.exec(query)?.[0];
-    run.push({ what: `${verb} ${table}`, cursor });
-    return cursor;
-  });
-  return run;
-}
-
-/** Counts what is billed as a written row from now on; of alarms, those of this object. */
-function meter(storage: DurableObjectStorage): { read(): Record<string, number> } {
-  const run = statements(storage);
-  let alarms = 0;
-  const prototype = Object.getPrototypeOf(storage) as DurableObjectStorage;
-  const setAlarm = prototype.setAlarm;
-  vi.spyOn(prototype, "setAlarm").mockImplementation(function (this: DurableObjectStorage, ...args) {
-    if (this === storage) alarms += 1;
-    return setAlarm.apply(this, args);
-  });
-  return {
-    read: () => {
-      const written: Record<string, number> = {};
-      for (const { what, cursor } of run.splice(0)) {
-        // Another object's, whose rows are not all read, tells nothing here.
-        if (!what.startsWith("SELECT") && cursor.rowsWritten > 0)
-          written[what] = (written[what] ?? 0) + cursor.rowsWritten;
-      }
-      if (alarms > 0) written.alarm = alarms;
-      alarms = 0;
-      return written;
-    },
-  };
-}
-
-const FORMATS = {
-  "no texts around the records": NDJSON,
-  "a text at every place": format({ batchPrefix: "[", recordDelimiter: ",", batchSuffix: "]" }),
-};
-
-const WAYS = Object.entries(FORMATS).flatMap(([texts, output]) =>
-  [24, 0].map((hours) => ({ texts, output, hours, dropped: hours === 0 })),
-);
+const WAYS = [
+  { texts: "no texts around the records", output: NDJSON, hours: 24, dropped: false },
+  {
+    ...{ texts: "a text at every place", hours: 0, dropped: true },
+    output: format({ batchPrefix: "[", recordDelimiter: ",", batchSuffix: "]" }),
+  },
+];
 
 describe.each(WAYS)("the rows that are written, with $texts, kept for $hours hours", ({ output, hours, dropped }) => {
   /** Blocks that go when they are read. */

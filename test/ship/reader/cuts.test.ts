@@ -11,7 +11,6 @@ import { noise } from "../../formats/record/samples.ts";
 import { assertClean, Oracle } from "../../support/oracle.ts";
 import { api, createJob, destinationConf } from "../../support/runtime/api.ts";
 import {
-  balance,
   deliver,
   freshBucket,
   jobObjects,
@@ -24,7 +23,6 @@ import {
   setClock,
   settle,
 } from "../../support/runtime/pipeline.ts";
-import { rule } from "../../support/s3-script.ts";
 import { append, configure, cutObjects, fill, fragmentsOf, inLog, jobInto, prepared, shard } from "./direct.ts";
 
 const reasons = async (job: number) => (await jobObjects(job)).map(({ reason, records }) => [reason, records]);
@@ -86,25 +84,6 @@ describe("a batch is cut", () => {
     expect(readStoredMaxBytes({})).toBe(95_000_000);
     expect(readStoredMaxBytes({ OBJECT_STORED_MAX_BYTES: "" })).toBe(95_000_000);
     expect(readStoredMaxBytes({ OBJECT_STORED_MAX_BYTES: "500000000" })).toBe(500_000_000);
-  });
-
-  it("by bytes before compression", async ({ expect }) => {
-    const clock = setClock(NOON);
-    const { name, control } = freshBucket();
-    const job = await createJob(name, { max_upload_bytes: 5_000_000 });
-    const oracle = new Oracle({ at: NOON });
-    const events = oracle.mint(600, { padding: 20_000 });
-    oracle.acknowledged("job", events);
-    for (const message of pack(events, clock.nowMs(), { perMessage: 20 })) await deliver([message]);
-    const objects = await jobObjects(job);
-    expect(objects.length).toBeGreaterThanOrEqual(2);
-    for (const object of objects) {
-      expect(object.reason).toBe("bytes");
-      expect(object.raw_bytes).toBeLessThanOrEqual(5_000_000);
-      expect(object.raw_bytes).toBeGreaterThan(4_000_000);
-    }
-    await settle(job, clock);
-    assertClean(oracle.audit("job", await control.contents(), { path: "logs/{DATE}" }));
   });
 
   it("by the age of its oldest record, counted from intake and not from arrival", async ({ expect }) => {
@@ -182,33 +161,6 @@ describe("a batch is cut", () => {
 });
 
 describe("an object", () => {
-  it("never mixes UTC days, with {DATE} in the path or without", async ({ expect }) => {
-    const clock = setClock(NOON);
-    const dated = freshBucket();
-    const plain = freshBucket();
-    const one = await createJob(dated.name);
-    const two = await createJob(plain.name, { destination_conf: destinationConf(plain.name, "") });
-    const oracle = new Oracle({ at: Date.parse("2026-11-20T23:59:59.998Z") });
-    // 23:59:59.998, .999, then three days at once, the epoch's first moment and the last one that
-    // has a four-digit year.
-    const events = [
-      ...oracle.mint(2),
-      ...oracle.mint(30, { days: 3 }),
-      ...oracle.mint(1, { at: 0 }),
-      ...oracle.mint(1, { at: 253_402_300_799_999 }),
-    ];
-    oracle.acknowledged("one", events);
-    oracle.acknowledged("two", events);
-    await deliver(pack(events, clock.nowMs()));
-    await settle(one, clock);
-    await settle(two, clock);
-    assertClean(oracle.audit("one", await dated.control.contents(), { path: "logs/{DATE}" }));
-    assertClean(oracle.audit("two", await plain.control.contents(), { path: "" }));
-    const folders = (await dated.control.objects()).map(({ key }) => key.split("/")[1]);
-    expect([...new Set(folders)]).toEqual(["00010101", "19700101", "20261120", "20261121", "20261122", "99991231"]);
-    expect((await plain.control.objects()).map(({ key }) => key).filter((key) => key.includes("/"))).toEqual([]);
-  });
-
   it("has its own key, type, checksum, and no content encoding", async ({ expect }) => {
     const clock = setClock(NOON);
     const { name, control } = freshBucket();
@@ -243,129 +195,6 @@ describe("an object", () => {
     const { gunzipSync } = await import("node:zlib");
     const whole = gzipSync(gunzipSync(bytes ?? new Uint8Array()), { level: 6 });
     expect(object?.bytes).toBeLessThan(whole.length * 1.1);
-  });
-
-  it("of many megabytes is streamed row by row", async ({ expect }) => {
-    const clock = setClock(NOON);
-    const { name, control } = freshBucket();
-    const job = await createJob(name);
-    const oracle = new Oracle({ at: NOON });
-    // Random text, so that it stays large: about 6 MB compressed.
-    const events = oracle.mint(800).map((minted) => {
-      const noise = btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(8_000))));
-      const ScriptTags = [noise];
-      return { ...minted, event: { ...minted.event, ScriptTags }, record: { ...minted.record, ScriptTags } };
-    });
-    oracle.acknowledged("job", events);
-    for (const message of pack(events, clock.nowMs(), { perMessage: 8 })) await deliver([message]);
-    await settle(job, clock);
-    const objects = await jobObjects(job);
-    expect(objects).toHaveLength(1);
-    expect(objects[0]?.bytes).toBeGreaterThan(5_000_000);
-    assertClean(oracle.audit("job", await control.contents(), { path: "logs/{DATE}" }));
-  });
-});
-
-describe("a change of the job", () => {
-  async function jobWithFive() {
-    const clock = setClock(NOON);
-    const { name, control } = freshBucket();
-    const job = await createJob(name);
-    const oracle = new Oracle({ at: NOON });
-    const before = oracle.mint(5);
-    oracle.acknowledged("job", before);
-    await deliver(pack(before, clock.nowMs()));
-    const change = (body: object) => api("PUT", `/logship/jobs/${job}`, body);
-    return { clock, name, control, job, oracle, change };
-  }
-
-  it("of fields never mixes the two formats in an object", async ({ expect }) => {
-    const { clock, control, job, oracle, change } = await jobWithFive();
-    await change({ output_options: { field_names: ["EventTimestampMs", "Outcome"] } });
-    const after = oracle.mint(5);
-    oracle.acknowledged("job", after);
-    await deliver(pack(after, clock.nowMs()));
-    await settle(job, clock);
-    assertClean(oracle.audit("job", await control.contents(), { path: "logs/{DATE}", idOf: oracle.idByTime }));
-    expect((await reasons(job)).map(([reason]) => reason)).toEqual(["config", "interval"]);
-    for (const { key, bytes } of await control.contents()) {
-      if (!key.endsWith(".log.gz")) continue;
-      const { gunzipSync } = await import("node:zlib");
-      const shapes = new TextDecoder()
-        .decode(gunzipSync(bytes))
-        .trim()
-        .split("\n")
-        .map((line) => Object.keys(JSON.parse(line)).length);
-      expect(new Set(shapes).size).toBe(1);
-    }
-  });
-
-  it("of destination applies to everything not yet delivered, cut or not", async ({ expect }) => {
-    const { clock, control, job, oracle, change } = await jobWithFive();
-    await control.script([rule({ do: "answer", status: 503 })]);
-    clock.advance(30_000);
-    await runAlarm(job);
-    await deliver(pack(oracle.mint(3), clock.nowMs()));
-    const elsewhere = freshBucket();
-    const answer = await change({ destination_conf: destinationConf(elsewhere.name, "moved/{DATE}") });
-    expect(answer.status).toBe(200);
-    await settle(job, clock);
-    expect((await control.objects()).filter(({ key }) => key.endsWith(".log.gz"))).toEqual([]);
-    const objects = await jobObjects(job);
-    expect(objects.map(({ records }) => records)).toEqual([5, 3]);
-    expect(objects.every(({ key }) => key.startsWith("moved/21001120/"))).toBe(true);
-    expect((await elsewhere.control.objects()).map(({ key }) => key)).toEqual(
-      expect.arrayContaining(objects.map(({ key }) => key)),
-    );
-  });
-
-  it("to disabled takes nothing new, but delivers what it had taken and what was taken in before", async ({
-    expect,
-  }) => {
-    const { clock, control, job, oracle, change } = await jobWithFive();
-    const onTheWay = oracle.mint(5);
-    oracle.acknowledged("job", onTheWay);
-    const late = pack(onTheWay, clock.nowMs());
-    clock.advance(10);
-    await change({ enabled: false });
-    clock.advance(10);
-    await deliver(late);
-    const { acked } = await deliver(pack(oracle.mint(5), clock.nowMs()));
-    expect(acked).toHaveLength(1);
-    await settle(job, clock);
-    assertClean(oracle.audit("job", await control.contents(), { path: "logs/{DATE}" }));
-    expect((await logStatus(job)).counts).toMatchObject({ received: 10, delivered: 10 });
-  });
-
-  it("to deleted drains in the background, visibly, and forgets nothing that was on its way", async ({ expect }) => {
-    const { clock, control, job, oracle } = await jobWithFive();
-    const onTheWay = oracle.mint(5);
-    oracle.acknowledged("job", onTheWay);
-    const late = pack(onTheWay, clock.nowMs());
-    await control.script([rule({ do: "answer", status: 503 })]);
-    clock.advance(10);
-    expect((await api("DELETE", `/logship/jobs/${job}`)).body.result).toEqual({ id: job });
-    expect((await api("GET", `/logship/jobs/${job}`)).status).toBe(404);
-    await deliver(late);
-    expect((await api("GET", "/logship/ledger")).body.result).toMatchObject({ draining: [{ id: job, pending: 10 }] });
-    await control.script([]);
-    await settle(job, clock);
-    assertClean(oracle.audit("job", await control.contents(), { path: "logs/{DATE}" }));
-    expect((await api("GET", "/logship/ledger")).body.result).toMatchObject({ draining: [] });
-  });
-
-  it("to deleted with discard drops what waits, counted", async ({ expect }) => {
-    const { clock, control, job, oracle } = await jobWithFive();
-    const late = pack(oracle.mint(5), clock.nowMs());
-    clock.advance(10);
-    await api("DELETE", `/logship/jobs/${job}?discard=true`);
-    await deliver(late);
-    clock.advance(60_000);
-    await runCron();
-    const status = await logStatus(job);
-    expect(status.counts).toMatchObject({ received: 5, discarded: 5, pending: 0, delivered: 0 });
-    expect(balance(status).accountedFor).toBe(5);
-    expect((await control.objects()).filter(({ key }) => key.endsWith(".log.gz"))).toEqual([]);
   });
 });
 

@@ -102,24 +102,6 @@ describe("the hours of a log", () => {
     expect(await hoursOf(job)).toMatchObject([{ ok: 1, retried: 1, failed: 0, causes: { key_taken: 1 } }]);
   });
 
-  it("count an attempt once where the store does not know the condition", async () => {
-    const { control, job } = await world();
-    await record(job);
-    await control.script([rule({ do: "answer", status: 501 }, { method: "PUT", conditional: true })]);
-    await drive(job);
-    expect(await hoursOf(job)).toMatchObject([{ ok: 1, retried: 0, failed: 0, causes: {} }]);
-  });
-
-  it("count a destination that nothing opens as a fault of the configuration", async () => {
-    const clock = setClock(NOON);
-    const job = jobInto(freshBucket().name, { destination: "no seal of ours" });
-    await configure(job);
-    await record(job);
-    clock.advance(30_000);
-    await drive(job);
-    expect(await hoursOf(job)).toEqual([{ ...emptyHour(HOUR), failed: 1, causes: { configuration: 1 } }]);
-  });
-
   it("count nothing of an attempt that the job no longer waits for", async () => {
     const { job } = await world();
     await record(job);
@@ -300,7 +282,7 @@ describe("whatever happens", () => {
         expect(sum.ok + sum.retried + sum.failed).toBe(entries.reduce((n, { attempts }) => n + attempts, 0));
         expect(Object.values(sum.causes).reduce((n, count) => n + count, 0)).toBe(sum.retried + sum.failed);
       }),
-      { numRuns: 25 },
+      { numRuns: 10 },
     );
   });
 });

@@ -1,12 +1,11 @@
 /** What is listed in manifests, when, and how often: once. */
-import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { NDJSON } from "../../../src/formats/output/format.ts";
 import { nodeOf } from "../../../src/ship/log/nodes.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
 import { JobReader } from "../../../src/ship/reader/job-reader.ts";
-import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../../support/runtime/pipeline.ts";
+import { freshBucket, logStatus, NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
 import { sealed } from "./canary-world.ts";
 import { append, configure, DAY, fragmentsOf, inLog, jobInto } from "./direct.ts";
@@ -171,21 +170,6 @@ describe("a store", () => {
     await cron(HOUR_MS);
     expect((await logStatus(job.id)).manifests).toMatchObject({ isWaiting: false, failingSinceMs: null, position: 1 });
     expect(await names()).toEqual(["21001120.1.json: 1"]);
-    expect((await verified(control, clock.nowMs())).said).toEqual([]);
-  });
-
-  it("that loses an answer has the manifest once, also after the log dies", async () => {
-    const { clock, control, job, deliver, cron, nextDay } = await signedWorld();
-    await deliver();
-    await control.script([rule({ do: "reset", when: "after" }, { method: "PUT", keyIncludes: "_logship" }, 1)]);
-    await nextDay();
-    await evictDurableObject(nodeAt(env.READERS, job.id, 0));
-    clock.advance(60_000);
-    expect(await runAlarm(job.id)).toBe(true);
-    await listed(job.id);
-    await cron(DAY_MS);
-    const puts = (await control.puts()).filter(({ key }) => key.includes("_logship"));
-    expect(puts.map(({ version }) => version)).toEqual([1, 1]);
     expect((await verified(control, clock.nowMs())).said).toEqual([]);
   });
 

@@ -2,7 +2,6 @@
 import { describe, expect, it } from "vitest";
 import { NDJSON } from "../../../src/formats/output/format.ts";
 import type { JobReader } from "../../../src/ship/reader/job-reader.ts";
-import { NOON } from "../../support/runtime/pipeline.ts";
 import { asked, marksIn, POISON, RECEIVERS, type ReceiverFixture } from "../destinations/receivers.ts";
 import { append, configure, cutObjects, fragmentsOf, inLog, textOfMember } from "./direct.ts";
 import { countsOf, drain, jobTo, marks, receiver, record, records } from "./receiver-log.ts";
@@ -108,54 +107,5 @@ describe("a record that is refused", () => {
       expect(textOfMember(aside?.bytes as Uint8Array)).toBe(record("mark-bad", POISON));
     });
     expect(new Set(held.taken())).toEqual(new Set(marks(6)));
-  });
-
-  it.each([
-    ["otlp", { partialSuccess: { rejectedLogRecords: "2", errorMessage: "no" } }],
-    ["axiom", { ingested: 5, failed: 2, failures: [] }],
-  ])("by %s without being named is counted, and the others are not sent again", async (name, said) => {
-    let requests = 0;
-    const { clock } = receiver(fixtureOf(name), () => async () => {
-      requests += 1;
-      return Response.json(said);
-    });
-    const job = jobTo(fixtureOf(name).conf);
-    await inLog(job, async (log) => {
-      await configure(job);
-      await ship(log, clock, records(7));
-      expect(countsOf(log)).toMatchObject({ received: 7, delivered: 5, pending: 0, set_aside: 2, resent: 0 });
-    });
-    expect(requests).toBe(1);
-  });
-});
-
-describe("a receiver that asks for an hour", () => {
-  it.each(KINDS)("(%s) gets nothing before, and then everything once", async (name) => {
-    const requests: number[] = [];
-    const { held, clock } = receiver(fixtureOf(name), (fetch) => async (url, init) => {
-      requests.push(clock.nowMs() - NOON);
-      if (clock.nowMs() >= NOON + 3_600_000) return fetch(url, init);
-      return new Response("ingestion rate limit exceeded", { status: 429, headers: { "retry-after": "3600" } });
-    });
-    const job = jobTo(fixtureOf(name).conf, { limits: { records: 2, bytes: M, intervalMs: 30_000 } });
-    await inLog(job, async (log) => {
-      await configure(job);
-      for (let i = 0; i < 3; i++) await append(job, fragmentsOf(NDJSON, records(6).slice(2 * i, 2 * i + 2)));
-      for (let minute = 0; minute < 60; minute += 5) {
-        await log.drive("scheduled", 10_000);
-        clock.advance(5 * 60_000 - (minute === 55 ? 1 : 0));
-      }
-      await log.drive("scheduled", 10_000);
-      expect(countsOf(log)).toMatchObject({ received: 6, delivered: 0, pending: 6, set_aside: 0 });
-      expect(log.status()).toMatchObject({ parked: false, errorMessage: expect.stringContaining("HTTP 429") });
-      expect(requests.filter((ms) => ms > 0)).toEqual([]);
-      clock.advance(1);
-      for (let i = 0; i < 3; i++) {
-        await log.drive("scheduled", 10_000);
-        clock.advance(60_000);
-      }
-      expect(countsOf(log)).toMatchObject({ received: 6, delivered: 6, pending: 0, set_aside: 0, resent: 0 });
-    });
-    expect(held.taken().toSorted()).toEqual(marks(6));
   });
 });

@@ -67,72 +67,9 @@ describe("a receiver that takes an object", () => {
       expect(held.taken()).toHaveLength(6);
     },
   );
-
-  it("and a log that dies before it stores the answer: the repeat is counted, too", async () => {
-    const { held, clock } = receiver(https);
-    const job = jobTo(https.conf);
-    await inLog(job, async (log, storage) => {
-      await configure(job);
-      await append(job, fragmentsOf(NDJSON, records(3)));
-      // The answer is here, and nothing of it is stored.
-      vi.spyOn(log.attempts, "settle").mockImplementationOnce(() => {
-        throw new Error("dies");
-      });
-      vi.spyOn(console, "error").mockImplementation(() => {});
-      await log.drive("manual", 10_000);
-      storage.sql.exec("UPDATE object SET attempts = 0, next_attempt_ms = 0, error = NULL");
-      await drain(log, clock, 3);
-      expect(countsOf(log)).toMatchObject({ received: 3, delivered: 3, resent: 3 });
-    });
-    expect(held.taken().length).toBe(6);
-  });
-
-  it.each([
-    [429, 0],
-    [503, 3],
-    [500, 3],
-  ])("later, after HTTP %i: counted as a repeat are %i", async (status, resent) => {
-    let busy = 1;
-    const { clock } = receiver(
-      https,
-      (fetch) => async (url, init) => (busy-- > 0 ? new Response(null, { status }) : fetch(url, init)),
-    );
-    const job = jobTo(https.conf);
-    await inLog(job, async (log) => {
-      await configure(job);
-      await append(job, fragmentsOf(NDJSON, records(3)));
-      await drain(log, clock, 3);
-      expect(countsOf(log)).toMatchObject({ received: 3, delivered: 3, resent });
-    });
-  });
 });
 
 describe("a receiver that takes an object partly", () => {
-  it("has what it took; what it refuses is set aside by itself, with the reason", async () => {
-    const { held, clock } = receiver(elastic);
-    const job = jobTo(elastic.conf);
-    await inLog(job, async (log, storage) => {
-      await configure(job);
-      await append(job, fragmentsOf(NDJSON, [...records(5), record("mark-x", POISON), record("mark-y", POISON)]));
-      await drain(log, clock, 3);
-      expect(countsOf(log)).toMatchObject({ received: 7, delivered: 5, pending: 0, set_aside: 2, resent: 0 });
-      const rows = rowsOf(storage);
-      expect(rows.map(({ state, records: n }) => [state, n])).toEqual([
-        ["delivered", 5],
-        ["set_aside", 2],
-      ]);
-      expect(rows[1]?.error).toContain("HTTP 400 document_parsing_exception");
-      const kept = cutObjects(storage)[1];
-      expect(textOfMember(kept?.bytes as Uint8Array<ArrayBuffer>)).toBe(
-        record("mark-x", POISON) + record("mark-y", POISON),
-      );
-      // Given up, they are discarded, and nothing else.
-      log.asideDiscard(rows[1]?.number as number);
-      expect(countsOf(log)).toMatchObject({ received: 7, delivered: 5, set_aside: 0, discarded: 2 });
-    });
-    expect(held.taken().sort()).toEqual(marks(5));
-  });
-
   it("and names the record that it refuses, behind others that it took: these are sent again, and counted", async () => {
     const splunk = RECEIVERS["splunk, events"] as Fixture;
     const { held, clock } = receiver(splunk);
@@ -346,23 +283,6 @@ describe("a receiver that takes an object partly", () => {
 });
 
 describe("an object that is more than one request may hold", () => {
-  it("is divided by its bytes, where it was cut for a store", async () => {
-    const sizes: number[] = [];
-    const { held, clock } = receiver(elastic, (fetch) => async (url, init) => {
-      sizes.push((await asked(url, init)).text.length);
-      return fetch(url, init);
-    });
-    const job = jobTo(elastic.conf, { limits: { records: 50_000, bytes: 100_000_000, intervalMs: 30_000 } });
-    await inLog(job, async (log) => {
-      await configure(job);
-      await append(job, fragmentsOf(NDJSON, records(3_000, "x".repeat(8_000))));
-      await drain(log, clock, 3);
-      expect(countsOf(log)).toMatchObject({ received: 3_000, delivered: 3_000, pending: 0, resent: 0 });
-    });
-    expect(held.taken().length).toBe(3_000);
-    expect([sizes.length, Math.max(...sizes) < 8_000_000]).toEqual([5, true]);
-  });
-
   it("goes on as several, in order, each of which fits; each has its own progress", async () => {
     let failing = false;
     const counts: number[] = [];
@@ -413,24 +333,5 @@ describe("an object that is more than one request may hold", () => {
       await drain(log, clock, 3);
       expect(countsOf(log)).toMatchObject({ received: 20_000, set_aside: 20_000, pending: 0 });
     });
-  });
-
-  it("is divided until the one record is found that is refused", async () => {
-    const { held, clock } = receiver(https);
-    const job = jobTo(https.conf);
-    await inLog(job, async (log) => {
-      await configure(job);
-      await append(
-        job,
-        fragmentsOf(NDJSON, [
-          ...records(20),
-          record("mark-x", POISON),
-          ...records(20).map((r) => r.replace("mark-", "mark-2")),
-        ]),
-      );
-      await drain(log, clock, 12);
-      expect(countsOf(log)).toMatchObject({ received: 41, delivered: 40, set_aside: 1, pending: 0, resent: 0 });
-    });
-    expect(held.taken().filter((mark) => mark !== "mark-x")).toHaveLength(40);
   });
 });

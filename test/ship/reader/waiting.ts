@@ -1,27 +1,12 @@
 /** A job whose store misbehaves: ten records wait in its log, and its bucket is to be scripted. */
 import { assertClean, Oracle } from "../../support/oracle.ts";
-import { api, createJob } from "../../support/runtime/api.ts";
-import {
-  balance,
-  deliver,
-  freshBucket,
-  jobObjects,
-  logStatus,
-  NOON,
-  pack,
-  setClock,
-} from "../../support/runtime/pipeline.ts";
+import { createJob } from "../../support/runtime/api.ts";
+import { deliver, freshBucket, jobObjects, NOON, pack, setClock } from "../../support/runtime/pipeline.ts";
 import type { Match, PutSummary, SeenRequest } from "../../support/s3-script.ts";
 
 /** PUTs of objects, but not of the probe; and what asks for them. */
 export const PUTS: Match = { method: "PUT", keyIncludes: ".log.gz" };
 export const HEADS: Match = { method: "HEAD", keyIncludes: ".log.gz" };
-
-export interface JobView {
-  last_error: string | null;
-  error_message: string | null;
-  last_complete: string | null;
-}
 
 export async function waitingJob() {
   const clock = setClock(NOON);
@@ -34,25 +19,13 @@ export async function waitingJob() {
   const isOfObject = ({ key }: { key: string }): boolean => key.endsWith(".log.gz");
   return {
     clock,
-    name,
     control,
     job,
     oracle,
-    /** What the API says of the job. */
-    view: async (): Promise<JobView> => (await api<JobView>("GET", `/logship/jobs/${job}`)).body.result,
-    audit: async () => oracle.audit("job", await control.contents(), { path: "logs/{DATE}" }),
     /** Requests about objects, as `METHOD status`, in order of arrival. */
     asked: async (): Promise<string[]> =>
       (await control.requests()).filter(isOfObject).map(({ method, status }: SeenRequest) => `${method} ${status}`),
     written: async (): Promise<PutSummary[]> => (await control.puts()).filter(isOfObject),
-    /** Everything is counted as waiting, and nothing as anything else. */
-    expectWaiting: async (): Promise<void> => {
-      const status = await logStatus(job);
-      const { received, accountedFor } = balance(status);
-      const { pending, delivered } = status.counts;
-      if (received !== 10 || accountedFor !== 10 || pending !== 10 || delivered !== 0)
-        throw new Error(`not all waiting: ${JSON.stringify(status.counts)}`);
-    },
     /**
      * The bucket holds each record once, in whole objects, under the keys that the log names, and
      * nothing else. @returns the log's objects.

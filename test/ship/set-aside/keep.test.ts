@@ -17,14 +17,10 @@ describe("a message that cannot be read", () => {
   const GOOD_LINE = recordLine(record("good"));
   const bodies: [what: string, body: unknown, why: string, records?: number][] = [
     ["a text", "hello", "not a message of bytes"],
-    ["an object", { a: 1 }, "not a message of bytes"],
-    ["nothing", null, "not a message of bytes"],
     ["no bytes", new ArrayBuffer(0), "shorter than a header"],
-    ["another's bytes", new TextEncoder().encode("x".repeat(100)).buffer, "not a logship message"],
     ["cut short", good.slice(0, -1), "is of another length than it says"],
     ["damaged", damaged(good), "fails its checksum", 1],
     ["a record that is not JSON", bodyOfLines(9, [GOOD_LINE, "{"]), "holds a line that is no record", 2],
-    ["a record that is no object", bodyOfLines(9, [GOOD_LINE, "null"]), "holds a line that is no record", 2],
     ["an object that is no record", bodyOfLines(9, [GOOD_LINE, "{}"]), "holds a line that is no record", 2],
   ];
 
@@ -65,14 +61,6 @@ describe("a message that cannot be read", () => {
     await consumeEvents(batch, it_);
     expect(fates()).toEqual(["ack", `retry after ${retryDelayS(4)} s`, "ack"]);
     expect(shipped(it_)).toEqual([[1, ["event 1", "event 2"]]]);
-  });
-
-  it("does not keep another of its kind from being put on hold when the log fails once", async () => {
-    const it_ = world([job(1)]);
-    it_.holdFails = (n) => n === 1;
-    const { batch, fates } = deliver(["bad", "worse"]);
-    await consumeEvents(batch, it_);
-    expect(fates()).toEqual([`retry after ${retryDelayS(1)} s`, "ack"]);
   });
 
   it("leaves none of its text in our own log", async () => {
@@ -140,15 +128,6 @@ describe("a message that has failed for ten days", () => {
     await consumeEvents(batch, it_);
     expect([fates(), shipped(it_)]).toEqual([["ack"], [[1, ["event 1"]]]]);
   });
-
-  it("stays in the queue when it cannot be put on hold", async () => {
-    const it_ = world([always]);
-    it_.script = ["fail"];
-    it_.holdFails = () => true;
-    const { batch, fates } = deliver([old], { attempts: 50 });
-    await consumeEvents(batch, it_);
-    expect(fates()).toEqual([`retry after ${retryDelayS(50)} s`]);
-  });
 });
 
 describe("the dead-letter queue", () => {
@@ -168,39 +147,4 @@ describe("the dead-letter queue", () => {
     ]);
     expect(it_.held.every(({ unreadable }) => unreadable === undefined)).toBe(true);
   });
-
-  it("keeps what cannot be put on hold", async () => {
-    const it_ = world(null);
-    it_.holdFails = (n) => n === 1;
-    const { batch, fates } = deliver([one(1), one(2)], { queue, attempts: 2 });
-    await consumeDead(batch, it_);
-    expect(fates()).toEqual([`retry after ${retryDelayS(2)} s`, "ack"]);
-  });
 });
-
-describe("a message that looks like records, and is none inside", () => {
-  // Only another producer of the queue can make one: its checksum is right.
-  const broken = recordLine(record("good")).replace('"Outcome":"good"', '"Outcome":oops');
-  const filter = JSON.stringify({ where: { key: "Outcome", operator: "eq", value: "good" } });
-
-  it("is put on hold at its first delivery, and its neighbours go on", async () => {
-    const it_ = world([job(1, { filter })]);
-    const first = deliver([bodyOfLines(1, [recordLine(record("good"))]), bodyOfLines(2, [broken])]);
-    await consumeEvents(first.batch, it_);
-    expect(first.fates()).toEqual(["ack", "ack"]);
-    expect(shipped(it_)).toEqual([[1, ["good"]]]);
-    expect(it_.held).toMatchObject([{ why: "holds a line that is no record", parts: [{ id: id(2), records: 1 }] }]);
-  });
-});
-
-it.each([-1, 253_402_300_800_000, 2 ** 53 - 1])(
-  "a record of the time %i is none: no object could be named after it",
-  async (time) => {
-    const it_ = world([job(1)]);
-    const line = recordLine(record("x")).replace(/"EventTimestampMs":\d+/, `"EventTimestampMs":${time}`);
-    const { batch, fates } = deliver([bodyOfLines(1, [line]), one(2)]);
-    await consumeEvents(batch, it_);
-    expect([fates(), shipped(it_)]).toEqual([["ack", "ack"], [[1, ["event 2"]]]]);
-    expect(it_.held).toMatchObject([{ why: "holds a line that is no record" }]);
-  },
-);

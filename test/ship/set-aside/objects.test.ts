@@ -1,11 +1,12 @@
 /** The objects of a reader that their store refuses. */
-import { expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
 import { NDJSON } from "../../../src/formats/output/format.ts";
 import { Objects } from "../../../src/ship/reader/objects.ts";
 import { ReaderState } from "../../../src/ship/reader/reader-state.ts";
 import { freshBucket, NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
 import { append, configure, fragmentsOf, inLog, jobInto } from "../reader/direct.ts";
+import { meter } from "../reader/meter.ts";
 
 it("fifty thousand objects are listed page by page, in order, by an index", async () => {
   setClock(NOON);
@@ -105,19 +106,13 @@ it("an object that is set aside, and one that is sent again, cost as many rows a
   await configure(job);
   await append(job, fragmentsOf(NDJSON, ["a\n"]));
   await configure({ ...job, version: 2, outputVersion: 2 });
-  await inLog(job, (log, { sql }) => {
-    const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
-    const prototype = Object.getPrototypeOf(sql) as SqlStorage;
-    const { exec } = prototype;
-    vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
-      const cursor = exec.call(this, query, ...values);
-      cursors.push(cursor);
-      return cursor;
-    });
+  await inLog(job, (log, storage) => {
+    const bill = meter(storage);
+    const written = (): number =>
+      Object.entries(bill.read()).reduce((sum, [what, rows]) => (what === "alarm" ? sum : sum + rows), 0);
+    const { sql } = storage;
     const object = new Objects(sql, new ReaderState(sql, "")).object(1);
     if (object === null) throw new Error("nothing was cut");
-    cursors.length = 0;
-    const written = (): number => cursors.splice(0).reduce((sum, { rowsWritten }) => sum + rowsWritten, 0);
     const error = { kind: "refused", words: "HTTP 413", cause: 413 } as const;
     log.attempts.settle(object, { kind: "failed", error }, job, NOON);
     const rows = [written()];
