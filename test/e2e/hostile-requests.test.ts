@@ -1,5 +1,5 @@
 /**
- * Bodies that nobody reads, or that never end, over real sockets to a real `wrangler dev`. It
+ * Bodies that are not read, or that never end, over real sockets to a real `wrangler dev`. It
  * answers with an error, stores nothing, leaks nothing, and keeps running.
  */
 import { readFileSync } from "node:fs";

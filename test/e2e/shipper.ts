@@ -105,6 +105,11 @@ export class IsolatedShipper implements AsyncDisposable {
     return this.#server.url;
   }
 
+  /** The latest output of the process. */
+  get output(): string {
+    return this.#server.output;
+  }
+
   /** A client for the current URL. */
   get api(): ApiClient {
     return new ApiClient(this.#server.url, { token: this.token });

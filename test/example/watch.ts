@@ -127,7 +127,7 @@ export class Watch {
   }
 }
 
-/** What did not arrive, and what nobody caused: empty if both hold the same records in any order. */
+/** What is missing, and what is surplus: empty if both hold the same records in any order. */
 function recordFaults(expected: readonly unknown[], arrived: readonly unknown[]): string[] {
   // As text: the order of fields is part of a record.
   const surplus = arrived.map((record) => JSON.stringify(record));
