@@ -45,7 +45,8 @@ describe("the way to a job, up to its first object", () => {
       .locator("#first-object")
       .getByText(/2 records waiting/)
       .waitFor();
-    await page.getByText("Delivered to your bucket").waitFor({ timeout: 80_000 });
+    await stage().shipper.api.flush(id);
+    await page.getByText("Delivered to your bucket").waitFor();
     const link = page.locator("#first-object").getByRole("link");
     expect(await link.textContent()).toMatch(/^with-script\/\d{8}\/.*\.log\.gz$/);
     expect(await link.getAttribute("href")).toBe(`/jobs/${id}/objects/1`);

@@ -1,6 +1,5 @@
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
-import { call } from "./seed.ts";
 import { theWorld } from "./shared.ts";
 import { holdStill, PAGE_PATTERNS, placesOf, visitPage } from "./world.ts";
 
@@ -121,7 +120,7 @@ async function tabTo(by: Page, selector: string): Promise<void> {
 
 /** Whether the job is enabled, according to the API. */
 async function isEnabled(id: number): Promise<boolean> {
-  const { enabled } = await call<{ enabled: boolean }>(world().stage.shipper, "GET", `/logship/jobs/${id}`);
+  const { enabled } = await world().stage.shipper.call<{ enabled: boolean }>("GET", `/logship/jobs/${id}`);
   return enabled;
 }
 
@@ -153,7 +152,7 @@ describe.runIf(PAGE_PATTERNS.includes("/jobs/:job_id"))("by keyboard alone", () 
       await tabTo(page, button);
       await page.keyboard.press("Space");
       await page.locator(`${button}[aria-checked=${isOn}]`).waitFor();
-      const settings = await call(world().stage.shipper, "GET", `/functions/scripts/${name}/script-settings`);
+      const settings = await world().stage.shipper.call("GET", `/functions/scripts/${name}/script-settings`);
       expect(settings).toMatchObject({ logship: isOn });
     }
   });

@@ -11,17 +11,7 @@ beforeAll(async () => {
 });
 
 /** Sends events over the API, as a function does. */
-async function send(events: readonly object[]): Promise<void> {
-  const answer = await fetch(
-    `${stage().shipper.url}/client/v4/accounts/local/logship/datasets/functions_trace_events/events`,
-    {
-      method: "POST",
-      headers: { authorization: `Bearer ${stage().shipper.token}`, "content-type": "application/json" },
-      body: JSON.stringify(events),
-    },
-  );
-  expect(answer.status).toBe(202);
-}
+const send = (events: readonly object[]) => stage().shipper.api.postEvents(events);
 
 const event = (outcome: string, more: object = {}) => ({
   EventTimestampMs: Date.now(),

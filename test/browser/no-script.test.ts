@@ -73,25 +73,6 @@ describe("what is changed is changed by forms", () => {
     await visitPage(without, `${path}/objects`);
     expect(await without.locator("table tbody tr").count()).toBeGreaterThan(0);
   });
-
-  it.runIf(PAGE_PATTERNS.includes("/functions/:name"))("switches a function off and on", async () => {
-    await visitPage(without, `/functions/${world().seeded.functions.plain}`);
-    for (const isOn of [false, true]) {
-      await without.getByRole("switch").first().click();
-      await without.locator(`[role=switch][aria-checked=${isOn}]`).first().waitFor();
-    }
-  });
-
-  it.runIf(PAGE_PATTERNS.includes("/access/tokens"))("makes a token, which is shown once", async () => {
-    await visitPage(without, "/access/tokens");
-    await without.getByLabel("Name").fill("made without a script");
-    await without.getByRole("checkbox", { name: /logs:read/ }).check();
-    await without.locator("main button.primary").click();
-    await without.getByText(/^logship_token_[\w-]{43}/).waitFor();
-    await visitPage(without, "/access");
-    await without.getByText("made without a script").first().waitFor();
-    expect(await without.getByText(/logship_token_[\w-]{43}/).count()).toBe(0);
-  });
 });
 
 it("all scripts of all pages together are small", async () => {

@@ -36,24 +36,6 @@ export const ROLES = {
 export type RoleName = keyof typeof ROLES;
 
 /**
- * Calls the API as the admin. @param path below the account.
- * @throws Error with the answer, unless it is a 2xx.
- */
-export async function call<T>(shipper: IsolatedShipper, method: string, path: string, body?: unknown): Promise<T> {
-  const response = await fetch(`${shipper.url}/client/v4/accounts/local${path}`, {
-    method,
-    headers: {
-      Authorization: `Bearer ${shipper.token}`,
-      ...(body !== undefined && { "Content-Type": "application/json" }),
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${method} ${path}: HTTP ${response.status} ${text.slice(0, 500)}`);
-  return (JSON.parse(text) as { result: T }).result;
-}
-
-/**
  * Fills a shipper over its API.
  * @param store of the jobs that fail to deliver; keep it as long as the shipper.
  */
@@ -97,7 +79,7 @@ export async function seed(shipper: IsolatedShipper, store: HostileStore): Promi
   const [aside] = await until({
     what: "an object to be set aside",
     withinMs: RECEIVED_WITHIN_MS,
-    look: () => call<{ id: string }[]>(shipper, "GET", "/logship/set-aside"),
+    look: () => shipper.call<{ id: string }[]>("GET", "/logship/set-aside"),
     enough: (list) => list.length > 0,
   });
   await until({
@@ -165,21 +147,21 @@ async function received(shipper: IsolatedShipper, job: number, records: number):
 
 async function makeTokens(shipper: IsolatedShipper): Promise<Seeded["tokens"]> {
   const make = (role: RoleName): Promise<Credential> =>
-    call(shipper, "POST", "/tokens", { name: role, permissions: ROLES[role] });
-  await call(shipper, "POST", "/tokens", { name: NAME.slice(0, 120), permissions: ["events:write"] });
+    shipper.call("POST", "/tokens", { name: role, permissions: ROLES[role] });
+  await shipper.call("POST", "/tokens", { name: NAME.slice(0, 120), permissions: ["events:write"] });
   const [reader, functions, access] = await Promise.all([make("reader"), make("functions"), make("access")]);
   return { reader, functions, access };
 }
 
 async function makeMember(shipper: IsolatedShipper): Promise<string> {
   const email = `${MARK}+o'neil@example.com`;
-  const { id } = await call<{ id: string }>(shipper, "POST", "/members", { email, role: "Log Share Reader" });
+  const { id } = await shipper.call<{ id: string }>("POST", "/members", { email, role: "Log Share Reader" });
   return id;
 }
 
 async function setFunctions(shipper: IsolatedShipper): Promise<void> {
   const set = (name: string, settings: object): Promise<unknown> =>
-    call(shipper, "PATCH", `/functions/scripts/${encodeURIComponent(name)}/script-settings`, settings);
+    shipper.call("PATCH", `/functions/scripts/${encodeURIComponent(name)}/script-settings`, settings);
   await set("never-called", { logship: true });
   await set("switched-off", {
     logship: false,
@@ -189,8 +171,8 @@ async function setFunctions(shipper: IsolatedShipper): Promise<void> {
 
 async function setWebhook(shipper: IsolatedShipper): Promise<void> {
   // Nothing listens there, and nothing leaves this machine.
-  await call(shipper, "PUT", "/logship/webhook", { url: "http://127.0.0.1:9/hook" });
-  await call(shipper, "POST", "/logship/alerts", {
+  await shipper.call("PUT", "/logship/webhook", { url: "http://127.0.0.1:9/hook" });
+  await shipper.call("POST", "/logship/alerts", {
     name: NAME.slice(0, 120),
     format: "slack",
     address: "http://127.0.0.1:9/chat",

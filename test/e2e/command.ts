@@ -34,16 +34,18 @@ export function startCommand(script: string, args: readonly string[] = []) {
   });
   /** The command and all its child processes. Linux only. */
   const processes = (): string[] => processesWith(MARK, mark);
-  const processesUntil = (what: string, enough: (there: readonly string[]) => boolean): Promise<string[]> =>
-    until({ what, withinMs: GONE_WITHIN_MS, look: async () => processes(), enough });
   return {
     process: child,
     ended,
     output: () => text,
     processes,
-    /** Waits until more than this many processes run. */
-    processesThere: (more: number) => processesUntil(`more than ${more} processes`, (there) => there.length > more),
-    processesGone: () => processesUntil("everything to end", (left) => left.length === 0),
+    processesGone: () =>
+      until({
+        what: "everything to end",
+        withinMs: GONE_WITHIN_MS,
+        look: async () => processes(),
+        enough: (left) => left.length === 0,
+      }),
     said: (words: string) =>
       until({
         what: `${script} to say "${words}"`,

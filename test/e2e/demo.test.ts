@@ -56,14 +56,6 @@ describe("the demo", () => {
     expect(output, "colour codes without a terminal").not.toContain("\u001b");
     if (canSeeProcesses) expect(demo.processes()).toEqual([]);
   });
-
-  it("leaves nothing running when it is interrupted on the way", async ({ expect }) => {
-    const demo = start();
-    await demo.said("The shipper answers");
-    demo.process.kill("SIGINT");
-    expect(await demo.ended, demo.output()).toBe(130);
-    if (canSeeProcesses) expect(demo.processes()).toEqual([]);
-  });
 });
 
 function start(...args: readonly string[]) {

@@ -2,9 +2,8 @@
 import type { ApiClient } from "../../tools/client/api-client.ts";
 import { until } from "../../tools/until.ts";
 import type { Expectation, Report } from "../support/audit.ts";
-import { readSingleMember } from "../support/gzip-member.ts";
 import { jobLedgerFaults, type LeftOut, objectListFaults } from "../support/ledger-audit.ts";
-import { assertClean, ndjson, type Oracle } from "../support/oracle.ts";
+import { assertClean, type Oracle } from "../support/oracle.ts";
 import type { HostileStore } from "./hostile-store.ts";
 import { pathOf, RECEIVED_WITHIN_MS } from "./shipper.ts";
 
@@ -101,21 +100,6 @@ export async function assertReceived(
   if (doubled > most) faults.push(`${doubled} records are there again, and ${most} are accounted for`);
   if (faults.length > 0) throw new Error(`job ${id}:\n${faults.join("\n")}`);
   return { ...report, doubled };
-}
-
-/**
- * The records of a bucket's objects, one list for each.
- * @throws Error if one is not a strict single-member gzip of NDJSON.
- */
-export function recordLists(store: HostileStore, bucket: string): { key: string; records: unknown[] }[] {
-  return store
-    .contents(bucket)
-    .filter(({ key }) => key.endsWith(".log.gz"))
-    .map(({ key, bytes }) => {
-      const member = readSingleMember(bytes);
-      if (!member.ok) throw new Error(`${key}: ${member.reason}`);
-      return { key, records: ndjson(member.raw) };
-    });
 }
 
 /**

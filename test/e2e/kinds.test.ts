@@ -5,11 +5,14 @@
 import { join } from "node:path";
 import { type ExpectStatic, it } from "vitest";
 import { EXTRA_FIELDS } from "../../src/formats/record/fields.ts";
+import { type TraceRecord, urlOf } from "../../tools/client/show.ts";
+import { faultsOf } from "../../tools/demo/check.ts";
+import { type Expected, SAMPLE_NAME, sampleSchedules, sampleVisits } from "../../tools/demo/events.ts";
 import { ROOT } from "../../tools/paths.ts";
 import { buildWorker, startDevServer } from "../../tools/servers/dev-server.ts";
 import type { LocalServer } from "../../tools/servers/local-server.ts";
 import { until } from "../../tools/until.ts";
-import { DURING, type Json, log, recordOf, requestEvent, thrown, withoutTimes } from "../support/expected-records.ts";
+import { DURING, type Json, log, recordOf, requestEvent, withoutTimes } from "../support/expected-records.ts";
 import { firstPort } from "./ports.ts";
 import { IsolatedShipper, jobInto, RECEIVED_WITHIN_MS } from "./shipper.ts";
 
@@ -17,29 +20,34 @@ const DELIVERED_WITHIN_MS = 30_000;
 
 const SECRET = "never-in-a-record";
 
-/** The due time of the daily and of the monthly cron. */
-const DUE_MS = 1_700_000_000_000;
-
 it("ships a request, what it throws or rejects, a cron, a batch, an alarm and an RPC call, each once and as it was", async ({
   expect,
 }) => {
   const fromMs = Date.now();
-  const settings = { EXTRA_FIELDS: EXTRA_FIELDS.join() };
+  const settings = { EXTRA_FIELDS: EXTRA_FIELDS.join(), DEFAULT_SCRIPT_NAME: SAMPLE_NAME };
   await using shipper = await IsolatedShipper.start({ queueWaitS: 1, settings });
   const sample = await startSample(shipper);
   try {
     const job = await shipper.api.createJob(jobInto("kinds"));
     const output_options = { field_names: ["EventType", ...EXTRA_FIELDS], rows: "log" };
     const extra = await shipper.api.createJob(jobInto("extra", { output_options }));
-    const answers: number[] = [];
-    for (const request of requestsTo(sample.url)) {
-      const response = await fetch(request);
-      await response.arrayBuffer();
-      answers.push(response.status);
+    const triggers = [...sampleVisits(sample.url), ...sampleSchedules(sample.url)];
+    for (const { url, status } of triggers) {
+      const answer = await fetch(url);
+      await answer.arrayBuffer();
+      expect([url, answer.status]).toEqual([url, status]);
     }
-    expect(answers).toEqual([200, 200, 404, 500, 202, 200, 200, 202, 202, 200, 500]);
-
-    const expected = recordsFor(sample.url);
+    const posted = `${sample.url}/orders/7?event=posted`;
+    const headers = { "cf-ray": "57d55f210d7b95f3-SJC", authorization: SECRET, cookie: SECRET, "x-session": SECRET };
+    await (await fetch(posted, { method: "POST", body: "8", headers })).arrayBuffer();
+    const looked = ["order looked up", '{"path":"/orders/7","items":3}'] as const;
+    const expected: Expected[] = [
+      ...triggers.flatMap(({ ships }) => ships),
+      {
+        ...{ type: "fetch", id: "posted", about: `POST ${posted} → 200`, outcome: "ok", scriptName: SAMPLE_NAME },
+        ...{ logs: [["log", ...looked]], exceptions: [] },
+      },
+    ];
     await until({
       what: `the ledger to show ${expected.length} received`,
       withinMs: RECEIVED_WITHIN_MS,
@@ -53,25 +61,30 @@ it("ships a request, what it throws or rejects, a cron, a batch, an alarm and an
       look: () => shipper.api.jobLedger(job.id),
       enough: ({ pending }) => pending === 0,
     });
-    const untilMs = Date.now();
 
-    const shipped = await shipper.recordsBelow("kinds");
-    expect(sorted(shipped.map((record) => withoutTimes(record, fromMs, untilMs)))).toEqual(sorted(expected));
+    const untilMs = Date.now();
+    const shipped = (await shipper.recordsBelow("kinds")) as TraceRecord[];
+    expect(faultsOf(expected, shipped)).toEqual([]);
+    const timeless = shipped.map((record) => withoutTimes(record, fromMs, untilMs) as Json);
+    expect(new Set(timeless.map(({ EventTimestampMs }) => EventTimestampMs))).toEqual(new Set([DURING]));
+    // Compared as text, so that the order of fields counts too.
+    const event = requestEvent(posted, 200, { Method: "POST", RayID: "57d55f210d7b95f3" });
+    expect(JSON.stringify(timeless[shipped.findIndex((record) => urlOf(record) === posted)])).toBe(
+      JSON.stringify(recordOf(SAMPLE_NAME, "fetch", event, { Logs: [log("log", ...looked)] })),
+    );
     expect(ledger).toMatchObject({ received: expected.length, delivered: expected.length });
     expect(await shipper.api.accountLedger()).toMatchObject({ processed: expected.length, routed: expected.length });
     const rows = await shipper.recordsBelow("extra");
-    const withLogs = expected.filter(({ Logs, Exceptions }) => [Logs, Exceptions].flat().length > 0);
+    const lines = expected.map(({ logs, exceptions }) => logs.length + exceptions.length);
+    const withLogs = lines.filter((count) => count > 0).length;
     expect(await shipper.api.jobLedger(extra.id)).toMatchObject({
-      ...{ received: expected.length, delivered: withLogs.length, filtered: expected.length - withLogs.length },
+      ...{ received: expected.length, delivered: withLogs, filtered: expected.length - withLogs },
     });
-    expect(rows.length).toBe(withLogs.flatMap(({ Logs, Exceptions }) => [Logs, Exceptions].flat()).length);
+    expect(rows.length).toBe(lines.reduce((sum, count) => sum + count, 0));
     expectExtraFields(rows as Json[], expect);
     // From another process, whose trace items are plain objects here.
-    const functions = await fetch(`${shipper.url}/client/v4/accounts/local/functions/scripts`, {
-      headers: { authorization: `Bearer ${shipper.token}` },
-    });
-    const { result } = (await functions.json()) as { result: { sources: { source: string }[] }[] };
-    expect(result.flatMap(({ sources }) => sources.map(({ source }) => source))).toEqual(["tail"]);
+    const functions = await shipper.call<{ sources: { source: string }[] }[]>("GET", "/functions/scripts");
+    expect(functions.flatMap(({ sources }) => sources.map(({ source }) => source))).toEqual(["tail"]);
   } finally {
     await sample.stop();
   }
@@ -113,114 +126,4 @@ async function startSample(shipper: IsolatedShipper): Promise<LocalServer> {
     enough: (output) => output.includes("logship [connected]"),
   });
   return sample;
-}
-
-function requestsTo(url: string): Request[] {
-  const cron = (expression: string): Request =>
-    new Request(`${url}/cdn-cgi/handler/scheduled?cron=${expression.replaceAll(" ", "+")}&time=${DUE_MS}`);
-  return [
-    new Request(`${url}/orders/7?event=one`, {
-      headers: { "cf-ray": "57d55f210d7b95f3-SJC", authorization: SECRET, cookie: SECRET, "x-session": SECRET },
-    }),
-    new Request(`${url}/orders/8?event=two`, { method: "POST", body: "8" }),
-    new Request(`${url}/nowhere?event=three`),
-    new Request(`${url}/checkout?event=four`),
-    new Request(`${url}/newsletter?event=five`),
-    new Request(`${url}/report?event=six`),
-    new Request(`${url}/prices/coffee?event=seven`),
-    new Request(`${url}/parcels/9?event=eight`),
-    new Request(`${url}/reservations/coffee?event=nine`),
-    cron("0 3 * * *"),
-    cron("0 4 1 * *"),
-  ];
-}
-
-function recordsFor(url: string): Json[] {
-  const record = (EventType: string, Event: Json, more: Json = {}): Json => recordOf("unnamed", EventType, Event, more);
-  const answered = (path: string, status: number, more: { Method?: string; RayID?: string } = {}): Json =>
-    requestEvent(`${url}${path}`, status, more);
-  return [
-    record("fetch", answered("/orders/7?event=one", 200, { RayID: "57d55f210d7b95f3" }), {
-      Logs: [log("log", "order looked up", '{"path":"/orders/7","items":3}')],
-    }),
-    record("fetch", answered("/orders/8?event=two", 200, { Method: "POST" }), {
-      Logs: [log("log", "order looked up", '{"path":"/orders/8","items":3}')],
-    }),
-    record("fetch", answered("/nowhere?event=three", 404)),
-    record("fetch", requestEvent(`${url}/checkout?event=four`, null), {
-      Exceptions: [thrown("PaymentError", "the bank did not answer")],
-      Logs: [log("log", "charging the card")],
-      Outcome: "exception",
-    }),
-    record("fetch", answered("/newsletter?event=five", 202), {
-      Exceptions: [thrown("Error", "the mail server is full")],
-      Logs: [log("info", "signed up; the mail goes out after the answer")],
-    }),
-    record("fetch", answered("/report?event=six", 200), {
-      Logs: [
-        ...Array.from({ length: 120 }, (_, i) =>
-          log("debug", `row ${i + 1} of 120: turnover ${((i + 1) * 37) % 1000} coins`),
-        ),
-        log("warn", "the report is slow"),
-      ],
-    }),
-    record("fetch", answered("/prices/coffee?event=seven", 200)),
-    record(
-      "worker_rpc",
-      { RPCMethod: "quote" },
-      {
-        Entrypoint: "Prices",
-        Logs: [log("log", "price asked", '{"item":"coffee","event":"seven"}')],
-      },
-    ),
-    record("fetch", answered("/parcels/9?event=eight", 202), { Logs: [log("log", "order handed to the packers")] }),
-    record(
-      "queue",
-      { Queue: "sample-parcels", BatchSize: 1 },
-      {
-        Logs: [log("log", "parcel packed", '{"order":"9","event":"eight"}')],
-      },
-    ),
-    record("fetch", answered("/reservations/coffee?event=nine", 202)),
-    record(
-      "worker_rpc",
-      { RPCMethod: "hold" },
-      {
-        Entrypoint: "Reservation",
-        Logs: [log("log", "item held", '{"item":"coffee","event":"nine"}')],
-      },
-    ),
-    record(
-      "alarm",
-      { ScheduledTimeMs: DURING },
-      {
-        Entrypoint: "Reservation",
-        Logs: [log("warn", "nobody came for it", '{"item":"coffee","event":"nine"}')],
-      },
-    ),
-    record(
-      "scheduled",
-      { Cron: "0 3 * * *", ScheduledTimeMs: DUE_MS },
-      {
-        Logs: [log("log", "counting the stock", "0 3 * * *")],
-      },
-    ),
-    record(
-      "scheduled",
-      { Cron: "0 4 1 * *", ScheduledTimeMs: DUE_MS },
-      {
-        Exceptions: [thrown("Error", "the warehouse is closed")],
-        Logs: [log("log", "counting the stock", "0 4 1 * *")],
-        Outcome: "exception",
-      },
-    ),
-  ];
-}
-
-/**
- * Sorted: the bucket has the order of arrival. Compared as text, so that the order of fields counts
- * too.
- */
-function sorted(records: readonly unknown[]): string[] {
-  return records.map((record) => JSON.stringify(record)).sort();
 }

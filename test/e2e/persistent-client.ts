@@ -30,16 +30,12 @@ export class PersistentClient {
   readonly #shipper: IsolatedShipper;
   readonly #name: string;
   readonly #requests: Request[] = [];
-  #events = 0;
+  /** Events of all requests, each counted once. */
+  events = 0;
 
   constructor(shipper: IsolatedShipper, name: string) {
     this.#shipper = shipper;
     this.#name = name;
-  }
-
-  /** Events of all requests, each counted once. */
-  get events(): number {
-    return this.#events;
   }
 
   /** Distinct requests; repeats are not counted. */
@@ -55,7 +51,7 @@ export class PersistentClient {
     const requests = [...lists].map((events) => {
       const request = { key: `${this.#name}-${this.#requests.length}`, events, isKnown: false };
       this.#requests.push(request);
-      this.#events += events.length;
+      this.events += events.length;
       return request;
     });
     await this.#send(requests);
@@ -94,10 +90,10 @@ export class PersistentClient {
   learn({ account, jobs }: Ledgers): void {
     // The ledgers were read earlier: if they count all events sent by now, all have arrived.
     const counts = [account.processed, ...jobs.map(({ received }) => received)];
-    if (counts.some((count) => count > this.#events)) {
-      this.faults.push(`${this.#events} events were sent, but the ledgers show ${counts.join(", ")}`);
+    if (counts.some((count) => count > this.events)) {
+      this.faults.push(`${this.events} events were sent, but the ledgers show ${counts.join(", ")}`);
     }
-    if (counts.every((count) => count === this.#events)) for (const request of this.#requests) request.isKnown = true;
+    if (counts.every((count) => count === this.events)) for (const request of this.#requests) request.isKnown = true;
   }
 
   async #send(requests: readonly Request[]): Promise<void> {

@@ -22,12 +22,3 @@ export function processesWith(name: string, value: string): string[] {
   }
   return found;
 }
-
-/** Memory of the runtimes among these processes, in MB. */
-export function runtimeMemoryMb(name: string, value: string): number {
-  const kilobytes = processesWith(name, value)
-    .filter((process) => /\/workerd\b.* serve /.test(process))
-    .map((process) => readFileSync(join("/proc", process.split(" ", 1)[0] ?? "", "status"), "utf8"))
-    .map((status) => Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0));
-  return Math.round(kilobytes.reduce((sum, each) => sum + each, 0) / 1_024);
-}

@@ -31,42 +31,22 @@ function releaseFor({ folder }: IsolatedShipper): BuiltWorker {
   return { config, script: join(RELEASE, "built/index.js") };
 }
 
-/** @returns the secret of a new token that reads logs. */
-async function createToken({ url, token }: IsolatedShipper): Promise<string> {
-  const response = await fetch(`${url}/client/v4/accounts/local/tokens`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-    body: JSON.stringify({ name: "release", permissions: ["logs:read"] }),
-  });
-  const { result } = (await response.json()) as { result: { value: string } };
-  return result.value;
-}
-
-async function ask({ url, token }: IsolatedShipper, method: string, path: string, body?: object): Promise<unknown> {
-  const response = await fetch(`${url}/client/v4/accounts/local${path}`, {
-    method,
-    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const lines = (await response.text()).trimEnd().split("\n");
-  return lines.length === 1 ? JSON.parse(lines[0] ?? "") : lines.map((line) => JSON.parse(line) as unknown);
-}
-
 /** How many records of any time a search finds, and how it ends. */
-async function search(shipper: IsolatedShipper, question: object): Promise<{ hits: number; end: unknown }> {
+async function search({ url, token }: IsolatedShipper, question: object): Promise<{ hits: number; end: unknown }> {
   const span = {
     since: new Date(Date.now() - DAY_MS).toISOString(),
     until: new Date(Date.now() + 9 * DAY_MS).toISOString(),
   };
-  const lines = (await ask(shipper, "POST", "/logship/search", { ...span, ...question })) as { type: string }[];
+  const answer = await fetch(`${url}/client/v4/accounts/local/logship/search`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: JSON.stringify({ ...span, ...question }),
+  });
+  const lines = (await answer.text())
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { type: string });
   return { hits: lines.filter(({ type }) => type === "hit").length, end: lines.at(-1) };
-}
-
-async function healthOf(shipper: IsolatedShipper, name: string): Promise<{ invocations: number }> {
-  const { result } = (await ask(shipper, "GET", `/functions/scripts/${name}/health`)) as {
-    result: { total: { invocations: number } };
-  };
-  return result.total;
 }
 
 describe("a release to go back to", () => {
@@ -113,7 +93,8 @@ describe("a release to go back to", () => {
     /** Each version takes the tokens of the other, and issues one. */
     const useTokens = async (): Promise<void> => {
       for (const token of tokens) await new ApiClient(shipper.url, { token }).accountLedger();
-      tokens.push(await createToken(shipper));
+      const asked = { name: "release", permissions: ["logs:read"] };
+      tokens.push((await shipper.call<{ value: string }>("POST", "/tokens", asked)).value);
     };
     await take(40);
     await useTokens();
@@ -128,7 +109,9 @@ describe("a release to go back to", () => {
     await shipper.crashAndRestart({ built: head });
     const { hits, end } = await search(shipper, { job_id: job.id, limit: 1_000 });
     expect([hits, end]).toMatchObject([taken, { complete: true, not_searched: [] }]);
-    expect((await healthOf(shipper, "shop")).invocations).toBe(taken);
+    expect(await shipper.call("GET", "/functions/scripts/shop/health")).toMatchObject({
+      total: { invocations: taken },
+    });
     await shipper.api.updateJob(moved.id, { destination_conf: store.destination(RECEIVER) });
     await drain(shipper.api, moved);
     const { records } = await assertReceived(shipper.api, store, RECEIVER, oracle, moved, { tellsRepeats: true });

@@ -45,14 +45,19 @@ export interface Restart {
  * with `await using`.
  */
 export class IsolatedShipper implements AsyncDisposable {
-  readonly #folder: string;
-  #built: BuiltWorker;
+  /** A folder for files of the test; removed with the shipper. */
+  readonly folder: string;
+  /** What it runs. */
+  built: BuiltWorker;
+  /** The admin's. */
+  readonly token: string;
+  /** How often it was started. */
+  lives = 1;
+  /** Whether it was started and not killed since. */
+  isUp = true;
   readonly #settings: Settings;
-  readonly #token: string;
   readonly #port: number;
   #server: LocalServer;
-  #lives = 1;
-  #isUp = true;
 
   private constructor(
     folder: string,
@@ -62,10 +67,10 @@ export class IsolatedShipper implements AsyncDisposable {
     port: number,
     server: LocalServer,
   ) {
-    this.#folder = folder;
-    this.#built = built;
+    this.folder = folder;
+    this.built = built;
     this.#settings = settings;
-    this.#token = token;
+    this.token = token;
     this.#port = port;
     this.#server = server;
   }
@@ -87,14 +92,8 @@ export class IsolatedShipper implements AsyncDisposable {
         ALLOW_LOOPBACK_DESTINATIONS: "true",
         ...given,
       };
-      return new IsolatedShipper(
-        folder,
-        built,
-        settings,
-        token,
-        port,
-        await startServer(folder, built, settings, port),
-      );
+      const server = await startServer(folder, built, settings, port);
+      return new IsolatedShipper(folder, built, settings, token, port, server);
     } catch (error) {
       rmSync(folder, { recursive: true, force: true });
       throw error;
@@ -106,11 +105,6 @@ export class IsolatedShipper implements AsyncDisposable {
     return this.#server.url;
   }
 
-  /** The admin's. */
-  get token(): string {
-    return this.#token;
-  }
-
   /** The latest output of the process. */
   get output(): string {
     return this.#server.output;
@@ -118,31 +112,31 @@ export class IsolatedShipper implements AsyncDisposable {
 
   /** A client for the current URL. */
   get api(): ApiClient {
-    return new ApiClient(this.#server.url, { token: this.#token });
+    return new ApiClient(this.#server.url, { token: this.token });
   }
 
   get bucket(): Bucket {
     return new Bucket(this.#server.url);
   }
 
-  /** A folder for files of the test; removed with the shipper. */
-  get folder(): string {
-    return this.#folder;
-  }
-
   /** The registry in which workers find each other. */
   get registry(): string {
-    return registryIn(this.#folder);
+    return registryIn(this.folder);
   }
 
-  /** What it runs. */
-  get built(): BuiltWorker {
-    return this.#built;
-  }
-
-  /** The folder of queues, durable objects and buckets. */
-  get state(): string {
-    return join(this.#folder, "state");
+  /**
+   * Calls the API as the admin. @param path below the account.
+   * @throws Error with the answer, unless it is a 2xx.
+   */
+  async call<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const response = await fetch(`${this.url}/client/v4/accounts/local${path}`, {
+      method,
+      headers: { authorization: `Bearer ${this.token}`, "content-type": "application/json" },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: HTTP ${response.status} ${text.slice(0, 500)}`);
+    return (JSON.parse(text) as { result: T }).result;
   }
 
   /** {@link recordsBelow} of its bucket. */
@@ -155,19 +149,9 @@ export class IsolatedShipper implements AsyncDisposable {
     await this.#server.stop();
   }
 
-  /** How often it was started. */
-  get lives(): number {
-    return this.#lives;
-  }
-
-  /** Whether it was started and not killed since. */
-  get isUp(): boolean {
-    return this.#isUp;
-  }
-
   /** `kill -9` of all its processes at once. */
   async kill(): Promise<void> {
-    this.#isUp = false;
+    this.isUp = false;
     await this.#server.kill("SIGKILL");
     // A killed process leaves its entries in the local registry, and other workers would go on
     // calling it.
@@ -175,17 +159,12 @@ export class IsolatedShipper implements AsyncDisposable {
   }
 
   /** A new start after a kill, with the same files. */
-  async restart({ settings = {}, unasked = false, built = this.#built }: Restart = {}): Promise<void> {
-    this.#built = built;
-    this.#server = await startServer(
-      this.#folder,
-      this.#built,
-      { ...this.#settings, ...settings },
-      this.#port,
-      unasked,
-    );
-    this.#lives += 1;
-    this.#isUp = true;
+  async restart({ settings = {}, unasked = false, built = this.built }: Restart = {}): Promise<void> {
+    this.built = built;
+    const given = { ...this.#settings, ...settings };
+    this.#server = await startServer(this.folder, this.built, given, this.#port, unasked);
+    this.lives += 1;
+    this.isUp = true;
   }
 
   /** `kill -9` of all its processes at once, and a new start with the same files. */
@@ -200,19 +179,19 @@ export class IsolatedShipper implements AsyncDisposable {
    * @throws the action's error in any other case.
    */
   async unlessKilled<T>(action: (api: ApiClient) => Promise<T>): Promise<T | undefined> {
-    if (!this.#isUp) return undefined;
-    const life = this.#lives;
+    if (!this.isUp) return undefined;
+    const life = this.lives;
     try {
       return await action(this.api);
     } catch (error) {
-      if (this.#isUp && this.#lives === life) throw error;
+      if (this.isUp && this.lives === life) throw error;
       return undefined;
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#server.stop();
-    rmSync(this.#folder, { recursive: true, force: true });
+    rmSync(this.folder, { recursive: true, force: true });
   }
 }
 

@@ -40,10 +40,7 @@ it("deploys a new Worker and then its next version, and the shipper is its tail 
     const upload = platform.asked.find(({ method }) => method === "PUT");
     expect(upload?.path).toBe("/accounts/local/workers/scripts/shop");
     expect(upload?.body).toContain('"tail_consumers":[{"service":"logship"}]');
-    const functions = `${shipper.url}/client/v4/accounts/local/functions/scripts`;
-    const headers = { authorization: `Bearer ${shipper.token}` };
-    const shop = async () =>
-      ((await (await fetch(`${functions}/shop`, { headers })).json()) as { result: unknown }).result;
+    const shop = () => shipper.call("GET", "/functions/scripts/shop");
     expect(await shop()).toMatchObject({ logging: "on", attachment: { state: "attached" } });
 
     const before = platform.asked.length;

@@ -6,7 +6,6 @@ import { beforeAll, expect, it, onTestFailed } from "vitest";
 import { SHOP_NAME } from "../../tools/example/app.ts";
 import { DURING, type Json, log, recordOf, thrown } from "../support/expected-records.ts";
 import { browserError, fetched, inReact, rendered, rpc, STACK, watched } from "./shop-records.ts";
-import { closeOf, socketFrom } from "./sockets.ts";
 import { truncatedLogs } from "./truncated.ts";
 import { Watch } from "./watch.ts";
 import { theWorld, type World } from "./world.ts";
@@ -37,6 +36,22 @@ async function ask(path: string, status: number, init: RequestInit = {}): Promis
 }
 
 const at = (path: string): string => world.shop + path;
+
+/** Opens a web socket from an address, as Cloudflare would state it. @returns null: refused. */
+async function socketFrom(url: string, address: string): Promise<WebSocket | null> {
+  const init = { headers: { "CF-Connecting-IP": address } };
+  const socket = new WebSocket(url.replace(/^http/, "ws"), init as unknown as string[]);
+  return new Promise((resolve) => {
+    socket.onerror = () => resolve(null);
+    socket.onopen = () => resolve(socket);
+  });
+}
+
+/** The code that a socket is closed with. */
+const closeOf = (socket: WebSocket): Promise<number> =>
+  new Promise((resolve) => {
+    socket.onclose = ({ code }) => resolve(code);
+  });
 
 // First: the upgrade is recorded when the durable object has been idle for ten seconds.
 it("records a web socket's messages and its close", async () => {

@@ -2,7 +2,7 @@
 import { BROWSER_NAME, SHOP_NAME } from "../../tools/example/app.ts";
 import { DURING, type Json, log, recordOf, requestEvent, thrown } from "../support/expected-records.ts";
 
-/** A stack, as {@link ./texts.ts} leaves it. */
+/** A stack, as {@link ./watch.ts} leaves it. */
 export const STACK = "\n    at …";
 
 /** The line that React logs for an error while it renders; nothing else logs it. */

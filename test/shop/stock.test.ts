@@ -66,3 +66,19 @@ it("is watched by a thousand, and no more", async () => {
     }
   });
 });
+
+it("answers a watcher twenty times, and then ends the socket", async () => {
+  await inStock(async (stock, state) => {
+    const { webSocket } = watch(stock);
+    let answers = 0;
+    webSocket?.accept();
+    webSocket?.addEventListener("message", () => {
+      answers += 1;
+    });
+    const closed = new Promise<CloseEvent>((resolve) => webSocket?.addEventListener("close", resolve));
+    const [socket] = state.getWebSockets();
+    if (socket === undefined) expect.unreachable();
+    for (let n = 0; n < 21; n++) stock.webSocketMessage(socket, "how many?");
+    expect([(await closed).code, answers]).toEqual([1008, 20]);
+  });
+});

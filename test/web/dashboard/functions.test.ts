@@ -9,7 +9,7 @@ import { Oracle } from "../../support/oracle.ts";
 import { createJob } from "../../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, setClock } from "../../support/runtime/pipeline.ts";
 import { call } from "../api/harness.ts";
-import { member, token } from "../api/principals.ts";
+import { token } from "../api/principals.ts";
 import { textOf, Visitor } from "./support.ts";
 
 lookAnew();
@@ -195,29 +195,6 @@ describe("who may what", () => {
     const one = await text("/functions/shop", visitor);
     expect(one).toContain("needs the permission functions:edit");
     expect(one).toContain("Problems of this function: needs the permission logs:read");
-    for (const [path, fields] of [
-      ["/functions/shop/logging", { logging: "off" }],
-      ["/functions/shop/forget", {}],
-      ["/functions", { function: "shop", logging: "off" }],
-    ] as const)
-      expect((await visitor.submit(path, { ...fields })).status).toBe(403);
-    expect(await loggingOf("shop")).toBe("on");
-  });
-
-  it("an admin of functions may do all of it, and sees nothing of logs", async () => {
-    await patch("shop", { logship: true });
-    const { secret } = await member("Functions Admin");
-    const visitor = await Visitor.signedIn({ email: "ada@example.com", key: secret });
-    expect((await visitor.submit("/functions/shop/logging", { logging: "off" })).status).toBe(303);
-    expect(await loggingOf("shop")).toBe("off");
-  });
-
-  it("a reader of logs sees no function", async () => {
-    const { secret } = await token(["logs:read"]);
-    const visitor = await Visitor.signedIn({ token: secret });
-    expect((await visitor.get("/functions")).status).toBe(403);
-    expect((await visitor.get("/functions/shop")).status).toBe(403);
-    expect((await visitor.get("/attach")).status).toBe(200);
   });
 });
 

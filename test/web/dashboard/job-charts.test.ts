@@ -126,24 +126,8 @@ describe("a stack", () => {
 describe("a job in words", () => {
   const job = (fields: Partial<JobView> = {}): JobView =>
     ({ id: 7, name: null, enabled: true, filter: null, error_message: null, ...fields }) as JobView;
-  const ledger = (fields: Partial<LedgerView> = {}): LedgerView => ({
-    received: 0,
-    filtered: 0,
-    sampled_out: 0,
-    delivered: 0,
-    pending: 0,
-    set_aside: 0,
-    discarded: 0,
-    pending_objects: 0,
-    oldest_pending_seconds: null,
-    bytes_raw: 0,
-    bytes_compressed: 0,
-    replayed: { objects: 0, records: 0, bytes: 0 },
-    unread: { records: 0, bytes: 0, oldest: null },
-    guarantee: "once",
-    resent_in_doubt: 0,
-    ...fields,
-  });
+  const ledger = (fields: Partial<LedgerView>): LedgerView =>
+    ({ pending: 0, pending_objects: 0, oldest_pending_seconds: null, ...fields }) as LedgerView;
 
   it("is delivered once, or as its destination can tell", () => {
     const said = ["once", "at least once, id: header Idempotency-Key", null].map((guarantee) =>

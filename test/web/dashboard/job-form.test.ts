@@ -174,12 +174,9 @@ describe("what is entered", () => {
     ["no bucket", { bucket: "" }, "bucket", "Enter the bucket name"],
     ["a bucket with a slash", { bucket: "a/b" }, "bucket", "the bucket must not contain a slash"],
     ["a path with a question mark", { path: "a?b" }, "path", "the path must not contain a ?"],
-    ["a path that leads up", { path: "../x" }, "path", "the path must not contain . or .."],
     ["no region", { region: "" }, "region", "Enter the region"],
-    ["a region that is none", { region: "Frankfurt am Main" }, "region", "region must be 1 to 64 letters"],
     ["an address of a private network", { endpoint: "10.0.0.1" }, "endpoint", "endpoint must be a public host"],
     ["no secret", { secret_access_key: "" }, "secret_access_key", "Enter the secret access key"],
-    ["a key id that no header can carry", { access_key_id: "ü" }, "access_key_id", "must be printable ASCII"],
     ["a secret that there is not", { credentials: "env", secret_name: "DEST_NO" }, "secret_name", "there is no secret"],
   ];
 

@@ -4,7 +4,7 @@ import { live } from "../../../src/operate/live/live.ts";
 import { controlPlane } from "../../../src/state/control/plane.ts";
 import { Viewing } from "../../operate/live/viewing.ts";
 import { Oracle } from "../../support/oracle.ts";
-import { api, createJob } from "../../support/runtime/api.ts";
+import { createJob } from "../../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, setClock, settle } from "../../support/runtime/pipeline.ts";
 import { textOf, Visitor } from "./support.ts";
 
@@ -99,12 +99,6 @@ describe("the live page", () => {
     expect((await visitor.get("/live")).html).toContain("listed");
     const { html } = await visitor.get("/live", { "x-logship-refresh": "1" });
     expect([html.includes("listed"), html.includes('id="live-builder"')]).toEqual([false, true]);
-  });
-
-  it("is for those who may read logs", async () => {
-    const { body } = await api<{ value: string }>("POST", "/tokens", { name: "t", permissions: ["events:write"] });
-    const { status, html } = await (await Visitor.signedIn({ token: body.result.value })).get("/live");
-    expect([status, textOf(html).includes("logs:read")]).toEqual([403, true]);
   });
 
   it("takes no forms at its socket, nor where its records are", async () => {

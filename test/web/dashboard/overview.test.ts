@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ControlPlane, JobReader } from "../../../src/index.ts";
+import type { Finding } from "../../../src/operate/status/finding.ts";
 import { Watch } from "../../../src/operate/status/watch.ts";
 import { USAGE_PATIENCE } from "../../../src/web/api/usage.ts";
 import { LOOK_PATIENCE, ROW_PATIENCE } from "../../../src/web/dashboard/pages/overview/asks.ts";
+import { finding } from "../../operate/status/findings.ts";
 import { lookAnew } from "../../operate/status/fresh.ts";
 import { waitingJob } from "../../ship/reader/waiting.ts";
 import { Oracle } from "../../support/oracle.ts";
@@ -10,6 +12,7 @@ import { api, createJob } from "../../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, runAlarm, setClock, settle } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
 import { token } from "../api/principals.ts";
+import { OBEYED, SCRIPT } from "./hostile.ts";
 import { textOf, Visitor } from "./support.ts";
 
 lookAnew();
@@ -43,6 +46,19 @@ async function shipped(records = 7): Promise<number> {
   await settle(job, clock);
   return job;
 }
+
+/** The watch finds these. */
+function finds(...findings: Finding[]): void {
+  vi.spyOn(Watch.prototype, "look").mockResolvedValue({
+    checkedMs: NOON,
+    incidents: [],
+    notices: [],
+    keptSinceMs: null,
+    findings: findings.map((each) => ({ ...each, incidentId: null })),
+  });
+}
+
+const ofJob = (id: number, fields: Partial<Finding>): Finding => finding({ subject: { type: "job", id }, ...fields });
 
 describe("whoever has just deployed", () => {
   it("is shown the way to the first job, with the snippet for this very deployment", async () => {
@@ -97,29 +113,11 @@ describe("the overview", () => {
     const job = await createJob(freshBucket().name);
     await createJob(freshBucket().name);
     const name = '"><script>alert(1)</script>';
-    vi.spyOn(Watch.prototype, "look").mockResolvedValue({
-      checkedMs: NOON,
-      incidents: [],
-      notices: [],
-      keptSinceMs: null,
-      findings: [
-        {
-          ...{ kind: "parked", severity: "error", sinceMs: null, affected: null, advice: "Mend it.", incidentId: null },
-          ...{ subject: { type: "job", id: job }, summary: "Nothing is delivered." },
-        },
-        {
-          ...{
-            kind: "function_quiet",
-            severity: "warning",
-            sinceMs: NOON - 60_000,
-            affected: null,
-            advice: "Look.",
-            incidentId: null,
-          },
-          ...{ subject: { type: "function", name }, summary: `No event of ${name} has come.` },
-        },
-      ],
-    });
+    const quiet = { kind: "function_quiet", severity: "warning", summary: `No event of ${name} has come.` } as const;
+    finds(
+      ofJob(job, { kind: "parked", summary: "Nothing is delivered." }),
+      finding({ ...quiet, sinceMs: NOON - 60_000, subject: { type: "function", name } }),
+    );
     const html = await overview();
     const text = textOf(html);
     expect(text).toMatch(/2 problems Job \d+ : Nothing is delivered\./);
@@ -134,13 +132,7 @@ describe("the overview", () => {
     await control.script([rule({ do: "answer", status: 403, code: "AccessDenied" })]);
     clock.advance(30_000);
     await runAlarm(job);
-    vi.spyOn(Watch.prototype, "look").mockResolvedValue({
-      checkedMs: NOON,
-      incidents: [],
-      notices: [],
-      findings: [],
-      keptSinceMs: null,
-    });
+    finds();
     const text = textOf(await overview());
     expect(text).toMatch(new RegExp(`1 problem Job ${job} .*fails: .*403`));
     expect(text).not.toContain("No problems");
@@ -149,28 +141,11 @@ describe("the overview", () => {
   it("names a job once, with its name beside its number, as a link", async () => {
     const job = await createJob(freshBucket().name, { name: "all traces" });
     const other = await createJob(freshBucket().name);
-    const found = (id: number, summary: string) => ({
-      ...{
-        kind: "parked",
-        severity: "error" as const,
-        sinceMs: null,
-        affected: null,
-        advice: "Mend it.",
-        incidentId: null,
-      },
-      ...{ subject: { type: "job" as const, id }, summary },
-    });
-    vi.spyOn(Watch.prototype, "look").mockResolvedValue({
-      checkedMs: NOON,
-      incidents: [],
-      notices: [],
-      keptSinceMs: null,
-      findings: [
-        found(job, `Uploads of job ${job} fail: HTTP 403.`),
-        found(other, `Job ${other} is parked: HTTP 404.`),
-        found(other, `Of ${other}0 jobs, job ${other}0 is another.`),
-      ],
-    });
+    finds(
+      ofJob(job, { summary: `Uploads of job ${job} fail: HTTP 403.` }),
+      ofJob(other, { kind: "parked", summary: `Job ${other} is parked: HTTP 404.` }),
+      ofJob(other, { kind: "parked", summary: `Of ${other}0 jobs, job ${other}0 is another.` }),
+    );
     const html = await overview();
     const text = textOf(html);
     expect(text).toContain(`Uploads of job ${job} ( all traces ) fail: HTTP 403.`);
@@ -261,4 +236,20 @@ it("an API that is silent about the jobs is said to be, not shown as none", asyn
   expect(text).toContain("Jobs are unavailable.");
   expect(text).not.toContain("Step 1");
   expect((await api("GET", "/logship/jobs")).status).toBe(503);
+});
+
+it("the status leads to where a job is mended, names it, and sends nobody to the page of one that is deleted", async () => {
+  const job = await createJob(freshBucket().name, { name: `nightly ${SCRIPT}` });
+  finds(
+    ofJob(job, { kind: "parked" }),
+    ofJob(job, { kind: "filter_keeps_nothing" }),
+    ofJob(99, { kind: "draining_stuck", severity: "warning", summary: "Job 99 is not well." }),
+  );
+  const { html } = await (await Visitor.signedIn()).get("/status");
+  expect(html).toContain(`<a href="/jobs/${job}/edit#destination">Change the destination</a>`);
+  expect(html).toContain(`<a href="/jobs/${job}/edit#records">Change the filter</a>`);
+  expect(textOf(html)).toContain(`About job ${job} ( nightly ${SCRIPT}`);
+  expect([html.includes('href="/jobs#draining">job 99'), html.includes('href="/jobs/99')]).toEqual([true, false]);
+  expect([textOf(html).includes("2 errors, 1 warning"), OBEYED.exec(html)]).toEqual([true, null]);
+  expect((await (await holding("logs:read")).get("/status")).html).not.toContain("Change the destination");
 });

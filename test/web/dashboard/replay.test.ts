@@ -245,20 +245,6 @@ describe("another destination", () => {
     expect(await list()).toEqual([]);
   });
 
-  it("that is incomplete, or no destination, says so beside each field", async () => {
-    const { visitor, path } = await opened(1);
-    const missing = await visitor.submit(`${path}/destination`, entered("", { region: "", secret_access_key: "" }));
-    expect(missing.status).toBe(400);
-    for (const field of ["bucket", "region", "secret_access_key"])
-      expect(missing.html).toContain(`id="field-destination-${field}-error"`);
-    const bad = await visitor.submit(`${path}/destination`, entered("bucket", { region: "A!" }));
-    expect([
-      bad.status,
-      bad.html.includes('id="field-destination-region-error"'),
-      bad.html.includes(SECRET_KEY),
-    ]).toEqual([400, true, false]);
-  });
-
   it("is filled in from a pasted one, whose keys no page shows", async () => {
     const { visitor, path } = await opened(1);
     const conf = destinationConf("pasted-bucket", "again/{DATE}");

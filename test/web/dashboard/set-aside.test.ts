@@ -368,16 +368,3 @@ describe("deleting", () => {
     expect((await admin.submit("/set-aside/message-1/delete")).status).toBe(404);
   });
 });
-
-it("is closed without logs:edit, as it holds records", async () => {
-  await aside(1, [lineOf("shop")]);
-  const reader = await Visitor.signedIn({ token: (await token(["logs:read"])).secret });
-  const one = "/set-aside/message-1";
-  for (const path of ["/set-aside", one, `${one}/download`, `${one}/delete`]) {
-    const { status, html } = await reader.get(path);
-    expect([path, status, textOf(html)]).toEqual([path, 403, expect.stringContaining("logs:edit")]);
-  }
-  for (const path of ["/set-aside/resend", `${one}/delete`, `${one}/elsewhere`])
-    expect((await reader.submit(path, { id: "message-1" })).status).toBe(403);
-  expect(await ids()).toEqual(["message-1"]);
-});

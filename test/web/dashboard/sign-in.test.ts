@@ -6,6 +6,7 @@ import { fromBase64 } from "../../../src/base/bytes.ts";
 import { platform } from "../../../src/base/platform.ts";
 import { newLinkCode, SIGN_IN_LINK_MS } from "../../../src/formats/secrets/sign-in-link.ts";
 import { AccessRegister } from "../../../src/index.ts";
+import { createApp } from "../../../src/web/app.ts";
 import { ownPath } from "../../../src/web/dashboard/pages/sign-in.tsx";
 import { ADMIN_TOKEN } from "../../support/constants.ts";
 import { setClock } from "../../support/runtime/pipeline.ts";
@@ -225,8 +226,6 @@ describe("methods", () => {
   });
 
   it("HEAD has the headers of a page and nothing else", async () => {
-    const { createApp } = await import("../../../src/web/app.ts");
-    const { platform } = await import("../../../src/base/platform.ts");
     const answer = await createApp(platform).request(`${ORIGIN}/sign-in`, { method: "HEAD" }, env as unknown as Env);
     expect([answer.status, await answer.text()]).toEqual([200, ""]);
     expect(answer.headers.get("x-frame-options")).toBe("DENY");
@@ -237,8 +236,6 @@ describe("methods", () => {
 
 describe("without encryption", () => {
   const ask = async (address: string, method = "GET"): Promise<[number, string]> => {
-    const { createApp } = await import("../../../src/web/app.ts");
-    const { platform } = await import("../../../src/base/platform.ts");
     const { origin } = new URL(address);
     const body = method === "POST" ? new URLSearchParams({ token: ADMIN_TOKEN }).toString() : null;
     const headers = { origin, "content-type": "application/x-www-form-urlencoded" };

@@ -93,7 +93,7 @@ export class Visitor {
 /**
  * Every page: no foreign content is loaded or run, nothing is cached, and it contains no secret.
  */
-export function expectPage({ headers, html }: Shown): void {
+function expectPage({ headers, html }: Shown): void {
   const policy = headers.get("content-security-policy") ?? "";
   expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[\w+/=]+'; script-src 'self'; /);
   expect(policy).toContain("frame-ancestors 'none'");
