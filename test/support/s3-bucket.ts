@@ -141,10 +141,7 @@ export class Bucket {
   }
 
   summaries(): ObjectSummary[] {
-    return this.list().map((stored) => ({
-      ...summarise(stored),
-      puts: stored.version,
-    }));
+    return this.list().map((stored) => ({ ...summarise(stored), puts: stored.version }));
   }
 
   /** Executes a request as a store does. @param unconditional ignores `If-None-Match`. */

@@ -9,7 +9,7 @@
  *
  * | request | answer |
  * | --- | --- |
- * | `PUT script` with `Rule[]` | 204; 400 `{error}` naming the fault |
+ * | `PUT script` with `Rule[]` | 204 |
  * | `GET requests` | `SeenRequest[]`, in order of arrival |
  * | `GET objects` | `ObjectSummary[]`, sorted by key |
  * | `GET puts` | `PutSummary[]`, every successful PUT in order |
@@ -32,28 +32,15 @@ import {
 import { fromGoogle, googleFault, isGoogle, toGoogle } from "./google-dialect.ts";
 import { checksum, Receiver } from "./receiver.ts";
 import { type Answer, answer, Bucket, faultAnswer, type Operation, summarise } from "./s3-bucket.ts";
-import {
-  type Action,
-  type ObjectSummary,
-  type PutSummary,
-  type Rule,
-  readRules,
-  type SeenRequest,
-} from "./s3-script.ts";
-import { MAX_SKEW_MS, readScope, type S3Fault, signatureFault } from "./s3-signature.ts";
+import type { Action, ObjectSummary, PutSummary, Rule, SeenRequest } from "./s3-script.ts";
+import { MAX_SKEW_MS, readScope, refused, type S3Fault, signatureFault } from "./s3-signature.ts";
 
 export interface S3ServerOptions {
-  /** By default 0, which takes a free one. */
-  readonly port?: number;
-  /** Milliseconds since the epoch; a signature's age is measured against it. */
-  readonly now?: () => number;
   /**
    * Allowed difference between a request's time and the server's, in ms; Infinity for clients with
    * a test's clock.
    */
   readonly maxSkewMs?: number;
-  /** Secret access keys by access key id; by default `{"test-access-key": "test-secret-key"}`. */
-  readonly credentials?: Readonly<Record<string, string>>;
   /** Accepts `UNSIGNED-PAYLOAD` as a body hash; otherwise it is refused with 400. */
   readonly allowUnsignedPayload?: boolean;
 }
@@ -61,8 +48,6 @@ export interface S3ServerOptions {
 export interface S3Server {
   /** `http://127.0.0.1:<port>`: the S3 endpoint and, below `/__control/`, the controls. */
   readonly url: string;
-  readonly port: number;
-  /** @throws TypeError when a rule is malformed. */
   script(bucket: string, rules: readonly Rule[]): void;
   requests(bucket: string): SeenRequest[];
   objects(bucket: string): ObjectSummary[];
@@ -77,6 +62,7 @@ export interface S3Server {
   close(): Promise<void>;
 }
 
+/** Secret access keys by access key id. */
 export const DEFAULT_CREDENTIALS: Readonly<Record<string, string>> = { "test-access-key": "test-secret-key" };
 
 /** The longest wait of `whenHeld`. */
@@ -102,14 +88,10 @@ interface Asked {
   say(result: Answer, isScripted?: boolean): void;
 }
 
-export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Server> {
-  const {
-    port: wantedPort = 0,
-    now = Date.now,
-    maxSkewMs = MAX_SKEW_MS,
-    credentials = DEFAULT_CREDENTIALS,
-    allowUnsignedPayload = false,
-  } = options;
+export async function startS3Server({
+  maxSkewMs = MAX_SKEW_MS,
+  allowUnsignedPayload = false,
+}: S3ServerOptions = {}): Promise<S3Server> {
   const buckets = new Map<string, Bucket>();
 
   function bucketOf(name: string): Bucket {
@@ -148,16 +130,11 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
 
     const wrongRequest = async (): Promise<S3Fault | null> => {
       if (receiver !== undefined) return null;
-      if (malformed)
-        return {
-          status: 400,
-          code: "InvalidURI",
-          message: "The path is not valid percent-encoded UTF-8 below a bucket.",
-        };
-      if (isAzure) return azureFault({ method, container: bucketName, query, headers }, now());
+      if (malformed) return refused(400, "InvalidURI", "The path is not valid percent-encoded UTF-8 below a bucket.");
+      if (isAzure) return azureFault({ method, container: bucketName, query, headers }, Date.now());
       const signed = isGoogle(received)
-        ? googleFault({ method, path, query, headers: received }, credentials)
-        : await signatureFault({ method, path, query, headers }, credentials, now(), maxSkewMs);
+        ? googleFault({ method, path, query, headers: received }, DEFAULT_CREDENTIALS)
+        : await signatureFault({ method, path, query, headers }, DEFAULT_CREDENTIALS, Date.now(), maxSkewMs);
       return signed ?? headerFault(method, headers, allowUnsignedPayload);
     };
     const fault = await wrongRequest();
@@ -199,7 +176,7 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
     function perform(changed: Partial<Operation> = {}, unconditional = false): Answer {
       const denied = denies();
       if (denied !== null) return faultAnswer(denied);
-      const result = bucket.perform({ ...operation, ...changed }, now(), unconditional);
+      const result = bucket.perform({ ...operation, ...changed }, Date.now(), unconditional);
       seen.stored = result.stored;
       return result;
     }
@@ -245,12 +222,8 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
       }
       case "redirect": {
         const { location, status = 307 } = action;
-        const fault = faultAnswer({
-          status,
-          code: "TemporaryRedirect",
-          message: "Please use the endpoint in Location.",
-        });
-        return reply({ ...fault, headers: { ...fault.headers, location } });
+        const message = "Please use the endpoint in Location.";
+        return reply(withMore(faultAnswer({ status, code: "TemporaryRedirect", message }), { location }));
       }
       case "truncate":
         return reply(perform({ body: operation.body.subarray(0, Math.floor(operation.body.length / 2)) }));
@@ -262,15 +235,10 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
         const result = withHeaders(perform({ headers: keep(operation.headers, isNoMeta) }), isNoMeta);
         const { etag } = result.headers;
         if (etag === undefined) return reply(result);
-        return reply({
-          ...result,
-          headers: { ...result.headers, etag: `"${createHash("md5").update(etag).digest("hex")}"` },
-        });
+        return reply(withMore(result, { etag: `"${createHash("md5").update(etag).digest("hex")}"` }));
       }
-      case "wrong-etag": {
-        const result = perform();
-        return reply({ ...result, headers: { ...result.headers, etag: `"${"0".repeat(32)}"` } });
-      }
+      case "wrong-etag":
+        return reply(withMore(perform(), { etag: `"${"0".repeat(32)}"` }));
       case "refuse":
       case "limit":
       case "past":
@@ -293,11 +261,7 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
     const bucket = bucketOf(name);
     switch (`${req.method} ${what}`) {
       case "PUT script":
-        try {
-          bucket.script(readRules(JSON.parse(body.toString("utf8"))));
-        } catch (error) {
-          return sendJson(res, 400, { error: error instanceof Error ? error.message : String(error) });
-        }
+        bucket.script(JSON.parse(body.toString("utf8")));
         return void res.writeHead(204).end();
       case "GET requests":
         return sendJson(res, 200, bucket.requests);
@@ -340,14 +304,13 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
   server.keepAliveTimeout = 0;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(wantedPort, "127.0.0.1", resolve);
+    server.listen(0, "127.0.0.1", resolve);
   });
   const { port } = server.address() as AddressInfo;
 
   return {
     url: `http://127.0.0.1:${port}`,
-    port,
-    script: (bucket, rules) => bucketOf(bucket).script(readRules(rules)),
+    script: (bucket, rules) => bucketOf(bucket).script(rules),
     requests: (bucket) => structuredClone(bucketOf(bucket).requests),
     objects: (bucket) => bucketOf(bucket).summaries(),
     puts: (bucket) => bucketOf(bucket).puts.map(summarise),
@@ -399,14 +362,14 @@ function noteRequest(
 function headerFault(method: string, headers: Record<string, string>, allowUnsignedPayload: boolean): S3Fault | null {
   const declared = headers["x-amz-content-sha256"] ?? "";
   if (!/^[0-9a-f]{64}$/.test(declared) && !(declared === "UNSIGNED-PAYLOAD" && allowUnsignedPayload)) {
-    return { status: 400, code: "InvalidRequest", message: "x-amz-content-sha256 must be the SHA-256 of the body." };
+    return refused(400, "InvalidRequest", "x-amz-content-sha256 must be the SHA-256 of the body.");
   }
   const length = headers["content-length"];
   if (length === undefined && (method === "PUT" || headers["transfer-encoding"] !== undefined)) {
-    return { status: 411, code: "MissingContentLength", message: "You must provide the Content-Length HTTP header." };
+    return refused(411, "MissingContentLength", "You must provide the Content-Length HTTP header.");
   }
   if (Number(length ?? 0) > BODY_MAX_BYTES) {
-    return { status: 400, code: "EntityTooLarge", message: "Your proposed upload is too large." };
+    return refused(400, "EntityTooLarge", "Your proposed upload is too large.");
   }
   return null;
 }
@@ -414,7 +377,7 @@ function headerFault(method: string, headers: Record<string, string>, allowUnsig
 function bodyFault(body: Buffer, headers: Record<string, string>): S3Fault | null {
   const declared = headers["x-amz-content-sha256"];
   if (declared !== "UNSIGNED-PAYLOAD" && createHash("sha256").update(body).digest("hex") !== declared) {
-    return { status: 400, code: "XAmzContentSHA256Mismatch", message: "The body is not the one that was signed." };
+    return refused(400, "XAmzContentSHA256Mismatch", "The body is not the one that was signed.");
   }
   return md5Fault(body, headers);
 }
@@ -422,7 +385,7 @@ function bodyFault(body: Buffer, headers: Record<string, string>): S3Fault | nul
 function md5Fault(body: Buffer, headers: Record<string, string>): S3Fault | null {
   const md5 = headers["content-md5"];
   if (md5 !== undefined && createHash("md5").update(body).digest("base64") !== md5) {
-    return { status: 400, code: "BadDigest", message: "The Content-MD5 you specified did not match what we received." };
+    return refused(400, "BadDigest", "The Content-MD5 you specified did not match what we received.");
   }
   return null;
 }
@@ -430,13 +393,17 @@ function md5Fault(body: Buffer, headers: Record<string, string>): S3Fault | null
 function scriptedAnswer(action: Extract<Action, { do: "answer" | "trickle" }>): Answer {
   const { status, code, message, headers = {}, body } = action;
   if (code === undefined) return answer(status, headers, body ?? "");
-  const fault = faultAnswer({ status, code, message: message ?? code });
-  return { ...fault, headers: { ...fault.headers, ...headers }, body: body ?? fault.body };
+  const fault = withMore(faultAnswer({ status, code, message: message ?? code }), headers);
+  return { ...fault, body: body ?? fault.body };
 }
 
 /** The answer with only those headers whose names pass. */
 function withHeaders(answer: Answer, passes: (name: string) => boolean): Answer {
   return { ...answer, headers: keep(answer.headers, passes) };
+}
+
+function withMore(answer: Answer, headers: Answer["headers"]): Answer {
+  return { ...answer, headers: { ...answer.headers, ...headers } };
 }
 
 function keep(headers: Readonly<Record<string, string>>, passes: (name: string) => boolean): Record<string, string> {

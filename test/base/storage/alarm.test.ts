@@ -1,10 +1,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { Alarm } from "../../../src/base/storage/alarm.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 
-it("an alarm that fails is set again, says so, and is not postponed by a later one", async ({ expect }) => {
+it("an alarm that fails is set again, says so, and is not postponed by a later one", async () => {
   setClock(NOON);
   const said = vi.spyOn(console, "error").mockImplementation(() => {});
   await runInDurableObject(env.SKETCHES.getByName("alarm"), async (_object, { storage }) => {

@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type Migration, migrate } from "../../../src/base/storage/migrate.ts";
 
 const OLDER: readonly Migration[] = [
@@ -28,9 +28,7 @@ function withStorage<T>(run: (storage: DurableObjectStorage) => T): Promise<T> {
 }
 
 describe("floors of a schema", () => {
-  it("lets older code work with an object that has additive steps, and newer code go on from there", async ({
-    expect,
-  }) => {
+  it("lets older code work with an object that has additive steps, and newer code go on from there", async () => {
     await withStorage((storage) => {
       expect(migrate(storage, ADDITIVE)).toBe(4);
       expect(migrate(storage, OLDER)).toBe(0);
@@ -43,7 +41,7 @@ describe("floors of a schema", () => {
     });
   });
 
-  it("refuses an object whose floor the code is below, and says so in words", async ({ expect }) => {
+  it("refuses an object whose floor the code is below, and says so in words", async () => {
     await withStorage((storage) => {
       migrate(storage, BREAKING);
       const words =
@@ -53,9 +51,7 @@ describe("floors of a schema", () => {
     });
   });
 
-  it("refuses an object if any of the unknown steps has a floor above the code, the last one or not", async ({
-    expect,
-  }) => {
+  it("refuses an object if any of the unknown steps has a floor above the code, the last one or not", async () => {
     await withStorage((storage) => {
       const later = [...BREAKING, { id: 6, why: "more", sql: "CREATE TABLE more (a) ", floor: 2 }];
       migrate(storage, later);
@@ -64,7 +60,7 @@ describe("floors of a schema", () => {
     });
   });
 
-  it("leaves an object as it was where a step fails", async ({ expect }) => {
+  it("leaves an object as it was where a step fails", async () => {
     await withStorage((storage) => {
       migrate(storage, OLDER);
       const broken = [...ADDITIVE, { id: 5, why: "broken", sql: "CREATE TABLE place (id INTEGER)" }];
@@ -77,7 +73,7 @@ describe("floors of a schema", () => {
 describe("tables that no release made", () => {
   const NOT_RELEASED = "written by a commit that is no release";
 
-  it("are refused, whatever they are, and left as they are", async ({ expect }) => {
+  it("are refused, whatever they are, and left as they are", async () => {
     const forms = ["", ", floor INTEGER", ", floor INTEGER NOT NULL"];
     for (const form of forms) {
       await withStorage((storage) => {
@@ -92,7 +88,7 @@ describe("tables that no release made", () => {
     }
   });
 
-  it("are those of a step that was another one then; comments and spaces may differ", async ({ expect }) => {
+  it("are those of a step that was another one then; comments and spaces may differ", async () => {
     const [first, second] = OLDER as readonly [Migration, Migration];
     const commented = { ...first, sql: first.sql.replace("(", "( -- of a thing\n  ") };
     const other = { ...first, sql: first.sql.replace("name", "title") };

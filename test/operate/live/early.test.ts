@@ -443,16 +443,6 @@ describe("the memory of what was shown", () => {
     expect(all).toEqual([0, 1, 2, 3, 4].map((n) => NOON + n));
   });
 
-  it("is read as it was stored", () => {
-    const shown = new ShownParts();
-    shown.takeEarly([named("a"), named("b")], NOON);
-    turns(shown, ["b", "c"], NOON + 1);
-    const read = ShownParts.read(structuredClone(shown.stored));
-    expect(read.stored).toEqual(shown.stored);
-    expect(read.next(NOON)).toBe(NOON + 1);
-    expect(turns(read, ["a", "b", "c"], NOON + 2)).toEqual([NOON, NOON, 0]);
-  });
-
   it.each([undefined, null, 7, {}, { ids: new Uint8Array(16), turns: [1], countedMs: [1] }])(
     "is empty where something else is stored (%#)",
     (value) => {

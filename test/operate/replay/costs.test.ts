@@ -1,34 +1,12 @@
-import { it, vi } from "vitest";
+import { it } from "vitest";
+import { rowsWritten } from "../../support/runtime/rows-written.ts";
 import { inReplays, runReplays, shippedJob } from "./shipped.ts";
-
-/**
- * Counts the rows that statements of every durable object write from now on, by verb and table. The
- * count is read after a statement has run.
- */
-function meter({ sql }: DurableObjectStorage): () => Record<string, number> {
-  const run: { what: string; cursor: SqlStorageCursor<Record<string, SqlStorageValue>> }[] = [];
-  const prototype = Object.getPrototypeOf(sql) as SqlStorage;
-  const exec = prototype.exec;
-  vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
-    const cursor = exec.call(this, query, ...values);
-    const verb = /\w+/.exec(query)?.[0];
-    const table = /\b(?:reader|object|replay|piece|problem)\b/.exec(query)?.[0];
-    run.push({ what: `${verb} ${table}`, cursor });
-    return cursor;
-  });
-  return () => {
-    const written: Record<string, number> = {};
-    for (const { what, cursor } of run.splice(0))
-      if (cursor.rowsWritten > 0) written[what] = (written[what] ?? 0) + cursor.rowsWritten;
-    return written;
-  };
-}
 
 it("an object that is shipped again is a GET, a PUT, a call, and the rows that docs/costs.md counts", async ({
   expect,
 }) => {
   const shipped = await shippedJob(20);
-  const bill = await inReplays((_, storage) => meter(storage));
+  const bill = await inReplays((_, storage) => rowsWritten(storage, /\b(?:reader|object|replay|piece|problem)\b/));
   const before = (await shipped.control.requests()).length;
   const { id } = await shipped.begin();
   bill();

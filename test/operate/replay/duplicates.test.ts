@@ -5,7 +5,7 @@ import { SECRET_KEY } from "../../support/constants.ts";
 import { createJob, destinationConf } from "../../support/runtime/api.ts";
 import { freshBucket } from "../../support/runtime/pipeline.ts";
 import { call } from "../../web/api/harness.ts";
-import { ALL, at, expectCopied, RECORDS, shippedJob } from "./shipped.ts";
+import { ALL, at, expectCopied, RECORDS, type Shipped, shippedJob } from "./shipped.ts";
 
 interface Estimate {
   since: string;
@@ -15,8 +15,6 @@ interface Estimate {
 }
 
 const estimate = (job: number, query: string) => call<Estimate>("GET", `/logship/jobs/${job}/replay/estimate?${query}`);
-
-type Shipped = Awaited<ReturnType<typeof shippedJob>>;
 
 /** A request as clients send it: nothing is allowed beforehand. */
 const begin = (shipped: Shipped, body: object) =>
@@ -73,7 +71,7 @@ describe("a replay into a folder that holds its records", () => {
     ["named as that of the job", (shipped) => ({ destination_of_job: shipped.job })],
     ["where false is sent", () => ({ allow_duplicates: false })],
     ["named by its day", (shipped) => ({ destination_conf: own(shipped, "logs/21001120") })],
-  ])("is refused, %s, and begins if it is asked for", async (_how, to) => {
+  ])("is refused, %s", async (_how, to) => {
     const shipped = await shippedJob(2);
     const puts = await shipped.control.puts();
     const refused = await begin(shipped, { ...ALL, ...to(shipped) });
@@ -82,10 +80,6 @@ describe("a replay into a folder that holds its records", () => {
       `replaying job ${shipped.job} is not allowed: ${2 * RECORDS} records in 2 objects would be in that folder twice, the second time under new keys: the job ships there; name another path or destination, or send allow_duplicates: true`,
     );
     expect([await shipped.list(), await shipped.control.puts()]).toEqual([[], puts]);
-    const begun = await begin(shipped, { ...ALL, ...to(shipped), allow_duplicates: true });
-    expect(begun.status).toBe(202);
-    await shipped.settle(begun.body.result.id);
-    await expectCopied(shipped, begun.body.result.id, { objects: 2 });
   });
 
   it("is refused where an earlier one of that time wrote, and not where it wrote nothing, or other times", async () => {

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { replays } from "../../../src/operate/replay/replays.ts";
 import { controlPlane } from "../../../src/state/control/plane.ts";
 import { variants } from "../../support/matrix.ts";
@@ -14,7 +14,7 @@ const GETS: Match = { method: "GET", keyIncludes: ".log.gz" };
 const HEADS: Match = { method: "HEAD", keyIncludes: ".log.gz" };
 
 describe("an object that is", () => {
-  it("gone is missing, and the others go on", async ({ expect }) => {
+  it("gone is missing, and the others go on", async () => {
     const shipped = await shippedJob(3);
     const { own } = await shipped.objects();
     const key = own[1]?.key ?? "";
@@ -34,7 +34,7 @@ describe("an object that is", () => {
     ["other bytes", 1, "its bytes are not those that were delivered"],
     ["fewer bytes", -1, "bytes; "],
     ["more bytes", 2, "bytes; "],
-  ] as const)("%s is damaged, read twice, and never written", async ([_what, change, words], { expect }) => {
+  ] as const)("%s is damaged, read twice, and never written", async ([_what, change, words]) => {
     const shipped = await shippedJob(3);
     const { own } = await shipped.objects();
     const { key = "", bytes = 0, number } = own[1] ?? {};
@@ -49,7 +49,7 @@ describe("an object that is", () => {
     await expectCopied(shipped, id, { objects: 2 });
   });
 
-  it("large and damaged breaks off before its end: no store has the whole of it", async ({ expect }) => {
+  it("large and damaged breaks off before its end: no store has the whole of it", async () => {
     const shipped = await shippedJob(1);
     await shipped.shipLarge(2_000_000);
     const { own } = await shipped.objects();
@@ -63,7 +63,7 @@ describe("an object that is", () => {
     await expectCopied(shipped, id, { objects: 1 });
   });
 
-  it("cut short on its way once is read again, and copied", async ({ expect }) => {
+  it("cut short on its way once is read again, and copied", async () => {
     const shipped = await shippedJob(2);
     const { id } = await shipped.begin();
     await shipped.control.script([rule({ do: "answer", status: 200, body: "half" }, GETS, 1)]);
@@ -71,7 +71,7 @@ describe("an object that is", () => {
     await expectCopied(shipped, id, { objects: 2 });
   });
 
-  it("refused for itself has failed, and the others go on", async ({ expect }) => {
+  it("refused for itself has failed, and the others go on", async () => {
     const shipped = await shippedJob(3);
     const { id } = await shipped.begin();
     await shipped.control.script([rule({ do: "answer", status: 400, code: "EntityTooLarge" }, PUTS, 1)]);
@@ -113,30 +113,27 @@ describe("a store that", () => {
       /^the source cannot be read: HTTP 404 NoSuchBucket; nothing is lost/,
     ],
   ];
-  it.for(variants(faults, 3))(
-    "%s: said while it lasts, and then nothing is lost, and nothing twice",
-    async (fault, { expect }) => {
-      const [, action, match, times, words] = fault;
-      const shipped = await shippedJob(3);
-      const { id } = await shipped.begin();
-      await shipped.control.script([rule(action, match, times)]);
-      await runReplays();
-      const waiting = await shipped.read(id);
-      expect(waiting).toMatchObject({
-        state: "waiting",
-        error_message: expect.stringMatching(words),
-        next_attempt: expect.any(String),
-      });
-      const [trouble] = await replays(env.REPLAYS).status();
-      expect(trouble).toMatchObject({ id, job: shipped.job, sinceMs: shipped.clock.nowMs(), objectsLeft: 3 });
-      const ended = await shipped.settle(id);
-      expect(ended).toMatchObject({ state: "done", done: { objects: 3 }, problems: [], error_message: null });
-      await expectCopied(shipped, id, { objects: 3 });
-      expect(await replays(env.REPLAYS).status()).toEqual([]);
-    },
-  );
+  it.for(variants(faults, 3))("%s: said while it lasts, and then nothing is lost, and nothing twice", async (fault) => {
+    const [, action, match, times, words] = fault;
+    const shipped = await shippedJob(3);
+    const { id } = await shipped.begin();
+    await shipped.control.script([rule(action, match, times)]);
+    await runReplays();
+    const waiting = await shipped.read(id);
+    expect(waiting).toMatchObject({
+      state: "waiting",
+      error_message: expect.stringMatching(words),
+      next_attempt: expect.any(String),
+    });
+    const [trouble] = await replays(env.REPLAYS).status();
+    expect(trouble).toMatchObject({ id, job: shipped.job, sinceMs: shipped.clock.nowMs(), objectsLeft: 3 });
+    const ended = await shipped.settle(id);
+    expect(ended).toMatchObject({ state: "done", done: { objects: 3 }, problems: [], error_message: null });
+    await expectCopied(shipped, id, { objects: 3 });
+    expect(await replays(env.REPLAYS).status()).toEqual([]);
+  });
 
-  it("does not know If-None-Match is asked without, and remembered", async ({ expect }) => {
+  it("does not know If-None-Match is asked without, and remembered", async () => {
     const shipped = await shippedJob(3);
     const { id } = await shipped.begin();
     await shipped.control.script([rule({ do: "answer", status: 501 }, { ...PUTS, conditional: true })]);
@@ -144,7 +141,7 @@ describe("a store that", () => {
     await expectCopied(shipped, id, { objects: 3 });
   });
 
-  it("has something else under a key gets the copy under another", async ({ expect }) => {
+  it("has something else under a key gets the copy under another", async () => {
     const shipped = await shippedJob(2);
     const { id } = await shipped.begin();
     const taken = { etag: `"${"0".repeat(32)}"`, "content-length": "7" };
@@ -156,7 +153,7 @@ describe("a store that", () => {
     await expectCopied(shipped, id, { objects: 2 });
   });
 
-  it("always fails for one object lets the others by, and is asked less and less", async ({ expect }) => {
+  it("always fails for one object lets the others by, and is asked less and less", async () => {
     const shipped = await shippedJob(6);
     const { own } = await shipped.objects();
     const { id } = await shipped.begin();
@@ -185,7 +182,7 @@ describe("a store that", () => {
   });
 });
 
-it("objects that always fail, however many and wherever they stand, let the others by", async ({ expect }) => {
+it("objects that always fail, however many and wherever they stand, let the others by", async () => {
   const shipped = await shippedJob(9);
   const { own } = await shipped.objects();
   const { id } = await shipped.begin();
@@ -204,7 +201,7 @@ it("objects that always fail, however many and wherever they stand, let the othe
   await expectCopied(shipped, id, { objects: 9 });
 });
 
-it("a copy that arrived without an answer is found, though its source is gone since", async ({ expect }) => {
+it("a copy that arrived without an answer is found, though its source is gone since", async () => {
   const shipped = await shippedJob(1);
   const { id } = await shipped.begin();
   await shipped.control.script([rule({ do: "reset", when: "after" }, PUTS, 1)]);
@@ -217,7 +214,7 @@ it("a copy that arrived without an answer is found, though its source is gone si
 });
 
 describe("what is refused at once", () => {
-  it("is a replay with credentials that may not read", async ({ expect }) => {
+  it("is a replay with credentials that may not read", async () => {
     const shipped = await shippedJob(2);
     await shipped.control.script([rule({ do: "answer", status: 403, code: "AccessDenied" }, GETS)]);
     const answer = await shipped.ask();
@@ -232,7 +229,7 @@ describe("what is refused at once", () => {
     expect((await shipped.ask()).status).toBe(202);
   });
 
-  it("is one of a store that does not answer now", async ({ expect }) => {
+  it("is one of a store that does not answer now", async () => {
     const shipped = await shippedJob(1);
     await shipped.control.script([rule({ do: "answer", status: 503 }, GETS)]);
     const answer = await shipped.ask();
@@ -240,7 +237,7 @@ describe("what is refused at once", () => {
     expect(errorsOf(answer)[0]?.[2]).toBe("the job's destination cannot be read now: HTTP 503");
   });
 
-  it("is one to a destination that cannot be written", async ({ expect }) => {
+  it("is one to a destination that cannot be written", async () => {
     const shipped = await shippedJob(1);
     const other = freshBucket();
     await other.control.script([rule({ do: "answer", status: 403, code: "AccessDenied" }, { method: "PUT" })]);
@@ -252,7 +249,7 @@ describe("what is refused at once", () => {
     expect(await shipped.list()).toEqual([]);
   });
 
-  it("is one to a masked destination, or without the proof that is required", async ({ expect }) => {
+  it("is one to a masked destination, or without the proof that is required", async () => {
     const shipped = await shippedJob(1);
     const other = freshBucket();
     const conf = destinationConf(other.name);
@@ -266,7 +263,7 @@ describe("what is refused at once", () => {
     expect(await other.control.puts()).toEqual([]);
   });
 
-  it("is the same one twice at once, and more than four", async ({ expect }) => {
+  it("is the same one twice at once, and more than four", async () => {
     const shipped = await shippedJob(1);
     const { id } = await shipped.begin();
     const again = await shipped.ask();
@@ -292,14 +289,14 @@ describe("what is refused at once", () => {
     ["a number as time", { since: 0, until: 1 }],
     ["a destination that is none", { ...ALL, destination_conf: "ftp://x" }],
     ["a long destination", { ...ALL, destination_conf: "s3://".padEnd(5_000, "x") }],
-  ])("is %s", async ([_what, body], { expect }) => {
+  ])("is %s", async ([_what, body]) => {
     const shipped = await shippedJob(0);
     const answer = await shipped.ask(body as object);
     expect(answer.status).toBe(400);
     expect(await shipped.list()).toEqual([]);
   });
 
-  it("is what nobody knows", async ({ expect }) => {
+  it("is what nobody knows", async () => {
     const shipped = await shippedJob(1);
     const { id } = await shipped.begin();
     const other = await api<{ id: number }>("POST", "/logship/jobs", {
@@ -318,7 +315,7 @@ describe("what is refused at once", () => {
 });
 
 describe("meanwhile", () => {
-  it("the job's keys are rotated: the new ones are used", async ({ expect }) => {
+  it("the job's keys are rotated: the new ones are used", async () => {
     const shipped = await shippedJob(2);
     const { id } = await shipped.begin();
     await shipped.control.script([rule({ do: "answer", status: 403 }, GETS)]);
@@ -334,9 +331,7 @@ describe("meanwhile", () => {
     await expectCopied(shipped, id, { objects: 2 });
   });
 
-  it("the job moves: the replay stays where it began, and a later one calls the old objects missing", async ({
-    expect,
-  }) => {
+  it("the job moves: the replay stays where it began, and a later one calls the old objects missing", async () => {
     const shipped = await shippedJob(3);
     await inReplays((object) => {
       object.objectsPerRun = 1;
@@ -352,14 +347,14 @@ describe("meanwhile", () => {
     expect((await shipped.read(later.id)).problems[0]?.why).toMatch(/or the job had another destination when it was/);
   });
 
-  it("the job is disabled: the replay goes on", async ({ expect }) => {
+  it("the job is disabled: the replay goes on", async () => {
     const shipped = await shippedJob(2);
     const { id } = await shipped.begin();
     await api("PUT", `/logship/jobs/${shipped.job}`, { enabled: false });
     expect((await shipped.settle(id)).done.objects).toBe(2);
   });
 
-  it("the job is deleted: the replay goes with it, and nothing is kept of either", async ({ expect }) => {
+  it("the job is deleted: the replay goes with it, and nothing is kept of either", async () => {
     const shipped = await shippedJob(2);
     await shipped.begin();
     await api("DELETE", `/logship/jobs/${shipped.job}`);
@@ -372,7 +367,7 @@ describe("meanwhile", () => {
     expect((await controlPlane(env.CONTROL).list()).length).toBe(0);
   });
 
-  it("the job of a replay that is over is deleted: the cron forgets it", async ({ expect }) => {
+  it("the job of a replay that is over is deleted: the cron forgets it", async () => {
     const shipped = await shippedJob(1);
     const { id } = await shipped.begin();
     await shipped.settle(id);
@@ -381,7 +376,7 @@ describe("meanwhile", () => {
     expect(await inReplays((_, { sql }) => sql.exec("SELECT count(*) AS n FROM replay").one().n)).toBe(0);
   });
 
-  it("it is cancelled: nothing more is begun, and what is over stays as it is", async ({ expect }) => {
+  it("it is cancelled: nothing more is begun, and what is over stays as it is", async () => {
     const shipped = await shippedJob(5);
     await inReplays((object) => {
       object.objectsPerRun = 2;
@@ -399,7 +394,7 @@ describe("meanwhile", () => {
     expect((await shipped.cancel(whole.id)).body.result.state).toBe("done");
   });
 
-  it("it is cancelled while copies are on their way: they end, and are counted", async ({ expect }) => {
+  it("it is cancelled while copies are on their way: they end, and are counted", async () => {
     const shipped = await shippedJob(6);
     const { id } = await shipped.begin();
     await shipped.control.script([rule({ do: "hold" }, PUTS)]);
@@ -415,7 +410,7 @@ describe("meanwhile", () => {
     expect(await runReplays()).toBe(false);
   });
 
-  it("it is cancelled after an answer was lost: the copy that stands is found, and counted", async ({ expect }) => {
+  it("it is cancelled after an answer was lost: the copy that stands is found, and counted", async () => {
     const shipped = await shippedJob(2);
     const { id } = await shipped.begin();
     await shipped.control.script([

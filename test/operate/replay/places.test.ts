@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { readConfig } from "../../../src/config.ts";
 import { destinationPurpose, encrypt, replayPurpose } from "../../../src/formats/secrets/encrypted.ts";
 import { placesOf } from "../../../src/operate/replay/places.ts";
@@ -25,7 +25,7 @@ function placed(began: string, target: string | null, now: string): unknown {
 }
 
 describe("a replay reads, and writes", () => {
-  it("where the job is, with the keys that it has now", ({ expect }) => {
+  it("where the job is, with the keys that it has now", () => {
     const places = placed(ofJob(conf("b", "p", "old")), null, ofJob(conf("b", "p", "new")));
     expect(places).toEqual([
       ["b", "new"],
@@ -35,14 +35,14 @@ describe("a replay reads, and writes", () => {
     expect(placed(ofJob(conf("b", "p", "old")), null, ofJob(conf("b", "q", "new")))).toEqual(places);
   });
 
-  it("where the job was, with the keys of then, if it has moved", ({ expect }) => {
+  it("where the job was, with the keys of then, if it has moved", () => {
     expect(placed(ofJob(conf("b", "p", "old")), null, ofJob(conf("c", "p", "new")))).toEqual([
       ["b", "old"],
       ["b", "old"],
     ]);
   });
 
-  it("to another destination with its own keys alone", ({ expect }) => {
+  it("to another destination with its own keys alone", () => {
     expect(
       placed(ofJob(conf("b", "p", "old")), ofReplay(conf("t", "p", "target")), ofJob(conf("b", "p", "new"))),
     ).toEqual([
@@ -51,7 +51,7 @@ describe("a replay reads, and writes", () => {
     ]);
   });
 
-  it("nothing where no key opens what is sealed, or what was sealed for something else", ({ expect }) => {
+  it("nothing where no key opens what is sealed, or what was sealed for something else", () => {
     const why = "neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS opens the stored destination";
     const job = ofJob(conf("b", "p", "old"));
     expect(placed("1.x.y", null, job)).toBe(why);

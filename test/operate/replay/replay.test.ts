@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { replays } from "../../../src/operate/replay/replays.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
 import { api, azureConf, destinationConf } from "../../support/runtime/api.ts";
@@ -8,7 +8,7 @@ import { freshBucket, logStatus, runCron } from "../../support/runtime/pipeline.
 import { ALL, at, expectCopied, inReplays, RECORDS, runReplays, shippedJob } from "./shipped.ts";
 
 describe("a replay", () => {
-  it("ships every object again, once and whole, under a key of its own, and counts it apart", async ({ expect }) => {
+  it("ships every object again, once and whole, under a key of its own, and counts it apart", async () => {
     const shipped = await shippedJob(3);
     const before = await shipped.ledger();
     const begun = await shipped.begin();
@@ -29,7 +29,7 @@ describe("a replay", () => {
     expect(await runReplays()).toBe(false);
   });
 
-  it("is of the objects that have events in that time, whole, and of no copies", async ({ expect }) => {
+  it("is of the objects that have events in that time, whole, and of no copies", async () => {
     const shipped = await shippedJob(4);
     const first = await shipped.begin({ since: at(1), until: at(2) });
     expect(first.planned.objects).toBe(1);
@@ -46,7 +46,7 @@ describe("a replay", () => {
     expect((await shipped.list()).map(({ id }) => id)).toEqual([second.id, first.id]);
   });
 
-  it("reads a container of Azure, and writes to it and to another one", async ({ expect }) => {
+  it("reads a container of Azure, and writes to it and to another one", async () => {
     const shipped = await shippedJob(2, undefined, azureConf);
     const { id } = await shipped.begin();
     expect((await shipped.settle(id)).done.objects).toBe(2);
@@ -58,7 +58,7 @@ describe("a replay", () => {
     expect(there.destination_conf).toMatch(/&sig=\*\*\*\*$/);
   });
 
-  it("is not of what is delivered after it was asked for", async ({ expect }) => {
+  it("is not of what is delivered after it was asked for", async () => {
     const shipped = await shippedJob(2);
     const { id } = await shipped.begin();
     shipped.clock.advance(1);
@@ -67,7 +67,7 @@ describe("a replay", () => {
     await expectCopied(shipped, id, { objects: 2 });
   });
 
-  it("is of the objects of every shard of the log, page by page", async ({ expect }) => {
+  it("is of the objects of every shard of the log, page by page", async () => {
     const shipped = await shippedJob(2);
     const shard = (node: number) => nodeAt(env.READERS, shipped.job, node);
     const counts = async () => [0, 1_000].map(async (node) => (await shard(node).objects(0, 0)).total);
@@ -89,7 +89,7 @@ describe("a replay", () => {
     expect(await counts().then((each) => Promise.all(each))).toEqual(objects.map((own) => 2 * own));
   });
 
-  it("with nothing to ship is done at once, and says so", async ({ expect }) => {
+  it("with nothing to ship is done at once, and says so", async () => {
     const shipped = await shippedJob(1);
     const answer = await shipped.ask({ since: at(100), until: at(101) });
     expect(answer.status).toBe(202);
@@ -100,7 +100,7 @@ describe("a replay", () => {
     expect(await runReplays()).toBe(false);
   });
 
-  it("of a time before what is remembered says from when objects are known", async ({ expect }) => {
+  it("of a time before what is remembered says from when objects are known", async () => {
     const shipped = await shippedJob(1);
     const answer = await shipped.ask({ since: "2026-01-01T00:00:00Z", until: at(1) });
     expect(answer.body.result.planned.objects).toBe(1);
@@ -109,7 +109,7 @@ describe("a replay", () => {
     ]);
   });
 
-  it("goes to another destination, whose secrets nobody reads again, and the list says where", async ({ expect }) => {
+  it("goes to another destination, whose secrets nobody reads again, and the list says where", async () => {
     const shipped = await shippedJob(3);
     const other = freshBucket();
     const conf = destinationConf(other.name, "again/{DATE}");
@@ -135,7 +135,7 @@ describe("a replay", () => {
     expect(audit.body.result.map(({ action }) => action)).toContain("job.replay");
   });
 
-  it("walks every segment of the log, sealed ones included", async ({ expect }) => {
+  it("walks every segment of the log, sealed ones included", async () => {
     const shipped = await shippedJob(2);
     await runInDurableObject(nodeAt(env.READERS, shipped.job, 0), (log) => {
       log.segmentMaxBytes = 1;
@@ -152,7 +152,7 @@ describe("a replay", () => {
     await expectCopied(shipped, id, { objects: 5 });
   });
 
-  it("takes many runs where there is much to do, and the cron goes on with it if no alarm does", async ({ expect }) => {
+  it("takes many runs where there is much to do, and the cron goes on with it if no alarm does", async () => {
     const shipped = await shippedJob(7);
     await inReplays((object) => {
       object.objectsPerRun = 2;
@@ -171,7 +171,7 @@ describe("a replay", () => {
     await expectCopied(shipped, id, { objects: 7 });
   });
 
-  it("passes on a large object as it comes", async ({ expect }) => {
+  it("passes on a large object as it comes", async () => {
     const shipped = await shippedJob(1);
     await shipped.shipLarge(3_000_000);
     const { own } = await shipped.objects();

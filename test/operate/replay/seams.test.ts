@@ -2,7 +2,7 @@
  * A replay breaks between any two of its steps, in every way. It continues, and nothing is lost or
  * duplicated.
  */
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { Steps } from "../../../src/operate/replay/steps.ts";
 import { JobReader } from "../../../src/ship/reader/job-reader.ts";
 import { cells } from "../../support/matrix.ts";
@@ -19,7 +19,7 @@ const ALL_STEPS = [
 const CASES = cells(ALL_STEPS, PROMPT_BREAKAGES).map(([step, breakage]) => [...step, breakage] as const);
 
 describe("a replay", () => {
-  it.for(CASES)("whose %s.%s %s goes on: nothing is lost, and nothing twice", async ([of, step, how], { expect }) => {
+  it.for(CASES)("whose %s.%s %s goes on: nothing is lost, and nothing twice", async ([of, step, how]) => {
     const shipped = await shippedJob(5);
     const { id } = await shipped.begin();
     const first = firstCalls(how, 2);
@@ -33,7 +33,7 @@ describe("a replay", () => {
     await expectCopied(shipped, id, { objects: 5 });
   });
 
-  it("that dies at every single step, one after the other, comes to its end", async ({ expect }) => {
+  it("that dies at every single step, one after the other, comes to its end", async () => {
     const shipped = await shippedJob(3);
     const { id } = await shipped.begin();
     let deaths = 0;
@@ -75,7 +75,7 @@ describe("a copy that stands, though nobody was told,", () => {
           rule({ do: "answer", status: 500, store: true }, { method: "PUT", keyIncludes: ".log.gz" }, 3),
         ]),
     ],
-  ] as const)("is counted when its source has gone meanwhile: %s", async ([_, fail], { expect }) => {
+  ] as const)("is counted when its source has gone meanwhile: %s", async ([_, fail]) => {
     const shipped = await shippedJob(3);
     const { id } = await shipped.begin();
     await fail(shipped);
@@ -91,7 +91,7 @@ describe("a copy that stands, though nobody was told,", () => {
 });
 
 describe("a replay that is cancelled after it was killed", () => {
-  it("with copies on their way finds those that arrived, and forgets those that did not", async ({ expect }) => {
+  it("with copies on their way finds those that arrived, and forgets those that did not", async () => {
     const shipped = await shippedJob(6);
     const { id } = await shipped.begin();
     // The first copy is written, but its log is not told. The others are not written.
@@ -115,7 +115,7 @@ describe("a replay that is cancelled after it was killed", () => {
     expect(await inReplays((_, { sql }) => sql.exec("SELECT count(*) AS n FROM piece").one().n)).toBe(0);
   });
 
-  it("after an outage looks at no more objects at once than it may ask about", async ({ expect }) => {
+  it("after an outage looks at no more objects at once than it may ask about", async () => {
     const shipped = await shippedJob(4);
     const { id } = await shipped.begin();
     await shipped.control.script([rule({ do: "reset", when: "after" }, { method: "PUT", keyIncludes: ".log.gz" })]);
@@ -135,7 +135,7 @@ describe("a replay that is cancelled after it was killed", () => {
     await expectCopied(shipped, id, { objects: 4 });
   });
 
-  it("and whose store shows nothing says so of each that may be there", async ({ expect }) => {
+  it("and whose store shows nothing says so of each that may be there", async () => {
     const shipped = await shippedJob(2);
     const { id } = await shipped.begin(ALL);
     breakable(Steps.prototype, "tell", firstCalls("dies before", 1).decide);

@@ -1,7 +1,7 @@
 /** A source that is slow, hostile, or has changed: reads are bounded, and content is verified. */
 import { createHash } from "node:crypto";
 import fc from "fast-check";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { platform } from "../../../src/base/platform.ts";
 import type { SourceFault } from "../../../src/operate/replay/replay-text.ts";
 import { sourceFault, waitingWords } from "../../../src/operate/replay/replay-text.ts";
@@ -55,9 +55,7 @@ const content = fc.uint8Array({ minLength: 1, maxLength: 300 });
 const cutsOf = fc.array(fc.nat(), { maxLength: 6 });
 
 describe("a source", () => {
-  it("that is what was delivered comes whole, however it is cut; any other is damaged, and never ends", async ({
-    expect,
-  }) => {
+  it("that is what was delivered comes whole, however it is cut; any other is damaged, and never ends", async () => {
     const property = fc.asyncProperty(content, content, cutsOf, async (wanted, sent, cuts) => {
       const object = delivered(wanted);
       const same = Buffer.compare(wanted, sent) === 0;
@@ -89,7 +87,7 @@ describe("a source", () => {
     await fc.assert(property, { numRuns: 150 });
   });
 
-  it("that differs in one byte is found out", async ({ expect }) => {
+  it("that differs in one byte is found out", async () => {
     const property = fc.asyncProperty(content, fc.nat(), fc.integer({ min: 1, max: 255 }), async (wanted, at, by) => {
       const other = wanted.slice();
       const i = at % other.length;
@@ -99,13 +97,13 @@ describe("a source", () => {
     await fc.assert(property);
   });
 
-  it("that breaks off is read again some other time", async ({ expect }) => {
+  it("that breaks off is read again some other time", async () => {
     const wanted = new Uint8Array(100);
     const fault = await readWhole(bodyOf([wanted.subarray(0, 60)], "break"), delivered(wanted));
     expect(fault).toMatchObject({ kind: "error", error: { kind: "unreachable", words: "the source broke off" } });
   });
 
-  it("that never ends is read no further than what was delivered", async ({ expect }) => {
+  it("that never ends is read no further than what was delivered", async () => {
     let pulled = 0;
     const endless = new ReadableStream<Uint8Array>({
       pull(controller) {
@@ -118,7 +116,7 @@ describe("a source", () => {
     expect(pulled).toBeLessThan(10);
   });
 
-  it("that stalls is left, and one that trickles, too", async ({ expect }) => {
+  it("that stalls is left, and one that trickles, too", async () => {
     vi.useFakeTimers();
     try {
       const wanted = new Uint8Array(100);
@@ -148,7 +146,7 @@ describe("a source", () => {
     expect(sent).toBe(5);
   });
 
-  it("that says another length is not even read", async ({ expect }) => {
+  it("that says another length is not even read", async () => {
     const body = bodyOf([new Uint8Array(7)]);
     const store = { read: async () => readAnswer(answer({ bytes: 7 }), body) };
     expect(await openSource(store, delivered(new Uint8Array(5)))).toEqual({
@@ -173,12 +171,12 @@ describe("an answer without an object", () => {
     [{ status: 500 }, "busy"],
     [{ status: 429 }, "busy"],
     [{ status: 408 }, "busy"],
-  ] as const)("%o is %s", ([fields, kind], { expect }) => {
+  ] as const)("%o is %s", ([fields, kind]) => {
     const fault = faultOf(answer(fields));
     expect(fault.kind === "error" ? fault.error.kind : fault.kind).toBe(kind);
   });
 
-  it("is never taken for a missing object where the store says nothing of it", ({ expect }) => {
+  it("is never taken for a missing object where the store says nothing of it", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 200, max: 599 }),

@@ -8,7 +8,7 @@ import { sketchOf } from "../../../src/formats/sketch/sketch.ts";
 import { fold, hashJson } from "../../../src/formats/sketch/terms.ts";
 import { isHeld } from "../../../src/formats/sketch/wanted.ts";
 import { compileQuery, type Query, wantedIn } from "../../../src/operate/search/query.ts";
-import { filters, parts, rays, record } from "./records.ts";
+import { filters, parts, rays, record, stringsOf } from "./records.ts";
 
 function queryOf(filter: string, text = "", rayId = ""): Query {
   const read = parseFilter(filter);
@@ -17,86 +17,58 @@ function queryOf(filter: string, text = "", rayId = ""): Query {
 }
 
 const one = record(fc.integer({ min: 90, max: 210 }));
+const asked = fc
+  .tuple(filters, fc.oneof(fc.constant(""), parts), fc.oneof(fc.constant(""), rays))
+  .map(([filter, text, ray]) => queryOf(filter, text, ray));
 
 describe("a question", () => {
   it("passes over no object, and no line, that has a match", () => {
     fc.assert(
-      fc.property(
-        one,
-        filters,
-        fc.oneof(fc.constant(""), parts),
-        fc.oneof(fc.constant(""), rays),
-        (found, filter, text, ray) => {
-          const query = compileQuery(queryOf(filter, text, ray));
-          fc.pre(query.matches(found));
-          const line = JSON.stringify(found);
-          expect(fold(line)).toContain(query.foldedPart);
-          const words = new HashSet();
-          hashJson(encodeUtf8(line), words);
-          const sketch = sketchOf(words.all());
-          const wanted = wantedIn(query.needed);
-          expect(wanted === null || isHeld(wanted, sketch.length, (i) => sketch[i] as Uint8Array)).toBe(true);
-        },
-      ),
+      fc.property(one, asked, (found, question) => {
+        const query = compileQuery(question);
+        fc.pre(query.matches(found));
+        const line = JSON.stringify(found);
+        expect(fold(line)).toContain(query.foldedPart);
+        const words = new HashSet();
+        hashJson(encodeUtf8(line), words);
+        const sketch = sketchOf(words.all());
+        const wanted = wantedIn(query.needed);
+        expect(wanted === null || isHeld(wanted, sketch.length, (i) => sketch[i] as Uint8Array)).toBe(true);
+      }),
       { numRuns: 5_000 },
     );
   });
 
   it("matches as its filter does, within its time, and a text in any string whatever its case", () => {
-    const strings = (value: unknown): string[] =>
-      typeof value === "string"
-        ? [value]
-        : typeof value === "object" && value !== null
-          ? Object.values(value).flatMap(strings)
-          : [];
     fc.assert(
-      fc.property(
-        one,
-        filters,
-        fc.oneof(fc.constant(""), parts),
-        fc.oneof(fc.constant(""), rays),
-        (found, filter, text, ray) => {
-          const query = queryOf(filter, text, ray);
-          const { EventTimestampMs: at } = found;
-          const expected =
-            at >= 100 &&
-            at < 200 &&
-            (query.filter === null || compileFilter(query.filter)(found as never)) &&
-            (ray === "" || found.Event.RayID === ray) &&
-            (text === "" || strings(found).some((each) => fold(each).includes(fold(text))));
-          expect(compileQuery(query).matches(found)).toBe(expected);
-        },
-      ),
+      fc.property(one, asked, (found, query) => {
+        const { filter, text, rayId } = query;
+        const { EventTimestampMs: at } = found;
+        const expected =
+          at >= 100 &&
+          at < 200 &&
+          (filter === null || compileFilter(filter)(found as never)) &&
+          (rayId === "" || found.Event.RayID === rayId) &&
+          (text === "" || stringsOf(found).some((each) => fold(each).includes(fold(text))));
+        expect(compileQuery(query).matches(found)).toBe(expected);
+      }),
       { numRuns: 3_000 },
     );
   });
+
+  const condition = (key: string, operator: string, value: unknown) =>
+    queryOf(JSON.stringify({ where: { key, operator, value } }));
 
   it.each([
     ["a ray id", queryOf("", "", "8f14e45fceea167a"), ["8f14e45fceea167a"]],
     ["words that are whole within a text", queryOf("", "rd Declined by ba"), ["declined", "by"]],
     ["no word of a text that may go on", queryOf("", "declined"), []],
-    [
-      "all words of what is equal",
-      queryOf('{"where":{"key":"ScriptName","operator":"eq","value":"shop-api v2"}}'),
-      ["shop", "api", "v2"],
-    ],
-    ["no word of what may be a number", queryOf('{"where":{"key":"Event.n","operator":"eq","value":"500"}}'), []],
-    [
-      "no word of what may be a number in an array",
-      queryOf('{"where":{"key":"Event.n","operator":"contains","value":"-1.5"}}'),
-      [],
-    ],
-    [
-      "the words at the beginning that end",
-      queryOf('{"where":{"key":"ScriptName","operator":"startsWith","value":"shop-ap"}}'),
-      ["shop"],
-    ],
-    [
-      "the words at the end that begin",
-      queryOf('{"where":{"key":"ScriptName","operator":"endsWith","value":"op-api"}}'),
-      ["api"],
-    ],
-    ["no word of what is not", queryOf('{"where":{"key":"ScriptName","operator":"!eq","value":"shop"}}'), []],
+    ["all words of what is equal", condition("ScriptName", "eq", "shop-api v2"), ["shop", "api", "v2"]],
+    ["no word of what may be a number", condition("Event.n", "eq", "500"), []],
+    ["no word of what may be a number in an array", condition("Event.n", "contains", "-1.5"), []],
+    ["the words at the beginning that end", condition("ScriptName", "startsWith", "shop-ap"), ["shop"]],
+    ["the words at the end that begin", condition("ScriptName", "endsWith", "op-api"), ["api"]],
+    ["no word of what is not", condition("ScriptName", "!eq", "shop"), []],
     [
       "none, if an alternative needs none",
       queryOf(

@@ -34,6 +34,8 @@ const RAYS = ["8f14e45fceea167a", "8f14e45fceea167b", "0000000000000001"];
 
 export const rays = fc.constantFrom(...RAYS);
 
+const message = fc.oneof(texts, fc.integer(), fc.record({ deep: texts }));
+
 /** A record as an object has it. @param timeMs of its event. */
 export const record = (timeMs: fc.Arbitrary<number>) =>
   fc.record({
@@ -43,12 +45,7 @@ export const record = (timeMs: fc.Arbitrary<number>) =>
       Request: fc.record({ URL: texts, Method: fc.constantFrom("GET", "POST") }),
       Response: fc.record({ Status: fc.constantFrom(200, 404, 500) }),
     }),
-    Logs: fc.array(
-      fc.record({ Message: fc.array(fc.oneof(texts, fc.integer(), fc.record({ deep: texts })), { maxLength: 2 }) }),
-      {
-        maxLength: 2,
-      },
-    ),
+    Logs: fc.array(fc.record({ Message: fc.array(message, { maxLength: 2 }) }), { maxLength: 2 }),
     Outcome: fc.constantFrom("ok", "exception"),
     ScriptName: words,
     ScriptTags: fc.array(words, { maxLength: 2 }),
@@ -57,16 +54,9 @@ export const record = (timeMs: fc.Arbitrary<number>) =>
 const condition = fc.oneof(
   fc.record({
     key: fc.constantFrom("ScriptName", "Outcome", "Event.RayID", "Event.Request.URL"),
-    operator: fc.constantFrom(
-      "eq",
-      "!eq",
-      "contains",
-      "!contains",
-      "startsWith",
-      "!startsWith",
-      "endsWith",
-      "!endsWith",
-    ),
+    operator: fc
+      .tuple(fc.constantFrom("", "!"), fc.constantFrom("eq", "contains", "startsWith", "endsWith"))
+      .map((parts) => parts.join("")),
     value: fc.oneof(words, texts, parts, rays, fc.constantFrom("ok", "exception")),
   }),
   fc.record({
@@ -97,3 +87,9 @@ export const filters = fc.oneof(
     .tuple(fc.array(condition, { minLength: 1, maxLength: 2 }), fc.array(condition, { minLength: 1, maxLength: 2 }))
     .map(([all, any]) => JSON.stringify({ where: { and: [...all, { or: any }] } })),
 );
+
+/** Every string in a value, wherever it stands. */
+export const stringsOf = (value: unknown): string[] => {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(stringsOf) : [];
+};

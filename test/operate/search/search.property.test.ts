@@ -83,21 +83,14 @@ interface Page {
   notSearched: NotSearched[];
 }
 
-async function page(
-  sources: Sources,
-  order: "newest" | "oldest",
-  cursor: Cursor | null,
-  bounds: Partial<Bounds>,
-): Promise<Page> {
+type Order = "newest" | "oldest";
+
+async function page(sources: Sources, order: Order, cursor: Cursor | null, bounds: Partial<Bounds>): Promise<Page> {
   const hits: Hit[] = [];
   const end = await search(
     sources,
     {
-      query: QUERY,
-      order,
-      cursor,
-      signal: NEVER,
-      platform: { now: () => 0 },
+      ...{ query: QUERY, order, cursor, signal: NEVER, platform: { now: () => 0 } },
       bounds: { limit: 1_000, hitUnits: 1e9, rawBytes: 1e9, ms: 1e9, atOnce: 2, lookAhead: 3, ...bounds },
     },
     { hits: (found) => void hits.push(...found), progress: () => {} },
@@ -108,7 +101,7 @@ async function page(
 /** All pages, one after the other. */
 async function pages(
   list: readonly Stored[],
-  order: "newest" | "oldest",
+  order: Order,
   bounds: Partial<Bounds>,
   {
     pieceBytes = 50,
@@ -148,189 +141,125 @@ const nameOf = ({ place: [time, , node, batch, line], json }: Hit): string =>
   `${time} ${(JSON.parse(json) as { text: string }).text} ${node}.${batch}.${line - 1}`;
 
 /** What a slow search over the same records finds, in order. */
-function expected(list: readonly Stored[], order: "newest" | "oldest"): string[] {
+function expected(list: readonly Stored[], order: Order): string[] {
   return list
-    .flatMap(({ node, batch, records, fails }) =>
-      fails
-        ? []
-        : records.flatMap(({ time, match }, i) =>
-            match
-              ? [
-                  {
-                    place: [time, 1, node, batch, i + 1] as const,
-                    name: `${time} ${node}.${batch}.${i} ${node}.${batch}.${i}`,
-                  },
-                ]
-              : [],
-          ),
+    .filter(({ fails }) => !fails)
+    .flatMap(({ node, batch, records }) =>
+      records.flatMap(({ time, match }, i) => {
+        const name = `${time} ${node}.${batch}.${i} ${node}.${batch}.${i}`;
+        return match ? [{ place: [time, 1, node, batch, i + 1] as const, name }] : [];
+      }),
     )
     .sort((a, b) => comparePlaces(a.place, b.place, order))
     .map(({ name }) => name);
 }
 
 const orders = fc.constantFrom("newest" as const, "oldest" as const);
+const upTo = (max: number) => fc.integer({ min: 1, max });
+const good = objects(fc.constant(false));
+
+const namesOn = (found: readonly Page[]): string[] => found.flatMap(({ hits }) => hits.map(nameOf));
+
+/** A search over objects of one record each, in order. */
+function searchOver(
+  { match, lookUp }: { match: boolean; lookUp: LookUp },
+  bounds: Partial<Bounds>,
+  { now = () => 0, hits = () => {} }: { now?: () => number; hits?: (found: readonly Hit[]) => void } = {},
+) {
+  const list = Array.from({ length: 6 }, (_, batch) =>
+    sourceOf({ node: 0, batch, records: [{ time: 10 + batch, match }], fails: false, isOut: false }, 50, []),
+  );
+  return search(
+    { list, listedToMs: null, lookUp },
+    {
+      ...{ query: QUERY, order: "newest", cursor: null, signal: NEVER, platform: { now } },
+      bounds: { limit: 10, hitUnits: 1e9, rawBytes: 1e9, ms: 1e9, atOnce: 4, ...bounds },
+    },
+    { hits, progress: () => {} },
+  );
+}
 
 describe("a search over objects", () => {
-  it("finds what a slow one finds, in order, in one page without bounds", async () => {
+  it("finds what a slow one finds, in order, on pages of a few hits, or on one", async () => {
+    const limits = fc.oneof(fc.constant(1_000), upTo(7));
     await fc.assert(
-      fc.asyncProperty(
-        objects(fc.constant(false)),
-        orders,
-        fc.integer({ min: 1, max: 200 }),
-        async (list, order, pieceBytes) => {
-          const [only, ...others] = await pages(list, order, {}, { pieceBytes });
-          expect(others).toEqual([]);
-          expect((only as Page).hits.map(nameOf)).toEqual(expected(list, order));
-        },
-      ),
-      { numRuns: 300 },
+      fc.asyncProperty(good, orders, limits, upTo(200), async (list, order, limit, pieceBytes) => {
+        const found = await pages(list, order, { limit }, { pieceBytes });
+        for (const { hits } of found) expect(hits.length).toBeLessThanOrEqual(limit);
+        if (limit === 1_000) expect(found).toHaveLength(1);
+        expect(namesOn(found)).toEqual(expected(list, order));
+      }),
+      { numRuns: 400 },
     );
   });
 
-  it("finds the same on pages of a few hits, in order", async () => {
+  it("finds each hit once on pages that are bounded in objects, hits, bytes of hits and objects listed", async () => {
+    const bounds = fc.record({ limit: upTo(7), rawBytes: upTo(600), hitUnits: upTo(400), atOnce: upTo(4) });
+    const some = fc.oneof(bounds, fc.record({ limit: upTo(7) }));
     await fc.assert(
-      fc.asyncProperty(
-        objects(fc.constant(false)),
-        orders,
-        fc.integer({ min: 1, max: 7 }),
-        async (list, order, limit) => {
-          const found = await pages(list, order, { limit });
-          for (const { hits } of found) expect(hits.length).toBeLessThanOrEqual(limit);
-          expect(found.flatMap(({ hits }) => hits.map(nameOf))).toEqual(expected(list, order));
-        },
-      ),
-      { numRuns: 300 },
-    );
-  });
-
-  it("finds the same on pages that are bounded in objects, hits, bytes of hits and objects listed, each hit once", async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        objects(fc.constant(false)),
-        orders,
-        fc.integer({ min: 1, max: 7 }),
-        fc.integer({ min: 1, max: 600 }),
-        fc.integer({ min: 1, max: 400 }),
-        fc.integer({ min: 1, max: 4 }),
-        async (list, order, limit, rawBytes, hitUnits, atOnce) => {
-          const found = await pages(list, order, { limit, rawBytes, hitUnits, atOnce }, { listMax: 5 });
-          for (const { hits } of found) {
-            expect(hits.length).toBeLessThanOrEqual(limit);
-            const units = hits.reduce((sum, { json }) => sum + json.length, 0);
-            if (hits.length > 1) expect(units).toBeLessThanOrEqual(hitUnits);
-          }
-          const names = found.flatMap(({ hits }) => hits.map(nameOf));
-          expect(names.toSorted()).toEqual(expected(list, order).toSorted());
-        },
-      ),
+      fc.asyncProperty(good, orders, some, upTo(5), async (list, order, bounds, listMax) => {
+        const found = await pages(list, order, bounds, { listMax });
+        for (const { hits } of found) {
+          expect(hits.length).toBeLessThanOrEqual(bounds.limit);
+          const units = hits.reduce((sum, { json }) => sum + json.length, 0);
+          if (hits.length > 1 && "hitUnits" in bounds) expect(units).toBeLessThanOrEqual(bounds.hitUnits);
+        }
+        expect(namesOn(found).toSorted()).toEqual(expected(list, order).toSorted());
+      }),
       { numRuns: 500 },
     );
   });
 
   it("names each object that it could not read, and finds all others' hits", async () => {
     await fc.assert(
-      fc.asyncProperty(
-        objects(fc.boolean()),
-        orders,
-        fc.integer({ min: 1, max: 7 }),
-        fc.integer({ min: 1, max: 600 }),
-        async (list, order, limit, rawBytes) => {
-          const found = await pages(list, order, { limit, rawBytes });
-          const names = found.flatMap(({ hits }) => hits.map(nameOf));
-          expect(names.toSorted()).toEqual(expected(list, order).toSorted());
-          const named = new Set(found.flatMap(({ notSearched }) => notSearched.map(({ object }) => object)));
-          for (const { batch, fails, isOut } of list) if (fails && !isOut) expect(named).toContain(batch);
-        },
-      ),
+      fc.asyncProperty(objects(fc.boolean()), orders, upTo(7), upTo(600), async (list, order, limit, rawBytes) => {
+        const found = await pages(list, order, { limit, rawBytes });
+        expect(namesOn(found).toSorted()).toEqual(expected(list, order).toSorted());
+        const named = new Set(found.flatMap(({ notSearched }) => notSearched.map(({ object }) => object)));
+        for (const { batch, fails, isOut } of list) if (fails && !isOut) expect(named).toContain(batch);
+      }),
       { numRuns: 300 },
     );
   });
 
   it("finds each hit once where objects get records of any time after they were listed", async () => {
     const late = fc.array(fc.integer({ min: 0, max: 40 }), { maxLength: 3 });
+    const lates = fc.array(late, { minLength: 12, maxLength: 12 });
     await fc.assert(
-      fc.asyncProperty(
-        objects(fc.constant(false)),
-        fc.array(late, { minLength: 12, maxLength: 12 }),
-        orders,
-        fc.integer({ min: 1, max: 5 }),
-        async (list, times, order, limit) => {
-          const found = await pages(list, order, { limit }, { late: times });
-          const names = found.flatMap(({ hits }) => hits.map(nameOf));
-          expect(names.toSorted()).toEqual([...new Set(names)].sort());
-          for (const name of expected(list, order)) expect(names).toContain(name);
-        },
-      ),
+      fc.asyncProperty(good, lates, orders, upTo(5), async (list, times, order, limit) => {
+        const names = namesOn(await pages(list, order, { limit }, { late: times }));
+        expect(names.toSorted()).toEqual([...new Set(names)].sort());
+        for (const name of expected(list, order)) expect(names).toContain(name);
+      }),
       { numRuns: 300 },
     );
   });
 
-  it("lists long times in parts, and gets on with each", async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        objects(fc.constant(false)),
-        orders,
-        fc.integer({ min: 1, max: 5 }),
-        fc.integer({ min: 1, max: 7 }),
-        async (list, order, listMax, limit) => {
-          // Many overlap, more than are listed at once.
-          const found = await pages(list, order, { limit }, { listMax });
-          const names = found.flatMap(({ hits }) => hits.map(nameOf));
-          expect(names.toSorted()).toEqual(expected(list, order).toSorted());
-        },
-      ),
-      { numRuns: 200 },
-    );
-  });
-
   it("tells the hits of the first objects before it has asked the sketches of those after them", async () => {
-    const list = Array.from({ length: 6 }, (_, batch) => ({
-      ...{ node: 0, batch, records: [{ time: 10 + batch, match: true }], fails: false, isOut: false },
-    }));
     const told = Promise.withResolvers<void>();
-    let asked = 0;
-    let hits = 0;
+    let [asked, hits] = [0, 0];
     const lookUp: LookUp = async (some) => {
       asked += some.length;
       if (asked > 3) await told.promise;
       return { out: new Set(), bytes: 10 };
     };
-    const { progress } = await search(
-      { list: list.map((object) => sourceOf(object, 50, [])), listedToMs: null, lookUp },
-      {
-        ...{ query: QUERY, order: "newest", cursor: null, signal: NEVER, platform: { now: () => 0 } },
-        bounds: { limit: 10, hitUnits: 1e9, rawBytes: 1e9, ms: 1e9, atOnce: 4, lookAhead: 3 },
-      },
-      {
-        hits: (found) => {
-          hits += found.length;
-          told.resolve();
-        },
-        progress: () => {},
-      },
-    );
+    const onHits = (found: readonly Hit[]) => {
+      hits += found.length;
+      told.resolve();
+    };
+    const { progress } = await searchOver({ match: true, lookUp }, { lookAhead: 3 }, { hits: onHits });
     expect([hits, asked, progress.sketchBytes]).toEqual([6, 6, 20]);
   });
 
   it("asks no sketches after its time, and gets on with one object all the same", async () => {
-    const list = Array.from({ length: 6 }, (_, batch) => ({
-      ...{ node: 0, batch, records: [{ time: 10 + batch, match: false }], fails: false, isOut: false },
-    }));
-    let nowMs = 0;
-    let asked = 0;
+    let [nowMs, asked] = [0, 0];
     const lookUp: LookUp = async (some) => {
       nowMs += 500;
       asked += some.length;
       return { out: new Set(some), bytes: 0 };
     };
-    const { progress, cursor } = await search(
-      { list: list.map((object) => sourceOf(object, 50, [])), listedToMs: null, lookUp },
-      {
-        ...{ query: QUERY, order: "newest", cursor: null, signal: NEVER, platform: { now: () => nowMs } },
-        bounds: { limit: 10, hitUnits: 1e9, rawBytes: 1e9, ms: 900, atOnce: 4, lookAhead: 2 },
-      },
-      { hits: () => {}, progress: () => {} },
-    );
+    const bounds = { ms: 900, lookAhead: 2 };
+    const { progress, cursor } = await searchOver({ match: false, lookUp }, bounds, { now: () => nowMs });
     expect([asked, progress.skipped, progress.read, cursor?.after?.[0]]).toEqual([4, 4, 1, 10]);
   });
 
@@ -338,11 +267,10 @@ describe("a search over objects", () => {
     "stops in the middle of an object where %s",
     async (why) => {
       const aborted = new AbortController();
-      let nowMs = 0;
-      let pieces = 0;
-      const [object] = [{ node: 0, batch: 1, records: [{ time: 1, match: true }], fails: false, isOut: false }];
+      let [nowMs, pieces] = [0, 0];
+      const object: Stored = { node: 0, batch: 1, records: [{ time: 1, match: true }], fails: false, isOut: false };
       const endless: Source = {
-        ...sourceOf(object as Stored, 50, []),
+        ...sourceOf(object, 50, []),
         async open(read) {
           return (async function* () {
             // Nothing of it comes out of the decoder.
@@ -358,11 +286,7 @@ describe("a search over objects", () => {
       const { notSearched } = await search(
         { list: [endless], listedToMs: null },
         {
-          query: QUERY,
-          order: "newest",
-          cursor: null,
-          signal: aborted.signal,
-          platform: { now: () => nowMs },
+          ...{ query: QUERY, order: "newest", cursor: null, signal: aborted.signal, platform: { now: () => nowMs } },
           bounds: { limit: 10, hitUnits: 1e9, rawBytes: 1e9, ms: 1e9, atOnce: 1 },
         },
         { hits: () => {}, progress: () => {} },

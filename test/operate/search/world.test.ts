@@ -20,6 +20,7 @@ import { jobObjects, NOON } from "../../support/runtime/pipeline.ts";
 import { World } from "../../support/runtime/world.ts";
 import type { JobOptions, WorldJob } from "../../support/runtime/world-jobs.ts";
 import { type Action, type Rule, rule } from "../../support/s3-script.ts";
+import { stringsOf } from "./records.ts";
 import { type HitLine, type SearchAnswer, searchFor } from "./searched.ts";
 
 afterEach(() => void vi.restoreAllMocks());
@@ -74,13 +75,6 @@ interface Asked {
   readonly fields: Pick<Question, "text" | "ray_id" | "filter">;
   readonly matches: (shipped: Shipped) => boolean;
 }
-
-const stringsOf = (value: unknown): string[] =>
-  typeof value === "string"
-    ? [value]
-    : typeof value === "object" && value !== null
-      ? Object.values(value).flatMap(stringsOf)
-      : [];
 
 const rayOf = (shipped: Shipped): unknown => (shipped.Event as { RayID?: unknown } | undefined)?.RayID;
 const idOf = ({ Logs }: Shipped): string => (Logs as { Message: string[] }[])[0]?.Message[0] ?? "none";
@@ -405,12 +399,7 @@ async function course(seed: number, run: (course: Course) => Promise<void>): Pro
     await run(course);
     return course;
   } catch (error) {
-    throw new Error(
-      `${error instanceof Error ? error.message : String(error)}\n\n${course.trace.slice(-60).join("\n")}`,
-      {
-        cause: error,
-      },
-    );
+    throw new Error(`${error}\n\n${course.trace.slice(-60).join("\n")}`, { cause: error });
   }
 }
 
@@ -454,33 +443,4 @@ describe("a search in the midst of a service at work", () => {
     expect(hits).toBeGreaterThan(10);
     expect(pages).toBeGreaterThan(10);
   });
-
-  it.each(["newest", "oldest"] as const)(
-    "has each record without a time once, the %s first, while what comes changes the times of its batch",
-    async (order) => {
-      const world = new World(NOON);
-      world.coldIsolate();
-      await world.createJob({ fields: { output_options: { field_names: ["Logs"] } } });
-      const question = {
-        since: new Date(NOON - DAY_MS).toISOString(),
-        until: new Date(NOON + DAY_MS).toISOString(),
-        ...{ order, limit: 2 },
-      };
-      const come = async (at: number): Promise<void> => {
-        await world.take(world.mint(1, { at }));
-        await world.deliverDue();
-      };
-      await world.take(world.mint(7));
-      await world.deliverDue();
-      const names: string[] = [];
-      for (let cursor: string | null = null, page = 1; page === 1 || cursor !== null; page++) {
-        const { hits, end }: SearchAnswer = await searchFor({ ...question, ...(cursor !== null && { cursor }) });
-        names.push(...hits.map(nameOf));
-        cursor = end.cursor;
-        if (page <= 3) await come(NOON + page * (order === "newest" ? -60_000 : 60_000));
-      }
-      expect(names.toSorted()).toEqual([...new Set(names)].sort());
-      for (let n = 1; n <= 7; n++) expect(names.join()).toContain(`event-00000${n}`);
-    },
-  );
 });

@@ -15,20 +15,16 @@ import { finding } from "./findings.ts";
 
 const MINUTE_MS = 60_000;
 
-/** The result of a look for one finding: `+` present, `-` absent, `?` unknown. */
-type Seen = readonly [minute: number, seen: "+" | "-" | "?"];
-
 /**
- * Applies looks in order. @returns the calls, as `minute opened` and `minute over since minute`.
+ * Applies looks in order: the minute of each, and whether it finds what is looked for: `+` yes, `-`
+ * no, `?` unknown. @returns the calls, as `minute opened` and `minute over since minute`.
  */
-function told(
-  looks: readonly Seen[],
-  of: Finding = finding({ sinceMs: null }),
-): { said: string[]; tracked: Tracked[] } {
+function told(looks: string, of: Finding = finding({ sinceMs: null })): { said: string[]; tracked: Tracked[] } {
   let tracked: readonly Tracked[] = [];
   const said: string[] = [];
   let ids = 0;
-  for (const [minute, seen] of looks) {
+  for (const [, at, seen] of looks.matchAll(/([\d.]+)([-+?])/g)) {
+    const minute = Number(at);
     const look: Look = {
       atMs: NOON + minute * MINUTE_MS,
       findings: seen === "+" ? [of] : [],
@@ -44,248 +40,70 @@ function told(
 }
 
 describe("what is told", () => {
-  it.each<[string, readonly Seen[], readonly string[]]>([
-    [
-      "nothing of what is seen once",
-      [
-        [0, "+"],
-        [5, "-"],
-        [10, "-"],
-        [15, "-"],
-        [20, "-"],
-      ],
-      [],
-    ],
-    [
-      "nothing of what is seen twice within a minute",
-      [
-        [0, "+"],
-        [0.99, "+"],
-        [5, "-"],
-        [10, "-"],
-        [15, "-"],
-        [20, "-"],
-      ],
-      [],
-    ],
-    [
-      "what is seen twice, a minute apart",
-      [
-        [0, "+"],
-        [1, "+"],
-      ],
-      ["1 opened"],
-    ],
-    [
-      "once, however often it is seen",
-      [
-        [0, "+"],
-        [1, "+"],
-        [5, "+"],
-        [10, "+"],
-      ],
-      ["1 opened"],
-    ],
+  it.each<[string, looks: string, readonly string[]]>([
+    ["nothing of what is seen once", "0+ 5- 10- 15- 20-", []],
+    ["nothing of what is seen twice within a minute", "0+ 0.99+ 5- 10- 15- 20-", []],
+    ["what is seen twice, a minute apart", "0+ 1+", ["1 opened"]],
+    ["once, however often it is seen", "0+ 1+ 5+ 10+", ["1 opened"]],
     [
       "that it is over when it was not seen for a quarter of an hour, since it was not",
-      [
-        [0, "+"],
-        [1, "+"],
-        [5, "-"],
-        [10, "-"],
-        [15, "-"],
-        [19.9, "-"],
-        [20, "-"],
-        [25, "-"],
-      ],
+      "0+ 1+ 5- 10- 15- 19.9- 20- 25-",
       ["1 opened", "20 over since 5"],
     ],
-    [
-      "not before it was looked at three times",
-      [
-        [0, "+"],
-        [1, "+"],
-        [5, "-"],
-        [60, "-"],
-        [65, "-"],
-      ],
-      ["1 opened", "65 over since 5"],
-    ],
+    ["not before it was looked at three times", "0+ 1+ 5- 60- 65-", ["1 opened", "65 over since 5"]],
     [
       "nothing of an incident that comes back before it is over",
-      [
-        [0, "+"],
-        [1, "+"],
-        [5, "-"],
-        [10, "-"],
-        [15, "-"],
-        [19, "+"],
-        [20, "-"],
-        [25, "-"],
-        [30, "-"],
-        [35, "-"],
-      ],
+      "0+ 1+ 5- 10- 15- 19+ 20- 25- 30- 35-",
       ["1 opened", "35 over since 20"],
     ],
     [
       "of one that comes back later, that it is another one",
-      [
-        [0, "+"],
-        [1, "+"],
-        [5, "-"],
-        [10, "-"],
-        [20, "-"],
-        [25, "+"],
-        [26, "+"],
-      ],
+      "0+ 1+ 5- 10- 20- 25+ 26+",
       ["1 opened", "20 over since 5", "26 opened"],
     ],
-    [
-      "of what comes and goes with every look, that it is there",
-      [
-        [0, "+"],
-        [5, "-"],
-        [10, "+"],
-        [15, "-"],
-      ],
-      ["10 opened"],
-    ],
-    [
-      "nothing of flaps that are further apart",
-      [
-        [0, "+"],
-        [5, "-"],
-        [10, "-"],
-        [15, "-"],
-        [20, "-"],
-        [25, "+"],
-        [30, "-"],
-        [35, "-"],
-        [40, "-"],
-        [45, "-"],
-      ],
-      [],
-    ],
-    [
-      "never that it is over while nobody can tell",
-      [
-        [0, "+"],
-        [1, "+"],
-        [5, "?"],
-        [10, "?"],
-        [20, "?"],
-        [600, "?"],
-      ],
-      ["1 opened"],
-    ],
+    ["of what comes and goes with every look, that it is there", "0+ 5- 10+ 15-", ["10 opened"]],
+    ["nothing of flaps that are further apart", "0+ 5- 10- 15- 20- 25+ 30- 35- 40- 45-", []],
+    ["never that it is over while nobody can tell", "0+ 1+ 5? 10? 20? 600?", ["1 opened"]],
     [
       "nor soon after nobody could: being well is seen without a break",
-      [
-        [0, "+"],
-        [1, "+"],
-        [5, "-"],
-        [10, "-"],
-        [15, "?"],
-        [20, "-"],
-        [25, "-"],
-        [34, "-"],
-        [35, "-"],
-      ],
+      "0+ 1+ 5- 10- 15? 20- 25- 34- 35-",
       ["1 opened", "35 over since 20"],
     ],
-    [
-      "what is suspected, when it can be told again",
-      [
-        [0, "+"],
-        [5, "?"],
-        [60, "+"],
-      ],
-      ["60 opened"],
-    ],
-    [
-      "what is there, though the clock was put back",
-      [
-        [600, "+"],
-        [0, "+"],
-        [1, "+"],
-      ],
-      ["1 opened"],
-    ],
-    [
-      "that it is over, though the clock was put back",
-      [
-        [600, "+"],
-        [601, "+"],
-        [605, "-"],
-        [0, "-"],
-        [5, "-"],
-        [15, "-"],
-      ],
-      ["601 opened", "15 over since 0"],
-    ],
+    ["what is suspected, when it can be told again", "0+ 5? 60+", ["60 opened"]],
+    ["what is there, though the clock was put back", "600+ 0+ 1+", ["1 opened"]],
+    ["that it is over, though the clock was put back", "600+ 601+ 605- 0- 5- 15-", ["601 opened", "15 over since 0"]],
   ])("is %s", (_what, looks, expected) => {
     expect(told(looks).said).toEqual(expected);
   });
 
   it("counts how often it came back", () => {
-    const { tracked } = told([
-      [0, "+"],
-      [1, "+"],
-      [5, "-"],
-      [10, "+"],
-      [15, "-"],
-      [20, "+"],
-      [25, "?"],
-      [30, "+"],
-    ]);
+    const { tracked } = told("0+ 1+ 5- 10+ 15- 20+ 25? 30+");
     expect(tracked.map(({ flaps }) => flaps)).toEqual([2]);
   });
 
   it("is since the earliest time that any look knew", () => {
-    const early = { ...finding(), sinceMs: NOON - 1_000 };
-    const looks = [
-      early,
-      { ...early, sinceMs: NOON - 5_000 },
-      { ...early, sinceMs: NOON },
-      { ...early, sinceMs: null },
-    ];
     let tracked: readonly Tracked[] = [];
-    looks.forEach((each, i) => {
-      tracked = advance(tracked, { atMs: NOON + i, findings: [each], isBlind: () => false }, () => "i").tracked;
-    });
+    for (const [i, sinceMs] of [NOON - 1_000, NOON - 5_000, NOON, null].entries()) {
+      const look = { atMs: NOON + i, findings: [finding({ sinceMs })], isBlind: () => false };
+      tracked = advance(tracked, look, () => "i").tracked;
+    }
     expect(tracked[0]?.sinceMs).toBe(NOON - 5_000);
   });
 
   it("is never since a time that is yet to come", () => {
-    const { tracked } = told([[0, "+"]], { ...finding(), sinceMs: NOON + 1 });
+    const { tracked } = told("0+", { ...finding(), sinceMs: NOON + 1 });
     expect(tracked[0]?.sinceMs).toBe(NOON);
   });
 });
 
 describe("what is suspected", () => {
   it("is looked at again after a minute, and not for ever", () => {
-    const { tracked } = told([[0, "+"]]);
+    const { tracked } = told("0+");
     expect(confirmMs(tracked, NOON)).toBe(NOON + CONFIRM_MS);
     expect([isDue(tracked, NOON + CONFIRM_MS - 1), isDue(tracked, NOON + CONFIRM_MS)]).toEqual([false, true]);
     expect(confirmMs(tracked, NOON + CONFIRM_MS)).toBeNull();
-    expect(
-      confirmMs(
-        told([
-          [0, "+"],
-          [1, "+"],
-        ]).tracked,
-        NOON,
-      ),
-    ).toBeNull();
-    expect(
-      confirmMs(
-        told([
-          [0, "+"],
-          [1, "-"],
-        ]).tracked,
-        NOON,
-      ),
-    ).toBeNull();
+    expect(confirmMs(told("0+ 1+").tracked, NOON)).toBeNull();
+    expect(confirmMs(told("0+ 1-").tracked, NOON)).toBeNull();
   });
 });
 

@@ -8,54 +8,22 @@ import { account, job, log } from "./samples.ts";
 const HOUR_MS = 3_600_000;
 
 describe("a count that grows", () => {
-  const after = (...looks: [value: number, atMs: number][]): Mark | null =>
+  const markOf = (...looks: [value: number, atMs: number][]): Mark | null =>
     looks.reduce<Mark | null>((before, [value, atMs]) => marked(before, value, atMs), null);
 
-  it.each<[string, [number, number][], Partial<Mark>]>([
-    [
-      "has not, while it is nothing",
-      [
-        [0, 1],
-        [0, 2],
-      ],
-      { grewMs: null, sinceMs: null, by: 0 },
-    ],
-    ["has, if it is there at the first look", [[7, 1]], { grewMs: 1, sinceMs: 1, by: 7 }],
-    [
-      "rests",
-      [
-        [7, 1],
-        [7, 99],
-      ],
-      { grewMs: 1, sinceMs: 1, by: 7 },
-    ],
-    [
-      "goes on after a pause of an hour",
-      [
-        [7, 1],
-        [9, 1 + HOUR_MS],
-      ],
-      { grewMs: 1 + HOUR_MS, sinceMs: 1, by: 9 },
-    ],
+  it.each<[string, Mark | null, Partial<Mark>]>([
+    ["has not, while it is nothing", markOf([0, 1], [0, 2]), { grewMs: null, sinceMs: null, by: 0 }],
+    ["has, if it is there at the first look", markOf([7, 1]), { grewMs: 1, sinceMs: 1, by: 7 }],
+    ["rests", markOf([7, 1], [7, 99]), { grewMs: 1, sinceMs: 1, by: 7 }],
+    ["goes on after a pause of an hour", markOf([7, 1], [9, 1 + HOUR_MS]), { grewMs: 1 + HOUR_MS, sinceMs: 1, by: 9 }],
     [
       "begins anew after a longer one",
-      [
-        [7, 1],
-        [9, 2 + HOUR_MS],
-      ],
+      markOf([7, 1], [9, 2 + HOUR_MS]),
       { grewMs: 2 + HOUR_MS, sinceMs: 2 + HOUR_MS, by: 2 },
     ],
-    [
-      "may become less, which is no growth",
-      [
-        [7, 1],
-        [3, 2],
-        [4, 3],
-      ],
-      { value: 4, grewMs: 3, sinceMs: 1, by: 8 },
-    ],
-  ])("%s", (_what, looks, expected) => {
-    expect(after(...looks)).toMatchObject(expected);
+    ["may become less, which is no growth", markOf([7, 1], [3, 2], [4, 3]), { value: 4, grewMs: 3, sinceMs: 1, by: 8 }],
+  ])("%s", (_what, mark, expected) => {
+    expect(mark).toMatchObject(expected);
   });
 });
 

@@ -48,6 +48,7 @@ const status = (fields: Partial<AccountFacts["status"]>): AccountFacts["status"]
   ...account().status,
   ...fields,
 });
+const ofStatus = (fields: Partial<AccountFacts["status"]>): Facts => ofAccount({ status: status(fields) });
 const canary = (state: CanaryStatus["state"], why: string | null = null): Facts =>
   ofLog({ canary: { state, sinceMs: ago(7), lastOkMs: null, why } });
 const manifests = (minutes: number): Facts =>
@@ -69,19 +70,52 @@ const PARKED = {
   failingSinceMs: ago(9),
 };
 
-/** Kind, facts just below its threshold, facts above it, and the expected finding. */
-const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>][] = [
+const records = (count: number) => ({ count, what: "records" }) as const;
+const events = (count: number) => ({ count, what: "events" }) as const;
+const messages = (count: number) => ({ count, what: "messages" }) as const;
+const objects = (count: number) => ({ count, what: "objects" }) as const;
+
+/** Facts in which one thing is so much, or has been so for so long. */
+const unrouted = (ms: number): Facts =>
+  facts({ jobs: [], account: account({ past: { ...account().past, notRouted: mark(ago(ms), 9) } }) });
+const nothingFor = (ms: number): Facts =>
+  facts({
+    jobs: [job({ enabledSinceMs: ago(ms), log: log({ lastReceivedMs: null }) })],
+    account: account({ status: status({ counts: { ...account().status.counts, processed: 0, routed: 0 } }) }),
+  });
+const lastSeen = (ms: number): Facts => ofAccount({ usual: { lastMs: ago(ms), longestGapMs: HOUR } });
+const intakeLost = (ms: number): Facts => ofAccount({ past: { ...account().past, intakeLost: mark(ago(ms), 4) } });
+const stored = (storedBytes: number): Facts => ofStatus({ storedBytes });
+const shardRestored = (ms: number): Facts => ofStatus({ restored: { who: "shard", job: 3, atMs: ago(ms) } });
+const unfinished = (ms: number): Facts => ofStatus({ oldestUnfinishedMs: ago(ms) });
+const backlog = (ms: number): Facts => ofAccount({ backlogSinceMs: ago(ms), status: status({ queueBacklog: 1_234 }) });
+const expiring = (ms: number): Facts => ofJob({ destination: { kind: "ok", expiresMs: NOON + ms } });
+const failingFor = (ms: number): Facts => ofLog({ ...FAILS, failingSinceMs: ago(ms) });
+const late = (ms: number): Partial<JobStatus> => ({ ...pending(5), oldestPendingTakenMs: ago(ms) });
+const filtered = (refused: number, ms: number): Facts =>
+  ofJob({ hasFilter: true, past: past({ filter: kept(refused, ago(ms)) }) });
+const sampled = (refused: number): Facts =>
+  ofJob({ sampleRate: 0.1, past: past({ sample: kept(refused, ago(2 * HOUR)) }) });
+const deletedFor = (ms: number, waiting: number): Facts =>
+  ofJob({ enabledSinceMs: null, deletedMs: ago(ms) }, pending(waiting));
+const unreadFor = (ms: number): Facts => ofLog({ unread: unread(ms) });
+const onlyOthers = (lastMs: number): Facts =>
+  facts({ jobs: [job({ log: log({ lastReceivedMs: ago(HOUR) }) }), others(lastMs)] });
+const quietFor = (ms: number, longestGapMs: number): Facts => ofFunction({ usual: { lastMs: ago(ms), longestGapMs } });
+const unseenFor = (ms: number): Facts => ofFunction({ logging: "on", setMs: ago(ms), lastEventMs: null, usual: null });
+const dropping = (dropped: number): Facts => ofFunction({ logging: "off", setMs: ago(5), dropped, lastEventMs: NOON });
+
+/** Kind, facts in which it is found, and the expected finding; where nothing is wrong it is not. */
+const FOUND: [kind: string, from: Facts, found: Partial<Finding>][] = [
   [
     "configuration_malformed",
-    facts(),
     facts({ configFaults: ["ADMIN_TOKEN: a secret", "SECRETS_KEY: base64"] }),
     { severity: "error", summary: "The configuration is malformed: ADMIN_TOKEN: a secret; SECRETS_KEY: base64." },
   ],
-  ["control_silent", facts(), facts({ controlTold: false }), { severity: "warning" }],
-  ["ledger_silent", facts(), facts({ account: "silent", functions: "silent" }), { severity: "warning" }],
+  ["control_silent", facts({ controlTold: false }), { severity: "warning" }],
+  ["ledger_silent", facts({ account: "silent", functions: "silent" }), { severity: "warning" }],
   [
     "ledger_silent",
-    facts(),
     facts({ functions: "silent" }),
     {
       severity: "warning",
@@ -89,58 +123,11 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
         "The account's ledger (counts of functions) does not answer. Unknown: whether any function has gone quiet.",
     },
   ],
-  ["replays_silent", facts(), facts({ replays: "silent" }), { severity: "warning" }],
-  ["attachments_silent", facts(), facts({ attachments: "silent" }), { severity: "warning" }],
-  [
-    "no_job_enabled",
-    facts({ jobs: [], account: account({ past: { ...account().past, notRouted: mark(ago(HOUR + 1), 9) } }) }),
-    facts({ jobs: [], account: account({ past: { ...account().past, notRouted: mark(ago(HOUR), 9) } }) }),
-    { sinceMs: ago(HOUR), affected: { count: 9, what: "events" } },
-  ],
-  [
-    "no_events",
-    facts({
-      jobs: [job({ enabledSinceMs: ago(15 * MINUTE), log: log({ lastReceivedMs: null }) })],
-      account: account({ status: status({ counts: { ...account().status.counts, processed: 0, routed: 0 } }) }),
-    }),
-    facts({
-      jobs: [job({ enabledSinceMs: ago(15 * MINUTE + 1), log: log({ lastReceivedMs: null }) })],
-      account: account({ status: status({ counts: { ...account().status.counts, processed: 0, routed: 0 } }) }),
-    }),
-    { severity: "warning", sinceMs: ago(15 * MINUTE + 1) },
-  ],
-  [
-    "no_events",
-    ofAccount({ usual: { lastMs: ago(2 * HOUR), longestGapMs: HOUR } }),
-    ofAccount({ usual: { lastMs: ago(2 * HOUR + 1), longestGapMs: HOUR } }),
-    { severity: "warning", sinceMs: ago(2 * HOUR + 1) },
-  ],
-  [
-    "no_events",
-    // Later events may be in the queue.
-    facts({
-      account: account({ usual: { lastMs: ago(2 * HOUR + 1), longestGapMs: HOUR } }),
-      functions: { countedUntilMs: ago(1), each: [], unnamedMs: null, notWatched: 0 },
-    }),
-    ofAccount({ usual: { lastMs: ago(2 * HOUR + 1), longestGapMs: HOUR } }),
-    { severity: "warning" },
-  ],
-  [
-    "intake_lost",
-    ofAccount({ past: { ...account().past, intakeLost: mark(ago(DAY + 1), 4) } }),
-    ofAccount({ past: { ...account().past, intakeLost: mark(ago(DAY), 4) } }),
-    { severity: "error", sinceMs: ago(DAY), affected: { count: 4, what: "events" } },
-  ],
+  ["replays_silent", facts({ replays: "silent" }), { severity: "warning" }],
+  ["attachments_silent", facts({ attachments: "silent" }), { severity: "warning" }],
   [
     "ledger_large",
-    ofAccount({ status: status({ storedBytes: 4 * GB - 1 }) }),
-    ofAccount({ status: status({ storedBytes: 4 * GB }) }),
-    { severity: "warning", affected: null },
-  ],
-  [
-    "ledger_large",
-    facts(),
-    ofAccount({ status: status({ storedBytes: 8 * GB }) }),
+    stored(8 * GB),
     {
       severity: "error",
       summary: "A shard of the log holds 8.0 of 8 GB, and takes no more: messages wait in the queue.",
@@ -148,73 +135,144 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   ],
   [
     "ledger_busy",
-    ofAccount({ status: status({ load: { parts: 75, bytes: 4_000_000 } }) }),
-    ofAccount({ status: status({ load: { parts: 75.1, bytes: 4_000_000 } }) }),
-    {
-      severity: "warning",
-      summary: "In the last ten minutes, a shard of the log took 76 parts a second: more than 75.",
-    },
-  ],
-  [
-    "ledger_busy",
-    facts(),
-    ofAccount({ status: status({ load: { parts: 1, bytes: 4_200_000 } }) }),
+    ofStatus({ load: { parts: 1, bytes: 4_200_000 } }),
     { summary: "In the last ten minutes, a shard of the log took 4.2 MB a second: more than 4." },
   ],
   [
     "restored",
-    ofAccount({ status: status({ restored: { who: "shard", job: 3, atMs: ago(DAY + 1) } }) }),
-    ofAccount({ status: status({ restored: { who: "shard", job: 3, atMs: ago(DAY) } }) }),
-    { severity: "error", sinceMs: ago(DAY), affected: null },
-  ],
-  [
-    "restored",
-    facts(),
-    ofAccount({ status: status({ restored: { who: "reader", job: 3, atMs: ago(1) } }) }),
+    ofStatus({ restored: { who: "reader", job: 3, atMs: ago(1) } }),
     {
       summary:
         "A reader of job 3 was restored to an earlier time. What it had read since is lost, or is delivered a second time.",
     },
   ],
   [
+    "functions_not_watched",
+    facts({ functions: { countedUntilMs: NOON, each: [], unnamedMs: null, notWatched: 3 } }),
+    { severity: "warning", subject: { type: "account" } },
+  ],
+  [
+    "out_of_balance",
+    ofLog({ counts: { ...log().counts, delivered: 98 } }),
+    { severity: "error", subject: { type: "job", id: 1 }, affected: records(2) },
+  ],
+  [
+    "job_unreadable",
+    ofJob({ isUnreadable: true, destination: { kind: "unknown" } }, FAILS),
+    { severity: "error", subject: { type: "job", id: 1 } },
+  ],
+  [
+    "destination_unusable",
+    ofJob({ destination: { kind: "unusable", why: "there is no secret DEST_X" } }),
+    { summary: "The destination of job 1 cannot be used: there is no secret DEST_X." },
+  ],
+  [
+    "draining_stuck",
+    ofJob({ enabledSinceMs: null, deletedMs: ago(1) }, PARKED),
+    { severity: "error", sinceMs: ago(9) },
+  ],
+  ["log_silent", ofJob({ log: "silent" }), { severity: "warning", subject: { type: "job", id: 1 } }],
+  [
+    "unmade",
+    unmade({ newer: 7 }),
+    { severity: "warning", summary: "Records of job 1 wait for a newer version of this service: 7." },
+  ],
+  [
+    "objects_set_aside",
+    ofLog({
+      setAside: { objects: 2, records: 6, oldestMs: ago(3) },
+      counts: { ...log().counts, delivered: 94, set_aside: 6 },
+    }),
+    { severity: "warning", sinceMs: ago(3), affected: objects(2) },
+  ],
+  [
+    "replay_waiting",
+    facts({
+      replays: [7, 9].map((ms) => ({ id: `r${ms}`, job: 4, sinceMs: ago(ms), error: "HTTP 503", objectsLeft: ms })),
+    }),
+    {
+      subject: { type: "job", id: 4 },
+      sinceMs: ago(9),
+      affected: objects(16),
+      summary: "2 replays of job 4 cannot continue: HTTP 503.",
+    },
+  ],
+  [
+    "function_failing",
+    facts({ failing: [failingShop] }),
+    {
+      ...{ severity: "warning", sinceMs: ago(58 * MINUTE), affected: events(123) },
+      summary: `"shop": 25 % of requests fail since 11:02 UTC; 123 of 492 invocations in the last 13 minutes.`,
+    },
+  ],
+  [
+    "function_failing",
+    facts({ failing: [{ ...failingShop, failed: 2, isLonger: true }] }),
+    { summary: `"shop": 0.4 % of requests fail for at least an hour; 2 of 492 invocations in the last 13 minutes.` },
+  ],
+];
+
+/** Kind, facts just below its threshold, facts above it, and the expected finding. */
+const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>][] = [
+  ...FOUND.map(([kind, from, found]): (typeof RULES)[number] => [kind, facts(), from, found]),
+  ["no_job_enabled", unrouted(HOUR + 1), unrouted(HOUR), { sinceMs: ago(HOUR), affected: events(9) }],
+  [
+    "no_events",
+    nothingFor(15 * MINUTE),
+    nothingFor(15 * MINUTE + 1),
+    { severity: "warning", sinceMs: ago(15 * MINUTE + 1) },
+  ],
+  ["no_events", lastSeen(2 * HOUR), lastSeen(2 * HOUR + 1), { severity: "warning", sinceMs: ago(2 * HOUR + 1) }],
+  [
+    "no_events",
+    // Later events may be in the queue.
+    facts({
+      account: account({ usual: { lastMs: ago(2 * HOUR + 1), longestGapMs: HOUR } }),
+      functions: { countedUntilMs: ago(1), each: [], unnamedMs: null, notWatched: 0 },
+    }),
+    lastSeen(2 * HOUR + 1),
+    { severity: "warning" },
+  ],
+  ["intake_lost", intakeLost(DAY + 1), intakeLost(DAY), { severity: "error", sinceMs: ago(DAY), affected: events(4) }],
+  ["ledger_large", stored(4 * GB - 1), stored(4 * GB), { severity: "warning", affected: null }],
+  [
+    "ledger_busy",
+    ofStatus({ load: { parts: 75, bytes: 4_000_000 } }),
+    ofStatus({ load: { parts: 75.1, bytes: 4_000_000 } }),
+    {
+      severity: "warning",
+      summary: "In the last ten minutes, a shard of the log took 76 parts a second: more than 75.",
+    },
+  ],
+  ["restored", shardRestored(DAY + 1), shardRestored(DAY), { severity: "error", sinceMs: ago(DAY), affected: null }],
+  [
     "queue_old",
-    ofAccount({ status: status({ oldestUnfinishedMs: ago(15 * MINUTE) }) }),
-    ofAccount({ status: status({ oldestUnfinishedMs: ago(15 * MINUTE + 1) }) }),
+    unfinished(15 * MINUTE),
+    unfinished(15 * MINUTE + 1),
     { severity: "error", sinceMs: ago(15 * MINUTE + 1), affected: null },
   ],
-  [
-    "queue_backlog",
-    ofAccount({ backlogSinceMs: ago(15 * MINUTE), status: status({ queueBacklog: 1_234 }) }),
-    ofAccount({ backlogSinceMs: ago(15 * MINUTE + 1), status: status({ queueBacklog: 1_234 }) }),
-    { severity: "warning", affected: { count: 1_234, what: "messages" } },
-  ],
+  ["queue_backlog", backlog(15 * MINUTE), backlog(15 * MINUTE + 1), { severity: "warning", affected: messages(1_234) }],
   [
     "queue_large",
-    ofAccount({ status: status({ queueBytes: 12.5 * GB - 1, queueBacklog: 200_000 }) }),
-    ofAccount({ status: status({ queueBytes: 12.5 * GB, queueBacklog: 200_000 }) }),
+    ofStatus({ queueBytes: 12.5 * GB - 1, queueBacklog: 200_000 }),
+    ofStatus({ queueBytes: 12.5 * GB, queueBacklog: 200_000 }),
     {
       severity: "warning",
       summary: expect.stringContaining("holds 12.5 of 25 GB"),
-      affected: { count: 200_000, what: "messages" },
+      affected: messages(200_000),
     },
   ],
   [
     "queue_large",
-    ofAccount({ status: status({ queueBytes: null }) }),
-    ofAccount({ status: status({ queueBytes: 22.5 * GB, queueBacklog: null }) }),
+    ofStatus({ queueBytes: null }),
+    ofStatus({ queueBytes: 22.5 * GB, queueBacklog: null }),
     { severity: "error", affected: null },
   ],
   [
     "messages_set_aside",
     ofAccount({ setAside: { messages: 0, events: 0, oldestMs: null, stopsClaims: false } }),
     ofAccount({ setAside: { messages: 2, events: 60, oldestMs: ago(5), stopsClaims: false } }),
-    { severity: "warning", sinceMs: ago(5), affected: { count: 2, what: "messages" } },
-  ],
-  [
-    "functions_not_watched",
-    facts(),
-    facts({ functions: { countedUntilMs: NOON, each: [], unnamedMs: null, notWatched: 3 } }),
-    { severity: "warning", subject: { type: "account" } },
+    { severity: "warning", sinceMs: ago(5), affected: messages(2) },
   ],
   [
     "functions_more",
@@ -225,38 +283,20 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   [
     "out_of_balance",
     // Set aside, then discarded.
-    ofAccount({ status: status({ counts: { ...account().status.counts, processed: 103, discarded: 3 } }) }),
-    ofAccount({ status: status({ counts: { ...account().status.counts, processed: 103 } }) }),
-    { severity: "error", affected: { count: 3, what: "events" } },
-  ],
-  [
-    "out_of_balance",
-    facts(),
-    ofLog({ counts: { ...log().counts, delivered: 98 } }),
-    { severity: "error", subject: { type: "job", id: 1 }, affected: { count: 2, what: "records" } },
-  ],
-  [
-    "job_unreadable",
-    facts(),
-    ofJob({ isUnreadable: true, destination: { kind: "unknown" } }, FAILS),
-    { severity: "error", subject: { type: "job", id: 1 } },
+    ofStatus({ counts: { ...account().status.counts, processed: 103, discarded: 3 } }),
+    ofStatus({ counts: { ...account().status.counts, processed: 103 } }),
+    { severity: "error", affected: events(3) },
   ],
   [
     "key_lost",
     ofJob({ destination: { kind: "unknown" } }),
     ofJob({ destination: { kind: "lost" } }, FAILS),
-    { affected: { count: 5, what: "records" } },
-  ],
-  [
-    "destination_unusable",
-    facts(),
-    ofJob({ destination: { kind: "unusable", why: "there is no secret DEST_X" } }),
-    { summary: "The destination of job 1 cannot be used: there is no secret DEST_X." },
+    { affected: records(5) },
   ],
   [
     "credentials_expire",
-    ofJob({ destination: { kind: "ok", expiresMs: NOON + 30 * DAY + 1 } }),
-    ofJob({ destination: { kind: "ok", expiresMs: NOON + 30 * DAY } }),
+    expiring(30 * DAY + 1),
+    expiring(30 * DAY),
     {
       severity: "warning",
       sinceMs: NOON,
@@ -267,56 +307,46 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     "credentials_expire",
     // It says so itself.
     ofJob({ destination: { kind: "ok", expiresMs: NOON } }, PARKED),
-    ofJob({ destination: { kind: "ok", expiresMs: NOON } }),
+    expiring(0),
     { severity: "error", summary: expect.stringContaining(" expired at ") },
   ],
   [
     "parked",
     ofLog({ ...PARKED, ...pending(0) }),
     ofLog(PARKED),
-    { severity: "error", sinceMs: ago(9), affected: { count: 5, what: "records" } },
+    { severity: "error", sinceMs: ago(9), affected: records(5) },
   ],
   [
     "failing",
-    ofLog({ ...FAILS, failingSinceMs: ago(2 * MINUTE) }),
-    ofLog({ ...FAILS, failingSinceMs: ago(2 * MINUTE + 1) }),
+    failingFor(2 * MINUTE),
+    failingFor(2 * MINUTE + 1),
     { severity: "error", summary: "Uploads of job 1 fail: the destination answers HTTP 503." },
   ],
   [
     "lagging",
-    ofLog({ ...pending(5), oldestPendingTakenMs: ago(30 * SECOND + 15 * SECOND + 5 * MINUTE) }),
-    ofLog({ ...pending(5), oldestPendingTakenMs: ago(30 * SECOND + 15 * SECOND + 5 * MINUTE + 1) }),
-    { severity: "warning", affected: { count: 5, what: "records" } },
+    ofLog(late(30 * SECOND + 15 * SECOND + 5 * MINUTE)),
+    ofLog(late(30 * SECOND + 15 * SECOND + 5 * MINUTE + 1)),
+    { severity: "warning", affected: records(5) },
   ],
   [
     "nothing_received",
-    facts({ jobs: [job({ log: log({ lastReceivedMs: ago(HOUR) }) }), others(ago(HOUR - 15 * MINUTE))] }),
-    facts({ jobs: [job({ log: log({ lastReceivedMs: ago(HOUR) }) }), others(ago(HOUR - 15 * MINUTE) + 1)] }),
+    onlyOthers(ago(HOUR - 15 * MINUTE)),
+    onlyOthers(ago(HOUR - 15 * MINUTE) + 1),
     { severity: "error", sinceMs: ago(HOUR), subject: { type: "job", id: 1 } },
   ],
   [
     "filter_keeps_nothing",
-    ofJob({ hasFilter: true, past: past({ filter: kept(19, ago(HOUR + 1)) }) }),
-    ofJob({ hasFilter: true, past: past({ filter: kept(20, ago(HOUR + 1)) }) }),
-    { sinceMs: ago(HOUR + 1), affected: { count: 20, what: "records" } },
+    filtered(19, HOUR + 1),
+    filtered(20, HOUR + 1),
+    { sinceMs: ago(HOUR + 1), affected: records(20) },
   ],
-  [
-    "filter_keeps_nothing",
-    ofJob({ hasFilter: true, past: past({ filter: kept(20, ago(HOUR)) }) }),
-    ofJob({ hasFilter: true, past: past({ filter: kept(20, ago(HOUR + 1)) }) }),
-    { severity: "warning" },
-  ],
-  [
-    "sample_keeps_nothing",
-    ofJob({ sampleRate: 0.1, past: past({ sample: kept(199, ago(2 * HOUR)) }) }),
-    ofJob({ sampleRate: 0.1, past: past({ sample: kept(200, ago(2 * HOUR)) }) }),
-    { affected: { count: 200, what: "records" } },
-  ],
+  ["filter_keeps_nothing", filtered(20, HOUR), filtered(20, HOUR + 1), { severity: "warning" }],
+  ["sample_keeps_nothing", sampled(199), sampled(200), { affected: records(200) }],
   ["extra_field_off", ofJob({}), ofJob({ fieldsOff: ["Source"] }), { severity: "warning", affected: null }],
   [
     "disabled_with_pending",
-    ofJob({ enabledSinceMs: null }, { ...pending(5), oldestPendingTakenMs: ago(5 * MINUTE + 45 * SECOND) }),
-    ofJob({ enabledSinceMs: null }, { ...pending(5), oldestPendingTakenMs: ago(5 * MINUTE + 45 * SECOND + 1) }),
+    ofJob({ enabledSinceMs: null }, late(5 * MINUTE + 45 * SECOND)),
+    ofJob({ enabledSinceMs: null }, late(5 * MINUTE + 45 * SECOND + 1)),
     { severity: "warning" },
   ],
   [
@@ -331,30 +361,13 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     ofJob({}, { lost: [ago(9 * DAY), ago(7 * DAY)] }),
     { severity: "warning", sinceMs: ago(9 * DAY) },
   ],
-  [
-    "draining",
-    ofJob({ enabledSinceMs: null, deletedMs: ago(1) }, pending(0)),
-    ofJob({ enabledSinceMs: null, deletedMs: ago(1) }, pending(5)),
-    { severity: "warning", sinceMs: ago(1) },
-  ],
-  [
-    "draining_stuck",
-    ofJob({ enabledSinceMs: null, deletedMs: ago(HOUR) }, pending(5)),
-    ofJob({ enabledSinceMs: null, deletedMs: ago(HOUR + 1) }, pending(5)),
-    { severity: "error", sinceMs: ago(HOUR + 1) },
-  ],
-  [
-    "draining_stuck",
-    facts(),
-    ofJob({ enabledSinceMs: null, deletedMs: ago(1) }, PARKED),
-    { severity: "error", sinceMs: ago(9) },
-  ],
-  ["log_silent", facts(), ofJob({ log: "silent" }), { severity: "warning", subject: { type: "job", id: 1 } }],
+  ["draining", deletedFor(1, 0), deletedFor(1, 5), { severity: "warning", sinceMs: ago(1) }],
+  ["draining_stuck", deletedFor(HOUR, 5), deletedFor(HOUR + 1, 5), { severity: "error", sinceMs: ago(HOUR + 1) }],
   [
     "unread",
-    ofLog({ unread: unread(10.5 * MINUTE) }),
-    ofLog({ unread: unread(10.5 * MINUTE + 1) }),
-    { severity: "warning", sinceMs: ago(10.5 * MINUTE + 1), affected: { count: 7, what: "records" } },
+    unreadFor(10.5 * MINUTE),
+    unreadFor(10.5 * MINUTE + 1),
+    { severity: "warning", sinceMs: ago(10.5 * MINUTE + 1), affected: records(7) },
   ],
   [
     "unmade",
@@ -363,15 +376,9 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     {
       severity: "error",
       sinceMs: ago(3),
-      affected: { count: 9, what: "records" },
+      affected: records(9),
       summary: "Records of job 1 stop the process that makes them, and are set aside: 2.",
     },
-  ],
-  [
-    "unmade",
-    facts(),
-    unmade({ newer: 7 }),
-    { severity: "warning", summary: "Records of job 1 wait for a newer version of this service: 7." },
   ],
   [
     "log_large",
@@ -386,15 +393,6 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     { severity: "warning", summary: expect.stringContaining("holds 4.0 of the 8 GB of a segment") },
   ],
   ["log_large", ofLog({ ...pending(0), segments: 2 }), ofLog({ ...pending(5), segments: 2 }), { severity: "error" }],
-  [
-    "objects_set_aside",
-    facts(),
-    ofLog({
-      setAside: { objects: 2, records: 6, oldestMs: ago(3) },
-      counts: { ...log().counts, delivered: 94, set_aside: 6 },
-    }),
-    { severity: "warning", sinceMs: ago(3), affected: { count: 2, what: "objects" } },
-  ],
   [
     "many_scripts",
     ofLog({ scripts: 64 }),
@@ -425,58 +423,20 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     manifests(30),
     { severity: "warning", sinceMs: ago(30 * 60_000), summary: expect.stringContaining("(HTTP 403 AccessDenied)") },
   ],
-  [
-    "replay_waiting",
-    facts(),
-    facts({
-      replays: [7, 9].map((ms) => ({ id: `r${ms}`, job: 4, sinceMs: ago(ms), error: "HTTP 503", objectsLeft: ms })),
-    }),
-    {
-      subject: { type: "job", id: 4 },
-      sinceMs: ago(9),
-      affected: { count: 16, what: "objects" },
-      summary: "2 replays of job 4 cannot continue: HTTP 503.",
-    },
-  ],
-  [
-    "function_failing",
-    facts(),
-    facts({ failing: [failingShop] }),
-    {
-      ...{ severity: "warning", sinceMs: ago(58 * MINUTE), affected: { count: 123, what: "events" } },
-      summary: `"shop": 25 % of requests fail since 11:02 UTC; 123 of 492 invocations in the last 13 minutes.`,
-    },
-  ],
-  [
-    "function_failing",
-    facts(),
-    facts({ failing: [{ ...failingShop, failed: 2, isLonger: true }] }),
-    { summary: `"shop": 0.4 % of requests fail for at least an hour; 2 of 492 invocations in the last 13 minutes.` },
-  ],
-  [
-    "function_off",
-    ofFunction({ logging: "off", setMs: ago(5), dropped: 0, lastEventMs: NOON }),
-    ofFunction({ logging: "off", setMs: ago(5), dropped: 1, lastEventMs: NOON }),
-    { severity: "warning", sinceMs: ago(5), affected: { count: 1, what: "events" } },
-  ],
+  ["function_off", dropping(0), dropping(1), { severity: "warning", sinceMs: ago(5), affected: events(1) }],
   [
     "function_quiet",
-    ofFunction({ usual: { lastMs: ago(30 * MINUTE), longestGapMs: 0 } }),
-    ofFunction({ usual: { lastMs: ago(30 * MINUTE + 1), longestGapMs: 0 } }),
+    quietFor(30 * MINUTE, 0),
+    quietFor(30 * MINUTE + 1, 0),
     { severity: "warning", sinceMs: ago(30 * MINUTE + 1), subject: { type: "function", name: "shop" } },
   ],
   [
     "function_quiet",
-    ofFunction({ usual: { lastMs: ago(12 * HOUR), longestGapMs: 6 * HOUR } }),
-    ofFunction({ usual: { lastMs: ago(12 * HOUR + 1), longestGapMs: 6 * HOUR } }),
+    quietFor(12 * HOUR, 6 * HOUR),
+    quietFor(12 * HOUR + 1, 6 * HOUR),
     { summary: expect.stringContaining("was 6 hours") },
   ],
-  [
-    "function_never_seen",
-    ofFunction({ logging: "on", setMs: ago(HOUR), lastEventMs: null, usual: null }),
-    ofFunction({ logging: "on", setMs: ago(HOUR + 1), lastEventMs: null, usual: null }),
-    { severity: "warning", sinceMs: ago(HOUR + 1) },
-  ],
+  ["function_never_seen", unseenFor(HOUR), unseenFor(HOUR + 1), { severity: "warning", sinceMs: ago(HOUR + 1) }],
   [
     "attachment_undone",
     attached("attached", 4),

@@ -6,23 +6,22 @@
 
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, expect, it, vi } from "vitest";
-import { readConfig } from "../../../src/config.ts";
+import { describe, expect, it } from "vitest";
+import { type Config, readConfig } from "../../../src/config.ts";
 import { destinationPurpose, encrypt } from "../../../src/formats/secrets/encrypted.ts";
-import { gather, SOURCES, type Sources } from "../../../src/operate/status/gather.ts";
+import { gather } from "../../../src/operate/status/gather.ts";
 import { RHYTHM_SQL, Rhythm } from "../../../src/operate/status/rhythm.ts";
 import { findingsOf } from "../../../src/operate/status/rules.ts";
 import { SAMPLES_SQL, Samples } from "../../../src/operate/status/samples.ts";
 import type { JobsSnapshot } from "../../../src/ship/job/config.ts";
 import { traceLog } from "../../../src/ship/log/trace-log.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
-import { JobReader } from "../../../src/ship/reader/job-reader.ts";
-import type { CanaryStatus } from "../../../src/ship/reader/statuses.ts";
-import { controlPlane } from "../../../src/state/control/plane.ts";
+import { ControlPlane, controlPlane } from "../../../src/state/control/plane.ts";
 import { waitingJob } from "../../ship/reader/waiting.ts";
 import { ACCOUNT } from "../../support/constants.ts";
 import { Oracle } from "../../support/oracle.ts";
 import { createJob, destinationConf } from "../../support/runtime/api.ts";
+import { breakable } from "../../support/runtime/breakage.ts";
 import { putOnHold } from "../../support/runtime/hold.ts";
 import {
   deliver,
@@ -72,14 +71,9 @@ describe("a service that does its work", () => {
 });
 
 describe("a store that does not take records", () => {
-  it.each([
-    [403, "AccessDenied", /^The key may not write there/],
-    [403, "SignatureDoesNotMatch", /^The secret access key does not match/],
-    [404, "NoSuchBucket", /^There is no bucket with this name/],
-    [400, "AuthorizationHeaderMalformed", /^The bucket is in another region/],
-  ])("wrong credentials, a deleted bucket: %i %s is said with the first upload", async (code, word, advice) => {
+  it("wrong credentials are said with the first upload", async () => {
     const { clock, control, job } = await waitingJob();
-    await control.script([rule({ do: "answer", status: code, code: word })]);
+    await control.script([rule({ do: "answer", status: 403, code: "AccessDenied" })]);
     expect(await kindsOf()).toEqual([]);
     clock.advance(30_000);
     await runAlarm(job);
@@ -89,8 +83,8 @@ describe("a store that does not take records", () => {
       subject: { type: "job", id: job },
       since: at(NOON + 30_000),
       affected: { count: 10, what: "records" },
-      summary: `Job ${job} is parked: the destination answers HTTP ${code} ${word}.`,
-      advice: expect.stringMatching(advice),
+      summary: `Job ${job} is parked: the destination answers HTTP 403 AccessDenied.`,
+      advice: expect.stringMatching(/^The key may not write there/),
       // Not yet: it is seen for the first time.
       incident: null,
     };
@@ -107,18 +101,6 @@ describe("a store that does not take records", () => {
     await control.script([]);
     await settle(job, clock);
     expect(await kindsOf()).toEqual([]);
-  });
-
-  it("a redirect is said to be one", async () => {
-    const { clock, control, job } = await waitingJob();
-    await control.script([rule({ do: "redirect", location: "/elsewhere/x" })]);
-    clock.advance(30_000);
-    await runAlarm(job);
-    const [found] = (await status()).findings;
-    expect(found).toMatchObject({
-      kind: "parked",
-      advice: expect.stringMatching(/^The destination is in another region/),
-    });
   });
 
   it("a store that cannot now is said after two minutes", async () => {
@@ -181,7 +163,6 @@ describe("a store that does not take records", () => {
   it("a deleted job that cannot deliver what it has is said until it has", async () => {
     const { clock, control, job } = await waitingJob();
     await call("DELETE", `/logship/jobs/${job}`);
-    const deletedMs = clock.nowMs();
     expect(await kindsOf()).toEqual(["draining"]);
     await control.script([rule({ do: "answer", status: 404, code: "NoSuchBucket" })]);
     clock.advance(30_000);
@@ -189,60 +170,45 @@ describe("a store that does not take records", () => {
     expect((await status()).findings).toMatchObject([
       { kind: "draining_stuck", severity: "error", summary: expect.stringContaining("HTTP 404 NoSuchBucket") },
     ]);
-    expect(deletedMs).toBeGreaterThanOrEqual(NOON);
     await control.script([]);
     await settle(job, clock);
     expect(await kindsOf()).toEqual([]);
   });
 });
 
-describe("a destination that cannot be opened", () => {
-  it("a lost key is said at once, before any upload fails on it", async () => {
+describe("a destination that cannot be opened, or not for long,", () => {
+  const { keys } = (readConfig(env) as { config: Config }).config;
+  const soon = new Date(NOON + 7 * 86_400_000).toISOString();
+
+  it.each<[string, string, typeof keys, object]>([
+    [
+      "a lost key is said at once, before any upload fails on it",
+      destinationConf("x"),
+      { current: new Uint8Array(32).fill(7), previous: null },
+      { kind: "key_lost", severity: "error", affected: { count: 10, what: "records" } },
+    ],
+    [
+      "a secret that is gone is named",
+      "s3://bucket/logs?region=auto&endpoint=store.example&credentials=env:DEST_GONE",
+      keys,
+      { kind: "destination_unusable", summary: expect.stringContaining("there is no secret DEST_GONE") },
+    ],
+    [
+      "credentials that end soon are named with the time, and with nothing else of them",
+      `azure://account.blob.core.windows.net/traces?sv=2021-12-02&sr=c&sp=rcw&se=${soon}&sig=test-secret-key`,
+      keys,
+      { kind: "credentials_expire", severity: "warning", summary: expect.stringContaining(`expire at ${soon}`) },
+    ],
+  ])("%s", async (_what, conf, sealedWith, found) => {
     const { job } = await waitingJob();
-    const other = { current: new Uint8Array(32).fill(7), previous: null };
-    await reseal(job, encrypt(destinationConf("x"), destinationPurpose(ACCOUNT), other));
+    const sealed = encrypt(conf, destinationPurpose(ACCOUNT), sealedWith);
+    await runInDurableObject(controlPlane(env.CONTROL), (_plane, { storage }) => {
+      storage.sql.exec("UPDATE job SET config = json_set(config, '$.destination', ?) WHERE id = ?", sealed, job);
+    });
     const { findings } = await status();
-    expect(findings).toMatchObject([
-      {
-        kind: "key_lost",
-        severity: "error",
-        subject: { type: "job", id: job },
-        affected: { count: 10, what: "records" },
-      },
-    ]);
+    expect(findings).toMatchObject([{ subject: { type: "job", id: job }, ...found }]);
     expect(JSON.stringify(findings)).not.toContain("test-secret-key");
   });
-
-  it("a secret that is gone is named", async () => {
-    const { job } = await waitingJob();
-    const config = readConfig(env);
-    if (!config.ok) throw new Error("malformed");
-    const conf = "s3://bucket/logs?region=auto&endpoint=store.example&credentials=env:DEST_GONE";
-    await reseal(job, encrypt(conf, destinationPurpose(ACCOUNT), config.config.keys));
-    expect((await status()).findings).toMatchObject([
-      { kind: "destination_unusable", summary: expect.stringContaining("there is no secret DEST_GONE") },
-    ]);
-  });
-
-  it("credentials that end soon are named with the time, and with nothing else of them", async () => {
-    const { job } = await waitingJob();
-    const config = readConfig(env);
-    if (!config.ok) throw new Error("malformed");
-    const se = new Date(NOON + 7 * 86_400_000).toISOString();
-    const conf = `azure://account.blob.core.windows.net/traces/logs?sv=2021-12-02&sr=c&sp=rcw&se=${se}&sig=SECRET-SIG`;
-    await reseal(job, encrypt(conf, destinationPurpose(ACCOUNT), config.config.keys));
-    const { findings } = await status();
-    expect(findings).toMatchObject([
-      { kind: "credentials_expire", severity: "warning", summary: expect.stringContaining(`expire at ${se}`) },
-    ]);
-    expect(JSON.stringify(findings)).not.toContain("SECRET-SIG");
-  });
-
-  async function reseal(job: number, destination: string): Promise<void> {
-    await runInDurableObject(controlPlane(env.CONTROL), (_plane, { storage }) => {
-      storage.sql.exec("UPDATE job SET config = json_set(config, '$.destination', ?) WHERE id = ?", destination, job);
-    });
-  }
 });
 
 describe("events that reach no job", () => {
@@ -304,17 +270,16 @@ describe("events that reach no job", () => {
   it("a job is enabled, and nothing ever comes, after a quarter of an hour", async () => {
     const clock = setClock(NOON);
     await createJob(freshBucket().name);
-    const since = clock.nowMs();
     clock.advance(15 * MINUTE_MS - 1_000);
     expect(await kindsOf()).toEqual([]);
     clock.advance(2_000);
     expect((await status()).findings).toMatchObject([{ kind: "no_events", severity: "warning" }]);
-    expect(since).toBeGreaterThan(0);
   });
 
   it("a job that gets nothing while another does, after a quarter of an hour", async () => {
     const clock = setClock(NOON);
-    const [one, two] = [await createJob(freshBucket().name), await createJob(freshBucket().name)];
+    await createJob(freshBucket().name);
+    const two = await createJob(freshBucket().name);
     const oracle = new Oracle({ at: NOON });
     await come(oracle, clock, 3);
     const sinceMs = clock.nowMs();
@@ -330,7 +295,6 @@ describe("events that reach no job", () => {
     expect(findings.filter(({ kind }) => kind === "nothing_received")).toMatchObject([
       { subject: { type: "job", id: two }, since: at(sinceMs), severity: "error" },
     ]);
-    expect(one).not.toBe(two);
   });
 
   it("a wrong filter, after an hour in which it kept none of twenty", async () => {
@@ -356,61 +320,40 @@ describe("events that reach no job", () => {
     expect(await kindsOf()).toEqual([]);
   });
 
-  it("a quiet function, after twice the longest pause it usually makes", async () => {
+  it("a quiet function, as long as it is known whose logging is off", async () => {
     const clock = setClock(NOON);
     const job = await createJob(freshBucket().name);
     const oracle = new Oracle({ at: NOON });
-    // Two days: "shop" every hour, "steady" every half.
-    for (let half = 0; half < 60; half++) {
-      clock.advance(30 * MINUTE_MS);
-      await come(oracle, clock, 1, "steady");
-      if (half % 2 === 0) await come(oracle, clock, 1, "shop");
-      await runAlarm(job);
-      expect(await kindsOf()).toEqual([]);
-    }
-    const lastMs = clock.nowMs() - 30 * MINUTE_MS;
-    const goesOn = async (): Promise<string[]> => {
-      clock.advance(15 * MINUTE_MS);
-      await come(oracle, clock, 1, "steady");
+    const look = async (afterMs: number, ...names: string[]): Promise<string[]> => {
+      clock.advance(afterMs);
+      for (const name of names) await come(oracle, clock, 1, name);
       await runAlarm(job);
       return kindsOf();
     };
-    // Its longest observed pause is half an hour: the interval of the looks.
-    expect(await goesOn()).toEqual([]);
-    expect(await goesOn()).toEqual([]);
-    expect(await goesOn()).toEqual(["function_quiet"]);
+    // More than a day.
+    for (let n = 0; n < 7; n++) expect(await look(5 * HOUR_MS, "steady", "shop")).toEqual([]);
+    const lastMs = clock.nowMs();
+    expect(await look(29 * MINUTE_MS, "steady")).toEqual([]);
+    expect(await look(2 * MINUTE_MS, "steady")).toEqual(["function_quiet"]);
     expect((await status()).findings).toMatchObject([
       { subject: { type: "function", name: "shop" }, since: at(lastMs), severity: "warning" },
     ]);
+    let isSilent = true;
+    breakable(ControlPlane.prototype, "functionSettings", () => (isSilent ? "refused" : null));
+    expect(await kinds()).toEqual(["control_silent"]);
+    isSilent = false;
     // Deleted by the user.
     await call("DELETE", "/functions/scripts/shop");
     expect(await kindsOf()).toEqual([]);
   });
 
-  it("nobody is called quiet for names that a sender makes up, however many: that they crowd out the others is said", async () => {
+  it("names that a sender makes up, so many that they crowd out others", async () => {
     const clock = setClock(NOON);
-    const job = await createJob(freshBucket().name);
+    await createJob(freshBucket().name);
     const oracle = new Oracle({ at: NOON });
-    const both = async (): Promise<string[]> => {
-      await come(oracle, clock, 1, "shop");
-      await come(oracle, clock, 1, "steady");
-      await runAlarm(job);
-      return kindsOf();
-    };
-    for (let half = 0; half < 60; half++) {
-      clock.advance(30 * MINUTE_MS);
-      expect(await both()).toEqual([]);
-    }
-    // Before any other function in that hour.
-    clock.advance(HOUR_MS);
-    const madeUp = Array.from({ length: 2_100 }, (_, n) =>
-      oracle.mint(1, { at: clock.nowMs(), scriptName: `made-up-${n}` }),
-    );
+    const madeUp = Array.from({ length: 2_100 }, (_, n) => oracle.mint(1, { scriptName: `made-up-${n}` }));
     await deliver(pack(madeUp.flat(), clock.nowMs(), { perMessage: 100 }));
-    for (let quarter = 0; quarter < 3; quarter++) {
-      clock.advance(19 * MINUTE_MS);
-      expect(await both()).toEqual(["functions_not_watched"]);
-    }
+    expect(await kindsOf()).toEqual(["functions_not_watched"]);
   });
 });
 
@@ -450,72 +393,20 @@ describe("events on their way in", () => {
   });
 });
 
-describe("what others tell of", () => {
-  it("a canary that cannot be read back, or not as it was written, is said as soon as it is known", async () => {
-    const { job } = await waitingJob();
-    const states: [CanaryStatus["state"], string[]][] = [
-      ["ok", []],
-      ["waiting", []],
-      ["failed", ["canary_failed"]],
-      ["missing", ["canary_missing"]],
-      ["damaged", ["canary_damaged"]],
-      ["unreadable", ["canary_unreadable"]],
-    ];
-    const { status: whole } = JobReader.prototype;
-    for (const [state, expected] of states) {
-      vi.spyOn(JobReader.prototype, "status").mockImplementation(function (this: JobReader) {
-        const status = whole.call(this);
-        const canary = { state, sinceMs: NOON - 1, lastOkMs: null, why: "HTTP 403 AccessDenied" };
-        return status === null ? null : { ...status, canary };
-      });
-      const { findings } = await status();
-      expect(findings.map(({ kind, since }) => [kind, since])).toEqual(expected.map((kind) => [kind, at(NOON - 1)]));
-      expect(findings.map(({ subject }) => subject)).toEqual(expected.map(() => ({ type: "job", id: job })));
-    }
+it("a malformed configuration is named, by the watch and by every answer", async () => {
+  setClock(NOON);
+  const settings = { SECRETS_KEY: "hunter2" };
+  const findings = await runInDurableObject(env.READERS.getByName("memory"), async (_object, { storage }) => {
+    storage.sql.exec(SAMPLES_SQL + RHYTHM_SQL);
+    const memory = { samples: new Samples(storage.sql), rhythm: new Rhythm(storage.sql) };
+    return findingsOf(await gather({ ...env, ...settings } as Env, memory, { now: () => NOON }));
   });
-
-  it("an attachment that a later deployment undid, and a replay that waits", async () => {
-    setClock(NOON);
-    const sources: Sources = {
-      attachments: async () => [
-        { script: "shop", state: "undone", sinceMs: NOON - 5, why: "its newest deployment has no tail consumer" },
-      ],
-      replays: async () => [
-        { id: "r1", job: 3, sinceMs: NOON - 7, error: "the store answers HTTP 403", objectsLeft: 2 },
-      ],
-    };
-    expect(await found(sources)).toMatchObject([
-      { kind: "attachment_undone", severity: "error", subject: { type: "function", name: "shop" }, sinceMs: NOON - 5 },
-      { kind: "replay_waiting", severity: "warning", subject: { type: "job", id: 3 }, sinceMs: NOON - 7 },
-    ]);
-    const broken: Sources = {
-      attachments: () => Promise.reject(new Error("x")),
-      replays: () => Promise.reject(new Error("y")),
-    };
-    expect((await found(broken)).map(({ kind }) => kind)).toEqual(["replays_silent", "attachments_silent"]);
-    expect(await found(SOURCES)).toEqual([]);
-  });
-
-  /** A look with scripted sources and its own memory. */
-  function found(sources: Sources, bindings: Partial<Env> = {}) {
-    return runInDurableObject(env.READERS.getByName(`memory ${crypto.randomUUID()}`), async (_object, { storage }) => {
-      storage.sql.exec(SAMPLES_SQL + RHYTHM_SQL);
-      const memory = { samples: new Samples(storage.sql), rhythm: new Rhythm(storage.sql) };
-      const facts = await gather({ ...env, ...bindings }, memory, { now: () => NOON }, sources);
-      return findingsOf(facts);
-    });
-  }
-
-  it("a malformed configuration is named, by the watch and by every answer", async () => {
-    setClock(NOON);
-    const bindings = { SECRETS_KEY: "hunter2" } as Partial<Env>;
-    expect(await found(SOURCES, bindings)).toMatchObject([
-      { kind: "configuration_malformed", summary: expect.stringContaining("SECRETS_KEY: base64 of 32 random bytes") },
-    ]);
-    const answer = await call("GET", "/logship/status", undefined, { settings: { SECRETS_KEY: "hunter2" } });
-    expect([answer.status, answer.body.errors]).toEqual([
-      503,
-      [{ code: 1053, message: "configuration: SECRETS_KEY: base64 of 32 random bytes" }],
-    ]);
-  });
+  expect(findings).toMatchObject([
+    { kind: "configuration_malformed", summary: expect.stringContaining("SECRETS_KEY: base64 of 32 random bytes") },
+  ]);
+  const answer = await call("GET", "/logship/status", undefined, { settings });
+  expect([answer.status, answer.body.errors]).toEqual([
+    503,
+    [{ code: 1053, message: "configuration: SECRETS_KEY: base64 of 32 random bytes" }],
+  ]);
 });

@@ -130,14 +130,6 @@ describe("the register, where it is asked much", () => {
     expect(await everywhere((await token(["logs:read"])).headers)).toEqual([200]);
   });
 
-  it("lets a token expire in every copy", async () => {
-    const ci = await token(["logs:read"], { expires_on: new Date(NOON + 5_000).toISOString() });
-    const call = await spread(ci);
-    expect(await call(ci.headers)).toBe(200);
-    clock.advance(5_000);
-    expect(await call(ci.headers)).toBe(401);
-  });
-
   it("decides itself where a shard does not answer, or is of a release that has none", async () => {
     const ci = await token(["logs:read"]);
     const call = await spread(ci);
@@ -239,20 +231,13 @@ describe("an invented secret", () => {
     return headers;
   }
 
-  it("is refused in the isolate: one question in ten seconds, however many come", async () => {
-    await token(["logs:read"]);
+  it("is refused in the isolate: one question in ten seconds, however many come; no good one is", async () => {
+    const ci = await token(["logs:read"]);
     const call = isolate();
     const count = asked();
     for (let n = 0; n < 200; n++) expect(await call(invented())).toBe(401);
     expect(count.register).toBe(1);
-  });
-
-  it("refuses no good secret", async () => {
-    const ci = await token(["logs:read"]);
-    const call = isolate();
-    for (let n = 0; n < 50; n++) await call(invented());
-    expect(await call(ci.headers)).toBe(200);
-    expect(await call({ authorization: `Bearer ${ADMIN_TOKEN}` })).toBe(200);
+    expect([await call(ci.headers), await call({ authorization: `Bearer ${ADMIN_TOKEN}` })]).toEqual([200, 200]);
   });
 
   it("is asked about so many times a second where secrets without a check part are good, and those go on", async () => {

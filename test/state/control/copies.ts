@@ -8,8 +8,19 @@ import { JobsCopy } from "../../../src/ship/log/jobs-copy.ts";
 import { traceLog } from "../../../src/ship/log/trace-log.ts";
 import { nodeAt } from "../../../src/ship/reader/job-nodes.ts";
 import { controlPlane } from "../../../src/state/control/plane.ts";
+import { Oracle } from "../../support/oracle.ts";
+import { api } from "../../support/runtime/api.ts";
+import { NOON, pack } from "../../support/runtime/pipeline.ts";
 
 export const control = () => controlPlane(env.CONTROL);
+
+/** Switches logging of a function; null: unsets it. */
+export const set = (name: string, logship: boolean | null) =>
+  api("PATCH", `/functions/scripts/${name}/script-settings`, { logship });
+
+/** Five events of one function, taken in at one time. */
+export const events = (scriptName: string, takenInMs: number) =>
+  pack(new Oracle({ at: NOON, name: `${scriptName}-${takenInMs}` }).mint(5, { scriptName }), takenInMs);
 
 /** What is in force. */
 export async function snapshot(): Promise<JobsSnapshot> {

@@ -4,11 +4,10 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { ControlPlane, TraceLog } from "../../../src/index.ts";
 import { CLOCK_SKEW_MS, type JobsSnapshot, stampOf } from "../../../src/ship/job/config.ts";
 import { traceLog } from "../../../src/ship/log/trace-log.ts";
-import { Oracle } from "../../support/oracle.ts";
 import { api, createJob } from "../../support/runtime/api.ts";
-import { deliver, freshBucket, logStatus, NOON, pack, setClock } from "../../support/runtime/pipeline.ts";
+import { deliver, freshBucket, logStatus, NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { until } from "../../support/until.ts";
-import { beforeChanges, control, copyOf, joinShards, snapshot } from "./copies.ts";
+import { beforeChanges, control, copyOf, events, joinShards, set, snapshot } from "./copies.ts";
 
 const DAY_MS = 86_400_000;
 const ANSWER_MS = 2 * CLOCK_SKEW_MS;
@@ -19,9 +18,6 @@ const outOfReach = () => {
   throw new Error("out of reach");
 };
 
-const set = (name: string, logship: boolean | null) =>
-  api("PATCH", `/functions/scripts/${name}/script-settings`, { logship });
-
 /** What shards are to have of it. */
 const inForce = async (): Promise<Omit<JobsSnapshot, "shards">> => {
   const { shards: _shards, ...rest } = await snapshot();
@@ -29,10 +25,6 @@ const inForce = async (): Promise<Omit<JobsSnapshot, "shards">> => {
 };
 
 const job = async (fields: object = {}): Promise<number> => createJob(freshBucket().name, fields);
-
-/** Five events of one function, taken in at one time. */
-const events = (scriptName: string, takenInMs: number) =>
-  pack(new Oracle({ at: NOON, name: `${scriptName}-${takenInMs}` }).mint(5, { scriptName }), takenInMs);
 
 const counts = async () => (await ledger().accountStatus()).counts;
 

@@ -1,6 +1,6 @@
 import { createExecutionContext, evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { LOCAL_FUNCTIONS_MAX, LOCAL_UPLOAD_MAX_BYTES, ROW_MAX_BYTES } from "../../../src/base/limits.ts";
 import { type Config, readConfig } from "../../../src/config.ts";
 import { controlPlane } from "../../../src/state/control/plane.ts";
@@ -43,7 +43,7 @@ const rows = (table: "local_function" | "local_chunk"): Promise<number> =>
   );
 
 describe("a function that is uploaded", () => {
-  it("runs under a host name of its own, and its code is what was sent", async ({ expect }) => {
+  it("runs under a host name of its own, and its code is what was sent", async () => {
     const modules = [module("index.js", "export default 1"), module("a.txt", "", "text/plain"), module("b.js", "é")];
     const metadata = { compatibility_date: "2025-01-02", compatibility_flags: ["nodejs_compat"] };
     expect(await run("shop", upload(modules, metadata))).toEqual({
@@ -65,7 +65,7 @@ describe("a function that is uploaded", () => {
     });
   });
 
-  it("replaces the one before as a whole, under another version, and no other function", async ({ expect }) => {
+  it("replaces the one before as a whole, under another version, and no other function", async () => {
     await run("shop", upload([module("index.js", "old"), module("more.js", "x".repeat(3 * ROW_MAX_BYTES))]));
     await run("billing", shop("of another"));
     const before = await control().localVersion("shop");
@@ -84,7 +84,7 @@ describe("a function that is uploaded", () => {
     expect(await control().localVersion("shop")).not.toBe(version);
   });
 
-  it("can be as large as is allowed, in rows that the platform takes, and outlives a restart", async ({ expect }) => {
+  it("can be as large as is allowed, in rows that the platform takes, and outlives a restart", async () => {
     const bytes = new Uint8Array(LOCAL_UPLOAD_MAX_BYTES - 17);
     for (let i = 0; i < bytes.length; i += 65_536) crypto.getRandomValues(bytes.subarray(i, i + 65_536));
     const data = { name: "data", type: "application/octet-stream", bytes };
@@ -102,9 +102,7 @@ describe("a function that is uploaded", () => {
     expect(await digest(stored?.code.modules[1]?.bytes)).toEqual(await digest(bytes));
   });
 
-  it("is refused where there is no host, for a name that is none of a host, and for code that cannot run", async ({
-    expect,
-  }) => {
+  it("is refused where there is no host, for a name that is none of a host, and for code that cannot run", async () => {
     await run("shop", shop("running"));
     expect(await run("shop", shop("x"), null)).toEqual({ kind: "refused", why: "LOCAL_FUNCTIONS is not set" });
     expect(await run("Shop", shop("x"))).toEqual({
@@ -116,7 +114,7 @@ describe("a function that is uploaded", () => {
     expect(await textOf("shop")).toBe("running");
   });
 
-  it("is refused beyond a hundred, unless it replaces one of them or another has gone", async ({ expect }) => {
+  it("is refused beyond a hundred, unless it replaces one of them or another has gone", async () => {
     await run("first", shop("1"));
     await runInDurableObject(control(), (_control, { storage: { sql } }) => {
       const { n } = sql.exec<{ n: number }>("SELECT count(*) AS n FROM local_function").one();
@@ -135,9 +133,7 @@ describe("a function that is uploaded", () => {
 });
 
 describe("a function that is deleted", () => {
-  it("does not run any more, and nothing is left of it; a function that only ran can be deleted, too", async ({
-    expect,
-  }) => {
+  it("does not run any more, and nothing is left of it; a function that only ran can be deleted, too", async () => {
     await run("shop", shop("x".repeat(2 * ROW_MAX_BYTES)));
     expect((await api("DELETE", "/functions/scripts/shop")).status).toBe(200);
     expect(await control().localVersion("shop")).toBeNull();
@@ -147,7 +143,7 @@ describe("a function that is deleted", () => {
 });
 
 describe("the entrypoint of the function host", () => {
-  it("gives versions and code of what is uploaded, and null of what is not", async ({ expect }) => {
+  it("gives versions and code of what is uploaded, and null of what is not", async () => {
     await run("shop", shop("export default 1"));
     const local = entrypoint(HOST);
     const version = await local.version("shop");
@@ -157,7 +153,7 @@ describe("the entrypoint of the function host", () => {
 
   it.for(["", "http://functions.example:8788"])(
     "gives nothing, and takes nothing, where LOCAL_FUNCTIONS is %j",
-    async (setting, { expect }) => {
+    async (setting) => {
       await run("shop", shop("export default 1"));
       const local = entrypoint(setting);
       expect([await local.version("shop"), await local.code("shop")]).toEqual([null, null]);
@@ -165,7 +161,7 @@ describe("the entrypoint of the function host", () => {
     },
   );
 
-  it("is off in a deployment as it is configured", async ({ expect }) => {
+  it("is off in a deployment as it is configured", async () => {
     await run("shop", shop("export default 1"));
     expect(await exports.LocalFunctions.version("shop")).toBeNull();
     expect(await exports.LocalFunctions.code("shop")).toBeNull();

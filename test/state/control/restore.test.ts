@@ -3,11 +3,10 @@ import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { TraceLog } from "../../../src/index.ts";
 import { traceLog } from "../../../src/ship/log/trace-log.ts";
-import { Oracle } from "../../support/oracle.ts";
 import { api, createJob, destinationConf } from "../../support/runtime/api.ts";
-import { deliver, freshBucket, logStatus, NOON, pack, readAll, setClock } from "../../support/runtime/pipeline.ts";
+import { deliver, freshBucket, logStatus, NOON, readAll, setClock } from "../../support/runtime/pipeline.ts";
 import { until } from "../../support/until.ts";
-import { beforeChanges, control, copyOf, joinShards, readerJob, snapshot } from "./copies.ts";
+import { beforeChanges, control, copyOf, events, joinShards, readerJob, set, snapshot } from "./copies.ts";
 
 const TABLES = ["control", "job", "function_setting"];
 
@@ -41,11 +40,6 @@ async function expectAgreement(jobs: readonly number[], shards: readonly number[
   await readAll();
   for (const id of jobs) expect(await readerJob(id)).toEqual(known.jobs.find((job) => job.id === id));
 }
-
-const events = (scriptName: string, takenInMs: number) =>
-  pack(new Oracle({ at: NOON, name: `${scriptName}-${takenInMs}` }).mint(5, { scriptName }), takenInMs);
-
-const set = (name: string, logship: boolean) => api("PATCH", `/functions/scripts/${name}/script-settings`, { logship });
 
 beforeEach(() => {
   for (const how of ["error", "warn"] as const) vi.spyOn(console, how).mockImplementation(() => {});

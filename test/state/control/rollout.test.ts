@@ -16,12 +16,10 @@ import {
 } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
 import { until } from "../../support/until.ts";
-import { beforeChanges, control, copyOf, joinShards, snapshot } from "./copies.ts";
+import { beforeChanges, control, copyOf, joinShards, set, snapshot } from "./copies.ts";
 
 const alarmAt = (): Promise<number | null> =>
   runInDurableObject(control(), (_control, { storage }) => storage.getAlarm());
-
-const set = (name: string, logship: boolean) => api("PATCH", `/functions/scripts/${name}/script-settings`, { logship });
 
 it("leaves a second of the five in which a change is answered, whatever hangs", () => {
   expect(PATIENCE.allMs).toBeLessThanOrEqual(4_000);

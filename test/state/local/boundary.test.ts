@@ -1,10 +1,10 @@
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { functionName, toFunction, toVisitor } from "../../../tools/local/src/boundary.ts";
 
 const namesOf = (headers: Headers): string[] => [...headers.keys()].sort();
 
 describe("what a function gets of a request", () => {
-  it("is all of it but what its visitor holds for others, and what the machinery speaks", async ({ expect }) => {
+  it("is all of it but what its visitor holds for others, and what the machinery speaks", async () => {
     const request = new Request("http://shop.localhost:8788/cart?item=tea", {
       method: "POST",
       headers: {
@@ -33,7 +33,7 @@ describe("what a function gets of a request", () => {
 });
 
 describe("what a visitor gets of an answer", () => {
-  it("is all of it but cookies, and what the machinery would act upon", async ({ expect }) => {
+  it("is all of it but cookies, and what the machinery would act upon", async () => {
     const headers = new Headers({
       "Content-Type": "text/html",
       "MF-Experimental-Error-Stack": "true",
@@ -48,7 +48,7 @@ describe("what a visitor gets of an answer", () => {
     expect([answer.status, answer.statusText, await answer.text()]).toEqual([500, "Out of tea", "<p>"]);
   });
 
-  it.for([204, 304])("can be one without a body: %i", (status, { expect }) => {
+  it.for([204, 304])("can be one without a body: %i", (status) => {
     expect(toVisitor(new Response(null, { status })).status).toBe(status);
   });
 });
@@ -66,7 +66,7 @@ describe("the function that a host name asks for", () => {
     ["http://shop.localhost./", null],
     ["http://shoplocalhost/", null],
     ["http://shop.example/", null],
-  ] as const)("%s: %j", ([url, name], { expect }) => {
+  ] as const)("%s: %j", ([url, name]) => {
     expect(functionName(url)).toBe(name);
   });
 });

@@ -1,4 +1,4 @@
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/base/bytes.ts";
 import {
   LOCAL_FLAGS_MAX,
@@ -11,7 +11,7 @@ import { localUrl } from "../../../src/state/local/runnable.ts";
 import { module, upload } from "../functions/uploads.ts";
 
 describe("what is run of an upload", () => {
-  it("is each module by its type, in the order of the form, and no source map", ({ expect }) => {
+  it("is each module by its type, in the order of the form, and no source map", () => {
     const modules = [
       module("index.js", "export default {}"),
       module("old.cjs", "module.exports = 1", "application/javascript"),
@@ -47,7 +47,7 @@ describe("what is run of an upload", () => {
     ["as many flags", upload([main], { compatibility_flags: flags(LOCAL_FLAGS_MAX) })],
     ["as long a name", upload([main, module("é".repeat(LOCAL_MODULE_NAME_MAX / 2), "")])],
     ["flags that are null", upload([main], { compatibility_flags: null })],
-  ] as const)("can have %s", ([_what, given], { expect }) => {
+  ] as const)("can have %s", ([_what, given]) => {
     expect(localCodeOf(given)).toMatchObject({ ok: true });
   });
 
@@ -68,7 +68,7 @@ describe("what is run of an upload", () => {
     ["a main module that is a text", upload([module("index.js", "", "text/plain")]), /not an ES module/],
     ["a main module that is CommonJS", upload([module("index.js", "", "application/javascript")]), /not an ES module/],
     ["a main module that is not there", upload([module("a.js", "")]), /not an ES module/],
-  ] as const)("is nothing if it has %s", ([_what, given, why], { expect }) => {
+  ] as const)("is nothing if it has %s", ([_what, given, why]) => {
     expect(localCodeOf(given)).toEqual({ ok: false, why: expect.stringMatching(why) });
   });
 });
@@ -86,7 +86,7 @@ describe("the compatibility date", () => {
     ["2024-01-01T00:00:00Z", NEWEST_COMPATIBILITY_DATE],
     [20240101, NEWEST_COMPATIBILITY_DATE],
     [undefined, NEWEST_COMPATIBILITY_DATE],
-  ] as const)("%j is run as %s", ([sent, run], { expect }) => {
+  ] as const)("%j is run as %s", ([sent, run]) => {
     expect(compatibilityDateOf(sent)).toBe(run);
   });
 });
@@ -94,7 +94,7 @@ describe("the compatibility date", () => {
 describe("the URL of a function", () => {
   const longest = `a${"b".repeat(61)}c`;
 
-  it.for(["shop", "0", "my-shop_2", "a--b", longest])("has a host name of its own: %s", (name, { expect }) => {
+  it.for(["shop", "0", "my-shop_2", "a--b", longest])("has a host name of its own: %s", (name) => {
     expect(localUrl("http://localhost:8788", name)).toBe(`http://${name}.localhost:8788/`);
     expect(encodeUtf8(name).length).toBeLessThanOrEqual(63);
   });
@@ -114,7 +114,7 @@ describe("the URL of a function", () => {
     "xn--shp-una",
     "shop\n",
     `${longest}d`,
-  ])("there is none of %j", (name, { expect }) => {
+  ])("there is none of %j", (name) => {
     expect(localUrl("http://localhost:8788", name)).toBeNull();
   });
 });

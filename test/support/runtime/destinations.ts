@@ -11,12 +11,24 @@ export interface Bucket {
   readonly control: BucketControl;
 }
 
-/** Checks that no id was ever sent with other bytes than the first time. */
-export async function changed(control: BucketControl): Promise<string[]> {
+/** The checksum that an upload by a log has, in each dialect, and a receiver's. */
+const CHECKSUMS = [
+  "x-amz-meta-logship-sha256",
+  "x-ms-meta-logshipsha256",
+  "x-goog-meta-logship-sha256",
+  "content-sha256",
+] as const;
+
+/**
+ * Checks that no key of a bucket, and no id of a receiver, was ever sent with other bytes than the
+ * first time, whatever became of them.
+ */
+export async function sentOtherwise(control: BucketControl): Promise<string[]> {
   const first = new Map<string, string>();
-  return (await control.requests()).flatMap(({ key, headers }) => {
-    const sha256 = headers["content-sha256"];
-    if (sha256 === undefined || key.includes("/test-")) return [];
+  return (await control.requests()).flatMap(({ method, key, headers }) => {
+    const isUpload = method === "PUT" ? /\.(log\.gz|parquet)$/.test(key) : !key.includes("/test-");
+    const sha256 = CHECKSUMS.map((name) => headers[name]).find((each) => each !== undefined);
+    if (!isUpload || sha256 === undefined) return [];
     const before = first.get(key) ?? sha256;
     first.set(key, before);
     return before === sha256 ? [] : [`${key} was sent with other bytes`];
