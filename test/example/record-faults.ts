@@ -1,6 +1,6 @@
 /** Compares the records that arrived with the expected ones, as a multiset. Pure. */
 import * as z from "zod";
-import { aboutOf } from "../../tools/client/show.ts";
+import { summaryOf } from "../../src/web/dashboard/parts/record-summary.ts";
 
 /** The fields that identify a record. */
 const Named = z.object({
@@ -50,7 +50,7 @@ function nameOf(text: string): string {
   if (!named.success) return "what is no record";
   const record = named.data;
   const of = record.Entrypoint === "" ? record.ScriptName : `${record.ScriptName}, ${record.Entrypoint}`;
-  return `${record.EventType} ${aboutOf(record)} (${of})`;
+  return `${record.EventType} ${summaryOf(record).event} (${of})`;
 }
 
 function times(count: number): string {

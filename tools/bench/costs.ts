@@ -2,9 +2,9 @@
 import { PRICE_NAMES, type PriceName } from "../../src/base/prices.ts";
 import { ASSUMED_SECONDS } from "../../src/ship/log/bill.ts";
 import { type Bill, bill } from "./billing.ts";
-import { type Effort, type Measured, measure } from "./measure.ts";
+import { type Measured, measure } from "./measure.ts";
 import { settings } from "./settings.ts";
-import { count, dollars, type Table } from "./table.ts";
+import { count, dollars, table } from "./table.ts";
 
 /** Events a second, isolates (0: each event is POSTed by itself), jobs. */
 const SCENARIOS: readonly (readonly [rate: number, isolates: number, jobs: number])[] = [
@@ -37,12 +37,8 @@ interface Cost extends Measured {
 }
 
 /** @throws if a job has not got every event once: the counts would be wrong. */
-export async function reportCosts(
-  effort: Effort,
-  isQuick: boolean,
-  table: Table,
-  say: (line: string) => void,
-): Promise<string[]> {
+export async function reportCosts(isQuick: boolean, say: (line: string) => void): Promise<string[]> {
+  const effort = { seconds: 300, cpuSeconds: Number.POSITIVE_INFINITY };
   const costs: Cost[] = [];
   for (const [eventsPerSecond, isolates, jobs] of SCENARIOS) {
     if (isQuick && eventsPerSecond > QUICK_RATE) continue;
@@ -76,11 +72,6 @@ export async function reportCosts(
         ...PRICE_NAMES.map((name) => count(perMillion[name].amount)),
         ...[batches, parts].map((value) => count((value / events) * 1e6)),
       ]),
-    ),
-    "The same in dollars",
-    table(
-      [...heads, ...names],
-      rowsOf((cost) => PRICE_NAMES.map((name) => dollars(cost.bill.perMillion[name].dollars))),
     ),
     `Assumed: a durable object works ${reading * 1e3} ms for a request that reads, ${writing * 1e3} ms for one that writes, ${upload * 1e3} ms for an upload.`,
   ];

@@ -22,8 +22,7 @@ import { EVERYTHING, FILTERED, type JobShape } from "./job-shapes.ts";
 import { threadCpuMs } from "./meter.ts";
 import { batchOf } from "./queue-batch.ts";
 import { RecordMix, type TraceItem } from "./records.ts";
-import { type Summary, summary } from "./stats.ts";
-import { count, type Table } from "./table.ts";
+import { count, median, table } from "./table.ts";
 
 /** 2026-11-20T12:00:00Z. */
 const NOON = 1_795_176_000_000;
@@ -34,13 +33,9 @@ const ALIKE = 5;
 /** As each service has its own. */
 const SEAL = macKeyOf(new Uint8Array(32));
 
-export interface CpuEffort {
-  /** Measured rounds, after those that warm up. */
-  rounds: number;
-  warmUpRounds: number;
-  /** Records of a round. */
-  records: number;
-}
+/** Records of a round; and measured rounds, after those that warm up. */
+const FULL = { records: 20_000, rounds: 21, warmUpRounds: 5 };
+const QUICK = { records: 3_000, rounds: 5, warmUpRounds: 2 };
 
 /** What all works are done on. */
 interface Data {
@@ -55,7 +50,7 @@ interface Data {
   shipped: number;
 }
 
-export async function prepareData(records: number, shape: JobShape): Promise<Data> {
+async function prepareData(records: number, shape: JobShape): Promise<Data> {
   const mix = new RecordMix(1);
   const items = Array.from({ length: records }, (_, i) => mix.next(NOON + i));
   const bodies = await gathered(items);
@@ -83,7 +78,7 @@ export async function prepareData(records: number, shape: JobShape): Promise<Dat
  * equal rules; and steps of the pipeline alone. Each returns the amount of its output, by which two
  * runs are known to have done the same.
  */
-export const WORKS = {
+const WORKS = {
   gzip: ({ pieces }) => bytesOf(pieces.map((piece) => gzipSync(piece, { level: OBJECT_DEFLATE_LEVEL }))),
   pipeline: ({ bodies, job }) => consumed(bodies, [job]),
   unsketched: ({ bodies, job }) => consumed(bodies, [{ ...job, sketches: false }]),
@@ -98,22 +93,19 @@ export const WORKS = {
   deflate: ({ pieces }) => bytesOf(pieces.map(deflateFragment)),
   intake: async ({ items }) => bytesOf((await gathered(items)).map((body) => new Uint8Array(body))),
 } as const satisfies { readonly [work: string]: (data: Data) => number | Promise<number> };
-export type Work = keyof typeof WORKS;
+type Work = keyof typeof WORKS;
 
 const WORK_NAMES = Object.keys(WORKS) as Work[];
 
-export interface CpuResult {
-  /** CPU time of each piece of work, in µs for each record that came in. */
-  microseconds: { [work in Work]: Summary };
+interface CpuResult {
+  /** CPU time of each piece of work, in µs for each record that came in: medians. */
+  microseconds: { [work in Work]: number };
   /** To gzip alone, round by round: the pipeline; without sketches; each further job; intake. */
-  ratios: { pipeline: Summary; unsketched: Summary; further: Summary; intake: Summary };
-  records: number;
-  shipped: number;
-  messageBytes: number;
-  shippedBytes: number;
+  ratios: { pipeline: number; unsketched: number; further: number; intake: number };
+  data: Data;
 }
 
-export async function measureCpu(shape: JobShape, { records, rounds, warmUpRounds }: CpuEffort): Promise<CpuResult> {
+async function measureCpu(shape: JobShape, { records, rounds, warmUpRounds }: typeof FULL): Promise<CpuResult> {
   const data = await prepareData(records, shape);
   const outputs = new Map<Work, number>();
   const times = byWork(() => [] as number[]);
@@ -127,17 +119,16 @@ export async function measureCpu(shape: JobShape, { records, rounds, warmUpRound
       if (round >= 0) times[work].push(tookMs);
     }
   }
-  const toGzip = (of: (round: number) => number): Summary =>
-    summary(times.gzip.map((gzipMs, round) => of(round) / gzipMs));
+  const toGzip = (of: (round: number) => number): number =>
+    median(times.gzip.map((gzipMs, round) => of(round) / gzipMs));
   const at = (work: Work) => (round: number) => times[work][round] ?? 0;
   return {
-    microseconds: byWork((work) => summary(times[work].map((ms) => (ms / records) * 1_000))),
+    microseconds: byWork((work) => median(times[work].map((ms) => (ms / records) * 1_000))),
     ratios: {
       ...{ pipeline: toGzip(at("pipeline")), unsketched: toGzip(at("unsketched")), intake: toGzip(at("intake")) },
       further: toGzip((round) => (at("alike")(round) - at("pipeline")(round)) / (ALIKE - 1)),
     },
-    ...{ records, shipped: data.shipped, shippedBytes: bytesOf(data.pieces) },
-    messageBytes: data.bodies.reduce((sum, { byteLength }) => sum + byteLength, 0),
+    data,
   };
 }
 
@@ -228,35 +219,33 @@ const TITLES: { readonly [work in Work]: string } = {
 };
 
 /** The results as text, of both shapes. */
-export async function reportCpu(effort: CpuEffort, table: Table, say: (line: string) => void): Promise<string[]> {
-  const parts = ["CPU TIME of intake and pipeline, in Node, beside gzip alone of the same bytes"];
+export async function reportCpu(isQuick: boolean, say: (line: string) => void): Promise<string[]> {
+  const parts = ["CPU TIME of intake and pipeline, in Node, beside gzip alone of the same bytes: medians"];
+  const { info, warn, error } = console;
+  // Without the lines that the shipper logs.
+  Object.assign(console, { info: () => {}, warn: () => {}, error: () => {} });
   for (const [title, shape] of [
     ["with a filter and a projection", FILTERED],
     ["all fields of all records", EVERYTHING],
   ] as const) {
     say(`CPU time: ${title} …`);
-    const { microseconds, ratios, ...sizes } = await measureCpu(shape, effort);
-    const { records, shipped, messageBytes, shippedBytes } = sizes;
-    const cells = ({ median, low, high }: Summary): string[] => [
-      median.toFixed(2),
-      `${low.toFixed(2)} – ${high.toFixed(2)}`,
-    ];
+    const { microseconds, ratios, data } = await measureCpu(shape, isQuick ? QUICK : FULL);
+    const records = data.items.length;
+    const messageBytes = data.bodies.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    const ratio = { "one job": ratios.pipeline, "  without sketches": ratios.unsketched };
+    const others = { "each further job of equal rules": ratios.further, intake: ratios.intake };
     parts.push(
-      `${title}: ${count(records)} records, ${count(messageBytes / records)} B each in a message; ${count(shipped)} shipped, ${count(shippedBytes / shipped)} B each`,
+      `${title}: ${count(records)} records, ${count(messageBytes / records)} B each in a message; ${count(data.shipped)} shipped, ${count(bytesOf(data.pieces) / data.shipped)} B each`,
       table(
-        ["× gzip alone", "median", "middle half"],
-        [
-          ["one job", ...cells(ratios.pipeline)],
-          ["  without sketches", ...cells(ratios.unsketched)],
-          ["each further job of equal rules", ...cells(ratios.further)],
-          ["intake", ...cells(ratios.intake)],
-        ],
+        ["", "× gzip alone"],
+        Object.entries({ ...ratio, ...others }).map(([what, times]) => [what, times.toFixed(2)]),
       ),
       table(
-        ["", "µs/record", "middle half", "records a CPU second"],
-        WORK_NAMES.map((work) => [TITLES[work], ...cells(microseconds[work]), count(1e6 / microseconds[work].median)]),
+        ["", "µs/record"],
+        WORK_NAMES.map((work) => [TITLES[work], microseconds[work].toFixed(2)]),
       ),
     );
   }
+  Object.assign(console, { info, warn, error });
   return parts;
 }
