@@ -9,8 +9,7 @@
 import { resolve } from "node:path";
 import { ask, command, isTerminal, UsageFault } from "./command.ts";
 import { SHIPPER_CONFIG, userFolder } from "./paths.ts";
-import { attachAll } from "./project-files/attach-all.ts";
-import { changedLines, deployLines, prepare, stepLines, write } from "./project-files/attaching.ts";
+import { attachAll, changedLines, deployLines, prepare, stepLines, write } from "./project-files/attaching.ts";
 import { isScriptName, serviceName, shownPath } from "./project-files/command-line.ts";
 import { fileInFolder, kindOf } from "./project-files/files.ts";
 import { ProjectFault } from "./project-files/model.ts";

@@ -8,11 +8,10 @@
 import { resolve } from "node:path";
 import { command, UsageFault } from "./command.ts";
 import { ROOT, SHIPPER_CONFIG, userFolder } from "./paths.ts";
-import { checkProjects } from "./project-files/check.ts";
+import { checkProjects, nuxtNote, projectLines, sumUp, unnamedNote } from "./project-files/check.ts";
 import { attachCommand, isScriptName, serviceName, shownPath } from "./project-files/command-line.ts";
 import { findProjects } from "./project-files/find.ts";
 import { ProjectFault } from "./project-files/model.ts";
-import { nuxtNote, projectLines, sumUp, unnamedNote } from "./project-files/report.ts";
 
 const USAGE = `usage: npm run doctor -- <project files or folders…> [--service <name>]
 

@@ -4,19 +4,15 @@
  * in version.
  */
 import { constants, gzipSync, inflateRawSync } from "node:zlib";
-import { APPEND_MAX_RAW_BYTES } from "../../src/base/limits.ts";
-import { deflateFragment, OBJECT_DEFLATE_LEVEL } from "../../src/formats/object/fragment.ts";
+import type { Fragment } from "../../src/formats/object/encoder.ts";
+import { OBJECT_DEFLATE_LEVEL } from "../../src/formats/object/fragment.ts";
 import { NDJSON } from "../../src/formats/output/format.ts";
-import { type Loaded, load } from "../../src/formats/queue/load-records.ts";
 import { macKeyOf } from "../../src/formats/queue/mac.ts";
-import { decodeMessage } from "../../src/formats/queue/message.ts";
-import { Delivery } from "../../src/formats/queue/retries.ts";
 import type { FieldName } from "../../src/formats/record/fields.ts";
 import { consumeEvents } from "../../src/ship/consumer/consume.ts";
 import type { ConsumerContext } from "../../src/ship/consumer/context.ts";
 import { Gatherer } from "../../src/ship/intake/gather.ts";
 import { handleTail } from "../../src/ship/intake/tail.ts";
-import { prepare } from "../../src/ship/job/build.ts";
 import type { JobConfig } from "../../src/ship/job/config.ts";
 import { EVERYTHING, FILTERED, type JobShape } from "./job-shapes.ts";
 import { threadCpuMs } from "./meter.ts";
@@ -41,8 +37,6 @@ const QUICK = { records: 3_000, rounds: 5, warmUpRounds: 2 };
 interface Data {
   items: TraceItem[];
   bodies: ArrayBuffer[];
-  /** Grouped as the queue handler does: the content of one append. */
-  groups: Loaded[][];
   job: JobConfig;
   /** What the job ships, in the pieces that are compressed one by one. */
   pieces: Uint8Array[];
@@ -54,43 +48,29 @@ async function prepareData(records: number, shape: JobShape): Promise<Data> {
   const mix = new RecordMix(1);
   const items = Array.from({ length: records }, (_, i) => mix.next(NOON + i));
   const bodies = await gathered(items);
-  const groups: Loaded[][] = [[]];
-  let size = 0;
-  for (const part of bodies.map(loaded)) {
-    if (size + part.size > APPEND_MAX_RAW_BYTES) {
-      groups.push([]);
-      size = 0;
-    }
-    groups.at(-1)?.push(part);
-    size += part.size;
-  }
   const job = jobOf(shape);
-  const fragments = groups.flatMap((group) => prepare(job, group).fragments);
+  const fragments = await consumed(bodies, [job]);
   const pieces = fragments.map(({ deflated, body }) =>
     deflated ? (inflateRawSync(body, { finishFlush: constants.Z_SYNC_FLUSH }) as Uint8Array) : body,
   );
-  return { items, bodies, groups, job, pieces, shipped: fragments.reduce((sum, each) => sum + each.records, 0) };
+  return { items, bodies, job, pieces, shipped: fragments.reduce((sum, each) => sum + each.records, 0) };
 }
 
 /**
  * `intake` from trace items to messages, `pipeline` from messages to fragments, `gzip` of what the
  * pipeline ships and nothing else; the pipeline without sketches, and with {@link ALIKE} jobs of
- * equal rules; and steps of the pipeline alone. Each returns the amount of its output, by which two
- * runs are known to have done the same.
+ * equal rules. Each returns the amount of its output, by which two runs are known to have done the
+ * same.
  */
 const WORKS = {
   gzip: ({ pieces }) => bytesOf(pieces.map((piece) => gzipSync(piece, { level: OBJECT_DEFLATE_LEVEL }))),
-  pipeline: ({ bodies, job }) => consumed(bodies, [job]),
-  unsketched: ({ bodies, job }) => consumed(bodies, [{ ...job, sketches: false }]),
+  pipeline: ({ bodies, job }) => shippedBytes(bodies, [job]),
+  unsketched: ({ bodies, job }) => shippedBytes(bodies, [{ ...job, sketches: false }]),
   alike: ({ bodies, job }) =>
-    consumed(
+    shippedBytes(
       bodies,
       Array.from({ length: ALIKE }, (_, i) => ({ ...job, id: i + 1 })),
     ),
-  decode: ({ bodies }) => bodies.reduce((sum, body) => sum + Number(decodeMessage(body).ok), 0),
-  load: ({ bodies }) => bodies.reduce((sum, body) => sum + loaded(body).size, 0),
-  build: ({ job, groups }) => bytesOf(groups.flatMap((group) => prepare(job, group).fragments.map(({ body }) => body))),
-  deflate: ({ pieces }) => bytesOf(pieces.map(deflateFragment)),
   intake: async ({ items }) => bytesOf((await gathered(items)).map((body) => new Uint8Array(body))),
 } as const satisfies { readonly [work: string]: (data: Data) => number | Promise<number> };
 type Work = keyof typeof WORKS;
@@ -161,14 +141,14 @@ async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
   return bodies;
 }
 
-/** The queue handler, with a log that takes everything and keeps nothing. */
-async function consumed(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Promise<number> {
-  let bytes = 0;
+/** The queue handler, with a log that takes everything. @returns what it was to append. */
+async function consumed(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Promise<readonly Fragment[]> {
+  const all: Fragment[] = [];
   const unexpected = () => Promise.reject(new Error("every message is whole, and comes once"));
   const context: ConsumerContext = {
     jobs: async () => ({ state: "bench.1.m", jobs, optOuts: [], shards: [0] }),
     append: async (_shard, { parts, prepared, state }) => {
-      bytes += bytesOf(prepared.flatMap(({ fragments }) => fragments.map(({ body }) => body)));
+      all.push(...prepared.flatMap(({ fragments }) => fragments));
       return { fresh: parts.map(({ id }) => id), tooOld: [], watched: false, state };
     },
     known: async () => [],
@@ -180,15 +160,11 @@ async function consumed(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Prom
   const batch = batchOf(bodies, NOON);
   await consumeEvents(batch as never, context);
   batch.assertAcknowledged();
-  return bytes;
+  return all;
 }
 
-function loaded(body: ArrayBuffer): Loaded {
-  const [message] = batchOf([body], NOON).messages;
-  const loading = load(new Delivery(message as never), [SEAL]);
-  const part = loading.kind === "loaded" ? loading.loaded[0] : undefined;
-  if (part === undefined) throw new Error(`a message is ${loading.kind}`);
-  return part;
+async function shippedBytes(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Promise<number> {
+  return bytesOf((await consumed(bodies, jobs)).map(({ body }) => body));
 }
 
 function bytesOf(parts: readonly Uint8Array[]): number {
@@ -205,16 +181,12 @@ function jobOf({ filter, fieldNames }: JobShape): JobConfig {
   };
 }
 
-/** The names of works in the report: steps of the pipeline are indented. */
+/** The names of works in the report. */
 const TITLES: { readonly [work in Work]: string } = {
   gzip: "gzip alone, of what is shipped",
   pipeline: "pipeline: message → fragment",
   unsketched: "  without sketches",
   alike: `  with ${ALIKE} jobs of equal rules`,
-  decode: "  of it: decode the message",
-  load: "  of it: decode, read, truncate",
-  build: "  of it: filter, encode, deflate",
-  deflate: "  of it: deflate",
   intake: "intake: tail() → message",
 };
 

@@ -1,4 +1,4 @@
-/** Memory and CPU time of processes as Linux counts them, from outside: the runtime tells neither. */
+/** Memory and CPU time of processes, as Linux counts them: the runtime tells neither. */
 import { accessSync, constants, readdirSync, readFileSync, writeFileSync } from "node:fs";
 
 /** Resets the kernel's peak. https://docs.kernel.org/filesystems/proc.html (`clear_refs`). */

@@ -16,7 +16,7 @@ export interface Trigger {
   readonly ships: readonly string[];
 }
 
-/** Requests of visitors, in this order, with the kinds of events that each causes beside its own. */
+/** Requests of visitors, in order, with the kinds of events that each causes beside its own. */
 const VISITS: readonly (readonly [path: string, status: number, ...leadsTo: string[]])[] = [
   ...[["/orders/1", 200] as const, ["/checkout", 500] as const, ["/newsletter", 202] as const],
   ...[["/report", 200] as const, ["/prices/tea", 200, "worker_rpc"] as const, ["/parcels/1", 202, "queue"] as const],
