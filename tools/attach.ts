@@ -7,16 +7,13 @@
  *     npm run attach -- --all ..          every project below a folder, after one question
  */
 import { resolve } from "node:path";
-import { createInterface } from "node:readline/promises";
-import { ownOptions } from "./own-options.ts";
+import { ask, command, isTerminal, UsageFault } from "./command.ts";
 import { SHIPPER_CONFIG, userFolder } from "./paths.ts";
-import { attachAll } from "./project-files/attach-all.ts";
-import { changedLines, deployLines, prepare, stepLines, write } from "./project-files/attaching.ts";
+import { attachAll, changedLines, deployLines, prepare, stepLines, write } from "./project-files/attaching.ts";
 import { isScriptName, serviceName, shownPath } from "./project-files/command-line.ts";
 import { fileInFolder, kindOf } from "./project-files/files.ts";
 import { ProjectFault } from "./project-files/model.ts";
 import type { Wish } from "./project-files/plan.ts";
-import { plain } from "./project-files/text.ts";
 
 const USAGE = `usage: npm run attach -- <project file or its folder> [--env <name>] [--detach] [--dry-run] [--service <name>]
        npm run attach -- --all <folder> [--detach] [--dry-run] [--yes] [--service <name>]
@@ -35,29 +32,19 @@ const OPTIONS = {
   detach: { type: "boolean", default: false },
   "dry-run": { type: "boolean", default: false },
   service: { type: "string" },
-  help: { type: "boolean", default: false },
 } as const;
 
-async function main(): Promise<number> {
+await command(USAGE, OPTIONS, async ({ values, positionals: [given, ...more] }) => {
   const from = userFolder(process.env);
-  let parsed: ReturnType<typeof parse>;
-  try {
-    parsed = parse();
-  } catch (error) {
-    return usage(error instanceof Error ? error.message : String(error));
-  }
-  const { values, positionals } = parsed;
-  if (values.help) {
-    console.log(USAGE);
-    return 0;
-  }
-  const [given] = positionals;
-  if (given === undefined || positionals.length > 1)
-    return usage(values.all ? "one folder is expected" : "one project at a time; for several: --all <folder>");
-  if (values.service !== undefined && !isScriptName(values.service)) return usage("--service: not a valid Worker name");
-  if (values.all && values.env !== undefined) return usage("--env is only for a single project file, not for --all");
+  const isDry = values["dry-run"];
+  if (given === undefined || more.length > 0)
+    throw new UsageFault(values.all ? "one folder is expected" : "one project at a time; for several: --all <folder>");
+  if (values.service !== undefined && !isScriptName(values.service))
+    throw new UsageFault("--service: not a valid Worker name");
+  if (values.all && values.env !== undefined)
+    throw new UsageFault("--env is only for a single project file, not for --all");
   if (values.yes && !values.all)
-    return usage("--yes is only for --all: a single project file is written without asking");
+    throw new UsageFault("--yes is only for --all: a single project file is written without asking");
   let shown = shownPath(resolve(from, given), from);
   try {
     const wish: Wish = {
@@ -65,26 +52,23 @@ async function main(): Promise<number> {
       place: values.env === undefined ? undefined : values.env || null,
       detach: values.detach,
     };
-    if (values.all) return await all(resolve(from, given), from, wish, values);
+    if (values.all)
+      return await attachAll({
+        ...{ folder: resolve(from, given), from, shipper: SHIPPER_CONFIG, wish, say: console.log },
+        mode: isDry ? "dry" : values.yes ? "write" : "ask",
+        // Yes only for a plain yes.
+        ask: isTerminal ? async (question) => /^y(es)?$/i.test(await ask(question)) : null,
+      });
     const path = projectFile(resolve(from, given), from);
     shown = shownPath(path, from);
-    one(path, from, wish, values["dry-run"]);
+    one(path, from, wish, isDry);
     return 0;
   } catch (error) {
     if (!(error instanceof ProjectFault)) throw error;
     console.error(`${shown}: ${error.message}`);
     return 1;
   }
-}
-
-function parse() {
-  return ownOptions({ options: OPTIONS, allowPositionals: true });
-}
-
-function usage(why: string): number {
-  console.error(`${plain(why)}\n\n${USAGE}`);
-  return 2;
-}
+});
 
 function projectFile(path: string, from: string): string {
   if (kindOf(path) !== "folder") return path;
@@ -107,29 +91,3 @@ function one(path: string, from: string, wish: Wish, isDry: boolean): void {
   else if (isDry) console.log(`\n${changedLines(attaching).join("\n")}\n\nNothing was written.`);
   else console.log(`\n${[why, ...commands].join("\n")}`);
 }
-
-function all(folder: string, from: string, wish: Wish, values: ReturnType<typeof parse>["values"]): Promise<0 | 1> {
-  return attachAll({
-    ...{ folder, from, shipper: SHIPPER_CONFIG, wish },
-    mode: values["dry-run"] ? "dry" : values.yes ? "write" : "ask",
-    ask: process.stdin.isTTY && process.stdout.isTTY ? ask : null,
-    say: console.log,
-  });
-}
-
-/** Yes only for a plain yes. */
-async function ask(question: string): Promise<boolean> {
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
-  try {
-    return /^y(es)?$/i.test((await terminal.question(question)).trim());
-  } catch (error) {
-    // Ctrl-C or Ctrl-D.
-    if ((error as { name?: unknown }).name !== "AbortError") throw error;
-    console.log();
-    return false;
-  } finally {
-    terminal.close();
-  }
-}
-
-process.exitCode = await main();

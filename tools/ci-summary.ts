@@ -10,7 +10,6 @@ import * as z from "zod";
 const Report = z.object({
   success: z.boolean(),
   numPassedTests: z.number().int().nonnegative(),
-  numFailedTests: z.number().int().nonnegative(),
   testResults: z.array(
     z.object({
       name: z.string(),
@@ -35,70 +34,52 @@ export interface Summary {
   readonly failed: number;
 }
 
-/**
- * @param exitCode of vitest: an error outside of any test shows only there.
- * @throws Error if the text is not such a report.
- */
-export function summarize(report: string, exitCode: number): Summary {
-  const { success, numPassedTests, numFailedTests, testResults } = Report.parse(JSON.parse(report));
-  // A file that could not be loaded counts as a failure: its tests are unknown.
-  const unloaded = testResults.filter(
-    ({ status, assertionResults }) => status === "failed" && assertionResults.length === 0,
-  );
-  const failed = numFailedTests + unloaded.length;
-  const unexplained = failed === 0 && (!success || exitCode !== 0 || numPassedTests === 0) ? 1 : 0;
-  return { passed: numPassedTests, failed: failed + unexplained };
-}
-
-/**
- * Each test that failed, with the beginning of its message, so that the end of a long log says it.
- * @throws Error if the text is not such a report.
- */
-export function failures(report: string): string[] {
-  const { testResults } = Report.parse(JSON.parse(report));
-  const begin = (text: string): string =>
-    text
-      .split("\n", MESSAGE_LINES)
-      .map((line) => `    ${line}`)
-      .join("\n");
-  return testResults.flatMap(({ name, status, message, assertionResults }) => {
-    const failed = assertionResults.filter((test) => test.status === "failed");
-    if (failed.length === 0 && status === "failed") return [`FAILED ${name}\n${begin(message)}`];
-    return failed.map((test) => `FAILED ${name}: ${test.fullName}\n${begin((test.failureMessages ?? []).join("\n"))}`);
-  });
-}
-
 /** One run of vitest. */
 export interface Run {
   /** The reporter's output; an Error: why it cannot be read. */
   readonly report: string | Error;
+  /** An error outside of any test shows only there. */
   readonly exitCode: number;
 }
 
 /**
  * The sum of all runs. One without a report counts as one failure, and the others still count.
  * @param otherFailures failed checks besides the tests; they count as failed.
- * @param complain is called with each failure, and with what is wrong with a report.
+ * @param complain is called with each test that failed and the beginning of its message, so that
+ *   the end of a long log says it, and with what is wrong with a report.
  */
-export function summarizeAll(
+export function summarize(
   runs: readonly Run[],
   otherFailures: number,
   complain: (text: string) => void = () => {},
 ): Summary {
-  const summaries = runs.map(({ report, exitCode }): Summary => {
+  const sum = { passed: 0, failed: 0 };
+  for (const { report, exitCode } of runs) {
     try {
       if (report instanceof Error) throw report;
-      for (const failure of failures(report)) complain(failure);
-      return summarize(report, exitCode);
+      const { success, numPassedTests, testResults } = Report.parse(JSON.parse(report));
+      const failures = testResults.flatMap(failuresOf);
+      for (const failure of failures) complain(failure);
+      const unexplained = failures.length === 0 && (!success || exitCode !== 0 || numPassedTests === 0);
+      sum.passed += numPassedTests;
+      sum.failed += failures.length + (unexplained ? 1 : 0);
     } catch (error) {
       complain(`no report of the tests: ${error instanceof Error ? error.message : String(error)}`);
-      return { passed: 0, failed: 1 };
+      sum.failed += 1;
     }
-  });
-  const sum = (of: keyof Summary): number => summaries.reduce((total, each) => total + each[of], 0);
+  }
   // Without any run, or without the number of other failures, the result is a failure.
-  const unknown = runs.length === 0 || !Number.isInteger(otherFailures) ? 1 : 0;
-  return { passed: sum("passed"), failed: sum("failed") + (unknown === 1 ? 1 : otherFailures) };
+  const isUnknown = runs.length === 0 || !Number.isInteger(otherFailures);
+  return { ...sum, failed: sum.failed + (isUnknown ? 1 : otherFailures) };
+}
+
+/** A file that could not be loaded counts as a failure: its tests are unknown. */
+function failuresOf({ name, status, message, assertionResults }: z.infer<typeof Report>["testResults"][0]): string[] {
+  const begin = (text: string): string => text.split("\n", MESSAGE_LINES).join("\n    ");
+  if (status === "failed" && assertionResults.length === 0) return [`FAILED ${name}\n    ${begin(message)}`];
+  return assertionResults
+    .filter((test) => test.status === "failed")
+    .map((test) => `FAILED ${name}: ${test.fullName}\n    ${begin((test.failureMessages ?? []).join("\n"))}`);
 }
 
 function readReport(path: string): string | Error {
@@ -114,7 +95,7 @@ if (import.meta.main) {
   const runs: Run[] = [];
   for (let i = 0; i < pairs.length; i += 2)
     runs.push({ report: readReport(pairs[i] ?? ""), exitCode: Number(pairs[i + 1]) });
-  const { passed, failed } = summarizeAll(runs, Number(otherFailures), console.error);
+  const { passed, failed } = summarize(runs, Number(otherFailures), console.error);
   console.log(`${passed} passed, ${failed} failed`);
   process.exitCode = failed === 0 ? 0 : 1;
 }

@@ -6,46 +6,22 @@
  *     npm run doctor -- ..                               every project below
  */
 import { resolve } from "node:path";
-import { ownOptions } from "./own-options.ts";
+import { command, UsageFault } from "./command.ts";
 import { ROOT, SHIPPER_CONFIG, userFolder } from "./paths.ts";
-import { checkProjects } from "./project-files/check.ts";
+import { checkProjects, nuxtNote, projectLines, sumUp, unnamedNote } from "./project-files/check.ts";
 import { attachCommand, isScriptName, serviceName, shownPath } from "./project-files/command-line.ts";
 import { findProjects } from "./project-files/find.ts";
 import { ProjectFault } from "./project-files/model.ts";
-import { nuxtNote, projectLines, sumUp, unnamedNote } from "./project-files/report.ts";
-import { plain } from "./project-files/text.ts";
 
 const USAGE = `usage: npm run doctor -- <project files or folders…> [--service <name>]
 
 --service <name>  the shipper's name, if it is not the one in its wrangler.jsonc`;
 
-function parse() {
-  return ownOptions({
-    options: { service: { type: "string" }, help: { type: "boolean", default: false } },
-    allowPositionals: true,
-  });
-}
-
-function usage(why: string): number {
-  console.error(`${plain(why)}\n\n${USAGE}`);
-  return 2;
-}
-
-function main(): number {
+await command(USAGE, { service: { type: "string" } }, ({ values, positionals }) => {
   const from = userFolder(process.env);
-  let parsed: ReturnType<typeof parse>;
-  try {
-    parsed = parse();
-  } catch (error) {
-    return usage(error instanceof Error ? error.message : String(error));
-  }
-  const { values, positionals } = parsed;
-  if (values.help) {
-    console.log(USAGE);
-    return 0;
-  }
-  if (positionals.length === 0) return usage("at least one path is expected");
-  if (values.service !== undefined && !isScriptName(values.service)) return usage("--service: not a valid Worker name");
+  if (positionals.length === 0) throw new UsageFault("at least one path is expected");
+  if (values.service !== undefined && !isScriptName(values.service))
+    throw new UsageFault("--service: not a valid Worker name");
   let service: string;
   try {
     service = values.service ?? serviceName(SHIPPER_CONFIG);
@@ -74,6 +50,4 @@ function main(): number {
   const { lines, isGood } = sumUp(check, faults.length);
   console.log(lines.join("\n"));
   return isGood ? 0 : 1;
-}
-
-process.exitCode = main();
+});

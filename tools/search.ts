@@ -5,8 +5,9 @@
  *     npm run search -- ray 8f14e45fceea167a --since 7d
  */
 import * as z from "zod";
-import { escaped, summaryOf, visible } from "../src/web/dashboard/parts/record-summary.ts";
-import { ownOptions } from "./own-options.ts";
+import { escaped, visible } from "../src/web/dashboard/parts/record-summary.ts";
+import { recordText } from "./client/show.ts";
+import { command, UsageFault } from "./command.ts";
 
 const USAGE = `usage: npm run search -- [<text> | ray <ray id>] [options]
 
@@ -48,14 +49,11 @@ const Line = z.discriminatedUnion("type", [
 type Hit = Extract<z.infer<typeof Line>, { type: "hit" }>;
 type End = Extract<z.infer<typeof Line>, { type: "end" }>;
 
-/** What the user asked for cannot be done; the message says why. */
-class Refused extends Error {}
-
 /** A time as the API takes it. @param text a distance back from now, or a time. */
 function timeOf(name: string, text: string): string {
   const back = /^(\d{1,6})([smhd])$/.exec(text);
   const ms = back === null ? Date.parse(text) : Date.now() - Number(back[1]) * UNIT_MS[back[2] as keyof typeof UNIT_MS];
-  if (Number.isNaN(ms)) throw new Refused(`--${name}: 24h, 30m, 7d, or RFC 3339, not ${visible(text)}`);
+  if (Number.isNaN(ms)) throw new UsageFault(`--${name}: 24h, 30m, 7d, or RFC 3339, not ${text}`);
   return new Date(ms).toISOString();
 }
 
@@ -86,40 +84,30 @@ async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<z.infe
 }
 
 function show({ record, job_id, object, line }: Hit): string {
-  const { atMs, outcome, script, event, line: first, more } = summaryOf(record);
-  const time = atMs === null ? "".padEnd(24) : new Date(atMs).toISOString();
-  const place = object === null ? `job ${job_id}, not cut yet` : `job ${job_id}, object ${object}, line ${line}`;
-  const oneLine = (text: string): string => visible(text).replace(/\s+/g, " ");
-  const head = `${time}  ${oneLine(outcome).padEnd(9)}  ${oneLine(event)}  (${oneLine(script)})  ${place}`;
-  return first === "" ? head : `${head}\n${"".padEnd(26)}${oneLine(first)}${more > 0 ? `  and ${more} more` : ""}`;
+  return recordText(record, `  job ${job_id}, ${object === null ? "not cut yet" : `object ${object}, line ${line}`}`);
 }
 
-async function main(): Promise<number> {
-  const { values, positionals } = ownOptions({
-    allowPositionals: true,
-    options: {
-      since: { type: "string", default: "1h" },
-      until: { type: "string" },
-      function: { type: "string" },
-      outcome: { type: "string" },
-      filter: { type: "string" },
-      job: { type: "string" },
-      limit: { type: "string", default: "100" },
-      oldest: { type: "boolean", default: false },
-      json: { type: "boolean", default: false },
-      help: { type: "boolean", default: false },
-    },
-  });
-  if (values.help) {
-    console.log(USAGE);
-    return 0;
-  }
+const OPTIONS = {
+  since: { type: "string", default: "1h" },
+  until: { type: "string" },
+  function: { type: "string" },
+  outcome: { type: "string" },
+  filter: { type: "string" },
+  job: { type: "string" },
+  limit: { type: "string", default: "100" },
+  oldest: { type: "boolean", default: false },
+  json: { type: "boolean", default: false },
+} as const;
+
+type Given = Parameters<Parameters<typeof command<typeof OPTIONS>>[2]>[0];
+
+async function main({ values, positionals }: Given): Promise<number> {
   const { API, TOKEN } = process.env;
-  if (!API || !TOKEN) throw new Refused(`API or TOKEN is not set\n\n${USAGE}`);
+  if (!API || !TOKEN) throw new UsageFault("API or TOKEN is not set");
   const words = positionals.join(" ");
   const ray = /^ray\s+(\S+)$/.exec(words)?.[1];
   const limit = Number(values.limit);
-  if (!Number.isInteger(limit) || limit < 1) throw new Refused("--limit: a whole number, 1 or more");
+  if (!Number.isInteger(limit) || limit < 1) throw new UsageFault("--limit: a whole number, 1 or more");
   const question = {
     since: timeOf("since", values.since),
     until: values.until === undefined ? new Date().toISOString() : timeOf("until", values.until),
@@ -141,8 +129,7 @@ async function main(): Promise<number> {
         ...(cursor !== null && { cursor }),
       }),
     });
-    if (!response.ok || response.body === null)
-      throw new Refused(`${response.status} ${visible(await response.text())}`);
+    if (!response.ok || response.body === null) throw new Error(`${response.status} ${visible(await response.text())}`);
     let end: End | null = null;
     for await (const line of linesOf(response.body)) {
       if (line.type === "hit") {
@@ -154,7 +141,7 @@ async function main(): Promise<number> {
         tell(looked);
       } else end = line;
     }
-    if (end === null) throw new Refused("the answer broke off; what was found is not all");
+    if (end === null) throw new Error("the answer broke off; what was found is not all");
     left.push(...end.not_searched);
     cursor = end.cursor;
     if (cursor !== null && found < limit) continue;
@@ -174,9 +161,10 @@ function tell(words: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${words}`);
 }
 
-try {
-  process.exitCode = await main();
-} catch (error) {
-  console.error(visible(error instanceof Error ? error.message : String(error)));
-  process.exitCode = 2;
-}
+await command(USAGE, OPTIONS, (given) =>
+  main(given).catch((error: unknown) => {
+    if (error instanceof UsageFault) throw error;
+    console.error(visible(error instanceof Error ? error.message : String(error)));
+    return 2;
+  }),
+);

@@ -3,8 +3,8 @@
  * changes only what is missing. See docs/deploy.md.
  */
 import { readFileSync } from "node:fs";
-import { ownOptions } from "./own-options.ts";
-import { askedAccount, COMMON_OPTIONS, COMMON_USAGE, isOwnUrl, outside, run, usage } from "./setup/command.ts";
+import { command, UsageFault } from "./command.ts";
+import { askedAccount, COMMON_OPTIONS, COMMON_USAGE, isOwnUrl, outside, run } from "./setup/command.ts";
 import { SetupRefused } from "./setup/refusals.ts";
 import { runCheck, runSetup } from "./setup/run.ts";
 
@@ -30,34 +30,18 @@ const OPTIONS = {
 /** A destination that surely holds no secret. */
 const WITHOUT_SECRET = /^binding:\/\/[^?]*$|^\w+:\/\/[^?@]*\?([^&]*&)*credentials=env:/;
 
-function parse() {
-  return ownOptions({ options: OPTIONS }).values;
-}
-
-async function main(): Promise<number> {
-  let values: ReturnType<typeof parse>;
-  let account: string | null;
-  try {
-    values = parse();
-    account = askedAccount(values.account);
-  } catch (error) {
-    return usage(error instanceof Error ? error.message : String(error), USAGE);
-  }
-  if (values.help) {
-    console.log(USAGE);
-    return 0;
-  }
-  const { url } = values;
-  if (url !== undefined && !isOwnUrl(url)) return usage("--url: https://<host>, without a path", USAGE);
+await command(USAGE, OPTIONS, ({ values, positionals }) => {
+  const { url, config, "dry-run": isDry } = values;
+  const account = askedAccount(values.account, positionals);
+  if (url !== undefined && !isOwnUrl(url)) throw new UsageFault("--url: https://<host>, without a path");
   return run(async () => {
     const destination = destinationOf(values.destination);
-    const all = await outside(values.config, !values["dry-run"]);
+    const all = await outside(config, !isDry);
     if (values.check) return (await runCheck(all, account)) ? 0 : 1;
-    const options = { account, url: url ?? null, destination, newToken: values["new-token"], isDry: values["dry-run"] };
-    await runSetup(all, options);
+    await runSetup(all, { account, url: url ?? null, destination, newToken: values["new-token"], isDry });
     return 0;
   });
-}
+});
 
 /** @throws SetupRefused for a secret on the command line. */
 function destinationOf(given: string | undefined): string | null {
@@ -66,5 +50,3 @@ function destinationOf(given: string | undefined): string | null {
   if (!WITHOUT_SECRET.test(given)) throw new SetupRefused({ kind: "secret_in_arguments" });
   return given;
 }
-
-process.exitCode = await main();

@@ -28,10 +28,7 @@ async function main(): Promise<number> {
   const devVars = readDevVars();
   const { accountId = "local", objstoreEndpoint = "" } = devVars;
   const isLocal = LOCAL_ENDPOINT.test(objstoreEndpoint);
-  const [shipperLog, functionsLog] = ["shipper.log", "functions.log"].map((name) => join(LOGS, name)) as [
-    string,
-    string,
-  ];
+  const [shipperLog, functionsLog] = [join(LOGS, "shipper.log"), join(LOGS, "functions.log")];
   mkdirSync(LOGS, { recursive: true, mode: 0o700 });
   for (const file of [shipperLog, functionsLog]) rmSync(file, { force: true });
   console.log("Starting …");
@@ -53,14 +50,14 @@ async function main(): Promise<number> {
       signal,
     });
     servers.push(host);
-    const functions = host.url;
+    const LOCAL_FUNCTIONS = host.url;
     server = await startDevServer({
       config: SHIPPER_CONFIG,
       port: wanted,
       persistTo: STATE,
       probe: "/",
       vars: (url): Record<string, string> => ({
-        LOCAL_FUNCTIONS: functions,
+        LOCAL_FUNCTIONS,
         // The port of the local bucket is the server's own.
         ...(isLocal && { OBJSTORE_ENDPOINT: localObjectStore(url) }),
       }),

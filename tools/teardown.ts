@@ -3,8 +3,8 @@
  * docs/deploy.md.
  */
 import { rmSync } from "node:fs";
-import { ownOptions } from "./own-options.ts";
-import { askedAccount, COMMON_OPTIONS, COMMON_USAGE, outside, run, secretsPath, usage } from "./setup/command.ts";
+import { command } from "./command.ts";
+import { askedAccount, COMMON_OPTIONS, COMMON_USAGE, outside, run, secretsPath } from "./setup/command.ts";
 import { runTeardown } from "./setup/teardown.ts";
 
 const USAGE = `usage: npm run teardown [-- <options>]
@@ -21,34 +21,12 @@ const OPTIONS = {
   yes: { type: "boolean", default: false },
 } as const;
 
-function parse() {
-  return ownOptions({ options: OPTIONS }).values;
-}
-
-async function main(): Promise<number> {
-  let values: ReturnType<typeof parse>;
-  let account: string | null;
-  try {
-    values = parse();
-    account = askedAccount(values.account);
-  } catch (error) {
-    return usage(error instanceof Error ? error.message : String(error), USAGE);
-  }
-  if (values.help) {
-    console.log(USAGE);
-    return 0;
-  }
+await command(USAGE, OPTIONS, ({ values, positionals }) => {
+  const account = askedAccount(values.account, positionals);
   return run(async () => {
     const all = await outside(values.config, !values["dry-run"]);
     const removeSecrets = () => rmSync(secretsPath(all.config), { force: true });
-    const options = {
-      account,
-      deleteData: values["delete-data"],
-      isDry: values["dry-run"],
-      isConfirmed: values.yes,
-    };
-    return (await runTeardown({ ...all, removeSecrets }, options)) ? 0 : 1;
+    const { "delete-data": deleteData, "dry-run": isDry, yes: isConfirmed } = values;
+    return (await runTeardown({ ...all, removeSecrets }, { account, deleteData, isDry, isConfirmed })) ? 0 : 1;
   });
-}
-
-process.exitCode = await main();
+});

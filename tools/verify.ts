@@ -8,7 +8,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { type PublicKey, readPublicKey } from "../src/formats/manifest/archive-format.ts";
 import { printable } from "./client/show.ts";
-import { ownOptions } from "./own-options.ts";
+import { command, UsageFault } from "./command.ts";
 import { userFolder } from "./paths.ts";
 import { pause } from "./until.ts";
 import { type Archive, folderArchive } from "./verify/archive.ts";
@@ -76,43 +76,35 @@ function summary(sum: Verified): string[] {
   ];
 }
 
-async function main(): Promise<number> {
-  const { values, positionals } = ownOptions({
-    allowPositionals: true,
-    options: {
-      key: { type: "string", multiple: true },
-      "expired-before": { type: "string" },
-      until: { type: "string" },
-      head: { type: "string", multiple: true, default: [] },
-      help: { type: "boolean", default: false },
-    },
-  });
-  if (values.help) {
-    console.log(USAGE);
-    return 0;
-  }
-  const [from, ...more] = positionals;
-  if (from === undefined || more.length > 0 || values.key === undefined) throw new Refused(USAGE);
-  if (!values.head.every((head) => /^[0-9a-f]{64}$/.test(head))) throw new Refused("--head: 64 hex digits");
-  const options = {
-    keys: values.key.map(keyOf),
-    expiredBefore: dayOf("expired-before", values["expired-before"]),
-    until: dayOf("until", values.until),
-    heads: values.head,
-    nowMs: Date.now(),
-    salt: randomBytes(16),
-  };
-  const verified = await verifyArchive(archiveOf(from), options, ({ what, why }) =>
-    console.log(`${printable(what)}: ${printable(why)}`),
-  );
-  for (const line of summary(verified)) console.log(line);
-  return verified.findings === 0 ? 0 : 1;
-}
+const OPTIONS = {
+  key: { type: "string", multiple: true },
+  "expired-before": { type: "string" },
+  until: { type: "string" },
+  head: { type: "string", multiple: true, default: [] as string[] },
+} as const;
 
-try {
-  process.exitCode = await main();
-} catch (error) {
-  const isOurs = error instanceof Refused || error instanceof StoreFailure;
-  console.error(isOurs ? error.message : `it could not be verified: ${printable(String(error))}`);
-  process.exitCode = 2;
-}
+await command(USAGE, OPTIONS, async ({ values, positionals: [from, ...more] }) => {
+  try {
+    if (from === undefined || more.length > 0) throw new UsageFault("one folder or bucket is expected");
+    if (values.key === undefined) throw new UsageFault("--key is missing");
+    if (!values.head.every((head) => /^[0-9a-f]{64}$/.test(head))) throw new Refused("--head: 64 hex digits");
+    const options = {
+      keys: values.key.map(keyOf),
+      expiredBefore: dayOf("expired-before", values["expired-before"]),
+      until: dayOf("until", values.until),
+      heads: values.head,
+      nowMs: Date.now(),
+      salt: randomBytes(16),
+    };
+    const verified = await verifyArchive(archiveOf(from), options, ({ what, why }) =>
+      console.log(`${printable(what)}: ${printable(why)}`),
+    );
+    for (const line of summary(verified)) console.log(line);
+    return verified.findings === 0 ? 0 : 1;
+  } catch (error) {
+    if (error instanceof UsageFault) throw error;
+    const isOurs = error instanceof Refused || error instanceof StoreFailure;
+    console.error(isOurs ? error.message : `it could not be verified: ${printable(String(error))}`);
+    return 2;
+  }
+});

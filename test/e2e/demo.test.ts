@@ -6,16 +6,16 @@ import { startCommand } from "./command.ts";
 
 const canSeeProcesses = process.platform === "linux";
 
-/** Kind, outcome and subject: one line of each. */
+/** Outcome and event: one line of each kind. */
 const KINDS = [
-  "fetch       ok         GET http://localhost:",
-  "fetch       exception  GET http://localhost:",
-  "worker_rpc  ok         Prices.quote()  (sample-shop)",
-  "worker_rpc  ok         Reservation.hold()  (sample-shop)",
-  "queue       ok         sample-parcels: 1 message  (sample-shop)",
-  "alarm       ok         Reservation  (sample-shop)",
-  "scheduled   ok         0 3 * * *  (sample-shop)",
-  "scheduled   exception  0 4 1 * *  (sample-shop)",
+  "ok         GET http://localhost:",
+  "exception  GET http://localhost:",
+  "ok         rpc quote  (sample-shop)",
+  "ok         rpc hold  (sample-shop)",
+  "ok         queue sample-parcels (1)  (sample-shop)",
+  "ok         alarm  (sample-shop)",
+  "ok         cron 0 3 * * *  (sample-shop)",
+  "exception  cron 0 4 1 * *  (sample-shop)",
 ];
 
 /** They take the demo's ports, unless those are in use already. */
@@ -51,7 +51,7 @@ describe("the demo", () => {
     expect(output).toMatch(/All 19 events arrived, each exactly once/);
     expect(output).toMatch(/demo\/\d{8}\/\d{8}T\d{6}Z_\d{8}T\d{6}Z_[0-9a-f]{8}\.log\.gz/);
     for (const line of KINDS) expect(output).toContain(line);
-    expect(output).toContain("thrown PaymentError: the bank did not answer");
+    expect(output).toContain("PaymentError: the bank did not answer");
     expect(output, "a secret").not.toContain(readDevVars().adminToken);
     expect(output, "colour codes without a terminal").not.toContain("\u001b");
     if (canSeeProcesses) expect(demo.processes()).toEqual([]);

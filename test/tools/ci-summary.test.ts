@@ -1,75 +1,50 @@
-import { it } from "vitest";
-import { failures, summarize, summarizeAll } from "../../tools/ci-summary.ts";
+import { expect, it } from "vitest";
+import { summarize } from "../../tools/ci-summary.ts";
 
-const PASSED_FILE = { name: "a.test.ts", status: "passed", assertionResults: [{}] };
+const PASSED = { name: "a.test.ts", status: "passed", assertionResults: [{ fullName: "fine", status: "passed" }] };
+const failing = (...failureMessages: string[]) => ({ fullName: "keeps it", status: "failed", failureMessages });
+const failed = (...assertionResults: object[]) => ({ name: "b.test.ts", status: "failed", assertionResults });
+const unloaded = { name: "c.test.ts", status: "failed", message: "no such module", assertionResults: [] };
 
 function report(more: object = {}): string {
-  return JSON.stringify({ success: true, numPassedTests: 3, numFailedTests: 0, testResults: [PASSED_FILE], ...more });
+  return JSON.stringify({ success: true, numPassedTests: 3, testResults: [PASSED], ...more });
 }
+const fine = { report: report(), exitCode: 0 };
+const bad = { report: report({ success: false, testResults: [PASSED, failed(failing(), failing())] }), exitCode: 1 };
+const unread = { report: new Error("it is not there"), exitCode: 1 };
 
-it("counts what passed and what failed", ({ expect }) => {
-  expect(summarize(report(), 0)).toEqual({ passed: 3, failed: 0 });
-  expect(summarize(report({ success: false, numFailedTests: 2 }), 1)).toEqual({ passed: 3, failed: 2 });
+it.each([
+  ["what passed", [fine], 0, 3, 0],
+  ["what failed", [bad], 0, 3, 2],
+  ["all runs", [fine, bad], 0, 6, 2],
+  [
+    "a file that could not be loaded",
+    [{ report: report({ success: false, testResults: [unloaded] }), exitCode: 1 }],
+    0,
+    3,
+    1,
+  ],
+  ["an error outside of the tests, by the report", [{ report: report({ success: false }), exitCode: 0 }], 0, 3, 1],
+  ["an error outside of the tests, by the exit code", [{ ...fine, exitCode: 1 }], 0, 3, 1],
+  ["an exit code that is none", [{ ...fine, exitCode: Number.NaN }], 0, 3, 1],
+  ["no test at all", [{ report: report({ numPassedTests: 0, testResults: [] }), exitCode: 0 }], 0, 0, 1],
+  ["no run at all", [], 0, 0, 1],
+  ["other checks that failed", [fine, fine], 2, 6, 2],
+  ["an unknown number of other checks", [fine], Number.NaN, 3, 1],
+  ["a run without a report, and the others as they were", [fine, unread], 0, 3, 1],
+  ["what is no report", [{ report: "{", exitCode: 0 }, { report: "{}", exitCode: 0 }, fine], 1, 3, 3],
+] as const)("counts %s", (_what, runs, otherFailures, passed, failures) => {
+  expect(summarize(runs, otherFailures)).toEqual({ passed, failed: failures });
 });
 
-it("counts a file that could not be loaded as failed", ({ expect }) => {
-  const unloaded = { name: "b.test.ts", status: "failed", assertionResults: [] };
-  const text = report({ success: false, testResults: [PASSED_FILE, unloaded] });
-  expect(summarize(text, 1)).toEqual({ passed: 3, failed: 1 });
-});
-
-it("takes neither an error outside of the tests nor no test at all for a success", ({ expect }) => {
-  expect(summarize(report({ success: false }), 0)).toEqual({ passed: 3, failed: 1 });
-  expect(summarize(report(), 1)).toEqual({ passed: 3, failed: 1 });
-  expect(summarize(report(), Number.NaN)).toEqual({ passed: 3, failed: 1 });
-  expect(summarize(report({ numPassedTests: 0, testResults: [] }), 0)).toEqual({ passed: 0, failed: 1 });
-});
-
-it("does not make a summary out of anything else", ({ expect }) => {
-  expect(() => summarize("", 0)).toThrow();
-  expect(() => summarize("{}", 0)).toThrow();
-});
-
-it("adds up all runs", ({ expect }) => {
-  const fine = { report: report(), exitCode: 0 };
-  const failed = { report: report({ success: false, numPassedTests: 5, numFailedTests: 2 }), exitCode: 1 };
-  expect(summarizeAll([fine, fine], 0)).toEqual({ passed: 6, failed: 0 });
-  expect(summarizeAll([fine, failed], 0)).toEqual({ passed: 8, failed: 2 });
-  expect(summarizeAll([failed, failed], 0)).toEqual({ passed: 10, failed: 4 });
-});
-
-it("counts other checks that failed, whatever the tests say", ({ expect }) => {
-  const fine = { report: report(), exitCode: 0 };
-  expect(summarizeAll([fine], 1)).toEqual({ passed: 3, failed: 1 });
-  expect(summarizeAll([fine, fine], 2)).toEqual({ passed: 6, failed: 2 });
-  expect(summarizeAll([fine], Number.NaN)).toEqual({ passed: 3, failed: 1 });
-});
-
-it("counts a run without a report as a failure, and the others as they were", ({ expect }) => {
-  const fine = { report: report(), exitCode: 0 };
-  const complaints: string[] = [];
-  const complain = (text: string): void => void complaints.push(text);
-  expect(summarizeAll([fine, { report: new Error("it is not there"), exitCode: 1 }], 0, complain)).toEqual({
-    passed: 3,
-    failed: 1,
-  });
-  expect(summarizeAll([{ report: "{", exitCode: 0 }, fine], 1, complain)).toEqual({ passed: 3, failed: 2 });
-  expect(complaints).toHaveLength(2);
-  expect(complaints[0]).toBe("no report of the tests: it is not there");
-  expect(summarizeAll([], 0)).toEqual({ passed: 0, failed: 1 });
-});
-
-it("names each test that failed, with the beginning of its message", ({ expect }) => {
+it("names each test that failed, with the beginning of its message, and what cannot be read", () => {
   const lines = Array.from({ length: 100 }, (_, i) => `line ${i}`).join("\n");
-  const failed = { fullName: "keeps it", status: "failed", failureMessages: [lines] };
-  const text = report({
-    testResults: [
-      { name: "b.test.ts", status: "failed", assertionResults: [{ fullName: "fine", status: "passed" }, failed] },
-      { name: "c.test.ts", status: "failed", message: "no such module", assertionResults: [] },
-    ],
-  });
-  const [first, second, ...more] = failures(text);
-  expect(first).toMatch(/^FAILED b\.test\.ts: keeps it\n {4}line 0\n(?: {4}line \d+\n){10} {4}line 11$/);
-  expect(second).toBe("FAILED c.test.ts\n    no such module");
-  expect(more).toEqual([]);
+  const complaints: string[] = [];
+  const text = report({ testResults: [failed(failing(lines)), unloaded] });
+  summarize([{ report: text, exitCode: 1 }, unread], 0, (each) => complaints.push(each));
+  expect(complaints).toEqual([
+    expect.stringMatching(/^FAILED b\.test\.ts: keeps it\n {4}line 0\n(?: {4}line \d+\n){10} {4}line 11$/),
+    "FAILED c.test.ts\n    no such module",
+    "no report of the tests: it is not there",
+  ]);
 });

@@ -1,54 +1,17 @@
-import { readFileSync } from "node:fs";
+import { utimesSync } from "node:fs";
 import { join } from "node:path";
-import { describe, it } from "vitest";
-import { npmCommand } from "../../tools/example/app.ts";
-import { isInstalled } from "../../tools/example/installed.ts";
-import { EXAMPLE_APP } from "../../tools/paths.ts";
+import { it } from "vitest";
+import { arePackagesInstalled, npmCommand } from "../../tools/example/app.ts";
+import { folderOf } from "./project-files/temporary.ts";
 
-const entry = (version: string, more: object = {}) => ({ version, integrity: `sha512-${version}`, ...more });
-
-/** Both of npm's lock files; only the one beside package.json contains the project itself. */
-const lock = (packages: object, root: object = { "": { name: "tea-shop" } }): string =>
-  JSON.stringify({ lockfileVersion: 3, packages: { ...root, ...packages } });
-const installed = (packages: object): string => lock(packages, {});
-
-describe("what is installed", () => {
-  const A = { "node_modules/a": entry("1.0.0") };
-  const B = { "node_modules/b": entry("2.0.0") };
-
-  it("is that of the lock, with or without what is for other machines", ({ expect }) => {
-    const forMac = {
-      "node_modules/mac": entry("1.0.0", { optional: true }),
-      "node_modules/win": entry("1.0.0", { devOptional: true }),
-    };
-    expect(isInstalled(lock({ ...A, ...B }), installed({ ...B, ...A }))).toBe(true);
-    expect(isInstalled(lock({ ...A, ...forMac }), installed(A))).toBe(true);
-    expect(isInstalled(lock({ ...A, ...forMac }), installed({ ...A, ...forMac }))).toBe(true);
-  });
-
-  it("is not if a package is missing, is too many, or is another one", ({ expect }) => {
-    expect(isInstalled(lock({ ...A, ...B }), installed(A))).toBe(false);
-    expect(isInstalled(lock(A), installed({ ...A, ...B }))).toBe(false);
-    expect(isInstalled(lock(A), installed({ "node_modules/a": entry("1.0.1") }))).toBe(false);
-    expect(isInstalled(lock(A), installed({ "node_modules/a": { ...entry("1.0.0"), integrity: "sha512-x" } }))).toBe(
-      false,
-    );
-  });
-
-  it("is not if either text is nothing of the kind", ({ expect }) => {
-    for (const text of ["", "{", "{}", "null", '{"packages":[1]}']) {
-      expect(isInstalled(text, installed(A))).toBe(false);
-      expect(isInstalled(lock(A), text)).toBe(false);
-    }
-  });
-
-  it("would be what the example's own lock says, were it installed for every machine", ({ expect }) => {
-    const text = readFileSync(join(EXAMPLE_APP, "package-lock.json"), "utf8");
-    const { packages } = JSON.parse(text) as { packages: Record<string, object> };
-    const { "": _root, ...others } = packages;
-    expect(Object.keys(others).length).toBeGreaterThan(100);
-    expect(isInstalled(text, installed(others))).toBe(true);
-  });
+it("installs packages if there are none, or the lock was written since", ({ expect }) => {
+  const app = folderOf({ "package-lock.json": "{}" });
+  expect(arePackagesInstalled(app)).toBe(false);
+  const installed = folderOf({ "package-lock.json": "{}", "node_modules/.package-lock.json": "{}" });
+  utimesSync(join(installed, "package-lock.json"), 1_000, 1_000);
+  expect(arePackagesInstalled(installed)).toBe(true);
+  utimesSync(join(installed, "node_modules/.package-lock.json"), 999, 999);
+  expect(arePackagesInstalled(installed)).toBe(false);
 });
 
 it("installs with the npm that runs it, else with the one on the PATH", ({ expect }) => {

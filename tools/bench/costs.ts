@@ -1,10 +1,17 @@
 /** Billed operations by rate, jobs and isolates, and what they cost. */
-import { PRICE_NAMES, type PriceName } from "../../src/base/prices.ts";
-import { ASSUMED_SECONDS } from "../../src/ship/log/bill.ts";
-import { type Bill, bill } from "./billing.ts";
-import { type Effort, type Measured, measure } from "./measure.ts";
+import { PRICE_NAMES, PRICES, type PriceName, VENDOR } from "../../src/base/prices.ts";
+import { ASSUMED_SECONDS, beyondPlan, OBJECT_GB } from "../../src/ship/log/bill.ts";
+import { type Measured, type MeasuredObject, measure } from "./measure.ts";
 import { settings } from "./settings.ts";
-import { count, dollars, type Table } from "./table.ts";
+import { count, dollars, table } from "./table.ts";
+
+const MONTH_S = 30 * 86_400;
+
+/**
+ * CPU time, in ms, as docs/costs.md has it: from trace item to message for an event, and from
+ * message to fragment for an event and a job of rules of its own.
+ */
+const CPU_MS = { intake: 0.0125, pipeline: 0.0132 };
 
 /** Events a second, isolates (0: each event is POSTed by itself), jobs. */
 const SCENARIOS: readonly (readonly [rate: number, isolates: number, jobs: number])[] = [
@@ -37,12 +44,8 @@ interface Cost extends Measured {
 }
 
 /** @throws if a job has not got every event once: the counts would be wrong. */
-export async function reportCosts(
-  effort: Effort,
-  isQuick: boolean,
-  table: Table,
-  say: (line: string) => void,
-): Promise<string[]> {
+export async function reportCosts(isQuick: boolean, say: (line: string) => void): Promise<string[]> {
+  const effort = { seconds: 300, cpuSeconds: Number.POSITIVE_INFINITY };
   const costs: Cost[] = [];
   for (const [eventsPerSecond, isolates, jobs] of SCENARIOS) {
     if (isQuick && eventsPerSecond > QUICK_RATE) continue;
@@ -77,11 +80,67 @@ export async function reportCosts(
         ...[batches, parts].map((value) => count((value / events) * 1e6)),
       ]),
     ),
-    "The same in dollars",
-    table(
-      [...heads, ...names],
-      rowsOf((cost) => PRICE_NAMES.map((name) => dollars(cost.bill.perMillion[name].dollars))),
-    ),
     `Assumed: a durable object works ${reading * 1e3} ms for a request that reads, ${writing * 1e3} ms for one that writes, ${upload * 1e3} ms for an upload.`,
   ];
+}
+
+interface Bill {
+  /** What is billed, for a million events: how many, and what that costs in dollars. */
+  perMillion: { readonly [name in PriceName]: { amount: number; dollars: number } };
+  /** For a million events, by list price: nothing is included. */
+  dollars: number;
+  /** The same if no Durable Object ever hibernated. */
+  awakeDollars: number;
+  /** A month at this rate, alone in its account: with what the plan includes. */
+  monthDollars: number;
+  vendor: { dollars: number; monthDollars: number };
+}
+
+/** The cost at the rate of a load of which each job takes every event. */
+function bill(measured: Measured): Bill {
+  const { events, jobs, seconds, objects } = measured;
+  const amounts = amountsOf(measured);
+  const perMillion = Object.fromEntries(
+    PRICE_NAMES.map((name) => {
+      const amount = (amounts[name] / events) * 1e6;
+      return [name, { amount, dollars: (amount / 1e6) * PRICES[name].dollars }];
+    }),
+  ) as Bill["perMillion"];
+  const dollars = PRICE_NAMES.reduce((sum, name) => sum + perMillion[name].dollars, 0);
+  const active = objects.filter(({ calls, alarms }) => calls + alarms > 0).length;
+  const awakeGbSeconds = active * seconds * OBJECT_GB;
+  const perMonth = MONTH_S / seconds;
+  return {
+    perMillion,
+    dollars,
+    awakeDollars:
+      dollars - perMillion.objectGbSeconds.dollars + (awakeGbSeconds / events) * PRICES.objectGbSeconds.dollars,
+    monthDollars: PRICE_NAMES.reduce((sum, name) => sum + beyondPlan(amounts[name] * perMonth, PRICES[name]), 0),
+    vendor: { dollars: jobs * VENDOR.dollars, monthDollars: beyondPlan(events * jobs * perMonth, VENDOR) },
+  };
+}
+
+function amountsOf(measured: Measured): { [name in PriceName]: number } {
+  const { objects, events, jobs, load, puts, batches, crons, lines } = measured;
+  const total = (of: (object: MeasuredObject) => number): number => objects.reduce((sum, each) => sum + of(each), 0);
+  const objectRequests = total(({ calls, alarms }) => calls + alarms);
+  const writing = total((object) => object.writing);
+  const busySeconds =
+    measured.packingS +
+    (objectRequests - measured.parts - writing) * ASSUMED_SECONDS.reading +
+    writing * ASSUMED_SECONDS.writing +
+    puts * ASSUMED_SECONDS.upload;
+  return {
+    // Each message is written, read and deleted.
+    queueOperations: 3 * measured.messageUnits,
+    requests: batches + crons + (load.isolates === 0 ? events : 0),
+    cpuMs: events * (CPU_MS.intake + jobs * CPU_MS.pipeline),
+    objectRequests,
+    objectGbSeconds: busySeconds * OBJECT_GB,
+    rowsWritten: total(({ rowsWritten }) => rowsWritten),
+    rowsRead: total(({ rowsRead }) => rowsRead),
+    storeClassA: puts,
+    logEvents: lines + (events + batches + crons + objectRequests) * settings.loggedShare,
+    storeClassB: measured.otherStoreRequests,
+  };
 }

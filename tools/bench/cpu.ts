@@ -4,26 +4,21 @@
  * in version.
  */
 import { constants, gzipSync, inflateRawSync } from "node:zlib";
-import { APPEND_MAX_RAW_BYTES } from "../../src/base/limits.ts";
-import { deflateFragment, OBJECT_DEFLATE_LEVEL } from "../../src/formats/object/fragment.ts";
+import type { Fragment } from "../../src/formats/object/encoder.ts";
+import { OBJECT_DEFLATE_LEVEL } from "../../src/formats/object/fragment.ts";
 import { NDJSON } from "../../src/formats/output/format.ts";
-import { type Loaded, load } from "../../src/formats/queue/load-records.ts";
 import { macKeyOf } from "../../src/formats/queue/mac.ts";
-import { decodeMessage } from "../../src/formats/queue/message.ts";
-import { Delivery } from "../../src/formats/queue/retries.ts";
 import type { FieldName } from "../../src/formats/record/fields.ts";
 import { consumeEvents } from "../../src/ship/consumer/consume.ts";
 import type { ConsumerContext } from "../../src/ship/consumer/context.ts";
 import { Gatherer } from "../../src/ship/intake/gather.ts";
 import { handleTail } from "../../src/ship/intake/tail.ts";
-import { prepare } from "../../src/ship/job/build.ts";
 import type { JobConfig } from "../../src/ship/job/config.ts";
 import { EVERYTHING, FILTERED, type JobShape } from "./job-shapes.ts";
 import { threadCpuMs } from "./meter.ts";
 import { batchOf } from "./queue-batch.ts";
 import { RecordMix, type TraceItem } from "./records.ts";
-import { type Summary, summary } from "./stats.ts";
-import { count, type Table } from "./table.ts";
+import { count, median, table } from "./table.ts";
 
 /** 2026-11-20T12:00:00Z. */
 const NOON = 1_795_176_000_000;
@@ -34,20 +29,14 @@ const ALIKE = 5;
 /** As each service has its own. */
 const SEAL = macKeyOf(new Uint8Array(32));
 
-export interface CpuEffort {
-  /** Measured rounds, after those that warm up. */
-  rounds: number;
-  warmUpRounds: number;
-  /** Records of a round. */
-  records: number;
-}
+/** Records of a round; and measured rounds, after those that warm up. */
+const FULL = { records: 20_000, rounds: 21, warmUpRounds: 5 };
+const QUICK = { records: 3_000, rounds: 5, warmUpRounds: 2 };
 
 /** What all works are done on. */
 interface Data {
   items: TraceItem[];
   bodies: ArrayBuffer[];
-  /** Grouped as the queue handler does: the content of one append. */
-  groups: Loaded[][];
   job: JobConfig;
   /** What the job ships, in the pieces that are compressed one by one. */
   pieces: Uint8Array[];
@@ -55,65 +44,48 @@ interface Data {
   shipped: number;
 }
 
-export async function prepareData(records: number, shape: JobShape): Promise<Data> {
+async function prepareData(records: number, shape: JobShape): Promise<Data> {
   const mix = new RecordMix(1);
   const items = Array.from({ length: records }, (_, i) => mix.next(NOON + i));
   const bodies = await gathered(items);
-  const groups: Loaded[][] = [[]];
-  let size = 0;
-  for (const part of bodies.map(loaded)) {
-    if (size + part.size > APPEND_MAX_RAW_BYTES) {
-      groups.push([]);
-      size = 0;
-    }
-    groups.at(-1)?.push(part);
-    size += part.size;
-  }
   const job = jobOf(shape);
-  const fragments = groups.flatMap((group) => prepare(job, group).fragments);
+  const fragments = await consumed(bodies, [job]);
   const pieces = fragments.map(({ deflated, body }) =>
     deflated ? (inflateRawSync(body, { finishFlush: constants.Z_SYNC_FLUSH }) as Uint8Array) : body,
   );
-  return { items, bodies, groups, job, pieces, shipped: fragments.reduce((sum, each) => sum + each.records, 0) };
+  return { items, bodies, job, pieces, shipped: fragments.reduce((sum, each) => sum + each.records, 0) };
 }
 
 /**
  * `intake` from trace items to messages, `pipeline` from messages to fragments, `gzip` of what the
  * pipeline ships and nothing else; the pipeline without sketches, and with {@link ALIKE} jobs of
- * equal rules; and steps of the pipeline alone. Each returns the amount of its output, by which two
- * runs are known to have done the same.
+ * equal rules. Each returns the amount of its output, by which two runs are known to have done the
+ * same.
  */
-export const WORKS = {
+const WORKS = {
   gzip: ({ pieces }) => bytesOf(pieces.map((piece) => gzipSync(piece, { level: OBJECT_DEFLATE_LEVEL }))),
-  pipeline: ({ bodies, job }) => consumed(bodies, [job]),
-  unsketched: ({ bodies, job }) => consumed(bodies, [{ ...job, sketches: false }]),
+  pipeline: ({ bodies, job }) => shippedBytes(bodies, [job]),
+  unsketched: ({ bodies, job }) => shippedBytes(bodies, [{ ...job, sketches: false }]),
   alike: ({ bodies, job }) =>
-    consumed(
+    shippedBytes(
       bodies,
       Array.from({ length: ALIKE }, (_, i) => ({ ...job, id: i + 1 })),
     ),
-  decode: ({ bodies }) => bodies.reduce((sum, body) => sum + Number(decodeMessage(body).ok), 0),
-  load: ({ bodies }) => bodies.reduce((sum, body) => sum + loaded(body).size, 0),
-  build: ({ job, groups }) => bytesOf(groups.flatMap((group) => prepare(job, group).fragments.map(({ body }) => body))),
-  deflate: ({ pieces }) => bytesOf(pieces.map(deflateFragment)),
   intake: async ({ items }) => bytesOf((await gathered(items)).map((body) => new Uint8Array(body))),
 } as const satisfies { readonly [work: string]: (data: Data) => number | Promise<number> };
-export type Work = keyof typeof WORKS;
+type Work = keyof typeof WORKS;
 
 const WORK_NAMES = Object.keys(WORKS) as Work[];
 
-export interface CpuResult {
-  /** CPU time of each piece of work, in µs for each record that came in. */
-  microseconds: { [work in Work]: Summary };
+interface CpuResult {
+  /** CPU time of each piece of work, in µs for each record that came in: medians. */
+  microseconds: { [work in Work]: number };
   /** To gzip alone, round by round: the pipeline; without sketches; each further job; intake. */
-  ratios: { pipeline: Summary; unsketched: Summary; further: Summary; intake: Summary };
-  records: number;
-  shipped: number;
-  messageBytes: number;
-  shippedBytes: number;
+  ratios: { pipeline: number; unsketched: number; further: number; intake: number };
+  data: Data;
 }
 
-export async function measureCpu(shape: JobShape, { records, rounds, warmUpRounds }: CpuEffort): Promise<CpuResult> {
+async function measureCpu(shape: JobShape, { records, rounds, warmUpRounds }: typeof FULL): Promise<CpuResult> {
   const data = await prepareData(records, shape);
   const outputs = new Map<Work, number>();
   const times = byWork(() => [] as number[]);
@@ -127,17 +99,16 @@ export async function measureCpu(shape: JobShape, { records, rounds, warmUpRound
       if (round >= 0) times[work].push(tookMs);
     }
   }
-  const toGzip = (of: (round: number) => number): Summary =>
-    summary(times.gzip.map((gzipMs, round) => of(round) / gzipMs));
+  const toGzip = (of: (round: number) => number): number =>
+    median(times.gzip.map((gzipMs, round) => of(round) / gzipMs));
   const at = (work: Work) => (round: number) => times[work][round] ?? 0;
   return {
-    microseconds: byWork((work) => summary(times[work].map((ms) => (ms / records) * 1_000))),
+    microseconds: byWork((work) => median(times[work].map((ms) => (ms / records) * 1_000))),
     ratios: {
       ...{ pipeline: toGzip(at("pipeline")), unsketched: toGzip(at("unsketched")), intake: toGzip(at("intake")) },
       further: toGzip((round) => (at("alike")(round) - at("pipeline")(round)) / (ALIKE - 1)),
     },
-    ...{ records, shipped: data.shipped, shippedBytes: bytesOf(data.pieces) },
-    messageBytes: data.bodies.reduce((sum, { byteLength }) => sum + byteLength, 0),
+    data,
   };
 }
 
@@ -170,14 +141,14 @@ async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
   return bodies;
 }
 
-/** The queue handler, with a log that takes everything and keeps nothing. */
-async function consumed(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Promise<number> {
-  let bytes = 0;
+/** The queue handler, with a log that takes everything. @returns what it was to append. */
+async function consumed(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Promise<readonly Fragment[]> {
+  const all: Fragment[] = [];
   const unexpected = () => Promise.reject(new Error("every message is whole, and comes once"));
   const context: ConsumerContext = {
     jobs: async () => ({ state: "bench.1.m", jobs, optOuts: [], shards: [0] }),
     append: async (_shard, { parts, prepared, state }) => {
-      bytes += bytesOf(prepared.flatMap(({ fragments }) => fragments.map(({ body }) => body)));
+      all.push(...prepared.flatMap(({ fragments }) => fragments));
       return { fresh: parts.map(({ id }) => id), tooOld: [], watched: false, state };
     },
     known: async () => [],
@@ -189,15 +160,11 @@ async function consumed(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Prom
   const batch = batchOf(bodies, NOON);
   await consumeEvents(batch as never, context);
   batch.assertAcknowledged();
-  return bytes;
+  return all;
 }
 
-function loaded(body: ArrayBuffer): Loaded {
-  const [message] = batchOf([body], NOON).messages;
-  const loading = load(new Delivery(message as never), [SEAL]);
-  const part = loading.kind === "loaded" ? loading.loaded[0] : undefined;
-  if (part === undefined) throw new Error(`a message is ${loading.kind}`);
-  return part;
+async function shippedBytes(bodies: readonly ArrayBuffer[], jobs: JobConfig[]): Promise<number> {
+  return bytesOf((await consumed(bodies, jobs)).map(({ body }) => body));
 }
 
 function bytesOf(parts: readonly Uint8Array[]): number {
@@ -214,49 +181,43 @@ function jobOf({ filter, fieldNames }: JobShape): JobConfig {
   };
 }
 
-/** The names of works in the report: steps of the pipeline are indented. */
+/** The names of works in the report. */
 const TITLES: { readonly [work in Work]: string } = {
   gzip: "gzip alone, of what is shipped",
   pipeline: "pipeline: message → fragment",
   unsketched: "  without sketches",
   alike: `  with ${ALIKE} jobs of equal rules`,
-  decode: "  of it: decode the message",
-  load: "  of it: decode, read, truncate",
-  build: "  of it: filter, encode, deflate",
-  deflate: "  of it: deflate",
   intake: "intake: tail() → message",
 };
 
 /** The results as text, of both shapes. */
-export async function reportCpu(effort: CpuEffort, table: Table, say: (line: string) => void): Promise<string[]> {
-  const parts = ["CPU TIME of intake and pipeline, in Node, beside gzip alone of the same bytes"];
+export async function reportCpu(isQuick: boolean, say: (line: string) => void): Promise<string[]> {
+  const parts = ["CPU TIME of intake and pipeline, in Node, beside gzip alone of the same bytes: medians"];
+  const { info, warn, error } = console;
+  // Without the lines that the shipper logs.
+  Object.assign(console, { info: () => {}, warn: () => {}, error: () => {} });
   for (const [title, shape] of [
     ["with a filter and a projection", FILTERED],
     ["all fields of all records", EVERYTHING],
   ] as const) {
     say(`CPU time: ${title} …`);
-    const { microseconds, ratios, ...sizes } = await measureCpu(shape, effort);
-    const { records, shipped, messageBytes, shippedBytes } = sizes;
-    const cells = ({ median, low, high }: Summary): string[] => [
-      median.toFixed(2),
-      `${low.toFixed(2)} – ${high.toFixed(2)}`,
-    ];
+    const { microseconds, ratios, data } = await measureCpu(shape, isQuick ? QUICK : FULL);
+    const records = data.items.length;
+    const messageBytes = data.bodies.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    const ratio = { "one job": ratios.pipeline, "  without sketches": ratios.unsketched };
+    const others = { "each further job of equal rules": ratios.further, intake: ratios.intake };
     parts.push(
-      `${title}: ${count(records)} records, ${count(messageBytes / records)} B each in a message; ${count(shipped)} shipped, ${count(shippedBytes / shipped)} B each`,
+      `${title}: ${count(records)} records, ${count(messageBytes / records)} B each in a message; ${count(data.shipped)} shipped, ${count(bytesOf(data.pieces) / data.shipped)} B each`,
       table(
-        ["× gzip alone", "median", "middle half"],
-        [
-          ["one job", ...cells(ratios.pipeline)],
-          ["  without sketches", ...cells(ratios.unsketched)],
-          ["each further job of equal rules", ...cells(ratios.further)],
-          ["intake", ...cells(ratios.intake)],
-        ],
+        ["", "× gzip alone"],
+        Object.entries({ ...ratio, ...others }).map(([what, times]) => [what, times.toFixed(2)]),
       ),
       table(
-        ["", "µs/record", "middle half", "records a CPU second"],
-        WORK_NAMES.map((work) => [TITLES[work], ...cells(microseconds[work]), count(1e6 / microseconds[work].median)]),
+        ["", "µs/record"],
+        WORK_NAMES.map((work) => [TITLES[work], microseconds[work].toFixed(2)]),
       ),
     );
   }
+  Object.assign(console, { info, warn, error });
   return parts;
 }

@@ -20,7 +20,7 @@ const PATHS = [
   "/assets/img/",
   "/feeds/",
 ];
-const WORDS =
+export const WORDS =
   "order customer cart cached stale fetched payment region replica retry shard updated missing price item".split(" ");
 const QUEUES = ["mails", "thumbnails", "index-updates"];
 const METHODS = ["reserve", "lookup", "quote", "verifyToken"];

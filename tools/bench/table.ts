@@ -4,22 +4,13 @@ export function count(value: number): string {
   return Math.round(value).toLocaleString("en-US");
 }
 
-export type Table = (header: readonly string[], rows: readonly (readonly string[])[]) => string;
-
-/** Columns as wide as their content; the first to the left, numbers to the right. */
-export const text: Table = (header, rows) => {
-  const widths = header.map((name, i) => Math.max(name.length, ...rows.map((row) => row[i]?.length ?? 0)));
+/** As docs have it, with columns as wide as their content; numbers to the right. */
+export function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = header.map((name, i) => Math.max(4, name.length, ...rows.map((row) => row[i]?.length ?? 0)));
   const line = (cells: readonly string[]): string =>
-    cells
-      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))
-      .join("  ")
-      .trimEnd();
-  return [line(header), ...rows.map(line)].map((row) => `  ${row}`).join("\n");
-};
-
-/** As in docs. */
-export const markdown: Table = (header, rows) =>
-  [header, header.map((_, i) => (i === 0 ? "---" : "---:")), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");
+    `| ${cells.map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0))).join(" | ")} |`;
+  return [header, header.map((_, i) => (i === 0 ? "---" : "---:")), ...rows].map(line).join("\n");
+}
 
 /** Three digits that count. */
 export function amount(value: number): string {
@@ -36,4 +27,12 @@ export function bytesText(value: number): string {
 
 export function dollars(value: number): string {
   return `$${value.toFixed(value < 0.1 ? 4 : 2)}`;
+}
+
+/** The middle one; between two, half of both. @throws if there is none. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
+  if (low === undefined || high === undefined) throw new Error("there is no median of nothing");
+  return (low + high) / 2;
 }

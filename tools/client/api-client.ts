@@ -56,12 +56,12 @@ export class ApiClient {
   }
 
   async createJob(body: Readonly<Record<string, unknown>>): Promise<Job> {
-    return Job.parse(await this.#call("POST", "/jobs", { body: JSON.stringify(body), type: "application/json" }));
+    return Job.parse(await this.#call("POST", "/jobs", json(body)));
   }
 
   /** Changes only what the body names. */
   async updateJob(id: number, body: Readonly<Record<string, unknown>>): Promise<Job> {
-    return Job.parse(await this.#call("PUT", `/jobs/${id}`, { body: JSON.stringify(body), type: "application/json" }));
+    return Job.parse(await this.#call("PUT", `/jobs/${id}`, json(body)));
   }
 
   /** @param discard drops what is waiting, and counts it, instead of delivering it. */
@@ -83,8 +83,7 @@ export class ApiClient {
 
   /** Whether a job ships to this destination, whatever its keys. */
   async isDestinationInUse(destination: string): Promise<boolean> {
-    const sent = { body: JSON.stringify({ destination_conf: destination }), type: "application/json" };
-    const result = await this.#call("POST", "/validate/destination/exists", sent);
+    const result = await this.#call("POST", "/validate/destination/exists", json({ destination_conf: destination }));
     return z.object({ exists: z.boolean() }).parse(result).exists;
   }
 
@@ -138,20 +137,17 @@ export class ApiClient {
 
   /** Switches the logging of a function on or off. */
   async setLogging(name: string, logship: boolean): Promise<void> {
-    const sent = { body: JSON.stringify({ logship }), type: "application/json" };
-    await this.#call("PATCH", `/functions/scripts/${name}/script-settings`, sent, this.#account);
+    await this.#call("PATCH", `/functions/scripts/${name}/script-settings`, json({ logship }), this.#account);
   }
 
   /** @param body as the API takes it: `since`, `until`, `destination_conf`. */
   async beginReplay(id: number, body: Readonly<Record<string, unknown>>): Promise<Replay> {
-    const sent = { body: JSON.stringify(body), type: "application/json" };
-    return Replay.parse(await this.#call("POST", `/jobs/${id}/replay`, sent));
+    return Replay.parse(await this.#call("POST", `/jobs/${id}/replay`, json(body)));
   }
 
   /** @param body as the API takes it: `since`, `until`, `destination_conf`. */
   async beginRerun(id: number, body: Readonly<Record<string, unknown>>): Promise<Replay> {
-    const sent = { body: JSON.stringify(body), type: "application/json" };
-    return Replay.parse(await this.#call("POST", `/jobs/${id}/rerun`, sent));
+    return Replay.parse(await this.#call("POST", `/jobs/${id}/rerun`, json(body)));
   }
 
   async replay(id: number, replayId: string): Promise<Replay> {
@@ -210,6 +206,10 @@ export class ApiClient {
     const words = envelope.data.errors.map(({ code, message }) => `${message} (${code})`).join("; ");
     throw new ApiFailure(`${method} ${path}: HTTP ${response.status}: ${words}`, response.status);
   }
+}
+
+function json(body: object): { body: string; type: string } {
+  return { body: JSON.stringify(body), type: "application/json" };
 }
 
 function parseJson(text: string): unknown {

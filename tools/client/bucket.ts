@@ -1,5 +1,5 @@
-import { AwsClient } from "aws4fetch";
 import { localObjectStore } from "../paths.ts";
+import { s3Archive } from "../verify/s3-archive.ts";
 
 /**
  * The bucket that `wrangler dev` serves, and its credentials, as in wrangler.jsonc. They are valid
@@ -26,58 +26,39 @@ export interface StoredObject {
 export class Bucket {
   /** URL of the bucket. */
   readonly url: string;
-  readonly #client: AwsClient;
+  readonly #endpoint: string;
 
   constructor(serverUrl: string) {
-    const { name, accessKeyId, secretAccessKey } = LOCAL_BUCKET;
-    this.url = `${localObjectStore(serverUrl)}/${name}`;
-    this.#client = new AwsClient({ accessKeyId, secretAccessKey, service: "s3", region: "auto", retries: 0 });
+    this.#endpoint = localObjectStore(serverUrl);
+    this.url = `${this.#endpoint}/${LOCAL_BUCKET.name}`;
   }
 
-  /** All keys below a prefix, in order. */
-  async list(prefix: string): Promise<string[]> {
+  /** What is below a folder. Nothing waits: a server that does not answer is gone. */
+  #below(prefix: string) {
+    const { name: bucket, ...keys } = LOCAL_BUCKET;
+    const settings = { bucket, prefix, endpoint: this.#endpoint, region: "auto", ...keys };
+    return s3Archive(settings, { fetch: (request) => fetch(request), pause: async () => {} });
+  }
+
+  /** All keys below a folder, in order. @param folder ends with a slash; "": all. */
+  async list(folder: string): Promise<string[]> {
     const keys: string[] = [];
-    for (let token: string | undefined; ; ) {
-      const query = new URLSearchParams({
-        "list-type": "2",
-        prefix,
-        ...(token !== undefined && { "continuation-token": token }),
-      });
-      const xml = await (await this.#get(`${this.url}?${query}`)).text();
-      for (const [, key = ""] of xml.matchAll(/<Key>([^<]*)<\/Key>/g)) keys.push(decodeXml(key));
-      token = /<NextContinuationToken>([^<]*)<\/NextContinuationToken>/.exec(xml)?.[1];
-      if (token === undefined) return keys;
-      token = decodeXml(token);
-    }
+    for await (const { path } of this.#below(folder.replace(/\/$/, "")).list()) keys.push(`${folder}${path}`);
+    return keys;
   }
 
   async get(key: string): Promise<Uint8Array> {
-    // Each segment is encoded before signing: `=` in a key would break the signature.
-    const path = key.split("/").map(encodeURIComponent).join("/");
-    return new Uint8Array(await (await this.#get(`${this.url}/${path}`)).arrayBuffer());
+    const pieces: Uint8Array[] = [];
+    const content = await this.#below("").read(key);
+    if (content === null) throw new Error(`the bucket has no ${key}`);
+    for await (const piece of content) pieces.push(piece);
+    return Buffer.concat(pieces);
   }
 
-  /** All objects below a prefix. */
-  async read(prefix: string): Promise<StoredObject[]> {
+  /** All objects below a folder. */
+  async read(folder: string): Promise<StoredObject[]> {
     const objects: StoredObject[] = [];
-    for (const key of await this.list(prefix)) objects.push({ key, bytes: await this.get(key) });
+    for (const key of await this.list(folder)) objects.push({ key, bytes: await this.get(key) });
     return objects;
   }
-
-  async #get(url: string): Promise<Response> {
-    const response = await fetch(await this.#client.sign(url));
-    if (response.ok) return response;
-    const code = /<Code>(\w+)<\/Code>/.exec(await response.text())?.[1] ?? "no code";
-    throw new Error(`GET ${url}: HTTP ${response.status} ${code}`);
-  }
-}
-
-const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
-
-function decodeXml(text: string): string {
-  return text.replace(/&(?:#x([0-9a-f]+)|#(\d+)|(\w+));/gi, (whole, hex?: string, decimal?: string, name?: string) => {
-    if (hex !== undefined) return String.fromCodePoint(Number.parseInt(hex, 16));
-    if (decimal !== undefined) return String.fromCodePoint(Number(decimal));
-    return ENTITIES[name ?? ""] ?? whole;
-  });
 }

@@ -1,27 +1,16 @@
 /** Objects and records as text for a terminal. Pure; nothing in the text steers the terminal. */
 import { gunzipSync } from "node:zlib";
 import * as z from "zod";
+import { summaryOf, visible } from "../../src/web/dashboard/parts/record-summary.ts";
 import type { StoredObject } from "./bucket.ts";
 
-const TraceRecord = z.object({
-  Entrypoint: z.string(),
+/** What the demo reads of one. */
+const TraceRecord = z.looseObject({
   Event: z.record(z.string(), z.unknown()),
-  EventTimestampMs: z.number(),
   EventType: z.string(),
-  Exceptions: z.array(z.object({ name: z.string(), message: z.string() })),
-  Logs: z.array(z.object({ Level: z.string(), Message: z.array(z.string()) })),
-  Outcome: z.string(),
-  ScriptName: z.string(),
+  Logs: z.array(z.looseObject({ Message: z.array(z.string()) })),
 });
 export type TraceRecord = z.infer<typeof TraceRecord>;
-
-const FetchEvent = z.object({
-  Request: z.object({ Method: z.string(), URL: z.string() }),
-  Response: z.object({ Status: z.number().optional() }),
-});
-
-/** Log lines shown of one record. */
-const LOGS_SHOWN = 2;
 
 /** The records of one object. @throws unless a job without output options shipped it. */
 export function recordsOf({ bytes }: StoredObject): TraceRecord[] {
@@ -29,63 +18,24 @@ export function recordsOf({ bytes }: StoredObject): TraceRecord[] {
   return lines.filter((line) => line !== "").map((line) => TraceRecord.parse(JSON.parse(line)));
 }
 
-/** The URL of a fetch event; empty for all others. */
-export function urlOf(record: TraceRecord): string {
-  const event = FetchEvent.safeParse(record.Event);
-  return event.success ? event.data.Request.URL : "";
-}
-
-/** A short description of a record, by its kind; without times. */
-export function aboutOf({
-  Entrypoint,
-  Event,
-  EventType,
-}: Pick<TraceRecord, "Entrypoint" | "Event" | "EventType">): string {
-  switch (EventType) {
-    case "fetch": {
-      const event = FetchEvent.safeParse(Event);
-      if (!event.success) return JSON.stringify(Event);
-      const { Request, Response } = event.data;
-      // There is no status after an exception.
-      return `${Request.Method} ${Request.URL}${Response.Status === undefined ? "" : ` → ${Response.Status}`}`;
-    }
-    case "scheduled":
-      return String(Event.Cron);
-    case "queue":
-      return `${Event.Queue}: ${Event.BatchSize} ${Event.BatchSize === 1 ? "message" : "messages"}`;
-    case "alarm":
-      return Entrypoint;
-    case "worker_rpc":
-      return `${Entrypoint}.${Event.RPCMethod}()`;
-    default:
-      return JSON.stringify(Event);
-  }
+/** A record in a line, and what it threw or logged first in another one. */
+export function recordText(record: unknown, place = ""): string {
+  const { atMs, outcome, script, event, line, more } = summaryOf(record);
+  const oneLine = (text: string): string => visible(text).replace(/\s+/g, " ");
+  const time = atMs === null ? "".padEnd(24) : new Date(atMs).toISOString();
+  const head = `${time}  ${oneLine(outcome).padEnd(9)}  ${oneLine(event)}  (${oneLine(script)})${place}`;
+  return line === "" ? head : `${head}\n${"".padEnd(26)}${oneLine(line)}${more > 0 ? `  and ${more} more` : ""}`;
 }
 
 /** An object and its records, in lines. */
-export function objectLines(object: StoredObject, records: readonly TraceRecord[]): string[] {
-  const size = `${records.length} ${records.length === 1 ? "record" : "records"}, ${object.bytes.length.toLocaleString("en")} bytes of gzip`;
-  return [plain(object.key), `  ${size}`, ...records.flatMap(recordLines).map((line) => `  ${line}`)];
-}
-
-function recordLines(record: TraceRecord): string[] {
-  const time = new Date(record.EventTimestampMs).toISOString().slice(11, 23);
-  const more = record.Logs.length - LOGS_SHOWN;
-  const details = [
-    ...record.Logs.slice(0, LOGS_SHOWN).map(({ Level, Message }) => `${Level.padEnd(6)} ${Message.join(" ")}`),
-    ...(more > 0 ? [`       … and ${more} more log ${more === 1 ? "line" : "lines"}`] : []),
-    ...record.Exceptions.map(({ name, message }) => `thrown ${name}: ${message}`),
+export function objectLines({ key, bytes }: StoredObject, records: readonly TraceRecord[]): string[] {
+  const count = `${records.length} ${records.length === 1 ? "record" : "records"}`;
+  const size = `  ${count}, ${bytes.length.toLocaleString("en")} bytes of gzip`;
+  return [
+    printable(key),
+    size,
+    ...records.flatMap((record) => recordText(record).split("\n")).map((line) => `  ${line}`),
   ];
-  const kind = `${record.EventType.padEnd(10)}  ${record.Outcome.padEnd(9)}`;
-  const head = `${time}  ${kind}  ${aboutOf(record)}  (${record.ScriptName})`;
-  return [plain(head), ...details.map((line) => `                ${plain(line)}`)];
-}
-
-/** Longest line of a record, in UTF-16 units. */
-const LINE_MAX = 200;
-
-function plain(text: string): string {
-  return printable(text).slice(0, LINE_MAX);
 }
 
 /** Text of any origin, on one line: no character of it steers the terminal or breaks the line. */

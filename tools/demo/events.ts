@@ -1,141 +1,37 @@
-/** What the demo does, and the trace events that it must find in the bucket. */
+/**
+ * What the demo sends, and the trace events that it must find in the bucket, each once: named by
+ * their kind, and the request or cron that caused them.
+ */
+import type { TraceRecord } from "../client/show.ts";
 
 export const SAMPLE_NAME = "sample-shop";
 
 const DAY_MS = 86_400_000;
 
-/** One record, identified by `type` and `id` together; check.ts finds the id of a record. */
-export interface Expected {
-  readonly type: string;
-  readonly id: string;
-  /** As `aboutOf` of show.ts gives it. */
-  readonly about: string;
-  readonly outcome: string;
-  readonly scriptName: string;
-  readonly logs: readonly LogLine[];
-  /** As `<name>: <message>`. */
-  readonly exceptions: readonly string[];
-}
-
-/** Level and arguments. */
-type LogLine = readonly [level: string, ...message: string[]];
-
-/** A request of a visitor, or a cron, and what the function ships for it. */
+/** A request of a visitor, or a cron, and the events that the function ships for it. */
 export interface Trigger {
   readonly url: string;
   /** HTTP status of the answer. */
   readonly status: number;
-  readonly ships: readonly Expected[];
+  readonly ships: readonly string[];
 }
 
-interface Visit {
-  readonly path: string;
-  readonly status: number;
-  readonly logs?: readonly LogLine[];
-  readonly outcome?: string;
-  readonly exception?: string;
-  /** Invocations that it causes, beside the request's own. */
-  readonly leadsTo?: readonly FollowUp[];
-}
-
-interface FollowUp {
-  readonly type: string;
-  readonly about: string;
-  /** Its one log line, without the last argument, an object with the id of the request. */
-  readonly log: readonly [level: string, text: string];
-  readonly passed: Readonly<Record<string, string>>;
-}
-
-const order = (number: number): Visit => ({
-  path: `/orders/${number}`,
-  status: 200,
-  logs: [["log", "order looked up", JSON.stringify({ path: `/orders/${number}`, items: 3 })]],
-});
-
-const CHECKOUT: Visit = {
-  path: "/checkout",
-  status: 500,
-  logs: [["log", "charging the card"]],
-  outcome: "exception",
-  exception: "PaymentError: the bank did not answer",
-};
-
-const NEWSLETTER: Visit = {
-  path: "/newsletter",
-  status: 202,
-  logs: [["info", "signed up; the mail goes out after the answer"]],
-  exception: "Error: the mail server is full",
-};
-
-const REPORT: Visit = {
-  path: "/report",
-  status: 200,
-  logs: [
-    ...Array.from({ length: 120 }, (_, i): LogLine => {
-      const turnover = ((i + 1) * 37) % 1000;
-      return ["debug", `row ${i + 1} of 120: turnover ${turnover} coins`];
-    }),
-    ["warn", "the report is slow"],
-  ],
-};
-
-const PRICE: Visit = {
-  path: "/prices/tea",
-  status: 200,
-  leadsTo: [{ type: "worker_rpc", about: "Prices.quote()", log: ["log", "price asked"], passed: { item: "tea" } }],
-};
-
-const PARCEL: Visit = {
-  path: "/parcels/1",
-  status: 202,
-  logs: [["log", "order handed to the packers"]],
-  leadsTo: [
-    { type: "queue", about: "sample-parcels: 1 message", log: ["log", "parcel packed"], passed: { order: "1" } },
-  ],
-};
-
-const RESERVATION: Visit = {
-  path: "/reservations/tea",
-  status: 202,
-  leadsTo: [
-    { type: "worker_rpc", about: "Reservation.hold()", log: ["log", "item held"], passed: { item: "tea" } },
-    { type: "alarm", about: "Reservation", log: ["warn", "nobody came for it"], passed: { item: "tea" } },
-  ],
-};
-
-/** Requests of visitors, in this order. */
-const VISITS = [
-  ...[order(1), CHECKOUT, NEWSLETTER, REPORT, PRICE, PARCEL, RESERVATION],
-  ...[order(2), CHECKOUT, order(3)],
+/** Requests of visitors, in order, with the kinds of events that each causes beside its own. */
+const VISITS: readonly (readonly [path: string, status: number, ...leadsTo: string[]])[] = [
+  ...[["/orders/1", 200] as const, ["/checkout", 500] as const, ["/newsletter", 202] as const],
+  ...[["/report", 200] as const, ["/prices/tea", 200, "worker_rpc"] as const, ["/parcels/1", 202, "queue"] as const],
+  ...[["/reservations/tea", 202, "worker_rpc", "alarm"] as const, ["/orders/2", 200] as const],
+  ...[["/checkout", 500] as const, ["/orders/3", 200] as const],
 ];
 
 export function sampleVisits(sampleUrl: string): Trigger[] {
-  return VISITS.map((visit, i) => {
+  return VISITS.map(([path, status, ...leadsTo], i) => {
     const id = `sample-${i + 1}`;
-    const url = `${sampleUrl}${visit.path}?event=${id}`;
-    const outcome = visit.outcome ?? "ok";
-    const answer = outcome === "ok" ? ` → ${visit.status}` : "";
-    const request: Expected = {
-      type: "fetch",
-      id,
-      about: `GET ${url}${answer}`,
-      outcome,
-      scriptName: SAMPLE_NAME,
-      logs: visit.logs ?? [],
-      exceptions: visit.exception === undefined ? [] : [visit.exception],
+    return {
+      url: `${sampleUrl}${path}?event=${id}`,
+      status,
+      ships: ["fetch", ...leadsTo].map((kind) => `${kind} ${id}`),
     };
-    const followed = (visit.leadsTo ?? []).map(
-      ({ type, about, log, passed }): Expected => ({
-        type,
-        id,
-        about,
-        outcome: "ok",
-        scriptName: SAMPLE_NAME,
-        logs: [[...log, JSON.stringify({ ...passed, event: id })]],
-        exceptions: [],
-      }),
-    );
-    return { url, status: visit.status, ships: [request, ...followed] };
   });
 }
 
@@ -144,71 +40,62 @@ export function sampleVisits(sampleUrl: string): Trigger[] {
  * platform's clock would.
  */
 export function sampleSchedules(sampleUrl: string): Trigger[] {
-  const crons: [cron: string, status: number, outcome: string, exceptions: string[]][] = [
-    ["0 3 * * *", 200, "ok", []],
-    ["0 4 1 * *", 500, "exception", ["Error: the warehouse is closed"]],
-  ];
-  return crons.map(([cron, status, outcome, exceptions]) => ({
+  const crons = [["0 3 * * *", 200] as const, ["0 4 1 * *", 500] as const];
+  return crons.map(([cron, status]) => ({
     url: `${sampleUrl}/cdn-cgi/handler/scheduled?cron=${cron.replaceAll(" ", "+")}`,
-    status,
-    ships: [
-      {
-        type: "scheduled",
-        id: cron,
-        about: cron,
-        outcome,
-        scriptName: SAMPLE_NAME,
-        logs: [["log", "counting the stock", cron]],
-        exceptions,
-      },
-    ],
+    ...{ status, ships: [`scheduled ${cron}`] },
   }));
-}
-
-export interface PostedEvent extends Expected {
-  readonly event: Readonly<Record<string, unknown>>;
 }
 
 /**
  * Events of a function elsewhere: one as a trace item, two as records, one of these from the day
  * before.
  */
-export function postedEvents(nowMs: number): PostedEvent[] {
+export function postedEvents(nowMs: number): { ships: string; event: object }[] {
   const scriptName = "billing";
   const url = (id: string): string => `https://shop.example/invoices?event=${id}`;
-  const record = (id: string, at: number): PostedEvent => ({
-    type: "fetch",
-    id,
-    about: `POST ${url(id)} → 201`,
-    outcome: "ok",
-    scriptName,
-    logs: [["log", "invoice written"]],
-    exceptions: [],
-    event: {
-      Event: { RayID: "", Request: { Method: "POST", URL: url(id) }, Response: { Status: 201 } },
-      EventTimestampMs: at,
-      EventType: "fetch",
-      Logs: [{ Level: "log", Message: ["invoice written"], TimestampMs: at }],
-      Outcome: "ok",
-      ScriptName: scriptName,
-    },
+  const record = (id: string, at: number): object => ({
+    Event: { RayID: "", Request: { Method: "POST", URL: url(id) }, Response: { Status: 201 } },
+    ...{ EventTimestampMs: at, EventType: "fetch", Outcome: "ok", ScriptName: scriptName },
+    Logs: [{ Level: "log", Message: ["invoice written"], TimestampMs: at }],
   });
-  const traceItem = (id: string, at: number): PostedEvent => ({
-    type: "fetch",
-    id,
-    about: `POST ${url(id)}`,
-    outcome: "exception",
-    scriptName,
-    logs: [],
-    exceptions: ["TypeError: amount is undefined"],
-    event: {
-      event: { request: { method: "POST", url: url(id), headers: {} } },
-      eventTimestamp: at,
-      exceptions: [{ name: "TypeError", message: "amount is undefined", timestamp: at }],
-      logs: [],
-      outcome: "exception",
-      scriptName,
-    },
+  const traceItem = (id: string, at: number): object => ({
+    event: { request: { method: "POST", url: url(id), headers: {} } },
+    ...{ eventTimestamp: at, logs: [], outcome: "exception", scriptName },
+    exceptions: [{ name: "TypeError", message: "amount is undefined", timestamp: at }],
   });
-  return [record("posted-1", nowMs), traceItem("posted-2", nowMs), record("posted-3", nowMs - DAY_MS)];
+  const events = [record("posted-1", nowMs), traceItem("posted-2", nowMs), record("posted-3", nowMs - DAY_MS)];
+  return events.map((event, i) => ({ ships: `fetch posted-${i + 1}`, event }));
+}
+
+/** The faults in words; none if every record is there, once. */
+export function faultsOf(expected: readonly string[], arrived: readonly TraceRecord[]): string[] {
+  const counts = new Map(expected.map((name) => [name, 0]));
+  for (const record of arrived) {
+    const name = nameOf(record);
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  const wanted = new Set(expected);
+  return [...counts].flatMap(([name, count]) => {
+    if (!wanted.has(name)) return [`${count} of ${name} arrived, but were not sent`];
+    if (count === 1) return [];
+    return [count === 0 ? `${name} did not arrive` : `${name} arrived ${count} times`];
+  });
+}
+
+/** The kind of an event, and its id. */
+export function nameOf(record: TraceRecord): string {
+  return `${record.EventType} ${idOf(record) || "(no id)"}`;
+}
+
+/**
+ * A request has its id in the URL, a cron its expression; what follows from a request has logged
+ * the id passed along.
+ */
+function idOf({ Event, Logs }: TraceRecord): string {
+  const { URL: url = "" } = (Event.Request ?? {}) as { URL?: string };
+  if (URL.canParse(url)) return new URL(url).searchParams.get("event") ?? "";
+  if (typeof Event.Cron === "string") return Event.Cron;
+  const logged = Logs.flatMap(({ Message }) => /"event":"([^"]+)"/.exec(Message.at(-1) ?? "")?.[1] ?? []);
+  return logged[0] ?? "";
 }

@@ -3,16 +3,24 @@
  * and the bucket is read back. Everything runs on this machine, in its own state folder. `--once`
  * ends by itself: 0 if every event arrived exactly once, 1 if not.
  */
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { ApiClient } from "../client/api-client.ts";
 import { type JobLedger, jobBalance } from "../client/api-results.ts";
-import { shown } from "../paths.ts";
-import { type Foreground, runInForeground } from "../servers/foreground.ts";
-import { shipInto, shipperLines, showAll, showNew } from "../servers/local-shipper.ts";
+import { ROOT, shown } from "../paths.ts";
+import { type BuiltWorker, buildWorker, startDevServer } from "../servers/dev-server.ts";
+import { type Foreground, portWords, runInForeground } from "../servers/foreground.ts";
+import type { LocalServer } from "../servers/local-server.ts";
+import {
+  type LocalShipper,
+  shipInto,
+  shipperLines,
+  showAll,
+  showNew,
+  startLocalShipper,
+} from "../servers/local-shipper.ts";
 import { type UntilOptions, until } from "../until.ts";
-import { faultsOf } from "./check.ts";
-import { type Expected, postedEvents, sampleSchedules, sampleVisits, type Trigger } from "./events.ts";
-import { type Running, STATES, start } from "./processes.ts";
+import { faultsOf, postedEvents, SAMPLE_NAME, sampleSchedules, sampleVisits, type Trigger } from "./events.ts";
 
 const FOLDER = "demo";
 /**
@@ -22,6 +30,59 @@ const RECEIVED_WITHIN_MS = 60_000;
 const DELIVERED_WITHIN_MS = 60_000;
 
 type Say = Foreground["say"];
+
+/** Folder of the state of each run. */
+const STATES = join(ROOT, ".wrangler/demo");
+const SAMPLE_CONFIG = join(ROOT, "tools/demo/sample/wrangler.jsonc");
+
+interface Running extends Pick<Foreground, "say" | "state"> {
+  readonly shipper: LocalShipper;
+  readonly sample: LocalServer;
+}
+
+/** @throws Error with wrangler's output if one of them does not start. */
+async function start(foreground: Foreground): Promise<Running> {
+  const { say, state } = foreground;
+  const building = buildWorker(SAMPLE_CONFIG, join(state, "sample"));
+  try {
+    const shipper = await startLocalShipper(foreground, SAMPLE_NAME);
+    const sample = await startSample(await building, shipper, foreground);
+    return { shipper, sample, say, state };
+  } finally {
+    // The first error is what counts, but the build must not go on writing.
+    await building.catch(() => {});
+  }
+}
+
+/**
+ * Start the shipper first: events without a running consumer are lost. The function is built, as
+ * `wrangler dev` swallows exceptions when it runs from source.
+ */
+async function startSample(
+  built: BuiltWorker,
+  { server: shipper, registry }: LocalShipper,
+  { state, signal, say, keep }: Foreground,
+): Promise<LocalServer> {
+  const port = shipper.port + 1;
+  say(`Starting the sample function ${SAMPLE_NAME}, with the shipper as its tail consumer …`);
+  const sample = await startDevServer({
+    ...built,
+    port,
+    persistTo: join(state, "sample-state"),
+    registry,
+    logFile: join(state, "sample.log"),
+    signal,
+  });
+  keep("the sample function", sample);
+  await until({
+    what: "the sample function to find the shipper",
+    withinMs: 15_000,
+    look: async () => sample.output.includes("logship [connected]"),
+    enough: Boolean,
+  });
+  say(`The sample function answers on ${portWords(sample, port)}.`);
+  return sample;
+}
 
 /** @returns faults in words, none if all is well; and the keys in the bucket. */
 async function runMainJob({
@@ -63,26 +124,20 @@ async function runMainJob({
  * Sends requests as visitors would, and runs the sample's crons. @returns what must be shipped for
  * them.
  */
-async function askSample(url: string, faults: string[], say: Say): Promise<Expected[]> {
-  const visits = await trigger(sampleVisits(url), faults);
-  const requests = visits.filter(({ type }) => type === "fetch");
-  const threw = requests.filter(({ outcome }) => outcome === "exception").length;
-  const failed = requests.filter(({ outcome, exceptions }) => outcome === "ok" && exceptions.length > 0).length;
-  const logged = Math.max(...requests.map(({ logs }) => logs.length));
+async function askSample(url: string, faults: string[], say: Say): Promise<string[]> {
+  const visits = sampleVisits(url);
+  const visited = await trigger(visits, faults);
   say(
-    `Sent ${requests.length} requests to the sample function: ${threw} threw, ${failed} failed after the answer, one logged ${logged} lines.`,
+    `Sent ${visits.length} requests to the sample function: two throw, one fails after the answer, one logs 121 lines.`,
   );
-  const count = (kind: string): number => visits.filter(({ type }) => type === kind).length;
-  say(
-    `They cause ${count("worker_rpc")} RPC calls, ${count("queue")} queue batch, ${count("alarm")} alarm of a durable object.`,
-  );
+  say("They cause two RPC calls, a queue batch, and an alarm of a durable object.");
   const schedules = sampleSchedules(url);
   const runs = await trigger(schedules, faults);
   say(`Triggered both of its crons, one of which throws: GET ${schedules[0]?.url}`);
-  return [...visits, ...runs];
+  return [...visited, ...runs];
 }
 
-async function trigger(triggers: readonly Trigger[], faults: string[]): Promise<Expected[]> {
+async function trigger(triggers: readonly Trigger[], faults: string[]): Promise<string[]> {
   for (const { url, status } of triggers) {
     const response = await fetch(url);
     await response.arrayBuffer();
@@ -92,14 +147,14 @@ async function trigger(triggers: readonly Trigger[], faults: string[]): Promise<
 }
 
 /** Sends events of a function elsewhere, over HTTP. @returns what must be shipped for them. */
-async function postEvents(api: ApiClient, say: Say): Promise<Expected[]> {
+async function postEvents(api: ApiClient, say: Say): Promise<string[]> {
   const posted = postedEvents(Date.now());
   const accepted = await api.postEvents(
     posted.map(({ event }) => event),
     { ndjson: true, gzip: true },
   );
   say(`POST /events: ${accepted} events of another function, as gzipped NDJSON; one is from yesterday.`);
-  return posted;
+  return posted.map(({ ships }) => ships);
 }
 
 /** Waits for the ledger. A timeout is a fault; what did arrive is still shown. */

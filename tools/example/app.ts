@@ -2,14 +2,13 @@
  * Installs, builds and serves the example, in a separate folder: the developer's own files are
  * neither used nor overwritten.
  */
-import { cpSync, existsSync, readFileSync, symlinkSync } from "node:fs";
+import { cpSync, existsSync, statSync, symlinkSync } from "node:fs";
 import { basename, join } from "node:path";
 import { EXAMPLE_APP } from "../paths.ts";
 import { wranglerEnv } from "../servers/dev-server.ts";
 import { LocalServer, type ServerOptions } from "../servers/local-server.ts";
 import { SupervisedProcess, toolEnv } from "../servers/supervised.ts";
 import { until } from "../until.ts";
-import { isInstalled } from "./installed.ts";
 
 /** The shop's name in its project file. */
 export const SHOP_NAME = "tea-shop";
@@ -30,10 +29,10 @@ export const BUILT_SECRETS = "dist/server/.dev.vars";
 /** Vite, below the application. */
 const VITE = "node_modules/vite/bin/vite.js";
 
+/** Whether npm has installed them since the lock was last written. */
 export function arePackagesInstalled(app: string = EXAMPLE_APP): boolean {
-  const [lock, installed] = ["package-lock.json", "node_modules/.package-lock.json"].map((name) => join(app, name));
-  if (lock === undefined || installed === undefined || !existsSync(installed)) return false;
-  return isInstalled(readFileSync(lock, "utf8"), readFileSync(installed, "utf8"));
+  const installed = join(app, "node_modules/.package-lock.json");
+  return existsSync(installed) && statSync(installed).mtimeMs >= statSync(join(app, "package-lock.json")).mtimeMs;
 }
 
 /** Runs `npm ci`, for the example or in another folder. @throws Error with npm's output. */

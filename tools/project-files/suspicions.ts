@@ -93,7 +93,7 @@ function mentions(value: unknown, service: string): boolean {
 /**
  * The number of characters to insert, remove or replace that make one of the other (Levenshtein).
  */
-export function distance(one: string, other: string): number {
+function distance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (let i = 1; i <= one.length; i++) {
     const next = [i];

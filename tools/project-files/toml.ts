@@ -5,8 +5,19 @@
 import { parse, TomlError } from "smol-toml";
 import { hasOtherComments, insertLast, type ListStyle, removeItem } from "./lists.ts";
 import { CONSUMERS, isObject, type Json, type Language, type Place, ProjectFault, refuseDepth } from "./model.ts";
-import { applyEdits, type Edit, indentation, isBlank, lineEnd, lineEnding, lineStart, type Range } from "./text.ts";
-import { cutHere, cutLines } from "./toml-lines.ts";
+import {
+  applyEdits,
+  type Edit,
+  endsLine,
+  indentation,
+  isBlank,
+  lineEnd,
+  lineEnding,
+  lineStart,
+  nextLine,
+  type Range,
+  skipSpaces,
+} from "./text.ts";
 import { type Block, isPath, type Pair, readTree, startsWith, type Tree, writtenKey } from "./toml-tree.ts";
 
 export const toml: Language = { parse: parseText, comments: commentTexts, add, remove };
@@ -194,4 +205,27 @@ function aboveHeader(text: string, { header }: Block): number {
 
 function insertion(at: number, text: string): Edit[] {
   return [{ start: at, end: at, text }];
+}
+
+/** Removes a range: with its lines if nothing else is on them, else up to the comment after it. */
+function cutHere(text: string, { start, end }: Range): Edit {
+  return endsLine(text, end) ? cutLines(text, { start, end }) : { start, end: skipSpaces(text, end), text: "" };
+}
+
+/**
+ * Removes whole lines. Of two empty lines that would come together one goes. The line ending at the
+ * end of the text stays as it was.
+ */
+function cutLines(text: string, range: Range): Edit {
+  let start = lineStart(text, range.start);
+  let end = nextLine(text, range.end);
+  const above = start === 0 ? 0 : lineStart(text, start - 1);
+  const isOpenAbove = isBlank(text.slice(above, start));
+  const isOpenBelow = isBlank(text.slice(end, nextLine(text, end)));
+  if (isOpenAbove && isOpenBelow) {
+    if (start > 0) start = above;
+    else end = nextLine(text, end);
+  }
+  if (end === text.length && !text.endsWith("\n") && start > 0) start -= lineEnding(text).length;
+  return { start, end, text: "" };
 }

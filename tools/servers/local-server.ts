@@ -35,19 +35,15 @@ export interface ServerKind extends Pick<Readiness, "name" | "line"> {
 }
 
 /** A server on this machine. It ends with `stop()`, or with the process that started it. */
-export class LocalServer {
+export class LocalServer extends SupervisedProcess {
   /** Without a slash at the end. */
   readonly url: string;
   readonly port: number;
-  /** Settles when the process has ended, in any way. */
-  readonly ended: Promise<string>;
-  readonly #process: SupervisedProcess;
 
-  private constructor(process: SupervisedProcess, port: number) {
-    this.#process = process;
+  private constructor(command: Command, port: number) {
+    super(command);
     this.port = port;
     this.url = localUrl(port);
-    this.ended = process.ended;
   }
 
   /**
@@ -62,38 +58,18 @@ export class LocalServer {
     let from = options.port ?? firstPort;
     for (let tries = 1; ; tries++) {
       const { port, release } = await claimPort(from);
-      const process = new SupervisedProcess(command(port));
+      const server = new LocalServer(command(port), port);
       try {
-        await process.ready({ name, line, url: localUrl(port), probe, withinMs, signal });
-        return new LocalServer(process, port);
+        await server.ready({ name, line, url: server.url, probe, withinMs, signal });
+        return server;
       } catch (error) {
-        await process.stop();
-        if (tries >= PORT_TRIES || !portTaken.test(process.output)) throw error;
+        await server.stop();
+        if (tries >= PORT_TRIES || !portTaken.test(server.output)) throw error;
         from = port + 1;
       } finally {
         release();
       }
     }
-  }
-
-  /** The latest output, without colours. */
-  get output(): string {
-    return this.#process.output;
-  }
-
-  /** The last lines of the output. */
-  get excerpt(): string {
-    return this.#process.excerpt;
-  }
-
-  /** Ends it and all that it started; by force after a grace period. */
-  stop(): Promise<void> {
-    return this.#process.stop();
-  }
-
-  /** Kills the whole tree at once, like a crash of the machine. */
-  async kill(signal: "SIGKILL"): Promise<void> {
-    await this.#process.kill(signal);
   }
 }
 

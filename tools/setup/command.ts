@@ -1,11 +1,10 @@
-/** Shared by `npm run setup` and `npm run teardown`: options, the user's terminal, and failures. */
+/** Shared by `npm run setup` and `npm run teardown`: options, what is outside, and failures. */
 import { existsSync } from "node:fs";
 import { dirname, join, parse, relative, resolve } from "node:path";
-import { createInterface } from "node:readline/promises";
 import { isLoopback } from "../../src/base/hosts.ts";
+import { ask, isTerminal, UsageFault } from "../command.ts";
 import { SHIPPER_CONFIG, userFolder } from "../paths.ts";
 import { ProjectFault } from "../project-files/model.ts";
-import { plain } from "../project-files/text.ts";
 import { pause } from "../until.ts";
 import { PLATFORM_API } from "./platform.ts";
 import { SetupRefused } from "./refusals.ts";
@@ -24,7 +23,6 @@ export function secretsPath(config: string): string {
 export const COMMON_OPTIONS = {
   account: { type: "string" },
   config: { type: "string" },
-  help: { type: "boolean", default: false },
 } as const;
 
 export const COMMON_USAGE = `  --account <id>      the account, if you have several
@@ -38,10 +36,9 @@ export async function outside(configOption: string | undefined, mayLogIn: boolea
   const from = userFolder(process.env);
   const config = configOption === undefined ? SHIPPER_CONFIG : resolve(from, configOption);
   if (!existsSync(config)) throw new ProjectFault(`${config}: there is no such file`);
-  const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
   return {
     base: (process.env.CLOUDFLARE_API_BASE_URL || PLATFORM_API).replace(/\/+$/, ""),
-    token: await login(config, isTerminal && mayLogIn),
+    token: await login(config, mayLogIn),
     fetch: (url, init) => fetch(url, init),
     deploy: (account) => wranglerDeploy(config, account),
     secrets: secretStore(secretsPath(config), process.env.ADMIN_TOKEN),
@@ -53,11 +50,11 @@ export async function outside(configOption: string | undefined, mayLogIn: boolea
   };
 }
 
-async function login(config: string, isTerminal: boolean): Promise<string> {
+async function login(config: string, mayLogIn: boolean): Promise<string> {
   const given = process.env.CLOUDFLARE_API_TOKEN || (await wranglerToken(config));
   if (given !== null) return given;
-  if (isTerminal) await wranglerLogin(config);
-  const token = isTerminal ? await wranglerToken(config) : null;
+  if (isTerminal && mayLogIn) await wranglerLogin(config);
+  const token = isTerminal && mayLogIn ? await wranglerToken(config) : null;
   if (token === null) throw new SetupRefused({ kind: "not_logged_in" });
   return token;
 }
@@ -71,28 +68,15 @@ function secretStore(path: string, adminToken: string | undefined): SecretStore 
   };
 }
 
-export async function ask(question: string): Promise<string> {
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
-  try {
-    return (await terminal.question(question)).trim();
-  } catch (error) {
-    // Ctrl-C or Ctrl-D: no answer.
-    if ((error as { name?: unknown }).name !== "AbortError") throw error;
-    console.log();
-    return "";
-  } finally {
-    terminal.close();
-  }
-}
-
 /**
  * The account that is asked for: by `--account`, or as wrangler is told. null: none.
- * @throws Error with what to say.
+ * @param positionals of the command: there must be none. @throws UsageFault
  */
-export function askedAccount(option: string | undefined): string | null {
+export function askedAccount(option: string | undefined, [unknown]: readonly string[]): string | null {
+  if (unknown !== undefined) throw new UsageFault(`unexpected argument: ${unknown}`);
   const asked = option ?? process.env.CLOUDFLARE_ACCOUNT_ID;
   if (asked === undefined || asked === "") return null;
-  if (!/^[0-9a-f]{32}$/.test(asked)) throw new Error("the id of an account is 32 digits, 0 to 9 and a to f");
+  if (!/^[0-9a-f]{32}$/.test(asked)) throw new UsageFault("the id of an account is 32 digits, 0 to 9 and a to f");
   return asked;
 }
 
@@ -113,9 +97,4 @@ export async function run(command: () => Promise<number>): Promise<number> {
     console.error(`\n${words}`);
     return 1;
   }
-}
-
-export function usage(why: string, text: string): number {
-  console.error(`${plain(why)}\n\n${text}`);
-  return 2;
 }

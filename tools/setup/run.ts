@@ -1,14 +1,14 @@
 /** `npm run setup`, with all that is outside of it as arguments. */
 import { readFileSync, writeFileSync } from "node:fs";
+import * as z from "zod";
 import { newLinkCode, SIGN_IN_LINK_MS } from "../../src/formats/secrets/sign-in-link.ts";
 import { ApiClient, ApiFailure } from "../client/api-client.ts";
 import { diffLines } from "../project-files/diff.ts";
-import { chooseAccount } from "./account.ts";
 import { differences } from "./compare.ts";
 import { findAll } from "./found.ts";
 import { type Fetch, Platform, reasonOf } from "./platform.ts";
 import { accountOf, type Project, readProject, withAccount, withHandlers } from "./project.ts";
-import { SetupRefused } from "./refusals.ts";
+import { type Account, SetupRefused } from "./refusals.ts";
 import { takeSteps } from "./step.ts";
 import { SETUP_STEPS, type SecretStore, type Setup } from "./steps.ts";
 import type { Waiting } from "./worker.ts";
@@ -41,9 +41,37 @@ export async function begin({ base, token, fetch, config, ask }: Outside, asked:
   const text = readFileSync(config, "utf8");
   const project = readProject(text);
   const platform = new Platform({ base, token, fetch });
-  const account = await chooseAccount(platform, { file: accountOf(project), asked, ask });
+  const account = await chooseAccount(platform, accountOf(project), asked, ask);
   platform.account = account;
   return { text, project, platform, account };
+}
+
+/**
+ * Which account a setup is for.
+ * @param file that of the project file. @param asked what the user named.
+ * @throws SetupRefused if there is none, or none was chosen.
+ */
+async function chooseAccount(
+  platform: Platform,
+  file: string | null,
+  asked: string | null,
+  ask: Outside["ask"],
+): Promise<string> {
+  if (file !== null && asked !== null && file !== asked)
+    throw new SetupRefused({ kind: "account_differs", file, asked });
+  const named = asked ?? file;
+  if (named !== null) return named;
+  const Accounts = z.array(z.object({ id: z.string(), name: z.string() }));
+  const accounts: Account[] = Accounts.parse(await platform.list("/accounts"));
+  const [first, ...others] = accounts;
+  if (first === undefined) throw new SetupRefused({ kind: "accounts_none" });
+  if (others.length === 0) return first.id;
+  if (ask === null) throw new SetupRefused({ kind: "accounts_several", accounts });
+  const lines = accounts.map(({ id, name }, i) => `  ${i + 1}  ${name} (${id})`);
+  const answer = Number(await ask(`Your accounts:\n${lines.join("\n")}\nWhich one? [1-${accounts.length}] `));
+  const chosen = Number.isInteger(answer) ? accounts[answer - 1] : undefined;
+  if (chosen === undefined) throw new SetupRefused({ kind: "accounts_several", accounts });
+  return chosen.id;
 }
 
 /** @throws SetupRefused, ProjectFault */

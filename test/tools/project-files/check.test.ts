@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { checkProjects } from "../../../tools/project-files/check.ts";
 import { findProjects } from "../../../tools/project-files/find.ts";
-import { distance } from "../../../tools/project-files/suspicions.ts";
 import { check } from "./checking.ts";
 import { folderOf } from "./temporary.ts";
 
@@ -107,15 +106,14 @@ describe("a deployment", () => {
       { env: { live: ours } },
       /top level {2}shop {7}not meant to/,
     ],
+    [
+      "attached, though off",
+      { ...ours, logpush: false },
+      /attached\n +note: logpush is false, but its events ship anyway/,
+    ],
     ["not meant to: a preview", { previews: ours }, "not meant to: nothing says"],
   ])("is %s", (_what, project, words) => {
     expect(lines(project)).toMatch(words);
-  });
-
-  it("that is off, but attached, is said to ship", () => {
-    expect(lines({ ...ours, logpush: false })).toMatch(
-      /attached\n +note: logpush is false, but its events ship anyway/,
-    );
   });
 
   it("whose line slipped below a TOML header is found", () => {
@@ -128,12 +126,6 @@ describe("a deployment", () => {
 
 describe("the shipper's own project", () => {
   const shipper = (project: object) => lines({ name: "logship", ...project });
-
-  it("is said to be it, and good", () => {
-    expect(shipper({ vars: { SELF_NAME: "logship" } })).toBe(
-      "wrangler.jsonc\n  top level  logship  shipper: the shipper itself, which must not be attached",
-    );
-  });
 
   it.each([
     [
@@ -179,10 +171,6 @@ describe("notes", () => {
     ],
   ])("%s", (_what, project, words) => {
     expect(lines(project)).toContain(words);
-  });
-
-  it("say nothing of a right binding", () => {
-    expect(lines({ services: [{ binding: "SHIP", service: "logship", entrypoint: "Shipper" }] })).not.toContain("note");
   });
 
   it("are made of names that two deployments share, unless they are in different accounts", () => {
@@ -238,15 +226,4 @@ it("shows no character that steers a terminal, or turns the direction of writing
   expect(text.replaceAll("\n", "")).not.toMatch(/\p{Cc}|\p{Cf}/u);
   expect(text).toContain("\\u{1b}[2Jshop");
   expect(text).toContain("\\u{202e}gnp");
-});
-
-it.each([
-  ["", "", 0],
-  ["logship", "logship", 0],
-  ["logshp", "logship", 1],
-  ["lgoship", "logship", 2],
-  ["alerts", "logship", 7],
-])("the distance of %j and %j is %i", (one, other, expected) => {
-  expect(distance(one, other)).toBe(expected);
-  expect(distance(other, one)).toBe(expected);
 });

@@ -1,9 +1,8 @@
 import { relative } from "node:path";
 import { ROOT } from "../../../tools/paths.ts";
-import { checkProjects } from "../../../tools/project-files/check.ts";
+import { checkProjects, projectLines, sumUp } from "../../../tools/project-files/check.ts";
 import { attachCommand } from "../../../tools/project-files/command-line.ts";
 import { findProjects } from "../../../tools/project-files/find.ts";
-import { projectLines, sumUp } from "../../../tools/project-files/report.ts";
 import { folderOf } from "./temporary.ts";
 
 /** Checks a folder with these files, by their paths, as `npm run doctor` does. */

@@ -12,7 +12,7 @@ import {
 import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ROOT, SHIPPER_CONFIG } from "../../../tools/paths.ts";
-import { attachAll } from "../../../tools/project-files/attach-all.ts";
+import { attachAll } from "../../../tools/project-files/attaching.ts";
 import { folderOf } from "./temporary.ts";
 
 const TIMEOUT_MS = 20_000;
@@ -149,9 +149,7 @@ This takes effect with the next deployment:
     [["nothing.toml"], 1, "nothing.toml: cannot be read: there is no such file"],
     [["empty"], 1, "empty: there is no wrangler.json, wrangler.jsonc or wrangler.toml in it"],
     [["shpo"], 1, "shpo: cannot be read: there is no such file"],
-    [["notes.txt"], 1, "notes.txt: not a project file"],
     [["package.json"], 1, "package.json: not a project file, but a package's"],
-    [["folder.json/"], 1, "folder.json: there is no wrangler.json"],
     [["broken.toml"], 1, "broken.toml: 2:5: not TOML"],
     [["latin.json"], 1, "latin.json: not UTF-8"],
     [["large.json"], 1, "large.json: larger than 1,000,000 bytes"],
@@ -163,14 +161,11 @@ This takes effect with the next deployment:
     [["a", "b"], 2, "usage: npm run attach"],
     [["--wrong"], 2, "usage: npm run attach"],
     [["--service", "Not A Name", "."], 2, "usage: npm run attach"],
-    [["--env"], 2, "usage: npm run attach"],
   ])("refuses %j with %i", (args, code, message) => {
     const folder = folderOf({
       "wrangler.jsonc": SHOP,
-      "notes.txt": "",
       "package.json": "{}",
       "empty/readme.md": "",
-      "folder.json/x": "",
       "broken.toml": "a = 1\nb = \n",
       "large.json": `{${" ".repeat(1_000_000)}}`,
       "built.json": '{"configPath": "/x/wrangler.jsonc", "userConfigPath": "../wrangler.jsonc", "name": "shop"}',
@@ -260,45 +255,34 @@ describe("npm run attach -- --all", () => {
     expect(run("attach", args, folderOf({ "wrangler.toml": "" })).code).toBe(2);
   });
 
-  it.each([
-    ["y", true],
-    ["no", false],
-  ])("writes after the answer %j: %s", async (answer, isWritten) => {
-    const folder = folderOf({ "wrangler.toml": 'name = "a"\n' });
-    const questions: string[] = [];
+  const asking = async (folder: string, answer: () => boolean) => {
+    const said: string[] = [];
     const code = await attachAll({
-      folder,
-      from: folder,
-      shipper: SHIPPER_CONFIG,
+      ...{ folder, from: folder, shipper: SHIPPER_CONFIG, mode: "ask", say: (line) => said.push(line) },
       wish: { service: "logship", place: undefined, detach: false },
-      mode: "ask",
       ask: async (question) => {
-        questions.push(question);
-        return answer === "y";
+        said.push(question);
+        return answer();
       },
-      say: () => {},
     });
-    expect(questions).toEqual(["\nWrite 1 file? [y/N] "]);
-    expect([code, read(folder, "wrangler.toml").includes("tail_consumers")]).toEqual([isWritten ? 0 : 1, isWritten]);
+    return { code, said: said.join("\n") };
+  };
+
+  it.each([true, false])("asks, and after the answer %s it has written or not", async (answer) => {
+    const folder = folderOf({ "wrangler.toml": 'name = "a"\n' });
+    const { code, said } = await asking(folder, () => answer);
+    expect(said).toContain("\nWrite 1 file? [y/N] ");
+    expect([code, read(folder, "wrangler.toml").includes("tail_consumers")]).toEqual([answer ? 0 : 1, answer]);
   });
 
   it("says which file was changed meanwhile, and writes the others", async () => {
     const folder = folderOf({ "a/wrangler.toml": 'name = "a"\n', "b/wrangler.toml": 'name = "b"\n' });
-    const said: string[] = [];
-    const code = await attachAll({
-      folder,
-      from: folder,
-      shipper: SHIPPER_CONFIG,
-      wish: { service: "logship", place: undefined, detach: false },
-      mode: "ask",
-      ask: async () => {
-        writeFileSync(join(folder, "a/wrangler.toml"), 'name = "other"\n');
-        return true;
-      },
-      say: (line) => said.push(line),
+    const { code, said } = await asking(folder, () => {
+      writeFileSync(join(folder, "a/wrangler.toml"), 'name = "other"\n');
+      return true;
     });
     expect(code).toBe(1);
-    expect(said.join("\n")).toContain("a/wrangler.toml: it was changed in the meantime; nothing was written");
+    expect(said).toContain("a/wrangler.toml: it was changed in the meantime; nothing was written");
     expect(read(folder, "a/wrangler.toml")).toBe('name = "other"\n');
     expect(read(folder, "b/wrangler.toml")).toContain("tail_consumers");
   });

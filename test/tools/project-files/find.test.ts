@@ -49,8 +49,4 @@ describe("a search", () => {
     expect(faults).toEqual([expect.objectContaining({ words: expect.stringContaining("not searched") })]);
     expect(sum.isGood).toBe(false);
   });
-
-  it("that finds nothing is said", () => {
-    expect(check({ "readme.md": "" }).faults).toHaveLength(1);
-  });
 });

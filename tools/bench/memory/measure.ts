@@ -10,20 +10,16 @@ import {
   UPLOAD_BYTES,
   UPLOAD_RECORDS,
 } from "../../../src/base/limits.ts";
-import type { Table } from "../table.ts";
+import { canMeasureMemory } from "../proc.ts";
+import { FAST, type Manner, Sink } from "../sink.ts";
+import { table } from "../table.ts";
 import { BODIES, type BodyName } from "./bodies.ts";
 import { MemoryHarness, type Peak } from "./harness.ts";
-import { framed, type Packed, packMessages, type Texture } from "./messages.ts";
-import { canMeasureMemory } from "./process-memory.ts";
-import { FAST, type Manner, Sink } from "./sink.ts";
-import type { CutSize } from "./worker/commands.ts";
+import { packMessages, type Texture } from "./messages.ts";
 
-/** How much is measured. */
+/** How much is measured: sizes of objects, as `max_upload_bytes`, and what runs at once. */
 export interface MemoryEffort {
-  /** Sizes of objects, as `max_upload_bytes`. */
   sizes: readonly number[];
-  /** The same for the objects that are uploaded side by side. */
-  together: number;
   mixes: readonly Mix[];
 }
 
@@ -63,14 +59,12 @@ const MIXES: readonly Mix[] = [
   ...[{ bodies: [NOISE] as const, batches: 1, searches: [WITHOUT] }],
 ];
 
-export const FULL_MEMORY: MemoryEffort = {
-  sizes: [10_000_000, 100_000_000, UPLOAD_BYTES.max],
-  together: 500_000_000,
-  mixes: MIXES,
-};
+/** In bytes, before compression: of each object that is uploaded beside others. */
+const TOGETHER_BYTES = 100_000_000;
+
+export const FULL_MEMORY: MemoryEffort = { sizes: [10_000_000, TOGETHER_BYTES, UPLOAD_BYTES.max], mixes: MIXES };
 export const QUICK_MEMORY: MemoryEffort = {
-  sizes: [100_000_000],
-  together: 100_000_000,
+  sizes: [10_000_000],
   mixes: [{ bodies: [NOISE], batches: 1 }, { searches: [WITHOUT] }],
 };
 
@@ -88,32 +82,30 @@ const SLOW: Manner = { status: 503, restMs: 10, stall: { atBytes: 1_000_000, for
 /** Objects of a log that are uploaded side by side; see src/ship/reader/job-reader.ts. */
 const UPLOADS_AT_ONCE = 4;
 
-/** Receivers that get the largest bodies for an object, and one that gets objects as stored. */
-const RECEIVERS = ["loki://HOST/loki/api/v1/push", "otlp://HOST/v1/logs", "https://HOST/records"];
-
 /** Appends that may run at once, into logs of the same process. */
 const JOBS_AT_ONCE = 8;
+
+const LARGEST = { max_upload_bytes: UPLOAD_BYTES.max, max_upload_records: UPLOAD_RECORDS.max };
 
 class Measurement {
   readonly #harness: MemoryHarness;
   readonly #sink: Sink;
   readonly #endpoint: string;
-  readonly #packed: { readonly [texture in Texture]: Packed };
   #passedMs = 0;
 
   constructor(harness: MemoryHarness, sink: Sink, endpoint: string) {
     this.#harness = harness;
     this.#sink = sink;
     this.#endpoint = endpoint;
-    this.#packed = { logs: packMessages("logs", BATCH), noise: packMessages("noise", BATCH) };
   }
 
   /** A row of a batch of the queue. @param rawBytes at most; null: a full batch. */
   async batch(texture: Texture, rawBytes: number | null, jobs: number): Promise<string[]> {
-    const { bytes } = this.#perMessage(texture);
+    const bytes = packMessages(texture, 1, 0).rawBytes;
     const messages = rawBytes === null ? BATCH : Math.floor(rawBytes / bytes);
     const consume = async (collecting: boolean): Promise<Peak> => {
-      await this.#fresh(texture);
+      await this.#fresh();
+      await this.#bring(texture, messages);
       return this.#harness.peakWhile(() => this.#harness.ask("consume", { messages, collecting }));
     };
     const peaks = [await consume(false), await consume(true)];
@@ -122,21 +114,18 @@ class Measurement {
 
   /** A row of one object of almost this size. */
   async object(texture: Texture, maxBytes: number): Promise<string[]> {
-    const { bytes, records } = this.#perMessage(texture);
-    const messages = Math.floor(Math.min(maxBytes / bytes, UPLOAD_RECORDS.max / records));
+    const { rawBytes, records } = packMessages(texture, 1, 0);
+    const messages = Math.floor(Math.min(maxBytes / rawBytes, UPLOAD_RECORDS.max / records));
     // Exactly these: nothing is left to be cut with the next upload.
     const job = await this.create({ max_upload_bytes: maxBytes, max_upload_records: messages * records });
-    await this.#bring(texture);
-    for (let left = messages - 1; left > 0; left -= BATCH) {
-      await this.#harness.ask("consume", { messages: Math.min(left, BATCH), collecting: false });
-      await this.#harness.ask("collect");
-    }
-    await this.#fresh(texture);
-    const cut = await this.#harness.peakWhile(() => this.#harness.ask("cut", job));
-    const [object] = await this.#harness.ask<CutSize[]>("objects", job);
-    if (object === undefined) throw new Error("nothing was cut");
+    for (let left = messages - 1; left > 0; left -= BATCH) await this.#consume(texture, Math.min(left, BATCH));
+    await this.#fresh();
+    await this.#bring(texture, 1);
+    const cut = await this.#harness.peakWhile(() => this.#harness.ask("consume", { messages: 1, collecting: false }));
+    const object = await this.#cut(job);
+    if (object.total !== 1) throw new Error(`${object.total} objects were cut`);
     await this.disable(job);
-    await this.#fresh(null);
+    await this.#fresh();
     const peaks = [cut, ...(await this.#uploads(job))];
     return [texture, megabytes(object.rawBytes), megabytes(object.bytes), ...peaks.map(increment)];
   }
@@ -144,44 +133,34 @@ class Measurement {
   /**
    * All in one process, compared with the memory before the first: leftovers count for the next.
    * @returns the highest of three uploads of which two end with a 503; what had piled up when the
-   *   store read nothing for a while; while it read slowly; and after the last byte of the last
-   *   upload, when the rows are deleted.
+   *   store read nothing for a while; and while it read slowly.
    */
   async #uploads(job: number): Promise<Peak[]> {
-    const { memory } = this.#harness;
     let atStall = 0;
     this.#sink.manner = SLOW;
     this.#sink.onStalled = () => {
-      atStall = memory.peak();
+      atStall = this.#harness.memory.peak();
     };
     const slow = await this.#harness.peakWhile(() => this.#upload(job, 1));
     if (atStall === 0) throw new Error("the upload did not wait for the store");
-    this.#sink.manner = { ...FAST, status: 503 };
-    const uploads: number[] = [];
-    for (let i = 0; i < 2; i++) uploads.push((await this.#harness.peakWhile(() => this.#upload(job, 1))).peak);
-    this.#sink.manner = FAST;
-    this.#sink.onReceived = () => {
-      uploads.push(memory.peak());
-      memory.forgetPeak();
-    };
-    const delivery = await this.#harness.peakWhile(() => this.#upload(job, 0));
-    this.#sink.onReceived = () => {};
     const { before } = slow;
-    return [{ before, peak: Math.max(...uploads) }, { before, peak: atStall }, slow, { before, peak: delivery.peak }];
+    let peak = 0;
+    for (const status of [503, 503, 200] as const) {
+      this.#sink.manner = { ...FAST, status };
+      const upload = await this.#harness.peakWhile(() => this.#upload(job, status === 200 ? 0 : 1));
+      peak = Math.max(peak, upload.peak);
+    }
+    return [{ before, peak }, { before, peak: atStall }, slow];
   }
 
   /** A line about objects that are uploaded side by side. */
-  async together(texture: Texture, objects: number, fields: object, what: string): Promise<string> {
-    const job = await this.create(fields);
-    await this.#bring(texture);
-    const [size] = await this.#harness.ask<CutSize[]>("stack", { job, objects });
-    await this.disable(job);
-    await this.#fresh(null);
+  async together(): Promise<string> {
+    const job = await this.create({ max_upload_bytes: TOGETHER_BYTES, max_upload_records: UPLOAD_RECORDS.max });
+    const { bytes } = await this.#stack("noise", job, UPLOADS_AT_ONCE);
     this.#sink.mostAtOnce = 0;
-    this.#sink.manner = FAST;
     const peak = await this.#harness.peakWhile(() => this.#upload(job, 0));
     const { mostAtOnce } = this.#sink;
-    return `${objects} objects of ${megabytes(size?.bytes ?? 0)} MB as stored, ${mostAtOnce} at once, to ${what}: ${increment(peak)}`;
+    return `${UPLOADS_AT_ONCE} objects of ${megabytes(bytes)} MB as stored, ${mostAtOnce} at once: ${increment(peak)}`;
   }
 
   /** A row of a mix. @param searched a job with objects, which takes nothing more. */
@@ -190,7 +169,8 @@ class Measurement {
     const peaks: Peak[] = [];
     for (const collecting of [true, false]) {
       const made = bodies.map((name) => BODIES[name]());
-      await this.#fresh(batches > 0 ? "noise" : null);
+      await this.#fresh();
+      if (batches > 0) await this.#bring("noise", batches * BATCH);
       await this.#harness.ask("collectOften", collecting);
       const all = (): Promise<unknown> =>
         Promise.all([
@@ -215,12 +195,10 @@ class Measurement {
   async searched(): Promise<number> {
     // With sketches, objects without the text would not be read.
     const job = await this.create({ sketches: false });
-    await this.#bring("logs");
-    await this.#harness.ask("stack", { job, objects: SEARCHED_OBJECTS });
+    await this.#stack("logs", job, SEARCHED_OBJECTS);
     this.#sink.isKeeping = true;
     await this.#upload(job, 0);
     this.#sink.isKeeping = false;
-    await this.disable(job);
     return job;
   }
 
@@ -240,6 +218,18 @@ class Measurement {
     await this.#harness.ask("pass", BETWEEN_JOBS_MS);
   }
 
+  #cut(job: number): Promise<{ total: number; rawBytes: number; bytes: number }> {
+    return this.#harness.ask("objects", job);
+  }
+
+  /** Has so many objects cut, and no more. @returns the first. A fresh process has them. */
+  async #stack(texture: Texture, job: number, objects: number): Promise<{ bytes: number }> {
+    while ((await this.#cut(job)).total < objects) await this.#consume(texture, BATCH);
+    await this.disable(job);
+    await this.#fresh();
+    return this.#cut(job);
+  }
+
   /** @throws if a body was not as announced, or another number of objects still waits. */
   async #upload(job: number, waiting: number): Promise<void> {
     const left = await this.#harness.ask<number>("drive", job);
@@ -247,35 +237,31 @@ class Measurement {
     if (left !== waiting) throw new Error(`after the upload ${left} objects wait, not ${waiting}`);
   }
 
-  /** A fresh process. @param texture of the messages that it gets. */
-  async #fresh(texture: Texture | null): Promise<void> {
+  async #consume(texture: Texture, messages: number): Promise<void> {
+    await this.#bring(texture, messages);
+    await this.#harness.ask("consume", { messages, collecting: false });
+    await this.#harness.ask("collect");
+  }
+
+  async #fresh(): Promise<void> {
     await this.#harness.restart();
     await this.#harness.ask("pass", this.#passedMs);
-    if (texture !== null) await this.#bring(texture);
   }
 
-  #bring(texture: Texture): Promise<void> {
-    return this.#harness.bring(framed(this.#packed[texture].bodies));
-  }
-
-  /** Of any of them: all are full. */
-  #perMessage(texture: Texture): { bytes: number; records: number } {
-    const { rawBytes, records, bodies } = this.#packed[texture];
-    return { bytes: rawBytes / bodies.length, records: records / bodies.length };
+  #bring(texture: Texture, messages: number): Promise<void> {
+    return this.#harness.ask("bring", packMessages(texture, messages, this.#passedMs).frames);
   }
 }
 
-const LARGEST = { max_upload_bytes: UPLOAD_BYTES.max, max_upload_records: UPLOAD_RECORDS.max };
-
 /** @throws if an upload differs from its announced length or hash, or something is not answered. */
-export async function reportMemory(effort: MemoryEffort, table: Table, say: (line: string) => void): Promise<string[]> {
+export async function reportMemory(effort: MemoryEffort, say: (line: string) => void): Promise<string[]> {
   if (!canMeasureMemory())
     return ["MEMORY: not measured; it takes Linux, whose /proc says what a process has had resident"];
   const sink = new Sink();
   const endpoint = await sink.listen();
   const harness = await MemoryHarness.start(OBJECT_STORED_BYTES.max);
   try {
-    return await reportAll(new Measurement(harness, sink, endpoint), new URL(endpoint).host, effort, table, say);
+    return await reportAll(new Measurement(harness, sink, endpoint), effort, say);
   } finally {
     await harness.close();
     await sink.close();
@@ -284,9 +270,7 @@ export async function reportMemory(effort: MemoryEffort, table: Table, say: (lin
 
 async function reportAll(
   measurement: Measurement,
-  host: string,
-  { sizes, together, mixes }: MemoryEffort,
-  table: Table,
+  { sizes, mixes }: MemoryEffort,
   say: (line: string) => void,
 ): Promise<string[]> {
   say("Memory: batches of the queue …");
@@ -305,12 +289,7 @@ async function reportAll(
       objects.push(await measurement.object(texture, size));
     }
   say("Memory: uploads side by side …");
-  const fields = { max_upload_bytes: together, max_upload_records: UPLOAD_RECORDS.max };
-  const lines = [await measurement.together("noise", UPLOADS_AT_ONCE, fields, "s3://")];
-  for (const receiver of RECEIVERS) {
-    const destination_conf = `${receiver.replace("HOST", host)}?tls=off`;
-    lines.push(await measurement.together("logs", 3 * UPLOADS_AT_ONCE, { destination_conf }, receiver));
-  }
+  const together = await measurement.together();
   const searched = await measurement.searched();
   await measurement.create(LARGEST);
   const mixed: string[][] = [];
@@ -321,8 +300,8 @@ async function reportAll(
   return [
     "MEMORY that the runtime's process had resident at most, in MB above what it had before (other parts of the process not counted, an isolate may have 128)",
     "while one object is cut and uploaded",
-    table(["data", "raw MB", "stored MB", "cut", "upload", "store stalls", "store slow", "delivered"], objects),
-    ...lines,
+    table(["data", "raw MB", "stored MB", "cut", "upload", "store stalls", "store slow"], objects),
+    together,
     "while a batch of the queue is consumed, into logs of the same process",
     table(["data", "messages", "raw MB", "jobs", "as the runtime collects", "collected at each step"], batches),
     `while requests, batches and searches run (the aim, for what is held: below ${megabytes(MEMORY_MAX_BYTES)})`,

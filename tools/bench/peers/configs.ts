@@ -2,8 +2,15 @@
  * The configuration of each peer, from its documentation: NDJSON in by POST, gzipped NDJSON out by
  * PUT. Pure. JSON is YAML, so every file is written as JSON.
  */
-import { FILTERED } from "../job-shapes.ts";
-import { DROPPED_SCRIPTS, ERROR_STATUS, type PeerWork } from "./records.ts";
+import { EVERYTHING, FILTERED, type JobShape } from "../job-shapes.ts";
+
+/** What a shipper is to do. */
+export const PEER_WORKS = { everything: EVERYTHING, filtered: FILTERED } as const satisfies Record<string, JobShape>;
+export type PeerWork = keyof typeof PEER_WORKS;
+
+/** The filter of FILTERED, in the terms that each shipper's language needs. */
+export const DROPPED_SCRIPTS = ["images", "feeds"] as const;
+export const ERROR_STATUS = 400;
 
 export interface PeerPlace {
   /** It listens here, on 127.0.0.1. */
@@ -15,16 +22,31 @@ export interface PeerPlace {
 }
 
 /** An object holds as many records at most… */
-export const OBJECT_RECORDS = 20_000;
+const OBJECT_RECORDS = 20_000;
 /** …or, where only bytes are counted, some 20,000 of the mix… */
 const OBJECT_BYTES = 16_000_000;
 /** …and is written when its first record has waited this long, in s. */
-export const OBJECT_WAIT_S = 5;
+const OBJECT_WAIT_S = 5;
 
-export const PEER_BUCKET = "bench";
+const PEER_BUCKET = "bench";
 
 /** Any pair will do: the store verifies nothing. */
 export const PEER_KEYS = { id: "bench", secret: "bench-secret" } as const;
+
+/** The job that does this work; its interval is the shortest that there is. */
+export function logshipJob(work: PeerWork, store: string): Record<string, unknown> {
+  const { filter, fieldNames } = PEER_WORKS[work];
+  const query = new URLSearchParams({
+    ...{ region: "auto", endpoint: store },
+    ...{ "access-key-id": PEER_KEYS.id, "secret-access-key": PEER_KEYS.secret },
+  });
+  return {
+    ...{ enabled: true, destination_conf: `s3://${PEER_BUCKET}/logship/{DATE}?${query}` },
+    ...{ max_upload_records: OBJECT_RECORDS, max_upload_interval_seconds: 30 },
+    ...(filter !== null && { filter }),
+    ...(fieldNames !== null && { output_options: { field_names: fieldNames } }),
+  };
+}
 
 const FIELDS = FILTERED.fieldNames ?? [];
 const SCRIPTS = JSON.stringify(DROPPED_SCRIPTS);

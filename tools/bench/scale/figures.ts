@@ -1,10 +1,47 @@
 /** How much of each limit a load takes. */
-import { DEDUP_MS } from "../../../src/base/limits.ts";
+import { DEDUP_MS, SHARD_MAX_BYTES } from "../../../src/base/limits.ts";
 import { ASSUMED_SECONDS } from "../../../src/ship/log/bill.ts";
 import { type Effort, type Measured, type MeasuredObject, measure } from "../measure.ts";
 import { settings } from "../settings.ts";
 import type { Load } from "../simulation.ts";
-import { BOUNDS, type BoundName } from "./bounds.ts";
+
+const OBJECTS = "https://developers.cloudflare.com/durable-objects/platform/limits/";
+const QUEUES = "https://developers.cloudflare.com/queues/platform/limits/";
+const WORKERS = "https://developers.cloudflare.com/workers/platform/limits/";
+
+/** The limits that a cell is held against, with their sources. */
+export const BOUNDS = {
+  isolateCpu: { limit: 1, unit: "CPU", source: `one thread an isolate: ${WORKERS}` },
+  queueMessages: { limit: 5_000, unit: "messages/s", source: QUEUES },
+  queueBacklog: { limit: 25e9, unit: "B", source: QUEUES },
+  consumers: {
+    limit: settings.concurrency,
+    unit: "invocations",
+    source: `max_concurrency in wrangler.jsonc; the platform allows 250: ${QUEUES}`,
+  },
+  batchCpu: { limit: settings.cpuMs, unit: "ms", source: `limits.cpu_ms in wrangler.jsonc, the most: ${WORKERS}` },
+  calls: { limit: 10_000, unit: "calls", source: `subrequests of an invocation: ${WORKERS}` },
+  objectRequests: { limit: 1_000, unit: "requests/s", source: `soft: ${OBJECTS}` },
+  objectCpu: { limit: 1, unit: "CPU", source: `one thread an object: ${OBJECTS}` },
+  objectBytes: { limit: 150e6, unit: "B/s", source: "no limit of the platform: measured in its local runtime" },
+  callBytes: {
+    limit: 32 * 2 ** 20,
+    unit: "B",
+    source: "https://developers.cloudflare.com/workers/runtime-apis/rpc/#limits",
+  },
+  objectStorage: {
+    limit: SHARD_MAX_BYTES,
+    unit: "B",
+    source: `SHARD_MAX_BYTES and SEGMENT_MAX_BYTES in src/base/limits.ts; the platform allows 10 GB: ${OBJECTS}`,
+  },
+  storePuts: {
+    limit: 3_500,
+    unit: "PUT/s",
+    source: "a prefix of S3: https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html",
+  },
+} as const satisfies { readonly [name: string]: { limit: number; unit: string; source: string } };
+
+type BoundName = keyof typeof BOUNDS;
 
 /** Jobs that are simulated at most: further ones add as much as these. */
 const SIMULATED_JOBS = 10;
@@ -70,33 +107,17 @@ function figuresOf(one: Measured, several: Measured, jobs: number): Figure[] {
   const waitsS = ASSUMED_SECONDS.reading + one.callsMax.queue * ASSUMED_SECONDS.writing;
   add("consumers", "consumer", "invocations at once", batches * (batchCpuMs / 1_000 + waitsS), "computed");
   add("batchCpu", "consumer", "CPU of a batch", batchCpuMs, howOf);
-  add(
-    "calls",
-    "consumer",
-    "calls of a batch",
-    withJobs(({ callsMax }) => callsMax.queue),
-    howOf,
-  );
-  add(
-    "calls",
-    "cron",
-    "calls of a run",
-    withJobs(({ callsMax }) => callsMax.cron),
-    howOf,
-  );
+  const callsOf = (handler: "queue" | "cron"): number => withJobs(({ callsMax }) => callsMax[handler]);
+  add("calls", "consumer", "calls of a batch", callsOf("queue"), howOf);
+  add("calls", "cron", "calls of a run", callsOf("cron"), howOf);
   for (const kind of new Set(several.objects.map((object) => object.kind))) {
     // Each job has readers of its own; the rest is there for all jobs.
     const isOfJob = /^(?:JobReader|SketchStore) /.test(kind);
     const addOf = (bound: BoundName, what: string, of: (object: MeasuredObject, seconds: number) => number): void => {
       const most = (measured: Measured): number =>
         Math.max(0, ...measured.objects.filter((each) => each.kind === kind).map((each) => of(each, measured.seconds)));
-      add(
-        bound,
-        kind,
-        what,
-        isOfJob ? most(jobs === 1 ? one : several) : withJobs(most),
-        isOfJob ? "simulated" : howOf,
-      );
+      if (isOfJob) add(bound, kind, what, most(jobs === 1 ? one : several), "simulated");
+      else add(bound, kind, what, withJobs(most), howOf);
     };
     addOf("objectRequests", "requests", ({ calls, alarms }, s) => (calls + alarms) / s);
     addOf("objectCpu", "CPU", ({ cpuMs }, s) => cpuMs / 1_000 / s);

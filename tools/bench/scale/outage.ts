@@ -6,7 +6,7 @@ import { gunzipSync } from "node:zlib";
 import { MESSAGE_MAX_AGE_MS, SHARD_MAX_BYTES } from "../../../src/base/limits.ts";
 import { storedBytes } from "../meter.ts";
 import { eventOf, type Load, Simulation } from "../simulation.ts";
-import { BOUNDS } from "./bounds.ts";
+import { BOUNDS } from "./figures.ts";
 
 /** The job whose own parts go down, and one beside it. */
 const SICK = 1;

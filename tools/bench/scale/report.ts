@@ -1,15 +1,14 @@
-/** The results as tables, for the terminal or, as Markdown, for docs/scale.md. */
+/** The results as tables, as in docs/scale.md. */
 import type { Measured, MeasuredObject } from "../measure.ts";
-import { amount, bytesText, type Table } from "../table.ts";
-import { BOUNDS } from "./bounds.ts";
-import { type Cell, type Figure, needsOf } from "./figures.ts";
+import { amount, bytesText, table } from "../table.ts";
+import { BOUNDS, type Cell, type Figure, needsOf } from "./figures.ts";
 import { type Outage, PARTS } from "./outage.ts";
 
 /** Nothing is to use more of a limit. */
 const HALF = 0.5;
 
 /** What every load is, with one job. */
-export function loadTable(loads: readonly Measured[], table: Table): string {
+export function loadTable(loads: readonly Measured[]): string {
   const header = [
     ...["events/s", "isolates", "shards", "messages/s", "events each", "size each", "batches/s"],
     ...["intake µs/event", "consumer µs/event"],
@@ -56,7 +55,7 @@ const COLUMNS: readonly { head: string; of: (figure: Figure) => boolean }[] = [
 ];
 
 /** How much of each limit a cell uses, in percent. */
-export function cellTable(cells: readonly Cell[], table: Table): string {
+export function cellTable(cells: readonly Cell[]): string {
   const rows = cells.map(({ load, jobs, figures, isOnce }) => {
     const seen = new Set<Figure>();
     const shares = COLUMNS.map(({ of }) => {
@@ -72,7 +71,7 @@ export function cellTable(cells: readonly Cell[], table: Table): string {
 }
 
 /** Figures of cells: those over half of their limit, or of a single cell all. */
-export function figureTable(cells: readonly Cell[], table: Table): string {
+export function figureTable(cells: readonly Cell[]): string {
   const rows = cells.flatMap(({ load, jobs, figures }) =>
     figures
       .filter(({ share }) => cells.length === 1 || share > HALF)
@@ -84,7 +83,7 @@ export function figureTable(cells: readonly Cell[], table: Table): string {
   return table(["events/s × jobs × isolates × shards", "", "figure", "amount", "limit", "share", "how"], rows);
 }
 
-export function boundTable(table: Table): string {
+export function boundTable(): string {
   const rows = Object.entries(BOUNDS).map(([name, { limit, unit, source }]) => [
     name,
     `${amount(limit)} ${unit}`,
@@ -93,7 +92,7 @@ export function boundTable(table: Table): string {
   return table(["limit", "", "source"], rows);
 }
 
-export function millionTable(cell: Cell, table: Table): string {
+export function millionTable(cell: Cell): string {
   return table(
     ["", "figure", "at a million/s", "limit", "share", "needed, at half each", "one breaks at, events/s"],
     needsOf(cell).map(({ bound, of, what, value, share, parts, breaksAt }) => [
@@ -103,7 +102,7 @@ export function millionTable(cell: Cell, table: Table): string {
   );
 }
 
-export function outageTable(outages: readonly Outage[], table: Table): string {
+export function outageTable(outages: readonly Outage[]): string {
   const rows = outages.map((each) => [
     ...[PARTS[each.part].title, amount(each.eventsPerSecond), PARTS[each.part].heldIn],
     each.enduredHours === null ? "no end" : hoursText(each.enduredHours),

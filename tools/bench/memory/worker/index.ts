@@ -4,22 +4,11 @@
  * and the queue.
  */
 
-import { APPEND_MAX_RAW_BYTES } from "../../../../src/base/limits.ts";
 import { platform } from "../../../../src/base/platform.ts";
-import { load } from "../../../../src/formats/queue/load-records.ts";
-import { Delivery } from "../../../../src/formats/queue/retries.ts";
 import worker, * as shipper from "../../../../src/index.ts";
-import { JobsCache } from "../../../../src/ship/consumer/jobs-cache.ts";
-import { randomIds } from "../../../../src/ship/intake/ids.ts";
-import { prepare } from "../../../../src/ship/job/build.ts";
-import { type JobConfig, stampOf } from "../../../../src/ship/job/config.ts";
-import { headOf } from "../../../../src/ship/log/heads.ts";
 import { traceLog } from "../../../../src/ship/log/trace-log.ts";
 import { nodeAt } from "../../../../src/ship/reader/job-nodes.ts";
-import { controlPlane } from "../../../../src/state/control/plane.ts";
 import { DeliveredBatch } from "../../queue-batch.ts";
-import { ASK_HEADER, type Consuming, type CutSize, type Stacking } from "./commands.ts";
-import { MessagePool } from "./pool.ts";
 
 // All that the deployment binds, whatever is added to it.
 export * from "../../../../src/index.ts";
@@ -50,19 +39,12 @@ platform.now = () => nowMs;
 /** How long uploads are waited for, in ms. */
 const UPLOAD_MS = 100_000;
 
-/** Messages that are consumed one by one until something is cut, at most. */
-const CUT_MESSAGES_MAX = 20;
-
 /** Texts that are worth a collection, in UTF-16 units. */
 const LARGE_UNITS = 100_000;
 
-let pool: MessagePool | null = null;
+/** That the queue has yet to deliver. */
+const waiting: ArrayBuffer[] = [];
 let held: Uint8Array | null = null;
-
-function poolOfMessages(): MessagePool {
-  if (pool === null) throw new Error("no messages were brought");
-  return pool;
-}
 
 /** The runtime is started with a flag that shows its collector. @throws if it was not. */
 function collect(): void {
@@ -71,25 +53,41 @@ function collect(): void {
   gc();
 }
 
-/** One batch of the queue, of so many messages, and readers that read it. */
-async function consume({ messages, collecting }: Consuming, env: Env): Promise<void> {
-  const bodies = poolOfMessages().take(messages, nowMs);
-  const batch = batchOf(bodies, collecting);
+/** Brings messages: one after the other, each behind its length. */
+function bring(frames: ArrayBuffer): void {
+  const view = new DataView(frames);
+  for (let at = 0; at < frames.byteLength; ) {
+    const from = at + 4;
+    at = from + view.getUint32(at);
+    waiting.push(frames.slice(from, at));
+  }
+}
+
+/**
+ * One batch of the queue, of so many messages, and readers that read it. @param collecting garbage
+ * before a message is read and before a log is called, so that resident memory is what is held;
+ * otherwise the runtime decides.
+ */
+async function consume({ messages, collecting }: { messages: number; collecting: boolean }, env: Env): Promise<void> {
+  const brought = waiting.splice(0, messages);
+  if (brought.length < messages) throw new Error("too few messages were brought");
+  const batch = new DeliveredBatch(
+    brought.map((bytes) => {
+      // What the queue delivers counts, and what was brought was there before.
+      const copy = bytes.slice(0);
+      return {
+        get body(): ArrayBuffer {
+          if (collecting) collect();
+          return copy;
+        },
+        ...{ sentMs: nowMs, attempts: 1 },
+      };
+    }),
+  );
   await worker.queue(batch as never, collecting ? collectingEnv(env) : env);
   batch.assertAcknowledged();
   await traceLog(env.TRACE_LOG, 0).drive();
-}
-
-/** @param collecting before each message is read. */
-function batchOf(bodies: readonly ArrayBuffer[], collecting: boolean): DeliveredBatch {
-  const messages = bodies.map((body) => ({
-    get body(): ArrayBuffer {
-      if (collecting) collect();
-      return body;
-    },
-    ...{ sentMs: nowMs, attempts: 1 },
-  }));
-  return new DeliveredBatch(messages);
+  brought.length = 0;
 }
 
 /** Collects garbage before the log is called: what was built for it is complete by then. */
@@ -99,60 +97,6 @@ function collectingEnv(env: Env): Env {
     return env.TRACE_LOG.getByName(name);
   };
   return { ...env, TRACE_LOG: { getByName } as Env["TRACE_LOG"] };
-}
-
-/** Single messages, until a job's reader has cut an object. */
-async function cut(job: number, env: Env): Promise<void> {
-  for (let messages = 0; messages < CUT_MESSAGES_MAX; messages++) {
-    await consume({ messages: 1, collecting: false }, env);
-    if ((await objectsOf(job, 1, env)).length > 0) return;
-  }
-  throw new Error("nothing was cut");
-}
-
-async function objectsOf(job: number, limit: number, env: Env): Promise<CutSize[]> {
-  const { entries } = await nodeAt(env.READERS, job, 0).objects(0, limit);
-  return entries.map(({ records, raw_bytes, bytes }) => ({ records, rawBytes: raw_bytes, bytes }));
-}
-
-/**
- * Objects of the same fragments again and again, as building others would take minutes: to the log
- * they are like any.
- */
-async function stack({ job: id, objects }: Stacking, env: Env): Promise<CutSize[]> {
-  const job = await jobOf(id, env);
-  const log = nodeAt(env.READERS, id, 0);
-  const messages = Math.floor(APPEND_MAX_RAW_BYTES / poolOfMessages().rawBytesOf(1));
-  const offered = await Promise.all(
-    batchOf(poolOfMessages().take(messages, nowMs), false).messages.map(async (message) => {
-      const loading = load(new Delivery(message as never));
-      if (loading.kind !== "loaded") throw new Error(`a message is ${loading.kind}`);
-      return loading.loaded;
-    }),
-  );
-  const { fragments, ...share } = prepare(job, offered.flat());
-  const heads = offered.flat().map((part) => headOf(part));
-  const idOf = randomIds(1);
-  while ((await log.objects(0, 0)).total < objects) {
-    const parts = heads.map((head) => ({ ...head, id: idOf(0) }));
-    const prepared = {
-      ...{ output: job.output, template: { hour: false, script: false }, fragments },
-      ...{ jobs: [{ id, stamp: stampOf(job), ...share }], parts: parts.map((part) => part.id) },
-    };
-    await traceLog(env.TRACE_LOG, 0).append({
-      ...{ v: 1, parts, records: [], prepared: [prepared], queue: null },
-      ...{ work: { batches: 0, entries: 0, offered: 0 }, state: "" },
-    });
-    await traceLog(env.TRACE_LOG, 0).drive();
-  }
-  return objectsOf(id, objects, env);
-}
-
-async function jobOf(id: number, env: Env): Promise<JobConfig> {
-  const snapshot = await new JobsCache().refresh(controlPlane(env.CONTROL));
-  const job = snapshot?.jobs.find((job) => job.id === id);
-  if (job === undefined) throw new Error(`there is no job ${id}`);
-  return job;
 }
 
 /**
@@ -203,8 +147,7 @@ const EVENTS = {
 } as unknown as Env["EVENTS"];
 
 const COMMANDS: { readonly [name: string]: (argument: never, env: Env) => unknown } = {
-  ping: () => null,
-  collect: () => collect(),
+  ...{ collect, bring, collectOften, consume, drive },
   hold: (bytes: number) => {
     held = bytes === 0 ? null : new Uint8Array(bytes).fill(1);
     return held?.length ?? 0;
@@ -213,29 +156,22 @@ const COMMANDS: { readonly [name: string]: (argument: never, env: Env) => unknow
   pass: (ms: number) => {
     nowMs += ms;
   },
-  collectOften,
-  consume,
-  cut,
-  objects: (job: number, env) => objectsOf(job, 1, env),
-  stack,
-  drive,
+  /** Objects that a job has cut: how many, and the first one. */
+  objects: async (job: number, env) => {
+    const { total, entries } = await nodeAt(env.READERS, job, 0).objects(0, 1);
+    return { total, rawBytes: entries[0]?.raw_bytes, bytes: entries[0]?.bytes };
+  },
 };
 
-/** What was asked last, by its number: who did not hear the answer asks again. */
+/** What was asked last, by its number: a request that breaks off is repeated, and runs once. */
 let asked: { number: string; answer: Promise<unknown> } | null = null;
 
 async function answerTo(path: string, request: Request, env: Env): Promise<Response | null> {
-  if (path === "/bench/pool") {
-    pool = new MessagePool(await request.arrayBuffer());
-    return Response.json(null);
-  }
-  const command = COMMANDS[path.replace("/bench/", "")];
+  const [, name = "", number = ""] = /^\/bench\/(\w+)\/(\d+)$/.exec(path) ?? [];
+  const command = COMMANDS[name];
   if (command === undefined) return null;
-  const argument = (await request.json()) as never;
-  const number = request.headers.get(ASK_HEADER);
-  const run = async (): Promise<unknown> => command(argument, env);
-  if (number === null) return Response.json((await run()) ?? null);
-  if (asked?.number !== number) asked = { number, answer: run() };
+  const argument = (name === "bring" ? await request.arrayBuffer() : await request.json()) as never;
+  if (asked?.number !== number) asked = { number, answer: (async () => command(argument, env))() };
   return Response.json((await asked.answer) ?? null);
 }
 
