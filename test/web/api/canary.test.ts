@@ -103,14 +103,6 @@ describe("the canary of a job", () => {
     expect((await call("GET", `/logship/jobs/${id}/canary`)).status).toBe(404);
   });
 
-  it.each([["yes"], [1], [{}]])("is refused for %j", async (canary) => {
-    setClock(NOON);
-    const { name } = freshBucket();
-    const answer = await call("POST", "/logship/jobs", { destination_conf: destinationConf(name), canary });
-    expect(answer.status).toBe(400);
-    expect(errorsOf(answer)).toMatchObject([[1001, "/canary", expect.any(String)]]);
-  });
-
   it("is 503 while the job's log does not say, or has not confirmed the job", async () => {
     const { id } = await job();
     expect((await call("GET", `/logship/jobs/${id}/canary`)).status).toBe(503);

@@ -323,19 +323,6 @@ describe("functions", () => {
     expect(result).toMatchObject({ processed: 9, routed: 7, not_enabled: 0, not_routed: 2 });
   });
 
-  it("come in pages", async () => {
-    setClock(NOON);
-    for (const name of ["c", "a", "e", "b", "d"]) await patch(name, { logship: true });
-    const page = await call<Settings[]>("GET", `${SCRIPTS}?page=2&per_page=2`);
-    expect(page.body.result.map(({ id }) => id)).toEqual(["c", "d"]);
-    expect(page.body.result_info).toMatchObject({ count: 2, page: 2, per_page: 2, total_count: 5 });
-    expect(await list("?page=4&per_page=2")).toEqual([]);
-    for (const query of ["page=0", "page=x", "per_page=0", "per_page=1001", "per_page=-1"]) {
-      const answer = await call("GET", `${SCRIPTS}?${query}`);
-      expect([answer.status, answer.body.errors[0]?.code]).toEqual([400, 1001]);
-    }
-  });
-
   it("that nobody has heard of are 404, and can be set all the same, before their first event", async () => {
     const clock = setClock(NOON);
     const job = await createJob(freshBucket().name);

@@ -78,6 +78,7 @@ describe("an upload with the platform's own bearer", () => {
   });
 
   it("has every module with its bytes and its type, and no type where none was sent", async () => {
+    setClock(NOON);
     const world = scriptedApi(said({}));
     const { type: _, ...untyped } = module("data.bin", "\r\n--x\0");
     await put(
@@ -153,6 +154,7 @@ describe("an upload with the platform's own bearer", () => {
   });
 
   it("of the shipper itself does not have it ship its own events", async () => {
+    setClock(NOON);
     const world = scriptedApi(said({}));
     const answer = await put(world, curlForm(), "logship");
     expect([answer.status, answer.json?.errors[0]?.message]).toEqual([

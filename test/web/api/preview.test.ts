@@ -4,13 +4,11 @@ import { RECENT_MAX_BYTES } from "../../../src/base/limits.ts";
 import type { OpenMessage } from "../../../src/ship/log/blocks.ts";
 import { TraceLog, traceLog } from "../../../src/ship/log/trace-log.ts";
 import type { PreviewResult } from "../../../src/web/api/preview.ts";
-import { previewRoutes } from "../../../src/web/api/preview.ts";
 import { NOON, traceRecord } from "../../formats/record/samples.ts";
 import { damaged, id, record } from "../../ship/consumer/scripted.ts";
 import { message, open } from "../../ship/log/shard.ts";
 import { setClock } from "../../support/runtime/pipeline.ts";
 import { type CallOptions, call, errorsOf, intake } from "./harness.ts";
-import { token } from "./principals.ts";
 
 const ask = (body: unknown, options?: CallOptions) => call<PreviewResult>("POST", "/logship/preview", body, options);
 
@@ -112,17 +110,6 @@ describe("a preview of events that are given", () => {
     ]);
   });
 
-  it("runs its own examples", async () => {
-    const examples = Object.values(previewRoutes)[0]?.POST?.doc?.examples ?? [];
-    expect(examples.length).toBe(3);
-    const answers = await Promise.all(examples.map(({ body }) => ask(body)));
-    expect(answers.map(({ status, body }) => [status, body.result.source, body.result.kept])).toEqual([
-      [200, "given", 1],
-      [200, "recent", 0],
-      [200, "given", 1],
-    ]);
-  });
-
   it("stores nothing, queues nothing, and is not in the audit", async () => {
     const { options, queue } = intake();
     const events = [{ Outcome: "ok" }];
@@ -192,14 +179,6 @@ describe("a preview that cannot be shown", () => {
     expect([answer.status, errorsOf(answer)]).toEqual([400, errors]);
   });
 
-  it("is one of 20 MB: 413", async () => {
-    const answer = await ask(`{"events":[${`{"Outcome":"ok"},`.repeat(1_250_000)}{}]}`);
-    expect([answer.status, errorsOf(answer)]).toEqual([
-      413,
-      [[1013, undefined, "the body is larger than 262144 bytes"]],
-    ]);
-  });
-
   const deep = (levels: number, [open, close]: [string, string]) => open.repeat(levels) + close.repeat(levels);
 
   it("is one whose events are nested too deeply for intake, and no other", async () => {
@@ -221,26 +200,6 @@ describe("a preview that cannot be shown", () => {
 
   it("is one that is nothing but brackets", async () => {
     for (const body of ["[".repeat(262_144), deep(131_072, ["[", "]"])]) expect((await ask(body)).status).toBe(400);
-  });
-
-  it("has at most a hundred reasons", async () => {
-    const answer = await ask({ events: Array.from({ length: 500 }, () => 1) });
-    expect([answer.status, answer.body.errors.length]).toEqual([400, 100]);
-  });
-
-  it("is one of somebody who may not read logs, or of a method that is none", async () => {
-    const { headers } = await token(["logs:edit", "events:write"]);
-    expect((await ask({}, { headers })).status).toBe(403);
-    expect((await call("GET", "/logship/preview")).status).toBe(405);
-    expect((await call("POST", "/logpush/preview", { events: [] })).status).toBe(200);
-  });
-
-  it("is one where PREVIEW_RECENT is neither", async () => {
-    const answer = await ask({ events: [] }, { settings: { PREVIEW_RECENT: "no" } });
-    expect([answer.status, errorsOf(answer).map(([, , message]) => message)]).toEqual([
-      503,
-      ['configuration: PREVIEW_RECENT: "true", "false" or absent'],
-    ]);
   });
 });
 

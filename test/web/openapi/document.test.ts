@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import packageJson from "../../../package.json" with { type: "json" };
 import { GROUPS, IDENTITY } from "../../../src/web/app.ts";
-import { openApiDocument } from "../../../src/web/openapi/document.ts";
 import { DOCUMENT, OPERATIONS } from "./support.ts";
 
 /** Every `$ref` in the document. */
@@ -54,10 +53,6 @@ describe("the document", () => {
         "patchFunctionsScriptsByScriptNameScriptSettings",
       ]),
     );
-  });
-
-  it("is the same, byte for byte, whenever it is built", () => {
-    expect(JSON.stringify(openApiDocument(GROUPS, IDENTITY))).toBe(JSON.stringify(openApiDocument(GROUPS, IDENTITY)));
   });
 
   it("refers to nothing that is not there, and has no component that nothing refers to", () => {
@@ -180,11 +175,16 @@ describe("each operation", () => {
       const ours = OPERATIONS.find((each) => each.method === method && each.path === first)?.operation;
       expect(operation["x-alias-of"]).toBe(first);
       expect(operation.description).toContain(`Another name of \`${first}\``);
-      const same = ({ summary, tags, parameters, requestBody, responses }: typeof operation) => ({
+      const same = ({ summary, tags, parameters, requestBody, responses, ...more }: typeof operation) => ({
         summary,
         tags,
         parameters,
         requestBody,
+        samples: more["x-codeSamples"].map(({ source }) =>
+          source
+            .replace(`{account_id}`, "")
+            .replace(/\/logpush\/|\/workers\//, (name) => (name === "/logpush/" ? "/logship/" : "/functions/")),
+        ),
         // Links stay below the path's own name.
         responses: JSON.parse(JSON.stringify(responses).replaceAll("Logpush", "Logship")) as unknown,
       });
