@@ -216,6 +216,11 @@ describe("a misconfigured deployment", () => {
     ["ALLOW_LOOPBACK_DESTINATIONS", ["yes", "TRUE", "1"], /"true", "false" or absent/],
     ["REQUIRE_OWNERSHIP_CHALLENGE", ["yes", "TRUE", "0"], /"true", "false" or absent/],
     ["PREVIEW_RECENT", ["no"], /"true", "false" or absent/],
+    [
+      "EXTRA_FIELDS",
+      ["source", "Source,", "Source;Logs", "Outcome", "true", 7, ["Source"]],
+      /names out of Source, Req/,
+    ],
     ["DESTINATION_BINDINGS", ["a b", "TRACES,", "1X", 7, ["TRACES"]], /names of bindings/],
     ["SUBREQUESTS_MAX", ["many", "999", "10000001", "1e4", "-5"], /an integer from 1000 to 10000000, or absent/],
     [

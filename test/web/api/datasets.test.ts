@@ -67,17 +67,6 @@ describe("the fields of a dataset", () => {
     const byDefault = await call<Record<string, string>>("GET", `${path}/default`, undefined, { settings });
     expect(Object.keys(byDefault.body.result)).toEqual(names);
   });
-
-  it.each(["source", "Source,", "Source;Logs", "Outcome", "true", 7, ["Source"]])(
-    "are a fault of the configuration where EXTRA_FIELDS is malformed: %s",
-    async (EXTRA_FIELDS) => {
-      const answer = await call("GET", "/logship/jobs", undefined, { settings: { EXTRA_FIELDS } });
-      expect([answer.status, errorsOf(answer)[0]?.[2]]).toEqual([
-        503,
-        "configuration: EXTRA_FIELDS: names out of Source, RequestHeaders, RequestCF, ExceptionStacks, DurableObjectID, ExecutionModel, Truncated, separated by commas, or absent",
-      ]);
-    },
-  );
 });
 
 describe("a job with an extra field", () => {

@@ -101,17 +101,6 @@ describe("events that are taken", () => {
     for (const { message } of answer.body.messages) expect(message.length).toBeLessThan(100);
   });
 
-  it("get the deployment's default script name where they have none", async () => {
-    const { options } = world;
-    await call(
-      "POST",
-      PATH,
-      { event: null },
-      { ...options, settings: { ...options.settings, DEFAULT_SCRIPT_NAME: "lab" } },
-    );
-    expect(records()[0]?.ScriptName).toBe("lab");
-  });
-
   it("are taken whatever their size up to 1 MiB: small ones by the queue, large ones by the log", async () => {
     const large = (bytes: number, seed: number) => {
       const record = traceRecord({ Outcome: "" });
@@ -145,15 +134,6 @@ describe("events that are taken", () => {
     const body = '{"event":null}'.padEnd(EVENTS_BODY_MAX_BYTES, " ");
     expect((await post(body)).status).toBe(202);
     expect((await post(gzip(body), GZIP)).status).toBe(202);
-  });
-
-  it("keep every letter, lone surrogates but for their place", async () => {
-    const logs = (odd: string) => [
-      { Level: "log", Message: ["ü€\u{1f600}\u0000\u2028", `${odd}x`, '"\\'], TimestampMs: 1 },
-    ];
-    await post({ Logs: logs("\ud800") });
-    // As JSON, which escapes lone surrogates: a report cannot carry them.
-    expect(JSON.stringify(records()[0]?.Logs)).toBe(JSON.stringify(logs("\ufffd")));
   });
 });
 
@@ -237,28 +217,6 @@ describe("a request that is refused", () => {
     ]) {
       expect([answer.status, errorsOf(answer)]).toEqual([400, expected]);
     }
-  });
-
-  it("has one bad event that is all of it: the pointer begins at the body", async () => {
-    const answer = await refused({ EventTimestampMs: -1 });
-    expect(errorsOf(answer)).toEqual([[1001, "/EventTimestampMs", DAYS_OFF]]);
-  });
-
-  it("has lines that are not JSON, each of them named", async () => {
-    const answer = await refused('{"event":null}\nbad\n\n{\n', NDJSON);
-    expect([answer.status, errorsOf(answer)]).toEqual([
-      400,
-      [
-        [1001, "/1", "this line is not JSON"],
-        [1001, "/2", "this line is not JSON"],
-      ],
-    ]);
-  });
-
-  it("has an event that is too large, whose place is named", async () => {
-    const large = traceRecord({ Outcome: "x".repeat(EVENT_MAX_BYTES) });
-    const answer = await refused([{ event: null }, large]);
-    expect([answer.status, errorsOf(answer)]).toEqual([400, [[1001, "/1", "larger than 1048576 bytes"]]]);
   });
 
   it("does not repeat what was sent", async () => {

@@ -190,37 +190,22 @@ describe("a job's body", () => {
     expect([audit.status, JSON.stringify(audit.body).length < 10_000]).toEqual([200, true]);
   });
 
-  const edges: [what: string, number: string, stored: number][] = [
-    ["nothing below nothing", "-0", 0],
-    ["nothing in another way", "0e999", 0],
-    ["thirty in another way", "3e1", 30],
-    ["thirty, with more digits than a number has", `30.${"0".repeat(1_000)}1`, 30],
-  ];
-  it.each(edges)("may write a number in any way that JSON has: %s", async (_what, number, stored) => {
-    const { conf } = bucketOf();
-    const text = `{"destination_conf":${conf},"max_upload_interval_seconds":${number}}`;
-    const { status, body } = await call<Job>("POST", "/logship/jobs", text);
-    expect([status, body.result]).toMatchObject([201, { max_upload_interval_seconds: stored }]);
-  });
-
-  it.each(["1e999", "-1e999", "1e-999", "9007199254740993", "1e400", "30.5"].map((number) => [number]))(
-    "may not have a number that is none or is too large: %s",
-    async (number) => {
-      const { bucket, conf } = bucketOf();
+  it("may not have a number that is none or is too large, and one that becomes 0 is 0", async () => {
+    const { bucket, conf } = bucketOf();
+    for (const number of ["1e999", "-1e999", "9007199254740993", "30.5"])
       for (const field of ["max_upload_bytes", "max_upload_records", "max_upload_interval_seconds"]) {
-        const text = `{"destination_conf":${conf},"${field}":${number}}`;
-        const answer = await call("POST", "/logship/jobs", text);
-        // Underflows to 0, which is allowed.
-        if (number === "1e-999") expect(answer.status).toBe(201);
-        else
-          expect([answer.status, new Set(errorsOf(answer).map(([code, pointer]) => `${code} ${pointer}`))]).toEqual([
-            400,
-            new Set([`1001 /${field}`]),
-          ]);
+        const answer = await call("POST", "/logship/jobs", `{"destination_conf":${conf},"${field}":${number}}`);
+        const faults = new Set(errorsOf(answer).map(([code, pointer]) => `${code} ${pointer}`));
+        expect([number, answer.status, faults]).toEqual([number, 400, new Set([`1001 /${field}`])]);
       }
-      if (number !== "1e-999") await expectNothingStored(bucket);
-    },
-  );
+    await expectNothingStored(bucket);
+    const { body } = await call<Job>(
+      "POST",
+      "/logship/jobs",
+      `{"destination_conf":${conf},"max_upload_bytes":-1e-999}`,
+    );
+    expect(body.result).toMatchObject({ max_upload_bytes: 0 });
+  });
 
   it("may have NUL in its name, which comes back, and nowhere in its destination", async () => {
     const { bucket, conf } = bucketOf();

@@ -155,8 +155,6 @@ describe("a preview that cannot be shown", () => {
   });
 
   it.each([
-    ["a list", [], [[1001, "", "the body: Invalid input: expected object, received array"]]],
-    ["not JSON", "{", [[1001, undefined, "the body is not JSON: it ends too early, at line 1, column 2 (byte 1)"]]],
     ["with a key that is none", { event: [] }, [[1001, "/event", 'unknown key "event"']]],
     ["with events that are none", { events: {} }, [[1001, "/events", expect.stringContaining("array")]]],
     [
@@ -196,10 +194,6 @@ describe("a preview that cannot be shown", () => {
       const below = errorsOf(sent).map(([code, pointer, message]) => [code, `/events${pointer}`, message]);
       expect(errorsOf(previewed)).toEqual(below);
     }
-  });
-
-  it("is one that is nothing but brackets", async () => {
-    for (const body of ["[".repeat(262_144), deep(131_072, ["[", "]"])]) expect((await ask(body)).status).toBe(400);
   });
 });
 

@@ -6,7 +6,7 @@ import { AccessRegister, accessRegister } from "../../../src/state/access/regist
 import { PERMISSIONS } from "../../../src/state/access/roles.ts";
 import { NOON } from "../../formats/record/samples.ts";
 import { setClock } from "../../support/runtime/pipeline.ts";
-import { call, errorsOf, intake } from "./harness.ts";
+import { call, errorsOf } from "./harness.ts";
 import { member, pair, token } from "./principals.ts";
 
 const NOT_HELD = "Authorization error: you cannot grant what you do not hold; this needs ";
@@ -57,14 +57,6 @@ describe("a token", () => {
     await token(["logs:read"], { expires_on: new Date(NOON + 1_000).toISOString() });
     clock.advance(1_000);
     expect((await call("GET", "/tokens")).body.result).toMatchObject([{ status: "expired" }]);
-  });
-
-  it("sends events", async () => {
-    const { options, queue } = intake();
-    const { headers } = await token(["events:write"]);
-    const path = "/logship/datasets/functions_trace_events/events";
-    expect((await call("POST", path, { event: null }, { ...options, headers })).status).toBe(202);
-    expect(queue.taken()).toHaveLength(1);
   });
 
   const wrong: [what: string, fields: object, faults: [pointer: string, says: RegExp][]][] = [
