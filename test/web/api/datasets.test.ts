@@ -8,7 +8,7 @@ import type { JobConfig } from "../../../src/ship/job/config.ts";
 import columns from "../../fixtures/columns.json";
 import { destinationConf } from "../../support/runtime/api.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
-import { call, errorsOf, freshBucket } from "./harness.ts";
+import { call, errorsOf, expectRefused, freshBucket } from "./harness.ts";
 
 const fieldsOf = (path: string) => call<Record<string, string>>("GET", path);
 
@@ -89,15 +89,10 @@ describe("a job with an extra field", () => {
 
   it.each(asking)("is refused where EXTRA_FIELDS does not name it: %s", async (pointer, fields) => {
     const answer = await create(fields);
-    expect([answer.status, errorsOf(answer)]).toEqual([
-      400,
-      [
-        [
-          1004,
-          pointer,
-          expect.stringContaining("Source is off: EXTRA_FIELDS, a setting of this service, does not name it"),
-        ],
-      ],
+    expectRefused(answer, 400, [
+      1004,
+      pointer,
+      expect.stringContaining("Source is off: EXTRA_FIELDS, a setting of this service, does not name it"),
     ]);
     expect((await create(fields, ON)).status).toBe(201);
     const { id } = (await create({})).body.result;

@@ -5,7 +5,16 @@ import { ACCESS_KEY, SECRET_KEY } from "../../support/constants.ts";
 import { destinationConf } from "../../support/runtime/api.ts";
 import { bucketControl } from "../../support/s3-control.ts";
 import { type Action, rule } from "../../support/s3-script.ts";
-import { type Bucket, call, errorsOf, expectNothingStored, freshBucket, type Job, listJobs } from "./harness.ts";
+import {
+  type Bucket,
+  call,
+  errorsOf,
+  expectNothingStored,
+  expectRefused,
+  freshBucket,
+  type Job,
+  listJobs,
+} from "./harness.ts";
 
 let bucket: Bucket;
 beforeEach(() => {
@@ -44,14 +53,11 @@ describe("a destination that cannot be read", () => {
 
   it.each(wrong)("is refused, 1004, at first and in a change, and nothing is stored: %s", async (_what, conf, why) => {
     const answer = await call("POST", "/logship/jobs", { destination_conf: conf });
-    expect([answer.status, errorsOf(answer)]).toEqual([400, [[1004, "/destination_conf", NOT + why]]]);
+    expectRefused(answer, 400, [1004, "/destination_conf", NOT + why]);
     await expectNothingStored(bucket);
     const before = await create(destinationConf(bucket.name));
     const changed = await put({ destination_conf: conf, name: "x" });
-    expect([changed.status, errorsOf(changed)]).toEqual([
-      400,
-      [[1004, "/destination_conf", `updating job 1 is not allowed: ${why}`]],
-    ]);
+    expectRefused(changed, 400, [1004, "/destination_conf", `updating job 1 is not allowed: ${why}`]);
     expect(await read()).toEqual(before);
   });
 
@@ -70,10 +76,7 @@ describe("a destination that cannot be read", () => {
       { destination_conf: destinationConf(bucket.name) },
       { settings },
     );
-    expect([answer.status, errorsOf(answer)]).toEqual([
-      400,
-      [[1004, "/destination_conf", `${NOT}endpoint must be a public host`]],
-    ]);
+    expectRefused(answer, 400, [1004, "/destination_conf", `${NOT}endpoint must be a public host`]);
     expect(await bucket.control.requests()).toEqual([]);
     await expectNothingStored(bucket);
   });
@@ -104,7 +107,7 @@ describe("a destination that cannot be written to", () => {
     async (_what, action, words, requests = 1) => {
       await bucket.control.script([rule(action, { method: "PUT" })]);
       const answer = await call("POST", "/logship/jobs", { destination_conf: destinationConf(bucket.name) });
-      expect([answer.status, errorsOf(answer)]).toEqual([400, [[1004, "/destination_conf", NOT + PROBE + words]]]);
+      expectRefused(answer, 400, [1004, "/destination_conf", NOT + PROBE + words]);
       expect(JSON.stringify(answer.body)).not.toContain("words of the store");
       expect((await bucket.control.requests()).length).toBe(requests);
       await expectNothingStored(bucket);
@@ -123,10 +126,7 @@ describe("a destination that cannot be written to", () => {
   it("is refused with a wrong secret, which is not repeated", async () => {
     const conf = destinationConf(bucket.name).replace(SECRET_KEY, "another-secret-of-the-tests");
     const answer = await call("POST", "/logship/jobs", { destination_conf: conf });
-    expect([answer.status, errorsOf(answer)]).toEqual([
-      400,
-      [[1004, "/destination_conf", `${NOT + PROBE}HTTP 403 SignatureDoesNotMatch`]],
-    ]);
+    expectRefused(answer, 400, [1004, "/destination_conf", `${NOT + PROBE}HTTP 403 SignatureDoesNotMatch`]);
     expect(JSON.stringify(answer.body)).not.toContain("another-secret-of-the-tests");
     await expectNothingStored(bucket);
   });
@@ -136,19 +136,13 @@ describe("a destination that cannot be written to", () => {
     const other = freshBucket();
     await other.control.script([rule({ do: "answer", status: 403, code: "AccessDenied" })]);
     const answer = await put({ destination_conf: destinationConf(other.name), name: "after", enabled: true });
-    expect([answer.status, errorsOf(answer)]).toEqual([
-      400,
-      [[1004, "/destination_conf", `updating job 1 is not allowed: ${PROBE}HTTP 403 AccessDenied`]],
+    expectRefused(answer, 400, [
+      1004,
+      "/destination_conf",
+      `updating job 1 is not allowed: ${PROBE}HTTP 403 AccessDenied`,
     ]);
     expect(await read()).toEqual(before);
     expect(await other.control.objects()).toEqual([]);
-  });
-
-  it("does not keep a job from being changed otherwise", async () => {
-    await create(destinationConf(bucket.name));
-    await bucket.control.script([rule({ do: "answer", status: 403 })]);
-    expect((await put({ name: "x", destination_conf: destinationConf(bucket.name) })).status).toBe(200);
-    expect((await bucket.control.requests()).length).toBe(1);
   });
 });
 
@@ -201,19 +195,6 @@ describe("a destination that can be written to", () => {
     expect(kept).not.toContain(SECRET_KEY);
     expect(kept).not.toContain(ACCESS_KEY);
   });
-
-  it("is probed again when it is changed, and only then", async () => {
-    await create(destinationConf(bucket.name));
-    await put({ name: "x" });
-    await put({ destination_conf: destinationConf(bucket.name) });
-    expect((await bucket.control.requests()).length).toBe(1);
-    const answer = await put({ destination_conf: destinationConf(bucket.name, "other/{DATE}") });
-    expect(answer.body.result.destination_conf).toBe(destinationConf(bucket.name, "other/{DATE}"));
-    expect((await bucket.control.objects()).map(({ key }) => key)).toEqual([
-      "logs/00010101/test.txt.gz",
-      "other/00010101/test.txt.gz",
-    ]);
-  });
 });
 
 describe("a masked secret in a change", () => {
@@ -256,10 +237,7 @@ describe("a masked secret in a change", () => {
   it.each(moves)("is refused for another place, to which the stored one never goes: %s", async (_what, from, to) => {
     const before = await create(from(bucket.name));
     const answer = await put({ destination_conf: masked(to(bucket.name)), name: "x" });
-    expect([answer.status, errorsOf(answer)]).toEqual([
-      400,
-      [[1004, "/destination_conf", `updating job 1 is not allowed: ${SAME}`]],
-    ]);
+    expectRefused(answer, 400, [1004, "/destination_conf", `updating job 1 is not allowed: ${SAME}`]);
     expect(await read()).toEqual(before);
     expect((await bucket.control.requests()).length).toBe(1);
     expect(await bucketControl(inject("s3Url"), `${bucket.name}-other`).requests()).toEqual([]);
@@ -308,15 +286,10 @@ describe("a rotation of the key that destinations are encrypted with", () => {
     expect(JSON.stringify(lost.body)).not.toContain(SECRET_KEY);
 
     const changed = await call("PUT", "/logship/jobs/1", { name: "x" }, under(other));
-    expect([changed.status, errorsOf(changed)]).toEqual([
-      400,
-      [
-        [
-          1004,
-          "/destination_conf",
-          "updating job 1 is not allowed: no key opens the stored destination; send destination_conf again",
-        ],
-      ],
+    expectRefused(changed, 400, [
+      1004,
+      "/destination_conf",
+      "updating job 1 is not allowed: no key opens the stored destination; send destination_conf again",
     ]);
     const half = await call(
       "PUT",
@@ -324,9 +297,10 @@ describe("a rotation of the key that destinations are encrypted with", () => {
       { destination_conf: conf.replace(SECRET_KEY, "****") },
       under(other),
     );
-    expect([half.status, errorsOf(half)]).toEqual([
-      400,
-      [[1004, "/destination_conf", "updating job 1 is not allowed: no key opens the stored secret; send it again"]],
+    expectRefused(half, 400, [
+      1004,
+      "/destination_conf",
+      "updating job 1 is not allowed: no key opens the stored secret; send it again",
     ]);
     const mended = await call<Job>("PUT", "/logship/jobs/1", { destination_conf: conf }, under(other));
     expect([mended.status, mended.body.result.destination_conf, mended.body.result.name]).toEqual([200, conf, "kept"]);

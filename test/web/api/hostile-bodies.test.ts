@@ -1,12 +1,7 @@
-/**
- * Hostile requests against every route: a failure in plain words, nothing stored, nothing echoed.
- */
-import { env } from "cloudflare:workers";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { platform } from "../../../src/base/platform.ts";
-import { createApp, GROUPS } from "../../../src/web/app.ts";
-import { ACCOUNT, ADMIN_TOKEN } from "../../support/constants.ts";
+import { GROUPS } from "../../../src/web/app.ts";
+import { ADMIN_TOKEN } from "../../support/constants.ts";
 import { destinationConf } from "../../support/runtime/api.ts";
 import {
   type Bucket,
@@ -14,9 +9,11 @@ import {
   call,
   errorsOf,
   expectNothingStored,
+  filled,
   freshBucket,
   intake,
   type Job,
+  raw,
 } from "./harness.ts";
 
 /** Under the first of their names: what another name leads to is the same. */
@@ -28,13 +25,6 @@ const BASES = GROUPS.flatMap(({ names: [name = ""], resources }) =>
 const CHANGES = BASES.flatMap(({ path, methods }) =>
   Object.keys(methods).flatMap((method) => (method === "GET" ? [] : [{ method, path }])),
 );
-
-function filled(path: string): string {
-  return path
-    .replace(":dataset", "functions_trace_events")
-    .replace(":script_name", "shop")
-    .replace(/:\w+_id/, "7");
-}
 
 const SECRET = "SeCrEtOfACustomer";
 const DEPTH = 100_000;
@@ -54,7 +44,6 @@ const HOSTILE: [what: string, body: string | Uint8Array, headers?: Record<string
   ["lists, a hundred thousand deep", nested("[", "]")],
   ["objects, tens of thousands deep", nested('{"a":', "}", 40_000)],
   ["every value nested ten thousand deep", everyKey(nested("[", "]", 10_000))],
-  ["an open bracket, a hundred thousand times", "[".repeat(DEPTH)],
   ["a prototype", `{"__proto__":{"polluted":"${SECRET}","enabled":true},"constructor":{"prototype":{"polluted":1}}}`],
   ["a prototype in every value", everyKey('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}')],
   ["numbers beyond all bounds", everyKey("1e999")],
@@ -71,7 +60,6 @@ const HOSTILE: [what: string, body: string | Uint8Array, headers?: Record<string
   ["gzip that nobody was told of", gzipped("{}")],
   ["text that calls itself gzip", "{}", GZIP],
   ["a bomb", gzipped(new Uint8Array(20_000_000)), GZIP],
-  ["two encodings", gzipped(gzipped("{}")), { "content-encoding": "gzip, gzip" }],
   ["a form", `destination_conf=${SECRET}`, { "content-type": "application/x-www-form-urlencoded" }],
   ["several parts that are none", SECRET, { "content-type": "multipart/form-data; boundary=x" }],
   ["XML", `<job>${SECRET}</job>`, { "content-type": "application/xml" }],
@@ -226,11 +214,7 @@ describe("a job's body", () => {
 });
 
 describe("a hostile request without a body", () => {
-  const app = createApp(platform);
-  /** The raw text: these answers have no common envelope. */
-  const ask = async (method: string, path: string, headers: Record<string, string>): Promise<Response> =>
-    app.request(`http://logship.test/client/v4/accounts/${ACCOUNT}${path}`, { method, headers }, env);
-  const admin = { authorization: `Bearer ${ADMIN_TOKEN}` };
+  const NOBODY = { authorization: null };
 
   it("from another origin gets no leave to be read, by any method, of any route", async () => {
     // A locally running function's page, a foreign page, a sandboxed page, and another port.
@@ -244,13 +228,13 @@ describe("a hostile request without a body", () => {
       };
       const known = Object.keys(methods);
       const [allowed, stranger] = [
-        await ask("OPTIONS", path, { ...preflight, ...admin }),
-        await ask("OPTIONS", path, preflight),
+        await raw(path, preflight, "OPTIONS"),
+        await raw(path, { ...preflight, ...NOBODY }, "OPTIONS"),
       ];
       expect([path, allowed.status, stranger.status]).toEqual([path, ...(known.length > 0 ? [405, 401] : [404, 404])]);
       expect(allowed.headers.get("allow")).toBe(known.join(", ").replace("GET", "GET, HEAD") || null);
       const answers = [allowed, stranger];
-      for (const method of known) answers.push(await ask(method, path, { ...preflight, ...admin }));
+      for (const method of known) answers.push(await raw(path, preflight, method));
       expect([path, answers.every(sealed)]).toEqual([path, true]);
     }
   });
@@ -259,7 +243,7 @@ describe("a hostile request without a body", () => {
     const cookie = `Authorization=Bearer ${ADMIN_TOKEN}; token=${ADMIN_TOKEN}`;
     for (const { path } of BASES)
       for (const method of ["GET", "POST"])
-        expect([path, (await ask(method, path, { cookie, origin: "http://logship.test" })).status]).toEqual([
+        expect([path, (await raw(path, { ...NOBODY, cookie, origin: "http://logship.test" }, method)).status]).toEqual([
           path,
           401,
         ]);
@@ -267,9 +251,9 @@ describe("a hostile request without a body", () => {
 
   it("by HEAD is answered as by GET, without a body, and refused as 405 where there is no GET", async () => {
     for (const { path, methods } of BASES) {
-      const [head, get] = [await ask("HEAD", path, admin), await ask("GET", path, admin)];
+      const [head, get] = [await raw(path, {}, "HEAD"), await raw(path)];
       expect([path, head.status, await head.text()]).toEqual([path, "GET" in methods ? get.status : 405, ""]);
-      expect((await ask("HEAD", path, {})).status).toBe(401);
+      expect((await raw(path, NOBODY, "HEAD")).status).toBe(401);
     }
   });
 
@@ -277,7 +261,7 @@ describe("a hostile request without a body", () => {
     const bucket = freshBucket();
     await call("POST", "/logship/jobs", { destination_conf: destinationConf(bucket.name), name: "there" });
     for (const header of ["x-http-method-override", "x-http-method", "x-method-override"]) {
-      const answer = await ask("GET", "/logship/jobs/1?_method=DELETE", { ...admin, [header]: "DELETE" });
+      const answer = await raw("/logship/jobs/1?_method=DELETE", { [header]: "DELETE" });
       expect(await answer.json()).toMatchObject({ success: true, result: { id: 1, name: "there" } });
     }
     expect((await call<Job[]>("GET", "/logship/jobs")).body.result.length).toBe(1);

@@ -8,7 +8,7 @@ import { Oracle } from "../../support/oracle.ts";
 import { destinationConf } from "../../support/runtime/api.ts";
 import { deliver, logStatus, NOON, pack, readAll, setClock } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
-import { type Bucket, call, errorsOf, freshBucket, type Job, listJobs } from "./harness.ts";
+import { type Bucket, call, errorsOf, expectRefused, freshBucket, type Job, listJobs } from "./harness.ts";
 
 const after = (ms: number): string => new Date(NOON + ms).toISOString();
 const NOON_TEXT = after(0);
@@ -109,10 +109,7 @@ describe("a job that is created", () => {
     const last = await Promise.all(Array.from({ length: 4 }, () => call("POST", "/logship/jobs", body)));
     expect(last.map(({ status }) => status).sort()).toEqual([201, 403, 403, 403]);
     const answer = await call("POST", "/logship/jobs", { destination_conf: destinationConf(bucket.name) });
-    expect([answer.status, errorsOf(answer)]).toEqual([
-      403,
-      [[1004, undefined, "creating a new job is not allowed: exceeded max jobs allowed"]],
-    ]);
+    expectRefused(answer, 403, [1004, undefined, "creating a new job is not allowed: exceeded max jobs allowed"]);
     expect(await bucket.control.requests()).toEqual([]);
     expect((await listJobs()).length).toBe(100);
     // Deleting one makes room for one.
@@ -178,7 +175,7 @@ describe("the list of jobs", () => {
     for (const query of ["page=0", "per_page=101"]) {
       const answer = await call("GET", `/logship/jobs?${query}`);
       const message = expect.stringMatching(new RegExp(`^${query.split("=")[0]} must be a whole number from 1 to `));
-      expect([answer.status, errorsOf(answer)]).toEqual([400, [[1001, undefined, message]]]);
+      expectRefused(answer, 400, [1001, undefined, message]);
     }
   });
 });
@@ -255,7 +252,7 @@ describe("a change of a job", () => {
     const control = env.CONTROL.getByName("control");
     const CONTROL = { getByName: () => ({ get: (n: number) => control.get(n), update: async () => ({ kind }) }) };
     const answer = await call("PUT", `/logship/jobs/${id}`, { name: "x" }, { settings: { CONTROL } });
-    expect([answer.status, errorsOf(answer)]).toEqual([status, [[code, undefined, message]]]);
+    expectRefused(answer, status, [code, undefined, message]);
     expect((await read(id)).name).toBeNull();
   });
 });
@@ -351,14 +348,14 @@ describe("a job that is deleted", () => {
     expect((await logStatus(id)).counts).toMatchObject({ received: 5, pending: 0, discarded: 5 });
     for (const query of ["", "?discard=true"]) {
       const again = await call("DELETE", `/logship/jobs/${id}${query}`);
-      expect([again.status, errorsOf(again)]).toEqual([404, [[1000, undefined, "job not found"]]]);
+      expectRefused(again, 404, [1000, undefined, "job not found"]);
     }
   });
 
   it("is not deleted at all for a discard that is neither true nor false", async () => {
     const { id } = await create();
     const answer = await call("DELETE", `/logship/jobs/${id}?discard=yes`);
-    expect([answer.status, errorsOf(answer)]).toEqual([400, [[1001, undefined, "discard must be true or false"]]]);
+    expectRefused(answer, 400, [1001, undefined, "discard must be true or false"]);
     expect((await listJobs()).length).toBe(1);
   });
 });
@@ -366,23 +363,13 @@ describe("a job that is deleted", () => {
 describe("what a job tells of its delivery", () => {
   it("is nothing at first: a ledger of zeros, no object", async () => {
     const { id } = await create();
-    expect((await call("GET", `/logship/jobs/${id}/ledger`)).body.result).toEqual({
-      received: 0,
-      filtered: 0,
-      sampled_out: 0,
-      delivered: 0,
-      pending: 0,
-      set_aside: 0,
-      discarded: 0,
-      pending_objects: 0,
-      oldest_pending_seconds: null,
-      bytes_raw: 0,
-      bytes_compressed: 0,
-      replayed: { objects: 0, records: 0, bytes: 0 },
-      unread: { records: 0, bytes: 0, oldest: null },
-      guarantee: "once",
-      resent_in_doubt: 0,
-    });
+    const { result } = (await call<Record<string, unknown>>("GET", `/logship/jobs/${id}/ledger`)).body;
+    const { guarantee, oldest_pending_seconds, replayed, unread, ...counts } = result;
+    expect([guarantee, oldest_pending_seconds, replayed, unread]).toEqual([
+      ...["once", null, { objects: 0, records: 0, bytes: 0 }],
+      { records: 0, bytes: 0, oldest: null },
+    ]);
+    expect(Object.entries(counts).filter(([, count]) => count !== 0)).toEqual([]);
     expect((await call("GET", `/logship/jobs/${id}/objects`)).body.result).toEqual([]);
   });
 

@@ -1,15 +1,10 @@
-/** Records of a delivered object over the API, read from the job's own store. */
-import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { platform } from "../../../src/base/platform.ts";
 import type { ObjectEntry } from "../../../src/ship/reader/statuses.ts";
-import { createApp } from "../../../src/web/app.ts";
 import { shippedJob } from "../../operate/replay/shipped.ts";
-import { ACCOUNT, ADMIN_TOKEN } from "../../support/constants.ts";
 import { destinationConf } from "../../support/runtime/api.ts";
 import { deliver, pack } from "../../support/runtime/pipeline.ts";
 import { type Action, rule } from "../../support/s3-script.ts";
-import { call, errorsOf, freshBucket } from "./harness.ts";
+import { call, errorsOf, freshBucket, raw } from "./harness.ts";
 
 interface Page {
   lines: { number: number; text: string; truncated: boolean }[];
@@ -36,10 +31,7 @@ async function delivered(objects = 1) {
 }
 
 /** An object's file, or the refusal. */
-async function download(path: string): Promise<Response> {
-  const url = `http://logship.test/client/v4/accounts/${ACCOUNT}${path}?download=true`;
-  return createApp(platform).request(url, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } }, env);
-}
+const download = (path: string): Promise<Response> => raw(`${path}?download=true`);
 
 describe("the records of an object", () => {
   it("are its lines, page by page", async () => {

@@ -14,7 +14,7 @@ import { api, createJob, destinationConf } from "../../support/runtime/api.ts";
 import { deliver, NOON, pack, readAll, runCron, setClock } from "../../support/runtime/pipeline.ts";
 import { rule } from "../../support/s3-script.ts";
 import { Visitor } from "../dashboard/support.ts";
-import { call, errorsOf, freshBucket, type Job, listJobs } from "./harness.ts";
+import { call, errorsOf, expectRefused, freshBucket, type Job, listJobs } from "./harness.ts";
 
 const HOUR_MS = 3_600_000;
 const isoOf = (ms: number): string => new Date(ms).toISOString();
@@ -119,7 +119,7 @@ describe("a job with since", () => {
       const created = await call("POST", "/logship/jobs", {
         ...{ destination_conf: destinationConf(bucket.name), enabled: true, since },
       });
-      expect([created.status, errorsOf(created)]).toEqual([400, [[1001, "/since", expect.stringMatching(/not kept/)]]]);
+      expectRefused(created, 400, [1001, "/since", expect.stringMatching(/not kept/)]);
     });
     expect(await listJobs()).toEqual([]);
   });
@@ -201,7 +201,7 @@ describe("a rerun", () => {
       [{ ...HOUR, allow_duplicates: true }, "/allow_duplicates", /^unknown key/],
     ] as const) {
       const answer = await begin(id, body);
-      expect([answer.status, errorsOf(answer)]).toEqual([400, [[1001, pointer, expect.stringMatching(words)]]]);
+      expectRefused(answer, 400, [1001, pointer, expect.stringMatching(words)]);
     }
     expect((await call("GET", `/logship/jobs/${id}/replay`)).body.result).toEqual([]);
   });
@@ -276,7 +276,7 @@ describe("a rerun", () => {
     const until = (minute: number) => ({ ...HOUR, until: isoOf(NOON + minute * 60_000) });
     expect((await begin(id, HOUR)).status).toBe(202);
     const third = await begin(id, until(1));
-    expect([third.status, errorsOf(third)]).toEqual([409, [[1009, undefined, expect.stringMatching(/twice|2 times/)]]]);
+    expectRefused(third, 409, [1009, undefined, expect.stringMatching(/twice|2 times/)]);
     await shipped(clock, id);
     expect((await begin(id, until(1))).status).toBe(202);
     // Of the first, that it is over is noted when the next is asked for.
@@ -296,7 +296,7 @@ describe("a rerun", () => {
     const [name] = `${errorsOf(first)[0]?.[2]}`.split(" ");
     const second = await begin(id, HOUR);
     const same = [1009, undefined, `the same rerun is in progress: ${name}`];
-    expect([second.status, errorsOf(second)]).toEqual([409, [same]]);
+    expectRefused(second, 409, same);
     // To another place it is another one.
     const elsewhere = { ...HOUR, destination_conf: destinationConf(freshBucket().name) };
     expect((await begin(id, elsewhere)).status).toBe(202);
@@ -386,7 +386,7 @@ describe("a rerun", () => {
     const elsewhere = { destination_conf: destinationConf(bucket.name, "again/{DATE}") };
     await slow(clock, bucket, async () => {
       const answer = await begin(id, { ...HOUR, since: isoOf(NOON - 23 * HOUR_MS), ...elsewhere });
-      expect([answer.status, errorsOf(answer)]).toEqual([400, [[1001, "/since", expect.stringMatching(/not kept/)]]]);
+      expectRefused(answer, 400, [1001, "/since", expect.stringMatching(/not kept/)]);
     });
   });
 

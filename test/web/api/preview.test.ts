@@ -8,7 +8,7 @@ import { NOON, traceRecord } from "../../formats/record/samples.ts";
 import { damaged, id, record } from "../../ship/consumer/scripted.ts";
 import { message, open } from "../../ship/log/shard.ts";
 import { setClock } from "../../support/runtime/pipeline.ts";
-import { type CallOptions, call, errorsOf, intake } from "./harness.ts";
+import { type CallOptions, call, errorsOf, expectRefused, intake } from "./harness.ts";
 
 const ask = (body: unknown, options?: CallOptions) => call<PreviewResult>("POST", "/logship/preview", body, options);
 
@@ -56,17 +56,6 @@ describe("a preview of events that are given", () => {
       { EventTimestampMs: NOON, ScriptName: "nameless", Outcome: "ok" },
       { EventTimestampMs: NOON, ScriptName: "shop", Outcome: "" },
     ]);
-  });
-
-  it("follows logpull_options where there are no output_options, and nulls and empty texts as a job does", async () => {
-    const events = [{ Outcome: "ok" }];
-    const logpull_options = "fields=Outcome";
-    const textOf = async (options: object) => (await ask({ events, ...options })).body.result.records[0]?.text;
-    expect(await textOf({ logpull_options })).toBe('{"Outcome":"ok"}\n');
-    expect(await textOf({ logpull_options, output_options: null, filter: "" })).toBe('{"Outcome":"ok"}\n');
-    expect(await textOf({ logpull_options, output_options: { field_names: ["ScriptName"] }, filter: null })).toBe(
-      '{"ScriptName":"unnamed"}\n',
-    );
   });
 
   it("names keys that no event has, and says that a sample is an example", async () => {
@@ -158,11 +147,6 @@ describe("a preview that cannot be shown", () => {
     ["with a key that is none", { event: [] }, [[1001, "/event", 'unknown key "event"']]],
     ["with events that are none", { events: {} }, [[1001, "/events", expect.stringContaining("array")]]],
     [
-      "with a filter that is no text",
-      { filter: {} },
-      [[1001, "/filter", 'filter: must be JSON as a text: "{\\"where\\":…}"']],
-    ],
-    [
       "with too many events",
       { events: Array.from({ length: 1_001 }, () => ({ Outcome: "" })) },
       [[1001, "/events", expect.stringContaining("1000")]],
@@ -174,7 +158,7 @@ describe("a preview that cannot be shown", () => {
     ],
   ])("is one whose body is %s", async (_what, body, errors) => {
     const answer = await ask(body);
-    expect([answer.status, errorsOf(answer)]).toEqual([400, errors]);
+    expectRefused(answer, 400, ...errors);
   });
 
   const deep = (levels: number, [open, close]: [string, string]) => open.repeat(levels) + close.repeat(levels);
@@ -240,11 +224,5 @@ describe("a preview of recent events", () => {
     asked().mockImplementation(() => ({ messages: [bad, good], end: 1 }));
     const { status, body } = await ask({ output_options: { field_names: ["Outcome"] } });
     expect([status, body.result.records.map(({ text }) => text)]).toEqual([200, ['{"Outcome":"event 1"}\n']]);
-  });
-
-  it("says what is wrong with the options before it asks anybody", async () => {
-    const records = asked();
-    expect((await ask({ filter: "{" })).status).toBe(400);
-    expect(records).not.toHaveBeenCalled();
   });
 });

@@ -97,27 +97,6 @@ describe("POST /search", () => {
     expect([hits.length, progress.at(-1)?.read, progress.at(-1)?.skipped]).toEqual([0, 2, 0]);
   });
 
-  it("names what the store does not give, and finds the rest", async () => {
-    const { take, ask, settle, control } = await shipping();
-    await take(3);
-    await settle();
-    await take(4);
-    await settle();
-    const [first] = (await ask({ order: "oldest" })).hits;
-    const [key = ""] = (await control.objects())
-      .map((object) => object.key)
-      .filter((name) => name.endsWith(".log.gz"))
-      .sort();
-    await control.script([rule({ do: "answer", status: 404 }, { method: "GET", keyIncludes: key })]);
-    const { hits, end } = await ask();
-    expect(hits.length).toBeLessThan(7);
-    expect(end.complete).toBe(false);
-    expect(end.cursor).toBeNull();
-    expect(end.not_searched).toEqual([
-      { what: `object ${first?.object} of job ${first?.job_id}`, why: expect.stringContaining("it is not there") },
-    ]);
-  });
-
   it("asks a store that gives nothing for a few objects alone, and names all", async () => {
     const { take, ask, settle, control, job } = await shipping();
     for (let i = 0; i < 12; i++) {

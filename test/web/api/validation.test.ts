@@ -3,7 +3,7 @@ import published from "../../fixtures/ownership-answers.json";
 import { NOON } from "../../formats/record/samples.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../../support/constants.ts";
 import { createJob, destinationConf } from "../../support/runtime/api.ts";
-import { type Bucket, type CallOptions, call, errorsOf, freshBucket } from "./harness.ts";
+import { type Bucket, type CallOptions, call, expectRefused, freshBucket } from "./harness.ts";
 
 interface Verdict {
   valid: boolean;
@@ -111,10 +111,7 @@ describe("whether a destination exists", () => {
     const rekeyed = { settings: { SECRETS_KEY: btoa("x".repeat(32)) } };
     const body = { destination_conf: destinationConf(bucket.name) };
     const answer = await call("POST", "/logship/validate/destination/exists", body, rekeyed);
-    expect([answer.status, errorsOf(answer)]).toEqual([
-      503,
-      [[1053, undefined, "no key opens the stored destination of a job that may ship there"]],
-    ]);
+    expectRefused(answer, 503, [1053, undefined, "no key opens the stored destination of a job that may ship there"]);
     expect(await exists(destinationConf(bucket.name, "elsewhere"), rekeyed)).toEqual({ exists: false });
   });
 });
