@@ -125,8 +125,8 @@ async function checked<T>(response: Response): Promise<Answer<T>> {
 export const errorsOf = ({ body }: Answer): [code: number, pointer: string | undefined, message: string][] =>
   body.errors.map(({ code, source, message }) => [code, source?.pointer, message]);
 
-/** Expects a refusal for these reasons, and no other. */
-export function expectRefused(answer: Answer, status: number, ...errors: ReturnType<typeof errorsOf>): void {
+/** Expects a refusal for these reasons, and no other. @param errors as {@link errorsOf} has them. */
+export function expectRefused(answer: Answer, status: number, ...errors: readonly (readonly unknown[])[]): void {
   expect([answer.status, errorsOf(answer)]).toEqual([status, errors]);
 }
 

@@ -36,9 +36,10 @@ const SILENCE = ["refused", "hangs"] as const;
 describe("the account's ledger", () => {
   it.each(SILENCE)("is shown though the log of a deleted job does not answer, which says so: %s", async (breakage) => {
     const [silent, other] = await deletedJobs(2);
-    const { stuck } = breakable(JobReader.prototype, "status", ({ ctx }) =>
-      ctx.id.name === `job ${silent} log 0` ? breakage : null,
-    );
+    const { stuck } = breakable(JobReader.prototype, "status", (log) => {
+      const { ctx } = log as unknown as { ctx: DurableObjectState };
+      return ctx.id.name === `job ${silent} log 0` ? breakage : null;
+    });
     const deleted_at = expect.stringMatching(/^2100-11-20T12:00:0/);
     expect(await impatiently(stuck, draining)).toEqual([
       { id: silent, deleted_at, pending: null, error_message: "the job's log does not answer" },

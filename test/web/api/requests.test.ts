@@ -11,7 +11,6 @@ import { member, token } from "./principals.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const BASE = "/client/v4/accounts/:account_id";
-const _EVENTS = "/logship/datasets/functions_trace_events/events";
 
 type Line = Record<string, unknown>;
 
