@@ -1,26 +1,34 @@
-import { exports } from "cloudflare:workers";
+import { env, exports } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { ApiError } from "../../../src/base/errors.ts";
 import { ANSWER_MS } from "../../../src/base/limits.ts";
 import { platform } from "../../../src/base/platform.ts";
-import { requirePermission } from "../../../src/state/access/roles.ts";
+import { readConfig } from "../../../src/config.ts";
 import { GROUPS } from "../../../src/web/app.ts";
 import { ADMIN_TOKEN } from "../../support/constants.ts";
 import { api, destinationConf } from "../../support/runtime/api.ts";
-import { until } from "../../support/until.ts";
-import { call, errorsOf, expectNothingStored, freshBucket, intake, listJobs, type Settings, send } from "./harness.ts";
+import {
+  call,
+  errorsOf,
+  expectNothingStored,
+  expectRefused,
+  filled,
+  freshBucket,
+  intake,
+  listJobs,
+  type Settings,
+  send,
+} from "./harness.ts";
 
 /** Every method of every route under both of its names, with path parameters filled in. */
 const ROUTES = GROUPS.flatMap(({ names: [ours, vendors = ours], resources }) =>
-  Object.entries(resources).flatMap(([path, methods]) => {
-    const filled = path.replace(/:(job|token|member)_id/, "1").replace(":script_name", "shop");
-    return Object.entries(methods).map(([method, route]) => ({
+  Object.entries(resources).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, route]) => ({
       method,
-      path: ours + filled.replace(":dataset", "functions_trace_events"),
-      vendors: vendors + filled.replace(":dataset", "workers_trace_events"),
+      path: ours + filled(path),
+      vendors: vendors + filled(path.replace(":dataset", "workers_trace_events")),
       permission: route.permission,
-    }));
-  }),
+    })),
+  ),
 );
 const FORMS = ": send Authorization: Bearer <token>, or X-Auth-Email with X-Auth-Key";
 const CREATE = { destination_conf: "s3://x" };
@@ -48,9 +56,10 @@ describe("credentials", () => {
       { destination_conf: destinationConf(bucket.name) },
       { headers: { authorization } },
     );
-    expect([answer.status, errorsOf(answer)]).toEqual([
-      401,
-      [[10000, undefined, `Authentication error${/^Bearer \S+$/.test(authorization ?? "") ? "" : FORMS}`]],
+    expectRefused(answer, 401, [
+      10000,
+      undefined,
+      `Authentication error${/^Bearer \S+$/.test(authorization ?? "") ? "" : FORMS}`,
     ]);
     expect(answer.headers.get("www-authenticate")).toBe("Bearer");
     expect(await bucket.control.requests()).toEqual([]);
@@ -64,47 +73,9 @@ describe("credentials", () => {
     },
   );
 
-  it.each(ROUTES)("are asked for by $method $path", async ({ method, path }) => {
-    const { queue, options } = intake();
-    const answer = await call(method, path, method === "GET" ? undefined : { event: null }, {
-      ...options,
-      headers: { authorization: null },
-    });
-    expect([answer.status, answer.body.errors[0]?.code]).toEqual([401, 10000]);
-    expect(queue.calls).toEqual([]);
-  });
-
-  it("are not taken from a cookie or from the address", async () => {
-    const headers = { authorization: null, cookie: `token=${ADMIN_TOKEN}; Authorization=Bearer ${ADMIN_TOKEN}` };
-    expect(
-      (await call("GET", `/logship/jobs?token=${ADMIN_TOKEN}&access_token=${ADMIN_TOKEN}`, undefined, { headers }))
-        .status,
-    ).toBe(401);
-  });
-
-  it.each(ROUTES)("of functions open nothing else, and nothing else opens functions: $method $path", (route) => {
-    const { method, path, permission } = route;
-    // Its errors are what a function logged.
-    if (/\/(?:functions|workers)\/scripts\/[^/]+\/health$/.test(path)) expect(permission).toBe("logs:read");
-    else if (path.includes("/functions/"))
-      expect(permission).toBe(method === "GET" ? "functions:read" : "functions:edit");
-    else expect(permission ?? "").not.toMatch(/^functions:/);
-  });
-
-  it("that lack a permission are refused with its name", () => {
-    const caller = { kind: "token", id: "1", name: "ci", permissions: new Set(["logs:read" as const]) } as const;
-    expect(() => requirePermission(caller, "logs:read")).not.toThrow();
-    try {
-      requirePermission(caller, "logs:edit");
-      expect.unreachable();
-    } catch (error) {
-      expect(error).toBeInstanceOf(ApiError);
-      const { status, entries } = error as ApiError;
-      expect([status, entries]).toEqual([
-        403,
-        [{ code: 10000, message: "Authorization error: this needs the permission logs:edit" }],
-      ]);
-    }
+  it("are not taken from the address", async () => {
+    const path = `/logship/jobs?token=${ADMIN_TOKEN}&access_token=${ADMIN_TOKEN}`;
+    expect((await call("GET", path, undefined, { headers: { authorization: null } })).status).toBe(401);
   });
 
   it("of the admin open every route, without anybody being asked", async () => {
@@ -122,29 +93,20 @@ describe("paths", () => {
   const unknown = [
     "/client/v4",
     "/client/v4/accounts/test-account",
-    "/client/v4/accounts/test-account/logship",
     "/client/v4/accounts/test-account/logship/nothing",
     "/client/v4/accounts/test-account/logs/jobs",
     "/client/v4/accounts//logship/jobs",
-    "/client/v5/accounts/test-account/logship/jobs",
-    "/client/v4/zones/test-account/logship/jobs",
     "/client/v4/accounts/test-account/logship/jobs/1/nothing",
     "/client/v4/accounts/test-account/LOGSHIP/jobs",
-    "/client/v4/accounts/test-account/functions",
     "/client/v4/accounts/test-account/functions/scripts/",
     "/client/v4/accounts/test-account/functions/scripts/shop/nothing",
     "/client/v4/accounts/test-account/functions/scripts/shop/script-settings/nothing",
-    "/client/v4/accounts/test-account/functions/jobs",
-    "/client/v4/accounts/test-account/logship/scripts/shop",
   ];
 
   it.each(unknown)("that are no route are 404, 7003: %s", async (path) => {
     for (const method of ["GET", "POST", "DELETE"]) {
       const answer = await send(`http://logship.test${path}`, { method });
-      expect([answer.status, errorsOf(answer)]).toEqual([
-        404,
-        [[7003, undefined, "no such route; /docs lists the routes"]],
-      ]);
+      expectRefused(answer, 404, [7003, undefined, "no such route; /docs lists the routes"]);
     }
   });
 
@@ -158,33 +120,19 @@ describe("paths", () => {
         { destination_conf: destinationConf(bucket.name) },
         { account },
       );
-      expect([answer.status, errorsOf(answer)]).toEqual([404, [[7003, undefined, "no such account"]]]);
+      expectRefused(answer, 404, [7003, undefined, "no such account"]);
       await expectNothingStored(bucket);
     },
   );
-
-  it("of another account tell a stranger nothing but that he is one", async () => {
-    expect(
-      (await call("GET", "/logship/jobs", undefined, { account: "another-account", headers: { authorization: null } }))
-        .status,
-    ).toBe(401);
-  });
 
   it.each(["functions_trace_event", "FUNCTIONS_TRACE_EVENTS", "%20"])(
     "of another dataset are 404, 7003: %s",
     async (dataset) => {
       const { queue, options } = intake();
-      for (const [method, path] of [
-        ["GET", "jobs"],
-        ["POST", "events"],
-      ] as const) {
-        const answer = await call(
-          method,
-          `/logship/datasets/${dataset}/${path}`,
-          method === "POST" ? { event: null } : undefined,
-          options,
-        );
-        expect([answer.status, errorsOf(answer)]).toEqual([404, [[7003, undefined, "no such dataset"]]]);
+      for (const path of ["jobs", "events", "fields", "fields/default"]) {
+        const [method, body] = path === "events" ? ["POST", { event: null }] : ["GET", undefined];
+        const answer = await call(method, `/logship/datasets/${dataset}/${path}`, body, options);
+        expectRefused(answer, 404, [7003, undefined, "no such dataset"]);
       }
       expect(queue.calls).toEqual([]);
     },
@@ -211,19 +159,8 @@ describe("methods", () => {
   const SCRIPTS = ["/functions/scripts", "/workers/scripts"];
   const allowed: [path: string, allow: string[], bases: string[]][] = [
     ["/jobs", ["GET", "POST"], LOGS],
-    ["/jobs/1", ["GET", "PUT", "DELETE"], LOGS],
-    ["/jobs/1/ledger", ["GET"], LOGS],
-    ["/jobs/1/objects", ["GET"], LOGS],
     ["/jobs/1/flush", ["POST"], LOGS],
-    ["/datasets/functions_trace_events/jobs", ["GET"], LOGS],
-    ["/datasets/functions_trace_events/events", ["POST"], LOGS],
-    ["/ledger", ["GET"], LOGS],
-    ["/audit", ["GET"], LOGS],
-    ["/tokens", ["GET", "POST"], [""]],
-    ["/tokens/1", ["DELETE"], [""]],
-    ["/members", ["GET", "POST"], [""]],
     ["/members/1", ["PUT", "DELETE"], [""]],
-    ["", ["GET"], SCRIPTS],
     ["/shop", ["GET", "DELETE", "PUT"], SCRIPTS],
     ["/shop/script-settings", ["GET", "PATCH"], SCRIPTS],
   ];
@@ -237,17 +174,12 @@ describe("methods", () => {
         expect([method, answer.status, answer.body.errors[0]?.code]).toEqual([method, 405, 7001]);
         const withHead = allow.flatMap((each) => (each === "GET" ? ["GET", "HEAD"] : [each]));
         expect(answer.headers.get("allow")?.split(", ")).toEqual(withHead);
+        // Nobody else is told.
+        const stranger = await call(method, base + path, undefined, { headers: { authorization: null } });
+        expect([stranger.status, stranger.headers.get("allow")]).toEqual([401, null]);
+        const elsewhere = await call(method, base + path, undefined, { account: "another" });
+        expect([elsewhere.status, elsewhere.headers.get("allow")]).toEqual([404, null]);
       }
-    }
-  });
-
-  it.each(allowed)("that a route does not take are told to nobody else: %s", async (path, allow, bases) => {
-    const method = ["GET", "POST", "PUT"].find((each) => !allow.includes(each)) ?? "PATCH";
-    for (const base of bases) {
-      const stranger = await call(method, base + path, undefined, { headers: { authorization: null } });
-      expect([stranger.status, stranger.headers.get("allow")]).toEqual([401, null]);
-      const elsewhere = await call(method, base + path, undefined, { account: "another" });
-      expect([elsewhere.status, elsewhere.headers.get("allow")]).toEqual([404, null]);
     }
   });
 
@@ -261,6 +193,7 @@ describe("methods", () => {
 });
 
 describe("a misconfigured deployment", () => {
+  const SIGNING = btoa("\x01".repeat(32));
   const faults: [name: string, values: unknown[], should: RegExp][] = [
     ["ACCOUNT_ID", [undefined, "", "a b", "ä", "a".repeat(65)], /1 to 64 letters, digits, dashes or underscores/],
     [
@@ -285,6 +218,35 @@ describe("a misconfigured deployment", () => {
     ["SECRETS_KEY_PREVIOUS", ["x", "A".repeat(44)], /base64 of 32 random bytes, or absent/],
     ["ALLOW_LOOPBACK_DESTINATIONS", ["yes", "TRUE", "1"], /"true", "false" or absent/],
     ["REQUIRE_OWNERSHIP_CHALLENGE", ["yes", "TRUE", "0"], /"true", "false" or absent/],
+    ["PREVIEW_RECENT", ["no"], /"true", "false" or absent/],
+    [
+      "EXTRA_FIELDS",
+      ["source", "Source,", "Source;Logs", "Outcome", "true", 7, ["Source"]],
+      /names out of Source, Req/,
+    ],
+    [
+      "UPSTREAM_API",
+      [
+        ...["api.platform.test", "http://api.platform.test", "https://10.0.0.1/", "https://a:b@api.platform.test/"],
+        "https://api.platform.test/?a=b",
+      ],
+      /the base URL of the platform's API, https:\/\/…\/client\/v4, or absent: UPSTREAM_API must /,
+    ],
+    [
+      "UPSTREAM_TOKEN",
+      [
+        ...[ADMIN_TOKEN, `x${ADMIN_TOKEN.toUpperCase()}`, `logship_token_${"A".repeat(43)}`, "short", "x".repeat(513)],
+        ...["with a blank in the middle", "Bearer-with-an-umlaut-ä", "line\nbreak-0123456789abc"],
+      ],
+      /a bearer token of the platform's, 16 to 512 printable ASCII characters, none of this service's own; or absent/,
+    ],
+    ["SIGNING_KEY", ["short", `${SIGNING}=`], /base64 of 32 random bytes, or absent/],
+    [
+      "SIGNING_KEYS_PREVIOUS",
+      [SIGNING, "MCowBQYDK2VwAyEA"],
+      /public keys as \/\.well-known\/logship-keys\.json has them/,
+    ],
+    ["DESTINATION_BINDINGS", ["a b", "TRACES,", "1X", 7, ["TRACES"]], /names of bindings/],
     ["SUBREQUESTS_MAX", ["many", "999", "10000001", "1e4", "-5"], /an integer from 1000 to 10000000, or absent/],
     [
       "OBJECT_STORED_MAX_BYTES",
@@ -310,38 +272,31 @@ describe("a misconfigured deployment", () => {
   ];
   const cases = faults.flatMap(([name, values, should]) => values.map((value) => ({ name, value, should })));
 
-  it.each(cases)("says so, and what $name should be instead of $value", async ({ name, value, should }) => {
-    const bucket = freshBucket();
+  it.each(cases)("says what $name should be instead of $value", ({ name, value, should }) => {
     // Without loopback, a loopback endpoint is also a fault.
-    const settings = { OBJSTORE_ENDPOINT: "https://{account-id}.store.example", [name]: value };
-    const answer = await call(
-      "POST",
-      "/logship/jobs",
-      { destination_conf: destinationConf(bucket.name) },
-      { settings },
-    );
-    expect(answer.status).toBe(503);
-    expect(errorsOf(answer)).toEqual([
-      [1053, undefined, expect.stringMatching(new RegExp(`^configuration: ${name}: `))],
-    ]);
-    expect(answer.body.errors[0]?.message).toMatch(should);
+    const read = readConfig({ ...env, OBJSTORE_ENDPOINT: "https://{account-id}.store.example", [name]: value });
+    const fault = expect.stringMatching(new RegExp(`^${name}: .*${should.source}`));
+    expect(read).toEqual({ ok: false, faults: [fault] });
     // The value may be a misplaced secret.
-    if (typeof value === "string" && value.length > 8) expect(JSON.stringify(answer.body)).not.toContain(value);
+    if (typeof value === "string" && value.length > 8) expect(JSON.stringify(read)).not.toContain(value);
+  });
+
+  it("names every fault at once, and stores nothing", async () => {
+    const bucket = freshBucket();
+    const settings: Settings = Object.fromEntries(faults.map(([name, values]) => [name, values.at(-1)]));
+    const body = { destination_conf: destinationConf(bucket.name) };
+    const answer = await call("POST", "/logship/jobs", body, { settings });
+    expect(answer.status).toBe(503);
+    const named = errorsOf(answer).map(([code, , message]) => `${code} ${message.split(":", 2).join(":")}`);
+    expect(named.sort()).toEqual(faults.map(([name]) => `1053 configuration: ${name}`).sort());
     await expectNothingStored(bucket);
   });
 
-  it("names every fault at once", async () => {
-    const settings: Settings = Object.fromEntries(faults.map(([name, values]) => [name, values.at(-1)]));
-    const answer = await call("GET", "/logship/jobs", undefined, { settings });
-    expect(answer.body.errors.map(({ message }) => message.split(":")[1]?.trim())).toEqual(
-      faults.map(([name]) => name),
-    );
+  it.each(["true", "false", "", undefined])("is not one whose ALLOW_LOOPBACK_DESTINATIONS is %j", (value) => {
+    const settings = { ALLOW_LOOPBACK_DESTINATIONS: value, OBJSTORE_ENDPOINT: "https://{account-id}.store.example" };
+    expect(readConfig({ ...env, ...settings })).toMatchObject({ ok: true });
   });
 
-  it.each(["true", "false", "", undefined])("is not one whose ALLOW_LOOPBACK_DESTINATIONS is %j", async (value) => {
-    const settings = { ALLOW_LOOPBACK_DESTINATIONS: value, OBJSTORE_ENDPOINT: "https://{account-id}.store.example" };
-    expect((await call("GET", "/logship/jobs", undefined, { settings })).status).toBe(200);
-  });
   const harmless = faults.filter(([name]) => name !== "ADMIN_TOKEN");
   it.each(harmless)(
     "takes events all the same, as long as it knows who is calling: a malformed %s",
@@ -368,14 +323,11 @@ describe("a part of the platform that fails", () => {
   it.each([
     ["GET", "/logship/jobs", "CONTROL", undefined],
     ["POST", "/logship/jobs", "CONTROL", CREATE],
-    ["GET", "/logship/jobs/1", "CONTROL", undefined],
     ["PUT", "/logship/jobs/1", "CONTROL", {}],
     ["DELETE", "/logship/jobs/1", "CONTROL", undefined],
     ["GET", "/logship/ledger", "TRACE_LOG", undefined],
     ["GET", "/functions/scripts", "CONTROL", undefined],
     ["GET", "/functions/scripts", "TRACE_LOG", undefined],
-    ["GET", "/functions/scripts/shop", "CONTROL", undefined],
-    ["GET", "/functions/scripts/shop/script-settings", "TRACE_LOG", undefined],
     ["PATCH", "/functions/scripts/shop/script-settings", "CONTROL", { logship: false }],
     ["DELETE", "/functions/scripts/shop", "TRACE_LOG", undefined],
   ])(
@@ -384,28 +336,10 @@ describe("a part of the platform that fails", () => {
       const logged = vi.spyOn(console, "error").mockImplementation(() => {});
       const valid = body === CREATE ? { destination_conf: destinationConf(freshBucket().name) } : body;
       const answer = await call(method, path, valid, { settings: { [binding]: failing(secret) } });
-      expect([answer.status, errorsOf(answer)]).toEqual([
-        503,
-        [[1053, undefined, "temporarily unavailable; repeat the request"]],
-      ]);
+      expectRefused(answer, 503, [1053, undefined, "temporarily unavailable; repeat the request"]);
       expect(logged).toHaveBeenCalled();
     },
   );
-
-  it("tells whoever creates a job in a store that is silent what the matter is, before the minute is over", async () => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const silent = (_url: string, { signal }: RequestInit): Promise<Response> =>
-      new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
-    const world = { ...platform, fetch: vi.fn(silent) };
-    const body = { destination_conf: destinationConf(freshBucket().name) };
-    const answering = call("POST", "/logship/jobs", body, { platform: world });
-    await until(() => world.fetch.mock.calls.length > 0, 5);
-    await vi.advanceTimersByTimeAsync(20_000);
-    vi.useRealTimers();
-    const answer = await answering;
-    expect(answer.status).toBe(400);
-    expect(errorsOf(answer)[0]?.[2]).toMatch(/error uploading: no answer in time$/);
-  });
 
   it("does not keep a caller waiting for ever", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });

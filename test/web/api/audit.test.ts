@@ -34,6 +34,19 @@ const audit = async (query = ""): Promise<Entry[]> =>
 
 const changes = async () => (await audit()).map(({ action, resource }) => [action, resource]);
 
+const ENTRY: Omit<AuditEntry, "action"> = {
+  ...{ actor: { kind: "admin", id: "admin", name: "x" }, resource: null, outcome: "done", body: null, requestId: null },
+};
+
+/** Writes entries with numbers for one of their fields, at once and without any bound. */
+function fill(sql: SqlStorage, field: "action" | "resource", count: number, entry: AuditEntry, atMs: number): void {
+  sql.exec(
+    `INSERT INTO audit (at_ms, entry) WITH RECURSIVE of(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM of WHERE n + 1 < ?)
+       SELECT ?, json_set(?, '$.${field}', CAST(n AS TEXT)) FROM of`,
+    ...[count, atMs, JSON.stringify(entry)],
+  );
+}
+
 function failing() {
   return vi.spyOn(console, "error").mockImplementation(() => {});
 }
@@ -88,14 +101,6 @@ describe("the audit", () => {
     ]);
   });
 
-  it("has neither secrets nor hashes of them", async () => {
-    const secrets = [await token(["logs:read"]), await member("Log Share")].map(({ secret }) => secret);
-    await call("POST", "/logship/jobs", { destination_conf: destinationConf(freshBucket().name) });
-    const text = JSON.stringify(await audit());
-    for (const secret of [...secrets, SECRET_KEY, ACCESS_KEY]) expect(text).not.toContain(secret);
-    expect(Object.keys((await audit())[0]?.body ?? {})).toEqual(["destination_conf"]);
-  });
-
   it("has nothing that was only read, refused, or sent as events", async () => {
     const { headers } = await token(["logs:read"]);
     const { options } = intake();
@@ -131,14 +136,6 @@ describe("the audit", () => {
     expect(entry?.body?.filter).toBe(`${filter.slice(0, AUDIT_TEXT_MAX)}…`);
   });
 
-  it("takes no number that a caller made up", async () => {
-    const made = { "x-request-id": "1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed", "cf-ray": "8f3a5c1d2e4b6a70-FRA" };
-    const answer = await call("POST", "/tokens", { name: "x", permissions: ["logs:read"] }, { headers: made });
-    const [entry] = await audit();
-    expect(entry?.request_id).toBe(answer.headers.get("x-request-id"));
-    expect(Object.values(made)).not.toContain(entry?.request_id);
-  });
-
   it("is read in pages, newest first, by either spelling, and by nobody who may only read logs", async () => {
     for (let n = 0; n < 5; n++) await call("POST", "/tokens", { name: `${n}`, permissions: ["logs:read"] });
     const page = await call<Entry[]>("GET", "/logpush/audit?page=2&per_page=2");
@@ -151,25 +148,20 @@ describe("the audit", () => {
 
   it("forgets after 90 days, and the oldest of more than 5,000", async () => {
     const clock = setClock(NOON);
-    const entry: Omit<AuditEntry, "action"> = {
-      actor: { kind: "admin", id: "admin", name: "x" },
-      resource: null,
-      outcome: "done",
-      body: null,
-      requestId: null,
-    };
     await runInDurableObject(accessRegister(env.ACCESS), (register, { storage: { sql } }) => {
       const actions = (offset: number): string[] => register.audit(offset, 10).entries.map(({ action }) => action);
-      register.note({ ...entry, action: "old" });
+      const note = (action: string) => register.note({ ...ENTRY, action });
+      note("old");
       clock.advance(90 * DAY_MS);
-      register.note({ ...entry, action: "older than the next" });
+      note("older than the next");
       expect(actions(0)).toEqual(["older than the next", "old"]);
       clock.advance(1);
       expect([actions(0), register.audit(0, 10).total]).toEqual([["older than the next"], 1]);
-      for (let n = 0; n < AUDIT_MAX + 3; n++) register.note({ ...entry, action: `${n}` });
+      fill(sql, "action", AUDIT_MAX - 2, { ...ENTRY, action: "" }, clock.nowMs());
+      for (let n = AUDIT_MAX - 2; n < AUDIT_MAX + 3; n++) note(`${n}`);
       expect([actions(AUDIT_MAX - 1), register.audit(0, 1).total]).toEqual([["3"], AUDIT_MAX]);
       clock.advance(91 * DAY_MS);
-      register.note({ ...entry, action: "new" });
+      note("new");
       expect([actions(0), sql.exec("SELECT count(*) AS n FROM audit").one().n]).toEqual([["new"], 1]);
     });
   });
@@ -215,16 +207,9 @@ describe("the audit", () => {
 
   it("cannot be flushed out: one caller has 500 entries of a kind, and changes of access are counted apart", async () => {
     setClock(NOON);
-    await runInDurableObject(accessRegister(env.ACCESS), (register) => {
-      const note = (id: string, action: string, resource: string) =>
-        register.note({
-          actor: { kind: "token", id, name: "x" },
-          action,
-          resource,
-          outcome: "done",
-          body: null,
-          requestId: null,
-        });
+    await runInDurableObject(accessRegister(env.ACCESS), (register, { storage: { sql } }) => {
+      const by = (id: string) => ({ ...ENTRY, actor: { kind: "token" as const, id, name: "x" } });
+      const note = (id: string, action: string, resource: string) => register.note({ ...by(id), action, resource });
       const counts = (): Record<string, number> => {
         const { total } = register.audit(0, 1);
         const all = register.audit(0, total).entries.map(({ actor, action }) => `${actor.id} ${action}`);
@@ -232,14 +217,16 @@ describe("the audit", () => {
       };
       note("victim", "token.delete", "1");
       note("victim", "job.delete", "1");
-      for (let n = 0; n < 2 * AUDIT_OF_ONE_MAX; n++) note("attacker", "job.update", `${n}`);
+      for (let n = 0; n < AUDIT_OF_ONE_MAX + 10; n++) note("attacker", "job.update", `${n}`);
       expect(counts()).toEqual({
         "victim token.delete": 1,
         "victim job.delete": 1,
         "attacker job.update": AUDIT_OF_ONE_MAX,
       });
       // More kinds than there is room for: each of the largest gives way.
-      for (let kind = 0; kind < 11; kind++)
+      for (let kind = 0; kind < 8; kind++)
+        fill(sql, "resource", AUDIT_OF_ONE_MAX, { ...by("attacker"), action: `kind.${kind}` }, NOON);
+      for (let kind = 8; kind < 11; kind++)
         for (let n = 0; n < AUDIT_OF_ONE_MAX; n++) note("attacker", `kind.${kind}`, `${n}`);
       const { "victim token.delete": access, "victim job.delete": other, ...attacked } = counts();
       expect([access, other]).toEqual([1, 1]);

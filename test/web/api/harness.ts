@@ -52,23 +52,39 @@ export async function send<T = unknown>(
 ): Promise<Answer<T>> {
   const { platform: world = platform } = options;
   const app = appOf(world);
-  const headers = new Headers({ authorization: `Bearer ${ADMIN_TOKEN}` });
   const isForm = body instanceof FormData;
-  if (body !== undefined && !isForm) headers.set("content-type", "application/json");
-  for (const [name, value] of Object.entries(options.headers ?? {})) {
-    if (value === null) headers.delete(name);
-    else headers.set(name, value);
-  }
-  const raw = isForm || typeof body === "string" || body instanceof Uint8Array || body instanceof ReadableStream;
+  const type = body === undefined || isForm ? {} : { "content-type": "application/json" };
+  const headers = headersOf({ ...type, ...options.headers });
+  const isRaw = isForm || typeof body === "string" || body instanceof Uint8Array || body instanceof ReadableStream;
   const init = {
     method,
     headers,
-    ...(body !== undefined && { body: (raw ? body : JSON.stringify(body)) as BodyInit }),
+    ...(body !== undefined && { body: (isRaw ? body : JSON.stringify(body)) as BodyInit }),
   };
   const response = await app.request(url, init, { ...env, ...options.settings } as unknown as Env);
   const answer = await checked<T>(response);
   if (!isFile(answer)) expectDocumented(method, url, answer);
   return answer;
+}
+
+/** A route's path with something for each of its parameters. */
+export const filled = (path: string): string =>
+  path.replace(":dataset", "functions_trace_events").replace(":script_name", "shop").replaceAll(/:\w+/g, "7");
+
+/** The bare answer to a request of the admin, for what is no envelope. @param path below the account's. */
+export async function raw(path: string, headers: CallOptions["headers"] = {}, method = "GET"): Promise<Response> {
+  const url = `http://logship.test/client/v4/accounts/${ACCOUNT}${path}`;
+  return appOf(platform).request(url, { method, headers: headersOf(headers) }, env);
+}
+
+/** Those of the admin, and these. */
+function headersOf(more: CallOptions["headers"] = {}): Headers {
+  const headers = new Headers({ authorization: `Bearer ${ADMIN_TOKEN}` });
+  for (const [name, value] of Object.entries(more)) {
+    if (value === null) headers.delete(name);
+    else headers.set(name, value);
+  }
+  return headers;
 }
 
 /** The answer is lines, instead of an envelope. */
@@ -108,6 +124,11 @@ async function checked<T>(response: Response): Promise<Answer<T>> {
 /** The errors of an answer as `[code, pointer, message]`. */
 export const errorsOf = ({ body }: Answer): [code: number, pointer: string | undefined, message: string][] =>
   body.errors.map(({ code, source, message }) => [code, source?.pointer, message]);
+
+/** Expects a refusal for these reasons, and no other. @param errors as {@link errorsOf} has them. */
+export function expectRefused(answer: Answer, status: number, ...errors: readonly (readonly unknown[])[]): void {
+  expect([answer.status, errorsOf(answer)]).toEqual([status, errors]);
+}
 
 export interface Bucket {
   name: string;

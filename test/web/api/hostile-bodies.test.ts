@@ -1,12 +1,7 @@
-/**
- * Hostile requests against every route: a failure in plain words, nothing stored, nothing echoed.
- */
-import { env } from "cloudflare:workers";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { platform } from "../../../src/base/platform.ts";
-import { createApp, GROUPS } from "../../../src/web/app.ts";
-import { ACCOUNT, ADMIN_TOKEN } from "../../support/constants.ts";
+import { GROUPS } from "../../../src/web/app.ts";
+import { ADMIN_TOKEN } from "../../support/constants.ts";
 import { destinationConf } from "../../support/runtime/api.ts";
 import {
   type Bucket,
@@ -14,27 +9,22 @@ import {
   call,
   errorsOf,
   expectNothingStored,
+  filled,
   freshBucket,
   intake,
   type Job,
+  raw,
 } from "./harness.ts";
 
-const BASES = GROUPS.flatMap(({ names, resources }) =>
-  names.flatMap((name = "") =>
-    Object.entries(resources).map(([path, methods]) => ({ name, path: name + filled(path), methods })),
-  ),
+/** Under the first of their names: what another name leads to is the same. */
+const BASES = GROUPS.flatMap(({ names: [name = ""], resources }) =>
+  Object.entries(resources).map(([path, methods]) => ({ path: name + filled(path), methods })),
 );
 
-const ROUTES = BASES.flatMap(({ path, methods }) => Object.keys(methods).map((method) => ({ method, path })));
 /** Methods that may have a body. */
-const CHANGES = ROUTES.filter(({ method }) => method !== "GET");
-
-function filled(path: string): string {
-  return path
-    .replace(":dataset", "functions_trace_events")
-    .replace(":script_name", "shop")
-    .replace(/:\w+_id/, "7");
-}
+const CHANGES = BASES.flatMap(({ path, methods }) =>
+  Object.keys(methods).flatMap((method) => (method === "GET" ? [] : [{ method, path }])),
+);
 
 const SECRET = "SeCrEtOfACustomer";
 const DEPTH = 100_000;
@@ -54,7 +44,6 @@ const HOSTILE: [what: string, body: string | Uint8Array, headers?: Record<string
   ["lists, a hundred thousand deep", nested("[", "]")],
   ["objects, tens of thousands deep", nested('{"a":', "}", 40_000)],
   ["every value nested ten thousand deep", everyKey(nested("[", "]", 10_000))],
-  ["an open bracket, a hundred thousand times", "[".repeat(DEPTH)],
   ["a prototype", `{"__proto__":{"polluted":"${SECRET}","enabled":true},"constructor":{"prototype":{"polluted":1}}}`],
   ["a prototype in every value", everyKey('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}')],
   ["numbers beyond all bounds", everyKey("1e999")],
@@ -71,7 +60,6 @@ const HOSTILE: [what: string, body: string | Uint8Array, headers?: Record<string
   ["gzip that nobody was told of", gzipped("{}")],
   ["text that calls itself gzip", "{}", GZIP],
   ["a bomb", gzipped(new Uint8Array(20_000_000)), GZIP],
-  ["two encodings", gzipped(gzipped("{}")), { "content-encoding": "gzip, gzip" }],
   ["a form", `destination_conf=${SECRET}`, { "content-type": "application/x-www-form-urlencoded" }],
   ["several parts that are none", SECRET, { "content-type": "multipart/form-data; boundary=x" }],
   ["XML", `<job>${SECRET}</job>`, { "content-type": "application/xml" }],
@@ -190,37 +178,22 @@ describe("a job's body", () => {
     expect([audit.status, JSON.stringify(audit.body).length < 10_000]).toEqual([200, true]);
   });
 
-  const edges: [what: string, number: string, stored: number][] = [
-    ["nothing below nothing", "-0", 0],
-    ["nothing in another way", "0e999", 0],
-    ["thirty in another way", "3e1", 30],
-    ["thirty, with more digits than a number has", `30.${"0".repeat(1_000)}1`, 30],
-  ];
-  it.each(edges)("may write a number in any way that JSON has: %s", async (_what, number, stored) => {
-    const { conf } = bucketOf();
-    const text = `{"destination_conf":${conf},"max_upload_interval_seconds":${number}}`;
-    const { status, body } = await call<Job>("POST", "/logship/jobs", text);
-    expect([status, body.result]).toMatchObject([201, { max_upload_interval_seconds: stored }]);
-  });
-
-  it.each(["1e999", "-1e999", "1e-999", "9007199254740993", "1e400", "30.5"].map((number) => [number]))(
-    "may not have a number that is none or is too large: %s",
-    async (number) => {
-      const { bucket, conf } = bucketOf();
+  it("may not have a number that is none or is too large, and one that becomes 0 is 0", async () => {
+    const { bucket, conf } = bucketOf();
+    for (const number of ["1e999", "-1e999", "9007199254740993", "30.5"])
       for (const field of ["max_upload_bytes", "max_upload_records", "max_upload_interval_seconds"]) {
-        const text = `{"destination_conf":${conf},"${field}":${number}}`;
-        const answer = await call("POST", "/logship/jobs", text);
-        // Underflows to 0, which is allowed.
-        if (number === "1e-999") expect(answer.status).toBe(201);
-        else
-          expect([answer.status, new Set(errorsOf(answer).map(([code, pointer]) => `${code} ${pointer}`))]).toEqual([
-            400,
-            new Set([`1001 /${field}`]),
-          ]);
+        const answer = await call("POST", "/logship/jobs", `{"destination_conf":${conf},"${field}":${number}}`);
+        const faults = new Set(errorsOf(answer).map(([code, pointer]) => `${code} ${pointer}`));
+        expect([number, answer.status, faults]).toEqual([number, 400, new Set([`1001 /${field}`])]);
       }
-      if (number !== "1e-999") await expectNothingStored(bucket);
-    },
-  );
+    await expectNothingStored(bucket);
+    const { body } = await call<Job>(
+      "POST",
+      "/logship/jobs",
+      `{"destination_conf":${conf},"max_upload_bytes":-1e-999}`,
+    );
+    expect(body.result).toMatchObject({ max_upload_bytes: 0 });
+  });
 
   it("may have NUL in its name, which comes back, and nowhere in its destination", async () => {
     const { bucket, conf } = bucketOf();
@@ -241,37 +214,46 @@ describe("a job's body", () => {
 });
 
 describe("a hostile request without a body", () => {
-  const app = createApp(platform);
-  /** The raw text: these answers have no common envelope. */
-  const ask = async (method: string, path: string, headers: Record<string, string>): Promise<Response> =>
-    app.request(`http://logship.test/client/v4/accounts/${ACCOUNT}${path}`, { method, headers }, env);
-  const admin = { authorization: `Bearer ${ADMIN_TOKEN}` };
-  const preflight = { origin: "https://evil.example", "access-control-request-method": "DELETE" };
+  const NOBODY = { authorization: null };
 
   it("from another origin gets no leave to be read, by any method, of any route", async () => {
-    for (const { path, methods } of BASES) {
-      for (const [headers, status] of [
-        [{ ...preflight, ...admin }, 405],
-        [preflight, 401],
-      ] as const) {
-        const answer = await ask("OPTIONS", path, headers);
-        expect([path, answer.status]).toEqual([path, status]);
-        expect([...answer.headers.keys()].filter((key) => key.startsWith("access-control-"))).toEqual([]);
-        if (status === 405)
-          expect(answer.headers.get("allow")).toBe(Object.keys(methods).join(", ").replace("GET", "GET, HEAD"));
-      }
-      for (const method of Object.keys(methods)) {
-        const answer = await ask(method, path, { ...preflight, ...admin });
-        expect([...answer.headers.keys()].filter((key) => key.startsWith("access-control-"))).toEqual([]);
-      }
+    // A locally running function's page, a foreign page, a sandboxed page, and another port.
+    const origins = ["http://shop.localhost:8788", "https://evil.example", "null", "http://localhost:3000"];
+    const sealed = ({ headers }: Response): boolean =>
+      ![...headers.keys()].some((name) => /^(access-control-.*|timing-allow-origin|set-cookie)$/.test(name));
+    for (const [n, { path, methods }] of [...BASES, { path: "/nowhere", methods: {} }].entries()) {
+      const preflight = {
+        ...{ origin: origins[n % 4] ?? "", "access-control-request-method": "DELETE" },
+        ...{ "access-control-request-headers": "authorization", "access-control-request-private-network": "true" },
+      };
+      const known = Object.keys(methods);
+      const [allowed, stranger] = [
+        await raw(path, preflight, "OPTIONS"),
+        await raw(path, { ...preflight, ...NOBODY }, "OPTIONS"),
+      ];
+      expect([path, allowed.status, stranger.status]).toEqual([path, ...(known.length > 0 ? [405, 401] : [404, 404])]);
+      expect(allowed.headers.get("allow")).toBe(known.join(", ").replace("GET", "GET, HEAD") || null);
+      const answers = [allowed, stranger];
+      for (const method of known) answers.push(await raw(path, preflight, method));
+      expect([path, answers.every(sealed)]).toEqual([path, true]);
     }
+  });
+
+  it("by a cookie gains nothing", async () => {
+    const cookie = `Authorization=Bearer ${ADMIN_TOKEN}; token=${ADMIN_TOKEN}`;
+    for (const { path } of BASES)
+      for (const method of ["GET", "POST"])
+        expect([path, (await raw(path, { ...NOBODY, cookie, origin: "http://logship.test" }, method)).status]).toEqual([
+          path,
+          401,
+        ]);
   });
 
   it("by HEAD is answered as by GET, without a body, and refused as 405 where there is no GET", async () => {
     for (const { path, methods } of BASES) {
-      const [head, get] = [await ask("HEAD", path, admin), await ask("GET", path, admin)];
+      const [head, get] = [await raw(path, {}, "HEAD"), await raw(path)];
       expect([path, head.status, await head.text()]).toEqual([path, "GET" in methods ? get.status : 405, ""]);
-      expect((await ask("HEAD", path, {})).status).toBe(401);
+      expect((await raw(path, NOBODY, "HEAD")).status).toBe(401);
     }
   });
 
@@ -279,7 +261,7 @@ describe("a hostile request without a body", () => {
     const bucket = freshBucket();
     await call("POST", "/logship/jobs", { destination_conf: destinationConf(bucket.name), name: "there" });
     for (const header of ["x-http-method-override", "x-http-method", "x-method-override"]) {
-      const answer = await ask("GET", "/logship/jobs/1?_method=DELETE", { ...admin, [header]: "DELETE" });
+      const answer = await raw("/logship/jobs/1?_method=DELETE", { [header]: "DELETE" });
       expect(await answer.json()).toMatchObject({ success: true, result: { id: 1, name: "there" } });
     }
     expect((await call<Job[]>("GET", "/logship/jobs")).body.result.length).toBe(1);

@@ -1,7 +1,7 @@
 /** What clients ask about themselves before they do anything else. */
 import { describe, expect, it } from "vitest";
 import { ACCOUNT } from "../../support/constants.ts";
-import { call, errorsOf, send } from "./harness.ts";
+import { call, errorsOf, expectRefused, send } from "./harness.ts";
 import { bearer, type Headers, member, token } from "./principals.ts";
 
 const ask = (path: string, headers?: Headers) =>
@@ -51,6 +51,6 @@ it.each(PATHS)("unknown credentials are told nothing: %s", async (path) => {
 
 it("another account has no tokens to check, and a check is no id of a token", async () => {
   const answer = await call("GET", "/tokens/verify", undefined, { account: "another" });
-  expect([answer.status, errorsOf(answer)]).toEqual([404, [[7003, undefined, "no such account"]]]);
+  expectRefused(answer, 404, [7003, undefined, "no such account"]);
   expect((await call("DELETE", "/tokens/verify")).status).toBe(405);
 });

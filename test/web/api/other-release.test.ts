@@ -2,6 +2,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { ControlPlane } from "../../../src/index.ts";
 import { destinationConf } from "../../support/runtime/api.ts";
+import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { call, errorsOf, freshBucket, type Job, listJobs } from "./harness.ts";
 
 type Stored = { kind: string; job: { body: object; config: object } };
@@ -43,6 +44,7 @@ describe("a control plane of another release", () => {
   });
 
   it("that leaves out a part of a function's setting is noticed", async () => {
+    setClock(NOON);
     const own = ControlPlane.prototype.setFunction;
     vi.spyOn(ControlPlane.prototype, "setFunction").mockImplementationOnce(function (this: ControlPlane, name) {
       return own.call(this, name, {});

@@ -11,6 +11,7 @@ import {
   call,
   errorsOf,
   expectNothingStored,
+  expectRefused,
   freshBucket,
   type Job,
   listJobs,
@@ -56,8 +57,6 @@ const put = (fields: object, options: CallOptions = REQUIRED) => call<Job>("PUT"
 describe("asking for a challenge", () => {
   const folders: [path: string, folder: string][] = [
     ["logs/{DATE}", "logs/00010101/"],
-    ["{DATE}/date={DATE}/x", "00010101/date=00010101/x/"],
-    ["logs", "logs/"],
     ["", ""],
     ["a b+c!'()*ü/{DATE}", "a b+c!'()*ü/00010101/"],
   ];
@@ -96,33 +95,19 @@ describe("asking for a challenge", () => {
     expect(checked.body.result).toEqual({ valid: true });
   });
 
-  const refused: [what: string, conf: () => string, why: string][] = [
-    ["no destination", () => "traces", "destination_conf must be <scheme>://<bucket>/<path>?<parameters>"],
+  it.each([
     ["an unknown scheme", () => "ftp://traces/logs", UNKNOWN_SCHEME],
-    ["no keys", () => "s3://traces/x?region=auto", "access-key-id is missing"],
     [
       "masked keys",
       () => destinationConf(bucket.name).replace(SECRET_KEY, "****"),
       "a masked secret cannot be used here; send the secret itself",
     ],
     [
-      "a way up in its path",
-      () => destinationConf(bucket.name, "{DATE}/../x"),
-      "the path must not contain . or .. as a segment",
+      "an address of a private network",
+      () => "s3://traces/x?region=auto&endpoint=https://169.254.169.254&access-key-id=a&secret-access-key=b",
+      "endpoint must be a public host",
     ],
-    [
-      "another setting for its keys",
-      () => `s3://${bucket.name}/x?region=auto&credentials=env:ADMIN_TOKEN`,
-      "credentials must be env:DEST_<NAME>",
-    ],
-    [
-      "a secret that is for another host",
-      () => `s3://${bucket.name}/x?region=auto&endpoint=evil.example&credentials=env:DEST_TEST`,
-      "the secret DEST_TEST is for another host than this destination's",
-    ],
-  ];
-
-  it.each(refused)("is answered with why not, and asks nobody: %s", async (_what, conf, why) => {
+  ])("is answered with why not, and asks nobody: %s", async (_what, conf, why) => {
     const fetched = vi.fn();
     const platform = { now: () => NOON, random: () => 0.5, fetch: fetched, sleep: async () => {} };
     const answer = await ask(conf(), { platform });
@@ -130,29 +115,12 @@ describe("asking for a challenge", () => {
     expect(fetched).not.toHaveBeenCalled();
   });
 
-  it.each(["http://127.0.0.1:1", "https://10.0.0.1", "https://169.254.169.254", "https://[::1]", "https://localhost."])(
-    "writes to no address of a private network: %s",
-    async (endpoint) => {
-      const fetched = vi.fn();
-      const platform = { now: () => NOON, random: () => 0.5, fetch: fetched, sleep: async () => {} };
-      const settings = { ALLOW_LOOPBACK_DESTINATIONS: "false", OBJSTORE_ENDPOINT: "https://store.example" };
-      const conf = `s3://traces/x?region=auto&endpoint=${endpoint}&access-key-id=a&secret-access-key=b`;
-      const answer = await ask(conf, { platform, settings });
-      expect(answer.body.result).toEqual({ valid: false, message: "endpoint must be a public host", filename: "" });
-      expect(fetched).not.toHaveBeenCalled();
-    },
-  );
-
   const failures: [what: string, action: Action, words: string][] = [
     [
       "no permission",
       { do: "answer", status: 403, code: "AccessDenied", message: "words of it" },
       "HTTP 403 AccessDenied",
     ],
-    ["no bucket", { do: "answer", status: 404, code: "NoSuchBucket" }, "HTTP 404 NoSuchBucket"],
-    ["a page of a proxy", { do: "answer", status: 502, body: "<html>words of it</html>" }, "HTTP 502"],
-    ["a redirect", { do: "redirect", location: "http://127.0.0.1:1/elsewhere" }, "HTTP 307 TemporaryRedirect"],
-    ["a reset", { do: "reset", when: "before" }, "connection failed"],
     ["a success that kept nothing", { do: "discard" }, "HTTP 200, but the object is not there"],
   ];
 
@@ -165,18 +133,11 @@ describe("asking for a challenge", () => {
   });
 
   it.each([
-    ["not JSON", "{", "", "the body is not JSON: it ends too early, at line 1, column 2 (byte 1)"],
     ["no destination", {}, "/destination_conf", "destination_conf: is missing"],
-    [
-      "a number",
-      { destination_conf: 5 },
-      "/destination_conf",
-      "destination_conf: Invalid input: expected string, received number",
-    ],
     ["something unknown", { destination_conf: "x", name: 1 }, "/name", 'unknown key "name"'],
   ])("is refused, 1001, with a body that has %s", async (_what, body, pointer, message) => {
     const answer = await call("POST", "/logship/ownership", body);
-    expect([answer.status, errorsOf(answer)]).toEqual([400, [[1001, pointer === "" ? undefined : pointer, message]]]);
+    expectRefused(answer, 400, [1001, pointer, message]);
   });
 
   it("is refused with a body beyond every bound", async () => {
@@ -196,51 +157,6 @@ describe("a challenge", () => {
     expect(await validate(conf.replace(SECRET_KEY, "another"), token)).toBe(true);
     expect(await validate(conf.replace(/&access-key-id.*/, ""), token)).toBe(true);
   });
-
-  it("is good for no other bucket, path, scheme, store or account of one", async () => {
-    const keys = `access-key-id=${ACCESS_KEY}&secret-access-key=${SECRET_KEY}`;
-    const conf = `objstore://${bucket.name}/logs/{DATE}?account-id=a1&${keys}`;
-    const token = await challengeFor(conf);
-    const others = [
-      conf.replace(bucket.name, freshBucket().name),
-      conf.replace("logs/{DATE}", "logs"),
-      conf.replace("logs/{DATE}", "logs/00010101"),
-      conf.replace("logs/{DATE}", "logs/{DATE}/{DATE}"),
-      conf.replace("logs/{DATE}", "Logs/{DATE}"),
-      conf.replace("objstore:", "r2:"),
-      conf.replace("account-id=a1", "account-id=a2"),
-      destinationConf(bucket.name),
-      "gs://x",
-    ];
-    for (const other of others) expect(await validate(other, token), other).toBe(false);
-    expect(await validate(conf, token)).toBe(true);
-    expect(await validate(conf.replace("/logs", "//logs").replace("?", "/?"), token)).toBe(true);
-  });
-
-  it("is good for 7 days", async () => {
-    const clock = setClock(NOON);
-    const conf = destinationConf(bucket.name);
-    const token = await challengeFor(conf);
-    clock.advance(7 * DAY - 1);
-    expect(await validate(conf, token)).toBe(true);
-    clock.advance(1);
-    expect(await validate(conf, token)).toBe(false);
-  });
-
-  it("survives the rotation of the key, and ends with the previous one", async () => {
-    const conf = destinationConf(bucket.name);
-    const token = await challengeFor(conf);
-    const mine = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=";
-    const next = btoa("x".repeat(32));
-    const rotating = { settings: { SECRETS_KEY: next, SECRETS_KEY_PREVIOUS: mine } };
-    expect(await validate(conf, token, rotating)).toBe(true);
-    expect(await validate(conf, token, { settings: { SECRETS_KEY: next } })).toBe(false);
-  });
-
-  it("is not met by anything else", async () => {
-    for (const token of ["", null, "00000000000000000000", "1.99999999999.".padEnd(57, "A"), "\ud800"])
-      expect(await validate(destinationConf(bucket.name), token)).toBe(false);
-  });
 });
 
 describe("where a challenge is required", () => {
@@ -259,7 +175,7 @@ describe("where a challenge is required", () => {
     ["the one of an example", { ownership_challenge: "00000000000000000000" }],
   ])("a job is refused with %s, 1002, and nothing is written", async (_what, fields) => {
     const answer = await create(fields);
-    expect([answer.status, errorsOf(answer)]).toEqual([400, WRONG]);
+    expectRefused(answer, 400, ...WRONG);
     expect(await bucket.control.requests()).toEqual([]);
     await expectNothingStored(bucket);
   });
@@ -281,7 +197,7 @@ describe("where a challenge is required", () => {
     const here = await challengeFor(destinationConf(bucket.name));
     for (const ownership_challenge of [undefined, "", here]) {
       const answer = await put({ destination_conf: conf, name: "after", ownership_challenge });
-      expect([answer.status, errorsOf(answer)]).toEqual([400, WRONG]);
+      expectRefused(answer, 400, ...WRONG);
     }
     expect(errorsOf(await put({ destination_conf: destinationConf(bucket.name, "elsewhere") }))).toEqual(WRONG);
     expect(await elsewhere.control.requests()).toEqual([]);
@@ -323,17 +239,15 @@ describe("where a challenge is required", () => {
 });
 
 describe("where no challenge is required", () => {
-  it.each([undefined, null, "", "00000000000000000000", "1.1795000000.".padEnd(56, "A")])(
-    "a job is created and moved whatever is sent as one: %s",
-    async (ownership_challenge) => {
-      for (const settings of [{}, { REQUIRE_OWNERSHIP_CHALLENGE: "false" }, { REQUIRE_OWNERSHIP_CHALLENGE: "" }]) {
-        const created = await create({ ownership_challenge }, { settings });
-        expect(created.status).toBe(201);
-        const { id } = created.body.result;
-        const conf = destinationConf(freshBucket().name);
-        const body = { destination_conf: conf, ownership_challenge };
-        expect((await call("PUT", `/logship/jobs/${id}`, body, { settings })).status).toBe(200);
+  it("a job is created and moved whatever is sent as one", async () => {
+    const conf = destinationConf(freshBucket().name);
+    for (const REQUIRE_OWNERSHIP_CHALLENGE of [undefined, "false", ""])
+      for (const ownership_challenge of [undefined, null, "", "1.1795000000.".padEnd(56, "A")]) {
+        const options = { settings: { REQUIRE_OWNERSHIP_CHALLENGE } };
+        const { status, body } = await create({ ownership_challenge }, options);
+        expect(status).toBe(201);
+        const moved = { destination_conf: conf, ownership_challenge };
+        expect((await call("PUT", `/logship/jobs/${body.result.id}`, moved, options)).status).toBe(200);
       }
-    },
-  );
+  });
 });

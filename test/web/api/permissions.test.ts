@@ -5,7 +5,7 @@ import type { Route } from "../../../src/web/api/route.ts";
 import { GROUPS } from "../../../src/web/app.ts";
 import { NOON } from "../../formats/record/samples.ts";
 import { setClock } from "../../support/runtime/pipeline.ts";
-import { call, errorsOf, intake } from "./harness.ts";
+import { call, errorsOf, filled, intake } from "./harness.ts";
 import { bearer, type Headers, member, pair, token } from "./principals.ts";
 
 /**
@@ -111,13 +111,6 @@ const ROUTES = Object.entries(NEEDED).flatMap(([base, routes]) =>
     return { method, path: base + filled(path), permission };
   }),
 );
-
-function filled(path: string): string {
-  return path
-    .replace(":dataset", "functions_trace_events")
-    .replace(":script_name", "shop")
-    .replace(/:\w+_id/, "7");
-}
 
 interface Answered {
   route: string;

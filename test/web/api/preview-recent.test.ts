@@ -1,8 +1,3 @@
-/**
- * Previews compared with what is really shipped: the same events through intake, queue, log and
- * destination.
- */
-import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { PackedMessage } from "../../../src/ship/intake/packing.ts";
@@ -69,15 +64,6 @@ describe("a preview", () => {
   it.each([
     ["as a job ships by default", {}],
     [
-      "as CSV with a header",
-      {
-        output_options: {
-          ...{ output_type: "csv", field_names: ["ScriptName", "Logs", "Outcome", "EventTimestampMs"] },
-          ...{ batch_prefix: "ScriptName,Logs,Outcome,EventTimestampMs\n", field_delimiter: ";" },
-        },
-      },
-    ],
-    [
       "as a list in JSON, without any ${",
       {
         filter: WHERE,
@@ -87,11 +73,6 @@ describe("a preview", () => {
         },
       },
     ],
-    [
-      "by a template",
-      { filter: WHERE, output_options: { record_template: '"at": {{ .EventTimestampMs }}, "why": {{ .Exceptions }}' } },
-    ],
-    ["by logpull_options", { filter: WHERE, logpull_options: "fields=Outcome,Logs&timestamps=rfc3339" }],
   ])("of the events that a job gets is, byte for byte, what the job writes: %s", async (_how, options) => {
     const { name, control } = freshBucket();
     const id = await createJob(name, options);
@@ -145,13 +126,6 @@ describe("recent events", () => {
     expect([both.length, both[0], ...both.slice(-3)]).toEqual([102, "c80", "d89", "event 1", "event 2"]);
   });
 
-  it("are none that are larger than 32 KiB, of which the answer says so", async () => {
-    await deliver([...messages(["large"], { padding: 40_000 }), ...messages(["small"])]);
-    const { body } = await api<PreviewResult>("POST", "/logship/preview", {});
-    expect(body.result.events).toBe(1);
-    expect(body.messages).toEqual([{ code: 1003, message: "1 recent events are too large to be shown" }]);
-  });
-
   it("are none of a function while its logging is off, nor what was taken in then", async () => {
     const set = (logship: boolean) => api("PATCH", "/functions/scripts/till/script-settings", { logship });
     await deliver([...messages(["shop"], { scriptName: "shop" }), ...messages(["till"], { scriptName: "till" })]);
@@ -175,11 +149,5 @@ describe("recent events", () => {
     await deliver(messages(["a"]));
     const { body } = await api<PreviewResult>("POST", "/logship/preview", {});
     expect([body.result.events, body.messages.length]).toEqual([0, 1]);
-  });
-
-  it("outlive the shard's instance", async () => {
-    await deliver(messages(["a"]));
-    await evictDurableObject(traceLog(env.TRACE_LOG, 0));
-    expect(await recent()).toEqual(["a"]);
   });
 });

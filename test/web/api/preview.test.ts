@@ -4,13 +4,11 @@ import { RECENT_MAX_BYTES } from "../../../src/base/limits.ts";
 import type { OpenMessage } from "../../../src/ship/log/blocks.ts";
 import { TraceLog, traceLog } from "../../../src/ship/log/trace-log.ts";
 import type { PreviewResult } from "../../../src/web/api/preview.ts";
-import { previewRoutes } from "../../../src/web/api/preview.ts";
 import { NOON, traceRecord } from "../../formats/record/samples.ts";
 import { damaged, id, record } from "../../ship/consumer/scripted.ts";
 import { message, open } from "../../ship/log/shard.ts";
 import { setClock } from "../../support/runtime/pipeline.ts";
-import { type CallOptions, call, errorsOf, intake } from "./harness.ts";
-import { token } from "./principals.ts";
+import { type CallOptions, call, errorsOf, expectRefused, intake } from "./harness.ts";
 
 const ask = (body: unknown, options?: CallOptions) => call<PreviewResult>("POST", "/logship/preview", body, options);
 
@@ -60,17 +58,6 @@ describe("a preview of events that are given", () => {
     ]);
   });
 
-  it("follows logpull_options where there are no output_options, and nulls and empty texts as a job does", async () => {
-    const events = [{ Outcome: "ok" }];
-    const logpull_options = "fields=Outcome";
-    const textOf = async (options: object) => (await ask({ events, ...options })).body.result.records[0]?.text;
-    expect(await textOf({ logpull_options })).toBe('{"Outcome":"ok"}\n');
-    expect(await textOf({ logpull_options, output_options: null, filter: "" })).toBe('{"Outcome":"ok"}\n');
-    expect(await textOf({ logpull_options, output_options: { field_names: ["ScriptName"] }, filter: null })).toBe(
-      '{"ScriptName":"unnamed"}\n',
-    );
-  });
-
   it("names keys that no event has, and says that a sample is an example", async () => {
     const { body } = await ask({
       output_options: { sample_rate: 0.5 },
@@ -109,17 +96,6 @@ describe("a preview of events that are given", () => {
         code: 1003,
         message: `the last ${1_000 - shown} kept records are not shown: the output is longer than 524288 bytes`,
       },
-    ]);
-  });
-
-  it("runs its own examples", async () => {
-    const examples = Object.values(previewRoutes)[0]?.POST?.doc?.examples ?? [];
-    expect(examples.length).toBe(3);
-    const answers = await Promise.all(examples.map(({ body }) => ask(body)));
-    expect(answers.map(({ status, body }) => [status, body.result.source, body.result.kept])).toEqual([
-      [200, "given", 1],
-      [200, "recent", 0],
-      [200, "given", 1],
     ]);
   });
 
@@ -168,15 +144,8 @@ describe("a preview that cannot be shown", () => {
   });
 
   it.each([
-    ["a list", [], [[1001, "", "the body: Invalid input: expected object, received array"]]],
-    ["not JSON", "{", [[1001, undefined, "the body is not JSON: it ends too early, at line 1, column 2 (byte 1)"]]],
     ["with a key that is none", { event: [] }, [[1001, "/event", 'unknown key "event"']]],
     ["with events that are none", { events: {} }, [[1001, "/events", expect.stringContaining("array")]]],
-    [
-      "with a filter that is no text",
-      { filter: {} },
-      [[1001, "/filter", 'filter: must be JSON as a text: "{\\"where\\":…}"']],
-    ],
     [
       "with too many events",
       { events: Array.from({ length: 1_001 }, () => ({ Outcome: "" })) },
@@ -189,15 +158,7 @@ describe("a preview that cannot be shown", () => {
     ],
   ])("is one whose body is %s", async (_what, body, errors) => {
     const answer = await ask(body);
-    expect([answer.status, errorsOf(answer)]).toEqual([400, errors]);
-  });
-
-  it("is one of 20 MB: 413", async () => {
-    const answer = await ask(`{"events":[${`{"Outcome":"ok"},`.repeat(1_250_000)}{}]}`);
-    expect([answer.status, errorsOf(answer)]).toEqual([
-      413,
-      [[1013, undefined, "the body is larger than 262144 bytes"]],
-    ]);
+    expectRefused(answer, 400, ...errors);
   });
 
   const deep = (levels: number, [open, close]: [string, string]) => open.repeat(levels) + close.repeat(levels);
@@ -217,30 +178,6 @@ describe("a preview that cannot be shown", () => {
       const below = errorsOf(sent).map(([code, pointer, message]) => [code, `/events${pointer}`, message]);
       expect(errorsOf(previewed)).toEqual(below);
     }
-  });
-
-  it("is one that is nothing but brackets", async () => {
-    for (const body of ["[".repeat(262_144), deep(131_072, ["[", "]"])]) expect((await ask(body)).status).toBe(400);
-  });
-
-  it("has at most a hundred reasons", async () => {
-    const answer = await ask({ events: Array.from({ length: 500 }, () => 1) });
-    expect([answer.status, answer.body.errors.length]).toEqual([400, 100]);
-  });
-
-  it("is one of somebody who may not read logs, or of a method that is none", async () => {
-    const { headers } = await token(["logs:edit", "events:write"]);
-    expect((await ask({}, { headers })).status).toBe(403);
-    expect((await call("GET", "/logship/preview")).status).toBe(405);
-    expect((await call("POST", "/logpush/preview", { events: [] })).status).toBe(200);
-  });
-
-  it("is one where PREVIEW_RECENT is neither", async () => {
-    const answer = await ask({ events: [] }, { settings: { PREVIEW_RECENT: "no" } });
-    expect([answer.status, errorsOf(answer).map(([, , message]) => message)]).toEqual([
-      503,
-      ['configuration: PREVIEW_RECENT: "true", "false" or absent'],
-    ]);
   });
 });
 
@@ -287,11 +224,5 @@ describe("a preview of recent events", () => {
     asked().mockImplementation(() => ({ messages: [bad, good], end: 1 }));
     const { status, body } = await ask({ output_options: { field_names: ["Outcome"] } });
     expect([status, body.result.records.map(({ text }) => text)]).toEqual([200, ['{"Outcome":"event 1"}\n']]);
-  });
-
-  it("says what is wrong with the options before it asks anybody", async () => {
-    const records = asked();
-    expect((await ask({ filter: "{" })).status).toBe(400);
-    expect(records).not.toHaveBeenCalled();
   });
 });

@@ -47,19 +47,8 @@ const bodies: [what: string, body: object][] = [
   [
     "every field null",
     {
-      name: null,
-      dataset: null,
-      enabled: null,
-      filter: null,
-      frequency: null,
-      kind: null,
-      logpull_options: null,
-      max_upload_bytes: null,
-      max_upload_interval_seconds: null,
-      max_upload_records: null,
-      output_options: null,
-      ownership_challenge: null,
-      canary: null,
+      ...Object.fromEntries(Object.keys(plain).map((name) => [name, null])),
+      ...{ canary: null, dataset: null, filter: null, output_options: null, ownership_challenge: null },
     },
   ],
   ["a canary", { canary: true, enabled: false }],
@@ -79,27 +68,14 @@ const bodies: [what: string, body: object][] = [
     },
   ],
   ["the vendor's dataset", { dataset: "workers_trace_events" }],
+  ["the bounds", { max_upload_bytes: 1_000_000_000, max_upload_records: 1_000_000, max_upload_interval_seconds: 300 }],
+  ["a name of any letters, and the longest", { name: 'ü€\u{1f600}<script>"\\'.padEnd(512, "n") }],
   ["empty options", { output_options: {} }],
   ["no field names", { output_options: { field_names: [] } }],
   [
     "options that are null, each of them",
     {
       output_options: Object.fromEntries(Object.keys(options).map((name) => [name, null])),
-    },
-  ],
-  [
-    "options that are the defaults",
-    {
-      output_options: {
-        output_type: "ndjson",
-        record_prefix: "{",
-        record_suffix: "}\n",
-        field_delimiter: ",",
-        timestamp_format: "unixnano",
-        sample_rate: 1,
-        "CVE-2021-44228": false,
-        merge_subrequests: false,
-      },
     },
   ],
   [
@@ -146,7 +122,7 @@ describe("a job that is declared", () => {
 
       const first = await read(created.id);
       expect(JSON.stringify(first)).toBe(JSON.stringify(created));
-      for (const again of [first, body, first, { ...first, time_modified: null }]) {
+      for (const again of [first, body]) {
         clock.advance(1_000);
         expect(JSON.stringify(stateOf(await update(created.id, again)))).toBe(JSON.stringify(stateOf(created)));
         expect(JSON.stringify(stateOf(await read(created.id)))).toBe(JSON.stringify(stateOf(created)));
@@ -160,7 +136,9 @@ describe("a job that is declared", () => {
 
   it("is declared from what was read of another one, and is the same but for what the server says", async () => {
     const conf = destinationConf(freshBucket().name);
-    for (const [, fields] of bodies) {
+    const some = bodies.filter(([what]) => /every field null|tomorrow's schema|vendor's client/.test(what));
+    expect(some.length).toBe(3);
+    for (const [, fields] of some) {
       const one = await create({ destination_conf: conf, ...fields });
       const other = await create(one);
       expect(other.id).not.toBe(one.id);
@@ -227,24 +205,24 @@ describe("a field", () => {
   it.each([...clearable, ...eachOption])(
     "is set, changed and cleared, and then means what it did before: %s of %j",
     async (field, set, change, cleared) => {
+      setClock(NOON);
       const { id } = await create({
         destination_conf: destinationConf(freshBucket().name),
         name: "x",
         [field]: undefined,
       });
       const before = await meaningOf(id);
-      for (const nothing of cleared) {
-        for (const value of [set, change, nothing]) {
-          const answer = await update(id, { [field]: value });
-          const now = await read(id);
-          expect(now[field]).toEqual(field === "enabled" && value === null ? false : value);
-          expect(now).toEqual(answer);
-          // Sending back what was read changes nothing.
-          const meaning = await meaningOf(id);
-          expect(stateOf(await update(id, now))).toEqual(stateOf(now));
-          expect(await meaningOf(id)).toEqual(meaning);
-        }
-        expect(await meaningOf(id)).toEqual(before);
+      const turns = cleared.flatMap((nothing, i) => [i % 2 === 0 ? change : set, nothing]);
+      for (const value of [set, ...turns]) {
+        const answer = await update(id, { [field]: value });
+        const now = await read(id);
+        expect(now[field]).toEqual(field === "enabled" && value === null ? false : value);
+        expect(now).toEqual(answer);
+        const meaning = await meaningOf(id);
+        if (cleared.includes(value)) expect(meaning).toEqual(before);
+        // Sending back what was read changes nothing.
+        expect(stateOf(await update(id, now))).toEqual(stateOf(now));
+        expect(await meaningOf(id)).toEqual(meaning);
       }
     },
   );

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import type { Module } from "../../../src/state/functions/module.ts";
 import { curlForm, FORM_TYPE, field, form, module, WORKER } from "../../state/functions/forms.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
-import { call, errorsOf, type Settings } from "./harness.ts";
+import { call, errorsOf, expectRefused, type Settings } from "./harness.ts";
 import { token } from "./principals.ts";
 
 const LOCAL: Settings = { LOCAL_FUNCTIONS: "http://localhost:8788" };
@@ -73,14 +73,6 @@ describe("an upload in local development", () => {
     expect((await upload(plain({ tail_consumers }))).body.result.tail_consumers).toEqual(tail_consumers);
     expect((await read())?.tail_consumers).toEqual(tail_consumers);
     expect((await upload(plain({}))).body.result.tail_consumers).toBeNull();
-    const refused = await upload(plain({ tail_consumers: [{ service: "", x: 1 }] }));
-    expect([refused.status, errorsOf(refused).map(([code, pointer]) => [code, pointer])]).toEqual([
-      400,
-      [
-        [1001, "/metadata/tail_consumers/0/service"],
-        [1001, "/metadata/tail_consumers/0"],
-      ],
-    ]);
   });
 
   it("that asks not to ship is off before it can run, and one that asks to is on only afterwards", async () => {
@@ -105,58 +97,32 @@ describe("an upload in local development", () => {
     expect(order).toEqual(["off", "run", "run", "on"]);
   });
 
-  it("that cannot run switches nothing off, not even for a moment", async () => {
+  it.each([true, false])("that cannot run changes nothing, not even for a moment: logship %s", async (logship) => {
     setClock(NOON);
-    await upload(plain({ logship: true }));
-    const set = vi.fn();
     const stub = env.CONTROL.getByName("control");
+    const setFunction = vi.fn();
     const CONTROL = {
-      getByName: () => ({ functionSetting: (name: string) => stub.functionSetting(name), setFunction: set }),
+      getByName: () => ({ functionSetting: (name: string) => stub.functionSetting(name), setFunction }),
     };
-    for (const [path, type] of [
-      ["/functions/scripts/my-worker", "text/x-python"],
-      ["/functions/scripts/My-Worker", "application/javascript+module"],
-    ] as const) {
-      const odd = form([field({ main_module: "my-worker.js" }), module("my-worker.js", WORKER, type)]);
-      expect((await upload(odd, path, { ...LOCAL, CONTROL })).status).toBe(400);
-    }
-    expect(set).not.toHaveBeenCalled();
+    await upload(plain({ logship: true, tail_consumers: [{ service: "a" }] }));
+    const [known, ran] = [await read(), await running()];
+    const metadata = field({ main_module: "my-worker.js", logship });
+    const odd = form([metadata, module("my-worker.js", "x", "text/x-python")]);
+    const why = '"my-worker" cannot run here: its module "my-worker.js" has the type "text/x-python"';
+    expectRefused(await upload(odd, undefined, { ...LOCAL, CONTROL }), 400, [1001, undefined, why]);
+    const named = await upload(form([metadata, module("my-worker.js", WORKER)]), "/functions/scripts/My-Worker", {
+      ...LOCAL,
+      CONTROL,
+    });
+    expect([named.status, setFunction.mock.calls]).toEqual([400, []]);
+    expect([await read(), await running()]).toEqual([known, ran]);
   });
 
-  it.each([true, false])("that cannot run leaves everything as it was: logship %s", async (logship) => {
-    setClock(NOON);
-    for (const before of [null, true, false]) {
-      if (before !== null) await upload(plain({ logship: before, tail_consumers: [{ service: "a" }] }));
-      const [known, ran] = [await read(), await running()];
-      const odd = form([field({ main_module: "my-worker.js", logship }), module("my-worker.js", "x", "text/x-python")]);
-      const answer = await upload(odd);
-      expect([answer.status, errorsOf(answer)]).toEqual([
-        400,
-        [[1001, undefined, '"my-worker" cannot run here: its module "my-worker.js" has the type "text/x-python"']],
-      ]);
-      const after = await read();
-      expect([after?.logging, after?.tail_consumers, await running()]).toEqual([
-        known?.logging,
-        known?.tail_consumers,
-        ran,
-      ]);
-    }
-  });
-
-  it("needs a name that a host can have, and a form without faults", async () => {
+  it("needs a name that a host can have, and is not too large", async () => {
     const named = await upload(curlForm(), "/functions/scripts/My%20Worker");
     expect([named.status, errorsOf(named)[0]?.[2]]).toEqual([
       400,
       expect.stringMatching(/^"My Worker" cannot run here: its name/),
-    ]);
-    const faulty = await upload(form([field("{"), field("{")]));
-    expect([faulty.status, errorsOf(faulty)]).toEqual([
-      400,
-      [
-        [1001, undefined, 'two parts are named "metadata"'],
-        [1001, undefined, expect.stringMatching(/^metadata: not JSON: .* \(byte \d+\)/)],
-        [1001, undefined, "there is no file part: each module is one, named by its filename"],
-      ],
     ]);
     const large = await upload(new Uint8Array(10 * 1024 * 1024 + 1));
     expect([large.status, large.body.errors[0]?.code]).toEqual([413, 1013]);
@@ -181,15 +147,10 @@ describe("an upload in local development", () => {
 describe("an upload", () => {
   it("is refused where there is nowhere to run it, with what to set", async () => {
     const answer = await upload(curlForm(), undefined, {});
-    expect([answer.status, errorsOf(answer)]).toEqual([
-      409,
-      [
-        [
-          1009,
-          undefined,
-          "there is nowhere to run this: run functions locally with npm start (LOCAL_FUNCTIONS), or set UPSTREAM_API",
-        ],
-      ],
+    expectRefused(answer, 409, [
+      1009,
+      undefined,
+      "there is nowhere to run this: run functions locally with npm start (LOCAL_FUNCTIONS), or set UPSTREAM_API",
     ]);
     expect(await read()).toBeNull();
   });

@@ -9,6 +9,7 @@ import { PAGES } from "../../../src/web/dashboard/pages.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../../support/constants.ts";
 import { onFakeClock, type Stalled, stalled } from "../../support/runtime/stalled.ts";
 import { ORIGIN, Visitor } from "../dashboard/support.ts";
+import { filled } from "./harness.ts";
 
 const app = createApp(platform);
 
@@ -16,9 +17,6 @@ const app = createApp(platform);
 const SILENCE_S = 10;
 const UNREAD_S = 2;
 const BUSY_S = 3;
-
-const filled = (path: string): string =>
-  path.replace(":dataset", "functions_trace_events").replace(":script_name", "shop").replaceAll(/:\w+/g, "7");
 
 interface Sent {
   status: number;

@@ -5,6 +5,7 @@
 import { expect, it } from "vitest";
 import recorded from "../../fixtures/terraform-provider.json";
 import { destinationConf } from "../../support/runtime/api.ts";
+import { NOON, setClock } from "../../support/runtime/pipeline.ts";
 import { call, freshBucket, type Job } from "./harness.ts";
 
 type Body = { readonly [key: string]: unknown };
@@ -28,6 +29,7 @@ function shown(result: Body): Body {
 }
 
 it("answers each request of the provider as it answered when every plan was empty, and reads what was last sent", async () => {
+  setClock(NOON);
   const { name } = freshBucket();
   const places = { "{destination}": destinationConf(name, "tf/{DATE}"), "{elsewhere}": destinationConf(name, "tf") };
   const filled = (body: Body): Body =>

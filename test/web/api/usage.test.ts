@@ -68,35 +68,6 @@ it("is what came, and what became of it, and begins anew with the month", async 
   expect(await usage()).toMatchObject({ month: "2100-12", since: "2100-12-01T00:00:00.000Z", counted: NOTHING });
 });
 
-it("adds up with the ledgers; a row that nobody can read keeps no record from being counted and delivered", async () => {
-  const clock = setClock(NOON);
-  const jobs = [await createJob(freshBucket().name), await createJob(freshBucket().name)];
-  const oracle = new Oracle({ at: NOON });
-  const ship = async (events: number) => {
-    await deliver(pack(oracle.mint(events), clock.nowMs(), { perMessage: 10 }));
-    for (const job of jobs) await settle(job, clock);
-    const { processed } = (await call<{ processed: number }>("GET", "/logship/ledger")).body.result;
-    const ledgers = await Promise.all(
-      jobs.map((job) => call<{ received: number; delivered: number }>("GET", `/logship/jobs/${job}/ledger`)),
-    );
-    const sum = (of: "received" | "delivered") => ledgers.reduce((all, { body }) => all + body.result[of], 0);
-    return [processed, sum("received"), sum("delivered")];
-  };
-  const counted = async () => {
-    const { events, records_offered, records_delivered } = (await usage()).counted;
-    return [events, records_offered, records_delivered];
-  };
-  expect(await ship(30)).toEqual([30, 60, 60]);
-  expect(await counted()).toEqual([30, 60, 60]);
-  await runInDurableObject(traceLog(env.TRACE_LOG, 0), (_ledger, { storage }) => {
-    storage.sql.exec("UPDATE state SET month_use = '{\"month\":'");
-  });
-  // Uploads come from the readers, by the hour.
-  expect(await counted()).toEqual([0, 0, 60]);
-  expect(await ship(20)).toEqual([50, 100, 100]);
-  expect(await counted()).toEqual([20, 40, 100]);
-});
-
 it("says of which jobs it does not know, and does not wait for them", async () => {
   setClock(NOON);
   const [silent, other] = [await createJob(freshBucket().name), await createJob(freshBucket().name)];

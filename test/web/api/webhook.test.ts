@@ -16,7 +16,7 @@ import {
   type Webhook,
 } from "../../operate/status/receiver.ts";
 import { NOON, setClock } from "../../support/runtime/pipeline.ts";
-import { type CallOptions, call, errorsOf } from "./harness.ts";
+import { type CallOptions, call, errorsOf, expectRefused } from "./harness.ts";
 import { token } from "./principals.ts";
 
 const PATH = "/logship/webhook";
@@ -43,7 +43,7 @@ describe("a webhook", () => {
   it("that there is not is null to read, and 404 to delete or test", async () => {
     expect((await call("GET", PATH)).body.result).toBeNull();
     for (const answer of [await call("DELETE", PATH), await test()])
-      expect([answer.status, errorsOf(answer)]).toEqual([404, [[7003, undefined, "there is no webhook"]]]);
+      expectRefused(answer, 404, [7003, undefined, "there is no webhook"]);
   });
 
   it("shows its secret once, and never its address", async () => {
@@ -57,20 +57,15 @@ describe("a webhook", () => {
     expect(again.body.result).toEqual({ ...shown, enabled: false });
   });
 
-  it("stays what it was where nothing else is said, whichever way it is said", async () => {
+  it("stays what it was where nothing else is said, and keeps its secret at another address", async () => {
     const secret = await putWebhook();
     for (const body of [{}, { url: "https://hooks.example.com/****" }, { enabled: true }, { rotate: false }])
       expect((await put(body)).body.result).not.toHaveProperty("secret");
     await test();
-    expect(post.calls.map(({ url }) => url)).toEqual([URL_OF_RECEIVER]);
-    await expectSigned(post.calls, secret);
-  });
-
-  it("keeps its secret at another address", async () => {
-    const secret = await putWebhook();
     expect((await put({ url: "https://other.example.com/x" })).body.result).not.toHaveProperty("secret");
+    clock.advance(5_000);
     await test();
-    expect(post.calls[0]?.url).toBe("https://other.example.com/x");
+    expect(post.calls.map(({ url }) => url)).toEqual([URL_OF_RECEIVER, "https://other.example.com/x"]);
     await expectSigned(post.calls, secret);
   });
 
@@ -120,60 +115,24 @@ describe("a webhook", () => {
 });
 
 describe("what is refused", () => {
+  const ASCII = "url: must be ASCII without spaces and backslashes";
   it.each<[string, unknown, string]>([
     ["no address", {}, "url: is missing"],
     ["http", { url: "http://hooks.example.com/" }, "url: must use https"],
     ["another scheme", { url: "ftp://hooks.example.com/" }, "url: must begin with https://"],
-    ["code", { url: "javascript:alert(1)" }, "url: must begin with https://"],
     ["a host alone", { url: "hooks.example.com" }, "url: must begin with https://"],
     ["user info", { url: "https://user:hunter2@hooks.example.com/" }, "url: must not contain user information"],
-    ["a fragment", { url: "https://hooks.example.com/#x" }, "url: must not contain a fragment"],
     ["a fragment behind a query", { url: "https://hooks.example.com/?a#x" }, "url: must not contain a fragment"],
     ["a mask", { url: "https://hooks.example.com/****" }, "url: is masked but not as it was shown; send it in full"],
-    ["a space", { url: "https://hooks.example.com/ x" }, "url: must be ASCII without spaces and backslashes"],
-    ["a line", { url: "https://hooks.example.com/\r\nHost: x" }, "url: must be ASCII without spaces and backslashes"],
-    ["a backslash", { url: "https://hooks.example.com\\@evil" }, "url: must be ASCII without spaces and backslashes"],
-    [
-      "a name in another script",
-      { url: "https://hööks.example/" },
-      "url: must be ASCII without spaces and backslashes",
-    ],
+    ["a line", { url: "https://hooks.example.com/\r\nHost: x" }, ASCII],
+    ["a backslash", { url: "https://hooks.example.com\\@evil" }, ASCII],
+    ["a name in another script", { url: "https://hööks.example/" }, ASCII],
     ["no host", { url: "https://?x" }, "url: must be a host or an https:// URL"],
     ["too much", { url: `https://h.example/${"x".repeat(2_048)}` }, "url: must have at most 2048 characters"],
     ["null", { url: null }, "url: Invalid input: expected string, received null"],
-    ["a number", { url: 7 }, "url: Invalid input: expected string, received number"],
-    [
-      "enabled in words",
-      { url: URL_OF_RECEIVER, enabled: "yes" },
-      "enabled: Invalid input: expected boolean, received string",
-    ],
     ["a secret of one's own", { url: URL_OF_RECEIVER, secret: "whsec_AAAA" }, 'unknown key "secret"'],
-    ["a list", [], "the body: Invalid input: expected object, received array"],
-    ...[
-      "127.0.0.2:1",
-      "10.0.0.1",
-      "192.168.1.1",
-      "169.254.169.254",
-      "172.16.0.1",
-      "100.64.0.1",
-      "0.0.0.0",
-      "2130706433",
-      "0x7f.1",
-      "[::1]",
-      "[::ffff:169.254.169.254]",
-      "[fd00::1]",
-      "localhost",
-      "a.localhost.",
-      "198.18.0.1",
-      "198.51.100.7",
-      "192.0.0.8",
-      "203.0.113.9",
-      "intranet",
-      "metadata.google.internal",
-      "METADATA.google.internal.",
-      "printer.local",
-      "router.home.arpa",
-    ].map((host): [string, unknown, string] => [host, { url: `https://${host}/x` }, "url: must be a public host"]),
+    ["an inner address", { url: "https://169.254.169.254/x" }, "url: must be a public host"],
+    ["an inner name", { url: "https://METADATA.google.internal./x" }, "url: must be a public host"],
   ])("is %s", async (_what, body, message) => {
     const answer = await put(body, { settings: PUBLIC_ONLY });
     expect([answer.status, errorsOf(answer).map(([code, , words]) => [code, words])]).toEqual([400, [[1001, message]]]);

@@ -14,7 +14,7 @@ import { putOnHold } from "../../support/runtime/hold.ts";
 import { deliver, pack, setClock } from "../../support/runtime/pipeline.ts";
 import { call, isFile, send } from "../api/harness.ts";
 import { member, token } from "../api/principals.ts";
-import { commandOf, wordsOf } from "./shell.ts";
+import { type Command, commandOf, wordsOf } from "./shell.ts";
 import { OPERATIONS, pointerTo, validatorOf } from "./support.ts";
 
 const kept = new Map<string, Uint8Array<ArrayBuffer>>();
@@ -39,7 +39,7 @@ const generous: Platform = {
 async function deliverOne(): Promise<void> {
   vi.spyOn(platform, "fetch").mockImplementation(generous.fetch);
   await call("PUT", "/logship/jobs/1", { enabled: true });
-  await deliver(pack(new Oracle({ at: Date.now() }).mint(3), Date.now()));
+  await deliver(pack(new Oracle({ at: platform.now() }).mint(3), platform.now()));
   await call("POST", "/logship/jobs/1/flush");
   await call("PUT", "/logship/jobs/1", { enabled: false });
 }
@@ -50,7 +50,10 @@ async function replayJob(): Promise<string> {
   return (await call<{ id: string }>("POST", "/logship/jobs/1/replay", span)).body.result.id;
 }
 
-const EXAMPLES = OPERATIONS.flatMap(({ method, path, operation }) =>
+/** Of our own names: those of the vendor's have the same. */
+const OWN = OPERATIONS.filter(({ operation }) => operation["x-alias-of"] === undefined);
+
+const EXAMPLES = OWN.flatMap(({ method, path, operation }) =>
   operation["x-codeSamples"].map(({ label, source }) => ({ method, path, operation, label, source })),
 );
 
@@ -96,15 +99,9 @@ async function prepare(source: string): Promise<{ [variable: string]: string }> 
 
 /** One that is not over, as the watch stores it. */
 async function openIncident(id: string): Promise<void> {
-  const subject = { type: "job", id: 1 };
   const finding = {
-    kind: "failing",
-    subject,
-    severity: "error",
-    sinceMs: NOON,
-    affected: null,
-    summary: "",
-    advice: "",
+    ...{ kind: "failing", subject: { type: "job", id: 1 }, severity: "error", sinceMs: NOON },
+    ...{ affected: null, summary: "", advice: "" },
   };
   const state = { id, finding, sinceMs: NOON, firstSeenMs: NOON, openedMs: NOON, well: null, flaps: 0 };
   await runInDurableObject(watch(env.WATCH), (_watch, { storage }) => {
@@ -114,19 +111,7 @@ async function openIncident(id: string): Promise<void> {
 }
 
 /** A command line's body in the form of the document: a form is an object of its parts. */
-async function bodyOf(source: string): Promise<{ type: string; value: unknown }> {
-  const variables = {
-    BASE_URL: "",
-    ACCOUNT_ID: "",
-    TOKEN: "",
-    TOKEN_ID: "",
-    MEMBER_ID: "",
-    REPLAY_ID: "",
-    ASIDE_ID: "",
-    INCIDENT_ID: "",
-    OBJECT_NUMBER: "",
-  };
-  const { headers, body = "" } = commandOf(wordsOf(source, variables));
+async function bodyOf({ headers, body = "" }: Command): Promise<{ type: string; value: unknown }> {
   const parsed = (text: string, type: string): unknown => (type.endsWith("/json") ? JSON.parse(text) : text);
   const type = headers["Content-Type"] ?? "";
   if (typeof body === "string") return { type, value: parsed(body, type) };
@@ -138,45 +123,35 @@ async function bodyOf(source: string): Promise<{ type: string; value: unknown }>
 
 describe("every example", () => {
   it("is of an operation, and every operation has one", () => {
-    expect(new Set(EXAMPLES.map(({ operation }) => operation.operationId)).size).toBe(OPERATIONS.length);
+    expect(new Set(EXAMPLES.map(({ operation }) => operation.operationId)).size).toBe(OWN.length);
   });
 
-  it.each(EXAMPLES)("is accepted as it stands: $method $path, $label", async ({ method, path, operation, source }) => {
-    const variables = await prepare(source);
-    // Its times have to be kept.
-    if (path.endsWith("/rerun")) setClock(Date.parse("2026-11-20T13:00:00Z"));
-    const command = commandOf(wordsOf(source, variables));
-    expect(command.method).toBe(method);
-    const answer = await send(command.url, command, {
-      platform: generous,
-      headers: command.headers,
-      // An upload needs a place to run.
-      settings: { LOCAL_FUNCTIONS: "http://localhost:8788" },
-    });
-    const documented = Object.keys(operation.responses).find((status) => status.startsWith("2")) ?? "";
-    expect([answer.status, answer.body.errors]).toEqual([Number(documented), []]);
-    const place = [
-      "paths",
-      path,
-      method.toLowerCase(),
-      "responses",
-      documented,
-      "content",
-      "application/json",
-      "schema",
-    ];
-    if (isFile(answer)) return;
-    const validate = validatorOf(pointerTo(...place));
-    expect([validate(answer.body), validate.errors]).toEqual([true, null]);
-  });
-
-  it.each(EXAMPLES.filter(({ source }) => /--data-binary|--form/.test(source)))(
-    "is of the documented shape: $method $path, $label",
-    async ({ method, path, source }) => {
-      const { type, value } = await bodyOf(source);
-      const place = ["paths", path, method.toLowerCase(), "requestBody", "content", type, "schema"];
-      const validate = validatorOf(pointerTo(...place));
-      expect([validate(value), validate.errors]).toEqual([true, null]);
+  it.each(EXAMPLES)(
+    "is accepted as it stands, and of the documented shape: $method $path, $label",
+    async ({ method, path, operation, source }) => {
+      // What a rerun names has to be kept then.
+      setClock(Date.parse("2026-11-20T13:00:00Z"));
+      const variables = await prepare(source);
+      const command = commandOf(wordsOf(source, variables));
+      expect(command.method).toBe(method);
+      const answer = await send(command.url, command, {
+        platform: generous,
+        headers: command.headers,
+        // An upload needs a place to run.
+        settings: { LOCAL_FUNCTIONS: "http://localhost:8788" },
+      });
+      const documented = Object.keys(operation.responses).find((status) => status.startsWith("2")) ?? "";
+      expect([answer.status, answer.body.errors]).toEqual([Number(documented), []]);
+      const schemaOf = (...at: string[]) =>
+        validatorOf(pointerTo("paths", path, method.toLowerCase(), ...at, "schema"));
+      if (command.body !== undefined) {
+        const { type, value } = await bodyOf(command);
+        const validate = schemaOf("requestBody", "content", type);
+        expect([validate(value), validate.errors]).toEqual([true, null]);
+      }
+      if (isFile(answer)) return;
+      const validate = schemaOf("responses", documented, "content", "application/json");
+      expect([validate(answer.body), validate.errors]).toEqual([true, null]);
     },
   );
 });

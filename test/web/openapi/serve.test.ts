@@ -31,11 +31,6 @@ describe.each(PLACES)("%s", (path) => {
       expect(text).not.toContain(said);
   });
 
-  it("is served while settings are malformed", async () => {
-    const malformed = { ...env, SECRETS_KEY: "x", ACCOUNT_ID: "/", ADMIN_TOKEN: "" };
-    expect((await ask(path, {}, malformed)).status).toBe(200);
-  });
-
   it("answers HEAD with the same headers and no body", async () => {
     const [get, head] = [await ask(path), await ask(path, { method: "HEAD" })];
     expect([head.status, await head.text()]).toEqual([200, ""]);
@@ -58,11 +53,13 @@ describe.each(PLACES)("%s", (path) => {
 
   it("may be kept for a while by anybody, is what it says it is, and lets in nothing", async () => {
     const { headers } = await ask(path);
+    const isPage = path === "/docs";
+    expect(headers.get("content-type")).toBe(`${isPage ? "text/html" : "application/json"}; charset=utf-8`);
     expect(headers.get("cache-control")).toBe("public, max-age=300");
     expect(headers.get("x-content-type-options")).toBe("nosniff");
     expect(headers.get("referrer-policy")).toBe("no-referrer");
     expect(headers.get("set-cookie")).toBeNull();
-    const style = path === "/docs" ? `style-src '${STYLE_HASH}'; ` : "";
+    const style = isPage ? `style-src '${STYLE_HASH}'; ` : "";
     expect(headers.get("content-security-policy")).toBe(
       `default-src 'none'; ${style}base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
     );
@@ -77,12 +74,7 @@ describe.each(PLACES)("%s", (path) => {
 
 it("/openapi.json is the document", async () => {
   const answer = await ask("/openapi.json");
-  expect(answer.headers.get("content-type")).toBe("application/json; charset=utf-8");
   expect(await answer.text()).toBe(JSON.stringify(openApiDocument(GROUPS, IDENTITY)));
-});
-
-it("/docs is a page", async () => {
-  expect((await ask("/docs")).headers.get("content-type")).toBe("text/html; charset=utf-8");
 });
 
 it.each(["/openapi.json/", "/docs/", "/openapi.yaml"])("nothing is at %s", async (path) => {
