@@ -17,6 +17,8 @@ import { IsolatedShipper, jobInto, RECEIVED_WITHIN_MS } from "./shipper.ts";
 
 const DELIVERED_WITHIN_MS = 30_000;
 
+type Shipped = TraceRecord & { Exceptions: { name: string; message: string }[] };
+
 const SECRET = "never-in-a-record";
 
 /** What functions log along with the id of the request that an invocation follows from. */
@@ -34,7 +36,11 @@ const CONTENTS: Readonly<Record<string, readonly [outcome: string, logs: string[
   "worker_rpc sample-5": ["ok", [["log", "price asked", passed("sample-5", { item: "tea" })]], []],
   "queue sample-6": ["ok", [["log", "parcel packed", passed("sample-6", { order: "1" })]], []],
   "alarm sample-7": ["ok", [["warn", "nobody came for it", passed("sample-7", { item: "tea" })]], []],
-  "scheduled 0 4 1 * *": ["exception", [["log", "counting the stock", "0 4 1 * *"]], ["Error: the warehouse is closed"]],
+  "scheduled 0 4 1 * *": [
+    "exception",
+    [["log", "counting the stock", "0 4 1 * *"]],
+    ["Error: the warehouse is closed"],
+  ],
 };
 
 it("ships a request, what it throws or rejects, a cron, a batch, an alarm and an RPC call, each once and as it was", async ({
@@ -74,7 +80,7 @@ it("ships a request, what it throws or rejects, a cron, a batch, an alarm and an
     });
 
     const untilMs = Date.now();
-    const shipped = (await shipper.recordsBelow("kinds")) as TraceRecord[];
+    const shipped = (await shipper.recordsBelow("kinds")) as Shipped[];
     expect(faultsOf(expected, shipped)).toEqual([]);
     const byName = new Map(shipped.map((record) => [nameOf(record), record]));
     const contents = Object.keys(CONTENTS).map((name) => [name, contentsOf(byName.get(name))]);
@@ -105,7 +111,7 @@ it("ships a request, what it throws or rejects, a cron, a batch, an alarm and an
   }
 });
 
-function contentsOf(record: TraceRecord | undefined): unknown {
+function contentsOf(record: Shipped | undefined): unknown {
   return (
     record && [
       record.Outcome,
